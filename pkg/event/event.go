@@ -1,0 +1,52 @@
+// Package event defines what a job tells the world about itself.
+//
+// Events are produced through a [Sink], kept in a numbered log (see pkg/jobs)
+// and read back as a sequence. The command line, scripts that read --json and
+// tests all see the same events. An event is a report, never a command:
+// nothing in adroit decides anything by reading one.
+package event
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Kind says what happened. Kinds are part of the --json contract: they are
+// added to, never renamed.
+type Kind string
+
+const (
+	JobStarted   Kind = "job.started"
+	JobFinished  Kind = "job.finished" // Data is the job's outcome; the last event of a job
+	JobWaiting   Kind = "job.waiting"  // Data says what for; the last event of a run that parks
+	StepStarted  Kind = "step.started"
+	StepFinished Kind = "step.finished" // Text is a one-line summary; Error is set if it failed
+	StepRetried  Kind = "step.retried"  // an attempt failed and another follows; Error says why
+	StepRecalled Kind = "step.recalled" // replayed from the journal, not performed
+	Delta        Kind = "delta"         // a piece of a model's answer; never kept, may be lost
+	Note         Kind = "note"
+	Approval     Kind = "approval" // a person is asked; Data is what exactly will run
+)
+
+// An Event is one thing that happened to a job. Path is the step's path, if it
+// is about a step. Seq is assigned by the log, counts from 1 in each job and
+// has no gaps; it is zero for events that are not kept.
+type Event struct {
+	Seq   int64           `json:"seq,omitempty"`
+	Job   string          `json:"job,omitempty"`
+	Path  string          `json:"path,omitempty"`
+	Time  time.Time       `json:"time"`
+	Kind  Kind            `json:"kind"`
+	Step  string          `json:"step,omitempty"` // the step's kind: model, tool, …
+	Name  string          `json:"name,omitempty"` // the step's name: the tool's, the model's
+	Text  string          `json:"text,omitempty"`
+	Error string          `json:"error,omitempty"`
+	Took  time.Duration   `json:"took_ns,omitempty"`
+	Data  json.RawMessage `json:"data,omitempty"`
+}
+
+// A Sink takes events. It must be safe for concurrent use and must not block.
+type Sink func(Event)
+
+// Discard is a Sink that forgets.
+func Discard(Event) {}

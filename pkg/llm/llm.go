@@ -1,0 +1,137 @@
+// Package llm is the vocabulary shared by everything that talks to a language
+// model: messages, requests, responses and the one-method [Model] interface.
+//
+// It knows no provider. The adapters below it (openai, ollama, script) turn
+// these values into a provider's wire format and back; the executor above it
+// builds requests and reads responses.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// A Role says who speaks.
+type Role string
+
+const (
+	System    Role = "system"
+	User      Role = "user"
+	Assistant Role = "assistant"
+	Tool      Role = "tool"
+)
+
+// A Call is a model's request to run a tool. Args is what the model wrote; it
+// is valid JSON unless Malformed says otherwise.
+type Call struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+	// Malformed explains why the arguments could not be read. Such a call is
+	// never run: its explanation is its result. Args is then "{}", so that
+	// the history stays valid for every provider; Raw keeps what was written.
+	Malformed string `json:"malformed,omitempty"`
+	Raw       string `json:"raw,omitempty"`
+}
+
+// A Message is one entry of a conversation. Once it is part of a transcript
+// it is never changed: adapters keep its encoded form (see [Request.Wire]).
+type Message struct {
+	Role     Role   `json:"role"`
+	Text     string `json:"text,omitempty"`
+	Thinking string `json:"thinking,omitempty"`
+	Calls    []Call `json:"calls,omitempty"`
+	CallID   string `json:"call_id,omitempty"` // Role Tool: the call this answers
+	Name     string `json:"name,omitempty"`    // Role Tool: the tool's name
+	Failed   bool   `json:"failed,omitempty"`  // Role Tool: the tool reported failure
+}
+
+// A ToolSpec is what a model is told of a tool.
+type ToolSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input"` // JSON Schema 2020-12, free of $ref
+}
+
+// Options are a request's knobs. The zero value leaves all to the provider.
+type Options struct {
+	Temperature *float64 `json:"temperature,omitempty"`
+	MaxTokens   int      `json:"max_tokens,omitempty"` // of the answer; 0 means the adapter's default
+	Window      int      `json:"window,omitempty"`     // context window in tokens, for providers that let the client set it
+}
+
+// A Request asks a model for the next message. Model is the name without its
+// provider prefix. Output, if set, is a JSON Schema that the answer's text
+// must satisfy.
+type Request struct {
+	Model    string          `json:"model"`
+	Messages []Message       `json:"messages"`
+	Tools    []ToolSpec      `json:"tools,omitempty"`
+	Output   json.RawMessage `json:"output,omitempty"`
+	Options  Options         `json:"options,omitzero"`
+
+	// Wire keeps the encoded form of Messages from one request of a
+	// conversation to the next, so that each message is encoded once. May be
+	// nil. The owner of the conversation passes the same Wire as long as
+	// Messages only grows.
+	Wire *Wire `json:"-"`
+}
+
+// Usage counts tokens. Cached is the part of In that the provider served from
+// its cache. Adapters never report negative counts.
+type Usage struct {
+	In     int `json:"in"`
+	Out    int `json:"out"`
+	Cached int `json:"cached,omitempty"`
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached}
+}
+
+// A Stop says why a model stopped, as read from the answer itself rather than
+// from the provider's word, which lies.
+type Stop string
+
+const (
+	StopEnd    Stop = "end"    // it finished its answer
+	StopCalls  Stop = "calls"  // it wants tools to be run
+	StopLength Stop = "length" // it ran out of room; calls that were cut are Malformed
+	StopFilter Stop = "filter" // the provider withheld the answer
+)
+
+// A Response is a complete answer. An adapter never returns a Response for a
+// stream that ended early: that is an [Error] of kind Cut.
+type Response struct {
+	Message Message `json:"message"`
+	Usage   Usage   `json:"usage"`
+	Stop    Stop    `json:"stop,omitempty"`
+	Model   string  `json:"model,omitempty"` // as the provider names it
+	// Notes tell the operator what had to be repaired or could not be done,
+	// in plain sentences.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// A Delta is a piece of an answer on its way.
+type Delta struct {
+	Text     string `json:"text,omitempty"`
+	Thinking string `json:"thinking,omitempty"`
+}
+
+// A Model answers requests. What Generate returns is durable; what it passes
+// to emit is a courtesy to whoever is watching and may be lost. emit may be
+// nil. Generate is safe for concurrent use, honours ctx, does not retry (the
+// engine does) and returns errors of type *[Error] for everything a provider
+// may do wrong.
+type Model interface {
+	Generate(ctx context.Context, req *Request, emit func(Delta)) (*Response, error)
+}
+
+// Func adapts a function to a Model.
+type Func func(context.Context, *Request, func(Delta)) (*Response, error)
+
+// Generate calls f.
+func (f Func) Generate(ctx context.Context, req *Request, emit func(Delta)) (*Response, error) {
+	return f(ctx, req, emit)
+}

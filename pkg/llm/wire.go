@@ -1,0 +1,47 @@
+package llm
+
+import "sync"
+
+// A Wire remembers the encoded messages of one conversation in one provider's
+// format, so that request n+1 encodes only what request n did not have. The
+// zero value is ready; it is safe for concurrent use. A conversation whose
+// earlier messages change (compaction) needs a new one.
+type Wire struct {
+	mu      sync.Mutex
+	dialect string
+	n       int
+	buf     []byte
+}
+
+// Encode returns the JSON array of msgs. It calls encode, which appends one
+// message's JSON to dst, for the messages it has not seen. dialect names the
+// format; another dialect starts afresh. The result is valid until the
+// conversation grows and must not be changed. A nil Wire encodes everything.
+func (w *Wire) Encode(dialect string, msgs []Message, encode func(dst []byte, m *Message) ([]byte, error)) ([]byte, error) {
+	if w == nil {
+		w = new(Wire)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dialect != dialect || w.n > len(msgs) {
+		w.dialect, w.n, w.buf = dialect, 0, nil
+	}
+	if w.buf == nil {
+		w.buf = []byte{'['}
+	}
+	buf := w.buf
+	for i := w.n; i < len(msgs); i++ {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		var err error
+		if buf, err = encode(buf, &msgs[i]); err != nil {
+			return nil, err
+		}
+	}
+	// The closing bracket lies behind the kept part and is overwritten when
+	// the conversation grows.
+	all := append(buf, ']')
+	w.buf, w.n = all[:len(all)-1], len(msgs)
+	return all, nil
+}
