@@ -1,0 +1,244 @@
+// Package flow runs durable workflows: ordinary Go functions whose effects
+// are steps.
+//
+// A workflow is a Go function; each effect it wants is a serialisable [Step];
+// an [Engine] performs it, retries it, or recalls what it returned the first
+// time. Step is to Engine what http.Request is to http.RoundTripper, and a
+// [Mux] of handlers is to steps what http.ServeMux is to requests.
+//
+//	func Greet(r *flow.Run, name string) (string, error) {
+//		who, err := flow.Do[string](r, "lookup", "directory", name)
+//		if err != nil {
+//			return "", err
+//		}
+//		if err := flow.Sleep(r, time.Hour); err != nil {
+//			return "", err
+//		}
+//		return "hello " + who, nil
+//	}
+//
+//	var Workflow = flow.Define("greet", Greet)
+//
+// Workflow code is replayed: no clocks, randomness, goroutines, environment
+// or map order in a function that takes a *Run. Those come from steps.
+//
+// The package is not a job queue: it knows one run at a time. See pkg/jobs.
+package flow
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An Engine carries steps to whatever performs them.
+type Engine interface {
+	// Do performs s, or recalls what it returned the first time. A failed
+	// step is a *StepError; any other error ends the run without an outcome.
+	Do(s Step) (json.RawMessage, error)
+	// Fork runs n branches, at once if it can, and returns when all have.
+	Fork(n int, branch func(i int, e Engine))
+}
+
+// A Run is one execution of a workflow. It is not safe for concurrent use;
+// branches of Map get their own.
+type Run struct {
+	job    string
+	engine Engine
+	scope  string // path prefix, empty or ending in a dot
+	next   int
+	forked bool
+}
+
+// NewRun starts a run of job on e.
+func NewRun(job string, e Engine) *Run { return &Run{job: job, engine: e} }
+
+// Job is the id of the job this run belongs to.
+func (r *Run) Job() string { return r.job }
+
+func (r *Run) path() string {
+	if r.forked {
+		panic("flow: Run used inside Map; use the branch's own Run")
+	}
+	p := r.scope + strconv.Itoa(r.next)
+	r.next++
+	return p
+}
+
+// Do asks for one step and waits for what it yields.
+func Do[Out any](r *Run, kind, name string, in any) (Out, error) {
+	return do[Out](r, Step{Kind: kind, Name: name}, in)
+}
+
+// DoKeep is Do for a step whose input later steps refer to. It returns the
+// input's digest too, which is the same on every replay.
+func DoKeep[Out any](r *Run, kind, name string, in any) (Out, string, error) {
+	b, err := json.Marshal(in)
+	if err != nil {
+		var zero Out
+		return zero, "", fmt.Errorf("%s %s: encoding input: %w", kind, name, err)
+	}
+	out, err := do[Out](r, Step{Kind: kind, Name: name, Keep: true}, json.RawMessage(b))
+	return out, Digest(b), err
+}
+
+func do[Out any](r *Run, s Step, in any) (Out, error) {
+	var out Out
+	b, err := json.Marshal(in)
+	if err != nil {
+		return out, fmt.Errorf("%s %s: encoding input: %w", s.Kind, s.Name, err)
+	}
+	s.Job, s.Path, s.Input = r.job, r.path(), b
+	res, err := r.engine.Do(s)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(res, &out); err != nil {
+		return out, fmt.Errorf("%s %s: decoding output: %w", s.Kind, s.Name, err)
+	}
+	return out, nil
+}
+
+// Map runs f over xs in branches and keeps order. Siblings of a failed branch
+// finish and their results are kept; the errors are joined.
+func Map[In, Out any](r *Run, xs []In, f func(*Run, In) (Out, error)) ([]Out, error) {
+	outs, errs := make([]Out, len(xs)), make([]error, len(xs))
+	if len(xs) == 0 {
+		return outs, nil
+	}
+	prefix := r.path() + "."
+	r.forked = true
+	defer func() { r.forked = false }()
+	r.engine.Fork(len(xs), func(i int, e Engine) {
+		outs[i], errs[i] = f(&Run{job: r.job, engine: e, scope: prefix + strconv.Itoa(i) + "."}, xs[i])
+	})
+	return outs, errors.Join(errs...)
+}
+
+// Call runs another workflow as part of this one, in its own path scope.
+func Call[In, Out any](r *Run, name string, f func(*Run, In) (Out, error), in In) (Out, error) {
+	scope := r.scope + strconv.Itoa(r.next) + "."
+	if _, err := Do[struct{}](r, Calling, name, nil); err != nil {
+		var zero Out
+		return zero, err
+	}
+	return f(&Run{job: r.job, engine: r.engine, scope: scope}, in)
+}
+
+// Note tells watchers something, once.
+func (r *Run) Note(format string, args ...any) error {
+	_, err := Do[struct{}](r, Noting, fmt.Sprintf(format, args...), nil)
+	return err
+}
+
+// Sleep pauses the run for d, across restarts.
+func Sleep(r *Run, d time.Duration) error {
+	_, err := Do[struct{}](r, Sleeping, d.String(), d)
+	return err
+}
+
+// A Signal is what someone outside told a job.
+type Signal struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// A Wait is the input of an awaiting step: what for, and how long. About
+// tells whoever answers what the question is.
+type Wait struct {
+	Signals []string        `json:"signals"`
+	About   json.RawMessage `json:"about,omitempty"`
+	Timeout time.Duration   `json:"timeout,omitempty"` // zero waits for ever
+}
+
+// Await waits until someone signals the job by that name. Signals queue by
+// name and each is consumed once, in the order sent. A timeout is a
+// *StepError with code TimedOut; a timeout of zero waits for ever.
+func Await[Out any](r *Run, signal string, timeout time.Duration) (Out, error) {
+	var out Out
+	s, err := AwaitAny(r, nil, timeout, signal)
+	if err != nil || len(s.Value) == 0 {
+		return out, err
+	}
+	if err := json.Unmarshal(s.Value, &out); err != nil {
+		return out, fmt.Errorf("signal %s: decoding value: %w", signal, err)
+	}
+	return out, nil
+}
+
+// AwaitAny waits for the first signal that has one of the names. about is
+// shown to whoever is to answer.
+func AwaitAny(r *Run, about any, timeout time.Duration, names ...string) (Signal, error) {
+	w := Wait{Signals: names, Timeout: timeout}
+	if about != nil {
+		b, err := json.Marshal(about)
+		if err != nil {
+			return Signal{}, fmt.Errorf("await %v: encoding question: %w", names, err)
+		}
+		w.About = b
+	}
+	return do[Signal](r, Step{Kind: Awaiting, Name: strings.Join(names, "|"), Keep: true}, w)
+}
+
+// Save makes state the point from which this scope of the run resumes, and
+// lets the engine forget the steps before it. Call it only where the workflow
+// needs nothing but state to go on.
+func Save(r *Run, state any) error {
+	v, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("checkpoint: encoding state: %w", err)
+	}
+	b, err := json.Marshal(State{Next: r.next, Value: v})
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Checkpoint, Input: b})
+	return err
+}
+
+// Load gives the state saved last in this scope and moves the run to the point
+// after it. It reports false in a run that has saved nothing.
+func Load(r *Run, state any) (bool, error) {
+	b, err := r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Restore})
+	if err != nil || len(b) == 0 {
+		return false, err
+	}
+	var st State
+	if err := json.Unmarshal(b, &st); err != nil {
+		return false, fmt.Errorf("checkpoint: decoding: %w", err)
+	}
+	if err := json.Unmarshal(st.Value, state); err != nil {
+		return false, fmt.Errorf("checkpoint: decoding state: %w", err)
+	}
+	r.next = st.Next
+	return true, nil
+}
+
+// A Workflow is a named function with its types erased. The name is pinned by
+// the jobs that run it: changed code gets a new name.
+type Workflow struct {
+	Name string
+	Run  func(*Run, json.RawMessage) (json.RawMessage, error)
+}
+
+// Define names a typed workflow. On an error that comes with a result, the
+// result is kept: Run returns both.
+func Define[In, Out any](name string, f func(*Run, In) (Out, error)) Workflow {
+	return Workflow{name, func(r *Run, b json.RawMessage) (json.RawMessage, error) {
+		var in In
+		if len(b) > 0 {
+			if err := json.Unmarshal(b, &in); err != nil {
+				return nil, fmt.Errorf("workflow %s: decoding input: %w", name, err)
+			}
+		}
+		out, err := f(r, in)
+		res, merr := json.Marshal(out)
+		if merr != nil {
+			return nil, errors.Join(err, fmt.Errorf("workflow %s: encoding output: %w", name, merr))
+		}
+		return res, err
+	}}
+}

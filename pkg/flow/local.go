@@ -1,0 +1,375 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+)
+
+// Local is an Engine that performs steps in this process and journals each
+// before and after. The zero value lacks its first four fields; the rest have
+// working defaults. It is safe for concurrent use by the branches of one run.
+type Local struct {
+	Ctx     context.Context // its end stops the run at the next step; see context.Cause
+	Journal Journal
+	Mux     Mux
+	Emit    event.Sink
+
+	// Park makes an await without a signal end the run with a *ParkedError
+	// instead of waiting here.
+	Park bool
+	// Width bounds how many branches of one fork run at once; zero means 16.
+	Width int
+	// Hook is called at named points of every step: "begin", "begun",
+	// "performed", "finished", "save", "saved". For tests that kill.
+	Hook func(point string, s Step)
+}
+
+// NewLocal returns an engine for one run.
+func NewLocal(ctx context.Context, j Journal, mux Mux, emit event.Sink) *Local {
+	if emit == nil {
+		emit = event.Discard
+	}
+	return &Local{Ctx: ctx, Journal: j, Mux: mux, Emit: emit}
+}
+
+func (l *Local) hook(point string, s Step) {
+	if l.Hook != nil {
+		l.Hook(point, s)
+	}
+}
+
+// Do performs or recalls s.
+func (l *Local) Do(s Step) (json.RawMessage, error) {
+	if l.Ctx.Err() != nil {
+		return nil, context.Cause(l.Ctx)
+	}
+	switch s.Kind {
+	case Checkpoint:
+		return nil, l.save(s)
+	case Restore:
+		return l.load(s)
+	}
+	deadline, err := s.deadline(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	l.hook("begin", s)
+	rec, err := l.Journal.Begin(l.Ctx, s, deadline)
+	if err != nil {
+		return nil, fmt.Errorf("step %s: journal: %w", s.Path, err)
+	}
+	l.hook("begun", s)
+	known := rec != nil
+	if known && rec.Sum != s.Sum() {
+		return nil, &DivergedError{*rec, s}
+	}
+	if known && rec.Done {
+		l.emit(s, event.Event{Kind: event.StepRecalled})
+		return rec.result()
+	}
+	if known {
+		deadline = rec.Deadline
+	}
+	rec, err = l.perform(s, known, deadline)
+	if err != nil {
+		return nil, err
+	}
+	return rec.result()
+}
+
+// perform gets s an outcome and journals it.
+func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error) {
+	rec := &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Deadline: deadline}
+	start := time.Now()
+	switch s.Kind {
+	case Calling, Noting:
+		if s.Kind == Noting {
+			l.emit(s, event.Event{Kind: event.Note, Text: s.Name})
+		}
+		rec.Output = json.RawMessage("{}")
+		return rec, l.finish(s, rec)
+	case Sleeping:
+		if err := l.pause(s, deadline); err != nil {
+			return nil, err
+		}
+		rec.Output = json.RawMessage("{}")
+		return rec, l.finish(s, rec)
+	case Awaiting:
+		got, err := l.await(s, deadline)
+		if got != nil || err != nil {
+			return got, err
+		}
+		rec.Failure = &Failure{Code: TimedOut, Message: "nobody answered in time"}
+		return rec, l.finish(s, rec)
+	}
+
+	rt := l.Mux[s.Kind]
+	if again && rt.Handler != nil && !rt.Again(s) {
+		rec.Failure = &Failure{Code: Interrupted, Message: "interrupted: it may or may not have happened"}
+	} else {
+		l.emit(s, event.Event{Kind: event.StepStarted})
+		out, err := l.attempt(rt, s)
+		if err != nil && l.Ctx.Err() != nil {
+			// Stopped, not failed: the step stays begun, so that the journal
+			// never records a cancellation as an outcome.
+			return nil, context.Cause(l.Ctx)
+		}
+		rec.Output, rec.Failure = out, asFailure(err)
+		l.hook("performed", s)
+	}
+	if err := l.finish(s, rec); err != nil {
+		return nil, err
+	}
+	ev := event.Event{Kind: event.StepFinished, Took: time.Since(start)}
+	if rec.Failure != nil {
+		ev.Error = rec.Failure.Message
+	} else if rt.Describe != nil {
+		ev.Text, ev.Data = rt.Describe(s, rec.Output)
+	}
+	l.emit(s, ev)
+	return rec, nil
+}
+
+func (l *Local) finish(s Step, rec *Record) error {
+	if err := l.Journal.Finish(l.Ctx, rec); err != nil {
+		return fmt.Errorf("step %s: journal: %w", s.Path, err)
+	}
+	l.hook("finished", s)
+	return nil
+}
+
+// attempt performs s as often as its route allows.
+func (l *Local) attempt(rt Route, s Step) (json.RawMessage, error) {
+	timeout := rt.Timeout
+	if timeout == 0 {
+		timeout = 10 * time.Minute
+	}
+	for n := 1; ; n++ {
+		ctx, cancel := context.WithTimeout(l.Ctx, timeout)
+		out, err := l.once(ctx, s)
+		late := ctx.Err() != nil && l.Ctx.Err() == nil
+		cancel()
+		if err == nil {
+			return out, nil
+		}
+		if late {
+			err = &Failure{Code: TimedOut, Message: fmt.Sprintf("timed out after %s", timeout), Retryable: true}
+		}
+		f := asFailure(err)
+		if !f.Retryable || n >= rt.Attempts || l.Ctx.Err() != nil {
+			return nil, err
+		}
+		wait := backoff(rt.Backoff, n, f.After)
+		l.emit(s, event.Event{Kind: event.StepRetried, Error: f.Message,
+			Text: fmt.Sprintf("attempt %d of %d in %s", n+1, rt.Attempts, wait.Round(time.Millisecond))})
+		if err := sleep(l.Ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// once performs s and turns a panic of its handler into a failure: one bad
+// tool never takes the other jobs of the process down.
+func (l *Local) once(ctx context.Context, s Step) (out json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.emit(s, event.Event{Kind: event.Note, Text: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())})
+			err = &Failure{Code: Panicked, Message: fmt.Sprintf("panic: %v", p)}
+		}
+	}()
+	return l.Mux.Serve(ctx, s, func(ev event.Event) { l.emit(s, ev) })
+}
+
+const maxBackoff = 2 * time.Minute
+
+// backoff doubles from base with up to half of jitter, respects what the
+// other side asked for, and is bounded.
+func backoff(base time.Duration, n int, after time.Duration) time.Duration {
+	if base == 0 {
+		base = 500 * time.Millisecond
+	}
+	d := min(base<<min(n-1, 16), maxBackoff)
+	d = d/2 + rand.N(d/2+1)
+	return max(d, min(after, maxBackoff))
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func asFailure(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return &Failure{Code: Failed, Message: err.Error()}
+}
+
+// deadline is when s is over at the latest; zero for steps that have no such
+// time.
+func (s Step) deadline(now time.Time) (time.Time, error) {
+	d, err := s.patience()
+	if err != nil || d == 0 {
+		return time.Time{}, err
+	}
+	return now.Add(d), nil
+}
+
+func (s Step) patience() (d time.Duration, err error) {
+	switch s.Kind {
+	case Sleeping:
+		err = json.Unmarshal(s.Input, &d)
+	case Awaiting:
+		var w Wait
+		err = json.Unmarshal(s.Input, &w)
+		d = w.Timeout
+	}
+	if err != nil {
+		err = fmt.Errorf("step %s: decoding %s: %w", s.Path, s.Kind, err)
+	}
+	return d, err
+}
+
+// left is what remains until deadline, never more than the step asked for:
+// a wall clock that was set back must not make a wait endless.
+func left(s Step, deadline time.Time) time.Duration {
+	d, _ := s.patience()
+	return max(0, min(d, time.Until(deadline)))
+}
+
+func (l *Local) pause(s Step, deadline time.Time) error {
+	return sleep(l.Ctx, left(s, deadline))
+}
+
+// pollSignals is how often an awaiting run looks for signals that another
+// process sent.
+const pollSignals = 50 * time.Millisecond
+
+// await returns the record of the signal that came, or nil if none came in
+// time.
+func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
+	var w Wait
+	if err := json.Unmarshal(s.Input, &w); err != nil {
+		return nil, fmt.Errorf("step %s: decoding await: %w", s.Path, err)
+	}
+	var end <-chan time.Time
+	if w.Timeout > 0 {
+		t := time.NewTimer(left(s, deadline))
+		defer t.Stop()
+		end = t.C
+	}
+	tick := time.NewTicker(pollSignals)
+	defer tick.Stop()
+	for told := false; ; {
+		rec, err := l.Journal.Receive(l.Ctx, s, w.Signals)
+		if err != nil {
+			return nil, fmt.Errorf("step %s: journal: %w", s.Path, err)
+		}
+		if rec != nil {
+			l.hook("finished", s)
+			l.emit(s, event.Event{Kind: event.StepFinished, Text: "signal received"})
+			return rec, nil
+		}
+		if !told {
+			told = true
+			l.emit(s, event.Event{Kind: event.Approval, Data: w.About, Text: s.Name})
+			if l.Park {
+				return nil, &ParkedError{Path: s.Path, Signals: w.Signals, About: w.About}
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			return nil, nil
+		case <-l.Ctx.Done():
+			return nil, context.Cause(l.Ctx)
+		}
+	}
+}
+
+func (l *Local) save(s Step) error {
+	var st State
+	if err := json.Unmarshal(s.Input, &st); err != nil {
+		return fmt.Errorf("checkpoint %q: %w", s.Path, err)
+	}
+	l.hook("save", s)
+	if err := l.Journal.Save(l.Ctx, s.Job, s.Path, st); err != nil {
+		return fmt.Errorf("checkpoint %q: journal: %w", s.Path, err)
+	}
+	l.hook("saved", s)
+	return nil
+}
+
+func (l *Local) load(s Step) (json.RawMessage, error) {
+	st, err := l.Journal.Load(l.Ctx, s.Job, s.Path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint %q: journal: %w", s.Path, err)
+	}
+	if st == nil {
+		return nil, nil
+	}
+	return json.Marshal(st)
+}
+
+func (r *Record) result() (json.RawMessage, error) {
+	if r.Failure != nil {
+		return nil, &StepError{r.Path, r.Kind, r.Name, *r.Failure}
+	}
+	return r.Output, nil
+}
+
+func (l *Local) emit(s Step, ev event.Event) {
+	ev.Job, ev.Path, ev.Time = s.Job, s.Path, time.Now()
+	if ev.Step == "" {
+		ev.Step, ev.Name = s.Kind, s.Name
+	}
+	l.Emit(ev)
+}
+
+// Fork runs branches in goroutines, at most Width at once. A panic of a
+// branch is raised again in the caller once all have returned.
+func (l *Local) Fork(n int, branch func(int, Engine)) {
+	width := l.Width
+	if width == 0 {
+		width = 16
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, width)
+	panics := make(chan any, n)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					panics <- p
+				}
+				<-slots
+			}()
+			branch(i, l)
+		})
+	}
+	wg.Wait()
+	select {
+	case p := <-panics:
+		panic(p)
+	default:
+	}
+}

@@ -1,0 +1,165 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Memory is a Journal that lasts as long as the process: for tests, and for
+// programs that want no durability. The zero value is ready.
+type Memory struct {
+	// KeepAll keeps steps that a checkpoint would forget, for golden journals.
+	KeepAll bool
+
+	mu      sync.Mutex
+	records map[string]*Record // by Step.Key
+	signals map[string][]Signal
+	states  map[string]State
+	blobs   map[string]json.RawMessage
+}
+
+// Begin implements Journal.
+func (m *Memory) Begin(ctx context.Context, s Step, deadline time.Time) (*Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if rec, ok := m.records[s.Key()]; ok {
+		known := *rec
+		return &known, nil
+	}
+	if m.records == nil {
+		m.records = map[string]*Record{}
+	}
+	m.records[s.Key()] = &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Deadline: deadline}
+	if s.Keep {
+		m.put(s.Input)
+	}
+	return nil, nil
+}
+
+// Finish implements Journal.
+func (m *Memory) Finish(ctx context.Context, rec *Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	key := Step{Job: rec.Job, Path: rec.Path}.Key()
+	if known, ok := m.records[key]; ok && known.Done {
+		return nil
+	}
+	done := *rec
+	m.records[key] = &done
+	return nil
+}
+
+// Send queues a signal for job.
+func (m *Memory) Send(_ context.Context, job string, sig Signal) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.signals == nil {
+		m.signals = map[string][]Signal{}
+	}
+	m.signals[job] = append(m.signals[job], sig)
+	return nil
+}
+
+// Receive implements Journal.
+func (m *Memory) Receive(ctx context.Context, s Step, names []string) (*Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(m.signals[s.Job], func(sig Signal) bool { return slices.Contains(names, sig.Name) })
+	if i < 0 {
+		return nil, nil
+	}
+	out, err := json.Marshal(m.signals[s.Job][i])
+	if err != nil {
+		return nil, err
+	}
+	m.signals[s.Job] = slices.Delete(m.signals[s.Job], i, i+1)
+	rec := &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Output: out}
+	m.records[s.Key()] = rec
+	done := *rec
+	return &done, nil
+}
+
+// Save implements Journal.
+func (m *Memory) Save(ctx context.Context, job, scope string, st State) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if m.states == nil {
+		m.states = map[string]State{}
+	}
+	prefix := job + "/" + scope
+	if !m.KeepAll {
+		within := func(key string) bool { return strings.HasPrefix(key, prefix) }
+		maps.DeleteFunc(m.records, func(key string, _ *Record) bool { return within(key) })
+		maps.DeleteFunc(m.states, func(key string, _ State) bool { return within(key) })
+	}
+	m.states[prefix] = st
+	return nil
+}
+
+// Load implements Journal.
+func (m *Memory) Load(_ context.Context, job, scope string) (*State, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if st, ok := m.states[job+"/"+scope]; ok && !m.KeepAll {
+		return &st, nil
+	}
+	return nil, nil
+}
+
+func (m *Memory) put(b json.RawMessage) string {
+	if m.blobs == nil {
+		m.blobs = map[string]json.RawMessage{}
+	}
+	d := Digest(b)
+	m.blobs[d] = slices.Clone(b)
+	return d
+}
+
+// Put implements Blobs.
+func (m *Memory) Put(_ context.Context, b json.RawMessage) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.put(b), nil
+}
+
+// Blob implements Blobs.
+func (m *Memory) Blob(_ context.Context, digest string) (json.RawMessage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b, ok := m.blobs[digest]
+	if !ok {
+		return nil, ErrNoBlob
+	}
+	return b, nil
+}
+
+// Records returns what the journal has of job, ordered by path.
+func (m *Memory) Records(job string) []Record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Record
+	for _, rec := range m.records {
+		if rec.Job == job {
+			out = append(out, *rec)
+		}
+	}
+	slices.SortFunc(out, func(a, b Record) int { return ComparePaths(a.Path, b.Path) })
+	return out
+}

@@ -1,0 +1,47 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+)
+
+// A Handler performs steps in the real world. A returned *Failure says
+// whether to try again; any other error is final. It must stop soon after ctx
+// ends.
+type Handler func(ctx context.Context, s Step, emit event.Sink) (json.RawMessage, error)
+
+// A Route says how steps of one kind are performed.
+type Route struct {
+	Handler  Handler
+	Timeout  time.Duration // of one attempt; zero means ten minutes
+	Attempts int           // when a failure is retryable; zero means one
+	Backoff  time.Duration // before the second attempt, doubling, at most two minutes; zero means half a second
+	// Safe says whether a step that was interrupted may be performed again.
+	// Nil means no.
+	Safe func(Step) bool
+	// Describe gives one line for people about a finished step, and data for
+	// its event. May be nil.
+	Describe func(s Step, out json.RawMessage) (string, json.RawMessage)
+}
+
+// Again reports whether s may be performed again after an interruption.
+func (rt Route) Again(s Step) bool { return rt.Safe != nil && rt.Safe(s) }
+
+// Always is a Safe for steps without side effects.
+func Always(Step) bool { return true }
+
+// A Mux serves steps by kind.
+type Mux map[string]Route
+
+// Serve performs s once.
+func (m Mux) Serve(ctx context.Context, s Step, emit event.Sink) (json.RawMessage, error) {
+	rt, ok := m[s.Kind]
+	if !ok {
+		return nil, &Failure{Code: Failed, Message: fmt.Sprintf("no handler for %q steps", s.Kind)}
+	}
+	return rt.Handler(ctx, s, emit)
+}

@@ -1,0 +1,136 @@
+package flow
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Step is one effect: a value saying what to do, not the doing of it.
+// (Job, Path) identifies it for ever: it is primary key, idempotency key and
+// span id. Paths are positional: 3.1.0 is the fourth effect, its branch 1, its
+// first.
+type Step struct {
+	Job   string          `json:"job"`
+	Path  string          `json:"path"`
+	Kind  string          `json:"kind"`
+	Name  string          `json:"name,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
+	// Keep asks the journal to keep Input in the blob store under
+	// Digest(Input), so that later steps can refer to it.
+	Keep bool `json:"keep,omitempty"`
+}
+
+// Key identifies the step across engines and restarts.
+func (s Step) Key() string { return s.Job + "/" + s.Path }
+
+// Sum is the digest of what the step asks for. A journal that has another sum
+// at the same path belongs to another workflow.
+func (s Step) Sum() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%s\x00", s.Kind, s.Name)
+	h.Write(s.Input)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Digest names content: the SHA-256 of b in hexadecimal.
+func Digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Kinds every engine performs itself, without a handler. Checkpoint and
+// Restore are not journaled as steps.
+const (
+	Sleeping   = "sleep"
+	Awaiting   = "await"
+	Calling    = "call"
+	Noting     = "note"
+	Checkpoint = "checkpoint"
+	Restore    = "restore"
+)
+
+// A Record is what a journal keeps of a step. Deadline is when a sleep or an
+// await is over; it is fixed when the step first begins.
+type Record struct {
+	Job      string          `json:"job"`
+	Path     string          `json:"path"`
+	Kind     string          `json:"kind"`
+	Name     string          `json:"name,omitempty"`
+	Sum      string          `json:"sum"`
+	Done     bool            `json:"done"`
+	Deadline time.Time       `json:"deadline,omitzero"`
+	Output   json.RawMessage `json:"output,omitempty"`
+	Failure  *Failure        `json:"failure,omitempty"`
+}
+
+// A State is a workflow's state at a point where everything before may be
+// forgotten. Next is the position at which the workflow goes on.
+type State struct {
+	Next  int             `json:"next"`
+	Value json.RawMessage `json:"value"`
+}
+
+// A Failure is a failed step as data: the same live and replayed. As an error
+// a handler returns, it says whether the engine may try again.
+type Failure struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable,omitempty"`
+	// After is how long to wait at least before the next attempt.
+	After time.Duration `json:"-"`
+}
+
+func (f *Failure) Error() string { return f.Message }
+
+// Codes of failures that engines produce themselves.
+const (
+	Interrupted = "interrupted" // the runner died while performing; it may or may not have happened
+	TimedOut    = "timed_out"
+	Panicked    = "panicked"
+	Failed      = "failed" // a handler's plain error
+)
+
+// A StepError is how a failed step looks to a workflow, live or replayed.
+type StepError struct {
+	Path, Kind, Name string
+	Failure
+}
+
+func (e *StepError) Error() string {
+	return fmt.Sprintf("step %s (%s %s): %s", e.Path, e.Kind, e.Name, e.Message)
+}
+
+// A DivergedError reports that a workflow no longer asks for what it asked
+// for before. The job is blocked for a person, never failed.
+type DivergedError struct {
+	Recorded Record
+	Asked    Step
+}
+
+func (e *DivergedError) Error() string {
+	if e.Recorded.Kind == e.Asked.Kind && e.Recorded.Name == e.Asked.Name {
+		return fmt.Sprintf("step %s: the journal has %s %q with another input than the workflow asks for now",
+			e.Asked.Path, e.Recorded.Kind, e.Recorded.Name)
+	}
+	return fmt.Sprintf("step %s: the journal has %s %q, the workflow asks for %s %q",
+		e.Asked.Path, e.Recorded.Kind, e.Recorded.Name, e.Asked.Kind, e.Asked.Name)
+}
+
+// A ParkedError reports that a run waits for a signal and was told not to
+// wait here. The job goes on when it is resumed after the signal was sent.
+type ParkedError struct {
+	Path    string
+	Signals []string
+	About   json.RawMessage
+}
+
+func (e *ParkedError) Error() string {
+	return fmt.Sprintf("step %s waits for a signal: %v", e.Path, e.Signals)
+}
+
+// ErrNoBlob reports that the blob store does not have a digest.
+var ErrNoBlob = errors.New("no such blob")
