@@ -139,7 +139,9 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 }
 
 func (l *Local) finish(s Step, rec *Record) error {
-	if err := l.Journal.Finish(l.Ctx, rec); err != nil {
+	// What was performed is recorded even if the run was stopped meanwhile:
+	// losing the outcome would make a finished step look interrupted.
+	if err := l.Journal.Finish(context.WithoutCancel(l.Ctx), rec); err != nil {
 		return fmt.Errorf("step %s: journal: %w", s.Path, err)
 	}
 	l.hook("finished", s)

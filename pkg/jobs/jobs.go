@@ -1,0 +1,152 @@
+// Package jobs keeps track of what was asked for and how it is going.
+//
+// A [Job] is a workflow with its input, its status and its result. A [Store]
+// keeps jobs, their journals, signals and numbered event logs; the [Manager]
+// creates, runs, resumes and cancels them. One running job is held by one
+// runner through a lease with a fencing token: a runner that lost its lease
+// cannot write any more.
+//
+// The package is not a distributed queue. It serves one machine; beyond that
+// see pkg/temporal.
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// A Status is where a job stands.
+type Status string
+
+const (
+	Queued      Status = "queued"
+	Running     Status = "running"
+	Waiting     Status = "waiting"     // for a person; see Store.Pending
+	Interrupted Status = "interrupted" // its runner died or was stopped; resume continues it
+	Blocked     Status = "blocked"     // its workflow diverged from its journal, or it crashed its runner three times
+	Done        Status = "done"
+	Limit       Status = "limit" // stopped by a limit, not done
+	Stuck       Status = "stuck" // stopped because it made no progress
+	Failed      Status = "failed"
+	Cancelled   Status = "cancelled"
+)
+
+// Final reports whether a job in this status never runs again by itself.
+func (s Status) Final() bool {
+	switch s {
+	case Done, Limit, Stuck, Failed, Cancelled:
+		return true
+	}
+	return false
+}
+
+// A Job is one request and its fate.
+type Job struct {
+	ID       string          `json:"id"`
+	Workflow string          `json:"workflow"`
+	Agent    string          `json:"agent,omitempty"`
+	Title    string          `json:"title,omitempty"` // the prompt's first line
+	Dir      string          `json:"dir,omitempty"`   // the workspace, absolute
+	Model    string          `json:"model,omitempty"`
+	Input    json.RawMessage `json:"input"`
+	Key      string          `json:"key,omitempty"` // of an idempotent submit
+	Status   Status          `json:"status"`
+	Reason   string          `json:"reason,omitempty"` // why it stopped, in a sentence
+	Output   json.RawMessage `json:"output,omitempty"`
+	Cancel   bool            `json:"cancel,omitempty"` // asked for, perhaps not yet done
+	Crashes  int             `json:"crashes,omitempty"`
+	Created  time.Time       `json:"created"`
+	Started  time.Time       `json:"started,omitzero"`
+	Updated  time.Time       `json:"updated"`
+	Finished time.Time       `json:"finished,omitzero"`
+	// Lease is who runs it; the zero value means nobody.
+	Lease Lease `json:"lease,omitzero"`
+}
+
+// A Lease is a runner's right to run a job until Expires. Token grows with
+// every claim; a store refuses writes with an old one.
+type Lease struct {
+	Owner   string    `json:"owner"` // host:pid of the runner
+	Token   int64     `json:"token"`
+	Expires time.Time `json:"expires"`
+}
+
+// Errors that callers branch on.
+var (
+	ErrNotExist  = errors.New("no such job")
+	ErrHeld      = errors.New("another runner has the job")
+	ErrLeaseLost = errors.New("the lease was lost to another runner")
+	ErrFinal     = errors.New("the job has ended")
+	ErrRunning   = errors.New("the job is running")
+	ErrCancelled = errors.New("cancelled")
+	ErrStopped   = errors.New("stopped by the operator") // Ctrl-C: the job is interrupted, not cancelled
+)
+
+// A Query selects jobs. The zero value selects all, newest first.
+type Query struct {
+	Status []Status
+	Agent  string
+	Prefix string // of the id
+	Limit  int
+}
+
+// A Store keeps jobs and all that belongs to them. Methods that return nil
+// have made their effect durable. It is safe for concurrent use, also by
+// several processes.
+type Store interface {
+	// Add creates j. If j.Key is set and a job has it already, that job is
+	// returned and nothing is created.
+	Add(ctx context.Context, j *Job) (*Job, error)
+	Job(ctx context.Context, id string) (*Job, error)
+	List(ctx context.Context, q Query) ([]*Job, error)
+	// Remove deletes an ended job with its journal, events and signals, and
+	// blobs that no other job refers to. ErrRunning if it is held.
+	Remove(ctx context.Context, id string) error
+
+	// Claim takes the lease of a job that nobody holds and sets it running.
+	// ErrHeld if another runner has it, ErrFinal if it has ended.
+	Claim(ctx context.Context, id, owner string, ttl time.Duration) (*Job, error)
+	// Beat extends the lease and reports whether a cancel was asked for.
+	// ErrLeaseLost if another runner took it.
+	Beat(ctx context.Context, id string, token int64, ttl time.Duration) (cancel bool, err error)
+	// Settle records how a run ended and gives the lease back. last, if not
+	// nil, is appended to the event log in the same transaction.
+	Settle(ctx context.Context, j *Job, token int64, last *event.Event) error
+	// Reopen makes an ended, interrupted, waiting or blocked job claimable again.
+	Reopen(ctx context.Context, id string) error
+	// RequestCancel marks the job. One that nobody holds is settled as
+	// cancelled at once. ErrFinal if it has ended.
+	RequestCancel(ctx context.Context, id string) error
+
+	// Journal gives the journal of a claimed job. All its writes are fenced
+	// by token.
+	Journal(job string, token int64) flow.Journal
+	Send(ctx context.Context, job string, sig flow.Signal) error
+	// Pending lists the awaiting steps of job that have no answer yet.
+	Pending(ctx context.Context, job string) ([]Question, error)
+
+	Log
+}
+
+// A Question is an awaiting step that nobody has answered.
+type Question struct {
+	Path    string          `json:"path"`
+	Signals []string        `json:"signals"`
+	About   json.RawMessage `json:"about,omitempty"`
+	Asked   time.Time       `json:"asked,omitzero"`
+}
+
+// A Log is the numbered event log of each job.
+type Log interface {
+	// Append numbers and keeps events. They are durable when it returns.
+	Append(ctx context.Context, evs ...event.Event) error
+	// Events replays the events of job after the given number and then, if
+	// follow is set, waits for more until the job is no longer running.
+	Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error]
+}
