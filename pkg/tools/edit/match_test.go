@@ -1,0 +1,157 @@
+package edit
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+const cart = "package cart\n\nfunc Total(ps []int) int {\n\tsum := 0\n\tfor _, p := range ps {\n\t\tsum += p\n\t}\n\treturn sum\n}\n"
+
+func TestReplace(t *testing.T) {
+	for _, c := range []struct {
+		name, text, old, new string
+		all                  bool
+		want                 string
+		how                  How
+	}{
+		{"exact", "a\nb\nc\n", "b", "B", false, "a\nB\nc\n", Exact},
+		{"exact part of a line", "x := 1\n", "1", "2", false, "x := 2\n", Exact},
+		{"all", "a a\na\n", "a", "b", true, "b b\nb\n", Exact},
+		{"all, overlapping", "aaa", "aa", "b", true, "ba", Exact},
+		{"trailing space in the file", "a  \nb\t\nc\n", "a\nb\n", "x\n", false, "x\nc\n", Trailing},
+		{"trailing space in old", "a\nb\nc\n", "a \nb \n", "x\n", false, "x\nc\n", Trailing},
+		{"no final newline", "a\nb  ", "a \nb\n", "x\ny\n", false, "x\ny", Trailing},
+		{
+			"spaces for tabs", cart, "    for _, p := range ps {\n        sum += p\n    }\n",
+			"    for _, p := range ps {\n        if p > 0 {\n            sum += p\n        }\n    }\n", false,
+			strings.Replace(cart, "\t\tsum += p\n", "\t\tif p > 0 {\n\t\t\tsum += p\n\t\t}\n", 1), Indent,
+		},
+		{
+			"one level too shallow", cart, "for _, p := range ps {\n\tsum += p\n}\nreturn sum\n",
+			"for _, p := range ps {\n\tif p > 0 {\n\t\tsum += p\n\t}\n}\nreturn sum\n", false,
+			strings.Replace(cart, "\t\tsum += p\n", "\t\tif p > 0 {\n\t\t\tsum += p\n\t\t}\n", 1), Indent,
+		},
+		{
+			"one level too deep", "def f():\n    a = 1\n    b = 2\n", "        a = 1\n        b = 2\n",
+			"        a = 1\n        if a:\n            b = 3\n", false, "def f():\n    a = 1\n    if a:\n        b = 3\n", Indent,
+		},
+		{
+			"one line, deeper lines in new", "func f() {\n\tif x {\n\t\ty()\n\t}\n}\n", "    y() \n",
+			"    if z {\n        y()\n    }\n", false, "func f() {\n\tif x {\n\t\tif z {\n\t\t\ty()\n\t\t}\n\t}\n}\n", Indent,
+		},
+		{
+			"new goes shallower than old", "func f() {\n\tif x {\n\t\ta( )\n\t\tb()\n\t}\n}\n", "        a( )\n        b()\n    }\n",
+			"        a( )\n    }\n    b()\n", false, "func f() {\n\tif x {\n\t\ta( )\n\t}\n\tb()\n}\n", Indent,
+		},
+		{"aligned fields", "type T struct {\n\tName    string\n\tAge     int\n}\n", "\tName string\n\tAge int\n", "\tName string\n", false, "type T struct {\n\tName string\n}\n", Spacing},
+		{"delete", "a\nb\nc\n", "b\n", "", false, "a\nc\n", Exact},
+		{"blank line with blanks", "a:\n    b\n  \n    c\n", "a:\n    b\n\n    c\n", "a:\n    d\n", false, "a:\n    d\n", Trailing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, how, changes, err := Replace(c.text, c.old, c.new, c.all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != c.want || how != c.how {
+				t.Errorf("got %q (%s)\nwant %q (%s)", got, how, c.want, c.how)
+			}
+			if len(changes) == 0 {
+				t.Error("no change is reported")
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, text, old, new string
+		says                 []string
+	}{
+		{"empty", "a\n", "", "b", []string{"write_file"}},
+		{"equal", "a\n", "a", "a", []string{"same"}},
+		{"absent", "alpha beta\n", "gamma", "x", []string{"0 matches", "No line"}},
+		{"near", "one\nfunc Total(xs []int) int {\n\treturn 0\n}\n", "func Total(ys []int64) int {\n", "x", []string{"Nearest", "2\tfunc Total(xs"}},
+		{"repeated", "a\nb\na\n", "a\n", "c\n", []string{"2 times", "line 1", "line 3", "all"}},
+		{"overlapping", "aaa\n", "aa", "b", []string{"2 times"}},
+		{"repeated but for space", "\tx := 1\n\ty()\n\n\t\tx := 1\n\t\ty()\n", "  x := 1\n  y()\n", "z", []string{"2 times", "line 1", "line 4"}},
+		{"line numbers", "a\nb\n", "1\ta\n2\tb\n", "x", []string{"line numbers"}},
+		{"escaped twice", "a\nb\n", `a\nb`, "x", []string{"escaped twice"}},
+		{"not uniform", "a {\n\t\tb\n\tc\n}\n", "a {\n  b\n  c\n}\n", "x", []string{"0 matches"}},
+		{"rest of", "a\nb\n", "a", "a2\n// ... rest of the code\n", []string{"leaves code out"}},
+		{"existing code", "a\nb\n", "a", "a2\n# existing code here\n", []string{"leaves code out"}},
+		{"html", "a\nb\n", "a", "<!-- remaining items ... -->", []string{"leaves code out"}},
+		{"blank only", "a\nb\n", "  \n", "x", []string{"0 matches"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, _, _, err := Replace(c.text, c.old, c.new, false)
+			if err == nil {
+				t.Fatalf("accepted: %q", got)
+			}
+			if got != c.text {
+				t.Errorf("refused, yet changed: %q", got)
+			}
+			for _, s := range c.says {
+				if !strings.Contains(err.Error(), s) {
+					t.Errorf("%q does not say %q", err, s)
+				}
+			}
+		})
+	}
+}
+
+// Code that looks a little like an omission is left alone.
+func TestNotOmitted(t *testing.T) {
+	for _, s := range []string{
+		"f({...rest, a: 1})", "  ...other,", "...existing", "func f(xs ...int) {", "// the rest of the paths are tried in order",
+		"print('...')", "# remaining seconds", "// Other callers pass nil.", "...", "x = [...same]", "existing := load()",
+		"// existing code paths stay as they are when the flag is off and nobody asks",
+	} {
+		if err := Check("old", s); err != nil {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+	if err := Check("a\n// ... rest of the code\nb", "c\n// ... rest of the code\nb"); err != nil {
+		t.Errorf("a comment the file has: %v", err)
+	}
+}
+
+func FuzzReplace(f *testing.F) {
+	f.Add(cart, "\tsum := 0\n", "\tsum := 1\n", false)
+	f.Add("a  \n\tb", "a\nb", "c\n  d", true)
+	f.Add("x\r\ny", "x\ny", "z", false)
+	f.Fuzz(func(t *testing.T, text, old, repl string, all bool) {
+		got, how, changes, err := Replace(text, old, repl, all)
+		if err != nil {
+			var me *MatchError
+			if errors.As(err, &me) {
+				_ = me.Error() // must not panic on any input
+			}
+			if got != text {
+				t.Fatal("refused, yet changed")
+			}
+			return
+		}
+		spans, _ := Match(text, old)
+		last := 0
+		for i, s := range spans {
+			if s.Start < 0 || s.End > len(text) || s.Start > s.End {
+				t.Fatalf("span %v of %d bytes", s, len(text))
+			}
+			if how != Exact && s.Start < last {
+				t.Fatalf("span %d overlaps", i)
+			}
+			last = s.End
+		}
+		// What no span covers stays as it was.
+		if !strings.HasPrefix(got, text[:spans[0].Start]) {
+			t.Fatal("text before the match changed")
+		}
+		if !all && !strings.HasSuffix(got, text[spans[0].End:]) {
+			t.Fatal("text after the match changed")
+		}
+		for _, c := range changes {
+			c.Hunk(10)
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package edit
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A MatchError says why old could not be located, with what the model needs
+// to try again: the candidates, or the lines that come nearest.
+type MatchError struct {
+	Spans     []Span // every candidate; none if old is nowhere
+	How       How
+	text, old string
+}
+
+func (e *MatchError) Error() string {
+	if len(e.Spans) > 0 {
+		return e.many()
+	}
+	return e.nothing()
+}
+
+const (
+	mostCandidates = 5
+	mostLines      = 8 // of one candidate
+)
+
+func (e *MatchError) many() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "old is in the file %d times (%s); nothing was changed. Add lines around the one you mean, or set all to replace each:\n", len(e.Spans), e.How)
+	for i, s := range e.Spans {
+		if i == mostCandidates {
+			fmt.Fprintf(&b, "[%d more]\n", len(e.Spans)-i)
+			break
+		}
+		first := strings.Count(e.text[:s.Start], "\n") + 1
+		from := strings.LastIndexByte(e.text[:s.Start], '\n') + 1
+		to := s.End
+		if !strings.HasSuffix(e.text[s.Start:s.End], "\n") {
+			if i := strings.IndexByte(e.text[s.End:], '\n'); i >= 0 {
+				to = s.End + i
+			} else {
+				to = len(e.text)
+			}
+		}
+		fmt.Fprintf(&b, "line %d:\n%s", first, numbered(lines(e.text[from:to]), first))
+	}
+	return b.String()
+}
+
+var gutter = regexp.MustCompile(`^\s*\d+\t`)
+
+func (e *MatchError) nothing() string {
+	var b strings.Builder
+	b.WriteString("old is not in the file (0 matches); nothing was changed. ")
+	switch {
+	case e.text == "":
+		b.WriteString("The file is empty: use write_file.")
+		return b.String()
+	case hasGutter(e.old):
+		b.WriteString("It carries the line numbers read_file shows: leave out the number and the tab. ")
+	case strings.Contains(e.old, `\n`) && strings.Contains(e.text, strings.ReplaceAll(strings.ReplaceAll(e.old, `\n`, "\n"), `\t`, "\t")):
+		b.WriteString(`It is escaped twice: send newlines and tabs as they are. `)
+	}
+	from, n := near(e.text, e.old)
+	if n == 0 {
+		b.WriteString("No line comes near it: read the file and copy the text to replace.")
+		return b.String()
+	}
+	ls := strings.Split(e.text, "\n")
+	fmt.Fprintf(&b, "Nearest lines:\n%s", numbered(ls[from:min(from+n, len(ls))], from+1))
+	return b.String()
+}
+
+func hasGutter(old string) bool {
+	for l := range strings.SplitSeq(strings.TrimSuffix(old, "\n"), "\n") {
+		if !gutter.MatchString(l) {
+			return false
+		}
+	}
+	return true
+}
+
+func numbered(ls []string, first int) string {
+	var b strings.Builder
+	for i, l := range ls {
+		if i == mostLines {
+			fmt.Fprintf(&b, "[%d more lines]\n", len(ls)-i)
+			break
+		}
+		fmt.Fprintf(&b, "%d\t%s\n", first+i, clip(l))
+	}
+	return b.String()
+}
+
+// near finds where in text most of old's lines are, or else the line most
+// like old's longest one. It returns the first line, from 0, and how many
+// lines to show; n is 0 if nothing resembles old. Work is bounded: long files
+// and long lines are looked at in part.
+func near(text, old string) (from, n int) {
+	const mostText, mostOld = 50_000, 60
+	have, want := strings.Split(text, "\n"), lines(old)
+	have, want = have[:min(len(have), mostText)], want[:min(len(want), mostOld)]
+	where := map[string][]int{}
+	for i, l := range have {
+		if k := squeeze(l); len(k) > 2 && len(where[k]) < 50 {
+			where[k] = append(where[k], i)
+		}
+	}
+	votes := map[int]int{}
+	best, score := -1, 0
+	for i, l := range want {
+		for _, j := range where[squeeze(l)] {
+			at := max(j-i, 0)
+			votes[at] += len(squeeze(l))
+			if v := votes[at]; v > score || v == score && at < best {
+				best, score = at, v
+			}
+		}
+	}
+	if best >= 0 {
+		return best, len(want)
+	}
+	longest, at := "", 0
+	for i, l := range want {
+		if len(trim(l)) > len(longest) {
+			longest, at = trim(l), i
+		}
+	}
+	line, top := -1, 0.4
+	pairs := bigrams(longest)
+	for i, l := range have {
+		if s := alike(pairs, bigrams(trim(l))); s > top {
+			line, top = i, s
+		}
+	}
+	if line < 0 {
+		return 0, 0
+	}
+	return max(line-at, 0), len(want)
+}
+
+func bigrams(s string) map[string]int {
+	s = s[:min(len(s), 200)]
+	out := make(map[string]int, len(s))
+	for i := 0; i+2 <= len(s); i++ {
+		out[s[i:i+2]]++
+	}
+	return out
+}
+
+// alike is the Dice coefficient of two bags of letter pairs.
+func alike(a, b map[string]int) float64 {
+	both, all := 0, 0
+	for k, n := range a {
+		both += min(n, b[k])
+		all += n
+	}
+	for _, n := range b {
+		all += n
+	}
+	if all == 0 {
+		return 0
+	}
+	return 2 * float64(both) / float64(all)
+}
