@@ -1,0 +1,175 @@
+package transport
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// maxRaw bounds what is kept of arguments that could not be read.
+const maxRaw = 64 << 10
+
+// Calls puts tool calls together from the pieces of a stream.
+type Calls struct {
+	list    []*piece
+	byIndex map[int]*piece
+	byID    map[string]*piece
+}
+
+type piece struct {
+	id, name string
+	args     strings.Builder
+}
+
+// whole reports whether the piece can stand for itself, so that the start of
+// another call must not be glued to it.
+func (p *piece) whole() bool { return p.name != "" && json.Valid([]byte(p.args.String())) }
+
+// Add takes one piece. It belongs to the call with its index, else to the one
+// with its id, else to the last; servers that give every call the same index
+// or id are seen through by the pieces that start a call.
+func (c *Calls) Add(index *int, id, name, args string) {
+	if c.byIndex == nil {
+		c.byIndex, c.byID = map[int]*piece{}, map[string]*piece{}
+	}
+	var p *piece
+	switch {
+	case index != nil:
+		p = c.byIndex[*index]
+	case id != "":
+		p = c.byID[id]
+	case len(c.list) > 0:
+		p = c.list[len(c.list)-1]
+	}
+	starts := p != nil && name != "" && (id != "" && p.id != "" && id != p.id || args != "" && p.whole())
+	if p == nil || starts {
+		p = new(piece)
+		c.list = append(c.list, p)
+	}
+	if index != nil {
+		c.byIndex[*index] = p
+	}
+	if id != "" {
+		c.byID[id] = p
+		p.id = id
+	}
+	if name != "" && name != p.name {
+		p.name += name
+	}
+	p.args.WriteString(args)
+}
+
+// Len is the number of calls begun.
+func (c *Calls) Len() int { return len(c.list) }
+
+// List returns the calls, still untidied.
+func (c *Calls) List() []llm.Call {
+	out := make([]llm.Call, len(c.list))
+	for i, p := range c.list {
+		out[i] = llm.Call{ID: p.id, Name: p.name, Args: json.RawMessage(p.args.String())}
+	}
+	return out
+}
+
+// Tidy makes calls fit for a transcript: every id is there and unique in the
+// conversation, arguments are valid JSON or the call is marked Malformed. cut
+// says that the answer ran out of room.
+func Tidy(calls []llm.Call, before []llm.Message, cut bool) []llm.Call {
+	n := 0
+	for i := range before {
+		n += len(before[i].Calls)
+	}
+	taken := func(id string, upto int) bool {
+		for _, c := range calls[:upto] {
+			if c.ID == id {
+				return true
+			}
+		}
+		for i := range before {
+			for _, c := range before[i].Calls {
+				if c.ID == id {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for i := range calls {
+		c := &calls[i]
+		arguments(c, cut && i == len(calls)-1)
+		if c.ID == "" {
+			c.ID = fmt.Sprintf("call_%d", n+i+1)
+		}
+		for id, k := c.ID, 2; taken(c.ID, i); k++ {
+			c.ID = fmt.Sprintf("%s_%d", id, k)
+		}
+	}
+	return calls
+}
+
+func arguments(c *llm.Call, cut bool) {
+	raw := strings.TrimSpace(string(c.Args))
+	malformed := func(why string) {
+		c.Malformed = why
+		c.Args = json.RawMessage("{}")
+		c.Raw = raw
+		if len(raw) > maxRaw {
+			c.Raw = strings.ToValidUTF8(raw[:maxRaw], "")
+		}
+	}
+	var any json.RawMessage
+	err := json.Unmarshal([]byte(raw), &any)
+	switch {
+	case cut && (raw == "" || err != nil):
+		malformed("the answer reached its token limit before the arguments were complete; send fewer or shorter arguments")
+	case strings.TrimSpace(c.Name) == "":
+		malformed("the call names no tool")
+	case raw == "" || raw == "null":
+		c.Args = json.RawMessage("{}")
+	case err != nil:
+		malformed("the arguments are not valid JSON: " + err.Error())
+	default:
+		c.Args = json.RawMessage(raw)
+		// Some models write the object into a string.
+		var s string
+		if raw[0] == '"' && json.Unmarshal([]byte(raw), &s) == nil {
+			if s = strings.TrimSpace(s); strings.HasPrefix(s, "{") && json.Valid([]byte(s)) {
+				c.Args = json.RawMessage(s)
+			}
+		}
+	}
+}
+
+// Object returns args if any server can take them as a call's arguments in
+// the history, else "{}": one call that a strict server cannot read would
+// make it refuse the whole conversation from then on.
+func Object(args json.RawMessage) json.RawMessage {
+	const depth = 200
+	var m map[string]any
+	if json.Unmarshal(args, &m) != nil || m == nil || deep(args) > depth {
+		return json.RawMessage("{}")
+	}
+	return args
+}
+
+// deep is the nesting of valid JSON.
+func deep(b []byte) int {
+	now, most, quoted := 0, 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			most = max(most, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return most
+}

@@ -1,0 +1,300 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// Error makes an error of kind in the endpoint's name. Secrets that found
+// their way into message are taken out of it.
+func (e *Endpoint) Error(kind llm.ErrorKind, message string) *llm.Error {
+	return &llm.Error{Kind: kind, Provider: e.Name, Message: e.plain(message), Hint: e.hint(kind)}
+}
+
+// Reported is the error for an error object, or a plain text, that the server
+// sent inside an answer with status 200.
+func (e *Endpoint) Reported(object []byte) *llm.Error {
+	said := read(object)
+	kind := classify(said.status, said.code+" "+said.typ+" "+said.text)
+	if kind == "" {
+		kind = llm.Overloaded
+	}
+	err := e.Error(kind, "the server reports: "+said.text)
+	err.Status = said.status
+	return err
+}
+
+// refused is the error for an answer whose status is not 200.
+func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
+	said := read(body)
+	kind := classify(resp.StatusCode, said.code+" "+said.typ+" "+said.text)
+	if kind == "" {
+		kind = llm.BadRequest
+	}
+	err := e.Error(kind, said.text)
+	switch {
+	case resp.StatusCode/100 == 3:
+		err.Message = "the server answers with a redirect, which is not followed"
+		if to, uerr := url.Parse(resp.Header.Get("Location")); uerr == nil && to.Host != "" {
+			err.Hint = e.plain("set base_url to the place it points to, on " + to.Scheme + "://" + to.Host)
+		}
+	case looksHTML(body):
+		err.Message = "the server answers with a web page"
+	case strings.TrimSpace(said.text) == "":
+		err.Message = strings.ToLower(http.StatusText(resp.StatusCode))
+		if err.Message == "" {
+			err.Message = "the request was refused without a reason"
+		}
+	}
+	if kind == llm.BadRequest && (resp.StatusCode == 404 || resp.StatusCode == 405) {
+		err.Hint = "check base_url: the server has no such path"
+	}
+	err.Status = resp.StatusCode
+	err.RetryAfter = retryAfter(resp.Header)
+	return err
+}
+
+// page is the error for a web page with status 200.
+func (e *Endpoint) page() *llm.Error {
+	err := e.Error(llm.Garbled, "the answer is a web page (text/html), not a model's")
+	err.Hint = "check base_url; a login page or a proxy may have answered"
+	return err
+}
+
+// WrongType is the error for an answer of a media type that is not expected.
+func (e *Endpoint) WrongType(media, want string) *llm.Error {
+	err := e.Error(llm.Garbled, fmt.Sprintf("the answer has content type %q instead of %s", media, want))
+	err.Hint = "check base_url"
+	return err
+}
+
+// lost names a failure to reach the server or to read from it.
+func (e *Endpoint) lost(w *Watch, err error, had string) error {
+	if perr := w.parent.Err(); perr != nil {
+		return fmt.Errorf("%s: %w", e.Name, context.Cause(w.parent))
+	}
+	after := ""
+	if had != "" {
+		after = " after " + had
+	}
+	switch cause := context.Cause(w.ctx); {
+	case errors.Is(cause, errIdle):
+		out := e.Error(llm.Timeout, fmt.Sprintf("no data for %s%s", w.limit, after))
+		out.Hint, out.Err = "raise idle_timeout if the model needs longer to answer", errIdle
+		return out
+	case errors.Is(cause, errTotal):
+		out := e.Error(llm.Timeout, fmt.Sprintf("the answer took longer than %s", w.whole))
+		out.Hint, out.Err = "raise timeout, or ask for less at once", errTotal
+		return out
+	}
+	err = inner(err)
+	var out *llm.Error
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(err, ErrLine), errors.Is(err, errHuge):
+		out = e.Error(llm.Garbled, err.Error())
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		out = e.Error(llm.Cut, "the connection ended before the answer was complete"+after)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		out = e.Error(llm.Timeout, err.Error())
+	case had != "":
+		out = e.Error(llm.Cut, "the connection failed"+after+": "+err.Error())
+	default:
+		out = e.Error(llm.Unreachable, err.Error())
+	}
+	out.Err = err
+	return out
+}
+
+// inner strips the URL, which may hold a key, from a client error.
+func inner(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+func (e *Endpoint) hint(kind llm.ErrorKind) string {
+	switch kind {
+	case llm.Auth:
+		return "check the key and the account of " + e.Name
+	case llm.NoModel:
+		return "see what there is with: adroit models list"
+	case llm.TooLong:
+		return "shorten the conversation or use a larger window"
+	case llm.Unreachable:
+		return "check that the server runs and that base_url is right"
+	}
+	return ""
+}
+
+// plain takes secrets out of s and bounds it.
+func (e *Endpoint) plain(s string) string {
+	hide := func(secret string) {
+		if len(secret) >= 6 {
+			s = strings.ReplaceAll(s, secret, "[redacted]")
+		}
+	}
+	hide(e.Key)
+	for _, v := range e.Headers {
+		hide(strings.TrimPrefix(v, "Bearer "))
+	}
+	s = strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd"))
+	if len(s) <= maxText {
+		return s
+	}
+	cut := maxText
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + " …"
+}
+
+// said is what a server says of an error, in whichever shape it says it.
+type said struct {
+	text, code, typ string
+	status          int // from inside the object, 0 if not there
+}
+
+func read(body []byte) said {
+	var o struct {
+		Error   json.RawMessage `json:"error"`
+		Message json.RawMessage `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+		Type    string          `json:"type"`
+		Code    json.RawMessage `json:"code"`
+	}
+	if json.Unmarshal(body, &o) != nil {
+		var s string
+		if json.Unmarshal(body, &s) == nil {
+			return said{text: s}
+		}
+		return said{text: string(body)}
+	}
+	if len(o.Error) > 0 && string(o.Error) != "null" {
+		in := read(o.Error)
+		// Servers in front of servers put one error object into another's
+		// text.
+		if strings.HasPrefix(strings.TrimSpace(in.text), "{") {
+			if deep := read([]byte(in.text)); deep.text != in.text {
+				return deep
+			}
+		}
+		return in
+	}
+	out := said{typ: o.Type, code: strings.Trim(string(o.Code), `"`)}
+	if n, err := strconv.Atoi(out.code); err == nil && n >= 400 && n < 600 {
+		out.status = n
+	}
+	for _, raw := range []json.RawMessage{o.Message, o.Detail} {
+		var s string
+		switch {
+		case len(raw) == 0 || string(raw) == "null":
+			continue
+		case json.Unmarshal(raw, &s) == nil:
+			out.text = s
+		default:
+			out.text = string(raw)
+		}
+		return out
+	}
+	out.text = string(body)
+	return out
+}
+
+// classify names the kind of an error by its status and its words, "" if
+// neither tells.
+func classify(status int, text string) llm.ErrorKind {
+	text = strings.ToLower(text)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	client := status == 0 || status/100 == 4 || status == 500
+	switch {
+	case status == 401 || status == 403:
+		return llm.Auth
+	case status == 402, has("insufficient_quota", "insufficient credits", "exceeded your current quota"):
+		return llm.Auth
+	case status == 407:
+		return llm.Unreachable
+	case status == 408:
+		return llm.Timeout
+	case status == 413:
+		return llm.TooLong
+	case status == 429:
+		return llm.RateLimit
+	case client && has("context length", "context_length", "context window", "context size", "exceed_context", "input length exceeds",
+		"prompt is too long", "too many tokens", "maximum context", "reduce the length"):
+		return llm.TooLong
+	case client && has("does not support", "not supported by this model", "no endpoints found that support"):
+		return llm.Unsupported
+	case client && has("model_not_found", "model not found", "no such model", "unknown model"),
+		client && has("model") && has("not found", "does not exist") && status != 500:
+		return llm.NoModel
+	// Ollama answers 500 to these mistakes of the client.
+	case status == 500 && has("invalid json schema", "invalid format", "invalid option", "must be of type"):
+		return llm.BadRequest
+	case status == 501:
+		return llm.Unsupported
+	case status >= 500:
+		return llm.Overloaded
+	case status >= 400:
+		return llm.BadRequest
+	case has("rate limit", "rate_limit", "too many requests"):
+		return llm.RateLimit
+	case has("authentication", "invalid api key", "invalid_api_key", "unauthorized"):
+		return llm.Auth
+	case has("overloaded", "server_error", "try again", "running the model"):
+		return llm.Overloaded
+	case has("invalid_request", "invalid request"):
+		return llm.BadRequest
+	}
+	return ""
+}
+
+// retryAfter reads how long the server wants to be left alone, at most an
+// hour.
+func retryAfter(h http.Header) time.Duration {
+	const most = time.Hour
+	seconds := math.NaN()
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		seconds = ms / 1000
+	} else if v := strings.TrimSpace(h.Get("Retry-After")); v != "" {
+		if n, err := strconv.ParseFloat(v, 64); err == nil {
+			seconds = n
+		} else if at, err := http.ParseTime(v); err == nil {
+			seconds = time.Until(at).Seconds()
+		}
+	}
+	switch {
+	case math.IsNaN(seconds) || seconds <= 0:
+		return 0
+	case seconds >= most.Seconds():
+		return most
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+func looksHTML(body []byte) bool {
+	s := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 512)])))
+	return strings.HasPrefix(s, "<!doctype html") || strings.HasPrefix(s, "<html")
+}

@@ -1,0 +1,221 @@
+// Package transport is what the HTTP adapters of pkg/llm share: sending a
+// request under an idle and a total time limit, reading lines and server-sent
+// events, naming what went wrong as an [llm.Error], and tidying tool calls.
+//
+// It knows no provider's format; that is the adapters' part. It never retries:
+// the engine does.
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+const (
+	// MaxLine bounds a line of a stream and the data of one event.
+	MaxLine = 16 << 20
+	// maxAnswer bounds a whole answer, so that a runaway server cannot take
+	// all memory.
+	maxAnswer = 64 << 20
+	// maxText bounds what an error repeats of a server's words.
+	maxText = 2 << 10
+
+	defaultIdle  = 5 * time.Minute // a local model may load and read a long prompt first
+	defaultTotal = 30 * time.Minute
+	// grace is how long a finished answer waits for its usage and the end of
+	// the stream.
+	grace = 5 * time.Second
+)
+
+// An Endpoint is a server and the manners to observe with it. It is safe for
+// concurrent use once filled in.
+type Endpoint struct {
+	Name    string // for errors
+	Base    string // URL without a trailing slash
+	Key     string // sent as a bearer token, "" for none
+	Headers map[string]string
+	HTTP    *http.Client  // nil: a client of its own, with the environment's proxies
+	Idle    time.Duration // the longest silence, 0: five minutes, negative: no limit
+	Total   time.Duration // the longest request, 0: thirty minutes, negative: no limit
+}
+
+// Ready checks the endpoint and fills in what was left out.
+func (e *Endpoint) Ready() error {
+	e.Base = strings.TrimRight(e.Base, "/")
+	if !strings.HasPrefix(e.Base, "http://") && !strings.HasPrefix(e.Base, "https://") {
+		return fmt.Errorf("%s: base URL %q must start with http:// or https://", e.Name, e.Base)
+	}
+	e.Idle = cmp.Or(e.Idle, defaultIdle)
+	e.Total = cmp.Or(e.Total, defaultTotal)
+	client := new(http.Client)
+	if e.HTTP != nil {
+		*client = *e.HTTP
+	} else {
+		// Not the default client: a test or another library may change that.
+		client.Transport = http.DefaultTransport.(*http.Transport).Clone()
+	}
+	// Following a redirect would turn the POST into a GET, and a key meant
+	// for one host would be asked for by another.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	e.HTTP = client
+	return nil
+}
+
+// A Body is a request body in parts that are sent one after the other without
+// being joined.
+type Body [][]byte
+
+func (b Body) reader() io.ReadCloser {
+	rs := make([]io.Reader, len(b))
+	for i, part := range b {
+		rs[i] = bytes.NewReader(part)
+	}
+	return io.NopCloser(io.MultiReader(rs...))
+}
+
+// Len is the body's size in bytes.
+func (b Body) Len() int {
+	n := 0
+	for _, part := range b {
+		n += len(part)
+	}
+	return n
+}
+
+// A Reply is an answer with status 200 whose body is still to be read. The
+// caller closes it.
+type Reply struct {
+	Type  string // media type in lower case, without parameters
+	Watch *Watch
+	e     *Endpoint
+	body  io.ReadCloser
+	r     io.Reader
+}
+
+// Read reads the body; it fails when the answer grows out of all bounds.
+func (r *Reply) Read(p []byte) (int, error) { return r.r.Read(p) }
+
+// Close ends the request.
+func (r *Reply) Close() error {
+	r.Watch.stop()
+	return r.body.Close()
+}
+
+// All reads a body that is not a stream.
+func (r *Reply) All() ([]byte, error) {
+	b, err := io.ReadAll(touching{r})
+	if err != nil {
+		return nil, r.Broken(err, "")
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, r.e.Error(llm.Garbled, "the answer is empty")
+	}
+	return b, nil
+}
+
+type touching struct{ r *Reply }
+
+func (t touching) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	if n > 0 {
+		t.r.Watch.Touch()
+	}
+	return n, err
+}
+
+// Get asks for path and returns the whole answer.
+func (e *Endpoint) Get(ctx context.Context, path string) ([]byte, error) {
+	r, err := e.send(ctx, http.MethodGet, path, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.All()
+}
+
+// Post sends body to path. The silence before the answer's first byte counts
+// against the idle limit only for a stream: other answers come all at once.
+// Errors are [llm.Error]s, except that a done ctx gives its own error.
+func (e *Endpoint) Post(ctx context.Context, path string, body Body, stream bool) (*Reply, error) {
+	return e.send(ctx, http.MethodPost, path, body, stream)
+}
+
+func (e *Endpoint) send(ctx context.Context, method, path string, body Body, stream bool) (*Reply, error) {
+	w := newWatch(ctx, e.Idle, e.Total, stream)
+	req, err := http.NewRequestWithContext(w.ctx, method, e.Base+path, nil)
+	if err != nil {
+		w.stop()
+		return nil, e.Error(llm.BadRequest, "the base URL cannot be used: "+inner(err).Error())
+	}
+	if body != nil {
+		req.Body = body.reader()
+		req.GetBody = func() (io.ReadCloser, error) { return body.reader(), nil }
+		req.ContentLength = int64(body.Len())
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("User-Agent", "adroit")
+	if e.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+e.Key)
+	}
+	for k, v := range e.Headers {
+		req.Header.Set(k, v)
+	}
+	resp, err := e.HTTP.Do(req)
+	if err != nil {
+		err = e.lost(w, err, "")
+		w.stop()
+		return nil, err
+	}
+	w.Touch()
+	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	r := &Reply{
+		Type:  strings.ToLower(strings.TrimSpace(media)),
+		Watch: w,
+		e:     e,
+		body:  resp.Body,
+		r:     &bounded{r: resp.Body, left: maxAnswer},
+	}
+	if resp.StatusCode == http.StatusOK {
+		if r.Type == "text/html" {
+			r.Close()
+			return nil, e.page()
+		}
+		return r, nil
+	}
+	defer r.Close()
+	// What arrives of an error's text is used, whether or not it is whole.
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	return nil, e.refused(resp, text)
+}
+
+// Broken names the failure to read an answer. had says how far it got, in
+// words; "" for nothing at all.
+func (r *Reply) Broken(err error, had string) error { return r.e.lost(r.Watch, err, had) }
+
+var errHuge = errors.New("the answer is larger than 64 MB")
+
+type bounded struct {
+	r    io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errHuge
+	}
+	if len(p) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.r.Read(p)
+	b.left -= n
+	return n, err
+}
