@@ -1,0 +1,99 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A State is what a run knows so far. It is the loop's checkpoint, so it
+// holds the transcript by reference: Head names what the model has been sent,
+// New is what it has not.
+type State struct {
+	Head      string              `json:"head,omitempty"`
+	New       []llm.Message       `json:"new,omitempty"`
+	Artifacts map[string]Artifact `json:"artifacts,omitempty"`
+	Called    map[string]int      `json:"called,omitempty"` // successful calls by tool
+	Turns     int                 `json:"turns"`
+	Calls     int                 `json:"calls"` // tool calls, also failed ones
+	Usage     llm.Usage           `json:"usage"`
+	Spent     time.Duration       `json:"spent_ns"`
+	Last      string              `json:"last,omitempty"` // the model's last words
+	Claim     *Claim              `json:"claim,omitempty"`
+	Rejects   int                 `json:"rejects,omitempty"` // claims that did not hold
+	Empty     int                 `json:"empty,omitempty"`   // answers in a row with nothing in them
+	Recent    []mark              `json:"recent,omitempty"`  // of the last turns, to notice going in circles
+	Nudged    int                 `json:"nudged,omitempty"`  // the turn of the last nudge
+	Landing   *Outcome            `json:"landing,omitempty"` // why the run is about to stop, while the model says its last words
+	Offered   string              `json:"offered,omitempty"` // the tools offered last, to send them only when they change
+	Outcome   *Outcome            `json:"outcome,omitempty"`
+}
+
+// An Artifact is something a tool produced. Version counts from 1.
+type Artifact struct {
+	Value   json.RawMessage `json:"value"`
+	Tool    string          `json:"tool"`
+	Version int             `json:"version"`
+}
+
+// A Claim is the model saying that it is done, in one turn.
+type Claim struct {
+	Word     string `json:"word,omitempty"` // the signal it said, or finish
+	Summary  string `json:"summary,omitempty"`
+	Evidence string `json:"evidence,omitempty"`
+}
+
+// An Outcome is how a run ended and why.
+type Outcome struct {
+	Status   string   `json:"status"` // done, limit, stuck, failed
+	Reason   string   `json:"reason"`
+	Code     string   `json:"code,omitempty"`  // of a failure
+	Limit    string   `json:"limit,omitempty"` // turns, tokens, cost, time
+	Met      []string `json:"met,omitempty"`
+	Unmet    []string `json:"unmet,omitempty"`
+	Summary  string   `json:"summary,omitempty"`
+	Evidence string   `json:"evidence,omitempty"`
+}
+
+// Statuses of an Outcome.
+const (
+	Done   = "done"
+	Limit  = "limit"
+	Stuck  = "stuck"
+	Failed = "failed"
+)
+
+// A StopError is the error of a run that ended without being done. The state
+// that comes with it has the partial result.
+type StopError struct{ Outcome Outcome }
+
+func (e *StopError) Error() string { return e.Outcome.Status + ": " + e.Outcome.Reason }
+
+// Status is the outcome's status, for whoever keeps the job.
+func (e *StopError) Status() string { return e.Outcome.Status }
+
+// Reason is the outcome's reason.
+func (e *StopError) Reason() string { return e.Outcome.Reason }
+
+// Value gives the artifact's value, nil if there is none.
+func (s *State) Value(name string) json.RawMessage { return s.Artifacts[name].Value }
+
+// Names lists the artifacts.
+func (s *State) Names() []string { return slices.Sorted(maps.Keys(s.Artifacts)) }
+
+func (s *State) bind(tool string, values map[string]json.RawMessage) {
+	for name, v := range values {
+		if s.Artifacts == nil {
+			s.Artifacts = map[string]Artifact{}
+		}
+		s.Artifacts[name] = Artifact{Value: v, Tool: tool, Version: s.Artifacts[name].Version + 1}
+	}
+}
+
+func (s *State) tell(format string, args ...any) {
+	s.New = append(s.New, llm.Message{Role: llm.User, Text: fmt.Sprintf(format, args...)})
+}

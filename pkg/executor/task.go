@@ -1,0 +1,139 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Task is everything the loop needs, by value: it is journaled once, so
+// that editing an agent never changes a run in flight.
+type Task struct {
+	Agent    string          `json:"agent,omitempty"`
+	Model    string          `json:"model"` // provider/model
+	System   string          `json:"system,omitempty"`
+	Prompt   string          `json:"prompt"`
+	Tools    []Tool          `json:"tools,omitempty"`
+	Checks   []Tool          `json:"checks,omitempty"` // tools that only criteria run
+	Done     Criterion       `json:"done,omitzero"`
+	Limits   Limits          `json:"limits,omitzero"`
+	Approve  Approve         `json:"approve,omitempty"`
+	Patience time.Duration   `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
+	Options  llm.Options     `json:"options,omitzero"`
+	Price    Price           `json:"price,omitzero"`
+	Output   json.RawMessage `json:"output,omitempty"` // JSON Schema of the final answer, for typed agents
+}
+
+// A Tool is what a pinned task knows of a tool: what the model is told and
+// what decides about order, offers and approval. The body stays where the
+// work is done.
+type Tool struct {
+	llm.ToolSpec
+	Needs    tools.Caps `json:"needs,omitempty"`
+	Consumes []string   `json:"consumes,omitempty"`
+	Produces []string   `json:"produces,omitempty"`
+}
+
+// Pin takes from a set what a task needs to know of it.
+func Pin(set *tools.Set) []Tool {
+	var out []Tool
+	for t := range set.All() {
+		out = append(out, Tool{
+			ToolSpec: llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input.JSON()},
+			Needs:    t.Needs, Consumes: t.Consumes, Produces: t.Produces,
+		})
+	}
+	return out
+}
+
+// Limits bound a run. A zero field means its default; -1 means no bound.
+type Limits struct {
+	Turns   int           `json:"turns,omitempty"`    // model calls; default 50
+	Tokens  int           `json:"tokens,omitempty"`   // in and out together; default 2,000,000
+	CostUSD float64       `json:"cost_usd,omitempty"` // default none; needs Task.Price
+	Time    time.Duration `json:"time,omitempty"`     // spent in steps, waiting for people not counted; default one hour
+	Rejects int           `json:"rejects,omitempty"`  // how often the model may claim to be done when it is not; default 5
+}
+
+// Or gives l with its zero fields taken from d.
+func (l Limits) Or(d Limits) Limits {
+	if l.Turns == 0 {
+		l.Turns = d.Turns
+	}
+	if l.Tokens == 0 {
+		l.Tokens = d.Tokens
+	}
+	if l.CostUSD == 0 {
+		l.CostUSD = d.CostUSD
+	}
+	if l.Time == 0 {
+		l.Time = d.Time
+	}
+	if l.Rejects == 0 {
+		l.Rejects = d.Rejects
+	}
+	return l
+}
+
+// DefaultLimits bound a run that names no limits.
+var DefaultLimits = Limits{Turns: 50, Tokens: 2_000_000, CostUSD: -1, Time: time.Hour, Rejects: 5}
+
+// exceeded names the first limit that s has reached, with the figure.
+func (l Limits) exceeded(s *State, p Price) (limit, words string) {
+	l = l.Or(DefaultLimits)
+	switch {
+	case l.Turns > 0 && s.Turns >= l.Turns:
+		return "turns", fmt.Sprintf("the limit of %d turns", l.Turns)
+	case l.Tokens > 0 && s.Usage.In+s.Usage.Out >= l.Tokens:
+		return "tokens", fmt.Sprintf("the limit of %d tokens", l.Tokens)
+	case l.CostUSD > 0 && p.Cost(s.Usage) >= l.CostUSD:
+		return "cost", fmt.Sprintf("the limit of %.2f USD", l.CostUSD)
+	case l.Time > 0 && s.Spent >= l.Time:
+		return "time", fmt.Sprintf("the time limit of %s", l.Time)
+	}
+	return "", ""
+}
+
+// Price is what a model costs, in USD per million tokens. The zero value is
+// free. Cached input tokens cost Cached, or In if Cached is zero.
+type Price struct {
+	In     float64 `json:"in,omitempty"`
+	Out    float64 `json:"out,omitempty"`
+	Cached float64 `json:"cached,omitempty"`
+}
+
+// Cost is what u costs, in USD.
+func (p Price) Cost(u llm.Usage) float64 {
+	cached := p.Cached
+	if cached == 0 {
+		cached = p.In
+	}
+	return (float64(u.In-u.Cached)*p.In + float64(u.Cached)*cached + float64(u.Out)*p.Out) / 1e6
+}
+
+// Approve says which tool calls a person is asked about.
+type Approve string
+
+const (
+	ApproveAsk   Approve = "ask"   // all that change files, run programs, publish
+	ApproveEdits Approve = "edits" // only arbitrary commands and publishing; the default
+	ApproveAll   Approve = "all"   // nothing is asked
+	ApproveNone  Approve = "none"  // nobody is there: what ApproveEdits asks about is denied
+)
+
+// Approves lists the valid values of Approve.
+var Approves = []Approve{ApproveAsk, ApproveEdits, ApproveAll, ApproveNone}
+
+// asks reports whether a call that needs c must be approved first.
+func (a Approve) asks(c tools.Caps) bool {
+	switch a {
+	case ApproveAll:
+		return false
+	case ApproveAsk:
+		return c&(tools.Write|tools.Exec|tools.Shell|tools.Publish) != 0
+	}
+	return c&(tools.Shell|tools.Publish) != 0
+}
