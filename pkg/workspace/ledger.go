@@ -1,0 +1,391 @@
+package workspace
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxKeep bounds the content kept for one file. A larger one is not changed by
+// the file tools, and a command's change to it cannot be undone.
+const maxKeep = 256 << 20
+
+// A Ledger is the record of what one job changed in its workspace, kept in a
+// directory of its own outside it: a journal of changes and the content they
+// replaced. Each is on disk before the change it describes, so a ledger opened
+// after a kill or a power cut knows of everything that was done, and of at most
+// one change that was not.
+//
+// A Ledger is safe for concurrent use. One process at a time may add to it;
+// any number may read it with Changes and Diff.
+type Ledger struct {
+	*book
+	step string
+}
+
+// book is what the ledgers made by At share.
+type book struct {
+	dir string
+
+	mu      sync.Mutex
+	journal *os.File // nil until something is added
+	good    int64    // bytes of whole records when the ledger was read
+	first   map[string]state
+	last    map[string]delta
+	step    map[string]string
+	from    map[string]string // where a file stood before the job renamed it
+	seen    map[string]string
+	temp    string // the newest change's temporary file
+	cache   map[string]stamp
+	unkept  map[string]bool // paths whose original content was too much to keep
+}
+
+// A delta is one path's part of a change.
+type delta struct {
+	Path   rawName `json:"path"`
+	From   rawName `json:"from,omitempty"`
+	Before state   `json:"before,omitzero"`
+	After  state   `json:"after,omitzero"`
+}
+
+// A record is one line of the journal.
+type record struct {
+	Step    string   `json:"step,omitempty"`
+	Temp    rawName  `json:"temp,omitempty"`
+	Changes []delta  `json:"changes,omitempty"`
+	Unkept  []string `json:"unkept,omitempty"`
+	Seen    rawName  `json:"seen,omitempty"`
+	Digest  string   `json:"digest,omitempty"`
+}
+
+// A rawName survives JSON also where it is not UTF-8.
+type rawName string
+
+func (n rawName) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(n)) {
+		return json.Marshal(string(n))
+	}
+	return json.Marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(n))})
+}
+
+func (n *rawName) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var coded struct{ Base64 []byte }
+		err := json.Unmarshal(b, &coded)
+		*n = rawName(coded.Base64)
+		return err
+	}
+	return json.Unmarshal(b, (*string)(n))
+}
+
+// OpenLedger opens the ledger in dir, which is made if it does not exist.
+func OpenLedger(dir string) (*Ledger, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the ledger: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(abs, "blobs"), 0o700); err != nil {
+		return nil, fmt.Errorf("opening the ledger: %w", err)
+	}
+	b := &book{
+		dir: abs, first: map[string]state{}, last: map[string]delta{}, step: map[string]string{},
+		from: map[string]string{}, seen: map[string]string{}, cache: map[string]stamp{}, unkept: map[string]bool{},
+	}
+	if err := b.read(); err != nil {
+		return nil, err
+	}
+	return &Ledger{book: b}, nil
+}
+
+// At returns a view of the ledger that notes changes under a step's path.
+func (l *Ledger) At(step string) *Ledger { return &Ledger{book: l.book, step: step} }
+
+// Close lets another process add to the ledger.
+func (l *Ledger) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.journal == nil {
+		return nil
+	}
+	err := l.journal.Close()
+	l.journal = nil
+	return err
+}
+
+func (b *book) read() error {
+	f, err := os.Open(filepath.Join(b.dir, "journal"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the ledger: %w", err)
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, 1<<16)
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return nil // what follows the last newline was never acknowledged
+		}
+		if err != nil {
+			return fmt.Errorf("reading the ledger: %w", err)
+		}
+		var r record
+		if err := json.Unmarshal(line, &r); err != nil {
+			if _, err := in.Peek(1); err == io.EOF {
+				return nil
+			}
+			return fmt.Errorf("reading the ledger in %s: line %d is damaged; the changes after it are not known: %w", b.dir, n, err)
+		}
+		b.good += int64(len(line))
+		b.apply(r)
+	}
+}
+
+// apply takes a record into the maps.
+func (b *book) apply(r record) {
+	if r.Seen != "" {
+		b.seen[string(r.Seen)] = r.Digest
+	}
+	if len(r.Changes) > 0 {
+		b.temp = string(r.Temp)
+	}
+	for _, p := range r.Unkept {
+		b.unkept[p] = true
+	}
+	for _, d := range r.Changes {
+		p := string(d.Path)
+		if _, ok := b.first[p]; !ok {
+			b.first[p] = d.Before
+		}
+		b.last[p] = d
+		b.step[p] = r.Step
+		switch {
+		case d.From != "":
+			b.from[p] = string(d.From)
+			if was, ok := b.from[string(d.From)]; ok {
+				b.from[p] = was
+			}
+		case d.After.Type == "":
+			delete(b.from, p)
+		}
+	}
+}
+
+// begin opens the journal for adding and keeps other processes from doing so.
+// What a crash left after the last whole record is cut off.
+func (b *book) begin() error {
+	if b.journal != nil {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Join(b.dir, "journal"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return fmt.Errorf("the ledger in %s is in use by another process; wait for its job to stop: %w", b.dir, err)
+	}
+	if err := errors.Join(f.Truncate(b.good), syncDir(b.dir)); err != nil {
+		f.Close()
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	if _, err := f.Seek(b.good, io.SeekStart); err != nil {
+		f.Close()
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	b.journal = f
+	return nil
+}
+
+// add appends a record; if sync is set it is on disk when add returns.
+func (b *book) add(r record, sync bool) error {
+	if err := b.begin(); err != nil {
+		return err
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	line = append(line, '\n')
+	if _, err := b.journal.Write(line); err != nil {
+		_ = b.journal.Truncate(b.good)
+		_, _ = b.journal.Seek(b.good, io.SeekStart)
+		return fmt.Errorf("writing the ledger: %w", err)
+	}
+	if sync {
+		if err := b.journal.Sync(); err != nil {
+			return fmt.Errorf("writing the ledger: %w", err)
+		}
+	}
+	b.good += int64(len(line))
+	b.apply(r)
+	return nil
+}
+
+// change notes deltas that are about to be made. What they replace must have
+// been kept before.
+func (l *Ledger) change(temp string, ds ...delta) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.add(record{Step: l.step, Temp: rawName(temp), Changes: ds}, true)
+}
+
+// took notes that the newest change was not made after all.
+func (l *Ledger) took(ds ...delta) {
+	back := make([]delta, 0, len(ds))
+	for _, d := range ds {
+		back = append(back, delta{Path: d.Path, Before: d.After, After: d.Before})
+	}
+	// If even this cannot be written, Undo finds the content as it was before
+	// the change and takes that for the job's.
+	_ = l.change("", back...)
+}
+
+// keep reads the state of p and, if the ledger does not know p yet, keeps its
+// content so that it can be restored.
+func (l *Ledger) keep(t *tree, p string) (state, error) {
+	l.mu.Lock()
+	_, known := l.first[p]
+	l.mu.Unlock()
+	if known {
+		return t.state(p, nil)
+	}
+	return l.capture(t, p, true)
+}
+
+// capture reads the state of p and copies its content to the blobs.
+func (b *book) capture(t *tree, p string, sync bool) (state, error) {
+	if info, err := t.root.Lstat(p); err == nil && info.Mode().IsRegular() && info.Size() > maxKeep {
+		return state{}, &TooLargeError{Name: p, Size: info.Size(), Limit: maxKeep}
+	}
+	w, err := b.blob()
+	if err != nil {
+		return state{}, err
+	}
+	defer w.drop()
+	s, err := t.state(p, w)
+	if err != nil || s.Digest == "" {
+		return s, err
+	}
+	return s, w.commit(s.Digest, sync)
+}
+
+// store keeps bytes and returns their digest.
+func (b *book) store(data []byte) (string, error) {
+	w, err := b.blob()
+	if err != nil {
+		return "", err
+	}
+	defer w.drop()
+	if _, err := w.Write(data); err != nil {
+		return "", err
+	}
+	d := digest(data)
+	return d, w.commit(d, true)
+}
+
+func (b *book) blobPath(digest string) string { return filepath.Join(b.dir, "blobs", digest) }
+
+// load returns kept content.
+func (b *book) load(want string) ([]byte, error) {
+	data, err := os.ReadFile(b.blobPath(want))
+	if err != nil {
+		return nil, fmt.Errorf("the original content is not in the ledger: %w", err)
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want {
+		return nil, fmt.Errorf("the original content in the ledger is damaged (%s)", want[:12])
+	}
+	return data, nil
+}
+
+// A blobWriter is content on its way into the ledger.
+type blobWriter struct {
+	b *book
+	f *os.File
+}
+
+func (b *book) blob() (*blobWriter, error) {
+	f, err := os.CreateTemp(filepath.Join(b.dir, "blobs"), "new-*") // 0600
+	if err != nil {
+		return nil, fmt.Errorf("keeping content in the ledger: %w", err)
+	}
+	return &blobWriter{b: b, f: f}, nil
+}
+
+func (w *blobWriter) Write(p []byte) (int, error) {
+	n, err := w.f.Write(p)
+	if err != nil {
+		err = fmt.Errorf("keeping content in the ledger: %w", err)
+	}
+	return n, err
+}
+
+func (w *blobWriter) commit(digest string, sync bool) error {
+	to := w.b.blobPath(digest)
+	if info, err := os.Lstat(to); err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	var err error
+	if sync {
+		err = w.f.Sync()
+	}
+	err = errors.Join(err, os.Rename(w.f.Name(), to))
+	if sync {
+		err = errors.Join(err, syncDir(filepath.Dir(to)))
+	}
+	if err != nil {
+		return fmt.Errorf("keeping content in the ledger: %w", err)
+	}
+	return nil
+}
+
+func (w *blobWriter) drop() {
+	w.f.Close()
+	_ = os.Remove(w.f.Name()) // gone already if it was committed
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// Seen notes the digest of a file as the job last saw it, for the stale check;
+// an empty digest means that there was no such file. It is not synced: a lost
+// note costs a refusal at worst, never an update.
+func (l *Ledger) Seen(path, digest string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old, ok := l.seen[path]; ok && old == digest {
+		return nil
+	}
+	return l.add(record{Seen: rawName(path), Digest: digest}, false)
+}
+
+// saw returns what Seen noted.
+func (l *Ledger) saw(path string) (string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, ok := l.seen[path]
+	return d, ok
+}
+
+// isText reports whether content can be shown as lines.
+func isText(b []byte) bool { return bytes.IndexByte(b[:min(len(b), sniff)], 0) < 0 }

@@ -1,0 +1,228 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// supervise owns a command from its start to the end of its last output. It
+// stays on one thread, since a command is killed when the thread that started
+// it ends.
+func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	sinks, err := p.plumb(c)
+	if err == nil {
+		p.cmd.SysProcAttr = session()
+		err = p.cmd.Start()
+		sinks.started()
+	}
+	if err != nil {
+		sinks.close()
+		r.forget(p)
+		started <- startError(p.cmd.Args[0], err)
+		return
+	}
+	group := p.cmd.Process.Pid
+	r.guard.add(group)
+	started <- nil
+
+	ended := make(chan struct{})
+	var watch sync.WaitGroup
+	var timedOut, killed bool
+	watch.Go(func() { timedOut, killed = p.watch(group, c.Timeout, ended) })
+	awaitExit(group) // and leave it unreaped, so that the group's number stays ours
+	close(ended)
+	watch.Wait()
+
+	// The leader is gone. What it left behind is killed, after a moment for
+	// output that is on its way.
+	open := !sinks.wait(linger)
+	_ = syscall.Kill(-group, syscall.SIGKILL)
+	if open && !sinks.wait(abandon) {
+		killTagged(tag(p)) // it left the session and still holds our pipe
+		sinks.wait(abandon)
+	}
+	r.guard.remove(group)
+	werr := p.cmd.Wait()
+	sinks.close()
+
+	p.mu.Lock()
+	o := p.collect()
+	p.mu.Unlock()
+	o.Code, o.TimedOut, o.Killed = exitCode(p.cmd.ProcessState), timedOut, killed
+	if p.cmd.ProcessState == nil && werr != nil {
+		o.Note = "how it ended is not known: " + werr.Error()
+	}
+	p.log.close()
+	if snap != nil {
+		// The command is over, whatever became of the caller: its changes are real.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		changed, err := snap.Record(ctx)
+		cancel()
+		o.Changed = changed
+		if err != nil {
+			o.Note = "what it changed could not be recorded and cannot be undone: " + err.Error()
+		}
+	}
+	p.mu.Lock()
+	p.final = o
+	p.out.release()
+	p.mu.Unlock()
+	r.retire(p)
+}
+
+// watch ends the command when its time is over or somebody asks.
+func (p *Process) watch(group int, timeout time.Duration, ended <-chan struct{}) (timedOut, killed bool) {
+	var over <-chan time.Time
+	if timeout > 0 {
+		t := time.NewTimer(timeout)
+		defer t.Stop()
+		over = t.C
+	}
+	select {
+	case <-ended:
+		return false, false
+	case <-over:
+		timedOut = true
+	case <-p.stop:
+		killed = true
+	}
+	_ = syscall.Kill(-group, syscall.SIGTERM)
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-ended:
+	case <-t.C:
+		_ = syscall.Kill(-group, syscall.SIGKILL)
+		<-ended
+	}
+	return timedOut, killed
+}
+
+func startError(program string, err error) error {
+	if errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "executable file not found") {
+		return fmt.Errorf("the program %q was not found; check its name, or that it is installed: %w", program, err)
+	}
+	return fmt.Errorf("starting %q: %w", program, err)
+}
+
+// plumbing is the pipes of one command and the goroutines that empty them.
+type plumbing struct {
+	ours, theirs []*os.File
+	copying      sync.WaitGroup
+	copied       chan struct{}
+	pumps        []func()
+}
+
+// plumb connects the command's standard files. The command gets plain files,
+// so that waiting for it never means waiting for whoever holds a copy of them.
+func (p *Process) plumb(c Cmd) (*plumbing, error) {
+	s := &plumbing{copied: make(chan struct{})}
+	p.cmd.Env = append(p.cmd.Env, tag(p))
+	if c.Stdin != nil {
+		in, err := anonymous(c.Stdin)
+		if err != nil {
+			return s, err
+		}
+		s.theirs = append(s.theirs, in)
+		p.cmd.Stdin = in
+	}
+	both := io.Writer(p.out)
+	if p.log != nil {
+		both = io.MultiWriter(p.log, p.out)
+	}
+	if err := s.pipe(both); err != nil {
+		return s, err
+	}
+	out := s.theirs[len(s.theirs)-1]
+	p.cmd.Stderr, p.cmd.Stdout = out, out
+	if c.Stdout != nil {
+		if err := s.pipe(c.Stdout); err != nil {
+			return s, err
+		}
+		p.cmd.Stdout = s.theirs[len(s.theirs)-1]
+	}
+	return s, nil
+}
+
+// pipe makes a pipe that will be emptied into w.
+func (s *plumbing) pipe(w io.Writer) error {
+	r, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	s.ours, s.theirs = append(s.ours, r), append(s.theirs, theirs)
+	s.pumps = append(s.pumps, func() {
+		if _, err := io.Copy(w, r); err != nil {
+			_, _ = io.Copy(io.Discard, r) // a reader that gave up must not block the command
+		}
+	})
+	return nil
+}
+
+// started closes the command's ends of the pipes and begins to empty ours.
+func (s *plumbing) started() {
+	for _, f := range s.theirs {
+		f.Close()
+	}
+	s.theirs = nil
+	for _, pump := range s.pumps {
+		s.copying.Go(pump)
+	}
+	go func() { // ends when the pumps do, which close waits for
+		s.copying.Wait()
+		close(s.copied)
+	}()
+}
+
+// wait reports whether all output had been read within d.
+func (s *plumbing) wait(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-s.copied:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// close stops reading and returns when nobody writes to the sinks any more.
+func (s *plumbing) close() {
+	for _, f := range append(s.ours, s.theirs...) {
+		f.Close()
+	}
+	s.copying.Wait()
+}
+
+// anonymous is a file with the given content and no name.
+func anonymous(data []byte) (*os.File, error) {
+	f, err := os.CreateTemp("", "adroit-in-")
+	if err != nil {
+		return nil, fmt.Errorf("preparing the command's input: %w", err)
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(data); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("preparing the command's input: %w", err)
+	}
+	return f, nil
+}
+
+// tag marks a command's processes in their environment.
+func tag(p *Process) string {
+	return fmt.Sprintf("ADROIT_COMMAND=%d-%s-%d", os.Getpid(), p.ID, p.began.UnixNano())
+}
