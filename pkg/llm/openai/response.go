@@ -111,7 +111,7 @@ func (a *answer) stream(reply *transport.Reply) error {
 		case err != nil && a.finish != "":
 			return nil // only the tail is missing
 		case err == io.EOF && !any:
-			return a.end.Error(llm.Garbled, "the answer holds no data")
+			return a.end.Error(llm.Garbled, fmt.Sprintf("the answer (content type %q) holds no data", reply.Type))
 		case err != nil:
 			return reply.Broken(err, a.had())
 		}

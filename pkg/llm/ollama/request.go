@@ -1,0 +1,112 @@
+package ollama
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ollama/ollama/api"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+)
+
+// tail is the part of an [api.ChatRequest] behind its messages.
+type tail struct {
+	Tools     api.Tools       `json:"tools,omitempty"`
+	Stream    bool            `json:"stream"`
+	Format    json.RawMessage `json:"format,omitempty"`
+	KeepAlive *api.Duration   `json:"keep_alive,omitempty"`
+	Think     *api.ThinkValue `json:"think,omitempty"`
+	Truncate  bool            `json:"truncate"`
+	Shift     bool            `json:"shift"`
+	Options   options         `json:"options"`
+}
+
+type options struct {
+	Window      int      `json:"num_ctx,omitempty"`
+	Answer      int      `json:"num_predict"`
+	Temperature *float64 `json:"temperature,omitempty"`
+}
+
+// body is the request in pieces around the encoded messages.
+func (m *model) body(req *llm.Request, notes *[]string) (transport.Body, error) {
+	messages, err := req.Wire.Encode("ollama", req.Messages, appendMessage)
+	if err != nil {
+		return nil, err
+	}
+	t := tail{
+		Stream:    m.stream,
+		Think:     m.think,
+		KeepAlive: m.keep,
+		Options: options{
+			Window:      max(req.Options.Window, 0),
+			Answer:      req.Options.MaxTokens,
+			Temperature: req.Options.Temperature,
+		},
+	}
+	if t.Options.Answer <= 0 {
+		t.Options.Answer = DefaultAnswer // 0 would mean no limit
+	}
+	for _, s := range req.Tools {
+		tool, err := tool(s)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", s.Name, err)
+		}
+		t.Tools = append(t.Tools, tool)
+	}
+	switch {
+	case len(req.Output) == 0:
+	case len(req.Tools) > 0:
+		*notes = append(*notes, "the output schema was not sent: Ollama cannot combine it with tools")
+	default:
+		t.Format = req.Output
+		if t.Think == nil {
+			// On a thinking model the schema takes effect only after a thinking
+			// part, and not at all if there is none.
+			t.Think = &api.ThinkValue{Value: false}
+		}
+	}
+	end, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	head := transport.AppendString([]byte(`{"model":`), req.Model)
+	head = append(head, `,"messages":`...)
+	// The closing bracket is sent from here; see openai for why.
+	end[0] = ','
+	end = append([]byte{']'}, end...)
+	return transport.Body{head, messages[:len(messages)-1], end}, nil
+}
+
+// appendMessage appends one message in the shape of [api.Message]. Arguments
+// go out as they are, so that numbers stay exact.
+func appendMessage(dst []byte, m *llm.Message) ([]byte, error) {
+	text := m.Text
+	if text == "" && m.Role == llm.Tool {
+		text = "(no output)"
+	}
+	dst = transport.AppendString(append(dst, `{"role":`...), string(m.Role))
+	dst = transport.AppendString(append(dst, `,"content":`...), text)
+	if m.Thinking != "" {
+		dst = transport.AppendString(append(dst, `,"thinking":`...), m.Thinking)
+	}
+	if m.Role == llm.Tool {
+		dst = transport.AppendString(append(dst, `,"tool_name":`...), m.Name)
+		dst = transport.AppendString(append(dst, `,"tool_call_id":`...), m.CallID)
+	}
+	for i, c := range m.Calls {
+		sep := `,{"id":`
+		if i == 0 {
+			sep = `,"tool_calls":[{"id":`
+		}
+		dst = transport.AppendString(append(dst, sep...), c.ID)
+		dst = fmt.Appendf(dst, `,"function":{"index":%d,"name":`, i)
+		dst = transport.AppendString(dst, c.Name)
+		dst = append(append(dst, `,"arguments":`...), transport.Object(c.Args)...)
+		dst = append(dst, `}}`...)
+	}
+	if len(m.Calls) > 0 {
+		dst = append(dst, ']')
+	}
+	return append(dst, '}'), nil
+}
