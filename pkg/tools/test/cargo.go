@@ -1,0 +1,79 @@
+package test
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	rustRun   = regexp.MustCompile(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
+	rustTest  = regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
+	rustStart = regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. `)
+	rustHead  = regexp.MustCompile(`^---- (.+?) (?:stdout|stderr) ----$`)
+	rustPlace = regexp.MustCompile(`panicked at (?:'.*', )?([^\s:]+\.rs):(\d+):\d+`)
+	rustError = regexp.MustCompile(`^error(\[E\d+\])?: `)
+	rustThere = regexp.MustCompile(`(?m)^\s+--> ([^\s:]+):(\d+):\d+`)
+)
+
+// readCargo reads the text of `cargo test`; its JSON is not stable yet.
+func readCargo(p project, out string) Result {
+	var r Result
+	var tests []Test
+	details := map[string]*strings.Builder{}
+	pkg, head := "", ""
+	var compile strings.Builder
+	compiling := false
+	for l := range strings.SplitSeq(out, "\n") {
+		l = strings.TrimRight(l, "\r")
+		if m := rustRun.FindStringSubmatch(l); m != nil {
+			pkg, head, compiling = m[1]+m[2], "", false
+			continue
+		}
+		if m := rustTest.FindStringSubmatch(l); m != nil {
+			status := map[string]Status{"ok": Pass, "FAILED": Fail, "ignored": Skip}[m[2]]
+			tests = append(tests, Test{Name: m[1], Package: pkg, Status: status})
+			continue
+		}
+		if m := rustStart.FindStringSubmatch(l); m != nil && strings.HasSuffix(l, "... ") {
+			tests = append(tests, Test{Name: m[1], Package: pkg, Status: Broken, Output: "it never ended"})
+			continue
+		}
+		switch m := rustHead.FindStringSubmatch(l); {
+		case m != nil:
+			head = pkg + " " + m[1]
+			continue
+		case l == "failures:" || strings.HasPrefix(l, "test result:"):
+			head = ""
+		case rustError.MatchString(l) && !strings.HasPrefix(l, "error: test failed") && !strings.HasSuffix(l, "target failed:") && !strings.HasSuffix(l, "targets failed:"):
+			compiling = true
+		}
+		switch {
+		case head != "":
+			grow(details, head).WriteString(l + "\n")
+		case compiling:
+			compile.WriteString(l + "\n")
+		}
+	}
+	for _, t := range tests {
+		if t.Status == Fail {
+			t.Output = strings.TrimSpace(grow(details, t.Package+" "+t.Name).String())
+			if m := rustPlace.FindStringSubmatch(t.Output); m != nil {
+				t.File = under(p.root, p.dir, m[1])
+				t.Line, _ = strconv.Atoi(m[2])
+			}
+		}
+		r.add(t)
+	}
+	if text := strings.TrimSpace(compile.String()); text != "" && strings.Contains(text, "could not compile") {
+		t := Test{Package: pkg, Status: Broken, Output: text}
+		if m := rustThere.FindStringSubmatch(text); m != nil {
+			t.File = under(p.root, p.dir, m[1])
+			t.Line, _ = strconv.Atoi(m[2])
+		}
+		r.add(t)
+	} else if len(tests) == 0 && text != "" {
+		r.Problem = clip(text, mostOutput)
+	}
+	return r
+}

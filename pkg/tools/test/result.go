@@ -1,0 +1,187 @@
+package test
+
+import (
+	"fmt"
+	"path"
+	"sort"
+	"strings"
+)
+
+// A Result is what test runs showed, whatever ran them. It is the artifact
+// test_result and does not depend on how long anything took or which package
+// happened to finish first.
+type Result struct {
+	Command string `json:"command"` // as one would type it
+	Passed  int    `json:"passed"`
+	Failed  int    `json:"failed"` // tests that failed and packages that broke
+	Skipped int    `json:"skipped"`
+	Tests   []Test `json:"tests,omitempty"` // failed ones first if there are too many to keep all
+	Dropped int    `json:"dropped,omitempty"`
+	Problem string `json:"problem,omitempty"` // why the run as a whole does not count: no test ran, it did not build
+}
+
+// A Status is the fate of one test.
+type Status string
+
+const (
+	Pass   Status = "pass"
+	Fail   Status = "fail"
+	Skip   Status = "skip"
+	Broken Status = "error" // it could not be built, collected or finished
+)
+
+// A Test is one test or, with an empty Name, a package or file that broke
+// before its tests ran.
+type Test struct {
+	Name    string `json:"name,omitempty"`
+	Package string `json:"package,omitempty"`
+	Status  Status `json:"status"`
+	Output  string `json:"output,omitempty"` // of failed tests only, head and tail
+	File    string `json:"file,omitempty"`   // relative to the workspace where that is known
+	Line    int    `json:"line,omitempty"`
+}
+
+const (
+	mostOutput = 3000 // bytes of one test
+	mostTests  = 2000
+	mostShown  = 10 // failing tests shown with their output
+)
+
+// OK reports whether the run counts as a pass: something ran, and nothing of
+// it failed.
+func (r Result) OK() bool { return r.Failed == 0 && r.Passed > 0 && r.Problem == "" }
+
+func (r *Result) add(t Test) {
+	switch t.Status {
+	case Pass:
+		r.Passed++
+	case Skip:
+		r.Skipped++
+	default:
+		r.Failed++
+		t.Output = clip(strings.TrimRight(t.Output, "\n "), mostOutput)
+	}
+	if t.Status == Pass || t.Status == Skip {
+		t.Output = ""
+	}
+	r.Tests = append(r.Tests, t)
+}
+
+// seal puts the tests in an order that is the same each time and bounds them.
+func (r *Result) seal() {
+	sort.SliceStable(r.Tests, func(i, j int) bool { return r.Tests[i].Package < r.Tests[j].Package })
+	if len(r.Tests) <= mostTests {
+		return
+	}
+	bad := func(t Test) bool { return t.Status == Fail || t.Status == Broken }
+	sort.SliceStable(r.Tests, func(i, j int) bool { return bad(r.Tests[i]) && !bad(r.Tests[j]) })
+	r.Dropped = len(r.Tests) - mostTests
+	r.Tests = r.Tests[:mostTests]
+}
+
+// join is the result of several runs, one per kind of project.
+func join(rs []Result) Result {
+	if len(rs) == 1 {
+		return rs[0]
+	}
+	var all Result
+	var cmds, problems []string
+	for _, r := range rs {
+		cmds = append(cmds, r.Command)
+		if r.Problem != "" {
+			problems = append(problems, r.Command+": "+r.Problem)
+		}
+		all.Passed += r.Passed
+		all.Failed += r.Failed
+		all.Skipped += r.Skipped
+		all.Dropped += r.Dropped
+		all.Tests = append(all.Tests, r.Tests...)
+	}
+	all.Command, all.Problem = strings.Join(cmds, " ; "), strings.Join(problems, "\n")
+	return all
+}
+
+// Headline is the first line: what a person wants to know.
+func (r Result) Headline() string {
+	n := r.Passed + r.Failed
+	skipped := ""
+	if r.Skipped > 0 {
+		skipped = fmt.Sprintf(", %d skipped", r.Skipped)
+	}
+	switch {
+	case r.Failed > 0:
+		return fmt.Sprintf("%d of %d failed%s", r.Failed, n, skipped)
+	case r.Problem != "":
+		first, _, _ := strings.Cut(r.Problem, "\n")
+		return first
+	}
+	return fmt.Sprintf("%d passed%s", r.Passed, skipped)
+}
+
+// Text is what the model reads: the headline, then only what failed.
+func (r Result) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)\n", r.Headline(), r.Command)
+	if r.Failed > 0 && r.Problem != "" || strings.Contains(r.Problem, "\n") {
+		b.WriteString(r.Problem + "\n")
+	}
+	shown := 0
+	for _, t := range r.Tests {
+		if t.Status != Fail && t.Status != Broken {
+			continue
+		}
+		if shown++; shown > mostShown+50 {
+			fmt.Fprintf(&b, "[%d more]\n", r.Failed-shown+1)
+			break
+		}
+		b.WriteString("\n" + t.title() + "\n")
+		if shown <= mostShown && t.Output != "" {
+			b.WriteString(t.Output + "\n")
+		}
+	}
+	return b.String()
+}
+
+func (t Test) title() string {
+	s := "FAIL"
+	if t.Status == Broken {
+		s = "BROKEN"
+	}
+	for _, part := range []string{t.Package, t.Name} {
+		if part != "" {
+			s += " " + part
+		}
+	}
+	if t.File != "" {
+		s += fmt.Sprintf(" (%s:%d)", t.File, t.Line)
+	}
+	return s
+}
+
+// clip keeps the head and the tail of s, at line ends where it can.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	head, tail := s[:most*2/3], s[len(s)-most/3:]
+	if i := strings.LastIndexByte(head, '\n'); i > most/3 {
+		head = head[:i]
+	}
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < most/6 {
+		tail = tail[i+1:]
+	}
+	cut := len(s) - len(head) - len(tail)
+	return strings.ToValidUTF8(fmt.Sprintf("%s\n[%d bytes cut]\n%s", head, cut, tail), "\uFFFD")
+}
+
+// under makes name, as a runner in dir printed it, relative to the workspace
+// at root. What lies elsewhere stays as it is.
+func under(root, dir, name string) string {
+	if root != "" && strings.HasPrefix(name, strings.TrimSuffix(root, "/")+"/") {
+		return name[len(strings.TrimSuffix(root, "/"))+1:]
+	}
+	if path.IsAbs(name) {
+		return name
+	}
+	return path.Join(dir, name)
+}
