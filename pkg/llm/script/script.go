@@ -1,0 +1,325 @@
+// Package script is a model that says what a file tells it to: for
+// demonstrations, tests and reproductions.
+//
+//	turns:
+//	  - calls: [{name: read_file, args: {path: a.txt}}]
+//	  - error: {kind: rate_limit, message: slow down, retry_after: 1s}
+//	  - expect: {tool: read_file, contains: hello}
+//	    text: The file greets you.
+//
+// Which turn is played follows from the conversation alone: it is the number
+// of assistant messages in it. So a job that was killed and resumed, or
+// replayed, meets the same turns without the model remembering anything.
+// Only errors are remembered, in memory: those before a turn are returned
+// once each, in order, when that turn is asked for.
+//
+// It is no imitation of a model's judgement: what it says does not depend on
+// what it is told, except that it may expect something and refuse to go on.
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A Model plays a script. It is safe for concurrent use.
+type Model struct {
+	name  string
+	loop  bool
+	turns []played
+
+	mu     sync.Mutex
+	failed map[int]int // turn -> errors already returned
+}
+
+// played is a turn with the errors that precede it. The last one of a script
+// may have errors only.
+type played struct {
+	errors []turn
+	answer *turn
+}
+
+type file struct {
+	Turns []turn `json:"turns" yaml:"turns"`
+	Loop  bool   `json:"loop" yaml:"loop"` // start again after the last turn, for ever
+}
+
+type turn struct {
+	Text     string   `json:"text" yaml:"text"`
+	Thinking string   `json:"thinking" yaml:"thinking"`
+	Calls    []call   `json:"calls" yaml:"calls"`
+	Stop     llm.Stop `json:"stop" yaml:"stop"` // default: calls if there are any, else end
+	Notes    []string `json:"notes" yaml:"notes"`
+	Error    *failure `json:"error" yaml:"error"`
+	Expect   *expect  `json:"expect" yaml:"expect"`
+	Usage    *usage   `json:"usage" yaml:"usage"`
+	Delay    duration `json:"delay" yaml:"delay"` // before the answer or error
+}
+
+type call struct {
+	ID        string    `json:"id" yaml:"id"`
+	Name      string    `json:"name" yaml:"name"`
+	Args      arguments `json:"args" yaml:"args"`
+	Malformed string    `json:"malformed" yaml:"malformed"` // as if the arguments could not be read
+}
+
+type failure struct {
+	Kind       llm.ErrorKind `json:"kind" yaml:"kind"`
+	Message    string        `json:"message" yaml:"message"`
+	RetryAfter duration      `json:"retry_after" yaml:"retry_after"`
+	Status     int           `json:"status" yaml:"status"`
+}
+
+// expect is what a turn demands of the request that asks for it.
+type expect struct {
+	Last     pattern  `json:"last" yaml:"last"`         // matches the last message's text
+	Tool     string   `json:"tool" yaml:"tool"`         // the last message is this tool's result
+	Contains string   `json:"contains" yaml:"contains"` // is in the text of some message
+	Tools    []string `json:"tools" yaml:"tools"`       // are all offered
+	Turn     int      `json:"turn" yaml:"turn"`         // is the number of the turn, from 1
+}
+
+type usage struct {
+	In     int `json:"in" yaml:"in"`
+	Out    int `json:"out" yaml:"out"`
+	Cached int `json:"cached" yaml:"cached"`
+}
+
+// Load reads a script from a file.
+func Load(path string) (*Model, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading script: %w", err)
+	}
+	return Parse(path, b)
+}
+
+// Parse reads a script in YAML or JSON. name stands for it in errors, which
+// name the line.
+func Parse(name string, b []byte) (*Model, error) {
+	f, err := decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("script %s: %w", name, err)
+	}
+	if len(f.Turns) == 0 {
+		return nil, fmt.Errorf("script %s: it has no turns; a turn is like: - text: Hello.", name)
+	}
+	m := &Model{name: name, loop: f.Loop, failed: map[int]int{}}
+	var errs []turn
+	for i := range f.Turns {
+		t := &f.Turns[i]
+		if err := t.check(); err != nil {
+			return nil, fmt.Errorf("script %s: turn %d: %w", name, i+1, err)
+		}
+		if t.Error != nil {
+			errs = append(errs, *t)
+			continue
+		}
+		m.turns = append(m.turns, played{errs, t})
+		errs = nil
+	}
+	switch {
+	case errs != nil && f.Loop:
+		return nil, fmt.Errorf("script %s: an error that ends a loop precedes no turn; put it before one", name)
+	case errs != nil:
+		m.turns = append(m.turns, played{errors: errs})
+	}
+	return m, nil
+}
+
+func (t *turn) check() error {
+	switch t.Stop {
+	case "", llm.StopEnd, llm.StopCalls, llm.StopLength, llm.StopFilter:
+	default:
+		return fmt.Errorf("stop is %q; use end, calls, length or filter", t.Stop)
+	}
+	for i, c := range t.Calls {
+		if c.Name == "" {
+			return fmt.Errorf("call %d has no name", i+1)
+		}
+	}
+	e := t.Error
+	if e == nil {
+		return nil
+	}
+	if t.Text != "" || t.Thinking != "" || t.Calls != nil || t.Usage != nil {
+		return fmt.Errorf("an error turn says nothing else; make the answer a turn of its own after it")
+	}
+	switch e.Kind {
+	case llm.Auth, llm.NoModel, llm.BadRequest, llm.Unsupported, llm.TooLong, llm.RateLimit, llm.Overloaded,
+		llm.Unreachable, llm.Timeout, llm.Cut, llm.Garbled, llm.Exhausted, llm.Mismatch:
+		return nil
+	}
+	return fmt.Errorf("error kind is %q; use one of auth, no_model, bad_request, unsupported, too_long, rate_limit, "+
+		"overloaded, unreachable, timeout, cut, garbled, exhausted, mismatch", e.Kind)
+}
+
+// Generate implements [llm.Model].
+func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	n, calls := 0, 0
+	for i := range req.Messages {
+		if req.Messages[i].Role == llm.Assistant {
+			n++
+			calls += len(req.Messages[i].Calls)
+		}
+	}
+	at := n
+	if m.loop {
+		at = n % len(m.turns)
+	}
+	if at >= len(m.turns) {
+		return nil, m.exhausted(n)
+	}
+	t := m.next(n, m.turns[at])
+	if t == nil {
+		return nil, m.exhausted(n)
+	}
+	if t.Expect != nil {
+		if unmet := t.Expect.unmet(req, n+1); unmet != "" {
+			return nil, &llm.Error{Kind: llm.Mismatch, Provider: "script",
+				Message: fmt.Sprintf("%s: turn %d expects %s", m.name, n+1, unmet)}
+		}
+	}
+	if err := wait(ctx, time.Duration(t.Delay)); err != nil {
+		return nil, err
+	}
+	if e := t.Error; e != nil {
+		return nil, &llm.Error{Kind: e.Kind, Provider: "script", Status: e.Status, Message: e.Message,
+			RetryAfter: time.Duration(e.RetryAfter)}
+	}
+	return t.say(req.Model, calls, emit), nil
+}
+
+// next is what to play of p, the n-th turn: an error not yet returned, else
+// the answer. nil if there is none.
+func (m *Model) next(n int, p played) *turn {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.failed[n]; k < len(p.errors) {
+		m.failed[n]++
+		return &p.errors[k]
+	}
+	return p.answer
+}
+
+func (m *Model) exhausted(n int) error {
+	return &llm.Error{Kind: llm.Exhausted, Provider: "script",
+		Message: fmt.Sprintf("%s has no turn %d", m.name, n+1),
+		Hint:    "add a turn, or end the script with one that finishes the job"}
+}
+
+// say is the turn's answer; before is the number of calls made so far.
+func (t *turn) say(model string, before int, emit func(llm.Delta)) *llm.Response {
+	r := &llm.Response{
+		Message: llm.Message{Role: llm.Assistant, Text: t.Text, Thinking: t.Thinking},
+		Stop:    t.Stop,
+		Model:   model,
+		Notes:   t.Notes,
+	}
+	if emit != nil {
+		for _, w := range strings.SplitAfter(t.Thinking, " ") {
+			if w != "" {
+				emit(llm.Delta{Thinking: w})
+			}
+		}
+		for _, w := range strings.SplitAfter(t.Text, " ") {
+			if w != "" {
+				emit(llm.Delta{Text: w})
+			}
+		}
+	}
+	for i, c := range t.Calls {
+		k := llm.Call{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Args), Malformed: c.Malformed}
+		if k.ID == "" {
+			k.ID = fmt.Sprintf("call_%d", before+i+1)
+		}
+		switch {
+		case k.Malformed != "":
+			k.Raw, k.Args = string(k.Args), json.RawMessage("{}")
+		case len(k.Args) == 0:
+			k.Args = json.RawMessage("{}")
+		}
+		r.Message.Calls = append(r.Message.Calls, k)
+	}
+	if r.Stop == "" {
+		r.Stop = llm.StopEnd
+		if len(t.Calls) > 0 {
+			r.Stop = llm.StopCalls
+		}
+	}
+	if u := t.Usage; u != nil {
+		r.Usage = llm.Usage(*u)
+	}
+	return r
+}
+
+// unmet says what was expected and what came, "" if they agree.
+func (e *expect) unmet(req *llm.Request, turn int) string {
+	var last llm.Message
+	if n := len(req.Messages); n > 0 {
+		last = req.Messages[n-1]
+	}
+	if e.Turn != 0 && e.Turn != turn {
+		return fmt.Sprintf("to be turn %d", e.Turn)
+	}
+	if e.Tool != "" && (last.Role != llm.Tool || last.Name != e.Tool) {
+		came := fmt.Sprintf("a %s message", last.Role)
+		if last.Role == llm.Tool {
+			came = "one of " + last.Name
+		}
+		return fmt.Sprintf("the last message to be a result of %s, but it is %s: %s", e.Tool, came, brief(last.Text))
+	}
+	if re := e.Last.re; re != nil && !re.MatchString(last.Text) {
+		return fmt.Sprintf("the last message to match %q, but it is: %s", re, brief(last.Text))
+	}
+	if e.Contains != "" {
+		found := false
+		for i := range req.Messages {
+			found = found || strings.Contains(req.Messages[i].Text, e.Contains)
+		}
+		if !found {
+			return fmt.Sprintf("some message to contain %q, but none does; the last is: %s", e.Contains, brief(last.Text))
+		}
+	}
+	offered := map[string]bool{}
+	var names []string
+	for _, t := range req.Tools {
+		offered[t.Name] = true
+		names = append(names, t.Name)
+	}
+	for _, want := range e.Tools {
+		if !offered[want] {
+			return fmt.Sprintf("the tool %s to be offered, but these are: %s", want, strings.Join(names, ", "))
+		}
+	}
+	return ""
+}
+
+func brief(s string) string {
+	const most = 300
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + " …"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
