@@ -84,6 +84,7 @@ var (
 	ErrLeaseLost = errors.New("the lease was lost to another runner")
 	ErrFinal     = errors.New("the job has ended")
 	ErrRunning   = errors.New("the job is running")
+	ErrBlocked   = errors.New("the job is blocked; look at its reason, then reopen it")
 	ErrCancelled = errors.New("cancelled")
 	ErrStopped   = errors.New("stopped by the operator") // Ctrl-C: the job is interrupted, not cancelled
 )

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// pollOthers is how often a follower looks for what other processes wrote.
+// What this process writes wakes it at once.
+const pollOthers = 100 * time.Millisecond
+
+// page bounds what a follower reads at once: no read transaction stays open
+// while the caller thinks, so the write-ahead log can be emptied.
+const page = 256
+
+// Append implements jobs.Log: all of evs or nothing. Deltas are not kept.
+func (d *DB) Append(ctx context.Context, evs ...event.Event) error {
+	return d.do(ctx, func(t *tx) error { return t.log(evs) })
+}
+
+func (t *tx) log(evs []event.Event) error {
+	for _, ev := range evs {
+		if ev.Kind == event.Delta {
+			continue
+		}
+		job := ev.Job
+		if err := t.one("update jobs set seq = seq + 1 where id = ? returning seq", []any{job}, &ev.Seq); err != nil {
+			return missing(job, err)
+		}
+		b, err := json.Marshal(ev)
+		if err != nil {
+			return fmt.Errorf("event %s: %w", ev.Kind, err)
+		}
+		if _, err := t.exec("insert into events (job, seq, data) values (?, ?, ?)", job, ev.Seq, b); err != nil {
+			return err
+		}
+		t.ring(job)
+	}
+	return nil
+}
+
+// Events implements jobs.Log. A job that is queued counts as running: its
+// follower waits for it to start.
+func (d *DB) Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		tick := time.NewTicker(pollOthers)
+		defer tick.Stop()
+		for {
+			// In this order, so that nothing falls between: first listen,
+			// then see whether it runs, then read.
+			changed := d.bells.wait(job)
+			r, err := d.peek(ctx, job)
+			if err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+			status := d.job(r).Status
+			evs, err := d.after(ctx, job, after)
+			if err != nil {
+				yield(event.Event{}, err)
+				return
+			}
+			for _, ev := range evs {
+				if !yield(ev, nil) {
+					return
+				}
+				after = ev.Seq
+			}
+			if len(evs) > 0 {
+				continue
+			}
+			if !follow || status != jobs.Running && status != jobs.Queued {
+				return
+			}
+			select {
+			case <-changed:
+			case <-tick.C:
+			case <-ctx.Done():
+				yield(event.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+func (d *DB) after(ctx context.Context, job string, seq int64) ([]event.Event, error) {
+	rows, err := d.read.QueryContext(ctx, "select data from events where job = ? and seq > ? order by seq limit ?", job, seq, page)
+	if err != nil {
+		return nil, explain(d.path, err)
+	}
+	defer rows.Close()
+	var evs []event.Event
+	for rows.Next() {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return nil, explain(d.path, err)
+		}
+		var ev event.Event
+		if err := json.Unmarshal(b, &ev); err != nil {
+			return nil, fmt.Errorf("%w: event after %d of %s: %w", ErrDamaged, seq, job, err)
+		}
+		evs = append(evs, ev)
+	}
+	return evs, explain(d.path, rows.Err())
+}

@@ -1,0 +1,103 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+const ttl = 15 * time.Second
+
+func open(t testing.TB, path string, o Options) *DB {
+	t.Helper()
+	d, err := Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func fresh(t testing.TB) *DB { return open(t, filepath.Join(t.TempDir(), "data", "a.db"), Options{}) }
+
+func add(t testing.TB, d *DB, id string) *jobs.Job {
+	t.Helper()
+	j, err := d.Add(t.Context(), &jobs.Job{ID: id, Workflow: "w", Input: []byte(`{"a":1}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func claim(t testing.TB, d *DB, id string) *jobs.Job {
+	t.Helper()
+	j, err := d.Claim(t.Context(), id, "test", ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestLife(t *testing.T) {
+	d := fresh(t)
+	ctx := t.Context()
+	add(t, d, "J1")
+	j := claim(t, d, "J1")
+	if _, err := d.Claim(ctx, "J1", "other", ttl); !errors.Is(err, jobs.ErrHeld) {
+		t.Errorf("second claim: %v", err)
+	}
+	if err := d.Append(ctx, event.Event{Job: "J1", Kind: event.JobStarted}, event.Event{Job: "J1", Kind: event.Delta}, event.Event{Job: "J1", Kind: event.Note}); err != nil {
+		t.Fatal(err)
+	}
+	jr := d.Journal("J1", j.Lease.Token)
+	s := flow.Step{Job: "J1", Path: "0", Kind: "k", Input: []byte(`1`)}
+	if rec, err := jr.Begin(ctx, s, time.Time{}); rec != nil || err != nil {
+		t.Fatal(rec, err)
+	}
+	if rec, err := jr.Begin(ctx, s, time.Time{}); err != nil || rec == nil || rec.Done || rec.Sum != s.Sum() {
+		t.Fatal(rec, err)
+	}
+	j.Status, j.Reason, j.Output = jobs.Done, "because", []byte(`"out"`)
+	if err := d.Settle(ctx, j, j.Lease.Token, &event.Event{Kind: event.JobFinished}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jr.Begin(ctx, s, time.Time{}); !errors.Is(err, jobs.ErrLeaseLost) {
+		t.Errorf("journal after settle: %v", err)
+	}
+	if _, err := d.Claim(ctx, "J1", "test", ttl); !errors.Is(err, jobs.ErrFinal) {
+		t.Errorf("claim of an ended job: %v", err)
+	}
+	var got string
+	for ev, err := range d.Events(ctx, "J1", 0, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += fmt.Sprintf("%d %s;", ev.Seq, ev.Kind)
+	}
+	if want := "1 job.started;2 note;3 job.finished;"; got != want {
+		t.Errorf("events %q, want %q", got, want)
+	}
+	back, err := d.Job(ctx, "J1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Status != jobs.Done || back.Reason != "because" || string(back.Output) != `"out"` || string(back.Input) != `{"a":1}` || back.Finished.IsZero() || back.Lease.Owner != "" {
+		t.Errorf("job %+v", back)
+	}
+	if err := d.Remove(ctx, "J1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Job(ctx, "J1"); !errors.Is(err, jobs.ErrNotExist) {
+		t.Errorf("after remove: %v", err)
+	}
+}

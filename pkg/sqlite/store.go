@@ -1,0 +1,360 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// crashLimit is how often a job may take its runner down before it is blocked.
+const crashLimit = 3
+
+const columns = `n, id, workflow, agent, title, dir, model, input, key, status, reason, output,
+	cancel, crashes, created, started, updated, finished, owner, token, expires, boot, ticks, seq`
+
+func (r *row) scan(scan func(...any) error) error {
+	var created, started, updated, finished, expires int64
+	err := scan(&r.n, &r.ID, &r.Workflow, &r.Agent, &r.Title, &r.Dir, &r.Model, (*[]byte)(&r.Input), &r.Key, (*string)(&r.Status),
+		&r.Reason, (*[]byte)(&r.Output), &r.Cancel, &r.Crashes, &created, &started, &updated, &finished,
+		&r.Lease.Owner, &r.Lease.Token, &expires, &r.boot, &r.ticks, &r.seq)
+	r.Created, r.Started, r.Updated, r.Finished = at(created), at(started), at(updated), at(finished)
+	r.Lease.Expires = at(expires)
+	return err
+}
+
+func at(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos).UTC()
+}
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// job gives the job as the world should see it: one whose runner is gone is
+// interrupted, though nobody was left to write that down.
+func (d *DB) job(r *row) *jobs.Job {
+	j := r.Job
+	if j.Lease.Owner == "" {
+		j.Lease = jobs.Lease{}
+	} else if j.Status == jobs.Running && d.clock.dead(r) {
+		j.Status, j.Lease = jobs.Interrupted, jobs.Lease{}
+		if j.Reason == "" {
+			j.Reason = "its runner ended without a word"
+		}
+	}
+	return &j
+}
+
+// load gives the row of a job inside of a transaction.
+func (t *tx) load(id string) (*row, error) {
+	r := new(row)
+	err := r.scan(func(to ...any) error {
+		return t.one("select "+columns+" from jobs where id = ?", []any{id}, to...)
+	})
+	return r, missing(id, err)
+}
+
+func missing(id string, err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("%s: %w", id, jobs.ErrNotExist)
+	}
+	return err
+}
+
+// Add implements jobs.Store. A job without a status is queued; one without a
+// time was created now.
+func (d *DB) Add(ctx context.Context, j *jobs.Job) (*jobs.Job, error) {
+	var out *jobs.Job
+	err := d.do(ctx, func(t *tx) error {
+		out = nil
+		if j.Key != "" {
+			var r row
+			err := r.scan(func(to ...any) error {
+				return t.one("select "+columns+" from jobs where key = ?", []any{j.Key}, to...)
+			})
+			if err == nil {
+				out = d.job(&r)
+				return nil
+			}
+			if !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+		add := *j
+		add.Lease = jobs.Lease{}
+		if add.Status == "" {
+			add.Status = jobs.Queued
+		}
+		if add.Created.IsZero() {
+			add.Created = d.clock.now()
+		}
+		if add.Updated.IsZero() {
+			add.Updated = add.Created
+		}
+		n, err := t.exec(`insert into jobs (id, workflow, agent, title, dir, model, input, key, status, reason, output,
+			cancel, crashes, created, started, updated, finished) values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) on conflict do nothing`,
+			add.ID, add.Workflow, add.Agent, add.Title, add.Dir, add.Model, []byte(add.Input), add.Key, string(add.Status), add.Reason,
+			[]byte(add.Output), add.Cancel, add.Crashes, nanos(add.Created), nanos(add.Started), nanos(add.Updated), nanos(add.Finished))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("job %s exists already", add.ID)
+		}
+		out = &add
+		return nil
+	})
+	return out, err
+}
+
+// Job implements jobs.Store.
+func (d *DB) Job(ctx context.Context, id string) (*jobs.Job, error) {
+	r, err := d.peek(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return d.job(r), nil
+}
+
+func (d *DB) peek(ctx context.Context, id string) (*row, error) {
+	r := new(row)
+	err := r.scan(d.read.QueryRowContext(ctx, "select "+columns+" from jobs where id = ?", id).Scan)
+	return r, explain(d.path, missing(id, err))
+}
+
+// List implements jobs.Store, newest first. A running job whose lease is dead
+// is listed as interrupted.
+func (d *DB) List(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
+	where, args := []string{"1"}, []any{}
+	if q.Agent != "" {
+		where, args = append(where, "agent = ?"), append(args, q.Agent)
+	}
+	if q.Prefix != "" {
+		where, args = append(where, "substr(id, 1, ?) = ?"), append(args, len(q.Prefix), q.Prefix)
+	}
+	if len(q.Status) > 0 {
+		in := slices.Clone(q.Status)
+		if slices.Contains(in, jobs.Interrupted) {
+			in = append(in, jobs.Running)
+		}
+		where = append(where, "status in (?"+strings.Repeat(",?", len(in)-1)+")")
+		for _, s := range in {
+			args = append(args, string(s))
+		}
+	}
+	rows, err := d.read.QueryContext(ctx, "select "+columns+" from jobs where "+strings.Join(where, " and ")+" order by created desc, n desc", args...)
+	if err != nil {
+		return nil, explain(d.path, err)
+	}
+	defer rows.Close()
+	var out []*jobs.Job
+	for rows.Next() && (q.Limit == 0 || len(out) < q.Limit) {
+		var r row
+		if err := r.scan(rows.Scan); err != nil {
+			return nil, explain(d.path, err)
+		}
+		if j := d.job(&r); len(q.Status) == 0 || slices.Contains(q.Status, j.Status) {
+			out = append(out, j)
+		}
+	}
+	return out, explain(d.path, rows.Err())
+}
+
+// Remove implements jobs.Store.
+func (d *DB) Remove(ctx context.Context, id string) error {
+	return d.do(ctx, func(t *tx) error {
+		r, err := t.load(id)
+		if err != nil {
+			return err
+		}
+		if !d.clock.dead(r) {
+			return fmt.Errorf("%s: %w; cancel it first", id, jobs.ErrRunning)
+		}
+		for _, q := range []string{
+			"delete from blobs where digest in (select digest from refs where job = ?1) and not exists (select 1 from refs r where r.digest = blobs.digest and r.job <> ?1)",
+			"delete from refs where job = ?1",
+			"delete from events where job = ?1",
+			"delete from signals where job = ?1",
+			"delete from checkpoints where job = ?1",
+			"delete from steps where job = ?1",
+			"delete from jobs where id = ?1",
+		} {
+			if _, err := t.exec(q, id); err != nil {
+				return err
+			}
+		}
+		t.ring(id)
+		return nil
+	})
+}
+
+// Claim implements jobs.Store. The lease of a runner that died is taken over,
+// at once if that is known, else when it has expired; the third time a job
+// lost its runner like that it is blocked instead, with jobs.ErrBlocked.
+func (d *DB) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*jobs.Job, error) {
+	if owner == "" {
+		return nil, errors.New("claim: an owner is needed; see sqlite.Owner")
+	}
+	var out *jobs.Job
+	var blocked error
+	err := d.do(ctx, func(t *tx) error {
+		blocked = nil
+		r, err := t.load(id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case r.Status.Final():
+			return fmt.Errorf("%s: %w (%s)", id, jobs.ErrFinal, r.Status)
+		case r.Status == jobs.Blocked:
+			return fmt.Errorf("%s: %w: %s", id, jobs.ErrBlocked, r.Reason)
+		case !d.clock.dead(r):
+			return fmt.Errorf("%s: %w (%s)", id, jobs.ErrHeld, r.Lease.Owner)
+		}
+		now := d.clock.now()
+		if r.Status == jobs.Running {
+			r.Crashes++
+		}
+		if r.Crashes >= crashLimit {
+			reason := fmt.Sprintf("its runner died %d times; look at its last events, then resume it", r.Crashes)
+			blocked = fmt.Errorf("%s: %w: %s", id, jobs.ErrBlocked, reason)
+			t.ring(id)
+			_, err := t.exec("update jobs set status = 'blocked', reason = ?, crashes = ?, owner = '', token = token + 1, updated = ? where id = ?",
+				reason, r.Crashes, nanos(now), id)
+			return err
+		}
+		r.Status, r.Reason, r.Updated = jobs.Running, "", now
+		if r.Started.IsZero() {
+			r.Started = now
+		}
+		expires, boot, ticks := d.clock.until(ttl)
+		r.Lease = jobs.Lease{Owner: owner, Token: r.Lease.Token + 1, Expires: at(expires)}
+		out = &r.Job
+		t.ring(id)
+		_, err = t.exec(`update jobs set status = 'running', reason = '', crashes = ?, started = ?, updated = ?,
+			owner = ?, token = ?, expires = ?, boot = ?, ticks = ? where id = ?`,
+			r.Crashes, nanos(r.Started), nanos(now), owner, r.Lease.Token, expires, boot, ticks, id)
+		return err
+	})
+	if err := errors.Join(err, blocked); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// fence refuses whoever does not hold the job by token.
+func (t *tx) fence(id string, token int64) error {
+	var n int
+	err := t.one("select 1 from jobs where id = ? and token = ? and owner <> ''", []any{id, token}, &n)
+	return lost(id, err)
+}
+
+func lost(id string, err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("%s: %w", id, jobs.ErrLeaseLost)
+	}
+	return err
+}
+
+// Beat implements jobs.Store.
+func (d *DB) Beat(ctx context.Context, id string, token int64, ttl time.Duration) (cancel bool, err error) {
+	err = d.do(ctx, func(t *tx) error {
+		expires, boot, ticks := d.clock.until(ttl)
+		return lost(id, t.one(`update jobs set expires = ?, boot = ?, ticks = ? where id = ? and token = ? and owner <> '' returning cancel`,
+			[]any{expires, boot, ticks, id, token}, &cancel))
+	})
+	return cancel, err
+}
+
+// Settle implements jobs.Store. It takes status, reason and output from j.
+func (d *DB) Settle(ctx context.Context, j *jobs.Job, token int64, last *event.Event) error {
+	if j.Status == jobs.Running || j.Status == "" {
+		return fmt.Errorf("%s: settling needs the status it ended with", j.ID)
+	}
+	return d.do(ctx, func(t *tx) error {
+		if err := t.fence(j.ID, token); err != nil {
+			return err
+		}
+		return t.settle(j.ID, j.Status, j.Reason, j.Output, last)
+	})
+}
+
+func (t *tx) settle(id string, status jobs.Status, reason string, output json.RawMessage, last *event.Event) error {
+	now, finished := t.d.clock.now(), time.Time{}
+	if status.Final() {
+		finished = now
+	}
+	if _, err := t.exec("update jobs set status = ?, reason = ?, output = ?, updated = ?, finished = ?, owner = '' where id = ?",
+		string(status), reason, []byte(output), nanos(now), nanos(finished), id); err != nil {
+		return err
+	}
+	t.ring(id)
+	if last == nil {
+		return nil
+	}
+	ev := *last
+	ev.Job = id
+	return t.log([]event.Event{ev})
+}
+
+// Reopen implements jobs.Store. It forgives earlier crashes and takes back a
+// cancel. A queued job stays as it is.
+func (d *DB) Reopen(ctx context.Context, id string) error {
+	return d.do(ctx, func(t *tx) error {
+		r, err := t.load(id)
+		if err != nil {
+			return err
+		}
+		if r.Status == jobs.Running && !d.clock.dead(r) {
+			return fmt.Errorf("%s: %w", id, jobs.ErrRunning)
+		}
+		t.ring(id)
+		_, err = t.exec("update jobs set status = 'queued', reason = '', cancel = 0, crashes = 0, finished = 0, owner = '', updated = ? where id = ?",
+			nanos(d.clock.now()), id)
+		return err
+	})
+}
+
+// RequestCancel implements jobs.Store.
+func (d *DB) RequestCancel(ctx context.Context, id string) error {
+	return d.do(ctx, func(t *tx) error {
+		r, err := t.load(id)
+		if err != nil {
+			return err
+		}
+		if r.Status.Final() {
+			return fmt.Errorf("%s: %w (%s)", id, jobs.ErrFinal, r.Status)
+		}
+		if _, err := t.exec("update jobs set cancel = 1, updated = ? where id = ?", nanos(d.clock.now()), id); err != nil {
+			return err
+		}
+		if !d.clock.dead(r) {
+			return nil
+		}
+		// Nobody is there to say goodbye, so the store does; and whoever
+		// held it must not come back.
+		if _, err := t.exec("update jobs set token = token + 1 where id = ?", id); err != nil {
+			return err
+		}
+		data, err := json.Marshal(map[string]any{"status": jobs.Cancelled, "reason": "cancelled while nobody ran it"})
+		if err != nil {
+			return err
+		}
+		return t.settle(id, jobs.Cancelled, "cancelled while nobody ran it", r.Output,
+			&event.Event{Time: d.clock.now(), Kind: event.JobFinished, Data: data})
+	})
+}

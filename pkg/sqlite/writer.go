@@ -1,0 +1,221 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	lib "modernc.org/sqlite/lib"
+)
+
+// maxBatch bounds how many writes share one commit.
+const maxBatch = 256
+
+// busyLimit bounds how long a batch waits for other processes.
+const busyLimit = 30 * time.Second
+
+// An op is one write. It may run more than once, so its effects outside of the
+// transaction must be assignments.
+type op struct {
+	do    func(*tx) error
+	state atomic.Int32
+	done  chan error
+	rings []string // jobs whose followers look again
+}
+
+const (
+	waiting = iota
+	taken
+	abandoned
+)
+
+// A tx is what an op sees of its transaction.
+type tx struct {
+	d *DB
+	o *op
+}
+
+func (t *tx) stmt(query string) (*sql.Stmt, error) {
+	s, ok := t.d.stmts[query]
+	if ok {
+		return s, nil
+	}
+	s, err := t.d.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		t.d.stmts[query] = s
+	}
+	return s, err
+}
+
+// exec runs a statement and gives the number of rows it changed.
+func (t *tx) exec(query string, args ...any) (int64, error) {
+	s, err := t.stmt(query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.Exec(args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// one scans the first row of a query, or returns sql.ErrNoRows.
+func (t *tx) one(query string, args []any, to ...any) error {
+	s, err := t.stmt(query)
+	if err != nil {
+		return err
+	}
+	return s.QueryRow(args...).Scan(to...)
+}
+
+// ring wakes the followers of job once the transaction is durable.
+func (t *tx) ring(job string) { t.o.rings = append(t.o.rings, job) }
+
+// do has the writer run f in a transaction and returns when its effect is
+// durable, or not there at all. The end of ctx counts only until the writer
+// has taken f: afterwards the answer is waited for, so that it is true.
+func (d *DB) do(ctx context.Context, f func(*tx) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	o := &op{do: f, done: make(chan error, 1)}
+	d.closing.RLock()
+	if d.closed {
+		d.closing.RUnlock()
+		return ErrClosed
+	}
+	select {
+	case d.ops <- o:
+		d.closing.RUnlock()
+	case <-ctx.Done():
+		d.closing.RUnlock()
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-ctx.Done():
+		if o.state.CompareAndSwap(waiting, abandoned) {
+			return context.Cause(ctx)
+		}
+		return <-o.done
+	}
+}
+
+// loop is the writer. Close ends it and waits.
+func (d *DB) loop() {
+	defer close(d.stopped)
+	batch := make([]*op, 0, maxBatch)
+	for o := range d.ops {
+		batch = append(batch[:0], o)
+		for more := true; more && len(batch) < maxBatch; {
+			select {
+			case o, ok := <-d.ops:
+				if more = ok; ok {
+					batch = append(batch, o)
+				}
+			default:
+				more = false
+			}
+		}
+		d.serve(batch)
+	}
+}
+
+func (d *DB) serve(batch []*op) {
+	live := batch[:0]
+	for _, o := range batch {
+		if o.state.CompareAndSwap(waiting, taken) {
+			live = append(live, o)
+		}
+	}
+	if len(live) == 0 {
+		return
+	}
+	errs, spoiled, err := d.commit(live)
+	if spoiled && len(live) > 1 && d.broken.Load() == nil {
+		// One write undid the transaction of all: give each its own.
+		for _, o := range live {
+			errs, _, err := d.commit([]*op{o})
+			d.answer(o, errors.Join(err, errs[0]))
+		}
+		return
+	}
+	for i, o := range live {
+		if err != nil {
+			errs[i] = err
+		}
+		d.answer(o, errs[i])
+	}
+}
+
+func (d *DB) answer(o *op, err error) {
+	if err == nil {
+		for _, job := range o.rings {
+			d.bells.ring(job)
+		}
+	}
+	o.done <- explain(d.path, err)
+}
+
+// commit runs ops in one transaction. A failure of one undoes that one alone;
+// err is of the transaction itself, and spoiled says that the ops, not the
+// database, caused it.
+func (d *DB) commit(ops []*op) (errs []error, spoiled bool, err error) {
+	errs = make([]error, len(ops))
+	if p := d.broken.Load(); p != nil {
+		return errs, false, *p
+	}
+	if err := d.begin(); err != nil {
+		return errs, false, err
+	}
+	failed := func(err error) ([]error, bool, error) {
+		if syncFailed(err) {
+			// What the kernel did not write it may forget: a later sync that
+			// succeeds would prove nothing.
+			d.broken.Store(&err)
+		}
+		_, _ = d.conn.ExecContext(context.Background(), "rollback")
+		return errs, true, err
+	}
+	single := len(ops) == 1
+	for i, o := range ops {
+		t := &tx{d, o}
+		o.rings = o.rings[:0]
+		if single {
+			if errs[i] = o.do(t); errs[i] != nil {
+				_, _, _ = failed(errs[i])
+				return errs, false, nil
+			}
+			break
+		}
+		if _, err := t.exec("savepoint op"); err != nil {
+			return failed(err)
+		}
+		if errs[i] = o.do(t); errs[i] != nil {
+			if _, err := t.exec("rollback to op"); err != nil {
+				return failed(errors.Join(errs[i], err))
+			}
+		}
+		if _, err := t.exec("release op"); err != nil {
+			return failed(err)
+		}
+	}
+	if _, err := (&tx{d: d}).exec("commit"); err != nil {
+		return failed(err)
+	}
+	return errs, false, nil
+}
+
+// begin takes SQLite's write lock, which other processes may hold.
+func (d *DB) begin() error {
+	for start := time.Now(); ; {
+		_, err := (&tx{d: d}).exec("begin immediate")
+		if err == nil || code(err)&0xff != lib.SQLITE_BUSY || time.Since(start) > busyLimit {
+			return err
+		}
+	}
+}
