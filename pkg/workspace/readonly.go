@@ -1,0 +1,95 @@
+package workspace
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// FS is a read-only view with the same confinement, for search. Names that no
+// tool may read do not appear in it; links are listed and, if they stay inside,
+// opened, but as ever not walked into. Opening what is neither file nor
+// directory is an error. Reading through it does not count for the stale check.
+func (f *Files) FS() fs.FS { return readOnly{f.tree} }
+
+type readOnly struct{ tree *tree }
+
+func (r readOnly) Open(name string) (fs.File, error) {
+	fail := func(err error) (fs.File, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
+	if !fs.ValidPath(name) {
+		return fail(fs.ErrInvalid)
+	}
+	p, err := r.tree.clean(name)
+	if err == nil {
+		err = deny(name, p, false)
+	}
+	if err == nil {
+		p, err = r.tree.resolve(name, p, true)
+	}
+	if err == nil {
+		err = deny(name, p, false)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	info, err := r.tree.root.Lstat(p)
+	if err != nil {
+		return fail(r.tree.explain(name, err))
+	}
+	if info.IsDir() {
+		d, err := r.tree.root.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
+		if err != nil {
+			return fail(r.tree.explain(name, err))
+		}
+		return &openDir{f: d, at: p}, nil
+	}
+	in, _, err := r.tree.open(name, p)
+	if err != nil {
+		return fail(err)
+	}
+	return openFile{in}, nil
+}
+
+// openFile hides the methods of os.File that change things.
+type openFile struct{ f *os.File }
+
+func (o openFile) Stat() (fs.FileInfo, error)                { return o.f.Stat() }
+func (o openFile) Read(b []byte) (int, error)                { return o.f.Read(b) }
+func (o openFile) ReadAt(b []byte, off int64) (int, error)   { return o.f.ReadAt(b, off) }
+func (o openFile) Seek(off int64, whence int) (int64, error) { return o.f.Seek(off, whence) }
+func (o openFile) Close() error                              { return o.f.Close() }
+
+type openDir struct {
+	f  *os.File
+	at string
+}
+
+func (o *openDir) Stat() (fs.FileInfo, error) { return o.f.Stat() }
+func (o *openDir) Close() error               { return o.f.Close() }
+
+func (o *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: o.at, Err: unix.EISDIR}
+}
+
+// ReadDir lists what may be read.
+func (o *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	for {
+		all, err := o.f.ReadDir(n)
+		kept := all[:0]
+		for _, e := range all {
+			name := path.Join(o.at, e.Name())
+			if deny(name, name, false) == nil {
+				kept = append(kept, e)
+			}
+		}
+		if len(kept) > 0 || err != nil || n <= 0 {
+			return kept, err
+		}
+		if len(all) == 0 {
+			return nil, io.EOF
+		}
+	}
+}
