@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 )
 
 // decode reads JSON with the JSON decoder, so that large numbers in arguments
@@ -73,6 +75,24 @@ type pattern struct{ re *regexp.Regexp }
 func (p *pattern) UnmarshalText(b []byte) (err error) {
 	p.re, err = regexp.Compile(string(b))
 	return err
+}
+
+// The decoder says where an error is only if its own rules are broken, so the
+// nodes of YAML are looked at here.
+
+func (d *duration) UnmarshalYAML(n ast.Node) error { return at(n, d) }
+func (p *pattern) UnmarshalYAML(n ast.Node) error  { return at(n, p) }
+
+func at(n ast.Node, into encoding.TextUnmarshaler) error {
+	t := n.GetToken()
+	text := t.Value
+	if block, ok := n.(*ast.LiteralNode); ok { // whose own token is the bar
+		text = strings.TrimSuffix(block.Value.Value, "\n")
+	}
+	if err := into.UnmarshalText([]byte(text)); err != nil {
+		return fmt.Errorf("line %d: %w", t.Position.Line, err)
+	}
+	return nil
 }
 
 // arguments are JSON, also when written as YAML.

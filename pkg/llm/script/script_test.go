@@ -90,12 +90,13 @@ func TestPlay(t *testing.T) {
 func TestMismatchSaysBoth(t *testing.T) {
 	for _, c := range []struct{ expect, want string }{
 		{`last: "^21"`, `the last message to match "^21", but it is: "hello"`},
+		{"last: |\n        ^21\n      contains: hello", `match "^21"`},
 		{`tool: search`, `a result of search, but it is a user message`},
 		{`contains: xyz`, `contain "xyz"`},
 		{`tools: [search]`, `the tool search to be offered, but these are: finish`},
 		{`turn: 3`, `turn 1 expects to be turn 3`},
 	} {
-		m := parse(t, "turns:\n  - expect: {"+c.expect+"}\n    text: hi\n")
+		m := parse(t, "turns:\n  - expect:\n      "+c.expect+"\n    text: hi\n")
 		_, err := m.Generate(context.Background(), &llm.Request{
 			Messages: []llm.Message{{Role: llm.User, Text: "hello"}},
 			Tools:    []llm.ToolSpec{{Name: "finish"}},
@@ -110,15 +111,15 @@ func TestMismatchSaysBoth(t *testing.T) {
 func TestParseErrorsNameTheLine(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"unknown field", "turns:\n  - text: a\n    txt: b\n", "[3:"},
-		{"regexp", "turns:\n  - expect:\n      last: '('\n", "missing closing"},
-		{"duration", "turns:\n  - delay: soon\n", "no duration"},
+		{"regexp", "turns:\n  - expect:\n      last: '('\n", "line 3: error parsing regexp"},
+		{"duration", "turns:\n  - delay: soon\n", "line 2: \"soon\" is no duration"},
 		{"no turns", "loop: true\n", "no turns"},
 		{"kind", "turns:\n  - error: {kind: oops}\n", `turn 1: error kind is "oops"`},
 		{"answer and error", "turns:\n  - error: {kind: cut}\n    text: x\n", "says nothing else"},
 		{"json unknown", "{\"turns\":[\n{\"text\":\"a\"},\n{\"txt\":\"b\"}]}", "line 3: unknown field"},
 		{"json syntax", "{\"turns\":[\n{\"text\":\"a\",}]}", "line 2"},
 		{"json type", "{\"turns\":[\n\n{\"text\":1}]}", "line 3"},
-		{"json regexp", "{\"turns\":[\n{\"expect\":{\"last\":\"(\"}}]}", "missing closing"},
+		{"json regexp", "{\"turns\":[\n{\"expect\":{\"last\":\"(\"}}]}", "line 2: error parsing regexp"},
 		{"trailing", "{\"turns\":[{\"text\":\"a\"}]} x", "line 1"},
 	} {
 		if _, err := Parse("s", []byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
