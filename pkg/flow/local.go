@@ -15,7 +15,7 @@ import (
 
 // Local is an Engine that performs steps in this process and journals each
 // before and after. The zero value lacks its first four fields; the rest have
-// working defaults. It is safe for concurrent use by the branches of one run.
+// working defaults. Each run needs its own; the branches of a fork get theirs.
 type Local struct {
 	Ctx     context.Context // its end stops the run at the next step; see context.Cause
 	Journal Journal
@@ -30,6 +30,8 @@ type Local struct {
 	// Hook is called at named points of every step: "begin", "begun",
 	// "performed", "finished", "save", "saved". For tests that kill.
 	Hook func(point string, s Step)
+
+	ended error
 }
 
 // NewLocal returns an engine for one run.
@@ -46,8 +48,26 @@ func (l *Local) hook(point string, s Step) {
 	}
 }
 
-// Do performs or recalls s.
+// Ended says why the run ended without an outcome, nil if it did not: it was
+// stopped or parked, it diverged, or its journal failed. What the workflow
+// returned then means nothing.
+func (l *Local) Ended() error { return l.ended }
+
+// Do performs or recalls s. Once a run has ended it performs nothing more: a
+// workflow that takes a parked question for a refusal must not act on it.
 func (l *Local) Do(s Step) (json.RawMessage, error) {
+	if l.ended != nil {
+		return nil, l.ended
+	}
+	out, err := l.do(s)
+	var failed *StepError
+	if err != nil && !errors.As(err, &failed) {
+		l.ended = err
+	}
+	return out, err
+}
+
+func (l *Local) do(s Step) (json.RawMessage, error) {
 	if l.Ctx.Err() != nil {
 		return nil, context.Cause(l.Ctx)
 	}
@@ -347,7 +367,9 @@ func (l *Local) emit(s Step, ev event.Event) {
 }
 
 // Fork runs branches in goroutines, at most Width at once. A panic of a
-// branch is raised again in the caller once all have returned.
+// branch is raised again in the caller once all have returned. A branch that
+// ends without an outcome does not stop its siblings, but ends the run after
+// them.
 func (l *Local) Fork(n int, branch func(int, Engine)) {
 	width := l.Width
 	if width == 0 {
@@ -356,7 +378,9 @@ func (l *Local) Fork(n int, branch func(int, Engine)) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, width)
 	panics := make(chan any, n)
+	own := make([]Local, n)
 	for i := range n {
+		own[i] = *l
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() {
@@ -365,10 +389,17 @@ func (l *Local) Fork(n int, branch func(int, Engine)) {
 				}
 				<-slots
 			}()
-			branch(i, l)
+			branch(i, &own[i])
 		})
 	}
 	wg.Wait()
+	for i := range own {
+		// That a branch is parked says less than that another has failed.
+		var parked *ParkedError
+		if err := own[i].ended; err != nil && (l.ended == nil || errors.As(l.ended, &parked)) {
+			l.ended = err
+		}
+	}
 	select {
 	case p := <-panics:
 		panic(p)
