@@ -3,6 +3,7 @@ package test
 import (
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -19,6 +20,8 @@ type Result struct {
 	Dropped int    `json:"dropped,omitempty"`
 	Problem string `json:"problem,omitempty"` // why the run as a whole does not count: no test ran, it did not build
 }
+
+const noTest = "no test ran"
 
 // A Status is the fate of one test.
 type Status string
@@ -86,9 +89,11 @@ func join(rs []Result) Result {
 	}
 	var all Result
 	var cmds, problems []string
+	// A project without tests beside one that has some takes nothing away.
+	some := slices.ContainsFunc(rs, func(r Result) bool { return r.Passed+r.Failed > 0 })
 	for _, r := range rs {
 		cmds = append(cmds, r.Command)
-		if r.Problem != "" {
+		if r.Problem != "" && (r.Problem != noTest || !some) {
 			problems = append(problems, r.Command+": "+r.Problem)
 		}
 		all.Passed += r.Passed

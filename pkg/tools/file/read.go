@@ -1,0 +1,82 @@
+// Package file reads, writes and lists the files of the workspace.
+//
+//	set, err := tools.NewSet(file.Read, file.Write, file.List)
+//
+// Changing a part of a file is the business of package edit.
+package file
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// ReadInput is the input of read_file.
+type ReadInput struct {
+	Path  string `json:"path" jsonschema:"description=File"`
+	From  int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line; default 1"`
+	Lines int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=2000,description=How many; default 300"`
+}
+
+//go:embed read_file.md
+var readProse string
+
+// Read is the tool read_file.
+var Read = tools.New(tools.Metadata{
+	Name: "read_file", Category: tools.Code, Needs: tools.Read,
+	Examples: []tools.Example{{Note: "lines 41 to 80", Args: json.RawMessage(`{"path":"cart.go","from":41,"lines":40}`)}},
+}.Prose(readProse), read)
+
+const (
+	pageLines = 300
+	pageBytes = 40_000 // about 10,000 tokens; a page ends early there
+)
+
+func read(_ context.Context, env *tools.Env, in ReadInput) (tools.Result, error) {
+	if in.Lines == 0 {
+		in.Lines = pageLines
+	}
+	p, err := env.Files.ReadLines(in.Path, max(in.From, 1), in.Lines)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	switch {
+	case p.Binary:
+		return tools.Result{}, fmt.Errorf("%s is not text (%d bytes): read_file cannot show it", in.Path, p.Size)
+	case p.Total == 0:
+		return tools.Result{Text: in.Path + " is empty.", Summary: in.Path + " (empty)"}, nil
+	case len(p.Lines) == 0:
+		return tools.Result{}, fmt.Errorf("%s has %d lines: from must not be above that", in.Path, p.Total)
+	}
+	var b strings.Builder
+	last := p.From - 1
+	for i, l := range p.Lines {
+		if i > 0 && b.Len()+len(l) > pageBytes {
+			p.More = true
+			break
+		}
+		last = p.From + i
+		fmt.Fprintf(&b, "%d\t%s\n", last, l)
+	}
+	if p.Cut {
+		b.WriteString("[lines that were too long are cut]\n")
+	}
+	if p.More {
+		fmt.Fprintf(&b, "[%s; go on with from=%d]\n", total(p.Total, last), last+1)
+	}
+	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s %d-%d", in.Path, p.From, last)}, nil
+}
+
+func total(lines, last int) string {
+	if lines < 0 {
+		return "more lines follow"
+	}
+	return fmt.Sprintf("%d of %d lines left", lines-last, lines)
+}
+
+var errBinary = errors.New("content holds a NUL byte: write_file writes text only")

@@ -1,0 +1,44 @@
+// Package finish is how a model says that it is done.
+//
+//	set, err := tools.NewSet(finish.Tool)
+//
+// Calling it is a claim. Whether the task is done is for the executor's
+// criterion to say.
+package finish
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Input of finish.
+type Input struct {
+	Summary  string `json:"summary" jsonschema:"description=What was done and found"`
+	Evidence string `json:"evidence,omitempty" jsonschema:"description=What shows that it works"`
+}
+
+//go:embed finish.md
+var prose string
+
+// Tool is the tool finish.
+var Tool = tools.New(tools.Metadata{
+	Name: "finish", Category: tools.Utility, Effect: tools.Pure,
+	Examples: []tools.Example{{Note: "after the tests passed", Args: json.RawMessage(`{"summary":"Totals are rounded once per cart.","evidence":"14 tests pass"}`)}},
+}.Prose(prose), finish)
+
+func finish(_ context.Context, _ *tools.Env, in Input) (tools.Result, error) {
+	sum := strings.TrimSpace(in.Summary)
+	if sum == "" {
+		return tools.Result{}, errors.New("summary is empty: say in a sentence what was done")
+	}
+	text := sum
+	if ev := strings.TrimSpace(in.Evidence); ev != "" {
+		text += "\nEvidence: " + ev
+	}
+	return tools.Result{Text: text, Summary: sum}, nil
+}
