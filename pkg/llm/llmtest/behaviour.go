@@ -1,0 +1,303 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A Behaviour answers one chat request.
+type Behaviour func(x *Exchange)
+
+// An Exchange is one chat request being answered.
+type Exchange struct {
+	W       http.ResponseWriter
+	R       *http.Request
+	Native  bool // Ollama's protocol, not OpenAI's
+	Stream  bool
+	stopped chan struct{}
+}
+
+// A Turn is an answer. Arguments of calls go out as they are.
+type Turn struct {
+	Text     string
+	Thinking string
+	Calls    []llm.Call
+	Finish   string     // default: what the protocol says for such an answer
+	Usage    *llm.Usage // nil: none is reported
+}
+
+// Say answers well.
+func Say(t Turn) Behaviour {
+	return func(x *Exchange) {
+		x.Start()
+		for _, c := range x.Chunks(t) {
+			x.Send(c)
+		}
+	}
+}
+
+// Fail answers with a status and a body. headers are names and values in
+// turn.
+func Fail(status int, body string, headers ...string) Behaviour {
+	return func(x *Exchange) {
+		x.W.Header().Set("Content-Type", "application/json")
+		for i := 0; i+1 < len(headers); i += 2 {
+			x.W.Header().Set(headers[i], headers[i+1])
+		}
+		x.W.WriteHeader(status)
+		fmt.Fprint(x.W, body)
+	}
+}
+
+// Raw answers with status 200 and these bytes, whatever was asked.
+func Raw(media, body string) Behaviour {
+	return func(x *Exchange) {
+		x.W.Header()["Content-Type"] = nil // no guessing
+		if media != "" {
+			x.W.Header().Set("Content-Type", media)
+		}
+		fmt.Fprint(x.W, body)
+	}
+}
+
+// CutAt sends the first n chunks and ends as if all were said; an answer in
+// one piece ends in the middle.
+func CutAt(t Turn, n int) Behaviour {
+	return func(x *Exchange) { x.part(t, n) }
+}
+
+// ResetAt sends the first n chunks, or half of an answer in one piece, and
+// resets the connection.
+func ResetAt(t Turn, n int) Behaviour {
+	return func(x *Exchange) {
+		x.part(t, n)
+		conn, _, err := x.W.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			tcp.SetLinger(0)
+		}
+		conn.Close()
+	}
+}
+
+// SilentAt sends the first n chunks, or half of an answer in one piece, and
+// nothing more until the client leaves.
+func SilentAt(t Turn, n int) Behaviour {
+	return func(x *Exchange) {
+		x.part(t, n)
+		x.wait()
+	}
+}
+
+// Forever repeats piece until the client leaves.
+func Forever(piece func(native bool) string) Behaviour {
+	return func(x *Exchange) {
+		x.Start()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			x.Send(piece(x.Native))
+			select {
+			case <-tick.C:
+			case <-x.R.Context().Done():
+				return
+			case <-x.stopped:
+				return
+			}
+		}
+	}
+}
+
+// ErrorInside sends the first n chunks of t and then an error with status 200.
+func ErrorInside(t Turn, n int, message string) Behaviour {
+	return func(x *Exchange) {
+		x.Start()
+		if x.Stream {
+			for _, c := range x.Chunks(t)[:n] {
+				x.Send(c)
+			}
+		}
+		switch {
+		case x.Native:
+			x.Send(marshal(object{"error": message}) + "\n")
+		case x.Stream:
+			x.Send("data: " + marshal(object{"error": object{"message": message}}) + "\n\n")
+		default:
+			x.Send(marshal(object{"error": object{"message": message}}))
+		}
+	}
+}
+
+// Start sends the headers of a good answer.
+func (x *Exchange) Start() {
+	media := "application/json"
+	switch {
+	case x.Stream && x.Native:
+		media = "application/x-ndjson"
+	case x.Stream:
+		media = "text/event-stream"
+	}
+	x.W.Header().Set("Content-Type", media)
+	x.W.WriteHeader(http.StatusOK)
+	x.W.(http.Flusher).Flush()
+}
+
+// Send sends s at once.
+func (x *Exchange) Send(s string) {
+	fmt.Fprint(x.W, s)
+	x.W.(http.Flusher).Flush()
+}
+
+func (x *Exchange) part(t Turn, n int) {
+	x.Start()
+	chunks := x.Chunks(t)
+	if !x.Stream {
+		x.Send(chunks[0][:len(chunks[0])/2])
+		return
+	}
+	for _, c := range chunks[:n] {
+		x.Send(c)
+	}
+}
+
+func (x *Exchange) wait() {
+	select {
+	case <-x.R.Context().Done():
+	case <-x.stopped:
+	}
+}
+
+// Chunks is t as the protocol sends it, piece by piece; an answer that is not
+// streamed is one piece.
+func (x *Exchange) Chunks(t Turn) []string {
+	switch {
+	case x.Native:
+		return native(t, x.Stream)
+	case x.Stream:
+		return events(t)
+	}
+	return []string{whole(t)}
+}
+
+func native(t Turn, stream bool) []string {
+	calls := []object{}
+	for i, c := range t.Calls {
+		f := object{"index": i, "name": c.Name}
+		if c.Args != nil {
+			f["arguments"] = c.Args
+		}
+		calls = append(calls, object{"id": c.ID, "function": f})
+	}
+	end := object{"model": "m", "done": true, "done_reason": "stop", "message": object{"role": "assistant", "content": ""}}
+	if t.Finish != "" {
+		end["done_reason"] = t.Finish
+	}
+	if u := t.Usage; u != nil {
+		end["prompt_eval_count"], end["eval_count"] = u.In, u.Out
+	}
+	if !stream {
+		end["message"] = object{"role": "assistant", "content": t.Text, "thinking": t.Thinking, "tool_calls": calls}
+		return []string{marshal(end) + "\n"}
+	}
+	var out []string
+	add := func(m object) {
+		m["role"] = "assistant"
+		out = append(out, marshal(object{"model": "m", "done": false, "message": m})+"\n")
+	}
+	for _, s := range pieces(t.Thinking) {
+		add(object{"content": "", "thinking": s})
+	}
+	for _, s := range pieces(t.Text) {
+		add(object{"content": s})
+	}
+	for _, c := range calls {
+		add(object{"content": "", "tool_calls": []object{c}})
+	}
+	return append(out, marshal(end)+"\n")
+}
+
+func events(t Turn) []string {
+	var out []string
+	add := func(o object) { out = append(out, "data: "+marshal(o)+"\n\n") }
+	delta := func(d object, finish any) {
+		add(object{"model": "m", "choices": []object{{"index": 0, "delta": d, "finish_reason": finish}}})
+	}
+	delta(object{"role": "assistant", "content": ""}, nil)
+	for _, s := range pieces(t.Thinking) {
+		delta(object{"reasoning": s}, nil)
+	}
+	for _, s := range pieces(t.Text) {
+		delta(object{"content": s}, nil)
+	}
+	for i, c := range t.Calls {
+		args := string(c.Args)
+		delta(object{"tool_calls": []object{{"index": i, "id": c.ID, "type": "function",
+			"function": object{"name": c.Name, "arguments": args[:len(args)/2]}}}}, nil)
+		delta(object{"tool_calls": []object{{"index": i, "function": object{"arguments": args[len(args)/2:]}}}}, nil)
+	}
+	delta(object{}, t.finish())
+	if t.Usage != nil {
+		add(object{"model": "m", "choices": []object{}, "usage": t.usage()})
+	}
+	return append(out, "data: [DONE]\n\n")
+}
+
+func whole(t Turn) string {
+	calls := []object{}
+	for _, c := range t.Calls {
+		calls = append(calls, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": string(c.Args)}})
+	}
+	o := object{"model": "m", "choices": []object{{"index": 0, "finish_reason": t.finish(),
+		"message": object{"role": "assistant", "content": t.Text, "reasoning": t.Thinking, "tool_calls": calls}}}}
+	if t.Usage != nil {
+		o["usage"] = t.usage()
+	}
+	return marshal(o)
+}
+
+func (t Turn) finish() string {
+	switch {
+	case t.Finish != "":
+		return t.Finish
+	case len(t.Calls) > 0:
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+func (t Turn) usage() object {
+	return object{"prompt_tokens": t.Usage.In, "completion_tokens": t.Usage.Out,
+		"prompt_tokens_details": object{"cached_tokens": t.Usage.Cached}}
+}
+
+// pieces cuts s into pieces of a few characters, as a model would.
+func pieces(s string) []string {
+	var out []string
+	for s != "" {
+		n := min(len(s), 7)
+		for n < len(s) && !utf8.RuneStart(s[n]) {
+			n++
+		}
+		out, s = append(out, s[:n]), s[n:]
+	}
+	return out
+}
+
+func marshal(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // a test wrote arguments that are not JSON for a protocol that cannot carry them
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
