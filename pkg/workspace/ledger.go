@@ -51,6 +51,7 @@ type book struct {
 	temp    string // the newest change's temporary file
 	cache   map[string]stamp
 	unkept  map[string]bool // paths whose original content was too much to keep
+	active  map[string]bool // snapshots of ours that wait for their Record
 }
 
 // A delta is one path's part of a change.
@@ -63,12 +64,12 @@ type delta struct {
 
 // A record is one line of the journal.
 type record struct {
-	Step    string   `json:"step,omitempty"`
-	Temp    rawName  `json:"temp,omitempty"`
-	Changes []delta  `json:"changes,omitempty"`
-	Unkept  []string `json:"unkept,omitempty"`
-	Seen    rawName  `json:"seen,omitempty"`
-	Digest  string   `json:"digest,omitempty"`
+	Step    string    `json:"step,omitempty"`
+	Temp    rawName   `json:"temp,omitempty"`
+	Changes []delta   `json:"changes,omitempty"`
+	Unkept  []rawName `json:"unkept,omitempty"`
+	Seen    rawName   `json:"seen,omitempty"`
+	Digest  string    `json:"digest,omitempty"`
 }
 
 // A rawName survives JSON also where it is not UTF-8.
@@ -103,6 +104,7 @@ func OpenLedger(dir string) (*Ledger, error) {
 	b := &book{
 		dir: abs, first: map[string]state{}, last: map[string]delta{}, step: map[string]string{},
 		from: map[string]string{}, seen: map[string]string{}, cache: map[string]stamp{}, unkept: map[string]bool{},
+		active: map[string]bool{},
 	}
 	if err := b.read(); err != nil {
 		return nil, err
@@ -125,6 +127,7 @@ func (l *Ledger) Close() error {
 	return err
 }
 
+// read takes in what was added to the journal since it was last read.
 func (b *book) read() error {
 	f, err := os.Open(filepath.Join(b.dir, "journal"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,8 +137,11 @@ func (b *book) read() error {
 		return fmt.Errorf("reading the ledger: %w", err)
 	}
 	defer f.Close()
+	if _, err := f.Seek(b.good, io.SeekStart); err != nil {
+		return fmt.Errorf("reading the ledger: %w", err)
+	}
 	in := bufio.NewReaderSize(f, 1<<16)
-	for n := 1; ; n++ {
+	for {
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF {
 			return nil // what follows the last newline was never acknowledged
@@ -148,7 +154,7 @@ func (b *book) read() error {
 			if _, err := in.Peek(1); err == io.EOF {
 				return nil
 			}
-			return fmt.Errorf("reading the ledger in %s: line %d is damaged; the changes after it are not known: %w", b.dir, n, err)
+			return fmt.Errorf("reading the ledger in %s: the record at byte %d is damaged; the changes after it are not known: %w", b.dir, b.good, err)
 		}
 		b.good += int64(len(line))
 		b.apply(r)
@@ -164,7 +170,9 @@ func (b *book) apply(r record) {
 		b.temp = string(r.Temp)
 	}
 	for _, p := range r.Unkept {
-		b.unkept[p] = true
+		if _, kept := b.first[string(p)]; !kept {
+			b.unkept[string(p)] = true
+		}
 	}
 	for _, d := range r.Changes {
 		p := string(d.Path)
@@ -198,6 +206,10 @@ func (b *book) begin() error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
 		return fmt.Errorf("the ledger in %s is in use by another process; wait for its job to stop: %w", b.dir, err)
+	}
+	if err := b.read(); err != nil { // another process may have added to it meanwhile
+		f.Close()
+		return err
 	}
 	if err := errors.Join(f.Truncate(b.good), syncDir(b.dir)); err != nil {
 		f.Close()

@@ -1,0 +1,189 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+)
+
+// maxDiff is the largest content that is compared line by line, in bytes.
+const maxDiff = 4 << 20
+
+// Diff returns a unified diff, in git's form, from the original content to what
+// is on disk now, of the paths this job changed. Paths that are as they were
+// are left out; binary and very large files are named only. With color it has
+// the escape sequences of a terminal.
+func (l *Ledger) Diff(ctx context.Context, root string, color bool) (string, error) {
+	if err := l.settle(ctx); err != nil {
+		return "", err
+	}
+	t, err := openTree(root)
+	if err != nil {
+		return "", err
+	}
+	defer t.close()
+	changes, err := l.Changes()
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, c := range changes {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		s, err := l.diffOne(t, c)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(s)
+	}
+	if color {
+		return paint(out.String()), nil
+	}
+	return out.String(), nil
+}
+
+// side is one half of a comparison.
+type side struct {
+	state
+	data  []byte
+	large bool
+}
+
+func (s side) mode() string {
+	switch {
+	case s.Type == isLink:
+		return "120000"
+	case s.Type == isDir:
+		return "040000"
+	case s.Mode&0o111 != 0:
+		return "100755"
+	}
+	return "100644"
+}
+
+func (l *Ledger) diffOne(t *tree, c Change) (string, error) {
+	source := c.Path
+	if c.Kind == Renamed {
+		source = c.From
+	}
+	old := side{state: l.original(source)}
+	if old.Digest != "" && (c.Unkept || old.Size > maxDiff) {
+		old.large = true
+	} else if old.Digest != "" {
+		data, err := l.load(old.Digest)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", c.Path, err)
+		}
+		old.data = data
+	}
+	now, err := t.side(c.Path)
+	if err != nil {
+		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", quoteName("a/"+source), quoteName("b/"+c.Path), Visible(err.Error())), nil
+	}
+	if c.Kind != Renamed && old.same(now.state) || old.Type == "" && now.Type == "" {
+		return "", nil
+	}
+	var out strings.Builder
+	from, to := quoteName("a/"+source), quoteName("b/"+c.Path)
+	fmt.Fprintf(&out, "diff --git %s %s\n", from, to)
+	switch {
+	case old.Type == "":
+		fmt.Fprintf(&out, "new file mode %s\n", now.mode())
+		from = "/dev/null"
+	case now.Type == "":
+		fmt.Fprintf(&out, "deleted file mode %s\n", old.mode())
+		to = "/dev/null"
+	default:
+		if old.mode() != now.mode() {
+			fmt.Fprintf(&out, "old mode %s\nnew mode %s\n", old.mode(), now.mode())
+		}
+		if c.Kind == Renamed {
+			fmt.Fprintf(&out, "rename from %s\nrename to %s\n", quoteName(source), quoteName(c.Path))
+		}
+	}
+	switch {
+	case old.Digest == now.Digest:
+	case old.large || now.large:
+		fmt.Fprintf(&out, "# %d bytes before, %d bytes now: too large to compare\n", old.Size, now.Size)
+	case !isText(old.data) || !isText(now.data):
+		fmt.Fprintf(&out, "Binary files %s and %s differ\n", from, to)
+	default:
+		out.WriteString(udiff.Unified(from, to, string(old.data), string(now.data)))
+	}
+	return out.String(), nil
+}
+
+// side reads what is on disk, if no part of the name is a link.
+func (t *tree) side(p string) (side, error) {
+	if err := t.plain(p); err != nil {
+		return side{}, err
+	}
+	info, err := t.root.Lstat(p)
+	if err == nil && info.Mode().IsRegular() && info.Size() > maxDiff {
+		s, err := t.state(p, nil)
+		return side{state: s, large: true}, err
+	}
+	var data strings.Builder
+	s, err := t.state(p, &data)
+	return side{state: s, data: []byte(data.String())}, err
+}
+
+// plain refuses a name with a link among its directories.
+func (t *tree) plain(p string) error {
+	parts := strings.Split(p, "/")
+	for i := 1; i < len(parts); i++ {
+		dir := strings.Join(parts[:i], "/")
+		info, err := t.root.Lstat(dir)
+		if err != nil {
+			return nil // nothing there, so nothing to follow
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return &PathError{Name: p, Reason: dir + " has become a symbolic link"}
+		}
+	}
+	return nil
+}
+
+// quoteName spells a name as git does where it has odd characters.
+func quoteName(name string) string {
+	if strings.ContainsAny(name, "\"\\") || Visible(name) != name || strings.ContainsAny(name, "\n\t") {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+func paint(diff string) string {
+	const bold, red, green, cyan, off = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[m"
+	var out strings.Builder
+	hunk := false
+	for line := range strings.Lines(diff) {
+		body, end := strings.CutSuffix(line, "\n")
+		body = Visible(body) // the only escapes are ours
+		color := ""
+		switch {
+		case strings.HasPrefix(body, "diff --git "):
+			hunk, color = false, bold
+		case strings.HasPrefix(body, "@@"):
+			hunk, color = true, cyan
+		case !hunk:
+			color = bold
+		case body != "" && body[0] == '+':
+			color = green
+		case body != "" && body[0] == '-':
+			color = red
+		}
+		if color != "" {
+			body = color + body + off
+		}
+		out.WriteString(body)
+		if end {
+			out.WriteByte('\n')
+		}
+	}
+	return out.String()
+}
