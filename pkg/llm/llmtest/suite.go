@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -423,12 +424,12 @@ func (s *suite) statuses(t *testing.T) {
 
 func (s *suite) connections(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
-		srv := New(t)
-		// A port that was just free; nobody listens on it.
-		gone := New(t)
-		_ = srv
-		m := s.newModel(strings.Replace(gone.URL, "127.0.0.1", "127.0.0.2", 1))
-		_, err := m.Generate(t.Context(), question(), nil)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		_, err = s.newModel("http://"+l.Addr().String()).Generate(t.Context(), question(), nil)
 		if e := s.fails(t, err, llm.Unreachable); e.Hint == "" || !e.Retryable() {
 			t.Errorf("%+v", e)
 		}

@@ -72,13 +72,13 @@ func (a *answer) read(reply *transport.Reply) error {
 		}
 		var l line
 		if err := json.Unmarshal(raw, &l); err != nil {
-			if !any {
-				return a.end.Error(llm.Garbled, "the answer is not what the protocol says: "+string(raw[:min(len(raw), 200)]))
-			}
-			// A line that cannot be read is broken; if nothing follows it, it
-			// was cut.
-			if _, next := lines.Next(); next != nil {
+			start := string(raw[:min(len(raw), 200)])
+			_, next := lines.Next()
+			switch {
+			case transport.Ends(err), any && next != nil:
 				return a.end.Error(llm.Cut, "the answer ended inside a line after "+a.had())
+			case !any:
+				return a.end.Error(llm.Garbled, "the answer is not what the protocol says: "+start)
 			}
 			return a.end.Error(llm.Garbled, "a line is not what the protocol says: "+err.Error())
 		}

@@ -162,7 +162,7 @@ func (a *answer) whole(reply *transport.Reply) error {
 func (a *answer) take(data []byte, last bool) error {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		if last {
+		if last || transport.Ends(err) {
 			return a.end.Error(llm.Cut, "the answer ended inside a chunk after "+a.had())
 		}
 		return a.end.Error(llm.Garbled, "a chunk is not what the protocol says: "+err.Error())

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -47,6 +48,13 @@ func AppendString(dst []byte, s string) []byte {
 		from = i
 	}
 	return append(append(dst, s[from:]...), '"')
+}
+
+// Ends reports whether err says that JSON stopped before its end, as it does
+// when an answer was cut, rather than being wrong.
+func Ends(err error) bool {
+	var syntax *json.SyntaxError
+	return errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input"
 }
 
 // A Count is a number of tokens as a server reports it: whatever stands
