@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/sqlite"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// An app is one command line being executed: the program, its flags, and what
+// was opened on the way. It is used by one goroutine.
+type app struct {
+	Program
+	flags struct{ dataDir string }
+	now   func() time.Time
+
+	conf *config
+	db   *sqlite.DB
+	set  *tools.Set
+}
+
+func newApp(p Program) *app {
+	if p.Stdin == nil {
+		p.Stdin = strings.NewReader("")
+	}
+	if p.Stdout == nil {
+		p.Stdout = io.Discard
+	}
+	if p.Stderr == nil {
+		p.Stderr = io.Discard
+	}
+	if p.Getenv == nil {
+		p.Getenv = os.Getenv
+	}
+	return &app{Program: p, now: time.Now}
+}
+
+// close releases what was opened. It may be called again.
+func (a *app) close() error {
+	if a.db == nil {
+		return nil
+	}
+	err := a.db.Close()
+	a.db = nil
+	return err
+}
+
+// dataDir is where all state is, absolute.
+func (a *app) dataDir() (string, error) {
+	c, err := a.config()
+	if err != nil {
+		return "", err
+	}
+	if c.DataDir == "" {
+		return "", broken(errors.New("there is no home directory to keep jobs in"), "name one with --data-dir DIR or ADROIT_HOME")
+	}
+	return filepath.Abs(c.DataDir)
+}
+
+// jobDir is where a job's ledger and logs are.
+func (a *app) jobDir(id string) (string, error) {
+	d, err := a.dataDir()
+	return filepath.Join(d, "jobs", id), err
+}
+
+// store opens the database when a command first needs it.
+func (a *app) store(ctx context.Context) (*sqlite.DB, error) {
+	if a.db != nil {
+		return a.db, nil
+	}
+	dir, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	// Opening goes on when the operator has pressed Ctrl-C already: what
+	// follows may be the settling of a job.
+	db, err := sqlite.Open(context.WithoutCancel(ctx), filepath.Join(dir, "adroit.db"), sqlite.Options{Version: version().Version})
+	if err != nil {
+		return nil, broken(fmt.Errorf("opening the data directory: %w", err), "adroit doctor tells more; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
+	}
+	a.db = db
+	return db, nil
+}
+
+// tools are the program's tools, checked.
+func (a *app) tools() (*tools.Set, error) {
+	if a.set != nil {
+		return a.set, nil
+	}
+	set, err := tools.NewSet(a.Tools...)
+	if err != nil {
+		return nil, broken(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; adroit tools lint tells more")
+	}
+	a.set = set
+	return set, nil
+}

@@ -1,0 +1,96 @@
+// Package cli is the command line: the place where stores, models, tools and
+// agents meet.
+//
+// A program with its own tools is three lines:
+//
+//	func main() {
+//		cli.Main(append(std.All(), wordcount.Tool)...)
+//	}
+//
+// Everything a command does is also possible from Go with the packages below;
+// nothing but wiring, flags and words for people belongs here.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Main runs the program with these tools and ends the process.
+func Main(ts ...tools.Tool) {
+	ctx, caught := catch(context.Background())
+	p := Program{Tools: ts, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	code := p.Run(ctx, os.Args[1:]...)
+	if c := caught(); c != 0 && code != exitDone {
+		code = c
+	}
+	os.Exit(code)
+}
+
+// A Program is adroit with a list of tools. Nil streams are empty; a nil
+// Getenv is os.Getenv.
+type Program struct {
+	Tools  []tools.Tool
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+}
+
+// Run executes one command line and returns the exit code. The end of ctx
+// stops a running job at its next step, so that it can be resumed.
+func (p Program) Run(ctx context.Context, args ...string) int {
+	a := newApp(p)
+	defer a.close()
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err := a.close(); err != nil {
+		a.complain(err)
+	}
+	if err == nil {
+		return exitDone
+	}
+	var f *fault
+	if !errors.As(err, &f) {
+		f = &fault{code: exitFailed, err: err}
+		if isUsage(err) {
+			f.code = exitUsage
+		}
+	}
+	if f.err != nil {
+		a.complain(f)
+	}
+	return f.code
+}
+
+// root builds the command tree.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "adroit",
+		Short: "Run LLM agents as durable jobs",
+		Long: "adroit runs LLM agents as durable jobs. It checks an agent's definition of done\n" +
+			"itself, and a job whose process was killed continues where it stopped.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE:          group,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	root.SetFlagErrorFunc(flagFault)
+	root.PersistentFlags().StringVar(&a.flags.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
+	root.AddCommand(
+		a.modelsCommand(), a.configCommand(), a.versionCommand(), completionCommand(),
+	)
+	tidy(root)
+	return root
+}

@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// A config is what the configuration file may say. Everything is optional.
+type config struct {
+	Model     string                    `yaml:"model"`
+	Approve   executor.Approve          `yaml:"approve"`
+	Limits    limits                    `yaml:"limits"`
+	Endpoints map[string]endpoint       `yaml:"endpoints"`
+	Prices    map[string]executor.Price `yaml:"-"`
+	Rates     map[string]rate           `yaml:"prices"`
+	DataDir   string                    `yaml:"data_dir"`
+
+	from map[string]string // where a value comes from; a missing key means default
+}
+
+type limits struct {
+	Turns   int           `yaml:"turns"`
+	Tokens  int           `yaml:"tokens"`
+	CostUSD float64       `yaml:"cost_usd"`
+	Time    time.Duration `yaml:"time"`
+}
+
+// An endpoint is an OpenAI-compatible server. KeyEnv names the variable that
+// holds the key: the file never does.
+type endpoint struct {
+	BaseURL string            `yaml:"base_url"`
+	KeyEnv  string            `yaml:"key_env"`
+	Headers map[string]string `yaml:"headers"`
+}
+
+// A rate is a price in USD per million tokens.
+type rate struct {
+	In     float64 `yaml:"in"`
+	Out    float64 `yaml:"out"`
+	Cached float64 `yaml:"cached"`
+}
+
+// configPath is where the configuration file is, "" if there is no home.
+func (a *app) configPath() string {
+	if p := a.Getenv("ADROIT_CONFIG"); p != "" {
+		return p
+	}
+	if d := a.configDir(); d != "" {
+		return filepath.Join(d, "config.yaml")
+	}
+	return ""
+}
+
+// configDir holds the configuration file and the user's agents.
+func (a *app) configDir() string {
+	if d := a.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "adroit")
+	}
+	if h := a.Getenv("HOME"); h != "" {
+		return filepath.Join(h, ".config", "adroit")
+	}
+	return ""
+}
+
+// config reads the file, then the environment, then the flags: each overrides
+// the one before.
+func (a *app) config() (*config, error) {
+	if a.conf != nil {
+		return a.conf, nil
+	}
+	c := &config{from: map[string]string{}}
+	path := a.configPath()
+	if path != "" {
+		b, err := os.ReadFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && a.Getenv("ADROIT_CONFIG") == "", errors.Is(err, fs.ErrPermission) && len(b) == 0 && a.Getenv("ADROIT_CONFIG") == "":
+		case err != nil:
+			return nil, broken(fmt.Errorf("reading the configuration: %w", err), "unset ADROIT_CONFIG or name a file that can be read")
+		default:
+			if err := c.parse(path, b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := c.environ(a.Getenv); err != nil {
+		return nil, err
+	}
+	if a.flags.dataDir != "" {
+		c.DataDir, c.from["data_dir"] = a.flags.dataDir, "flag --data-dir"
+	}
+	if c.DataDir == "" {
+		c.DataDir = a.defaultData()
+	}
+	c.DataDir = a.tilde(c.DataDir)
+	a.conf = c
+	return c, nil
+}
+
+// parse reads the file strictly: a key nobody reads is an error with its line.
+func (c *config) parse(path string, b []byte) error {
+	hint := "adroit config show lists the keys there are"
+	var file config
+	if len(strings.TrimSpace(string(b))) > 0 {
+		if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
+			return broken(fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))), hint)
+		}
+	}
+	file.from = c.from
+	file.Prices = map[string]executor.Price{}
+	for name, r := range file.Rates {
+		file.Prices[name] = executor.Price{In: r.In, Out: r.Out, Cached: r.Cached}
+	}
+	*c = file
+	for _, s := range c.settings() {
+		if s.set {
+			c.from[s.key] = "file " + path
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
+		switch {
+		case reserved(name):
+			return broken(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", path, name), "choose another name")
+		case c.Endpoints[name].BaseURL == "":
+			return broken(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
+		}
+	}
+	return c.check(path)
+}
+
+// environ applies the variables that stand for a setting.
+func (c *config) environ(getenv func(string) string) error {
+	for _, v := range []struct {
+		key, name string
+		to        *string
+	}{
+		{"model", "ADROIT_MODEL", &c.Model},
+		{"approve", "ADROIT_APPROVE", (*string)(&c.Approve)},
+		{"data_dir", "ADROIT_HOME", &c.DataDir},
+	} {
+		if s := getenv(v.name); s != "" {
+			*v.to, c.from[v.key] = s, "env "+v.name
+		}
+	}
+	return c.check("the environment")
+}
+
+func (c *config) check(where string) error {
+	if c.Approve != "" && !slices.Contains(executor.Approves, c.Approve) {
+		return broken(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
+	}
+	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 {
+		return broken(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
+	}
+	return nil
+}
+
+// A setting is one value for people, and whether it was given.
+type setting struct {
+	key, value string
+	set        bool
+}
+
+// settings lists every value in the order of the file's documentation.
+func (c *config) settings() []setting {
+	d := executor.DefaultLimits
+	pick := func(key, value, otherwise string) setting {
+		if value == "" {
+			return setting{key, otherwise, false}
+		}
+		return setting{key, value, true}
+	}
+	num := func(f float64) string {
+		if f == 0 {
+			return ""
+		}
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	span := ""
+	if c.Limits.Time > 0 {
+		span = c.Limits.Time.String()
+	}
+	out := []setting{
+		pick("model", c.Model, ""),
+		pick("approve", string(c.Approve), string(executor.ApproveEdits)),
+		pick("limits.turns", num(float64(c.Limits.Turns)), strconv.Itoa(d.Turns)),
+		pick("limits.tokens", num(float64(c.Limits.Tokens)), strconv.Itoa(d.Tokens)),
+		pick("limits.cost_usd", num(c.Limits.CostUSD), "none"),
+		pick("limits.time", span, d.Time.String()),
+		pick("data_dir", c.DataDir, ""),
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
+		e := c.Endpoints[name]
+		out = append(out, setting{"endpoints." + name + ".base_url", e.BaseURL, true})
+		if e.KeyEnv != "" {
+			out = append(out, setting{"endpoints." + name + ".key_env", e.KeyEnv, true})
+		}
+		for _, h := range slices.Sorted(maps.Keys(e.Headers)) {
+			// A header may carry a key: its value is not shown.
+			out = append(out, setting{"endpoints." + name + ".headers." + h, "(set)", true})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Rates)) {
+		r := c.Rates[name]
+		out = append(out, setting{"prices." + name, fmt.Sprintf("in %g, out %g, cached %g USD per million", r.In, r.Out, r.Cached), true})
+	}
+	return out
+}
+
+// origin says where a setting comes from.
+func (c *config) origin(key string) string {
+	if f, ok := c.from[key]; ok {
+		return f
+	}
+	return "default"
+}
+
+// defaultData is where state goes when nothing says so, "" without a home.
+func (a *app) defaultData() string {
+	if d := a.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "adroit")
+	}
+	if h := a.Getenv("HOME"); h != "" {
+		return filepath.Join(h, ".local", "share", "adroit")
+	}
+	return ""
+}
+
+// tilde expands a leading ~/ as a shell would.
+func (a *app) tilde(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && a.Getenv("HOME") != "" {
+		return filepath.Join(a.Getenv("HOME"), rest)
+	}
+	return path
+}
+
+// home shortens a path for people.
+func (a *app) home(path string) string {
+	if h := a.Getenv("HOME"); h != "" && h != "/" {
+		if path == h {
+			return "~"
+		}
+		if rest, ok := strings.CutPrefix(path, h+"/"); ok {
+			return "~/" + rest
+		}
+	}
+	return path
+}

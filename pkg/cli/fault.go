@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Exit codes. They are a contract: scripts branch on them.
+const (
+	exitDone      = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitLimit     = 3 // stopped by a limit or stuck, not done
+	exitWaiting   = 4 // for a person
+	exitCancelled = 5
+	exitSignal    = 128 // plus the signal's number
+)
+
+// A fault ends the program with a code. Without err it says nothing, because
+// everything was said already.
+type fault struct {
+	code int
+	err  error
+	hint string
+}
+
+func (f *fault) Error() string {
+	if f.err == nil {
+		return fmt.Sprintf("exit %d", f.code)
+	}
+	return f.err.Error()
+}
+
+func (f *fault) Unwrap() error { return f.err }
+
+// usage reports a command line that cannot be meant.
+func usage(hint, format string, args ...any) error {
+	return &fault{exitUsage, fmt.Errorf(format, args...), hint}
+}
+
+// broken reports something that went wrong, and what to do.
+func broken(err error, hint string) error { return &fault{exitFailed, err, hint} }
+
+// exit ends the program with code and says nothing more.
+func exit(code int) error {
+	if code == exitDone {
+		return nil
+	}
+	return &fault{code: code}
+}
+
+// complain tells the operator what is wrong and what to do next.
+func (a *app) complain(err error) {
+	fmt.Fprintf(a.Stderr, "adroit: error: %s\n", lines(err.Error()))
+	hint := ""
+	var f *fault
+	if errors.As(err, &f) {
+		hint = f.hint
+	}
+	if hint == "" {
+		var h interface{ Hint() string }
+		if errors.As(err, &h) {
+			hint = h.Hint()
+		}
+	}
+	for _, h := range strings.Split(hint, "\n") {
+		if h != "" {
+			fmt.Fprintf(a.Stderr, "adroit: hint: %s\n", lines(h))
+		}
+	}
+}
+
+// isUsage recognises what cobra itself says about arguments: it has no type.
+func isUsage(err error) bool {
+	for _, s := range []string{"accepts ", "requires at least", "unknown command", "invalid argument", "if any flags in the group"} {
+		if strings.HasPrefix(err.Error(), s) {
+			return true
+		}
+	}
+	return false
+}
+
+// flagFault explains a flag that cannot be read, with the nearest one there is.
+func flagFault(cmd *cobra.Command, err error) error {
+	hint := fmt.Sprintf("%s --help lists the flags; a prompt that begins with a dash goes behind --", cmd.CommandPath())
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if n := nearest(unknown.GetSpecifiedName(), names); n != "" {
+			hint = fmt.Sprintf("did you mean --%s?\n%s", n, hint)
+		}
+	}
+	return &fault{exitUsage, err, hint}
+}
+
+// group is the body of a command that only has subcommands.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	hint := cmd.CommandPath() + " --help lists the commands"
+	if n := nearest(args[0], names); n != "" {
+		hint = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, hint)
+	}
+	return usage(hint, "unknown command %q", cmd.CommandPath()+" "+args[0])
+}
+
+// tidy gives every command of the tree the same manners.
+func tidy(cmd *cobra.Command) {
+	// A second value for a flag that takes one is refused: where two could
+	// stand, the later one may have been smuggled in.
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if _, many := f.Value.(pflag.SliceValue); many {
+			return
+		}
+		if _, wrapped := f.Value.(*single); !wrapped {
+			f.Value = &single{Value: f.Value}
+		}
+	})
+	for _, c := range cmd.Commands() {
+		tidy(c)
+	}
+}
+
+// single is a flag that may be given once.
+type single struct {
+	pflag.Value
+	given bool
+}
+
+func (s *single) Set(v string) error {
+	if s.given {
+		return errors.New("given twice")
+	}
+	s.given = true
+	return s.Value.Set(v)
+}
+
+// nearest returns the name that was most likely meant, or "".
+func nearest(word string, names []string) string {
+	word = strings.ToLower(word)
+	best, cost := "", max(1, (len(word)+1)/3)+1
+	for _, n := range names {
+		if d := distance(word, strings.ToLower(n)); d < cost {
+			best, cost = n, d
+		}
+	}
+	if best == "" && len(word) >= 2 {
+		for _, n := range names {
+			if strings.HasPrefix(strings.ToLower(n), word) {
+				return n
+			}
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions and substitutions from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diag
+			if a[i] != b[j] {
+				d++
+			}
+			diag, row[j+1] = row[j+1], min(d, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/ollama"
+	"github.com/adroit-run/adroit/pkg/llm/openai"
+	"github.com/adroit-run/adroit/pkg/llm/script"
+)
+
+// Providers that are built in. script: is followed by a file.
+const (
+	ollamaProvider = "ollama"
+	openaiProvider = "openai"
+	scriptProvider = "script"
+)
+
+func reserved(name string) bool {
+	return slices.Contains([]string{ollamaProvider, openaiProvider, scriptProvider, "cli"}, name)
+}
+
+// models opens models by reference: ollama/NAME, openai/NAME, NAME/… of a
+// configured endpoint, script:FILE. BaseURL, if set, replaces the provider's
+// address. Keys come from the environment and stay here.
+type models struct {
+	conf    *config
+	getenv  func(string) string
+	baseURL string
+}
+
+func (a *app) models(baseURL string) (*models, error) {
+	conf, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	if baseURL != "" {
+		u, err := url.Parse(baseURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, usage("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address", baseURL)
+		}
+		if u.User != nil {
+			return nil, usage("keys are read from OPENAI_API_KEY, or from the variable that an endpoint of the config names", "--base-url must not hold a password")
+		}
+	}
+	return &models{conf, a.Getenv, baseURL}, nil
+}
+
+// split takes a reference apart. A script's file is made absolute, because
+// the job may go on in another directory.
+func (m *models) split(ref string) (provider, name string, err error) {
+	if file, ok := strings.CutPrefix(ref, scriptProvider+":"); ok {
+		if file == "" {
+			return "", "", usage("for example script:turns.yaml", "model %q names no file", ref)
+		}
+		file, err = filepath.Abs(file)
+		return scriptProvider, file, err
+	}
+	provider, name, ok := strings.Cut(ref, "/")
+	if !ok || provider == "" || name == "" {
+		hint := "models are named provider/model, for example ollama/qwen3:8b or openai/gpt-5-mini"
+		if ok || ref == "" || strings.HasPrefix(ref, "-") {
+			return "", "", usage(hint, "%q is not a model", ref)
+		}
+		return "", "", usage(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
+	}
+	known := append([]string{ollamaProvider, openaiProvider}, slices.Sorted(maps.Keys(m.conf.Endpoints))...)
+	if !slices.Contains(known, provider) {
+		hint := "endpoints are configured under endpoints: in the config file; providers are " + strings.Join(known, ", ")
+		if n := nearest(provider, known); n != "" {
+			hint = fmt.Sprintf("did you mean %s/%s?\n%s", n, name, hint)
+		}
+		return "", "", usage(hint, "unknown model provider %q", provider)
+	}
+	return provider, name, nil
+}
+
+// canonical is ref as a job keeps it.
+func (m *models) canonical(ref string) (string, error) {
+	provider, name, err := m.split(ref)
+	if provider == scriptProvider {
+		return scriptProvider + ":" + name, err
+	}
+	return ref, err
+}
+
+// open returns the model and the name it goes by at its provider.
+func (m *models) open(ref string) (llm.Model, string, error) {
+	provider, name, err := m.split(ref)
+	if err != nil {
+		return nil, "", err
+	}
+	var model llm.Model
+	switch provider {
+	case scriptProvider:
+		s, err := script.Load(name)
+		if err != nil {
+			return nil, "", broken(err, "")
+		}
+		return s, filepath.Base(name), nil
+	case ollamaProvider:
+		model, err = ollama.New(m.ollama())
+	default:
+		model, err = openai.New(m.endpoint(provider))
+	}
+	return model, name, err
+}
+
+func (m *models) ollama() ollama.Config {
+	return ollama.Config{BaseURL: cmp.Or(m.baseURL, ollamaHost(m.getenv("OLLAMA_HOST"))), Key: m.getenv("OLLAMA_API_KEY")}
+}
+
+// ollamaHost reads the variable as Ollama's own client does: a scheme and a
+// port may be missing, and an address to listen on means this machine.
+func ollamaHost(v string) string {
+	v = strings.TrimSpace(v)
+	if v == "" {
+		return ""
+	}
+	if !strings.Contains(v, "://") {
+		v = "http://" + v
+	}
+	u, err := url.Parse(v)
+	if err != nil || u.Host == "" {
+		return v
+	}
+	host, port := u.Hostname(), u.Port()
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		host = "127.0.0.1"
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port == "" {
+		port = map[string]string{"http": "11434", "https": "443"}[u.Scheme]
+	}
+	u.Host = host + ":" + port
+	return u.String()
+}
+
+func (m *models) endpoint(provider string) openai.Config {
+	if provider == openaiProvider {
+		return openai.Config{Name: provider, BaseURL: cmp.Or(m.baseURL, m.getenv("OPENAI_BASE_URL")), Key: m.getenv("OPENAI_API_KEY")}
+	}
+	e := m.conf.Endpoints[provider]
+	c := openai.Config{Name: provider, BaseURL: cmp.Or(m.baseURL, e.BaseURL), Headers: e.Headers}
+	if e.KeyEnv != "" {
+		c.Key = m.getenv(e.KeyEnv)
+	}
+	return c
+}
+
+// openaiDefault is used when nothing names a model but a key is there.
+const openaiDefault = "openai/gpt-5-mini"
+
+// choose picks a model when the command line names none: the configured one,
+// else the first of Ollama's that can call tools, else OpenAI's.
+func (m *models) choose(ctx context.Context) (string, error) {
+	if m.conf.Model != "" {
+		return m.canonical(m.conf.Model)
+	}
+	var tried string
+	client, err := ollama.NewClient(m.ollama())
+	switch {
+	case err != nil:
+		tried = err.Error()
+	case !client.Up(ctx):
+		tried = "Ollama does not answer"
+	default:
+		name, err := capable(ctx, client)
+		if err == nil {
+			return ollamaProvider + "/" + name, nil
+		}
+		tried = err.Error()
+	}
+	if m.getenv("OPENAI_API_KEY") != "" {
+		return openaiDefault, nil
+	}
+	return "", usage("start Ollama and run: ollama pull qwen3:8b\n"+
+		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
+		"or see adroit at work without a model: adroit demo",
+		"no model: none is configured, %s, and OPENAI_API_KEY is not set", tried)
+}
+
+func capable(ctx context.Context, c *ollama.Client) (string, error) {
+	list, err := c.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, l := range list {
+		if info, err := c.Show(ctx, l.Name); err == nil && info.Can("tools") {
+			return l.Name, nil
+		}
+	}
+	return "", errors.New("Ollama has no model that can call tools")
+}
+
+// window is the context window to ask for, 0 where the provider decides. It
+// fails if the provider is sure not to have the model.
+func (m *models) window(ctx context.Context, ref string) (int, error) {
+	provider, name, err := m.split(ref)
+	if err != nil || provider != ollamaProvider {
+		return 0, err
+	}
+	client, err := ollama.NewClient(m.ollama())
+	if err != nil {
+		return 0, err
+	}
+	info, err := client.Show(ctx, name)
+	if err != nil {
+		return 0, modelFault(err)
+	}
+	return ollama.Window(info, 0), nil
+}
+
+// loaded is the window that Ollama has really given the model, 0 if unknown.
+func (m *models) loaded(ctx context.Context, ref string) int {
+	provider, name, err := m.split(ref)
+	if err != nil || provider != ollamaProvider {
+		return 0
+	}
+	client, err := ollama.NewClient(m.ollama())
+	if err != nil {
+		return 0
+	}
+	list, err := client.Running(ctx)
+	if err != nil {
+		return 0
+	}
+	for _, l := range list {
+		if l.Name == name || l.Name == name+":latest" {
+			return l.Context
+		}
+	}
+	return 0
+}
+
+// modelFault adds a provider's hint.
+func modelFault(err error) error {
+	var e *llm.Error
+	if errors.As(err, &e) {
+		return broken(err, cmp.Or(e.Hint, "adroit models check tells more"))
+	}
+	return err
+}

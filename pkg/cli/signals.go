@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A stopError is a signal from the operator. The job it stops is interrupted,
+// not cancelled.
+type stopError struct{ signal syscall.Signal }
+
+func (e *stopError) Error() string { return "stopped by " + e.signal.String() }
+func (e *stopError) Unwrap() error { return jobs.ErrStopped }
+
+// catch ends the returned context at the first signal; the second ends the
+// process at once. done stops catching and gives the exit code of the signal
+// that came, 0 if none did.
+func catch(parent context.Context) (ctx context.Context, done func() int) {
+	ctx, cancel := context.WithCancelCause(parent)
+	ch := make(chan os.Signal, 4)
+	// A reader that went away (| head) is a signal like the others: without
+	// this the process would die in the middle of a step.
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	var first atomic.Int32
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			select {
+			case s := <-ch:
+				sig := s.(syscall.Signal)
+				if !first.CompareAndSwap(0, int32(sig)) {
+					if sig == syscall.SIGPIPE {
+						continue
+					}
+					os.Exit(code(sig))
+				}
+				cancel(&stopError{sig})
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return ctx, func() int {
+		signal.Stop(ch)
+		close(quit)
+		<-gone
+		cancel(nil)
+		if s := first.Load(); s != 0 {
+			return code(syscall.Signal(s))
+		}
+		return 0
+	}
+}
+
+// code is the exit code for a signal. A terminal that went away is the same
+// request as SIGTERM.
+func code(s syscall.Signal) int {
+	if s == syscall.SIGHUP {
+		s = syscall.SIGTERM
+	}
+	return exitSignal + int(s)
+}
