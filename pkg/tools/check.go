@@ -1,0 +1,115 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const maxTimeout = 24 * time.Hour
+
+// check returns all that is wrong with tools and with their being together.
+func check(tools []Tool) error {
+	var errs []error
+	first := map[string]string{} // folded name -> the name that has it
+	for _, t := range tools {
+		errs = append(errs, t.Check())
+		other, taken := first[fold(t.Name)]
+		switch {
+		case !taken:
+			first[fold(t.Name)] = t.Name
+		case other == t.Name:
+			errs = append(errs, fmt.Errorf("tool %q is registered twice; rename one or leave it out", t.Name))
+		default:
+			errs = append(errs, fmt.Errorf("tools %q and %q differ only in case or underscores; a model cannot tell them apart, rename one", other, t.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Check returns all that is wrong with t by itself, one sentence a line. A
+// [Set] and a [Registry] take only tools without fault.
+func (t Tool) Check() error {
+	var errs []error
+	bad := func(format string, a ...any) {
+		errs = append(errs, fmt.Errorf("tool %q "+format, append([]any{t.Name}, a...)...))
+	}
+	if !regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`).MatchString(t.Name) {
+		bad("has a bad name: use small letters, digits and underscores, a letter first, at most 64 bytes")
+	}
+	if strings.TrimSpace(t.Description) == "" {
+		bad("has no description: say in a sentence what it does and returns")
+	}
+	if !utf8.ValidString(t.Description + t.UsageHint + t.When) {
+		bad("has prose that is not valid UTF-8")
+	}
+	if t.Call == nil {
+		bad("has nothing to call: give it a function")
+	}
+	switch {
+	case t.err != nil:
+		bad("has no usable input: %w", t.err)
+	case t.Input == nil:
+		bad("has no input schema: make it with tools.New or tools.Func")
+	default:
+		for i, e := range t.Examples {
+			if faults := t.Input.Validate(e.Args); faults != nil {
+				bad("has an example (number %d) that it would refuse: it %s", i+1, faultWords(faults))
+			}
+		}
+	}
+	t.checkEffect(bad)
+	t.checkPresentation(bad)
+	if t.Timeout < 0 || t.Timeout > maxTimeout || t.Timeout > 0 && t.Timeout < time.Millisecond {
+		bad("has a timeout of %s: use a millisecond to %s, or zero for %s", t.Timeout, maxTimeout, DefaultTimeout)
+	}
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"consumes", t.Consumes}, {"produces", t.Produces}, {"requires", t.Requires}} {
+		for i, name := range list.names {
+			if strings.TrimSpace(name) != name || name == "" {
+				bad("%s %q: a name must not be empty or begin or end with white space", list.what, name)
+			} else if slices.Contains(list.names[:i], name) {
+				bad("%s %q twice", list.what, name)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t Tool) checkEffect(bad func(string, ...any)) {
+	if unknown := t.Needs &^ (1<<len(capNames()) - 1); unknown != 0 {
+		bad("needs %s: there are %s", unknown, strings.Join(capNames(), ", "))
+	}
+	switch t.Effect {
+	case "", Idempotent, Unsafe:
+	case Pure:
+		// A pure call is repeated at will after a crash, so it must not be
+		// able to change anything. Asking the network is taken at its word.
+		if more := t.Needs &^ (Read | Think | Net); more != 0 {
+			bad("is declared pure but needs %s: declare it idempotent if repeating a call does no harm, or leave the effect out", more)
+		}
+	default:
+		bad("has the effect %q: use pure, idempotent or unsafe, or leave it out", t.Effect)
+	}
+}
+
+func (t Tool) checkPresentation(bad func(string, ...any)) {
+	switch t.Optionality {
+	case "", Required, Optional:
+		if t.When != "" {
+			bad("says when to use it but is not conditional: set its optionality to conditional or say it in the hint")
+		}
+	case Conditional:
+		if strings.TrimSpace(t.When) == "" {
+			bad("is conditional but does not say when: fill in When")
+		}
+	default:
+		bad("has the optionality %q: use required, optional or conditional", t.Optionality)
+	}
+}

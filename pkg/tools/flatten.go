@@ -1,0 +1,215 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// A flattener turns a schema document into one without references.
+type flattener struct {
+	root  *node
+	trail []string // references being inlined, to see a cycle
+	size  int
+}
+
+// maxSchema bounds what inlining may blow a schema up to, in values.
+const maxSchema = 20_000
+
+// flatten returns a copy of the schema n.
+func (f *flattener) flatten(n *node, depth int) (*node, error) {
+	if f.size++; f.size > maxSchema || depth > maxDepth {
+		return nil, errors.New("the schema is too big once its $refs are inlined; simplify it")
+	}
+	switch n.kind {
+	case 't':
+		if n.yes {
+			return anything(), nil
+		}
+		out := object()
+		out.set("not", anything())
+		return out, nil
+	case '{':
+	default:
+		return nil, fmt.Errorf("the schema has %s where a schema belongs", n)
+	}
+	if ref := n.at("$ref"); ref != nil {
+		return f.inline(n, ref, depth)
+	}
+	out := object()
+	for i, key := range n.keys {
+		kid, err := f.keyword(key, n.kids[i], depth)
+		if err != nil {
+			return nil, err
+		}
+		if kid != nil {
+			out.set(key, kid)
+		}
+	}
+	if len(out.keys) == 0 {
+		return anything(), nil
+	}
+	return out, nil
+}
+
+// anything is the schema that accepts all. An empty object or true would say
+// the same, but the first is turned into the second by some encoders and the
+// second breaks others.
+func anything() *node {
+	n := object()
+	n.set("description", text("Any JSON value."))
+	return n
+}
+
+// keyword returns what becomes of one keyword, nil to drop it.
+func (f *flattener) keyword(key string, v *node, depth int) (*node, error) {
+	switch key {
+	case "$schema", "$comment", "$defs", "definitions", "$anchor", "$vocabulary":
+		return nil, nil
+	case "$id", "id":
+		if v.is('"') {
+			return nil, nil
+		}
+	case "$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor":
+		return nil, fmt.Errorf("the schema uses %s, which is not supported; write the type out", key)
+	case "additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems":
+		if v.is('t') && !v.yes {
+			return v, nil
+		}
+		if v.is('t') || v.is('{') && len(v.keys) == 0 {
+			return nil, nil // allowed is what it is without
+		}
+		return f.flatten(v, depth+1)
+	case "items", "not", "if", "then", "else", "contains", "propertyNames", "contentSchema":
+		if v.is('[') {
+			return f.each(v, depth)
+		}
+		return f.flatten(v, depth+1)
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		if v.is('[') {
+			return f.each(v, depth)
+		}
+	case "properties", "patternProperties", "dependentSchemas", "dependencies":
+		if v.is('{') {
+			return f.each(v, depth)
+		}
+	}
+	f.size += v.count()
+	return v, nil
+}
+
+// each flattens the values of an object or array of schemas.
+func (f *flattener) each(v *node, depth int) (*node, error) {
+	out := &node{kind: v.kind, keys: v.keys}
+	for _, kid := range v.kids {
+		if kid.is('[') { // dependencies: a list of names
+			out.kids = append(out.kids, kid)
+			continue
+		}
+		flat, err := f.flatten(kid, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out.kids = append(out.kids, flat)
+	}
+	return out, nil
+}
+
+// inline replaces a reference by what it points to. What stands beside it is
+// laid over the target if it only describes, and demanded as well otherwise.
+func (f *flattener) inline(n, ref *node, depth int) (*node, error) {
+	if !ref.is('"') {
+		return nil, fmt.Errorf("the schema has a $ref that is not a string: %s", ref)
+	}
+	for _, open := range f.trail {
+		if open == ref.text {
+			return nil, fmt.Errorf("the schema is recursive through $ref %q; models cannot be told such a type, bound its depth", ref.text)
+		}
+	}
+	target, err := f.resolve(ref.text)
+	if err != nil {
+		return nil, err
+	}
+	f.trail = append(f.trail, ref.text)
+	out, err := f.flatten(target, depth+1)
+	f.trail = f.trail[:len(f.trail)-1]
+	if err != nil {
+		return nil, err
+	}
+	rest, describes := object(), true
+	for i, key := range n.keys {
+		switch key {
+		case "$ref":
+			continue
+		case "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly":
+		case "$defs", "definitions", "$schema", "$comment", "$id", "id":
+			continue
+		default:
+			describes = false
+		}
+		rest.set(key, n.kids[i])
+	}
+	if describes {
+		for i, key := range rest.keys {
+			out.set(key, rest.kids[i])
+		}
+		return out, nil
+	}
+	both, err := f.flatten(rest, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	all := both.at("allOf")
+	if all == nil {
+		all = &node{kind: '['}
+	}
+	all.kids = append(all.kids, out)
+	both.set("allOf", all)
+	return both, nil
+}
+
+// resolve finds what a JSON pointer within the document points to.
+func (f *flattener) resolve(ref string) (*node, error) {
+	pointer, local := strings.CutPrefix(ref, "#")
+	pointer, err := url.PathUnescape(pointer)
+	if !local || err != nil || pointer != "" && pointer[0] != '/' {
+		return nil, fmt.Errorf("the schema refers to %q; only references within the document (#/$defs/…) are understood", ref)
+	}
+	if n := f.root.pointer(pointer); n != nil {
+		return n, nil
+	}
+	return nil, fmt.Errorf("the schema refers to %q, which is not there", ref)
+}
+
+// pointer follows a JSON pointer, "" for n itself.
+func (n *node) pointer(p string) *node {
+	if p == "" {
+		return n
+	}
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for _, part := range strings.Split(p[1:], "/") {
+		if n.is('[') {
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(n.kids) {
+				return nil
+			}
+			n = n.kids[i]
+			continue
+		}
+		if n = n.at(unescape.Replace(part)); n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
+// count returns the number of values in n.
+func (n *node) count() int {
+	total := 1
+	for _, kid := range n.kids {
+		total += kid.count()
+	}
+	return total
+}

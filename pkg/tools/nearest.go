@@ -1,0 +1,68 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+)
+
+// nearest returns the one of names that a writer of name most likely meant,
+// or "" if none is close. Ties go to the one that comes first.
+func nearest(name string, names []string) string {
+	if len(name) > 256 {
+		return ""
+	}
+	want := fold(name)
+	best, bestCost := "", 1<<30
+	for _, n := range names {
+		f := fold(n)
+		cost := distance(want, f)
+		limit := max(1, (max(len(want), len(f))+1)/3)
+		switch {
+		case f == want:
+			cost = 0
+		case cost <= limit:
+		case len(f) >= 3 && len(want) >= 3 && (strings.Contains(want, f) || strings.Contains(f, want)):
+			cost = limit + cost // file_path for path: likely, but less than a slip of the pen
+		default:
+			continue
+		}
+		if cost < bestCost {
+			best, bestCost = n, cost
+		}
+	}
+	return best
+}
+
+// didYouMean returns ` (did you mean "x"?)`, or "" if no name is close.
+func didYouMean(name string, names []string) string {
+	if n := nearest(name, names); n != "" {
+		return fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return ""
+}
+
+// fold removes what people vary in names without meaning anything by it.
+func fold(name string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(name))
+}
+
+// distance is the number of single-byte insertions, deletions and
+// substitutions that turn a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diag
+			if a[i] != b[j] {
+				cost = 1 + min(diag, row[j], row[j+1])
+			}
+			diag, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

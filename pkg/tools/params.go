@@ -1,0 +1,112 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A param is a property of a schema, as told to people and models.
+type param struct {
+	name, kind, about string
+	required          bool
+}
+
+func (s *Schema) params() []param {
+	props := s.root.at("properties")
+	if props == nil {
+		return nil
+	}
+	required := s.root.at("required").words()
+	var out []param
+	for i, name := range props.keys {
+		p := param{name: name, kind: typeWords(props.kids[i]), required: slices.Contains(required, name)}
+		if d := props.kids[i].at("description"); d.is('"') {
+			p.about = d.text
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// signature lists the properties on one line: path (string), n (integer, optional).
+func (s *Schema) signature() string {
+	var parts []string
+	for _, p := range s.params() {
+		kind := p.kind
+		if !p.required {
+			kind += ", optional"
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", p.name, kind))
+	}
+	if parts == nil {
+		return "{}, no properties"
+	}
+	return "an object with " + strings.Join(parts, ", ")
+}
+
+// typeWords says in a few words what a schema accepts.
+func typeWords(n *node) string {
+	if e := n.at("enum"); e.is('[') {
+		var values []string
+		for _, v := range e.kids {
+			values = append(values, v.String())
+		}
+		return "one of " + strings.Join(values, ", ")
+	}
+	if c := n.at("const"); c != nil {
+		return "always " + c.String()
+	}
+	for _, choice := range []string{"anyOf", "oneOf"} {
+		if forms := n.at(choice); forms.is('[') {
+			var words []string
+			for _, form := range forms.kids {
+				if w := typeWords(form); !slices.Contains(words, w) {
+					words = append(words, w)
+				}
+			}
+			return strings.Join(words, " or ")
+		}
+	}
+	t := n.at("type")
+	if t.is('[') {
+		return strings.Join(t.words(), " or ")
+	}
+	if !t.is('"') {
+		return "any JSON value"
+	}
+	switch t.text {
+	case "array":
+		if items := n.at("items"); items.is('{') {
+			return "array of " + typeWords(items)
+		}
+	case "object":
+		props, required := n.at("properties"), n.at("required").words()
+		if props == nil || len(props.keys) == 0 {
+			return "object"
+		}
+		var parts []string
+		for i, name := range props.keys {
+			mark := ""
+			if !slices.Contains(required, name) {
+				mark = "?"
+			}
+			parts = append(parts, name+mark+": "+typeWords(props.kids[i]))
+		}
+		return "object {" + strings.Join(parts, ", ") + "}"
+	}
+	return t.text + bounds(n)
+}
+
+func bounds(n *node) string {
+	lo, hi := n.at("minimum"), n.at("maximum")
+	switch {
+	case lo != nil && hi != nil:
+		return fmt.Sprintf(" %s to %s", lo, hi)
+	case lo != nil:
+		return fmt.Sprintf(" from %s", lo)
+	case hi != nil:
+		return fmt.Sprintf(" up to %s", hi)
+	}
+	return ""
+}

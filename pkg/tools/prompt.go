@@ -1,0 +1,153 @@
+package tools
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Detail says how much of each tool a prompt tells.
+type Detail int
+
+const (
+	Summary Detail = iota // names and one line each
+	Full                  // parameters, hints and an example too
+)
+
+// Section writes the part of a prompt that tells a model of its tools, for
+// models that do not take them natively: grouped by category, the required
+// ones apart from the optional ones. It is the same text every time for a Set
+// and written once. An empty Set has an empty section.
+func Section(set *Set, detail Detail) string {
+	if set.Len() == 0 {
+		return ""
+	}
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	if text, ok := set.prose[detail]; ok {
+		return text
+	}
+	text := section(set, detail)
+	if set.prose == nil {
+		set.prose = map[Detail]string{}
+	}
+	set.prose[detail] = text
+	return text
+}
+
+func section(set *Set, detail Detail) string {
+	var b strings.Builder
+	for _, category := range ordered(set.Categories()) {
+		fmt.Fprintf(&b, "## %s\n\n", cmp.Or(category, "other"))
+		in := set.ByCategory(category)
+		for _, group := range []struct {
+			o     Optionality
+			title string
+		}{
+			{Required, "Expected to be needed:"},
+			{Optional, "Useful at times:"},
+			{Conditional, "Only under a condition:"},
+		} {
+			tools := in.ByOptionality(group.o)
+			if tools.Len() == 0 {
+				continue
+			}
+			fmt.Fprintf(&b, "%s\n\n", group.title)
+			for t := range tools.All() {
+				if detail == Full {
+					t.full(&b)
+				} else {
+					fmt.Fprintf(&b, "- %s: %s%s\n", t.Name, firstSentence(t.Description), t.condition())
+				}
+			}
+			if detail != Full {
+				b.WriteByte('\n')
+			}
+		}
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// full writes all that a model needs to call t.
+func (t Tool) full(b *strings.Builder) {
+	fmt.Fprintf(b, "### %s\n%s%s\n", t.Name, oneLine(t.Description), t.condition())
+	params := t.Input.params()
+	if len(params) == 0 {
+		b.WriteString("Parameters: none\n")
+	} else {
+		b.WriteString("Parameters:\n")
+	}
+	for _, p := range params {
+		need := "optional"
+		if p.required {
+			need = "required"
+		}
+		fmt.Fprintf(b, "- %s (%s, %s)", p.name, p.kind, need)
+		if p.about != "" {
+			fmt.Fprintf(b, ": %s", oneLine(p.about))
+		}
+		b.WriteByte('\n')
+	}
+	if t.UsageHint != "" {
+		fmt.Fprintf(b, "Hint: %s\n", oneLine(t.UsageHint))
+	}
+	if len(t.Consumes) > 0 {
+		fmt.Fprintf(b, "Works on: %s\n", strings.Join(t.Consumes, ", "))
+	}
+	if len(t.Produces) > 0 {
+		fmt.Fprintf(b, "Produces: %s\n", strings.Join(t.Produces, ", "))
+	}
+	if args, note := t.example(); args != "" {
+		fmt.Fprintf(b, "Example: %s", args)
+		if note != "" {
+			fmt.Fprintf(b, " (%s)", oneLine(note))
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
+}
+
+// example returns the first declared example, else one made from the schema,
+// on one line. Both satisfy the schema.
+func (t Tool) example() (args, note string) {
+	if len(t.Examples) > 0 {
+		if n, faults := parse(t.Examples[0].Args); faults == nil {
+			return n.String(), t.Examples[0].Note
+		}
+	}
+	return string(t.Input.Sample()), ""
+}
+
+func (m Metadata) condition() string {
+	if m.Optionality != Conditional {
+		return ""
+	}
+	return " Only when " + strings.TrimSuffix(oneLine(m.When), ".") + "."
+}
+
+// ordered puts the categories that ship first, in the order of the work.
+func ordered(categories []string) []string {
+	known := []string{Code, VCS, Build, Research, Content, PublishC, Utility}
+	rank := func(c string) int {
+		switch i := slices.Index(known, c); {
+		case i >= 0:
+			return i
+		case c == "":
+			return len(known) + 1
+		}
+		return len(known)
+	}
+	slices.SortStableFunc(categories, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	return categories
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func firstSentence(s string) string {
+	s = oneLine(s)
+	if i := strings.Index(s, ". "); i >= 0 {
+		return s[:i+1]
+	}
+	return s
+}

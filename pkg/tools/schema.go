@@ -1,0 +1,124 @@
+package tools
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// A Schema is a JSON Schema with its compiled validator. It is free of $ref,
+// $id and $schema, its keys keep the order they were written in, and boolean
+// schemas are spelled out, since providers choke on all of these. It is safe
+// for concurrent use and never changes.
+type Schema struct {
+	raw   json.RawMessage
+	root  *node
+	rules *jsonschema.Schema
+}
+
+// JSON returns the schema as sent to models. The caller must not change it.
+func (s *Schema) JSON() json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	return s.raw
+}
+
+// String returns the schema's JSON.
+func (s *Schema) String() string { return string(s.JSON()) }
+
+// MarshalJSON writes the schema itself.
+func (s *Schema) MarshalJSON() ([]byte, error) {
+	if s == nil {
+		return []byte("null"), nil
+	}
+	return s.raw, nil
+}
+
+// CompileSchema reads a JSON Schema of any draft from 4 to 2020-12. References
+// within the document are inlined; recursive ones and those to other documents
+// are refused, and nothing is ever loaded.
+func CompileSchema(raw json.RawMessage) (*Schema, error) {
+	root, faults := parse(raw)
+	if faults != nil {
+		return nil, fmt.Errorf("the schema %s", faultWords(faults))
+	}
+	return compile(root)
+}
+
+// compile consumes root.
+func compile(root *node) (*Schema, error) {
+	draft := jsonschema.Draft2020
+	if v := root.at("$schema"); v.is('"') {
+		if draft = draftOf(v.text); draft == nil {
+			return nil, fmt.Errorf("the schema's $schema is %q; known are the drafts 4, 6, 7, 2019-09 and 2020-12", v.text)
+		}
+	}
+	clean, err := (&flattener{root: root}).flatten(root, 0)
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(draft)
+	c.AssertFormat()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(schemaURL, clean.value()); err != nil {
+		return nil, fmt.Errorf("the schema cannot be read: %w", err)
+	}
+	rules, err := c.Compile(schemaURL)
+	if err != nil {
+		return nil, fmt.Errorf("the schema is not valid: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
+	}
+	return &Schema{raw: clean.appendTo(nil), root: clean, rules: rules}, nil
+}
+
+const schemaURL = "tool:///schema.json"
+
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, errors.New("schemas are never loaded from elsewhere: " + url)
+}
+
+func draftOf(url string) *jsonschema.Draft {
+	url = strings.TrimPrefix(strings.TrimPrefix(url, "https://"), "http://")
+	switch strings.TrimSuffix(url, "#") {
+	case "json-schema.org/draft/2020-12/schema":
+		return jsonschema.Draft2020
+	case "json-schema.org/draft/2019-09/schema":
+		return jsonschema.Draft2019
+	case "json-schema.org/draft-07/schema":
+		return jsonschema.Draft7
+	case "json-schema.org/draft-06/schema":
+		return jsonschema.Draft6
+	case "json-schema.org/draft-04/schema":
+		return jsonschema.Draft4
+	}
+	return nil
+}
+
+// forInput makes s fit to describe arguments: an object whose properties are
+// listed, though there be none. Some providers refuse anything else.
+func (s *Schema) forInput() (*Schema, error) {
+	t := s.root.at("type")
+	switch {
+	case !s.root.is('{'):
+		return nil, errors.New("the schema of arguments must be an object")
+	case t != nil && (!t.is('"') || t.text != "object"):
+		return nil, fmt.Errorf("the schema of arguments must have type \"object\", not %s", t)
+	case t != nil && s.root.at("properties") != nil:
+		return s, nil
+	}
+	root := object()
+	root.set("type", text("object"))
+	root.set("properties", object())
+	for i, key := range s.root.keys {
+		root.set(key, s.root.kids[i])
+	}
+	// type and properties are added, so what compiled before compiles again;
+	// the draft may differ only by keywords that flatten has left alone.
+	return &Schema{raw: root.appendTo(nil), root: root, rules: s.rules}, nil
+}

@@ -1,0 +1,173 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A Set is an immutable collection of tools, ordered by name, so that what is
+// made of it is the same byte for byte every time. A nil Set is empty. It is
+// safe for concurrent use.
+type Set struct {
+	tools []Tool // sorted by name
+	specs func() []llm.ToolSpec
+	mu    sync.Mutex
+	prose map[Detail]string // sections already written
+}
+
+// NewSet checks tools and collects them. The error tells all that is wrong
+// with all of them, one sentence a line; the Set is nil then.
+func NewSet(tools ...Tool) (*Set, error) {
+	if err := check(tools); err != nil {
+		return nil, err
+	}
+	return newSet(slices.Clone(tools)), nil
+}
+
+// newSet takes tools that have been checked.
+func newSet(tools []Tool) *Set {
+	slices.SortFunc(tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	s := &Set{tools: tools}
+	s.specs = sync.OnceValue(func() []llm.ToolSpec {
+		specs := make([]llm.ToolSpec, len(tools))
+		for i, t := range tools {
+			specs[i] = llm.ToolSpec{Name: t.Name, Description: t.describe(), Input: t.Input.JSON()}
+		}
+		return specs
+	})
+	return s
+}
+
+// describe is what a model with native tools reads of t.
+func (m Metadata) describe() string {
+	if m.Optionality == Conditional {
+		return m.Description + " Use only when " + strings.TrimSuffix(m.When, ".") + "."
+	}
+	return m.Description
+}
+
+func (s *Set) list() []Tool {
+	if s == nil {
+		return nil
+	}
+	return s.tools
+}
+
+func (s *Set) index(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.list(), name, func(t Tool, name string) int { return strings.Compare(t.Name, name) })
+}
+
+// Len returns the number of tools.
+func (s *Set) Len() int { return len(s.list()) }
+
+// Lookup returns the tool of exactly that name.
+func (s *Set) Lookup(name string) (Tool, bool) {
+	i, ok := s.index(name)
+	if !ok {
+		return Tool{}, false
+	}
+	return s.tools[i], true
+}
+
+// Nearest returns the name of the tool that name most likely means, "" if
+// none is close. It is for advice: a call is never redirected.
+func (s *Set) Nearest(name string) string { return nearest(name, s.Names()) }
+
+// All yields the tools in the order of their names.
+func (s *Set) All() iter.Seq[Tool] { return slices.Values(s.list()) }
+
+// Names returns the names in order.
+func (s *Set) Names() []string {
+	names := make([]string, 0, s.Len())
+	for t := range s.All() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Specs returns what a model is told of the tools, the same slice every time.
+// The caller must not change it.
+func (s *Set) Specs() []llm.ToolSpec {
+	if s == nil || s.specs == nil {
+		return nil
+	}
+	return s.specs()
+}
+
+// Only returns the tools that names select. A name may hold the wildcards of
+// [path.Match], as in git_*. Each name must select something; the error tells
+// all that do not, and what they may have meant.
+func (s *Set) Only(names ...string) (*Set, error) {
+	if err := s.Unknown(names...); err != nil {
+		return nil, err
+	}
+	return s.where(func(t Tool) bool { return selects(names, t.Name) }), nil
+}
+
+// Without returns the tools that names, which may hold wildcards, do not
+// select. Names of tools that are not there are no error: denying what is
+// absent is common. [Set.Unknown] finds slips of the pen.
+func (s *Set) Without(names ...string) *Set {
+	return s.where(func(t Tool) bool { return !selects(names, t.Name) })
+}
+
+// Unknown returns an error that names those of names which select no tool, or
+// are no valid pattern, and nil if there are none.
+func (s *Set) Unknown(names ...string) error {
+	var errs []error
+	for _, name := range names {
+		if _, err := path.Match(name, ""); err != nil {
+			errs = append(errs, fmt.Errorf("tool pattern %q is malformed; wildcards are *, ? and [a-z]", name))
+			continue
+		}
+		if slices.ContainsFunc(s.list(), func(t Tool) bool { return selects([]string{name}, t.Name) }) {
+			continue
+		}
+		if strings.ContainsAny(name, "*?[") {
+			errs = append(errs, fmt.Errorf("no tool matches %q; there are %s", name, listed(s.Names())))
+		} else if near := s.Nearest(name); near != "" {
+			errs = append(errs, fmt.Errorf("unknown tool %q (did you mean %q?)", name, near))
+		} else {
+			errs = append(errs, fmt.Errorf("unknown tool %q; there are %s", name, listed(s.Names())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// selects reports whether one of patterns matches name.
+func selects(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+// With returns s and more. It fails as [NewSet] does, also for a name that s
+// already has.
+func (s *Set) With(more ...Tool) (*Set, error) {
+	return NewSet(slices.Concat(s.list(), more)...)
+}
+
+func (s *Set) where(keep func(Tool) bool) *Set {
+	var kept []Tool
+	for t := range s.All() {
+		if keep(t) {
+			kept = append(kept, t)
+		}
+	}
+	return newSet(kept)
+}

@@ -1,0 +1,143 @@
+// Package tools defines what a model may do, and keeps track of it.
+//
+// A [Tool] is a struct of data plus one func. [New] makes one of a typed
+// function and infers its JSON Schema:
+//
+//	type Input struct {
+//		Path string `json:"path" jsonschema:"description=File to count, relative to the workspace."`
+//	}
+//
+//	var Tool = tools.New(tools.Metadata{
+//		Name: "word_count", Description: "Count the words of a file.", Category: tools.Utility,
+//		Needs: tools.Read, Produces: []string{"words"},
+//	}, func(ctx context.Context, env *tools.Env, in Input) (int, error) {
+//		b, err := env.Files.ReadFile(in.Path)
+//		return len(strings.Fields(string(b))), err
+//	})
+//
+// Tools live in a [Registry], which may change; a run works on a [Set], which
+// does not. The package is not a permission system: it says what a tool
+// needs, the executor decides whether it gets it.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// Caps are the capabilities a tool needs. They are the single source of what
+// an Env grants, of who is asked for approval and of what may be repeated
+// after a crash.
+type Caps uint16
+
+const (
+	Read    Caps = 1 << iota // read the workspace
+	Write                    // change the workspace
+	Exec                     // run fixed programs: git, test runners
+	Shell                    // run any command the model writes
+	Net                      // talk to the network
+	Think                    // ask a model
+	Publish                  // make something visible to others
+)
+
+// An Effect says what performing a call twice does. The zero value derives it
+// from Needs: pure if the tool only reads or thinks, unsafe otherwise.
+type Effect string
+
+const (
+	Pure       Effect = "pure"       // no effect; may be repeated at will
+	Idempotent Effect = "idempotent" // repeating it with the same Env.Key has no further effect
+	Unsafe     Effect = "unsafe"     // never repeated; an interrupted call is reported as such
+)
+
+// Optionality says how a tool is presented to the model.
+type Optionality string
+
+const (
+	Required    Optionality = "required"    // the task is expected to need it; the zero value means this
+	Optional    Optionality = "optional"    // useful at times
+	Conditional Optionality = "conditional" // only when Metadata.When holds
+)
+
+// Categories of the tools that ship; others are allowed.
+const (
+	Code     = "code"
+	VCS      = "vcs"
+	Build    = "build"
+	Research = "research"
+	Content  = "content"
+	PublishC = "publish"
+	Utility  = "utility"
+)
+
+// An Example is one call and what it is for. Args must satisfy the schema:
+// that is checked when the tool is registered.
+type Example struct {
+	Note string          `json:"note,omitempty"`
+	Args json.RawMessage `json:"args"`
+}
+
+// Metadata is all that is known of a tool before it is called. Every field is
+// used: see docs/tools.md for where.
+type Metadata struct {
+	Name        string        `json:"name"`        // snake_case, at most 64 bytes
+	Description string        `json:"description"` // for the model: what it does and returns
+	Category    string        `json:"category,omitempty"`
+	Optionality Optionality   `json:"optionality,omitempty"`
+	When        string        `json:"when,omitempty"` // Conditional: in words, for the model
+	UsageHint   string        `json:"usage_hint,omitempty"`
+	Examples    []Example     `json:"examples,omitempty"`
+	Needs       Caps          `json:"needs,omitempty"`
+	Effect      Effect        `json:"effect,omitempty"`
+	Requires    []string      `json:"requires,omitempty"` // host capabilities: git, ffmpeg
+	Consumes    []string      `json:"consumes,omitempty"` // artifacts that must exist before it is of use
+	Produces    []string      `json:"produces,omitempty"` // artifacts its results are bound to
+	Timeout     time.Duration `json:"timeout,omitempty"`  // of one call; zero means two minutes
+}
+
+// An ArtifactReader reads what the run has produced so far. Value returns nil
+// if there is no such artifact.
+type ArtifactReader interface {
+	Value(name string) json.RawMessage
+	Names() []string
+}
+
+// An Env is everything a tool may touch during one call. A nil capability was
+// not granted. It must not be kept after the call returns.
+type Env struct {
+	Job       string           // the job's id
+	Key       string           // identifies this call for ever, also when it is repeated: an idempotency key
+	Files     *workspace.Files // Read or Write
+	Exec      workspace.Exec   // Exec or Shell
+	HTTP      *http.Client     // Net
+	Model     llm.Model        // Think
+	Artifacts ArtifactReader   // never nil
+	Emit      event.Sink       // never nil; progress for whoever is watching
+}
+
+// A Result is what the model is told. Failed means the tool could not do what
+// was asked, in words that help the model try again. Artifacts are bound by
+// the names in Metadata.Produces.
+type Result struct {
+	Text      string                     `json:"text"`
+	Failed    bool                       `json:"failed,omitempty"`
+	Summary   string                     `json:"summary,omitempty"` // one line for people; Text's first line if empty
+	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
+}
+
+// A Tool is something a model can call. Call's args have been validated
+// against Input. An error from Call is the operator's problem and may be
+// retried; what the model should read is a Result with Failed set.
+type Tool struct {
+	Metadata
+	Input *Schema // of the arguments; free of $ref, compiled
+	Call  func(ctx context.Context, env *Env, args json.RawMessage) (Result, error)
+
+	err error // what New or Func found wrong; reported by NewSet and Run
+}
