@@ -1,0 +1,186 @@
+// Package flowtest is the suite every engine passes: what a step, a fork, a
+// signal or a checkpoint means is what these tests say.
+//
+//	func TestEngine(t *testing.T) { flowtest.Run(t, open) }
+//
+// It is for authors of engines and journals. Workflows are tested with
+// flow.Pull, or with Record and Replay.
+package flowtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// A Request says what to run.
+type Request struct {
+	Ctx      context.Context
+	Workflow flow.Workflow
+	Job      string
+	Input    json.RawMessage
+	Mux      flow.Mux
+	Park     bool
+	Hook     func(point string, s flow.Step) // may panic; that is the kill
+}
+
+// A Harness is an engine with a memory of its jobs.
+type Harness struct {
+	// Run runs a job, or goes on with one that was run before. A panic of
+	// Hook must come out of it and leave behind what a killed process would.
+	Run func(t testing.TB, q Request) (json.RawMessage, error)
+	// Send queues a signal for a job, which need not have been run yet.
+	Send func(t testing.TB, job string, sig flow.Signal)
+	// Lacks says what this harness cannot do, and why.
+	Lacks map[Ability]string
+}
+
+// An Ability is something a test needs of a harness.
+type Ability string
+
+const (
+	Resume Ability = "resume" // run a job again
+	Kill   Ability = "kill"   // call Hook
+	Park   Ability = "park"
+	Stop   Ability = "stop" // heed the end of Ctx
+)
+
+// Run runs the suite. open gives a fresh harness for each test.
+func Run(t *testing.T, open func(t testing.TB) Harness) {
+	for _, c := range []struct {
+		name  string
+		test  func(t *testing.T, h Harness)
+		needs []Ability
+	}{
+		{"steps", steps, nil},
+		{"failures are data", failures, nil},
+		{"failures are recalled", recalledFailures, []Ability{Resume}},
+		{"branches keep order and finish", branches, nil},
+		{"branches run at once", together, nil},
+		{"calls have scopes", calls, nil},
+		{"retries", retries, nil},
+		{"panic in a handler", panics, nil},
+		{"replay performs nothing", replay, []Ability{Resume}},
+		{"divergence", divergence, []Ability{Resume}},
+		{"stopping is no outcome", stopping, []Ability{Stop, Resume}},
+		{"sleep", sleeps, nil},
+		{"sleep waits only the rest", rest, []Ability{Kill, Resume}},
+		{"signals are a queue", queue, nil},
+		{"signals by name", byName, nil},
+		{"signals are consumed once", once, []Ability{Resume}},
+		{"signal while waiting", meanwhile, nil},
+		{"await times out", timeouts, nil},
+		{"parking", parking, []Ability{Park, Resume}},
+		{"parked is not refused", refusal, []Ability{Park, Resume}},
+		{"interrupted", interrupted, []Ability{Kill, Resume}},
+		{"kill at every point", killAnywhere, []Ability{Kill, Resume}},
+		{"checkpoint resumes in its turn", checkpoint, []Ability{Kill, Resume}},
+		{"checkpoint in nested scopes", nested, []Ability{Kill, Resume}},
+		{"a thousand turns", thousand, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := open(t)
+			for _, a := range c.needs {
+				if why, ok := h.Lacks[a]; ok {
+					t.Skip(why)
+				}
+			}
+			c.test(t, h)
+		})
+	}
+}
+
+// killed is what a Hook panics with.
+type killed struct{ point, path string }
+
+var errKilled = errors.New("killed")
+
+// run runs q; a kill is errKilled.
+func (h Harness) run(t testing.TB, q Request) (out json.RawMessage, err error) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(killed); !ok {
+				panic(p)
+			}
+			out, err = nil, errKilled
+		}
+	}()
+	if q.Ctx == nil {
+		q.Ctx = t.Context()
+	}
+	if q.Job == "" {
+		q.Job = "job"
+	}
+	return h.Run(t, q)
+}
+
+// must is run for what has to work.
+func (h Harness) must(t testing.TB, q Request) string {
+	t.Helper()
+	out, err := h.run(t, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// a log collects the effects that were performed.
+type effects struct {
+	mu   sync.Mutex
+	done []string
+}
+
+func (l *effects) add(s string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done = append(l.done, s)
+}
+
+// take empties the log and gives what was in it, sorted.
+func (l *effects) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := slices.Sorted(slices.Values(l.done))
+	l.done = nil
+	return out
+}
+
+// mux has the steps the suite asks for: "echo" returns its input, "fail" fails
+// with a code, both safe; "unsafe" is echo that must not be repeated.
+func (l *effects) mux() flow.Mux {
+	echo := func(_ context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+		l.add(s.Path + " " + s.Name)
+		return s.Input, nil
+	}
+	return flow.Mux{
+		"echo":   {Handler: echo, Safe: flow.Always},
+		"unsafe": {Handler: echo},
+		"fail": {Safe: flow.Always, Handler: func(_ context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+			l.add(s.Path + " " + s.Name)
+			return nil, &flow.Failure{Code: "no_such_file", Message: "no " + s.Name}
+		}},
+	}
+}
+
+// said puts what a workflow saw of an error into its result.
+func said(err error) string {
+	if e, ok := errors.AsType[*flow.StepError](err); ok {
+		return fmt.Sprintf("%s|%s|%s|%s|%s|%v", e.Path, e.Kind, e.Name, e.Code, e.Message, e.Retryable)
+	}
+	return fmt.Sprint(err)
+}
+
+func equal(t testing.TB, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %s, want %s", what, got, want)
+	}
+}
