@@ -9,7 +9,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -78,5 +77,3 @@ func total(lines, last int) string {
 	}
 	return fmt.Sprintf("%d of %d lines left", lines-last, lines)
 }
-
-var errBinary = errors.New("content holds a NUL byte: write_file writes text only")

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -29,7 +30,7 @@ var Write = tools.New(tools.Metadata{
 
 func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, error) {
 	if strings.ContainsRune(in.Content, 0) {
-		return tools.Result{}, errBinary
+		return tools.Result{}, errors.New("content holds a NUL byte: write_file writes text only")
 	}
 	verb := "replaced"
 	if _, err := env.Files.Stat(in.Path); err != nil {

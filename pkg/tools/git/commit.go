@@ -1,0 +1,95 @@
+package git
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// CommitInput is the input of git_commit.
+type CommitInput struct {
+	Message string   `json:"message" jsonschema:"description=Subject line; then maybe a blank line and why"`
+	Paths   []string `json:"paths,omitempty" jsonschema:"description=Files or directories; default what is staged"`
+}
+
+//go:embed git_commit.md
+var commitProse string
+
+// Commit is the tool git_commit.
+var Commit = tools.New(tools.Metadata{
+	Name: "git_commit", Category: tools.VCS, Needs: tools.Read | tools.Write | tools.Exec, Requires: []string{"git"},
+	Examples: []tools.Example{{Args: json.RawMessage(`{"message":"Round totals per cart","paths":["cart.go","cart_test.go"]}`)}},
+}.Prose(commitProse), commit)
+
+func commit(ctx context.Context, env *tools.Env, in CommitInput) (tools.Result, error) {
+	g := workspace.NewGit(env.Exec)
+	s, err := g.Status(ctx)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	if err := ready(s, in.Paths); err != nil {
+		return tools.Result{}, err
+	}
+	if err := leak(ctx, g, env.Files, s, in.Paths); err != nil {
+		return tools.Result{}, err
+	}
+	c, err := g.Commit(ctx, in.Message, in.Paths)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	text := fmt.Sprintf("%.10s %s", c.Hash, c.Subject)
+	return tools.Result{Text: "Committed as " + text, Summary: text}, nil
+}
+
+// ready refuses what git would refuse in words that help less.
+func ready(s *workspace.Status, paths []string) error {
+	var changed []string
+	staged := false
+	for _, e := range s.Entries {
+		if e.Conflict {
+			return fmt.Errorf("%s is in conflict: resolve it before committing", e.Path)
+		}
+		staged = staged || e.Index != ""
+		changed = append(changed, e.Path)
+	}
+	switch {
+	case len(changed) == 0:
+		return errors.New("nothing differs from the last commit: there is nothing to commit")
+	case len(paths) == 0 && !staged:
+		return fmt.Errorf("nothing is staged: name in paths what to commit. Changed: %s", some(changed, 20))
+	}
+	for _, p := range paths {
+		if !touches(p, changed) {
+			return fmt.Errorf("%s has no changes. Changed: %s", p, some(changed, 20))
+		}
+	}
+	return nil
+}
+
+func touches(path string, changed []string) bool {
+	for _, c := range changed {
+		if covers(path, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers reports whether name is path or lies below it.
+func covers(path, name string) bool {
+	path = strings.TrimPrefix(strings.TrimSuffix(path, "/"), "./")
+	return path == "." || path == "" || path == name || strings.HasPrefix(name, path+"/")
+}
+
+func some(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}

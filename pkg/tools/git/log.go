@@ -1,0 +1,56 @@
+package git
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// LogInput is the input of git_log.
+type LogInput struct {
+	Path string `json:"path,omitempty" jsonschema:"description=Only commits that touch it"`
+	Max  int    `json:"max,omitempty" jsonschema:"minimum=1,maximum=200,description=How many; default 10"`
+}
+
+//go:embed git_log.md
+var logProse string
+
+// Log is the tool git_log.
+var Log = tools.New(tools.Metadata{
+	Name: "git_log", Category: tools.VCS, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
+	Examples: []tools.Example{{Note: "the history of a file", Args: json.RawMessage(`{"path":"cart.go","max":5}`)}},
+}.Prose(logProse), log)
+
+func log(ctx context.Context, env *tools.Env, in LogInput) (tools.Result, error) {
+	if in.Max == 0 {
+		in.Max = 10
+	}
+	g := workspace.NewGit(env.Exec)
+	s, err := g.Status(ctx)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	if s.Commit == "" {
+		return tools.Result{Text: "There is no commit yet.", Summary: "0 commits"}, nil
+	}
+	commits, err := g.Log(ctx, in.Max, in.Path)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	if len(commits) == 0 {
+		return tools.Result{Text: "No commit touches " + in.Path + ".", Summary: "0 commits"}, nil
+	}
+	var b strings.Builder
+	for _, c := range commits {
+		fmt.Fprintf(&b, "%.10s %s %s: %s\n", c.Hash, c.Time.Format("2006-01-02"), c.Author, c.Subject)
+		if c.Body != "" {
+			b.WriteString("    " + strings.ReplaceAll(c.Body, "\n", "\n    ") + "\n")
+		}
+	}
+	return tools.Result{Text: cut(b.String(), "ask for fewer"), Summary: fmt.Sprintf("%d commits", len(commits))}, nil
+}

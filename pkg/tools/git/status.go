@@ -1,0 +1,86 @@
+package git
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// StatusInput is the input of git_status: there is nothing to say.
+type StatusInput struct{}
+
+//go:embed git_status.md
+var statusProse string
+
+// Status is the tool git_status.
+var Status = tools.New(tools.Metadata{
+	Name: "git_status", Category: tools.VCS, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Requires: []string{"git"},
+	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
+}.Prose(statusProse), status)
+
+const mostEntries = 300
+
+func status(ctx context.Context, env *tools.Env, _ StatusInput) (tools.Result, error) {
+	s, err := workspace.NewGit(env.Exec).Status(ctx)
+	if err != nil {
+		return tools.Result{}, explain(err)
+	}
+	var b strings.Builder
+	b.WriteString(headline(s) + "\n")
+	for i, e := range s.Entries {
+		if i == mostEntries {
+			fmt.Fprintf(&b, "[%d more]\n", len(s.Entries)-i)
+			break
+		}
+		b.WriteString(entry(e) + "\n")
+	}
+	sum := "clean"
+	if n := len(s.Entries); n > 0 {
+		sum = fmt.Sprintf("%d changed", n)
+	} else {
+		b.WriteString("Nothing differs from the last commit.\n")
+	}
+	return tools.Result{Text: b.String(), Summary: sum}, nil
+}
+
+func headline(s *workspace.Status) string {
+	out := "branch " + s.Branch
+	if s.Branch == "" {
+		out = "no branch (detached HEAD)"
+	}
+	if s.Commit == "" {
+		out += ", no commit yet"
+	}
+	if s.Upstream != "" {
+		out += fmt.Sprintf(", %d ahead of and %d behind %s", s.Ahead, s.Behind, s.Upstream)
+	}
+	return out
+}
+
+// entry words a change: a model need not know what the letters of git mean.
+func entry(e workspace.StatusEntry) string {
+	switch {
+	case e.Conflict:
+		return "conflict: " + e.Path
+	case e.Untracked:
+		return "untracked: " + e.Path
+	}
+	words := map[string]string{"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "copied", "T": "type changed"}
+	var parts []string
+	if w := words[e.Index]; w != "" {
+		parts = append(parts, "staged "+w)
+	}
+	if w := words[e.Work]; w != "" {
+		parts = append(parts, w)
+	}
+	name := e.Path
+	if e.From != "" {
+		name = e.From + " -> " + e.Path
+	}
+	return strings.Join(parts, ", ") + ": " + name
+}

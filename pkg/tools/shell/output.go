@@ -1,0 +1,113 @@
+package shell
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// OutputInput is the input of shell_output.
+type OutputInput struct {
+	ID      string `json:"id" jsonschema:"description=As shell gave it; like c3"`
+	From    int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line"`
+	Lines   int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=1000,description=How many; default 200"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"description=Only lines that match this regular expression"`
+	WaitS   int    `json:"wait_s,omitempty" jsonschema:"minimum=1,maximum=60,description=Seconds to wait for its end"`
+}
+
+//go:embed shell_output.md
+var outputProse string
+
+// Output is the tool shell_output.
+var Output = tools.New(tools.Metadata{
+	Name: "shell_output", Category: tools.Build, Optionality: tools.Optional, Needs: tools.Exec, Effect: tools.Idempotent,
+	Examples: []tools.Example{{Note: "errors of a long build", Args: json.RawMessage(`{"id":"c3","pattern":"error:"}`)}},
+}.Prose(outputProse), output)
+
+// logs is what an Exec that keeps whole outputs can do.
+type logs interface {
+	ReadLog(id string, from, n int) (workspace.Page, error)
+	SearchLog(id string, re *regexp.Regexp, max int) ([]workspace.Match, bool, error)
+}
+
+func output(ctx context.Context, env *tools.Env, in OutputInput) (tools.Result, error) {
+	if in.Lines == 0 {
+		in.Lines = 200
+	}
+	p, live := env.Exec.Process(in.ID)
+	if live && in.WaitS > 0 {
+		ctx, cancel := context.WithTimeout(ctx, time.Duration(in.WaitS)*time.Second)
+		defer cancel()
+		select {
+		case <-p.Done():
+		case <-ctx.Done(): // over, or the call is: Tool.Run knows which
+		}
+	}
+	if live && in.Pattern == "" && in.From == 0 {
+		r := show(p.Output())
+		r.Failed = false // looking worked, whatever the command did
+		return r, nil
+	}
+	kept, ok := env.Exec.(logs)
+	if !ok {
+		return tools.Result{}, fmt.Errorf("only the head and tail of %s were kept: leave from and pattern out", in.ID)
+	}
+	if in.Pattern != "" {
+		return search(kept, in)
+	}
+	return page(kept, in)
+}
+
+func search(kept logs, in OutputInput) (tools.Result, error) {
+	re, err := regexp.Compile(in.Pattern)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("pattern is not a regular expression: %w; RE2 syntax is understood", err)
+	}
+	found, more, err := kept.SearchLog(in.ID, re, in.Lines)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	var b strings.Builder
+	for _, m := range found {
+		fmt.Fprintf(&b, "%d\t%s\n", m.Line, m.Text)
+	}
+	if len(found) == 0 {
+		b.WriteString("no line matches\n")
+	}
+	text, cut := clip(b.String())
+	if more || cut {
+		text += "[more lines match: make pattern narrower]\n"
+	}
+	return tools.Result{Text: text, Summary: fmt.Sprintf("%d lines match", len(found))}, nil
+}
+
+func page(kept logs, in OutputInput) (tools.Result, error) {
+	pg, err := kept.ReadLog(in.ID, max(in.From, 1), in.Lines)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if len(pg.Lines) == 0 {
+		return tools.Result{Text: fmt.Sprintf("%s has %d lines of output.", in.ID, max(pg.Total, 0)), Summary: "nothing there"}, nil
+	}
+	var b strings.Builder
+	last := pg.From
+	for i, l := range pg.Lines {
+		if i > 0 && b.Len()+len(l) > mostText {
+			pg.More = true
+			break
+		}
+		last = pg.From + i
+		fmt.Fprintf(&b, "%d\t%s\n", last, l)
+	}
+	if pg.More {
+		fmt.Fprintf(&b, "[more follows: from=%d]\n", last+1)
+	}
+	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s %d-%d", in.ID, pg.From, last)}, nil
+}

@@ -1,0 +1,118 @@
+// Package shell runs commands the model writes.
+//
+//	set, err := tools.NewSet(shell.Run, shell.Output, shell.Kill)
+//
+// What a command may reach is not decided here but by the sandbox of the Exec
+// that runs it and by who approved the call.
+package shell
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// Input of shell.
+type Input struct {
+	Command    string `json:"command" jsonschema:"description=Command line"`
+	TimeoutS   int    `json:"timeout_s,omitempty" jsonschema:"minimum=1,maximum=3600,description=Seconds; default 120"`
+	Background bool   `json:"background,omitempty" jsonschema:"description=Return at once; see shell_output and shell_kill"`
+}
+
+//go:embed shell.md
+var prose string
+
+// Run is the tool shell.
+var Run = tools.New(tools.Metadata{
+	Name: "shell", Category: tools.Build, Needs: tools.Read | tools.Write | tools.Shell, Effect: tools.Unsafe,
+	Examples: []tools.Example{{Args: json.RawMessage(`{"command":"go vet ./...","timeout_s":60}`)}},
+	Timeout:  time.Hour + time.Minute, // the call's own limit is timeout_s
+}.Prose(prose), run)
+
+const (
+	defaultTimeout = 120 * time.Second
+	mostText       = 12_000 // bytes of output shown at once
+)
+
+func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
+	if strings.TrimSpace(in.Command) == "" {
+		return tools.Result{}, errors.New("command is empty: write what to run")
+	}
+	c := workspace.Cmd{Shell: in.Command, Timeout: time.Duration(in.TimeoutS) * time.Second, Snapshot: true}
+	if in.Background {
+		p, err := env.Exec.Start(ctx, c)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return tools.Result{Text: fmt.Sprintf("Runs in the background as %s. shell_output shows how it is doing.", p.ID), Summary: "started " + p.ID}, nil
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	out, err := env.Exec.Run(ctx, c)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return show(out), nil
+}
+
+// show is what the model sees of a command that has ended or still runs. A
+// command that failed is a failed result: most of the time the model meant it
+// to work, and a run that ends with it should not look well.
+func show(o *workspace.Output) tools.Result {
+	state := fmt.Sprintf("exit code %d", o.Code)
+	switch {
+	case o.TimedOut:
+		state = fmt.Sprintf("stopped after %s, which was its time limit; raise timeout_s or use background", o.Took.Round(time.Second))
+	case o.Killed:
+		state = "killed"
+	case o.Code < 0:
+		state = "still running"
+	}
+	text, cut := clip(o.Text)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s, %d bytes of output)\n", state, o.ID, o.Bytes)
+	b.WriteString(text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		b.WriteByte('\n')
+	}
+	if o.Dropped > 0 || cut {
+		fmt.Fprintf(&b, "[the middle is left out; shell_output with id %s pages and searches all of it]\n", o.ID)
+	}
+	if len(o.Changed) > 0 {
+		fmt.Fprintf(&b, "[changed: %s]\n", some(o.Changed, 20))
+	}
+	if o.Note != "" {
+		fmt.Fprintf(&b, "[%s]\n", o.Note)
+	}
+	return tools.Result{Text: b.String(), Failed: o.Code > 0 || o.TimedOut || o.Killed, Summary: state}
+}
+
+// clip keeps head and tail at line ends where there are some.
+func clip(s string) (string, bool) {
+	if len(s) <= mostText {
+		return s, false
+	}
+	head, tail := s[:mostText/2], s[len(s)-mostText/2:]
+	if i := strings.LastIndexByte(head, '\n'); i > mostText/4 {
+		head = head[:i+1]
+	}
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < mostText/4 {
+		tail = tail[i+1:]
+	}
+	return strings.ToValidUTF8(head+"[...]\n"+tail, ""), true
+}
+
+func some(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}
