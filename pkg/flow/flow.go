@@ -59,6 +59,10 @@ func NewRun(job string, e Engine) *Run { return &Run{job: job, engine: e} }
 // Job is the id of the job this run belongs to.
 func (r *Run) Job() string { return r.job }
 
+// Next is the path that the next step will have. A workflow that must name a
+// step before asking for it, as an approval does, may use it.
+func (r *Run) Next() string { return r.scope + strconv.Itoa(r.next) }
+
 func (r *Run) path() string {
 	if r.forked {
 		panic("flow: Run used inside Map; use the branch's own Run")

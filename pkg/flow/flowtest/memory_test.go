@@ -21,3 +21,5 @@ func memory(testing.TB) flowtest.Harness {
 }
 
 func TestMemory(t *testing.T) { flowtest.Run(t, memory) }
+
+func TestMemoryKilled(t *testing.T) { flowtest.Differ(t, 300, memory, memory) }

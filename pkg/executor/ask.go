@@ -1,0 +1,129 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+type rawJSON = json.RawMessage
+
+// An Ask is the input of a model step: what the model has not been told yet,
+// and a reference to what it has. Asks form a chain by digest, so that each
+// message is stored once however long the run gets.
+type Ask struct {
+	Head    string          `json:"head,omitempty"` // digest of the previous Ask
+	New     []llm.Message   `json:"new"`
+	Model   string          `json:"model"`
+	Tools   []llm.ToolSpec  `json:"tools,omitempty"` // in place of those so far; nil leaves them
+	Bare    bool            `json:"bare,omitempty"`  // offer no tools this time
+	Options llm.Options     `json:"options,omitzero"`
+	Output  json.RawMessage `json:"output,omitempty"`
+}
+
+// An Answer is the output of a model step.
+type Answer struct {
+	llm.Response
+	Took time.Duration `json:"took_ns"`
+}
+
+// ask has one model turn and takes it into the state.
+func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
+	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil}
+	if offered := t.offered(s); offered.names != s.Offered && !a.Bare {
+		a.Tools, s.Offered = offered.specs, offered.names
+	}
+	answer, head, err := flow.DoKeep[Answer](r, "model", t.Model, a)
+	if err != nil {
+		return llm.Message{}, err
+	}
+	s.Head, s.New = head, nil
+	s.Turns++
+	s.Usage = s.Usage.Add(answer.Usage)
+	s.Spent += answer.Took
+	return s.clean(answer.Message), nil
+}
+
+// clean makes an answer fit for the history of any provider: ids unique
+// within the run, nine letters and digits as the strictest wants them;
+// arguments valid JSON; no thoughts of the past.
+func (s *State) clean(m llm.Message) llm.Message {
+	out := llm.Message{Role: llm.Assistant, Text: strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD")), Calls: slices.Clone(m.Calls)}
+	for i := range out.Calls {
+		c := &out.Calls[i]
+		s.Calls++
+		c.ID = fmt.Sprintf("call%05d", s.Calls%100_000)
+		if len(c.Args) == 0 {
+			c.Args = rawJSON("{}")
+		}
+		if c.Malformed == "" && !json.Valid(c.Args) {
+			c.Malformed, c.Raw, c.Args = "the arguments are not valid JSON", string(c.Args), rawJSON("{}")
+		}
+	}
+	return out
+}
+
+type offer struct {
+	names string
+	specs []llm.ToolSpec
+}
+
+// offered are the tools whose inputs exist, ready to send.
+func (t *Task) offered(s *State) offer {
+	var o offer
+	var names []string
+	for i := range t.Tools {
+		if t.Tools[i].missing(s) == nil {
+			names = append(names, t.Tools[i].Name)
+			o.specs = append(o.specs, t.Tools[i].ToolSpec)
+		}
+	}
+	o.names = strings.Join(names, ",")
+	if o.specs == nil {
+		o.specs = []llm.ToolSpec{}
+	}
+	return o
+}
+
+// missing lists the artifacts that the tool consumes and nobody has produced.
+func (t *Tool) missing(s *State) []string {
+	var out []string
+	for _, name := range t.Consumes {
+		if s.Value(name) == nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// take adds a turn to the state: the answer, the results in call order, the
+// artifacts, the claim.
+func (s *State) take(answer llm.Message, replies []Reply) {
+	if len(answer.Calls) > 0 || answer.Text != "" {
+		s.New = append(s.New, answer)
+		s.Empty = 0
+	}
+	if answer.Text != "" {
+		s.Last = answer.Text
+	}
+	var longest time.Duration
+	for i, c := range answer.Calls {
+		reply := replies[i]
+		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: c.Name, Text: reply.Text, Failed: reply.Failed})
+		s.bind(c.Name, reply.Artifacts)
+		longest = max(longest, reply.Took)
+		if !reply.Failed {
+			if s.Called == nil {
+				s.Called = map[string]int{}
+			}
+			s.Called[c.Name]++
+		}
+	}
+	s.Spent += longest
+	s.mark(answer.Calls, replies)
+}

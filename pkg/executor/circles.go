@@ -1,0 +1,98 @@
+package executor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A mark is the fingerprint of one turn's calls.
+type mark struct {
+	Call string `json:"call"`          // which calls, with which arguments
+	Full string `json:"full"`          // and with which results
+	Err  string `json:"err,omitempty"` // the errors, if every call failed
+}
+
+// maxMarks is how many turns are remembered; enough for every rule below.
+const maxMarks = 24
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+func (s *State) mark(calls []llm.Call, replies []Reply) {
+	if len(calls) == 0 {
+		return
+	}
+	var asked, got, wrong strings.Builder
+	failures := 0
+	for i, c := range calls {
+		fmt.Fprintf(&asked, "%s%s%s\n", c.Name, c.Args, c.Raw)
+		fmt.Fprintf(&got, "%s\n", replies[i].Text)
+		if replies[i].Failed {
+			failures++
+			fmt.Fprintf(&wrong, "%s %s\n", c.Name, digits.ReplaceAllString(replies[i].Text, "0"))
+		}
+	}
+	m := mark{Call: short(asked.String()), Full: short(asked.String() + got.String())}
+	if failures == len(calls) {
+		m.Err = short(wrong.String())
+	}
+	s.Recent = append(s.Recent, m)
+	if n := len(s.Recent) - maxMarks; n > 0 {
+		s.Recent = s.Recent[n:]
+	}
+}
+
+func short(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:6])
+}
+
+// rules say what counts as going in circles: a pattern of Period turns that
+// was seen Nudge times gets a word, Stop times ends the run.
+var rules = []struct {
+	period, nudge, stop int
+	by                  func(mark) string
+	words               string
+}{
+	{1, 3, 6, func(m mark) string { return m.Full }, "the same call with the same result"},
+	{1, 6, 12, func(m mark) string { return m.Call }, "the same call"},
+	{1, 3, 6, func(m mark) string { return m.Err }, "the same error"},
+	{2, 3, 5, func(m mark) string { return m.Full }, "the same two calls in turn"},
+	{3, 3, 5, func(m mark) string { return m.Full }, "the same three calls in turn"},
+}
+
+// circling nudges the model when it repeats itself, and lands the run when
+// that did not help.
+func (s *State) circling() {
+	for _, rule := range rules {
+		n := repeats(s.Recent, rule.period, rule.by)
+		switch {
+		case n >= rule.stop:
+			s.land(&Outcome{Status: Stuck, Reason: fmt.Sprintf("%s, %d times over", rule.words, n)})
+			return
+		case n >= rule.nudge && s.Turns-s.Nudged >= rule.nudge:
+			s.Nudged = s.Turns
+			s.tell("You have made %s %d times now. It will not help to go on like this. Read the results again and try something else, or say what blocks you.", rule.words, n)
+			return
+		}
+	}
+}
+
+// repeats counts how often the last period marks have come in a row.
+func repeats(ms []mark, period int, by func(mark) string) int {
+	n := 0
+	for end := len(ms); end >= period; end -= period {
+		for i := range period {
+			v := by(ms[end-period+i])
+			if v == "" || v != by(ms[len(ms)-period+i]) {
+				return n
+			}
+		}
+		n++
+	}
+	return n
+}

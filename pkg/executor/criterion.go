@@ -1,0 +1,195 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Criterion is a condition on a State that can say why it does not hold.
+// One of the fields is set, Where only beside Artifact; the zero Criterion
+// holds as soon as the model stops calling tools.
+type Criterion struct {
+	Signal   string          `json:"signal,omitempty"`   // the model called finish, or said the word on a line of its own
+	Artifact string          `json:"artifact,omitempty"` // this artifact exists …
+	Where    json.RawMessage `json:"where,omitempty"`    // … and satisfies this JSON Schema
+	Tool     string          `json:"tool,omitempty"`     // this tool was called with success at least once
+	Check    string          `json:"check,omitempty"`    // this tool, run by the executor itself, succeeds
+	All      []Criterion     `json:"all,omitempty"`
+	Any      []Criterion     `json:"any,omitempty"`
+}
+
+// A Verdict says of each part of a criterion whether it holds, in words fit
+// for the model and for people.
+type Verdict struct{ Met, Unmet []string }
+
+func (v *Verdict) add(w Verdict) {
+	v.Met = append(v.Met, w.Met...)
+	v.Unmet = append(v.Unmet, w.Unmet...)
+}
+
+func met(format string, args ...any) Verdict {
+	return Verdict{Met: []string{fmt.Sprintf(format, args...)}}
+}
+
+func unmet(format string, args ...any) Verdict {
+	return Verdict{Unmet: []string{fmt.Sprintf(format, args...)}}
+}
+
+// Unmet returns nil if c holds of s, or else an error fit to show the model.
+// It calls check for tools that must succeed, and only if nothing else is
+// amiss.
+func (c Criterion) Unmet(s *State, check func(tool string) error) error {
+	v := c.Judge(s, check)
+	if len(v.Unmet) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(v.Unmet, "\n"))
+}
+
+// Judge is Unmet with the parts that hold.
+func (c Criterion) Judge(s *State, check func(tool string) error) Verdict {
+	switch {
+	case c.Signal != "":
+		if s.Claim == nil || s.Claim.Word != c.Signal && s.Claim.Word != finish {
+			return unmet("say %s on a line of its own, or call finish, when you are done", c.Signal)
+		}
+		if s.Claim.Word == finish {
+			return met("finish called")
+		}
+		return met("%s said", c.Signal)
+	case c.Artifact != "":
+		return c.artifact(s)
+	case c.Tool != "":
+		if s.Called[c.Tool] == 0 {
+			return unmet("%s has not been called with success", c.Tool)
+		}
+		return met("%s called", c.Tool)
+	case c.Check != "":
+		if err := check(c.Check); err != nil {
+			return unmet("%v", err)
+		}
+		return met("%s passed", c.Check)
+	case c.All != nil:
+		return c.all(s, check)
+	case c.Any != nil:
+		return c.any(s, check)
+	}
+	return Verdict{}
+}
+
+func (c Criterion) artifact(s *State) Verdict {
+	v := s.Value(c.Artifact)
+	if v == nil {
+		return unmet("artifact %q has not been produced", c.Artifact)
+	}
+	if len(c.Where) > 0 {
+		schema, err := tools.CompileSchema(c.Where)
+		if err != nil {
+			return unmet("artifact %q: its schema cannot be used: %v", c.Artifact, err)
+		}
+		if faults := schema.Validate(v); len(faults) > 0 {
+			var w Verdict
+			for _, f := range faults {
+				w.add(unmet("artifact %q: %s", c.Artifact, f))
+			}
+			return w
+		}
+	}
+	return met("%s produced", c.Artifact)
+}
+
+// all judges the cheap parts first: checks cost time and are run only when
+// they are all that is left.
+func (c Criterion) all(s *State, check func(string) error) Verdict {
+	var v Verdict
+	for _, part := range c.All {
+		if !part.checks() {
+			v.add(part.Judge(s, check))
+		}
+	}
+	if len(v.Unmet) > 0 {
+		return v
+	}
+	for _, part := range c.All {
+		if part.checks() {
+			v.add(part.Judge(s, check))
+		}
+	}
+	return v
+}
+
+func (c Criterion) any(s *State, check func(string) error) Verdict {
+	var lacks []string
+	for _, part := range c.Any {
+		v := part.Judge(s, check)
+		if len(v.Unmet) == 0 {
+			return v
+		}
+		lacks = append(lacks, strings.Join(v.Unmet, " and "))
+	}
+	return unmet("one of these must hold: %s", strings.Join(lacks, "; or "))
+}
+
+func (c Criterion) parts() []Criterion { return slices.Concat(c.All, c.Any) }
+
+func (c Criterion) checks() bool {
+	return c.Check != "" || slices.ContainsFunc(c.parts(), Criterion.checks)
+}
+
+// Signals lists the words that c listens for, and Checks the tools it runs;
+// each once, in order of appearance.
+func (c Criterion) Signals() []string {
+	return c.collect(func(c Criterion) string { return c.Signal })
+}
+
+// Checks lists the tools that c has the executor run.
+func (c Criterion) Checks() []string { return c.collect(func(c Criterion) string { return c.Check }) }
+
+func (c Criterion) collect(f func(Criterion) string) []string {
+	var out []string
+	if v := f(c); v != "" {
+		out = append(out, v)
+	}
+	for _, part := range c.parts() {
+		for _, v := range part.collect(f) {
+			if !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// Words says in one line each what must hold, for prompts and listings.
+func (c Criterion) Words() []string {
+	switch {
+	case c.Signal != "":
+		return []string{"you call finish, or say " + c.Signal + " on a line of its own"}
+	case c.Artifact != "" && len(c.Where) > 0:
+		return []string{fmt.Sprintf("artifact %q exists and satisfies %s", c.Artifact, c.Where)}
+	case c.Artifact != "":
+		return []string{fmt.Sprintf("artifact %q exists", c.Artifact)}
+	case c.Tool != "":
+		return []string{c.Tool + " was called with success"}
+	case c.Check != "":
+		return []string{c.Check + " passes; it is run for you when all else holds"}
+	case c.All != nil:
+		var out []string
+		for _, part := range c.All {
+			out = append(out, part.Words()...)
+		}
+		return out
+	case c.Any != nil:
+		var out []string
+		for _, part := range c.Any {
+			out = append(out, strings.Join(part.Words(), " and "))
+		}
+		return []string{"one of: " + strings.Join(out, "; or ")}
+	}
+	return nil
+}

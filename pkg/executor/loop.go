@@ -1,0 +1,94 @@
+// Package executor is the agent loop: ask, act, judge, repeat.
+//
+// [Loop] is an ordinary workflow: a model turn is a step, a tool call is a
+// step, and the state after each turn is a checkpoint, so that a job of any
+// length resumes by replaying at most one turn. The loop believes no claim of
+// the model: a [Criterion] says what must hold, and what does not hold is
+// told to the model.
+//
+// The package is not a prompt library: what to say and when to be done comes
+// with the [Task].
+package executor
+
+import (
+	"errors"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// Loop asks the model, runs the tools it picks and stops when t.Done holds,
+// when a limit is reached or when the run goes in circles. The state it
+// returns is complete in every case; the error is nil only if the task is
+// done, and a *StopError if the loop itself ended it.
+func Loop(r *flow.Run, t Task) (*State, error) {
+	s := new(State)
+	resumed, err := flow.Load(r, s)
+	if err != nil {
+		return nil, err
+	}
+	if !resumed {
+		s.New = []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: t.Prompt}}
+	}
+	for s.Outcome == nil {
+		answer, err := ask(r, &t, s)
+		if failed(s, err) {
+			break
+		} else if err != nil {
+			return s, err
+		}
+		replies, err := act(r, &t, s, answer.Calls)
+		if err != nil {
+			return s, err
+		}
+		s.take(answer, replies)
+		s.Claim = t.claim(answer, replies)
+		if err := judge(r, &t, s, answer); err != nil {
+			return s, err
+		}
+		if err := flow.Save(r, s); err != nil {
+			return s, err
+		}
+	}
+	if s.Outcome.Status != Done {
+		return s, &StopError{*s.Outcome}
+	}
+	return s, nil
+}
+
+// failed ends the run if err is the failure of a model step. Anything else
+// that went wrong is the engine's: the run stops without an outcome.
+func failed(s *State, err error) bool {
+	var se *flow.StepError
+	if !errors.As(err, &se) {
+		return false
+	}
+	s.Outcome = &Outcome{Status: Failed, Reason: se.Message, Code: se.Code}
+	if s.Landing != nil {
+		s.Outcome = s.Landing
+	}
+	return true
+}
+
+// judge decides after a turn: done, go on with a word to the model, or land.
+func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
+	if s.Landing != nil {
+		s.Outcome = s.Landing
+		s.Outcome.Summary = answer.Text
+		return nil
+	}
+	switch {
+	case len(answer.Calls) == 0 && answer.Text == "":
+		s.empty()
+	case len(answer.Calls) == 0 || s.Claim != nil:
+		if err := verify(r, t, s, answer); err != nil || s.Outcome != nil {
+			return err
+		}
+	}
+	if limit, words := t.Limits.exceeded(s, t.Price); limit != "" {
+		s.land(&Outcome{Status: Limit, Limit: limit, Reason: "reached " + words})
+		return nil
+	}
+	s.circling()
+	return nil
+}

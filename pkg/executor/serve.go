@@ -1,0 +1,266 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Host is what the steps of one job are performed with. It holds the keys,
+// files and processes that steps only name.
+type Host struct {
+	// Models finds the model of a provider/model name and the name to send.
+	Models func(ctx context.Context, name string) (llm.Model, string, error)
+	// Tools has the bodies of the tools that tasks may name.
+	Tools *tools.Set
+	// Env gives what tools may touch; each call gets the part that it needs.
+	Env func(ctx context.Context, job string) (*tools.Env, error)
+	// Bind adds the artifacts that the host rather than the tool produces,
+	// such as the diff of what the job has changed. May be nil.
+	Bind func(ctx context.Context, job string, t tools.Tool, res *tools.Result) error
+	// Blobs has the transcripts.
+	Blobs flow.Blobs
+	// ModelTimeout bounds one attempt of a model call; zero means ten
+	// minutes. Attempts is how often a failed model call is tried; zero means
+	// five.
+	ModelTimeout time.Duration
+	Attempts     int
+}
+
+// Serve returns the handlers of the steps that Loop asks for: "model" and
+// "tool".
+func Serve(h Host) flow.Mux {
+	attempts := h.Attempts
+	if attempts == 0 {
+		attempts = 5
+	}
+	m := &models{Host: h, convs: map[string]*conv{}}
+	return flow.Mux{
+		"model": {Handler: m.serve, Timeout: h.ModelTimeout, Attempts: attempts, Safe: flow.Always, Describe: describeModel},
+		"tool":  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Describe: describeTool},
+	}
+}
+
+func (h Host) repeatable(s flow.Step) bool {
+	t, ok := h.Tools.Lookup(s.Name)
+	return ok && t.Safe() != tools.Unsafe
+}
+
+// tool performs a tool step. What goes wrong inside the tool is its result;
+// an error is for the operator.
+func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
+	var use Use
+	if err := json.Unmarshal(s.Input, &use); err != nil {
+		return nil, fmt.Errorf("tool %s: decoding input: %w", s.Name, err)
+	}
+	t, ok := h.Tools.Lookup(s.Name)
+	if !ok {
+		return nil, fmt.Errorf("tool %s is not part of this program any more", s.Name)
+	}
+	env := new(tools.Env)
+	if h.Env != nil {
+		var err error
+		if env, err = h.Env(ctx, s.Job); err != nil {
+			return nil, err
+		}
+	}
+	call := *env
+	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
+	call.Artifacts = given(use.Given)
+	start := time.Now()
+	res, err := t.Run(ctx, &call, use.Args)
+	if ctx.Err() != nil {
+		// A tool that was stopped has not told what it did: the step stays
+		// open rather than to record half an outcome.
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if h.Bind != nil {
+		if err := h.Bind(ctx, s.Job, t, &res); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(Reply{Result: res, Took: time.Since(start)})
+}
+
+type given map[string]json.RawMessage
+
+func (g given) Value(name string) json.RawMessage { return g[name] }
+func (g given) Names() []string                   { return (&State{Artifacts: arts(g)}).Names() }
+
+func arts(g given) map[string]Artifact {
+	out := map[string]Artifact{}
+	for k, v := range g {
+		out[k] = Artifact{Value: v}
+	}
+	return out
+}
+
+// models serves model steps and keeps the conversations of its job, so that a
+// turn costs what is new in it.
+type models struct {
+	Host
+	mu    sync.Mutex
+	convs map[string]*conv // by digest of the last Ask
+}
+
+// A conv is a transcript as it stood when an Ask was made.
+type conv struct {
+	msgs  []llm.Message
+	tools []llm.ToolSpec
+	wire  *llm.Wire
+	text  bool // the model has no native tools: see asText
+}
+
+func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
+	var a Ask
+	if err := json.Unmarshal(s.Input, &a); err != nil {
+		return nil, fmt.Errorf("model %s: decoding input: %w", s.Name, err)
+	}
+	c, err := m.conv(ctx, flow.Digest(s.Input), a)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: reading the transcript: %w", s.Name, err)
+	}
+	model, name, err := m.Models(ctx, a.Model)
+	if err != nil {
+		return nil, failure(err)
+	}
+	req := &llm.Request{Model: name, Messages: c.msgs, Tools: c.tools, Output: a.Output, Options: a.Options, Wire: c.wire}
+	if a.Bare {
+		req.Tools = nil
+	}
+	start := time.Now()
+	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }
+	resp, err := m.generate(ctx, model, c, req, show)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return json.Marshal(Answer{Response: *resp, Took: time.Since(start)})
+}
+
+// generate asks natively and, once the provider says that the model has no
+// tools, in text.
+func (m *models) generate(ctx context.Context, model llm.Model, c *conv, req *llm.Request, show func(llm.Delta)) (*llm.Response, error) {
+	if !c.text {
+		resp, err := model.Generate(ctx, req, show)
+		var le *llm.Error
+		if !errors.As(err, &le) || le.Kind != llm.Unsupported || len(req.Tools) == 0 {
+			return resp, err
+		}
+		c.text = true
+	}
+	return asText(ctx, model, m.Tools, req, show)
+}
+
+// conv gives the transcript up to and including a, from memory or, in a
+// process that has just taken the job over, from the blob store.
+func (m *models) conv(ctx context.Context, digest string, a Ask) (*conv, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c, ok := m.convs[digest]; ok {
+		return c, nil
+	}
+	c, ok := m.convs[a.Head]
+	switch {
+	case a.Head == "":
+		c = &conv{wire: new(llm.Wire)}
+	case !ok:
+		var chain []Ask
+		for head := a.Head; head != ""; head = chain[len(chain)-1].Head {
+			b, err := m.Blobs.Blob(ctx, head)
+			if err != nil {
+				return nil, err
+			}
+			var prev Ask
+			if err := json.Unmarshal(b, &prev); err != nil {
+				return nil, err
+			}
+			chain = append(chain, prev)
+		}
+		c = &conv{wire: new(llm.Wire)}
+		for i := len(chain) - 1; i >= 0; i-- {
+			c.add(chain[i])
+		}
+	}
+	c.add(a)
+	delete(m.convs, a.Head)
+	m.convs[digest] = c
+	return c, nil
+}
+
+func (c *conv) add(a Ask) {
+	c.msgs = append(c.msgs, a.New...)
+	if a.Tools != nil {
+		c.tools = a.Tools
+	}
+}
+
+// failure makes what a model did wrong data for the journal.
+func failure(err error) error {
+	var le *llm.Error
+	if !errors.As(err, &le) {
+		return err
+	}
+	msg := le.Error()
+	if le.Hint != "" {
+		msg += "; " + le.Hint
+	}
+	return &flow.Failure{Code: "model." + string(le.Kind), Message: msg, Retryable: le.Retryable(), After: le.RetryAfter}
+}
+
+func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
+	var a Answer
+	if json.Unmarshal(out, &a) != nil {
+		return "", nil
+	}
+	var calls []string
+	for _, c := range a.Message.Calls {
+		calls = append(calls, c.Name)
+	}
+	data, _ := json.Marshal(map[string]any{
+		"text": a.Message.Text, "calls": calls, "usage": a.Usage, "stop": a.Stop, "notes": a.Notes,
+	})
+	return first(a.Message.Text), data
+}
+
+func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
+	var use Use
+	var r Reply
+	if json.Unmarshal(s.Input, &use) != nil || json.Unmarshal(out, &r) != nil {
+		return "", nil
+	}
+	text := r.Summary
+	if text == "" {
+		text = first(r.Text)
+	}
+	data, _ := json.Marshal(map[string]any{"args": use.Args, "failed": r.Failed, "text": clip(r.Text)})
+	return text, data
+}
+
+// first is the first line of s that has something in it.
+func first(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// eventText bounds what an event carries of a result; the whole is in the
+// journal.
+const eventText = 4 << 10
+
+func clip(s string) string {
+	if len(s) <= eventText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:eventText], "") + fmt.Sprintf("… (%d bytes in all)", len(s))
+}

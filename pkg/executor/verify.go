@@ -1,0 +1,144 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// finish is the tool whose successful call is the completion signal.
+const finish = "finish"
+
+// verify judges the task's criterion after the model stopped calling tools or
+// claimed to be done, and either ends the run or says what is missing.
+func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
+	var engine error
+	v := t.Done.Judge(s, func(tool string) error {
+		reply, err := perform(r, t, s, llm.Call{Name: tool, Args: []byte("{}")})
+		if err != nil {
+			engine = err
+			return err
+		}
+		s.bind(tool, reply.Artifacts)
+		s.Spent += reply.Took
+		if reply.Failed {
+			return fmt.Errorf("check %s: %s", tool, reply.Text)
+		}
+		return nil
+	})
+	if engine != nil {
+		return engine
+	}
+	v.add(typed(t, s, answer))
+	if len(v.Unmet) == 0 {
+		s.Outcome = &Outcome{Status: Done, Met: v.Met, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
+		if s.Outcome.Reason == "" {
+			s.Outcome.Reason = "the model stopped calling tools"
+		}
+		if s.Claim != nil {
+			s.Outcome.Summary, s.Outcome.Evidence = s.Claim.Summary, s.Claim.Evidence
+		}
+		return nil
+	}
+	s.Rejects++
+	if most := t.Limits.Or(DefaultLimits).Rejects; most >= 0 && s.Rejects > most {
+		s.land(&Outcome{Status: Stuck, Met: v.Met, Unmet: v.Unmet,
+			Reason: fmt.Sprintf("stopped %d times without being done; %s", s.Rejects, v.Unmet[0])})
+		return nil
+	}
+	s.tell("Not done yet:\n- %s%s", strings.Join(v.Unmet, "\n- "), t.makers(s))
+	return nil
+}
+
+// typed checks the answer of an agent with typed output and binds it as the
+// artifact "output".
+func typed(t *Task, s *State, answer llm.Message) Verdict {
+	if len(t.Output) == 0 {
+		return Verdict{}
+	}
+	schema, err := tools.CompileSchema(t.Output)
+	if err != nil {
+		return unmet("the output schema cannot be used: %v", err)
+	}
+	var v Verdict
+	for _, f := range schema.Validate([]byte(answer.Text)) {
+		v.add(unmet("answer with JSON of the schema only: %s", f))
+	}
+	if len(v.Unmet) == 0 {
+		s.bind("", map[string]rawJSON{"output": rawJSON(answer.Text)})
+		v.add(met("output valid"))
+	}
+	return v
+}
+
+// makers names the tools that produce what the task still lacks.
+func (t *Task) makers(s *State) string {
+	var lines []string
+	for _, a := range t.Done.collect(func(c Criterion) string { return c.Artifact }) {
+		if s.Value(a) != nil {
+			continue
+		}
+		for _, tool := range t.Tools {
+			if slices.Contains(tool.Produces, a) {
+				lines = append(lines, fmt.Sprintf("%s produces %q.", tool.Name, a))
+			}
+		}
+	}
+	if lines == nil {
+		return ""
+	}
+	return "\n" + strings.Join(lines, " ")
+}
+
+// claim notes what the model says about being done in this turn: a successful
+// finish call, or one of the words alone on a line.
+func (t *Task) claim(answer llm.Message, replies []Reply) *Claim {
+	for i, c := range answer.Calls {
+		if c.Name == finish && !replies[i].Failed {
+			var in struct{ Summary, Evidence string }
+			if err := decode(c.Args, &in); err != nil {
+				in.Summary = answer.Text
+			}
+			return &Claim{Word: finish, Summary: in.Summary, Evidence: in.Evidence}
+		}
+	}
+	words := t.Done.Signals()
+	for line := range strings.Lines(answer.Text) {
+		if w := strings.TrimSpace(line); slices.Contains(words, w) {
+			rest := strings.TrimSpace(strings.Replace(answer.Text, line, "", 1))
+			return &Claim{Word: w, Summary: rest}
+		}
+	}
+	return nil
+}
+
+// land stops the run after one more call without tools, in which the model
+// says in words where things stand.
+func (s *State) land(o *Outcome) {
+	s.Landing = o
+	s.tell("You have to stop now: %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
+}
+
+// maxEmpty is how many answers in a row may have nothing in them.
+const maxEmpty = 3
+
+func (s *State) empty() {
+	s.Empty++
+	if s.Empty >= maxEmpty {
+		s.Outcome = &Outcome{Status: Stuck, Reason: fmt.Sprintf("the model gave %d answers in a row with neither text nor a readable tool call", s.Empty)}
+		return
+	}
+	s.tell("Your last answer had neither text nor a tool call that could be read. If you meant to call a tool, call it again with valid JSON arguments. If you are done, say so.")
+}
+
+// asStep tells a step's failure from an engine's error.
+func asStep(err error) (*flow.StepError, bool) {
+	var se *flow.StepError
+	ok := errors.As(err, &se)
+	return se, ok
+}
