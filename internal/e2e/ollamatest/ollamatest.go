@@ -1,0 +1,141 @@
+// Package ollamatest runs a real Ollama server for a test, with models that
+// say what the test wants (see internal/e2e/tinymodel).
+//
+//	url := ollamatest.Start(t)
+//	ollamatest.CreateModel(t, url, "greeter", []tinymodel.Turn{{Say: "Hello."}})
+//
+// The server comes from the environment: OLLAMA_BIN names the program, which
+// internal/e2e/ollama/build.sh builds. Without it the test is skipped.
+package ollamatest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
+)
+
+// Context is the window that the models were made for, in tokens.
+const Context = 16384
+
+// Start runs a server on a free loopback port with a store of its own and
+// returns its URL. The server and its runners are gone when the test ends.
+func Start(t testing.TB) string {
+	t.Helper()
+	bin := os.Getenv("OLLAMA_BIN")
+	if bin == "" {
+		t.Skip("no Ollama server to test against; set OLLAMA_BIN=$(internal/e2e/ollama/build.sh), which takes minutes the first time")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	dir := t.TempDir()
+	log, err := os.Create(filepath.Join(dir, "serve.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(bin, "serve")
+	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "OLLAMA_HOST=" + addr,
+		"OLLAMA_MODELS=" + filepath.Join(dir, "models"), "OLLAMA_NO_CLOUD=1", "OLLAMA_KEEP_ALIVE=1m", "GIN_MODE=release"}
+	cmd.Stdout, cmd.Stderr = log, log
+	// A group of its own: if the server is killed, its runners stay behind.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- cmd.Wait() }() // ends with the process, which Cleanup sees to
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-gone:
+		case <-time.After(10 * time.Second):
+		}
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if t.Failed() {
+			b, _ := os.ReadFile(log.Name())
+			t.Logf("the server's log:\n%s", b[max(0, len(b)-20_000):])
+		}
+	})
+	url := "http://" + addr
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := call(ctx, http.MethodGet, url+"/api/version", nil)
+		cancel()
+		if err == nil {
+			return url
+		}
+		select {
+		case err := <-gone:
+			gone <- err
+			t.Fatalf("the server ended at once: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server does not answer: %v", err)
+		}
+	}
+}
+
+// CreateModel makes a model on the server at url that plays turns.
+func CreateModel(t testing.TB, url, name string, turns []tinymodel.Turn) {
+	t.Helper()
+	template, err := tinymodel.Template(turns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tape := tinymodel.Tape(Context)
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(tape))
+	if _, err := call(t.Context(), http.MethodPost, url+"/api/blobs/"+digest, tape); err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(map[string]any{
+		"model":    name,
+		"stream":   false,
+		"files":    map[string]string{"tape.gguf": digest},
+		"template": template,
+		// More threads than idle cores spin for half a second a token.
+		"parameters": map[string]any{"num_thread": 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t.Context(), http.MethodPost, url+"/api/create", body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func call(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err == nil && (resp.StatusCode/100 != 2 || strings.Contains(string(b), `"error"`)) {
+		err = fmt.Errorf("%s %s: %s: %s", method, url, resp.Status, b)
+	}
+	return b, err
+}

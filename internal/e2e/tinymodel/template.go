@@ -1,0 +1,110 @@
+package tinymodel
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Turn is what the model says when the conversation holds as many of its
+// messages as there are turns before this one. The last turn is repeated.
+type Turn struct {
+	// Say is said word for word, tags included: a tool call is
+	// <tool_call>{"name": …, "arguments": {…}}</tool_call>.
+	Say string
+	// If, when set, says Then instead of Say after a last tool result that
+	// is exactly If, so that a test sees what reached the model.
+	If, Then string
+}
+
+// head renders a conversation in the form Hermes and Qwen models use, so that
+// the size of prompts, their common beginnings and their truncation are
+// realistic. It counts the model's messages in $n and keeps the last tool
+// result in $last.
+const head = `{{- if or .System .Tools }}<|im_start|>system
+{{ .System }}
+{{- if .Tools }}
+
+# Tools
+<tools>
+{{- range .Tools }}
+{"type": "function", "function": {{ json .Function }}}
+{{- end }}
+</tools>
+{{- end }}<|im_end|>
+{{ end }}
+{{- $n := "" }}{{- $last := "" }}
+{{- range .Messages }}
+{{- if eq .Role "user" }}<|im_start|>user
+{{ .Content }}<|im_end|>
+{{ else if eq .Role "assistant" }}{{ $n = printf "%sx" $n }}<|im_start|>assistant
+{{ if .Thinking }}<think>{{ .Thinking }}</think>{{ end }}{{ .Content }}
+{{- if .ToolCalls }}
+{{- range .ToolCalls }}<tool_call>
+{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}
+</tool_call>
+{{- end }}
+{{- end }}<|im_end|>
+{{ else if eq .Role "tool" }}{{ $last = .Content }}<|im_start|>user
+<tool_response>
+{{ .Content }}
+</tool_response><|im_end|>
+{{ end }}
+{{- end }}<|im_start|>assistant
+`
+
+// Template writes the chat template, in Ollama's form, of a tape that plays
+// turns.
+func Template(turns []Turn) (string, error) {
+	if len(turns) == 0 {
+		return "", fmt.Errorf("tinymodel: a model needs at least one turn")
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	for i, t := range turns {
+		say, err := tape(t.Say)
+		if err != nil {
+			return "", fmt.Errorf("turn %d: %w", i+1, err)
+		}
+		switch {
+		case len(turns) == 1:
+			b.WriteString("{{ if true }}")
+		case i == 0:
+			b.WriteString("{{ if eq (len $n) 0 }}")
+		case i < len(turns)-1:
+			fmt.Fprintf(&b, "{{ else if eq (len $n) %d }}", i)
+		default:
+			b.WriteString("{{ else }}")
+		}
+		if t.If == "" {
+			b.WriteString(say)
+			continue
+		}
+		then, err := tape(t.Then)
+		if err != nil {
+			return "", fmt.Errorf("turn %d: %w", i+1, err)
+		}
+		fmt.Fprintf(&b, "{{ if eq $last %s }}%s{{ else }}%s{{ end }}", quote(t.If), then, say)
+	}
+	b.WriteString("{{ end }}")
+	return b.String(), nil
+}
+
+// tape is a template that renders script, the end token and padding, exactly
+// Period tokens long.
+func tape(script string) (string, error) {
+	n := Tokens(script) + 1
+	if n > Period {
+		return "", fmt.Errorf("tinymodel: the script has %d tokens, the tape holds %d", n-1, Period-1)
+	}
+	return "{{ " + quote(script+"<|im_end|>"+strings.Repeat("<|pad|>", Period-n)) + " }}", nil
+}
+
+// quote writes s for a template, where a backquoted string is the only kind
+// that needs no escapes.
+func quote(s string) string {
+	parts := strings.Split(s, "`")
+	if len(parts) == 1 {
+		return "`" + s + "`"
+	}
+	return "(print `" + strings.Join(parts, "` \"`\" `") + "`)"
+}
