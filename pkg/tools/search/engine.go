@@ -1,0 +1,179 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A query is what is looked for.
+type query struct {
+	re           *regexp.Regexp
+	context, max int
+	large        []string // files that are not searched
+}
+
+// A line of the result: one that matched, or one around it.
+type line struct {
+	no    int // from 1
+	text  string
+	match bool
+}
+
+// A hit is a file with matches.
+type hit struct {
+	name  string
+	lines []line
+}
+
+// found is all that was found.
+type found struct {
+	hits    []hit
+	matches int
+	full    bool // there are more matches than query.max
+	late    bool // time ran out
+	more    bool // there are more files than could be listed
+}
+
+func (q *query) run(ctx context.Context, fsys fs.FS, names []string) found {
+	var f found
+	for _, name := range names {
+		if ctx.Err() != nil {
+			f.late = true
+			break
+		}
+		b, err := readFile(fsys, name)
+		if err != nil || binary(b) {
+			continue // gone meanwhile, not for us to read, or not text
+		}
+		if q.file(name, b, &f); f.full {
+			break
+		}
+	}
+	return f
+}
+
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	in, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(io.LimitReader(in, maxFile))
+}
+
+func binary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 }
+
+func (q *query) file(name string, b []byte, f *found) {
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	var before []line // the last lines that did not match
+	after, no := 0, 0
+	h := hit{name: name}
+	for len(b) > 0 {
+		l, rest, _ := bytes.Cut(b, []byte("\n"))
+		b = rest
+		no++
+		l = bytes.TrimSuffix(l, []byte("\r"))
+		switch {
+		case q.re.Match(l):
+			if f.matches == q.max {
+				f.full = true
+				if len(h.lines) > 0 {
+					f.hits = append(f.hits, h)
+				}
+				return
+			}
+			f.matches++
+			h.lines = append(append(h.lines, before...), line{no, q.clip(l), true})
+			before, after = nil, q.context
+		case after > 0:
+			h.lines = append(h.lines, line{no, clip(l), false})
+			after--
+		case q.context > 0:
+			if len(before) == q.context {
+				before = before[1:]
+			}
+			before = append(before[:len(before):len(before)], line{no, clip(l), false})
+		}
+	}
+	if len(h.lines) > 0 {
+		f.hits = append(f.hits, h)
+	}
+}
+
+const (
+	maxLine = 300    // bytes of a line that are shown
+	maxText = 30_000 // bytes of the result
+)
+
+func clip(l []byte) string {
+	if len(l) <= maxLine {
+		return strings.ToValidUTF8(string(l), "\uFFFD")
+	}
+	return strings.ToValidUTF8(string(l[:maxLine]), "") + fmt.Sprintf(" [%d more bytes]", len(l)-maxLine)
+}
+
+// clip of a line that matched shows the match, wherever in the line it is.
+func (q *query) clip(l []byte) string {
+	if at := q.re.FindIndex(l); len(l) > maxLine && at != nil && at[1] > maxLine {
+		from := max(at[0]-maxLine/3, 0)
+		return fmt.Sprintf("[%d bytes] ", from) + strings.TrimLeft(clip(l[from:]), "\uFFFD")
+	}
+	return clip(l)
+}
+
+func (f found) result(q query) tools.Result {
+	var b strings.Builder
+	shown := 0
+	for _, h := range f.hits {
+		if b.Len() > maxText {
+			break
+		}
+		shown++
+		b.WriteString(h.name + "\n")
+		last := 0
+		for _, l := range h.lines {
+			if q.context > 0 && last > 0 && l.no > last+1 {
+				b.WriteString("--\n")
+			}
+			sep := "-"
+			if l.match {
+				sep = ":"
+			}
+			fmt.Fprintf(&b, "%d%s%s\n", l.no, sep, l.text)
+			last = l.no
+		}
+	}
+	noun := "matches"
+	if f.matches == 1 {
+		noun = "match"
+	}
+	sum := fmt.Sprintf("%d %s in %d files", f.matches, noun, len(f.hits))
+	if f.matches == 0 {
+		sum = "no match"
+		b.WriteString("no match\n")
+	}
+	if shown < len(f.hits) {
+		fmt.Fprintf(&b, "[%d more files match: narrow by dir or glob]\n", len(f.hits)-shown)
+	}
+	if f.full {
+		sum = "more than " + sum
+		fmt.Fprintf(&b, "[stopped after %d matches: make pattern narrower or raise max]\n", f.matches)
+	}
+	if f.late {
+		fmt.Fprintf(&b, "[stopped after %s: narrow by dir or glob]\n", patience)
+	}
+	if f.more {
+		fmt.Fprintf(&b, "[only the first %d files were searched: narrow by dir]\n", mostFiles)
+	}
+	if n := len(q.large); n > 0 {
+		fmt.Fprintf(&b, "[not searched, too large: %s]\n", strings.Join(q.large[:min(n, 5)], ", "))
+	}
+	return tools.Result{Text: b.String(), Summary: sum}
+}

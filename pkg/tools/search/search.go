@@ -1,0 +1,150 @@
+// Package search finds lines in the files of the workspace.
+//
+//	set, err := tools.NewSet(search.Tool)
+//
+// Which lines match is decided by one engine, Go's regexp, which takes linear
+// time whatever the pattern. Where ripgrep is installed it first narrows down
+// many files to those that can match, so that results are the same with and
+// without it.
+package search
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// Input of search.
+type Input struct {
+	Pattern string `json:"pattern" jsonschema:"description=What to look for"`
+	Glob    string `json:"glob,omitempty" jsonschema:"description=Only files like *.go"`
+	Dir     string `json:"dir,omitempty" jsonschema:"description=Directory or file; default all"`
+	Literal bool   `json:"literal,omitempty" jsonschema:"description=Pattern is plain text"`
+	Context int    `json:"context,omitempty" jsonschema:"minimum=0,maximum=10,description=Lines around each match"`
+	Max     int    `json:"max,omitempty" jsonschema:"minimum=1,maximum=1000,description=Matches at most; default 100"`
+}
+
+//go:embed search.md
+var prose string
+
+// Tool is the tool search.
+var Tool = tools.New(tools.Metadata{
+	Name: "search", Category: tools.Code, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
+	Examples: []tools.Example{{Note: "where a function is called", Args: json.RawMessage(`{"pattern":"\\bTotal\\(","glob":"*.go"}`)}},
+	Timeout:  2 * patience,
+}.Prose(prose), search)
+
+const (
+	patience  = 30 * time.Second
+	mostFiles = 200_000
+	maxFile   = 32 << 20 // bytes; larger files are named as not searched
+	worthRG   = 200      // files from which starting a program pays
+)
+
+func search(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
+	if in.Pattern == "" {
+		return tools.Result{}, fmt.Errorf("pattern is empty: use list_files to list files")
+	}
+	src := in.Pattern
+	if in.Literal {
+		src = regexp.QuoteMeta(src)
+	}
+	re, err := regexp.Compile(src)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("%w; RE2 syntax is understood, without lookaround and backreferences. Set literal to search for the text as it is", err)
+	}
+	q := query{re: re, context: in.Context, max: in.Max}
+	if q.max == 0 {
+		q.max = 100
+	}
+	// The search as a whole is bounded, and what it found until then is shown.
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	names, more, err := q.candidates(within, env.Files, in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if len(names) >= worthRG && env.Exec != nil {
+		if pat, ok := translate(src); ok {
+			if few, ok := narrow(within, env.Exec, pat, names); ok {
+				names = few
+			}
+		}
+	}
+	f := q.run(within, env.Files.FS(), names)
+	if ctx.Err() != nil {
+		return tools.Result{}, ctx.Err()
+	}
+	f.more = more
+	return f.result(q), nil
+}
+
+// candidates are the files to look into, sorted.
+func (q *query) candidates(ctx context.Context, files *workspace.Files, in Input) (names []string, more bool, err error) {
+	if in.Dir != "" {
+		if info, err := files.Stat(in.Dir); err == nil && info.Mode().IsRegular() {
+			// Reading through FS takes a clean name only.
+			rel := strings.TrimPrefix(strings.TrimPrefix(in.Dir, files.Dir()+"/"), "./")
+			return []string{rel}, false, nil
+		}
+	}
+	entries, more, err := files.List(ctx, workspace.ListOptions{Glob: in.Glob, Dir: in.Dir, Max: mostFiles, Hidden: true})
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range entries {
+		switch {
+		case e.Mode&fs.ModeType != 0: // a link's target is listed by its own name
+		case e.Size > maxFile:
+			q.large = append(q.large, e.Name)
+		default:
+			names = append(names, e.Name)
+		}
+	}
+	return names, more, nil
+}
+
+// narrow asks ripgrep which files have a line that can match. It reports false
+// if it cannot say: then all of them may.
+func narrow(ctx context.Context, ex workspace.Exec, pattern string, names []string) ([]string, bool) {
+	if _, err := exec.LookPath("rg"); err != nil {
+		return nil, false
+	}
+	var out []string
+	for len(names) > 0 {
+		n, size := 0, 0
+		args := []string{"rg", "--no-config", "--files-with-matches", "--null", "--text", "--encoding", "none",
+			"--no-messages", "--color", "never", "--sort", "none", "-e", pattern, "--"}
+		for n < len(names) && size < 100_000 { // well below what a system takes as arguments
+			args = append(args, "./"+names[n])
+			size += len(names[n]) + 16
+			n++
+		}
+		batch := names[:n]
+		names = names[n:]
+		hit := map[string]bool{}
+		var stdout strings.Builder
+		o, err := ex.Run(ctx, workspace.Cmd{Args: args, Timeout: patience, Stdout: &stdout})
+		if err != nil || o.Code > 1 || o.TimedOut || o.Killed {
+			return nil, false
+		}
+		for name := range strings.SplitSeq(stdout.String(), "\x00") {
+			hit[strings.TrimPrefix(name, "./")] = true
+		}
+		for _, name := range batch { // their order is the order of the result
+			if hit[name] {
+				out = append(out, name)
+			}
+		}
+	}
+	return out, true
+}

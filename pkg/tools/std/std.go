@@ -1,0 +1,54 @@
+// Package std is the explicit list of the tools that ship.
+//
+//	set, err := tools.NewSet(std.All()...)
+//	set, err := tools.NewSet(append(std.All(), wordcount.Tool)...)
+package std
+
+import (
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/edit"
+	"github.com/adroit-run/adroit/pkg/tools/file"
+	"github.com/adroit-run/adroit/pkg/tools/finish"
+	"github.com/adroit-run/adroit/pkg/tools/git"
+	"github.com/adroit-run/adroit/pkg/tools/search"
+	"github.com/adroit-run/adroit/pkg/tools/shell"
+	"github.com/adroit-run/adroit/pkg/tools/test"
+)
+
+// All is every tool that ships, bundle by bundle.
+func All() []tools.Tool {
+	var all []tools.Tool
+	for _, b := range Bundles() {
+		all = append(all, b.Tools()...)
+	}
+	return all
+}
+
+// Bundles are the tools by what one would grant together.
+func Bundles() []tools.Bundle {
+	return []tools.Bundle{
+		{
+			Name: "code", Description: "Read, search and change the files of a project.",
+			Required: []tools.Tool{file.Read, edit.File, search.Tool},
+			Optional: []tools.Tool{file.Write, file.List},
+		},
+		{
+			Name: "git", Description: "See and record changes in the local repository.",
+			Required: []tools.Tool{git.Status, git.Diff},
+			Optional: []tools.Tool{git.Log, git.Commit, git.Branch},
+		},
+		{
+			Name: "test", Description: "Run the project's tests.",
+			Required: []tools.Tool{test.Run},
+		},
+		{
+			Name: "shell", Description: "Run any command, also in the background.",
+			Required: []tools.Tool{shell.Run},
+			Optional: []tools.Tool{shell.Output, shell.Kill},
+		},
+		{
+			Name: "control", Description: "Say that the task is done.",
+			Required: []tools.Tool{finish.Tool},
+		},
+	}
+}
