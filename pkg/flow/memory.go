@@ -34,10 +34,7 @@ func (m *Memory) Begin(ctx context.Context, s Step, deadline time.Time) (*Record
 		known := *rec
 		return &known, nil
 	}
-	if m.records == nil {
-		m.records = map[string]*Record{}
-	}
-	m.records[s.Key()] = &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Deadline: deadline}
+	m.keep(s.Key(), &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Deadline: deadline})
 	if s.Keep {
 		m.put(s.Input)
 	}
@@ -56,8 +53,15 @@ func (m *Memory) Finish(ctx context.Context, rec *Record) error {
 		return nil
 	}
 	done := *rec
-	m.records[key] = &done
+	m.keep(key, &done)
 	return nil
+}
+
+func (m *Memory) keep(key string, rec *Record) {
+	if m.records == nil {
+		m.records = map[string]*Record{}
+	}
+	m.records[key] = rec
 }
 
 // Send queues a signal for job.
@@ -88,7 +92,7 @@ func (m *Memory) Receive(ctx context.Context, s Step, names []string) (*Record, 
 	}
 	m.signals[s.Job] = slices.Delete(m.signals[s.Job], i, i+1)
 	rec := &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Output: out}
-	m.records[s.Key()] = rec
+	m.keep(s.Key(), rec)
 	done := *rec
 	return &done, nil
 }

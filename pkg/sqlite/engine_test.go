@@ -43,3 +43,25 @@ func harness(t testing.TB) flowtest.Harness {
 }
 
 func TestEngine(t *testing.T) { flowtest.Run(t, harness) }
+
+func memory(testing.TB) flowtest.Harness {
+	j := new(flow.Memory)
+	return flowtest.Harness{
+		Run: func(_ testing.TB, q flowtest.Request) (json.RawMessage, error) { return flowtest.Local(j, q) },
+		Send: func(t testing.TB, job string, sig flow.Signal) {
+			if err := j.Send(t.Context(), job, sig); err != nil {
+				t.Error(err)
+			}
+		},
+	}
+}
+
+// TestDiffer runs random programs on memory and, killed at a random point, on
+// SQLite.
+func TestDiffer(t *testing.T) {
+	seeds := 200
+	if testing.Short() {
+		seeds = 30
+	}
+	flowtest.Differ(t, seeds, memory, harness)
+}
