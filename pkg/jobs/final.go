@@ -1,0 +1,79 @@
+package jobs
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// A Final is the data of the last event of a run, job.finished or
+// job.waiting: what scripts read to know how it went. What the workflow's
+// output does not tell is left out.
+type Final struct {
+	Status    Status    `json:"status"`
+	Stopped   string    `json:"stopped"` // one word: the limit that was reached (turns, tokens, cost, time), else the status
+	Reason    string    `json:"reason,omitempty"`
+	Code      string    `json:"code,omitempty"` // of a failure
+	Met       []string  `json:"met,omitempty"`
+	Unmet     []string  `json:"unmet,omitempty"`
+	Summary   string    `json:"summary,omitempty"`
+	Evidence  string    `json:"evidence,omitempty"`
+	Turns     int       `json:"turns,omitempty"`
+	Calls     int       `json:"calls,omitempty"`
+	Usage     Usage     `json:"usage,omitzero"`
+	Cost      float64   `json:"cost_usd,omitempty"`
+	Artifacts []string  `json:"artifacts,omitempty"` // names, sorted
+	Waiting   *Question `json:"waiting,omitempty"`   // of job.waiting
+}
+
+// Usage counts tokens; Cached is a part of In.
+type Usage struct {
+	In     int `json:"in"`
+	Out    int `json:"out"`
+	Cached int `json:"cached,omitempty"`
+}
+
+// result is what a Final takes from a workflow's output. Workflows are free
+// to return anything; the executor's State has these.
+type result struct {
+	Turns     int                        `json:"turns"`
+	Calls     int                        `json:"calls"`
+	Usage     Usage                      `json:"usage"`
+	Cost      float64                    `json:"cost_usd"`
+	Last      string                     `json:"last"`
+	Artifacts map[string]json.RawMessage `json:"artifacts"`
+	Outcome   struct {
+		Code     string   `json:"code"`
+		Limit    string   `json:"limit"`
+		Met      []string `json:"met"`
+		Unmet    []string `json:"unmet"`
+		Summary  string   `json:"summary"`
+		Evidence string   `json:"evidence"`
+	} `json:"outcome"`
+}
+
+// final tells of j, whose status, reason and output are as they will be
+// settled.
+func final(j *Job, parked *flow.ParkedError) Final {
+	f := Final{Status: j.Status, Stopped: string(j.Status), Reason: j.Reason}
+	if parked != nil {
+		f.Waiting = &Question{Path: parked.Path, Signals: parked.Signals, About: parked.About}
+	}
+	var out result
+	if json.Unmarshal(j.Output, &out) != nil {
+		return f // an output of another shape has nothing to add
+	}
+	if j.Status == Limit && out.Outcome.Limit != "" {
+		f.Stopped = out.Outcome.Limit
+	}
+	f.Code, f.Met, f.Unmet = out.Outcome.Code, out.Outcome.Met, out.Outcome.Unmet
+	f.Summary, f.Evidence = out.Outcome.Summary, out.Outcome.Evidence
+	if f.Summary == "" {
+		f.Summary = out.Last
+	}
+	f.Turns, f.Calls, f.Usage, f.Cost = out.Turns, out.Calls, out.Usage, out.Cost
+	f.Artifacts = slices.Sorted(maps.Keys(out.Artifacts))
+	return f
+}

@@ -1,0 +1,222 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// A Manager creates, runs, resumes and cancels the jobs of a store. Store,
+// Workflows and Mux must be set. It is safe for concurrent use; a program
+// needs one.
+//
+//	m := &jobs.Manager{Store: store, Workflows: []flow.Workflow{agents.Workflow}, Mux: mux}
+//	j, err := m.Submit(ctx, &jobs.Job{Workflow: "agent", Input: input})
+//	j, err = m.Run(ctx, j.ID, jobs.RunOptions{})
+type Manager struct {
+	Store     Store
+	Workflows []flow.Workflow
+	// Mux gives what performs the steps of a job, and what gives it back
+	// when the run has ended. close may be nil.
+	Mux func(ctx context.Context, j *Job) (mux flow.Mux, close func(), err error)
+
+	Owner string           // of the leases; zero means host:pid
+	TTL   time.Duration    // of a lease; zero means 15 seconds
+	Now   func() time.Time // zero means time.Now
+}
+
+// RunOptions say how to run a job once. The zero value is good.
+type RunOptions struct {
+	// Park ends the run with status waiting when a person must answer,
+	// instead of waiting in this process.
+	Park bool
+	// Emit sees every event as it happens, also deltas, which are not kept.
+	// Its events have no number: see Store.Events for those. May be nil.
+	Emit event.Sink
+	// Hook is passed to the engine, for tests that kill.
+	Hook func(point string, s flow.Step)
+}
+
+const (
+	defaultTTL = 15 * time.Second
+	// pollCancel is how long a cancel may go unnoticed.
+	pollCancel = 200 * time.Millisecond
+	// pollEnd is how often those who wait for a job look at it.
+	pollEnd = 50 * time.Millisecond
+	// confirmCancel is how long Cancel waits for the runner.
+	confirmCancel = 10 * time.Second
+)
+
+func (m *Manager) owner() string {
+	if m.Owner != "" {
+		return m.Owner
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s:%d", strings.ReplaceAll(host, ":", "-"), os.Getpid())
+}
+
+func (m *Manager) ttl() time.Duration {
+	if m.TTL > 0 {
+		return m.TTL
+	}
+	return defaultTTL
+}
+
+func (m *Manager) now() time.Time {
+	if m.Now != nil {
+		return m.Now()
+	}
+	return time.Now()
+}
+
+func (m *Manager) workflow(name string) (flow.Workflow, bool) {
+	for _, wf := range m.Workflows {
+		if wf.Name == name {
+			return wf, true
+		}
+	}
+	return flow.Workflow{}, false
+}
+
+// Submit adds a job and returns it as stored. It fills id, times, status,
+// title and agent as far as they are empty. If j.Key is set and a job has that
+// key already, that job is returned instead.
+func (m *Manager) Submit(ctx context.Context, j *Job) (*Job, error) {
+	if _, ok := m.workflow(j.Workflow); !ok {
+		return nil, fmt.Errorf("submit: there is no workflow %q", j.Workflow)
+	}
+	add := *j
+	add.Status, add.Created = Queued, m.now()
+	add.Updated = add.Created
+	add.describe()
+	var err error
+	for range 5 { // ids of one millisecond may meet; five times is no accident
+		if add.ID = j.ID; add.ID == "" {
+			add.ID = NewID(add.Created)
+		}
+		var got *Job
+		if got, err = m.Store.Add(ctx, &add); err == nil {
+			return got, nil
+		}
+		if j.ID != "" {
+			break
+		}
+		if _, there := m.Store.Job(ctx, add.ID); there != nil {
+			break
+		}
+	}
+	return nil, fmt.Errorf("submit: %w", err)
+}
+
+// describe takes title and agent from the input, if it has them.
+func (j *Job) describe() {
+	var in struct {
+		Agent  string `json:"agent"`
+		Prompt string `json:"prompt"`
+	}
+	if json.Unmarshal(j.Input, &in) != nil {
+		return
+	}
+	if j.Agent == "" {
+		j.Agent = in.Agent
+	}
+	if j.Title == "" {
+		line, _, _ := strings.Cut(strings.TrimSpace(in.Prompt), "\n")
+		if r := []rune(strings.TrimSpace(line)); len(r) > 80 {
+			line = string(r[:79]) + "…"
+		}
+		j.Title = strings.TrimSpace(line)
+	}
+}
+
+// Resume goes on with a job that stopped: an interrupted, waiting or blocked
+// one continues after its last step, a failed or cancelled one is opened again
+// first. A done one is ErrFinal; Retry repeats it.
+func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, error) {
+	j, err := m.Store.Job(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case j.Status == Done:
+		return nil, fmt.Errorf("%s: %w (done); retry it to run it from the start", id, ErrFinal)
+	case j.Status == Running:
+		return nil, fmt.Errorf("%s: %w", id, ErrHeld)
+	case j.Status.Final() || j.Status == Blocked:
+		if err := m.Store.Reopen(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return m.Run(ctx, id, o)
+}
+
+// Retry submits a new job with the input of an old one, without its key.
+func (m *Manager) Retry(ctx context.Context, id string) (*Job, error) {
+	j, err := m.Store.Job(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return m.Submit(ctx, &Job{Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Model: j.Model, Input: j.Input})
+}
+
+// Cancel asks for a job to end and waits until its runner has confirmed. It
+// gives up after ten seconds; the request stays.
+func (m *Manager) Cancel(ctx context.Context, id string) (*Job, error) {
+	if err := m.Store.RequestCancel(ctx, id); err != nil {
+		return nil, err
+	}
+	late := fmt.Errorf("%s: its runner has not confirmed the cancel within %s; it will as soon as its step lets it", id, confirmCancel)
+	ctx, stop := context.WithTimeoutCause(ctx, confirmCancel, late)
+	defer stop()
+	return m.Wait(ctx, id)
+}
+
+// Wait waits until the job neither runs nor is queued to run: ended, waiting
+// for a person, interrupted or blocked.
+func (m *Manager) Wait(ctx context.Context, id string) (*Job, error) {
+	tick := time.NewTicker(pollEnd)
+	defer tick.Stop()
+	for {
+		j, err := m.Store.Job(ctx, id)
+		if err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return nil, err
+		}
+		if j.Status != Running && j.Status != Queued {
+			return j, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return j, context.Cause(ctx)
+		}
+	}
+}
+
+// Run claims a job and runs it until it ends, parks or is stopped. The job it
+// returns says how it went; the error is nil whenever that was recorded. The
+// end of ctx interrupts the job, which can be resumed, unless its cause is
+// ErrCancelled. If another runner took the job meanwhile, Run stops before the
+// next step, writes nothing more and returns ErrLeaseLost.
+func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error) {
+	if m.Mux == nil {
+		return nil, errors.New("run: the manager has no Mux to perform steps")
+	}
+	j, err := m.Store.Claim(ctx, id, m.owner(), m.ttl())
+	if err != nil {
+		return nil, err
+	}
+	return (&run{m: m, o: o, job: j}).do(ctx)
+}

@@ -1,0 +1,208 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// A run is one claim of a job. It owns two goroutines, the heart and the
+// recorder, and ends only after both have.
+type run struct {
+	m   *Manager
+	o   RunOptions
+	job *Job
+	rec *recorder
+}
+
+// A storeError is a store that failed the run: the job is not at fault and
+// can be resumed.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return "the store failed: " + e.err.Error() }
+func (e *storeError) Unwrap() error { return e.err }
+
+// A panicError is a workflow that panicked.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("the workflow panicked: %v", e.value) }
+
+func (r *run) do(ctx context.Context) (*Job, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.rec = newRecorder(r.m.Store, r.o.Emit, stop)
+	var heart sync.WaitGroup
+	end := make(chan struct{})
+	heart.Go(func() { r.beat(ctx, stop, end) })
+
+	r.started()
+	out, err := r.perform(ctx, stop)
+	if p := new(panicError); errors.As(err, &p) {
+		r.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s\n%s", p, p.stack)})
+	}
+	cause := context.Cause(ctx)
+	if errors.Is(err, ErrLeaseLost) {
+		cause = ErrLeaseLost
+	}
+	lost := errors.Is(cause, ErrLeaseLost)
+	kept := r.rec.close(lost)
+	// The heart beats until here: flushing may take as long as a disk wants.
+	close(end)
+	heart.Wait()
+	if lost {
+		return nil, fmt.Errorf("%s: %w", r.job.ID, ErrLeaseLost)
+	}
+	if kept != nil && cause == nil {
+		cause = &storeError{kept}
+	}
+	return r.settle(context.WithoutCancel(ctx), out, err, cause)
+}
+
+func (r *run) emit(ev event.Event) {
+	ev.Job = r.job.ID
+	if ev.Time.IsZero() {
+		ev.Time = r.m.now()
+	}
+	r.rec.emit(ev)
+}
+
+// Started is the data of job.started.
+type Started struct {
+	Workflow string `json:"workflow"`
+	Agent    string `json:"agent,omitempty"`
+	Model    string `json:"model,omitempty"`
+	Dir      string `json:"dir,omitempty"`
+	Title    string `json:"title,omitempty"`
+	Resumed  bool   `json:"resumed,omitempty"`
+}
+
+func (r *run) started() {
+	j := r.job
+	ev := event.Event{Kind: event.JobStarted, Text: "started"}
+	resumed := j.Lease.Token > 1
+	if resumed {
+		ev.Text = "resumed"
+	}
+	ev.Data, _ = json.Marshal(Started{j.Workflow, j.Agent, j.Model, j.Dir, j.Title, resumed}) // strings and a bool
+	r.emit(ev)
+}
+
+// perform runs the workflow on a local engine.
+func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out json.RawMessage, err error) {
+	if r.job.Cancel {
+		return nil, ErrCancelled
+	}
+	wf, ok := r.m.workflow(r.job.Workflow)
+	if !ok {
+		return nil, &blockedError{fmt.Sprintf("this program has no workflow %q; resume the job with the one that submitted it", r.job.Workflow)}
+	}
+	mux, done, err := r.m.Mux(ctx, r.job)
+	if done != nil {
+		defer done()
+	}
+	if err != nil {
+		return nil, &setupError{err, r.job.Lease.Token > 1}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, &panicError{p, debug.Stack()}
+		}
+	}()
+	e := flow.NewLocal(ctx, &watched{r.m.Store.Journal(r.job.ID, r.job.Lease.Token), ctx, stop}, mux, r.rec.emit)
+	e.Park, e.Hook = r.o.Park, r.o.Hook
+	return wf.Run(flow.NewRun(r.job.ID, e), r.job.Input)
+}
+
+// beat keeps the lease and watches for a cancel until end.
+func (r *run) beat(ctx context.Context, stop context.CancelCauseFunc, end <-chan struct{}) {
+	every := r.m.ttl() / 3
+	// Stopped runs beat on: the last step may still be recording its outcome.
+	live := context.WithoutCancel(ctx)
+	ticks := time.NewTicker(min(pollCancel, every))
+	defer ticks.Stop()
+	for last := time.Now(); ; {
+		select {
+		case <-end:
+			return
+		case <-ticks.C:
+		}
+		if time.Since(last) < every {
+			j, err := r.m.Store.Job(live, r.job.ID)
+			if err != nil {
+				continue // the next beat decides whether the store is broken
+			}
+			if j.Lease.Token != r.job.Lease.Token && j.Status == Running {
+				stop(ErrLeaseLost)
+			}
+			if j.Cancel {
+				stop(ErrCancelled)
+			}
+			continue
+		}
+		cancel, err := r.m.Store.Beat(live, r.job.ID, r.job.Lease.Token, r.m.ttl())
+		switch {
+		case errors.Is(err, ErrLeaseLost):
+			stop(ErrLeaseLost)
+		case err != nil:
+			// A lease that cannot be extended must not be outlived.
+			if time.Since(last) > r.m.ttl()*2/3 {
+				stop(&storeError{err})
+			}
+			continue
+		case cancel:
+			stop(ErrCancelled)
+		}
+		last = time.Now()
+	}
+}
+
+// watched tells failures of the journal from failures of the workflow.
+type watched struct {
+	flow.Journal
+	ctx  context.Context
+	stop context.CancelCauseFunc
+}
+
+func (w *watched) note(err error) error {
+	switch {
+	case err == nil || errors.Is(err, flow.ErrNoBlob) || w.ctx.Err() != nil:
+	case errors.Is(err, ErrLeaseLost):
+		w.stop(ErrLeaseLost)
+	default:
+		w.stop(&storeError{err})
+	}
+	return err
+}
+
+func (w *watched) Begin(ctx context.Context, s flow.Step, deadline time.Time) (*flow.Record, error) {
+	rec, err := w.Journal.Begin(ctx, s, deadline)
+	return rec, w.note(err)
+}
+
+func (w *watched) Finish(ctx context.Context, rec *flow.Record) error {
+	return w.note(w.Journal.Finish(ctx, rec))
+}
+
+func (w *watched) Receive(ctx context.Context, s flow.Step, names []string) (*flow.Record, error) {
+	rec, err := w.Journal.Receive(ctx, s, names)
+	return rec, w.note(err)
+}
+
+func (w *watched) Save(ctx context.Context, job, scope string, st flow.State) error {
+	return w.note(w.Journal.Save(ctx, job, scope, st))
+}
+
+func (w *watched) Load(ctx context.Context, job, scope string) (*flow.State, error) {
+	st, err := w.Journal.Load(ctx, job, scope)
+	return st, w.note(err)
+}
