@@ -43,7 +43,7 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 		}
 		t.Tools = append(t.Tools, goopenai.Tool{
 			Type:     goopenai.ToolTypeFunction,
-			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: s.Description, Parameters: input},
+			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: s.Description, Parameters: loosen(input)},
 		})
 	}
 	if len(req.Output) > 0 {
