@@ -43,6 +43,9 @@ func New[In, Out any](m Metadata, f func(ctx context.Context, env *Env, in In) (
 // set.
 func Func(m Metadata, input json.RawMessage, f func(ctx context.Context, env *Env, args json.RawMessage) (Result, error)) Tool {
 	schema, err := CompileSchema(input)
+	if err == nil {
+		schema, err = schema.forInput()
+	}
 	return Tool{Metadata: m, Input: schema, Call: f, err: err}
 }
 

@@ -17,6 +17,7 @@ type Schema struct {
 	raw   json.RawMessage
 	root  *node
 	rules *jsonschema.Schema
+	draft *jsonschema.Draft
 }
 
 // JSON returns the schema as sent to models. The caller must not change it.
@@ -61,6 +62,11 @@ func compile(root *node) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	return build(clean, draft)
+}
+
+// build compiles a schema that is flat already.
+func build(clean *node, draft *jsonschema.Draft) (*Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(draft)
 	c.AssertFormat()
@@ -72,7 +78,7 @@ func compile(root *node) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schema is not valid: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
 	}
-	return &Schema{raw: clean.appendTo(nil), root: clean, rules: rules}, nil
+	return &Schema{raw: clean.appendTo(nil), root: clean, rules: rules, draft: draft}, nil
 }
 
 const schemaURL = "tool:///schema.json"
@@ -118,7 +124,5 @@ func (s *Schema) forInput() (*Schema, error) {
 	for i, key := range s.root.keys {
 		root.set(key, s.root.kids[i])
 	}
-	// type and properties are added, so what compiled before compiles again;
-	// the draft may differ only by keywords that flatten has left alone.
-	return &Schema{raw: root.appendTo(nil), root: root, rules: s.rules}, nil
+	return build(root, s.draft)
 }
