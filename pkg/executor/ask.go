@@ -50,20 +50,14 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 }
 
 // clean makes an answer fit for the history of any provider: ids unique
-// within the run, nine letters and digits as the strictest wants them;
-// arguments valid JSON; no thoughts of the past.
+// within the run, nine letters and digits as the strictest wants them; no
+// thoughts of the past.
 func (s *State) clean(m llm.Message) llm.Message {
 	out := llm.Message{Role: llm.Assistant, Text: strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD")), Calls: slices.Clone(m.Calls)}
 	for i := range out.Calls {
 		c := &out.Calls[i]
 		s.Calls++
 		c.ID = fmt.Sprintf("call%05d", s.Calls%100_000)
-		if len(c.Args) == 0 {
-			c.Args = rawJSON("{}")
-		}
-		if c.Malformed == "" && !json.Valid(c.Args) {
-			c.Malformed, c.Raw, c.Args = "the arguments are not valid JSON", string(c.Args), rawJSON("{}")
-		}
 	}
 	return out
 }

@@ -146,7 +146,22 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if err != nil {
 		return nil, failure(err)
 	}
+	readable(resp.Message.Calls)
 	return json.Marshal(Answer{Response: *resp, Took: time.Since(start)})
+}
+
+// readable makes the arguments of every call valid JSON, whatever the adapter
+// let through: one bad call must not spoil the history of a job.
+func readable(calls []llm.Call) {
+	for i := range calls {
+		c := &calls[i]
+		if len(c.Args) == 0 {
+			c.Args = rawJSON("{}")
+		}
+		if !json.Valid(c.Args) {
+			c.Malformed, c.Raw, c.Args = "the arguments are not valid JSON", string(c.Args), rawJSON("{}")
+		}
+	}
 }
 
 // generate asks natively and, once the provider says that the model has no
