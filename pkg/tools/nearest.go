@@ -46,22 +46,25 @@ func fold(name string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(name))
 }
 
-// distance is the number of single-byte insertions, deletions and
-// substitutions that turn a into b.
+// distance is the number of slips that turn a into b: a byte inserted,
+// deleted or replaced, or two neighbours swapped.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	older, old, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diag := row[0]
+		older, old, row = old, row, older
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diag
+			cost := old[j]
 			if a[i] != b[j] {
-				cost = 1 + min(diag, row[j], row[j+1])
+				cost = 1 + min(old[j], old[j+1], row[j])
+				if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+					cost = min(cost, 1+older[j-1])
+				}
 			}
-			diag, row[j+1] = row[j+1], cost
+			row[j+1] = cost
 		}
 	}
 	return row[len(b)]

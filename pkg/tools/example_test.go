@@ -1,0 +1,91 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+type countInput struct {
+	Text string `json:"text" jsonschema:"description=What to count."`
+}
+
+func count() tools.Tool {
+	return tools.New(tools.Metadata{
+		Name: "word_count", Description: "Count the words of a text.", Category: tools.Utility,
+		Produces: []string{"words"},
+	}, func(_ context.Context, _ *tools.Env, in countInput) (int, error) {
+		return len(strings.Fields(in.Text)), nil
+	})
+}
+
+func ExampleNew() {
+	r, err := count().Run(context.Background(), nil, json.RawMessage(`{"text":"to be or not"}`))
+	fmt.Println(r.Text, string(r.Artifacts["words"]), err)
+	r, err = count().Run(context.Background(), nil, json.RawMessage(`{"txt":"to be"}`))
+	fmt.Println(r.Text, err)
+	// Output:
+	// 4 4 <nil>
+	// word_count was not called, its arguments do not fit:
+	// - text is missing; it is required
+	// - txt is not known (did you mean "text"?)
+	// It takes: an object with text (string) <nil>
+}
+
+func ExampleFunc() {
+	t := tools.Func(tools.Metadata{Name: "echo", Description: "Return the arguments."},
+		json.RawMessage(`{"type":"object","properties":{"say":{"type":"string"}}}`),
+		func(_ context.Context, _ *tools.Env, args json.RawMessage) (tools.Result, error) {
+			return tools.Result{Text: string(args)}, nil
+		})
+	r, err := t.Run(context.Background(), nil, json.RawMessage(`{"say":"hello"}`))
+	fmt.Println(r.Text, err)
+	// Output: {"say":"hello"} <nil>
+}
+
+func ExampleNewSet() {
+	set, err := tools.NewSet(count())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = set.Only("wordcount")
+	fmt.Println(set.Names(), err)
+	// Output: [word_count] unknown tool "wordcount" (did you mean "word_count"?)
+}
+
+func ExampleRegistry() {
+	var r tools.Registry
+	defer r.Subscribe(func(c tools.Change) { fmt.Println("added", c.Added) })()
+	fmt.Println(r.Register(count()))
+	// Output:
+	// added [word_count]
+	// <nil>
+}
+
+func ExampleSection() {
+	set, err := tools.NewSet(count())
+	fmt.Print(tools.Section(set, tools.Summary), err)
+	// Output:
+	// ## utility
+	//
+	// Expected to be needed:
+	//
+	// - word_count: Count the words of a text.
+	// <nil>
+}
+
+func ExampleSchemaOf() {
+	s, err := tools.SchemaOf[countInput]()
+	fmt.Println(s, err)
+	// Output: {"properties":{"text":{"type":"string","description":"What to count."}},"additionalProperties":false,"type":"object","required":["text"]} <nil>
+}
+
+func ExampleCompileSchema() {
+	s, err := tools.CompileSchema(json.RawMessage(`{"type":"string","minLength":5}`))
+	fmt.Println(s.Validate(json.RawMessage(`"abc"`)), err)
+	// Output: [the value has 3 characters, want at least 5] <nil>
+}

@@ -1,0 +1,70 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestSectionGolden(t *testing.T) {
+	type read struct {
+		Path string `json:"path" jsonschema:"description=File to read\\, relative to the workspace."`
+		From int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line."`
+	}
+	type change struct {
+		Mode  string `json:"mode" jsonschema:"enum=append,enum=replace"`
+		Edits []span `json:"edits"`
+	}
+	set := mustSet(t,
+		New(Metadata{Name: "read_file", Description: "Read a file. Lines are numbered.", Category: Code, Needs: Read, UsageHint: "Read before\nyou edit.",
+			Examples: []Example{{Note: "the first lines", Args: json.RawMessage(`{ "path": "a.go" }`)}}},
+			func(context.Context, *Env, read) (string, error) { return "", nil }),
+		New(Metadata{Name: "edit_file", Description: "Change a file.", Category: Code, Needs: Write, Optionality: Optional},
+			func(context.Context, *Env, change) (string, error) { return "", nil }),
+		New(Metadata{Name: "publish", Description: "Publish the post.", Category: PublishC, Needs: Publish, Optionality: Conditional, When: "the user asked for it.",
+			Consumes: []string{"post"}, Produces: []string{"url"}},
+			func(context.Context, *Env, struct{}) (string, error) { return "", nil }),
+		New(Metadata{Name: "zoom", Description: "Of no category."}, func(context.Context, *Env, in) (string, error) { return "", nil }),
+	)
+	for name, detail := range map[string]Detail{"summary": Summary, "full": Full} {
+		got := Section(set, detail)
+		if again := Section(mustSet(t, set.Without().tools...), detail); again != got {
+			t.Errorf("%s: not the same for an equal set", name)
+		}
+		file := filepath.Join("testdata", "section_"+name+".md")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s differs from %s (run with -update if that is meant):\n%s", name, file, got)
+		}
+	}
+}
+
+func TestSampleSatisfies(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"string","minLength":6},"b":{"type":"integer","minimum":3},"c":{"type":"string"}},"required":["a","b"]}`: `{"a":"axxxxx","b":3}`,
+		`{"type":"object","properties":{"a":{"enum":["x","y"]},"b":{"type":"array","minItems":2,"items":{"type":"boolean"}}},"required":["a","b"]}`:          `{"a":"x","b":[true,true]}`,
+		`{"type":"object","properties":{"a":{"type":"string","pattern":"^[0-9]{4}$"}},"required":["a"]}`:                                                     ``,
+		`{"type":"object","properties":{"a":{"anyOf":[{"type":"null"},{"type":"string"}]},"b":{}},"required":["a","b","z"]}`:                                 `{"a":null,"b":"b","z":"z"}`,
+	} {
+		s, err := CompileSchema(json.RawMessage(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(s.Sample()); got != want {
+			t.Errorf("%s: %s, want %s", schema, got, want)
+		}
+	}
+}
