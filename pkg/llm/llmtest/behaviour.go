@@ -36,8 +36,9 @@ type Turn struct {
 // Say answers well.
 func Say(t Turn) Behaviour {
 	return func(x *Exchange) {
+		chunks := x.Chunks(t) // before the headers, with which the idle limit starts
 		x.Start()
-		for _, c := range x.Chunks(t) {
+		for _, c := range chunks {
 			x.Send(c)
 		}
 	}

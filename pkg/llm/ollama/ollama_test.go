@@ -1,7 +1,15 @@
 package ollama_test
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/ollama/ollama/api"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
@@ -21,3 +29,228 @@ func newModel(noStream bool) func(string) llm.Model {
 
 func TestStream(t *testing.T)   { llmtest.Suite(t, newModel(false)) }
 func TestNoStream(t *testing.T) { llmtest.Suite(t, newModel(true)) }
+
+func request() *llm.Request {
+	return &llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.User, Text: "q"}}, Tools: []llm.ToolSpec{{Name: "f"}}}
+}
+
+func TestStreamsAsTheyAre(t *testing.T) {
+	line := func(s string) string { return `{"model":"m","message":{"content":"` + s + `"},"done":false}` + "\n" }
+	const end = `{"model":"m","message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":5,"eval_count":1}` + "\n"
+	for _, c := range []struct {
+		label, in, text string
+		kind            llm.ErrorKind // "" for none
+	}{
+		{"plain", line("a") + line("b") + end, "ab", ""},
+		{"crlf and blank lines", strings.ReplaceAll(line("a")+"\n"+end, "\n", "\r\n"), "a", ""},
+		{"no last line end", line("a") + strings.TrimSpace(end), "a", ""},
+		{"after the end", line("a") + end + line("b") + "{", "a", ""},
+		{"10 MB", line(strings.Repeat("x", 10<<20)) + end, strings.Repeat("x", 10<<20), ""},
+		{"not done", line("a") + line("b"), "", llm.Cut},
+		{"cut line", line("a") + `{"model":"m","mess`, "", llm.Cut},
+		{"broken line", line("a") + "{]}\n" + line("b") + end, "", llm.Garbled},
+		{"error line", line("a") + `{"error":"an error was encountered while running the model: unexpected EOF"}` + "\n", "", llm.Overloaded},
+		{"error object", line("a") + `{"error":{"message":"context size exceeded","code":400}}` + "\n", "", llm.TooLong},
+		{"endless line", `{"x":"` + strings.Repeat("x", 17<<20), "", llm.Garbled},
+	} {
+		t.Run(c.label, func(t *testing.T) {
+			s := llmtest.New(t, llmtest.Raw("application/x-ndjson", c.in))
+			r, err := newModel(false)(s.URL).Generate(t.Context(), request(), nil)
+			var e *llm.Error
+			switch {
+			case c.kind != "" && (r != nil || !errors.As(err, &e) || e.Kind != c.kind):
+				t.Errorf("%+v, %v, want an error of kind %s", r, err, c.kind)
+			case c.kind == "" && (err != nil || r.Message.Text != c.text):
+				t.Errorf("%.200s, %v", fmt.Sprint(r), err)
+			}
+		})
+	}
+}
+
+func TestSwallowedCallIsNoted(t *testing.T) {
+	for _, c := range []struct {
+		turn    llmtest.Turn
+		tools   bool
+		dropped bool
+	}{
+		{llmtest.Turn{Usage: &llm.Usage{In: 5, Out: 40}}, true, true},
+		{llmtest.Turn{Text: " \n", Usage: &llm.Usage{In: 5, Out: 40}}, true, true},
+		{llmtest.Turn{Usage: &llm.Usage{In: 5, Out: 40}}, false, false},
+		{llmtest.Turn{Usage: &llm.Usage{In: 5, Out: 0}}, true, false},
+		{llmtest.Turn{Thinking: "Hm.", Usage: &llm.Usage{In: 5, Out: 40}}, true, false},
+		{llmtest.Turn{Text: "Hi.", Usage: &llm.Usage{In: 5, Out: 40}}, true, false},
+	} {
+		req := request()
+		if !c.tools {
+			req.Tools = nil
+		}
+		r, err := newModel(false)(llmtest.New(t, llmtest.Say(c.turn)).URL).Generate(t.Context(), req, nil)
+		if err != nil || slices.Contains(r.Notes, ollama.Dropped) != c.dropped || c.dropped && r.Message.Text != "" {
+			t.Errorf("%+v: %+v, %v", c.turn, r, err)
+		}
+	}
+}
+
+// sent has the adapter send a request and reads it as the server would.
+func sent(t *testing.T, config ollama.Config, req *llm.Request) (api.ChatRequest, []byte, *llm.Response) {
+	t.Helper()
+	s := llmtest.New(t, llmtest.Say(llmtest.Turn{Text: "{}", Usage: &llm.Usage{In: 1, Out: 1}}))
+	config.BaseURL = s.URL + "/v1" // as copied from an OpenAI client
+	m, err := ollama.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := m.Generate(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got api.ChatRequest
+	body := s.Requests()[0].Body
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return got, body, r
+}
+
+func TestWhatIsSent(t *testing.T) {
+	req := request()
+	req.Messages = append(req.Messages,
+		llm.Message{Role: llm.Assistant, Thinking: "Hm.", Calls: []llm.Call{{ID: "a", Name: "f", Args: json.RawMessage(`{"n":9007199254740993}`)}}},
+		llm.Message{Role: llm.Tool, CallID: "a", Name: "f", Text: "ok"})
+	got, body, _ := sent(t, ollama.Config{}, req)
+	if *got.Truncate || *got.Shift || got.Think != nil || got.KeepAlive != nil || !*got.Stream {
+		t.Errorf("%s", body)
+	}
+	if want := map[string]any{"num_predict": float64(ollama.DefaultAnswer)}; !reflect.DeepEqual(got.Options, want) {
+		t.Errorf("options are %v, want %v", got.Options, want)
+	}
+	if m := got.Messages[1]; m.Thinking != "Hm." || m.ToolCalls[0].Function.Name != "f" || m.ToolCalls[0].ID != "a" {
+		t.Errorf("%+v", m)
+	}
+	if m := got.Messages[2]; m.ToolName != "f" || m.ToolCallID != "a" || m.Role != "tool" {
+		t.Errorf("%+v", m)
+	}
+	if !strings.Contains(string(body), `{"n":9007199254740993}`) {
+		t.Errorf("a large number changed: %s", body)
+	}
+
+	zero := 0.0
+	req.Options = llm.Options{Temperature: &zero, MaxTokens: 9, Window: 2048}
+	got, _, _ = sent(t, ollama.Config{Think: "high", KeepAlive: 60e9, NoStream: true}, req)
+	if want := map[string]any{"num_predict": 9.0, "num_ctx": 2048.0, "temperature": 0.0}; !reflect.DeepEqual(got.Options, want) {
+		t.Errorf("options are %v, want %v", got.Options, want)
+	}
+	if got.Think.Value != "high" || got.KeepAlive.Minutes() != 1 || *got.Stream {
+		t.Errorf("%+v", got)
+	}
+
+	req.Output = json.RawMessage(`{"type":"object"}`)
+	got, _, r := sent(t, ollama.Config{}, req)
+	if got.Format != nil || len(r.Notes) != 1 {
+		t.Errorf("with tools, format is %s, notes %q", got.Format, r.Notes)
+	}
+	req.Tools = nil
+	got, _, _ = sent(t, ollama.Config{}, req)
+	if string(got.Format) != `{"type":"object"}` || got.Think == nil || got.Think.Value != false {
+		t.Errorf("format is %s, think %v", got.Format, got.Think)
+	}
+	if got, _, _ = sent(t, ollama.Config{Think: "on"}, req); got.Think.Value != true {
+		t.Errorf("think is %v", got.Think)
+	}
+}
+
+func TestSchemasAreWhatTheServerKeeps(t *testing.T) {
+	req := request()
+	req.Tools[0].Input = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["z"],"properties":{
+		"z":{"type":"string","description":"A name.","minLength":1,"pattern":"^a"},
+		"any":true,
+		"one":{"const":1},
+		"either":{"oneOf":[{"type":"string"},{"type":["null","integer"],"minimum":3}]},
+		"list":{"type":"array","items":{"maxLength":3,"type":"string"},"maxItems":9},
+		"tuple":{"type":"array","items":true},
+		"in":{"type":"object","properties":{"y":{"enum":["a","b"]},"x":true},"required":["y"]},
+		"wrapped":{"description":"Outer.","allOf":[{"type":"integer","default":7}]},
+		"big":{"maximum":9007199254740993}}}`)
+	got, body, _ := sent(t, ollama.Config{}, req)
+	const want = `{"type":"object","required":["z"],"properties":{` +
+		`"z":{"type":"string","description":"A name. (characters at least 1, matching ^a)"},` +
+		`"any":{},` +
+		`"one":{"enum":[1]},` +
+		`"either":{"anyOf":[{"type":"string"},{"type":["null","integer"],"description":"(at least 3)"}]},` +
+		`"list":{"type":"array","items":{"maxLength":3,"type":"string"},"description":"(items at most 9)"},` +
+		`"tuple":{"type":"array","items":{}},` +
+		`"in":{"type":"object","properties":{"y":{"enum":["a","b"]},"x":{}},"required":["y"]},` +
+		`"wrapped":{"type":"integer","description":"Outer. (default 7)"},` +
+		`"big":{"description":"(at most 9007199254740993)"}}}`
+	if !strings.Contains(string(body), `"parameters":`+want) {
+		t.Errorf("sent %s\nwant %s", body, want)
+	}
+	// What the server decodes and encodes again is the same: nothing is lost.
+	again, err := json.Marshal(got.Tools[0].Function.Parameters)
+	if err != nil || string(again) != want {
+		t.Errorf("the server keeps %s, %v", again, err)
+	}
+}
+
+func TestClient(t *testing.T) {
+	s := llmtest.New(t)
+	s.AddModel("b:latest", llmtest.Model{Context: 2048, Family: "llama", Capabilities: []string{"completion", "tools"}})
+	s.AddModel("a:8b", llmtest.Model{Context: 40960, Family: "qwen3"})
+	c, err := ollama.NewClient(ollama.Config{BaseURL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Up(t.Context()) {
+		t.Error("it is not up")
+	}
+	info, err := c.Show(t.Context(), "b:latest")
+	if err != nil || info.Context != 2048 || info.Family != "llama" || !info.Can("tools") || info.Can("vision") {
+		t.Errorf("%+v, %v", info, err)
+	}
+	var e *llm.Error
+	if _, err := c.Show(t.Context(), "x"); !errors.As(err, &e) || e.Kind != llm.NoModel {
+		t.Errorf("%v", err)
+	}
+	list, err := c.List(t.Context())
+	if err != nil || len(list) != 2 || list[0].Name != "a:8b" || list[1].Family != "llama" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if n, err := c.Verify(t.Context(), "a:8b", 8192); n != 8192 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if n, err := c.Verify(t.Context(), "b:latest", 8192); n != 2048 || err == nil || !strings.Contains(err.Error(), "2048 tokens instead of 8192") {
+		t.Errorf("%d, %v", n, err)
+	}
+	loaded, err := c.Running(t.Context())
+	if err != nil || !slices.Equal(loaded, []ollama.Loaded{{Name: "a:8b", Context: 8192}, {Name: "b:latest", Context: 2048}}) {
+		t.Errorf("%+v, %v", loaded, err)
+	}
+	nobody, err := ollama.NewClient(ollama.Config{BaseURL: "http://127.0.0.1:1"})
+	if err != nil || nobody.Up(t.Context()) {
+		t.Errorf("nobody is up, %v", err)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	for _, c := range []struct{ context, want, got int }{
+		{0, 0, 32768}, {0, 9000, 9000}, {8192, 0, 8192}, {131072, 0, 32768}, {131072, 65536, 65536}, {8192, 65536, 8192},
+	} {
+		if got := ollama.Window(ollama.Info{Context: c.context}, c.want); got != c.got {
+			t.Errorf("of %d, %d are wanted: %d, want %d", c.context, c.want, got, c.got)
+		}
+	}
+}
+
+func TestNewRefusesNonsense(t *testing.T) {
+	if _, err := ollama.New(ollama.Config{Think: "hard"}); err == nil || !strings.Contains(err.Error(), "medium") {
+		t.Errorf("%v", err)
+	}
+	if _, err := ollama.NewClient(ollama.Config{BaseURL: "localhost"}); err == nil {
+		t.Error("a URL without scheme was taken")
+	}
+}
+
+func ExampleWindow() {
+	fmt.Println(ollama.Window(ollama.Info{Context: 8192}, 32768))
+	// Output: 8192
+}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// loosen replaces properties whose schema is `true` by the same thing spelled
+// loosen replaces properties and alternatives whose schema is `true` by the same thing spelled
 // {}: Ollama refuses the request otherwise. Order and all else stay.
 func loosen(schema json.RawMessage) json.RawMessage {
 	if !bytes.Contains(schema, []byte("true")) {
@@ -14,8 +14,8 @@ func loosen(schema json.RawMessage) json.RawMessage {
 	return walk(schema, false)
 }
 
-// walk copies a value; properties says that it is an object of properties
-// rather than a schema.
+// walk copies a value; properties says that it holds schemas, by name or as
+// alternatives, rather than being one.
 func walk(value json.RawMessage, properties bool) json.RawMessage {
 	if value = bytes.TrimSpace(value); len(value) == 0 || value[0] != '{' && value[0] != '[' {
 		return value
@@ -28,7 +28,7 @@ func walk(value json.RawMessage, properties bool) json.RawMessage {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		inside := false
+		inside, data := false, false
 		if object {
 			key, err := dec.Token()
 			if err != nil {
@@ -39,7 +39,10 @@ func walk(value json.RawMessage, properties bool) json.RawMessage {
 				return value
 			}
 			out = append(append(out, name...), ':')
-			inside = key == "properties" && !properties
+			if !properties {
+				inside = key == "properties" || key == "anyOf"
+				data = key == "const" || key == "default" || key == "enum" || key == "examples"
+			}
 		}
 		var v json.RawMessage
 		if dec.Decode(&v) != nil {
@@ -48,7 +51,10 @@ func walk(value json.RawMessage, properties bool) json.RawMessage {
 		if properties && string(v) == "true" {
 			v = json.RawMessage("{}")
 		}
-		out = append(out, walk(v, inside)...)
+		if !data {
+			v = walk(v, inside)
+		}
+		out = append(out, v...)
 	}
 	return append(out, value[len(value)-1])
 }
