@@ -15,9 +15,13 @@ import (
 )
 
 func newModel(noStream bool) func(string) llm.Model {
-	return func(base string) llm.Model {
+	return func(base string) llm.Model { return limited(noStream)(base, llmtest.Limits{}) }
+}
+
+func limited(noStream bool) func(string, llmtest.Limits) llm.Model {
+	return func(base string, l llmtest.Limits) llm.Model {
 		m, err := openai.New(openai.Config{Name: "test", BaseURL: base + "/v1", Key: llmtest.Key,
-			IdleTimeout: llmtest.Idle, Timeout: llmtest.Total, NoStream: noStream})
+			IdleTimeout: l.Idle, Timeout: l.Total, NoStream: noStream})
 		if err != nil {
 			panic(err)
 		}
@@ -25,8 +29,8 @@ func newModel(noStream bool) func(string) llm.Model {
 	}
 }
 
-func TestStream(t *testing.T)   { llmtest.Suite(t, newModel(false)) }
-func TestNoStream(t *testing.T) { llmtest.Suite(t, newModel(true)) }
+func TestStream(t *testing.T)   { llmtest.Suite(t, limited(false)) }
+func TestNoStream(t *testing.T) { llmtest.Suite(t, limited(true)) }
 
 func request() *llm.Request {
 	return &llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.User, Text: "q"}}, Tools: []llm.ToolSpec{{Name: "f"}}}
