@@ -1,0 +1,5 @@
+package tools
+
+// Nearest returns the one of names that a writer of name most likely meant, or
+// "" if none is close. It is for advice in errors about any kind of name.
+func Nearest(name string, names []string) string { return nearest(name, names) }
