@@ -1,0 +1,40 @@
+# make lists the targets; make check is what CI runs and what you run before
+# you commit.
+GO ?= go
+
+.PHONY: help build check fmt vet lint tidy generated test short e2e bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+build: ## build bin/adroit
+	$(GO) build -trimpath -ldflags "-s -w" -o bin/adroit ./cmd/adroit
+
+check: fmt vet lint tidy test ## everything that must hold before a commit
+
+fmt: ## fail if gofmt would change a file
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+
+vet: ## go vet
+	$(GO) vet ./...
+
+lint: ## staticcheck, pinned in internal/lint/staticcheck
+	$(GO) tool -modfile=internal/lint/staticcheck/go.mod staticcheck ./...
+
+tidy: ## fail if go.mod or go.sum are not tidy
+	$(GO) mod tidy -diff
+
+test: ## all tests; layers, goldens and generated files are tests too
+	$(GO) test -race -shuffle=on ./...
+
+short: ## tests without the long ones
+	$(GO) test -short ./...
+
+e2e: ## all tests, with a real Ollama server (built once, then cached)
+	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(GO) test -race -shuffle=on -timeout 30m ./...
+
+bench: ## benchmarks; see docs/performance.md
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./pkg/executor ./pkg/sqlite ./pkg/flow/...
+
+clean: ## remove what make build made
+	rm -rf bin

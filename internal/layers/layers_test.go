@@ -1,0 +1,109 @@
+// Package layers holds the test that keeps the import graph what
+// docs/architecture.md says it is.
+package layers
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/adroit-run/adroit/"
+
+// may says which of our packages a package may import. A trailing slash
+// stands for everything below. What is not listed here may import nothing of
+// ours; adding a package means adding a line.
+var may = map[string][]string{
+	"pkg/event":     {},
+	"pkg/llm":       {},
+	"pkg/flow":      {"pkg/event"},
+	"pkg/workspace": {"pkg/event"},
+	"pkg/tools":     {"pkg/event", "pkg/llm", "pkg/workspace"},
+
+	"pkg/executor": {"pkg/event", "pkg/llm", "pkg/llm/textcall", "pkg/tools", "pkg/flow"},
+	"pkg/agents":   {"pkg/executor", "pkg/tools", "pkg/flow"},
+	"pkg/jobs":     {"pkg/event", "pkg/flow"},
+
+	"pkg/llm/textcall":           {"pkg/llm"},
+	"pkg/llm/internal/transport": {"pkg/llm"},
+	"pkg/llm/llmtest":            {"pkg/llm"},
+	"pkg/llm/openai":             {"pkg/llm", "pkg/llm/textcall", "pkg/llm/internal/transport"},
+	"pkg/llm/ollama":             {"pkg/llm", "pkg/llm/textcall", "pkg/llm/internal/transport"},
+	"pkg/llm/script":             {"pkg/llm"},
+	"pkg/flow/flowtest":          {"pkg/event", "pkg/flow"},
+	"pkg/sqlite":                 {"pkg/event", "pkg/flow", "pkg/jobs"},
+	"pkg/temporal":               {"pkg/event", "pkg/flow"},
+	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/tools", "pkg/workspace"},
+	"pkg/tools/std":              {"pkg/tools", "pkg/tools/"},
+	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
+
+	"configs":    {},
+	"pkg/adroit": {"pkg/", "configs"},
+	"pkg/cli":    {"pkg/", "configs"},
+	"cmd/adroit": {"pkg/cli", "pkg/tools/std"},
+}
+
+// packs are the tool packages: one rule for all of them.
+var pack = []string{"pkg/tools", "pkg/workspace"}
+
+// TestLayers prints every import that goes where it may not. Tests may import
+// what they like: they are nobody's dependency.
+func TestLayers(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	err = fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || name != "." && strings.HasPrefix(d.Name(), ".")) {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "internal/") {
+			return nil
+		}
+		seen++
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, name), nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(name)
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if ours, ok := strings.CutPrefix(imp, module); ok && !allowed(pkg, ours) {
+				t.Errorf("%s imports %s: the layers do not allow it", name, ours)
+			} else if strings.HasPrefix(imp, "go.temporal.io/") && pkg != "pkg/temporal" {
+				t.Errorf("%s imports %s: only pkg/temporal may", name, imp)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 50 {
+		t.Fatalf("looked at %d files only: is this the repository?", seen)
+	}
+}
+
+func allowed(pkg, imp string) bool {
+	rule, listed := may[pkg]
+	if !listed && strings.HasPrefix(pkg, "pkg/tools/") {
+		rule = pack
+	}
+	return slices.ContainsFunc(rule, func(r string) bool {
+		return imp == r || strings.HasSuffix(r, "/") && strings.HasPrefix(imp, r)
+	})
+}
