@@ -245,8 +245,11 @@ func FuzzValidate(f *testing.F) {
 			t.Fatalf("%q: %v, then %v", args, faults, again)
 		}
 		if faults == nil {
+			// Beyond what a schema says: Go's integers are bounded, and its
+			// times know no leap seconds.
 			var in edit
-			if err := json.Unmarshal(args, &in); err != nil && decode(args, &in) != nil && !strings.Contains(err.Error(), "number") {
+			err := decode(args, &in)
+			if err != nil && !strings.Contains(err.Error(), "does not fit into") && !strings.Contains(err.Error(), "parsing time") {
 				t.Fatalf("%q is valid but cannot be read: %v", args, err)
 			}
 		}
