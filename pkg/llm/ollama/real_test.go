@@ -11,7 +11,6 @@ import (
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
-	"github.com/adroit-run/adroit/pkg/llm/openai"
 )
 
 var tools = []llm.ToolSpec{
@@ -109,12 +108,6 @@ func TestRealServer(t *testing.T) {
 		wantKind(t, err, llm.NoModel)
 		_, err = c.Show(t.Context(), "nobody")
 		wantKind(t, err, llm.NoModel)
-		compatible, err := openai.New(openai.Config{BaseURL: url + "/v1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = compatible.Generate(t.Context(), req, nil)
-		wantKind(t, err, llm.NoModel)
 	})
 	t.Run("swallowed call", func(t *testing.T) {
 		ollamatest.CreateModel(t, url, "clumsy", []tinymodel.Turn{{Say: `<tool_call>{"name": "no_such_tool", "arguments": {}}</tool_call>`}})
@@ -141,24 +134,6 @@ func TestRealServer(t *testing.T) {
 		r, err := m.Generate(t.Context(), req, nil)
 		var got struct{ N int }
 		if err != nil || json.Unmarshal([]byte(r.Message.Text), &got) != nil || got.N != 7 {
-			t.Errorf("%+v, %v", r, err)
-		}
-	})
-	t.Run("compatible protocol", func(t *testing.T) {
-		compatible, err := openai.New(openai.Config{Name: "compatible", BaseURL: url + "/v1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		req := said("Weather?")
-		req.Model, req.Tools = "agent", tools
-		r, err := compatible.Generate(t.Context(), req, nil)
-		if err != nil || len(r.Message.Calls) != 2 || r.Stop != llm.StopCalls || r.Message.Thinking != "Let me look." || r.Usage.In < tinymodel.Period {
-			t.Fatalf("%+v, %v", r, err)
-		}
-		req.Messages = append(req.Messages, r.Message,
-			llm.Message{Role: llm.Tool, CallID: r.Message.Calls[0].ID, Name: "get_weather"},
-			llm.Message{Role: llm.Tool, CallID: r.Message.Calls[1].ID, Name: "read_file", Text: "21C in é.txt"})
-		if r, err = compatible.Generate(t.Context(), req, nil); err != nil || r.Message.Text != "It is 21C in Paris, é☀𝄞." {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})

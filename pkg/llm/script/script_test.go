@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -173,4 +174,19 @@ func TestErrorsAtTheEnd(t *testing.T) {
 	if _, err := m.Generate(context.Background(), &llm.Request{}, nil); !errors.As(err, &e) || e.Kind != llm.Exhausted {
 		t.Errorf("%v", err)
 	}
+}
+
+func ExampleParse() {
+	m, err := Parse("greeting", []byte("turns:\n  - text: Hello.\n"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer, err := m.Generate(context.Background(), &llm.Request{}, nil)
+	fmt.Println(answer.Message.Text, err)
+	_, err = m.Generate(context.Background(), &llm.Request{Messages: []llm.Message{answer.Message}}, nil)
+	fmt.Println(err)
+	// Output:
+	// Hello. <nil>
+	// script: greeting has no turn 2
 }
