@@ -51,6 +51,7 @@ type Options struct {
 // jobs.Store. Close it: closing waits for what was begun.
 type DB struct {
 	path    string
+	vfs     string
 	read    *sql.DB // a small pool of query-only connections
 	write   *sql.DB // exactly one connection, used by loop alone
 	conn    *sql.Conn
@@ -92,7 +93,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err := prepare(ctx, path, o); err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, ops: make(chan *op, maxBatch), stopped: make(chan struct{}), stmts: map[string]*sql.Stmt{}, clock: machine()}
+	d := &DB{path: path, vfs: o.vfs, ops: make(chan *op, maxBatch), stopped: make(chan struct{}), stmts: map[string]*sql.Stmt{}, clock: machine()}
 	if o.clock != nil {
 		d.clock = *o.clock
 	}
@@ -177,7 +178,14 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 	}
 	defer os.Remove(part.Name())
 	defer part.Close()
-	if _, err := d.read.ExecContext(ctx, "vacuum into ?", part.Name()); err != nil {
+	// A connection of its own: the readers' are query-only, and the writer's is
+	// busy.
+	db, err := sql.Open("sqlite", dsn(d.path, d.vfs))
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, "vacuum into ?", part.Name()); err != nil {
 		return fmt.Errorf("backup to %s: %w", path, explain(d.path, err))
 	}
 	if err := errors.Join(part.Sync(), os.Link(part.Name(), path), syncDir(filepath.Dir(path))); err != nil {
