@@ -1,0 +1,63 @@
+package std_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/std"
+)
+
+func TestAll(t *testing.T) {
+	set, err := tools.NewSet(std.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Fields("edit_file finish git_branch git_commit git_diff git_log git_status list_files read_file run_tests search shell shell_kill shell_output write_file")
+	if got := slices.Collect(names(set)); !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func names(set *tools.Set) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for t := range set.All() {
+			if !yield(t.Name) {
+				return
+			}
+		}
+	}
+}
+
+// Small models pay for every word, so the words are counted.
+func TestBudget(t *testing.T) {
+	total := 0
+	for _, tool := range std.All() {
+		if n := len(strings.Fields(tool.Description)); n > 40 {
+			t.Errorf("%s: its description has %d words, 40 are allowed", tool.Name, n)
+		}
+		if tool.UsageHint == "" {
+			t.Errorf("%s: no usage hint", tool.Name)
+		}
+		total += len(tool.Name) + len(tool.Description) + len(tool.Input.JSON()) + 30
+	}
+	// Four bytes make about one token in English and JSON.
+	if tokens := total / 4; tokens > 1600 {
+		t.Errorf("all tools together take about %d tokens, 1600 are allowed", tokens)
+	} else {
+		t.Logf("about %d tokens", tokens)
+	}
+}
+
+func ExampleAll() {
+	set, err := tools.NewSet(std.All()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	read, _ := set.Lookup("read_file")
+	fmt.Println(read.Needs, read.Safe())
+	// Output: read pure
+}
