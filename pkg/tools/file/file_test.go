@@ -1,0 +1,145 @@
+package file_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/file"
+	"github.com/adroit-run/adroit/pkg/tools/toolstest"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+func TestConforms(t *testing.T) { toolstest.Check(t, file.Read, file.Write, file.List) }
+
+func open(t *testing.T, content map[string]string) *tools.Env {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range content {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := workspace.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { files.Close() })
+	return &tools.Env{Files: files}
+}
+
+func call(t *testing.T, tool tools.Tool, env *tools.Env, in any) tools.Result {
+	t.Helper()
+	b, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := tool.Run(context.Background(), env, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRead(t *testing.T) {
+	var long strings.Builder
+	for i := 1; i <= 1000; i++ {
+		fmt.Fprintf(&long, "line %d\n", i)
+	}
+	env := open(t, map[string]string{
+		"a.txt": "one\ntwo\r\nthree", "long.txt": long.String(), "empty": "", "bin": "a\x00b", ".env": "KEY=x",
+		"wide.txt": strings.Repeat(strings.Repeat("x", 1000)+"\n", 100),
+	})
+	for _, c := range []struct {
+		in            file.ReadInput
+		text, summary string
+		failed        bool
+	}{
+		{file.ReadInput{Path: "a.txt"}, "1\tone\n2\ttwo\n3\tthree\n", "a.txt 1-3", false},
+		{file.ReadInput{Path: "./a.txt", From: 2, Lines: 1}, "2\ttwo\n[1 of 3 lines left; go on with from=3]\n", "./a.txt 2-2", false},
+		{file.ReadInput{Path: "empty"}, "empty is empty.", "empty (empty)", false},
+	} {
+		r := call(t, file.Read, env, c.in)
+		if r.Text != c.text || r.Summary != c.summary || r.Failed != c.failed {
+			t.Errorf("%+v: %+v", c.in, r)
+		}
+	}
+	r := call(t, file.Read, env, file.ReadInput{Path: "long.txt"})
+	if r.Summary != "long.txt 1-300" || !strings.Contains(r.Text, "from=301") {
+		t.Errorf("a long file: %s", r.Summary)
+	}
+	r = call(t, file.Read, env, file.ReadInput{Path: "wide.txt"})
+	if len(r.Text) > 45_000 || !strings.Contains(r.Text, "go on with from=") {
+		t.Errorf("a wide file takes %d bytes", len(r.Text))
+	}
+	for name, says := range map[string]string{"bin": "not text", ".env": "secret", "../x": "..", "nope": "nope", ".": "workspace itself", "/etc/passwd": "outside"} {
+		if r := call(t, file.Read, env, file.ReadInput{Path: name}); !r.Failed || !strings.Contains(r.Text, says) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if r := call(t, file.Read, env, file.ReadInput{Path: "a.txt", From: 9}); !r.Failed || !strings.Contains(r.Text, "3 lines") {
+		t.Errorf("beyond the end: %+v", r)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	env := open(t, map[string]string{"a.txt": "one\n"})
+	for _, c := range []struct {
+		in   file.WriteInput
+		text string
+	}{
+		{file.WriteInput{Path: "new/b.txt", Content: "x\ny"}, "new/b.txt created, 2 lines"},
+		{file.WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 lines"},
+		{file.WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 lines"},
+	} {
+		r := call(t, file.Write, env, c.in)
+		got, err := os.ReadFile(filepath.Join(env.Files.Dir(), c.in.Path))
+		if r.Failed || r.Text != c.text || err != nil || string(got) != c.in.Content {
+			t.Errorf("%+v: %+v, %q, %v", c.in, r, got, err)
+		}
+	}
+	for _, name := range []string{"../out", "/tmp/out", ".git/config", "", "a\x00b"} {
+		if r := call(t, file.Write, env, file.WriteInput{Path: name, Content: "x"}); !r.Failed {
+			t.Errorf("%q was written: %s", name, r.Text)
+		}
+	}
+	if r := call(t, file.Write, env, file.WriteInput{Path: "n", Content: "a\x00"}); !r.Failed {
+		t.Error("a NUL byte was written")
+	}
+	if err := os.WriteFile(filepath.Join(env.Files.Dir(), "a.txt"), []byte("mine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := call(t, file.Write, env, file.WriteInput{Path: "a.txt", Content: "x"}); !r.Failed || !strings.Contains(r.Text, "someone else") {
+		t.Errorf("a stale write went through: %+v", r)
+	}
+}
+
+func TestList(t *testing.T) {
+	env := open(t, map[string]string{"a.go": "", "cmd/x/b.go": "", "c.md": "", ".env": "K=1", ".github/ci.yml": ""})
+	for _, c := range []struct {
+		in   file.ListInput
+		want string
+	}{
+		{file.ListInput{}, ".github/ci.yml\na.go\nc.md\ncmd/x/b.go\n"},
+		{file.ListInput{Glob: "*.go"}, "a.go\ncmd/x/b.go\n"},
+		{file.ListInput{Glob: "cmd/**/*.go"}, "cmd/x/b.go\n"},
+		{file.ListInput{Dir: "cmd"}, "cmd/x/b.go\n"},
+		{file.ListInput{Glob: "*.rs"}, "no file matches\n"},
+	} {
+		if r := call(t, file.List, env, c.in); r.Failed || r.Text != c.want {
+			t.Errorf("%+v: %q", c.in, r.Text)
+		}
+	}
+	if r := call(t, file.List, env, file.ListInput{Dir: ".."}); !r.Failed {
+		t.Errorf("listed outside: %s", r.Text)
+	}
+}

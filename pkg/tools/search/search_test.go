@@ -1,0 +1,193 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/toolstest"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+func TestConforms(t *testing.T) { toolstest.Check(t, Tool) }
+
+func open(t testing.TB, content map[string]string) *tools.Env {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range content {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := workspace.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ex := workspace.NewExec(dir, t.TempDir(), nil)
+	t.Cleanup(func() { ex.Close(); files.Close() })
+	return &tools.Env{Files: files, Exec: ex}
+}
+
+func call(t *testing.T, env *tools.Env, in Input) tools.Result {
+	t.Helper()
+	b, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Tool.Run(context.Background(), env, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestSearch(t *testing.T) {
+	env := open(t, map[string]string{
+		"a.go": "package a\n\nfunc F() {\n\tG()\n}\n\nfunc G() {}\n", "b/c.go": "package c\r\n// F(x) is\r\n", "bin": "F()\x00", ".env": "F()",
+		"long.js": strings.Repeat("x", 5000) + "needle" + strings.Repeat("y", 5000), "many": strings.Repeat("hay\n", 500),
+	})
+	for _, c := range []struct {
+		name, want string
+		in         Input
+	}{
+		{"regexp", "a.go\n3:func F() {\n7:func G() {}\n", Input{Pattern: `^func [A-Z]\(\)`}},
+		{"literal", "b/c.go\n2:// F(x) is\n", Input{Pattern: `F(x)`, Literal: true}},
+		{"end of a crlf line", "b/c.go\n2:// F(x) is\n", Input{Pattern: `is$`}},
+		{"glob", "b/c.go\n1:package c\n", Input{Pattern: `package`, Glob: "b/*.go"}},
+		{"dir", "b/c.go\n1:package c\n", Input{Pattern: `package`, Dir: "b"}},
+		{"file as dir", "a.go\n1:package a\n", Input{Pattern: `package`, Dir: "./a.go"}},
+		{"context", "a.go\n2-\n3:func F() {\n4-\tG()\n--\n6-\n7:func G() {}\n", Input{Pattern: `^func`, Context: 1, Dir: "a.go"}},
+		{"none", "no match\n", Input{Pattern: `zzz`}},
+		{"neither secrets nor binaries", "a.go\n3:func F() {\n", Input{Pattern: `F()`, Literal: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if r := call(t, env, c.in); r.Failed || r.Text != c.want {
+				t.Errorf("got %q\nwant %q", r.Text, c.want)
+			}
+		})
+	}
+	if r := call(t, env, Input{Pattern: "needle"}); !strings.Contains(r.Text, "needle") || len(r.Text) > 600 {
+		t.Errorf("a match far into a line: %q", r.Text)
+	}
+	if r := call(t, env, Input{Pattern: "hay", Max: 3}); strings.Count(r.Text, ":hay") != 3 || !strings.Contains(r.Text, "raise max") || !strings.HasPrefix(r.Summary, "more than 3") {
+		t.Errorf("max: %q %q", r.Summary, r.Text)
+	}
+	for _, p := range []string{"(", `(?=x)`, ""} {
+		if r := call(t, env, Input{Pattern: p}); !r.Failed {
+			t.Errorf("%q: %s", p, r.Text)
+		}
+	}
+	if r := call(t, env, Input{Pattern: "x", Dir: "../"}); !r.Failed {
+		t.Errorf("searched outside: %s", r.Text)
+	}
+}
+
+// words that files and patterns are made of: letters whose case is odd, bytes
+// that are no UTF-8, ends of lines of all kinds.
+var words = []string{"foo", "FOO", "k", "K", "\u212a", "é", "É", "\xe9", "\xff\xfe", " ", "\t", "_", "0", "٣", "ſ", "s", "\r", "\r\n", "\n", "\n", "\uFFFD", ".", "a-b", "\u00a0", "世界", "\x00", "\ufeff"}
+
+var patterns = []string{
+	"foo", "(?i)foo", "(?i)k", "(?i)s", `\bfoo\b`, `\Bfoo`, `\w+`, `\W`, `\d`, `\D+$`, `\s`, `\S\S`, "^foo", "foo$", "^$", "^.$", "^..$", ".", `[^a-z]`,
+	`^[^f]*$`, "é", "(?i)é", `\x{e9}`, `[é-ü]`, "a*", "(foo|k)+", "f.?o{1,2}", `^\W+$`, "(?:)", `\pL`, `\p{Greek}`, `[[:alpha:]]k`, `\Afoo`, `foo\z`,
+	`k\b`, `.k`, "foo.*foo", `\.`, `[\x{fffd}]`, "世", `^\s*$`, "(?s).foo", "x*?", `(?i)[k-s]`, `\x{fffd}`, `\x00`,
+}
+
+// With and without ripgrep the result is the same, to the byte.
+func TestSameWithRipgrep(t *testing.T) {
+	if _, err := exec.LookPath("rg"); err != nil {
+		t.Skip("rg is not installed here")
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	content := map[string]string{"-odd name": "foo\n", "with space/and\nnewline": "foo k\n", "bom": "\ufefffoo\nk\n", "utf16": "\xff\xfef\x00o\x00o\x00"}
+	for i := range 300 {
+		var b strings.Builder
+		for range rng.IntN(12) {
+			b.WriteString(words[rng.IntN(len(words))])
+		}
+		content[fmt.Sprintf("d%d/f%d", i%7, i)] = b.String()
+	}
+	env := open(t, content)
+	ctx := context.Background()
+	used := 0
+	for _, p := range patterns {
+		q := query{re: regexp.MustCompile(p), max: 1 << 20, context: 1}
+		names, _, err := q.candidates(ctx, env.Files, Input{})
+		if err != nil || len(names) < worthRG {
+			t.Fatalf("%d files, %v", len(names), err)
+		}
+		own := q.run(ctx, env.Files.FS(), names).result(q)
+		pat, ok := translate(p)
+		if !ok {
+			continue
+		}
+		few, ok := narrow(ctx, env.Exec, pat, names)
+		if !ok {
+			t.Logf("ripgrep does not take %s for %s", pat, p)
+			continue
+		}
+		used++
+		if with := q.run(ctx, env.Files.FS(), few).result(q); with.Text != own.Text {
+			var lost []string
+			for _, n := range names {
+				if !slices.Contains(few, n) && q.run(ctx, env.Files.FS(), []string{n}).matches > 0 {
+					lost = append(lost, fmt.Sprintf("%q", content[n]))
+				}
+			}
+			t.Errorf("%s as %s loses %d files: %s", p, pat, len(lost), strings.Join(lost[:min(len(lost), 3)], " "))
+		}
+	}
+	if used < len(patterns)*8/10 {
+		t.Errorf("ripgrep was of use for %d of %d patterns only", used, len(patterns))
+	}
+}
+
+// Conformance 14: no pattern takes more than linear time.
+func TestCatastrophic(t *testing.T) {
+	env := open(t, map[string]string{"a": strings.Repeat("a", 1<<20) + "\n" + strings.Repeat("a", 1<<20)})
+	if r := call(t, env, Input{Pattern: `^(a+)+$x`}); r.Text != "no match\n" {
+		t.Errorf("%.200q", r.Text)
+	}
+}
+
+func BenchmarkNarrow(b *testing.B) {
+	content := map[string]string{}
+	for i := range 3000 {
+		content[fmt.Sprintf("f%d", i)] = strings.Repeat("some text that does not have it\n", 300)
+	}
+	content["f7"] += "needle\n"
+	env := open(b, content)
+	ctx := context.Background()
+	q := query{re: regexp.MustCompile("needle"), max: 100}
+	names, _, err := q.candidates(ctx, env.Files, Input{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("own", func(b *testing.B) {
+		for b.Loop() {
+			q.run(ctx, env.Files.FS(), names)
+		}
+	})
+	b.Run("ripgrep", func(b *testing.B) {
+		pat, _ := translate("needle")
+		for b.Loop() {
+			few, ok := narrow(ctx, env.Exec, pat, names)
+			if !ok {
+				b.Skip("rg is not installed here")
+			}
+			q.run(ctx, env.Files.FS(), few)
+		}
+	})
+}
