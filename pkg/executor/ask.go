@@ -46,6 +46,10 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	s.Turns++
 	s.Usage = s.Usage.Add(answer.Usage)
 	s.Spent += answer.Took
+	if a.Bare {
+		// A call in the last words would run after the run was stopped.
+		answer.Message.Calls = nil
+	}
 	return s.clean(answer.Message), nil
 }
 

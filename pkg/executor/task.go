@@ -32,9 +32,10 @@ type Task struct {
 // work is done.
 type Tool struct {
 	llm.ToolSpec
-	Needs    tools.Caps `json:"needs,omitempty"`
-	Consumes []string   `json:"consumes,omitempty"`
-	Produces []string   `json:"produces,omitempty"`
+	Needs    tools.Caps   `json:"needs,omitempty"`
+	Effect   tools.Effect `json:"effect,omitempty"` // as declared; "" follows from Needs
+	Consumes []string     `json:"consumes,omitempty"`
+	Produces []string     `json:"produces,omitempty"`
 }
 
 // Pin takes from a set what a task needs to know of it.
@@ -43,7 +44,7 @@ func Pin(set *tools.Set) []Tool {
 	for t := range set.All() {
 		out = append(out, Tool{
 			ToolSpec: llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input.JSON()},
-			Needs:    t.Needs, Consumes: t.Consumes, Produces: t.Produces,
+			Needs:    t.Needs, Effect: t.Effect, Consumes: t.Consumes, Produces: t.Produces,
 		})
 	}
 	return out
