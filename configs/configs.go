@@ -1,0 +1,69 @@
+// Package configs embeds what ships with the program as data: agents, their
+// JSON Schema and the demonstration.
+//
+// It is not where users put theirs: see agents.Layer for what lies over these.
+package configs
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed agents/*.md
+var agents embed.FS
+
+//go:embed demo
+var demo embed.FS
+
+//go:embed schemas/*.json
+var schemas embed.FS
+
+// Agents has the built-in agents, one Markdown file each.
+func Agents() fs.FS { return sub(agents, "agents") }
+
+// AgentSchema is the JSON Schema of an agent file's front matter.
+func AgentSchema() []byte { return must(schemas.ReadFile("schemas/agent.schema.json")) }
+
+// DemoPrompt is what the demonstration asks of the builder.
+const DemoPrompt = "Two tests fail: the total of a cart is off by a cent. Find out why and fix it."
+
+// DemoTurns is the script of the model that plays the demonstration.
+func DemoTurns() []byte { return must(demo.ReadFile("demo/turns.yaml")) }
+
+// WriteDemo writes the project of the demonstration, a small Go module with a
+// fault, into dir, which it creates.
+func WriteDemo(dir string) error {
+	repo := sub(demo, "demo/repo")
+	return fs.WalkDir(repo, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		// Files are embedded as .txt, so that they are no part of this module.
+		to := filepath.Join(dir, filepath.FromSlash(strings.TrimSuffix(name, ".txt")))
+		if e.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		b, err := fs.ReadFile(repo, name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, b, 0o644); err != nil {
+			return fmt.Errorf("writing the demonstration: %w", err)
+		}
+		return nil
+	})
+}
+
+func sub(f embed.FS, dir string) fs.FS { return must(fs.Sub(f, dir)) }
+
+// must is for what the compiler has embedded: it is there, or nothing runs.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

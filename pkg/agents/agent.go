@@ -1,0 +1,129 @@
+// Package agents turns agents, which are data, into tasks for the executor.
+//
+// An agent is a Markdown file: front matter that says what it may use and when
+// it is done, and a prompt. The format is a superset of the Claude Code
+// sub-agent file.
+//
+//	---
+//	name: counter
+//	description: Count the words of a file.
+//	tools: [word_count, finish]
+//	done: {all: [{signal: COUNTED}, {artifact: words}]}
+//	limits: {turns: 10, time: 5m}
+//	---
+//	You count words with word_count. You never guess.
+//
+// A Go program builds the same with a [DynamicAgent] literal. [Resolve] binds
+// an agent to a request and a set of tools; the result is an executor.Task
+// that a job pins by value, so that editing a file never changes a run in
+// flight.
+//
+// The package does not run anything: see pkg/executor for the loop, pkg/jobs
+// for jobs and pkg/adroit for all of it in one place.
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A DynamicAgent says what a model is told, what it may use and when it is
+// done. There is one type for every agent, whether loaded or built in Go.
+type DynamicAgent struct {
+	Name         string             `json:"name"` // lower case, with - or _
+	Description  string             `json:"description"`
+	Model        string             `json:"model,omitempty"` // provider/model; empty leaves it to the caller
+	Tools        []string           `json:"tools,omitempty"` // names, with wildcards as in git_*; none for a generator
+	Deny         []string           `json:"deny,omitempty"`  // taken from Tools again
+	Done         executor.Criterion `json:"done,omitzero"`   // zero: when the model stops calling tools
+	Limits       executor.Limits    `json:"limits,omitzero"`
+	Capabilities []string           `json:"capabilities,omitempty"`  // what it is good at, for a coordinator
+	ProblemTypes []string           `json:"problem_types,omitempty"` // what it can repair, for a coordinator
+	Priority     int                `json:"priority,omitempty"`      // among agents for the same problem; more is tried first
+	Inputs       []Field            `json:"inputs,omitempty"`        // none declared: anything is taken
+	Grant        *tools.Caps        `json:"grant,omitempty"`         // what its tools may need at most; nil: whatever they need
+	Aliases      []string           `json:"aliases,omitempty"`       // former names
+	Output       json.RawMessage    `json:"output,omitempty"`        // JSON Schema of the final answer
+	Options      llm.Options        `json:"options,omitzero"`
+	Prompt       string             `json:"prompt"` // a text/template over Data
+
+	Source Source `json:"-"`
+	Runner Runner `json:"-"` // what Execute submits to; set by whoever runs jobs
+}
+
+// A Field is a declared input.
+type Field struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Optional    bool            `json:"optional,omitempty"`
+	Default     json.RawMessage `json:"default,omitempty"` // of an optional one
+}
+
+// A Source is where an agent was read; the zero value means it was built.
+type Source struct {
+	Layer string `json:"layer,omitempty"`
+	File  string `json:"file,omitempty"`
+
+	at       map[string]place // of keys, as in done.all.2.check
+	bodyLine int              // where Prompt begins
+}
+
+// place is a position in a file; lines and columns count from 1.
+type place struct{ line, col int }
+
+// place gives the position of a key, or of the closest one around it.
+func (s Source) place(key string) place {
+	for {
+		if p, ok := s.at[key]; ok {
+			return p
+		}
+		cut := lastDot(key)
+		if cut < 0 {
+			return place{}
+		}
+		key = key[:cut]
+	}
+}
+
+func lastDot(key string) int {
+	for i := len(key) - 1; i >= 0; i-- {
+		if key[i] == '.' {
+			return i
+		}
+	}
+	return -1
+}
+
+// Name of an agent: it is typed, and becomes part of step names and URLs.
+var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// A Runner starts jobs. pkg/adroit has one for Go programs.
+type Runner interface {
+	Submit(ctx context.Context, in Input) (Job, error)
+}
+
+// A Job is a request on its way. Its methods are safe for concurrent use.
+type Job interface {
+	ID() string
+	// Wait waits for the end. The state is complete also when the error says
+	// why the job was not done; it is nil if the job never got to have one.
+	Wait(ctx context.Context) (*executor.State, error)
+	Cancel(ctx context.Context) error
+}
+
+// Execute submits a job that runs a with in and returns it at once. The agent
+// travels by value: changing a later does not change the job.
+func (a *DynamicAgent) Execute(ctx context.Context, in Input) (Job, error) {
+	if a.Runner == nil {
+		return nil, fmt.Errorf("agent %s: nothing runs it; take it from a runtime, as in rt.Agent(a), or set Runner", a.Name)
+	}
+	spec := *a
+	in.Agent, in.Spec = a.Name, &spec
+	return a.Runner.Submit(ctx, in)
+}

@@ -1,0 +1,220 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Layer is a directory of agent files.
+type Layer struct {
+	Name   string // built in, user, project: for people
+	FS     fs.FS  // *.md at its top; nil, or a directory that is not there, is an empty layer
+	Dir    string // where FS is, for the file names in problems; may be empty
+	Claude bool   // written for Claude Code: a file that names no tools gets the usual ones
+}
+
+// A Catalog is the agents of some layers, later ones over earlier ones. It
+// never changes and is safe for concurrent use. A nil Catalog is empty.
+type Catalog struct {
+	agents  map[string]*entry
+	aliases map[string]string // to names
+}
+
+type entry struct {
+	agent    *DynamicAgent // nil if the file could not be read
+	problems Problems
+}
+
+// Load reads all agents of the layers. A file that cannot be used does not
+// keep the others from loading, and does not uncover the agent it was to
+// replace: [Catalog.Lookup] says what is wrong with it.
+func Load(layers ...Layer) (*Catalog, Problems) {
+	c := &Catalog{agents: map[string]*entry{}, aliases: map[string]string{}}
+	var all Problems
+	for _, l := range layers {
+		all = append(all, c.load(l)...)
+	}
+	for _, name := range c.Names() {
+		for _, alias := range c.agents[name].names() {
+			if _, taken := c.agents[alias]; taken {
+				continue // an agent's own name is stronger than a former one
+			}
+			c.aliases[alias] = name
+		}
+	}
+	return c, all
+}
+
+func (e *entry) names() []string {
+	if e.agent == nil {
+		return nil
+	}
+	return e.agent.Aliases
+}
+
+func (c *Catalog) load(l Layer) Problems {
+	if l.FS == nil {
+		return nil
+	}
+	files, err := fs.ReadDir(l.FS, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var all Problems
+	if err != nil {
+		return Problems{{File: l.Dir, Severity: Error, Message: "the directory cannot be read: " + err.Error()}}
+	}
+	in := map[string]string{} // name to file, in this layer
+	for _, f := range files {
+		if f.IsDir() || !strings.HasSuffix(f.Name(), ".md") || strings.HasPrefix(f.Name(), ".") || strings.EqualFold(f.Name(), "README.md") {
+			continue
+		}
+		from := Source{Layer: l.Name, File: path.Join(l.Dir, f.Name())}
+		e := &entry{}
+		name := strings.TrimSuffix(f.Name(), ".md")
+		src, err := slurp(l.FS, f.Name())
+		if err != nil {
+			e.problems = Problems{{File: from.File, Severity: Error, Message: "the file cannot be read: " + err.Error()}}
+		} else {
+			e.agent, e.problems = parseFile(from, src, l.Claude)
+		}
+		if e.agent != nil {
+			name = e.agent.Name
+		}
+		if other, twice := in[name]; twice {
+			e.problems = append(e.problems, Problem{from.File, 1, 1, Error,
+				fmt.Sprintf("the agent %s is also in %s", name, other), "rename one of them"})
+		}
+		in[name] = from.File
+		c.agents[name] = e
+		all = append(all, e.problems...)
+	}
+	return all
+}
+
+// slurp reads a file as far as Parse takes it, and one byte more.
+func slurp(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
+// With returns a catalog that also has the given agents, over those of the
+// same name.
+func (c *Catalog) With(agents ...DynamicAgent) *Catalog {
+	out := &Catalog{agents: map[string]*entry{}, aliases: map[string]string{}}
+	if c != nil {
+		for name, e := range c.agents {
+			out.agents[name] = e
+		}
+		for alias, name := range c.aliases {
+			out.aliases[alias] = name
+		}
+	}
+	for _, a := range agents {
+		out.agents[a.Name] = &entry{agent: &a}
+		for _, alias := range a.Aliases {
+			out.aliases[alias] = a.Name
+		}
+	}
+	return out
+}
+
+// Names lists the agents, sorted.
+func (c *Catalog) Names() []string {
+	if c == nil {
+		return nil
+	}
+	return sortedKeys(c.agents)
+}
+
+// List gives the agents that can be used, by name.
+func (c *Catalog) List() []*DynamicAgent {
+	var out []*DynamicAgent
+	for _, name := range c.Names() {
+		if e := c.agents[name]; e.agent != nil && e.problems.Err() == nil {
+			out = append(out, e.agent)
+		}
+	}
+	return out
+}
+
+// Renamed reports the name that a former one stands for. Using a former name
+// works; a caller may tell its user.
+func (c *Catalog) Renamed(name string) (now string, ok bool) {
+	if c == nil || c.agents[name] != nil {
+		return "", false
+	}
+	now, ok = c.aliases[name]
+	return now, ok
+}
+
+// An UnknownError reports a name that no agent has.
+type UnknownError struct {
+	Name  string
+	Near  string // what was probably meant; may be empty
+	Names []string
+}
+
+func (e *UnknownError) Error() string {
+	if e.Near != "" {
+		return fmt.Sprintf("there is no agent %s; did you mean %s?", e.Name, e.Near)
+	}
+	if len(e.Names) == 0 {
+		return fmt.Sprintf("there is no agent %s, nor any other", e.Name)
+	}
+	return fmt.Sprintf("there is no agent %s; there are %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// Lookup finds an agent by its name or a former one. The error is an
+// *UnknownError, or a *ProblemError if its file cannot be used.
+func (c *Catalog) Lookup(name string) (*DynamicAgent, error) {
+	if now, ok := c.Renamed(name); ok {
+		name = now
+	}
+	var e *entry
+	if c != nil {
+		e = c.agents[name]
+	}
+	if e == nil {
+		names := c.Names()
+		return nil, &UnknownError{name, tools.Nearest(name, names), names}
+	}
+	if err := e.problems.Err(); err != nil {
+		return nil, err
+	}
+	return e.agent, nil
+}
+
+// Lint gives all that is wrong with all agents, by file and place.
+func (c *Catalog) Lint(set *tools.Set) Problems {
+	var all Problems
+	for _, name := range c.Names() {
+		e := c.agents[name]
+		all = append(all, e.problems...)
+		if e.agent != nil {
+			all = append(all, Lint(e.agent, set)...)
+			for _, alias := range c.lost(e.agent) {
+				rep := &report{src: e.agent.Source}
+				rep.key("aliases", Warning, "take it out", "the former name %s belongs to another agent", alias)
+				all = append(all, rep.list...)
+			}
+		}
+	}
+	return all.sort()
+}
+
+// lost lists the former names of a that lead to another agent.
+func (c *Catalog) lost(a *DynamicAgent) []string {
+	return slices.DeleteFunc(slices.Clone(a.Aliases), func(alias string) bool { return c.aliases[alias] == a.Name })
+}

@@ -1,0 +1,99 @@
+package agents
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// counterpart names our tool for one of Claude Code's; "" means there is none.
+func counterpart(name string) (string, bool) {
+	switch name {
+	case "Read", "NotebookRead":
+		return "read_file", true
+	case "Edit", "MultiEdit":
+		return "edit_file", true
+	case "Write":
+		return "write_file", true
+	case "Grep":
+		return "search", true
+	case "Glob", "LS":
+		return "list_files", true
+	case "Bash":
+		return "shell", true
+	case "BashOutput":
+		return "shell_output", true
+	case "KillShell", "KillBash":
+		return "shell_kill", true
+	case "Agent", "Task", "TodoWrite", "WebFetch", "WebSearch", "NotebookEdit", "AskUserQuestion", "ExitPlanMode", "Skill", "SlashCommand":
+		return "", true
+	}
+	return "", strings.HasPrefix(name, "mcp__")
+}
+
+// tools reads a list of tools; Claude Code's names become ours.
+func (d *decoder) tools(n *node, what string) []string {
+	var out, from []string
+	for _, name := range d.names(n, what) {
+		base, pattern, restricted := strings.Cut(name, "(")
+		ours, claude := counterpart(base)
+		switch {
+		case !claude:
+			ours = name
+		case ours == "":
+			d.rep.at(n.place, Warning, "", "%s has no counterpart here and is left out", name)
+			continue
+		case restricted && what == "tools":
+			// Granting all where a part was granted would be a surprise.
+			d.rep.at(n.place, Warning, "name "+ours+" to allow all of it", "%s(%s cannot be restricted like that and is left out", base, pattern)
+			continue
+		default:
+			from = append(from, name)
+		}
+		if !slices.Contains(out, ours) {
+			out = append(out, ours)
+		}
+	}
+	if from != nil {
+		d.rep.at(n.place, Note, "", "%s: %s read as our tools of the same purpose", what, strings.Join(from, ", "))
+	}
+	return out
+}
+
+// model reads a model's name. Names that only Claude Code knows leave the
+// choice to the caller.
+func (d *decoder) model(n *node) {
+	d.text(n, "model", &d.a.Model)
+	switch d.a.Model {
+	case "inherit":
+		d.a.Model = ""
+	case "sonnet", "opus", "haiku":
+		d.rep.at(n.place, Note, "name one as provider/model, or with -m", "model %s is not known here; the default is used", d.a.Model)
+		d.a.Model = ""
+	case "":
+	default:
+		if !strings.ContainsAny(d.a.Model, "/:") {
+			d.bad(n, "write it like ollama/qwen3:8b", "model %q names no provider", d.a.Model)
+		}
+	}
+}
+
+// claudeKey reads the keys that only Claude Code has and reports whether k is
+// one.
+func (d *decoder) claudeKey(k, v *node) bool {
+	switch k.text {
+	case "disallowedTools":
+		d.a.Deny = d.tools(v, "deny")
+	case "maxTurns":
+		d.whole(v, "maxTurns", &d.a.Limits.Turns)
+	case "color", "background", "effort", "initialPrompt", "memory", "isolation":
+		d.rep.at(k.place, Note, "", "%s is of no use here", k.text)
+	case "permissionMode", "hooks", "mcpServers", "skills":
+		d.rep.at(k.place, Warning, "", "%s is not read: what it asks for does not happen", k.text)
+	default:
+		return false
+	}
+	return true
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,302 @@
+package agents
+
+import (
+	"encoding/json"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Bounds of agent files: what is larger is no agent, and may be an attack on
+// the reader.
+const (
+	maxFile  = 1 << 20
+	maxFront = 64 << 10
+)
+
+// Parse reads an agent file. name is the file's name, for problems, and gives
+// the agent its name unless the front matter does. The agent is nil if the
+// front matter cannot be read at all; with other errors among the problems it
+// is as much as was understood. Whether its tools exist is for [Lint].
+func Parse(name string, src []byte) (*DynamicAgent, Problems) {
+	a, ps := parseFile(Source{File: name}, src, false)
+	return a, ps
+}
+
+func parseFile(from Source, src []byte, claude bool) (*DynamicAgent, Problems) {
+	rep := &report{src: from}
+	front, body, bodyLine, ok := split(src, rep)
+	if !ok {
+		return nil, rep.list
+	}
+	root := frontMatter(front, rep)
+	if root == nil {
+		return nil, rep.list
+	}
+	rep.src.at, rep.src.bodyLine = map[string]place{}, bodyLine
+	root.places("", rep.src.at)
+	a := &DynamicAgent{Name: strings.TrimSuffix(path.Base(from.File), ".md"), Source: rep.src, Prompt: body}
+	d := &decoder{rep: rep, a: a}
+	d.agent(root)
+	if claude && !d.seen["tools"] {
+		a.Tools = []string{"read_file", "list_files", "search", "edit_file", "write_file", "run_tests"}
+		rep.at(place{1, 1}, Note, "add tools: to choose", "the file names no tools; it gets %s", strings.Join(a.Tools, ", "))
+	}
+	if !nameRule.MatchString(a.Name) {
+		rep.key("name", Error, "use lower case letters, digits, - and _, as in code-reviewer", "the name %q cannot be used", a.Name)
+	}
+	return a, rep.list.sort()
+}
+
+// split takes the front matter off the prompt.
+func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) {
+	if len(src) > maxFile {
+		rep.at(place{1, 1}, Error, "keep long material in files that the agent reads", "the file has %d bytes; an agent has at most %d", len(src), maxFile)
+		return "", "", 0, false
+	}
+	if !utf8.Valid(src) {
+		rep.at(place{1, 1}, Error, "save it as UTF-8", "the file is not valid UTF-8")
+		return "", "", 0, false
+	}
+	s := strings.ReplaceAll(strings.TrimPrefix(string(src), "\ufeff"), "\r\n", "\n")
+	lines := strings.Split(s, "\n")
+	fence := func(line string) bool { return strings.TrimRight(line, " \t") == "---" }
+	if !fence(lines[0]) {
+		rep.at(place{1, 1}, Error, "begin with a line ---, then name: and description:, then another ---", "there is no front matter")
+		return "", "", 0, false
+	}
+	for i, line := range lines[1:] {
+		if !fence(line) {
+			continue
+		}
+		front = strings.Join(lines[1:i+1], "\n")
+		if len(front) > maxFront {
+			rep.at(place{1, 1}, Error, "put the prompt below it", "the front matter has %d bytes; it may have %d", len(front), maxFront)
+			return "", "", 0, false
+		}
+		rest := lines[i+2:]
+		bodyLine = i + 3
+		for len(rest) > 0 && strings.TrimSpace(rest[0]) == "" {
+			rest, bodyLine = rest[1:], bodyLine+1
+		}
+		return front, strings.TrimSpace(strings.Join(rest, "\n")), bodyLine, true
+	}
+	rep.at(place{1, 1}, Error, "close it with a line ---", "the front matter does not end")
+	return "", "", 0, false
+}
+
+// A decoder fills an agent from nodes and goes on after problems.
+type decoder struct {
+	rep  *report
+	a    *DynamicAgent
+	seen map[string]bool
+}
+
+func (d *decoder) bad(n *node, hint, format string, args ...any) {
+	d.rep.at(n.place, Error, hint, format, args...)
+}
+
+func (d *decoder) agent(n *node) {
+	a := d.a
+	d.seen = d.fields(n, "", map[string]func(*node){
+		"name":          func(v *node) { d.text(v, "name", &a.Name) },
+		"description":   func(v *node) { d.text(v, "description", &a.Description) },
+		"model":         func(v *node) { d.model(v) },
+		"tools":         func(v *node) { a.Tools = d.tools(v, "tools") },
+		"deny":          func(v *node) { a.Deny = d.tools(v, "deny") },
+		"done":          func(v *node) { a.Done = d.criterion(v) },
+		"limits":        func(v *node) { d.limits(v) },
+		"capabilities":  func(v *node) { a.Capabilities = d.names(v, "capabilities") },
+		"problem_types": func(v *node) { a.ProblemTypes = d.names(v, "problem_types") },
+		"priority":      func(v *node) { d.whole(v, "priority", &a.Priority) },
+		"inputs":        func(v *node) { d.inputs(v) },
+		"grant":         func(v *node) { d.grant(v) },
+		"aliases":       func(v *node) { a.Aliases = d.names(v, "aliases") },
+		"output":        func(v *node) { a.Output = v.json() },
+		"options":       func(v *node) { d.options(v) },
+	})
+}
+
+// fields hands each known key to its func and reports the others.
+func (d *decoder) fields(n *node, of string, known map[string]func(*node)) map[string]bool {
+	seen := map[string]bool{}
+	if n.kind != mapping {
+		d.bad(n, "", "%s is %s, not keys with values", of, n.kind)
+		return seen
+	}
+	for i, k := range n.keys {
+		f, ok := known[k.text]
+		switch {
+		case ok && seen[k.text]:
+			d.bad(k, "", "%s is there twice", k.text)
+		case ok:
+			seen[k.text] = true
+			if n.kids[i].kind != null {
+				f(n.kids[i])
+			}
+		case of == "" && d.claudeKey(k, n.kids[i]):
+		default:
+			d.unknown(k, of, known)
+		}
+	}
+	return seen
+}
+
+func (d *decoder) unknown(k *node, of string, known map[string]func(*node)) {
+	names := sortedKeys(known)
+	hint := "known are " + strings.Join(names, ", ")
+	if near := tools.Nearest(k.text, names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	if of != "" {
+		of = " in " + of
+	}
+	d.bad(k, hint, "unknown key %q%s", k.text, of)
+}
+
+func (d *decoder) text(n *node, what string, into *string) {
+	if n.kind == list || n.kind == mapping {
+		d.bad(n, "", "%s is %s, not text", what, n.kind)
+		return
+	}
+	*into = strings.TrimSpace(n.text)
+}
+
+// names reads a list of names, also one written with commas.
+func (d *decoder) names(n *node, what string) []string {
+	var out []string
+	switch n.kind {
+	case text:
+		for part := range strings.SplitSeq(n.text, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, part)
+			}
+		}
+	case list:
+		for _, kid := range n.kids {
+			var s string
+			d.text(kid, "an entry of "+what, &s)
+			if s != "" {
+				out = append(out, s)
+			}
+		}
+	default:
+		d.bad(n, "", "%s is %s, not a list of names", what, n.kind)
+	}
+	return out
+}
+
+func (d *decoder) whole(n *node, what string, into *int) {
+	v, err := strconv.Atoi(n.text)
+	if n.kind != number || err != nil {
+		d.bad(n, "", "%s is not a whole number", what)
+		return
+	}
+	*into = v
+}
+
+func (d *decoder) decimal(n *node, what string, into *float64) {
+	v, err := strconv.ParseFloat(n.text, 64)
+	if n.kind != number || err != nil {
+		d.bad(n, "", "%s is %s, not a number", what, n.kind)
+		return
+	}
+	*into = v
+}
+
+func (d *decoder) duration(n *node, what string, into *time.Duration) {
+	v, err := time.ParseDuration(n.text)
+	if n.kind != text || err != nil {
+		d.bad(n, "write it like 30m or 1h30m", "%s is not a duration", what)
+		return
+	}
+	*into = v
+}
+
+func (d *decoder) limits(n *node) {
+	l := &d.a.Limits
+	d.fields(n, "limits", map[string]func(*node){
+		"turns":    func(v *node) { d.whole(v, "limits.turns", &l.Turns) },
+		"tokens":   func(v *node) { d.whole(v, "limits.tokens", &l.Tokens) },
+		"cost_usd": func(v *node) { d.decimal(v, "limits.cost_usd", &l.CostUSD) },
+		"time":     func(v *node) { d.duration(v, "limits.time", &l.Time) },
+		"rejects":  func(v *node) { d.whole(v, "limits.rejects", &l.Rejects) },
+	})
+}
+
+func (d *decoder) options(n *node) {
+	o := &d.a.Options
+	d.fields(n, "options", map[string]func(*node){
+		"temperature": func(v *node) {
+			o.Temperature = new(float64)
+			d.decimal(v, "options.temperature", o.Temperature)
+		},
+		"max_tokens": func(v *node) { d.whole(v, "options.max_tokens", &o.MaxTokens) },
+		"window":     func(v *node) { d.whole(v, "options.window", &o.Window) },
+	})
+}
+
+func (d *decoder) grant(n *node) {
+	c, err := tools.ParseCaps(strings.Join(d.names(n, "grant"), ","))
+	if err != nil {
+		d.bad(n, "", "grant: %v", err)
+		return
+	}
+	d.a.Grant = &c
+}
+
+// inputs reads name: description, or name: {description, optional, default}.
+func (d *decoder) inputs(n *node) {
+	if n.kind != mapping {
+		d.bad(n, "write it like file: The file to read.", "inputs is %s, not names with descriptions", n.kind)
+		return
+	}
+	for i, k := range n.keys {
+		f, v := Field{Name: k.text}, n.kids[i]
+		if v.kind == mapping {
+			d.fields(v, "inputs."+k.text, map[string]func(*node){
+				"description": func(v *node) { d.text(v, "description", &f.Description) },
+				"optional": func(v *node) {
+					if f.Optional = v.text == "true"; v.kind != boolean {
+						d.bad(v, "", "optional is true or false")
+					}
+				},
+				"default": func(v *node) { f.Default, f.Optional = v.json(), true },
+			})
+		} else {
+			d.text(v, "inputs."+k.text, &f.Description)
+		}
+		d.a.Inputs = append(d.a.Inputs, f)
+	}
+}
+
+func (d *decoder) criterion(n *node) executor.Criterion {
+	var c executor.Criterion
+	parts := func(into *[]executor.Criterion) func(*node) {
+		return func(v *node) {
+			if v.kind != list {
+				d.bad(v, "", "all and any take a list")
+				return
+			}
+			*into = []executor.Criterion{}
+			for _, kid := range v.kids {
+				*into = append(*into, d.criterion(kid))
+			}
+		}
+	}
+	d.fields(n, "done", map[string]func(*node){
+		"signal":   func(v *node) { d.text(v, "signal", &c.Signal) },
+		"artifact": func(v *node) { d.text(v, "artifact", &c.Artifact) },
+		"where":    func(v *node) { c.Where = json.RawMessage(v.json()) },
+		"tool":     func(v *node) { d.text(v, "tool", &c.Tool) },
+		"check":    func(v *node) { d.text(v, "check", &c.Check) },
+		"all":      parts(&c.All),
+		"any":      parts(&c.Any),
+	})
+	return c
+}

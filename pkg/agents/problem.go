@@ -1,0 +1,97 @@
+package agents
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Severity says how bad a problem is.
+type Severity string
+
+const (
+	Error   Severity = "error"   // the agent cannot be used
+	Warning Severity = "warning" // it can, but something will not be as written
+	Note    Severity = "note"    // good to know
+)
+
+// A Problem is something wrong with an agent, at a place. Line and Col count
+// from 1 and are zero if there is no place.
+type Problem struct {
+	File     string   `json:"file,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Col      int      `json:"col,omitempty"`
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"`
+	Hint     string   `json:"hint,omitempty"`
+}
+
+// String is the problem on one line: file:line:col: severity: message; hint.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File + ":")
+	}
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d:", p.Line, p.Col)
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	fmt.Fprintf(&b, "%s: %s", p.Severity, p.Message)
+	if p.Hint != "" {
+		b.WriteString("; " + p.Hint)
+	}
+	return b.String()
+}
+
+// Problems is a list of problems in the order of the text.
+type Problems []Problem
+
+// Err gives those that keep an agent from being used as one error, nil if
+// there are none.
+func (ps Problems) Err() error {
+	var bad Problems
+	for _, p := range ps {
+		if p.Severity == Error {
+			bad = append(bad, p)
+		}
+	}
+	if bad == nil {
+		return nil
+	}
+	return &ProblemError{bad}
+}
+
+// A ProblemError reports an agent that cannot be used.
+type ProblemError struct{ Problems Problems }
+
+func (e *ProblemError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (ps Problems) sort() Problems {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return slices.Compact(ps)
+}
+
+// report collects the problems of one file.
+type report struct {
+	src  Source
+	list Problems
+}
+
+func (r *report) at(p place, s Severity, hint, format string, args ...any) {
+	r.list = append(r.list, Problem{r.src.File, p.line, p.col, s, fmt.Sprintf(format, args...), hint})
+}
+
+func (r *report) key(key string, s Severity, hint, format string, args ...any) {
+	r.at(r.src.place(key), s, hint, format, args...)
+}

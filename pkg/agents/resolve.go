@@ -1,0 +1,221 @@
+package agents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// An Input is a request to an agent: the input of the workflow "agent". All
+// of it is journaled; secrets have no place in it.
+type Input struct {
+	Agent    string                     `json:"agent,omitempty"` // a name in the catalog
+	Spec     *DynamicAgent              `json:"spec,omitempty"`  // or the agent itself, by value
+	Prompt   string                     `json:"prompt,omitempty"`
+	Inputs   map[string]json.RawMessage `json:"inputs,omitempty"`
+	Model    string                     `json:"model,omitempty"`   // instead of the agent's
+	Limits   executor.Limits            `json:"limits,omitzero"`   // non-zero fields instead of the agent's
+	Approve  executor.Approve           `json:"approve,omitempty"` // instead of the default
+	Patience time.Duration              `json:"patience_ns,omitempty"`
+	Dir      string                     `json:"dir,omitempty"` // the workspace, as the prompt may name it
+	Options  llm.Options                `json:"options,omitzero"`
+}
+
+// Name is the agent's name.
+func (in Input) Name() string {
+	if in.Agent == "" && in.Spec != nil {
+		return in.Spec.Name
+	}
+	return in.Agent
+}
+
+// Defaults hold where neither the request nor the agent says anything.
+type Defaults struct {
+	Model    string
+	Limits   executor.Limits
+	Approve  executor.Approve
+	Patience time.Duration
+	Options  llm.Options
+	Prices   map[string]executor.Price // by provider/model
+}
+
+// Resolve binds a request to what it names: it finds the agent, its tools and
+// its model, checks that they fit and writes the prompts. The task it returns
+// depends on nothing any more.
+func Resolve(in Input, cat *Catalog, set *tools.Set, def Defaults) (executor.Task, error) {
+	a := in.Spec
+	if a == nil {
+		if in.Agent == "" {
+			return executor.Task{}, fmt.Errorf("no agent is named; there are %s", strings.Join(cat.Names(), ", "))
+		}
+		var err error
+		if a, err = cat.Lookup(in.Agent); err != nil {
+			return executor.Task{}, err
+		}
+	}
+	t, err := a.resolve(in, set, def)
+	if err != nil {
+		return executor.Task{}, fmt.Errorf("agent %s: %w", a.Name, err)
+	}
+	return t, nil
+}
+
+func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t executor.Task, err error) {
+	own, checks, err := a.Offer(set)
+	if err != nil {
+		return t, err
+	}
+	t = executor.Task{
+		Agent: a.Name, Model: first(in.Model, a.Model, def.Model),
+		Tools: executor.Pin(own), Checks: executor.Pin(checks),
+		Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits),
+		Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience),
+		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output,
+	}
+	t.Price = def.Prices[t.Model]
+	if t.Model == "" {
+		return t, errors.New("no model is named, neither by the request nor by the agent nor as a default")
+	}
+	if !slices.Contains(executor.Approves, t.Approve) {
+		return t, fmt.Errorf("approve is %q; it is one of %v", t.Approve, executor.Approves)
+	}
+	if t.Limits.CostUSD > 0 && t.Price == (executor.Price{}) {
+		if in.Limits.CostUSD > 0 {
+			return t, fmt.Errorf("a limit of %.2f USD needs the price of %s; configure it", t.Limits.CostUSD, t.Model)
+		}
+		t.Limits.CostUSD = -1 // an agent's own limit does not keep it from a model without a price
+	}
+	inputs, err := a.inputs(in.Inputs)
+	if err != nil {
+		return t, err
+	}
+	if strings.TrimSpace(in.Prompt) == "" && len(inputs) == 0 {
+		return t, errors.New("there is no prompt; say what to do")
+	}
+	tmpl, err := compile(a.Name, a.Prompt, within(own))
+	if err != nil {
+		return t, err
+	}
+	data := Data{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(own), Dir: in.Dir}
+	if words := a.Done.Signals(); len(words) > 0 {
+		data.Signal = words[0]
+	}
+	for name, raw := range inputs {
+		if data.Inputs[name], err = value(raw); err != nil {
+			return t, fmt.Errorf("input %s is not valid JSON: %w", name, err)
+		}
+	}
+	system, err := render(tmpl, data)
+	if err != nil {
+		return t, err
+	}
+	t.System = strings.TrimSpace(system + "\n\n" + rules(t, own))
+	t.Prompt = ask(in.Prompt, inputs, tmpl)
+	return t, nil
+}
+
+// Offer picks from set the tools of a and, apart, those that only its
+// criterion runs. It fails if one does not exist or needs more than a grants.
+func (a *DynamicAgent) Offer(set *tools.Set) (own, checks *tools.Set, err error) {
+	if len(a.Tools) > 0 {
+		if own, err = set.Only(a.Tools...); err != nil {
+			return nil, nil, err
+		}
+		own = own.Without(a.Deny...)
+	}
+	var more []string
+	for _, name := range a.Done.Checks() {
+		if _, ok := own.Lookup(name); !ok {
+			more = append(more, name)
+		}
+	}
+	if len(more) > 0 {
+		if checks, err = set.Only(more...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if a.Grant == nil {
+		return own, checks, nil
+	}
+	var over []string
+	for _, s := range []*tools.Set{own, checks} {
+		for t := range s.All() {
+			if !a.Grant.Has(t.Needs) {
+				over = append(over, fmt.Sprintf("%s needs %s", t.Name, t.Needs&^*a.Grant))
+			}
+		}
+	}
+	if over != nil {
+		return nil, nil, fmt.Errorf("its grant is %s, but %s", *a.Grant, strings.Join(over, ", "))
+	}
+	return own, checks, nil
+}
+
+// inputs checks what was given against what is declared and fills defaults.
+func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	for name, v := range given {
+		out[name] = v
+	}
+	if len(a.Inputs) == 0 {
+		return out, nil
+	}
+	var names []string
+	var errs []error
+	for _, f := range a.Inputs {
+		names = append(names, f.Name)
+		if _, ok := out[f.Name]; ok {
+			continue
+		}
+		switch {
+		case f.Default != nil:
+			out[f.Name] = f.Default
+		case !f.Optional:
+			errs = append(errs, fmt.Errorf("input %s is missing: %s", f.Name, first(f.Description, "it is required")))
+		default:
+			out[f.Name] = json.RawMessage(`""`)
+		}
+	}
+	for _, name := range sortedKeys(given) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		hint := "; there are " + strings.Join(names, ", ")
+		if near := tools.Nearest(name, names); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		errs = append(errs, fmt.Errorf("there is no input %s%s", name, hint))
+	}
+	return out, errors.Join(errs...)
+}
+
+func within(set *tools.Set) func(string) bool {
+	return func(name string) bool {
+		_, ok := set.Lookup(name)
+		return ok
+	}
+}
+
+func first[T comparable](vs ...T) T {
+	var zero T
+	for _, v := range vs {
+		if v != zero {
+			return v
+		}
+	}
+	return zero
+}
+
+func merge(o, d llm.Options) llm.Options {
+	o.Temperature = first(o.Temperature, d.Temperature)
+	o.MaxTokens = first(o.MaxTokens, d.MaxTokens)
+	o.Window = first(o.Window, d.Window)
+	return o
+}

@@ -1,0 +1,87 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// finish is the tool whose successful call says that the task is done.
+const finish = "finish"
+
+// rules is the generated end of every system prompt: how calls are run, how
+// to say that the task is done and what is checked then.
+func rules(t executor.Task, set *tools.Set) string {
+	var b strings.Builder
+	if set.Len() > 1 {
+		b.WriteString("Calls of one answer: those that only read run at once, the others in the order you give them.\n")
+	}
+	b.WriteString(ending(t, within(set)(finish)))
+	if must := demands(t.Done); len(must) > 0 {
+		b.WriteString(" Then this is checked:\n- " + strings.Join(must, "\n- "))
+	}
+	if len(t.Output) > 0 {
+		fmt.Fprintf(&b, "\nYour last answer is JSON and nothing else; it satisfies %s", t.Output)
+	}
+	return b.String()
+}
+
+func ending(t executor.Task, has bool) string {
+	words := t.Done.Signals()
+	switch {
+	case has && len(t.Output) == 0:
+		return "When the task is done, call finish."
+	case len(words) > 0:
+		return "When the task is done, say " + strings.Join(words, " or ") + " on a line of its own."
+	case len(t.Tools) == 0:
+		return "Answer in one message."
+	}
+	return "When the task is done, answer without calling a tool."
+}
+
+// demands says what must hold besides the signal, which ending has told.
+func demands(c executor.Criterion) []string {
+	if c.Signal != "" {
+		return nil
+	}
+	var out []string
+	if c.All != nil {
+		for _, part := range c.All {
+			out = append(out, demands(part)...)
+		}
+		return out
+	}
+	return c.Words()
+}
+
+// ask is the user's message: the prompt, then the inputs that the system
+// prompt has not placed.
+func ask(prompt string, inputs map[string]json.RawMessage, tmpl *template.Template) string {
+	parts := []string{}
+	if p := strings.TrimSpace(prompt); p != "" {
+		parts = append(parts, p)
+	}
+	placed, all := inputsUsed(tmpl)
+	for _, name := range sortedKeys(inputs) {
+		if all || slices.Contains(placed, name) {
+			continue
+		}
+		words := string(inputs[name])
+		var s string
+		if json.Unmarshal(inputs[name], &s) == nil {
+			words = s
+		}
+		if words != "" {
+			parts = append(parts, fmt.Sprintf("<input name=%q>\n%s\n</input>", name, words))
+		}
+	}
+	if len(parts) == 0 {
+		return "Begin."
+	}
+	return strings.Join(parts, "\n\n")
+}

@@ -1,0 +1,58 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// Workflow runs one agent on one request. Its input is an [Input], its output
+// an executor.State.
+var Workflow = flow.Define("agent", Run)
+
+// resolving is the kind of the first step of every agent job.
+const resolving = "resolve"
+
+// Run pins the task in its first step and then loops. From there on the job
+// does not depend on agent files, configuration or the tools' prose.
+func Run(r *flow.Run, in Input) (*executor.State, error) {
+	task, err := flow.Do[executor.Task](r, resolving, in.Name(), in)
+	if err != nil {
+		return nil, err
+	}
+	return flow.Call(r, task.Agent, executor.Loop, task)
+}
+
+// Routes performs "resolve" steps with resolver, which is [Resolve] bound to
+// a catalog, tools and defaults. It is called once in the life of a job.
+func Routes(resolver func(ctx context.Context, in Input) (executor.Task, error)) flow.Mux {
+	return flow.Mux{resolving: {
+		Safe: flow.Always,
+		Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+			var in Input
+			if err := json.Unmarshal(s.Input, &in); err != nil {
+				return nil, fmt.Errorf("resolve %s: decoding input: %w", s.Name, err)
+			}
+			task, err := resolver(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(task)
+		},
+		Describe: func(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
+			var t executor.Task
+			if json.Unmarshal(out, &t) != nil {
+				return "", nil
+			}
+			data, err := json.Marshal(map[string]any{"model": t.Model, "window": t.Options.Window, "tools": len(t.Tools)})
+			if err != nil {
+				return "", nil
+			}
+			return fmt.Sprintf("%s with %d tools", t.Model, len(t.Tools)), data
+		},
+	}}
+}
