@@ -75,9 +75,11 @@ func (t *Task) tool(name string) *Tool {
 	return nil
 }
 
+// pure reports whether the call may run beside others: it only reads or
+// thinks, and its tool does not declare that it does more.
 func (t *Task) pure(c llm.Call) bool {
 	tool := t.tool(c.Name)
-	return tool != nil && tool.Needs&^(tools.Read|tools.Think) == 0
+	return tool != nil && tool.Needs&^(tools.Read|tools.Think) == 0 && (tool.Effect == "" || tool.Effect == tools.Pure)
 }
 
 func refuse(format string, args ...any) Reply {
