@@ -171,11 +171,11 @@ func (f *Files) fresh(name, p string, now state) error {
 	case !ok || want == now.Digest:
 		return nil
 	case now.Type == "":
-		return &StaleError{Name: name, Reason: "was deleted by someone else since it was read"}
+		return &StaleError{Name: name, Reason: "has been deleted since it was read"}
 	case want == "":
-		return &StaleError{Name: name, Reason: "was created by someone else since it was deleted"}
+		return &StaleError{Name: name, Reason: "has been created anew since it was deleted"}
 	}
-	return &StaleError{Name: name, Reason: "was changed by someone else since it was read"}
+	return &StaleError{Name: name, Reason: "has been changed since it was read, by someone else or by a command"}
 }
 
 // WriteFile gives a file new content, creating it and the directories above it
@@ -195,7 +195,7 @@ func (f *Files) Replace(name string, old, new []byte) error {
 			return f.tree.explain(name, fs.ErrNotExist)
 		}
 		if now.Digest != want {
-			return &StaleError{Name: name, Reason: "was changed by someone else in the meantime"}
+			return &StaleError{Name: name, Reason: "has been changed in the meantime"}
 		}
 		return nil
 	})
@@ -281,6 +281,12 @@ func (f *Files) commit(temp string, ds []delta, do func() error) error {
 	}
 	var errs []error
 	for _, d := range ds {
+		if d.From != "" { // moved, not looked at
+			if was, ok := f.saw(string(d.From)); ok && d.After.Type == isFile {
+				errs = append(errs, f.note(string(d.Path), was))
+			}
+			continue
+		}
 		if d.After.Type == isFile || d.Before.Type == isFile {
 			errs = append(errs, f.note(string(d.Path), d.After.Digest))
 		}

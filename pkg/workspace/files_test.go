@@ -351,7 +351,13 @@ func TestStale(t *testing.T) {
 	write(t, filepath.Join(dir, "f"), "theirs")
 	stale("write", f.WriteFile("f", []byte("ours")))
 	stale("remove", f.Remove("f"))
-	stale("rename", f.Rename("f", "g"))
+	if err := f.Rename("f", "g"); err != nil {
+		t.Fatal(err)
+	}
+	stale("write under a new name", f.WriteFile("g", []byte("ours")))
+	if err := f.Rename("g", "f"); err != nil {
+		t.Fatal(err)
+	}
 	stale("replace", f.Replace("f", []byte("one"), []byte("ours")))
 	if got := content(t, filepath.Join(dir, "f")); got != "theirs" {
 		t.Fatalf("the file has %q", got)

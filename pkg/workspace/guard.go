@@ -30,20 +30,31 @@ while read -r op id; do
 done
 for id; do kill -s KILL -- "-$id"; done 2>/dev/null`
 
+// begin starts the guard if it does not run. It is called before a command is
+// started, so that little time passes until the guard knows of it. Without a
+// guard the leader of a group still dies with us.
+func (g *guard) begin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.cmd != nil {
+		return
+	}
+	cmd := exec.Command("/bin/sh", "-c", guardScript)
+	cmd.Dir, cmd.Env = "/", []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil || cmd.Start() != nil {
+		return
+	}
+	g.cmd, g.input = cmd, in
+}
+
 func (g *guard) add(group int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.cmd == nil {
-		cmd := exec.Command("/bin/sh", "-c", guardScript)
-		cmd.Dir, cmd.Env = "/", []string{}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		in, err := cmd.StdinPipe()
-		if err != nil || cmd.Start() != nil {
-			return // the group's leader still dies with us
-		}
-		g.cmd, g.input = cmd, in
+	if g.cmd != nil {
+		fmt.Fprintf(g.input, "+ %d\n", group)
 	}
-	fmt.Fprintf(g.input, "+ %d\n", group)
 }
 
 func (g *guard) remove(group int) {

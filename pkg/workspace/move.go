@@ -54,7 +54,8 @@ func (f *Files) full(p string) (bool, error) {
 }
 
 // Rename gives a file, a link or a directory a new name. What has the new name
-// already is not replaced.
+// already is not replaced. The content moves along untouched, so a file that
+// changed since it was read may be renamed; the stale check moves along too.
 func (f *Files) Rename(from, to string) error {
 	if _, err := f.find(from, true, true); err != nil {
 		return err
@@ -108,11 +109,6 @@ func (f *Files) moves(name, src, dst string) ([]delta, error) {
 			return err
 		}
 		to := dst + strings.TrimPrefix(p, src)
-		if now.Type == isFile {
-			if err := f.fresh(p, p, now); err != nil {
-				return err
-			}
-		}
 		if now.Type == "" {
 			return f.tree.explain(p, fs.ErrNotExist)
 		}

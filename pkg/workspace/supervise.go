@@ -22,6 +22,7 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 
 	sinks, err := p.plumb(c)
 	if err == nil {
+		r.guard.begin()
 		p.cmd.SysProcAttr = session()
 		err = p.cmd.Start()
 		sinks.started()

@@ -172,38 +172,54 @@ func (t Text) join() string {
 // as read did not agree: an untouched line keeps its end, a changed one has
 // that of the line it stands for, a new one that of the line above.
 func (t Text) ends() []bool {
-	if t.Content == t.orig {
-		return t.crlf
-	}
-	most := t.EOL == "\r\n"
-	line := func(s string, at int) int { return strings.Count(s[:at], "\n") }
+	was, now := strings.SplitAfter(t.orig, "\n"), strings.SplitAfter(t.Content, "\n")
 	old := func(i int) bool {
 		if i >= 0 && i < len(t.crlf) {
 			return t.crlf[i]
 		}
-		return most
+		return t.EOL == "\r\n"
 	}
-	var out []bool
-	next := 0 // the first line of orig that is not accounted for
-	for _, e := range udiff.Lines(t.orig, t.Content) {
-		start, end := line(t.orig, e.Start), line(t.orig, e.End)
-		if e.End == len(t.orig) && !strings.HasSuffix(t.orig, "\n") && e.End > e.Start {
-			end++ // the last line has no newline to count
+	out := make([]bool, len(now))
+	// What is alike at both ends is untouched, also where lines repeat.
+	head, foot := 0, 0
+	for head < min(len(was), len(now)) && was[head] == now[head] {
+		out[head] = old(head)
+		head++
+	}
+	for foot < min(len(was), len(now))-head && was[len(was)-1-foot] == now[len(now)-1-foot] {
+		foot++
+		out[len(now)-foot] = old(len(was) - foot)
+	}
+	next, at := head, head        // the first lines of was and now that are not accounted for
+	between := func(end, n int) { // n lines stand for those of was up to end
+		for k := range n {
+			i := min(next+k, end-1)
+			if end == next {
+				i = next - 1
+			}
+			out[at] = old(max(i, 0))
+			at++
 		}
-		for ; next < start; next++ {
-			out = append(out, old(next))
+		next = end
+	}
+	mid := strings.Join(was[head:len(was)-foot], "")
+	line := func(at int) int { return head + strings.Count(mid[:at], "\n") }
+	for _, e := range udiff.Lines(mid, strings.Join(now[head:len(now)-foot], "")) {
+		for start := line(e.Start); next < start; {
+			between(next+1, 1)
+		}
+		end := line(e.End)
+		if e.End == len(mid) && e.End > e.Start && !strings.HasSuffix(mid, "\n") {
+			end++ // the last line has no newline to count
 		}
 		n := strings.Count(e.New, "\n")
 		if e.New != "" && !strings.HasSuffix(e.New, "\n") {
 			n++
 		}
-		for k := range n {
-			out = append(out, old(min(start+k, max(start, end-1))))
-		}
-		next = end
+		between(end, min(n, len(now)-foot-at))
 	}
-	for total := strings.Count(t.Content, "\n") + 1; len(out) < total; next++ {
-		out = append(out, old(next))
+	for at < len(now)-foot {
+		between(next+1, 1)
 	}
 	return out
 }
