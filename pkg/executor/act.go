@@ -92,7 +92,7 @@ func one(r *flow.Run, t *Task, s *State, c llm.Call) (Reply, error) {
 	tool := t.tool(c.Name)
 	switch {
 	case tool == nil:
-		return refuse("there is no tool %q; you have: %s", c.Name, t.names()), nil
+		return refuse("there is no tool %q%s; you have: %s", c.Name, tools.DidYouMean(c.Name, t.names()), strings.Join(t.names(), ", ")), nil
 	case c.Malformed != "":
 		return refuse("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name), nil
 	}
@@ -107,12 +107,11 @@ func one(r *flow.Run, t *Task, s *State, c llm.Call) (Reply, error) {
 	return perform(r, t, s, c)
 }
 
-func (t *Task) names() string {
-	var out []string
+func (t *Task) names() (out []string) {
 	for _, tool := range t.Tools {
 		out = append(out, tool.Name)
 	}
-	return strings.Join(out, ", ")
+	return out
 }
 
 // approve asks a person. The signals carry the step's path, so that an answer

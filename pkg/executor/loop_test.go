@@ -224,7 +224,7 @@ func TestBadCallsAreNewsForTheModel(t *testing.T) {
 	if len(results) != 7 || len(ids) != 7 {
 		t.Fatalf("%d results with %d ids for 7 calls", len(results), len(ids))
 	}
-	for i, want := range []string{`no tool "ad"`, "n", "not valid JSON", "crashed", "report needs sum first", "cut off", "m is not known"} {
+	for i, want := range []string{`no tool "ad" (did you mean "add"?)`, "n", "not valid JSON", "crashed", "report needs sum first", "cut off", "m is not known"} {
 		if !results[i].Failed || !strings.Contains(results[i].Text, want) {
 			t.Errorf("result %d: %q, want a failure that says %q", i, results[i].Text, want)
 		}
