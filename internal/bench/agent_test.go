@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/openai"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+var agent = flow.Define("agent", executor.Loop)
+
+// kit is what the agents of a benchmark share, as the jobs of a process do.
+type kit struct {
+	model llm.Model
+	tools *tools.Set
+	ran   func(ctx context.Context, env *tools.Env) // told of each call; may be nil
+}
+
+func newKit(t testing.TB, hc *http.Client, stream bool) *kit {
+	k := new(kit)
+	var err error
+	if k.model, err = openai.New(openai.Config{BaseURL: url(t) + "/v1", HTTP: hc, NoStream: !stream}); err != nil {
+		t.Fatal(err)
+	}
+	type text struct {
+		Text string `json:"text"`
+	}
+	k.tools, err = tools.NewSet(tools.New(tools.Metadata{Name: "echo", Description: "Repeat a text."},
+		func(ctx context.Context, env *tools.Env, in text) (string, error) {
+			if k.ran != nil {
+				k.ran(ctx, env)
+			}
+			return echo(in.Text), nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func (k *kit) mux(blobs flow.Blobs) flow.Mux {
+	return executor.Serve(executor.Host{
+		Models: func(_ context.Context, name string) (llm.Model, string, error) { return k.model, name, nil },
+		Tools:  k.tools, Blobs: blobs,
+	})
+}
+
+func (k *kit) task(turns int) json.RawMessage {
+	b, err := json.Marshal(executor.Task{
+		Model: fmt.Sprintf("tape-%d", turns), System: "You echo.", Prompt: "Go on.", Tools: executor.Pin(k.tools),
+		Limits: executor.Limits{Turns: -1, Tokens: -1, Time: -1},
+	})
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	return b
+}
+
+// run has one agent do a task with nothing kept.
+func (k *kit) run(ctx context.Context, job string, task json.RawMessage) (*executor.State, error) {
+	j := new(flow.Memory)
+	return state(agent.Run(flow.NewRun(job, flow.NewLocal(ctx, j, k.mux(j), nil)), task))
+}
+
+func state(out json.RawMessage, err error) (*executor.State, error) {
+	if err != nil {
+		return nil, err
+	}
+	s := new(executor.State)
+	return s, json.Unmarshal(out, s)
+}
+
+// cpu is the time that this process has spent computing, the kernel's work
+// for it included.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // of a valid pointer
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
