@@ -3,6 +3,7 @@ package main
 
 import (
 	"github.com/adroit-run/adroit/pkg/cli"
+	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
-func main() { cli.Main() }
+func main() { cli.Main(std.All()...) }

@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+)
+
+func (a *app) agentsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "agents",
+		Short: "List, show, check and begin agents",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  group,
+	}
+	cmd.AddCommand(a.agentsList(), a.agentsShow(), a.agentsLint(), a.agentsNew())
+	return cmd
+}
+
+// trust adds the flag that makes a command read the directory's own agents.
+func trust(cmd *cobra.Command, on *bool) {
+	cmd.Flags().BoolVar(on, "trust-project", false, "also read the agents in "+projectAgents+" here")
+}
+
+func here(on bool) string {
+	if on {
+		return "."
+	}
+	return ""
+}
+
+func (a *app) agentsList() *cobra.Command {
+	var asJSON, trusted bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the agents",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cat, problems := a.catalog(here(trusted))
+			type entry struct {
+				*agents.DynamicAgent
+				Layer string `json:"layer"`
+				File  string `json:"file"`
+			}
+			list := []entry{}
+			var t table
+			for _, ag := range cat.List() {
+				list = append(list, entry{ag, ag.Source.Layer, ag.Source.File})
+				t.row(ag.Name, ag.Source.Layer, first(ag.Description))
+			}
+			if asJSON {
+				return a.json(list)
+			}
+			t.write(a.Stdout)
+			if problems.Err() != nil {
+				fmt.Fprintln(a.Stderr, "some agents cannot be used; adroit agents lint says why")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	trust(cmd, &trusted)
+	return cmd
+}
+
+func (a *app) agentsShow() *cobra.Command {
+	var asJSON, trusted bool
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show an agent: tools, definition of done, limits, prompt",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cat, _ := a.catalog(here(trusted))
+			ag, err := a.agent(cat, args[0], ".")
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.json(ag)
+			}
+			done, err := json.Marshal(ag.Done)
+			if err != nil {
+				return err
+			}
+			var t table
+			put := func(label, value string) {
+				if value != "" {
+					t.row(label, value)
+				}
+			}
+			put("agent", ag.Name)
+			put("description", ag.Description)
+			put("from", strings.TrimSpace(ag.Source.Layer+" "+a.home(ag.Source.File)))
+			put("model", ag.Model)
+			put("tools", strings.Join(ag.Tools, ", "))
+			for _, f := range ag.Inputs {
+				put("input", strings.TrimSpace(f.Name+" "+f.Description))
+			}
+			put("done", string(done))
+			if l := ag.Limits; l.Turns > 0 {
+				put("turns", fmt.Sprint(l.Turns))
+			}
+			if l := ag.Limits; l.Tokens > 0 {
+				put("tokens", count(l.Tokens))
+			}
+			if l := ag.Limits; l.Time > 0 {
+				put("time", l.Time.String())
+			}
+			if l := ag.Limits; l.CostUSD > 0 {
+				put("cost", fmt.Sprintf("%.2f USD", l.CostUSD))
+			}
+			t.write(a.Stdout)
+			fmt.Fprintf(a.Stdout, "\n%s\n", strings.TrimSpace(lines(ag.Prompt)))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	trust(cmd, &trusted)
+	return cmd
+}
+
+func (a *app) agentsLint() *cobra.Command {
+	var asJSON, trusted bool
+	cmd := &cobra.Command{
+		Use:   "lint [FILE...]",
+		Short: "Check agent files: all problems at once, with their places",
+		RunE: func(_ *cobra.Command, args []string) error {
+			set, err := a.tools()
+			if err != nil {
+				return err
+			}
+			var found agents.Problems
+			checked := len(args)
+			if len(args) == 0 {
+				cat, _ := a.catalog(here(trusted))
+				found, checked = cat.Lint(set), len(cat.Names())
+			}
+			for _, file := range args {
+				b, err := os.ReadFile(file)
+				if err != nil {
+					return usage("name agent files, or none for all", "%v", err)
+				}
+				ag, problems := agents.Parse(file, b)
+				found = append(found, problems...)
+				if ag != nil {
+					found = append(found, agents.Lint(ag, set)...)
+				}
+			}
+			if asJSON {
+				if found == nil {
+					found = agents.Problems{}
+				}
+				if err := a.json(found); err != nil {
+					return err
+				}
+			} else {
+				for _, p := range found {
+					fmt.Fprintln(a.Stdout, lines(p.String()))
+				}
+				fmt.Fprintf(a.Stderr, "%s, %s\n", plural(checked, "agent"), plural(len(found), "problem"))
+			}
+			if found.Err() != nil {
+				return exit(exitFailed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	trust(cmd, &trusted)
+	return cmd
+}
+
+func (a *app) agentsNew() *cobra.Command {
+	return &cobra.Command{
+		Use:   "new NAME",
+		Short: "Begin an agent of your own, as a file to edit",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := args[0]
+			dir := a.configDir()
+			if dir == "" {
+				return broken(fmt.Errorf("there is no home directory to keep agents in"), "set HOME")
+			}
+			text, err := agents.Skeleton(name)
+			if err != nil {
+				return usage("for example: adroit agents new changelog", "%v", err)
+			}
+			path := filepath.Join(dir, "agents", name+".md")
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+			if err != nil {
+				if os.IsExist(err) {
+					return broken(fmt.Errorf("%s is there already", a.home(path)), "edit it, or choose another name")
+				}
+				return err
+			}
+			if _, err := f.WriteString(text); err != nil {
+				f.Close()
+				return err
+			}
+			if err := f.Close(); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Stdout, path)
+			fmt.Fprintf(a.Stderr, "edit it, then: adroit agents lint    adroit run %s PROMPT\n", name)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// ledger opens the record of what a job changed, nil if it never began to
+// work on files.
+func (a *app) ledger(j *jobs.Job) (*workspace.Ledger, error) {
+	home, err := a.jobDir(j.ID)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(home, "ledger")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return workspace.OpenLedger(dir)
+}
+
+func (a *app) jobsDiff() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "diff ID",
+		Short: "Show what a job changed, and nothing else",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			led, err := a.ledger(j)
+			if err != nil {
+				return err
+			}
+			diff, changes := "", []workspace.Change{}
+			if led != nil {
+				defer led.Close()
+				if diff, err = led.Diff(ctx, j.Dir, false); err != nil {
+					return err
+				}
+				if changes, err = led.Changes(); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return a.json(struct {
+					Job     string             `json:"job"`
+					Changes []workspace.Change `json:"changes"`
+					Diff    string             `json:"diff"`
+				}{j.ID, changes, diff})
+			}
+			if diff == "" {
+				fmt.Fprintf(a.Stderr, "%s changed nothing\n", j.ID)
+				return nil
+			}
+			a.printDiff(diff)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the list of changed files")
+	return cmd
+}
+
+// printDiff prints a diff: escaped and in colour on a terminal, byte for byte
+// into a pipe, so that git apply takes it.
+func (a *app) printDiff(diff string) {
+	s := a.output()
+	if s.fd < 0 {
+		fmt.Fprint(s, diff)
+		return
+	}
+	for l := range strings.Lines(diff) {
+		style := plain
+		switch {
+		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"), strings.HasPrefix(l, "diff "):
+			style = bold
+		case strings.HasPrefix(l, "+"):
+			style = green
+		case strings.HasPrefix(l, "-"):
+			style = red
+		case strings.HasPrefix(l, "@@"):
+			style = dim
+		}
+		fmt.Fprintln(s, s.paint(style, lines(strings.TrimSuffix(l, "\n"))))
+	}
+}
+
+func (a *app) jobsUndo() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "undo ID",
+		Short: "Give the files a job changed their former content back",
+		Long:  "Gives every file that the job changed its content from before the job. A file that somebody changed since is left alone and named.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if j.Status == jobs.Running {
+				return broken(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
+			}
+			led, err := a.ledger(j)
+			if err != nil {
+				return err
+			}
+			var report workspace.UndoReport
+			if led != nil {
+				defer led.Close()
+				if report, err = led.Undo(j.Dir); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				if err := a.json(report); err != nil {
+					return err
+				}
+			} else {
+				a.printUndo(j.ID, report)
+			}
+			if len(report.Skipped) > 0 {
+				return exit(exitFailed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func (a *app) printUndo(id string, r workspace.UndoReport) {
+	for _, p := range r.Restored {
+		fmt.Fprintf(a.Stdout, "restored %s\n", line(p))
+	}
+	for _, p := range r.Removed {
+		fmt.Fprintf(a.Stdout, "removed %s\n", line(p))
+	}
+	for _, s := range r.Skipped {
+		fmt.Fprintf(a.Stdout, "left alone %s: %s\n", line(s.Path), line(s.Reason))
+	}
+	if len(r.Restored)+len(r.Removed)+len(r.Skipped) == 0 {
+		fmt.Fprintf(a.Stderr, "%s has nothing left to undo\n", id)
+	}
+}
+
+func (a *app) jobsArtifacts() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "artifacts ID [NAME]",
+		Short: "List what a job produced, or print one of it",
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j, err := a.job(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var st executor.State
+			if len(j.Output) > 0 {
+				if err := json.Unmarshal(j.Output, &st); err != nil {
+					return fmt.Errorf("%s: reading its output: %w", j.ID, err)
+				}
+			}
+			if len(args) == 2 {
+				return a.printArtifact(j, &st, args[1], asJSON)
+			}
+			if asJSON {
+				if st.Artifacts == nil {
+					st.Artifacts = map[string]executor.Artifact{}
+				}
+				return a.json(st.Artifacts)
+			}
+			if len(st.Artifacts) == 0 {
+				fmt.Fprintf(a.Stderr, "%s has produced nothing so far\n", j.ID)
+				return nil
+			}
+			var t table
+			for _, name := range st.Names() {
+				art := st.Artifacts[name]
+				t.row(name, plural(len(art.Value), "byte"), "by "+art.Tool, fmt.Sprintf("version %d", art.Version))
+			}
+			t.write(a.Stdout)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func (a *app) printArtifact(j *jobs.Job, st *executor.State, name string, asJSON bool) error {
+	v := st.Value(name)
+	if v == nil {
+		hint := "adroit jobs artifacts " + j.ID + " lists them"
+		if n := nearest(name, st.Names()); n != "" {
+			hint = fmt.Sprintf("did you mean %q?", n)
+		}
+		return broken(fmt.Errorf("%s has no artifact %q", j.ID, name), hint)
+	}
+	if asJSON {
+		return a.json(v)
+	}
+	var s string
+	if json.Unmarshal(v, &s) != nil {
+		return a.json(v)
+	}
+	if a.output().fd >= 0 {
+		s = lines(s)
+	}
+	fmt.Fprintln(a.Stdout, strings.TrimSuffix(s, "\n"))
+	return nil
+}

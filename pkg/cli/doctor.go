@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/llm/ollama"
+	"github.com/adroit-run/adroit/pkg/sqlite"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A finding is one thing the doctor looked at.
+type finding struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	What   string `json:"what"`
+	Do     string `json:"do,omitempty"` // the remedy, if one is needed or useful
+}
+
+// Statuses of a finding. Only broken ones make the doctor fail.
+const (
+	fine   = "fine"
+	lacks  = "missing" // something that only some jobs need
+	broke  = "broken"
+	report = "note"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what would keep jobs from running, and say what to do",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found := a.examine(cmd.Context())
+			code := exitDone
+			if slices.ContainsFunc(found, func(f finding) bool { return f.Status == broke }) {
+				code = exitFailed
+			}
+			if asJSON {
+				if err := a.json(found); err != nil {
+					return err
+				}
+				return exit(code)
+			}
+			var t table
+			for _, f := range found {
+				what := f.What
+				if f.Do != "" {
+					what += "; " + f.Do
+				}
+				t.row(f.Status, f.Name, what)
+			}
+			t.write(a.Stdout)
+			return exit(code)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func (a *app) examine(ctx context.Context) []finding {
+	out := []finding{a.examineConfig(), a.examineData(ctx)}
+	for _, p := range []struct {
+		name, use string
+		version   []string
+	}{
+		{"git", "diffs of repositories and the git tools", []string{"--version"}},
+		{"rg", "faster searches", []string{"--version"}},
+		{"go", "tests of Go projects", []string{"version"}},
+		{"pytest", "tests of Python projects", []string{"--version"}},
+		{"node", "tests of JavaScript projects", []string{"--version"}},
+		{"cargo", "tests of Rust projects", []string{"--version"}},
+	} {
+		out = append(out, examineProgram(ctx, p.name, p.use, p.version))
+	}
+	if set, err := a.tools(); err != nil {
+		out = append(out, finding{"tools", broke, err.Error(), "adroit tools lint tells more"})
+	} else if missing := tools.Missing(set, nil); len(missing) > 0 {
+		for _, name := range sorted(missing) {
+			out = append(out, finding{"tools", lacks, missing[name].Error(), ""})
+		}
+	} else {
+		out = append(out, finding{"tools", fine, plural(set.Len(), "tool"), ""})
+	}
+	out = append(out, a.examineAgents())
+	out = append(out, a.examineModels(ctx)...)
+	return append(out, finding{"sandbox", report, "none yet: commands run as you, without confinement",
+		"the shell tool asks before each command unless --approve all"})
+}
+
+func (a *app) examineConfig() finding {
+	f := finding{Name: "config", Status: fine, What: a.home(a.configPath())}
+	if _, err := a.config(); err != nil {
+		return finding{f.Name, broke, err.Error(), "correct the file; adroit config path says where it is"}
+	}
+	if f.What == "" {
+		f.What = "there is no home directory"
+	} else if _, err := os.Stat(a.configPath()); err != nil {
+		f.What += " (not there; defaults apply)"
+	}
+	return f
+}
+
+func (a *app) examineAgents() finding {
+	cat, problems := a.catalog("")
+	f := finding{"agents", fine, plural(len(cat.List()), "agent"), ""}
+	if err := problems.Err(); err != nil {
+		f.Status, f.What, f.Do = lacks, err.Error(), "adroit agents lint tells more"
+	}
+	return f
+}
+
+// lowDisk is the free space in bytes below which the doctor speaks up.
+const lowDisk = 500 << 20
+
+func (a *app) examineData(ctx context.Context) finding {
+	f := finding{Name: "data", Status: broke}
+	dir, err := a.dataDir()
+	if err != nil {
+		f.What, f.Do = err.Error(), "name one with --data-dir DIR or ADROIT_HOME"
+		return f
+	}
+	f.Do = "make it writable, or keep state elsewhere with --data-dir DIR or ADROIT_HOME"
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		f.What = err.Error()
+		return f
+	}
+	probe, err := os.CreateTemp(dir, ".probe-")
+	if err != nil {
+		f.What = err.Error()
+		return f
+	}
+	probe.Close()
+	os.Remove(probe.Name())
+	// A check of all pages, which the other commands do without.
+	db, err := sqlite.Open(ctx, filepath.Join(dir, "adroit.db"), sqlite.Options{Version: version().Version, Check: true})
+	if err != nil {
+		f.What = err.Error()
+		return f
+	}
+	if err := db.Close(); err != nil {
+		f.What = err.Error()
+		return f
+	}
+	f.Status, f.What, f.Do = fine, a.home(dir), ""
+	if free, ok := freeSpace(dir); ok {
+		f.What += fmt.Sprintf(", %d MB free", free>>20)
+		if free < lowDisk {
+			f.Status, f.Do = lacks, "jobs pause when the disk is full; adroit jobs rm frees the space of ended jobs"
+		}
+	}
+	return f
+}
+
+func examineProgram(ctx context.Context, name, use string, args []string) finding {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return finding{name, lacks, "not on PATH", "install it for " + use}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	b, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+	what, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	if err != nil {
+		return finding{name, lacks, fmt.Sprintf("%s does not run: %v", path, err), "reinstall it for " + use}
+	}
+	return finding{name, fine, what, ""}
+}
+
+func (a *app) examineModels(ctx context.Context) []finding {
+	m, err := a.models("")
+	if err != nil {
+		return nil
+	}
+	var out []finding
+	usable := false
+	client, err := ollama.NewClient(m.ollama())
+	switch {
+	case err != nil:
+		out = append(out, finding{"ollama", lacks, err.Error(), "correct OLLAMA_HOST"})
+	case !client.Up(ctx):
+		out = append(out, finding{"ollama", lacks, "does not answer", "for local models install it from ollama.com and run: ollama serve"})
+	default:
+		if name, err := capable(ctx, client); err != nil {
+			out = append(out, finding{"ollama", lacks, err.Error(), "ollama pull qwen3:8b"})
+		} else {
+			usable = true
+			out = append(out, finding{"ollama", fine, "answers; ollama/" + name + " can call tools", ""})
+		}
+	}
+	key := func(variable string) string {
+		if a.Getenv(variable) != "" {
+			return "set"
+		}
+		return "not set"
+	}
+	usable = usable || key("OPENAI_API_KEY") == "set" || m.conf.Model != ""
+	out = append(out, finding{"OPENAI_API_KEY", report, key("OPENAI_API_KEY"), ""})
+	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
+		e := m.conf.Endpoints[name]
+		f := finding{"endpoint " + name, report, e.BaseURL, ""}
+		if e.KeyEnv != "" {
+			f.What += ", " + e.KeyEnv + " is " + key(e.KeyEnv)
+		}
+		out = append(out, f)
+	}
+	f := finding{"model", fine, cmp.Or(m.conf.Model, "chosen at each run"), "adroit models check asks it for a word"}
+	if !usable {
+		f = finding{"model", lacks, "none can be used", "see adroit demo for a run without one; for real ones run ollama pull qwen3:8b or set OPENAI_API_KEY"}
+	}
+	return append(out, f)
+}

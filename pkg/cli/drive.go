@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// drive runs a job in the foreground until it ends, waits for a person who is
+// not here, or is stopped, and tells how it went. With asJSON, stdout carries
+// the job's events and nothing else.
+func (a *app) drive(ctx context.Context, m *jobs.Manager, job *jobs.Job, asJSON bool) error {
+	past, err := read(context.WithoutCancel(ctx), m.Store, job.ID)
+	if err != nil {
+		return err
+	}
+	past.tally.rate = a.rate(job.Model)
+	run := m.Run
+	if job.Status != jobs.Queued {
+		run = m.Resume
+	}
+	for {
+		start := time.Now()
+		o := jobs.RunOptions{Park: true, Hook: killHook()}
+		end := a.watch(ctx, m.Store, job.ID, &past, asJSON, &o)
+		done, err := run(ctx, job.ID, o)
+		end()
+		if err != nil {
+			return a.runFault(job.ID, err)
+		}
+		job = done
+		if past, err = read(context.WithoutCancel(ctx), m.Store, job.ID); err != nil {
+			return err
+		}
+		past.tally.rate = a.rate(job.Model)
+		if job.Status == jobs.Waiting && !asJSON && a.asks() && ctx.Err() == nil {
+			answered, err := a.ask(ctx, m.Store, job)
+			if err != nil {
+				return err
+			}
+			if answered {
+				run = m.Resume
+				continue
+			}
+		}
+		if !asJSON {
+			a.tell(job, past, time.Since(start))
+		}
+		return exit(a.outcome(ctx, job))
+	}
+}
+
+// watch shows what happens during one run. The function it returns ends that
+// and waits.
+func (a *app) watch(ctx context.Context, log jobs.Log, id string, past *history, asJSON bool, o *jobs.RunOptions) func() {
+	if !asJSON {
+		v := a.view(*past)
+		o.Emit = v.sink
+		return v.close
+	}
+	// The log rather than the live events: those have no numbers, and a
+	// reader of --json must be able to say how far it got.
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var follower sync.WaitGroup
+	last := past.last
+	follower.Go(func() {
+		for ev, err := range log.Events(ctx, id, last, true) {
+			if err != nil {
+				return
+			}
+			last = ev.Seq
+			writeEvent(a.Stdout, ev)
+		}
+	})
+	return func() {
+		stop()
+		follower.Wait()
+		// What was settled while the follower looked elsewhere.
+		for ev, err := range log.Events(context.WithoutCancel(ctx), id, last, false) {
+			if err != nil {
+				return
+			}
+			writeEvent(a.Stdout, ev)
+		}
+	}
+}
+
+func writeEvent(w io.Writer, ev event.Event) {
+	b, err := json.Marshal(ev)
+	if err != nil {
+		return // an event that came out of the log went in as JSON
+	}
+	fmt.Fprintf(w, "%s\n", b)
+}
+
+// runFault explains why a job could not be run here.
+func (a *app) runFault(id string, err error) error {
+	switch {
+	case errors.Is(err, jobs.ErrHeld), errors.Is(err, jobs.ErrLeaseLost):
+		return broken(err, fmt.Sprintf("adroit jobs logs %s -f follows it; adroit jobs cancel %s stops it", id, id))
+	case errors.Is(err, jobs.ErrBlocked):
+		return broken(err, fmt.Sprintf("adroit jobs show %s says why; adroit jobs resume %s tries once more", id, id))
+	case errors.Is(err, jobs.ErrFinal):
+		return &fault{exitUsage, err, fmt.Sprintf("adroit jobs retry %s runs it again from the start", id)}
+	}
+	return err
+}
+
+// outcome is the exit code for how a job stands.
+func (a *app) outcome(ctx context.Context, job *jobs.Job) int {
+	switch job.Status {
+	case jobs.Done:
+		return exitDone
+	case jobs.Limit, jobs.Stuck:
+		return exitLimit
+	case jobs.Waiting:
+		return exitWaiting
+	case jobs.Cancelled:
+		return exitCancelled
+	}
+	var s *stopError
+	if errors.As(context.Cause(ctx), &s) {
+		return code(s.signal)
+	}
+	return exitFailed
+}
+
+// tell says how a run went: the reason and the figures to stderr, the model's
+// last words to stdout.
+func (a *app) tell(job *jobs.Job, past history, took time.Duration) {
+	s := a.screen()
+	f := past.final
+	if f == nil {
+		f = &jobs.Final{Status: job.Status, Reason: job.Reason}
+	}
+	for _, l := range a.verdict(job, f) {
+		fmt.Fprintln(s, s.paint(statusStyle(job.Status), lines(l)))
+	}
+	if figures := a.figures(job, f, took); figures != "" {
+		fmt.Fprintf(s, "%s    %s\n", figures, strings.Join(a.next(job), "    "))
+	} else if next := a.next(job); len(next) > 0 {
+		fmt.Fprintln(s, strings.Join(next, "    "))
+	}
+	if text := strings.TrimSpace(f.Summary); text != "" && job.Status.Final() {
+		fmt.Fprintln(a.Stdout, lines(text))
+	}
+}
+
+func statusStyle(s jobs.Status) string {
+	switch s {
+	case jobs.Failed, jobs.Blocked, jobs.Stuck, jobs.Limit:
+		return red
+	}
+	return bold
+}
+
+// verdict is why a job stopped: the first line says it, the others what is
+// missing.
+func (a *app) verdict(job *jobs.Job, f *jobs.Final) []string {
+	in := ""
+	if f.Turns > 0 {
+		in = " in " + plural(f.Turns, "turn")
+	}
+	switch job.Status {
+	case jobs.Done:
+		return []string{fmt.Sprintf("done%s: %s", in, job.Reason)}
+	case jobs.Waiting:
+		return []string{"waiting for a person: " + question(f.Waiting)}
+	case jobs.Interrupted:
+		return []string{"interrupted: " + strings.TrimPrefix(job.Reason, "interrupted: ") + "; nothing that was finished is lost"}
+	case jobs.Cancelled:
+		return []string{"cancelled" + in}
+	}
+	out := []string{fmt.Sprintf("%s%s: %s", job.Status, in, job.Reason)}
+	for _, u := range f.Unmet {
+		out = append(out, "  not met: "+u)
+	}
+	return out
+}
+
+func (a *app) figures(job *jobs.Job, f *jobs.Final, took time.Duration) string {
+	if f.Usage.In+f.Usage.Out == 0 {
+		return ""
+	}
+	s := count(f.Usage.In) + " tokens in"
+	if f.Usage.Cached > 0 {
+		s += fmt.Sprintf(" (%s cached)", count(f.Usage.Cached))
+	}
+	s += fmt.Sprintf(", %s out", count(f.Usage.Out))
+	if usd := a.cost(job.Model, f); usd > 0 {
+		s += fmt.Sprintf(", %.4f USD", usd)
+	}
+	return s + ", " + span(took)
+}
+
+// next are the commands that make sense now.
+func (a *app) next(job *jobs.Job) []string {
+	id := job.ID
+	switch job.Status {
+	case jobs.Done:
+		return []string{"adroit jobs diff " + id, "adroit jobs undo " + id}
+	case jobs.Limit, jobs.Stuck:
+		return []string{"adroit jobs diff " + id, "adroit jobs undo " + id, "adroit jobs retry " + id}
+	case jobs.Failed, jobs.Cancelled:
+		return []string{"adroit jobs resume " + id, "adroit jobs diff " + id}
+	case jobs.Waiting:
+		return []string{"adroit signal " + id + " approve", "adroit jobs resume " + id}
+	case jobs.Interrupted, jobs.Blocked, jobs.Queued:
+		return []string{"adroit jobs resume " + id}
+	case jobs.Running:
+		return []string{"adroit jobs logs " + id + " -f"}
+	}
+	return nil
+}
+
+// question says in one line what a person is asked.
+func question(q *jobs.Question) string {
+	if q == nil {
+		return "see adroit jobs show"
+	}
+	var about struct {
+		Tool string          `json:"tool"`
+		Args json.RawMessage `json:"args"`
+	}
+	if json.Unmarshal(q.About, &about) == nil && about.Tool != "" {
+		return fmt.Sprintf("may %s run with %s", about.Tool, cut(string(about.Args), 200))
+	}
+	var names []string
+	for _, s := range q.Signals {
+		names = append(names, bare(s))
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
+// bare is the name of a signal without the step it is for.
+func bare(signal string) string {
+	name, _, _ := strings.Cut(signal, "@")
+	return name
+}
+
+// pending is the question a job waits with, nil if there is none.
+func pending(ctx context.Context, store jobs.Store, id string) (*jobs.Question, error) {
+	qs, err := store.Pending(ctx, id)
+	if err != nil || len(qs) == 0 {
+		return nil, err
+	}
+	return &qs[0], nil
+}
+
+// send answers a question under the name it listens to.
+func send(ctx context.Context, store jobs.Store, id, signal string, value json.RawMessage) error {
+	return store.Send(ctx, id, flow.Signal{Name: signal, Value: value})
+}

@@ -1,0 +1,29 @@
+//go:build failpoints
+
+package cli
+
+import (
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// killHook makes the process kill itself at the point of its run whose number
+// ADROIT_KILL_AT holds, counted from 1. Only programs built with the tag
+// failpoints have it: tests of what a power cut leaves behind.
+func killHook() func(string, flow.Step) {
+	at, err := strconv.ParseInt(os.Getenv("ADROIT_KILL_AT"), 10, 64)
+	if err != nil {
+		return nil
+	}
+	var n atomic.Int64
+	return func(string, flow.Step) {
+		if n.Add(1) == at {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // the signal is on its way; nothing more may happen
+		}
+	}
+}

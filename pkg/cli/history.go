@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// Kinds of steps that are shown.
+const (
+	stepModel = "model"
+	stepTool  = "tool"
+)
+
+// A tally is what a job has used so far, as its events tell.
+type tally struct {
+	turns int
+	usage llm.Usage
+	cost  float64
+	rate  func(llm.Usage) float64 // USD, nil if the model has no price
+}
+
+func (t *tally) add(ev event.Event) {
+	if ev.Kind != event.StepFinished || ev.Step != stepModel || ev.Error != "" {
+		return
+	}
+	t.turns++
+	var d struct {
+		Usage llm.Usage `json:"usage"`
+	}
+	if json.Unmarshal(ev.Data, &d) == nil {
+		t.usage = t.usage.Add(d.Usage)
+	}
+	if t.rate != nil {
+		t.cost = t.rate(t.usage)
+	}
+}
+
+// A history is what a job's log tells of earlier runs.
+type history struct {
+	calls int // tool calls that were shown
+	paths map[string]bool
+	tally tally
+	last  int64       // number of the last event
+	open  string      // name of the tool that was at work last and has not finished
+	end   event.Event // the last job.finished or job.waiting
+	final *jobs.Final // what it says
+}
+
+func read(ctx context.Context, log jobs.Log, id string) (history, error) {
+	h := history{paths: map[string]bool{}}
+	for ev, err := range log.Events(ctx, id, 0, false) {
+		if err != nil {
+			return h, err
+		}
+		h.add(ev)
+	}
+	return h, nil
+}
+
+func (h *history) add(ev event.Event) {
+	h.tally.add(ev)
+	h.last = ev.Seq
+	if ev.Kind == event.JobFinished || ev.Kind == event.JobWaiting {
+		f := new(jobs.Final)
+		if json.Unmarshal(ev.Data, f) == nil {
+			h.end, h.final = ev, f
+		}
+	}
+	if ev.Step != stepTool {
+		return
+	}
+	switch ev.Kind {
+	case event.StepStarted:
+		h.open = ev.Name
+	case event.StepFinished:
+		h.open = ""
+		if !h.paths[ev.Path] {
+			h.paths[ev.Path] = true
+			h.calls++
+		}
+	}
+}
+
+// failed reports whether a finished tool call says that it failed.
+func failed(ev event.Event) bool {
+	var d struct {
+		Failed bool `json:"failed"`
+	}
+	return json.Unmarshal(ev.Data, &d) == nil && d.Failed
+}
+
+// nameOf is what a step is called in a line about it.
+func nameOf(ev event.Event) string {
+	if ev.Step == stepTool {
+		return ev.Name
+	}
+	return ev.Step
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// realPath is path, absolute and without links.
+func realPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// place says where an interrupted job stands.
+func (h history) place() string {
+	if h.calls == 0 && h.tally.turns == 0 {
+		return string(jobs.Interrupted)
+	}
+	if h.open != "" {
+		return fmt.Sprintf("interrupted at step %d of turn %d", h.calls+1, h.tally.turns)
+	}
+	return fmt.Sprintf("interrupted after step %d of turn %d", h.calls, h.tally.turns)
+}

@@ -1,0 +1,320 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+func (a *app) jobsCommand() *cobra.Command {
+	var asJSON bool
+	var agent string
+	list := func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return group(cmd, args)
+		}
+		return a.listJobs(cmd.Context(), agent, asJSON)
+	}
+	cmd := &cobra.Command{
+		Use:   "jobs",
+		Short: "List jobs; show, follow, resume, cancel, undo one",
+		Long:  "Lists jobs, newest first. Commands that take an ID also take its beginning or end, if that is unique, or last.",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  list,
+	}
+	sub := &cobra.Command{
+		Use:   "list",
+		Short: "List jobs, newest first",
+		Args:  cobra.NoArgs,
+		RunE:  list,
+	}
+	for _, c := range []*cobra.Command{cmd, sub} {
+		c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+		c.Flags().StringVar(&agent, "agent", "", "only jobs of this agent")
+	}
+	cmd.AddCommand(sub, a.jobsShow(), a.jobsLogs(), a.jobsWait(), a.jobsResume(), a.jobsRetry(),
+		a.jobsCancel(), a.jobsRemove(), a.jobsArtifacts(), a.jobsDiff(), a.jobsUndo())
+	return cmd
+}
+
+// job finds the one job that ref means: an id, its unique beginning or end,
+// or last.
+func (a *app) job(ctx context.Context, ref string) (*jobs.Job, error) {
+	store, err := a.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ref = strings.ToUpper(strings.TrimSpace(ref))
+	if ref == "LAST" {
+		got, err := store.List(ctx, jobs.Query{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(got) == 0 {
+			return nil, usage("adroit run AGENT PROMPT starts one", "there are no jobs")
+		}
+		return got[0], nil
+	}
+	all, err := store.List(ctx, jobs.Query{})
+	if err != nil {
+		return nil, err
+	}
+	var found []*jobs.Job
+	for _, j := range all {
+		if j.ID == ref {
+			return j, nil
+		}
+		if len(ref) >= 2 && (strings.HasPrefix(j.ID, ref) || strings.HasSuffix(j.ID, ref)) {
+			found = append(found, j)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return nil, usage("adroit jobs lists them", "no such job: %q", ref)
+	}
+	var ids []string
+	for _, j := range found[:min(len(found), 4)] {
+		ids = append(ids, j.ID)
+	}
+	return nil, usage("give more of the id", "%q means any of %s jobs: %s", ref, count(len(found)), strings.Join(ids, ", "))
+}
+
+func (a *app) listJobs(ctx context.Context, agent string, asJSON bool) error {
+	store, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := store.List(ctx, jobs.Query{Agent: agent})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if all == nil {
+			all = []*jobs.Job{}
+		}
+		return a.json(all)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(a.Stderr, "no jobs yet; adroit run AGENT PROMPT starts one")
+		return nil
+	}
+	var t table
+	for _, j := range all {
+		next := ""
+		if n := a.next(j); len(n) > 0 {
+			next = n[0]
+		}
+		status := string(j.Status)
+		if j.Status == jobs.Interrupted {
+			h, err := read(ctx, store, j.ID)
+			if err != nil {
+				return err
+			}
+			status = h.place()
+		}
+		t.row(j.ID, j.Agent, status, fmt.Sprintf("%q", cut(j.Title, 40)), ago(a.now(), j.Created), next)
+	}
+	t.write(a.Stdout)
+	return nil
+}
+
+func (a *app) jobsShow() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show how a job stands, why, and what can be done",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			h, err := read(ctx, a.db, j.ID)
+			if err != nil {
+				return err
+			}
+			q, err := pending(ctx, a.db, j.ID)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.json(struct {
+					*jobs.Job
+					Final   *jobs.Final    `json:"final,omitempty"`
+					Pending *jobs.Question `json:"pending,omitempty"`
+				}{j, h.final, q})
+			}
+			a.show(j, h, q)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with input and output")
+	return cmd
+}
+
+func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
+	var t table
+	put := func(label, value string) {
+		if value != "" {
+			t.row(label, value)
+		}
+	}
+	status := string(j.Status)
+	if j.Status == jobs.Interrupted {
+		status = h.place()
+	}
+	put("job", j.ID)
+	put("agent", j.Agent)
+	put("title", j.Title)
+	put("model", j.Model)
+	put("directory", a.home(j.Dir))
+	put("status", status)
+	put("reason", j.Reason)
+	if j.Cancel && !j.Status.Final() {
+		put("cancel", "asked for, not confirmed yet")
+	}
+	if j.Crashes > 0 {
+		put("crashes", fmt.Sprint(j.Crashes))
+	}
+	put("created", j.Created.Local().Format(time.DateTime))
+	if !j.Finished.IsZero() {
+		put("finished", j.Finished.Local().Format(time.DateTime))
+	}
+	if f := h.final; f != nil {
+		for _, m := range f.Met {
+			put("met", m)
+		}
+		for _, u := range f.Unmet {
+			put("not met", u)
+		}
+		put("artifacts", strings.Join(f.Artifacts, ", "))
+		if f.Turns > 0 {
+			put("turns", fmt.Sprint(f.Turns))
+		}
+		if f.Usage.In > 0 {
+			put("tokens", fmt.Sprintf("%s in (%s cached), %s out", count(f.Usage.In), count(f.Usage.Cached), count(f.Usage.Out)))
+		}
+		if usd := a.cost(j.Model, f); usd > 0 {
+			put("cost", fmt.Sprintf("%.4f USD", usd))
+		}
+	}
+	put("next", strings.Join(a.next(j), "    "))
+	t.write(a.Stdout)
+	if q != nil {
+		fmt.Fprint(a.Stdout, "\n", asked(q, -1))
+	}
+	if f := h.final; f != nil && strings.TrimSpace(f.Summary) != "" {
+		fmt.Fprintf(a.Stdout, "\n%s\n", lines(strings.TrimSpace(f.Summary)))
+	}
+}
+
+func (a *app) jobsLogs() *cobra.Command {
+	var asJSON, follow bool
+	var after int64
+	cmd := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Print what a job did; -f goes on as it does more",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			v := &viewer{screen: &screen{Writer: a.Stdout, fd: -1}, seen: map[string]bool{}}
+			for ev, err := range a.db.Events(ctx, j.ID, after, follow) {
+				switch {
+				case err != nil && ctx.Err() != nil:
+					return a.stopped(ctx)
+				case err != nil:
+					return err
+				case asJSON:
+					writeEvent(a.Stdout, ev)
+				default:
+					v.log(ev)
+				}
+			}
+			if ctx.Err() != nil {
+				return a.stopped(ctx)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one event a line, as JSON")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job stops")
+	cmd.Flags().Int64Var(&after, "after", 0, "only events after this number")
+	return cmd
+}
+
+// stopped is the end of a command that a signal stopped.
+func (a *app) stopped(ctx context.Context) error {
+	var s *stopError
+	if errors.As(context.Cause(ctx), &s) {
+		return exit(code(s.signal))
+	}
+	return context.Cause(ctx)
+}
+
+func (a *app) jobsWait() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "wait ID",
+		Short: "Wait until a job has stopped; the exit code says how",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			m, err := a.manager(ctx)
+			if err != nil {
+				return err
+			}
+			if j, err = m.Wait(ctx, j.ID); err != nil {
+				if ctx.Err() != nil {
+					return a.stopped(ctx)
+				}
+				return err
+			}
+			if err := a.standing(ctx, j, asJSON); err != nil {
+				return err
+			}
+			return exit(a.outcome(ctx, j))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the job's last event as JSON")
+	return cmd
+}
+
+// standing prints how a job stands now: its last event, or the same in words.
+func (a *app) standing(ctx context.Context, j *jobs.Job, asJSON bool) error {
+	h, err := read(ctx, a.db, j.ID)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if h.end.Seq == 0 || h.last != h.end.Seq {
+			// Its runner died before it could say a last word.
+			f, err := json.Marshal(jobs.Final{Status: j.Status, Stopped: string(j.Status), Reason: j.Reason})
+			if err != nil {
+				return err
+			}
+			h.end.Job, h.end.Time, h.end.Kind, h.end.Data = j.ID, a.now(), "job.finished", f
+		}
+		writeEvent(a.Stdout, h.end)
+		return nil
+	}
+	a.tell(j, h, j.Updated.Sub(j.Started))
+	return nil
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+func (a *app) jobsResume() *cobra.Command {
+	var asJSON, detach bool
+	cmd := &cobra.Command{
+		Use:   "resume ID",
+		Short: "Go on with a job where it stopped",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			m, err := a.manager(ctx)
+			if err != nil {
+				return err
+			}
+			if q, err := pending(ctx, a.db, j.ID); err != nil {
+				return err
+			} else if j.Status == jobs.Waiting && q != nil && !a.asks() {
+				return &fault{exitWaiting, fmt.Errorf("%s still waits for a person: %s", j.ID, question(q)),
+					fmt.Sprintf("adroit signal %s approve, or deny; then adroit jobs resume %s", j.ID, j.ID)}
+			}
+			switch j.Status {
+			case jobs.Done, jobs.Limit, jobs.Stuck:
+				return a.runFault(j.ID, fmt.Errorf("%s: %w: %s", j.ID, jobs.ErrFinal, j.Status))
+			case jobs.Running:
+				return a.runFault(j.ID, fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
+			}
+			if detach {
+				return a.detach(ctx, j)
+			}
+			if !asJSON {
+				a.header(ctx, j, 0)
+			}
+			return a.drive(ctx, m, j, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "go on in the background")
+	return cmd
+}
+
+func (a *app) jobsRetry() *cobra.Command {
+	var asJSON, detach bool
+	cmd := &cobra.Command{
+		Use:   "retry ID",
+		Short: "Run a job's task again from the start, as a new job",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			old, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			m, err := a.manager(ctx)
+			if err != nil {
+				return err
+			}
+			j, err := m.Retry(ctx, old.ID)
+			if err != nil {
+				return err
+			}
+			if err := a.copySpot(old.ID, j.ID); err != nil {
+				return err
+			}
+			if detach {
+				return a.detach(ctx, j)
+			}
+			if !asJSON {
+				a.header(ctx, j, 0)
+			}
+			return a.drive(ctx, m, j, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run it in the background")
+	return cmd
+}
+
+func (a *app) jobsCancel() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel ID",
+		Short: "Stop a job for good, wherever it runs, and wait for that",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			m, err := a.manager(ctx)
+			if err != nil {
+				return err
+			}
+			j, err = m.Cancel(ctx, j.ID)
+			switch {
+			case errors.Is(err, jobs.ErrFinal):
+				return broken(err, "there is nothing to cancel; adroit jobs undo takes back what it changed")
+			case err != nil:
+				return err
+			case j.Status != jobs.Cancelled:
+				return broken(fmt.Errorf("%s ended as %s before the cancel reached it", j.ID, j.Status), "adroit jobs show "+j.ID)
+			}
+			fmt.Fprintf(a.Stdout, "%s cancelled    adroit jobs undo %s\n", j.ID, j.ID)
+			return nil
+		},
+	}
+}
+
+func (a *app) jobsRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm ID...",
+		Short: "Forget jobs: journal, log, and what undo needs",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			for _, ref := range args {
+				j, err := a.job(ctx, ref)
+				if err != nil {
+					return err
+				}
+				if err := a.db.Remove(ctx, j.ID); err != nil {
+					return broken(err, "adroit jobs cancel "+j.ID)
+				}
+				dir, err := a.jobDir(j.ID)
+				if err != nil {
+					return err
+				}
+				if err := os.RemoveAll(dir); err != nil {
+					return err
+				}
+				fmt.Fprintf(a.Stdout, "%s removed\n", j.ID)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/sqlite"
+)
+
+// A spot is what a job's runner must know and the job itself does not say.
+// It is kept beside the job, so that another process can go on with it.
+type spot struct {
+	BaseURL string `json:"base_url,omitempty"`
+	Trust   bool   `json:"trust_project,omitempty"`
+}
+
+func (a *app) spotFile(id string) (string, error) {
+	dir, err := a.jobDir(id)
+	return filepath.Join(dir, "host.json"), err
+}
+
+func (a *app) saveSpot(id string, s spot) error {
+	path, err := a.spotFile(id)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o600)
+}
+
+func (a *app) spot(id string) (s spot, err error) {
+	path, err := a.spotFile(id)
+	if err != nil {
+		return s, err
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(b, &s); err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// copySpot gives a new job what an old one ran with.
+func (a *app) copySpot(from, to string) error {
+	s, err := a.spot(from)
+	if err != nil || s == (spot{}) {
+		return err
+	}
+	return a.saveSpot(to, s)
+}
+
+// manager runs this machine's jobs.
+func (a *app) manager(ctx context.Context) (*jobs.Manager, error) {
+	db, err := a.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &jobs.Manager{Store: db, Owner: sqlite.Owner(), Workflows: []flow.Workflow{agents.Workflow}, Mux: a.mux}, nil
+}
+
+// mux performs the steps of one job here.
+func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
+	set, err := a.tools()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := a.spot(j.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := a.models(s.BaseURL)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := a.bench(j)
+	if err != nil {
+		return nil, nil, err
+	}
+	done := func() {
+		if err := b.close(); err != nil {
+			a.complain(fmt.Errorf("%s: closing its workspace: %w", j.ID, err))
+		}
+	}
+	mux := executor.Serve(b.host(set, m, a.db.Journal(j.ID, j.Lease.Token)))
+	for kind, route := range agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
+		return a.resolve(ctx, in, s.Trust)
+	}) {
+		mux[kind] = route
+	}
+	return mux, done, nil
+}
+
+// rate gives the price of a model as a function, nil if it has none.
+func (a *app) rate(model string) func(llm.Usage) float64 {
+	c, err := a.config()
+	if err != nil {
+		return nil
+	}
+	p, ok := c.Prices[model]
+	if !ok {
+		return nil
+	}
+	return p.Cost
+}
+
+// cost is what a run has cost, in USD, 0 if its model has no price.
+func (a *app) cost(model string, f *jobs.Final) float64 {
+	if f.Cost > 0 {
+		return f.Cost
+	}
+	rate := a.rate(model)
+	if rate == nil {
+		return 0
+	}
+	return rate(llm.Usage{In: f.Usage.In, Out: f.Usage.Out, Cached: f.Usage.Cached})
+}
+
+// forget removes what was kept beside a job that was not created after all.
+func (a *app) forget(id string) error {
+	dir, err := a.jobDir(id)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}

@@ -1,0 +1,305 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A request is what run was asked for.
+type request struct {
+	agent, prompt string
+	model         string
+	baseURL       string
+	dir           string
+	inputs        []string
+	approve       string
+	turns, tokens int
+	cost          float64
+	timeout       time.Duration
+	key           string
+	json, detach  bool
+	dry, trust    bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var q request
+	cmd := &cobra.Command{
+		Use:   "run AGENT [PROMPT|-]",
+		Short: "Run an agent as a job",
+		Long: "Runs an agent until its definition of done holds, a limit is reached or a person is needed.\n" +
+			"Progress goes to stderr, the agent's last words to stdout. - reads the prompt from stdin;\n" +
+			"behind -- everything is prompt.\n\n" +
+			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit or stuck, 4 waiting for a person,\n" +
+			"5 cancelled, 130 and 143 stopped by a signal.",
+		Example: "  adroit run builder \"make the failing tests pass\" -m ollama/qwen3:8b\n" +
+			"  git log -5 | adroit run builder - --json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("adroit agents list lists the agents", "run needs an agent")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.agent = args[0]
+			if err := a.prompt(&q, args[1:]); err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), q)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&q.model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
+	f.StringVar(&q.baseURL, "base-url", "", "address of the model's server")
+	f.StringVarP(&q.dir, "dir", "C", ".", "work in this directory")
+	f.StringArrayVarP(&q.inputs, "input", "i", nil, "an input, key=value; value may be JSON, or @FILE")
+	f.StringVar(&q.approve, "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
+	f.IntVar(&q.turns, "max-turns", 0, "stop after this many model calls")
+	f.IntVar(&q.tokens, "max-tokens", 0, "stop after this many tokens, in and out")
+	f.Float64Var(&q.cost, "max-cost", 0, "stop after this many USD; needs the model's price in the config")
+	f.DurationVar(&q.timeout, "timeout", 0, "stop after this much work, for example 30m")
+	f.StringVar(&q.key, "key", "", "run at most one job with this key; a second run gets the first one's job")
+	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
+	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
+	f.BoolVar(&q.dry, "dry-run", false, "print what would run, and run nothing")
+	f.BoolVar(&q.trust, "trust-project", false, "also use the agents in "+projectAgents+" of the directory")
+	return cmd
+}
+
+// prompt joins the words of the prompt, or reads it.
+func (a *app) prompt(q *request, words []string) error {
+	q.prompt = strings.Join(words, " ")
+	if len(words) == 1 && words[0] == "-" {
+		text, err := a.content("-")
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(text) == "" {
+			return usage("- reads the prompt from standard input, which has ended", "the prompt is empty")
+		}
+		q.prompt = text
+	}
+	return nil
+}
+
+// input makes the request of a job, with everything settled that the command
+// line can settle, so that what is wrong is said before a job exists.
+func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task, error) {
+	in := agents.Input{Prompt: q.prompt, Approve: executor.Approve(q.approve)}
+	fail := func(err error) (agents.Input, executor.Task, error) { return in, executor.Task{}, err }
+	var err error
+	if in.Dir, err = directory(q.dir); err != nil {
+		return fail(err)
+	}
+	for name, n := range map[string]bool{"--max-turns": q.turns < 0, "--max-tokens": q.tokens < 0, "--max-cost": q.cost < 0, "--timeout": q.timeout < 0} {
+		if n {
+			return fail(usage("leave it out for the default", "%s is negative", name))
+		}
+	}
+	in.Limits = executor.Limits{Turns: q.turns, Tokens: q.tokens, CostUSD: q.cost, Time: q.timeout}
+	if in.Inputs, err = a.inputs(q.inputs); err != nil {
+		return fail(err)
+	}
+	if a := in.Approve; a != "" && a != executor.ApproveAsk && a != executor.ApproveEdits && a != executor.ApproveAll && a != executor.ApproveNone {
+		return fail(usage("it is one of ask, edits, all, none", "--approve is %q", a))
+	}
+	trusted := ""
+	if q.trust {
+		trusted = in.Dir
+	}
+	cat, _ := a.catalog(trusted)
+	agent, err := a.agent(cat, q.agent, in.Dir)
+	if err != nil {
+		return fail(err)
+	}
+	in.Agent = agent.Name
+	m, err := a.models(q.baseURL)
+	if err != nil {
+		return fail(err)
+	}
+	switch {
+	case q.model != "":
+		in.Model, err = m.canonical(q.model)
+	case agent.Model != "":
+		in.Model, err = m.canonical(agent.Model)
+	default:
+		in.Model, err = m.choose(ctx)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if _, _, err := m.open(in.Model); err != nil {
+		return fail(usageOr(err))
+	}
+	if in.Options.Window, err = m.window(ctx, in.Model); err != nil {
+		return fail(err)
+	}
+	t, err := a.resolve(ctx, in, q.trust)
+	if err != nil {
+		return fail(usage("adroit agents show "+in.Agent+" says what it takes", "%v", err))
+	}
+	return in, t, nil
+}
+
+// usageOr makes an unreadable script a mistake of the command line.
+func usageOr(err error) error {
+	return &fault{exitUsage, err, ""}
+}
+
+// inputs reads key=value pairs.
+func (a *app) inputs(pairs []string) (map[string]json.RawMessage, error) {
+	var out map[string]json.RawMessage
+	for _, p := range pairs {
+		key, value, ok := strings.Cut(p, "=")
+		if !ok || key == "" {
+			return nil, usage("for example -i issue=@issue.md", "-i %q is not key=value", p)
+		}
+		if _, twice := out[key]; twice {
+			return nil, usage("give each input once", "-i %s is given twice", key)
+		}
+		text, err := a.content(value)
+		if err != nil {
+			return nil, err
+		}
+		v, err := structured(text)
+		if err != nil {
+			return nil, err
+		}
+		if out == nil {
+			out = map[string]json.RawMessage{}
+		}
+		out[key] = v
+	}
+	return out, nil
+}
+
+// structured takes text as JSON if it is an object or an array, else as a
+// string: an input of 007 stays what it is.
+func structured(text string) (json.RawMessage, error) {
+	if t := strings.TrimSpace(text); json.Valid([]byte(t)) && (strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[")) {
+		return json.RawMessage(t), nil
+	}
+	return json.Marshal(text)
+}
+
+func (a *app) run(ctx context.Context, q request) error {
+	in, task, err := a.input(ctx, q)
+	if err != nil {
+		return err
+	}
+	if q.dry {
+		return a.dryRun(in, task, q.json)
+	}
+	m, err := a.manager(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	id := jobs.NewID(a.now())
+	if err := a.saveSpot(id, spot{q.baseURL, q.trust}); err != nil {
+		return err
+	}
+	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Dir: in.Dir, Model: in.Model, Key: q.key, Input: raw})
+	if err != nil {
+		return err
+	}
+	if job.ID != id {
+		return a.repeated(ctx, job, id, q)
+	}
+	if q.detach {
+		return a.detach(ctx, job)
+	}
+	if !q.json {
+		a.header(ctx, job, task.Options.Window)
+	}
+	return a.drive(ctx, m, job, q.json)
+}
+
+// repeated handles a run whose key an earlier job has.
+func (a *app) repeated(ctx context.Context, job *jobs.Job, id string, q request) error {
+	if err := a.forget(id); err != nil {
+		return err
+	}
+	if q.detach {
+		fmt.Fprintln(a.Stdout, job.ID)
+		return nil
+	}
+	if !q.json {
+		fmt.Fprintf(a.Stderr, "job %s has this key already: %s\n", job.ID, job.Status)
+	}
+	if job.Status == jobs.Queued || job.Status == jobs.Running {
+		fmt.Fprintf(a.Stderr, "adroit jobs wait %s waits for it\n", job.ID)
+	}
+	if err := a.standing(ctx, job, q.json); err != nil {
+		return err
+	}
+	return exit(a.outcome(ctx, job))
+}
+
+// header is the first line of a run.
+func (a *app) header(ctx context.Context, j *jobs.Job, window int) {
+	model := j.Model
+	if window > 0 {
+		s, err := a.spot(j.ID)
+		m, merr := a.models(s.BaseURL)
+		if err == nil && merr == nil && m.loaded(ctx, j.Model) == window {
+			model += fmt.Sprintf(" (window %d, verified)", window)
+		} else {
+			model += fmt.Sprintf(" (window %d)", window)
+		}
+	}
+	s := a.screen()
+	text := line(fmt.Sprintf("job %s  %s  %s  sandbox off  %s", j.ID, j.Agent, model, a.home(j.Dir)))
+	fmt.Fprintln(s, s.paint(bold, text))
+}
+
+// dryRun prints the task that a run would pin.
+func (a *app) dryRun(in agents.Input, t executor.Task, asJSON bool) error {
+	if asJSON {
+		return a.json(t)
+	}
+	var names []string
+	size := len(t.System) + len(t.Prompt)
+	for _, tool := range t.Tools {
+		names = append(names, tool.Name)
+		size += len(tool.Name) + len(tool.Description) + len(tool.Input)
+	}
+	done, err := json.Marshal(t.Done)
+	if err != nil {
+		return err
+	}
+	l := t.Limits.Or(executor.DefaultLimits)
+	bounds := []string{plural(l.Turns, "turn"), plural(l.Tokens, "token"), l.Time.String()}
+	if l.CostUSD > 0 {
+		bounds = append(bounds, fmt.Sprintf("%.2f USD", l.CostUSD))
+	}
+	var rows table
+	rows.row("agent", t.Agent)
+	rows.row("model", t.Model)
+	if t.Options.Window > 0 {
+		rows.row("window", fmt.Sprint(t.Options.Window))
+	}
+	rows.row("directory", a.home(in.Dir))
+	rows.row("tools", strings.Join(names, ", "))
+	rows.row("done", string(done))
+	rows.row("limits", strings.Join(bounds, ", "))
+	rows.row("approve", string(t.Approve))
+	rows.row("prompt", fmt.Sprintf("about %s with tools", plural(tokens(size), "token")))
+	rows.write(a.Stdout)
+	fmt.Fprintf(a.Stdout, "\n%s\n\n%s\n", lines(t.System), lines(t.Prompt))
+	return nil
+}
+
+// tokens estimates how many tokens n bytes of prose and JSON are.
+func tokens(n int) int { return int(float64(n) / 3.3) }

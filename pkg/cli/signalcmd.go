@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+func (a *app) signalCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "signal ID NAME [JSON]",
+		Short: "Answer a job that waits: approve, deny, continue, abort, answer",
+		Long: "Sends a signal to a job. approve and deny answer the question the job asks now; deny takes a reason.\n" +
+			"Other names are queued until the job waits for them. A value that is not JSON is sent as a string.",
+		Args: cobra.RangeArgs(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			var value json.RawMessage
+			if len(args) == 3 {
+				text, err := a.content(args[2])
+				if err != nil {
+					return err
+				}
+				if value, err = jsonOrString(text); err != nil {
+					return err
+				}
+			}
+			if j.Status.Final() {
+				return broken(fmt.Errorf("%s has ended: %s", j.ID, j.Status), "adroit jobs show "+j.ID)
+			}
+			name, err := a.addressed(ctx, j, args[1])
+			if err != nil {
+				return err
+			}
+			if err := send(ctx, a.db, j.ID, name, value); err != nil {
+				return err
+			}
+			next := "adroit jobs resume " + j.ID
+			if j.Status == jobs.Running {
+				next = "adroit jobs logs " + j.ID + " -f"
+			}
+			fmt.Fprintf(a.Stdout, "%s: %s sent    %s\n", j.ID, line(args[1]), next)
+			return nil
+		},
+	}
+}
+
+// jsonOrString is text as it stands if it is JSON, else as a JSON string.
+func jsonOrString(text string) (json.RawMessage, error) {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text), nil
+	}
+	return json.Marshal(text)
+}
+
+// addressed is the full name of the signal that name means for a job: that of
+// the question it asks now, or name itself for those that may come early.
+func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, error) {
+	qs, err := a.db.Pending(ctx, j.ID)
+	if err != nil {
+		return "", err
+	}
+	var waits []string
+	for i := range qs {
+		if full := listens(&qs[i], name); full != "" {
+			return full, nil
+		}
+		for _, s := range qs[i].Signals {
+			waits = append(waits, bare(s))
+		}
+	}
+	switch name {
+	case "continue", "abort", "answer":
+		return name, nil
+	}
+	if len(waits) > 0 {
+		return "", usage("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
+	}
+	all := []string{"approve", "deny", "continue", "abort", "answer"}
+	if !slices.Contains(all, name) {
+		hint := "signals are " + strings.Join(all, ", ")
+		if n := nearest(name, all); n != "" {
+			hint = fmt.Sprintf("did you mean %q?\n%s", n, hint)
+		}
+		return "", usage(hint, "unknown signal %q", name)
+	}
+	return "", broken(fmt.Errorf("%s asks nothing now, so there is nothing to %s", j.ID, name), "adroit jobs show "+j.ID+" says how it stands")
+}

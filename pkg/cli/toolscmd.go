@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+func (a *app) toolsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "List, show, check and call tools",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  group,
+	}
+	cmd.AddCommand(a.toolsList(), a.toolsShow(), a.toolsLint(), a.toolsCall())
+	return cmd
+}
+
+// A toolView is what people and scripts are told of a tool.
+type toolView struct {
+	tools.Metadata
+	Input json.RawMessage `json:"input"`
+}
+
+func (a *app) toolsList() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the tools of this program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			set, err := a.tools()
+			if err != nil {
+				return err
+			}
+			var t table
+			views := []toolView{}
+			for tool := range set.All() {
+				views = append(views, toolView{tool.Metadata, tool.Input.JSON()})
+				t.row(tool.Name, tool.Category, tool.Needs.String(), first(tool.Description))
+			}
+			if asJSON {
+				return a.json(views)
+			}
+			t.write(a.Stdout)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// first is the first sentence of a text.
+func first(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if head, _, ok := strings.Cut(s, ". "); ok {
+		return head + "."
+	}
+	return s
+}
+
+func (a *app) tool(name string) (tools.Tool, error) {
+	set, err := a.tools()
+	if err != nil {
+		return tools.Tool{}, err
+	}
+	t, ok := set.Lookup(name)
+	if !ok {
+		hint := "adroit tools list lists the tools"
+		if n := set.Nearest(name); n != "" {
+			hint = fmt.Sprintf("did you mean %q?", n)
+		}
+		return t, usage(hint, "unknown tool %q", name)
+	}
+	return t, nil
+}
+
+func (a *app) toolsShow() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show a tool: what it does, takes and needs",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			t, err := a.tool(args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.json(toolView{t.Metadata, t.Input.JSON()})
+			}
+			one, err := tools.NewSet(t)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Stdout, strings.TrimSpace(lines(tools.Section(one, tools.Full))))
+			var rows table
+			rows.row("needs", t.Needs.String())
+			rows.row("effect", string(t.Safe()))
+			for _, l := range []struct {
+				label string
+				names []string
+			}{{"requires", t.Requires}, {"consumes", t.Consumes}, {"produces", t.Produces}} {
+				if len(l.names) > 0 {
+					rows.row(l.label, strings.Join(l.names, ", "))
+				}
+			}
+			fmt.Fprintln(a.Stdout)
+			rows.write(a.Stdout)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func (a *app) toolsLint() *cobra.Command {
+	return &cobra.Command{
+		Use:   "lint",
+		Short: "Check this program's tools and what they require of this machine",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			set, err := tools.NewSet(a.Tools...)
+			if err != nil {
+				fmt.Fprintln(a.Stdout, lines(err.Error()))
+				return exit(exitFailed)
+			}
+			missing := tools.Missing(set, nil)
+			for _, name := range sorted(missing) {
+				fmt.Fprintf(a.Stdout, "warning: %s\n", line(missing[name].Error()))
+			}
+			fmt.Fprintf(a.Stdout, "%s, no errors, %s\n", plural(set.Len(), "tool"), plural(len(missing), "warning"))
+			return nil
+		},
+	}
+}
+
+func (a *app) toolsCall() *cobra.Command {
+	var asJSON bool
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "call NAME [JSON|@FILE|-]",
+		Short: "Call a tool here, without a model",
+		Long: "Calls a tool in the current directory, or that of -C, and prints what a model would be told.\n" +
+			"What the tool changes is changed: there is no job to undo it.",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.tool(args[0])
+			if err != nil {
+				return err
+			}
+			input := "{}"
+			if len(args) == 2 {
+				if input, err = a.content(args[1]); err != nil {
+					return err
+				}
+			}
+			if !json.Valid([]byte(input)) {
+				return usage("adroit tools show "+t.Name+" lists them", "the arguments are not valid JSON")
+			}
+			root, err := directory(dir)
+			if err != nil {
+				return err
+			}
+			logs, err := os.MkdirTemp("", "adroit-call-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(logs)
+			files, err := workspace.Open(root, nil)
+			if err != nil {
+				return err
+			}
+			defer files.Close()
+			exec := workspace.NewExec(root, logs, nil)
+			defer exec.Close()
+			env := &tools.Env{Job: "call", Key: "call", Files: files, Exec: exec, HTTP: &http.Client{}}
+			res, err := t.Run(cmd.Context(), env, json.RawMessage(input))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = a.json(executor.Reply{Result: res})
+			} else {
+				fmt.Fprintln(a.Stdout, strings.TrimSuffix(lines(res.Text), "\n"))
+			}
+			if err == nil && res.Failed {
+				return exit(exitFailed)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the whole result as JSON")
+	cmd.Flags().StringVarP(&dir, "dir", "C", ".", "work in this directory")
+	return cmd
+}
+
+// maxInput bounds what is read from files and standard input for a job.
+const maxInput = 8 << 20
+
+// content is an argument, the file behind @, or standard input for -.
+func (a *app) content(arg string) (string, error) {
+	var r io.Reader
+	switch {
+	case arg == "-":
+		r = a.Stdin
+	case strings.HasPrefix(arg, "@"):
+		f, err := os.Open(arg[1:])
+		if err != nil {
+			return "", usage("@ reads the value from a file", "%v", err)
+		}
+		defer f.Close()
+		r = f
+	default:
+		return arg, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err != nil {
+		return "", broken(fmt.Errorf("reading %s: %w", arg, err), "")
+	}
+	if len(b) > maxInput {
+		return "", usage("put it into the workspace and name the file instead", "%s holds more than %d MiB", arg, maxInput>>20)
+	}
+	return string(b), nil
+}
+
+// directory checks and resolves the directory that a job works in.
+func directory(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", usage("create it first, or name another with -C", "there is no directory %q", dir)
+	case err != nil:
+		return "", usage("", "%v", err)
+	case !info.IsDir():
+		return "", usage("name its directory with -C", "%q is not a directory", dir)
+	}
+	return realPath(dir)
+}

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A viewer shows a job's events to people: a numbered line for each tool
+// call, and on a terminal a last line that says what is going on. Its sink
+// never blocks: one goroutine, owned by the viewer, does the writing.
+type viewer struct {
+	*screen
+	mu    sync.Mutex
+	queue []event.Event
+	wake  chan struct{}
+	quit  chan struct{}
+	gone  chan struct{}
+
+	// What follows belongs to the goroutine.
+	number int             // of the last tool call shown
+	seen   map[string]bool // paths of calls that have a number
+	past   int             // calls shown in an earlier run, not mentioned yet
+	told   bool
+	tally  tally
+	now    string // the step in progress
+	start  time.Time
+	drawn  bool
+}
+
+// view starts a viewer. past is what the log holds already of a resumed job.
+func (a *app) view(past history) *viewer {
+	v := &viewer{screen: a.screen(), wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{}),
+		number: past.calls, past: past.calls, seen: past.paths, tally: past.tally, start: time.Now()}
+	if v.seen == nil {
+		v.seen = map[string]bool{}
+	}
+	go v.loop()
+	return v
+}
+
+// sink takes an event. It is safe for concurrent use.
+func (v *viewer) sink(ev event.Event) {
+	v.mu.Lock()
+	v.queue = append(v.queue, ev)
+	v.mu.Unlock()
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close shows what is still queued, clears the last line and waits.
+func (v *viewer) close() {
+	close(v.quit)
+	<-v.gone
+}
+
+func (v *viewer) loop() {
+	defer close(v.gone)
+	var tick <-chan time.Time
+	if v.live {
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		tick = t.C
+	}
+	for {
+		select {
+		case <-v.wake:
+			v.drain()
+			v.draw()
+		case <-tick:
+			v.draw()
+		case <-v.quit:
+			v.drain()
+			v.clear()
+			return
+		}
+	}
+}
+
+func (v *viewer) drain() {
+	v.mu.Lock()
+	evs := v.queue
+	v.queue = nil
+	v.mu.Unlock()
+	for _, ev := range evs {
+		v.show(ev)
+	}
+}
+
+func (v *viewer) show(ev event.Event) {
+	v.tally.add(ev)
+	switch ev.Kind {
+	case event.StepStarted:
+		v.now = ev.Step
+		if ev.Step == stepTool {
+			v.now = ev.Name
+		}
+	case event.StepFinished:
+		v.now = ""
+		v.recalled()
+		if ev.Step == stepTool {
+			v.call(ev)
+		} else if ev.Error != "" && ev.Step == stepModel {
+			v.aside(red, "model: "+ev.Error)
+		}
+	case event.StepRetried:
+		v.recalled()
+		v.aside(plain, fmt.Sprintf("%s: %s; %s", nameOf(ev), ev.Error, ev.Text))
+	case event.Note:
+		v.recalled()
+		text, _, _ := strings.Cut(ev.Text, "\n")
+		v.aside(plain, text)
+	}
+}
+
+// log shows an event of a log that is read back.
+func (v *viewer) log(ev event.Event) {
+	switch ev.Kind {
+	case event.JobStarted:
+		v.aside(plain, ev.Text)
+	case event.JobFinished, event.JobWaiting:
+		var f jobs.Final
+		if json.Unmarshal(ev.Data, &f) == nil {
+			v.aside(plain, strings.TrimSuffix(fmt.Sprintf("%s: %s", f.Status, f.Reason), ": "))
+		}
+	}
+	v.show(ev)
+}
+
+// recalled mentions once, before the first news, what the journal remembered.
+func (v *viewer) recalled() {
+	if v.told || v.past == 0 {
+		return
+	}
+	v.told = true
+	if v.past == 1 {
+		v.aside(dim, "step 1 recalled, no model calls")
+		return
+	}
+	v.aside(dim, fmt.Sprintf("steps 1-%d recalled, no model calls", v.past))
+}
+
+// call shows a finished tool call.
+func (v *viewer) call(ev event.Event) {
+	if v.seen[ev.Path] {
+		return
+	}
+	v.seen[ev.Path] = true
+	v.number++
+	style, text := plain, ev.Text
+	if ev.Error != "" {
+		style, text = red, ev.Error
+		if strings.HasPrefix(text, "interrupted:") {
+			text += "; told the model"
+		}
+	} else if failed(ev) {
+		style = red
+	}
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	took := ""
+	if ev.Took >= 500*time.Millisecond {
+		took = span(ev.Took)
+	}
+	head := fmt.Sprintf("%3d  %s  ", v.number, pad(line(ev.Name), 12))
+	text = line(text)
+	if w := v.width(); w > 0 {
+		text = cut(text, w-len([]rune(head))-8)
+		head = cut(head, w)
+	} else {
+		text = cut(text, 200)
+	}
+	if took != "" {
+		text = pad(text, 50)
+	}
+	v.print(head, style, text, took)
+}
+
+func (v *viewer) aside(style, text string) {
+	text = line(text)
+	if w := v.width(); w > 0 {
+		text = cut(text, w-5)
+	}
+	v.print("     ", style, text, "")
+}
+
+func (v *viewer) print(head, style, text, took string) {
+	v.clear()
+	s := head + v.paint(style, text)
+	if took != "" {
+		s += "  " + v.paint(dim, took)
+	}
+	fmt.Fprintln(v, strings.TrimRight(s, " "))
+}
+
+// draw renews the last line on a terminal.
+func (v *viewer) draw() {
+	if !v.live {
+		return
+	}
+	parts := []string{fmt.Sprintf("turn %d", v.tally.turns+1)}
+	if t := v.tally.usage.In + v.tally.usage.Out; t > 0 {
+		parts = append(parts, count(t)+" tokens")
+	}
+	if v.tally.cost > 0 {
+		parts = append(parts, fmt.Sprintf("%.2f USD", v.tally.cost))
+	}
+	parts = append(parts, span(time.Since(v.start).Truncate(time.Second)))
+	if v.now != "" {
+		parts = append(parts, line(v.now))
+	}
+	// One column stays free: some terminals wrap when the last is written.
+	s := cut("     "+strings.Join(parts, "  "), v.width()-1)
+	v.clear()
+	fmt.Fprint(v, v.paint(dim, s))
+	v.drawn = true
+}
+
+func (v *viewer) clear() {
+	if v.drawn {
+		fmt.Fprint(v, "\r\x1b[K")
+		v.drawn = false
+	}
+}
