@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -58,7 +59,7 @@ func detect(files *workspace.Files, target, filter string) ([]project, error) {
 				return ps, err
 			}
 			if dir == "." {
-				return nil, fmt.Errorf("no go.mod, Cargo.toml, package.json or Python tests at or above %s: use shell to run its tests", where)
+				return nil, fmt.Errorf("no go.mod, Cargo.toml, package.json or Python tests for %s at or above it: use shell to run its tests", where)
 			}
 		}
 	}
@@ -99,18 +100,30 @@ func at(files *workspace.Files, dir, target string, isDir, all bool, filter stri
 		b, err := fs.ReadFile(files.FS(), path.Join(dir, name)) // not a read the model saw
 		return b, err == nil
 	}
-	if mod, ok := read("go.mod"); ok {
+	// Where kinds share a directory, only those the target is of are meant.
+	meant := func(exts ...string) bool {
+		has := func(name string) bool { return slices.Contains(exts, path.Ext(name)) }
+		return rel == "" || !isDir && has(target) || isDir && hasFile(files, target, has)
+	}
+	if mod, ok := read("go.mod"); ok && meant(".go") {
 		ps = append(ps, goProject(base, mod, rel, isDir, all, filter))
 	}
-	if _, ok := read("Cargo.toml"); ok {
+	if _, ok := read("Cargo.toml"); ok && meant(".rs") {
 		p := base
 		p.args, p.env, p.read = []string{"cargo", "test", "--no-fail-fast", "--color", "never"}, []string{"RUST_BACKTRACE=0"}, readCargo
+		if rel != "" {
+			name, ok := strings.CutSuffix(strings.TrimPrefix(rel, "tests/"), ".rs")
+			if !ok || path.Dir(rel) != "tests" {
+				return nil, fmt.Errorf("cargo cannot test %s by itself: leave target out and give part of the test's name as filter", target)
+			}
+			p.args = append(p.args, "--test", name)
+		}
 		if filter != "" {
 			p.args = append(p.args, "--", filter)
 		}
 		ps = append(ps, p)
 	}
-	if hasPython(files, dir) {
+	if meant(".py") && hasPython(files, dir) {
 		p := base
 		p.args = append(python(files, dir), "-rfEsxXp", "--tb=short", "--color=no", "-p", "no:cacheprovider")
 		if filter != "" {
@@ -122,7 +135,7 @@ func at(files *workspace.Files, dir, target string, isDir, all bool, filter stri
 		p.env, p.read = []string{"PYTHONDONTWRITEBYTECODE=1", "COLUMNS=200"}, readPytest
 		ps = append(ps, p)
 	}
-	if pkg, ok := read("package.json"); ok {
+	if pkg, ok := read("package.json"); ok && meant(".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx") {
 		p, ok, err := nodeProject(files, base, pkg, rel, filter)
 		if err != nil {
 			return nil, err

@@ -214,6 +214,13 @@ func TestCargo(t *testing.T) {
 			c.want.check(t, r, tr)
 		})
 	}
+	t.Run("target", func(t *testing.T) {
+		env := project(t, toml+"-- src/lib.rs --\n-- tests/one.rs --\n#[test] fn a() {}\n-- tests/two.rs --\n#[test] fn b() { panic!() }\n")
+		r, tr := call(t, env, `{"target":"tests/one.rs"}`)
+		want{passed: 1, ok: true}.check(t, r, tr)
+		r, tr = call(t, env, `{"target":"src/lib.rs"}`)
+		want{says: []string{"by itself", "filter"}}.check(t, r, tr)
+	})
 }
 
 func TestRefused(t *testing.T) {
@@ -239,4 +246,10 @@ func TestMixed(t *testing.T) {
 	need(t, "pytest")
 	r, tr := call(t, project(t, goMod+"-- a_test.go --\npackage shop\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n-- test_a.py --\ndef test_a(): assert 0\n"), `{}`)
 	want{passed: 1, failed: 1, says: []string{"1 of 2 failed", "go test", "pytest"}}.check(t, r, tr)
+	// A target picks the kind it is of.
+	env := project(t, goMod+"-- a/a_test.go --\npackage a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n-- py/test_a.py --\ndef test_a(): assert 0\n")
+	r, tr = call(t, env, `{"target":"a"}`)
+	want{passed: 1, ok: true}.check(t, r, tr)
+	r, tr = call(t, env, `{"target":"py"}`)
+	want{failed: 1, file: "py/test_a.py", line: 1}.check(t, r, tr)
 }
