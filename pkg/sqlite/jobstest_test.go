@@ -1,0 +1,12 @@
+package sqlite
+
+import (
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/jobs/jobstest"
+)
+
+func TestStoreSuite(t *testing.T) {
+	jobstest.Store(t, func(t testing.TB) jobs.Store { return fresh(t) })
+}
