@@ -24,6 +24,8 @@ type app struct {
 	conf *config
 	db   *sqlite.DB
 	set  *tools.Set
+
+	passing bool // the job is thrown away at the end: no command can follow
 }
 
 func newApp(p Program) *app {

@@ -51,6 +51,11 @@ func (a *app) demo(ctx context.Context, q request, keep bool) (err error) {
 		err = errors.Join(err, os.RemoveAll(work))
 	}()
 	q.dir = filepath.Join(work, "cart")
+	if !keep {
+		// What is thrown away needs no place among the real jobs.
+		a.flags.dataDir, a.conf, a.passing = filepath.Join(work, "data"), nil, true
+		defer func() { err = errors.Join(err, a.close()) }()
+	}
 	if err := configs.WriteDemo(q.dir); err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ func (a *app) detach(_ context.Context, j *jobs.Job) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(self, "--data-dir", data, "jobs", "resume", j.ID)
+	cmd.Args[0] = os.Args[0] // a program of several names goes by the one it was called
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

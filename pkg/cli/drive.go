@@ -146,7 +146,7 @@ func (a *app) tell(job *jobs.Job, past history, took time.Duration) {
 		fmt.Fprintln(s, s.paint(statusStyle(job.Status), lines(l)))
 	}
 	if figures := a.figures(job, f, took); figures != "" {
-		fmt.Fprintf(s, "%s    %s\n", figures, strings.Join(a.next(job), "    "))
+		fmt.Fprintln(s, strings.Join(append([]string{figures}, a.next(job)...), "    "))
 	} else if next := a.next(job); len(next) > 0 {
 		fmt.Fprintln(s, strings.Join(next, "    "))
 	}
@@ -205,6 +205,9 @@ func (a *app) figures(job *jobs.Job, f *jobs.Final, took time.Duration) string {
 // next are the commands that make sense now.
 func (a *app) next(job *jobs.Job) []string {
 	id := job.ID
+	if a.passing {
+		return nil
+	}
 	switch job.Status {
 	case jobs.Done:
 		return []string{"adroit jobs diff " + id, "adroit jobs undo " + id}

@@ -25,7 +25,10 @@ func catch(parent context.Context) (ctx context.Context, done func() int) {
 	ch := make(chan os.Signal, 4)
 	// A reader that went away (| head) is a signal like the others: without
 	// this the process would die in the middle of a step.
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGPIPE)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(ch, syscall.SIGHUP)
+	}
 	var first atomic.Int32
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
