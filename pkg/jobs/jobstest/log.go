@@ -1,0 +1,149 @@
+package jobstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+func read(t testing.TB, s jobs.Store, id string, after int64) []event.Event {
+	t.Helper()
+	var out []event.Event
+	for ev, err := range s.Events(t.Context(), id, after, false) {
+		ok(t, err)
+		out = append(out, ev)
+	}
+	return out
+}
+
+// events numbers from 1 without gaps, also when many write.
+func events(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	add(t, s, "J2")
+	const writers, each = 4, 10
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				id := []string{"J1", "J2"}[i%2]
+				err := s.Append(t.Context(), event.Event{Job: id, Kind: event.Delta, Text: "lost"},
+					event.Event{Job: id, Kind: event.Note, Text: fmt.Sprintf("%d.%d", w, i)})
+				if err != nil {
+					t.Errorf("append: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, id := range []string{"J1", "J2"} {
+		evs := read(t, s, id, 0)
+		if len(evs) != writers*each/2 {
+			t.Fatalf("%s has %d events", id, len(evs))
+		}
+		seen := map[string]bool{}
+		for i, ev := range evs {
+			if ev.Seq != int64(i)+1 || ev.Kind != event.Note || ev.Job != id || seen[ev.Text] {
+				t.Errorf("event %d of %s is %+v", i+1, id, ev)
+			}
+			seen[ev.Text] = true
+		}
+	}
+	if evs := read(t, s, "J1", 18); len(evs) != 2 || evs[0].Seq != 19 {
+		t.Errorf("after 18 come %+v", evs)
+	}
+}
+
+// follow sees every event of a job that runs, and ends with it.
+func follow(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	got := make(chan event.Event, 100)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(got)
+		for ev, err := range s.Events(t.Context(), "J1", 0, true) {
+			if err != nil {
+				t.Errorf("following: %v", err)
+				return
+			}
+			got <- ev
+		}
+	})
+	j := hold(t, s, "J1", ttl)
+	for i := range 5 {
+		ok(t, s.Append(t.Context(), event.Event{Job: "J1", Kind: event.Note, Text: fmt.Sprint(i)}))
+		if ev := <-got; ev.Text != fmt.Sprint(i) || ev.Seq != int64(i)+1 {
+			t.Fatalf("event is %+v, want number %d", ev, i+1)
+		}
+	}
+	j.Status = jobs.Done
+	ok(t, s.Settle(t.Context(), j, j.Lease.Token, &event.Event{Kind: event.JobFinished}))
+	if ev := <-got; ev.Kind != event.JobFinished {
+		t.Errorf("the last event is %+v", ev)
+	}
+	if ev, more := <-got; more {
+		t.Errorf("after the last event comes %+v", ev)
+	}
+	wg.Wait()
+}
+
+// signals are queued, consumed once and in order, and answer questions.
+func signals(t *testing.T, s jobs.Store) {
+	ctx := t.Context()
+	add(t, s, "J1")
+	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "go", Value: json.RawMessage(`1`)}))
+	j := s.Journal("J1", hold(t, s, "J1", ttl).Lease.Token)
+	ask := func(path string, names ...string) flow.Step {
+		b, err := json.Marshal(flow.Wait{Signals: names, About: json.RawMessage(`"what?"`)})
+		ok(t, err)
+		step := flow.Step{Job: "J1", Path: path, Kind: flow.Awaiting, Name: names[0], Input: b, Keep: true}
+		_, err = j.Begin(ctx, step, time.Time{})
+		ok(t, err)
+		return step
+	}
+	pending := func(want ...string) {
+		t.Helper()
+		qs, err := s.Pending(ctx, "J1")
+		ok(t, err)
+		var got []string
+		for _, q := range qs {
+			got = append(got, q.Path)
+			if string(q.About) != `"what?"` || len(q.Signals) == 0 {
+				t.Errorf("question is %+v", q)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("pending are %v, want %v", got, want)
+		}
+	}
+	receive := func(s flow.Step, want string, names ...string) {
+		t.Helper()
+		rec, err := j.Receive(ctx, s, names)
+		ok(t, err)
+		var sig flow.Signal
+		if rec != nil {
+			ok(t, json.Unmarshal(rec.Output, &sig))
+		}
+		if string(sig.Value) != want {
+			t.Errorf("received %s, want %s", sig.Value, want)
+		}
+	}
+	first, second := ask("0", "go"), ask("1", "approve", "deny")
+	pending("1") // the first is answered already
+	receive(second, "", "approve", "deny")
+	receive(first, "1", "go")
+	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "deny", Value: json.RawMessage(`2`)}))
+	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "approve", Value: json.RawMessage(`3`)}))
+	pending()
+	receive(second, "2", "approve", "deny")
+	pending()
+	third := ask("2", "approve")
+	receive(third, "3", "approve")
+	receive(ask("3", "approve"), "", "approve")
+	pending("3")
+}

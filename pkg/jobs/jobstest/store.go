@@ -1,0 +1,374 @@
+// Package jobstest is one behaviour suite for every jobs.Store, and one for
+// the manager on top of it.
+//
+//	func TestStore(t *testing.T) {
+//		jobstest.Store(t, func(t testing.TB) jobs.Store { return new(jobs.Memory) })
+//	}
+package jobstest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// ttl is longer than any test, instant is a lease that is over at once.
+const (
+	ttl     = time.Minute
+	instant = time.Nanosecond
+)
+
+// runner names an owner that no store can take for a process of this machine.
+func runner(n int) string { return fmt.Sprintf("elsewhere:%d", n) }
+
+// Store runs the suite. open gives an empty store and closes it with the test.
+func Store(t *testing.T, open func(t testing.TB) jobs.Store) {
+	for _, tt := range []struct {
+		name string
+		f    func(*testing.T, jobs.Store)
+	}{
+		{"AddAndList", addAndList},
+		{"Key", key},
+		{"Claim", claim},
+		{"ClaimRace", claimRace},
+		{"Fence", fence},
+		{"Settle", settle},
+		{"TakeOver", takeOver},
+		{"CrashLimit", crashLimit},
+		{"Reopen", reopen},
+		{"CancelUnheld", cancelUnheld},
+		{"CancelHeld", cancelHeld},
+		{"Remove", remove},
+		{"Events", events},
+		{"Follow", follow},
+		{"Signals", signals},
+		{"Unknown", unknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.f(t, open(t)) })
+	}
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func is(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("error is %v, want %v", err, want)
+	}
+}
+
+func status(t testing.TB, s jobs.Store, id string, want jobs.Status) *jobs.Job {
+	t.Helper()
+	j, err := s.Job(t.Context(), id)
+	ok(t, err)
+	if j.Status != want {
+		t.Fatalf("job %s is %s (%s), want %s", id, j.Status, j.Reason, want)
+	}
+	return j
+}
+
+func add(t testing.TB, s jobs.Store, id string) *jobs.Job {
+	t.Helper()
+	j, err := s.Add(t.Context(), &jobs.Job{ID: id, Workflow: "w", Agent: "a", Input: json.RawMessage(`{"n":1}`)})
+	ok(t, err)
+	return j
+}
+
+func hold(t testing.TB, s jobs.Store, id string, ttl time.Duration) *jobs.Job {
+	t.Helper()
+	j, err := s.Claim(t.Context(), id, runner(1), ttl)
+	ok(t, err)
+	return j
+}
+
+func addAndList(t *testing.T, s jobs.Store) {
+	start := time.Now().Add(-time.Hour)
+	for i, agent := range []string{"a", "b", "a"} {
+		_, err := s.Add(t.Context(), &jobs.Job{ID: fmt.Sprintf("J%d", i), Workflow: "w", Agent: agent, Created: start.Add(time.Duration(i) * time.Second)})
+		ok(t, err)
+	}
+	if _, err := s.Add(t.Context(), &jobs.Job{ID: "J1", Workflow: "w"}); err == nil {
+		t.Error("two jobs share an id")
+	}
+	hold(t, s, "J2", ttl)
+	for _, tt := range []struct {
+		q    jobs.Query
+		want []string
+	}{
+		{jobs.Query{}, []string{"J2", "J1", "J0"}},
+		{jobs.Query{Limit: 2}, []string{"J2", "J1"}},
+		{jobs.Query{Agent: "a"}, []string{"J2", "J0"}},
+		{jobs.Query{Prefix: "J1"}, []string{"J1"}},
+		{jobs.Query{Status: []jobs.Status{jobs.Queued}}, []string{"J1", "J0"}},
+		{jobs.Query{Status: []jobs.Status{jobs.Running, jobs.Done}}, []string{"J2"}},
+		{jobs.Query{Status: []jobs.Status{jobs.Interrupted}}, nil},
+	} {
+		list, err := s.List(t.Context(), tt.q)
+		ok(t, err)
+		var got []string
+		for _, j := range list {
+			got = append(got, j.ID)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%+v gives %v, want %v", tt.q, got, tt.want)
+		}
+	}
+}
+
+func key(t *testing.T, s jobs.Store) {
+	one, err := s.Add(t.Context(), &jobs.Job{ID: "J1", Workflow: "w", Key: "nightly"})
+	ok(t, err)
+	two, err := s.Add(t.Context(), &jobs.Job{ID: "J2", Workflow: "w", Key: "nightly"})
+	ok(t, err)
+	if one.ID != "J1" || two.ID != "J1" {
+		t.Errorf("jobs are %s and %s, want J1 twice", one.ID, two.ID)
+	}
+	_, err = s.Job(t.Context(), "J2")
+	is(t, err, jobs.ErrNotExist)
+}
+
+func claim(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	j := hold(t, s, "J1", ttl)
+	if j.Status != jobs.Running || j.Lease.Token == 0 || j.Started.IsZero() || string(j.Input) != `{"n":1}` {
+		t.Errorf("claimed %+v", j)
+	}
+	_, err := s.Claim(t.Context(), "J1", runner(2), ttl)
+	is(t, err, jobs.ErrHeld)
+	cancel, err := s.Beat(t.Context(), "J1", j.Lease.Token, ttl)
+	ok(t, err)
+	if cancel {
+		t.Error("a cancel nobody asked for")
+	}
+}
+
+// claimRace has many runners want every job.
+func claimRace(t *testing.T, s jobs.Store) {
+	const n, runners = 20, 8
+	for i := range n {
+		add(t, s, fmt.Sprintf("J%d", i))
+	}
+	var mu sync.Mutex
+	won := map[string]int{}
+	var wg sync.WaitGroup
+	for r := range runners {
+		wg.Go(func() {
+			for i := range n {
+				id := fmt.Sprintf("J%d", (i+r)%n)
+				_, err := s.Claim(context.WithoutCancel(t.Context()), id, runner(r), ttl)
+				switch {
+				case err == nil:
+					mu.Lock()
+					won[id]++
+					mu.Unlock()
+				case !errors.Is(err, jobs.ErrHeld):
+					t.Errorf("claim: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range n {
+		if id := fmt.Sprintf("J%d", i); won[id] != 1 {
+			t.Errorf("%s was claimed %d times", id, won[id])
+		}
+	}
+}
+
+// fence lets a runner that lost its job try everything.
+func fence(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	old := hold(t, s, "J1", instant)
+	now := hold(t, s, "J1", ttl)
+	if now.Lease.Token <= old.Lease.Token {
+		t.Fatalf("token went from %d to %d", old.Lease.Token, now.Lease.Token)
+	}
+	ctx, token := t.Context(), old.Lease.Token
+	_, err := s.Beat(ctx, "J1", token, ttl)
+	is(t, err, jobs.ErrLeaseLost)
+	is(t, s.Settle(ctx, &jobs.Job{ID: "J1", Status: jobs.Done}, token, nil), jobs.ErrLeaseLost)
+	j := s.Journal("J1", token)
+	step := flow.Step{Job: "J1", Path: "0", Kind: "k", Input: json.RawMessage(`1`)}
+	_, err = j.Begin(ctx, step, time.Time{})
+	is(t, err, jobs.ErrLeaseLost)
+	is(t, j.Finish(ctx, &flow.Record{Job: "J1", Path: "0", Kind: "k", Sum: step.Sum(), Done: true}), jobs.ErrLeaseLost)
+	is(t, j.Save(ctx, "J1", "", flow.State{Value: json.RawMessage(`1`)}), jobs.ErrLeaseLost)
+	_, err = j.Receive(ctx, step, []string{"go"})
+	is(t, err, jobs.ErrLeaseLost)
+	_, err = j.Load(ctx, "J1", "")
+	is(t, err, jobs.ErrLeaseLost)
+	status(t, s, "J1", jobs.Running)
+
+	mine := s.Journal("J1", now.Lease.Token)
+	rec, err := mine.Begin(ctx, step, time.Time{})
+	ok(t, err)
+	if rec != nil {
+		t.Errorf("a refused step was recorded: %+v", rec)
+	}
+}
+
+func settle(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	j := hold(t, s, "J1", ttl)
+	j.Status, j.Reason, j.Output = jobs.Limit, "reached the limit", json.RawMessage(`{"x":1}`)
+	ok(t, s.Settle(t.Context(), j, j.Lease.Token, &event.Event{Kind: event.JobFinished, Data: json.RawMessage(`{"y":2}`)}))
+	got := status(t, s, "J1", jobs.Limit)
+	if got.Reason != j.Reason || string(got.Output) != `{"x":1}` || got.Finished.IsZero() || got.Lease != (jobs.Lease{}) {
+		t.Errorf("settled as %+v", got)
+	}
+	evs := read(t, s, "J1", 0)
+	if len(evs) != 1 || evs[0].Kind != event.JobFinished || evs[0].Job != "J1" || string(evs[0].Data) != `{"y":2}` {
+		t.Errorf("events are %+v", evs)
+	}
+	_, err := s.Claim(t.Context(), "J1", runner(1), ttl)
+	is(t, err, jobs.ErrFinal)
+	is(t, s.Settle(t.Context(), j, j.Lease.Token, nil), jobs.ErrLeaseLost)
+
+	add(t, s, "J2")
+	j = hold(t, s, "J2", ttl)
+	j.Status = jobs.Waiting
+	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	if got := status(t, s, "J2", jobs.Waiting); !got.Finished.IsZero() {
+		t.Error("a waiting job has ended")
+	}
+	j = hold(t, s, "J2", ttl)
+	if err := s.Settle(t.Context(), j, j.Lease.Token, nil); err == nil {
+		t.Error("a job was settled as running")
+	}
+}
+
+func takeOver(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	hold(t, s, "J1", instant)
+	j := status(t, s, "J1", jobs.Interrupted)
+	if j.Reason == "" || j.Lease != (jobs.Lease{}) {
+		t.Errorf("interrupted as %+v", j)
+	}
+	list, err := s.List(t.Context(), jobs.Query{Status: []jobs.Status{jobs.Interrupted}})
+	ok(t, err)
+	if len(list) != 1 {
+		t.Errorf("%d jobs are listed as interrupted", len(list))
+	}
+	if got := hold(t, s, "J1", ttl); got.Crashes != 1 || got.Status != jobs.Running {
+		t.Errorf("taken over as %+v", got)
+	}
+}
+
+func crashLimit(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	for range 3 {
+		hold(t, s, "J1", instant)
+	}
+	_, err := s.Claim(t.Context(), "J1", runner(1), ttl)
+	is(t, err, jobs.ErrBlocked)
+	if j := status(t, s, "J1", jobs.Blocked); j.Reason == "" {
+		t.Error("blocked without a reason")
+	}
+	_, err = s.Claim(t.Context(), "J1", runner(1), ttl)
+	is(t, err, jobs.ErrBlocked)
+	ok(t, s.Reopen(t.Context(), "J1"))
+	if j := hold(t, s, "J1", ttl); j.Crashes != 0 {
+		t.Errorf("%d crashes are held against a reopened job", j.Crashes)
+	}
+}
+
+func reopen(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	j := hold(t, s, "J1", ttl)
+	is(t, s.Reopen(t.Context(), "J1"), jobs.ErrRunning)
+	j.Status, j.Reason = jobs.Failed, "no luck"
+	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	ok(t, s.Reopen(t.Context(), "J1"))
+	if got := status(t, s, "J1", jobs.Queued); got.Reason != "" || !got.Finished.IsZero() {
+		t.Errorf("reopened as %+v", got)
+	}
+	hold(t, s, "J1", ttl)
+}
+
+func cancelUnheld(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	ok(t, s.RequestCancel(t.Context(), "J1"))
+	status(t, s, "J1", jobs.Cancelled)
+	evs := read(t, s, "J1", 0)
+	var fin jobs.Final
+	if len(evs) != 1 || evs[0].Kind != event.JobFinished || json.Unmarshal(evs[0].Data, &fin) != nil || fin.Status != jobs.Cancelled {
+		t.Errorf("events are %+v", evs)
+	}
+	is(t, s.RequestCancel(t.Context(), "J1"), jobs.ErrFinal)
+
+	add(t, s, "J2") // its runner is dead, and must not come back
+	old := hold(t, s, "J2", instant)
+	ok(t, s.RequestCancel(t.Context(), "J2"))
+	status(t, s, "J2", jobs.Cancelled)
+	_, err := s.Beat(t.Context(), "J2", old.Lease.Token, ttl)
+	is(t, err, jobs.ErrLeaseLost)
+}
+
+func cancelHeld(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	j := hold(t, s, "J1", ttl)
+	ok(t, s.RequestCancel(t.Context(), "J1"))
+	if got := status(t, s, "J1", jobs.Running); !got.Cancel {
+		t.Error("the request cannot be seen")
+	}
+	cancel, err := s.Beat(t.Context(), "J1", j.Lease.Token, ttl)
+	ok(t, err)
+	if !cancel {
+		t.Error("the runner is not told")
+	}
+	j.Status = jobs.Cancelled
+	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	ok(t, s.Reopen(t.Context(), "J1"))
+	if j := hold(t, s, "J1", ttl); j.Cancel {
+		t.Error("a reopened job is still to be cancelled")
+	}
+}
+
+func remove(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	j := hold(t, s, "J1", ttl)
+	is(t, s.Remove(t.Context(), "J1"), jobs.ErrRunning)
+	ok(t, s.Append(t.Context(), event.Event{Job: "J1", Kind: event.Note}))
+	j.Status = jobs.Done
+	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	ok(t, s.Remove(t.Context(), "J1"))
+	_, err := s.Job(t.Context(), "J1")
+	is(t, err, jobs.ErrNotExist)
+	add(t, s, "J1")
+	if evs := read(t, s, "J1", 0); len(evs) != 0 {
+		t.Errorf("a removed job left %d events", len(evs))
+	}
+}
+
+func unknown(t *testing.T, s jobs.Store) {
+	ctx := t.Context()
+	_, err := s.Job(ctx, "J9")
+	is(t, err, jobs.ErrNotExist)
+	_, err = s.Claim(ctx, "J9", runner(1), ttl)
+	is(t, err, jobs.ErrNotExist)
+	is(t, s.Remove(ctx, "J9"), jobs.ErrNotExist)
+	is(t, s.Reopen(ctx, "J9"), jobs.ErrNotExist)
+	is(t, s.RequestCancel(ctx, "J9"), jobs.ErrNotExist)
+	is(t, s.Send(ctx, "J9", flow.Signal{Name: "go"}), jobs.ErrNotExist)
+	is(t, s.Append(ctx, event.Event{Job: "J9", Kind: event.Note}), jobs.ErrNotExist)
+	_, err = s.Pending(ctx, "J9")
+	is(t, err, jobs.ErrNotExist)
+	for _, err = range s.Events(ctx, "J9", 0, true) {
+		break
+	}
+	is(t, err, jobs.ErrNotExist)
+}

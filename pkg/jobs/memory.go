@@ -1,0 +1,353 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// crashLimit is how often a job may lose its runner before it is blocked.
+const crashLimit = 3
+
+// Memory is a Store that lasts as long as the process: for Go programs that
+// want no durability, and for tests. The zero value is ready; it is safe for
+// concurrent use.
+type Memory struct {
+	mu   sync.Mutex
+	jobs map[string]*held
+	n    int
+}
+
+// held is a job with all that belongs to it.
+type held struct {
+	Job
+	n         int // order of arrival
+	journal   flow.Memory
+	questions map[string]Question // by path, also answered ones
+	events    []event.Event
+	queued    []flow.Signal // as in journal, to know what is pending
+	changed   chan struct{} // closed and replaced at every change
+}
+
+func (h *held) ring() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// dead reports that nobody holds the job.
+func (h *held) dead() bool { return h.Lease.Owner == "" || !time.Now().Before(h.Lease.Expires) }
+
+// job gives the job as the world should see it.
+func (h *held) job() *Job {
+	j := h.Job
+	if j.Status == Running && h.dead() {
+		j.Status, j.Reason = Interrupted, cmp.Or(j.Reason, "its runner ended without a word")
+	}
+	if h.dead() {
+		j.Lease = Lease{}
+	}
+	return &j
+}
+
+// find must be called with m.mu held.
+func (m *Memory) find(ctx context.Context, id string) (*held, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	h, ok := m.jobs[id]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", id, ErrNotExist)
+	}
+	return h, nil
+}
+
+// fenced is find for whoever holds the job by token.
+func (m *Memory) fenced(ctx context.Context, id string, token int64) (*held, error) {
+	h, err := m.find(ctx, id)
+	if err == nil && (h.Lease.Token != token || h.Lease.Owner == "") {
+		err = fmt.Errorf("%s: %w", id, ErrLeaseLost)
+	}
+	return h, err
+}
+
+// Add implements Store.
+func (m *Memory) Add(ctx context.Context, j *Job) (*Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	for _, h := range m.jobs {
+		if j.Key != "" && h.Key == j.Key {
+			return h.job(), nil
+		}
+	}
+	if m.jobs[j.ID] != nil {
+		return nil, fmt.Errorf("job %s exists already", j.ID)
+	}
+	if m.jobs == nil {
+		m.jobs = map[string]*held{}
+	}
+	m.n++
+	h := &held{Job: *j, n: m.n, changed: make(chan struct{}), questions: map[string]Question{}}
+	h.Lease = Lease{}
+	h.Input = slices.Clone(j.Input)
+	h.Status = cmp.Or(h.Status, Queued)
+	if h.Created.IsZero() {
+		h.Created = time.Now()
+	}
+	if h.Updated.IsZero() {
+		h.Updated = h.Created
+	}
+	m.jobs[j.ID] = h
+	return h.job(), nil
+}
+
+// Job implements Store.
+func (m *Memory) Job(ctx context.Context, id string) (*Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, err := m.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return h.job(), nil
+}
+
+// List implements Store.
+func (m *Memory) List(ctx context.Context, q Query) ([]*Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var found []*held
+	for _, h := range m.jobs {
+		if (q.Agent == "" || q.Agent == h.Agent) && strings.HasPrefix(h.ID, q.Prefix) &&
+			(len(q.Status) == 0 || slices.Contains(q.Status, h.job().Status)) {
+			found = append(found, h)
+		}
+	}
+	slices.SortFunc(found, func(a, b *held) int { return cmp.Or(b.Created.Compare(a.Created), b.n-a.n) })
+	if q.Limit > 0 && len(found) > q.Limit {
+		found = found[:q.Limit]
+	}
+	var out []*Job
+	for _, h := range found {
+		out = append(out, h.job())
+	}
+	return out, nil
+}
+
+// Remove implements Store.
+func (m *Memory) Remove(ctx context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, err := m.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !h.dead() {
+		return fmt.Errorf("%s: %w; cancel it first", id, ErrRunning)
+	}
+	delete(m.jobs, id)
+	h.ring()
+	return nil
+}
+
+// Claim implements Store.
+func (m *Memory) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, err := m.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case owner == "":
+		return nil, fmt.Errorf("%s: claim: an owner is needed", id)
+	case h.Status.Final():
+		return nil, fmt.Errorf("%s: %w (%s)", id, ErrFinal, h.Status)
+	case h.Status == Blocked:
+		return nil, fmt.Errorf("%s: %w: %s", id, ErrBlocked, h.Reason)
+	case !h.dead():
+		return nil, fmt.Errorf("%s: %w (%s)", id, ErrHeld, h.Lease.Owner)
+	}
+	defer h.ring()
+	now := time.Now()
+	h.Updated = now
+	h.Lease.Token++
+	if h.Status == Running {
+		h.Crashes++
+	}
+	if h.Crashes >= crashLimit {
+		h.Status, h.Lease.Owner = Blocked, ""
+		h.Reason = fmt.Sprintf("its runner died %d times; look at its last events, then resume it", h.Crashes)
+		return nil, fmt.Errorf("%s: %w: %s", id, ErrBlocked, h.Reason)
+	}
+	h.Status, h.Reason = Running, ""
+	if h.Started.IsZero() {
+		h.Started = now
+	}
+	h.Lease.Owner, h.Lease.Expires = owner, now.Add(ttl)
+	j := h.Job
+	return &j, nil
+}
+
+// Beat implements Store.
+func (m *Memory) Beat(ctx context.Context, id string, token int64, ttl time.Duration) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, err := m.fenced(ctx, id, token)
+	if err != nil {
+		return false, err
+	}
+	h.Lease.Expires = time.Now().Add(ttl)
+	return h.Cancel, nil
+}
+
+// Settle implements Store.
+func (m *Memory) Settle(ctx context.Context, j *Job, token int64, last *event.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if j.Status == Running || j.Status == "" {
+		return fmt.Errorf("%s: settling needs the status it ended with", j.ID)
+	}
+	h, err := m.fenced(ctx, j.ID, token)
+	if err != nil {
+		return err
+	}
+	h.settle(j.Status, j.Reason, j.Output, last)
+	return nil
+}
+
+func (h *held) settle(status Status, reason string, output json.RawMessage, last *event.Event) {
+	h.Status, h.Reason, h.Output, h.Updated, h.Lease.Owner = status, reason, slices.Clone(output), time.Now(), ""
+	h.Finished = time.Time{}
+	if status.Final() {
+		h.Finished = h.Updated
+	}
+	if last != nil {
+		ev := *last
+		ev.Job = h.ID
+		h.log(ev)
+	}
+	h.ring()
+}
+
+// Reopen implements Store.
+func (m *Memory) Reopen(ctx context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, err := m.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if h.Status == Running && !h.dead() {
+		return fmt.Errorf("%s: %w", id, ErrRunning)
+	}
+	h.Status, h.Reason, h.Cancel, h.Crashes, h.Finished, h.Lease.Owner = Queued, "", false, 0, time.Time{}, ""
+	h.Updated = time.Now()
+	h.ring()
+	return nil
+}
+
+// RequestCancel implements Store.
+func (m *Memory) RequestCancel(ctx context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, err := m.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if h.Status.Final() {
+		return fmt.Errorf("%s: %w (%s)", id, ErrFinal, h.Status)
+	}
+	h.Cancel = true
+	if !h.dead() {
+		h.ring()
+		return nil
+	}
+	// Nobody is there to say goodbye, and whoever was must not come back.
+	h.Lease.Token++
+	const reason = "cancelled while nobody ran it"
+	data, err := json.Marshal(Final{Status: Cancelled, Stopped: string(Cancelled), Reason: reason})
+	if err != nil {
+		return err
+	}
+	h.settle(Cancelled, reason, h.Output, &event.Event{Time: time.Now(), Kind: event.JobFinished, Data: data})
+	return nil
+}
+
+// Append implements Log.
+func (m *Memory) Append(ctx context.Context, evs ...event.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, ev := range evs {
+		if _, err := m.find(ctx, ev.Job); err != nil {
+			return err
+		}
+	}
+	for _, ev := range evs {
+		if h := m.jobs[ev.Job]; ev.Kind != event.Delta {
+			h.log(ev)
+			h.ring()
+		}
+	}
+	return nil
+}
+
+func (h *held) log(ev event.Event) {
+	ev.Seq = int64(len(h.events)) + 1
+	h.events = append(h.events, ev)
+}
+
+// Events implements Log.
+func (m *Memory) Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		for {
+			m.mu.Lock()
+			h, err := m.find(ctx, job)
+			if err != nil {
+				m.mu.Unlock()
+				yield(event.Event{}, err)
+				return
+			}
+			evs := h.events[min(max(0, after), int64(len(h.events))):]
+			status, changed, left := h.job().Status, h.changed, time.Until(h.Lease.Expires)
+			m.mu.Unlock()
+			for _, ev := range evs {
+				if !yield(ev, nil) {
+					return
+				}
+				after = ev.Seq
+			}
+			if len(evs) > 0 {
+				continue
+			}
+			if !follow || status != Running && status != Queued {
+				return
+			}
+			var over <-chan time.Time // of the lease: nobody rings then
+			if status == Running {
+				over = time.After(left)
+			}
+			select {
+			case <-changed:
+			case <-over:
+			case <-ctx.Done():
+				yield(event.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package jobs_test
+
+import (
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/jobs/jobstest"
+)
+
+func memory(testing.TB) jobs.Store { return new(jobs.Memory) }
+
+func TestMemory(t *testing.T) { jobstest.Store(t, memory) }
