@@ -10,3 +10,5 @@ import (
 func memory(testing.TB) jobs.Store { return new(jobs.Memory) }
 
 func TestMemory(t *testing.T) { jobstest.Store(t, memory) }
+
+func TestManager(t *testing.T) { jobstest.Manager(t, memory) }

@@ -10,3 +10,7 @@ import (
 func TestStoreSuite(t *testing.T) {
 	jobstest.Store(t, func(t testing.TB) jobs.Store { return fresh(t) })
 }
+
+func TestManagerSuite(t *testing.T) {
+	jobstest.Manager(t, func(t testing.TB) jobs.Store { return fresh(t) })
+}
