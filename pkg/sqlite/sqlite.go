@@ -43,8 +43,9 @@ type Options struct {
 	// about a second per gigabyte.
 	Check bool
 
-	vfs   string // of SQLite, for tests that break disks
-	clock *clock
+	vfs     string   // of SQLite, for tests that break disks
+	pragmas []string // of the writer, after its own
+	clock   *clock
 }
 
 // A DB is an open database. It is safe for concurrent use and implements
@@ -105,7 +106,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 }
 
 func (d *DB) open(ctx context.Context, o Options) (err error) {
-	d.write, err = sql.Open("sqlite", dsn(d.path, o.vfs, "journal_mode(wal)", "journal_size_limit(16777216)"))
+	d.write, err = sql.Open("sqlite", dsn(d.path, o.vfs, append([]string{"journal_mode(wal)", "journal_size_limit(16777216)"}, o.pragmas...)...))
 	if err != nil {
 		return err
 	}
