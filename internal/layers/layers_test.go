@@ -28,7 +28,7 @@ var may = map[string][]string{
 	"pkg/tools":     {"pkg/event", "pkg/llm", "pkg/workspace"},
 
 	"pkg/executor": {"pkg/event", "pkg/llm", "pkg/llm/textcall", "pkg/tools", "pkg/flow"},
-	"pkg/agents":   {"pkg/executor", "pkg/tools", "pkg/flow"},
+	"pkg/agents":   {"pkg/event", "pkg/llm", "pkg/executor", "pkg/tools", "pkg/flow"},
 	"pkg/jobs":     {"pkg/event", "pkg/flow"},
 
 	"pkg/llm/textcall":           {"pkg/llm"},

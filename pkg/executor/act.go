@@ -99,7 +99,7 @@ func one(r *flow.Run, t *Task, s *State, c llm.Call) (Reply, error) {
 	if lacks := tool.missing(s); lacks != nil {
 		return refuse("%s needs %s first", c.Name, strings.Join(lacks, ", ")), nil
 	}
-	if t.Approve.asks(tool.Needs) {
+	if t.Approve.asks(tool) {
 		if denied, err := approve(r, t, tool, c); denied != "" || err != nil {
 			return refuse("%s", denied), err
 		}

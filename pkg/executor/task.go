@@ -119,7 +119,7 @@ func (p Price) Cost(u llm.Usage) float64 {
 type Approve string
 
 const (
-	ApproveAsk   Approve = "ask"   // all that change files, run programs, publish
+	ApproveAsk   Approve = "ask"   // all that changes files, runs a command or publishes
 	ApproveEdits Approve = "edits" // only arbitrary commands and publishing; the default
 	ApproveAll   Approve = "all"   // nothing is asked
 	ApproveNone  Approve = "none"  // nobody is there: what ApproveEdits asks about is denied
@@ -128,13 +128,16 @@ const (
 // Approves lists the valid values of Approve.
 var Approves = []Approve{ApproveAsk, ApproveEdits, ApproveAll, ApproveNone}
 
-// asks reports whether a call that needs c must be approved first.
-func (a Approve) asks(c tools.Caps) bool {
+// asks reports whether a call of t must be approved first. Fixed programs
+// that may be repeated at will, such as a search or the tests, are not asked
+// about in any mode.
+func (a Approve) asks(t *Tool) bool {
+	always := t.Needs&(tools.Shell|tools.Publish) != 0
 	switch a {
 	case ApproveAll:
 		return false
 	case ApproveAsk:
-		return c&(tools.Write|tools.Exec|tools.Shell|tools.Publish) != 0
+		return always || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && t.Effect != tools.Idempotent && t.Effect != tools.Pure
 	}
-	return c&(tools.Shell|tools.Publish) != 0
+	return always
 }
