@@ -1,0 +1,154 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A tape is a model in this process that calls echo so many times. It looks
+// only at the last message: what a turn costs then is the loop's and the
+// journal's own. at is called before each answer.
+type tape struct {
+	turns int
+	asked atomic.Int64
+	at    func(turn int)
+}
+
+func (p *tape) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+	p.asked.Add(1)
+	n := 0
+	if last := req.Messages[len(req.Messages)-1]; last.Role == llm.Tool {
+		if _, err := fmt.Sscanf(last.Text, "turn %d", &n); err != nil {
+			return nil, err
+		}
+		n++
+	}
+	if p.at != nil {
+		p.at(n)
+	}
+	m := llm.Message{Role: llm.Assistant, Text: fmt.Sprintf("all of %d", n)}
+	if n < p.turns {
+		m = llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "c", Name: "echo", Args: json.RawMessage(fmt.Sprintf(`{"text":"turn %d"}`, n))}}}
+	}
+	return &llm.Response{Message: m, Usage: llm.Usage{In: 1, Out: 1}}, nil
+}
+
+func longKit(t testing.TB, p *tape) *kit {
+	k := newKit(t, client(t), false)
+	k.model = p
+	return k
+}
+
+// heap is what lives after a collection.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestLongJob runs a job of ten thousand turns that is stopped near its end:
+// what is resumed replays at most one turn, and what a turn leaves in memory
+// is not more than a few times its messages.
+func TestLongJob(t *testing.T) {
+	turns := 10_000
+	if testing.Short() {
+		turns = 400
+	}
+	tenth, stopAt := turns/10, turns-3
+	p := &tape{turns: turns}
+	k := longKit(t, p)
+	db := database(t, filepath.Join(t.TempDir(), "a.db"))
+	m := k.manager(db)
+	id := submit(t, m, 1, k.task(turns))[0]
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	var early, late int64
+	p.at = func(turn int) {
+		switch turn {
+		case tenth:
+			early = heap()
+		case stopAt:
+			late = heap()
+			stop(errors.New("stopped near the end"))
+		}
+	}
+	j, err := m.Run(ctx, id, jobs.RunOptions{})
+	if err != nil || j.Status != jobs.Interrupted {
+		t.Fatalf("%v, %+v", err, j)
+	}
+	// Half a kilobyte of result, in the transcript as text: ten times that is
+	// a leak.
+	if perTurn := (late - early) / int64(stopAt-tenth); perTurn > 6<<10 {
+		t.Errorf("each turn keeps %d bytes", perTurn)
+	} else {
+		t.Logf("heap %d KB at turn %d, %d KB at turn %d: %d bytes a turn", early>>10, tenth, late>>10, stopAt, perTurn)
+	}
+	before := p.asked.Load()
+	p.at = nil
+	recalled := 0
+	start := time.Now()
+	j, err = m.Run(t.Context(), id, jobs.RunOptions{Emit: func(ev event.Event) {
+		if ev.Kind == event.StepRecalled {
+			recalled++
+		}
+	}})
+	if err != nil || j.Status != jobs.Done {
+		t.Fatalf("%v, %+v", err, j)
+	}
+	var s executor.State
+	if err := json.Unmarshal(j.Output, &s); err != nil || s.Turns != turns+1 || s.Called["echo"] != turns {
+		t.Fatalf("%v: %d turns, %d calls", err, s.Turns, s.Called["echo"])
+	}
+	// A turn is a model step and a tool step.
+	if again := p.asked.Load() - before; recalled > 2 || again > int64(turns-stopAt)+2 {
+		t.Errorf("resuming recalled %d steps and asked %d times", recalled, again)
+	}
+	t.Logf("resumed to the end in %s with %d steps recalled", time.Since(start).Round(time.Millisecond), recalled)
+}
+
+// BenchmarkLong is what a turn costs early and late in a long job with
+// nothing kept, the model's part not counted.
+func BenchmarkLong(b *testing.B) {
+	const turns, window = 10_000, 500
+	var early, late time.Duration
+	for b.Loop() {
+		p := &tape{turns: turns}
+		k := longKit(b, p)
+		var start time.Duration
+		p.at = func(turn int) {
+			switch turn {
+			case 1000, turns - window:
+				runtime.GC()
+				start = cpu()
+			case 1000 + window:
+				early += cpu() - start
+			case turns:
+				late += cpu() - start
+			}
+		}
+		j := new(flow.Memory)
+		s, err := state(agent.Run(flow.NewRun("J1", flow.NewLocal(b.Context(), j, k.mux(j), nil)), k.task(turns)))
+		if err != nil || s.Turns != turns+1 {
+			b.Fatal(err, s)
+		}
+	}
+	n := float64(b.N * window)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(early.Microseconds())/n, "us/turn-at-1000")
+	b.ReportMetric(float64(late.Microseconds())/n, "us/turn-at-10000")
+	b.ReportMetric(late.Seconds()/early.Seconds(), "x-early")
+}
