@@ -64,7 +64,7 @@ func explain(path string, err error) error {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return fmt.Errorf("%w: another process holds %s; try again when it is idle: %w", ErrBusy, path, err)
 	case lib.SQLITE_IOERR:
-		return fmt.Errorf("%w: nothing more is written to %s; check the disk, then start again: %w", ErrDisk, path, err)
+		return fmt.Errorf("%w under %s: what it did not acknowledge is not kept; check the disk, then start again: %w", ErrDisk, path, err)
 	case lib.SQLITE_CANTOPEN:
 		return fmt.Errorf("cannot open %s; check that its directory can be written: %w", path, err)
 	}
