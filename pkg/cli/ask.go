@@ -65,7 +65,7 @@ func asked(q *jobs.Question, limit int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "     %s wants to run:\n", line(about.Tool))
 	for _, name := range sorted(about.Args) {
-		text := string(about.Args[name])
+		text := readable(about.Args[name])
 		var s string
 		if json.Unmarshal(about.Args[name], &s) == nil {
 			text = s

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -235,13 +236,30 @@ func question(q *jobs.Question) string {
 		Args json.RawMessage `json:"args"`
 	}
 	if json.Unmarshal(q.About, &about) == nil && about.Tool != "" {
-		return fmt.Sprintf("may %s run with %s", about.Tool, cut(string(about.Args), 200))
+		return fmt.Sprintf("may %s run with %s", about.Tool, cut(readable(about.Args), 200))
 	}
 	var names []string
 	for _, s := range q.Signals {
 		names = append(names, bare(s))
 	}
 	return "one of " + strings.Join(names, ", ")
+}
+
+// readable is JSON as a person would write it: < and > for themselves.
+func readable(raw json.RawMessage) string {
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return string(raw)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return string(raw)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // bare is the name of a signal without the step it is for.

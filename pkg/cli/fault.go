@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Exit codes. They are a contract: scripts branch on them.
@@ -149,40 +151,4 @@ func (s *single) Set(v string) error {
 }
 
 // nearest returns the name that was most likely meant, or "".
-func nearest(word string, names []string) string {
-	word = strings.ToLower(word)
-	best, cost := "", max(1, (len(word)+1)/3)+1
-	for _, n := range names {
-		if d := distance(word, strings.ToLower(n)); d < cost {
-			best, cost = n, d
-		}
-	}
-	if best == "" && len(word) >= 2 {
-		for _, n := range names {
-			if strings.HasPrefix(strings.ToLower(n), word) {
-				return n
-			}
-		}
-	}
-	return best
-}
-
-// distance counts the insertions, deletions and substitutions from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diag
-			if a[i] != b[j] {
-				d++
-			}
-			diag, row[j+1] = row[j+1], min(d, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
+func nearest(word string, names []string) string { return tools.Nearest(word, names) }

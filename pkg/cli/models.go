@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -35,6 +36,9 @@ type models struct {
 	conf    *config
 	getenv  func(string) string
 	baseURL string
+
+	mu     sync.Mutex
+	opened map[string]llm.Model // by reference: a scripted model counts its attempts
 }
 
 func (a *app) models(baseURL string) (*models, error) {
@@ -51,7 +55,7 @@ func (a *app) models(baseURL string) (*models, error) {
 			return nil, usage("keys are read from OPENAI_API_KEY, or from the variable that an endpoint of the config names", "--base-url must not hold a password")
 		}
 	}
-	return &models{conf, a.Getenv, baseURL}, nil
+	return &models{conf: conf, getenv: a.Getenv, baseURL: baseURL, opened: map[string]llm.Model{}}, nil
 }
 
 // split takes a reference apart. A script's file is made absolute, because
@@ -92,26 +96,40 @@ func (m *models) canonical(ref string) (string, error) {
 	return ref, err
 }
 
-// open returns the model and the name it goes by at its provider.
+// open returns the model and the name it goes by at its provider. It is safe
+// for concurrent use.
 func (m *models) open(ref string) (llm.Model, string, error) {
 	provider, name, err := m.split(ref)
 	if err != nil {
 		return nil, "", err
 	}
-	var model llm.Model
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	model, ok := m.opened[ref]
+	if !ok {
+		if model, err = m.make(provider, name); err != nil {
+			return nil, "", err
+		}
+		m.opened[ref] = model
+	}
+	if provider == scriptProvider {
+		name = filepath.Base(name)
+	}
+	return model, name, nil
+}
+
+func (m *models) make(provider, name string) (llm.Model, error) {
 	switch provider {
 	case scriptProvider:
 		s, err := script.Load(name)
 		if err != nil {
-			return nil, "", broken(err, "")
+			return nil, broken(err, "")
 		}
-		return s, filepath.Base(name), nil
+		return s, nil
 	case ollamaProvider:
-		model, err = ollama.New(m.ollama())
-	default:
-		model, err = openai.New(m.endpoint(provider))
+		return ollama.New(m.ollama())
 	}
-	return model, name, err
+	return openai.New(m.endpoint(provider))
 }
 
 func (m *models) ollama() ollama.Config {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -107,6 +108,8 @@ func (v *viewer) show(ev event.Event) {
 		v.recalled()
 		if ev.Step == stepTool {
 			v.call(ev)
+		} else if ev.Step == flow.Awaiting {
+			v.answer(ev)
 		} else if ev.Error != "" && ev.Step == stepModel {
 			v.aside(red, "model: "+ev.Error)
 		}
@@ -180,6 +183,19 @@ func (v *viewer) call(ev event.Event) {
 		text = pad(text, 50)
 	}
 	v.print(head, style, text, took)
+}
+
+// answer shows what somebody told the job.
+func (v *viewer) answer(ev event.Event) {
+	var sig flow.Signal
+	if json.Unmarshal(ev.Data, &sig) != nil || sig.Name == "" {
+		return
+	}
+	text := "answer: " + bare(sig.Name)
+	if len(sig.Value) > 0 {
+		text += " " + readable(sig.Value)
+	}
+	v.aside(plain, text)
 }
 
 func (v *viewer) aside(style, text string) {

@@ -307,7 +307,7 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 		}
 		if rec != nil {
 			l.hook("finished", s)
-			l.emit(s, event.Event{Kind: event.StepFinished, Text: "signal received"})
+			l.emit(s, event.Event{Kind: event.StepFinished, Text: "signal received", Data: rec.Output})
 			return rec, nil
 		}
 		if !told {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
+	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
+)
+
+// TestRunAgainstRealOllama runs the program against a real Ollama server: a
+// job of two tools, streamed, in a window that was set and verified.
+func TestRunAgainstRealOllama(t *testing.T) {
+	url := ollamatest.Start(t)
+	ollamatest.CreateModel(t, url, "worker", []tinymodel.Turn{
+		{Say: `I will look.<tool_call>{"name": "list_files", "arguments": {}}</tool_call>`},
+		{Say: `<tool_call>{"name": "write_file", "arguments": {"path": "b.txt", "content": "beta"}}</tool_call>`},
+		{Say: "Both files are there."},
+	})
+	bin := filepath.Join(t.TempDir(), "adroit")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	home, ws := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(ws, "a.txt"), []byte("alpha\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agents := filepath.Join(home, ".config", "adroit", "agents")
+	if err := os.MkdirAll(agents, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	agent := "---\nname: lister\ndescription: List and write files.\ntools: [list_files, write_file]\ndone: {all: [{tool: list_files}, {tool: write_file}]}\n---\nYou list and write files.\n"
+	if err := os.WriteFile(filepath.Join(agents, "lister.md"), []byte(agent), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), bin, "run", "lister", "Write b.txt.", "-m", "ollama/worker", "-C", ws, "--json")
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "OLLAMA_HOST=" + url}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, &stdout, &stderr)
+	}
+	if b, err := os.ReadFile(filepath.Join(ws, "b.txt")); err != nil || string(b) != "beta" {
+		t.Errorf("b.txt: %q, %v", b, err)
+	}
+	var streamed strings.Builder
+	verified := false
+	var last struct {
+		Kind string
+		Data struct {
+			Status string
+			Usage  struct{ In, Out int }
+		}
+	}
+	lines := bufio.NewScanner(&stdout)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var ev struct{ Kind, Text string }
+		if err := json.Unmarshal(lines.Bytes(), &ev); err != nil {
+			t.Fatalf("not JSON: %s", lines.Bytes())
+		}
+		if ev.Kind == "delta" {
+			streamed.WriteString(ev.Text)
+		}
+		verified = verified || strings.Contains(lines.Text(), "verified")
+		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if last.Kind != "job.finished" || last.Data.Status != "done" || last.Data.Usage.In == 0 || last.Data.Usage.Out == 0 {
+		t.Errorf("last event: %+v", last)
+	}
+	if !strings.Contains(streamed.String(), "I will look.") || !strings.Contains(streamed.String(), "Both files are there.") {
+		t.Errorf("streamed %q", &streamed)
+	}
+	if !verified {
+		t.Errorf("no event says that the window was verified")
+	}
+}
