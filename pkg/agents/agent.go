@@ -85,7 +85,7 @@ func (s Source) place(key string) place {
 		}
 		cut := lastDot(key)
 		if cut < 0 {
-			return place{}
+			return s.at[""]
 		}
 		key = key[:cut]
 	}

@@ -81,10 +81,11 @@ func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) 
 		}
 		rest := lines[i+2:]
 		bodyLine = i + 3
-		for len(rest) > 0 && strings.TrimSpace(rest[0]) == "" {
+		body = strings.TrimSpace(strings.Join(rest, "\n"))
+		for body != "" && strings.TrimSpace(rest[0]) == "" {
 			rest, bodyLine = rest[1:], bodyLine+1
 		}
-		return front, strings.TrimSpace(strings.Join(rest, "\n")), bodyLine, true
+		return front, body, bodyLine, true
 	}
 	rep.at(place{1, 1}, Error, "close it with a line ---", "the front matter does not end")
 	return "", "", 0, false

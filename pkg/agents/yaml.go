@@ -35,6 +35,10 @@ type node struct {
 
 // frontMatter reads YAML that begins on the second line of a file.
 func frontMatter(src string, rep *report) *node {
+	if depth(src) > maxDepth {
+		rep.at(place{2, 1}, Error, "no agent needs that", "the front matter nests brackets more than %d deep", maxDepth)
+		return nil
+	}
 	file, err := parser.ParseBytes([]byte(src), 0)
 	if err != nil {
 		if quoted, ok := quoteDescription(src); ok {
@@ -55,13 +59,31 @@ func frontMatter(src string, rep *report) *node {
 	return document(file, rep)
 }
 
+// maxDepth bounds brackets within brackets, on which the YAML parser spends
+// time that grows with the square of their number.
+const maxDepth = 100
+
+func depth(src string) (deepest int) {
+	n := 0
+	for _, c := range []byte(src) {
+		switch c {
+		case '[', '{':
+			n++
+			deepest = max(deepest, n)
+		case ']', '}':
+			n = max(0, n-1)
+		}
+	}
+	return deepest
+}
+
 // quoteDescription quotes a plain description of one line: descriptions with
 // a colon in them are common in agent files, and no valid YAML.
 func quoteDescription(src string) (string, bool) {
 	lines := strings.Split(src, "\n")
 	for i, line := range lines {
 		v, ok := strings.CutPrefix(line, "description:")
-		if v = strings.TrimSpace(v); !ok || v == "" || strings.ContainsAny(v[:1], `"'|>`) {
+		if v = strings.TrimSpace(v); !ok || v == "" || strings.ContainsAny(v[:1], `"'|>[{&*!`) {
 			continue
 		}
 		lines[i] = "description: '" + strings.ReplaceAll(v, "'", "''") + "'"
