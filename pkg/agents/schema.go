@@ -1,0 +1,77 @@
+package agents
+
+import (
+	"encoding/json"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// FileSchema is the JSON Schema of the front matter, so that editors can
+// complete it. It describes our own format; the keys that only Claude Code
+// has are read too, but not advertised.
+func FileSchema() []byte {
+	type m = map[string]any
+	str := func(about string) m { return m{"type": "string", "description": about} }
+	whole := func(about string) m { return m{"type": "integer", "minimum": -1, "description": about} }
+	names := func(about string) m {
+		return m{"description": about, "anyOf": []m{{"type": "array", "items": m{"type": "string"}}, {"type": "string"}}}
+	}
+	object := func(about string, props m) m {
+		return m{"type": "object", "description": about, "properties": props, "additionalProperties": false}
+	}
+	parts := func(about string) m {
+		return m{"type": "array", "minItems": 1, "items": m{"$ref": "#/$defs/criterion"}, "description": about}
+	}
+	caps, err := tools.ParseCaps("all")
+	if err != nil {
+		panic(err) // the word is built in
+	}
+	doc := object("An agent of adroit.", m{
+		"name":        m{"type": "string", "pattern": nameRule.String(), "description": "Its name; the file's name if left out."},
+		"description": str("When to use it, in a sentence."),
+		"model":       str("provider/model, as in ollama/qwen3:8b; else the default."),
+		"tools":       names("Names of tools, also with wildcards as in git_*. None for an agent that only answers."),
+		"deny":        names("What to take from tools again."),
+		"done":        m{"$ref": "#/$defs/criterion", "description": "What must hold before a run is done; else it is when the model stops calling tools."},
+		"limits": object("What a run may take at most; -1 means no limit.", m{
+			"turns":    whole("Answers of the model."),
+			"tokens":   whole("Tokens, in and out."),
+			"cost_usd": m{"type": "number", "minimum": -1, "description": "US dollars, if the model has a price."},
+			"time":     str("Time spent working, as in 30m."),
+			"rejects":  whole("How often the model may say that it is done when it is not."),
+		}),
+		"capabilities":  names("What it is good at."),
+		"problem_types": names("What it can repair."),
+		"priority":      m{"type": "integer", "description": "Among agents for the same problem; more is tried first."},
+		"inputs": m{"type": "object", "description": "What it takes besides the prompt.", "additionalProperties": m{"anyOf": []m{
+			{"type": "string", "description": "What it is; the input is required."},
+			object("An input.", m{"description": str("What it is."), "optional": m{"type": "boolean"}, "default": m{"description": "Makes it optional."}}),
+		}}},
+		"grant": m{"description": "What its tools may need at most.", "anyOf": []m{
+			{"type": "array", "items": m{"enum": caps.Names()}}, {"type": "string"}}},
+		"aliases": names("Former names."),
+		"output":  m{"type": "object", "description": "A JSON Schema that its last answer satisfies."},
+		"options": object("Passed to the model.", m{
+			"temperature": m{"type": "number", "minimum": 0, "maximum": 2},
+			"max_tokens":  m{"type": "integer", "minimum": 0, "description": "Of one answer."},
+			"window":      m{"type": "integer", "minimum": 0, "description": "Context window, where the client sets it."},
+		}),
+	})
+	criterion := object("A condition.", m{
+		"signal":   str("The model called finish, or said this word on a line of its own."),
+		"artifact": str("This artifact exists …"),
+		"where":    m{"type": "object", "description": "… and satisfies this JSON Schema."},
+		"tool":     str("This tool was called with success."),
+		"check":    str("This tool, run by adroit itself, succeeds."),
+		"all":      parts("All of these hold."),
+		"any":      parts("One of these holds."),
+	})
+	criterion["minProperties"] = 1
+	doc["$schema"], doc["$defs"] = "https://json-schema.org/draft/2020-12/schema", m{"criterion": criterion}
+	doc["title"], doc["required"] = "adroit agent", []string{"description"}
+	b, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		panic(err) // maps and strings always encode
+	}
+	return append(b, '\n')
+}
