@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// ten is a job of ten tool calls, edits and commands, that tells how often it
+// did what may not be done twice.
+const ten = `turns:
+  - calls: [{name: write_file, args: {path: a.txt, content: "one\ntwo\n"}}]
+  - calls: [{name: edit_file, args: {path: a.txt, old: two, new: three}}]
+  - calls:
+      - {name: read_file, args: {path: a.txt}}
+      - {name: read_file, args: {path: b.txt}}
+  - calls: [{name: shell, args: {command: "echo x >>log"}}]
+  - calls: [{name: write_file, args: {path: sub/c.txt, content: "c\n"}}]
+  - calls: [{name: edit_file, args: {path: b.txt, old: old, new: new}}]
+  - calls: [{name: write_file, args: {path: d.txt, content: "d\n"}}]
+  - calls: [{name: edit_file, args: {path: d.txt, old: d, new: e}}]
+  - calls: [{name: finish, args: {summary: Ten calls made.}}]
+`
+
+const editor = `---
+name: editor
+description: Edits.
+tools: [read_file, write_file, edit_file, shell, finish]
+done: {all: [{signal: DONE}, {artifact: diff}]}
+---
+You edit.
+`
+
+// TestKillAtEveryPoint kills the runner at each point of each step of a job,
+// resumes the job in a new process, and wants the same end as without the
+// kill: the job's state and the tree. A call that was at work when the power
+// went may have happened or not; it never happened twice, and the model was
+// told.
+func TestKillAtEveryPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some two hundred processes; run it without -short")
+	}
+	bin := filepath.Join(t.TempDir(), "adroit")
+	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	fresh := func(t *testing.T) *place {
+		p := newPlace(t, map[string]string{"home/.config/adroit/agents/editor.md": editor, "turns.yaml": ten, "repo/b.txt": "old\n"})
+		p.bin = bin
+		return p
+	}
+	whole := fresh(t)
+	if code, out := whole.run(kinds...); code != 0 {
+		t.Fatalf("without a kill: exit code %d\n%s", code, out)
+	}
+	want := whole.end()
+	if want.tree["log"] != "x\n" || want.calls != 10 {
+		t.Fatalf("without a kill: %+v", want)
+	}
+	points := 0
+	for n := 1; ; n++ {
+		p := fresh(t)
+		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
+		code, out := p.run(kinds...)
+		if code == 0 {
+			points = n - 1
+			break
+		}
+		if code != -int(syscall.SIGKILL) {
+			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
+		}
+		p.env = p.env[:len(p.env)-1]
+		code, out = p.run("jobs", "resume", "last")
+		if code != 0 {
+			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
+			continue
+		}
+		p.same(n, want, strings.Contains(out, "may or may not have happened"), out)
+		if code, out := p.run("jobs", "undo", "last"); code != 0 {
+			t.Errorf("point %d: undo: exit code %d\n%s", n, code, out)
+		}
+		if got := p.tree(); len(got) != 1 || got["b.txt"] != "old\n" {
+			t.Errorf("point %d: after undo the tree is %v", n, got)
+		}
+	}
+	// Each of some twenty steps has four points, a checkpoint two.
+	if points < 80 {
+		t.Errorf("only %d points; the job cannot have been killed everywhere", points)
+	}
+	t.Logf("%d points", points)
+}
+
+var kinds = []string{"run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all"}
+
+// A finish is what counts of a job's end.
+type finish struct {
+	status, summary string
+	turns, calls    int
+	artifacts       []string
+	tree            map[string]string
+}
+
+func (p *place) end() finish {
+	p.t.Helper()
+	_, out := p.run("jobs", "wait", "last", "--json")
+	var ev struct {
+		Data struct {
+			Status, Summary string
+			Turns, Calls    int
+			Artifacts       []string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &ev); err != nil {
+		p.t.Fatalf("%v\n%s", err, out)
+	}
+	return finish{ev.Data.Status, ev.Data.Summary, ev.Data.Turns, ev.Data.Calls, ev.Data.Artifacts, p.tree()}
+}
+
+// same compares the end of a resumed job with that of one that was not
+// killed. unknown means that a call was interrupted and not repeated.
+func (p *place) same(n int, want finish, unknown bool, out string) {
+	p.t.Helper()
+	got := p.end()
+	if got.status != want.status || got.summary != want.summary || got.turns != want.turns || got.calls != want.calls ||
+		!slices.Equal(got.artifacts, want.artifacts) {
+		p.t.Errorf("point %d: %+v\nwant %+v\n%s", n, got, want, out)
+	}
+	if strings.Count(got.tree["log"], "x") > 1 {
+		p.t.Errorf("point %d: the command ran twice", n)
+	}
+	if unknown {
+		return // what the interrupted call left is either side of it
+	}
+	for name, text := range want.tree {
+		if got.tree[name] != text {
+			p.t.Errorf("point %d: %s holds %q, want %q\n%s", n, name, got.tree[name], text, out)
+		}
+	}
+	if len(got.tree) != len(want.tree) {
+		p.t.Errorf("point %d: the tree is %v, want %v", n, got.tree, want.tree)
+	}
+}
+
+// tree is every file of the workspace and what it holds.
+func (p *place) tree() map[string]string {
+	p.t.Helper()
+	out := map[string]string{}
+	root := p.path("repo")
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(root, path) // path came from root
+		out[rel] = string(b)
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
