@@ -62,20 +62,50 @@ func heap() int64 {
 
 // TestLongJob runs a job of ten thousand turns that is stopped near its end:
 // what is resumed replays at most one turn, and what a turn leaves in memory
-// is not more than a few times its messages.
+// is not more than a few times its messages. The same holds of a shorter job
+// whose journal waits for a disk.
 func TestLongJob(t *testing.T) {
-	turns := 10_000
+	long, durable := 10_000, 1000
 	if testing.Short() {
-		turns = 400
+		long, durable = 2000, 100
 	}
-	tenth, stopAt := turns/10, turns-3
-	p := &tape{turns: turns}
-	k := longKit(t, p)
-	db := database(t, filepath.Join(t.TempDir(), "a.db"))
-	m := k.manager(db)
-	id := submit(t, m, 1, k.task(turns))[0]
+	t.Run("memory", func(t *testing.T) {
+		p := &tape{turns: long}
+		k := longKit(t, p)
+		j := new(flow.Memory)
+		p.check(t, func(ctx context.Context, emit event.Sink) (*executor.State, error) {
+			// A mux of its own each time: no transcript is left in memory.
+			return state(agent.Run(flow.NewRun("J1", flow.NewLocal(ctx, j, k.mux(j), emit)), k.task(long)))
+		})
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		p := &tape{turns: durable}
+		k := longKit(t, p)
+		db := database(t, filepath.Join(t.TempDir(), "a.db"))
+		m := k.manager(db)
+		id := submit(t, m, 1, k.task(durable))[0]
+		p.check(t, func(ctx context.Context, emit event.Sink) (*executor.State, error) {
+			j, err := m.Run(ctx, id, jobs.RunOptions{Emit: emit})
+			if err == nil && j.Status != jobs.Done {
+				err = errors.New(j.Reason)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return state(j.Output, nil)
+		})
+		if err := whole(t.Context(), db, id, durable); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// check runs the tape to near its end, stops, and runs on.
+func (p *tape) check(t *testing.T, run func(context.Context, event.Sink) (*executor.State, error)) {
+	tenth, stopAt := p.turns/10, p.turns-3
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
+	halt := errors.New("stopped near the end")
 	var early, late int64
 	p.at = func(turn int) {
 		switch turn {
@@ -83,38 +113,33 @@ func TestLongJob(t *testing.T) {
 			early = heap()
 		case stopAt:
 			late = heap()
-			stop(errors.New("stopped near the end"))
+			stop(halt)
 		}
 	}
-	j, err := m.Run(ctx, id, jobs.RunOptions{})
-	if err != nil || j.Status != jobs.Interrupted {
-		t.Fatalf("%v, %+v", err, j)
+	if _, err := run(ctx, nil); err == nil || err.Error() != halt.Error() {
+		t.Fatalf("stopped with %v", err)
 	}
-	// Half a kilobyte of result, in the transcript as text: ten times that is
-	// a leak.
-	if perTurn := (late - early) / int64(stopAt-tenth); perTurn > 6<<10 {
+	// A message is half a kilobyte, and is kept as a message and in the
+	// journal; ten times that would be a leak.
+	perTurn := (late - early) / int64(stopAt-tenth)
+	if perTurn > 6<<10 {
 		t.Errorf("each turn keeps %d bytes", perTurn)
-	} else {
-		t.Logf("heap %d KB at turn %d, %d KB at turn %d: %d bytes a turn", early>>10, tenth, late>>10, stopAt, perTurn)
 	}
-	before := p.asked.Load()
+	t.Logf("heap %d KB at turn %d, %d KB at turn %d: %d bytes a turn", early>>10, tenth, late>>10, stopAt, perTurn)
+
+	before, recalled := p.asked.Load(), 0
 	p.at = nil
-	recalled := 0
 	start := time.Now()
-	j, err = m.Run(t.Context(), id, jobs.RunOptions{Emit: func(ev event.Event) {
+	s, err := run(t.Context(), func(ev event.Event) {
 		if ev.Kind == event.StepRecalled {
 			recalled++
 		}
-	}})
-	if err != nil || j.Status != jobs.Done {
-		t.Fatalf("%v, %+v", err, j)
-	}
-	var s executor.State
-	if err := json.Unmarshal(j.Output, &s); err != nil || s.Turns != turns+1 || s.Called["echo"] != turns {
-		t.Fatalf("%v: %d turns, %d calls", err, s.Turns, s.Called["echo"])
+	})
+	if err != nil || s.Turns != p.turns+1 || s.Called["echo"] != p.turns {
+		t.Fatalf("%v: %+v", err, s)
 	}
 	// A turn is a model step and a tool step.
-	if again := p.asked.Load() - before; recalled > 2 || again > int64(turns-stopAt)+2 {
+	if again := p.asked.Load() - before; recalled > 2 || again > int64(p.turns-stopAt)+2 {
 		t.Errorf("resuming recalled %d steps and asked %d times", recalled, again)
 	}
 	t.Logf("resumed to the end in %s with %d steps recalled", time.Since(start).Round(time.Millisecond), recalled)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
@@ -30,6 +31,8 @@ type Manager struct {
 	Owner string           // of the leases; zero means host:pid
 	TTL   time.Duration    // of a lease; zero means 15 seconds
 	Now   func() time.Time // zero means time.Now
+
+	running atomic.Int64 // runs of this manager
 }
 
 // RunOptions say how to run a job once. The zero value is good.
@@ -46,7 +49,9 @@ type RunOptions struct {
 
 const (
 	defaultTTL = 15 * time.Second
-	// pollCancel is how long a cancel may go unnoticed.
+	// pollCancel is how long a cancel may go unnoticed; with many runs at
+	// once, a millisecond for each, so that looking does not cost more than
+	// running.
 	pollCancel = 200 * time.Millisecond
 	// pollEnd is how often those who wait for a job look at it.
 	pollEnd = 50 * time.Millisecond
@@ -218,5 +223,7 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 	if err != nil {
 		return nil, err
 	}
+	m.running.Add(1)
+	defer m.running.Add(-1)
 	return (&run{m: m, o: o, job: j}).do(ctx)
 }

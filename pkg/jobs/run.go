@@ -128,14 +128,18 @@ func (r *run) beat(ctx context.Context, stop context.CancelCauseFunc, end <-chan
 	every := r.m.ttl() / 3
 	// Stopped runs beat on: the last step may still be recording its outcome.
 	live := context.WithoutCancel(ctx)
-	ticks := time.NewTicker(min(pollCancel, every))
-	defer ticks.Stop()
+	poll := func() time.Duration {
+		return min(max(pollCancel, time.Duration(r.m.running.Load())*time.Millisecond), every)
+	}
+	tick := time.NewTimer(poll())
+	defer tick.Stop()
 	for last := time.Now(); ; {
 		select {
 		case <-end:
 			return
-		case <-ticks.C:
+		case <-tick.C:
 		}
+		tick.Reset(poll())
 		if time.Since(last) < every {
 			j, err := r.m.Store.Job(live, r.job.ID)
 			if err != nil {

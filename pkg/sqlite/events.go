@@ -25,14 +25,40 @@ func (d *DB) Append(ctx context.Context, evs ...event.Event) error {
 }
 
 func (t *tx) log(evs []event.Event) error {
+	for len(evs) > 0 {
+		// Events that come together are mostly of one job: they take their
+		// numbers at once.
+		job, n, kept := evs[0].Job, 0, int64(0)
+		for n < len(evs) && evs[n].Job == job {
+			if evs[n].Kind != event.Delta {
+				kept++
+			}
+			n++
+		}
+		if kept > 0 {
+			if err := t.number(job, evs[:n], kept); err != nil {
+				return err
+			}
+			t.ring(job)
+		}
+		evs = evs[n:]
+	}
+	return nil
+}
+
+// number gives the kept events of one job the next numbers and keeps them.
+func (t *tx) number(job string, evs []event.Event, kept int64) error {
+	var last int64
+	if err := t.one("update jobs set seq = seq + ? where id = ? returning seq", []any{kept, job}, &last); err != nil {
+		return missing(job, err)
+	}
+	seq := last - kept
 	for _, ev := range evs {
 		if ev.Kind == event.Delta {
 			continue
 		}
-		job := ev.Job
-		if err := t.one("update jobs set seq = seq + 1 where id = ? returning seq", []any{job}, &ev.Seq); err != nil {
-			return missing(job, err)
-		}
+		seq++
+		ev.Seq = seq
 		b, err := json.Marshal(ev)
 		if err != nil {
 			return fmt.Errorf("event %s: %w", ev.Kind, err)
@@ -40,7 +66,6 @@ func (t *tx) log(evs []event.Event) error {
 		if _, err := t.exec("insert into events (job, seq, data) values (?, ?, ?)", job, ev.Seq, b); err != nil {
 			return err
 		}
-		t.ring(job)
 	}
 	return nil
 }

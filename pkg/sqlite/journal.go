@@ -189,7 +189,7 @@ func (j *journal) Receive(ctx context.Context, s flow.Step, names []string) (*fl
 // fence is tx.fence for reads.
 func (j *journal) fence(ctx context.Context) error {
 	var n int
-	err := j.d.read.QueryRowContext(ctx, "select 1 from jobs where id = ? and token = ? and owner <> ''", j.job, j.token).Scan(&n)
+	err := j.d.fence1.QueryRowContext(ctx, j.job, j.token).Scan(&n)
 	return explain(j.d.path, lost(j.job, err))
 }
 
@@ -266,7 +266,7 @@ func (j *journal) Blob(ctx context.Context, digest string) (json.RawMessage, err
 		return nil, err
 	}
 	var b []byte
-	err := j.d.read.QueryRowContext(ctx, "select data from blobs where digest = ?", digest).Scan(&b)
+	err := j.d.blob1.QueryRowContext(ctx, digest).Scan(&b)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, flow.ErrNoBlob
 	}

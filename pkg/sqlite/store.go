@@ -132,7 +132,7 @@ func (d *DB) Job(ctx context.Context, id string) (*jobs.Job, error) {
 
 func (d *DB) peek(ctx context.Context, id string) (*row, error) {
 	r := new(row)
-	err := r.scan(d.read.QueryRowContext(ctx, "select "+columns+" from jobs where id = ?", id).Scan)
+	err := r.scan(d.job1.QueryRowContext(ctx, id).Scan)
 	return r, explain(d.path, missing(id, err))
 }
 
