@@ -243,9 +243,13 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	for _, c := range a.Message.Calls {
 		calls = append(calls, c.Name)
 	}
-	data, _ := json.Marshal(map[string]any{
-		"text": a.Message.Text, "calls": calls, "usage": a.Usage, "stop": a.Stop, "notes": a.Notes,
-	})
+	data, _ := json.Marshal(struct {
+		Calls []string  `json:"calls"`
+		Notes []string  `json:"notes"`
+		Stop  llm.Stop  `json:"stop"`
+		Text  string    `json:"text"`
+		Usage llm.Usage `json:"usage"`
+	}{calls, a.Notes, a.Stop, a.Message.Text, a.Usage})
 	return first(a.Message.Text), data
 }
 
@@ -259,7 +263,11 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	if text == "" {
 		text = first(r.Text)
 	}
-	data, _ := json.Marshal(map[string]any{"args": use.Args, "failed": r.Failed, "text": clip(r.Text)})
+	data, _ := json.Marshal(struct {
+		Args   json.RawMessage `json:"args"`
+		Failed bool            `json:"failed"`
+		Text   string          `json:"text"`
+	}{use.Args, r.Failed, clip(r.Text)})
 	return text, data
 }
 

@@ -85,17 +85,23 @@ func DoKeep[Out any](r *Run, kind, name string, in any) (Out, string, error) {
 		var zero Out
 		return zero, "", fmt.Errorf("%s %s: encoding input: %w", kind, name, err)
 	}
-	out, err := do[Out](r, Step{Kind: kind, Name: name, Keep: true}, json.RawMessage(b))
+	out, err := perform[Out](r, Step{Kind: kind, Name: name, Keep: true}, b)
 	return out, Digest(b), err
 }
 
 func do[Out any](r *Run, s Step, in any) (Out, error) {
-	var out Out
 	b, err := json.Marshal(in)
 	if err != nil {
-		return out, fmt.Errorf("%s %s: encoding input: %w", s.Kind, s.Name, err)
+		var zero Out
+		return zero, fmt.Errorf("%s %s: encoding input: %w", s.Kind, s.Name, err)
 	}
-	s.Job, s.Path, s.Input = r.job, r.path(), b
+	return perform[Out](r, s, b)
+}
+
+// perform is do with the input encoded: encoding JSON again scans all of it.
+func perform[Out any](r *Run, s Step, input json.RawMessage) (Out, error) {
+	var out Out
+	s.Job, s.Path, s.Input = r.job, r.path(), input
 	res, err := r.engine.Do(s)
 	if err != nil {
 		return out, err
@@ -195,10 +201,9 @@ func Save(r *Run, state any) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: encoding state: %w", err)
 	}
-	b, err := json.Marshal(State{Next: r.next, Value: v})
-	if err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
-	}
+	// A State, put together by hand so that the value is not encoded twice.
+	b := append(strconv.AppendInt([]byte(`{"next":`), int64(r.next), 10), `,"value":`...)
+	b = append(append(b, v...), '}')
 	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Checkpoint, Input: b})
 	return err
 }

@@ -58,7 +58,7 @@ type words string
 
 func (w *words) UnmarshalJSON(b []byte) error {
 	var s string
-	if json.Unmarshal(b, &s) == nil {
+	if transport.String(b, &s) {
 		*w = words(s)
 		return nil
 	}
@@ -78,7 +78,7 @@ type args string
 
 func (a *args) UnmarshalJSON(b []byte) error {
 	var s string
-	if json.Unmarshal(b, &s) == nil {
+	if transport.String(b, &s) {
 		*a = args(s)
 		return nil
 	}

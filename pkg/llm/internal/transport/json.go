@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -48,6 +49,17 @@ func AppendString(dst []byte, s string) []byte {
 		from = i
 	}
 	return append(append(dst, s[from:]...), '"')
+}
+
+// String reads valid JSON as a string, or null as an empty one, and reports
+// whether it was either. Text without escapes, which most is, is not scanned
+// by the decoder a second time.
+func String(b []byte, s *string) bool {
+	if n := len(b); n >= 2 && b[0] == '"' && bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) {
+		*s = string(b[1 : n-1])
+		return true
+	}
+	return json.Unmarshal(b, s) == nil
 }
 
 // Ends reports whether err says that JSON stopped before its end, as it does
