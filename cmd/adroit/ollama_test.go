@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
@@ -39,7 +38,7 @@ func TestRunAgainstRealOllama(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(agents, "lister.md"), []byte(agent), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), bin, "run", "lister", "Write b.txt.", "-m", "ollama/worker", "-C", ws, "--json")
+	cmd := exec.CommandContext(t.Context(), bin, "run", "lister", "Write b.txt.", "-m", "ollama/worker", "-C", ws)
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "OLLAMA_HOST=" + url}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -49,37 +48,36 @@ func TestRunAgainstRealOllama(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(ws, "b.txt")); err != nil || string(b) != "beta" {
 		t.Errorf("b.txt: %q, %v", b, err)
 	}
-	var streamed strings.Builder
-	verified := false
-	var last struct {
-		Kind string
-		Data struct {
-			Status string
-			Usage  struct{ In, Out int }
-		}
+	if !strings.Contains(stderr.String(), ", verified)") || !strings.Contains(stdout.String(), "Both files are there.") {
+		t.Errorf("stdout %q, stderr %q", &stdout, &stderr)
 	}
-	lines := bufio.NewScanner(&stdout)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var ev struct{ Kind, Text string }
-		if err := json.Unmarshal(lines.Bytes(), &ev); err != nil {
-			t.Fatalf("not JSON: %s", lines.Bytes())
-		}
-		if ev.Kind == "delta" {
-			streamed.WriteString(ev.Text)
-		}
-		verified = verified || strings.Contains(lines.Text(), "verified")
-		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
-			t.Fatal(err)
-		}
-	}
+	last := events(t, bin, cmd.Env)
 	if last.Kind != "job.finished" || last.Data.Status != "done" || last.Data.Usage.In == 0 || last.Data.Usage.Out == 0 {
 		t.Errorf("last event: %+v", last)
 	}
-	if !strings.Contains(streamed.String(), "I will look.") || !strings.Contains(streamed.String(), "Both files are there.") {
-		t.Errorf("streamed %q", &streamed)
+}
+
+type lastEvent struct {
+	Kind string
+	Data struct {
+		Status string
+		Usage  struct{ In, Out int }
 	}
-	if !verified {
-		t.Errorf("no event says that the window was verified")
+}
+
+// events reads the last job's events as a script would and gives the last.
+func events(t *testing.T, bin string, env []string) (last lastEvent) {
+	cmd := exec.CommandContext(t.Context(), bin, "jobs", "logs", "last", "--json")
+	cmd.Env = env
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
 	}
+	for line := range bytes.Lines(out) {
+		last = lastEvent{}
+		if err := json.Unmarshal(line, &last); err != nil {
+			t.Fatalf("not JSON: %s", line)
+		}
+	}
+	return last
 }

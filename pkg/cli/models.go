@@ -239,8 +239,9 @@ func (m *models) window(ctx context.Context, ref string) (int, error) {
 	return ollama.Window(info, 0), nil
 }
 
-// loaded is the window that Ollama has really given the model, 0 if unknown.
-func (m *models) loaded(ctx context.Context, ref string) int {
+// verify loads the model with the window and gives the one it really got, 0
+// if that cannot be told.
+func (m *models) verify(ctx context.Context, ref string, window int) int {
 	provider, name, err := m.split(ref)
 	if err != nil || provider != ollamaProvider {
 		return 0
@@ -249,16 +250,8 @@ func (m *models) loaded(ctx context.Context, ref string) int {
 	if err != nil {
 		return 0
 	}
-	list, err := client.Running(ctx)
-	if err != nil {
-		return 0
-	}
-	for _, l := range list {
-		if l.Name == name || l.Name == name+":latest" {
-			return l.Context
-		}
-	}
-	return 0
+	given, _ := client.Verify(ctx, name, window) // the error says no more than given does
+	return given
 }
 
 // modelFault adds a provider's hint.

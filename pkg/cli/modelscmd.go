@@ -165,5 +165,5 @@ func (m *models) try(ctx context.Context, ref string) (*trial, error) {
 		return nil, err
 	}
 	return &trial{ref, strings.TrimSpace(answer.Message.Text), answer.Usage, time.Since(start).Milliseconds(),
-		window, m.loaded(ctx, ref), answer.Notes}, nil
+		window, m.verify(ctx, ref, window), answer.Notes}, nil
 }

@@ -251,17 +251,32 @@ func (a *app) repeated(ctx context.Context, job *jobs.Job, id string, q request)
 func (a *app) header(ctx context.Context, j *jobs.Job, window int) {
 	model := j.Model
 	if window > 0 {
-		s, err := a.spot(j.ID)
-		m, merr := a.models(s.BaseURL)
-		if err == nil && merr == nil && m.loaded(ctx, j.Model) == window {
-			model += fmt.Sprintf(" (window %d, verified)", window)
-		} else {
-			model += fmt.Sprintf(" (window %d)", window)
-		}
+		model += a.windowWords(ctx, j, window)
 	}
 	s := a.screen()
 	text := line(fmt.Sprintf("job %s  %s  %s  sandbox off  %s", j.ID, j.Agent, model, a.home(j.Dir)))
 	fmt.Fprintln(s, s.paint(bold, text))
+}
+
+// windowWords says which context window was asked for and what the server
+// says it gave.
+func (a *app) windowWords(ctx context.Context, j *jobs.Job, window int) string {
+	s, err := a.spot(j.ID)
+	if err != nil {
+		return ""
+	}
+	m, err := a.models(s.BaseURL)
+	if err != nil {
+		return ""
+	}
+	switch given := m.verify(ctx, j.Model, window); given {
+	case window:
+		return fmt.Sprintf(" (window %d, verified)", window)
+	case 0:
+		return fmt.Sprintf(" (window %d, not verified)", window)
+	default:
+		return fmt.Sprintf(" (window %d asked, %d given)", window, given)
+	}
 }
 
 // dryRun prints the task that a run would pin.
