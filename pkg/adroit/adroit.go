@@ -1,0 +1,251 @@
+// Package adroit runs agents from a Go program: a store, tools, models and
+// agents in one [Runtime].
+//
+//	rt, err := adroit.Open(ctx, adroit.Options{
+//		Tools:  append(std.All(), wordcount.Tool),
+//		Models: map[string]llm.Model{"ollama": model}, // of ollama.New
+//		Model:  "ollama/qwen3:8b",
+//		Data:   "/var/lib/counter", // leave it out to keep nothing
+//	})
+//	defer rt.Close()
+//	job, err := rt.Agent(counter).Execute(ctx, agents.Input{Prompt: "Count a.txt."})
+//	state, err := job.Wait(ctx)
+//
+// It is not the command line: there is no configuration, nobody to ask and
+// nothing printed. A call that a person must approve parks its job; answer
+// with Jobs.Store.Send and go on with Resume.
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/sqlite"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Options say what a Runtime is made of. Models must be set.
+type Options struct {
+	Tools  []tools.Tool
+	Models map[string]llm.Model // by the part of provider/model before the slash
+	Model  string               // of requests and agents that name none
+	Agents []agents.Layer       // files, for Lookup and by name
+	// Defaults for what neither requests nor agents say. Its Model is not
+	// read: see Model.
+	Defaults agents.Defaults
+	// Dir is the workspace of requests that name none; empty means the
+	// current directory.
+	Dir string
+	// Data is the directory that keeps jobs. Empty keeps them in memory, and
+	// they end with the Runtime.
+	Data string
+	// Emit sees the events of all jobs that run here. May be nil.
+	Emit event.Sink
+}
+
+// A Runtime runs jobs in this process. It is safe for concurrent use. Close
+// it: that interrupts what still runs, and waits.
+type Runtime struct {
+	// Jobs has everything else one can do with a job.
+	Jobs *jobs.Manager
+
+	o     Options
+	tools *tools.Set
+	cat   *agents.Catalog
+	home  string // has a directory for each job
+	clean func() error
+
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	mu   sync.Mutex
+	shut bool
+	runs sync.WaitGroup
+}
+
+var _ agents.Runner = (*Runtime)(nil)
+
+// Open makes a Runtime. It checks all tools and agent files first; the error
+// tells all that is wrong. ctx bounds the opening only.
+func Open(ctx context.Context, o Options) (*Runtime, error) {
+	set, err := tools.NewSet(o.Tools...)
+	cat, problems := agents.Load(o.Agents...)
+	if err := errors.Join(err, problems.Err()); err != nil {
+		return nil, err
+	}
+	if len(o.Models) == 0 {
+		return nil, errors.New("adroit: Options.Models is empty; a runtime needs a model")
+	}
+	o.Defaults.Model = o.Model
+	rt := &Runtime{o: o, tools: set, cat: cat}
+	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	var store jobs.Store = new(jobs.Memory)
+	var owner string
+	if o.Data == "" {
+		if rt.home, err = os.MkdirTemp("", "adroit-"); err != nil {
+			return nil, err
+		}
+		rt.clean = func() error { return os.RemoveAll(rt.home) }
+	} else {
+		rt.home = filepath.Join(o.Data, "jobs")
+		db, err := sqlite.Open(ctx, filepath.Join(o.Data, "adroit.db"), sqlite.Options{})
+		if err != nil {
+			return nil, err
+		}
+		store, owner, rt.clean = db, sqlite.Owner(), db.Close
+	}
+	rt.Jobs = &jobs.Manager{Store: store, Owner: owner, Workflows: []flow.Workflow{agents.Workflow}, Mux: rt.mux}
+	return rt, nil
+}
+
+// Close interrupts the jobs that run, waits for them and closes the store.
+func (rt *Runtime) Close() error {
+	rt.mu.Lock()
+	if rt.shut {
+		rt.mu.Unlock()
+		return nil
+	}
+	rt.shut = true
+	rt.mu.Unlock()
+	rt.stop(jobs.ErrStopped)
+	rt.runs.Wait()
+	return rt.clean()
+}
+
+// Agent binds an agent built in Go to the runtime, so that Execute works.
+func (rt *Runtime) Agent(a agents.DynamicAgent) *agents.DynamicAgent {
+	a.Runner = rt
+	return &a
+}
+
+// Lookup finds an agent of Options.Agents, bound to the runtime.
+func (rt *Runtime) Lookup(name string) (*agents.DynamicAgent, error) {
+	a, err := rt.cat.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return rt.Agent(*a), nil
+}
+
+// Submit starts a job for a request and returns at once. A request that
+// cannot be resolved is refused here, before there is a job.
+func (rt *Runtime) Submit(ctx context.Context, in agents.Input) (agents.Job, error) {
+	if in.Dir == "" {
+		in.Dir = rt.o.Dir
+	}
+	dir, err := filepath.Abs(in.Dir)
+	if err != nil {
+		return nil, err
+	}
+	in.Dir = dir
+	task, err := rt.resolve(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := rt.model(ctx, task.Model); err != nil {
+		return nil, err
+	}
+	input, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: encoding the request: %w", in.Name(), err)
+	}
+	j, err := rt.Jobs.Submit(ctx, &jobs.Job{Workflow: agents.Workflow.Name, Agent: task.Agent, Dir: dir, Model: task.Model, Input: input})
+	if err != nil {
+		return nil, err
+	}
+	return rt.start(j.ID, rt.Jobs.Run)
+}
+
+// Resume goes on with a job that stopped, also one of an earlier process.
+func (rt *Runtime) Resume(_ context.Context, id string) (agents.Job, error) {
+	return rt.start(id, rt.Jobs.Resume)
+}
+
+func (rt *Runtime) start(id string, run func(context.Context, string, jobs.RunOptions) (*jobs.Job, error)) (agents.Job, error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.shut {
+		return nil, errors.New("adroit: the runtime is closed")
+	}
+	j := &job{rt: rt, id: id, done: make(chan struct{})}
+	rt.runs.Go(func() {
+		defer close(j.done)
+		j.job, j.err = run(rt.ctx, id, jobs.RunOptions{Park: true, Emit: rt.o.Emit})
+	})
+	return j, nil
+}
+
+func (rt *Runtime) resolve(_ context.Context, in agents.Input) (executor.Task, error) {
+	return agents.Resolve(in, rt.cat, rt.tools, rt.o.Defaults)
+}
+
+func (rt *Runtime) model(_ context.Context, name string) (llm.Model, string, error) {
+	provider, rest, ok := strings.Cut(name, "/")
+	m := rt.o.Models[provider]
+	if !ok || m == nil {
+		return nil, "", &llm.Error{Kind: llm.NoModel, Message: fmt.Sprintf("there is no model %s", name), Hint: "name one as provider/model, with a provider in Options.Models"}
+	}
+	return m, rest, nil
+}
+
+// A job is a run that this process has begun.
+type job struct {
+	rt   *Runtime
+	id   string
+	done chan struct{}
+	job  *jobs.Job // after done
+	err  error     // after done: not how the job went, but that it could not be run
+}
+
+func (j *job) ID() string { return j.id }
+
+// Wait returns the state as far as the job got. Its error is nil if the job is
+// done, an *executor.StopError if the loop ended it otherwise, and for a job
+// that may go on, or never got to the loop, a *StatusError.
+func (j *job) Wait(ctx context.Context) (*executor.State, error) {
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if j.err != nil {
+		return nil, j.err
+	}
+	var s *executor.State
+	if len(j.job.Output) > 0 {
+		if err := json.Unmarshal(j.job.Output, &s); err != nil {
+			return nil, fmt.Errorf("job %s: decoding its result: %w", j.id, err)
+		}
+	}
+	switch {
+	case j.job.Status == jobs.Done:
+		return s, nil
+	case s != nil && s.Outcome != nil:
+		return s, &executor.StopError{Outcome: *s.Outcome}
+	}
+	return s, &StatusError{*j.job}
+}
+
+// A StatusError is a job that stopped without an outcome: it waits for a
+// person, was interrupted, cancelled or blocked, or failed before its loop.
+type StatusError struct{ Job jobs.Job }
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("job %s is %s: %s", e.Job.ID, e.Job.Status, e.Job.Reason)
+}
+
+func (j *job) Cancel(ctx context.Context) error {
+	_, err := j.rt.Jobs.Cancel(ctx, j.id)
+	return err
+}

@@ -1,0 +1,63 @@
+package adroit_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// wordCount is a tool as a package of one's own would export it.
+var wordCount = tools.New(tools.Metadata{
+	Name: "word_count", Description: "Count the words of a text.", Category: tools.Utility, Produces: []string{"words"},
+}, func(_ context.Context, _ *tools.Env, in struct {
+	Text string `json:"text" jsonschema:"description=Text to count"`
+}) (int, error) {
+	return len(strings.Fields(in.Text)), nil
+})
+
+// A program with its own tool and its own agent. With Data set to a directory,
+// the job would outlive the program.
+func Example() {
+	ctx := context.Background()
+	model, err := script.Parse("turns", []byte(`turns:
+  - calls: [{name: word_count, args: {text: the quick brown fox}}]
+  - text: There are four words.`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	rt, err := adroit.Open(ctx, adroit.Options{
+		Tools:  []tools.Tool{wordCount},
+		Models: map[string]llm.Model{"script": model},
+		Model:  "script/turns",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+
+	counter := rt.Agent(agents.DynamicAgent{
+		Name: "counter", Description: "Count words.", Prompt: "You count words.",
+		Tools: []string{"word_count"}, Done: executor.Criterion{Artifact: "words"},
+	})
+	job, err := counter.Execute(ctx, agents.Input{Prompt: "How many words has: the quick brown fox?"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	state, err := job.Wait(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(state.Outcome.Summary)
+	fmt.Printf("%s words in %d turns: %s\n", state.Value("words"), state.Turns, state.Outcome.Reason)
+	// Output:
+	// There are four words.
+	// 4 words in 2 turns: words produced
+}
