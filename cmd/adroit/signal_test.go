@@ -92,7 +92,7 @@ func ended(t *testing.T, err error) int {
 // await polls for a condition that another process brings about.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -100,7 +100,7 @@ func await(t *testing.T, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("waited too long for %s", what)
+			t.Fatalf("waited too long for %q", what)
 		}
 	}
 }

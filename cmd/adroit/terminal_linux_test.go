@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A terminal is a pseudo terminal with adroit on its other side.
+type terminal struct {
+	t    *testing.T
+	ours *os.File
+	mu   sync.Mutex
+	seen bytes.Buffer
+	done chan struct{}
+}
+
+// terminal starts adroit on a terminal of so many columns.
+func (p *place) terminal(cols uint16, env []string, args ...string) (*terminal, func() int) {
+	t := p.t
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminals here: %v", err)
+	}
+	if err := unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: cols}); err != nil {
+		t.Fatal(err)
+	}
+	cmd, _ := p.command(args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
+	cmd.Env = append(cmd.Env, env...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	term := &terminal{t: t, ours: ours, done: make(chan struct{})}
+	go func() {
+		defer close(term.done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := ours.Read(buf)
+			term.mu.Lock()
+			term.seen.Write(buf[:n])
+			term.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return term, func() int {
+		code := ended(t, cmd.Wait())
+		<-term.done // the other side is closed, so reading ends
+		ours.Close()
+		return code
+	}
+}
+
+func (x *terminal) text() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.seen.String()
+}
+
+// expect waits until something is on the screen and types an answer.
+func (x *terminal) expect(what, answer string) {
+	x.t.Helper()
+	defer func() {
+		if x.t.Failed() {
+			x.t.Logf("screen:\n%q", x.text())
+		}
+	}()
+	await(x.t, what, func() bool { return strings.Contains(x.text(), what) })
+	if _, err := io.WriteString(x.ours, answer); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// At a terminal the person is asked, may see all of it, and what they see can
+// do nothing to the terminal.
+func TestApproveAtTerminal(t *testing.T) {
+	t.Parallel()
+	long := "echo hi >made.txt; : " + strings.Repeat("long ", 80) + "the-end"
+	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "turns.json": `{"turns": [
+  {"calls": [{"name": "shell", "args": {"command": "` + long + `"}}]},
+  {"calls": [{"name": "shell", "args": {"command": "printf owned # \u001b[2J\u202e"}}]},
+  {"calls": [{"name": "finish", "args": {"summary": "Made \u001b]52;c;aGk=\u0007 it."}}]}
+]}`})
+	x, wait := p.terminal(100, []string{"TERM=xterm", "NO_COLOR=1"}, "run", "hand", "make it", "-m", "script:../turns.json")
+	x.expect("[v]iew all of it: ", "v\n")
+	x.expect("the-end", "y\n")
+	await(t, "the second question", func() bool { return strings.Count(x.text(), "wants to run") >= 3 })
+	x.expect(`# \x1b[2J\u202e`, "n\n")
+	if code := wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+	if p.read("repo/made.txt") != "hi\n" {
+		t.Error("what was approved did not run")
+	}
+	text := strings.ReplaceAll(x.text(), "\r\x1b[K", "")
+	for _, bad := range []string{"\x1b", "\x07", "\u202e"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the terminal got %q:\n%q", bad, text)
+		}
+	}
+	if !strings.Contains(text, "answer: deny") || !strings.Contains(text, "done in 3 turns") {
+		t.Errorf("screen:\n%s", text)
+	}
+}
+
+// The live line fits into the terminal and is gone at the end; a dumb terminal
+// gets none.
+func TestLiveLine(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		cols uint16
+		env  []string
+		live bool
+	}{{"narrow", 20, []string{"TERM=xterm", "NO_COLOR=1"}, true}, {"dumb", 80, []string{"TERM=dumb"}, false}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "turns.yaml": `turns:
+  - calls: [{name: write_file, args: {path: a_rather_long_name_of_a_file.txt, content: x}}]
+  - calls: [{name: shell, args: {command: "sleep 0.2"}}]
+  - calls: [{name: finish, args: {summary: Done.}}]
+`})
+			x, wait := p.terminal(tc.cols, tc.env, "run", "hand", "go", "-m", "script:../turns.yaml", "--approve", "all")
+			if code := wait(); code != 0 {
+				t.Errorf("exit code %d\n%s", code, x.text())
+			}
+			if got := strings.Contains(x.text(), "\x1b[K"); got != tc.live {
+				t.Errorf("a live line: %v, want %v\n%q", got, tc.live, x.text())
+			}
+			if !tc.live && strings.Contains(x.text(), "\x1b") {
+				t.Errorf("a dumb terminal got control sequences: %q", x.text())
+			}
+			last := x.text()[strings.LastIndex(x.text(), "turn ")+1:]
+			if tc.live && !strings.Contains(last, "\r\x1b[K") {
+				t.Errorf("the live line was not cleared: %q", x.text())
+			}
+			for l := range strings.SplitSeq(strings.ReplaceAll(x.text(), "\r\n", "\n"), "\n") {
+				for part := range strings.SplitSeq(l, "\r\x1b[K") {
+					if strings.HasPrefix(part, "  ") && len([]rune(part)) > int(tc.cols) {
+						t.Errorf("wider than the terminal: %q", part)
+					}
+				}
+			}
+		})
+	}
+}
