@@ -1,9 +1,14 @@
 package llm
 
-import "sync"
+import (
+	"bytes"
+	"slices"
+	"sync"
+)
 
-// A Wire remembers the encoded messages of one conversation in one provider's
-// format, so that request n+1 encodes only what request n did not have. The
+// A Wire remembers the encoded messages and tools of one conversation in one
+// provider's format, so that request n+1 encodes only what request n did not
+// have. The
 // zero value is ready; it is safe for concurrent use. A conversation whose
 // earlier messages change (compaction) needs a new one.
 type Wire struct {
@@ -11,6 +16,32 @@ type Wire struct {
 	dialect string
 	n       int
 	buf     []byte
+
+	offered []ToolSpec
+	tools   []byte
+	format  string // of tools
+}
+
+// Tools returns what encode makes of specs, or what it made of them for the
+// last request. The result must not be changed. A nil Wire encodes anew.
+func (w *Wire) Tools(dialect string, specs []ToolSpec, encode func([]ToolSpec) ([]byte, error)) ([]byte, error) {
+	if w == nil {
+		return encode(specs)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	same := func(a, b ToolSpec) bool {
+		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Input, b.Input)
+	}
+	if w.tools != nil && w.format == dialect && slices.EqualFunc(w.offered, specs, same) {
+		return w.tools, nil
+	}
+	b, err := encode(specs)
+	if err != nil {
+		return nil, err
+	}
+	w.offered, w.tools, w.format = slices.Clone(specs), b, dialect
+	return b, nil
 }
 
 // Encode returns the JSON array of msgs. It calls encode, which appends one

@@ -10,9 +10,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
 )
 
-// tail is the part of a request behind its messages.
+// tail is the part of a request behind its messages and tools.
 type tail struct {
-	Tools               []goopenai.Tool                        `json:"tools,omitempty"`
 	Stream              bool                                   `json:"stream"`
 	StreamOptions       *goopenai.StreamOptions                `json:"stream_options,omitempty"`
 	Temperature         *float64                               `json:"temperature,omitempty"`
@@ -36,16 +35,6 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 	} else {
 		t.MaxTokens = req.Options.MaxTokens
 	}
-	for _, s := range req.Tools {
-		input := s.Input
-		if len(input) == 0 {
-			input = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		t.Tools = append(t.Tools, goopenai.Tool{
-			Type:     goopenai.ToolTypeFunction,
-			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: s.Description, Parameters: loosen(input)},
-		})
-	}
 	if len(req.Output) > 0 {
 		// Not strict: that mode refuses schemas with optional properties. The
 		// answer is validated by whoever asked.
@@ -60,12 +49,34 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 	}
 	head := transport.AppendString([]byte(`{"model":`), req.Model)
 	head = append(head, `,"messages":`...)
-	// The bracket that closes the messages is sent from here: the Wire
-	// overwrites its own when the conversation grows, and the HTTP client may
-	// still be reading then.
+	// The tools go before the rest. The bracket that closes the messages is
+	// sent from here: the Wire overwrites its own when the conversation grows,
+	// and the HTTP client may still be reading then.
 	end[0] = ','
-	end = append([]byte{']'}, end...)
-	return transport.Body{head, messages[:len(messages)-1], end}, nil
+	body := transport.Body{head, messages[:len(messages)-1]}
+	if len(req.Tools) > 0 {
+		offered, err := req.Wire.Tools("openai", req.Tools, encodeTools)
+		if err != nil {
+			return nil, err
+		}
+		return append(body, []byte(`],"tools":`), offered, end), nil
+	}
+	return append(body, []byte{']'}, end), nil
+}
+
+func encodeTools(specs []llm.ToolSpec) ([]byte, error) {
+	var list []goopenai.Tool
+	for _, s := range specs {
+		input := s.Input
+		if len(input) == 0 {
+			input = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		list = append(list, goopenai.Tool{
+			Type:     goopenai.ToolTypeFunction,
+			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: s.Description, Parameters: loosen(input)},
+		})
+	}
+	return json.Marshal(list)
 }
 
 // appendMessage appends one message. Content is always there, since several

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,7 +62,11 @@ func (e *Endpoint) Ready() error {
 		*client = *e.HTTP
 	} else {
 		// Not the default client: a test or another library may change that.
-		client.Transport = http.DefaultTransport.(*http.Transport).Clone()
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		// All requests go to one host: with the default of two kept
+		// connections, many agents would open a new one for each turn.
+		own.MaxIdleConns, own.MaxIdleConnsPerHost = 0, 1024
+		client.Transport = own
 	}
 	// Following a redirect would turn the POST into a GET, and a key meant
 	// for one host would be asked for by another.
@@ -74,13 +79,27 @@ func (e *Endpoint) Ready() error {
 // being joined.
 type Body [][]byte
 
-func (b Body) reader() io.ReadCloser {
-	rs := make([]io.Reader, len(b))
-	for i, part := range b {
-		rs[i] = bytes.NewReader(part)
+// A bodyReader reads parts one after the other. An io.MultiReader would
+// allocate 32 KB for each request, for the HTTP client to see that it is at
+// its end.
+type bodyReader struct{ rest Body }
+
+func (r *bodyReader) Read(p []byte) (int, error) {
+	n := 0
+	for len(r.rest) > 0 && n < len(p) {
+		k := copy(p[n:], r.rest[0])
+		n += k
+		if r.rest[0] = r.rest[0][k:]; len(r.rest[0]) == 0 {
+			r.rest = r.rest[1:]
+		}
 	}
-	return io.NopCloser(io.MultiReader(rs...))
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }
+
+func (b Body) reader() io.ReadCloser { return io.NopCloser(&bodyReader{slices.Clone(b)}) }
 
 // Len is the body's size in bytes.
 func (b Body) Len() int {
