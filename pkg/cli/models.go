@@ -218,7 +218,7 @@ func capable(ctx context.Context, c *ollama.Client) (string, error) {
 			return l.Name, nil
 		}
 	}
-	return "", errors.New("Ollama has no model that can call tools")
+	return "", errors.New("no model of Ollama can call tools")
 }
 
 // window is the context window to ask for, 0 where the provider decides. It

@@ -172,15 +172,15 @@ func (v *viewer) call(ev event.Event) {
 		took = span(ev.Took)
 	}
 	head := fmt.Sprintf("%3d  %s  ", v.number, pad(line(ev.Name), 12))
-	text = line(text)
+	text = cut(line(text), 200)
+	column := 50 // where times stand
 	if w := v.width(); w > 0 {
-		text = cut(text, w-len([]rune(head))-8)
 		head = cut(head, w)
-	} else {
-		text = cut(text, 200)
+		room := w - len([]rune(head)) - 8
+		text, column = cut(text, room), min(column, room)
 	}
 	if took != "" {
-		text = pad(text, 50)
+		text = pad(text, column)
 	}
 	v.print(head, style, text, took)
 }
