@@ -45,6 +45,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	s.Head, s.New = head, nil
 	s.Turns++
 	s.Usage = s.Usage.Add(answer.Usage)
+	s.Cost = t.Price.Cost(s.Usage)
 	s.Spent += answer.Took
 	if a.Bare {
 		// A call in the last words would run after the run was stopped.

@@ -21,6 +21,7 @@ type State struct {
 	Turns     int                 `json:"turns"`
 	Calls     int                 `json:"calls"` // tool calls, also failed ones
 	Usage     llm.Usage           `json:"usage"`
+	Cost      float64             `json:"cost_usd,omitempty"` // of Usage, if the model has a price
 	Spent     time.Duration       `json:"spent_ns"`
 	Last      string              `json:"last,omitempty"` // the model's last words
 	Claim     *Claim              `json:"claim,omitempty"`

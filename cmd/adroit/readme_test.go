@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The transcript in the README is what the demonstration prints, but for ids,
+// places and times.
+func TestReadmeTranscript(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("the demonstration tests a Go project, and go is not on PATH")
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(readme), "\njob J")
+	transcript, _, ended := strings.Cut(rest, "\n```")
+	if !ok || !ended {
+		t.Fatal("the README has no transcript that begins with a job line")
+	}
+	p := newPlace(t, nil)
+	p.env = append(p.env, "GOCACHE="+goCache(t), "GOTOOLCHAIN=local")
+	code, out := p.run("demo")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	took := regexp.MustCompile(` +[0-9.]+s$`)
+	printed := map[string]bool{}
+	for l := range strings.Lines(out) {
+		printed[took.ReplaceAllString(strings.TrimRight(l, "\n"), "")] = true
+	}
+	for i, l := range strings.Split(transcript, "\n") {
+		if l = took.ReplaceAllString(l, ""); i > 0 && !printed[l] {
+			t.Errorf("the demonstration does not print %q:\n%s", l, out)
+		}
+	}
+}
