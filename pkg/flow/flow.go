@@ -26,6 +26,7 @@
 package flow
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -201,11 +202,33 @@ func Save(r *Run, state any) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: encoding state: %w", err)
 	}
-	// A State, put together by hand so that the value is not encoded twice.
-	b := append(strconv.AppendInt([]byte(`{"next":`), int64(r.next), 10), `,"value":`...)
-	b = append(append(b, v...), '}')
-	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Checkpoint, Input: b})
+	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Checkpoint, Input: writeState(r.next, v)})
 	return err
+}
+
+const stateNext, stateValue = `{"next":`, `,"value":`
+
+// writeState encodes a State whose value is encoded already, without scanning
+// the value, which comes with every turn.
+func writeState(next int, value []byte) json.RawMessage {
+	b := make([]byte, 0, len(stateNext)+20+len(stateValue)+len(value)+1)
+	b = append(strconv.AppendInt(append(b, stateNext...), int64(next), 10), stateValue...)
+	return append(append(b, value...), '}')
+}
+
+// readState decodes what writeState wrote without scanning the value, and any
+// other encoding of a State as usual.
+func readState(b json.RawMessage) (State, error) {
+	if rest, ok := bytes.CutPrefix(b, []byte(stateNext)); ok && b[len(b)-1] == '}' {
+		if next, value, ok := bytes.Cut(rest, []byte(stateValue)); ok {
+			if n, err := strconv.Atoi(string(next)); err == nil {
+				return State{Next: n, Value: value[: len(value)-1 : len(value)-1]}, nil
+			}
+		}
+	}
+	var st State
+	err := json.Unmarshal(b, &st)
+	return st, err
 }
 
 // Load gives the state saved last in this scope and moves the run to the point

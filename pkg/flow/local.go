@@ -32,14 +32,16 @@ type Local struct {
 	Hook func(point string, s Step)
 
 	ended error
+	quiet bool // nobody watches: steps need no words
 }
 
 // NewLocal returns an engine for one run.
 func NewLocal(ctx context.Context, j Journal, mux Mux, emit event.Sink) *Local {
-	if emit == nil {
+	quiet := emit == nil
+	if quiet {
 		emit = event.Discard
 	}
-	return &Local{Ctx: ctx, Journal: j, Mux: mux, Emit: emit}
+	return &Local{Ctx: ctx, Journal: j, Mux: mux, Emit: emit, quiet: quiet}
 }
 
 func (l *Local) hook(point string, s Step) {
@@ -151,7 +153,7 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 	ev := event.Event{Kind: event.StepFinished, Took: time.Since(start)}
 	if rec.Failure != nil {
 		ev.Error = rec.Failure.Message
-	} else if rt.Describe != nil {
+	} else if rt.Describe != nil && !l.quiet {
 		ev.Text, ev.Data = rt.Describe(s, rec.Output)
 	}
 	l.emit(s, ev)
@@ -328,8 +330,8 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 }
 
 func (l *Local) save(s Step) error {
-	var st State
-	if err := json.Unmarshal(s.Input, &st); err != nil {
+	st, err := readState(s.Input)
+	if err != nil {
 		return fmt.Errorf("checkpoint %q: %w", s.Path, err)
 	}
 	l.hook("save", s)
