@@ -34,7 +34,7 @@ e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(GO) test -race -shuffle=on -timeout 30m ./...
 
 bench: ## benchmarks; see docs/performance.md
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./pkg/executor ./pkg/sqlite ./pkg/flow/...
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./pkg/sqlite
 
 clean: ## remove what make build made
 	rm -rf bin

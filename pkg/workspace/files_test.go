@@ -428,7 +428,8 @@ func FuzzDenyFolds(f *testing.F) {
 		want := deny(name, name, false) != nil
 		for how, other := range map[string]string{"upper": strings.ToUpper(name), "dot": name + ".", "space": name + " ",
 			"zero width": "\u200b" + name, "joined": name + "\u2060"} {
-			if how == "upper" && strings.ToLower(strings.ToUpper(name)) != strings.ToLower(name) {
+			//lint:ignore SA6005 EqualFold folds more than the deny list does
+			if how == "upper" && strings.ToLower(other) != strings.ToLower(name) {
 				continue // not a pair that case alone tells apart
 			}
 			if got := deny(other, other, false) != nil; got != want {

@@ -296,20 +296,6 @@ func (b *book) capture(t *tree, p string, sync bool) (state, error) {
 	return s, w.commit(s.Digest, sync)
 }
 
-// store keeps bytes and returns their digest.
-func (b *book) store(data []byte) (string, error) {
-	w, err := b.blob()
-	if err != nil {
-		return "", err
-	}
-	defer w.drop()
-	if _, err := w.Write(data); err != nil {
-		return "", err
-	}
-	d := digest(data)
-	return d, w.commit(d, true)
-}
-
 func (b *book) blobPath(digest string) string { return filepath.Join(b.dir, "blobs", digest) }
 
 // load returns kept content.

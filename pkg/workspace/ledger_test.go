@@ -106,7 +106,7 @@ func TestUndoMixedEdits(t *testing.T) {
 				if i%2 == 0 {
 					continue
 				}
-				if _, err := os.Lstat(filepath.Join(dir, "d1")); err == nil {
+				if _, lerr := os.Lstat(filepath.Join(dir, "d1")); lerr == nil {
 					err = f.Rename("d1", fmt.Sprintf("e%d", i))
 				}
 			case 5:
@@ -458,7 +458,7 @@ func TestLedgerIsPrivate(t *testing.T) {
 	if _, err := led.Snapshot(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	_ = filepath.WalkDir(led.dir, func(p string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(led.dir, func(p string, d fs.DirEntry, _ error) error {
 		info, err := d.Info()
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %v, %v", p, info.Mode(), err)

@@ -213,7 +213,7 @@ func anonymous(data []byte) (*os.File, error) {
 		return nil, fmt.Errorf("preparing the command's input: %w", err)
 	}
 	defer os.Remove(f.Name())
-	if _, err := f.Write(data); err == nil {
+	if _, err = f.Write(data); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {

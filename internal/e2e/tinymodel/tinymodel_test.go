@@ -3,7 +3,6 @@ package tinymodel
 import (
 	"bytes"
 	"crypto/sha256"
-	"fmt"
 	"strings"
 	"testing"
 	"text/template"
@@ -17,7 +16,7 @@ func TestTapeIsReproducible(t *testing.T) {
 	if len(a) > 64<<10 {
 		t.Errorf("a tape has %d bytes", len(a))
 	}
-	t.Log(fmt.Sprintf("sha256 %x", sha256.Sum256(a)))
+	t.Logf("sha256 %x", sha256.Sum256(a))
 }
 
 func TestTokenTextsDiffer(t *testing.T) {

@@ -109,7 +109,7 @@ func Parse(name string, b []byte) (*Model, error) {
 		return nil, fmt.Errorf("script %s: %w", name, err)
 	}
 	if len(f.Turns) == 0 {
-		return nil, fmt.Errorf("script %s: it has no turns; a turn is like: - text: Hello.", name)
+		return nil, fmt.Errorf("script %s: it has no turns; one looks like this: - text: Hello", name)
 	}
 	m := &Model{name: name, loop: f.Loop, failed: map[int]int{}}
 	var errs []turn
