@@ -70,6 +70,10 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 	return f.code
 }
 
+// Command is the command tree, for pages and manuals made from it. Run is what
+// executes it with the right exit codes.
+func (p Program) Command() *cobra.Command { return newApp(p).root() }
+
 // root builds the command tree.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{

@@ -1,0 +1,174 @@
+package docs
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/adroit-run/adroit/pkg/cli"
+	"github.com/adroit-run/adroit/pkg/tools/std"
+)
+
+// codes says what the exit codes mean, by their names in pkg/cli.
+var codes = []word{
+	{"exitDone", "Done"},
+	{"exitFailed", "Failed, or something went wrong; stderr says what and what to do"},
+	{"exitUsage", "The command line cannot be meant"},
+	{"exitLimit", "Stopped by a limit or going in circles, not done; the partial result is kept"},
+	{"exitWaiting", "Waiting for a person"},
+	{"exitCancelled", "Cancelled"},
+	{"exitSignal", "and more: plus the signal's number: 130 after Ctrl-C, 143 after SIGTERM; `adroit jobs resume` goes on"},
+}
+
+// variables says what the environment variables do that pkg/cli reads.
+var variables = []word{
+	{"ADROIT_APPROVE", "Overrides `approve` of the configuration"},
+	{"ADROIT_CONFIG", "The configuration file, which must then exist"},
+	{"ADROIT_HOME", "Where all state is kept; `--data-dir` overrides it"},
+	{"ADROIT_MODEL", "Overrides `model` of the configuration; `-m` overrides it"},
+	{"COLUMNS", "The width to write for, if stderr is a terminal"},
+	{"HOME", "Holds `.config/adroit`, `.local/share/adroit` and `.claude/agents`"},
+	{"NO_COLOR", "No colour, whatever its value"},
+	{"OLLAMA_API_KEY", "Key for an Ollama server that asks for one"},
+	{"OLLAMA_HOST", "Where Ollama is, as Ollama itself reads it"},
+	{"OPENAI_API_KEY", "Key for `openai/…` models"},
+	{"OPENAI_BASE_URL", "Where `openai/…` models are, if not at OpenAI"},
+	{"TERM", "`dumb`: no colour and no line that is redrawn"},
+	{"XDG_CONFIG_HOME", "Instead of `~/.config`, if absolute"},
+	{"XDG_DATA_HOME", "Instead of `~/.local/share`, if absolute"},
+}
+
+func TestCommands(t *testing.T) {
+	values := exitCodes(t)
+	var names []string
+	for name := range values {
+		names = append(names, name)
+	}
+	complete(t, "exit code", codes, names)
+	complete(t, "environment variable", variables, variablesOf(t))
+
+	var b strings.Builder
+	b.WriteString("## Exit codes\n\n| code | |\n|---|---|\n")
+	for _, w := range codes {
+		fmt.Fprintf(&b, "| %s | %s |\n", values[w.name], w.about)
+	}
+	b.WriteString("\n## Environment\n\n| variable | |\n|---|---|\n")
+	for _, w := range variables {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", w.name, w.about)
+	}
+	root := cli.Program{Tools: std.All()}.Command()
+	b.WriteString("\nAn endpoint's `key_env` names one more.\n\n## Flags of every command\n")
+	writeFlags(&b, root.PersistentFlags())
+	for _, c := range root.Commands() {
+		writeCommand(t, &b, c)
+	}
+	hold(t, "commands.md", b.String())
+}
+
+func writeCommand(t *testing.T, b *strings.Builder, c *cobra.Command) {
+	if !c.IsAvailableCommand() {
+		return
+	}
+	if c.Short == "" {
+		t.Errorf("%s has no line that says what it does", c.CommandPath())
+	}
+	level := "##"
+	if c.Parent().HasParent() {
+		level = "###"
+	}
+	about := strings.TrimSpace(c.Long)
+	if about == "" {
+		about = strings.TrimSuffix(c.Short, ".") + "."
+	}
+	fmt.Fprintf(b, "\n%s %s\n\n%s\n\n", level, c.CommandPath(), about)
+	if c.Runnable() {
+		fmt.Fprintf(b, "```\n%s %s\n```\n", c.Parent().CommandPath(), c.Use)
+	}
+	if c.Example != "" {
+		fmt.Fprintf(b, "\nExample:\n\n```\n%s\n```\n", strings.Trim(c.Example, "\n"))
+	}
+	writeFlags(b, c.NonInheritedFlags())
+	for _, sub := range c.Commands() {
+		writeCommand(t, b, sub)
+	}
+}
+
+func writeFlags(b *strings.Builder, flags *pflag.FlagSet) {
+	var rows []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		kind, about := pflag.UnquoteUsage(f)
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		if kind != "" {
+			name += " " + kind
+		}
+		if d := f.DefValue; !slices.Contains([]string{"", "0", "0s", "false", "[]"}, d) {
+			about += " (default " + d + ")"
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", name, cell(about)))
+	})
+	if rows != nil {
+		b.WriteString("\n| flag | |\n|---|---|\n" + strings.Join(rows, ""))
+	}
+}
+
+// exitCodes gives the values of pkg/cli's exit constants by name.
+func exitCodes(t *testing.T) map[string]string {
+	out := map[string]string{}
+	each(t, func(n ast.Node) {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(v.Names[0].Name, "exit") || len(v.Values) != 1 {
+			return
+		}
+		if lit, ok := v.Values[0].(*ast.BasicLit); ok && lit.Kind == token.INT {
+			out[v.Names[0].Name] = lit.Value
+		}
+	})
+	return out
+}
+
+var variable = regexp.MustCompile(`^[A-Z][A-Z_]{3,}$`)
+
+// variablesOf finds what pkg/cli reads from the environment: every string in
+// capitals is taken for a variable, so that none is missed.
+func variablesOf(t *testing.T) (out []string) {
+	not := []string{
+		"ADROIT_KILL_AT", // only in programs built for crash tests
+		"LAST",           // a job
+	}
+	each(t, func(n ast.Node) {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return
+		}
+		if s, err := strconv.Unquote(lit.Value); err == nil && variable.MatchString(s) && !slices.Contains(not, s) {
+			out = append(out, s)
+		}
+	})
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func each(t *testing.T, f func(ast.Node)) {
+	for _, file := range source(t, "pkg/cli") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if n != nil {
+				f(n)
+			}
+			return true
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package docs
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// kinds says of each kind of event when it comes and what it holds.
+var kinds = []word{
+	{"job.started", "A runner took the job. `text` is `started` or `resumed`; `data` has `workflow`, `agent`, `model`, `dir`, `title` and `resumed`."},
+	{"job.finished", "The last event of a job. `data` is the outcome, below; `text` its reason."},
+	{"job.waiting", "The last event of a run that waits for a person and ended meanwhile. `data` is the outcome, below, with `waiting`; `adroit signal` answers, `adroit jobs resume` goes on."},
+	{"step.started", "A step is about to be performed: `path`, `step` and `name` say which. No `data`."},
+	{"step.finished", "`text` is a line for people, `took_ns` the time, `error` why it failed. `data` of a `model` step: `text`, `calls` (names of tools), `notes`, `stop` and `usage`; of a `tool` step: `args`, `failed` and `text`, cut after 4 KB; of a signal received: what it carried."},
+	{"step.retried", "An attempt failed and another follows. `error` says why, `text` which attempt and when. No `data`."},
+	{"step.recalled", "The step was done before the run was stopped; what it returned is used again. No `data`."},
+	{"delta", "`text` is a piece of a model's answer as it arrives. Never kept: only a Go program that passes `jobs.RunOptions.Emit` sees it, `--json` does not. The whole answer follows in `step.finished`. No `data`."},
+	{"note", "`text` is something worth knowing about the step or the run, with `error` if it went wrong. No `data`."},
+	{"approval", "A person is asked. `data` of a tool call: `tool`, `args` and `needs`, exactly what will run. `path` is part of the answer's name: `approve@PATH` or `deny@PATH`."},
+}
+
+// parts says what the fields of an event are, by their JSON names.
+var parts = []word{
+	{"seq", "Counts from 1 in each job, without gaps; missing in events that are not kept"},
+	{"job", "The job's id"},
+	{"path", "The step's place in the job, for ever the same; missing if the event is not about a step"},
+	{"time", "RFC 3339"},
+	{"kind", "Below"},
+	{"step", "The step's kind: `model`, `tool`, …"},
+	{"name", "The step's name: the tool's, the model's"},
+	{"text", "For people"},
+	{"error", "What went wrong"},
+	{"took_ns", "Nanoseconds"},
+	{"data", "By kind, below"},
+}
+
+var final = []word{
+	{"status", "`done`, `failed`, `limit`, `stuck`, `cancelled`, `waiting`, `blocked` or `interrupted`"},
+	{"stopped", "One word: the limit that was reached (`turns`, `tokens`, `cost`, `time`), else the status"},
+	{"reason", "A sentence"},
+	{"code", "Of a failure, for programs"},
+	{"met", "The criteria that hold"},
+	{"unmet", "The criteria that do not, and why"},
+	{"summary", "The model's last words"},
+	{"evidence", "What the checks said"},
+	{"turns", "Answers of the model"},
+	{"calls", "Tool calls"},
+	{"usage", "Tokens: `in`, `out`, and `cached`, which is a part of `in`"},
+	{"cost_usd", "US dollars, if the model has a price"},
+	{"artifacts", "Names of what was produced; `adroit jobs artifacts ID NAME` prints one"},
+	{"waiting", "What is asked: `path`, `signals` (any of them answers), `about`, `asked`"},
+}
+
+func TestEvents(t *testing.T) {
+	var code []string
+	for _, f := range source(t, "pkg/event") {
+		for _, d := range f.Decls {
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.CONST {
+				code = append(code, kindsOf(t, g)...)
+			}
+		}
+	}
+	if len(code) == 0 {
+		t.Fatal("no event.Kind constants in pkg/event")
+	}
+	complete(t, "event", kinds, code)
+	complete(t, "event field", parts, jsonNames(reflect.TypeFor[event.Event]()))
+	complete(t, "outcome field", final, jsonNames(reflect.TypeFor[jobs.Final]()))
+
+	var b strings.Builder
+	table := func(title, of string, words []word) {
+		fmt.Fprintf(&b, "\n## %s\n\n| %s | |\n|---|---|\n", title, of)
+		for _, w := range words {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", w.name, cell(w.about))
+		}
+	}
+	table("Fields", "field", parts)
+	table("Kinds", "kind", kinds)
+	table("The outcome", "field of `data`", final)
+	hold(t, "events.md", strings.TrimLeft(b.String(), "\n"))
+}
+
+// kindsOf gives the values of the constants whose type is Kind.
+func kindsOf(t *testing.T, g *ast.GenDecl) (out []string) {
+	for _, s := range g.Specs {
+		v := s.(*ast.ValueSpec)
+		if id, ok := v.Type.(*ast.Ident); !ok || id.Name != "Kind" {
+			continue
+		}
+		for _, e := range v.Values {
+			lit, ok := e.(*ast.BasicLit)
+			if !ok {
+				t.Fatalf("a Kind is not a string literal: %v", v.Names)
+			}
+			s, err := strconv.Unquote(lit.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func jsonNames(t reflect.Type) (out []string) {
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		out = append(out, name)
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/std"
+)
+
+// fields says of each field of tools.Metadata where it is used.
+var fields = []word{
+	{"Name", "What the model calls; also what agents list, criteria check and `adroit tools call` takes. Unknown names are answered with the nearest one."},
+	{"Description", "Sent to the model with every request."},
+	{"Category", "Groups tools in `adroit tools list` and in the prompt section of models without native tool calls; `Set.ByCategory`."},
+	{"Optionality", "`required` (the zero value), `optional` or `conditional`. Orders the prompt section and `Set.Suggest`; a template sees it as `.Optional`."},
+	{"When", "The condition of a conditional tool, in words; added to its description."},
+	{"UsageHint", "For templates of agents (`{{range .Tools}}{{.UsageHint}}`) and the prompt section: when to prefer this tool."},
+	{"Examples", "Checked against the schema when a set is made; the first is shown in the prompt section. `toolstest.Check` calls it."},
+	{"Needs", "What its `Env` holds, and nothing else; checked against an agent's `grant`; decides about approval, order, undo and repeating."},
+	{"Effect", "Whether a call may be repeated after a crash. Left out it follows from `Needs`: pure if the tool only reads or thinks, else unsafe. Pure calls of one answer run at once if they only read or think."},
+	{"Requires", "Programs of the host; `tools.Missing` says which are not there."},
+	{"Consumes", "Artifacts that must exist: the tool is not offered before, and a call is refused with the names."},
+	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, and what is missing is told with the tool that makes it."},
+	{"Timeout", "Of one call; two minutes if zero. The model is told that the call was stopped and may be half done."},
+}
+
+func TestTools(t *testing.T) {
+	var code []string
+	for f := range reflect.TypeFor[tools.Metadata]().Fields() {
+		code = append(code, f.Name)
+	}
+	complete(t, "tools.Metadata field", fields, code)
+
+	var b strings.Builder
+	b.WriteString("| field | use |\n|---|---|\n")
+	for _, w := range fields {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", w.name, cell(w.about))
+	}
+	set, err := tools.NewSet(std.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, bundle := range std.Bundles() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", bundle.Name, bundle.Description)
+		for _, tool := range bundle.Tools() {
+			checked, ok := set.Lookup(tool.Name)
+			if !ok {
+				t.Fatalf("%s is in a bundle and not in std.All", tool.Name)
+			}
+			writeTool(t, &b, checked)
+			shown++
+		}
+	}
+	if shown != len(std.All()) {
+		t.Errorf("the page shows %d tools of %d", shown, len(std.All()))
+	}
+	hold(t, "tools.md", b.String())
+}
+
+func writeTool(t *testing.T, b *strings.Builder, tool tools.Tool) {
+	fmt.Fprintf(b, "\n### %s\n\n%s\n\n", tool.Name, strings.TrimSpace(tool.Description))
+	if tool.UsageHint != "" {
+		fmt.Fprintf(b, "Hint: %s\n\n", tool.UsageHint)
+	}
+	timeout := "2m0s"
+	if tool.Timeout != 0 {
+		timeout = tool.Timeout.String()
+	}
+	optionality := string(tool.Optionality)
+	if tool.Optionality == tools.Conditional {
+		optionality += ", when " + tool.When
+	}
+	facts := [][2]string{
+		{"category", tool.Category}, {"presented as", optionality}, {"needs", tool.Needs.String()}, {"effect", string(tool.Safe())},
+		{"requires", strings.Join(tool.Requires, ", ")}, {"consumes", strings.Join(tool.Consumes, ", ")},
+		{"produces", strings.Join(tool.Produces, ", ")}, {"timeout", timeout},
+	}
+	for _, f := range facts {
+		if f[1] != "" {
+			fmt.Fprintf(b, "- %s: %s\n", f[0], f[1])
+		}
+	}
+	writeParameters(t, b, tools.Section(only(t, tool), tools.Full))
+	for _, e := range tool.Examples {
+		fmt.Fprintf(b, "\nExample: `%s`", e.Args)
+		if e.Note != "" {
+			fmt.Fprintf(b, " (%s)", e.Note)
+		}
+		b.WriteByte('\n')
+		if !json.Valid(e.Args) {
+			t.Errorf("%s: an example is not JSON", tool.Name)
+		}
+	}
+}
+
+func only(t *testing.T, tool tools.Tool) *tools.Set {
+	set, err := tools.NewSet(tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// A parameter's line in the prompt section: what people read is what models do.
+var parameter = regexp.MustCompile(`(?m)^- (\w+) \((.*?), (required|optional)\)(?:: (.*))?$`)
+
+func writeParameters(t *testing.T, b *strings.Builder, section string) {
+	_, list, found := strings.Cut(section, "\nParameters:\n")
+	if !found {
+		if !strings.Contains(section, "\nParameters: none") {
+			t.Errorf("no parameters in %q", section)
+		}
+		b.WriteString("\nNo parameters.\n")
+		return
+	}
+	lines := strings.Split(list, "\n")
+	if end := slices.IndexFunc(lines, func(s string) bool { return !strings.HasPrefix(s, "- ") }); end >= 0 {
+		lines = lines[:end]
+	}
+	b.WriteString("\n| parameter | type | | meaning |\n|---|---|---|---|\n")
+	for _, line := range lines {
+		m := parameter.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("cannot read the parameter %q", line)
+			continue
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", m[1], cell(m[2]), m[3], cell(m[4]))
+	}
+}
