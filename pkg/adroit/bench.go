@@ -19,49 +19,47 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A bench is what the steps of one job work on while it runs here.
-type bench struct {
+// A Bench is what one job's steps work with while it runs here: its files,
+// processes and ledger. It is safe for concurrent use.
+type Bench struct {
 	ledger *workspace.Ledger
 	files  *workspace.Files
 	exec   *workspace.Runner
 }
 
-// mux opens the workspace of a job and serves its steps.
-func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error) {
-	home := filepath.Join(rt.home, j.ID)
+// OpenBench opens the workspace dir of a job. What the job changes and prints
+// is kept below home, which is made if it is not there.
+func OpenBench(dir, home string) (*Bench, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var b bench
-	var err error
-	if b.ledger, err = workspace.OpenLedger(filepath.Join(home, "ledger")); err != nil {
-		return nil, nil, err
+	ledger, err := workspace.OpenLedger(filepath.Join(home, "ledger"))
+	if err != nil {
+		return nil, err
 	}
-	if b.files, err = workspace.Open(j.Dir, b.ledger); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("the workspace: %w", err), b.ledger.Close())
+	files, err := workspace.Open(dir, ledger)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
 	}
-	b.exec = workspace.NewExec(b.files.Dir(), filepath.Join(home, "logs"), b.ledger)
-	m := executor.Serve(executor.Host{
-		Models: rt.model,
-		Tools:  rt.tools,
-		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
-		Bind:   b.bind,
-		Env: func(context.Context, string) (*tools.Env, error) {
-			return &tools.Env{Files: b.files, Exec: b.exec, HTTP: http.DefaultClient}, nil
-		},
-	})
-	maps.Copy(m, agents.Routes(rt.resolve))
-	return m, func() {
-		// Nothing depends on what these say: all writes are synced already.
-		_ = errors.Join(b.exec.Close(), b.files.Close(), b.ledger.Close())
-	}, nil
+	return &Bench{ledger, files, workspace.NewExec(files.Dir(), filepath.Join(home, "logs"), ledger)}, nil
 }
 
-// maxDiff bounds the artifact "diff" in bytes: it travels with the state.
+// Close kills what still runs and releases the files.
+func (b *Bench) Close() error {
+	return errors.Join(b.exec.Close(), b.files.Close(), b.ledger.Close())
+}
+
+// Env has what tools may touch, in whole.
+func (b *Bench) Env(context.Context, string) (*tools.Env, error) {
+	return &tools.Env{Files: b.files, Exec: b.exec, HTTP: &http.Client{}}, nil
+}
+
+// maxDiff bounds the artifact "diff" in bytes: it travels with the job's
+// state. The ledger has all of it.
 const maxDiff = 64 << 10
 
-// bind makes what the job has changed so far its artifact "diff".
-func (b *bench) bind(ctx context.Context, _ string, t tools.Tool, res *tools.Result) error {
+// Bind makes what the job has changed so far its artifact "diff".
+func (b *Bench) Bind(ctx context.Context, _ string, t tools.Tool, res *tools.Result) error {
 	if t.Needs&(tools.Write|tools.Exec|tools.Shell) == 0 {
 		return nil
 	}
@@ -69,11 +67,12 @@ func (b *bench) bind(ctx context.Context, _ string, t tools.Tool, res *tools.Res
 	if err != nil {
 		return fmt.Errorf("diff of what the job changed: %w", err)
 	}
+	// An empty diff is news only after a change that took back the others.
 	if diff == "" && (res.Failed || t.Needs&(tools.Write|tools.Shell) == 0) {
 		return nil
 	}
 	if len(diff) > maxDiff {
-		diff = strings.ToValidUTF8(diff[:maxDiff], "") + fmt.Sprintf("\n(%d bytes in all)\n", len(diff))
+		diff = strings.ToValidUTF8(diff[:maxDiff], "") + fmt.Sprintf("\n(%d bytes in all; the rest is left out here)\n", len(diff))
 	}
 	v, err := json.Marshal(diff)
 	if err != nil {
@@ -85,4 +84,19 @@ func (b *bench) bind(ctx context.Context, _ string, t tools.Tool, res *tools.Res
 	}
 	res.Artifacts["diff"] = v
 	return nil
+}
+
+// mux opens the workspace of a job and serves its steps.
+func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error) {
+	b, err := OpenBench(j.Dir, filepath.Join(rt.home, j.ID))
+	if err != nil {
+		return nil, nil, err
+	}
+	m := executor.Serve(executor.Host{
+		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind,
+		Blobs: rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
+	})
+	maps.Copy(m, agents.Routes(rt.resolve))
+	// Nothing depends on what Close says: all writes are synced already.
+	return m, func() { _ = b.Close() }, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -94,16 +95,24 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := a.bench(j)
+	home, err := a.jobDir(j.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := adroit.OpenBench(j.Dir, home)
 	if err != nil {
 		return nil, nil, err
 	}
 	done := func() {
-		if err := b.close(); err != nil {
+		if err := b.Close(); err != nil {
 			a.complain(fmt.Errorf("%s: closing its workspace: %w", j.ID, err))
 		}
 	}
-	mux := executor.Serve(b.host(set, m, a.db.Journal(j.ID, j.Lease.Token)))
+	mux := executor.Serve(executor.Host{
+		Tools: set, Env: b.Env, Bind: b.Bind,
+		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
+		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
+	})
 	for kind, route := range agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
 		return a.resolve(ctx, in, s.Trust)
 	}) {
