@@ -64,6 +64,13 @@ func (m *Memory) keep(key string, rec *Record) {
 	m.records[key] = rec
 }
 
+// Forget drops the record of one step, so that it is performed anew.
+func (m *Memory) Forget(job, path string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.records, Step{Job: job, Path: path}.Key())
+}
+
 // Send queues a signal for job.
 func (m *Memory) Send(_ context.Context, job string, sig Signal) error {
 	m.mu.Lock()

@@ -119,7 +119,9 @@ type Store interface {
 	// Settle records how a run ended and gives the lease back. last, if not
 	// nil, is appended to the event log in the same transaction.
 	Settle(ctx context.Context, j *Job, token int64, last *event.Event) error
-	// Reopen makes an ended, interrupted, waiting or blocked job claimable again.
+	// Reopen makes an ended, interrupted, waiting or blocked job claimable
+	// again. The failure that a failed job ended with, if it is the last step
+	// it has, is forgotten: resuming tries that step again.
 	Reopen(ctx context.Context, id string) error
 	// RequestCancel marks the job. One that nobody holds is settled as
 	// cancelled at once. ErrFinal if it has ended.

@@ -255,6 +255,11 @@ func (m *Memory) Reopen(ctx context.Context, id string) error {
 	if h.Status == Running && !h.dead() {
 		return fmt.Errorf("%s: %w", id, ErrRunning)
 	}
+	if recs := h.journal.Records(id); h.Status == Failed && len(recs) > 0 {
+		if last := recs[len(recs)-1]; last.Failure != nil {
+			h.journal.Forget(id, last.Path)
+		}
+	}
 	h.Status, h.Reason, h.Cancel, h.Crashes, h.Finished, h.Lease.Owner = Queued, "", false, 0, time.Time{}, ""
 	h.Updated = time.Now()
 	h.ring()

@@ -311,8 +311,9 @@ func (t *tx) settle(id string, status jobs.Status, reason string, output json.Ra
 	return t.log([]event.Event{ev})
 }
 
-// Reopen implements jobs.Store. It forgives earlier crashes and takes back a
-// cancel. A queued job stays as it is.
+// Reopen implements jobs.Store. It forgives earlier crashes, takes back a
+// cancel and forgets the step that a failed job failed with. A queued job
+// stays as it is.
 func (d *DB) Reopen(ctx context.Context, id string) error {
 	return d.do(ctx, func(t *tx) error {
 		r, err := t.load(id)
@@ -321,6 +322,12 @@ func (d *DB) Reopen(ctx context.Context, id string) error {
 		}
 		if r.Status == jobs.Running && !d.clock.dead(r) {
 			return fmt.Errorf("%s: %w", id, jobs.ErrRunning)
+		}
+		if r.Status == jobs.Failed {
+			_, err := t.exec("delete from steps where failure is not null and rowid = (select max(rowid) from steps where job = ?)", id)
+			if err != nil {
+				return err
+			}
 		}
 		t.ring(id)
 		_, err = t.exec("update jobs set status = 'queued', reason = '', cancel = 0, crashes = 0, finished = 0, owner = '', updated = ? where id = ?",

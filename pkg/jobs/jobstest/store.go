@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ func Store(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"TakeOver", takeOver},
 		{"CrashLimit", crashLimit},
 		{"Reopen", reopen},
+		{"ReopenFailed", reopenFailed},
 		{"CancelUnheld", cancelUnheld},
 		{"CancelHeld", cancelHeld},
 		{"Remove", remove},
@@ -297,6 +299,38 @@ func reopen(t *testing.T, s jobs.Store) {
 		t.Errorf("reopened as %+v", got)
 	}
 	hold(t, s, "J1", ttl)
+}
+
+// reopenFailed: what a job failed with is tried again; a failure it got over
+// stays as it was.
+func reopenFailed(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	j := hold(t, s, "J1", ttl)
+	steps := make([]flow.Step, 3)
+	for i := range steps {
+		steps[i] = flow.Step{Job: "J1", Path: strconv.Itoa(i), Kind: "model", Name: "m", Input: json.RawMessage("{}")}
+		rec := &flow.Record{Job: "J1", Path: steps[i].Path, Kind: "model", Name: "m", Sum: steps[i].Sum(), Done: true}
+		if i == 1 {
+			rec.Output = json.RawMessage("{}")
+		} else {
+			rec.Failure = &flow.Failure{Code: flow.Failed, Message: "no key"}
+		}
+		journal := s.Journal("J1", j.Lease.Token)
+		_, err := journal.Begin(t.Context(), steps[i], time.Time{})
+		ok(t, err)
+		ok(t, journal.Finish(t.Context(), rec))
+	}
+	j.Status = jobs.Failed
+	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	ok(t, s.Reopen(t.Context(), "J1"))
+	journal := s.Journal("J1", hold(t, s, "J1", ttl).Lease.Token)
+	for i, st := range steps {
+		rec, err := journal.Begin(t.Context(), st, time.Time{})
+		ok(t, err)
+		if known := rec != nil; known != (i < 2) {
+			t.Errorf("step %d is known: %v", i, known)
+		}
+	}
 }
 
 func cancelUnheld(t *testing.T, s jobs.Store) {
