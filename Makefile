@@ -2,7 +2,7 @@
 # you commit.
 GO ?= go
 
-.PHONY: help build check fmt vet lint tidy generated test short e2e bench clean
+.PHONY: help build check fmt vet lint tidy docs test short e2e bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -23,6 +23,9 @@ lint: ## staticcheck, pinned in internal/lint/staticcheck
 
 tidy: ## fail if go.mod or go.sum are not tidy
 	$(GO) mod tidy -diff
+
+docs: ## write the reference in docs/ from the code
+	$(GO) test ./internal/docs -update
 
 test: ## all tests; layers, goldens and generated files are tests too
 	$(GO) test -race -shuffle=on ./...

@@ -1,0 +1,137 @@
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/types"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// settings says what the keys of the configuration mean. NAME, MODEL and
+// HEADER stand for what the user calls things.
+var settings = []word{
+	{"model", "What `-m` is if it is left out, as provider/model. Without it: Ollama if it answers, else OpenAI if there is a key"},
+	{"approve", "What a person is asked about: `ask` everything that changes files or runs a command, `edits` arbitrary commands and publishing, `all` nothing, `none` denies what `edits` asks about"},
+	{"limits.turns", "Answers of the model in one run"},
+	{"limits.tokens", "Tokens in one run, in and out"},
+	{"limits.cost_usd", "US dollars in one run; needs the model's price"},
+	{"limits.time", "Time spent working in one run, as in 30m; waiting for a person does not count"},
+	{"endpoints.NAME.base_url", "An OpenAI-compatible server, whose models are NAME/…; required for each endpoint"},
+	{"endpoints.NAME.key_env", "The environment variable that holds its key"},
+	{"endpoints.NAME.headers.HEADER", "Sent with every request; never shown"},
+	{"prices.MODEL.in", "US dollars per million tokens read"},
+	{"prices.MODEL.out", "US dollars per million tokens written"},
+	{"prices.MODEL.cached", "US dollars per million tokens read from the provider's cache; the price of `in` if left out"},
+	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
+}
+
+// named is what stands for the keys of a map, by the map's key.
+var named = map[string]string{"endpoints": "NAME", "prices": "MODEL", "headers": "HEADER"}
+
+func TestConfig(t *testing.T) {
+	structs := map[string]*ast.StructType{}
+	each(t, func(n ast.Node) {
+		if s, ok := n.(*ast.TypeSpec); ok {
+			if body, ok := s.Type.(*ast.StructType); ok {
+				structs[s.Name.Name] = body
+			}
+		}
+	})
+	kinds := map[string]string{}
+	keys := keysOf(structs, kinds, "config", "")
+	complete(t, "setting", settings, keys)
+
+	home := t.TempDir()
+	defaults := show(t, map[string]string{"HOME": home})
+	var b strings.Builder
+	b.WriteString("| key | type | default | |\n|---|---|---|---|\n")
+	for _, w := range settings {
+		value := strings.ReplaceAll(defaults[w.name].Value, home, "~")
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", w.name, kinds[w.name], value, cell(w.about))
+	}
+	example, err := os.ReadFile(filepath.Join("..", "..", "docs", "config.example.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&b, "\n## Example\n\n```yaml\n%s```\n", example)
+	hold(t, "config.md", b.String())
+}
+
+// TestExample loads the example as the program does, and demands that it
+// sets every key there is.
+func TestExample(t *testing.T) {
+	path, err := filepath.Abs(filepath.Join("..", "..", "docs", "config.example.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := show(t, map[string]string{"HOME": t.TempDir(), "ADROIT_CONFIG": path})
+	for _, w := range settings {
+		key := strings.NewReplacer("NAME", "lab", "MODEL", "lab/some-model", "HEADER", "X-Team").Replace(w.name)
+		if strings.HasPrefix(key, "prices.") {
+			key = key[:strings.LastIndex(key, ".")]
+		}
+		if s, ok := got[key]; !ok || s.From != "file "+path {
+			t.Errorf("%s: %+v, want it from the example", key, s)
+		}
+	}
+	if p := got["prices.lab/some-model"].Value; !strings.Contains(p, "in 0.5, out 1.5, cached 0.05") {
+		t.Errorf("the price of the example is read as %q", p)
+	}
+}
+
+type value struct{ Key, Value, From string }
+
+func show(t *testing.T, env map[string]string) map[string]value {
+	t.Helper()
+	var list []value
+	if err := json.Unmarshal(run(t, env, "config", "show", "--json"), &list); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]value{}
+	for _, v := range list {
+		out[v.Key] = v
+	}
+	return out
+}
+
+// keysOf lists the keys of a struct by its yaml tags, and notes their types.
+func keysOf(structs map[string]*ast.StructType, kinds map[string]string, name, prefix string) (out []string) {
+	for _, f := range structs[name].Fields.List {
+		if f.Tag == nil {
+			continue
+		}
+		key := reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("yaml")
+		if key == "" || key == "-" {
+			continue
+		}
+		kind, at := f.Type, prefix+key
+		if m, ok := kind.(*ast.MapType); ok {
+			kind, at = m.Value, at+"."+named[key]
+		}
+		if id, ok := kind.(*ast.Ident); ok && structs[id.Name] != nil {
+			out = append(out, keysOf(structs, kinds, id.Name, at+".")...)
+			continue
+		}
+		out = append(out, at)
+		kinds[at] = plain(types.ExprString(kind))
+	}
+	return out
+}
+
+// plain is a Go type in words for people.
+func plain(kind string) string {
+	switch kind {
+	case "int":
+		return "whole number"
+	case "float64":
+		return "number"
+	case "time.Duration":
+		return "duration"
+	}
+	return "text"
+}
