@@ -87,24 +87,36 @@ func refuse(format string, args ...any) Reply {
 }
 
 // one runs one call of the model, if it may. A tool that fails is news for
-// the model, not the end of the run.
+// the model, not the end of the run. A call that is refused is no step of its
+// own, so that a note tells whoever watches.
 func one(r *flow.Run, t *Task, s *State, c llm.Call) (Reply, error) {
+	why, err := refusal(r, t, s, c)
+	if err != nil {
+		return Reply{}, err
+	}
+	if why == "" {
+		return perform(r, t, s, c)
+	}
+	return refuse("%s", why), r.Note("%s refused: %s", c.Name, first(why))
+}
+
+// refusal says, in words for the model, why the call may not run; "" if it
+// may.
+func refusal(r *flow.Run, t *Task, s *State, c llm.Call) (string, error) {
 	tool := t.tool(c.Name)
 	switch {
 	case tool == nil:
-		return refuse("there is no tool %q%s; you have: %s", c.Name, tools.DidYouMean(c.Name, t.names()), strings.Join(t.names(), ", ")), nil
+		return fmt.Sprintf("there is no tool %q%s; you have: %s", c.Name, tools.DidYouMean(c.Name, t.names()), strings.Join(t.names(), ", ")), nil
 	case c.Malformed != "":
-		return refuse("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name), nil
+		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name), nil
 	}
 	if lacks := tool.missing(s); lacks != nil {
-		return refuse("%s needs %s first", c.Name, strings.Join(lacks, ", ")), nil
+		return fmt.Sprintf("%s needs %s first", c.Name, strings.Join(lacks, ", ")), nil
 	}
 	if t.Approve.asks(tool) {
-		if denied, err := approve(r, t, tool, c); denied != "" || err != nil {
-			return refuse("%s", denied), err
-		}
+		return approve(r, t, tool, c)
 	}
-	return perform(r, t, s, c)
+	return "", nil
 }
 
 func (t *Task) names() (out []string) {
