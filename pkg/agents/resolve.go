@@ -44,6 +44,7 @@ type Defaults struct {
 	Patience time.Duration
 	Options  llm.Options
 	Prices   map[string]executor.Price // by provider/model
+	Host     tools.Checker             // of what tools require; nil means tools.OnPath
 }
 
 // Resolve binds a request to what it names: it finds the agent, its tools and
@@ -70,6 +71,9 @@ func Resolve(in Input, cat *Catalog, set *tools.Set, def Defaults) (executor.Tas
 func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t executor.Task, err error) {
 	own, checks, err := a.Offer(set)
 	if err != nil {
+		return t, err
+	}
+	if own, err = a.onHost(own, checks, def.Host); err != nil {
 		return t, err
 	}
 	t = executor.Task{
@@ -156,6 +160,41 @@ func (a *DynamicAgent) Offer(set *tools.Set) (own, checks *tools.Set, err error)
 		return nil, nil, fmt.Errorf("its grant is %s, but %s", *a.Grant, strings.Join(over, ", "))
 	}
 	return own, checks, nil
+}
+
+// onHost leaves out of own what this host lacks the programs for, and fails if
+// the agent cannot be done without it: a tool that cannot run is better not
+// offered than tried.
+func (a *DynamicAgent) onHost(own, checks *tools.Set, host tools.Checker) (*tools.Set, error) {
+	for t := range checks.All() {
+		if err := lacks(t, host); err != nil {
+			return nil, err
+		}
+	}
+	needed := a.Done.Tools()
+	var out []string
+	for t := range own.All() {
+		err := lacks(t, host)
+		if err != nil && slices.Contains(needed, t.Name) {
+			return nil, err
+		}
+		if err != nil {
+			out = append(out, t.Name)
+		}
+	}
+	return own.Without(out...), nil
+}
+
+func lacks(t tools.Tool, host tools.Checker) error {
+	if host == nil {
+		host = tools.OnPath
+	}
+	for _, c := range t.Requires {
+		if err := host(c); err != nil {
+			return fmt.Errorf("%s is needed: %w", t.Name, err)
+		}
+	}
+	return nil
 }
 
 // inputs checks what was given against what is declared and fills defaults.

@@ -147,6 +147,12 @@ func (c Criterion) Signals() []string {
 	return c.collect(func(c Criterion) string { return c.Signal })
 }
 
+// Tools lists the tools that c cannot hold without: those that must have been
+// called and those that are checks.
+func (c Criterion) Tools() []string {
+	return append(c.collect(func(c Criterion) string { return c.Tool }), c.Checks()...)
+}
+
 // Checks lists the tools that c has the executor run.
 func (c Criterion) Checks() []string { return c.collect(func(c Criterion) string { return c.Check }) }
 
