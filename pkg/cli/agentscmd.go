@@ -193,7 +193,7 @@ func (a *app) agentsNew() *cobra.Command {
 			}
 			path := filepath.Join(dir, "agents", name+".md")
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				return err
+				return broken(err, "make it writable, or keep agents elsewhere with XDG_CONFIG_HOME")
 			}
 			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 			if err != nil {

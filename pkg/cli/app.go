@@ -21,6 +21,7 @@ type app struct {
 	flags struct{ dataDir string }
 	now   func() time.Time
 
+	out  *output
 	conf *config
 	db   *sqlite.DB
 	set  *tools.Set
@@ -41,7 +42,9 @@ func newApp(p Program) *app {
 	if p.Getenv == nil {
 		p.Getenv = os.Getenv
 	}
-	return &app{Program: p, now: time.Now}
+	out := &output{Writer: p.Stdout}
+	p.Stdout = out
+	return &app{Program: p, out: out, now: time.Now}
 }
 
 // close releases what was opened. It may be called again.

@@ -50,9 +50,12 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 	defer a.close()
 	root := a.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err := a.close(); err != nil {
 		a.complain(err)
+	}
+	if err == nil {
+		err = a.out.lost()
 	}
 	if err == nil {
 		return exitDone
@@ -61,7 +64,7 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 	if !errors.As(err, &f) {
 		f = &fault{code: exitFailed, err: err}
 		if isUsage(err) {
-			f.code = exitUsage
+			f = misused(cmd, err)
 		}
 	}
 	if f.err != nil {
@@ -96,6 +99,10 @@ func (a *app) root() *cobra.Command {
 		a.runCommand(), a.jobsCommand(), a.signalCommand(), a.agentsCommand(), a.toolsCommand(), a.modelsCommand(),
 		a.doctorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), completionCommand(),
 	)
+	root.SetHelpCommand(helpCommand())
+	root.Version = version().String()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version")
 	tidy(root)
 	return root
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,9 +87,56 @@ func isUsage(err error) bool {
 	return false
 }
 
+// misused says of arguments that cannot be meant what cmd takes instead.
+// Counting them is cobra's, in words for programmers: they are replaced.
+func misused(cmd *cobra.Command, err error) *fault {
+	if w := err.Error(); strings.HasPrefix(w, "accepts ") || strings.HasPrefix(w, "requires at least") || strings.HasPrefix(w, "unknown command") {
+		given := "without arguments"
+		if n := cmd.Flags().NArg(); n > 0 {
+			given = "with " + plural(n, "argument")
+		}
+		err = fmt.Errorf("%s cannot be called %s", cmd.CommandPath(), given)
+	}
+	takes := cmd.CommandPath()
+	if _, args, ok := strings.Cut(cmd.Use, " "); ok {
+		takes += " " + args
+	}
+	return &fault{exitUsage, err, fmt.Sprintf("usage: %s\n%s --help tells more", takes, cmd.CommandPath())}
+}
+
+// helpCommand is cobra's, but what it cannot find is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) == 0 {
+				of.InitDefaultHelpFlag()
+				return of.Help()
+			}
+			if of == nil || len(rest) == 0 {
+				of, rest = cmd.Root(), args
+			}
+			return group(of, rest)
+		},
+	}
+}
+
 // flagFault explains a flag that cannot be read, with the nearest one there is.
 func flagFault(cmd *cobra.Command, err error) error {
-	hint := fmt.Sprintf("%s --help lists the flags; a prompt that begins with a dash goes behind --", cmd.CommandPath())
+	hint := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
+	if cmd.Name() == "run" {
+		hint += "; a prompt that begins with a dash goes behind --"
+	}
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		var number *strconv.NumError
+		if errors.As(err, &number) {
+			err = fmt.Errorf("--%s is %q: not a number that fits", value.GetFlag().Name, value.GetValue())
+		}
+	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		var names []string

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -99,10 +100,18 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if in.Dir, err = directory(q.dir); err != nil {
 		return fail(err)
 	}
-	for name, n := range map[string]bool{"--max-turns": q.turns < 0, "--max-tokens": q.tokens < 0, "--max-cost": q.cost < 0, "--timeout": q.timeout < 0} {
-		if n {
-			return fail(usage("leave it out for the default", "%s is negative", name))
-		}
+	switch {
+	case q.turns < 0:
+		err = errors.New("--max-turns is negative")
+	case q.tokens < 0:
+		err = errors.New("--max-tokens is negative")
+	case q.cost < 0:
+		err = errors.New("--max-cost is negative")
+	case q.timeout < 0:
+		err = errors.New("--timeout is negative")
+	}
+	if err != nil {
+		return fail(usage("leave it out for the default", "%v", err))
 	}
 	in.Limits = executor.Limits{Turns: q.turns, Tokens: q.tokens, CostUSD: q.cost, Time: q.timeout}
 	if in.Inputs, err = a.inputs(q.inputs); err != nil {
@@ -167,7 +176,7 @@ func (a *app) inputs(pairs []string) (map[string]json.RawMessage, error) {
 		}
 		text, err := a.content(value)
 		if err != nil {
-			return nil, err
+			return nil, usage("@ reads the value from a file", "-i %s: %v", key, err)
 		}
 		v, err := structured(text)
 		if err != nil {

@@ -27,6 +27,9 @@ func (a *app) output() *screen { return a.onto(a.Stdout) }
 
 func (a *app) onto(w io.Writer) *screen {
 	s := &screen{Writer: w, fd: -1}
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return s

@@ -37,6 +37,10 @@ func version() build {
 	return b
 }
 
+func (b build) String() string {
+	return fmt.Sprintf("adroit %s %s %s", b.Version, b.Go, b.Platform)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -48,7 +52,7 @@ func (a *app) versionCommand() *cobra.Command {
 			if asJSON {
 				return a.json(b)
 			}
-			fmt.Fprintf(a.Stdout, "adroit %s %s %s\n", b.Version, b.Go, b.Platform)
+			fmt.Fprintln(a.Stdout, b)
 			return nil
 		},
 	}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"sync"
+)
+
+// An output remembers whether what was written to it got there: a result
+// that was lost on a full disk must not end with exit code 0. It is safe for
+// concurrent use as far as its Writer is.
+type output struct {
+	io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.err == nil {
+			o.err = err
+		}
+	}
+	return n, err
+}
+
+// lost returns the fault of a result that nobody got, nil if all was written.
+func (o *output) lost() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		return nil
+	}
+	return broken(fmt.Errorf("standard output: %w", o.err), "what was printed is incomplete; jobs themselves are kept, see adroit jobs")
+}
