@@ -24,7 +24,7 @@ var fields = []word{
 	{"Examples", "Checked against the schema when a set is made; the first is shown in the prompt section. `toolstest.Check` calls it."},
 	{"Needs", "What its `Env` holds, and nothing else; checked against an agent's `grant`; decides about approval, order, undo and repeating."},
 	{"Effect", "Whether a call may be repeated after a crash. Left out it follows from `Needs`: pure if the tool only reads or thinks, else unsafe. Pure calls of one answer run at once if they only read or think."},
-	{"Requires", "Programs of the host; `adroit doctor` and `adroit tools lint` say which are not there."},
+	{"Requires", "Programs of the host. An agent gets no tool whose program is not there, and is refused if `done` needs it; `adroit doctor` and `adroit tools lint` say which they are."},
 	{"Consumes", "Artifacts that must exist: the tool is not offered before, and a call is refused with the names."},
 	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, and what is missing is told with the tool that makes it."},
 	{"Timeout", "Of one call; two minutes if zero. The model is told that the call was stopped and may be half done."},
