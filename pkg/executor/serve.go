@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,9 @@ type Host struct {
 	Tools *tools.Set
 	// Env gives what tools may touch; each call gets the part that it needs.
 	Env func(ctx context.Context, job string) (*tools.Env, error)
+	// Around wraps the calls of tools: each may look at a call, change it,
+	// answer it itself or work on its result. The first is outermost.
+	Around []func(next Performer) Performer
 	// Bind adds the artifacts that the host rather than the tool produces,
 	// such as the diff of what the job has changed. May be nil.
 	Bind func(ctx context.Context, job string, t tools.Tool, res *tools.Result) error
@@ -35,6 +39,20 @@ type Host struct {
 	ModelTimeout time.Duration
 	Attempts     int
 }
+
+// A Performance is one call of a tool about to happen: the step, the tool with
+// its body, what it may touch (not yet cut down to its needs) and the
+// arguments (not yet validated).
+type Performance struct {
+	Step flow.Step
+	Tool tools.Tool
+	Env  *tools.Env
+	Args json.RawMessage
+}
+
+// A Performer performs a call. Its errors are those of [tools.Tool.Run]. It
+// may be called from several goroutines.
+type Performer func(ctx context.Context, p Performance) (tools.Result, error)
 
 // Serve returns the handlers of the steps that Loop asks for: "model" and
 // "tool".
@@ -76,8 +94,15 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	call := *env
 	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
 	call.Artifacts = given(use.Given)
+	if call.Files != nil {
+		call.Files = call.Files.At(s.Path) // so that a step can be undone
+	}
+	perform := Performer(func(ctx context.Context, u Performance) (tools.Result, error) { return u.Tool.Run(ctx, u.Env, u.Args) })
+	for _, wrap := range slices.Backward(h.Around) {
+		perform = wrap(perform)
+	}
 	start := time.Now()
-	res, err := t.Run(ctx, &call, use.Args)
+	res, err := perform(ctx, Performance{Step: s, Tool: t, Env: &call, Args: use.Args})
 	if ctx.Err() != nil {
 		// A tool that was stopped has not told what it did: the step stays
 		// open rather than to record half an outcome.
