@@ -49,6 +49,10 @@ type Cmd struct {
 	Env     []string      // KEY=value, added to the scrubbed environment
 	Timeout time.Duration // zero: DefaultTimeout for Run, none for Start
 	Stdin   []byte        // none: reading gives the end of file at once
+	// Interactive gives the command a pipe for standard input, which the caller
+	// writes and closes through Process.Stdin. It excludes Stdin, and is for
+	// Start: with Run nobody could write, so the input just ends.
+	Interactive bool
 	// Stdout, if set, gets standard output as it is, and Output.Text has standard
 	// error alone. It is written to by one goroutine, until the command is done.
 	Stdout io.Writer
@@ -57,6 +61,9 @@ type Cmd struct {
 }
 
 func (c Cmd) argv() ([]string, error) {
+	if c.Interactive && c.Stdin != nil {
+		return nil, errors.New("a command is given its input as Stdin or through a pipe (Interactive), not both")
+	}
 	if c.Shell != "" {
 		return append([]string{"/bin/sh", "-c", c.Shell}, c.Args...), nil
 	}
@@ -121,6 +128,7 @@ type Process struct {
 	began   time.Time
 	out     *tail
 	log     *logFile
+	stdin   *os.File // our end of the pipe of an interactive command
 	done    chan struct{}
 	stop    chan struct{} // closed to ask for the end
 	stopped sync.Once
@@ -132,6 +140,16 @@ type Process struct {
 // Done is closed when the command has ended, its group is gone and its output
 // is complete.
 func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Stdin is the standard input of a command that was started as Interactive, else
+// nil. Writing blocks while the command does not read, and fails once it has
+// closed its input or ended. Closing it tells the command that there is no more.
+func (p *Process) Stdin() io.WriteCloser {
+	if p.stdin == nil {
+		return nil
+	}
+	return p.stdin
+}
 
 // Output is what there is so far; after Done, all of it.
 func (p *Process) Output() *Output {
@@ -162,6 +180,7 @@ func (p *Process) Kill() {
 
 // Run implements Exec.
 func (r *Runner) Run(ctx context.Context, c Cmd) (*Output, error) {
+	c.Interactive = false // an empty input ends at once, which is what nobody writing means
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
 	}

@@ -417,3 +417,49 @@ func TestWorkspaceIsGone(t *testing.T) {
 		t.Errorf("WriteFile = %v", err)
 	}
 }
+
+func TestInteractive(t *testing.T) {
+	r, _ := runner(t)
+	var out strings.Builder
+	p, err := r.Start(t.Context(), Cmd{Shell: `while read -r l; do echo "got $l"; done; echo over`, Interactive: true, Stdout: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []string{"a\n", "b\n"} {
+		if _, err := io.WriteString(p.Stdin(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Stdin().Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if got := out.String(); got != "got a\ngot b\nover\n" {
+		t.Errorf("the command read %q", got)
+	}
+	if _, err := io.WriteString(p.Stdin(), "late"); err == nil {
+		t.Error("a command that has ended took input")
+	}
+
+	// One that is killed lets go of a writer that waits for it.
+	p, err = r.Start(t.Context(), Cmd{Args: []string{"sleep", "60"}, Interactive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocked := make(chan error)
+	go func() {
+		_, err := p.Stdin().Write(make([]byte, 1<<20))
+		blocked <- err
+	}()
+	p.Kill()
+	if err := <-blocked; err == nil {
+		t.Error("a megabyte was written to a command that never read")
+	}
+
+	if _, err := r.Start(t.Context(), Cmd{Args: []string{"cat"}, Interactive: true, Stdin: []byte("x")}); err == nil {
+		t.Error("two inputs were accepted")
+	}
+	if o, err := r.Run(t.Context(), Cmd{Args: []string{"cat"}, Interactive: true}); err != nil || o.Code != 0 {
+		t.Errorf("Run: %v %v", o, err)
+	}
+}

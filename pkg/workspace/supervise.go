@@ -120,6 +120,7 @@ func startError(program string, err error) error {
 // plumbing is the pipes of one command and the goroutines that empty them.
 type plumbing struct {
 	ours, theirs []*os.File
+	input        *os.File // written by the caller, nil unless interactive
 	copying      sync.WaitGroup
 	copied       chan struct{}
 	pumps        []func()
@@ -137,6 +138,14 @@ func (p *Process) plumb(c Cmd) (*plumbing, error) {
 		}
 		s.theirs = append(s.theirs, in)
 		p.cmd.Stdin = in
+	}
+	if c.Interactive {
+		theirs, ours, err := os.Pipe()
+		if err != nil {
+			return s, err
+		}
+		s.theirs, s.input = append(s.theirs, theirs), ours
+		p.cmd.Stdin, p.stdin = theirs, ours
 	}
 	both := io.Writer(p.out)
 	if p.log != nil {
@@ -202,6 +211,9 @@ func (s *plumbing) wait(d time.Duration) bool {
 func (s *plumbing) close() {
 	for _, f := range append(s.ours, s.theirs...) {
 		f.Close()
+	}
+	if s.input != nil {
+		s.input.Close() // the caller may have done it: then this only says so
 	}
 	s.copying.Wait()
 }
