@@ -1,0 +1,119 @@
+package review_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/review"
+	"github.com/adroit-run/adroit/pkg/tools/toolstest"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+func TestConforms(t *testing.T) { toolstest.Check(t, review.Findings, review.Triage) }
+
+func env(t *testing.T) *tools.Env {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.go": "1\n2\n3\n", "empty.go": "", ".env": "KEY=secret\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := workspace.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { files.Close() })
+	return &tools.Env{Files: files}
+}
+
+func finding(severity, file string, line int) review.Finding {
+	return review.Finding{Severity: severity, Category: "tests", File: file, Line: line, Title: "t", Detail: "d"}
+}
+
+func TestFindings(t *testing.T) {
+	e := env(t)
+	for _, c := range []struct {
+		name  string
+		in    review.FindingsInput
+		wants string // of a refusal; empty: it is taken
+	}{
+		{"none", review.FindingsInput{Summary: "Fine."}, ""},
+		{"last line", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "a.go", 3)}}, ""},
+		{"empty file", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "empty.go", 1)}}, ""},
+		{"past the end", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "a.go", 4)}}, "a.go has 3 lines, there is no line 4"},
+		{"no file", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "b.go", 1)}}, "findings/0: "},
+		{"a secret", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", ".env", 1)}}, "findings/0: "},
+		{"outside", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "../a.go", 1)}}, "findings/0: "},
+		{"severity", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("bad", "a.go", 1)}}, "severity"},
+		{"no summary", review.FindingsInput{Summary: " "}, "summary is empty"},
+	} {
+		args, err := json.Marshal(c.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.in.Findings == nil {
+			args = []byte(strings.Replace(string(args), "null", "[]", 1))
+		}
+		r, err := review.Findings.Run(t.Context(), e, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Failed != (c.wants != "") || !strings.Contains(r.Text, c.wants) {
+			t.Errorf("%s: %+v, want %q", c.name, r, c.wants)
+		}
+		if r.Failed && r.Artifacts != nil {
+			t.Errorf("%s: refused, but reported %s", c.name, r.Artifacts)
+		}
+	}
+}
+
+// The artifact is sorted by how bad, then by place, and names files as the
+// workspace does.
+func TestOrder(t *testing.T) {
+	e := env(t)
+	args, err := json.Marshal(review.FindingsInput{Summary: "x", Findings: []review.Finding{
+		finding("nit", "a.go", 1), finding("major", "a.go", 3), finding("major", e.Files.Dir()+"/a.go", 2), finding("critical", "./empty.go", 1),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := review.Findings.Run(t.Context(), e, args)
+	if err != nil || r.Failed {
+		t.Fatal(r, err)
+	}
+	var got []review.Finding
+	if err := json.Unmarshal(r.Artifacts["findings"], &got); err != nil {
+		t.Fatal(err)
+	}
+	var places []string
+	for _, f := range got {
+		places = append(places, f.Severity+" "+f.File)
+	}
+	if s := strings.Join(places, ", "); s != "critical empty.go, major a.go, major a.go, nit a.go" || got[1].Line != 2 {
+		t.Errorf("got %s", s)
+	}
+	if r.Summary != "4 findings: 1 critical, 2 major, 1 nit" {
+		t.Errorf("summary %q", r.Summary)
+	}
+}
+
+func TestTriage(t *testing.T) {
+	e := env(t)
+	for path, taken := range map[string]bool{"a.go": true, "gone.go": false, "../x": false} {
+		args, err := json.Marshal(review.Triaged{Kind: "bug", Severity: "minor", Area: "x", Files: []review.Likely{{Path: path, Reason: "r"}}, NextStep: "fix", Confidence: "low"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := review.Triage.Run(t.Context(), e, args)
+		if err != nil || r.Failed == taken {
+			t.Errorf("%s: %+v, %v", path, r, err)
+		}
+		if taken && !json.Valid(r.Artifacts["triage"]) {
+			t.Errorf("no artifact in %+v", r)
+		}
+	}
+}
