@@ -99,6 +99,8 @@ type Metadata struct {
 	Consumes    []string      `json:"consumes,omitempty"` // artifacts that must exist before it is of use
 	Produces    []string      `json:"produces,omitempty"` // artifacts its results are bound to
 	Timeout     time.Duration `json:"timeout,omitempty"`  // of one call; zero means two minutes
+	Paths       []string      `json:"paths,omitempty"`    // arguments that are paths in the workspace, or lists of them: what rules about paths judge
+	Command     string        `json:"command,omitempty"`  // the argument that is shell text: what rules about commands judge
 }
 
 // An ArtifactReader reads what the run has produced so far. Value returns nil
@@ -129,6 +131,7 @@ type Result struct {
 	Failed    bool                       `json:"failed,omitempty"`
 	Summary   string                     `json:"summary,omitempty"` // one line for people; Text's first line if empty
 	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
+	Taint     Taint                      `json:"taint,omitempty"` // what the text carries beyond Metadata.Taints
 }
 
 // A Tool is something a model can call. Call's args have been validated
@@ -138,6 +141,9 @@ type Tool struct {
 	Metadata
 	Input *Schema // of the arguments; free of $ref, compiled
 	Call  func(ctx context.Context, env *Env, args json.RawMessage) (Result, error)
+	// Touches names the paths that a call is about where they are not arguments
+	// of their own, as in a patch. The args have been validated. May be nil.
+	Touches func(args json.RawMessage) []string
 
 	err error // what New or Func found wrong; reported by NewSet and Run
 }

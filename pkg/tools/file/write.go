@@ -24,7 +24,7 @@ var writeProse string
 // once.
 var Write = tools.New(tools.Metadata{
 	Name: "write_file", Category: tools.Code,
-	Needs: tools.Read | tools.Write, Effect: tools.Idempotent,
+	Needs: tools.Read | tools.Write, Paths: []string{"path"}, Effect: tools.Idempotent,
 	Examples: []tools.Example{{Note: "a new file", Args: json.RawMessage(`{"path":"hello.txt","content":"hello\n"}`)}},
 }.Prose(writeProse), write)
 

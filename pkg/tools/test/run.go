@@ -34,7 +34,7 @@ var prose string
 // pass or not.
 var Run = tools.New(tools.Metadata{
 	Name: "run_tests", Category: tools.Build,
-	Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
+	Needs: tools.Read | tools.Exec, Paths: []string{"target"}, Effect: tools.Idempotent,
 	Produces: []string{"test_result"},
 	Examples: []tools.Example{{Note: "everything", Args: json.RawMessage(`{}`)}},
 	Timeout:  limit + 30*time.Second,
