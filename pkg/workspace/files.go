@@ -24,7 +24,8 @@ const MaxFile = 32 << 20
 // step for all of them.
 type Files struct {
 	*desk
-	led *Ledger // nil: no undo
+	led     *Ledger // nil: no undo
+	barrier Barrier // nil: none; see Under
 }
 
 // desk is what the Files made by At share.
@@ -69,7 +70,7 @@ func (f *Files) At(step string) *Files {
 	if f.led == nil {
 		return f
 	}
-	return &Files{desk: f.desk, led: f.led.At(step)}
+	return &Files{desk: f.desk, led: f.led.At(step), barrier: f.barrier}
 }
 
 // Close releases the directory. Nothing may be used afterwards, nor anything At returned.
@@ -84,7 +85,7 @@ func (f *Files) find(name string, follow, write bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := deny(name, p, write); err != nil {
+	if err := f.judge(name, p, write); err != nil {
 		return "", err
 	}
 	real, err := f.tree.resolve(name, p, follow)
@@ -94,7 +95,7 @@ func (f *Files) find(name string, follow, write bool) (string, error) {
 	if real == "." {
 		return "", &PathError{Name: name, Reason: "is the workspace itself; name a file inside it"}
 	}
-	return real, deny(name, real, write)
+	return real, f.judge(name, real, write)
 }
 
 // ReadFile returns a whole file of at most MaxFile bytes and remembers it for
@@ -321,12 +322,12 @@ func (f *Files) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := deny(name, p, false); err != nil {
+	if err := f.judge(name, p, false); err != nil {
 		return nil, err
 	}
 	real, err := f.tree.resolve(name, p, true)
 	if err == nil {
-		err = deny(name, real, false)
+		err = f.judge(name, real, false)
 	}
 	if err != nil {
 		return nil, err

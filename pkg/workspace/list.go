@@ -50,7 +50,7 @@ func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, trunc
 		dir, err = f.tree.resolve(o.Dir, dir, true)
 	}
 	if err == nil {
-		err = deny(o.Dir, dir, false)
+		err = f.judge(o.Dir, dir, false)
 	}
 	if err != nil {
 		return nil, false, err
@@ -67,7 +67,7 @@ func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, trunc
 	if err != nil {
 		return nil, false, err
 	}
-	names = o.choose(dir, names)
+	names = o.choose(dir, names, f.judge)
 	limit := o.Max
 	if limit <= 0 {
 		limit = 10_000
@@ -89,7 +89,7 @@ func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, trunc
 }
 
 // choose applies the options to names and sorts what is left.
-func (o ListOptions) choose(dir string, names []string) []string {
+func (o ListOptions) choose(dir string, names []string, judge func(name, p string, write bool) error) []string {
 	var out []string
 	for _, name := range names {
 		below := name
@@ -106,7 +106,7 @@ func (o ListOptions) choose(dir string, names []string) []string {
 		if o.Depth > 0 && len(parts) > o.Depth {
 			name = path.Join(dir, path.Join(parts[:o.Depth]...))
 		}
-		if deny(name, name, false) != nil {
+		if judge(name, name, false) != nil {
 			continue
 		}
 		if o.Glob != "" {

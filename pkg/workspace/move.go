@@ -98,7 +98,7 @@ func (f *Files) Rename(from, to string) error {
 func (f *Files) moves(name, src, dst string) ([]delta, error) {
 	var ds []delta
 	add := func(p string) error {
-		if err := deny(p, p, true); err != nil {
+		if err := f.judge(p, p, true); err != nil {
 			return err
 		}
 		if len(ds) >= 2*maxMove {

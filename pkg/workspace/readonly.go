@@ -13,9 +13,12 @@ import (
 // tool may read do not appear in it; links are listed and, if they stay inside,
 // opened, but as ever not walked into. Opening what is neither file nor
 // directory is an error. Reading through it does not count for the stale check.
-func (f *Files) FS() fs.FS { return readOnly{f.tree} }
+func (f *Files) FS() fs.FS { return readOnly{f.tree, f.judge} }
 
-type readOnly struct{ tree *tree }
+type readOnly struct {
+	tree  *tree
+	judge func(name, p string, write bool) error
+}
 
 func (r readOnly) Open(name string) (fs.File, error) {
 	fail := func(err error) (fs.File, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
@@ -24,13 +27,13 @@ func (r readOnly) Open(name string) (fs.File, error) {
 	}
 	p, err := r.tree.clean(name)
 	if err == nil {
-		err = deny(name, p, false)
+		err = r.judge(name, p, false)
 	}
 	if err == nil {
 		p, err = r.tree.resolve(name, p, true)
 	}
 	if err == nil {
-		err = deny(name, p, false)
+		err = r.judge(name, p, false)
 	}
 	if err != nil {
 		return fail(err)
@@ -44,7 +47,7 @@ func (r readOnly) Open(name string) (fs.File, error) {
 		if err != nil {
 			return fail(r.tree.explain(name, err))
 		}
-		return &openDir{f: d, at: p}, nil
+		return &openDir{f: d, at: p, judge: r.judge}, nil
 	}
 	in, _, err := r.tree.open(name, p)
 	if err != nil {
@@ -63,8 +66,9 @@ func (o openFile) Seek(off int64, whence int) (int64, error) { return o.f.Seek(o
 func (o openFile) Close() error                              { return o.f.Close() }
 
 type openDir struct {
-	f  *os.File
-	at string
+	f     *os.File
+	at    string
+	judge func(name, p string, write bool) error
 }
 
 func (o *openDir) Stat() (fs.FileInfo, error) { return o.f.Stat() }
@@ -81,7 +85,7 @@ func (o *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 		kept := all[:0]
 		for _, e := range all {
 			name := path.Join(o.at, e.Name())
-			if deny(name, name, false) == nil {
+			if o.judge(name, name, false) == nil {
 				kept = append(kept, e)
 			}
 		}

@@ -1,0 +1,36 @@
+package workspace
+
+// A Barrier says why a file may not be used, "" if it may. name is relative to
+// the root, with links followed. It is called often and from several
+// goroutines.
+type Barrier func(name string, write bool) (why string)
+
+// Under returns the same files with a barrier of the caller's on top of the
+// names that nobody may use. It holds for everything that is done through the
+// files it returns: reading, listing, searching, writing, moving.
+func (f *Files) Under(b Barrier) *Files {
+	return &Files{desk: f.desk, led: f.led, barrier: b}
+}
+
+// Real is the name that a file has within the root once links are followed,
+// for decisions about it. It fails for names that can not be used at all, but
+// does not ask whether the file exists.
+func (f *Files) Real(name string) (string, error) {
+	p, err := f.tree.clean(name)
+	if err != nil {
+		return "", err
+	}
+	return f.tree.resolve(name, p, true)
+}
+
+// judge returns an error if p, a clean name, must not be used: nobody may, or
+// the barrier says so.
+func (f *Files) judge(name, p string, write bool) error {
+	if err := deny(name, p, write); err != nil || f.barrier == nil {
+		return err
+	}
+	if why := f.barrier(p, write); why != "" {
+		return &PathError{Name: name, Reason: why}
+	}
+	return nil
+}
