@@ -45,6 +45,8 @@ type Defaults struct {
 	Options  llm.Options
 	Prices   map[string]executor.Price // by provider/model
 	Host     tools.Checker             // of what tools require; nil means tools.OnPath
+	Skills   []Skill                   // to choose from; see LoadSkills
+	Project  Project                   // what the workspace says about itself; see ReadProject
 }
 
 // Resolve binds a request to what it names: it finds the agent, its tools and
@@ -76,12 +78,19 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if own, err = a.onHost(own, checks, def.Host); err != nil {
 		return t, err
 	}
+	own, skills, err := a.learn(own, set, def.Skills)
+	if err != nil {
+		return t, err
+	}
 	t = executor.Task{
 		Agent: a.Name, Model: first(in.Model, a.Model, def.Model),
 		Tools: executor.Pin(own), Checks: executor.Pin(checks),
 		Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits),
 		Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience),
 		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output,
+	}
+	if t.Given, err = given(skills); err != nil {
+		return t, err
 	}
 	t.Price = def.Prices[t.Model]
 	if t.Model == "" {
@@ -120,7 +129,13 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if err != nil {
 		return t, err
 	}
-	t.System = strings.TrimSpace(system + "\n\n" + rules(t, own))
+	parts := []string{system, rules(t, own), skillWords(skills)}
+	if reads(own) {
+		// Last, so that it is never above what we say.
+		parts = append(parts, def.Project.words())
+		t.Project = def.Project.pinned()
+	}
+	t.System = paragraphs(parts...)
 	t.Prompt = ask(in.Prompt, inputs, tmpl)
 	return t, nil
 }
@@ -233,6 +248,28 @@ func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json
 		errs = append(errs, fmt.Errorf("there is no input %s%s", name, hint))
 	}
 	return out, errors.Join(errs...)
+}
+
+// reads reports whether an agent with these tools gets to see the workspace:
+// one that does not has no use for how things are done there.
+func reads(own *tools.Set) bool {
+	for t := range own.All() {
+		if t.Needs&(tools.Read|tools.Write|tools.Shell) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// paragraphs joins what is not empty.
+func paragraphs(parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, "\n\n")
 }
 
 func within(set *tools.Set) func(string) bool {

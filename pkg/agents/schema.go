@@ -32,6 +32,7 @@ func FileSchema() []byte {
 		"model":       str("provider/model, as in ollama/qwen3:8b; else the default."),
 		"tools":       names("Names of tools, also with wildcards as in git_*. None for an agent that only answers."),
 		"deny":        names("What to take from tools again."),
+		"skills":      names("Names of skills, also with wildcards as in release-*. None unless named; read_skill comes with them."),
 		"done":        m{"$ref": "#/$defs/criterion", "description": "What must hold before a run is done; else it is when the model stops calling tools."},
 		"limits": object("What a run may take at most; -1 means no limit.", m{
 			"turns":    whole("Answers of the model."),
@@ -45,14 +46,14 @@ func FileSchema() []byte {
 		"priority":      m{"type": "integer", "description": "Among agents for the same problem; more is tried first."},
 		"inputs": m{"type": "object", "description": "What it takes besides the prompt.", "additionalProperties": m{"anyOf": []m{
 			{"type": "string", "description": "What it is; the input is required."},
-			object("An input.", m{"description": str("What it is."), "optional": m{"type": "boolean"}, "default": m{"description": "Makes it optional."}}),
+			object("An input.", m{"description": str("What it is."), "optional": m{"type": "boolean", "description": "It may be left out; it is empty then."}, "default": m{"description": "Makes it optional."}}),
 		}}},
 		"grant": m{"description": "What its tools may need at most.", "anyOf": []m{
 			{"type": "array", "items": m{"enum": caps.Names()}}, {"type": "string"}}},
 		"aliases": names("Former names."),
 		"output":  m{"type": "object", "description": "A JSON Schema that its last answer satisfies."},
 		"options": object("Passed to the model.", m{
-			"temperature": m{"type": "number", "minimum": 0, "maximum": 2},
+			"temperature": m{"type": "number", "minimum": 0, "maximum": 2, "description": "How freely the model chooses its words, from 0 to 2; else the server's default."},
 			"max_tokens":  m{"type": "integer", "minimum": 0, "description": "Of one answer."},
 			"window":      m{"type": "integer", "minimum": 0, "description": "Context window, where the client sets it."},
 		}),

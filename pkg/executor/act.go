@@ -110,7 +110,7 @@ func refusal(r *flow.Run, t *Task, s *State, c llm.Call) (string, error) {
 	case c.Malformed != "":
 		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name), nil
 	}
-	if lacks := tool.missing(s); lacks != nil {
+	if lacks := t.missing(tool, s); lacks != nil {
 		return fmt.Sprintf("%s needs %s first", c.Name, strings.Join(lacks, ", ")), nil
 	}
 	if t.Approve.asks(tool) {
@@ -156,7 +156,7 @@ func perform(r *flow.Run, t *Task, s *State, c llm.Call) (Reply, error) {
 			if use.Given == nil {
 				use.Given = map[string]json.RawMessage{}
 			}
-			use.Given[name] = s.Value(name)
+			use.Given[name] = t.value(s, name)
 		}
 	}
 	reply, err := flow.Do[Reply](r, "tool", c.Name, use)

@@ -77,7 +77,7 @@ func (t *Task) offered(s *State) offer {
 	var o offer
 	var names []string
 	for i := range t.Tools {
-		if t.Tools[i].missing(s) == nil {
+		if t.missing(&t.Tools[i], s) == nil {
 			names = append(names, t.Tools[i].Name)
 			o.specs = append(o.specs, t.Tools[i].ToolSpec)
 		}
@@ -90,10 +90,10 @@ func (t *Task) offered(s *State) offer {
 }
 
 // missing lists the artifacts that the tool consumes and nobody has produced.
-func (t *Tool) missing(s *State) []string {
+func (t *Task) missing(tool *Tool, s *State) []string {
 	var out []string
-	for _, name := range t.Consumes {
-		if s.Value(name) == nil {
+	for _, name := range tool.Consumes {
+		if t.value(s, name) == nil {
 			out = append(out, name)
 		}
 	}
@@ -102,7 +102,7 @@ func (t *Tool) missing(s *State) []string {
 
 // take adds a turn to the state: the answer, the results in call order, the
 // artifacts, the claim.
-func (s *State) take(answer llm.Message, replies []Reply) {
+func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 	if len(answer.Calls) > 0 || answer.Text != "" {
 		s.New = append(s.New, answer)
 		s.Empty = 0
@@ -113,7 +113,7 @@ func (s *State) take(answer llm.Message, replies []Reply) {
 	var longest time.Duration
 	for i, c := range answer.Calls {
 		reply := replies[i]
-		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: c.Name, Text: reply.Text, Failed: reply.Failed})
+		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: c.Name, Text: reply.Text + s.nearby(t.Project, c, reply), Failed: reply.Failed})
 		s.bind(c.Name, reply.Artifacts)
 		longest = max(longest, reply.Took)
 		if !reply.Failed {

@@ -41,7 +41,7 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 		if err != nil {
 			return s, err
 		}
-		s.take(answer, replies)
+		s.take(&t, answer, replies)
 		s.Claim = t.claim(answer, replies)
 		if err := judge(r, &t, s, answer); err != nil {
 			return s, err

@@ -31,6 +31,7 @@ type State struct {
 	Nudged    int                 `json:"nudged,omitempty"`  // the turn of the last nudge
 	Landing   *Outcome            `json:"landing,omitempty"` // why the run is about to stop, while the model says its last words
 	Offered   string              `json:"offered,omitempty"` // the tools offered last, to send them only when they change
+	Told      []string            `json:"told,omitempty"`    // directories whose words of Task.Project the model has
 	Outcome   *Outcome            `json:"outcome,omitempty"`
 }
 

@@ -25,6 +25,18 @@ type Task struct {
 	Options  llm.Options     `json:"options,omitzero"`
 	Price    Price           `json:"price,omitzero"`
 	Output   json.RawMessage `json:"output,omitempty"` // JSON Schema of the final answer, for typed agents
+	// Given are artifacts that are there from the start. They stay with the
+	// task rather than the state, which is written every turn.
+	Given   map[string]json.RawMessage `json:"given,omitempty"`
+	Project *Project                   `json:"project,omitempty"`
+}
+
+// value gives an artifact that the run has produced or was given.
+func (t *Task) value(s *State, name string) json.RawMessage {
+	if v := s.Value(name); v != nil {
+		return v
+	}
+	return t.Given[name]
 }
 
 // A Tool is what a pinned task knows of a tool: what the model is told and
