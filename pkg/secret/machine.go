@@ -1,0 +1,199 @@
+package secret
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// An entry is something to look for: a known value, or the fixed beginning of
+// a shape.
+type entry struct {
+	lit  string
+	kind string
+	rule *rule // nil for a known value
+}
+
+// An index finds the entries that may begin at a place from its first two
+// bytes.
+type index struct {
+	pairs [1 << 16 / 64]uint64
+	first [256]bool
+	at    map[uint16][]entry
+}
+
+func pair(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
+
+func build(entries []entry) index {
+	x := index{at: map[uint16][]entry{}}
+	for _, e := range entries {
+		p := pair(e.lit[0], e.lit[1])
+		x.pairs[p>>6] |= 1 << (p & 63)
+		x.first[e.lit[0]] = true
+		x.at[p] = append(x.at[p], e)
+	}
+	for _, list := range x.at {
+		// Known values before shapes, and of those the longest first.
+		slices.SortStableFunc(list, func(a, b entry) int {
+			if known := a.rule == nil; known != (b.rule == nil) {
+				return map[bool]int{true: -1, false: 1}[known]
+			}
+			return cmp.Compare(len(b.lit), len(a.lit))
+		})
+	}
+	return x
+}
+
+// A machine redacts a text that comes in pieces. It decides nothing that more
+// text could change, so its output does not depend on the pieces.
+type machine struct {
+	*index
+	allow map[string]bool
+	note  bool // keep spans; for a text in one piece
+	pipe  bool // fill out also where nothing is found
+
+	prev  string // two bytes before what run is given
+	eat   eater  // of a secret that is replaced already: what is still to be dropped
+	due   int    // where in the text a secret begins that was recognised by what stands before it; 0: none
+	late  verdict
+	kind  string // of late
+	out   []byte
+	hit   bool
+	spans []span
+}
+
+type span struct {
+	kind     string
+	from, to int
+}
+
+// before are the two bytes before s[i].
+func (m *machine) before(s string, i int) (byte, byte) {
+	switch i {
+	case 0:
+		return m.prev[0], m.prev[1]
+	case 1:
+		return m.prev[1], s[0]
+	}
+	return s[i-2], s[i-1]
+}
+
+// run redacts s as far as it can be decided, adds the result to out and
+// returns how much of s that was: all of it if final.
+func (m *machine) run(s string, final bool) int {
+	i, plain := 0, 0 // s[plain:i] is harmless and not yet in out
+	stop := func() int {
+		if !m.hit && !m.pipe {
+			return i // nothing found: the caller has s
+		}
+		m.out = append(m.out, s[plain:i]...)
+		if i > 0 {
+			p := m.prev + s[:i]
+			m.prev = p[len(p)-2:]
+		}
+		if m.due > 0 {
+			m.due -= i
+		}
+		return i
+	}
+	replace := func(kind string, n int, eat eater) {
+		m.out = append(append(m.out, s[plain:i]...), mark(kind)...)
+		m.hit, m.eat = true, eat
+		if m.note {
+			m.spans = append(m.spans, span{kind, i, i + n})
+		}
+		i += n
+		plain = i
+	}
+	for i < len(s) {
+		if m.eat.on() {
+			n := m.eat.take(s[i:])
+			i += n
+			plain = i
+			if m.note && n > 0 {
+				m.spans[len(m.spans)-1].to = i
+			}
+			continue
+		}
+		if m.due > 0 && i >= m.due {
+			over := i - m.due
+			m.due = 0
+			if over == 0 {
+				replace(m.kind, m.late.n, m.late.eat)
+				continue
+			}
+			m.eat = m.late.eat // its beginning went with another secret
+			i += max(0, m.late.n-over)
+			plain = i
+			continue
+		}
+		if i+1 == len(s) {
+			if !final && m.first[s[i]] {
+				return stop()
+			}
+			i++
+			continue
+		}
+		p := pair(s[i], s[i+1])
+		if m.pairs[p>>6]&(1<<(p&63)) == 0 {
+			i++
+			continue
+		}
+		switch m.look(s, i, final, m.at[p], replace) {
+		case more:
+			return stop()
+		case no:
+			i++
+		}
+	}
+	return stop()
+}
+
+// look judges the entries that may begin at s[i].
+func (m *machine) look(s string, i int, final bool, list []entry, replace func(string, int, eater)) answer {
+	rest := s[i:]
+	for _, e := range list {
+		if len(rest) < len(e.lit) {
+			if !final && strings.HasPrefix(e.lit, rest) {
+				return more
+			}
+			continue
+		}
+		if !strings.HasPrefix(rest, e.lit) {
+			continue
+		}
+		if e.rule == nil {
+			replace(e.kind, len(e.lit), eater{})
+			return yes
+		}
+		if e.rule.word && joined(m.before(s, i)) {
+			continue
+		}
+		v := e.rule.match(rest, len(e.lit), final, len(m.allow) > 0)
+		switch {
+		case v.answer == more:
+			return more
+		case v.answer == no || m.allowed(rest, v):
+		case v.from == 0:
+			replace(e.rule.kind, v.n, v.eat)
+			return yes
+		case m.due == 0:
+			m.due, m.late, m.kind = i+v.from, v, e.rule.kind
+			return no // what stands before it is judged as ever
+		}
+	}
+	return no
+}
+
+func (m *machine) allowed(rest string, v verdict) bool {
+	return len(m.allow) > 0 && m.allow[Fingerprint(rest[v.from:v.from+v.n])]
+}
+
+// joined reports whether the byte b belongs to the word that follows it; a is
+// the byte before, which may make b an escape such as \n.
+func joined(a, b byte) bool {
+	if a == '\\' && (b == 'n' || b == 't' || b == 'r') {
+		return false
+	}
+	return b == '_' || b == '-' || alnum[b]
+}

@@ -1,0 +1,290 @@
+package secret
+
+import (
+	"math"
+	"strings"
+)
+
+// An answer is what a rule says of the text so far.
+type answer int
+
+const (
+	no answer = iota
+	yes
+	more // it depends on what follows
+)
+
+// A verdict is an answer, where the secret begins, how much of it has been
+// judged, and what to drop behind that.
+type verdict struct {
+	answer
+	from, n int
+	eat     eater
+}
+
+// A rule recognises a shape behind its fixed beginning. match is given the text
+// from the beginning on and the beginning's length; whole asks for the whole
+// secret to be judged if that is possible. It may say yes or no only if no
+// continuation changes that, and looks at a bounded piece of text.
+type rule struct {
+	kind  string
+	word  bool // it begins a word
+	match func(s string, lead int, final, whole bool) verdict
+}
+
+// window is how far a rule looks, wide how far if the whole is asked for; in bytes.
+const (
+	window = 64
+	wide   = 512
+)
+
+// extent counts the bytes of c from s[at] on, at most limit. open says that
+// there could be more.
+func extent(s string, at int, c *class, limit int, final bool) (n int, open bool) {
+	for at+n < len(s) && n < limit && c[s[at+n]] {
+		n++
+	}
+	return n, at+n == len(s) && n < limit && !final
+}
+
+// token is a fixed beginning and at least least bytes of c that satisfy ok.
+func token(c *class, least int, ok func(string) bool) func(string, int, bool, bool) verdict {
+	return func(s string, lead int, final, whole bool) verdict {
+		limit := max(least, window)
+		if whole {
+			limit = max(limit, wide)
+		}
+		n, open := extent(s, lead, c, limit, final)
+		switch {
+		case open && (whole || ok != nil || n < least):
+			return verdict{answer: more}
+		case n < least || ok != nil && !ok(s[lead:lead+min(n, max(least, window))]):
+			return verdict{}
+		}
+		if ok == nil && !whole {
+			n = least // the rest is dropped as it comes
+		}
+		return verdict{yes, 0, lead + n, eater{class: c}}
+	}
+}
+
+// fixed is a fixed beginning and exactly n bytes of c.
+func fixed(c *class, n int) func(string, int, bool, bool) verdict {
+	return func(s string, lead int, final, _ bool) verdict {
+		got, open := extent(s, lead, c, n+1, final)
+		switch {
+		case open:
+			return verdict{answer: more}
+		case got != n:
+			return verdict{}
+		}
+		return verdict{yes, 0, lead + n, eater{}}
+	}
+}
+
+// value is what stands behind a fixed beginning, which itself stays.
+func value(c *class, least int, ok func(string) bool) func(string, int, bool, bool) verdict {
+	inner := token(c, least, ok)
+	return func(s string, lead int, final, whole bool) verdict {
+		v := inner(s, lead, final, whole)
+		v.from, v.n = lead, v.n-lead
+		return v
+	}
+}
+
+// webToken is three parts in base64, the first two JSON objects.
+func webToken(s string, lead int, final, _ bool) verdict {
+	at := lead
+	for part := range 3 {
+		limit := 2048
+		if part == 2 {
+			limit = 10 // the rest is dropped as it comes
+		}
+		n, open := extent(s, at, url64, limit, final)
+		if open {
+			return verdict{answer: more}
+		}
+		if n < 10 {
+			return verdict{}
+		}
+		if at += n; part == 2 {
+			break
+		}
+		if at == len(s) && !final {
+			return verdict{answer: more}
+		}
+		if at == len(s) || s[at] != '.' {
+			return verdict{}
+		}
+		at++
+	}
+	return verdict{yes, 0, at, eater{class: url64}}
+}
+
+var (
+	labels = set(upper + digits + " ")
+	dash   = set("-")
+)
+
+// keyBlock is the head line of a private key with the beginning of a body. The
+// head line alone is what programs that look for keys are written with.
+func keyBlock(s string, lead int, final, _ bool) verdict {
+	label, open := extent(s, lead, labels, 48, final)
+	if open {
+		return verdict{answer: more}
+	}
+	name := s[lead : lead+label]
+	if !strings.HasSuffix(name, "PRIVATE KEY") && !strings.HasSuffix(name, "PRIVATE KEY BLOCK") {
+		return verdict{}
+	}
+	at := lead + label
+	dashes, open := extent(s, at, dash, 5, final)
+	if open {
+		return verdict{answer: more}
+	}
+	if dashes != 5 {
+		return verdict{}
+	}
+	at += 5
+	body := 0
+	for seen := 0; body < 16; seen++ {
+		if at+seen == len(s) {
+			if final {
+				return verdict{}
+			}
+			return verdict{answer: more}
+		}
+		c := s[at+seen]
+		switch {
+		case !armored[c] || seen > 96:
+			return verdict{}
+		case std64[c] || c == '-':
+			body++
+		case body > 2 && c == ' ' && !strings.ContainsRune(":,|", rune(s[at+seen-1])): // prose about keys
+			return verdict{}
+		}
+	}
+	return verdict{yes, 0, at, eater{armor: &armor{}}}
+}
+
+var (
+	userPart = not("/@:\"'<>`\\")
+	passPart = not("/@\"'<>`\\")
+)
+
+// urlPassword is the password in scheme://user:password@host.
+func urlPassword(s string, lead int, final, _ bool) verdict {
+	n, open := extent(s, lead, userPart, 128, final)
+	if open || lead+n == len(s) && !final {
+		return verdict{answer: more}
+	}
+	if lead+n == len(s) || s[lead+n] != ':' {
+		return verdict{}
+	}
+	at := lead + n + 1
+	n, open = extent(s, at, passPart, 256, final)
+	if open || at+n == len(s) && !final {
+		return verdict{answer: more}
+	}
+	if n < 3 || at+n == len(s) || s[at+n] != '@' || strings.ContainsAny(s[at:at+1], "$%{[*") {
+		return verdict{}
+	}
+	return verdict{yes, at, n, eater{}}
+}
+
+// assigned is not for a shape of its own: a name says that a secret follows,
+// and what follows looks random.
+var (
+	assignedPart = not("\"'`,;()<>{}[]\\")
+	closers      = set("\"'\\]")
+	signs        = set("=:>")
+	openers      = set("\"'`\\")
+)
+
+func assigned(s string, lead int, final, whole bool) verdict {
+	at := lead
+	step := func(c *class, limit int) (string, bool) {
+		n, open := extent(s, at, c, limit, final)
+		at += n
+		return s[at-n : at], open || at == len(s) && !final
+	}
+	name, open := step(ident, 24)
+	if open {
+		return verdict{answer: more}
+	}
+	for _, other := range []string{"name", "path", "file", "id", "url", "env", "type", "count", "len"} {
+		if strings.HasSuffix(strings.ToLower(name), other) {
+			return verdict{}
+		}
+	}
+	_, o1 := step(closers, 3)
+	_, o2 := step(spaces, 4)
+	sign, o3 := step(signs, 2)
+	_, o4 := step(spaces, 4)
+	_, o5 := step(openers, 3)
+	if sign == "" && !(o1 || o2 || o3) {
+		return verdict{}
+	}
+	if o1 || o2 || o3 || o4 || o5 {
+		return verdict{answer: more}
+	}
+	limit := window
+	if whole {
+		limit = wide
+	}
+	n, open := extent(s, at, assignedPart, limit, final)
+	if open || at+n == len(s) && !final {
+		return verdict{answer: more}
+	}
+	if sign == "" || at+n < len(s) && s[at+n] == '(' || !random(s[at:at+min(n, window)]) {
+		return verdict{}
+	}
+	return verdict{yes, at, n, eater{class: assignedPart}}
+}
+
+// random reports whether a word is more likely made by a machine than by a
+// person: no path, address, variable or name of something.
+func random(w string) bool {
+	if len(w) < 12 || strings.ContainsAny(w[:1], "$%/~.&@*") || strings.Contains(w, "://") || strings.Contains(w, "...") {
+		return false
+	}
+	numbers, words := 0, 0
+	for i := 0; i < len(w); i++ {
+		switch {
+		case w[i] >= '0' && w[i] <= '9':
+			numbers++
+		case alnum[w[i]]:
+			words++
+		}
+	}
+	if numbers < 2 || words < 2 || entropy(w) < 3.2 {
+		return false
+	}
+	if parts := strings.Split(w, "."); len(parts) > 1 { // config.Key2.Value
+		for _, p := range parts {
+			if p == "" || p[0] < 'A' {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// entropy is in bits per byte.
+func entropy(w string) float64 {
+	var count [256]int
+	for i := 0; i < len(w); i++ {
+		count[w[i]]++
+	}
+	e := 0.0
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(w))
+			e -= p * math.Log2(p)
+		}
+	}
+	return e
+}
+
+func hasDigit(w string) bool { return strings.ContainsAny(w, digits) }
