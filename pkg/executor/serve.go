@@ -96,6 +96,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	call.Artifacts = given(use.Given)
 	if call.Files != nil {
 		call.Files = call.Files.At(s.Path) // so that a step can be undone
+		ctx = call.Files.Context(ctx)      // by its commands, too
 	}
 	perform := Performer(func(ctx context.Context, u Performance) (tools.Result, error) { return u.Tool.Run(ctx, u.Env, u.Args) })
 	for _, wrap := range slices.Backward(h.Around) {

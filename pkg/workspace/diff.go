@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -18,33 +19,7 @@ const maxDiff = 4 << 20
 // are left out; binary and very large files are named only. With color it has
 // the escape sequences of a terminal.
 func (l *Ledger) Diff(ctx context.Context, root string, color bool) (string, error) {
-	if err := l.settle(ctx); err != nil {
-		return "", err
-	}
-	t, err := openTree(root)
-	if err != nil {
-		return "", err
-	}
-	defer t.close()
-	changes, err := l.Changes()
-	if err != nil {
-		return "", err
-	}
-	var out strings.Builder
-	for _, c := range changes {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		s, err := l.diffOne(t, c)
-		if err != nil {
-			return "", err
-		}
-		out.WriteString(s)
-	}
-	if color {
-		return paint(out.String()), nil
-	}
-	return out.String(), nil
+	return l.All().Diff(ctx, root, color)
 }
 
 // side is one half of a comparison.
@@ -66,22 +41,16 @@ func (s side) mode() string {
 	return "100644"
 }
 
-func (l *Ledger) diffOne(t *tree, c Change) (string, error) {
+func (p Part) diffOne(t *tree, c shift) (string, error) {
 	source := c.Path
 	if c.Kind == Renamed {
-		source = c.From
+		source = c.Change.From
 	}
-	old := side{state: l.original(source)}
-	if old.Digest != "" && (c.Unkept || old.Size > maxDiff) {
-		old.large = true
-	} else if old.Digest != "" {
-		data, err := l.load(old.Digest)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", c.Path, err)
-		}
-		old.data = data
+	old, err := p.l.kept(c.old, c.Unkept)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", c.Path, err)
 	}
-	now, err := t.side(c.Path)
+	now, err := p.after(t, c)
 	if err != nil {
 		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", quoteName("a/"+source), quoteName("b/"+c.Path), Visible(err.Error())), nil
 	}
@@ -116,6 +85,32 @@ func (l *Ledger) diffOne(t *tree, c Change) (string, error) {
 		out.WriteString(udiff.Unified(from, to, string(old.data), string(now.data)))
 	}
 	return out.String(), nil
+}
+
+// kept is a state with its content from the ledger.
+func (l *Ledger) kept(s state, unkept bool) (side, error) {
+	if s.Digest == "" {
+		return side{state: s}, nil
+	}
+	if unkept || s.Size > maxDiff {
+		return side{state: s, large: true}, nil
+	}
+	data, err := l.load(s.Digest)
+	return side{state: s, data: data}, err
+}
+
+// after is the other half: what is on disk for the job as a whole, and what
+// the steps left for some of them.
+func (p Part) after(t *tree, c shift) (side, error) {
+	now, err := t.side(c.Path)
+	if p.whole || err == nil && now.same(c.last.After) {
+		return now, err
+	}
+	left, err := p.l.kept(c.last.After, false)
+	if err != nil {
+		return side{}, errors.New("it has been changed since, and what the step left was not kept")
+	}
+	return left, nil
 }
 
 // side reads what is on disk, if no part of the name is a link.

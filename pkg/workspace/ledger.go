@@ -3,6 +3,7 @@ package workspace
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -13,6 +14,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -22,6 +25,13 @@ import (
 // maxKeep bounds the content kept for one file. A larger one is not changed by
 // the file tools, and a command's change to it cannot be undone.
 const maxKeep = 256 << 20
+
+// maxShadow bounds what a ledger keeps beyond the files' original content, in
+// bytes.
+const maxShadow = 2 << 30
+
+// undoStep and a number is the step that an Undo's own changes are noted under.
+const undoStep = "undo."
 
 // A Ledger is the record of what one job changed in its workspace, kept in a
 // directory of its own outside it: a journal of changes and the content they
@@ -41,12 +51,14 @@ type book struct {
 	dir string
 
 	mu      sync.Mutex
-	journal *os.File // nil until something is added
-	good    int64    // bytes of whole records when the ledger was read
-	first   map[string]state
-	last    map[string]delta
-	step    map[string]string
-	from    map[string]string // where a file stood before the job renamed it
+	journal *os.File         // nil until something is added
+	good    int64            // bytes of whole records when the ledger was read
+	log     []entry          // every change of a path, oldest first
+	records int              // with changes
+	first   map[string]state // of a path before the job
+	last    map[string]delta // the newest of a path
+	undone  int              // how often Undo was begun
+	size    int64            // bytes of the blobs, -1 until somebody needs it
 	seen    map[string]string
 	temp    string // the newest change's temporary file
 	cache   map[string]stamp
@@ -102,9 +114,8 @@ func OpenLedger(dir string) (*Ledger, error) {
 		return nil, fmt.Errorf("opening the ledger: %w", err)
 	}
 	b := &book{
-		dir: abs, first: map[string]state{}, last: map[string]delta{}, step: map[string]string{},
-		from: map[string]string{}, seen: map[string]string{}, cache: map[string]stamp{}, unkept: map[string]bool{},
-		active: map[string]bool{},
+		dir: abs, first: map[string]state{}, last: map[string]delta{}, size: -1, seen: map[string]string{},
+		cache: map[string]stamp{}, unkept: map[string]bool{}, active: map[string]bool{},
 	}
 	if err := b.read(); err != nil {
 		return nil, err
@@ -112,8 +123,31 @@ func OpenLedger(dir string) (*Ledger, error) {
 	return &Ledger{book: b}, nil
 }
 
+// An entry is a delta, the step that made it and the number of its record.
+type entry struct {
+	step   string
+	record int
+	delta
+}
+
 // At returns a view of the ledger that notes changes under a step's path.
 func (l *Ledger) At(step string) *Ledger { return &Ledger{book: l.book, step: step} }
+
+type stepKey struct{}
+
+// AtStep returns a context for the commands of a step: what one with
+// Cmd.Snapshot changes is noted under the step's path.
+func AtStep(ctx context.Context, step string) context.Context {
+	return context.WithValue(ctx, stepKey{}, step)
+}
+
+// Context returns a context for commands that belong to the step of f.
+func (f *Files) Context(ctx context.Context) context.Context {
+	if f.led == nil || f.led.step == "" {
+		return ctx
+	}
+	return AtStep(ctx, f.led.step)
+}
 
 // Close lets another process add to the ledger.
 func (l *Ledger) Close() error {
@@ -168,6 +202,7 @@ func (b *book) apply(r record) {
 	}
 	if len(r.Changes) > 0 {
 		b.temp = string(r.Temp)
+		b.records++
 	}
 	for _, p := range r.Unkept {
 		if _, kept := b.first[string(p)]; !kept {
@@ -180,15 +215,11 @@ func (b *book) apply(r record) {
 			b.first[p] = d.Before
 		}
 		b.last[p] = d
-		b.step[p] = r.Step
-		switch {
-		case d.From != "":
-			b.from[p] = string(d.From)
-			if was, ok := b.from[string(d.From)]; ok {
-				b.from[p] = was
-			}
-		case d.After.Type == "":
-			delete(b.from, p)
+		b.log = append(b.log, entry{step: r.Step, record: b.records, delta: d})
+	}
+	if n, ok := strings.CutPrefix(r.Step, undoStep); ok && len(r.Changes) > 0 {
+		if i, err := strconv.Atoi(n); err == nil {
+			b.undone = max(b.undone, i)
 		}
 	}
 }
@@ -267,16 +298,40 @@ func (l *Ledger) took(ds ...delta) {
 	_ = l.change("", back...)
 }
 
-// keep reads the state of p and, if the ledger does not know p yet, keeps its
-// content so that it can be restored.
+// keep reads the state of p and keeps its content, so that it can be restored.
+// Once the ledger is full, what the job itself wrote is no longer kept: the
+// whole job can still be undone, but not every step of it alone.
 func (l *Ledger) keep(t *tree, p string) (state, error) {
 	l.mu.Lock()
 	_, known := l.first[p]
 	l.mu.Unlock()
-	if known {
+	if known && l.full() {
 		return t.state(p, nil)
 	}
 	return l.capture(t, p, true)
+}
+
+// full reports whether the ledger has taken all it takes of what is only
+// needed to undo single steps and commands.
+func (b *book) full() bool { return b.bytes() >= maxShadow }
+
+// Size is how many bytes of content the ledger keeps.
+func (b *book) Size() int64 { return b.bytes() }
+
+func (b *book) bytes() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.size >= 0 {
+		return b.size
+	}
+	b.size = 0
+	files, _ := os.ReadDir(filepath.Join(b.dir, "blobs")) // what cannot be read counts as nothing
+	for _, f := range files {
+		if info, err := f.Info(); err == nil {
+			b.size += info.Size()
+		}
+	}
+	return b.size
 }
 
 // capture reads the state of p and copies its content to the blobs.
@@ -347,6 +402,11 @@ func (w *blobWriter) commit(digest string, sync bool) error {
 	}
 	if err != nil {
 		return fmt.Errorf("keeping content in the ledger: %w", err)
+	}
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	if info, err := w.f.Stat(); err == nil && w.b.size >= 0 {
+		w.b.size += info.Size()
 	}
 	return nil
 }

@@ -39,6 +39,7 @@ type Snapshot struct {
 	root   string
 	before map[string]state
 	unkept map[string]bool
+	began  int    // entries of the ledger when it was taken
 	file   string // what is needed for Record, on disk
 	// Partial says why not everything was noted, if that is so: changes to what
 	// was left out are not in the record and cannot be undone.
@@ -53,12 +54,18 @@ func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	if err := l.settle(ctx); err != nil {
 		return nil, err
 	}
+	if step, ok := ctx.Value(stepKey{}).(string); ok {
+		l = l.At(step)
+	}
 	t, err := openTree(root)
 	if err != nil {
 		return nil, err
 	}
 	defer t.close()
-	s := &Snapshot{l: l, root: root, unkept: map[string]bool{}}
+	l.mu.Lock()
+	began := len(l.log)
+	l.mu.Unlock()
+	s := &Snapshot{l: l, began: began, root: root, unkept: map[string]bool{}}
 	if s.before, err = s.scan(ctx, t, true); err != nil {
 		return nil, err
 	}
@@ -135,7 +142,7 @@ func (b *book) stampOf(t *tree, p string, info fs.FileInfo, keep bool) (state, b
 		}
 	}
 	var err error
-	if now.kept = keep && info.Size() <= maxKeep; now.kept {
+	if now.kept = keep && info.Size() <= maxKeep && !b.full(); now.kept {
 		now.state, err = b.capture(t, p, false)
 	} else {
 		now.state, err = t.state(p, nil)
@@ -201,7 +208,7 @@ func (s *Snapshot) save() error {
 	if err := l.begin(); err != nil {
 		return err
 	}
-	p := pending{Root: s.root, Step: l.step, Partial: s.Partial, Before: make([]delta, 0, len(s.before))}
+	p := pending{Root: s.root, Step: l.step, Partial: s.Partial, Began: s.began, Before: make([]delta, 0, len(s.before))}
 	for _, name := range slices.Sorted(maps.Keys(s.before)) {
 		p.Before = append(p.Before, delta{Path: rawName(name), Before: s.before[name]})
 	}
@@ -235,6 +242,7 @@ type pending struct {
 	Root    string    `json:"root"`
 	Step    string    `json:"step,omitempty"`
 	Partial string    `json:"partial,omitempty"`
+	Began   int       `json:"began,omitempty"`
 	Before  []delta   `json:"before"`
 	Unkept  []rawName `json:"unkept,omitempty"`
 }
@@ -265,7 +273,7 @@ func (l *Ledger) settle(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("reading what an interrupted command began with: %w", err)
 		}
-		s := &Snapshot{l: l.At(p.Step), root: p.Root, Partial: p.Partial, file: file, before: map[string]state{}, unkept: map[string]bool{}}
+		s := &Snapshot{l: l.At(p.Step), root: p.Root, Partial: p.Partial, began: p.Began, file: file, before: map[string]state{}, unkept: map[string]bool{}}
 		for _, d := range p.Before {
 			s.before[string(d.Path)] = d.Before
 		}
@@ -293,6 +301,7 @@ func (s *Snapshot) Record(ctx context.Context) (changed []string, err error) {
 		return nil, err
 	}
 	partial := s.Partial != ""
+	mine := s.l.since(s.began)
 	var ds []delta
 	var unkept []rawName
 	for _, p := range s.union(after) {
@@ -307,6 +316,9 @@ func (s *Snapshot) Record(ctx context.Context) (changed []string, err error) {
 		}
 		if now.same(was) || s.l.has(p, now) {
 			continue
+		}
+		if between, ok := mine[p]; ok {
+			was = between
 		}
 		ds = append(ds, delta{Path: rawName(p), Before: was, After: now})
 		if s.unkept[p] {
@@ -330,6 +342,18 @@ func (s *Snapshot) Record(ctx context.Context) (changed []string, err error) {
 		return changed, fmt.Errorf("closing the record of a command: %w", err)
 	}
 	return changed, nil
+}
+
+// since is how the paths were left that other steps changed after an entry:
+// what a command in the background changes later builds on that.
+func (b *book) since(began int) map[string]state {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := map[string]state{}
+	for _, e := range b.log[min(began, len(b.log)):] {
+		left[string(e.Path)] = e.After
+	}
+	return left
 }
 
 // has reports whether the ledger knows already that p is like this.

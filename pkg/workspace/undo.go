@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -28,9 +29,14 @@ type Skipped struct {
 // Undo gives the paths this job changed their original content and mode back,
 // and removes what it created. A path is skipped, with a reason, if it is not
 // as the job left it. Nothing is followed and nothing outside root is written.
-// Undo is itself noted in the ledger: doing it again does nothing more, and
-// after a crash it goes on where it stopped.
-func (l *Ledger) Undo(root string) (UndoReport, error) {
+// Undo is itself noted in the ledger, as a step that can be undone: doing it
+// again does nothing more, and after a crash it goes on where it stopped.
+func (l *Ledger) Undo(root string) (UndoReport, error) { return l.All().Undo(root) }
+
+// Undo takes back the changes of the part alone. A path that another step
+// changed afterwards is skipped.
+func (p Part) Undo(root string) (UndoReport, error) {
+	l := p.l
 	if err := l.settle(context.Background()); err != nil {
 		return UndoReport{}, err
 	}
@@ -40,9 +46,12 @@ func (l *Ledger) Undo(root string) (UndoReport, error) {
 	}
 	defer t.close()
 	defer t.lock()()
-	u := undoing{l: l.At("undo"), t: t}
+	ns := l.nets(p.take)
+	l.mu.Lock()
+	u := undoing{l: l.At(undoStep + strconv.Itoa(l.undone+1)), t: t, part: !p.whole}
+	l.mu.Unlock()
 	var back, away []net
-	for _, n := range l.nets() {
+	for _, n := range ns {
 		if n.orig.Type == "" {
 			away = append(away, n)
 		} else {
@@ -71,6 +80,7 @@ func (l *Ledger) Undo(root string) (UndoReport, error) {
 type undoing struct {
 	l      *Ledger
 	t      *tree
+	part   bool // later steps may have worked in the same directories
 	report UndoReport
 }
 
@@ -82,6 +92,9 @@ func (e errSkip) Error() string { return string(e) }
 // do undoes one path. Only an error of the ledger itself ends the whole.
 func (u *undoing) do(n net, how func(net, state) error) error {
 	now, err := u.look(n)
+	if err == nil && now.same(n.orig) && u.l.has(n.path, now) {
+		return nil
+	}
 	if err == nil && now.same(n.orig) {
 		return u.note(n, now, "") // by a crash, or by somebody's hand
 	}
@@ -130,13 +143,19 @@ func (u *undoing) look(n net) (state, error) {
 		return state{}, err
 	}
 	// The newest change may be one that a crash prevented.
-	ours := now.same(n.last.After) || now.same(n.last.Before) || now.same(n.orig)
+	ours := now.same(n.last.After) || n.later == "" && now.same(n.last.Before) || now.same(n.orig)
 	if now.Type == isDir && (n.last.After.Type == isDir || n.last.Before.Type == isDir) {
 		ours = true // whatever its mode
 	}
 	switch {
+	case now.same(n.orig):
+		return now, nil
+	case n.mixed != "":
+		return state{}, errSkip("step " + n.mixed + " changed it in between")
 	case ours:
 		return now, nil
+	case n.later != "" && u.l.has(n.path, now):
+		return state{}, errSkip("step " + n.later + " changed it later")
 	case now.Type == "":
 		return state{}, errSkip("it has been deleted since the job changed it")
 	case now.Digest == n.last.After.Digest && now.Type == n.last.After.Type:
@@ -161,9 +180,15 @@ func (u *undoing) remove(n net, now state) error {
 		}
 		names, _ := d.Readdirnames(1)
 		d.Close()
+		if len(names) > 0 && u.part {
+			return nil // a later step's
+		}
 		if len(names) > 0 {
 			return errSkip("the directory is not empty")
 		}
+	}
+	if err := u.save(n, now); err != nil {
+		return err
 	}
 	if err := u.note(n, now, ""); err != nil {
 		return err
@@ -177,15 +202,29 @@ func (u *undoing) remove(n net, now state) error {
 	return nil
 }
 
+// save keeps what goes away, so that the undo can be undone. What is too large
+// for that goes without.
+func (u *undoing) save(n net, now state) error {
+	if now.Type != isFile && now.Type != isLink {
+		return nil
+	}
+	_, err := u.l.capture(u.t, n.path, true)
+	var large *TooLargeError
+	if errors.As(err, &large) {
+		return nil
+	}
+	return err
+}
+
 // restore brings back what the job changed or deleted.
 func (u *undoing) restore(n net, now state) error {
-	if n.unkept {
-		return errSkip("its original content was too much to keep")
-	}
 	var data []byte
 	if n.orig.Type != isDir {
 		var err error
 		if data, err = u.l.load(n.orig.Digest); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return errSkip("its former content was too much to keep")
+			}
 			return errSkip(err.Error())
 		}
 	}
@@ -196,11 +235,8 @@ func (u *undoing) restore(n net, now state) error {
 	if now.Type == isDir && n.orig.Type != isDir || now.Type != "" && n.orig.Type == isDir && now.Type != isDir {
 		return errSkip("a directory and a file have changed places")
 	}
-	if now.Type == isFile {
-		// What goes away stays in the ledger, should it be missed after all.
-		if _, err := u.l.capture(u.t, n.path, true); err != nil {
-			return err
-		}
+	if err := u.save(n, now); err != nil {
+		return err
 	}
 	temp := tempName(n.path)
 	if err := u.note(n, now, temp); err != nil {

@@ -1,0 +1,139 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Part is some of the changes in a ledger: all of them, those of a step, or
+// those since a step. It is a view: changes that are made later and belong to
+// it are in it too.
+type Part struct {
+	l     *Ledger
+	take  func(i int, e entry) bool
+	whole bool
+}
+
+// All is everything the job changed.
+func (l *Ledger) All() Part {
+	return Part{l: l, take: func(int, entry) bool { return true }, whole: true}
+}
+
+// Step is what the step with this path changed, and the steps below it. It is
+// an error if there is no such step in the ledger.
+func (l *Ledger) Step(path string) (Part, error) {
+	if _, err := l.begun(path); err != nil {
+		return Part{}, err
+	}
+	return Part{l: l, take: func(_ int, e entry) bool { return below(e.step, path) }}, nil
+}
+
+// From is what that step and everything after it changed.
+func (l *Ledger) From(path string) (Part, error) {
+	first, err := l.begun(path)
+	if err != nil {
+		return Part{}, err
+	}
+	return Part{l: l, take: func(i int, _ entry) bool { return i >= first }}, nil
+}
+
+func below(step, path string) bool { return step == path || strings.HasPrefix(step, path+".") }
+
+// begun is the number of a step's first entry.
+func (l *Ledger) begun(path string) (int, error) {
+	if err := l.settle(context.Background()); err != nil {
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, e := range l.log {
+		if path != "" && below(e.step, path) {
+			return i, nil
+		}
+	}
+	return 0, &StepError{Step: path}
+}
+
+// A StepError is a step that changed nothing, or does not exist.
+type StepError struct{ Step string }
+
+func (e *StepError) Error() string {
+	return fmt.Sprintf("no step %q of this job changed a file", e.Step)
+}
+
+// StepChanges is what one step changed.
+type StepChanges struct {
+	Step    string   `json:"step"` // empty: before steps were noted
+	Changes []Change `json:"changes"`
+}
+
+// Steps lists the steps that changed files, in the order they began to. An
+// Undo is a step too, by the name undo.1, undo.2, …
+func (l *Ledger) Steps() ([]StepChanges, error) {
+	if err := l.settle(context.Background()); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	var order []string
+	seen := map[string]bool{}
+	for _, e := range l.log {
+		if !seen[e.step] {
+			seen[e.step] = true
+			order = append(order, e.step)
+		}
+	}
+	l.mu.Unlock()
+	var steps []StepChanges
+	for _, s := range order {
+		cs, err := (Part{l: l, take: func(_ int, e entry) bool { return e.step == s }}).Changes()
+		if err != nil {
+			return nil, err
+		}
+		if len(cs) > 0 {
+			steps = append(steps, StepChanges{Step: s, Changes: cs})
+		}
+	}
+	return steps, nil
+}
+
+// Changes returns what the part comes to, sorted by path.
+func (p Part) Changes() ([]Change, error) {
+	if err := p.l.settle(context.Background()); err != nil {
+		return nil, err
+	}
+	var cs []Change
+	for _, c := range changes(p.l.nets(p.take)) {
+		cs = append(cs, c.Change)
+	}
+	return slices.Clip(cs), nil
+}
+
+// Diff is like [Ledger.Diff]. For a part that is not the whole it shows what
+// the steps left, also where the files have been changed since.
+func (p Part) Diff(ctx context.Context, root string, color bool) (string, error) {
+	if err := p.l.settle(ctx); err != nil {
+		return "", err
+	}
+	t, err := openTree(root)
+	if err != nil {
+		return "", err
+	}
+	defer t.close()
+	var out strings.Builder
+	for _, c := range changes(p.l.nets(p.take)) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		s, err := p.diffOne(t, c)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(s)
+	}
+	if color {
+		return paint(out.String()), nil
+	}
+	return out.String(), nil
+}
