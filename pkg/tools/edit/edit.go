@@ -4,6 +4,11 @@
 //
 //	set, err := tools.NewSet(edit.File)
 //
+// There is a tool for each form in which models write edits: edit_file takes
+// the two texts, edit_blocks search/replace blocks, apply_patch a patch. All
+// share one way of finding text ([Match] and the looser rules after it) and
+// one of writing it: everything is decided before the first file changes.
+//
 // It never guesses by likeness of words: what comes near is shown to the
 // model, which then quotes it.
 package edit
@@ -12,18 +17,26 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Input of edit_file.
+// Input of edit_file: one replacement, or several in Edits.
 type Input struct {
-	Path string `json:"path" jsonschema:"description=File"`
-	Old  string `json:"old" jsonschema:"description=Text to replace"`
-	New  string `json:"new" jsonschema:"description=What to put there"`
-	All  bool   `json:"all,omitempty" jsonschema:"description=Replace every occurrence"`
+	Path  string  `json:"path" jsonschema:"description=File"`
+	Old   string  `json:"old,omitempty" jsonschema:"description=Text to replace"`
+	New   string  `json:"new,omitempty" jsonschema:"description=What to put there"`
+	All   bool    `json:"all,omitempty" jsonschema:"description=Replace every occurrence"`
+	Edits []Piece `json:"edits,omitempty" jsonschema:"description=Instead of old and new: several replacements; all are made or none"`
+}
+
+// A Piece is one of several replacements in a file.
+type Piece struct {
+	Old string `json:"old"`
+	New string `json:"new"`
+	All bool   `json:"all,omitempty"`
 }
 
 //go:embed edit_file.md
@@ -32,52 +45,35 @@ var prose string
 // File is the tool edit_file. It is not safe to repeat: after "a" became "aa",
 // there is an "a" again.
 var File = tools.New(tools.Metadata{
-	Name: "edit_file", Category: tools.Code, Needs: tools.Read | tools.Write, Paths: []string{"path"}, Effect: tools.Unsafe,
-	Examples: []tools.Example{{Note: "rename", Args: json.RawMessage(`{"path":"cart.go","old":"\tsum := 0\n","new":"\ttotal := 0\n"}`)}},
+	Name: "edit_file", Category: tools.Code, Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
+	Examples: []tools.Example{
+		{Note: "rename", Args: json.RawMessage(`{"path":"cart.go","old":"\tsum := 0\n","new":"\ttotal := 0\n"}`)},
+		{Note: "two places", Args: json.RawMessage(`{"path":"cart.go","edits":[{"old":"\tsum := 0\n","new":"\ttotal := 0\n"},{"old":"return sum","new":"return total"}]}`)},
+	},
 }.Prose(prose), edit)
 
-const (
-	mostHunks = 5
-	hunkLines = 40
-)
-
 func edit(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
-	if err := env.Files.Fresh(in.Path); err != nil {
-		return tools.Result{}, err
+	switch {
+	case len(in.Edits) > 0 && (in.Old != "" || in.New != ""):
+		return tools.Result{}, errors.New("there are both old and edits: put everything into edits, or make one replacement with old and new")
+	case len(in.Edits) == 0:
+		in.Edits = []Piece{{in.Old, in.New, in.All}}
 	}
-	t, err := env.Files.ReadText(in.Path)
+	p := newPlan(env.Files)
+	d, err := p.open(in.Path)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	lf := strings.NewReplacer("\r\n", "\n")
-	text, how, changes, err := Replace(t.Content, lf.Replace(in.Old), lf.Replace(in.New), in.All)
-	if err != nil {
-		return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
-	}
-	t.Content = text
-	if err := env.Files.WriteText(in.Path, t); err != nil {
-		return tools.Result{}, err
-	}
-	return report(in.Path, how, changes), nil
-}
-
-func report(path string, how How, changes []Change) tools.Result {
-	var b strings.Builder
-	added, removed := 0, 0
-	for i, c := range changes {
-		h, a, r := c.Hunk(hunkLines)
-		added, removed = added+a, removed+r
-		if i < mostHunks {
-			b.WriteString(h)
+	for i, e := range in.Edits {
+		if err := d.replace(e.Old, e.New, e.All); err != nil {
+			if n := len(in.Edits); n > 1 {
+				return tools.Result{}, fmt.Errorf("%s: edit %d of %d does not fit, so none was made: %w", in.Path, i+1, n, err)
+			}
+			return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
 		}
 	}
-	if n := len(changes) - mostHunks; n > 0 {
-		fmt.Fprintf(&b, "[%d more places]\n", n)
+	if err := p.commit(); err != nil {
+		return tools.Result{}, err
 	}
-	sum := fmt.Sprintf("%s +%d -%d", path, added, removed)
-	head := sum + "\n"
-	if how != Exact {
-		head += fmt.Sprintf("old was found %s; look at the lines below.\n", how)
-	}
-	return tools.Result{Text: head + b.String(), Summary: sum}
+	return p.result(), nil
 }

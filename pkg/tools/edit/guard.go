@@ -2,23 +2,62 @@ package edit
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 )
 
 // Check refuses the edits that are wrong whatever the file holds.
-func Check(old, replacement string) error {
+func Check(old, replacement string) error { return check(old, old, replacement) }
+
+func check(text, old, replacement string) error {
 	switch {
 	case old == "":
 		return errors.New("old is empty: give the text to replace, or use write_file for a new file")
 	case old == replacement:
 		return errors.New("old and new are the same: nothing would change")
+	case strayEscape(replacement) && !strings.Contains(replacement, "\n") && !strayEscape(text) && !strayEscape(old):
+		return errors.New(`new is escaped twice: it has \n outside of a quotation; send newlines and tabs as they are`)
 	}
-	if l := omission(old, replacement); l != "" {
-		return errors.New("new leaves code out (" + strings.TrimSpace(l) + "): write every line in full, or edit a smaller piece")
+	return Whole("", text, replacement)
+}
+
+// Whole refuses content that leaves out what it should hold: a placeholder
+// such as "... rest of the code" on a line that text, the file as it is, does
+// not have. A bare "..." counts too, but not in a file of a kind, told by
+// name's ending, where it means something.
+func Whole(name, text, content string) error {
+	var have map[string]bool
+	for l := range strings.SplitSeq(content, "\n") {
+		if !omits(name, l) {
+			continue
+		}
+		if have == nil {
+			have = map[string]bool{}
+			for l := range strings.SplitSeq(text, "\n") {
+				have[trim(l)] = true
+			}
+		}
+		if !have[trim(l)] {
+			return fmt.Errorf("the new text leaves code out (%s); nothing was changed. Write every line in full, or edit a smaller piece", trim(clip(l)))
+		}
 	}
 	return nil
 }
+
+// strayEscape reports whether s has a \n that is not inside a quotation and
+// looks like the end of a line.
+func strayEscape(s string) bool {
+	if !strings.Contains(s, `\n`) {
+		return false
+	}
+	return strayNewline.MatchString(quotation.ReplaceAllString(s, `""`))
+}
+
+var (
+	quotation    = regexp.MustCompile("\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|`[^`]*`|/(?:[^/\\\\\n ]|\\\\.)+/")
+	strayNewline = regexp.MustCompile(`(?:^|[^\\])\\n(?:$|[ \t}\])\\A-Za-z#/])`)
+)
 
 // An omission is a comment that stands for code which is not there: "... rest
 // of the code", "existing code", "unchanged ...". Without a comment sign it
@@ -32,20 +71,26 @@ var omissions = []*regexp.Regexp{
 
 const sign = `(//|#|/\*+|<!--|--|;|\{/\*)`
 
-func omission(old, replacement string) string {
-	have := map[string]bool{}
-	for l := range strings.SplitSeq(old, "\n") {
-		have[trim(l)] = true
+var (
+	bare    = regexp.MustCompile(`^\s*` + sign + `?\s*[\[(]?(\.\.\.|…)[\])]?\s*(\*/\}?|-->)?\s*$`)
+	uttered = regexp.MustCompile(`(?i)\.(md|markdown|rst|txt|adoc|tex)$`)
+	literal = regexp.MustCompile(`(?i)\.(pyi?|ya?ml)$`)
+)
+
+// omits reports whether a line stands for others. Without a name it is not
+// known what "..." may mean, and only words count.
+func omits(name, l string) bool {
+	if !strings.Contains(l, "...") && !strings.Contains(l, "…") && !strings.ContainsAny(l, "/#*-;") {
+		return false
 	}
-	for l := range strings.SplitSeq(replacement, "\n") {
-		if have[trim(l)] {
-			continue
-		}
-		for _, re := range omissions {
-			if re.MatchString(l) {
-				return l
-			}
+	for _, re := range omissions {
+		if re.MatchString(l) {
+			return true
 		}
 	}
-	return ""
+	if name == "" || uttered.MatchString(name) || !bare.MatchString(l) {
+		return false
+	}
+	// Of itself it is a statement of Python and ends a document of YAML.
+	return !literal.MatchString(name) || strings.ContainsAny(trim(l), "#/*-;")
 }

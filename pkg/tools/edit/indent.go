@@ -65,17 +65,13 @@ func (in *indents) guess(text, replacement string) {
 	}
 }
 
-// apply re-indents the lines of s as the file has them.
-func (in *indents) apply(s string) string {
-	ls := strings.Split(s, "\n")
-	for i, l := range ls {
-		if trim(l) == "" {
-			continue
-		}
-		from := lead(l)
-		ls[i] = in.to(from) + l[len(from):]
+// line re-indents a line as the file is.
+func (in *indents) line(l string) string {
+	if in == nil || trim(l) == "" {
+		return l
 	}
-	return strings.Join(ls, "\n")
+	from := lead(l)
+	return in.to(from) + l[len(from):]
 }
 
 func (in *indents) to(from string) string {

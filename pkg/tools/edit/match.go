@@ -34,19 +34,22 @@ func Match(text, old string) ([]Span, How) {
 		return nil, None
 	}
 	ls, want := split(text), split(old)
-	for _, rule := range []struct {
-		how  How
-		same func(a, b string) bool
-	}{
-		{Trailing, func(a, b string) bool { return trimRight(a) == trimRight(b) }},
-		{Indent, func(a, b string) bool { return trim(a) == trim(b) }},
-		{Spacing, func(a, b string) bool { return squeeze(a) == squeeze(b) }},
-	} {
+	for _, rule := range tolerant {
 		if spans := byLine(ls, want, rule.how, rule.same); len(spans) > 0 {
 			return spans, rule.how
 		}
 	}
 	return nil, None
+}
+
+// tolerant are the rules that compare whole lines, from strict to loose.
+var tolerant = [...]struct {
+	how  How
+	same func(a, b string) bool
+}{
+	{Trailing, func(a, b string) bool { return trimRight(a) == trimRight(b) }},
+	{Indent, func(a, b string) bool { return trim(a) == trim(b) }},
+	{Spacing, func(a, b string) bool { return squeeze(a) == squeeze(b) }},
 }
 
 // exact returns the places of old that do not overlap, and one that overlaps
@@ -105,7 +108,7 @@ func byLine(ls, want []line, how How, same func(a, b string) bool) []Span {
 		if !ok || tooLong(ls[at:at+len(want)], want) {
 			continue
 		}
-		if how != Trailing {
+		if how != Trailing && how != Exact {
 			if _, uniform := newIndents(ls[at:at+len(want)], want); !uniform {
 				continue
 			}

@@ -44,7 +44,7 @@ func TestReplace(t *testing.T) {
 			"new goes shallower than old", "func f() {\n\tif x {\n\t\ta( )\n\t\tb()\n\t}\n}\n", "        a( )\n        b()\n    }\n",
 			"        a( )\n    }\n    b()\n", false, "func f() {\n\tif x {\n\t\ta( )\n\t}\n\tb()\n}\n", Indent,
 		},
-		{"aligned fields", "type T struct {\n\tName    string\n\tAge     int\n}\n", "\tName string\n\tAge int\n", "\tName string\n", false, "type T struct {\n\tName string\n}\n", Spacing},
+		{"aligned fields", "type T struct {\n\tName    string\n\tAge     int\n}\n", "\tName string\n\tAge int\n", "\tName string\n", false, "type T struct {\n\tName    string\n}\n", Spacing},
 		{"delete", "a\nb\nc\n", "b\n", "", false, "a\nc\n", Exact},
 		{"blank line with blanks", "a:\n    b\n  \n    c\n", "a:\n    b\n\n    c\n", "a:\n    d\n", false, "a:\n    d\n", Trailing},
 	} {
@@ -63,6 +63,40 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+// A file in which a line has changed since staleOld was quoted from it.
+const (
+	stale    = "func f(ps []int) int {\n\tlimit := 20 // was raised\n\tsum := 0\n\tfor _, p := range ps {\n\t\tsum += p\n\t}\n\treturn sum\n}\n"
+	staleOld = "func f(ps []int) int {\n\tlimit := 10\n\tsum := 0\n\tfor _, p := range ps {\n\t\tsum += p\n\t}\n\treturn sum\n}\n"
+)
+
+// The rules after Match: each finds one place, and what the edit does not
+// touch stays as the file has it.
+func TestLoose(t *testing.T) {
+	for _, c := range []struct {
+		name, text, old, new, want string
+		how                        How
+	}{
+		{"blank lines around", "a\nb\nc\n", "\n\nb\n\n", "\nB\n", "a\nB\nc\n", Blank},
+		{"line numbers", "a\nb\nc\n", "2\tb\n3\tc\n", "2\tB\n3\tc\n", "a\nB\nc\n", Numbers},
+		{"line numbers in old only", "a\nb\nc\n", "2\tb\n", "B\n", "a\nB\nc\n", Numbers},
+		{"escaped twice", "f(\"a\")\ng()\nh()\n", `f(\"a\")\ng()`, `f(\"b\\n\")\ng()`, "f(\"b\\n\")\ng()\nh()\n", Escapes},
+		{"escaped quotes", "say(\"hi\") // x\n", `say(\"hi\")`, `say(\"bye\")`, "say(\"bye\") // x\n", Escapes},
+		{"typographic marks stay", "He said \u201cit\u2019s fine\u201d \u2014 twice.\n", "He said \"it's fine\" - twice.", "She said \"it's fine\" - twice.", "She said \u201cit\u2019s fine\u201d \u2014 twice.\n", Punct},
+		{"typographic marks of the model", "x = 'a' - 1\n", "x = \u2018a\u2019 \u2013 1", "x = \u2018a\u2019 \u2013 2", "x = 'a' - 2\n", Punct},
+		{"a stale line stays", stale, staleOld, strings.Replace(staleOld, "return sum", "return min(sum, limit)", 1), strings.Replace(stale, "return sum", "return min(sum, limit)", 1), Anchors},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, how, _, err := Replace(c.text, c.old, c.new, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != c.want || how != c.how {
+				t.Errorf("got %q (%s)\nwant %q (%s)", got, how, c.want, c.how)
+			}
+		})
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, text, old, new string
@@ -75,8 +109,15 @@ func TestRefused(t *testing.T) {
 		{"repeated", "a\nb\na\n", "a\n", "c\n", []string{"2 times", "line 1", "line 3", "all"}},
 		{"overlapping", "aaa\n", "aa", "b", []string{"2 times"}},
 		{"repeated but for space", "\tx := 1\n\ty()\n\n\t\tx := 1\n\t\ty()\n", "  x := 1\n  y()\n", "z", []string{"2 times", "line 1", "line 4"}},
-		{"line numbers", "a\nb\n", "1\ta\n2\tb\n", "x", []string{"line numbers"}},
-		{"escaped twice", "a\nb\n", `a\nb`, "x", []string{"escaped twice"}},
+		{"wrong line numbers", "a\nb\n", "2\ta\n3\tb\n", "x", []string{"line numbers"}},
+		{"escaped twice, new not so", "a\nb\n", `a\nb`, "x(\"a\\n\")", []string{"escaped twice"}},
+		{"new escaped twice", "a\nb\n", "a", `if a {\n\tb()\n}`, []string{"escaped twice"}},
+		{"inside a word", "max = 10\n", "x = 1", "x = 2", []string{"longer word", "1\tmax = 10"}},
+		{"tabs and blanks", "a {\n\tb\n\t\tc\n}\n", "a {\n  b\n  c\n}\n", "x", []string{"At line 2", "1 tab", "2 blanks"}},
+		{"part of a line", "alpha(one, two)\nbeta(three)\n", "alpha(one\nbeta(three)\n", "x", []string{"only a part"}},
+		{"one line is another", "alpha(one)\nbeta(two)\ngamma()\n", "alpha(one)\nbeta(three)\ngamma()\n", "x", []string{"At line 2", "for the first time"}},
+		{"an anchored block, the change touches what differs", stale, staleOld, strings.Replace(staleOld, "limit := 10", "limit := 11", 1), []string{"0 matches"}},
+		{"two anchored blocks", stale + stale, staleOld, strings.Replace(staleOld, "return sum", "return 0", 1), []string{"0 matches"}},
 		{"not uniform", "a {\n\t\tb\n\tc\n}\n", "a {\n  b\n  c\n}\n", "x", []string{"0 matches"}},
 		{"rest of", "a\nb\n", "a", "a2\n// ... rest of the code\n", []string{"leaves code out"}},
 		{"existing code", "a\nb\n", "a", "a2\n# existing code here\n", []string{"leaves code out"}},

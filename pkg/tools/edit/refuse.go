@@ -12,10 +12,19 @@ type MatchError struct {
 	Spans     []Span // every candidate; none if old is nowhere
 	How       How
 	text, old string
+	what      string // how old is called; "old" if empty
+	part      bool   // the one place is inside a longer word
 }
 
 func (e *MatchError) Error() string {
-	if len(e.Spans) > 0 {
+	switch {
+	case e.part:
+		s := e.Spans[0]
+		first := strings.Count(e.text[:s.Start], "\n") + 1
+		ls := strings.Split(e.text, "\n")
+		n := strings.Count(e.text[s.Start:s.End], "\n") + 1
+		return fmt.Sprintf("old is found only inside a longer word (partial line, 1 place); nothing was changed. Quote the whole word, if this is what you mean:\n%s", numbered(ls[first-1:min(first-1+n, len(ls))], first))
+	case len(e.Spans) > 0:
 		return e.many()
 	}
 	return e.nothing()
@@ -28,7 +37,11 @@ const (
 
 func (e *MatchError) many() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "old is in the file %d times (%s); nothing was changed. Add lines around the one you mean, or set all to replace each:\n", len(e.Spans), e.How)
+	all := ""
+	if e.what == "" {
+		all = ", or set all to replace each"
+	}
+	fmt.Fprintf(&b, "%s in the file %d times (%s); nothing was changed. Add lines around the one you mean%s:\n", e.subject(), len(e.Spans), e.How, all)
 	for i, s := range e.Spans {
 		if i == mostCandidates {
 			fmt.Fprintf(&b, "[%d more]\n", len(e.Spans)-i)
@@ -49,11 +62,18 @@ func (e *MatchError) many() string {
 	return b.String()
 }
 
+func (e *MatchError) subject() string {
+	if e.what == "" {
+		return "old is"
+	}
+	return e.what + " are"
+}
+
 var gutter = regexp.MustCompile(`^\s*\d+\t`)
 
 func (e *MatchError) nothing() string {
 	var b strings.Builder
-	b.WriteString("old is not in the file (0 matches); nothing was changed. ")
+	fmt.Fprintf(&b, "%s not in the file (0 matches); nothing was changed. ", e.subject())
 	switch {
 	case e.text == "":
 		b.WriteString("The file is empty: use write_file.")
@@ -69,8 +89,60 @@ func (e *MatchError) nothing() string {
 		return b.String()
 	}
 	ls := strings.Split(e.text, "\n")
+	b.WriteString(why(ls[from:min(from+n, len(ls))], lines(e.old), from+1))
 	fmt.Fprintf(&b, "Nearest lines:\n%s", numbered(ls[from:min(from+n, len(ls))], from+1))
 	return b.String()
+}
+
+// why says what keeps want from being the lines got, which begin at line
+// first, in a sentence that ends in a blank; "" if nothing telling.
+func why(got, want []string, first int) string {
+	n := min(len(got), len(want))
+	for i := range n {
+		if got[i] == want[i] || squeeze(want[i]) == "" && squeeze(got[i]) == "" {
+			continue
+		}
+		g, w := got[i], want[i]
+		at := fmt.Sprintf("At line %d ", first+i)
+		switch {
+		case trim(g) == trim(w) && lead(g) != lead(w):
+			return at + fmt.Sprintf("the file is indented by %s, old by %s, and no one rule makes the lines of old those of the file. ", blanks(lead(g)), blanks(lead(w)))
+		case squeeze(g) == squeeze(w):
+			return at + "the blanks differ. "
+		case trim(w) != "" && strings.Contains(g, trim(w)):
+			return at + "old has only a part of the line: quote whole lines when there are several. "
+		case i > 0 && similar(g, w):
+			return at + "old differs for the first time. "
+		case i > 0:
+			return fmt.Sprintf("The first %d lines are there, then the file goes on otherwise. ", i)
+		case similar(g, w):
+			return at + "old is not quite what the file has. "
+		}
+		return ""
+	}
+	return ""
+}
+
+func similar(a, b string) bool { return alike(bigrams(trim(a)), bigrams(trim(b))) > 0.5 }
+
+func blanks(s string) string {
+	t, n := strings.Count(s, "\t"), strings.Count(s, " ")
+	switch {
+	case s == "":
+		return "nothing"
+	case n == 0:
+		return plural(t, "tab")
+	case t == 0:
+		return plural(n, "blank")
+	}
+	return plural(t, "tab") + " and " + plural(n, "blank")
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func hasGutter(old string) bool {

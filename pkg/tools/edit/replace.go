@@ -1,8 +1,11 @@
 package edit
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Change is one replaced piece, for the report.
@@ -14,58 +17,104 @@ type Change struct {
 // Replace puts replacement where old is in text: at its only place, or at
 // every one if all. It refuses with a *MatchError when old is nowhere or, but
 // for all, in several places. A tolerant match re-indents replacement as the
-// text is.
+// text is, and keeps the text's spelling of the lines that old and replacement
+// share.
 func Replace(text, old, replacement string, all bool) (string, How, []Change, error) {
-	if err := Check(old, replacement); err != nil {
+	if err := check(text, old, replacement); err != nil {
 		return text, None, nil, err
 	}
 	spans, how := Match(text, old)
+	var places []place
 	switch {
 	case len(spans) == 0:
-		return text, None, nil, &MatchError{text: text, old: old}
+		p, ok := loose(text, old, replacement)
+		if !ok {
+			return text, None, nil, &MatchError{text: text, old: old}
+		}
+		places, how = []place{p}, p.how
 	case len(spans) > 1 && !all:
 		return text, how, nil, &MatchError{text: text, old: old, Spans: spans, How: how}
+	case !all && how == Exact && inWord(text, spans[0]):
+		return text, how, nil, &MatchError{text: text, old: old, part: true, Spans: spans, How: how}
 	}
+	for _, s := range spans {
+		put, ok := fit(text, s, old, replacement, how)
+		if !ok {
+			return text, how, nil, &MatchError{text: text, old: old}
+		}
+		places = append(places, place{s, put, how})
+	}
+	out, changes := splice(text, places)
+	if out == text {
+		return text, how, nil, errSame
+	}
+	return out, how, changes, nil
+}
+
+var errSame = errors.New("the file already says what new says: nothing would change")
+
+// splice puts what the places say where they say, in order.
+func splice(text string, places []place) (string, []Change) {
 	var b strings.Builder
 	var changes []Change
 	at, lines := 0, 1
-	for _, s := range spans {
-		if s.Start < at { // an overlapping second place of an exact match
+	for _, p := range places {
+		if p.span.Start < at { // an overlapping second place of an exact match
 			continue
 		}
-		b.WriteString(text[at:s.Start])
-		lines += strings.Count(text[at:s.Start], "\n")
-		put := fit(text, s, old, replacement, how)
-		b.WriteString(put)
-		changes = append(changes, whole(text, s, put, lines))
-		lines += strings.Count(put, "\n")
-		at = s.End
+		b.WriteString(text[at:p.span.Start])
+		lines += strings.Count(text[at:p.span.Start], "\n")
+		b.WriteString(p.put)
+		changes = append(changes, whole(text, p.span, p.put, lines))
+		lines += strings.Count(p.put, "\n")
+		at = p.span.End
 	}
 	b.WriteString(text[at:])
-	if b.String() == text {
-		return text, how, nil, fmt.Errorf("the file already says what new says: nothing would change")
+	return b.String(), changes
+}
+
+// inWord reports whether a place begins or ends in the middle of a word: then
+// what was quoted is hardly what is there.
+func inWord(text string, s Span) bool {
+	if s.Start == s.End {
+		return false
 	}
-	return b.String(), how, changes, nil
+	word := func(r rune, _ int) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	before, first := text[:s.Start], text[s.Start:]
+	last, after := text[:s.End], text[s.End:]
+	return word(utf8.DecodeLastRuneInString(before)) && word(utf8.DecodeRuneInString(first)) ||
+		word(utf8.DecodeLastRuneInString(last)) && word(utf8.DecodeRuneInString(after))
 }
 
 // fit is the replacement as it goes into s.
-func fit(text string, s Span, old, replacement string, how How) string {
+func fit(text string, s Span, old, replacement string, how How) (string, bool) {
 	if how == Exact {
-		return replacement
+		// Whole lines were quoted, and new lost its last newline: what follows
+		// must not end up on its last line.
+		if strings.HasSuffix(old, "\n") && replacement != "" && !strings.HasSuffix(replacement, "\n") &&
+			(s.Start == 0 || text[s.Start-1] == '\n') && s.End < len(text) {
+			replacement += "\n"
+		}
+		return replacement, true
 	}
-	got := text[s.Start:s.End]
-	if strings.HasSuffix(old, "\n") && !strings.HasSuffix(got, "\n") {
-		replacement = strings.TrimSuffix(replacement, "\n") // the file ends without one
+	got, want, with := split(text[s.Start:s.End]), split(old), split(replacement)
+	var in *indents
+	if how != Trailing {
+		var ok bool
+		if in, ok = newIndents(got, want); !ok {
+			return "", false
+		}
+		in.guess(text, replacement)
 	}
-	if how == Trailing {
-		return replacement
-	}
-	in, ok := newIndents(split(got), split(old))
+	put, ok := graft(texts(got), texts(want), texts(with), identity(len(want)), in)
 	if !ok {
-		return replacement
+		return "", false
 	}
-	in.guess(text, replacement)
-	return in.apply(replacement)
+	nl := text[s.End-1] == '\n'
+	if !nl && !want[len(want)-1].nl && len(with) > 0 {
+		nl = with[len(with)-1].nl // asked for, and not there: an empty line
+	}
+	return closed(put, nl), true
 }
 
 // whole widens a change to whole lines, so that it can be read as a diff.

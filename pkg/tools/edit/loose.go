@@ -1,0 +1,326 @@
+package edit
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+)
+
+// What the loose rules found, in words for the model.
+const (
+	Blank   How = "without the blank lines around it"
+	Numbers How = "without its line numbers"
+	Escapes How = "with one level of escapes undone, as in new"
+	Punct   How = "with other quotation marks, dashes or blanks"
+	Anchors How = "by its first and last line; lines between that are not as you quoted them were kept as the file has them"
+)
+
+// A place is where an edit goes and what is put there.
+type place struct {
+	span Span
+	put  string
+	how  How
+}
+
+// loose finds old where no rule of [Match] does. Each of its rules wants one
+// place only, and keeps of the file whatever the change from old to
+// replacement does not touch.
+func loose(text, old, replacement string) (place, bool) {
+	for _, rule := range []func(text, old, replacement string) (place, bool){unpadded, unnumbered, unescaped, folded, anchored} {
+		if p, ok := rule(text, old, replacement); ok {
+			return p, true
+		}
+	}
+	return place{}, false
+}
+
+// strict is the one place the rules of Match find.
+func strict(text, old, replacement string, how How) (place, bool) {
+	spans, by := Match(text, old)
+	if len(spans) != 1 || inWord(text, spans[0]) {
+		return place{}, false
+	}
+	put, ok := fit(text, spans[0], old, replacement, by)
+	return place{spans[0], put, how}, ok
+}
+
+// unpadded leaves out the blank lines at both ends.
+func unpadded(text, old, replacement string) (place, bool) {
+	bare := unpad(old)
+	if bare == old || bare == "" {
+		return place{}, false
+	}
+	return strict(text, bare, unpad(replacement), Blank)
+}
+
+func unpad(s string) string {
+	ls := split(s)
+	for len(ls) > 0 && trim(ls[0].s) == "" {
+		ls = ls[1:]
+	}
+	for len(ls) > 0 && trim(ls[len(ls)-1].s) == "" {
+		ls = ls[:len(ls)-1]
+	}
+	return closed(texts(ls), len(ls) > 0 && ls[len(ls)-1].nl)
+}
+
+var numberedLine = regexp.MustCompile(`^\s*(\d+)(\t|[:|] ?)(.*)$`)
+
+// unnumbered takes off the line numbers that read_file shows. The numbers must
+// be those of the place; new must have them on each line or on none.
+func unnumbered(text, old, replacement string) (place, bool) {
+	bare, first, ok := unnumber(old, true)
+	if !ok {
+		return place{}, false
+	}
+	with, _, all := unnumber(replacement, false)
+	if !all {
+		if numberedLine.MatchString(replacement) || strings.Contains(replacement, "\n") && anyNumbered(replacement) {
+			return place{}, false
+		}
+		with = replacement
+	}
+	p, ok := strict(text, bare, with, Numbers)
+	if !ok || strings.Count(text[:p.span.Start], "\n")+1 != first {
+		return place{}, false
+	}
+	return p, true
+}
+
+func anyNumbered(s string) bool {
+	for l := range strings.SplitSeq(s, "\n") {
+		if gutter.MatchString(l) {
+			return true
+		}
+	}
+	return false
+}
+
+func unnumber(s string, consecutive bool) (bare string, first int, ok bool) {
+	ls := split(s)
+	for i, l := range ls {
+		m := numberedLine.FindStringSubmatch(l.s)
+		if m == nil {
+			return "", 0, false
+		}
+		n, err := strconv.Atoi(m[1])
+		if i == 0 {
+			first = n
+		}
+		if err != nil || consecutive && n != first+i {
+			return "", 0, false
+		}
+		ls[i].s = m[3]
+	}
+	return closed(texts(ls), len(ls) > 0 && ls[len(ls)-1].nl), first, len(ls) > 0
+}
+
+// unescaped undoes one level of escapes: arguments that were encoded twice.
+// Old must be such a text throughout, and so must new unless it has no
+// backslash at all. A line of new that then ends inside a quotation was not
+// encoded twice.
+func unescaped(text, old, replacement string) (place, bool) {
+	bare, ok := unescape(old)
+	if !ok {
+		return place{}, false
+	}
+	with := replacement
+	if strings.Contains(replacement, `\`) {
+		if with, ok = unescape(replacement); !ok {
+			return place{}, false
+		}
+	}
+	for l := range strings.SplitSeq(with, "\n") {
+		for _, q := range []string{`"`, `'`} {
+			if strings.Count(l, q)%2 != 0 && !strings.Contains(text, trim(l)) {
+				return place{}, false
+			}
+		}
+	}
+	return strict(text, bare, with, Escapes)
+}
+
+func unescape(s string) (string, bool) {
+	if strings.ContainsAny(s, "\n\t") || !strings.Contains(s, `\`) {
+		return "", false
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '"':
+			return "", false
+		case c != '\\':
+			b.WriteByte(c)
+			continue
+		case i+1 == len(s):
+			return "", false
+		}
+		i++
+		switch s[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case 't':
+			b.WriteByte('\t')
+		case 'r':
+		case '\\', '"', '\'', '/':
+			b.WriteByte(s[i])
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// foldRune makes one spelling of punctuation that models write in ASCII.
+func foldRune(r rune) rune {
+	switch r {
+	case '\u2018', '\u2019', '\u201a', '\u201b', '\u2032':
+		return '\''
+	case '\u201c', '\u201d', '\u201e', '\u201f', '\u2033':
+		return '"'
+	case '\u2010', '\u2011', '\u2012', '\u2013', '\u2014', '\u2015', '\u2212':
+		return '-'
+	case '\u00a0', '\u2002', '\u2003', '\u2007', '\u2009', '\u202f', '\u3000':
+		return ' '
+	}
+	return r
+}
+
+func fold(s string) string { return strings.Map(foldRune, s) }
+
+// folded finds old whatever quotation marks, dashes and blanks either has. A
+// character of old that new keeps stays the file's.
+func folded(text, old, replacement string) (place, bool) {
+	if !utf8.ValidString(text) || !utf8.ValidString(old) {
+		return place{}, false
+	}
+	ft, fo := fold(text), fold(old)
+	if ft == text && fo == old {
+		return place{}, false
+	}
+	spans := exact(ft, fo)
+	if len(spans) != 1 || inWord(ft, spans[0]) {
+		return place{}, false
+	}
+	from := utf8.RuneCountInString(ft[:spans[0].Start])
+	start := byteAt(text, from)
+	end := start + byteAt(text[start:], utf8.RuneCountInString(fo))
+	got := []rune(text[start:end])
+	var b strings.Builder
+	at := 0
+	for _, e := range udiff.Strings(old, replacement) {
+		i, j := utf8.RuneCountInString(old[:e.Start]), utf8.RuneCountInString(old[:e.End])
+		b.WriteString(string(got[at:i]))
+		b.WriteString(e.New)
+		at = j
+	}
+	b.WriteString(string(got[at:]))
+	return place{Span{start, end}, b.String(), Punct}, true
+}
+
+// byteAt is where rune n of s begins.
+func byteAt(s string, n int) int {
+	at := 0
+	for ; n > 0; n-- {
+		_, size := utf8.DecodeRuneInString(s[at:])
+		at += size
+	}
+	return at
+}
+
+const (
+	mostAnchored = 200 // blocks that are looked at
+	alikeEnough  = 0.65
+)
+
+// anchored finds a block by its first and last line where some of those
+// between were quoted wrongly or have changed since. The block is about as
+// long as old, most of its lines are old's, and the change must not touch any
+// that is not.
+func anchored(text, old, replacement string) (place, bool) {
+	old, replacement = unpad(old), unpad(replacement)
+	ls, want := split(text), split(old)
+	n := len(want)
+	if n < 4 || len(trim(want[0].s)) < 3 || n > 400 {
+		return place{}, false
+	}
+	var found []place
+	tried := 0
+	whole := true
+	for i := range ls {
+		if squeeze(ls[i].s) != squeeze(want[0].s) {
+			continue
+		}
+		for size := n - n/4; size <= n+n/4 && i+size <= len(ls); size++ {
+			block := ls[i : i+size]
+			if squeeze(block[size-1].s) != squeeze(want[n-1].s) {
+				continue
+			}
+			if tried++; tried > mostAnchored {
+				return place{}, false
+			}
+			at, in, ok := align(block, want)
+			if !ok {
+				continue
+			}
+			end := block[size-1].end
+			nl := want[n-1].nl && block[size-1].nl
+			if nl {
+				end++
+			}
+			in.guess(text, replacement)
+			put, ok := graft(texts(block), texts(want), texts(split(replacement)), at, in)
+			whole = whole && ok
+			found = append(found, place{Span{block[0].start, end}, closed(put, nl), Anchors})
+		}
+	}
+	if len(found) != 1 || !whole {
+		return place{}, false
+	}
+	return found[0], true
+}
+
+// align says which line of block each of want is. It reports false if too few
+// are, or if the block is not indented as want is.
+func align(block, want []line) ([]int, *indents, bool) {
+	a, b := make([]string, len(want)), make([]string, len(block))
+	for i, l := range want {
+		a[i] = squeeze(l.s)
+	}
+	for i, l := range block {
+		b[i] = squeeze(l.s)
+	}
+	at := make([]int, len(want))
+	for i := range at {
+		at[i] = -1
+	}
+	var got, quoted []line
+	same := 0
+	for _, p := range pairs(a, b) {
+		at[p[0]] = p[1]
+		got, quoted = append(got, block[p[1]]), append(quoted, want[p[0]])
+		if len(a[p[0]]) > 2 { // brackets prove nothing
+			same++
+		}
+	}
+	if at[0] != 0 || at[len(want)-1] != len(block)-1 {
+		return nil, nil, false
+	}
+	telling := func(ls []string) (n int) {
+		for _, l := range ls {
+			if len(l) > 2 {
+				n++
+			}
+		}
+		return n
+	}
+	if same < 2 || float64(same) < alikeEnough*float64(max(telling(a), telling(b))) {
+		return nil, nil, false
+	}
+	in, ok := newIndents(got, quoted)
+	return at, in, ok
+}

@@ -1,0 +1,257 @@
+package edit
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// PatchInput is the input of apply_patch.
+type PatchInput struct {
+	Patch string `json:"patch" jsonschema:"description=From *** Begin Patch to *** End Patch"`
+}
+
+//go:embed apply_patch.md
+var patchProse string
+
+// Patch is the tool apply_patch. It takes a unified diff too.
+var Patch = tools.New(tools.Metadata{
+	Name: "apply_patch", Category: tools.Code, Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
+	Examples: []tools.Example{{Note: "change a line", Args: json.RawMessage(`{"patch":"*** Begin Patch\n*** Update File: cart.go\n@@ func Total(ps []int) int {\n-\tsum := 0\n+\ttotal := 0\n \tfor _, p := range ps {\n*** End Patch\n"}`)}},
+}.Prose(patchProse), patch)
+
+func patch(_ context.Context, env *tools.Env, in PatchInput) (tools.Result, error) {
+	secs, err := parsePatch(in.Patch)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	p := newPlan(env.Files)
+	for _, s := range secs {
+		if err := p.section(s); err != nil {
+			return tools.Result{}, fmt.Errorf("the patch does not fit, so nothing of it was applied: %w", err)
+		}
+	}
+	if err := p.commit(); err != nil {
+		return tools.Result{}, err
+	}
+	return p.result(), nil
+}
+
+func (p *plan) section(s section) error {
+	switch s.op {
+	case addFile:
+		return p.create(s.path, s.content)
+	case deleteFile:
+		return p.remove(s.path)
+	}
+	d, err := p.open(s.path)
+	if err != nil {
+		return err
+	}
+	if err := d.hunks(s.hunks); err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	if s.to != "" {
+		return p.move(d, s.to)
+	}
+	return nil
+}
+
+// A hunk is one place of a patch.
+type hunk struct {
+	under    []string // the lines after @@, outermost first
+	at       int      // the line a unified diff gives, from 1; 0 if none
+	old, new []string
+	end      bool // the last line of old is the file's last
+	loose    int  // empty lines at the end of what was read so far
+}
+
+// hunks applies hunks in the order of the file.
+func (d *doc) hunks(hs []hunk) error {
+	from := 0 // the first line a hunk may touch
+	shift := 0
+	for i, h := range hs {
+		text := d.text.Content
+		if err := Whole(d.name, text, closed(h.new, true)); err != nil {
+			return err
+		}
+		p, err := h.find(text, from, shift)
+		if err != nil {
+			return fmt.Errorf("hunk %d of %d: %w", i+1, len(hs), err)
+		}
+		out, changes := splice(text, []place{p})
+		if out == text {
+			return fmt.Errorf("hunk %d of %d: %w", i+1, len(hs), errSame)
+		}
+		d.set(out, p.how, changes)
+		from = strings.Count(out[:p.span.Start+len(p.put)], "\n")
+		shift += len(h.new) - len(h.old)
+	}
+	return nil
+}
+
+// find is where a hunk goes in text, not before line from.
+func (h hunk) find(text string, from, shift int) (place, error) {
+	ls := split(text)
+	if len(h.old) == 0 {
+		return h.append(text)
+	}
+	old, with := closed(h.old, true), closed(h.new, true)
+	if old == with {
+		return place{}, fmt.Errorf("it removes and adds the same lines: nothing would change")
+	}
+	if strayEscape(with) && !strayEscape(text) {
+		return place{}, fmt.Errorf(`it is escaped twice: it has \n outside of a quotation; send newlines and tabs as they are`)
+	}
+	at, how := inLines(ls, split(old))
+	if h.end && len(at) > 1 {
+		at = at[len(at)-1:]
+	}
+	if h.end && len(at) == 1 && !atEnd(ls, at[0]+len(h.old)) {
+		return place{}, fmt.Errorf("its lines are at line %d, which is not the end of the file as *** End of File says", at[0]+1)
+	}
+	at = h.choose(ls, at, from, shift)
+	switch {
+	case len(at) == 0:
+		if p, ok := loose(text, old, with); ok && strings.Count(text[:p.span.Start], "\n") >= from {
+			return p, nil
+		}
+		return place{}, &MatchError{text: text, old: old, what: "the lines to change (those with a blank or - in front)"}
+	case len(at) > 1:
+		var spans []Span
+		for _, i := range at {
+			spans = append(spans, Span{ls[i].start, ls[i+len(h.old)-1].end})
+		}
+		return place{}, &MatchError{text: text, old: old, Spans: spans, How: how, what: "the lines to change"}
+	}
+	last := ls[at[0]+len(h.old)-1]
+	s := Span{ls[at[0]].start, last.end}
+	if last.nl {
+		s.End++
+	}
+	if how == Exact {
+		put := closed(h.new, last.nl)
+		return place{s, put, how}, nil
+	}
+	put, ok := fit(text, s, old, with, how)
+	if !ok {
+		return place{}, &MatchError{text: text, old: old}
+	}
+	return place{s, put, how}, nil
+}
+
+// append is where a hunk goes that only adds: nowhere can be told but the end.
+func (h hunk) append(text string) (place, error) {
+	if !h.end && strings.TrimSpace(text) != "" {
+		return place{}, fmt.Errorf("it only adds lines and does not say where: give the lines around as context, each with a blank in front, or *** End of File to add at the end")
+	}
+	put := closed(h.new, true)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		put = "\n" + strings.TrimSuffix(put, "\n")
+	}
+	return place{Span{len(text), len(text)}, put, Exact}, nil
+}
+
+// inLines is where the lines want are, by the first rule that finds them.
+func inLines(ls, want []line) ([]int, How) {
+	same := func(a, b string) bool { return a == b }
+	starts := func(spans []Span) []int {
+		var out []int
+		i := 0
+		for _, s := range spans {
+			for ls[i].start < s.Start {
+				i++
+			}
+			out = append(out, i)
+		}
+		return out
+	}
+	if s := byLine(ls, want, Exact, same); len(s) > 0 {
+		return starts(s), Exact
+	}
+	for _, r := range tolerant {
+		if s := byLine(ls, want, r.how, r.same); len(s) > 0 {
+			return starts(s), r.how
+		}
+	}
+	return nil, None
+}
+
+// choose leaves of several places those that what comes with the hunk allows:
+// after the hunk before, under the lines after @@, at the line of the diff.
+func (h hunk) choose(ls []line, at []int, from, shift int) []int {
+	var after []int
+	for _, i := range at {
+		if i >= from {
+			after = append(after, i)
+		}
+	}
+	if len(after) < 2 {
+		return after
+	}
+	lo, hi, known := h.scope(ls, from)
+	if known {
+		var in []int
+		for _, i := range after {
+			if i >= lo && i < hi {
+				in = append(in, i)
+			}
+		}
+		if len(in) > 0 {
+			after = in
+		}
+	}
+	if len(after) > 1 && h.at > 0 {
+		for _, i := range after {
+			if i == h.at-1+shift {
+				return []int{i}
+			}
+		}
+	}
+	return after
+}
+
+// scope is the block that the lines after @@ name: from there to the next line
+// that is indented no deeper and is no bracket. Each of them must be there
+// once below the one before.
+func (h hunk) scope(ls []line, from int) (lo, hi int, ok bool) {
+	lo, hi = from, len(ls)
+	for _, u := range h.under {
+		if trim(u) == "" {
+			continue
+		}
+		hit := -1
+		for i := lo; i < hi; i++ {
+			if trim(ls[i].s) == trim(u) || len(trim(u)) > 8 && strings.HasPrefix(trim(ls[i].s), trim(u)) {
+				if hit >= 0 {
+					return 0, 0, false
+				}
+				hit = i
+			}
+		}
+		if hit < 0 {
+			return 0, 0, false
+		}
+		lo, ok = hit, true
+		for i := hit + 1; i < hi; i++ {
+			s := trim(ls[i].s)
+			if s != "" && !strings.ContainsAny(s[:1], ")}]") && width(lead(ls[i].s)) <= width(lead(ls[hit].s)) {
+				hi = i
+			}
+		}
+	}
+	return lo, hi, ok
+}
+
+func atEnd(ls []line, n int) bool {
+	for ; n < len(ls); n++ {
+		if trim(ls[n].s) != "" {
+			return false
+		}
+	}
+	return true
+}
