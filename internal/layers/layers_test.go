@@ -40,9 +40,11 @@ var may = map[string][]string{
 	"pkg/llm/ollama":             {"pkg/llm", "pkg/llm/textcall", "pkg/llm/internal/transport"},
 	"pkg/llm/script":             {"pkg/llm"},
 	"pkg/flow/flowtest":          {"pkg/event", "pkg/flow"},
+	"pkg/lsp":                    {"pkg/tools", "pkg/workspace"},
 	"pkg/sqlite":                 {"pkg/event", "pkg/flow", "pkg/jobs"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/tools", "pkg/workspace"},
+	"pkg/tools/file":              {"pkg/tools", "pkg/tools/edit", "pkg/workspace"},
 	"pkg/tools/std":              {"pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
 

@@ -19,6 +19,9 @@ func (e *Env) Only(c Caps) *Env {
 	if c&(Exec|Shell) == 0 {
 		cut.Exec = nil
 	}
+	if c&Read == 0 || c&(Exec|Shell) == 0 {
+		cut.Code = nil // servers read everything and are commands
+	}
 	if c&Net == 0 {
 		cut.HTTP = nil
 	}

@@ -117,6 +117,7 @@ type Env struct {
 	Key       string           // identifies this call for ever, also when it is repeated: an idempotency key
 	Files     *workspace.Files // Read or Write
 	Exec      workspace.Exec   // Exec or Shell
+	Code      Codebase         // Read and Exec; nil also where there are no language servers
 	HTTP      *http.Client     // Net
 	Model     llm.Model        // Think
 	Artifacts ArtifactReader   // never nil
