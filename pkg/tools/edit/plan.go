@@ -292,3 +292,26 @@ func (p *plan) result() tools.Result {
 	}
 	return tools.Result{Text: b.String(), Summary: strings.Join(sums, ", ")}
 }
+
+// Difference tells in short what is between two texts: "+1 -2", and the places
+// as far as they are few.
+func Difference(was, is string) (sum, hunks string) {
+	a, b := lines(was), lines(is)
+	var out strings.Builder
+	added, removed, n := 0, 0, 0
+	i, j := 0, 0
+	for _, p := range append(pairs(a, b), [2]int{len(a), len(b)}) {
+		if i < p[0] || j < p[1] {
+			h, x, y := Change{At: j + 1, Old: closed(a[i:p[0]], true), New: closed(b[j:p[1]], true)}.Hunk(hunkLines)
+			added, removed = added+x, removed+y
+			if n++; n <= mostHunks {
+				out.WriteString(h)
+			}
+		}
+		i, j = p[0]+1, p[1]+1
+	}
+	if n > mostHunks {
+		fmt.Fprintf(&out, "[%d more places]\n", n-mostHunks)
+	}
+	return fmt.Sprintf("+%d -%d", added, removed), out.String()
+}

@@ -98,8 +98,8 @@ func TestWrite(t *testing.T) {
 		text string
 	}{
 		{file.WriteInput{Path: "new/b.txt", Content: "x\ny"}, "new/b.txt created, 2 lines"},
-		{file.WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 lines"},
-		{file.WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 lines"},
+		{file.WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 line, +1 -1\n@@ line 1: -1 +1 @@\n-one\n+two\n"},
+		{file.WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt holds exactly this already; nothing was changed"},
 	} {
 		r := call(t, file.Write, env, c.in)
 		got, err := os.ReadFile(filepath.Join(env.Files.Dir(), c.in.Path))
@@ -120,6 +120,43 @@ func TestWrite(t *testing.T) {
 	}
 	if r := call(t, file.Write, env, file.WriteInput{Path: "a.txt", Content: "x"}); !r.Failed || !strings.Contains(r.Text, "someone else") {
 		t.Errorf("a stale write went through: %+v", r)
+	}
+}
+
+// A file keeps its spelling when all of it is written anew, and what models
+// put around a file is not its content.
+func TestWriteAsIs(t *testing.T) {
+	for _, c := range []struct{ name, was, content, want string }{
+		{"a.go", "", "```go\npackage a\n```\n", "package a\n"},
+		{"b.go", "package b\n", "b.go\n```go\npackage b\n\nvar X int\n```", "package b\n\nvar X int\n"},
+		{"c.md", "", "```go\npackage a\n```\n", "```go\npackage a\n```\n"},
+		{"d.txt", "a\r\nb\r\n", "a\nc\n", "a\r\nc\r\n"},
+		{"e.txt", "\xef\xbb\xbfa\n", "b\n", "\xef\xbb\xbfb\n"},
+		{"f.txt", "caf\xe9\n", "caf\u00e9 noir\n", "caf\xe9 noir\n"},
+		{"g.txt", "\xff\xfea\x00\n\x00", "b\n", "\xff\xfeb\x00\n\x00"},
+		{"h.txt", "a", "b", "b"},
+	} {
+		content := map[string]string{}
+		if c.was != "" {
+			content[c.name] = c.was
+		}
+		env := open(t, content)
+		r := call(t, file.Write, env, file.WriteInput{Path: c.name, Content: c.content})
+		got, err := os.ReadFile(filepath.Join(env.Files.Dir(), c.name))
+		if r.Failed || err != nil || string(got) != c.want {
+			t.Errorf("%s: got %q, want %q: %s", c.name, got, c.want, r.Text)
+		}
+	}
+	for _, content := range []string{"package a\n\n// ... rest of the code\n", "package a\n\n// ...\n", "package a\n...\n"} {
+		env := open(t, map[string]string{"a.go": "package a\n\nvar X int\n"})
+		if r := call(t, file.Write, env, file.WriteInput{Path: "a.go", Content: content}); !r.Failed || !strings.Contains(r.Text, "leaves code out") {
+			t.Errorf("%q went through: %+v", content, r)
+		}
+	}
+	const kept = "# ...\nx = 1\n"
+	env := open(t, map[string]string{"a.rb": kept})
+	if r := call(t, file.Write, env, file.WriteInput{Path: "a.rb", Content: kept + "y = 2\n"}); r.Failed {
+		t.Errorf("a line the file has: %s", r.Text)
 	}
 }
 

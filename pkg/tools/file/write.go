@@ -6,9 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/edit"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // WriteInput is the input of write_file.
@@ -32,17 +37,76 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	if strings.ContainsRune(in.Content, 0) {
 		return tools.Result{}, errors.New("content holds a NUL byte: write_file writes text only")
 	}
-	verb := "replaced"
-	if _, err := env.Files.Stat(in.Path); err != nil {
-		verb = "created" // or WriteFile says what is wrong with the name
-	}
-	if err := env.Files.WriteFile(in.Path, []byte(in.Content)); err != nil {
+	content := unwrap(in.Path, in.Content)
+	switch _, err := env.Files.Stat(in.Path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return create(env.Files, in.Path, content)
+	case err != nil:
 		return tools.Result{}, err
 	}
-	n := strings.Count(in.Content, "\n")
-	if in.Content != "" && !strings.HasSuffix(in.Content, "\n") {
+	if err := env.Files.Fresh(in.Path); err != nil {
+		return tools.Result{}, err
+	}
+	t, err := env.Files.ReadText(in.Path)
+	if err != nil { // not text so far: what is written is all there will be
+		return create(env.Files, in.Path, content)
+	}
+	was := t.Content
+	t.Content = strings.ReplaceAll(content, "\r\n", "\n")
+	if err := edit.Whole(in.Path, was, t.Content); err != nil {
+		return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
+	}
+	if t.Content == was {
+		text := in.Path + " holds exactly this already; nothing was changed"
+		return tools.Result{Text: text, Summary: text}, nil
+	}
+	if err := env.Files.WriteText(in.Path, t); err != nil {
+		return tools.Result{}, err
+	}
+	sum, hunks := edit.Difference(was, t.Content)
+	text := fmt.Sprintf("%s replaced, %s, %s", in.Path, count(t.Content), sum)
+	return tools.Result{Text: text + "\n" + hunks, Summary: text}, nil
+}
+
+func create(files *workspace.Files, name, content string) (tools.Result, error) {
+	if err := edit.Whole(name, "", content); err != nil {
+		return tools.Result{}, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := files.WriteFile(name, []byte(content)); err != nil {
+		return tools.Result{}, err
+	}
+	text := fmt.Sprintf("%s created, %s", name, count(content))
+	return tools.Result{Text: text, Summary: text}, nil
+}
+
+func count(content string) string {
+	n := strings.Count(content, "\n")
+	if content != "" && !strings.HasSuffix(content, "\n") {
 		n++
 	}
-	text := fmt.Sprintf("%s %s, %d lines", in.Path, verb, n)
-	return tools.Result{Text: text, Summary: text}, nil
+	if n == 1 {
+		return "1 line"
+	}
+	return fmt.Sprintf("%d lines", n)
+}
+
+var opening = regexp.MustCompile("^\\s*```[\\w+#.-]*\\s*$")
+
+// unwrap takes off the fence, and the line with the path above it, in which
+// models put whole files. A document may begin and end with a fence of its own.
+func unwrap(name, s string) string {
+	ext := strings.ToLower(path.Ext(name))
+	if ext == ".md" || ext == ".markdown" || ext == ".rst" || ext == ".txt" {
+		return s
+	}
+	ls := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	at := 0
+	if head := strings.Trim(ls[0], "*`# :"); head == name || head == path.Base(name) {
+		at = 1
+	}
+	last := len(ls) - 1
+	if last-at < 1 || !opening.MatchString(ls[at]) || strings.TrimSpace(ls[last]) != "```" {
+		return s
+	}
+	return strings.Join(ls[at+1:last], "\n") + "\n"
 }
