@@ -24,6 +24,7 @@ var may = map[string][]string{
 	"pkg/event":     {},
 	"pkg/llm":       {},
 	"pkg/flow":      {"pkg/event"},
+	"pkg/netguard":  {},
 	"pkg/workspace": {"pkg/event"},
 	"pkg/secret":    {},
 	"pkg/trust":     {},
