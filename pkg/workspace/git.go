@@ -24,7 +24,12 @@ const (
 // shown, also where the repository is larger.
 //
 // Git is safe for concurrent use as far as git is.
-type Git struct{ exec Exec }
+type Git struct {
+	exec interface {
+		Run(ctx context.Context, c Cmd) (*Output, error)
+	}
+	env []string // for each git
+}
 
 // NewGit returns a Git that runs through exec.
 func NewGit(exec Exec) *Git { return &Git{exec: exec} }
@@ -83,12 +88,16 @@ var gitConfig = [][2]string{
 	{"commit.gpgSign", "false"}, {"tag.gpgSign", "false"}, {"log.showSignature", "false"}, {"merge.verifySignatures", "false"},
 	{"protocol.ext.allow", "never"}, {"safe.bareRepository", "explicit"}, {"submodule.recurse", "false"},
 	{"sequence.editor", "false"}, {"color.ui", "false"}, {"gc.auto", "0"}, {"maintenance.auto", "false"},
+	{"branch.autoSetupMerge", "false"}, {"branch.autoSetupRebase", "never"}, {"diff.submodule", "short"}, {"diff.ignoreSubmodules", "dirty"},
+	{"status.submoduleSummary", "false"}, {"merge.autoStash", "false"}, {"rerere.enabled", "false"}, {"commit.template", ""},
 }
 
 // gitEnv passes settings in the environment, where neither a value nor a
 // subsection with an odd name can be mistaken for anything else.
 func gitEnv(more [][2]string) []string {
-	env := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0",
+	// No transport is allowed: of a partial clone, even log and diff would fetch
+	// what is missing, by a program that the configuration names.
+	env := []string{"GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0",
 		"GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C"}
 	all := append(append([][2]string{}, gitConfig...), more...)
 	for i, kv := range all {
@@ -105,7 +114,7 @@ func (g *Git) raw(ctx context.Context, more [][2]string, c Cmd) (stdout []byte, 
 	args := c.Args
 	var out capped
 	c.Args = append(append([]string{"git"}, gitFlags...), args...)
-	c.Env = append(gitEnv(more), c.Env...)
+	c.Env = append(append(gitEnv(more), g.env...), c.Env...)
 	c.Stdout, c.Timeout = &out, gitTimeout
 	o, err := g.exec.Run(ctx, c)
 	if err != nil {
@@ -156,8 +165,11 @@ func (g *Git) run(ctx context.Context, c Cmd) ([]byte, error) {
 		}
 		if m := drivers.FindStringSubmatch(key); m != nil {
 			value := ""
-			if m[3] == "required" {
+			switch {
+			case m[3] == "required":
 				value = "false"
+			case m[1] == "merge":
+				value = "git merge-file --quiet %A %O %B" // nothing at all would take our side
 			}
 			off = append(off, [2]string{key, value})
 		}
