@@ -25,7 +25,7 @@ var may = map[string][]string{
 	"pkg/llm":       {},
 	"pkg/flow":      {"pkg/event"},
 	"pkg/netguard":  {},
-	"pkg/workspace": {"pkg/event"},
+	"pkg/workspace": {"pkg/event", "pkg/workspace/sandbox"},
 	"pkg/secret":    {},
 	"pkg/trust":     {},
 	"pkg/tools":     {"pkg/event", "pkg/llm", "pkg/workspace"},
@@ -34,6 +34,7 @@ var may = map[string][]string{
 	"pkg/agents":   {"pkg/event", "pkg/llm", "pkg/executor", "pkg/tools", "pkg/flow"},
 	"pkg/jobs":     {"pkg/event", "pkg/flow"},
 
+	"pkg/workspace/sandbox":      {},
 	"pkg/llm/textcall":           {"pkg/llm"},
 	"pkg/llm/internal/transport": {"pkg/llm"},
 	"pkg/llm/llmtest":            {"pkg/llm"},

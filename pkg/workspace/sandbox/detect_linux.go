@@ -1,0 +1,119 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// order is what Auto tries, best first.
+var order = []Level{Full, Bubblewrap, Landlock}
+
+// What this machine can do does not change while a process lives, and finding
+// out costs a child for each level: so it is kept.
+var tried = map[Level]func() Finding{
+	Full:       sync.OnceValue(func() Finding { return probe(Full) }),
+	Bubblewrap: sync.OnceValue(func() Finding { return probe(Bubblewrap) }),
+	Landlock:   sync.OnceValue(func() Finding { return probe(Landlock) }),
+}
+
+func try(l Level) Finding {
+	f, ok := tried[l]
+	if !ok {
+		return Finding{Level: l, Why: "it is not for Linux", Help: "use auto"}
+	}
+	return f()
+}
+
+// probe runs a command that does nothing under a level, for real.
+func probe(l Level) Finding {
+	f := Finding{Level: l, Gaps: l.Gaps()}
+	err := attempt(l)
+	if err == nil {
+		f.OK, f.Detail = true, fmt.Sprintf("Landlock version %d", landlockABI())
+		return f
+	}
+	f.Why = strings.TrimSuffix(strings.TrimPrefix(err.Error(), ErrRefused.Error()+": "), "; the command did not run")
+	f.Help = help(l)
+	return f
+}
+
+func attempt(l Level) error {
+	if l == Bubblewrap {
+		if _, err := exec.LookPath("bwrap"); err != nil {
+			return errors.New("bwrap is not installed")
+		}
+	}
+	dir, err := os.MkdirTemp("", "adroit-probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return err
+	}
+	ws := filepath.Join(dir, "ws")
+	if err := os.Mkdir(ws, 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	// The last word shows that the view is the one that was asked for.
+	script := "echo x >" + "inside && ! echo x 2>/dev/null >/adroit-probe && echo confined"
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
+	cmd.Dir, cmd.Env = ws, []string{"PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	var said, out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	st, err := Wrap(cmd, l, &Policy{Dir: ws, Write: []string{ws}, Private: filepath.Join(dir, "private")})
+	if err != nil {
+		return err
+	}
+	err = st.Started(cmd.Start())
+	if cmd.Process != nil {
+		werr := cmd.Wait()
+		if err == nil {
+			err = werr
+		}
+	}
+	if text := strings.TrimSpace(said.String()); err != nil && text != "" {
+		err = fmt.Errorf("%w: %s", err, text)
+	}
+	if err == nil && strings.TrimSpace(out.String()) != "confined" {
+		err = errors.New("a command could write outside of its workspace")
+	}
+	return err
+}
+
+// help is what an operator can do about a level that cannot be had.
+func help(l Level) string {
+	read := func(name string) string {
+		b, _ := os.ReadFile("/proc/sys/" + name)
+		return strings.TrimSpace(string(b))
+	}
+	switch {
+	case l == Landlock:
+		return "Landlock needs Linux 5.13 or later with lsm=…,landlock"
+	case l == Bubblewrap && read("kernel/apparmor_restrict_unprivileged_userns") != "1":
+		return "install the package bubblewrap"
+	case l == Bubblewrap:
+		return "install the package bubblewrap, which this system's AppArmor lets make namespaces"
+	case read("kernel/unprivileged_userns_clone") == "0":
+		return "sysctl kernel.unprivileged_userns_clone=1 lets programs make user namespaces"
+	case read("user/max_user_namespaces") == "0":
+		return "sysctl user.max_user_namespaces=15000 lets programs make user namespaces"
+	case read("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return "AppArmor keeps user namespaces from this program: install bubblewrap, or an AppArmor profile for adroit with the rule userns"
+	}
+	return "in a container, allow user namespaces and an unmasked /proc (docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined)"
+}

@@ -1,0 +1,11 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+const (
+	auditArch = 0xc000003e // AUDIT_ARCH_X86_64
+	x32Bit    = 0x40000000 // of calls numbered as in x32
+)
+
+// deniedHere are the calls that only this architecture has.
+var deniedHere = []uint32{unix.SYS_IOPERM, unix.SYS_IOPL, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_CREATE_MODULE}
