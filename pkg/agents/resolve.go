@@ -47,6 +47,11 @@ type Defaults struct {
 	Host     tools.Checker             // of what tools require; nil means tools.OnPath
 	Skills   []Skill                   // to choose from; see LoadSkills
 	Project  Project                   // what the workspace says about itself; see ReadProject
+
+	// Instead gives, for a model, the names of tools to offer in place of one
+	// that an agent names, so that each model edits in the form it does best.
+	// Nil, or no entry, leaves the agent's choice. pkg/tools/edit has one.
+	Instead func(model string) map[string][]string
 }
 
 // Resolve binds a request to what it names: it finds the agent, its tools and
@@ -77,6 +82,11 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	}
 	if own, err = a.onHost(own, checks, def.Host); err != nil {
 		return t, err
+	}
+	if def.Instead != nil {
+		if own, err = a.inForm(own, set, def.Instead(first(in.Model, a.Model, def.Model))); err != nil {
+			return t, err
+		}
 	}
 	own, skills, err := a.learn(own, set, def.Skills)
 	if err != nil {
