@@ -30,7 +30,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "code", Description: "Read, search and change the files of a project.",
 			Required: []tools.Tool{file.Read, edit.File, search.Tool},
-			Optional: []tools.Tool{file.Write, file.List},
+			Optional: []tools.Tool{file.Write, file.List, edit.Blocks, edit.Patch, edit.Long},
 		},
 		{
 			Name: "git", Description: "See and record changes in the local repository.",
