@@ -3,10 +3,12 @@ package configs_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +44,13 @@ func TestAgents(t *testing.T) {
 	if ps := cat.Lint(set); len(ps) > 0 {
 		t.Error(ps)
 	}
-	for _, name := range []string{"builder", "debugger"} {
+	names := cat.Names()
+	for _, name := range []string{"builder", "debugger", "docs-writer", "fixer", "reviewer", "triager"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s does not ship", name)
+		}
+	}
+	for _, name := range names {
 		a, err := cat.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
@@ -60,6 +68,68 @@ func TestAgents(t *testing.T) {
 		if tokens >= 2000 {
 			t.Errorf("%s takes about %d tokens of every turn, want less than 2,000", name, tokens)
 		}
+	}
+}
+
+// TestMentions holds prompts to name no tool that the agent does not have, also
+// on a host where some cannot run.
+func TestMentions(t *testing.T) {
+	cat, set := load(t)
+	bare := func(string) error { return errors.New("it is not there") }
+	for _, host := range []tools.Checker{func(string) error { return nil }, bare} {
+		for _, name := range cat.Names() {
+			task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{Host: host})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			has := map[string]bool{}
+			for _, tool := range append(task.Tools, task.Checks...) {
+				has[tool.Name] = true
+			}
+			for tool := range set.All() {
+				// Names of one word are also words.
+				if strings.Contains(tool.Name, "_") && !has[tool.Name] && strings.Contains(task.System, tool.Name) {
+					t.Errorf("the prompt of %s names %s, which it does not have:\n%s", name, tool.Name, task.System)
+				}
+			}
+		}
+	}
+}
+
+// TestReadOnly holds the agents that only look to what their grants allow.
+func TestReadOnly(t *testing.T) {
+	cat, set := load(t)
+	for name, most := range map[string]tools.Caps{"triager": tools.Read | tools.Think, "reviewer": tools.Read | tools.Exec} {
+		a, err := cat.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Grant == nil || *a.Grant != most {
+			t.Errorf("%s grants %v, want %s", name, a.Grant, most)
+		}
+		own, checks, err := a.Offer(set)
+		if err != nil || checks.Len() > 0 {
+			t.Fatal(err, checks.Names())
+		}
+		for tool := range own.All() {
+			if !most.Has(tool.Needs) || tool.Safe() == tools.Unsafe {
+				t.Errorf("%s has %s, which needs %s and is %s", name, tool.Name, tool.Needs, tool.Safe())
+			}
+		}
+		greedy := *a
+		greedy.Tools = append([]string{"write_file"}, a.Tools...)
+		if _, err := agents.Resolve(agents.Input{Spec: &greedy, Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{}); err == nil {
+			t.Errorf("%s can be given write_file in spite of its grant", name)
+		}
+	}
+	fixer, err := cat.Lookup("fixer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _, err := fixer.Offer(set)
+	if err != nil || fixer.Grant == nil || fixer.Grant.Has(tools.Shell) {
+		t.Errorf("the fixer has a shell: %v, %v", own.Names(), err)
 	}
 }
 

@@ -63,22 +63,33 @@ func (a *app) agent(cat *agents.Catalog, name, dir string) (*agents.DynamicAgent
 
 // resolve binds a request to its agent, tools and model, as the first step of
 // a job does and as the command line does before it submits one.
-func (a *app) resolve(_ context.Context, in agents.Input, trust bool) (executor.Task, error) {
+func (a *app) resolve(ctx context.Context, in agents.Input, trust bool) (executor.Task, error) {
+	t, _, err := a.resolveIn(ctx, in, trust)
+	return t, err
+}
+
+// resolveIn is resolve with what was found around the job.
+func (a *app) resolveIn(ctx context.Context, in agents.Input, trust bool) (t executor.Task, s surroundings, err error) {
 	conf, err := a.config()
 	if err != nil {
-		return executor.Task{}, err
+		return t, s, err
 	}
 	set, err := a.tools()
 	if err != nil {
-		return executor.Task{}, err
+		return t, s, err
+	}
+	if s, err = a.surround(ctx, in.Dir, trusting(trust)); err != nil {
+		return t, s, err
 	}
 	dir := ""
 	if trust {
 		dir = in.Dir
 	}
 	cat, _ := a.catalog(dir) // what is wrong with the one that is used, Lookup tells
-	return agents.Resolve(in, cat, set, agents.Defaults{
+	t, err = agents.Resolve(in, cat, set, agents.Defaults{
+		Skills: s.skills, Project: s.project,
 		Model: conf.Model, Approve: conf.Approve, Prices: conf.Prices,
 		Limits: executor.Limits{Turns: conf.Limits.Turns, Tokens: conf.Limits.Tokens, CostUSD: conf.Limits.CostUSD, Time: conf.Limits.Time},
 	})
+	return t, s, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -27,6 +28,8 @@ type config struct {
 	Rates     map[string]rate           `yaml:"prices"`
 	DataDir   string                    `yaml:"data_dir"`
 
+	Conventions conventions `yaml:"conventions"`
+
 	from map[string]string // where a value comes from; a missing key means default
 }
 
@@ -35,6 +38,11 @@ type limits struct {
 	Tokens  int           `yaml:"tokens"`
 	CostUSD float64       `yaml:"cost_usd"`
 	Time    time.Duration `yaml:"time"`
+}
+
+// Conventions bound what a project's AGENTS.md may take of a prompt.
+type conventions struct {
+	Bytes int `yaml:"bytes"` // -1: none of it
 }
 
 // An endpoint is an OpenAI-compatible server. KeyEnv names the variable that
@@ -163,6 +171,9 @@ func (c *config) check(where string) error {
 	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 {
 		return broken(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
 	}
+	if c.Conventions.Bytes < -1 {
+		return broken(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
+	}
 	return nil
 }
 
@@ -199,6 +210,7 @@ func (c *config) settings() []setting {
 		pick("limits.cost_usd", num(c.Limits.CostUSD), "none"),
 		pick("limits.time", span, d.Time.String()),
 		pick("data_dir", c.DataDir, ""),
+		pick("conventions.bytes", num(float64(c.Conventions.Bytes)), strconv.Itoa(agents.DefaultWords)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		e := c.Endpoints[name]

@@ -71,7 +71,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
 	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
 	f.BoolVar(&q.dry, "dry-run", false, "print what would run, and run nothing")
-	f.BoolVar(&q.trust, "trust-project", false, "also use the agents in "+projectAgents+" of the directory")
+	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+projectAgents+", skills, AGENTS.md")
 	return cmd
 }
 
@@ -151,9 +151,12 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if in.Options.Window, err = m.window(ctx, in.Model); err != nil {
 		return fail(err)
 	}
-	t, err := a.resolve(ctx, in, q.trust)
+	t, s, err := a.resolveIn(ctx, in, q.trust)
 	if err != nil {
 		return fail(usage("adroit agents show "+in.Agent+" says what it takes", "%v", err))
+	}
+	if len(t.Tools) > 0 {
+		a.tellSurroundings(s)
 	}
 	return in, t, nil
 }

@@ -6,12 +6,15 @@ package std
 
 import (
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/docs"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools/file"
 	"github.com/adroit-run/adroit/pkg/tools/finish"
 	"github.com/adroit-run/adroit/pkg/tools/git"
+	"github.com/adroit-run/adroit/pkg/tools/review"
 	"github.com/adroit-run/adroit/pkg/tools/search"
 	"github.com/adroit-run/adroit/pkg/tools/shell"
+	"github.com/adroit-run/adroit/pkg/tools/skill"
 	"github.com/adroit-run/adroit/pkg/tools/test"
 )
 
@@ -47,8 +50,14 @@ func Bundles() []tools.Bundle {
 			Optional: []tools.Tool{shell.Output, shell.Kill},
 		},
 		{
+			Name: "review", Description: "Say what was found as typed artifacts.",
+			Required: []tools.Tool{review.Findings, review.Triage},
+			Optional: []tools.Tool{search.Pure, docs.Check},
+		},
+		{
 			Name: "control", Description: "Say that the task is done.",
 			Required: []tools.Tool{finish.Tool},
+			Optional: []tools.Tool{skill.Read},
 		},
 	}
 }
