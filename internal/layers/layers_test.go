@@ -24,14 +24,15 @@ var may = map[string][]string{
 	"pkg/event":     {},
 	"pkg/llm":       {},
 	"pkg/flow":      {"pkg/event"},
+	"pkg/permit":    {},
 	"pkg/netguard":  {},
 	"pkg/workspace": {"pkg/event", "pkg/workspace/sandbox"},
 	"pkg/secret":    {},
 	"pkg/trust":     {},
 	"pkg/tools":     {"pkg/event", "pkg/llm", "pkg/workspace"},
 
-	"pkg/executor": {"pkg/event", "pkg/llm", "pkg/llm/textcall", "pkg/tools", "pkg/flow"},
-	"pkg/agents":   {"pkg/event", "pkg/llm", "pkg/executor", "pkg/tools", "pkg/flow"},
+	"pkg/executor": {"pkg/event", "pkg/llm", "pkg/llm/textcall", "pkg/permit", "pkg/tools", "pkg/flow"},
+	"pkg/agents":   {"pkg/event", "pkg/llm", "pkg/permit", "pkg/executor", "pkg/tools", "pkg/flow"},
 	"pkg/jobs":     {"pkg/event", "pkg/flow"},
 
 	"pkg/workspace/sandbox":      {},

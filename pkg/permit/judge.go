@@ -1,0 +1,170 @@
+package permit
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// judging is one call with its script read.
+type judging struct {
+	Call
+	text *script // nil without shell text
+}
+
+// hit says how far a rule that narrows holds for any part of the call.
+func (j judging) hit(r Rule) fit {
+	best := none
+	switch {
+	case r.Command != "":
+		if j.text == nil {
+			return none
+		}
+		pattern := strings.Fields(r.Command)
+		for _, c := range j.text.commands {
+			best = max(best, loosely(pattern, c.words))
+		}
+		if len(j.text.opaque) > 0 && j.text.mentions(pattern) {
+			return sure
+		}
+		return best
+	case r.Path != "":
+		for _, p := range j.Paths {
+			if within(r.Path, p, true) {
+				return sure
+			}
+		}
+		if j.text != nil && j.text.names(r.Path) {
+			return sure
+		}
+		return none
+	}
+	return sure
+}
+
+// uncovered names the first part of the call that no rule allows, "" if every
+// part is allowed.
+func (j judging) uncovered(rules Rules) string {
+	var allows Rules
+	for _, r := range rules {
+		if r.Do == Allow && r.Path == "" && r.Command == "" {
+			return ""
+		}
+		if r.Do == Allow {
+			allows = append(allows, r)
+		}
+	}
+	if j.text == nil {
+		return j.uncoveredPaths(allows)
+	}
+	if len(j.text.opaque) > 0 {
+		return j.text.opaque[0]
+	}
+	for _, c := range j.text.commands {
+		if !c.free && !allows.command(c) {
+			return "no rule allows " + c.String()
+		}
+	}
+	for _, w := range j.text.writes {
+		if j.text.moves || !allows.path(w) {
+			return "it writes " + w
+		}
+	}
+	return ""
+}
+
+func (j judging) uncoveredPaths(allows Rules) string {
+	if j.Shell {
+		return "its command was not read"
+	}
+	if len(j.Paths) == 0 {
+		return "no rule allows " + j.Tool
+	}
+	for _, p := range j.Paths {
+		if !allows.path(p) {
+			return "no rule allows " + p
+		}
+	}
+	return ""
+}
+
+func (rs Rules) command(c command) bool {
+	for _, r := range rs {
+		if r.Command != "" && strictly(strings.Fields(r.Command), c) {
+			return true
+		}
+	}
+	return false
+}
+
+func (rs Rules) path(p string) bool {
+	for _, r := range rs {
+		if r.Path != "" && within(r.Path, p, false) {
+			return true
+		}
+	}
+	return false
+}
+
+// Propose is the rule that would let a script run next time, narrow enough to
+// be read at a glance. There is none for what cannot be written as words, and
+// none for a script of several commands that no rule allows.
+func (rs Rules) Propose(c Call) (Rule, bool) {
+	if !c.Shell {
+		return Rule{}, false
+	}
+	mine := rs.of(c.Agent, c.Tool)
+	text := read(c.Script)
+	var lacks []command
+	for _, cmd := range text.commands {
+		known := slices.ContainsFunc(lacks, func(l command) bool { return l.String() == cmd.String() })
+		if !known && !cmd.free && !mine.command(cmd) {
+			lacks = append(lacks, cmd)
+		}
+	}
+	if len(text.opaque) > 0 || len(text.writes) > 0 || len(lacks) != 1 {
+		return Rule{}, false
+	}
+	var words []string
+	for i, w := range lacks[0].words {
+		if i == 2 && manifold[words[0]] && !strings.HasPrefix(words[1], "-") {
+			words = append(words, "*")
+			break
+		}
+		if !w.plain() {
+			return Rule{}, false
+		}
+		words = append(words, w.text)
+	}
+	r := Rule{Tool: c.Tool, Command: strings.Join(words, " "), Do: Allow}
+	if r.Check() != nil || !strictly(words, lacks[0]) {
+		return Rule{}, false
+	}
+	return r, true
+}
+
+// manifold are programs whose first word says what they do.
+var manifold = map[string]bool{"go": true, "git": true, "npm": true, "pnpm": true, "yarn": true, "cargo": true, "make": true, "pip": true, "uv": true, "docker": true}
+
+// within reports whether a path glob holds for p. A rule that takes rights
+// away is read generously: case does not help to get round it.
+func within(glob, p string, generous bool) bool {
+	glob = strings.TrimSuffix(strings.TrimPrefix(glob, "./"), "/")
+	p = path.Clean(p)
+	if !generous && (path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../")) {
+		return false
+	}
+	if generous {
+		glob, p = strings.ToLower(glob), strings.ToLower(p)
+	}
+	globs := []string{glob, glob + "/**"}
+	if !strings.Contains(glob, "/") {
+		globs = append(globs, "**/"+glob, "**/"+glob+"/**")
+	}
+	for _, g := range globs {
+		if ok := matchPath(g, p); ok {
+			return true
+		}
+	}
+	return false
+}

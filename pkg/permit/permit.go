@@ -1,0 +1,231 @@
+// Package permit decides whether a call may run: rules that allow, ask or
+// deny, and the reading of shell text that rules about commands need.
+//
+//	rules := permit.Rules{
+//		{Tool: "shell", Command: "go test *", Do: permit.Allow},
+//		{Path: "deploy/**", Do: permit.Deny, Why: "releases are made by people"},
+//	}
+//	v := rules.Judge(permit.Call{Tool: "shell", Script: "go test ./... && rm x", Default: permit.Ask})
+//	// v.Do is permit.Ask: nothing allows rm
+//
+// A denial is stronger than a question, a question stronger than a permission,
+// whatever the order of the rules; where none holds, the caller's default
+// does. Judging is pure: the same call and rules give the same verdict.
+//
+// The package does not confine anything. What a command does once it runs is
+// for the sandbox; what a tool may reach is for its Env.
+package permit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Do is what becomes of a call.
+type Do string
+
+const (
+	Allow Do = "allow" // it runs
+	Ask   Do = "ask"   // a person decides
+	Deny  Do = "deny"  // it does not run, whoever is asked
+)
+
+// A Rule says what becomes of the calls it holds for. Empty fields hold for
+// everything. Agent and Tool are names with wildcards. Path is a glob of
+// workspace paths, ** for any depth; it holds for everything below it too, and
+// without a slash at any depth. Command is the words of a simple command; a
+// last * stands for any more words, as in "go test *".
+type Rule struct {
+	Agent   string `json:"agent,omitempty" yaml:"agent"`
+	Tool    string `json:"tool,omitempty" yaml:"tool"`
+	Path    string `json:"path,omitempty" yaml:"path"`
+	Command string `json:"command,omitempty" yaml:"command"`
+	Do      Do     `json:"do" yaml:"do"`
+	Why     string `json:"why,omitempty" yaml:"why"`
+}
+
+// String is the rule on one line, as in: allow shell `go test *`.
+func (r Rule) String() string {
+	parts := []string{string(r.Do)}
+	if r.Tool != "" {
+		parts = append(parts, r.Tool)
+	}
+	if r.Command != "" {
+		parts = append(parts, "`"+r.Command+"`")
+	}
+	if r.Path != "" {
+		parts = append(parts, r.Path)
+	}
+	if r.Agent != "" {
+		parts = append(parts, "for "+r.Agent)
+	}
+	return strings.Join(parts, " ")
+}
+
+// Check says what is wrong with a rule, in words for who wrote it.
+func (r Rule) Check() error {
+	switch r.Do {
+	case Allow, Ask, Deny:
+	case "":
+		return errors.New("do is missing: allow, ask or deny")
+	default:
+		return fmt.Errorf("do is %q; it is one of allow, ask, deny", r.Do)
+	}
+	if r.Path != "" && r.Command != "" {
+		return errors.New("path and command stand together; write a rule for each")
+	}
+	if r.Path != "" && !doublestar.ValidatePattern(r.Path) {
+		return fmt.Errorf("the path %q is not a valid pattern; write for example docs/**", r.Path)
+	}
+	if strings.HasPrefix(r.Path, "/") || strings.HasPrefix(r.Path, "~") || strings.Contains(r.Path, "..") {
+		return fmt.Errorf("the path %q leads outside; write it from the top of the workspace", r.Path)
+	}
+	if strings.TrimSpace(r.Command) == "" && r.Command != "" {
+		return errors.New("the command is blank; leave it out to mean every command")
+	}
+	if strings.ContainsAny(r.Command, "|;&<>()`\n\"'\\") {
+		return fmt.Errorf("the command %q is more than words; each simple command is judged by itself, so write for example go test *", r.Command)
+	}
+	return nil
+}
+
+// Narrows reports whether the rule takes rights away rather than give some.
+func (r Rule) Narrows() bool { return r.Do != Allow }
+
+// Rules are judged together; their order does not matter. They are safe for
+// concurrent use.
+type Rules []Rule
+
+// A Call is what is judged.
+type Call struct {
+	Agent, Tool string
+	// Paths are what the call is about, relative to the workspace. Where a
+	// name is a link, its target is one of them too.
+	Paths []string
+	// Shell says that Script, shell text, is what will run.
+	Shell  bool
+	Script string
+	// Default is what becomes of it where no rule holds.
+	Default Do
+}
+
+// A Verdict is what becomes of a call, and why in a sentence fit to show a
+// person. Why is empty where the default decided and there is no more to say.
+type Verdict struct {
+	Do  Do
+	Why string
+}
+
+// Judge decides about a call.
+func (rs Rules) Judge(c Call) Verdict {
+	mine := rs.of(c.Agent, c.Tool)
+	var text *script
+	if c.Shell && (len(mine) > 0 || c.Default == Ask) {
+		text = read(c.Script)
+	}
+	j := judging{Call: c, text: text}
+	asks := ""
+	for _, r := range mine {
+		if !r.Narrows() {
+			continue
+		}
+		switch f := j.hit(r); {
+		case f == sure && r.Do == Deny:
+			return Verdict{Deny, because(r)}
+		case f != none && asks == "":
+			asks = because(r)
+		}
+	}
+	if asks != "" {
+		return Verdict{Ask, asks}
+	}
+	open := j.uncovered(mine)
+	if open == "" {
+		return Verdict{Do: Allow}
+	}
+	if text == nil {
+		return Verdict{Do: c.Default}
+	}
+	if len(text.opaque) > 0 && c.Default == Allow && mine.guard() {
+		// What cannot be read may be what a rule forbids.
+		return Verdict{Ask, text.opaque[0]}
+	}
+	if len(text.opaque) > 0 {
+		return Verdict{c.Default, text.opaque[0]}
+	}
+	if !mine.permit() {
+		open = ""
+	}
+	return Verdict{c.Default, open}
+}
+
+func because(r Rule) string {
+	if r.Why != "" {
+		return r.Why
+	}
+	return "the rule: " + r.String()
+}
+
+// of are the rules for one tool of one agent.
+func (rs Rules) of(agent, tool string) Rules {
+	var out Rules
+	for _, r := range rs {
+		if like(r.Agent, agent) && like(r.Tool, tool) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (rs Rules) guard() bool {
+	for _, r := range rs {
+		if r.Narrows() && r.Command != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (rs Rules) permit() bool {
+	for _, r := range rs {
+		if r.Do == Allow {
+			return true
+		}
+	}
+	return false
+}
+
+// Denies reports that a tool may not be used at all, and why: it is better not
+// offered than refused.
+func (rs Rules) Denies(agent, tool string) (why string, denied bool) {
+	for _, r := range rs.of(agent, tool) {
+		if r.Do == Deny && r.Path == "" && r.Command == "" {
+			return because(r), true
+		}
+	}
+	return "", false
+}
+
+// Bars says why a path may not be touched by a tool at all, "" if it may. It
+// is for what lies below the tools: there only denials hold.
+func (rs Rules) Bars(agent, tool, path string) string {
+	for _, r := range rs.of(agent, tool) {
+		if r.Do == Deny && r.Path != "" && within(r.Path, path, true) {
+			return "may not be used: " + because(r)
+		}
+	}
+	return ""
+}
+
+// BarsPaths reports whether there is any path that Bars could name.
+func (rs Rules) BarsPaths() bool {
+	for _, r := range rs {
+		if r.Do == Deny && r.Path != "" {
+			return true
+		}
+	}
+	return false
+}
