@@ -32,6 +32,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -45,6 +46,9 @@ type Options struct {
 	// Defaults for what neither requests nor agents say. Its Model is not
 	// read: see Model.
 	Defaults agents.Defaults
+	// Servers are the language servers that look at what jobs change; nil means
+	// those of lsp.Known that are installed, an empty list none.
+	Servers []lsp.Server
 	// Dir is the workspace of requests that name none; empty means the
 	// current directory.
 	Dir string

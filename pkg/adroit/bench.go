@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -25,6 +26,7 @@ type Bench struct {
 	ledger *workspace.Ledger
 	files  *workspace.Files
 	exec   *workspace.Runner
+	code   *lsp.Servers // nil until Speak
 }
 
 // OpenBench opens the workspace dir of a job. What the job changes and prints
@@ -41,17 +43,25 @@ func OpenBench(dir, home string) (*Bench, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
 	}
-	return &Bench{ledger, files, workspace.NewExec(files.Dir(), filepath.Join(home, "logs"), ledger)}, nil
+	return &Bench{ledger: ledger, files: files, exec: workspace.NewExec(files.Dir(), filepath.Join(home, "logs"), ledger)}, nil
 }
 
 // Close kills what still runs and releases the files.
 func (b *Bench) Close() error {
-	return errors.Join(b.exec.Close(), b.files.Close(), b.ledger.Close())
+	var code error
+	if b.code != nil {
+		code = b.code.Close()
+	}
+	return errors.Join(code, b.exec.Close(), b.files.Close(), b.ledger.Close())
 }
 
 // Env has what tools may touch, in whole.
 func (b *Bench) Env(context.Context, string) (*tools.Env, error) {
-	return &tools.Env{Files: b.files, Exec: b.exec, HTTP: &http.Client{}}, nil
+	env := &tools.Env{Files: b.files, Exec: b.exec, HTTP: &http.Client{}}
+	if b.code != nil {
+		env.Code = b.code
+	}
+	return env, nil
 }
 
 // maxDiff bounds the artifact "diff" in bytes: it travels with the job's
@@ -92,9 +102,15 @@ func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error)
 	if err != nil {
 		return nil, nil, err
 	}
+	servers := rt.o.Servers
+	if servers == nil {
+		servers = lsp.Known()
+	}
+	b.Speak(servers)
 	m := executor.Serve(executor.Host{
 		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind,
-		Blobs: rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
+		Around: []func(executor.Performer) executor.Performer{b.Judge},
+		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
 	})
 	maps.Copy(m, agents.Routes(rt.resolve))
 	// Nothing depends on what Close says: all writes are synced already.

@@ -30,6 +30,9 @@ type config struct {
 
 	Conventions conventions `yaml:"conventions"`
 
+	Diagnostics string                    `yaml:"diagnostics"`
+	Servers     map[string]languageServer `yaml:"language_servers"`
+
 	from map[string]string // where a value comes from; a missing key means default
 }
 
@@ -144,6 +147,9 @@ func (c *config) parse(path string, b []byte) error {
 			return broken(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
 	}
+	if err := c.checkServers(path); err != nil {
+		return err
+	}
 	return c.check(path)
 }
 
@@ -212,6 +218,7 @@ func (c *config) settings() []setting {
 		pick("data_dir", c.DataDir, ""),
 		pick("conventions.bytes", num(float64(c.Conventions.Bytes)), strconv.Itoa(agents.DefaultWords)),
 	}
+	out = append(out, c.serverSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		e := c.Endpoints[name]
 		out = append(out, setting{"endpoints." + name + ".base_url", e.BaseURL, true})

@@ -99,6 +99,10 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	conf, err := a.config()
+	if err != nil {
+		return nil, nil, err
+	}
 	b, err := adroit.OpenBench(j.Dir, home)
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +113,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 		}
 	}
 	mux := executor.Serve(executor.Host{
-		Tools: set, Env: b.Env, Bind: b.Bind,
+		Tools: set, Env: b.Env, Bind: b.Bind, Around: conf.speak(b),
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
 	})
