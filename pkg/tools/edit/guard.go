@@ -45,6 +45,23 @@ func Whole(name, text, content string) error {
 	return nil
 }
 
+// AsSent refuses the whole content of a file that a model spoiled on its way:
+// encoded twice, or with the line numbers that it was shown.
+func AsSent(text, content string) error {
+	switch {
+	case strayEscape(content) && !strings.Contains(strings.TrimSpace(content), "\n") && !strayEscape(text):
+		return errors.New(`the content is escaped twice: it is one line with \n in it; send newlines and tabs as they are`)
+	case !numberedFromOne(text) && numberedFromOne(content):
+		return errors.New("the content carries the line numbers read_file shows: leave out the number and the tab")
+	}
+	return nil
+}
+
+func numberedFromOne(s string) bool {
+	_, first, ok := unnumber(s, true)
+	return ok && first == 1 && strings.Count(s, "\n") > 1
+}
+
 // strayEscape reports whether s has a \n that is not inside a quotation and
 // looks like the end of a line.
 func strayEscape(s string) bool {

@@ -187,8 +187,8 @@ func parseHunks(body []string) ([]hunk, error) {
 			h.old = append(h.old, l[1:])
 		case l[0] == '+':
 			h.new = append(h.new, l[1:])
-		default:
-			return nil, fmt.Errorf("the line %q begins with none of blank, - and +", clip(l))
+		default: // the blank in front was forgotten, as often with tabs
+			h.old, h.new = append(h.old, l), append(h.new, l)
 		}
 		h.loose = 0
 	}

@@ -23,7 +23,7 @@ func (e *MatchError) Error() string {
 		first := strings.Count(e.text[:s.Start], "\n") + 1
 		ls := strings.Split(e.text, "\n")
 		n := strings.Count(e.text[s.Start:s.End], "\n") + 1
-		return fmt.Sprintf("old is found only inside a longer word (partial line, 1 place); nothing was changed. Quote the whole word, if this is what you mean:\n%s", numbered(ls[first-1:min(first-1+n, len(ls))], first))
+		return fmt.Sprintf("old is only a part of this line (1 place), inside a longer word or with new repeating what stands next to it; nothing was changed. Quote the whole line, if this is what you mean:\n%s", numbered(ls[first-1:min(first-1+n, len(ls))], first))
 	case len(e.Spans) > 0:
 		return e.many()
 	}

@@ -34,7 +34,7 @@ func Replace(text, old, replacement string, all bool) (string, How, []Change, er
 		places, how = []place{p}, p.how
 	case len(spans) > 1 && !all:
 		return text, how, nil, &MatchError{text: text, old: old, Spans: spans, How: how}
-	case !all && how == Exact && inWord(text, spans[0]):
+	case !all && how == Exact && (inWord(text, spans[0]) || doubles(text, spans[0], old, replacement)):
 		return text, how, nil, &MatchError{text: text, old: old, part: true, Spans: spans, How: how}
 	}
 	for _, s := range spans {
@@ -84,6 +84,19 @@ func inWord(text string, s Span) bool {
 	last, after := text[:s.End], text[s.End:]
 	return word(utf8.DecodeLastRuneInString(before)) && word(utf8.DecodeRuneInString(first)) ||
 		word(utf8.DecodeLastRuneInString(last)) && word(utf8.DecodeRuneInString(after))
+}
+
+// doubles reports whether replacement brings along what stands before or after
+// the place on its line: the model quoted a part of a line and wrote all of it.
+func doubles(text string, s Span, old, replacement string) bool {
+	const telling = 3
+	before := strings.TrimLeft(text[strings.LastIndexByte(text[:s.Start], '\n')+1:s.Start], " \t")
+	rest, _, _ := strings.Cut(text[s.End:], "\n")
+	if strings.HasSuffix(old, "\n") || s.End == s.Start {
+		rest = ""
+	}
+	return len(trim(before)) >= telling && strings.HasPrefix(strings.TrimLeft(replacement, " \t"), before) && !strings.HasPrefix(old, before) ||
+		len(trim(rest)) >= telling && strings.HasSuffix(trimRight(replacement), trimRight(rest)) && !strings.HasSuffix(old, trimRight(rest))
 }
 
 // fit is the replacement as it goes into s.

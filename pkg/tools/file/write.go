@@ -53,6 +53,12 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	}
 	was := t.Content
 	t.Content = strings.ReplaceAll(content, "\r\n", "\n")
+	if strings.HasSuffix(was, "\n") && t.Content != "" && !strings.HasSuffix(t.Content, "\n") {
+		t.Content += "\n" // nobody means to take the last newline away
+	}
+	if err := edit.AsSent(was, t.Content); err != nil {
+		return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
+	}
 	if err := edit.Whole(in.Path, was, t.Content); err != nil {
 		return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
 	}
