@@ -28,6 +28,11 @@ type Manager struct {
 	// when the run has ended. close may be nil.
 	Mux func(ctx context.Context, j *Job) (mux flow.Mux, close func(), err error)
 
+	// Clean takes out of events what must not be kept or shown; it is called
+	// once for each but deltas, from several goroutines. Nil leaves them as
+	// they are.
+	Clean func(event.Event) event.Event
+
 	Owner string           // of the leases; zero means host:pid
 	TTL   time.Duration    // of a lease; zero means 15 seconds
 	Now   func() time.Time // zero means time.Now

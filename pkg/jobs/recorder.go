@@ -11,9 +11,10 @@ import (
 // A recorder is a sink that never blocks: it queues events, and a goroutine
 // writes them to the log in order, as many at once as have come.
 type recorder struct {
-	log  Log
-	live event.Sink
-	fail func(cause error)
+	log   Log
+	live  event.Sink
+	clean func(event.Event) event.Event // before anyone sees it; nil: as it is
+	fail  func(cause error)
 
 	mu     sync.Mutex
 	queue  []event.Event
@@ -35,6 +36,9 @@ func newRecorder(log Log, live event.Sink, fail func(error)) *recorder {
 // emit passes ev on to whoever is watching and queues it for the log. What
 // comes after close is late and dropped.
 func (r *recorder) emit(ev event.Event) {
+	if r.clean != nil && ev.Kind != event.Delta {
+		ev = r.clean(ev)
+	}
 	if r.live != nil {
 		r.live(ev)
 	}

@@ -41,6 +41,7 @@ func (r *run) do(ctx context.Context) (*Job, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r.rec = newRecorder(r.m.Store, r.o.Emit, stop)
+	r.rec.clean = r.m.Clean
 	var heart sync.WaitGroup
 	end := make(chan struct{})
 	heart.Go(func() { r.beat(ctx, stop, end) })

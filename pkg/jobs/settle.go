@@ -96,6 +96,10 @@ func (r *run) settle(ctx context.Context, out json.RawMessage, err, cause error)
 	if j.Status == Waiting {
 		last.Kind = event.JobWaiting
 	}
+	if r.m.Clean != nil {
+		last = r.m.Clean(last)
+		j.Reason = last.Text
+	}
 	if err := r.m.Store.Settle(ctx, &j, r.job.Lease.Token, &last); err != nil {
 		// Left as it is, the job shows as interrupted once the lease is over.
 		return nil, errors.Join(fmt.Errorf("%s: recording how it ended: %w", j.ID, err), cause)

@@ -88,8 +88,8 @@ func (m *machine) run(s string, final bool) int {
 		}
 		m.out = append(m.out, s[plain:i]...)
 		if i > 0 {
-			p := m.prev + s[:i]
-			m.prev = p[len(p)-2:]
+			a, b := m.before(s, i)
+			m.prev = string([]byte{a, b})
 		}
 		if m.due > 0 {
 			m.due -= i

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/url"
 	"strings"
@@ -265,5 +266,15 @@ func BenchmarkString(b *testing.B) {
 				r.String(text)
 			}
 		})
+	}
+}
+
+func BenchmarkWriter(b *testing.B) {
+	chunk := []byte(strings.Repeat("func (m *machine) run(s string, final bool) int { return len(s) } // token by token, see key.go\n", 330))
+	w := known().Writer(io.Discard)
+	b.SetBytes(int64(len(chunk)))
+	b.ReportAllocs()
+	for b.Loop() {
+		w.Write(chunk)
 	}
 }

@@ -2,7 +2,7 @@ package secret
 
 import (
 	"io"
-	"strings"
+	"unsafe"
 )
 
 // A Stream redacts a text that comes in pieces, with the same result however
@@ -10,9 +10,9 @@ import (
 // kilobytes. It is used by one goroutine. The zero value and one made by a nil
 // Redactor change nothing.
 type Stream struct {
-	m    machine
-	on   bool
-	held string
+	m   machine
+	on  bool
+	buf []byte // what was kept back
 }
 
 // Stream returns a Stream.
@@ -24,27 +24,39 @@ func (r *Redactor) Stream() *Stream {
 }
 
 // Add takes the next piece and returns what can be shown by now.
-func (s *Stream) Add(piece string) string { return s.next(piece, false) }
+func (s *Stream) Add(piece string) string {
+	if !s.on {
+		return piece
+	}
+	s.buf = append(s.buf, piece...)
+	return string(s.next(false))
+}
 
 // End returns what was kept back; the text is over. A new one may begin.
 func (s *Stream) End() string {
-	out := s.next("", true)
-	s.m.prev, s.m.eat, s.m.due = "\n\n", eater{}, 0
-	return out
+	if !s.on {
+		return ""
+	}
+	return string(s.end())
 }
 
 // Hit reports whether a secret was found.
 func (s *Stream) Hit() bool { return s.m.hit }
 
-func (s *Stream) next(piece string, final bool) string {
-	if !s.on {
-		return piece
-	}
-	text := s.held + piece
+// next redacts what is in buf as far as that can be decided. What it returns
+// is good until the next call.
+func (s *Stream) next(final bool) []byte {
 	s.m.out = s.m.out[:0]
-	n := s.m.run(text, final)
-	s.held = strings.Clone(text[n:])
-	return string(s.m.out)
+	// The machine keeps no part of the text that it is given.
+	n := s.m.run(unsafe.String(unsafe.SliceData(s.buf), len(s.buf)), final)
+	s.buf = append(s.buf[:0], s.buf[n:]...)
+	return s.m.out
+}
+
+func (s *Stream) end() []byte {
+	out := s.next(true)
+	s.m.prev, s.m.eat, s.m.due = "\n\n", eater{}, 0
+	return out
 }
 
 // A Writer redacts what is written to it. It is used by one goroutine.
@@ -57,8 +69,12 @@ type Writer struct {
 func (r *Redactor) Writer(w io.Writer) *Writer { return &Writer{w, r.Stream()} }
 
 func (w *Writer) Write(b []byte) (int, error) {
-	if out := w.s.Add(string(b)); out != "" {
-		if _, err := io.WriteString(w.w, out); err != nil {
+	if !w.s.on {
+		return w.w.Write(b)
+	}
+	w.s.buf = append(w.s.buf, b...)
+	if out := w.s.next(false); len(out) > 0 {
+		if _, err := w.w.Write(out); err != nil {
 			return 0, err
 		}
 	}
@@ -67,10 +83,13 @@ func (w *Writer) Write(b []byte) (int, error) {
 
 // Close writes what was kept back. It does not close the writer below.
 func (w *Writer) Close() error {
-	out := w.s.End()
-	if out == "" {
+	if !w.s.on {
 		return nil
 	}
-	_, err := io.WriteString(w.w, out)
+	out := w.s.end()
+	if len(out) == 0 {
+		return nil
+	}
+	_, err := w.w.Write(out)
 	return err
 }

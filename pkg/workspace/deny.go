@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"fmt"
 	"path"
 	"strings"
 	"unicode"
@@ -8,18 +9,21 @@ import (
 
 // The names no tool may read or write, whatever it was granted. A pattern is
 // matched against each component of the name with its links followed and its
-// spelling folded (see fold); one with a slash against the end of the name.
+// spelling folded (see fold); one with a slash against components in a row.
 // The list is short on purpose: what it refuses, a person can still do by hand.
 var (
 	// secretNames are refused for reading and writing.
 	secretNames = []string{
 		".git", "git~1", // a repository's own files: hooks and config run code, config may hold tokens
 		".env*", // and .envrc
-		"*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore",
-		"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-		".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".pgpass",
-		".ssh", ".gnupg", ".aws", ".azure",
-		".kube/config", ".docker/config.json", ".config/gcloud",
+		"*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.age-key", "*.agekey", "*.ovpn",
+		"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "id_xmss*",
+		".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".htpasswd", ".pgpass", ".my.cnf",
+		".dockercfg", ".dockerconfigjson", ".vault-token", ".terraformrc", "terraform.rc", "*.tfstate", "*.tfstate.backup",
+		".boto", ".s3cfg", "credentials.json", "client_secret*.json", "service-account*.json", "service_account*.json",
+		".ssh", ".gnupg", ".aws", ".azure", ".oci", ".terraform.d", ".password-store",
+		".kube/config", ".docker/config.json", ".config/gcloud", ".config/gh", ".config/hub", ".cargo/credentials*", ".gem/credentials",
+		".m2/settings.xml", ".gradle/gradle.properties", ".config/adroit", ".local/share/adroit", "adroit.db*",
 	}
 	// openNames are examples that only look like secrets.
 	openNames = []string{".env.example", ".env.sample", ".env.template", ".env.dist"}
@@ -29,12 +33,12 @@ var (
 )
 
 // fold gives the spellings that some file system takes for one name a single
-// form: case, full-width letters, characters that are not seen, NTFS streams,
-// trailing dots and spaces.
+// form: case, full-width letters, accents apart from their letters, characters
+// that are not seen, NTFS streams, trailing dots and spaces.
 func fold(part string) string {
 	part = strings.Map(func(r rune) rune {
 		switch {
-		case unicode.Is(unicode.Cf, r), unicode.IsControl(r), unicode.Is(unicode.Variation_Selector, r), r == 0x034f:
+		case unicode.Is(unicode.Cf, r), unicode.IsControl(r), unicode.Is(unicode.Mn, r), r == 0x034f:
 			return -1
 		case r >= 0xff01 && r <= 0xff5e:
 			r -= 0xfee0
@@ -51,19 +55,60 @@ func fold(part string) string {
 	return strings.TrimRight(part, ". ")
 }
 
-// deny returns an error if the list above forbids p, a clean name.
-func deny(name, p string, write bool) error {
+// Names change the list for one operator: more names, and fewer. Patterns are
+// as above; Deny is stronger than Allow. A nil Names changes nothing. It must
+// not change while it is used.
+type Names struct{ Deny, Allow []string }
+
+// CheckName refuses a pattern that could never match.
+func CheckName(pattern string) error {
+	if pattern == "" || strings.HasPrefix(pattern, "/") || strings.HasSuffix(pattern, "/") || strings.Contains(pattern, "**") {
+		return fmt.Errorf("the name %q does not match any file", pattern)
+	}
+	if strings.ContainsFunc(pattern, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return fmt.Errorf("the name %q has letters that file systems spell in two ways: write ? for each", pattern)
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return fmt.Errorf("the name %q: %w", pattern, err)
+	}
+	return nil
+}
+
+// NameError returns an error in words for a model or a person if name, as it
+// is written, is on the list.
+func (n *Names) NameError(name string) error { return n.deny(name, path.Clean(name), false) }
+
+// deny returns an error if the list forbids p, a clean name.
+func deny(name, p string, write bool) error { return (*Names)(nil).deny(name, p, write) }
+
+func (n *Names) deny(name, p string, write bool) error {
 	parts := strings.Split(p, "/")
 	for i := range parts {
 		parts[i] = fold(parts[i])
 	}
-	if listed(parts, secretNames) {
+	secret := listed(parts, secretNames)
+	if n != nil {
+		secret = secret && !listed(parts, folded(n.Allow)) || listed(parts, folded(n.Deny))
+	}
+	if secret {
 		return &PathError{Name: name, Reason: "is on the list of secrets and repository internals that no tool may touch; ask the person who runs you"}
 	}
 	if write && listed(parts, guardedNames) {
 		return &PathError{Name: name, Reason: "configures agents or editors and may be read but not changed; ask the person who runs you"}
 	}
 	return nil
+}
+
+func folded(patterns []string) []string {
+	var out []string
+	for _, p := range patterns {
+		parts := strings.Split(p, "/")
+		for i := range parts {
+			parts[i] = fold(parts[i])
+		}
+		out = append(out, strings.Join(parts, "/"))
+	}
+	return out
 }
 
 func listed(parts []string, patterns []string) bool {

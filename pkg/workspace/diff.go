@@ -46,6 +46,9 @@ func (p Part) diffOne(t *tree, c shift) (string, error) {
 	if c.Kind == Renamed {
 		source = c.Change.From
 	}
+	if p.l.names.deny(source, source, false) != nil || p.l.names.deny(c.Path, c.Path, false) != nil {
+		return fmt.Sprintf("diff --git %s %s\n# not shown: on the list of secrets and repository internals\n", quoteName("a/"+source), quoteName("b/"+c.Path)), nil
+	}
 	old, err := p.l.kept(c.old, c.Unkept)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", c.Path, err)

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 const (
@@ -98,6 +100,12 @@ type Output struct {
 // without a terminal; when its leader ends, whatever is left of its process
 // group is killed.
 type Runner struct {
+	// Hide keeps secrets out of logs and of Output.Text. It is set before the
+	// first command; nil hides nothing.
+	Hide *secret.Redactor
+	// Names changes the list of names that git shows nothing of, as Hide is set.
+	Names *Names
+
 	root, logs string
 	led        *Ledger
 
@@ -128,6 +136,7 @@ type Process struct {
 	began   time.Time
 	out     *tail
 	log     *logFile
+	hide    *secret.Redactor
 	stdin   *os.File // our end of the pipe of an interactive command
 	done    chan struct{}
 	stop    chan struct{} // closed to ask for the end
@@ -276,7 +285,7 @@ func (r *Runner) admit(c Cmd) (*Process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	p := &Process{began: time.Now(), out: &tail{}, done: make(chan struct{}), stop: make(chan struct{})}
+	p := &Process{began: time.Now(), out: &tail{}, hide: r.Hide, done: make(chan struct{}), stop: make(chan struct{})}
 	for p.ID == "" {
 		r.next++
 		id := "c" + strconv.Itoa(r.next)

@@ -26,6 +26,7 @@ type Files struct {
 	*desk
 	led     *Ledger // nil: no undo
 	barrier Barrier // nil: none; see Under
+	names   *Names  // the operator's; see Naming
 }
 
 // desk is what the Files made by At share.
@@ -70,7 +71,7 @@ func (f *Files) At(step string) *Files {
 	if f.led == nil {
 		return f
 	}
-	return &Files{desk: f.desk, led: f.led.At(step), barrier: f.barrier}
+	return &Files{desk: f.desk, led: f.led.At(step), barrier: f.barrier, names: f.names}
 }
 
 // Close releases the directory. Nothing may be used afterwards, nor anything At returned.

@@ -34,6 +34,14 @@ type Git struct {
 // NewGit returns a Git that runs through exec.
 func NewGit(exec Exec) *Git { return &Git{exec: exec} }
 
+// names are the operator's changes to the list of names, if exec knows them.
+func (g *Git) names() *Names {
+	if r, ok := g.exec.(*Runner); ok {
+		return r.Names
+	}
+	return nil
+}
+
 // An ExitError is a git command that failed.
 type ExitError struct {
 	Args   []string // without the ones that make git safe
@@ -285,7 +293,7 @@ func (g *Git) Diff(ctx context.Context, o DiffOptions) (string, error) {
 		return "", err
 	}
 	for name := range strings.SplitSeq(string(names), "\x00") {
-		if name != "" && deny(name, name, false) != nil {
+		if name != "" && g.names().deny(name, name, false) != nil {
 			specs = append(specs, ":(exclude,literal)"+name)
 		}
 	}
@@ -390,7 +398,7 @@ func (g *Git) Commit(ctx context.Context, message string, paths []string) (*Comm
 		if name == "" {
 			continue
 		}
-		if err := deny(name, name, false); err != nil {
+		if err := g.names().deny(name, name, false); err != nil {
 			if len(specs) > 0 { // take back what was staged for this commit
 				_, _ = g.run(ctx, Cmd{Args: with("reset", "--quiet", "--", ":(top,literal)"+name)})
 			}

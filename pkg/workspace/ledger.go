@@ -48,7 +48,8 @@ type Ledger struct {
 
 // book is what the ledgers made by At share.
 type book struct {
-	dir string
+	dir   string
+	names *Names // the operator's; see Naming
 
 	mu      sync.Mutex
 	journal *os.File         // nil until something is added

@@ -151,8 +151,15 @@ func (p *Process) plumb(c Cmd) (*plumbing, error) {
 	if p.log != nil {
 		both = io.MultiWriter(p.log, p.out)
 	}
-	if err := s.pipe(both); err != nil {
+	// One goroutine empties this pipe, so a key that comes in two pieces is one.
+	clean := p.hide.Writer(both)
+	if err := s.pipe(clean); err != nil {
 		return s, err
+	}
+	pump := s.pumps[len(s.pumps)-1]
+	s.pumps[len(s.pumps)-1] = func() {
+		pump()
+		_ = clean.Close() // neither the log nor the tail fails
 	}
 	out := s.theirs[len(s.theirs)-1]
 	p.cmd.Stderr, p.cmd.Stdout = out, out

@@ -9,8 +9,18 @@ type Barrier func(name string, write bool) (why string)
 // names that nobody may use. It holds for everything that is done through the
 // files it returns: reading, listing, searching, writing, moving.
 func (f *Files) Under(b Barrier) *Files {
-	return &Files{desk: f.desk, led: f.led, barrier: b}
+	return &Files{desk: f.desk, led: f.led, barrier: b, names: f.names}
 }
+
+// Naming returns the same files with the operator's changes to the list of names
+// that nobody may use.
+func (f *Files) Naming(n *Names) *Files {
+	return &Files{desk: f.desk, led: f.led, barrier: f.barrier, names: n}
+}
+
+// Naming makes diffs of l leave out what those names hide. It is called before l
+// is used.
+func (l *Ledger) Naming(n *Names) { l.names = n }
 
 // Real is the name that a file has within the root once links are followed,
 // for decisions about it. It fails for names that can not be used at all, but
@@ -26,7 +36,7 @@ func (f *Files) Real(name string) (string, error) {
 // judge returns an error if p, a clean name, must not be used: nobody may, or
 // the barrier says so.
 func (f *Files) judge(name, p string, write bool) error {
-	if err := deny(name, p, write); err != nil || f.barrier == nil {
+	if err := f.names.deny(name, p, write); err != nil || f.barrier == nil {
 		return err
 	}
 	if why := f.barrier(p, write); why != "" {

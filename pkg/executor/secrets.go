@@ -1,0 +1,202 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Guard keeps secrets out of what the steps of m leave behind: results and
+// artifacts of tools before they are journaled, and so out of prompts; answers
+// of models; the text of deltas, whatever its pieces; failures. The arguments
+// of calls lose known values only: what merely looks like a secret may be the
+// work that was asked for. A nil r guards nothing.
+func Guard(m flow.Mux, r *secret.Redactor) flow.Mux {
+	if r == nil {
+		return m
+	}
+	out := flow.Mux{}
+	for kind, rt := range m {
+		clean := r.Known().JSON // a task keeps the operator's own words
+		switch kind {
+		case "tool":
+			clean = func(raw json.RawMessage) (json.RawMessage, bool) { return cleanReply(r, raw) }
+		case "model":
+			clean = func(raw json.RawMessage) (json.RawMessage, bool) { return cleanAnswer(r, raw) }
+		}
+		perform := rt.Handler
+		rt.Handler = func(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
+			show := &shown{stream: r.Stream(), emit: emit}
+			res, err := perform(secret.With(ctx, r), s, show.sink)
+			show.end()
+			if err != nil {
+				return nil, cleanError(r, err)
+			}
+			res, _ = clean(res)
+			return res, nil
+		}
+		out[kind] = rt
+	}
+	return out
+}
+
+// Clean redacts an event. Deltas are left alone: they are pieces of a text,
+// which [Guard] takes care of.
+func Clean(r *secret.Redactor, ev event.Event) event.Event {
+	if r == nil || ev.Kind == event.Delta {
+		return ev
+	}
+	ev.Name, _ = r.String(ev.Name)
+	ev.Text, _ = r.String(ev.Text)
+	ev.Error, _ = r.String(ev.Error)
+	ev.Data, _ = r.JSON(ev.Data)
+	return ev
+}
+
+// cleanReply redacts the output of a tool step and says in its taint that
+// there was something.
+func cleanReply(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool) {
+	clean, hit := r.JSON(raw)
+	if !hit {
+		return raw, false
+	}
+	var reply Reply
+	if json.Unmarshal(clean, &reply) != nil {
+		return clean, true
+	}
+	reply.Taint |= tools.Secret
+	if b, err := json.Marshal(reply); err == nil {
+		clean = b
+	}
+	return clean, true
+}
+
+func cleanAnswer(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool) {
+	raw, known := r.Known().JSON(raw)
+	if _, hit := r.JSON(raw); !hit {
+		return raw, known
+	}
+	var a Answer
+	if json.Unmarshal(raw, &a) != nil {
+		return raw, known
+	}
+	var text, thought bool
+	a.Message.Text, text = r.String(a.Message.Text)
+	a.Message.Thinking, thought = r.String(a.Message.Thinking)
+	for i := range a.Notes {
+		a.Notes[i], _ = r.String(a.Notes[i])
+	}
+	b, err := json.Marshal(a)
+	if err != nil {
+		return raw, known
+	}
+	return b, known || text || thought
+}
+
+// A cleanedError is an error whose words were redacted.
+type cleanedError struct {
+	words string
+	err   error
+}
+
+func (e *cleanedError) Error() string { return e.words }
+func (e *cleanedError) Unwrap() error { return e.err }
+
+// cleanError redacts an error that becomes an outcome. One that says how the
+// run was stopped keeps its identity.
+func cleanError(r *secret.Redactor, err error) error {
+	words, hit := r.String(err.Error())
+	var f *flow.Failure
+	if errors.As(err, &f) {
+		msg, dirty := r.String(f.Message)
+		if !dirty {
+			return err
+		}
+		c := *f
+		c.Message = msg
+		return &c
+	}
+	if !hit {
+		return err
+	}
+	return &cleanedError{words, err}
+}
+
+// A shown redacts the deltas of one step. Pieces of its text come as soon as
+// nothing in them can be the beginning of a secret.
+type shown struct {
+	mu     sync.Mutex
+	stream *secret.Stream
+	last   event.Event
+	emit   event.Sink
+}
+
+func (s *shown) sink(ev event.Event) {
+	if ev.Kind != event.Delta {
+		s.emit(ev)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = ev
+	if ev.Text = s.stream.Add(ev.Text); ev.Text != "" {
+		s.emit(ev)
+	}
+}
+
+func (s *shown) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text := s.stream.End(); text != "" {
+		s.last.Text = text
+		s.emit(s.last)
+	}
+}
+
+// KeepSecrets wraps the calls of tools so that what a model copied from
+// redacted text is not written over the secret it stands for: a call that would
+// put a replacement into a file with a secret in it is refused.
+func KeepSecrets(r *secret.Redactor) func(next Performer) Performer {
+	return func(next Performer) Performer {
+		return func(ctx context.Context, p Performance) (tools.Result, error) {
+			if r != nil && p.Env != nil && p.Env.Files != nil && p.Tool.Needs&tools.Write != 0 {
+				if why := overwrites(r, p); why != "" {
+					return tools.Result{Failed: true, Text: why}, nil
+				}
+			}
+			return next(ctx, p)
+		}
+	}
+}
+
+func overwrites(r *secret.Redactor, p Performance) string {
+	held, ok := secret.Marked(string(p.Args))
+	if !ok {
+		return ""
+	}
+	var args map[string]json.RawMessage
+	if json.Unmarshal(p.Args, &args) != nil {
+		return "" // the tool says what is wrong with them
+	}
+	for _, name := range p.Tool.Paths {
+		var file string
+		if json.Unmarshal(args[name], &file) != nil {
+			continue
+		}
+		b, err := fs.ReadFile(p.Env.Files.FS(), strings.TrimPrefix(file, "./"))
+		if err == nil && len(r.Find(string(b))) > 0 {
+			return fmt.Sprintf("not done: %s stands for a secret of %s that you were not shown, and would be written in its place. "+
+				"Change the file around it with edit_file, without quoting that part.", held, file)
+		}
+	}
+	return ""
+}

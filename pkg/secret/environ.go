@@ -1,0 +1,51 @@
+package secret
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// named are the variables whose names say that they hold a secret.
+var named = regexp.MustCompile(`(?i)(token|secret|passw|passphrase|credential|api_?key|access_?key|private_?key|_key$|^key$|_pwd$|_pat$)`)
+
+// about are the variables that say where a secret is or how long, not what.
+var about = regexp.MustCompile(`(?i)(_file|_path|_dir|_name|_id|_url|_type|_len|_sock|_helper)$`)
+
+// Environ finds the values of an environment, as os.Environ gives it, whose
+// names say that they are secrets. Paths, plain words and short values are
+// not: they stand in texts by chance.
+func Environ(environ []string) []Known {
+	var out []Known
+	for _, kv := range environ {
+		key, value, _ := strings.Cut(kv, "=")
+		if !named.MatchString(key) || about.MatchString(key) || len(value) < minForm || path.IsAbs(value) || plain(value) {
+			continue
+		}
+		out = append(out, Known{Name: key, Value: value})
+	}
+	return out
+}
+
+// plain reports whether a value is a word or a number that could stand
+// anywhere.
+func plain(value string) bool {
+	seen := [3]bool{}
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c >= '0' && c <= '9':
+			seen[0] = true
+		case alnum[c]:
+			seen[1] = true
+		default:
+			seen[2] = true
+		}
+	}
+	kinds := 0
+	for _, s := range seen {
+		if s {
+			kinds++
+		}
+	}
+	return kinds < 2 && len(value) < 20
+}
