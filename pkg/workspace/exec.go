@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
 const (
@@ -91,7 +92,7 @@ type Output struct {
 	Killed   bool          `json:"killed,omitempty"` // ended by Kill, Close or ctx
 	Took     time.Duration `json:"took_ns"`
 	Log      string        `json:"log,omitempty"`     // file with the output up to MaxLog bytes
-	Sandbox  string        `json:"sandbox"`           // the level in force
+	Sandbox  string        `json:"sandbox"`           // the level in force; see Confined
 	Changed  []string      `json:"changed,omitempty"` // with Cmd.Snapshot: files that changed
 	Note     string        `json:"note,omitempty"`    // something about the record that the reader should know
 }
@@ -112,6 +113,7 @@ type Runner struct {
 	mu     sync.Mutex
 	closed bool
 	tree   *tree
+	cell   *cell // nil: no sandbox
 	next   int
 	procs  map[string]*Process
 	done   []string // finished, oldest first
@@ -122,8 +124,12 @@ type Runner struct {
 // NewExec returns a Runner for commands in root. Logs go to logDir, none if it
 // is empty; led may be nil. A root that cannot be used is reported by the first
 // command.
-func NewExec(root, logDir string, led *Ledger) *Runner {
-	return &Runner{root: root, logs: logDir, led: led, procs: map[string]*Process{}}
+func NewExec(root, logDir string, led *Ledger, opts ...Option) *Runner {
+	r := &Runner{root: root, logs: logDir, led: led, procs: map[string]*Process{}}
+	for _, o := range opts {
+		o(r)
+	}
+	return r
 }
 
 var _ Exec = (*Runner)(nil)
@@ -133,6 +139,10 @@ type Process struct {
 	ID string
 
 	cmd     *exec.Cmd
+	level   sandbox.Level
+	sandbox string
+	policy  *sandbox.Policy
+	vigil   *vigil
 	began   time.Time
 	out     *tail
 	log     *logFile
@@ -172,7 +182,7 @@ func (p *Process) Output() *Output {
 }
 
 func (p *Process) collect() *Output {
-	o := &Output{ID: p.ID, Code: -1, Took: time.Since(p.began), Sandbox: "off"}
+	o := &Output{ID: p.ID, Code: -1, Took: time.Since(p.began), Sandbox: p.sandbox}
 	o.Text, o.Bytes, o.Dropped = p.out.text()
 	if p.log != nil {
 		o.Log = p.log.path
@@ -229,7 +239,7 @@ func (r *Runner) Close() error {
 		p.stopped.Do(func() { close(p.stop) })
 	}
 	r.wait.Wait()
-	err := r.guard.close()
+	err := errors.Join(r.guard.close(), r.cell.close())
 	if t != nil {
 		err = errors.Join(err, t.close())
 	}
@@ -259,6 +269,10 @@ func (r *Runner) Start(ctx context.Context, c Cmd) (*Process, error) {
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Dir = dir
 	p.cmd.Env = Environ(os.Environ(), c.Env)
+	if err := r.confine(p, c); err != nil {
+		r.forget(p)
+		return nil, err
+	}
 	started := make(chan error)
 	go r.supervise(p, c, snap, started)
 	if err := <-started; err != nil {

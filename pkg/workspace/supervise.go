@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,17 +21,18 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
+	program := p.cmd.Args[0]
 	sinks, err := p.plumb(c)
 	if err == nil {
 		r.guard.begin()
 		p.cmd.SysProcAttr = session()
-		err = p.cmd.Start()
+		err = p.launch()
 		sinks.started()
 	}
 	if err != nil {
 		sinks.close()
 		r.forget(p)
-		started <- startError(p.cmd.Args[0], err)
+		started <- startError(program, err)
 		return
 	}
 	group := p.cmd.Process.Pid
@@ -65,6 +67,7 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 		o.Note = "how it ended is not known: " + werr.Error()
 	}
 	p.log.close()
+	taken := r.cell.settled(p.vigil)
 	if snap != nil {
 		// The command is over, whatever became of the caller: its changes are real.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -75,6 +78,7 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 			o.Note = "what it changed could not be recorded and cannot be undone: " + err.Error()
 		}
 	}
+	o.Note = strings.Join(slices.DeleteFunc([]string{taken, o.Note}, func(s string) bool { return s == "" }), "; ")
 	p.mu.Lock()
 	p.final = o
 	p.out.release()

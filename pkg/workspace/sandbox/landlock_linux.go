@@ -145,7 +145,7 @@ func (p *Policy) restrictFiles() error {
 			return err
 		}
 		for _, d := range p.Show {
-			if err := r.allowAllBut(d, p.Mask, llRead); err != nil {
+			if err := r.allowAllBut(d, slices.Concat(p.Mask, p.Hide), llRead); err != nil {
 				return err
 			}
 		}

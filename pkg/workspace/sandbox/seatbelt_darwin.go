@@ -53,7 +53,7 @@ func Wrap(cmd *exec.Cmd, level Level, p *Policy) (*Stage, error) {
 	case level == Off:
 		return &Stage{}, nil
 	case level != Seatbelt:
-		return nil, fmt.Errorf("%w: %s", ErrRefused, try(level).Why)
+		return nil, fmt.Errorf("%w: the level %s is not for macOS", ErrRefused, level)
 	case cmd.Err != nil:
 		return nil, cmd.Err
 	}

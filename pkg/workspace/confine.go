@@ -1,0 +1,349 @@
+package workspace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+)
+
+// A Confine says how the commands of a Runner are confined. What a command may
+// change is the workspace, Write, a /tmp and home of its own, and nothing else.
+// See [sandbox] for the levels.
+//
+// The names that the file tools refuse cannot be read in the workspace either,
+// and the files that make git, agents and editors run something (.git/hooks,
+// .git/config, .claude, .vscode and the like) cannot be changed. Those that do
+// not exist are looked for when the command has ended: what it made of them is
+// put aside, and Output.Note says so. While it runs they are there.
+type Confine struct {
+	Level   sandbox.Level // Auto if empty
+	Private string        // keeps /tmp, home and build cache of the commands; empty: a temporary directory
+	Cache   string        // build caches that outlive the job, where Private's cannot have the user's below it
+	Write   []string      // besides the workspace
+	Show    []string      // read-only, although in the user's home
+	Hide    []string      // seen as empty: adroit's own directories
+	NetOpen bool          // the network of this machine
+	Limits  sandbox.Limits
+}
+
+// An Option changes how a Runner runs commands.
+type Option func(*Runner)
+
+// Confined puts every command of a Runner into the sandbox. If the level cannot
+// be had, every command is refused. Without this option there is no sandbox.
+func Confined(c Confine) Option {
+	return func(r *Runner) { r.cell = &cell{Confine: c} }
+}
+
+// A cell is the sandbox of one Runner. It is safe for concurrent use.
+type cell struct {
+	Confine
+
+	mu       sync.Mutex
+	report   *sandbox.Report
+	base     *sandbox.Policy
+	scratch  string // to be removed in the end
+	put      int    // things put aside
+	found    *findings
+	lookedAt time.Time
+	looked   time.Duration // what looking cost
+}
+
+// level is the one in force, found out at the first call.
+func (c *cell) level() (sandbox.Level, error) {
+	if c == nil {
+		return sandbox.Off, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.report == nil {
+		r := sandbox.Choose(cmp.Or(c.Level, sandbox.Auto))
+		c.report = &r
+	}
+	return c.report.Level, c.report.Err()
+}
+
+// Sandbox is the level in force for commands, "refused" if none runs.
+func (r *Runner) Sandbox() string {
+	level, err := r.cell.level()
+	switch {
+	case err != nil:
+		return "refused"
+	case level != sandbox.Off && r.cell.NetOpen:
+		return string(level) + ", network open"
+	}
+	return string(level)
+}
+
+// policy is that of one command in dir, and what to look at when it has ended.
+func (c *cell) policy(level sandbox.Level, root, dir string, names *Names) (*sandbox.Policy, *vigil, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.base == nil {
+		p, err := c.settle(level, root)
+		if err != nil {
+			return nil, nil, fmt.Errorf("preparing the sandbox: %w", err)
+		}
+		c.base = p
+	}
+	// Looking through a large workspace takes a while; what it finds is used
+	// again for a time that keeps this to a twentieth of the whole.
+	if now := time.Now(); c.found == nil || now.Sub(c.lookedAt) > 20*c.looked {
+		c.found = look(c.base.Write, names)
+		c.lookedAt, c.looked = now, time.Since(now)
+	}
+	p := *c.base
+	p.Dir = dir
+	p.Mask = append(slices.Clone(p.Mask), c.found.secret...)
+	p.Fix = append(slices.Clone(p.Fix), c.found.fixed...)
+	p.Pin = c.found.repos
+	v, err := begin(c.found, level == sandbox.Landlock)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &p, v, nil
+}
+
+// settle makes the part of the policy that is the same for all commands.
+func (c *cell) settle(level sandbox.Level, root string) (*sandbox.Policy, error) {
+	real := func(path string) string {
+		if p, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(p) {
+			return p
+		}
+		return ""
+	}
+	private := c.Private
+	if private == "" {
+		dir, err := os.MkdirTemp("", "adroit-sandbox-")
+		if err != nil {
+			return nil, err
+		}
+		c.scratch, private = dir, dir
+	}
+	if err := os.MkdirAll(private, 0o700); err != nil {
+		return nil, err
+	}
+	if private = real(private); private == "" {
+		return nil, fmt.Errorf("%s cannot be found", c.Private)
+	}
+	p := &sandbox.Policy{Write: []string{root}, Private: private, NetOpen: c.NetOpen, Limits: c.Limits}
+	for _, w := range c.Write {
+		w = real(w)
+		if w == "" {
+			return nil, errors.New("a directory that commands may change is not there")
+		}
+		p.Write = append(p.Write, w)
+	}
+	// A workspace that is the home, or around it, is what the operator chose.
+	if home := real(os.Getenv("HOME")); home != "" && home != "/" && !within(root, home) {
+		p.Home = home
+	}
+	for _, h := range c.Hide {
+		if h = real(h); h != "" && h != "/" && h != root {
+			p.Hide = append(p.Hide, h)
+		}
+	}
+	covered := slices.Concat([]string{"/tmp", "/var/tmp", "/run"}, p.Hide)
+	if p.Home != "" {
+		covered = append(covered, p.Home)
+	}
+	for _, s := range slices.Concat(toolchains(os.Getenv, p.Home), c.Show) {
+		s = filepath.Clean(s)
+		hidden := slices.ContainsFunc(covered, func(h string) bool { return s != h && within(h, s) })
+		ours := slices.ContainsFunc(p.Write, func(w string) bool { return within(w, s) })
+		if hidden && !ours && !slices.Contains(p.Show, s) {
+			p.Show = append(p.Show, s)
+		}
+	}
+	if p.NetOpen { // names are looked up by a file that is often a link into /run
+		if f := real("/etc/resolv.conf"); within("/run", f) {
+			p.Show = append(p.Show, f)
+		}
+	}
+	for _, name := range []string{"credentials", "credentials.toml"} {
+		for _, d := range []string{os.Getenv("CARGO_HOME"), filepath.Join(p.Home, ".cargo")} {
+			if f := filepath.Join(d, name); filepath.IsAbs(f) && exists(f) {
+				p.Mask = append(p.Mask, f)
+			}
+		}
+	}
+	p.Caches = []sandbox.Overlay{c.buildCache(level, p)}
+	if err := identity(filepath.Join(private, "home")); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// buildCache is Go's: the user's own is never written, since what is in it is
+// linked into the user's programs without a question.
+func (c *cell) buildCache(level sandbox.Level, p *sandbox.Policy) sandbox.Overlay {
+	lower := os.Getenv("GOCACHE")
+	if lower == "" {
+		if d, err := os.UserCacheDir(); err == nil {
+			lower = filepath.Join(d, "go-build")
+		}
+	}
+	if r, err := filepath.EvalSymlinks(lower); err == nil {
+		lower = r
+	} else {
+		lower = ""
+	}
+	upper := filepath.Join(p.Private, "go-build")
+	if level != sandbox.Full && c.Cache != "" {
+		upper = filepath.Join(c.Cache, "go-build")
+	}
+	if lower == "" || !filepath.IsAbs(lower) || within(p.Write[0], lower) {
+		lower = upper
+	}
+	return sandbox.Overlay{Lower: lower, Upper: upper}
+}
+
+// environ is what a command finds, given what it would find without a sandbox.
+func (c *cell) environ(level sandbox.Level, p *sandbox.Policy, env []string) []string {
+	out := p.Environ(level, env)
+	if p.Home == "" || level == sandbox.Full || level == sandbox.Bubblewrap {
+		return out
+	}
+	// HOME moved: what is found by it stays where it was.
+	for name, sub := range map[string]string{"GOPATH": "go", "CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "NVM_DIR": ".nvm", "PYENV_ROOT": ".pyenv"} {
+		given := slices.ContainsFunc(out, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+		if d := filepath.Join(p.Home, sub); !given && exists(d) {
+			out = append(out, name+"="+d)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// confine settles what a command may touch.
+func (r *Runner) confine(p *Process, c Cmd) error {
+	level, err := r.cell.level()
+	if err != nil {
+		return err
+	}
+	p.level, p.sandbox = level, r.Sandbox()
+	if level == sandbox.Off {
+		return nil
+	}
+	r.mu.Lock()
+	t := r.tree
+	r.mu.Unlock()
+	if t == nil {
+		return errors.New("no command can be started: the job is ending")
+	}
+	root := filepath.FromSlash(t.dir)
+	if p.policy, p.vigil, err = r.cell.policy(level, root, p.cmd.Dir, r.Names); err != nil {
+		return err
+	}
+	// What the caller set wins, also over where the sandbox puts things.
+	p.cmd.Env = append(r.cell.environ(level, p.policy, p.cmd.Env), c.Env...)
+	return nil
+}
+
+// launch starts the command, in its sandbox or not at all.
+func (p *Process) launch() error {
+	st, err := sandbox.Wrap(p.cmd, p.level, p.policy)
+	if err != nil {
+		return err
+	}
+	if err = st.Started(p.cmd.Start()); err != nil && p.cmd.Process != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait() // what went wrong has been said
+	}
+	return err
+}
+
+// settled does what is left when the command has ended.
+func (c *cell) settled(v *vigil) string {
+	if v == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return v.end(filepath.Join(c.base.Private, "aside"), &c.put)
+}
+
+func (c *cell) close() error {
+	if c == nil || c.scratch == "" {
+		return nil
+	}
+	return os.RemoveAll(c.scratch)
+}
+
+// within reports whether path is dir or lies below it.
+func within(dir, path string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// toolchains are the places below home in which programs and what they are
+// built from usually lie. Those with credentials beside it are not among them
+// whole.
+func toolchains(getenv func(string) string, home string) []string {
+	var out []string
+	add := func(paths ...string) {
+		for _, p := range paths {
+			if filepath.IsAbs(p) && p != home && exists(p) {
+				out = append(out, p)
+				if r, err := filepath.EvalSymlinks(p); err == nil && r != p {
+					out = append(out, r)
+				}
+			}
+		}
+	}
+	add(filepath.SplitList(getenv("PATH"))...)
+	add(filepath.SplitList(getenv("GOPATH"))...)
+	for _, name := range []string{"GOROOT", "GOMODCACHE", "CARGO_HOME", "RUSTUP_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "NVM_DIR", "PNPM_HOME", "PYENV_ROOT", "JAVA_HOME"} {
+		add(getenv(name))
+	}
+	if home == "" {
+		return out
+	}
+	for _, sub := range []string{"go", "sdk", ".cargo", ".rustup", ".pyenv", ".rbenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", "miniconda3", "anaconda3",
+		".local/bin", ".local/lib", ".local/share/pnpm", ".local/share/fnm", ".local/share/mise", ".local/share/uv", ".local/pipx", ".local/share/pipx"} {
+		add(filepath.Join(home, sub))
+	}
+	return out
+}
+
+// identity gives commands the name and address that the user commits under,
+// and nothing else of the user's git settings, which may hold tokens.
+func identity(home string) error {
+	b, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), ".gitconfig"))
+	if err != nil {
+		return nil // none: git says itself what it lacks
+	}
+	var out strings.Builder
+	in := false
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			in = strings.EqualFold(line, "[user]")
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		key = strings.ToLower(strings.TrimSpace(key))
+		if in && ok && (key == "name" || key == "email") {
+			fmt.Fprintf(&out, "\t%s = %s\n", key, strings.TrimSpace(value))
+		}
+	}
+	if out.Len() == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\n"+out.String()), 0o600)
+}
