@@ -33,6 +33,7 @@ var may = map[string][]string{
 
 	"pkg/executor": {"pkg/event", "pkg/llm", "pkg/llm/textcall", "pkg/permit", "pkg/tools", "pkg/flow"},
 	"pkg/agents":   {"pkg/event", "pkg/llm", "pkg/permit", "pkg/executor", "pkg/tools", "pkg/flow"},
+	"pkg/hooks":    {"pkg/event", "pkg/executor", "pkg/tools", "pkg/workspace"},
 	"pkg/jobs":     {"pkg/event", "pkg/flow"},
 
 	"pkg/workspace/sandbox":      {},

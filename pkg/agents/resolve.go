@@ -26,6 +26,9 @@ type Input struct {
 	Patience time.Duration              `json:"patience_ns,omitempty"`
 	Dir      string                     `json:"dir,omitempty"` // the workspace, as the prompt may name it
 	Options  llm.Options                `json:"options,omitzero"`
+	// Worktree asks for a git worktree of Dir's repository, so that the job
+	// disturbs nobody. Runners see to it; Resolve does not read it.
+	Worktree bool `json:"worktree,omitempty"`
 }
 
 // Name is the agent's name.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/hooks"
 )
 
 // A config is what the configuration file may say. Everything is optional.
@@ -28,7 +29,8 @@ type config struct {
 	Rates     map[string]rate           `yaml:"prices"`
 	DataDir   string                    `yaml:"data_dir"`
 
-	Conventions conventions `yaml:"conventions"`
+	Conventions conventions  `yaml:"conventions"`
+	Hooks       []hooks.Hook `yaml:"hooks"`
 
 	Diagnostics string                    `yaml:"diagnostics"`
 	Servers     map[string]languageServer `yaml:"language_servers"`
@@ -180,6 +182,9 @@ func (c *config) check(where string) error {
 	if c.Conventions.Bytes < -1 {
 		return broken(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
 	}
+	if err := c.checkHooks(where); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -219,6 +224,7 @@ func (c *config) settings() []setting {
 		pick("conventions.bytes", num(float64(c.Conventions.Bytes)), strconv.Itoa(agents.DefaultWords)),
 	}
 	out = append(out, c.serverSettings()...)
+	out = append(out, c.hookSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		e := c.Endpoints[name]
 		out = append(out, setting{"endpoints." + name + ".base_url", e.BaseURL, true})

@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/sqlite"
@@ -107,13 +108,14 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	hook := hooks.New(j.Dir, conf.hooksIn(a.Getenv("HOME")))
 	done := func() {
-		if err := b.Close(); err != nil {
+		if err := errors.Join(hook.Close(), b.Close()); err != nil {
 			a.complain(fmt.Errorf("%s: closing its workspace: %w", j.ID, err))
 		}
 	}
 	mux := executor.Serve(executor.Host{
-		Tools: set, Env: b.Env, Bind: b.Bind, Around: conf.speak(b),
+		Tools: set, Env: b.Env, Bind: b.Bind, Around: conf.around(b, hook),
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
 	})

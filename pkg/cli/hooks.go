@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/hooks"
+)
+
+// hooksIn are the configured hooks with ~/ written out for a home directory.
+func (c *config) hooksIn(home string) []hooks.Hook {
+	list := slices.Clone(c.Hooks)
+	for i, h := range list {
+		if len(h.Command) == 0 {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(h.Command[0], "~/"); ok && home != "" {
+			list[i].Command = append([]string{filepath.Join(home, rest)}, h.Command[1:]...)
+		}
+	}
+	return list
+}
+
+// checkHooks tells what is wrong with the hooks.
+func (c *config) checkHooks(where string) error {
+	// Which home it is does not matter for whether a path is absolute.
+	if err := hooks.Check(c.hooksIn("/")); err != nil {
+		return broken(fmt.Errorf("%s: %w", where, err), "docs/config.md has an example")
+	}
+	return nil
+}
+
+// hookSettings are the hooks as settings.
+func (c *config) hookSettings() []setting {
+	var out []setting
+	for i, h := range c.Hooks {
+		out = append(out, setting{fmt.Sprintf("hooks.%d", i), h.String(), true})
+	}
+	return out
+}
+
+// around is what happens around a call of a tool here: the operator's hooks
+// see the call first and the result last.
+func (c *config) around(b *adroit.Bench, h *hooks.Runner) []func(executor.Performer) executor.Performer {
+	return append([]func(executor.Performer) executor.Performer{h.Around}, c.speak(b)...)
+}

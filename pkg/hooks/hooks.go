@@ -1,0 +1,113 @@
+// Package hooks runs the operator's own programs before and after the calls of
+// tools: to refuse a call, to change it, to work on its result, or to keep a
+// record.
+//
+//	r := hooks.New(dir, []hooks.Hook{{
+//		When: hooks.Before, Tools: []string{"write_file", "edit_*"},
+//		Command: []string{"/home/me/bin/protect"},
+//	}})
+//	defer r.Close()
+//	host := executor.Host{Around: []func(executor.Performer) executor.Performer{r.Around}}
+//
+// A hook gets a [Call] as JSON on its standard input. Exit code 0 lets things
+// go on, and a JSON object on standard output amends them: {"args": …} before,
+// {"text": …} after. Exit code 2 refuses: its standard error is told to the
+// model. Anything else is a fault of the hook, noted in the job's events.
+//
+// A hook is no sandbox and no permission: it runs with the operator's rights,
+// and again when a step is repeated after a crash. It never comes from a
+// repository.
+package hooks
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// When a hook runs.
+type When string
+
+const (
+	Before When = "before" // the call; it may refuse it or change its arguments
+	After  When = "after"  // the call; it may object to its result or change its text
+)
+
+// OnError says what a hook's own fault does to the call it is for.
+type OnError string
+
+const (
+	Continue OnError = "continue" // the call goes on as if there were no hook; the default
+	Block    OnError = "block"    // the call is refused, or its result is taken as failed
+)
+
+// A Hook is a program that runs around the calls of some tools.
+type Hook struct {
+	When    When          `yaml:"when" json:"when"`
+	Tools   []string      `yaml:"tools" json:"tools,omitempty"` // names, with wildcards as in git_*; none: all
+	Command []string      `yaml:"command" json:"command"`       // the program and its arguments; no shell sees them
+	Timeout time.Duration `yaml:"timeout" json:"timeout,omitempty"`
+	OnError OnError       `yaml:"on_error" json:"on_error,omitempty"`
+}
+
+const (
+	// DefaultTimeout bounds a hook that names no timeout, MaxTimeout any hook.
+	DefaultTimeout = 30 * time.Second
+	MaxTimeout     = 10 * time.Minute
+)
+
+// Check tells all that is wrong with hooks, one sentence a line.
+func Check(list []Hook) error {
+	var errs []error
+	for i, h := range list {
+		bad := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("hooks.%d: %s", i, fmt.Sprintf(format, args...)))
+		}
+		if h.When != Before && h.When != After {
+			bad("when is %q; it is before or after", h.When)
+		}
+		for _, name := range h.Tools {
+			if _, err := path.Match(name, ""); err != nil {
+				bad("the tool pattern %q is malformed; wildcards are *, ? and [a-z]", name)
+			}
+		}
+		switch {
+		case len(h.Command) == 0 || h.Command[0] == "":
+			bad("command is empty; name a program and its arguments, as in [/home/me/bin/check, --strict]")
+		case strings.ContainsRune(h.Command[0], filepath.Separator) && !filepath.IsAbs(h.Command[0]):
+			// It would be looked for in the workspace, and a repository has no hooks.
+			bad("the program %s is neither absolute nor a name on PATH", h.Command[0])
+		}
+		if slices.ContainsFunc(h.Command, func(s string) bool { return strings.ContainsRune(s, 0) }) {
+			bad("command contains a NUL byte")
+		}
+		if h.Timeout < 0 || h.Timeout > MaxTimeout {
+			bad("timeout is %s; it is at most %s", h.Timeout, MaxTimeout)
+		}
+		if h.OnError != "" && h.OnError != Continue && h.OnError != Block {
+			bad("on_error is %q; it is continue or block", h.OnError)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// String is the hook for people.
+func (h Hook) String() string {
+	on := "all tools"
+	if len(h.Tools) > 0 {
+		on = strings.Join(h.Tools, ", ")
+	}
+	return fmt.Sprintf("%s %s: %s", h.When, on, strings.Join(h.Command, " "))
+}
+
+// is reports whether h runs at when for a tool.
+func (h Hook) is(when When, tool string) bool {
+	if h.When != when {
+		return false
+	}
+	return len(h.Tools) == 0 || slices.ContainsFunc(h.Tools, func(p string) bool { ok, _ := path.Match(p, tool); return ok })
+}

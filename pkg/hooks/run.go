@@ -1,0 +1,253 @@
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A Call is what a hook is told.
+type Call struct {
+	When   When            `json:"when"`
+	Job    string          `json:"job"`
+	Step   string          `json:"step"` // the step's path: the same when it is repeated
+	Dir    string          `json:"dir"`  // the workspace, and where the hook runs
+	Tool   string          `json:"tool"`
+	Args   json.RawMessage `json:"args"`
+	Result *Result         `json:"result,omitempty"` // after
+}
+
+// A Result is what the tool returned.
+type Result struct {
+	Text   string `json:"text"`
+	Failed bool   `json:"failed"`
+}
+
+// amendment is what a hook may print.
+type amendment struct {
+	Args json.RawMessage `json:"args"`
+	Text *string         `json:"text"`
+}
+
+const (
+	maxOut  = 1 << 20 // bytes of standard output; more is a fault of the hook
+	maxWhy  = 4 << 10 // bytes of standard error that the model is told
+	refusal = 2       // the exit code that refuses
+)
+
+// A Runner runs hooks for one workspace. It is safe for concurrent use. Close
+// it: that kills the hooks that still run, and waits.
+type Runner struct {
+	dir  string
+	list []Hook
+	exec *workspace.Runner
+}
+
+// New returns a Runner of hooks, which [Check] has found good, for the
+// workspace dir. Hooks run outside the sandbox, with a scrubbed environment, in
+// a process group of their own.
+func New(dir string, list []Hook) *Runner {
+	return &Runner{dir: dir, list: list, exec: workspace.NewExec(dir, "", nil)}
+}
+
+// Close kills what still runs.
+func (r *Runner) Close() error { return r.exec.Close() }
+
+// Around is for executor.Host.Around. Hooks run in the order given; one that
+// refuses keeps the later ones from being asked.
+func (r *Runner) Around(next executor.Performer) executor.Performer {
+	if len(r.list) == 0 {
+		return next
+	}
+	return func(ctx context.Context, p executor.Performance) (tools.Result, error) {
+		for _, h := range r.list {
+			if !h.is(Before, p.Tool.Name) {
+				continue
+			}
+			no, err := r.before(ctx, h, &p)
+			if err != nil || no != nil {
+				return deref(no), err
+			}
+		}
+		res, err := next(ctx, p)
+		if err != nil {
+			return res, err
+		}
+		for _, h := range r.list {
+			if !h.is(After, p.Tool.Name) {
+				continue
+			}
+			if stop, err := r.after(ctx, h, p, &res); err != nil || stop {
+				return res, err
+			}
+		}
+		return res, nil
+	}
+}
+
+func deref(r *tools.Result) tools.Result {
+	if r == nil {
+		return tools.Result{}
+	}
+	return *r
+}
+
+// before runs h and changes p, or gives the result of the call that it refuses.
+func (r *Runner) before(ctx context.Context, h Hook, p *executor.Performance) (*tools.Result, error) {
+	no := func(format string, args ...any) *tools.Result {
+		return &tools.Result{Failed: true, Text: "not run: " + fmt.Sprintf(format, args...)}
+	}
+	v, err := r.run(ctx, h, *p, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.refused:
+		r.note(*p, h, "refused the call: "+v.why, "")
+		return no("a rule of the operator refuses it: %s", v.why), nil
+	case v.fault != nil:
+		r.note(*p, h, "failed", v.fault.Error())
+		if h.OnError == Block {
+			return no("a check of the operator that must pass could not be made (%v); go on without %s", v.fault, p.Tool.Name), nil
+		}
+		return nil, nil
+	case v.said.Args == nil:
+		return nil, nil
+	}
+	// What the hook wants cannot be done, and what it did not want is not.
+	if faults := p.Tool.Input.Validate(v.said.Args); faults != nil {
+		r.note(*p, h, "changed the arguments so that they do not fit", faults[0].String())
+		return no("a rule of the operator changed the arguments, and they do not fit any more: %s", faults[0]), nil
+	}
+	p.Args = v.said.Args
+	r.note(*p, h, "changed the arguments to "+clip(string(v.said.Args), 300), "")
+	return nil, nil
+}
+
+// after runs h on a result and changes it. It reports whether h objects.
+func (r *Runner) after(ctx context.Context, h Hook, p executor.Performance, res *tools.Result) (stop bool, err error) {
+	v, err := r.run(ctx, h, p, &Result{res.Text, res.Failed})
+	switch {
+	case err != nil:
+		return true, err
+	case v.refused:
+		r.note(p, h, "objected to the result: "+v.why, "")
+		res.Failed, res.Text = true, strings.TrimRight(res.Text, "\n")+"\n\nThe call has happened, but a rule of the operator objects: "+v.why
+		return true, nil
+	case v.fault != nil:
+		r.note(p, h, "failed", v.fault.Error())
+		if h.OnError == Block {
+			res.Failed, res.Text = true, strings.TrimRight(res.Text, "\n")+fmt.Sprintf("\n\nThe call has happened, but a check of the operator that must pass could not be made (%v).", v.fault)
+		}
+		return h.OnError == Block, nil
+	case v.said.Text != nil:
+		res.Text, res.Summary = strings.ToValidUTF8(*v.said.Text, "\uFFFD"), ""
+		r.note(p, h, "changed the text of the result", "")
+	}
+	return false, nil
+}
+
+// A verdict is how a hook ended.
+type verdict struct {
+	refused bool
+	why     string // of a refusal
+	said    amendment
+	fault   error // the hook's own
+}
+
+// run runs h once. The error is that of ctx alone.
+func (r *Runner) run(ctx context.Context, h Hook, p executor.Performance, res *Result) (verdict, error) {
+	in, err := json.Marshal(Call{When: h.When, Job: p.Step.Job, Step: p.Step.Path, Dir: r.dir, Tool: p.Tool.Name, Args: p.Args, Result: res})
+	if err != nil {
+		return verdict{fault: fmt.Errorf("it could not be told of the call: %w", err)}, nil
+	}
+	limit := h.Timeout
+	if limit == 0 {
+		limit = DefaultTimeout
+	}
+	out := &bounded{}
+	o, err := r.exec.Run(ctx, workspace.Cmd{Args: h.Command, Stdin: in, Stdout: out, Timeout: limit})
+	if ctx.Err() != nil {
+		return verdict{}, ctx.Err()
+	}
+	said, flooded := out.text()
+	switch {
+	case err != nil:
+		return verdict{fault: err}, nil
+	case o.TimedOut:
+		return verdict{fault: fmt.Errorf("it did not end within %s and was killed", limit)}, nil
+	case o.Code == refusal:
+		why := clip(strings.TrimSpace(o.Text), maxWhy)
+		if why == "" {
+			why = "no reason given"
+		}
+		return verdict{refused: true, why: why}, nil
+	case o.Code != 0:
+		return verdict{fault: fmt.Errorf("exit code %d: %s", o.Code, clip(strings.TrimSpace(o.Text), 300))}, nil
+	case flooded:
+		return verdict{fault: fmt.Errorf("it printed more than %d bytes", maxOut)}, nil
+	}
+	var v verdict
+	if said = bytes.TrimSpace(said); len(said) == 0 || said[0] != '{' {
+		return v, nil // what a program prints beside the point
+	}
+	dec := json.NewDecoder(bytes.NewReader(said))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&v.said); err != nil {
+		return verdict{fault: fmt.Errorf("what it printed is no amendment: %w", err)}, nil
+	}
+	if h.When == Before && v.said.Text != nil || h.When == After && v.said.Args != nil {
+		return verdict{fault: errors.New("it amends what it cannot: args before a call, text after it")}, nil
+	}
+	return v, nil
+}
+
+// note records in the job's events what a hook did.
+func (r *Runner) note(p executor.Performance, h Hook, did, fault string) {
+	if p.Env == nil || p.Env.Emit == nil {
+		return
+	}
+	p.Env.Emit(event.Event{
+		Job: p.Step.Job, Path: p.Step.Path, Time: time.Now(), Kind: event.Note, Step: "tool", Name: p.Tool.Name,
+		Text: fmt.Sprintf("hook %s %s: %s", filepath.Base(h.Command[0]), h.When, clip(did, 500)), Error: fault,
+	})
+}
+
+// bounded keeps the first maxOut bytes that are written to it.
+type bounded struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	more bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	room := maxOut - b.buf.Len()
+	b.more = b.more || len(p) > room
+	b.buf.Write(p[:min(len(p), room)])
+	return len(p), nil
+}
+
+func (b *bounded) text() (said []byte, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Bytes(), b.more
+}
+
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
