@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -97,10 +98,12 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	var store jobs.Store = new(jobs.Memory)
 	var owner string
 	if o.Data == "" {
-		if rt.home, err = os.MkdirTemp("", "adroit-"); err != nil {
+		data, err := os.MkdirTemp("", "adroit-")
+		if err != nil {
 			return nil, err
 		}
-		rt.clean = func() error { return os.RemoveAll(rt.home) }
+		rt.home = filepath.Join(data, "jobs")
+		rt.clean = func() error { return os.RemoveAll(data) }
 	} else {
 		rt.home = filepath.Join(o.Data, "jobs")
 		db, err := sqlite.Open(ctx, filepath.Join(o.Data, "adroit.db"), sqlite.Options{})
@@ -153,6 +156,25 @@ func (rt *Runtime) Submit(ctx context.Context, in agents.Input) (agents.Job, err
 		return nil, err
 	}
 	in.Dir = dir
+	id := ""
+	if in.Worktree {
+		id = jobs.NewID(time.Now())
+		w, err := AddWorktree(ctx, filepath.Dir(rt.home), id, dir)
+		if err != nil {
+			return nil, err
+		}
+		in.Dir = w.Dir()
+		j, err := rt.submit(ctx, in, id)
+		if err != nil {
+			return nil, errors.Join(err, w.Remove(ctx, true), os.RemoveAll(filepath.Join(rt.home, id)))
+		}
+		return j, nil
+	}
+	return rt.submit(ctx, in, id)
+}
+
+// submit adds a job and starts it.
+func (rt *Runtime) submit(ctx context.Context, in agents.Input, id string) (agents.Job, error) {
 	task, err := rt.resolve(ctx, in)
 	if err != nil {
 		return nil, err
@@ -164,7 +186,7 @@ func (rt *Runtime) Submit(ctx context.Context, in agents.Input) (agents.Job, err
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: encoding the request: %w", in.Name(), err)
 	}
-	j, err := rt.Jobs.Submit(ctx, &jobs.Job{Workflow: agents.Workflow.Name, Agent: task.Agent, Dir: dir, Model: task.Model, Input: input})
+	j, err := rt.Jobs.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Agent: task.Agent, Dir: in.Dir, Model: task.Model, Input: input})
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,9 @@ func OpenBench(dir, home string) (*Bench, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
+	if err := onItsFeet(home); err != nil {
+		return nil, err
+	}
 	ledger, err := workspace.OpenLedger(filepath.Join(home, "ledger"))
 	if err != nil {
 		return nil, err

@@ -32,6 +32,7 @@ func (a *app) ledger(j *jobs.Job) (*workspace.Ledger, error) {
 
 func (a *app) jobsDiff() *cobra.Command {
 	var asJSON bool
+	var about portion
 	cmd := &cobra.Command{
 		Use:   "diff ID",
 		Short: "Show what a job changed, and nothing else",
@@ -49,10 +50,14 @@ func (a *app) jobsDiff() *cobra.Command {
 			diff, changes := "", []workspace.Change{}
 			if led != nil {
 				defer led.Close()
-				if diff, err = led.Diff(ctx, j.Dir, false); err != nil {
+				part, err := about.part(j.ID, led)
+				if err != nil {
 					return err
 				}
-				if changes, err = led.Changes(); err != nil {
+				if diff, err = part.Diff(ctx, j.Dir, false); err != nil {
+					return err
+				}
+				if changes, err = part.Changes(); err != nil {
 					return err
 				}
 			}
@@ -72,6 +77,7 @@ func (a *app) jobsDiff() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the list of changed files")
+	about.flags(cmd.Flags())
 	return cmd
 }
 
@@ -101,11 +107,14 @@ func (a *app) printDiff(diff string) {
 
 func (a *app) jobsUndo() *cobra.Command {
 	var asJSON bool
+	var about portion
 	cmd := &cobra.Command{
 		Use:   "undo ID",
 		Short: "Give the files a job changed their former content back",
-		Long:  "Gives every file that the job changed its content from before the job. A file that somebody changed since is left alone and named.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Gives every file that the job changed its content from before the job, or from before one of its steps.\n" +
+			"A file that somebody, or a later step, changed since is left alone and named. An undo is a step of the\n" +
+			"job, and can be undone by its name: adroit jobs undo ID --step undo.1.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			j, err := a.job(ctx, args[0])
@@ -122,7 +131,11 @@ func (a *app) jobsUndo() *cobra.Command {
 			var report workspace.UndoReport
 			if led != nil {
 				defer led.Close()
-				if report, err = led.Undo(j.Dir); err != nil {
+				part, err := about.part(j.ID, led)
+				if err != nil {
+					return err
+				}
+				if report, err = part.Undo(j.Dir); err != nil {
 					return err
 				}
 			}
@@ -140,6 +153,7 @@ func (a *app) jobsUndo() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	about.flags(cmd.Flags())
 	return cmd
 }
 

@@ -40,7 +40,7 @@ func (a *app) jobsCommand() *cobra.Command {
 		c.Flags().StringVar(&agent, "agent", "", "only jobs of this agent")
 	}
 	cmd.AddCommand(sub, a.jobsShow(), a.jobsLogs(), a.jobsWait(), a.jobsResume(), a.jobsRetry(),
-		a.jobsCancel(), a.jobsRemove(), a.jobsArtifacts(), a.jobsDiff(), a.jobsUndo())
+		a.jobsCancel(), a.jobsRemove(), a.jobsArtifacts(), a.jobsDiff(), a.jobsSteps(), a.jobsUndo(), a.jobsMerge())
 	return cmd
 }
 
@@ -177,7 +177,7 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 	put("agent", j.Agent)
 	put("title", j.Title)
 	put("model", j.Model)
-	put("directory", a.home(j.Dir))
+	put("directory", a.place(j))
 	put("status", status)
 	put("reason", j.Reason)
 	if j.Cancel && !j.Status.Final() {
@@ -208,6 +208,7 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 			put("cost", fmt.Sprintf("%.4f USD", usd))
 		}
 	}
+	a.trace(j, put)
 	put("next", strings.Join(a.next(j), "    "))
 	t.write(a.Stdout)
 	if q != nil {

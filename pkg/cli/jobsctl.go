@@ -68,7 +68,7 @@ func (a *app) jobsRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			j, err := m.Retry(ctx, old.ID)
+			j, err := a.again(ctx, m, old)
 			if err != nil {
 				return err
 			}
@@ -120,16 +120,24 @@ func (a *app) jobsCancel() *cobra.Command {
 }
 
 func (a *app) jobsRemove() *cobra.Command {
-	return &cobra.Command{
+	var force bool
+	cmd := &cobra.Command{
 		Use:   "rm ID...",
-		Short: "Forget jobs: journal, log, and what undo needs",
-		Args:  cobra.MinimumNArgs(1),
+		Short: "Forget jobs: journal, log, worktree, and what undo needs",
+		Long: "Forgets jobs. A job's worktree goes too, and its branch if it is merged. What is not committed there\n" +
+			"is an error, unless --force throws it away, with the branch.",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			for _, ref := range args {
 				j, err := a.job(ctx, ref)
 				if err != nil {
 					return err
+				}
+				if j.Status != jobs.Running {
+					if err := a.unroot(ctx, j.ID, force); err != nil {
+						return err
+					}
 				}
 				if err := a.db.Remove(ctx, j.ID); err != nil {
 					return broken(err, "adroit jobs cancel "+j.ID)
@@ -146,4 +154,6 @@ func (a *app) jobsRemove() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&force, "force", false, "also throw away what is not committed or merged in a job's worktree")
+	return cmd
 }

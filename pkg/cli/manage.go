@@ -154,6 +154,9 @@ func (a *app) cost(model string, f *jobs.Final) float64 {
 
 // forget removes what was kept beside a job that was not created after all.
 func (a *app) forget(id string) error {
+	if err := a.unroot(context.Background(), id, true); err != nil {
+		return err
+	}
 	dir, err := a.jobDir(id)
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ type request struct {
 	key           string
 	json, detach  bool
 	dry, trust    bool
+	worktree      bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -70,6 +71,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&q.key, "key", "", "run at most one job with this key; a second run gets the first one's job")
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
 	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
+	f.BoolVar(&q.worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
 	f.BoolVar(&q.dry, "dry-run", false, "print what would run, and run nothing")
 	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+projectAgents+", skills, AGENTS.md")
 	return cmd
@@ -214,17 +216,22 @@ func (a *app) run(ctx context.Context, q request) error {
 	if err != nil {
 		return err
 	}
+	id := jobs.NewID(a.now())
+	if q.worktree {
+		if err := a.isolate(ctx, id, &in); err != nil {
+			return err
+		}
+	}
 	raw, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	id := jobs.NewID(a.now())
 	if err := a.saveSpot(id, spot{q.baseURL, q.trust}); err != nil {
 		return err
 	}
 	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Dir: in.Dir, Model: in.Model, Key: q.key, Input: raw})
 	if err != nil {
-		return err
+		return errors.Join(err, a.forget(id))
 	}
 	if job.ID != id {
 		return a.repeated(ctx, job, id, q)
@@ -266,7 +273,7 @@ func (a *app) header(ctx context.Context, j *jobs.Job, window int) {
 		model += a.windowWords(ctx, j, window)
 	}
 	s := a.screen()
-	text := line(fmt.Sprintf("job %s  %s  %s  sandbox off  %s", j.ID, j.Agent, model, a.home(j.Dir)))
+	text := line(fmt.Sprintf("job %s  %s  %s  sandbox off  %s", j.ID, j.Agent, model, a.place(j)))
 	fmt.Fprintln(s, s.paint(bold, text))
 }
 

@@ -117,11 +117,11 @@ func (w *Worktree) locate(ctx context.Context) error {
 // Check is an error if the work tree or its repository is not where it was.
 func (w *Worktree) Check() error {
 	if _, err := os.Stat(w.Dir()); err != nil {
-		return &WorktreeError{Reason: "the job's worktree is gone", Remedy: "its commits are on branch " + w.Branch + " of " + w.Repo, Err: err}
+		return &WorktreeError{Reason: fmt.Sprintf("the job's worktree %s is gone; run its task again", w.Dir()), Remedy: "its commits are on branch " + w.Branch + " of " + w.Repo}
 	}
 	if _, err := os.Stat(filepath.Join(w.Admin, "HEAD")); err != nil {
-		return &WorktreeError{Reason: "the repository of the job's worktree is not at " + w.Repo + " any more",
-			Remedy: "move it back there; what the job wrote is in " + w.Dir(), Err: err}
+		return &WorktreeError{Reason: fmt.Sprintf("the repository of the job's worktree is not at %s any more; move it back there", w.Repo),
+			Remedy: "what the job wrote is in " + w.Dir()}
 	}
 	return nil
 }

@@ -1,0 +1,72 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// AddWorktree makes a git worktree for a job that will be, on a branch of the
+// job's own, and keeps the record of it beside the job. data is the directory
+// that keeps jobs, dir one in the repository; the job is to work in Dir of
+// what is returned.
+func AddWorktree(ctx context.Context, data, id, dir string) (*workspace.Worktree, error) {
+	w, err := workspace.AddWorktree(ctx, dir, filepath.Join(data, "worktrees", id), "adroit/"+id)
+	if err != nil {
+		return nil, err
+	}
+	home := filepath.Join(data, "jobs", id)
+	b, err := json.Marshal(w)
+	if err == nil {
+		err = os.MkdirAll(home, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(home, "worktree.json"), b, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("noting the worktree: %w", err), w.Remove(ctx, true))
+	}
+	return w, nil
+}
+
+// OpenWorktree finds the worktree of a job, nil if it has none.
+func OpenWorktree(data, id string) (*workspace.Worktree, error) {
+	return openWorktree(filepath.Join(data, "jobs", id))
+}
+
+func openWorktree(home string) (*workspace.Worktree, error) {
+	path := filepath.Join(home, "worktree.json")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	w := new(workspace.Worktree)
+	if err == nil {
+		err = json.Unmarshal(b, w)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading which worktree the job has, in %s: %w", path, err)
+	}
+	return w, nil
+}
+
+// onItsFeet is an error if the worktree that a job works in was moved or lost.
+func onItsFeet(home string) error {
+	w, err := openWorktree(home)
+	if err != nil || w == nil {
+		return err
+	}
+	return w.Check()
+}
+
+// Worktree is the worktree of a job that was submitted with Input.Worktree, nil
+// for others. Merge and Remove it when the job has ended; until then it stays.
+func (rt *Runtime) Worktree(id string) (*workspace.Worktree, error) {
+	return openWorktree(filepath.Join(rt.home, id))
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A portion is the part of a job's changes that diff and undo are about.
+type portion struct{ step, from string }
+
+func (s *portion) flags(f *pflag.FlagSet) {
+	f.StringVar(&s.step, "step", "", "only what this step changed; adroit jobs steps lists them")
+	f.StringVar(&s.from, "from", "", "what this step and all later ones changed")
+}
+
+// part cuts the portion out of a ledger.
+func (s portion) part(id string, led *workspace.Ledger) (workspace.Part, error) {
+	var part workspace.Part
+	var err error
+	switch {
+	case s.step != "" && s.from != "":
+		return part, usage("--from has --step in it", "--step and --from exclude each other")
+	case s.step != "":
+		part, err = led.Step(s.step)
+	case s.from != "":
+		part, err = led.From(s.from)
+	default:
+		return led.All(), nil
+	}
+	var none *workspace.StepError
+	if errors.As(err, &none) {
+		return part, usage("adroit jobs steps "+id+" lists those that did", "%s: %v", id, err)
+	}
+	return part, err
+}
+
+// A stepRow is a step that changed files, and what it was.
+type stepRow struct {
+	workspace.StepChanges
+	Name string `json:"name,omitempty"` // the tool
+}
+
+func (a *app) jobsSteps() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "steps ID",
+		Short: "List the steps of a job that changed files",
+		Long: "Lists the steps that changed files, as jobs diff and jobs undo take them with --step and --from.\n" +
+			"An undo is a step too, and can be undone.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			rows, err := a.steps(j)
+			if err != nil {
+				return err
+			}
+			names := map[string]string{}
+			for ev, err := range a.db.Events(ctx, j.ID, 0, false) {
+				if err != nil {
+					return err
+				}
+				if ev.Kind == event.StepStarted && ev.Step == stepTool {
+					names[ev.Path] = ev.Name
+				}
+			}
+			for i, r := range rows {
+				rows[i].Name = names[r.Step]
+			}
+			if asJSON {
+				if rows == nil {
+					rows = []stepRow{}
+				}
+				return a.json(rows)
+			}
+			if len(rows) == 0 {
+				fmt.Fprintf(a.Stderr, "%s changed nothing\n", j.ID)
+				return nil
+			}
+			var t table
+			for _, r := range rows {
+				t.row(r.Step, r.Name, summary(r.Changes))
+			}
+			t.write(a.Stdout)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// steps are those of a job that changed files.
+func (a *app) steps(j *jobs.Job) ([]stepRow, error) {
+	led, err := a.ledger(j)
+	if err != nil || led == nil {
+		return nil, err
+	}
+	defer led.Close()
+	all, err := led.Steps()
+	var rows []stepRow
+	for _, s := range all {
+		rows = append(rows, stepRow{StepChanges: s})
+	}
+	return rows, err
+}
+
+// shadow is how many bytes of former content are kept for undo.
+func (a *app) shadow(j *jobs.Job) (int64, error) {
+	led, err := a.ledger(j)
+	if err != nil || led == nil {
+		return 0, err
+	}
+	defer led.Close()
+	return led.Size(), nil
+}
+
+// trace is what show says of the files a job changed.
+func (a *app) trace(j *jobs.Job, put func(label, value string)) {
+	rows, err := a.steps(j)
+	if err != nil {
+		put("changes", "not known: "+err.Error())
+		return
+	}
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.Step)
+	}
+	if n := len(names); n > 8 {
+		names = append(names[:8], fmt.Sprintf("and %d more", n-8))
+	}
+	put("changed by", strings.Join(names, ", "))
+	if n, err := a.shadow(j); err == nil && n > 0 {
+		put("kept for undo", size(n))
+	}
+}
+
+func size(n int64) string {
+	if n < 10_000 {
+		return plural(int(n), "byte")
+	}
+	if n < 10_000_000 {
+		return fmt.Sprintf("%d kB", n/1000)
+	}
+	return fmt.Sprintf("%d MB", n/1_000_000)
+}
+
+// summary names what was changed, and not everything of much.
+func summary(cs []workspace.Change) string {
+	var parts []string
+	for i, c := range cs {
+		if i == 6 {
+			parts = append(parts, fmt.Sprintf("and %d more", len(cs)-i))
+			break
+		}
+		what := string(c.Kind) + " " + c.Path
+		if c.Kind == workspace.Renamed {
+			what = "renamed " + c.From + " to " + c.Path
+		}
+		parts = append(parts, what)
+	}
+	return strings.Join(parts, ", ")
+}

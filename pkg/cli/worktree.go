@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// worktree is that of a job, nil if it has none.
+func (a *app) worktree(id string) (*workspace.Worktree, error) {
+	data, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return adroit.OpenWorktree(data, id)
+}
+
+// isolate makes a worktree for a job to be and moves its request there.
+func (a *app) isolate(ctx context.Context, id string, in *agents.Input) error {
+	data, err := a.dataDir()
+	if err != nil {
+		return err
+	}
+	w, err := adroit.AddWorktree(ctx, data, id, in.Dir)
+	if err != nil {
+		return err
+	}
+	if w.Left > 0 {
+		fmt.Fprintf(a.Stderr, "the worktree begins at commit %.10s: %s in %s not in it\n", w.Base, plural(w.Left, "uncommitted change"), a.home(w.Repo)+isAre(w.Left))
+	}
+	in.Dir, in.Worktree = w.Dir(), true
+	return nil
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return " is"
+	}
+	return " are"
+}
+
+// place says where a job works.
+func (a *app) place(j *jobs.Job) string {
+	w, err := a.worktree(j.ID)
+	if err != nil || w == nil {
+		return a.home(j.Dir)
+	}
+	return fmt.Sprintf("%s, worktree of %s on branch %s", a.home(j.Dir), a.home(filepath.Join(w.Repo, filepath.FromSlash(w.Sub))), w.Branch)
+}
+
+// again submits the task of an old job as a new one, in a worktree of its own
+// if the old one had one.
+func (a *app) again(ctx context.Context, m *jobs.Manager, old *jobs.Job) (*jobs.Job, error) {
+	w, err := a.worktree(old.ID)
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return m.Retry(ctx, old.ID)
+	}
+	var in agents.Input
+	if err := json.Unmarshal(old.Input, &in); err != nil {
+		return nil, fmt.Errorf("%s: reading its request: %w", old.ID, err)
+	}
+	in.Dir = filepath.Join(w.Repo, filepath.FromSlash(w.Sub))
+	id := jobs.NewID(a.now())
+	if err := a.isolate(ctx, id, &in); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	j, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: in.Dir, Model: old.Model, Input: raw})
+	if err != nil {
+		return nil, errors.Join(err, a.forget(id))
+	}
+	return j, nil
+}
+
+// unroot takes a job's worktree away.
+func (a *app) unroot(ctx context.Context, id string, force bool) error {
+	w, err := a.worktree(id)
+	if err != nil || w == nil {
+		return err
+	}
+	err = w.Remove(ctx, force)
+	var we *workspace.WorktreeError
+	if errors.As(err, &we) {
+		return broken(fmt.Errorf("%s: %w", id, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", id, id))
+	}
+	return err
+}
+
+func (a *app) jobsMerge() *cobra.Command {
+	var asJSON bool
+	var message string
+	cmd := &cobra.Command{
+		Use:   "merge ID",
+		Short: "Merge what a job did in its worktree into the repository's current branch",
+		Long: "Commits what is not committed in the job's worktree on the job's branch, then merges that branch into\n" +
+			"the one checked out in the repository. No hook runs. If files are in conflict or in the way, they are\n" +
+			"listed and nothing is merged.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			j, err := a.job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if j.Status == jobs.Running {
+				return broken(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
+			}
+			w, err := a.worktree(j.ID)
+			if err != nil {
+				return err
+			}
+			if w == nil {
+				return broken(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, a.home(j.Dir)), "adroit run --worktree gives a job a worktree")
+			}
+			if message == "" {
+				message = j.Title
+			}
+			if message == "" {
+				message = "Work of " + j.Agent
+			}
+			if message == j.Title {
+				message += "\n\nadroit job " + j.ID
+			}
+			merged, err := w.Merge(ctx, message)
+			if err != nil {
+				return fmt.Errorf("%s: %w", j.ID, err)
+			}
+			if asJSON {
+				return a.json(merged)
+			}
+			if merged.Commit == "" {
+				fmt.Fprintf(a.Stderr, "%s has nothing that %s does not have\n", j.ID, merged.Into)
+				return nil
+			}
+			for _, p := range merged.Paths {
+				fmt.Fprintf(a.Stdout, "%s\n", line(p))
+			}
+			fmt.Fprintf(a.Stderr, "%s merged into %s of %s as %.10s    adroit jobs rm %s\n", plural(len(merged.Paths), "file"), merged.Into, a.home(w.Repo), merged.Commit, j.ID)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().StringVarP(&message, "message", "m", "", "commit with this message (default the job's title)")
+	return cmd
+}
