@@ -9,7 +9,33 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-var offered = []llm.ToolSpec{{Name: "f"}, {Name: "read_file"}}
+var offered = []llm.ToolSpec{
+	{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"s":{"type":"string"}}}`)},
+	{Name: "read_file", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"lines":{"type":"array","items":{"type":"integer"}},` +
+		`"all":{"type":"boolean"},"limit":{"type":["integer","null"]},"ratio":{"type":"number"},"where":{"type":"object"}},"required":["path"]}`)},
+	{Name: "write_file", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"text":{"type":"string"}},"required":["path","text"]}`)},
+	{Name: "now", Input: json.RawMessage(`{"type":"object","properties":{}}`)},
+}
+
+// show writes what was found as one line.
+func show(f Found) string {
+	var got []string
+	for _, k := range f.Calls {
+		s := k.Name + string(k.Args)
+		if k.Malformed != "" {
+			s = k.Name + "!"
+		}
+		got = append(got, s)
+	}
+	s := strings.Join(got, " ")
+	if f.Thinking != "" {
+		s = "(" + f.Thinking + ")" + s
+	}
+	if f.Text != "" {
+		s = f.Text + "|" + s
+	}
+	return s
+}
 
 func TestRecover(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
@@ -20,40 +46,109 @@ func TestRecover(t *testing.T) {
 		{"{\"name\":\"f\",\"arguments\":{}}\n{\"name\":\"f\",\"arguments\":{}}", `f{} f{}`},
 		{"```json\n{\"name\":\"f\",\"arguments\":{}}\n```", `f{}`},
 		{"```\n{\"name\":\"f\",\"arguments\":{}}\n```\n", `f{}`},
+		{"```xml\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n```\n", `f{}`},
 		{"<tool_call>\n{\"name\":\"f\",\"arguments\":{\"s\":\"</tool_call>\"}}\n</tool_call>", `f{"s":"</tool_call>"}`},
 		{`<tool_call>{"name":"f","arguments":{}}`, `f{}`},
 		{`Let me see. <tool_call>{"name":"f","arguments":{}}</tool_call> <tool_call>{"name":"f","arguments":{}}</tool_call>`, `Let me see.|f{} f{}`},
-		{`<think>{"name":"x"}</think> {"name":"f","arguments":{}}`, `f{}`},
-
-		{``, ``},
-		{`Hello.`, ``},
-		{`{"name":"g","arguments":{}}`, ``},
-		{`{"name":"f"}`, ``},
-		{`{"name":"f","arguments":[1]}`, ``},
-		{`{"name":"f","arguments":{},"note":"an example"}`, ``},
-		{`{"name":"f","arguments":{},"parameters":{}}`, ``},
-		{`{"name":"f","arguments":{"a":`, ``},
-		{`Write {"name":"f","arguments":{}}`, ``},
-		{`{"name":"f","arguments":{}} is how it is called`, ``},
-		{"Like so:\n```json\n{\"name\":\"f\",\"arguments\":{}}\n```", ``},
-		{"```go\n{\"name\":\"f\",\"arguments\":{}}\n```", ``},
-		{`<tool_call>{"name":"f","arguments":{}}</tool_call> and that is that`, ``},
-		{`<tool_call>{"name":"f","arguments":{}}</tool_call><tool_call>{"name":"g","arguments":{}}</tool_call>`, ``},
-		{`<think>{"name":"f","arguments":{}}`, ``},
-		{`[]`, ``},
+		{`<think>{"name":"x"}</think> {"name":"f","arguments":{}}`, `({"name":"x"})f{}`},
+		// What stops in the middle is a call that nobody runs.
+		{`{"name":"f","arguments":{"a":`, `f!`},
+		{`{"name":"f","arguments":{"a":1`, `f!`},
+		{`<tool_call>{"name":"write_file","arguments":{"path":"a","text":"half`, `write_file!`},
 	} {
 		f, ok := Recover(c.in, offered)
-		var got []string
-		for _, k := range f.Calls {
-			got = append(got, k.Name+string(k.Args))
+		if s := show(f); s != c.want || !ok {
+			t.Errorf("%s: %q, %t, want %q; doubt %q", c.in, s, ok, c.want, f.Doubt)
 		}
-		s := strings.Join(got, " ")
-		if f.Text != "" {
-			s = f.Text + "|" + s
+	}
+}
+
+// An answer that talks about a call is not a call.
+func TestMentionsAreNoCalls(t *testing.T) {
+	const call = `<tool_call>{"name":"f","arguments":{}}</tool_call>`
+	const object = `{"name":"f","arguments":{}}`
+	for _, in := range []string{
+		``, `Hello.`, `[]`, `{}`, `[1,2]`, `{"a":1}`, ` x `, "a\n\n",
+		`{"name":"g","arguments":{}}`,
+		`{"name":"f"}`,
+		`{"name":"f","arguments":[1]}`,
+		`{"name":"f","arguments":{},"note":"an example"}`,
+		`{"name":"f","arguments":{},"parameters":{}}`,
+		`{"calls":[` + object + `]}`,
+		`Write ` + object,
+		object + ` is how it is called`,
+		"Like so:\n```json\n" + object + "\n```",
+		"Like so:\n```\n" + call + "\n```",
+		"```go\n" + object + "\n```",
+		"```\n" + call + "\n```\nThat is the format.",
+		call + ` and that is that`,
+		call + "\nThat is how you call it.",
+		"Write `" + call + "` to call it.",
+		"Write `" + call + "`",
+		"Use <tool_call> and </tool_call> around it.",
+		"The tags are <tool_call>, <|python_tag|> and [TOOL_CALLS].",
+		"Never write <tool_call>name</tool_call>.",
+		call + `<tool_call>{"name":"g","arguments":{}}</tool_call>`,
+		`[TOOL_CALLS] is a token of Mistral.`,
+		`[f](https://example.org) is a link`,
+		`[f(a=1)] is how it is called`,
+		`f(a=1)`,
+		"```python\nf(a=1)\n```",
+		`<function=f> is an opening tag.`,
+		"In C you write `x = functools[1]`.",
+		"A line\n<think is not a tag",
+		"The tag </think> ends a thought.",
+	} {
+		f, ok := Recover(in, offered)
+		if ok || f.Text != in || f.Thinking != "" {
+			t.Errorf("%s: %q, text %q", in, show(f), f.Text)
 		}
-		if s != c.want || ok != (c.want != "") {
-			t.Errorf("%s: %q, %t, want %q", c.in, s, ok, c.want)
+	}
+}
+
+func TestDoubtIsSaid(t *testing.T) {
+	for in, want := range map[string]string{
+		`<tool_call>{"name":"g","arguments":{}}</tool_call>`:                           `"g"`,
+		`{"name":"g","arguments":{}}`:                                                  `"g"`,
+		"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\nWhich I ran.":       "middle of text",
+		`{"name":"f","arguments":{}} Done.`:                                            "middle of text",
+		"<function=g>\n<parameter=a>\n1\n</parameter>\n</function>":                    `"g"`,
+		`[TOOL_CALLS]g[ARGS]{}`:                                                        `"g"`,
+		`Hello.`:                                                                       "",
+		"Like so:\n```\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n```": "",
+	} {
+		if f, ok := Recover(in, offered); ok || !strings.Contains(f.Doubt, want) || (want == "") != (f.Doubt == "") {
+			t.Errorf("%s: %t, doubt %q", in, ok, f.Doubt)
 		}
+	}
+}
+
+func TestThinking(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"<think>a</think>b", "b|(a)"},
+		{"<think>\na\n</think>\n\nb\n<think>c</think>\nd", "b\n\nd|(a\nc)"},
+		{"<think>a", "(a)"},
+		{"a\n</think>\n\nb", "b|(a)"},
+		{"a</think>", "(a)"},
+		{"<think>a <think> b </think> c\n</think>\nd", "d|(a <think> b\nc)"},
+		{"<seed:think>a</seed:think>b", "b|(a)"},
+		{"[THINK]a[/THINK]b", "b|(a)"},
+		{"◁think▷a◁/think▷b", "b|(a)"},
+		{`<think>x</think><tool_call>{"name":"f","arguments":{"s":"<think>y</think>"}}</tool_call>`, `(x)f{"s":"<think>y</think>"}`},
+		{`<think><tool_call>{"name":"f","arguments":{}}</tool_call></think>`, `(<tool_call>{"name":"f","arguments":{}}</tool_call>)`},
+		{"I say <think>.", "I say <think>.|"},
+		{"```\n<think>a</think>\n```", "```\n<think>a</think>\n```|"},
+	} {
+		if f := Read(c.in, Options{Offered: offered}); show(f) != c.want {
+			t.Errorf("%q: %q, want %q", c.in, show(f), c.want)
+		}
+	}
+	in := `<think>Now. <|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a":1}<|tool_call_end|><|tool_calls_section_end|>`
+	if f := Read(in, Options{Offered: offered, Family: Kimi}); show(f) != `(Now.)f{"a":1}` || f.Calls[0].ID != "functions.f:0" {
+		t.Errorf("%q", show(f))
+	}
+	if f := Read(in, Options{Offered: offered, Family: Hermes}); len(f.Calls) != 0 {
+		t.Errorf("%q", show(f))
 	}
 }
 
@@ -62,22 +157,4 @@ func ExampleRecover() {
 		[]llm.ToolSpec{{Name: "read_file"}})
 	fmt.Println(ok, f.Thinking, f.Calls[0].Name, string(f.Calls[0].Args))
 	// Output: true a.txt, then. read_file {"path":"a.txt"}
-}
-
-func FuzzRecover(f *testing.F) {
-	for _, s := range []string{`{"name":"f","arguments":{}}`, "```json\n{}\n```", `<think>a</think><tool_call>{"name":"f","parameters":"{}"}`, `[{"name":"f"}]`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		found, ok := Recover(s, offered)
-		if ok != (len(found.Calls) > 0) {
-			t.Fatalf("%q: %t with %d calls", s, ok, len(found.Calls))
-		}
-		for _, c := range found.Calls {
-			var args map[string]json.RawMessage
-			if !knows(offered, c.Name) || json.Unmarshal(c.Args, &args) != nil || args == nil {
-				t.Errorf("%q: call %+v", s, c)
-			}
-		}
-	})
 }

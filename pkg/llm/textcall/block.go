@@ -1,0 +1,250 @@
+package textcall
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+var errNot = errors.New("this is no call")
+
+// maxRaw bounds what is kept of a call that could not be read.
+const maxRaw = 64 << 10
+
+// block reads the calls that m opens and moves behind them. It reports
+// whether there were any; if not, nothing has changed but the doubt.
+func (s *scan) block(m *marker) bool {
+	had := len(s.calls)
+	s.i = m.body(s.i)
+	if m.open == "<|action_start|>" {
+		s.skip("")
+		s.take("<|plugin|>")
+	}
+	for {
+		s.skip(",;")
+		if s.i >= len(s.s) || s.takeAny(m.close) {
+			break
+		}
+		if s.take("```json") || s.take("```") {
+			continue
+		}
+		if len(s.calls) > had && !s.itemHere(m) {
+			if s.junk(m.close) {
+				continue
+			}
+			break
+		}
+		if err := s.item(); err != nil {
+			if len(s.calls) == had {
+				return false
+			}
+			break
+		}
+	}
+	return len(s.calls) > had
+}
+
+func (s *scan) takeAny(list []string) bool {
+	for _, x := range list {
+		if s.take(x) {
+			return true
+		}
+	}
+	return false
+}
+
+// itemHere reports whether another item can begin here, behind the first.
+func (s *scan) itemHere(m *marker) bool {
+	if s.has("[TOOL_CALLS]") {
+		return false
+	}
+	for _, x := range []string{"{", "[", "<function=", "<invoke ", "<｜DSML｜invoke ", "<steptml:invoke ", "<｜tool▁call▁begin｜>", "<｜tool_call_begin｜>", "<|tool_call_begin|>", "call:"} {
+		if s.has(x) {
+			return true
+		}
+	}
+	if m.open != "<function_calls>" && m.open != "<|python_start|>" && m.open != "<|tool_call_start|>" {
+		return false
+	}
+	_, ok := s.offered(s.s[s.i:][:word(s.s[s.i:])])
+	return ok
+}
+
+// junk skips stray closing brackets, if an end follows them.
+func (s *scan) junk(closers []string) bool {
+	at := s.i
+	for s.i < len(s.s) && strings.IndexByte("]}) \n", s.s[s.i]) >= 0 {
+		s.i++
+	}
+	if s.i > at {
+		for _, c := range closers {
+			if s.has(c) || s.i == len(s.s) {
+				s.note("a tool call was followed by brackets that belong to nothing")
+				return true
+			}
+		}
+	}
+	s.i = at
+	return false
+}
+
+// word is the length of a tool's name at the start of s, with a namespace.
+func word(s string) int {
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.') {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// item reads one call, or a list of them, and moves behind it. If the error
+// is not nil, no call was added, or the last one added is Malformed.
+func (s *scan) item() error {
+	switch {
+	case s.has("{"):
+		return s.objects(true)
+	case s.has("["):
+		at := s.i
+		if s.i++; s.pythonAhead() {
+			return s.python(true)
+		}
+		s.i = at
+		return s.objects(true)
+	case s.take("<function="):
+		return s.function()
+	case s.take("<｜tool▁call▁begin｜>"):
+		return s.deepseek("<｜tool▁sep｜>", "<｜tool▁call▁end｜>")
+	case s.take("<｜tool_call_begin｜>"):
+		return s.deepseek("<｜tool_sep｜>", "<｜tool_call_end｜>")
+	case s.take("<|tool_call_begin|>"):
+		return s.kimi()
+	case s.take("call:"):
+		return s.gemma()
+	}
+	for _, space := range []string{"", "｜DSML｜", "steptml:"} {
+		if s.take("<" + space + "invoke ") {
+			return s.invoke(space)
+		}
+	}
+	if s.pythonAhead() {
+		return s.python(false)
+	}
+	return s.named()
+}
+
+// named reads a name and what follows it: keys and values in tags as GLM
+// writes them, or JSON, with or without Mistral's [ARGS].
+func (s *scan) named() error {
+	at := s.i
+	s.i += word(s.s[s.i:])
+	name, known := s.offered(s.s[at:s.i])
+	if !known {
+		for _, sign := range []string{"[ARGS]", "[CALL_ID]", "{", "<arg_key>", "\n<arg_key>", "</tool_call>"} {
+			if s.has(sign) {
+				_, err := s.tool(s.s[at:s.i])
+				return err
+			}
+		}
+		return errNot
+	}
+	var id string
+	if s.take("[CALL_ID]") {
+		id = s.s[s.i:][:word(s.s[s.i:])]
+		s.i += len(id)
+	}
+	if s.take("[ARGS]") || s.has("{") {
+		return s.arguments(name, id, at)
+	}
+	s.skip("")
+	switch {
+	case s.i >= len(s.s):
+		return s.broken(name, id, at, errEnd)
+	case s.has("<arg_key>"), s.has("</tool_call>"):
+		return s.glm(name, at)
+	case s.has("{"):
+		return s.arguments(name, id, at)
+	}
+	return errNot
+}
+
+// tool is the offered tool that is meant by name.
+func (s *scan) tool(name string) (string, error) {
+	found, ok := s.offered(name)
+	if !ok {
+		if name = strings.TrimSpace(name); word(name) == len(name) && name != "" && len(name) <= 64 {
+			s.doubtful("the answer calls %q, which is no tool that was offered; nothing was run", name)
+			s.unknown = true
+		}
+		return "", errNot
+	}
+	return found, nil
+}
+
+// add appends a call that could be read.
+func (s *scan) add(name, id string, args json.RawMessage) error {
+	s.calls = append(s.calls, llm.Call{ID: id, Name: name, Args: args})
+	return nil
+}
+
+// broken appends a call that could not be read: it began at from, and err
+// says why.
+func (s *scan) broken(name, id string, from int, err error) error {
+	why := "the arguments cannot be read: " + err.Error() + "; send the call again"
+	switch {
+	case errors.Is(err, errEnd) && s.Cut:
+		why = "the answer reached its token limit before the arguments were complete; send fewer or shorter arguments"
+	case errors.Is(err, errEnd):
+		why = "the call ends before its arguments are complete; send it again, whole"
+	}
+	s.malformed++
+	raw := s.s[min(from, len(s.s)):]
+	if errors.Is(err, errEnd) {
+		s.i = len(s.s)
+	} else if s.i > from {
+		raw = s.s[from:s.i]
+	}
+	if len(raw) > maxRaw {
+		raw = raw[:maxRaw]
+	}
+	s.calls = append(s.calls, llm.Call{ID: id, Name: name, Args: json.RawMessage("{}"), Malformed: why, Raw: strings.ToValidUTF8(raw, "\ufffd")})
+	return err
+}
+
+// arguments reads JSON as the arguments of a call that began at from.
+func (s *scan) arguments(name, id string, from int) error {
+	p := &lenient{s: s.s, i: s.i}
+	v, err := p.value()
+	s.i = p.i
+	s.fixed |= p.fixes
+	if err != nil {
+		return s.broken(name, id, from, err)
+	}
+	return s.give(name, id, from, v)
+}
+
+// give appends a call with arguments as they were written: an object, or a
+// string that holds one.
+func (s *scan) give(name, id string, from int, v *value) error {
+	if v.kind == '"' {
+		inner, fixed, err := parseLenient(v.text)
+		switch {
+		case strings.TrimSpace(v.text) == "":
+			inner = &value{kind: '{'}
+		case err != nil:
+			return s.broken(name, id, from, err)
+		}
+		s.fixed |= fixed
+		v = inner
+	}
+	switch v.kind {
+	case '{':
+		return s.add(name, id, v.json())
+	case 'n':
+		return s.add(name, id, json.RawMessage("{}"))
+	}
+	return s.broken(name, id, from, errors.New("they are no object"))
+}

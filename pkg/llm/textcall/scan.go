@@ -1,0 +1,228 @@
+package textcall
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// maxFailed bounds how often something that looks like calls and is not may
+// be tried, so that reading takes linear time whatever the text.
+const (
+	maxFailed = 32
+	maxCalls  = 256 // more is a model that repeats itself
+)
+
+const amidText = "the answer holds a tool call in the middle of text, which was taken for an example and not run; a call must be the last thing in an answer"
+
+// A kit is what all parsers share: the options, the schemas, and what they
+// found out on the way.
+type kit struct {
+	Options
+	shapes map[string]shape
+	fixed  fixes
+	notes  []string
+	doubt  string
+	calls  []llm.Call
+
+	malformed int // of calls
+}
+
+func newKit(o Options) *kit { return &kit{Options: o, shapes: map[string]shape{}} }
+
+// offered is the tool that name means. Some models put a namespace before it.
+func (k *kit) offered(name string) (string, bool) {
+	name = strings.TrimSpace(name)
+	for _, prefix := range []string{"", "functions.", "function.", "tools.", "default_api."} {
+		short, ok := strings.CutPrefix(name, prefix)
+		if !ok {
+			continue
+		}
+		for _, t := range k.Offered {
+			if t.Name == short {
+				return short, true
+			}
+		}
+	}
+	return "", false
+}
+
+func (k *kit) note(s string) {
+	for _, n := range k.notes {
+		if n == s {
+			return
+		}
+	}
+	k.notes = append(k.notes, s)
+}
+
+func (k *kit) doubtful(format string, args ...any) {
+	if k.doubt == "" {
+		k.doubt = fmt.Sprintf(format, args...)
+	}
+}
+
+// A scan reads one answer.
+type scan struct {
+	*kit
+	walker
+	never   map[string]bool // ends that do not come any more
+	unknown bool            // a tool was called that was not offered
+}
+
+func (s *scan) read() Found {
+	var visible strings.Builder // what is not thought
+	var thoughts []string
+	from, first, failed, amid, parted := 0, -1, 0, false, false
+	// said takes the prose up to i.
+	said := func(i int) {
+		part := s.s[from:i]
+		amid = amid || first >= 0 && strings.TrimSpace(part) != ""
+		visible.WriteString(part)
+	}
+	for failed+s.malformed < maxFailed && len(s.calls) < maxCalls {
+		m := s.next(true)
+		if m == nil {
+			break
+		}
+		at := s.i
+		switch m.sort {
+		case opensThought:
+			said(at)
+			s.i += len(m.open)
+			inside, ok := s.until(m.close[0])
+			if !ok {
+				inside = s.s[s.i:]
+				s.i = len(s.s)
+			}
+			before := len(s.calls)
+			thoughts = append(thoughts, s.thought(inside))
+			if before == 0 && len(s.calls) > 0 {
+				first = visible.Len()
+			}
+			s.jump(s.i)
+			from, parted = s.i, true
+		case endsThought:
+			if first >= 0 {
+				s.i += len(m.open)
+				continue
+			}
+			// A template that opens the thinking in the prompt leaves only
+			// its end in the answer.
+			said(at)
+			thoughts = append(thoughts, visible.String())
+			visible.Reset()
+			s.jump(at + len(m.open))
+			from, parted = s.i, true
+		case opensCalls:
+			if len(s.Offered) == 0 || !s.block(m) {
+				failed++
+				s.i, s.inked = at+len(m.open), true
+				continue
+			}
+			end := s.i
+			said(at)
+			if first < 0 {
+				first = visible.Len()
+			}
+			visible.WriteString(s.s[at:end])
+			s.jump(end)
+			from = end
+		default:
+			s.i += len(m.open)
+		}
+	}
+	rest := s.trailing(s.s[from:], first >= 0)
+	amid = amid || first >= 0 && strings.TrimSpace(rest) != ""
+	visible.WriteString(s.s[from:])
+	f := Found{Text: visible.String(), Thinking: join(thoughts), Calls: s.calls}
+	if amid {
+		s.doubtful(amidText)
+		f.Calls = nil
+	}
+	if s.unknown {
+		f.Calls = nil
+	}
+	switch {
+	case len(f.Calls) > 0:
+		f.Text = strings.TrimSpace(f.Text[:first])
+	case parted:
+		f.Text = strings.TrimSpace(f.Text)
+	}
+	if len(f.Calls) == 0 && len(s.Offered) > 0 && first < 0 {
+		if s.calls = nil; s.bare(strings.TrimSpace(f.Text)) {
+			f.Calls, f.Text = s.calls, ""
+		}
+	}
+	return s.finish(f)
+}
+
+// finish adds what was noted. Without calls, repairs are of no interest.
+func (s *scan) finish(f Found) Found {
+	if len(f.Calls) == 0 {
+		f.Calls, f.Doubt = nil, s.doubt
+		return f
+	}
+	f.Notes = s.notes
+	if s.fixed != 0 {
+		f.Notes = append(f.Notes, "the arguments of a tool call were not quite JSON; repaired: "+s.fixed.String())
+	}
+	return f
+}
+
+// thought reads calls out of the thinking of a family that calls there, and
+// returns the rest.
+func (s *scan) thought(inside string) string {
+	if !s.Family.callsWhileThinking() || len(s.Offered) == 0 {
+		return inside
+	}
+	in := &scan{kit: s.kit, walker: walker{s: inside}}
+	var kept strings.Builder
+	from := 0
+	for failed := 0; failed < maxFailed; {
+		m := in.next(true)
+		if m == nil {
+			break
+		}
+		at := in.i
+		if m.sort != opensCalls || !in.block(m) {
+			failed++
+			in.i, in.inked = at+len(m.open), true
+			continue
+		}
+		kept.WriteString(inside[from:at])
+		in.jump(in.i)
+		from = in.i
+		s.note("the model called a tool inside of its thinking")
+	}
+	s.unknown = s.unknown || in.unknown
+	return kept.String() + inside[from:]
+}
+
+var ends = []string{"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>",
+	"<turn|>", "<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|return|>", "<|call|>", "[e~[", "</tool_call>", "</response>"}
+
+var results = []string{"<tool_response>", "<|tool_response>", "<start_function_response>", "<|START_TOOL_RESULT|>", "<tool_result>", "[TOOL_RESULTS]"}
+
+// trailing is what follows the last call, without the end of a turn that a
+// server let through and without results that the model made up.
+func (s *scan) trailing(rest string, called bool) string {
+	for called {
+		rest = strings.TrimSpace(rest)
+		was := len(rest)
+		for _, end := range ends {
+			rest = strings.TrimPrefix(rest, end)
+		}
+		for _, r := range results {
+			if strings.HasPrefix(rest, r) {
+				s.note("the model made up the result of its call; that part was dropped")
+				return ""
+			}
+		}
+		if len(rest) == was {
+			break
+		}
+	}
+	return rest
+}
