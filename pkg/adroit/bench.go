@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/lsp"
+	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -47,6 +48,17 @@ func OpenBench(dir, home string) (*Bench, error) {
 		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
 	}
 	return &Bench{ledger: ledger, files: files, exec: workspace.NewExec(files.Dir(), filepath.Join(home, "logs"), ledger)}, nil
+}
+
+// Hide keeps what r finds out of what commands leave behind: their logs and what
+// is shown of their output. It must be called before anything runs.
+func (b *Bench) Hide(r *secret.Redactor) { b.exec.Hide = r }
+
+// Name changes the list of names that no tool may touch, as the operator wants
+// it. It must be called before anything runs.
+func (b *Bench) Name(n *workspace.Names) {
+	b.files, b.exec.Names = b.files.Naming(n), n
+	b.ledger.Naming(n)
 }
 
 // Close kills what still runs and releases the files.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -25,6 +26,7 @@ type app struct {
 	conf *config
 	db   *sqlite.DB
 	set  *tools.Set
+	hide *secret.Redactor // see redactor
 
 	passing bool // the job is thrown away at the end: no command can follow
 }

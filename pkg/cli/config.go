@@ -28,6 +28,7 @@ type config struct {
 	Prices    map[string]executor.Price `yaml:"-"`
 	Rates     map[string]rate           `yaml:"prices"`
 	DataDir   string                    `yaml:"data_dir"`
+	Secrets   secrets                   `yaml:"secrets"`
 
 	Conventions conventions  `yaml:"conventions"`
 	Hooks       []hooks.Hook `yaml:"hooks"`
@@ -176,6 +177,9 @@ func (c *config) check(where string) error {
 	if c.Approve != "" && !slices.Contains(executor.Approves, c.Approve) {
 		return broken(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
 	}
+	if err := c.Secrets.check(where); err != nil {
+		return err
+	}
 	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 {
 		return broken(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
 	}
@@ -225,6 +229,14 @@ func (c *config) settings() []setting {
 	}
 	out = append(out, c.serverSettings()...)
 	out = append(out, c.hookSettings()...)
+	for _, l := range []struct {
+		key  string
+		list []string
+	}{{"secrets.deny", c.Secrets.Deny}, {"secrets.allow", c.Secrets.Allow}, {"secrets.known", c.Secrets.Known}} {
+		if len(l.list) > 0 {
+			out = append(out, setting{l.key, strings.Join(l.list, ", "), true})
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		e := c.Endpoints[name]
 		out = append(out, setting{"endpoints." + name + ".base_url", e.BaseURL, true})

@@ -58,7 +58,8 @@ func exit(code int) error {
 
 // complain tells the operator what is wrong and what to do next.
 func (a *app) complain(err error) {
-	fmt.Fprintf(a.Stderr, "adroit: error: %s\n", lines(err.Error()))
+	words, _ := a.redactor().String(err.Error())
+	fmt.Fprintf(a.Stderr, "adroit: error: %s\n", lines(words))
 	hint := ""
 	var f *fault
 	if errors.As(err, &f) {

@@ -79,7 +79,7 @@ func (a *app) manager(ctx context.Context) (*jobs.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &jobs.Manager{Store: db, Owner: sqlite.Owner(), Workflows: []flow.Workflow{agents.Workflow}, Mux: a.mux}, nil
+	return &jobs.Manager{Store: db, Owner: sqlite.Owner(), Workflows: []flow.Workflow{agents.Workflow}, Mux: a.mux, Clean: a.clean()}, nil
 }
 
 // mux performs the steps of one job here.
@@ -108,6 +108,8 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	b.Hide(a.redactor())
+	b.Name(a.names())
 	hook := hooks.New(j.Dir, conf.hooksIn(a.Getenv("HOME")))
 	done := func() {
 		if err := errors.Join(hook.Close(), b.Close()); err != nil {
@@ -115,7 +117,8 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 		}
 	}
 	mux := executor.Serve(executor.Host{
-		Tools: set, Env: b.Env, Bind: b.Bind, Around: conf.around(b, hook),
+		Tools: set, Env: b.Env, Bind: b.Bind,
+		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(a.redactor())}, conf.around(b, hook)...),
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
 	})
@@ -124,7 +127,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	}) {
 		mux[kind] = route
 	}
-	return mux, done, nil
+	return executor.Guard(mux, a.redactor()), done, nil
 }
 
 // rate gives the price of a model as a function, nil if it has none.

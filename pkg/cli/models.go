@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // Providers that are built in. script: is followed by a file.
@@ -36,6 +37,7 @@ type models struct {
 	conf    *config
 	getenv  func(string) string
 	baseURL string
+	hide    *secret.Redactor
 
 	mu     sync.Mutex
 	opened map[string]llm.Model // by reference: a scripted model counts its attempts
@@ -55,7 +57,7 @@ func (a *app) models(baseURL string) (*models, error) {
 			return nil, usage("keys are read from OPENAI_API_KEY, or from the variable that an endpoint of the config names", "--base-url must not hold a password")
 		}
 	}
-	return &models{conf: conf, getenv: a.Getenv, baseURL: baseURL, opened: map[string]llm.Model{}}, nil
+	return &models{conf: conf, getenv: a.Getenv, baseURL: baseURL, hide: a.redactor(), opened: map[string]llm.Model{}}, nil
 }
 
 // split takes a reference apart. A script's file is made absolute, because
@@ -110,6 +112,7 @@ func (m *models) open(ref string) (llm.Model, string, error) {
 		if model, err = m.make(provider, name); err != nil {
 			return nil, "", err
 		}
+		model = guarded(model, m.hide)
 		m.opened[ref] = model
 	}
 	if provider == scriptProvider {

@@ -229,7 +229,7 @@ func (a *app) run(ctx context.Context, q request) error {
 	if err := a.saveSpot(id, spot{q.baseURL, q.trust}); err != nil {
 		return err
 	}
-	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Dir: in.Dir, Model: in.Model, Key: q.key, Input: raw})
+	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Dir: in.Dir, Model: in.Model, Key: q.key, Title: a.title(in.Prompt), Input: raw})
 	if err != nil {
 		return errors.Join(err, a.forget(id))
 	}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// secrets are the operator's words on what no tool may see.
+type secrets struct {
+	Deny  []string `yaml:"deny"`  // more names of files that no tool may touch
+	Allow []string `yaml:"allow"` // names of the built-in list that may be used after all
+	Known []string `yaml:"known"` // fingerprints of findings that are no secrets
+}
+
+// redactor knows every key of the configuration and of the environment. It
+// works as well as it can where the configuration cannot be read.
+func (a *app) redactor() *secret.Redactor {
+	if a.hide != nil {
+		return a.hide
+	}
+	var known []secret.Known
+	add := func(name, value string) {
+		known = append(known, secret.Known{Name: name, Value: value})
+	}
+	o := secret.Options{}
+	conf, err := a.config()
+	if err == nil {
+		o.Allow = conf.Secrets.Known
+		for _, name := range slices.Sorted(maps.Keys(conf.Endpoints)) {
+			e := conf.Endpoints[name]
+			if e.KeyEnv != "" {
+				add(e.KeyEnv, a.Getenv(e.KeyEnv))
+			}
+			for _, h := range slices.Sorted(maps.Keys(e.Headers)) {
+				value := e.Headers[h]
+				// Of "Bearer KEY" it is the key alone that others echo.
+				if _, key, ok := strings.Cut(value, " "); ok && len(key) >= secret.MinKnown {
+					add("header "+h, key)
+				}
+				add("header "+h, value)
+			}
+		}
+	}
+	for _, name := range []string{"OPENAI_API_KEY", "OLLAMA_API_KEY"} {
+		add(name, a.Getenv(name))
+	}
+	var environ []string
+	for _, kv := range os.Environ() {
+		key, _, _ := strings.Cut(kv, "=")
+		environ = append(environ, key+"="+a.Getenv(key))
+	}
+	o.Known = append(known, secret.Environ(environ)...)
+	r := secret.New(o)
+	if err == nil {
+		a.hide = r
+	}
+	return r
+}
+
+// names are the operator's changes to the list of names no tool may touch.
+func (a *app) names() *workspace.Names {
+	c, err := a.config()
+	if err != nil {
+		return nil
+	}
+	return &workspace.Names{Deny: c.Secrets.Deny, Allow: c.Secrets.Allow}
+}
+
+// clean is what the manager of jobs does to events.
+func (a *app) clean() func(event.Event) event.Event {
+	r := a.redactor()
+	return func(ev event.Event) event.Event { return executor.Clean(r, ev) }
+}
+
+// title is the first line of a prompt for lists of jobs, "" if that line can
+// be shown as it is: the prompt is the operator's own and kept.
+func (a *app) title(prompt string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	clean, hit := a.redactor().String(first)
+	if !hit {
+		return ""
+	}
+	return cut(clean, 80)
+}
+
+// guarded is a model whose errors do not echo keys: what a provider says of a
+// request may quote its headers.
+func guarded(m llm.Model, r *secret.Redactor) llm.Model {
+	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+		res, err := m.Generate(ctx, req, emit)
+		return res, hushed(r, err)
+	})
+}
+
+// hushed redacts what an adapter says went wrong.
+func hushed(r *secret.Redactor, err error) error {
+	var e *llm.Error
+	if err == nil || !errors.As(err, &e) {
+		return err
+	}
+	c := *e
+	var message, hint, cause bool
+	c.Message, message = r.String(e.Message)
+	c.Hint, hint = r.String(e.Hint)
+	if e.Err != nil {
+		_, cause = r.String(e.Err.Error())
+	}
+	if !message && !hint && !cause {
+		return err
+	}
+	if cause {
+		c.Err = nil // its words are in nobody's interest
+	}
+	return &c
+}
+
+// check refuses what cannot be meant.
+func (s secrets) check(where string) error {
+	for _, name := range append(slices.Clone(s.Deny), s.Allow...) {
+		if err := workspace.CheckName(name); err != nil {
+			return broken(fmt.Errorf("%s: secrets: %w", where, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
+		}
+	}
+	for _, f := range s.Known {
+		if !fingerprint.MatchString(f) {
+			return broken(fmt.Errorf("%s: secrets.known has %q, which is no fingerprint", where, f), "git_commit prints one beside each finding: sixteen letters and digits")
+		}
+	}
+	return nil
+}
+
+var fingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
