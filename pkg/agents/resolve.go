@@ -122,7 +122,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if err != nil {
 		return t, err
 	}
-	if strings.TrimSpace(in.Prompt) == "" && len(inputs) == 0 {
+	if strings.TrimSpace(in.Prompt) == "" && !anything(inputs) {
 		return t, errors.New("there is no prompt; say what to do")
 	}
 	tmpl, err := compile(a.Name, a.Prompt, within(own))
@@ -261,6 +261,17 @@ func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json
 		errs = append(errs, fmt.Errorf("there is no input %s%s", name, hint))
 	}
 	return out, errors.Join(errs...)
+}
+
+// anything reports whether the inputs say something: an optional one that was
+// left out does not.
+func anything(inputs map[string]json.RawMessage) bool {
+	for _, v := range inputs {
+		if string(v) != `""` {
+			return true
+		}
+	}
+	return false
 }
 
 // reads reports whether an agent with these tools gets to see the workspace:
