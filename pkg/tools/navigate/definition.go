@@ -1,0 +1,179 @@
+package navigate
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// NameInput is the input of definition and references.
+type NameInput struct {
+	Name string `json:"name" jsonschema:"description=Name as in the code"`
+	Path string `json:"path,omitempty" jsonschema:"description=File with a use"`
+	Line int    `json:"line,omitempty" jsonschema:"minimum=1,description=Its line"`
+}
+
+//go:embed definition.md
+var definitionProse string
+
+// Definition is the tool definition.
+var Definition = tools.New(tools.Metadata{
+	Name: "definition", Category: tools.Code, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
+	Examples: []tools.Example{{Note: "what a call refers to", Args: json.RawMessage(`{"name":"Total","path":"cart.go","line":12}`)}},
+	Timeout:  2 * patience,
+}.Prose(definitionProse), definition)
+
+func definition(ctx context.Context, env *tools.Env, in NameInput) (tools.Result, error) {
+	c := open(env)
+	word, err := bare(in.Name)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	var note string
+	if in.Path != "" {
+		at, err := c.near(c.clean(in.Path), in.Line, word)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		spots, why, err := c.meaning(ctx, at)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if len(spots) > 0 {
+			return c.found(word, "declaration", spots, ""), nil
+		}
+		if note = "declarations of that name, whatever is meant there"; why != "" {
+			note += ": " + why
+		}
+	}
+	syms, err := c.declarations(ctx, word)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if len(syms) == 0 {
+		hint := "it may come from a library: give path and line of a use"
+		if in.Path != "" {
+			hint = "it may come from a library"
+		}
+		return tools.Result{}, fmt.Errorf("nothing in the workspace is known to declare %s; %s", word, hint)
+	}
+	return c.found(word, "declaration", spotsOf(syms), note), nil
+}
+
+// meaning asks a server what the word at a spot refers to, or for Go the type
+// checker; no spot at all means that nobody knows.
+func (c code) meaning(ctx context.Context, tries []tools.Spot) (spots []tools.Spot, why string, err error) {
+	if c.env.Code != nil {
+		for _, at := range tries {
+			spots, err = c.env.Code.Definition(ctx, at)
+			switch {
+			case err == nil && len(spots) > 0:
+				return spots, "", nil
+			case ctx.Err() != nil:
+				return nil, "", ctx.Err()
+			}
+			if errors.Is(err, tools.ErrNoServer) {
+				break
+			}
+		}
+	}
+	if isGo(tries[0].File) {
+		if m, merr := c.module(ctx, tries[0].File); merr == nil {
+			for _, at := range tries {
+				if s, ok := m.definition(at); ok {
+					return []tools.Spot{s}, "", nil
+				}
+			}
+		}
+	}
+	if err == nil {
+		err = tools.ErrNoServer
+	}
+	if why = unserved(c.env, err); why == "" {
+		why = err.Error()
+	}
+	return nil, why, nil
+}
+
+const (
+	mostTagged = 500 // files with the name that ctags is given
+)
+
+// declarations finds what has this name, anywhere in the workspace.
+func (c code) declarations(ctx context.Context, word string) ([]tools.Symbol, error) {
+	texts, names, err := c.with(ctx, word, func(name string) bool { return isGo(name) || isSource(name) })
+	if err != nil {
+		return nil, err
+	}
+	var syms, inner []tools.Symbol
+	take := func(to *[]tools.Symbol, from []tools.Symbol) {
+		for _, s := range from {
+			if s.Name == word {
+				*to = append(*to, s)
+			}
+		}
+	}
+	var rest []string
+	for _, name := range names {
+		if isGo(name) {
+			take(&syms, declared(name, texts[name]))
+			take(&inner, fields(name, texts[name]))
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	if len(syms) == 0 {
+		syms = inner
+	}
+	if len(rest) > 0 {
+		tags, err := c.ctags(ctx, rest[:min(len(rest), mostTagged)])
+		for i, name := range rest {
+			switch {
+			case err == nil:
+				take(&syms, tags[name])
+			case c.env.Code != nil && i < mostServed:
+				if got, err := c.env.Code.Symbols(ctx, name); err == nil {
+					take(&syms, got)
+				}
+			}
+		}
+	}
+	for i, s := range syms { // ctags knows no columns
+		if line := lineAt(texts[s.File], s.Line); column(line, word) > 0 {
+			syms[i].Column = column(line, word)
+		}
+	}
+	return syms, ctx.Err()
+}
+
+func lineAt(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return lines[n-1]
+}
+
+func spotsOf(syms []tools.Symbol) (spots []tools.Spot) {
+	for _, s := range syms {
+		spots = append(spots, s.Spot)
+	}
+	return spots
+}
+
+func (c code) found(word, noun string, spots []tools.Spot, note string) tools.Result {
+	text := c.show(spots)
+	if note != "" {
+		text = "[" + note + "]\n" + text
+	}
+	sum := fmt.Sprintf("%s: %s", word, count(len(spots), noun))
+	if len(spots) == 1 {
+		sum = fmt.Sprintf("%s is at %s:%d", word, spots[0].File, spots[0].Line)
+	}
+	return tools.Result{Text: text, Summary: sum}
+}

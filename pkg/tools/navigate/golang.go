@@ -1,0 +1,78 @@
+package navigate
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// declared lists the declarations of a Go file, as far as it can be parsed.
+func declared(name, text string) []tools.Symbol {
+	fset := token.NewFileSet()
+	f, _ := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+	if f == nil {
+		return nil
+	}
+	var syms []tools.Symbol
+	add := func(id *ast.Ident, kind string, end token.Pos, depth int) {
+		p := fset.Position(id.Pos())
+		syms = append(syms, tools.Symbol{Name: id.Name, Kind: kind, Depth: depth, End: fset.Position(end).Line,
+			Spot: tools.Spot{File: name, Line: p.Line, Column: p.Column}})
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			kind := "func"
+			if d.Recv != nil {
+				kind = "method"
+			}
+			add(d.Name, kind, d.End(), 0)
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					add(s.Name, "type", s.End(), 0)
+					if t, ok := s.Type.(*ast.InterfaceType); ok {
+						for _, m := range t.Methods.List {
+							for _, id := range m.Names {
+								add(id, "method", m.End(), 1)
+							}
+						}
+					}
+				case *ast.ValueSpec:
+					for _, id := range s.Names {
+						if id.Name != "_" {
+							add(id, d.Tok.String(), s.End(), 0)
+						}
+					}
+				}
+			}
+		}
+	}
+	return syms
+}
+
+// fields lists the fields of the structs of a Go file: no part of an outline,
+// but names that one asks for.
+func fields(name, text string) []tools.Symbol {
+	fset := token.NewFileSet()
+	f, _ := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+	if f == nil {
+		return nil
+	}
+	var syms []tools.Symbol
+	ast.Inspect(f, func(n ast.Node) bool {
+		if t, ok := n.(*ast.StructType); ok && t.Fields != nil {
+			for _, field := range t.Fields.List {
+				for _, id := range field.Names {
+					p := fset.Position(id.Pos())
+					syms = append(syms, tools.Symbol{Name: id.Name, Kind: "field", Spot: tools.Spot{File: name, Line: p.Line, Column: p.Column}})
+				}
+			}
+		}
+		return true
+	})
+	return syms
+}

@@ -1,0 +1,117 @@
+package navigate
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+//go:embed references.md
+var referencesProse string
+
+// References is the tool references.
+var References = tools.New(tools.Metadata{
+	Name: "references", Category: tools.Code, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
+	Examples: []tools.Example{{Note: "who calls a function", Args: json.RawMessage(`{"name":"Total"}`)}},
+	Timeout:  2 * patience,
+}.Prose(referencesProse), references)
+
+func references(ctx context.Context, env *tools.Env, in NameInput) (tools.Result, error) {
+	c := open(env)
+	word, err := bare(in.Name)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	var at []tools.Spot
+	if in.Path != "" {
+		if at, err = c.near(c.clean(in.Path), in.Line, word); err != nil {
+			return tools.Result{}, err
+		}
+	} else {
+		syms, err := c.declarations(ctx, word)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if len(syms) > 1 {
+			return tools.Result{}, fmt.Errorf("%s is declared in %d places; give path and line of the one you mean:\n%s", word, len(syms), c.show(spotsOf(syms)))
+		}
+		if len(syms) == 1 {
+			at = spotsOf(syms)
+		}
+	}
+	why := "its declaration was not found"
+	if len(at) > 0 {
+		var spots []tools.Spot
+		if spots, why, err = c.uses(ctx, at); err != nil {
+			return tools.Result{}, err
+		}
+		if len(spots) > 0 {
+			return c.listed(word, spots, ""), nil
+		}
+	}
+	texts, names, err := c.with(ctx, word, func(name string) bool { return isGo(name) || isSource(name) })
+	if err != nil {
+		return tools.Result{}, err
+	}
+	var spots []tools.Spot
+	for _, name := range names {
+		for i, line := range strings.Split(texts[name], "\n") {
+			if col := column(line, word); col > 0 {
+				spots = append(spots, tools.Spot{File: name, Line: i + 1, Column: col})
+			}
+		}
+	}
+	if len(spots) == 0 {
+		return tools.Result{}, fmt.Errorf("%s does not occur in the workspace's code; use search for other files", word)
+	}
+	return c.listed(word, spots, "lines with that word, whatever it means there: "+why), nil
+}
+
+// uses asks a server or, for Go, the type checker; none means that nobody knows.
+func (c code) uses(ctx context.Context, tries []tools.Spot) (spots []tools.Spot, why string, err error) {
+	if c.env.Code != nil {
+		for _, at := range tries {
+			spots, err = c.env.Code.References(ctx, at)
+			switch {
+			case err == nil && len(spots) > 0:
+				return spots, "", nil
+			case ctx.Err() != nil:
+				return nil, "", ctx.Err()
+			}
+			if errors.Is(err, tools.ErrNoServer) {
+				break
+			}
+		}
+	}
+	if isGo(tries[0].File) {
+		if m, merr := c.module(ctx, tries[0].File); merr == nil {
+			for _, at := range tries {
+				if spots := m.references(at); len(spots) > 0 {
+					return spots, "", nil
+				}
+			}
+		}
+	}
+	if err == nil {
+		err = tools.ErrNoServer
+	}
+	if why = unserved(c.env, err); why == "" {
+		why = err.Error()
+	}
+	return nil, why, nil
+}
+
+func (c code) listed(word string, spots []tools.Spot, note string) tools.Result {
+	res := c.found(word, "reference", spots, note)
+	files := map[string]bool{}
+	for _, s := range spots {
+		files[s.File] = true
+	}
+	res.Summary = fmt.Sprintf("%s: %s in %s", word, count(len(spots), "reference"), count(len(files), "file"))
+	return res
+}
