@@ -21,7 +21,8 @@ type Reader struct {
 	mode mode
 	end  string // in thought: what ends it
 	from int    // what is before it was shown or put aside
-	held string // white space that is shown only if text follows
+	gap  int    // up to here nothing but space follows from
+	held []byte // white space that is shown only if text follows
 	said strings.Builder
 	cut  bool // thinking was taken out
 }
@@ -73,8 +74,8 @@ func (r *Reader) Close(cut bool) (Found, llm.Delta) {
 func (r *Reader) step(d *llm.Delta) bool {
 	switch r.mode {
 	case leading:
-		rest := strings.TrimLeft(r.w.s[r.from:], " \t\r\n")
-		if rest == "" {
+		rest := strings.TrimLeft(r.w.s[r.gap:], " \t\r\n")
+		if r.gap = len(r.w.s) - len(rest); rest == "" {
 			return false
 		}
 		switch calls, wait := r.bare(rest); {
@@ -106,11 +107,11 @@ func (r *Reader) talk(d *llm.Delta) bool {
 	switch m.sort {
 	case opensThought:
 		r.show(d, at)
-		r.held += r.w.s[r.from:at]
+		r.held = append(r.held, r.w.s[r.from:at]...)
 		r.from, r.mode, r.end, r.cut = at+len(m.open), thinking, m.close[0], true
 	case endsThought:
 		r.show(d, at)
-		r.held += r.w.s[r.from:at]
+		r.held = nil
 		r.from, r.cut = at+len(m.open), true
 		r.w.jump(r.from)
 	case opensCalls:
@@ -136,13 +137,15 @@ func (r *Reader) show(d *llm.Delta, i int) {
 	for i > r.from && !utf8.ValidString(r.w.s[max(r.from, i-utf8.UTFMax):i]) && !whole(r.w.s[r.from:i]) {
 		i--
 	}
-	text := strings.TrimRight(r.w.s[r.from:i], " \t\r\n")
-	if text == "" {
+	start := max(r.from, r.gap)
+	end := start + len(strings.TrimRight(r.w.s[start:max(start, i)], " \t\r\n"))
+	if end == start {
+		r.gap = max(r.gap, i)
 		return
 	}
-	r.from += len(text)
-	text = r.held + text
-	if r.held = ""; r.cut && r.said.Len() == 0 {
+	text := string(r.held) + r.w.s[r.from:end]
+	r.from = end
+	if r.held = nil; r.cut && r.said.Len() == 0 {
 		text = strings.TrimLeft(text, " \t\r\n")
 	}
 	d.Text += text
@@ -183,6 +186,10 @@ func (r *Reader) think(d *llm.Delta) bool {
 	return false
 }
 
+// ahead bounds how far is looked to tell whether calls begin: what only
+// begins to look like one that late is shown.
+const ahead = 1 << 10
+
 // plausible reports whether calls may begin in body, or that this cannot be
 // told yet.
 func (r *Reader) plausible(m *marker, body string) (calls, wait bool) {
@@ -192,9 +199,10 @@ func (r *Reader) plausible(m *marker, body string) (calls, wait bool) {
 	if m.keeps() {
 		return true, false
 	}
-	body = strings.TrimLeft(body, " \t\r\n,;")
+	start, long := body, len(body) > ahead
+	body = strings.TrimLeft(start[:min(len(start), ahead)], " \t\r\n,;")
 	if body == "" {
-		return false, true
+		return false, !long
 	}
 	if strings.IndexByte("{[`<", body[0]) >= 0 {
 		return true, false
@@ -213,6 +221,10 @@ func (r *Reader) plausible(m *marker, body string) (calls, wait bool) {
 func (r *Reader) bare(text string) (calls, wait bool) {
 	if len(r.kit.Offered) == 0 {
 		return false, false
+	}
+	if len(text) > ahead {
+		calls, _ = r.bare(text[:ahead])
+		return calls, false
 	}
 	if strings.HasPrefix(text, "`") {
 		lang, body, ok := strings.Cut(text, "\n")
