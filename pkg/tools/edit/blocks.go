@@ -14,7 +14,7 @@ import (
 
 // BlocksInput is the input of edit_blocks.
 type BlocksInput struct {
-	Blocks string `json:"blocks" jsonschema:"description=One or more blocks"`
+	Blocks string `json:"blocks" jsonschema:"description=Blocks; each is the path then <<<<<<< SEARCH then the old lines then ======= then the new lines then >>>>>>> REPLACE; every marker on a line of its own"`
 }
 
 //go:embed edit_blocks.md

@@ -16,7 +16,7 @@ func check(text, old, replacement string) error {
 		return errors.New("old is empty: give the text to replace, or use write_file for a new file")
 	case old == replacement:
 		return errors.New("old and new are the same: nothing would change")
-	case strayEscape(replacement) && !strings.Contains(replacement, "\n") && !strayEscape(text) && !strayEscape(old):
+	case strayEscape(replacement) && !strings.Contains(strings.TrimRight(replacement, "\n"), "\n") && !strayEscape(text) && !strayEscape(old):
 		return errors.New(`new is escaped twice: it has \n outside of a quotation; send newlines and tabs as they are`)
 	}
 	return Whole("", text, replacement)
@@ -45,21 +45,75 @@ func Whole(name, text, content string) error {
 	return nil
 }
 
-// AsSent refuses the whole content of a file that a model spoiled on its way:
-// encoded twice, or with the line numbers that it was shown.
-func AsSent(text, content string) error {
-	switch {
-	case strayEscape(content) && !strings.Contains(strings.TrimSpace(content), "\n") && !strayEscape(text):
-		return errors.New(`the content is escaped twice: it is one line with \n in it; send newlines and tabs as they are`)
-	case !numberedFromOne(text) && numberedFromOne(content):
-		return errors.New("the content carries the line numbers read_file shows: leave out the number and the tab")
+// AsSent is the whole content of a file as it was meant, where a model spoiled
+// it on its way: encoded twice, or with the line numbers that it was shown.
+// text is the file as it is. It fails where the content is plainly spoiled and
+// cannot be restored.
+func AsSent(text, content string) (string, error) {
+	if one := strings.TrimSpace(content); strayEscape(content) && !strings.Contains(one, "\n") && !strayEscape(text) {
+		if s, ok := unescape(one); ok {
+			return s + "\n", nil
+		}
+		return "", errors.New(`the content is escaped twice: it is one line with \n in it; send newlines and tabs as they are`)
 	}
-	return nil
+	if text != "" && !numberedFromOne(text) && numberedFromOne(content) {
+		content, _, _ = unnumber(content, true)
+	}
+	return content, nil
 }
 
 func numberedFromOne(s string) bool {
 	_, first, ok := unnumber(s, true)
 	return ok && first == 1 && strings.Count(s, "\n") > 1
+}
+
+// repeats refuses a replacement whose last lines follow the place already, or
+// whose first lines precede it, while old has them not: the model quoted less
+// than it wrote, and they would be there twice. Lines that say little, such as
+// a bracket, count if the brackets of new are not those of old.
+func repeats(text string, s Span, old, replacement string) error {
+	o, n := strings.TrimSuffix(old, "\n"), strings.TrimSuffix(replacement, "\n")
+	tail := text[s.End:]
+	if s.End > 0 && text[s.End-1] != '\n' {
+		tail = strings.TrimPrefix(tail, "\n")
+	}
+	head := strings.TrimSuffix(text[:s.Start], "\n")
+	shifted := nesting(o) != nesting(n)
+	ls := strings.Split(n, "\n")
+	for k := 1; k <= min(len(ls), 12); k++ {
+		last, first := strings.Join(ls[len(ls)-k:], "\n"), strings.Join(ls[:k], "\n")
+		after := tail == last || strings.HasPrefix(tail, last+"\n")
+		before := head == first || strings.HasSuffix(head, "\n"+first)
+		switch {
+		case after && !strings.HasSuffix(o, last) && (shifted && trim(last) != "" || telling(last)):
+			return fmt.Errorf("new ends with what follows old in the file, so it would be there twice; nothing was changed. Quote it in old too if this is meant:\n%s", numbered(strings.Split(last, "\n"), strings.Count(text[:s.End], "\n")+1))
+		case before && (s.Start == 0 || text[s.Start-1] == '\n') && !strings.HasPrefix(o, first) && (shifted && trim(first) != "" || telling(first)):
+			return fmt.Errorf("new begins with what precedes old in the file, so it would be there twice; nothing was changed. Quote it in old too if this is meant:\n%s", numbered(strings.Split(first, "\n"), strings.Count(text[:s.Start], "\n")-k+1))
+		}
+	}
+	return nil
+}
+
+// nesting is how many brackets s leaves open.
+func nesting(s string) (n int) {
+	for _, c := range []byte(s) {
+		switch c {
+		case '(', '[', '{':
+			n++
+		case ')', ']', '}':
+			n--
+		}
+	}
+	return n
+}
+
+func telling(s string) bool {
+	for l := range strings.SplitSeq(s, "\n") {
+		if len(trim(l)) >= 8 {
+			return true
+		}
+	}
+	return false
 }
 
 // strayEscape reports whether s has a \n that is not inside a quotation and

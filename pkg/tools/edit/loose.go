@@ -29,7 +29,7 @@ type place struct {
 // place only, and keeps of the file whatever the change from old to
 // replacement does not touch.
 func loose(text, old, replacement string) (place, bool) {
-	for _, rule := range []func(text, old, replacement string) (place, bool){unpadded, unnumbered, unescaped, folded, anchored} {
+	for _, rule := range []func(text, old, replacement string) (place, bool){unpadded, unled, unnumbered, unescaped, folded, anchored} {
 		if p, ok := rule(text, old, replacement); ok {
 			return p, true
 		}
@@ -65,6 +65,30 @@ func unpad(s string) string {
 		ls = ls[:len(ls)-1]
 	}
 	return closed(texts(ls), len(ls) > 0 && ls[len(ls)-1].nl)
+}
+
+// unled finds lines of which the first alone was quoted without its
+// indentation, as happens where a text begins.
+func unled(text, old, replacement string) (place, bool) {
+	ls, want, with := split(text), split(old), texts(split(replacement))
+	if len(want) < 2 || len(with) == 0 || lead(want[0].s) != "" || lead(with[0]) != "" {
+		return place{}, false
+	}
+	spans := byLine(ls, want, Trailing, func(a, b string) bool { return trimRight(a) == trimRight(b) || b == want[0].s && trim(a) == trim(b) })
+	if len(spans) != 1 {
+		return place{}, false
+	}
+	s := spans[0]
+	got := texts(split(text[s.Start:s.End]))
+	quoted := texts(want)
+	for i := range got[1:] {
+		if trimRight(got[i+1]) != trimRight(quoted[i+1]) {
+			return place{}, false // the first line again, further down
+		}
+	}
+	quoted[0], with[0] = lead(got[0])+quoted[0], lead(got[0])+with[0]
+	put, ok := graft(got, quoted, with, identity(len(got)), nil)
+	return place{s, closed(put, strings.HasSuffix(text[s.Start:s.End], "\n")), Indent}, ok
 }
 
 var numberedLine = regexp.MustCompile(`^\s*(\d+)(\t|[:|] ?)(.*)$`)
@@ -123,6 +147,9 @@ func unnumber(s string, consecutive bool) (bare string, first int, ok bool) {
 // backslash at all. A line of new that then ends inside a quotation was not
 // encoded twice.
 func unescaped(text, old, replacement string) (place, bool) {
+	if strings.HasSuffix(old, "\n") && strings.HasSuffix(replacement, "\n") { // of the form around it
+		old, replacement = strings.TrimSuffix(old, "\n"), strings.TrimSuffix(replacement, "\n")
+	}
 	bare, ok := unescape(old)
 	if !ok {
 		return place{}, false

@@ -65,6 +65,12 @@ func middle(a, b []string, off int) [][2]int {
 func graft(got, want, with []string, at []int, in *indents) ([]string, bool) {
 	var out []string
 	cur := 0
+	// Blanks at line ends that the model put where the file has none are not
+	// what it wants in new lines either.
+	stray := false
+	for i, g := range at {
+		stray = stray || g >= 0 && want[i] != trimRight(want[i]) && got[g] == trimRight(got[g])
+	}
 	put := func(i, j, k, l int) bool { // want[i:j] becomes with[k:l]
 		if i == j && k == l {
 			return true
@@ -98,19 +104,30 @@ func graft(got, want, with []string, at []int, in *indents) ([]string, bool) {
 		}
 		out = append(out, got[cur:from]...)
 		for _, l := range with[k:l] {
+			if stray {
+				l = trimRight(l)
+			}
 			out = append(out, in.line(l))
 		}
 		cur = to
 		return true
 	}
 	i, k := 0, 0
-	for _, p := range append(pairs(want, with), [2]int{len(want), len(with)}) {
+	for _, p := range append(pairs(ends(want), ends(with)), [2]int{len(want), len(with)}) {
 		if !put(i, p[0], k, p[1]) {
 			return nil, false
 		}
 		i, k = p[0]+1, p[1]+1
 	}
 	return append(out, got[cur:]...), true
+}
+
+func ends(ls []string) []string {
+	out := make([]string, len(ls))
+	for i, l := range ls {
+		out[i] = trimRight(l)
+	}
+	return out
 }
 
 func identity(n int) []int {

@@ -12,7 +12,7 @@ import (
 
 // PatchInput is the input of apply_patch.
 type PatchInput struct {
-	Patch string `json:"patch" jsonschema:"description=From *** Begin Patch to *** End Patch"`
+	Patch string `json:"patch" jsonschema:"description=*** Begin Patch then per file *** Update File: path and its places each begun by @@ or *** Add File: path or *** Delete File: path then *** End Patch"`
 }
 
 //go:embed apply_patch.md
@@ -83,6 +83,9 @@ func (d *doc) hunks(hs []hunk) error {
 		if err != nil {
 			return fmt.Errorf("hunk %d of %d: %w", i+1, len(hs), err)
 		}
+		if err := repeats(text, p.span, text[p.span.Start:p.span.End], p.put); err != nil && len(h.old) > 0 {
+			return fmt.Errorf("hunk %d of %d: %w", i+1, len(hs), err)
+		}
 		out, changes := splice(text, []place{p})
 		if out == text {
 			return fmt.Errorf("hunk %d of %d: %w", i+1, len(hs), errSame)
@@ -104,7 +107,7 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 	if old == with {
 		return place{}, fmt.Errorf("it removes and adds the same lines: nothing would change")
 	}
-	if strayEscape(with) && !strayEscape(text) {
+	if strayEscape(with) && !strayEscape(text) && !strayEscape(old) {
 		return place{}, fmt.Errorf(`it is escaped twice: it has \n outside of a quotation; send newlines and tabs as they are`)
 	}
 	at, how := inLines(ls, split(old))

@@ -44,6 +44,12 @@ func Replace(text, old, replacement string, all bool) (string, How, []Change, er
 		}
 		places = append(places, place{s, put, how})
 	}
+	if len(places) == 1 && !all {
+		p := places[0]
+		if err := repeats(text, p.span, text[p.span.Start:p.span.End], p.put); err != nil {
+			return text, how, nil, err
+		}
+	}
 	out, changes := splice(text, places)
 	if out == text {
 		return text, how, nil, errSame
@@ -95,6 +101,9 @@ func doubles(text string, s Span, old, replacement string) bool {
 	if strings.HasSuffix(old, "\n") || s.End == s.Start {
 		rest = ""
 	}
+	if strings.Contains(old+strings.TrimSuffix(replacement, "\n"), "\n") && strings.HasSuffix(replacement, "\n") && trim(rest) != "" {
+		return true // the last line was cut: its rest would stand alone
+	}
 	return len(trim(before)) >= telling && strings.HasPrefix(strings.TrimLeft(replacement, " \t"), before) && !strings.HasPrefix(old, before) ||
 		len(trim(rest)) >= telling && strings.HasSuffix(trimRight(replacement), trimRight(rest)) && !strings.HasSuffix(old, trimRight(rest))
 }
@@ -105,8 +114,12 @@ func fit(text string, s Span, old, replacement string, how How) (string, bool) {
 		// Whole lines were quoted, and new lost its last newline: what follows
 		// must not end up on its last line.
 		if strings.HasSuffix(old, "\n") && replacement != "" && !strings.HasSuffix(replacement, "\n") &&
-			(s.Start == 0 || text[s.Start-1] == '\n') && s.End < len(text) {
+			(s.Start == 0 || text[s.Start-1] == '\n') {
 			replacement += "\n"
+		}
+		// The other way round: the newline of old was lost.
+		if strings.Contains(old, "\n") && !strings.HasSuffix(old, "\n") && strings.HasSuffix(replacement, "\n") && (s.End == len(text) || text[s.End] == '\n') {
+			replacement = strings.TrimSuffix(replacement, "\n")
 		}
 		return replacement, true
 	}

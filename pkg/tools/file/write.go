@@ -53,12 +53,10 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	}
 	was := t.Content
 	t.Content = strings.ReplaceAll(content, "\r\n", "\n")
-	if strings.HasSuffix(was, "\n") && t.Content != "" && !strings.HasSuffix(t.Content, "\n") {
-		t.Content += "\n" // nobody means to take the last newline away
-	}
-	if err := edit.AsSent(was, t.Content); err != nil {
+	if t.Content, err = edit.AsSent(was, t.Content); err != nil {
 		return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
 	}
+	t.Content = end(was, t.Content)
 	if err := edit.Whole(in.Path, was, t.Content); err != nil {
 		return tools.Result{}, fmt.Errorf("%s: %w", in.Path, err)
 	}
@@ -72,6 +70,19 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	sum, hunks := edit.Difference(was, t.Content)
 	text := fmt.Sprintf("%s replaced, %s, %s", in.Path, count(t.Content), sum)
 	return tools.Result{Text: text + "\n" + hunks, Summary: text}, nil
+}
+
+// end gives content the end that the file has: hardly anybody means to add or
+// take away its last newline, unless that is all there is to the change.
+func end(was, content string) string {
+	bare, had := strings.CutSuffix(content, "\n")
+	switch has := strings.HasSuffix(was, "\n"); {
+	case was == "" || content == "" || has == had || bare == strings.TrimSuffix(was, "\n"):
+		return content
+	case has:
+		return content + "\n"
+	}
+	return bare
 }
 
 func create(files *workspace.Files, name, content string) (tools.Result, error) {
@@ -101,14 +112,12 @@ var opening = regexp.MustCompile("^\\s*```[\\w+#.-]*\\s*$")
 // unwrap takes off the fence, and the line with the path above it, in which
 // models put whole files. A document may begin and end with a fence of its own.
 func unwrap(name, s string) string {
-	ext := strings.ToLower(path.Ext(name))
-	if ext == ".md" || ext == ".markdown" || ext == ".rst" || ext == ".txt" {
-		return s
-	}
 	ls := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	at := 0
 	if head := strings.Trim(ls[0], "*`# :"); head == name || head == path.Base(name) {
 		at = 1
+	} else if ext := strings.ToLower(path.Ext(name)); ext == ".md" || ext == ".markdown" || ext == ".rst" || ext == ".txt" {
+		return s
 	}
 	last := len(ls) - 1
 	if last-at < 1 || !opening.MatchString(ls[at]) || strings.TrimSpace(ls[last]) != "```" {
