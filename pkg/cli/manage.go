@@ -108,7 +108,8 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b.Hide(a.redactor())
+	hide := a.redactorIn(j.Dir)
+	b.Hide(hide)
 	b.Name(a.names())
 	hook := hooks.New(j.Dir, conf.hooksIn(a.Getenv("HOME")))
 	done := func() {
@@ -118,7 +119,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	}
 	mux := executor.Serve(executor.Host{
 		Tools: set, Env: b.Env, Bind: b.Bind,
-		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(a.redactor())}, conf.around(b, hook)...),
+		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide)}, conf.around(b, hook)...),
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
 	})
@@ -127,7 +128,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	}) {
 		mux[kind] = route
 	}
-	return executor.Guard(mux, a.redactor()), done, nil
+	return executor.Guard(mux, hide), done, nil
 }
 
 // rate gives the price of a model as a function, nil if it has none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"regexp"
@@ -27,9 +28,48 @@ type secrets struct {
 // redactor knows every key of the configuration and of the environment. It
 // works as well as it can where the configuration cannot be read.
 func (a *app) redactor() *secret.Redactor {
-	if a.hide != nil {
-		return a.hide
+	if a.hide == nil {
+		r, err := a.redactorOf(nil)
+		if err != nil {
+			return r
+		}
+		a.hide = r
 	}
+	return a.hide
+}
+
+// redactorIn also knows the secrets of the workspace's environment files: no
+// tool may read those, but a program that a tool runs may.
+func (a *app) redactorIn(dir string) *secret.Redactor {
+	var known []secret.Known
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return a.redactor()
+	}
+	defer root.Close()
+	names, _ := fs.Glob(root.FS(), ".env*") // the pattern is valid
+	for _, name := range names {
+		info, err := root.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
+			continue
+		}
+		if b, err := root.ReadFile(name); err == nil {
+			known = append(known, secret.Dotenv(string(b))...)
+		}
+	}
+	if len(known) == 0 {
+		return a.redactor()
+	}
+	r, _ := a.redactorOf(known)
+	return r
+}
+
+// maxEnvFile is the size of an environment file that is read, in bytes.
+const maxEnvFile = 256 << 10
+
+// redactorOf makes a redactor; the error says that it does not know what the
+// configuration does.
+func (a *app) redactorOf(more []secret.Known) (*secret.Redactor, error) {
 	var known []secret.Known
 	add := func(name, value string) {
 		known = append(known, secret.Known{Name: name, Value: value})
@@ -61,12 +101,8 @@ func (a *app) redactor() *secret.Redactor {
 		key, _, _ := strings.Cut(kv, "=")
 		environ = append(environ, key+"="+a.Getenv(key))
 	}
-	o.Known = append(known, secret.Environ(environ)...)
-	r := secret.New(o)
-	if err == nil {
-		a.hide = r
-	}
-	return r
+	o.Known = slices.Concat(known, secret.Environ(environ), more)
+	return secret.New(o), err
 }
 
 // names are the operator's changes to the list of names no tool may touch.

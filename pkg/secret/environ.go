@@ -49,3 +49,21 @@ func plain(value string) bool {
 	}
 	return kinds < 2 && len(value) < 20
 }
+
+// Dotenv reads the lines of an environment file as [Environ] reads an
+// environment.
+func Dotenv(text string) []Known {
+	var environ []string
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if !ok || strings.HasPrefix(key, "#") {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		environ = append(environ, strings.TrimSpace(key)+"="+value)
+	}
+	return Environ(environ)
+}

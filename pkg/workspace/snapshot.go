@@ -102,7 +102,9 @@ func (s *Snapshot) scan(ctx context.Context, t *tree, keep bool) (map[string]sta
 			continue
 		}
 		bytes += info.Size()
-		st, kept, err := s.l.stampOf(t, p, info, keep && bytes <= maxSnapBytes)
+		// What no tool may read is not copied either: its change shows, but is
+		// not undone.
+		st, kept, err := s.l.stampOf(t, p, info, keep && bytes <= maxSnapBytes && s.l.names.deny(p, p, false) == nil)
 		if err != nil {
 			continue // unreadable, or gone since
 		}
