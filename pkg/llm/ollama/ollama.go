@@ -29,6 +29,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
 // DefaultAnswer is how many tokens an answer may have when the request does
@@ -101,7 +102,8 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if len(req.Messages) == 0 {
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
-	a := &answer{end: &m.end, req: req, emit: emit}
+	family := textcall.Detect("", req.Model, "")
+	a := &answer{end: &m.end, req: req, emit: emit, reader: textcall.New(textcall.Options{Family: family, Offered: req.Tools})}
 	body, err := m.body(req, &a.notes)
 	if err != nil {
 		return nil, m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
@@ -109,7 +111,7 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	a.sent = body.Len()
 	reply, err := m.end.Post(ctx, "/api/chat", body, m.stream)
 	if err != nil {
-		return nil, err
+		return a.unparsed(err)
 	}
 	defer reply.Close()
 	switch reply.Type {
@@ -118,7 +120,7 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return nil, m.end.WrongType(reply.Type, "application/x-ndjson or application/json")
 	}
 	if err := a.read(reply); err != nil {
-		return nil, err
+		return a.unparsed(err)
 	}
-	return a.response(), nil
+	return a.response()
 }

@@ -12,10 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
-// Dropped is the note on an answer for which the model wrote something and
-// the server passed on nothing: a call of an unknown tool, or one it could
-// not parse. What was written cannot be had any more; telling the model helps.
-const Dropped = "the server dropped a malformed tool call"
+// Dropped is [llm.Dropped].
+const Dropped = llm.Dropped
 
 // line is one line of an answer. Arguments stay as they came.
 type line struct {
@@ -46,6 +44,7 @@ type answer struct {
 	emit func(llm.Delta)
 	sent int
 
+	reader         *textcall.Reader
 	text, thinking strings.Builder
 	calls          []llm.Call
 	last           line
@@ -95,14 +94,19 @@ func (a *answer) read(reply *transport.Reply) error {
 }
 
 func (a *answer) add(l *line) {
-	d := llm.Delta{Text: l.Message.Content, Thinking: l.Message.Thinking}
-	a.text.WriteString(d.Text)
-	a.thinking.WriteString(d.Thinking)
-	if a.emit != nil && d != (llm.Delta{}) {
-		a.emit(d)
-	}
+	a.text.WriteString(l.Message.Content)
+	a.thinking.WriteString(l.Message.Thinking)
+	d := a.reader.Write(l.Message.Content)
+	d.Thinking = l.Message.Thinking + d.Thinking
+	a.show(d)
 	for _, t := range l.Message.ToolCalls {
 		a.calls = append(a.calls, llm.Call{ID: t.ID, Name: t.Function.Name, Args: t.Function.Arguments})
+	}
+}
+
+func (a *answer) show(d llm.Delta) {
+	if a.emit != nil && d != (llm.Delta{}) {
+		a.emit(d)
 	}
 }
 
@@ -112,10 +116,15 @@ func (a *answer) had() string {
 }
 
 // response is the complete answer.
-func (a *answer) response() *llm.Response {
+func (a *answer) response() (*llm.Response, error) {
 	cut := a.last.Reason == "length"
+	if err := a.silentCut(); err != nil {
+		return nil, err
+	}
+	found, rest := a.reader.Close(cut)
+	a.show(rest)
 	r := &llm.Response{
-		Message: llm.Message{Role: llm.Assistant, Text: a.text.String(), Thinking: a.thinking.String()},
+		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: join(a.thinking.String(), found.Thinking)},
 		Stop:    llm.StopEnd,
 		Model:   a.last.Model,
 		Notes:   a.notes,
@@ -125,21 +134,19 @@ func (a *answer) response() *llm.Response {
 		received += len(c.Name) + len(c.Args)
 	}
 	calls := a.calls
-	if len(calls) == 0 && len(a.req.Tools) > 0 {
-		f, ok := textcall.Recover(r.Message.Text, a.req.Tools)
-		switch {
-		case ok:
-			calls, r.Message.Text = f.Calls, f.Text
-			if r.Message.Thinking == "" {
-				r.Message.Thinking = f.Thinking
-			}
-			r.Notes = append(r.Notes, "the server returned a tool call as text; it was read from there")
-		case a.last.Out.N > 0 && strings.TrimSpace(r.Message.Text) == "" && r.Message.Thinking == "":
-			r.Message.Text = ""
-			r.Notes = append(r.Notes, Dropped)
-		}
+	switch {
+	case len(calls) > 0 || len(a.req.Tools) == 0:
+	case len(found.Calls) > 0:
+		calls = found.Calls
+		r.Notes = append(append(r.Notes, "the server returned a tool call as text; it was read from there"), found.Notes...)
+	case a.last.Out.N > 0 && strings.TrimSpace(found.Text) == "" && r.Message.Thinking == "":
+		r.Message.Text = ""
+		r.Notes = append(r.Notes, Dropped)
+	case found.Doubt != "":
+		r.Notes = append(r.Notes, found.Doubt)
 	}
-	// The server hands over calls whole, so none of them is cut.
+	// The server hands over calls whole, so none of them is cut; what was
+	// read from text says so itself.
 	r.Message.Calls = transport.Tidy(calls, a.req.Messages, false)
 	switch {
 	case cut:
@@ -151,5 +158,35 @@ func (a *answer) response() *llm.Response {
 	if r.Usage, note = transport.Usage(a.last.In, a.last.Out, a.last.Cached, a.sent, received); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
-	return r
+	return r, nil
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+// thin is more bytes of a request than a token of any text has on average:
+// prose has four, indented code up to eight.
+const thin = 12
+
+// silentCut recognises a prompt that the server made fit by leaving part of
+// it out, as servers do that do not know the wish not to.
+func (a *answer) silentCut() error {
+	window := a.req.Options.Window
+	if window <= 0 || !a.last.In.Known {
+		return nil
+	}
+	var why string
+	switch in := a.last.In.N; {
+	case in >= window-1 && a.sent > window:
+		why = fmt.Sprintf("the prompt filled the window of %d tokens to the last one", window)
+	case in < window && a.sent/thin > window:
+		why = fmt.Sprintf("%d bytes were sent and the server read %d tokens of them, with a window of %d", a.sent, in, window)
+	default:
+		return nil
+	}
+	return a.end.Error(llm.TooLong, why+", so part of it was cut off without a word")
 }

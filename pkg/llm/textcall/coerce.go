@@ -15,6 +15,7 @@ type shape struct {
 	AllOf      []shape          `json:"allOf"`
 	Enum       []any            `json:"enum"`
 	Const      any              `json:"const"`
+	Required   []string         `json:"required"`
 }
 
 type types []string

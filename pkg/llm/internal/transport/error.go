@@ -33,9 +33,16 @@ func (e *Endpoint) Reported(object []byte) *llm.Error {
 		kind = llm.Overloaded
 	}
 	err := e.Error(kind, "the server reports: "+said.text)
-	err.Status = said.status
+	err.Status, err.Err = said.status, Said(said.text)
 	return err
 }
+
+// Said is the cause of an error that a server reported: all of its words, for
+// an adapter that finds more in them than a message for people. They may hold
+// what the model wrote, so Error does not repeat them.
+type Said string
+
+func (Said) Error() string { return "the server said so" }
 
 // refused is the error for an answer whose status is not 200.
 func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
@@ -45,6 +52,7 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 		kind = llm.BadRequest
 	}
 	err := e.Error(kind, said.text)
+	err.Err = Said(said.text)
 	switch {
 	case resp.StatusCode/100 == 3:
 		err.Message = "the server answers with a redirect, which is not followed"

@@ -212,7 +212,8 @@ func (e *Endpoint) send(ctx context.Context, method, path string, body Body, str
 	}
 	defer r.Close()
 	// What arrives of an error's text is used, whether or not it is whole.
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	// Ollama puts a tool call that it could not parse into one, whole.
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	return nil, e.refused(resp, text)
 }
 

@@ -1,0 +1,41 @@
+package textcall
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// Whose reads raw as the arguments of a call whose name was lost on the way.
+// It reports false unless raw is a whole object and one offered tool alone
+// takes its keys.
+func Whose(raw string, offered []llm.ToolSpec) (call llm.Call, note string, ok bool) {
+	k := newKit(Options{Offered: offered})
+	v, fixed, err := parseLenient(strings.TrimSpace(raw))
+	if err != nil || v.kind != '{' || len(v.keys) == 0 {
+		return call, "", false
+	}
+	for _, t := range offered {
+		s := k.shape(t.Name)
+		fits := true
+		for _, key := range v.keys {
+			_, known := s.Properties[key]
+			fits = fits && known
+		}
+		for _, key := range s.Required {
+			fits = fits && slices.Contains(v.keys, key)
+		}
+		if !fits {
+			continue
+		}
+		if ok {
+			return llm.Call{}, "", false
+		}
+		call, ok = llm.Call{Name: t.Name, Args: v.json()}, true
+	}
+	if fixed != 0 {
+		note = "the arguments of a tool call were not quite JSON; repaired: " + fixed.String()
+	}
+	return call, note, ok
+}
