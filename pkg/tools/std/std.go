@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/file"
 	"github.com/adroit-run/adroit/pkg/tools/finish"
 	"github.com/adroit-run/adroit/pkg/tools/git"
+	"github.com/adroit-run/adroit/pkg/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools/review"
 	"github.com/adroit-run/adroit/pkg/tools/search"
 	"github.com/adroit-run/adroit/pkg/tools/shell"
@@ -34,6 +35,11 @@ func Bundles() []tools.Bundle {
 			Name: "code", Description: "Read, search and change the files of a project.",
 			Required: []tools.Tool{file.Read, edit.File, search.Tool},
 			Optional: []tools.Tool{file.Write, file.List, edit.Blocks, edit.Patch, edit.Long},
+		},
+		{
+			Name: "navigate", Description: "Find the way in code, and what is wrong in it.",
+			Required: []tools.Tool{navigate.Outline, navigate.Diagnostics},
+			Optional: []tools.Tool{navigate.Definition, navigate.References},
 		},
 		{
 			Name: "git", Description: "See and record changes in the local repository.",
