@@ -212,8 +212,8 @@ func TestStaleAmongSeveral(t *testing.T) {
 // An error in the midst of writing takes back what was written before it.
 func TestTakenBack(t *testing.T) {
 	env := tree(t, start)
-	// That this name may not be written shows only when it is.
-	r := run(t, edit.Patch, env, edit.PatchInput{Patch: "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Add File: n.txt\n+x\n*** Update File: c.go\n*** Move to: cc.go\n*** Add File: .git/hooks/pre-commit\n+x\n*** Delete File: sub/b.txt\n*** End Patch"})
+	// That the new n.txt cannot hold a file shows only when it is written.
+	r := run(t, edit.Patch, env, edit.PatchInput{Patch: "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Add File: n.txt\n+x\n*** Update File: c.go\n*** Move to: cc.go\n*** Add File: n.txt/y\n+x\n*** Delete File: sub/b.txt\n*** End Patch"})
 	if !r.Failed || !equal(contents(t, env), start) || !strings.Contains(r.Text, "Nothing of this edit is in the files") {
 		t.Errorf("%s: %q", r.Text, contents(t, env))
 	}
