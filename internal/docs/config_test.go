@@ -30,6 +30,8 @@ var settings = []word{
 	{"diagnostics", "Whether the language server of a changed file, if it is installed, says after each change what that broke: `on` or `off`"},
 	{"language_servers.NAME.command", "A language server that speaks on its standard input and output; the name of a built-in one (gopls, typescript, pyright) replaces it"},
 	{"language_servers.NAME.files", "Patterns of the file names it serves, such as `*.rs`"},
+	{"conventions.bytes", "Bytes of a trusted project's AGENTS.md that a prompt takes, and of each one below the top; -1: none"},
+	{"hooks", "Programs that run before and after the calls of tools, each with `when` (before or after), `tools` (names, with wildcards; none: all), `command` (the program and its arguments), `timeout` (30s) and `on_error` (continue or block); see [hooks](hooks.md)"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
 }
 

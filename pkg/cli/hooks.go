@@ -34,13 +34,16 @@ func (c *config) checkHooks(where string) error {
 	return nil
 }
 
-// hookSettings are the hooks as settings.
+// hookSettings are the hooks as a setting.
 func (c *config) hookSettings() []setting {
-	var out []setting
-	for i, h := range c.Hooks {
-		out = append(out, setting{fmt.Sprintf("hooks.%d", i), h.String(), true})
+	if len(c.Hooks) == 0 {
+		return []setting{{"hooks", "none", false}}
 	}
-	return out
+	var words []string
+	for _, h := range c.Hooks {
+		words = append(words, h.String())
+	}
+	return []setting{{"hooks", strings.Join(words, "; "), true}}
 }
 
 // around is what happens around a call of a tool here: the operator's hooks
