@@ -129,11 +129,11 @@ func (p *peer) await(ctx context.Context, file string) ([]problem, error) {
 	var got *published
 	for {
 		p.mu.Lock()
-		now, ok := p.published[file]
+		now := p.published[file]
 		news := p.news
 		p.mu.Unlock()
-		if ok && (now.Version == nil || *now.Version >= d.version) && (got == nil || !same(*got, now)) {
-			got = &now
+		if now != nil && (now.Version == nil || *now.Version >= d.version) && (got == nil || !slices.Equal(got.Diagnostics, now.Diagnostics)) {
+			got = now
 			quiet.Reset(settle)
 		}
 		select {
@@ -152,8 +152,6 @@ func (p *peer) await(ctx context.Context, file string) ([]problem, error) {
 }
 
 var errGone = errors.New("it ended")
-
-func same(a, b published) bool { return slices.Equal(a.Diagnostics, b.Diagnostics) }
 
 // pullTypeScript asks tsserver itself: the server in front of it publishes
 // nothing when nothing is wrong, before and after, so that waiting for it

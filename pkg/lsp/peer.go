@@ -17,10 +17,9 @@ import (
 )
 
 const (
-	maxDocs      = 32   // documents that are kept open
-	maxPublished = 5000 // files whose published diagnostics are kept
-	maxProblems  = 1000 // of one file
-	maxReplies   = 256  // that a server may wait for at once
+	maxDocs     = 32   // documents that are kept open
+	maxProblems = 1000 // of one file
+	maxReplies  = 256  // that a server may wait for at once
 )
 
 // A peer is one running server. What is not marked otherwise belongs to
@@ -39,8 +38,8 @@ type peer struct {
 	end   sync.WaitGroup
 
 	mu        sync.Mutex
-	published map[string]published // by name of the file
-	news      chan struct{}        // closed when published changes
+	published map[string]*published // by name of each open document; nil until there is something
+	news      chan struct{}         // closed when published changes
 }
 
 // A doc is an open document.
@@ -58,7 +57,7 @@ func (h *host) start(ctx context.Context) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", h.Name, err)
 	}
-	p := &peer{h: h, root: h.all.files.Dir(), proc: proc, docs: map[string]*doc{}, published: map[string]published{},
+	p := &peer{h: h, root: h.all.files.Dir(), proc: proc, docs: map[string]*doc{}, published: map[string]*published{},
 		news: make(chan struct{}), asked: make(chan *jsonrpc2.Request, maxReplies)}
 	s := newStream(in, proc.Stdin(), func() error {
 		// Closing the pipe lets the command's output run into the void rather
@@ -198,10 +197,10 @@ func (p *peer) publish(params json.RawMessage) {
 	got.Diagnostics = got.Diagnostics[:min(len(got.Diagnostics), maxProblems)]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, known := p.published[file]; !known && len(p.published) >= maxPublished {
-		return
+	if _, open := p.published[file]; !open {
+		return // nobody asks, and there may be any number of them
 	}
-	p.published[file] = got
+	p.published[file] = &got
 	close(p.news)
 	p.news = make(chan struct{})
 }
@@ -222,14 +221,14 @@ func (p *peer) show(ctx context.Context, file, text string) (int, error) {
 		}
 		d = &doc{text: text, version: p.clock}
 		p.docs[file] = d
-		p.unpublish(file)
+		p.expect(file)
 		if err := p.tell(ctx, "textDocument/didOpen", map[string]any{
 			"textDocument": opening{URI: uri, LanguageID: language(file), Version: d.version, Text: text}}); err != nil {
 			return 0, err
 		}
 	case d.text != text:
 		d.text, d.version = text, p.clock
-		p.unpublish(file)
+		p.expect(file)
 		if err := p.tell(ctx, "textDocument/didChange", map[string]any{
 			"textDocument":   document{URI: uri, Version: d.version},
 			"contentChanges": []any{map[string]any{"text": text}}}); err != nil {
@@ -246,11 +245,15 @@ func (p *peer) hide(ctx context.Context, file string) error {
 		return nil
 	}
 	delete(p.docs, file)
+	p.mu.Lock()
+	delete(p.published, file)
+	p.mu.Unlock()
 	return p.tell(ctx, "textDocument/didClose", map[string]any{"textDocument": document{URI: uriOf(p.root, file)}})
 }
 
-func (p *peer) unpublish(file string) {
+// expect forgets what was published of an open document.
+func (p *peer) expect(file string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.published, file)
+	p.published[file] = nil
 }
