@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // projectAgents is where a workspace keeps its own agents. They are used only
@@ -20,6 +23,23 @@ const projectAgents = ".adroit/agents"
 // catalog loads the agents: those built in, the user's, and, if dir is not
 // empty, the project's.
 func (a *app) catalog(dir string) (*agents.Catalog, agents.Problems) {
+	return a.catalogOf(vouch{all: dir != "", dir: dir})
+}
+
+// catalogHere is catalog with what is trusted of the current directory, or all
+// of it.
+func (a *app) catalogHere(all bool) (*agents.Catalog, agents.Problems) {
+	v, err := a.vouchFor(".", all)
+	if err != nil {
+		a.note("%v", err)
+	}
+	return a.catalogOf(v)
+}
+
+// catalogOf loads the agents with those of the project that v has. One of these
+// may take the place of another agent, but not have more tools than that: who
+// asks for a reviewer gets nothing that can do more than one.
+func (a *app) catalogOf(v vouch) (*agents.Catalog, agents.Problems) {
 	layers := []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}
 	if h := a.Getenv("HOME"); h != "" {
 		layers = append(layers, layer("user", filepath.Join(h, ".claude", "agents"), true))
@@ -27,10 +47,60 @@ func (a *app) catalog(dir string) (*agents.Catalog, agents.Problems) {
 	if d := a.configDir(); d != "" {
 		layers = append(layers, layer("user", filepath.Join(d, "agents"), false))
 	}
-	if dir != "" {
-		layers = append(layers, layer("project", filepath.Join(dir, filepath.FromSlash(projectAgents)), false))
+	own, ok := v.agents()
+	if !ok {
+		return agents.Load(layers...)
 	}
-	return agents.Load(layers...)
+	cat, problems := agents.Load(append(slices.Clone(layers), own)...)
+	base, _ := agents.Load(layers...)
+	var wide []string
+	for _, ag := range cat.List() {
+		under, err := base.Lookup(ag.Name)
+		if ag.Source.Layer != own.Name || err != nil {
+			continue
+		}
+		if more := a.reach(ag) &^ a.reach(under); more != 0 {
+			wide = append(wide, path.Base(ag.Source.File))
+			a.note("%s is not used: the agent %s would get more than it has (%s); give it a name of its own", ag.Source.File, ag.Name, more)
+		}
+	}
+	if len(wide) == 0 {
+		return cat, problems
+	}
+	own.FS = without{own.FS, wide}
+	return agents.Load(append(layers, own)...)
+}
+
+// reach is what the tools of an agent need, all in all.
+func (a *app) reach(ag *agents.DynamicAgent) tools.Caps {
+	set, err := a.tools()
+	if err != nil {
+		return 0
+	}
+	matches := func(patterns []string, name string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
+	}
+	var caps tools.Caps
+	for t := range set.All() {
+		if matches(ag.Tools, t.Name) && !matches(ag.Deny, t.Name) {
+			caps |= t.Needs
+		}
+	}
+	if ag.Grant != nil {
+		caps &= *ag.Grant
+	}
+	return caps
+}
+
+// without is a directory that lacks some files.
+type without struct {
+	fs.FS
+	names []string
+}
+
+func (w without) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(w.FS, name)
+	return slices.DeleteFunc(list, func(e fs.DirEntry) bool { return slices.Contains(w.names, e.Name()) }), err
 }
 
 func layer(name, dir string, claude bool) agents.Layer {
@@ -49,7 +119,7 @@ func (a *app) agent(cat *agents.Catalog, name, dir string) (*agents.DynamicAgent
 			hint = "did you mean " + unknown.Near + "?\n" + hint
 		}
 		if _, ours := fs.Stat(os.DirFS(dir), projectAgents+"/"+name+".md"); ours == nil && fs.ValidPath(name) {
-			hint = "this directory has an agent of that name; --trust-project uses it, after you have read it"
+			hint = "this directory has an agent of that name: adroit trust shows and trusts what is there; --trust-project uses it this once"
 		}
 		return nil, usage(hint, "unknown agent %q", name)
 	case errors.As(err, &bad):
@@ -78,14 +148,14 @@ func (a *app) resolveIn(ctx context.Context, in agents.Input, trust bool) (t exe
 	if err != nil {
 		return t, s, err
 	}
-	if s, err = a.surround(ctx, in.Dir, trusting(trust)); err != nil {
+	v, err := a.vouchFor(in.Dir, trust)
+	if err != nil {
 		return t, s, err
 	}
-	dir := ""
-	if trust {
-		dir = in.Dir
+	if s, err = a.surround(ctx, in.Dir, v.trusted); err != nil {
+		return t, s, err
 	}
-	cat, _ := a.catalog(dir) // what is wrong with the one that is used, Lookup tells
+	cat, _ := a.catalogOf(v) // what is wrong with the one that is used, Lookup tells
 	t, err = agents.Resolve(in, cat, set, agents.Defaults{
 		Skills: s.skills, Project: s.project,
 		Model: conf.Model, Approve: conf.Approve, Prices: conf.Prices,

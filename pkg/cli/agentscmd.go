@@ -23,16 +23,9 @@ func (a *app) agentsCommand() *cobra.Command {
 	return cmd
 }
 
-// trust adds the flag that makes a command read the directory's own agents.
-func trust(cmd *cobra.Command, on *bool) {
+// trustFlag adds the flag that makes a command read the directory's own agents.
+func trustFlag(cmd *cobra.Command, on *bool) {
 	cmd.Flags().BoolVar(on, "trust-project", false, "also read the agents in "+projectAgents+" here")
-}
-
-func here(on bool) string {
-	if on {
-		return "."
-	}
-	return ""
 }
 
 func (a *app) agentsList() *cobra.Command {
@@ -42,7 +35,7 @@ func (a *app) agentsList() *cobra.Command {
 		Short: "List the agents",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cat, problems := a.catalog(here(trusted))
+			cat, problems := a.catalogHere(trusted)
 			type entry struct {
 				*agents.DynamicAgent
 				Layer string `json:"layer"`
@@ -65,7 +58,7 @@ func (a *app) agentsList() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	trust(cmd, &trusted)
+	trustFlag(cmd, &trusted)
 	return cmd
 }
 
@@ -76,7 +69,7 @@ func (a *app) agentsShow() *cobra.Command {
 		Short: "Show an agent: tools, definition of done, limits, prompt",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cat, _ := a.catalog(here(trusted))
+			cat, _ := a.catalogHere(trusted)
 			ag, err := a.agent(cat, args[0], ".")
 			if err != nil {
 				return err
@@ -121,7 +114,7 @@ func (a *app) agentsShow() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	trust(cmd, &trusted)
+	trustFlag(cmd, &trusted)
 	return cmd
 }
 
@@ -138,7 +131,7 @@ func (a *app) agentsLint() *cobra.Command {
 			var found agents.Problems
 			checked := len(args)
 			if len(args) == 0 {
-				cat, _ := a.catalog(here(trusted))
+				cat, _ := a.catalogHere(trusted)
 				found, checked = cat.Lint(set), len(cat.Names())
 			}
 			for _, file := range args {
@@ -172,7 +165,7 @@ func (a *app) agentsLint() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	trust(cmd, &trusted)
+	trustFlag(cmd, &trusted)
 	return cmd
 }
 

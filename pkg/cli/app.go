@@ -22,11 +22,12 @@ type app struct {
 	flags struct{ dataDir string }
 	now   func() time.Time
 
-	out  *output
-	conf *config
-	db   *sqlite.DB
-	set  *tools.Set
-	hide *secret.Redactor // see redactor
+	out   *output
+	conf  *config
+	db    *sqlite.DB
+	set   *tools.Set
+	hide  *secret.Redactor // see redactor
+	noted []string         // see note
 
 	passing bool // the job is thrown away at the end: no command can follow
 }

@@ -122,11 +122,11 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if a := in.Approve; a != "" && a != executor.ApproveAsk && a != executor.ApproveEdits && a != executor.ApproveAll && a != executor.ApproveNone {
 		return fail(usage("it is one of ask, edits, all, none", "--approve is %q", a))
 	}
-	trusted := ""
-	if q.trust {
-		trusted = in.Dir
+	v, err := a.vouchFor(in.Dir, q.trust)
+	if err != nil {
+		return fail(err)
 	}
-	cat, _ := a.catalog(trusted)
+	cat, _ := a.catalogOf(v)
 	agent, err := a.agent(cat, q.agent, in.Dir)
 	if err != nil {
 		return fail(err)
@@ -205,6 +205,9 @@ func structured(text string) (json.RawMessage, error) {
 }
 
 func (a *app) run(ctx context.Context, q request) error {
+	if err := a.welcome(ctx, q); err != nil {
+		return err
+	}
 	in, task, err := a.input(ctx, q)
 	if err != nil {
 		return err

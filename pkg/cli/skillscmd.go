@@ -35,7 +35,11 @@ func (a *app) loaded(trusted bool) ([]agents.Skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, problems, err := a.skills(dir, trusting(trusted))
+	v, err := a.vouchFor(dir, trusted)
+	if err != nil {
+		return nil, err
+	}
+	list, problems, err := a.skills(dir, v.trusted)
 	for _, p := range problems {
 		fmt.Fprintln(a.Stderr, lines(p.String()))
 	}

@@ -106,15 +106,9 @@ func (a *app) skills(dir string, trusted func(path string) bool) ([]agents.Skill
 	return skills, problems, nil
 }
 
-// trusting is the trust of a flag: all of a workspace, or nothing.
-func trusting(on bool) func(string) bool { return func(string) bool { return on } }
-
 // tellSurroundings says what of the surroundings is not used, and why.
 func (a *app) tellSurroundings(s surroundings) {
 	for _, p := range s.problems {
 		fmt.Fprintf(a.Stderr, "adroit: note: %s\n", lines(p.String()))
-	}
-	if n := s.project.Untrusted; len(n) > 0 {
-		fmt.Fprintf(a.Stderr, "adroit: note: %s is not used; --trust-project uses it, after you have read it\n", line(n[0]))
 	}
 }

@@ -203,7 +203,9 @@ func look(dir string) (Status, error) {
 		}
 		if kind := kindOf(p); kind != "" {
 			f := File{Path: path.Join(filepath.ToSlash(below), p), Kind: kind}
-			f.read(root, p)
+			if f.read(root, p); kind == Config {
+				f.State, f.Why = Never, "tools, approvals, the sandbox, servers, addresses and trust come from your own configuration alone"
+			}
 			st.Files = append(st.Files, f)
 		}
 		return nil
@@ -246,7 +248,7 @@ func kindOf(p string) string {
 		return Agent
 	case strings.HasPrefix(p, ".adroit/skills/"), strings.HasPrefix(p, ".claude/skills/"):
 		return Skill
-	case strings.HasPrefix(p, ".adroit/"), p == ".mcp.json":
+	case strings.HasPrefix(p, ".adroit/config"):
 		return Config
 	case path.Base(p) == "AGENTS.md", path.Base(p) == "CLAUDE.md":
 		return Instructions

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/trust"
+)
+
+func (a *app) trustCommand() *cobra.Command {
+	var list, revoke, show, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "trust [DIR]",
+		Short: "Say which files of a project may instruct agents",
+		Long: "Before you trust a project, nothing in it is configuration or instruction: its agents, its\n" +
+			"skills, its AGENTS.md and CLAUDE.md are files like others. This command shows those files\n" +
+			"and trusts them as they are now; at a terminal it asks first. One that changes is asked about\n" +
+			"again. Environment files are never read, and a project never sets approvals, the sandbox,\n" +
+			"addresses or trust.",
+		Example: "  adroit trust ~/src/shop\n  adroit trust --list\n  adroit trust --revoke ~/src/shop",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			s, err := a.trust()
+			if err != nil {
+				return err
+			}
+			switch {
+			case list:
+				if len(args) > 0 {
+					return usage("leave the directory out", "--list lists all projects")
+				}
+				return a.trustList(s, asJSON)
+			case revoke:
+				return a.trustRevoke(s, dir)
+			}
+			return a.trustDir(cmd, s, dir, show, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&list, "list", false, "list the projects something was said of")
+	f.BoolVar(&revoke, "revoke", false, "forget all that was said of the project")
+	f.BoolVar(&show, "show", false, "show the files and trust nothing")
+	f.BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.MarkFlagsMutuallyExclusive("list", "revoke", "show")
+	return cmd
+}
+
+func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJSON bool) error {
+	dir, err := directory(dir)
+	if err != nil {
+		return err
+	}
+	st, err := s.Check(dir)
+	if err != nil {
+		return err
+	}
+	var open []trust.File
+	for _, f := range st.Files {
+		if f.State != trust.Trusted && f.State != trust.Never {
+			open = append(open, f)
+		}
+	}
+	if !asJSON {
+		a.present(a.Stdout, st.Files, 3)
+		for _, p := range st.Removed {
+			fmt.Fprintf(a.Stdout, "removed  %s\n", line(p))
+		}
+		if st.Partial {
+			fmt.Fprintln(a.Stderr, "adroit: note: the project has too many directories to look into all; what was not seen is not trusted")
+		}
+	}
+	if !show && (len(open) > 0 || len(st.Removed) > 0) {
+		if a.asks() && len(open) > 0 {
+			fmt.Fprintf(a.Stderr, "trust %s of %s as they are now? [y]es, [n]o: ", plural(len(open), "file"), a.home(line(st.Root)))
+			in := &reader{ctx: cmd.Context(), r: bufio.NewReader(a.Stdin)}
+			word, err := in.line()
+			if w := strings.ToLower(strings.TrimSpace(word)); err != nil || w != "y" && w != "yes" {
+				return broken(errors.New("nothing was changed"), "")
+			}
+		}
+		if err := s.Record(st, open, true); err != nil {
+			return err
+		}
+		if st, err = s.Check(dir); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return a.json(st)
+	}
+	if len(st.Files) == 0 {
+		fmt.Fprintln(a.Stdout, "nothing here would instruct agents: there are no agents, no skills, no AGENTS.md, no CLAUDE.md")
+	} else if !show {
+		fmt.Fprintf(a.Stdout, "%s trusted in %s    adroit trust --revoke %s\n", plural(len(open), "more file"), a.home(line(st.Root)), a.home(line(st.Root)))
+	}
+	return nil
+}
+
+// present lists files with their first n lines.
+func (a *app) present(w io.Writer, files []trust.File, n int) {
+	for _, f := range files {
+		fmt.Fprintf(w, "%-8s %-13s %s  %s\n", f.State, f.Kind, line(f.Path), plural(int(f.Size), "byte"))
+		if f.Why != "" {
+			fmt.Fprintf(w, "         %s\n", line(f.Why))
+		}
+		head, _ := a.redactor().String(f.Head)
+		for i, l := range strings.Split(strings.TrimRight(head, "\n"), "\n") {
+			if i >= n || head == "" {
+				break
+			}
+			fmt.Fprintf(w, "         | %s\n", cut(line(l), 100))
+		}
+	}
+}
+
+func (a *app) trustList(s *trust.Store, asJSON bool) error {
+	places, err := s.List()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if places == nil {
+			places = []trust.Place{}
+		}
+		return a.json(places)
+	}
+	var t table
+	for _, p := range places {
+		t.row(a.home(line(p.Root)), plural(len(p.Trusted), "file")+" trusted", fmt.Sprintf("%d refused", len(p.Refused)), p.Since.Local().Format("2006-01-02"))
+	}
+	t.write(a.Stdout)
+	return nil
+}
+
+func (a *app) trustRevoke(s *trust.Store, dir string) error {
+	had, err := s.Revoke(dir)
+	if err != nil {
+		return err
+	}
+	if !had {
+		return broken(fmt.Errorf("nothing was said of %s", line(dir)), "adroit trust --list lists the projects")
+	}
+	fmt.Fprintf(a.Stdout, "nothing in %s is trusted any more\n", line(dir))
+	return nil
+}
