@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/git"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
@@ -138,11 +139,11 @@ func TestCommit(t *testing.T) {
 func TestSecret(t *testing.T) {
 	key := "ghp_" + strings.Repeat("a1B2", 9)
 	for name, c := range map[string]struct{ file, text, args, says string }{
-		"new file":     {"cfg.txt", "x\ntoken = " + key + "\n", `{"message":"m","paths":["."]}`, "GitHub token"},
-		"tracked file": {"a.txt", "one\ntwo\n" + key + "\n", `{"message":"m","paths":["a.txt"]}`, "a.txt holds"},
-		"private key":  {"d/k.txt", "-----BEGIN RSA " + "PRIVATE KEY-----\n", `{"message":"m","paths":["d"]}`, "private key"},
+		"new file":     {"cfg.txt", "x\ntoken = " + key + "\n", `{"message":"m","paths":["."]}`, "cfg.txt:2 has a github token (finding "},
+		"tracked file": {"a.txt", "one\ntwo\n" + key + "\n", `{"message":"m","paths":["a.txt"]}`, "a.txt:3 has"},
+		"private key":  {"d/k.txt", "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEowIBAAKCAQEAx1aBq83hf\n", `{"message":"m","paths":["d"]}`, "d/k.txt:1 has a private key"},
 		"by name":      {".env", "A=1\n", `{"message":"m","paths":[".env"]}`, ".env"},
-		"staged":       {"s.txt", key + "\n", `{"message":"m"}`, "s.txt holds"},
+		"staged":       {"s.txt", key + "\n", `{"message":"m"}`, "s.txt:1 has"},
 		"staged name":  {"id_rsa", "x\n", `{"message":"m"}`, "id_rsa"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +162,14 @@ func TestSecret(t *testing.T) {
 				t.Error("it was committed")
 			}
 		})
+	}
+	// An operator can say that a finding is none.
+	test := open(t)
+	test.write("fixture.txt", key+"\n")
+	allowed := secret.With(t.Context(), secret.New(secret.Options{Allow: []string{secret.Fingerprint(key)}}))
+	res, err := git.Commit.Run(allowed, test.env, json.RawMessage(`{"message":"Add a fixture","paths":["fixture.txt"]}`))
+	if err != nil || res.Failed {
+		t.Errorf("an allowed finding: %v, %q", err, res.Text)
 	}
 	// What was there before is not this commit's doing.
 	r := open(t)

@@ -4,42 +4,24 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"regexp"
+	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A shape is what a well-known secret looks like. The list is short and
-// precise: a commit refused for nothing teaches people to go around it.
-type shape struct {
-	name string
-	re   *regexp.Regexp
+// A leaked is a secret that a commit would publish.
+type leaked struct {
+	file string
+	secret.Finding
 }
 
-var shapes = []shape{
-	{"a private key", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)},
-	{"an AWS access key", regexp.MustCompile(`\b(AKIA|ASIA)[0-9A-Z]{16}\b`)},
-	{"a GitHub token", regexp.MustCompile(`\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})`)},
-	{"a GitLab token", regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{20,}`)},
-	{"a Slack token", regexp.MustCompile(`\bxox[abprs]-[0-9A-Za-z-]{20,}`)},
-	{"a Google API key", regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}\b`)},
-	{"an API key", regexp.MustCompile(`\bsk-(proj-|ant-|or-)?[A-Za-z0-9_-]{32,}`)},
-}
-
-func secretIn(line string) string {
-	for _, s := range shapes {
-		if s.re.MatchString(line) {
-			return s.name
-		}
-	}
-	return ""
-}
-
-// leak refuses a commit whose new lines hold something shaped like a secret.
-// The message names the place and not the secret. Names that are secret by
-// themselves are refused by [workspace.Git.Commit].
+// leak refuses a commit whose new lines hold secrets: known values and what is
+// shaped like one. The message names places and kinds and not the secrets. Names
+// that are secret by themselves are refused by [workspace.Git.Commit].
 func leak(ctx context.Context, g *workspace.Git, files *workspace.Files, s *workspace.Status, paths []string) error {
+	r := secret.From(ctx)
 	o := workspace.DiffOptions{Staged: true, Context: 1}
 	if len(paths) > 0 && s.Commit != "" {
 		o = workspace.DiffOptions{From: "HEAD", Paths: paths, Context: 1}
@@ -48,16 +30,7 @@ func leak(ctx context.Context, g *workspace.Git, files *workspace.Files, s *work
 	if err != nil {
 		return explain(err)
 	}
-	file := ""
-	for l := range strings.SplitSeq(diff, "\n") {
-		if name, ok := strings.CutPrefix(l, "+++ b/"); ok {
-			file = name
-			continue
-		}
-		if what := secretIn(l); what != "" && strings.HasPrefix(l, "+") {
-			return refused(file, what)
-		}
-	}
+	found := added(r, diff)
 	for _, e := range s.Entries {
 		if !e.Untracked || len(paths) == 0 || !within(e.Path, paths) {
 			continue
@@ -66,13 +39,63 @@ func leak(ctx context.Context, g *workspace.Git, files *workspace.Files, s *work
 		if err != nil {
 			continue // a name that may not be read may not be committed: Commit says so
 		}
-		for l := range strings.SplitSeq(string(b), "\n") {
-			if what := secretIn(l); what != "" {
-				return refused(e.Path, what)
-			}
+		for _, f := range r.Find(string(b)) {
+			found = append(found, leaked{e.Path, f})
 		}
 	}
-	return nil
+	return refused(found)
+}
+
+// added finds the secrets in the new lines of a diff. A hunk is looked at as
+// one text, since a key may have several lines.
+func added(r *secret.Redactor, diff string) []leaked {
+	var found []leaked
+	var file string
+	var text strings.Builder
+	var isNew []bool
+	start := 0
+	flush := func() {
+		for _, f := range r.Find(text.String()) {
+			if f.Line <= len(isNew) && isNew[f.Line-1] {
+				f.Line += start - 1
+				found = append(found, leaked{file, f})
+			}
+		}
+		text.Reset()
+		isNew = isNew[:0]
+	}
+	hunk := false
+	for l := range strings.SplitSeq(diff, "\n") {
+		switch {
+		case strings.HasPrefix(l, "diff --git "):
+			flush()
+			hunk = false
+		case !hunk && strings.HasPrefix(l, "+++ b/"):
+			file = l[len("+++ b/"):]
+		case strings.HasPrefix(l, "@@ "):
+			flush()
+			hunk, start = true, begins(l)
+		case hunk && (strings.HasPrefix(l, "+") || strings.HasPrefix(l, " ")):
+			text.WriteString(l[1:] + "\n")
+			isNew = append(isNew, l[0] == '+')
+		}
+	}
+	flush()
+	return found
+}
+
+// begins is the first line of a hunk's new side: 7 in "@@ -3,2 +7,4 @@".
+func begins(head string) int {
+	_, rest, _ := strings.Cut(head, "+")
+	end := strings.IndexAny(rest, ", ")
+	if end < 0 {
+		return 1
+	}
+	n, err := strconv.Atoi(rest[:end])
+	if err != nil {
+		return 1
+	}
+	return n
 }
 
 func within(name string, paths []string) bool {
@@ -84,6 +107,28 @@ func within(name string, paths []string) bool {
 	return false
 }
 
-func refused(file, what string) error {
-	return fmt.Errorf("%s holds what looks like %s: take it out before committing. If it is meant to be there, the person who runs you has to commit it", file, what)
+// mostLeaks bounds the places that a refusal names.
+const mostLeaks = 10
+
+func refused(found []leaked) error {
+	if len(found) == 0 {
+		return nil
+	}
+	var places []string
+	for i, f := range found {
+		if i == mostLeaks {
+			places = append(places, fmt.Sprintf("and %d more", len(found)-i))
+			break
+		}
+		places = append(places, fmt.Sprintf("%s:%d has %s (finding %s)", f.file, f.Line, withArticle(f.Kind), f.Fingerprint))
+	}
+	return fmt.Errorf("nothing was committed: %s. Take it out before committing. "+
+		"If it is no secret, the person who runs you can say so under secrets.known in the configuration", strings.Join(places, "; "))
+}
+
+func withArticle(kind string) string {
+	if strings.ContainsAny(kind[:1], "aeiou") {
+		return "an " + kind
+	}
+	return "a " + kind
 }
