@@ -97,7 +97,7 @@ func words(found []tools.Diagnostic, more int, err error) (verdict, short string
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("Diagnostics are not known: %v (given up after %s).", err, judging), "diagnostics given up"
 	case err != nil:
-		return fmt.Sprintf("Diagnostics are not known: %v.", err), "no diagnostics"
+		return fmt.Sprintf("Diagnostics are not known: %v.", err), "diagnostics unknown"
 	case len(found) == 0:
 		short = "no new diagnostics"
 		b.WriteString("No new diagnostics.")
