@@ -3,11 +3,13 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -16,20 +18,41 @@ import (
 type Use struct {
 	Args  json.RawMessage            `json:"args"`
 	Given map[string]json.RawMessage `json:"given,omitempty"`
+	May   *May                       `json:"may,omitempty"`
+	// Approved is the digest of the question that a person said yes to.
+	Approved string `json:"approved,omitempty"`
 }
 
 // A Reply is the output of a tool step.
 type Reply struct {
 	tools.Result
 	Took time.Duration `json:"took_ns,omitempty"`
+	// Sandbox is the level that the tool's commands ran at, if it may run any.
+	Sandbox string `json:"sandbox,omitempty"`
+	// Ask is set if nothing was done because a person must approve it first.
+	Ask *Question `json:"ask,omitempty"`
+
+	rules permit.Rules // that the person who approved has added
 }
 
-// A Question is what a person is asked before a tool runs: exactly what will
-// run.
-type Question struct {
-	Tool  string          `json:"tool"`
-	Args  json.RawMessage `json:"args"`
-	Needs tools.Caps      `json:"needs"`
+// A standing is what earlier calls have to do with whether the next may run.
+type standing struct {
+	taint tools.Taint
+	rules permit.Rules // added by people in the course of the job
+}
+
+func (n *standing) add(t *Task, c llm.Call, r Reply) {
+	n.taint |= t.taint(c, r)
+	n.rules = append(slices.Clip(n.rules), r.rules...)
+}
+
+// taint is what the reply to a call carries.
+func (t *Task) taint(c llm.Call, r Reply) tools.Taint {
+	tool := t.tool(c.Name)
+	if tool == nil {
+		return r.Taint
+	}
+	return r.Taint | tools.Metadata{Needs: tool.Needs}.Taints()
 }
 
 // act runs the calls of one answer: those that only read or think at once,
@@ -37,25 +60,30 @@ type Question struct {
 // Replies come back in call order.
 func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]Reply, error) {
 	replies := make([]Reply, len(calls))
+	now := standing{s.Taint, s.Rules}
 	for i := 0; i < len(calls); {
 		n := 0
 		for i+n < len(calls) && t.pure(calls[i+n]) {
 			n++
 		}
 		if n < 2 {
-			reply, err := one(r, t, s, calls[i])
+			reply, err := one(r, t, s, now, calls[i])
 			if err != nil {
 				return nil, err
 			}
 			replies[i] = reply
+			now.add(t, calls[i], reply)
 			i++
 			continue
 		}
-		got, err := flow.Map(r, calls[i:i+n], func(r *flow.Run, c llm.Call) (Reply, error) { return one(r, t, s, c) })
+		got, err := flow.Map(r, calls[i:i+n], func(r *flow.Run, c llm.Call) (Reply, error) { return one(r, t, s, now, c) })
 		if err != nil {
 			return nil, err
 		}
 		copy(replies[i:], got)
+		for k, reply := range got {
+			now.add(t, calls[i+k], reply)
+		}
 		i += n
 	}
 	return replies, nil
@@ -89,34 +117,28 @@ func refuse(format string, args ...any) Reply {
 // one runs one call of the model, if it may. A tool that fails is news for
 // the model, not the end of the run. A call that is refused is no step of its
 // own, so that a note tells whoever watches.
-func one(r *flow.Run, t *Task, s *State, c llm.Call) (Reply, error) {
-	why, err := refusal(r, t, s, c)
-	if err != nil {
-		return Reply{}, err
-	}
+func one(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
+	why := refusal(t, s, c)
 	if why == "" {
-		return perform(r, t, s, c)
+		return call(r, t, s, now, c)
 	}
 	return refuse("%s", why), r.Note("%s refused: %s", c.Name, first(why))
 }
 
 // refusal says, in words for the model, why the call may not run; "" if it
 // may.
-func refusal(r *flow.Run, t *Task, s *State, c llm.Call) (string, error) {
+func refusal(t *Task, s *State, c llm.Call) string {
 	tool := t.tool(c.Name)
 	switch {
 	case tool == nil:
-		return fmt.Sprintf("there is no tool %q%s; you have: %s", c.Name, tools.DidYouMean(c.Name, t.names()), strings.Join(t.names(), ", ")), nil
+		return fmt.Sprintf("there is no tool %q%s; you have: %s", c.Name, tools.DidYouMean(c.Name, t.names()), strings.Join(t.names(), ", "))
 	case c.Malformed != "":
-		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name), nil
+		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name)
 	}
 	if lacks := t.missing(tool, s); lacks != nil {
-		return fmt.Sprintf("%s needs %s first", c.Name, strings.Join(lacks, ", ")), nil
+		return fmt.Sprintf("%s needs %s first", c.Name, strings.Join(lacks, ", "))
 	}
-	if t.Approve.asks(tool) {
-		return approve(r, t, tool, c)
-	}
-	return "", nil
+	return ""
 }
 
 func (t *Task) names() (out []string) {
@@ -126,31 +148,11 @@ func (t *Task) names() (out []string) {
 	return out
 }
 
-// approve asks a person. The signals carry the step's path, so that an answer
-// covers this call and no other. It returns words for the model if the call
-// may not run.
-func approve(r *flow.Run, t *Task, tool *Tool, c llm.Call) (denied string, err error) {
-	if t.Approve == ApproveNone {
-		return "not run: nobody is there to approve it; find a way without " + c.Name, nil
-	}
-	yes, no := "approve@"+r.Next(), "deny@"+r.Next()
-	sig, err := flow.AwaitAny(r, Question{c.Name, c.Args, tool.Needs}, t.Patience, yes, no)
-	if se, ok := asStep(err); ok {
-		return "not run: " + se.Message + "; find a way without it", nil
-	}
-	if err != nil || sig.Name == yes {
-		return "", err
-	}
-	var why string
-	if decode(sig.Value, &why) != nil || why == "" {
-		why = "no reason given"
-	}
-	return "not run: denied by a person (" + why + ")", nil
-}
-
-// perform is the tool step itself.
-func perform(r *flow.Run, t *Task, s *State, c llm.Call) (Reply, error) {
-	use := Use{Args: c.Args}
+// call has a call performed, and asks a person first if the host says so. The
+// answer is bound to what was shown: if the call is another by the time it is
+// to run, because the host or a file is not as it was, it is asked about again.
+func call(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
+	use := Use{Args: c.Args, May: t.may(now)}
 	if tool := t.tool(c.Name); tool != nil {
 		for _, name := range tool.Consumes {
 			if use.Given == nil {
@@ -159,12 +161,59 @@ func perform(r *flow.Run, t *Task, s *State, c llm.Call) (Reply, error) {
 			use.Given[name] = t.value(s, name)
 		}
 	}
-	reply, err := flow.Do[Reply](r, "tool", c.Name, use)
+	var rules permit.Rules
+	for {
+		reply, err := perform(r, c.Name, use)
+		if err != nil || reply.Ask == nil {
+			reply.rules = rules
+			return reply, err
+		}
+		no, rule, err := approve(r, t, reply.Ask)
+		if err != nil {
+			return Reply{}, err
+		}
+		if no != "" {
+			return refuse("%s", no), nil
+		}
+		use.Approved = reply.Ask.Digest
+		rules = append(rules, rule...)
+	}
+}
+
+// approve asks a person. The signals carry the step's path, so that an answer
+// covers this call and no other. It returns words for the model if the call
+// may not run, and the rule of an answer that is to hold for the job.
+func approve(r *flow.Run, t *Task, q *Question) (no string, rules permit.Rules, err error) {
+	yes, deny := "approve@"+r.Next(), "deny@"+r.Next()
+	sig, err := flow.AwaitAny(r, q, t.Patience, yes, deny)
+	if se, ok := asStep(err); ok {
+		return "not run: " + se.Message + "; find a way without it", nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if sig.Name == yes {
+		var how struct{ Always bool }
+		if decode(sig.Value, &how) == nil && how.Always && q.Always != nil {
+			rules = permit.Rules{*q.Always}
+		}
+		return "", rules, nil
+	}
+	var why string
+	if decode(sig.Value, &why) != nil || why == "" {
+		why = "no reason given"
+	}
+	return "not run: denied by a person (" + why + ")", nil, nil
+}
+
+// perform is the tool step itself.
+func perform(r *flow.Run, name string, use Use) (Reply, error) {
+	reply, err := flow.Do[Reply](r, "tool", name, use)
 	if se, ok := asStep(err); ok {
 		if se.Code == flow.Interrupted {
-			return refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", c.Name), nil
+			return refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", name), nil
 		}
-		return refuse("%s could not be run: %s", c.Name, se.Message), nil
+		return refuse("%s could not be run: %s", name, se.Message), nil
 	}
 	return reply, err
 }

@@ -115,6 +115,8 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 		reply := replies[i]
 		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: c.Name, Text: reply.Text + s.nearby(t.Project, c, reply), Failed: reply.Failed})
 		s.bind(c.Name, reply.Artifacts)
+		s.Taint |= t.taint(c, reply)
+		s.Rules = append(s.Rules, reply.rules...)
 		longest = max(longest, reply.Took)
 		if !reply.Failed {
 			if s.Called == nil {

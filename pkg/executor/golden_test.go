@@ -32,7 +32,7 @@ func TestGoldenJournals(t *testing.T) {
 		}, nil},
 		"limit": {[]llm.Message{calls(call("add", `{"n":1}`))}, func(t *executor.Task) { t.Limits.Turns = 2 }, nil},
 		"asked": {[]llm.Message{calls(call("sh", `{}`)), calls(call("sh", `{}`)), say("ok")}, nil,
-			[]flow.Signal{{Name: "approve@1"}, {Name: "deny@4", Value: json.RawMessage(`"too risky"`)}}},
+			[]flow.Signal{{Name: "approve@2"}, {Name: "deny@6", Value: json.RawMessage(`"too risky"`)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := "testdata/journals/" + name + ".json"

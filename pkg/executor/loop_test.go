@@ -250,8 +250,8 @@ func TestApproval(t *testing.T) {
 		want   string
 	}{
 		{executor.ApproveAll, "", "ran"},
-		{executor.ApproveEdits, "approve@1", "ran"},
-		{executor.ApproveEdits, "deny@1", "denied by a person"},
+		{executor.ApproveEdits, "approve@2", "ran"},
+		{executor.ApproveEdits, "deny@2", "denied by a person"},
 		{executor.ApproveNone, "", "nobody is there"},
 	} {
 		w := newWorld(t, turns...)

@@ -31,6 +31,8 @@ type Host struct {
 	// Bind adds the artifacts that the host rather than the tool produces,
 	// such as the diff of what the job has changed. May be nil.
 	Bind func(ctx context.Context, job string, t tools.Tool, res *tools.Result) error
+	// Fence is what stands around commands here; people who approve see it.
+	Fence Fence
 	// Blobs has the transcripts.
 	Blobs flow.Blobs
 	// ModelTimeout bounds one attempt of a model call; zero means ten
@@ -70,7 +72,7 @@ func Serve(h Host) flow.Mux {
 
 func (h Host) repeatable(s flow.Step) bool {
 	t, ok := h.Tools.Lookup(s.Name)
-	return ok && t.Safe() != tools.Unsafe
+	return ok && (t.Safe() != tools.Unsafe || h.idle(s, t))
 }
 
 // tool performs a tool step. What goes wrong inside the tool is its result;
@@ -98,7 +100,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		call.Files = call.Files.At(s.Path) // so that a step can be undone
 		ctx = call.Files.Context(ctx)      // by its commands, too
 	}
-	perform := Performer(func(ctx context.Context, u Performance) (tools.Result, error) { return u.Tool.Run(ctx, u.Env, u.Args) })
+	// Innermost: what the wrappers make of a call is what is judged.
+	perform := Performer(func(ctx context.Context, u Performance) (tools.Result, error) { return h.permitted(ctx, u, use, emit) })
 	for _, wrap := range slices.Backward(h.Around) {
 		perform = wrap(perform)
 	}
@@ -109,6 +112,9 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		// open rather than to record half an outcome.
 		return nil, ctx.Err()
 	}
+	if ask := new(asking); errors.As(err, &ask) {
+		return json.Marshal(Reply{Ask: &ask.Question})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +123,19 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 			return nil, err
 		}
 	}
-	return json.Marshal(Reply{Result: res, Took: time.Since(start)})
+	return json.Marshal(Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env)})
+}
+
+// confinement is the level at which a tool's commands ran, as the record must
+// tell what was enforced. It is empty for tools that run none.
+func confinement(t tools.Tool, env *tools.Env) string {
+	if t.Needs&(tools.Exec|tools.Shell) == 0 {
+		return ""
+	}
+	if c, ok := env.Exec.(interface{ Sandbox() string }); ok {
+		return c.Sandbox()
+	}
+	return ""
 }
 
 type given map[string]json.RawMessage
@@ -285,15 +303,20 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	if json.Unmarshal(s.Input, &use) != nil || json.Unmarshal(out, &r) != nil {
 		return "", nil
 	}
+	if r.Ask != nil {
+		data, _ := json.Marshal(map[string]any{"args": r.Ask.Args, "asks": true})
+		return "asks first", data
+	}
 	text := r.Summary
 	if text == "" {
 		text = first(r.Text)
 	}
 	data, _ := json.Marshal(struct {
-		Args   json.RawMessage `json:"args"`
-		Failed bool            `json:"failed"`
-		Text   string          `json:"text"`
-	}{use.Args, r.Failed, clip(r.Text)})
+		Args    json.RawMessage `json:"args"`
+		Failed  bool            `json:"failed"`
+		Sandbox string          `json:"sandbox,omitempty"`
+		Text    string          `json:"text"`
+	}{use.Args, r.Failed, r.Sandbox, clip(r.Text)})
 	return text, data
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A State is what a run knows so far. It is the loop's checkpoint, so it
@@ -32,6 +34,8 @@ type State struct {
 	Landing   *Outcome            `json:"landing,omitempty"` // why the run is about to stop, while the model says its last words
 	Offered   string              `json:"offered,omitempty"` // the tools offered last, to send them only when they change
 	Told      []string            `json:"told,omitempty"`    // directories whose words of Task.Project the model has
+	Taint     tools.Taint         `json:"taint,omitempty"`   // of what the run has read
+	Rules     permit.Rules        `json:"rules,omitempty"`   // added by the people who approved
 	Outcome   *Outcome            `json:"outcome,omitempty"`
 }
 

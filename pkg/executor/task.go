@@ -3,9 +3,11 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -20,6 +22,8 @@ type Task struct {
 	Checks   []Tool          `json:"checks,omitempty"` // tools that only criteria run
 	Done     Criterion       `json:"done,omitzero"`
 	Limits   Limits          `json:"limits,omitzero"`
+	Mode     Mode            `json:"mode,omitempty"`  // empty is ModeEdits
+	Rules    permit.Rules    `json:"rules,omitempty"` // about what may run
 	Approve  Approve         `json:"approve,omitempty"`
 	Patience time.Duration   `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
 	Options  llm.Options     `json:"options,omitzero"`
@@ -127,29 +131,37 @@ func (p Price) Cost(u llm.Usage) float64 {
 	return (float64(u.In-u.Cached)*p.In + float64(u.Cached)*cached + float64(u.Out)*p.Out) / 1e6
 }
 
-// Approve says which tool calls a person is asked about.
+// Approve says how questions about tool calls are answered.
 type Approve string
 
 const (
-	ApproveAsk   Approve = "ask"   // all that changes files, runs a command or publishes
-	ApproveEdits Approve = "edits" // only arbitrary commands and publishing; the default
-	ApproveAll   Approve = "all"   // nothing is asked
-	ApproveNone  Approve = "none"  // nobody is there: what ApproveEdits asks about is denied
+	ApproveAsk   Approve = "ask"   // by a person, who is asked about every change of a file, too
+	ApproveEdits Approve = "edits" // by a person; the default
+	ApproveAll   Approve = "all"   // with yes; what rules deny stays denied
+	ApproveNone  Approve = "none"  // with no: nobody is there
 )
 
 // Approves lists the valid values of Approve.
 var Approves = []Approve{ApproveAsk, ApproveEdits, ApproveAll, ApproveNone}
 
-// asks reports whether a call of t must be approved first. Fixed programs
-// that may be repeated at will, such as a search or the tests, are not asked
-// about in any mode.
-func (a Approve) asks(t *Tool) bool {
-	always := t.Needs&(tools.Shell|tools.Publish) != 0
-	switch a {
-	case ApproveAll:
-		return false
-	case ApproveAsk:
-		return always || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && t.Effect != tools.Idempotent && t.Effect != tools.Pure
+// may is what decides about the next call besides the call itself, nil where
+// there is nothing to say: it is part of every tool step.
+func (t *Task) may(now standing) *May {
+	m := May{Rules: append(slices.Clip(t.Rules), now.rules...)}
+	if len(m.Rules) > 0 {
+		m.Agent = t.Agent
 	}
-	return always
+	if t.Mode != ModeEdits {
+		m.Mode = t.Mode
+	}
+	if t.Approve != ApproveEdits {
+		m.Approve = t.Approve
+	}
+	if now.taint.Has(bothTaints) {
+		m.Taint = now.taint
+	}
+	if len(m.Rules) == 0 && m.Mode == "" && m.Approve == "" && m.Taint == 0 {
+		return nil
+	}
+	return &m
 }

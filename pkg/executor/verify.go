@@ -19,12 +19,13 @@ const finish = "finish"
 func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	var engine error
 	v := t.Done.Judge(s, func(tool string) error {
-		reply, err := perform(r, t, s, llm.Call{Name: tool, Args: []byte("{}")})
+		reply, err := call(r, t, s, standing{s.Taint, s.Rules}, llm.Call{Name: tool, Args: []byte("{}")})
 		if err != nil {
 			engine = err
 			return err
 		}
 		s.bind(tool, reply.Artifacts)
+		s.Rules = append(s.Rules, reply.rules...)
 		s.Spent += reply.Took
 		if reply.Failed {
 			return fmt.Errorf("check %s: %s", tool, reply.Text)

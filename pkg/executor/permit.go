@@ -1,0 +1,260 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A May is what decides about a call besides the call itself. It travels with
+// the step, so that the decision is made where the tool is and needs nothing
+// but what was pinned. Nil is a May without rules in ModeEdits.
+type May struct {
+	Agent   string       `json:"agent,omitempty"`
+	Mode    Mode         `json:"mode,omitempty"`
+	Approve Approve      `json:"approve,omitempty"`
+	Rules   permit.Rules `json:"rules,omitempty"`
+	Taint   tools.Taint  `json:"taint,omitempty"` // only if it matters: both kinds
+}
+
+// A Question is what a person is asked before a tool runs: exactly what will
+// run. Digest stands for all of it; an approval carries it, and holds for
+// nothing else.
+type Question struct {
+	Tool    string            `json:"tool"`
+	Args    json.RawMessage   `json:"args"`
+	Needs   tools.Caps        `json:"needs"`
+	Why     string            `json:"why,omitempty"`
+	Dir     string            `json:"dir,omitempty"`     // where it runs
+	Paths   []string          `json:"paths,omitempty"`   // what it is about, as far as its arguments tell
+	Sandbox string            `json:"sandbox,omitempty"` // around a command
+	Network string            `json:"network,omitempty"` // that it reaches
+	Files   map[string]string `json:"files,omitempty"`   // digests of the files that it publishes
+	Always  *permit.Rule      `json:"always,omitempty"`  // what an answer of always adds for this job
+	Digest  string            `json:"digest"`
+}
+
+// asking is the error of a call that a person must approve first.
+type asking struct{ Question }
+
+func (a *asking) Error() string { return a.Tool + " needs approval" }
+
+// bothTaints is what makes sending dangerous.
+const bothTaints = tools.Untrusted | tools.Secret
+
+const leakWords = "the job has read something secret and text that others wrote, so what it sends may be what they want"
+
+// permitted decides about a call and runs it if it may. A call that must be
+// approved is an *asking error and has not happened; one that is denied is a
+// result in words for the model.
+func (h Host) permitted(ctx context.Context, p Performance, use Use, emit event.Sink) (tools.Result, error) {
+	may := May{}
+	if use.May != nil {
+		may = *use.May
+	}
+	v, leaks := may.verdict(p, h.Fence)
+	if v.Do != permit.Allow {
+		args, _ := tools.Repair(p.Args)
+		if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
+			// Not a call yet: the tool says what is wrong without running.
+			return p.Tool.Run(ctx, p.Env, p.Args)
+		}
+		p.Args = args
+	}
+	switch {
+	case v.Do == permit.Ask && may.Approve == ApproveAll:
+		if leaks {
+			emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakWords})
+		}
+	case v.Do == permit.Ask && may.Approve == ApproveNone:
+		return denied("nobody is there to approve it; find a way without " + p.Tool.Name), nil
+	case v.Do == permit.Ask:
+		q, err := h.question(p, may, use.Given, v, leaks)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if use.Approved == "" || use.Approved != q.Digest {
+			return tools.Result{}, &asking{*q}
+		}
+	case v.Do == permit.Deny:
+		return denied(v.Why), nil
+	}
+	if p.Env != nil && p.Env.Files != nil && may.Rules.BarsPaths() {
+		env := *p.Env
+		env.Files = env.Files.Under(func(name string, _ bool) string { return may.Rules.Bars(may.Agent, p.Tool.Name, name) })
+		p.Env = &env
+	}
+	return p.Tool.Run(ctx, p.Env, p.Args)
+}
+
+func denied(why string) tools.Result {
+	return tools.Result{Failed: true, Text: "not run: " + why, Summary: "not run: " + first(why)}
+}
+
+// verdict decides, and says whether the call could carry out what it should
+// not. It runs nothing.
+func (m May) verdict(p Performance, f Fence) (v permit.Verdict, leaks bool) {
+	t := p.Tool
+	do, why := m.ordinary(t.Metadata, f)
+	if do == permit.Deny {
+		return permit.Verdict{Do: do, Why: why}, false
+	}
+	v = permit.Verdict{Do: do}
+	if len(m.Rules) > 0 || do == permit.Ask {
+		v = m.Rules.Judge(m.call(p, do))
+	}
+	if v.Why == "" {
+		v.Why = why
+	}
+	leaks = m.Taint.Has(bothTaints) && (t.Needs&(tools.Net|tools.Publish) != 0 || t.Needs&tools.Shell != 0 && f.open())
+	if leaks && v.Do != permit.Deny {
+		v.Do = permit.Ask
+		v.Why = leakWords
+	}
+	return v, leaks
+}
+
+// call is what rules judge of a performance.
+func (m May) call(p Performance, def permit.Do) permit.Call {
+	t := p.Tool
+	c := permit.Call{Agent: m.Agent, Tool: t.Name, Default: def, Shell: t.Command != ""}
+	args, _ := tools.Repair(p.Args)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(args, &fields) != nil {
+		return c
+	}
+	_ = json.Unmarshal(fields[t.Command], &c.Script) // what is no text runs nothing
+	c.Paths = touched(p, fields, args)
+	return c
+}
+
+// touched lists the paths that a call is about, each with what it leads to.
+func touched(p Performance, fields map[string]json.RawMessage, args json.RawMessage) []string {
+	var names []string
+	for _, arg := range p.Tool.Paths {
+		var one string
+		var many []string
+		switch {
+		case json.Unmarshal(fields[arg], &one) == nil && one != "":
+			names = append(names, one)
+		case json.Unmarshal(fields[arg], &many) == nil && len(many) > 0:
+			names = append(names, many...)
+		default:
+			names = append(names, ".") // left out, it means everything
+		}
+	}
+	if p.Tool.Touches != nil {
+		names = append(names, p.Tool.Touches(args)...)
+	}
+	var out []string
+	for _, name := range names {
+		plain := filepath.ToSlash(filepath.Clean(name))
+		if p.Env != nil && p.Env.Files != nil {
+			if rel, err := filepath.Rel(p.Env.Files.Dir(), name); err == nil && filepath.IsAbs(name) {
+				plain = filepath.ToSlash(rel)
+			}
+			if real, err := p.Env.Files.Real(name); err == nil && real != plain {
+				out = append(out, real)
+			}
+		}
+		out = append(out, plain)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// question is what a person is to approve.
+func (h Host) question(p Performance, m May, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*Question, error) {
+	t := p.Tool
+	c := m.call(p, permit.Ask)
+	q := &Question{Tool: t.Name, Args: p.Args, Needs: t.Needs, Paths: c.Paths}
+	if p.Env != nil && p.Env.Files != nil {
+		q.Dir = p.Env.Files.Dir()
+	}
+	if t.Needs&(tools.Shell|tools.Exec) != 0 {
+		q.Sandbox, q.Network = h.Fence.Sandbox, h.Fence.Network
+		if !h.Fence.closed() {
+			q.Sandbox = "off"
+		}
+		if h.Fence.open() {
+			q.Network = "open"
+		}
+	}
+	if t.Needs&(tools.Net|tools.Publish) != 0 {
+		q.Network = "open"
+	}
+	if t.Needs&tools.Publish != 0 && q.Dir != "" {
+		q.Files = map[string]string{}
+		for _, name := range c.Paths {
+			if b, err := content(p, name); err == nil {
+				q.Files[name] = flow.Digest(b)
+			}
+		}
+	}
+	whole, err := json.Marshal(struct {
+		*Question
+		Given map[string]json.RawMessage `json:"given,omitempty"`
+	}{q, given})
+	if err != nil {
+		return nil, fmt.Errorf("tool %s: encoding the question: %w", t.Name, err)
+	}
+	q.Digest, q.Why = flow.Digest(whole), v.Why
+	if !leaks && t.Needs&tools.Publish == 0 {
+		q.Always = m.always(c)
+	}
+	return q, nil
+}
+
+// maxPublished bounds what is read of a file to bind an approval to it.
+const maxPublished = 32 << 20
+
+func content(p Performance, name string) ([]byte, error) {
+	f, err := p.Env.Files.FS().Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		return nil, errors.Join(err, errors.New("not a file"))
+	}
+	return io.ReadAll(io.LimitReader(f, maxPublished))
+}
+
+// always is the rule that would have kept the question from being asked, nil
+// if there is none that says no more than what the person sees.
+func (m May) always(c permit.Call) *permit.Rule {
+	r, ok := m.Rules.Propose(c)
+	if !c.Shell {
+		r, ok = permit.Rule{Tool: c.Tool, Do: permit.Allow}, true
+	}
+	if !ok || append(slices.Clone(m.Rules), r).Judge(c).Do != permit.Allow {
+		return nil
+	}
+	return &r
+}
+
+// idle reports that a step cannot have run its tool, however the host was set
+// up when it began: it must be asked about, or is denied, everywhere. Such a
+// step may be begun again.
+func (h Host) idle(s flow.Step, t tools.Tool) bool {
+	var use Use
+	if json.Unmarshal(s.Input, &use) != nil || use.Approved != "" {
+		return false
+	}
+	may := May{}
+	if use.May != nil {
+		may = *use.May
+	}
+	// The most that any host allows.
+	v, _ := may.verdict(Performance{Step: s, Tool: t, Args: use.Args}, Fence{Sandbox: "full", Network: "off"})
+	return v.Do == permit.Deny || v.Do == permit.Ask && may.Approve != ApproveAll
+}
