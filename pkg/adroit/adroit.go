@@ -34,6 +34,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/lsp"
+	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -56,6 +57,9 @@ type Options struct {
 	// Data is the directory that keeps jobs. Empty keeps them in memory, and
 	// they end with the Runtime.
 	Data string
+	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
+	// the environment and the well-known shapes.
+	Secrets *secret.Redactor
 	// Emit sees the events of all jobs that run here. May be nil.
 	Emit event.Sink
 }
@@ -93,6 +97,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		return nil, errors.New("adroit: Options.Models is empty; a runtime needs a model")
 	}
 	o.Defaults.Model = o.Model
+	if o.Secrets == nil {
+		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
+	}
 	rt := &Runtime{o: o, tools: set, cat: cat}
 	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	var store jobs.Store = new(jobs.Memory)
@@ -112,7 +119,8 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		}
 		store, owner, rt.clean = db, sqlite.Owner(), db.Close
 	}
-	rt.Jobs = &jobs.Manager{Store: store, Owner: owner, Workflows: []flow.Workflow{agents.Workflow}, Mux: rt.mux}
+	rt.Jobs = &jobs.Manager{Store: store, Owner: owner, Workflows: []flow.Workflow{agents.Workflow}, Mux: rt.mux,
+		Clean: func(ev event.Event) event.Event { return executor.Clean(o.Secrets, ev) }}
 	return rt, nil
 }
 

@@ -117,6 +117,7 @@ func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error)
 	if err != nil {
 		return nil, nil, err
 	}
+	b.Hide(rt.o.Secrets)
 	servers := rt.o.Servers
 	if servers == nil {
 		servers = lsp.Known()
@@ -124,10 +125,10 @@ func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error)
 	b.Speak(servers)
 	m := executor.Serve(executor.Host{
 		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind,
-		Around: []func(executor.Performer) executor.Performer{b.Judge},
+		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(rt.o.Secrets), b.Judge},
 		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
 	})
 	maps.Copy(m, agents.Routes(rt.resolve))
 	// Nothing depends on what Close says: all writes are synced already.
-	return m, func() { _ = b.Close() }, nil
+	return executor.Guard(m, rt.o.Secrets), func() { _ = b.Close() }, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // A finding is one thing the doctor looked at.
@@ -170,7 +171,10 @@ func examineProgram(ctx context.Context, name, use string, args []string) findin
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	b, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+	// Where nothing of a project can choose which version runs, or how.
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir, cmd.Env = "/", workspace.Environ(os.Environ(), nil)
+	b, err := cmd.CombinedOutput()
 	what, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
 	if err != nil {
 		return finding{name, lacks, fmt.Sprintf("%s does not run: %v", path, err), "reinstall it for " + use}
