@@ -30,6 +30,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -49,6 +50,8 @@ type DynamicAgent struct {
 	Priority     int                `json:"priority,omitempty"`      // among agents for the same problem; more is tried first
 	Inputs       []Field            `json:"inputs,omitempty"`        // none declared: anything is taken
 	Grant        *tools.Caps        `json:"grant,omitempty"`         // what its tools may need at most; nil: whatever they need
+	Mode         executor.Mode      `json:"mode,omitempty"`          // narrows the mode that a job is run in
+	Permissions  []permit.Rule      `json:"permissions,omitempty"`   // beside those of whoever runs it
 	Aliases      []string           `json:"aliases,omitempty"`       // former names
 	Output       json.RawMessage    `json:"output,omitempty"`        // JSON Schema of the final answer
 	Options      llm.Options        `json:"options,omitzero"`

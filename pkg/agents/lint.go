@@ -3,6 +3,7 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ const maxTokens = 2000
 func Lint(a *DynamicAgent, set *tools.Set) Problems {
 	l := &linter{report: report{src: a.Source}, a: a, all: set}
 	l.header()
+	l.permissions()
 	l.tools()
 	l.criterion(a.Done, "done")
 	l.signal()
@@ -63,6 +65,11 @@ func (l *linter) header() {
 	}
 	if t := a.Options.Temperature; t != nil && (*t < 0 || *t > 2) {
 		l.key("options.temperature", Error, "", "the temperature %g is not between 0 and 2", *t)
+	}
+	for i, name := range a.Skills {
+		if _, err := path.Match(name, ""); err != nil {
+			l.key(fmt.Sprintf("skills.%d", i), Error, "wildcards are *, ? and [a-z]", "the skill pattern %q is malformed", name)
+		}
 	}
 	for i, alias := range a.Aliases {
 		if alias == a.Name || !nameRule.MatchString(alias) {

@@ -110,6 +110,8 @@ func (d *decoder) agent(n *node) {
 		"model":         func(v *node) { d.model(v) },
 		"tools":         func(v *node) { a.Tools = d.tools(v, "tools") },
 		"deny":          func(v *node) { a.Deny = d.tools(v, "deny") },
+		"mode":          d.mode,
+		"permissions":   d.permissions,
 		"skills":        func(v *node) { a.Skills = d.names(v, "skills") },
 		"done":          func(v *node) { a.Done = d.criterion(v) },
 		"limits":        func(v *node) { d.limits(v) },

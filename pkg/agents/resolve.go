@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -23,6 +24,7 @@ type Input struct {
 	Model    string                     `json:"model,omitempty"`   // instead of the agent's
 	Limits   executor.Limits            `json:"limits,omitzero"`   // non-zero fields instead of the agent's
 	Approve  executor.Approve           `json:"approve,omitempty"` // instead of the default
+	Mode     executor.Mode              `json:"mode,omitempty"`    // instead of the default; an agent may narrow it
 	Patience time.Duration              `json:"patience_ns,omitempty"`
 	Dir      string                     `json:"dir,omitempty"` // the workspace, as the prompt may name it
 	Options  llm.Options                `json:"options,omitzero"`
@@ -44,6 +46,8 @@ type Defaults struct {
 	Model    string
 	Limits   executor.Limits
 	Approve  executor.Approve
+	Mode     executor.Mode
+	Rules    permit.Rules // what may run; the agent's own are added
 	Patience time.Duration
 	Options  llm.Options
 	Prices   map[string]executor.Price // by provider/model
@@ -95,7 +99,13 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if err != nil {
 		return t, err
 	}
+	mode, perms, err := a.license(in, def)
+	if err != nil {
+		return t, err
+	}
+	own = a.licensed(own, mode, perms)
 	t = executor.Task{
+		Mode: mode, Rules: perms,
 		Agent: a.Name, Model: first(in.Model, a.Model, def.Model),
 		Tools: executor.Pin(own), Checks: executor.Pin(checks),
 		Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits),
@@ -104,6 +114,9 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	}
 	if t.Given, err = given(skills); err != nil {
 		return t, err
+	}
+	if mode == executor.ModePlan {
+		t.Done = planned(t.Done)
 	}
 	t.Price = def.Prices[t.Model]
 	if t.Model == "" {
@@ -143,6 +156,9 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 		return t, err
 	}
 	parts := []string{system, rules(t, own), skillWords(skills)}
+	if mode == executor.ModePlan {
+		parts = append(parts, planWords)
+	}
 	if reads(own) {
 		// Last, so that it is never above what we say.
 		parts = append(parts, def.Project.words())

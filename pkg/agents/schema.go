@@ -33,6 +33,8 @@ func FileSchema() []byte {
 		"tools":       names("Names of tools, also with wildcards as in git_*. None for an agent that only answers."),
 		"deny":        names("What to take from tools again."),
 		"skills":      names("Names of skills, also with wildcards as in release-*. None unless named; read_skill comes with them."),
+		"mode":        m{"enum": []string{"plan", "edits", "auto"}, "description": "Narrows how far a job goes on its own: plan changes nothing, edits asks about commands, auto runs them in a sandbox."},
+		"permissions": permissionsSchema(),
 		"done":        m{"$ref": "#/$defs/criterion", "description": "What must hold before a run is done; else it is when the model stops calling tools."},
 		"limits": object("What a run may take at most; -1 means no limit.", m{
 			"turns":    whole("Answers of the model."),

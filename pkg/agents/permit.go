@@ -1,0 +1,144 @@
+package agents
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// projectLayer is the name of the layer of agents that a workspace brings.
+const projectLayer = "project"
+
+// Rules are the agent's permissions as far as they hold. Those of an agent
+// that a project brings may take rights away, not give any: what it allows is
+// returned as ignored.
+func (a *DynamicAgent) Rules() (rules permit.Rules, ignored []permit.Rule) {
+	for _, r := range a.Permissions {
+		if a.Source.Layer == projectLayer && !r.Narrows() {
+			ignored = append(ignored, r)
+			continue
+		}
+		r.Agent = "" // it is the agent's own, under whatever name it runs
+		rules = append(rules, r)
+	}
+	return rules, ignored
+}
+
+// Ignored says of each permission that does not hold why, for people.
+func (a *DynamicAgent) Ignored() []string {
+	_, ignored := a.Rules()
+	var out []string
+	for _, r := range ignored {
+		out = append(out, fmt.Sprintf("agent %s: %q is ignored: a project's agent may narrow what is allowed, not widen it; write it into your own configuration if you mean it", a.Name, r))
+	}
+	return out
+}
+
+// license settles the mode and the rules of a task.
+func (a *DynamicAgent) license(in Input, def Defaults) (mode executor.Mode, rules permit.Rules, err error) {
+	for _, m := range []executor.Mode{in.Mode, def.Mode, a.Mode} {
+		if m != "" && !slices.Contains(executor.Modes, m) {
+			return "", nil, fmt.Errorf("mode is %q; it is one of %v", m, executor.Modes)
+		}
+	}
+	mode = executor.Narrower(first(in.Mode, def.Mode, executor.ModeEdits), a.Mode)
+	own, _ := a.Rules()
+	rules = append(slices.Clip(def.Rules), own...)
+	for _, r := range rules {
+		if err := r.Check(); err != nil {
+			return "", nil, fmt.Errorf("permissions: %w", err)
+		}
+	}
+	return mode, rules, nil
+}
+
+// licensed leaves out of own what may not be used at all: a tool that would be
+// refused every time is better not offered.
+func (a *DynamicAgent) licensed(own *tools.Set, mode executor.Mode, rules permit.Rules) *tools.Set {
+	var out []string
+	for t := range own.All() {
+		if _, denied := rules.Denies(a.Name, t.Name); denied || !mode.Allows(t.Metadata) {
+			out = append(out, t.Name)
+		}
+	}
+	return own.Without(out...)
+}
+
+// planned is what is left of a criterion where nothing may change: the words
+// of the model. Evidence that only a change can give is not asked for.
+func planned(c executor.Criterion) executor.Criterion {
+	for _, w := range c.Signals() {
+		return executor.Criterion{Signal: w}
+	}
+	return executor.Criterion{}
+}
+
+// planWords is what a model is told in ModePlan.
+const planWords = "This is for planning: read what you need, change nothing, and answer with the plan, step by step, with the files it touches."
+
+func (d *decoder) mode(n *node) {
+	var m string
+	d.text(n, "mode", &m)
+	if !slices.Contains(executor.Modes, executor.Mode(m)) {
+		d.bad(n, "it is one of plan, edits, auto", "mode is %q", m)
+		return
+	}
+	d.a.Mode = executor.Mode(m)
+}
+
+func (d *decoder) permissions(n *node) {
+	if n.kind != list {
+		d.bad(n, "write it like - {tool: shell, command: \"go test *\", do: allow}", "permissions is %s, not a list of rules", n.kind)
+		return
+	}
+	for i, kid := range n.kids {
+		var r permit.Rule
+		var do string
+		d.fields(kid, fmt.Sprintf("permissions.%d", i), map[string]func(*node){
+			"tool":    func(v *node) { d.text(v, "tool", &r.Tool) },
+			"path":    func(v *node) { d.text(v, "path", &r.Path) },
+			"command": func(v *node) { d.text(v, "command", &r.Command) },
+			"do":      func(v *node) { d.text(v, "do", &do) },
+			"why":     func(v *node) { d.text(v, "why", &r.Why) },
+		})
+		r.Do = permit.Do(do)
+		if err := r.Check(); err != nil {
+			d.bad(kid, "", "permission %d: %v", i+1, err)
+			continue
+		}
+		d.a.Permissions = append(d.a.Permissions, r)
+	}
+}
+
+func (l *linter) permissions() {
+	for _, words := range l.a.Ignored() {
+		l.key("permissions", Warning, "leave it out", "%s", words)
+	}
+	for i, r := range l.a.Permissions {
+		if err := r.Check(); err != nil {
+			l.key("permissions", Error, "", "permission %d: %v", i+1, err)
+		}
+	}
+	if l.a.Mode != "" && !slices.Contains(executor.Modes, l.a.Mode) {
+		l.key("mode", Error, "it is one of plan, edits, auto", "mode is %q", l.a.Mode)
+	}
+}
+
+// permissionsSchema describes permissions: in an agent file.
+func permissionsSchema() map[string]any {
+	type m = map[string]any
+	str := func(about string) m { return m{"type": "string", "description": about} }
+	return m{
+		"type": "array", "description": "Rules about what may run, beside those of your configuration; deny is stronger than ask, ask than allow. An agent of a project may not allow.",
+		"items": m{"type": "object", "additionalProperties": false, "required": []string{"do"}, "properties": m{
+			"tool":    str("A tool's name, with wildcards; all if left out."),
+			"path":    str("A glob of workspace paths, as in docs/**."),
+			"command": str("The words of a simple command; a last * stands for more, as in go test *."),
+			"do":      m{"enum": []string{"allow", "ask", "deny"}},
+			"why":     str("What the model and the person who is asked are told."),
+		}},
+	}
+}
