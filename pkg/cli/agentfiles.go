@@ -152,7 +152,7 @@ func (a *app) resolveIn(ctx context.Context, in agents.Input, trust bool) (t exe
 	if err != nil {
 		return t, s, err
 	}
-	if s, err = a.surround(ctx, in.Dir, v.trusted); err != nil {
+	if s, err = a.surround(ctx, in.Dir, v); err != nil {
 		return t, s, err
 	}
 	cat, _ := a.catalogOf(v) // what is wrong with the one that is used, Lookup tells

@@ -92,6 +92,10 @@ func (a *app) agentsShow() *cobra.Command {
 			put("from", strings.TrimSpace(ag.Source.Layer+" "+a.home(ag.Source.File)))
 			put("model", ag.Model)
 			put("tools", strings.Join(ag.Tools, ", "))
+			put("skills", strings.Join(ag.Skills, ", "))
+			if ag.Grant != nil {
+				put("grant", ag.Grant.String())
+			}
 			for _, f := range ag.Inputs {
 				put("input", strings.TrimSpace(f.Name+" "+f.Description))
 			}

@@ -39,7 +39,7 @@ func (a *app) loaded(trusted bool) ([]agents.Skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, problems, err := a.skills(dir, v.trusted)
+	list, problems, err := a.skills(dir, v)
 	for _, p := range problems {
 		fmt.Fprintln(a.Stderr, lines(p.String()))
 	}

@@ -25,16 +25,15 @@ type surroundings struct {
 	problems agents.Problems
 }
 
-// surround reads the surroundings of a workspace. trusted says of a path in it
-// whether the operator vouches for what is there.
-func (a *app) surround(ctx context.Context, dir string, trusted func(path string) bool) (surroundings, error) {
+// surround reads the surroundings of a workspace, as far as v vouches for them.
+func (a *app) surround(ctx context.Context, dir string, v vouch) (surroundings, error) {
 	var s surroundings
 	conf, err := a.config()
 	if err != nil {
 		return s, err
 	}
 	var ps agents.Problems
-	if s.skills, ps, err = a.skills(dir, trusted); err != nil {
+	if s.skills, ps, err = a.skills(dir, v); err != nil {
 		return s, err
 	}
 	s.problems = append(s.problems, ps...)
@@ -47,10 +46,19 @@ func (a *app) surround(ctx context.Context, dir string, trusted func(path string
 		return s, err
 	}
 	defer root.Close()
-	in := func(name string) bool { return trusted(filepath.Join(dir, filepath.FromSlash(name))) }
-	s.project, ps = agents.ReadProject(root.FS(), dir, names, in, conf.Conventions.Bytes)
+	in := func(name string) bool { return v.trusted(filepath.Join(dir, filepath.FromSlash(name))) }
+	s.project, ps = agents.ReadProject(v.files(root), dir, names, in, conf.Conventions.Bytes)
 	s.problems = append(s.problems, ps...)
 	return s, nil
+}
+
+// files are those of the workspace that have a say, as they were when that was
+// judged. Below the root, a link cannot lead out of the workspace.
+func (v vouch) files(root *os.Root) fs.FS {
+	if v.all {
+		return root.FS()
+	}
+	return v.status.FS()
 }
 
 // words lists the files in which the workspace speaks of itself, as far as git
@@ -77,30 +85,27 @@ func words(ctx context.Context, dir string) ([]string, error) {
 	return names, nil
 }
 
-// skills loads the user's skills and, where it is trusted, those of dir.
-func (a *app) skills(dir string, trusted func(path string) bool) ([]agents.Skill, agents.Problems, error) {
+// skills loads the user's skills and those of dir that v vouches for.
+func (a *app) skills(dir string, v vouch) ([]agents.Skill, agents.Problems, error) {
 	var layers []agents.Layer
 	if d := a.configDir(); d != "" {
 		layers = append(layers, layer("user", filepath.Join(d, "skills"), false))
 	}
-	if dir != "" {
-		root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	files := v.files(root)
+	for _, name := range projectSkills() {
+		if _, err := fs.Stat(files, name); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		sub, err := fs.Sub(files, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		defer root.Close()
-		for _, name := range projectSkills() {
-			path := filepath.Join(dir, filepath.FromSlash(name))
-			if _, err := root.Stat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) || !trusted(path) {
-				continue
-			}
-			// Below the root, a link cannot lead out of the workspace.
-			sub, err := fs.Sub(root.FS(), name)
-			if err != nil {
-				return nil, nil, err
-			}
-			layers = append(layers, agents.Layer{Name: "project", FS: sub, Dir: path})
-		}
+		layers = append(layers, agents.Layer{Name: "project", FS: sub, Dir: filepath.Join(dir, filepath.FromSlash(name))})
 	}
 	skills, problems := agents.LoadSkills(layers...)
 	return skills, problems, nil
