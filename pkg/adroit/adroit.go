@@ -37,6 +37,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // Options say what a Runtime is made of. Models must be set.
@@ -54,6 +55,10 @@ type Options struct {
 	// Dir is the workspace of requests that name none; empty means the
 	// current directory.
 	Dir string
+	// Sandbox is how commands are confined: at the best level that the machine
+	// can do unless Level says otherwise. Its Private is not read, and Data is
+	// hidden from commands always.
+	Sandbox workspace.Confine
 	// Data is the directory that keeps jobs. Empty keeps them in memory, and
 	// they end with the Runtime.
 	Data string

@@ -31,8 +31,9 @@ type Bench struct {
 }
 
 // OpenBench opens the workspace dir of a job. What the job changes and prints
-// is kept below home, which is made if it is not there.
-func OpenBench(dir, home string) (*Bench, error) {
+// is kept below home, which is made if it is not there. Commands run without a
+// sandbox unless an option says otherwise: see [workspace.Confined].
+func OpenBench(dir, home string, opts ...workspace.Option) (*Bench, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func OpenBench(dir, home string) (*Bench, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
 	}
-	return &Bench{ledger: ledger, files: files, exec: workspace.NewExec(files.Dir(), filepath.Join(home, "logs"), ledger)}, nil
+	return &Bench{ledger: ledger, files: files, exec: workspace.NewExec(files.Dir(), filepath.Join(home, "logs"), ledger, opts...)}, nil
 }
 
 // Hide keeps what r finds out of what commands leave behind: their logs and what
@@ -113,7 +114,8 @@ func (b *Bench) Bind(ctx context.Context, _ string, t tools.Tool, res *tools.Res
 
 // mux opens the workspace of a job and serves its steps.
 func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error) {
-	b, err := OpenBench(j.Dir, filepath.Join(rt.home, j.ID))
+	home := filepath.Join(rt.home, j.ID)
+	b, err := OpenBench(j.Dir, home, rt.confined(home))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -28,13 +28,15 @@ type config struct {
 	Prices    map[string]executor.Price `yaml:"-"`
 	Rates     map[string]rate           `yaml:"prices"`
 	DataDir   string                    `yaml:"data_dir"`
-	Secrets   secrets                   `yaml:"secrets"`
+
+	Diagnostics string                    `yaml:"diagnostics"`
+	Servers     map[string]languageServer `yaml:"language_servers"`
+	Secrets     secrets                   `yaml:"secrets"`
 
 	Conventions conventions  `yaml:"conventions"`
 	Hooks       []hooks.Hook `yaml:"hooks"`
 
-	Diagnostics string                    `yaml:"diagnostics"`
-	Servers     map[string]languageServer `yaml:"language_servers"`
+	Sandbox sandboxConfig `yaml:"sandbox"`
 
 	from map[string]string // where a value comes from; a missing key means default
 }
@@ -164,6 +166,7 @@ func (c *config) environ(getenv func(string) string) error {
 	}{
 		{"model", "ADROIT_MODEL", &c.Model},
 		{"approve", "ADROIT_APPROVE", (*string)(&c.Approve)},
+		{"sandbox.level", "ADROIT_SANDBOX", &c.Sandbox.Level},
 		{"data_dir", "ADROIT_HOME", &c.DataDir},
 	} {
 		if s := getenv(v.name); s != "" {
@@ -178,6 +181,9 @@ func (c *config) check(where string) error {
 		return broken(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
 	}
 	if err := c.Secrets.check(where); err != nil {
+		return err
+	}
+	if err := c.Sandbox.check(where); err != nil {
 		return err
 	}
 	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 {
@@ -227,8 +233,6 @@ func (c *config) settings() []setting {
 		pick("data_dir", c.DataDir, ""),
 		pick("conventions.bytes", num(float64(c.Conventions.Bytes)), strconv.Itoa(agents.DefaultWords)),
 	}
-	out = append(out, c.serverSettings()...)
-	out = append(out, c.hookSettings()...)
 	for _, l := range []struct {
 		key  string
 		list []string
@@ -237,6 +241,10 @@ func (c *config) settings() []setting {
 			out = append(out, setting{l.key, strings.Join(l.list, ", "), true})
 		}
 	}
+	out = append(out, c.serverSettings()...)
+	out = append(out, c.hookSettings()...)
+	out = append(out, c.Sandbox.settings()...)
+	out = append(out, c.hookSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		e := c.Endpoints[name]
 		out = append(out, setting{"endpoints." + name + ".base_url", e.BaseURL, true})

@@ -82,9 +82,11 @@ func (a *app) examine(ctx context.Context) []finding {
 		{"pytest", "tests of Python projects", []string{"--version"}},
 		{"node", "tests of JavaScript projects", []string{"--version"}},
 		{"cargo", "tests of Rust projects", []string{"--version"}},
+		{"ctags", "outlines of languages other than Go", []string{"--version"}},
 	} {
 		out = append(out, examineProgram(ctx, p.name, p.use, p.version))
 	}
+	out = append(out, a.examineServers()...)
 	if set, err := a.tools(); err != nil {
 		out = append(out, finding{"tools", broke, err.Error(), "adroit tools lint tells more"})
 	} else if missing := tools.Missing(set, nil); len(missing) > 0 {
@@ -96,8 +98,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	}
 	out = append(out, a.examineAgents())
 	out = append(out, a.examineModels(ctx)...)
-	return append(out, finding{"sandbox", report, "none yet: commands run as you, without confinement",
-		"the shell tool asks before each command unless --approve all"})
+	return append(out, a.examineSandbox()...)
 }
 
 func (a *app) examineConfig() finding {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -68,4 +69,23 @@ func (c *config) speak(b *adroit.Bench) []func(executor.Performer) executor.Perf
 		return nil
 	}
 	return []func(executor.Performer) executor.Performer{b.Judge}
+}
+
+// examineServers looks for the language servers, without starting them.
+func (a *app) examineServers() []finding {
+	c, err := a.config()
+	if err != nil {
+		return nil // examineConfig says so
+	}
+	var out []finding
+	for _, s := range c.servers() {
+		use := strings.Join(s.Files, " ")
+		at, err := exec.LookPath(s.Command[0])
+		if err != nil {
+			out = append(out, finding{s.Name, lacks, s.Command[0] + " is not on PATH", "install it for diagnostics after changes of " + use})
+			continue
+		}
+		out = append(out, finding{s.Name, fine, a.home(at) + " for " + use, ""})
+	}
+	return out
 }

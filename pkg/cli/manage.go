@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -24,6 +23,7 @@ import (
 type spot struct {
 	BaseURL string `json:"base_url,omitempty"`
 	Trust   bool   `json:"trust_project,omitempty"`
+	Sandbox string `json:"sandbox,omitempty"` // asked for; empty: what the configuration says
 }
 
 func (a *app) spotFile(id string) (string, error) {
@@ -104,7 +104,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := adroit.OpenBench(j.Dir, home)
+	b, err := a.openBench(j.Dir, home, s.Sandbox)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -27,6 +27,7 @@ type request struct {
 	cost          float64
 	timeout       time.Duration
 	key           string
+	sandbox       string
 	json, detach  bool
 	dry, trust    bool
 	worktree      bool
@@ -69,6 +70,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.Float64Var(&q.cost, "max-cost", 0, "stop after this many USD; needs the model's price in the config")
 	f.DurationVar(&q.timeout, "timeout", 0, "stop after this much work, for example 30m")
 	f.StringVar(&q.key, "key", "", "run at most one job with this key; a second run gets the first one's job")
+	f.StringVar(&q.sandbox, "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
 	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
 	f.BoolVar(&q.worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
@@ -121,6 +123,9 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	}
 	if a := in.Approve; a != "" && a != executor.ApproveAsk && a != executor.ApproveEdits && a != executor.ApproveAll && a != executor.ApproveNone {
 		return fail(usage("it is one of ask, edits, all, none", "--approve is %q", a))
+	}
+	if _, err := a.confine(q.sandbox, ""); err != nil {
+		return fail(err)
 	}
 	v, err := a.vouchFor(in.Dir, q.trust)
 	if err != nil {
@@ -229,7 +234,7 @@ func (a *app) run(ctx context.Context, q request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.saveSpot(id, spot{q.baseURL, q.trust}); err != nil {
+	if err := a.saveSpot(id, spot{BaseURL: q.baseURL, Trust: q.trust, Sandbox: q.sandbox}); err != nil {
 		return err
 	}
 	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Dir: in.Dir, Model: in.Model, Key: q.key, Title: a.title(in.Prompt), Input: raw})
@@ -276,7 +281,7 @@ func (a *app) header(ctx context.Context, j *jobs.Job, window int) {
 		model += a.windowWords(ctx, j, window)
 	}
 	s := a.screen()
-	text := line(fmt.Sprintf("job %s  %s  %s  sandbox off  %s", j.ID, j.Agent, model, a.place(j)))
+	text := line(fmt.Sprintf("job %s  %s  %s  sandbox %s  %s", j.ID, j.Agent, model, a.jobSandbox(j.ID), a.place(j)))
 	fmt.Fprintln(s, s.paint(bold, text))
 }
 

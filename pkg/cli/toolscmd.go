@@ -148,7 +148,7 @@ func (a *app) toolsLint() *cobra.Command {
 
 func (a *app) toolsCall() *cobra.Command {
 	var asJSON bool
-	var dir string
+	var dir, level string
 	cmd := &cobra.Command{
 		Use:   "call NAME [JSON|@FILE|-]",
 		Short: "Call a tool here, without a model",
@@ -183,7 +183,11 @@ func (a *app) toolsCall() *cobra.Command {
 				return err
 			}
 			defer files.Close()
-			exec := workspace.NewExec(root, logs, nil)
+			confined, err := a.confine(level, logs)
+			if err != nil {
+				return err
+			}
+			exec := workspace.NewExec(root, logs, nil, confined)
 			defer exec.Close()
 			env := &tools.Env{Job: "call", Key: "call", Files: files, Exec: exec, HTTP: &http.Client{}}
 			res, err := t.Run(cmd.Context(), env, json.RawMessage(input))
@@ -203,6 +207,7 @@ func (a *app) toolsCall() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the whole result as JSON")
 	cmd.Flags().StringVarP(&dir, "dir", "C", ".", "work in this directory")
+	cmd.Flags().StringVar(&level, "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
 	return cmd
 }
 

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+)
+
+// sandboxConfig is what the operator says about how commands are confined. No
+// repository, model or tool can change it.
+type sandboxConfig struct {
+	Level  string        `yaml:"level"`
+	Net    string        `yaml:"net"`
+	Show   []string      `yaml:"show"`
+	Write  []string      `yaml:"write"`
+	Limits commandLimits `yaml:"limits"`
+}
+
+// commandLimits bound one command; 0 means the default, -1 none.
+type commandLimits struct {
+	MemoryMB  int `yaml:"memory_mb"`
+	FileMB    int `yaml:"file_mb"`
+	Processes int `yaml:"processes"`
+	CPUSecs   int `yaml:"cpu_seconds"`
+}
+
+func (s sandboxConfig) check(where string) error {
+	if _, err := sandbox.Parse(s.Level); err != nil {
+		return broken(fmt.Errorf("%s: sandbox.level: %w", where, err), "auto takes the best that this machine can do")
+	}
+	if s.Net != "" && s.Net != "private" && s.Net != "open" {
+		return broken(fmt.Errorf("%s: sandbox.net is %q", where, s.Net), "it is private (a loopback of the command's own) or open (the network of this machine)")
+	}
+	for _, p := range slices.Concat(s.Show, s.Write) {
+		if !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") {
+			return broken(fmt.Errorf("%s: sandbox: %q is not an absolute path", where, p), "begin it with / or ~/")
+		}
+	}
+	l := s.Limits
+	if min(l.MemoryMB, l.FileMB, l.Processes, l.CPUSecs) < -1 {
+		return broken(fmt.Errorf("%s: sandbox.limits: a limit is negative", where), "-1 means no limit, and leaving it out the default")
+	}
+	return nil
+}
+
+func (s sandboxConfig) settings() []setting {
+	word := func(key, value, otherwise string) setting {
+		return setting{"sandbox." + key, cmp.Or(value, otherwise), value != ""}
+	}
+	num := func(key string, n int, otherwise string) setting {
+		if n == 0 {
+			return word("limits."+key, "", otherwise)
+		}
+		return word("limits."+key, strconv.Itoa(n), "")
+	}
+	return []setting{
+		word("level", s.Level, "auto"),
+		word("net", s.Net, "private"),
+		word("show", strings.Join(s.Show, ", "), "none"),
+		word("write", strings.Join(s.Write, ", "), "none"),
+		num("memory_mb", s.Limits.MemoryMB, "three quarters of the memory"),
+		num("file_mb", s.Limits.FileMB, "8192"),
+		num("processes", s.Limits.Processes, "4096"),
+		num("cpu_seconds", s.Limits.CPUSecs, "7200"),
+	}
+}
+
+// confine is how commands run here at a level, the configured one if it is
+// empty. home is the job's directory.
+func (a *app) confine(level, home string) (workspace.Option, error) {
+	c, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
+	if err != nil {
+		return nil, usage("", "--sandbox: %v", err)
+	}
+	conf := workspace.Confine{
+		Level: l, NetOpen: c.Sandbox.Net == "open", Limits: sandbox.Limits(c.Sandbox.Limits),
+		Private: filepath.Join(home, "sandbox"), Cache: filepath.Join(c.DataDir, "cache"),
+	}
+	for _, p := range c.Sandbox.Show {
+		conf.Show = append(conf.Show, a.tilde(p))
+	}
+	for _, p := range c.Sandbox.Write {
+		conf.Write = append(conf.Write, a.tilde(p))
+	}
+	for _, d := range []string{c.DataDir, a.configDir()} {
+		if d != "" {
+			conf.Hide = append(conf.Hide, d)
+		}
+	}
+	return workspace.Confined(conf), nil
+}
+
+// sandboxWords say which level commands get here.
+func (a *app) sandboxWords(level string) string {
+	c, err := a.config()
+	if err != nil {
+		return "unknown"
+	}
+	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
+	if err != nil {
+		return "unknown"
+	}
+	r := sandbox.Choose(l)
+	switch {
+	case r.Err() != nil:
+		return "refused"
+	case r.Level != sandbox.Off && c.Sandbox.Net == "open":
+		return string(r.Level) + " (network open)"
+	}
+	return string(r.Level)
+}
+
+// jobSandbox says which level the commands of a job get here.
+func (a *app) jobSandbox(id string) string {
+	s, err := a.spot(id)
+	if err != nil {
+		return "unknown"
+	}
+	return a.sandboxWords(s.Sandbox)
+}
+
+// examineSandbox tells what commands get and, for each better level, why not.
+func (a *app) examineSandbox() []finding {
+	level, open := "", false
+	if c, err := a.config(); err == nil {
+		level, open = c.Sandbox.Level, c.Sandbox.Net == "open"
+	}
+	l, err := sandbox.Parse(level)
+	if err != nil {
+		return []finding{{"sandbox", broke, err.Error(), "correct sandbox.level in the configuration"}}
+	}
+	r := sandbox.Choose(l)
+	if err := r.Err(); err != nil {
+		return []finding{{"sandbox", broke, err.Error(), ""}}
+	}
+	f := finding{"sandbox", fine, string(r.Level), ""}
+	if gaps := r.Level.Gaps(); len(gaps) > 0 {
+		f.What += "; not enforced: " + strings.Join(gaps, "; ")
+		f.Status = report
+	}
+	if r.Level == sandbox.Off {
+		f.Do = "remove sandbox.level from the configuration, or unset ADROIT_SANDBOX"
+	}
+	if open && r.Level != sandbox.Off {
+		f.Status, f.What = report, f.What+"; the network is open, because the configuration says so"
+	}
+	out := []finding{f}
+	for _, t := range sandbox.Survey() {
+		if t.Level == r.Level {
+			break
+		}
+		if t.OK {
+			out = append(out, finding{"sandbox " + string(t.Level), fine, "can be had", "--sandbox " + string(t.Level)})
+			continue
+		}
+		out = append(out, finding{"sandbox " + string(t.Level), lacks, t.Why, t.Help})
+	}
+	return out
+}
+
+// openBench opens a job's workspace with its commands confined as the job
+// wants, else as the configuration says.
+func (a *app) openBench(dir, home, level string) (*adroit.Bench, error) {
+	o, err := a.confine(level, home)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, err
+	}
+	return adroit.OpenBench(dir, home, o)
+}
