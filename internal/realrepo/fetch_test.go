@@ -23,7 +23,7 @@ var (
 	small  = project{name: "uuid", fetch: module("github.com/google/uuid", "v1.6.0"), least: 30}
 	middle = project{name: "cobra", fetch: module("github.com/spf13/cobra", "v1.8.1"), least: 50}
 	large  = project{name: "x-tools", fetch: module("golang.org/x/tools", "v0.30.0"), least: 1000}
-	script = project{name: "inherits", fetch: npm("inherits", "2.0.1"), least: 5}
+	script = project{name: "fastify-error", fetch: npm("@fastify/error", "4.2.0"), least: 10}
 	python = project{name: "gyp", fetch: npm("node-gyp", "10.2.0"), sub: "gyp/pylib", least: 20}
 )
 
@@ -56,7 +56,7 @@ func npm(name, version string) func(*testing.T) (string, error) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("npm pack %s: %w: %s", name, err, out)
 		}
-		cmd = exec.Command("tar", "-xzf", fmt.Sprintf("%s-%s.tgz", name, version))
+		cmd = exec.Command("tar", "-xzf", fmt.Sprintf("%s-%s.tgz", strings.ReplaceAll(strings.TrimPrefix(name, "@"), "/", "-"), version))
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("unpacking %s: %w: %s", name, err, out)

@@ -75,7 +75,7 @@ func TestSearch(t *testing.T) {
 			{search.Input{Pattern: `^class \w+\(.*\):$`, Context: 3}, []string{"-C", "3"}},
 			{search.Input{Pattern: "(?i)copyright .* google", Glob: "*_test.py"}, []string{"-g", "*_test.py"}},
 		}},
-		{script, []query{{search.Input{Pattern: "inherits"}, nil}, {search.Input{Pattern: `require\(['"]`, Glob: "*.js"}, []string{"-g", "*.js"}}}},
+		{script, []query{{search.Input{Pattern: "(?i)statusCode", Context: 1}, []string{"-C", "1"}}, {search.Input{Pattern: `require\(['"]`, Glob: "*.js"}, []string{"-g", "*.js"}}}},
 	} {
 		t.Run(c.p.name, func(t *testing.T) {
 			t.Parallel()
