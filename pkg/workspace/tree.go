@@ -76,6 +76,9 @@ func (t *tree) open(name, p string) (*os.File, fs.FileInfo, error) {
 	if err == nil {
 		err = regular(name, info)
 	}
+	if err == nil {
+		err = t.twin(name, p, info)
+	}
 	if err != nil {
 		f.Close()
 		return nil, nil, t.explain(name, err)
