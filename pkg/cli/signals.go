@@ -37,6 +37,9 @@ func catch(parent context.Context) (ctx context.Context, done func() int) {
 			select {
 			case s := <-ch:
 				sig := s.(syscall.Signal)
+				if sig == syscall.SIGPIPE && !unread() {
+					continue
+				}
 				if !first.CompareAndSwap(0, int32(sig)) {
 					if sig == syscall.SIGPIPE {
 						continue
