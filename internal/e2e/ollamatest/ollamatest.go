@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,9 +32,19 @@ import (
 // Context is the window that the models were made for, in tokens.
 const Context = 16384
 
+// A Server is one that runs for a test.
+type Server struct {
+	URL   string
+	Store string // the directory of its models
+	pid   int
+}
+
 // Start runs a server on a free loopback port with a store of its own and
 // returns its URL. The server and its runners are gone when the test ends.
-func Start(t testing.TB) string {
+func Start(t testing.TB) string { return Run(t).URL }
+
+// Run is [Start] with additions to the server's environment.
+func Run(t testing.TB, env ...string) *Server {
 	t.Helper()
 	bin := os.Getenv("OLLAMA_BIN")
 	if bin == "" {
@@ -54,6 +65,7 @@ func Start(t testing.TB) string {
 	cmd := exec.Command(bin, "serve")
 	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "OLLAMA_HOST=" + addr,
 		"OLLAMA_MODELS=" + filepath.Join(dir, "models"), "OLLAMA_NO_CLOUD=1", "OLLAMA_KEEP_ALIVE=1m", "GIN_MODE=release"}
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	// A group of its own: if the server is killed, its runners stay behind.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -81,7 +93,7 @@ func Start(t testing.TB) string {
 		_, err := call(ctx, http.MethodGet, url+"/api/version", nil)
 		cancel()
 		if err == nil {
-			return url
+			return &Server{URL: url, Store: filepath.Join(dir, "models"), pid: cmd.Process.Pid}
 		}
 		select {
 		case err := <-gone:
@@ -95,6 +107,29 @@ func Start(t testing.TB) string {
 	}
 }
 
+// KillRunners kills the processes that hold the server's models, as the
+// system does when memory runs out, and reports how many there were.
+func (s *Server) KillRunners() int {
+	n := 0
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	for _, stat := range stats {
+		b, err := os.ReadFile(stat)
+		if err != nil {
+			continue // it has ended
+		}
+		// The name, in brackets, may hold anything.
+		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(s.pid) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+		if err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // CreateModel makes a model on the server at url that plays turns.
 func CreateModel(t testing.TB, url, name string, turns []tinymodel.Turn) {
 	t.Helper()
@@ -102,15 +137,20 @@ func CreateModel(t testing.TB, url, name string, turns []tinymodel.Turn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tape := tinymodel.Tape(Context)
-	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(tape))
-	if _, err := call(t.Context(), http.MethodPost, url+"/api/blobs/"+digest, tape); err != nil {
+	Create(t, url, name, tinymodel.Tape(Context), template)
+}
+
+// Create makes a model of a GGUF file and a chat template.
+func Create(t testing.TB, url, name string, file []byte, template string) {
+	t.Helper()
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(file))
+	if _, err := call(t.Context(), http.MethodPost, url+"/api/blobs/"+digest, file); err != nil {
 		t.Fatal(err)
 	}
 	body, err := json.Marshal(map[string]any{
 		"model":    name,
 		"stream":   false,
-		"files":    map[string]string{"tape.gguf": digest},
+		"files":    map[string]string{"model.gguf": digest},
 		"template": template,
 		// More threads than idle cores spin for half a second a token.
 		"parameters": map[string]any{"num_thread": 1},

@@ -101,7 +101,7 @@ const (
 // shifts all scores so that the winner is near 0, where a repeat penalty
 // cannot touch it.
 func Tape(context int) []byte {
-	texts, types := vocabulary()
+	texts, _ := vocabulary()
 	n := &net{}
 	bit := func(token, b int) float32 {
 		if token>>b&1 == 1 {
@@ -166,23 +166,35 @@ func Tape(context int) []byte {
 	n.matrix("blk.0.ffn_up.weight", dim, hidden, zero)
 	n.matrix("blk.0.ffn_down.weight", hidden, dim, zero)
 
+	return n.file("tape", shape{context: context, dim: dim, layers: 1, heads: 1, hidden: hidden, base: base})
+}
+
+// shape is a model's size.
+type shape struct {
+	context, dim, layers, heads, hidden, base int
+}
+
+// file lays the network out with the vocabulary that all tiny models share.
+func (n *net) file(name string, s shape) []byte {
+	texts, types := vocabulary()
+	each := uint32(s.dim / s.heads)
 	return encode([]entry{
 		{"general.architecture", "llama"},
 		{"general.type", "model"},
-		{"general.name", "tape"},
+		{"general.name", name},
 		{"general.file_type", uint32(1)},
 		{"general.quantization_version", uint32(2)},
-		{"llama.context_length", uint32(context)},
-		{"llama.embedding_length", uint32(dim)},
-		{"llama.block_count", uint32(1)},
-		{"llama.feed_forward_length", uint32(hidden)},
-		{"llama.attention.head_count", uint32(1)},
-		{"llama.attention.head_count_kv", uint32(1)},
-		{"llama.attention.key_length", uint32(dim)},
-		{"llama.attention.value_length", uint32(dim)},
+		{"llama.context_length", uint32(s.context)},
+		{"llama.embedding_length", uint32(s.dim)},
+		{"llama.block_count", uint32(s.layers)},
+		{"llama.feed_forward_length", uint32(s.hidden)},
+		{"llama.attention.head_count", uint32(s.heads)},
+		{"llama.attention.head_count_kv", uint32(s.heads)},
+		{"llama.attention.key_length", each},
+		{"llama.attention.value_length", each},
 		{"llama.attention.layer_norm_rms_epsilon", float32(1e-6)},
-		{"llama.rope.dimension_count", uint32(dim)},
-		{"llama.rope.freq_base", float32(base)},
+		{"llama.rope.dimension_count", each},
+		{"llama.rope.freq_base", float32(s.base)},
 		{"llama.vocab_size", uint32(len(texts))},
 		{"tokenizer.ggml.model", "gpt2"},
 		{"tokenizer.ggml.pre", "qwen2"},
@@ -208,10 +220,12 @@ func (n *net) matrix(name string, in, out int, at func(out, in int) float32) {
 	n.tensors = append(n.tensors, tensor{name, in, out, data})
 }
 
-func (n *net) ones(name string) {
+func (n *net) ones(name string) { n.onesOf(name, dim) }
+
+func (n *net) onesOf(name string, dim int) {
 	data := make([]float32, dim)
 	for i := range data {
 		data[i] = 1
 	}
-	n.tensors = append(n.tensors, tensor{name: name, cols: dim, data: data})
+	n.tensors = append(n.tensors, tensor{name: name, cols: len(data), data: data})
 }

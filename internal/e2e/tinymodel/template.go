@@ -54,7 +54,28 @@ const head = `{{- if or .System .Tools }}<|im_start|>system
 
 // Template writes the chat template, in Ollama's form, of a tape that plays
 // turns.
-func Template(turns []Turn) (string, error) {
+func Template(turns []Turn) (string, error) { return play(head, turns) }
+
+// Plain is [Template] for a model that knows no tools and does not think.
+func Plain(turns []Turn) (string, error) { return play(plainHead, turns) }
+
+// Endless writes the template of a model that says text over and over and
+// never stops of itself.
+func Endless(text string) string {
+	return plainHead + "{{ " + quote(strings.Repeat(text, Period/len(text)+1)[:Period]) + " }}"
+}
+
+const plainHead = `{{- if .System }}<|im_start|>system
+{{ .System }}<|im_end|>
+{{ end }}
+{{- $n := "" }}{{- $last := "" }}
+{{- range .Messages }}
+{{- if eq .Role "assistant" }}{{ $n = printf "%sx" $n }}{{ end }}<|im_start|>{{ .Role }}
+{{ .Content }}<|im_end|>
+{{ end }}<|im_start|>assistant
+`
+
+func play(head string, turns []Turn) (string, error) {
 	if len(turns) == 0 {
 		return "", fmt.Errorf("tinymodel: a model needs at least one turn")
 	}
@@ -108,3 +129,6 @@ func quote(s string) string {
 	}
 	return "(print `" + strings.Join(parts, "` \"`\" `") + "`)"
 }
+
+// Head is the template of a model that says what it likes.
+func Head() string { return head }

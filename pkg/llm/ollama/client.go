@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,11 +27,15 @@ func NewClient(c Config) (*Client, error) {
 	return &Client{end}, nil
 }
 
-// Info is what a server says of a model.
+// Info is what a server says of a model. Numbers are 0 if it does not say.
 type Info struct {
 	Capabilities []string // completion, tools, thinking, vision, …
-	Family       string
-	Context      int // the longest window the model was made for, in tokens; 0 if unknown
+	Family       string   // the architecture, such as qwen3
+	Context      int      // the longest window the model was made for, in tokens
+	Parameters   string   // how many, such as 8.2B
+	Quantisation string   // such as Q4_K_M
+	Template     string   // of its prompts, in Go's template language
+	PerToken     int64    // bytes of memory that each token of the window takes
 }
 
 // Can reports whether the model has a capability.
@@ -43,14 +48,32 @@ func (c *Client) Show(ctx context.Context, model string) (Info, error) {
 	if err := c.post(ctx, "/api/show", map[string]any{"model": model}, &got); err != nil {
 		return Info{}, err
 	}
-	info := Info{Family: got.Details.Family}
+	info := Info{
+		Family:       got.Details.Family,
+		Parameters:   got.Details.ParameterSize,
+		Quantisation: got.Details.QuantizationLevel,
+		Template:     got.Template,
+	}
 	for _, k := range got.Capabilities {
 		info.Capabilities = append(info.Capabilities, string(k))
 	}
 	arch, _ := got.ModelInfo["general.architecture"].(string)
-	if n, ok := got.ModelInfo[arch+".context_length"].(float64); ok && n > 0 && n < 1<<31 {
-		info.Context = int(n)
+	number := func(key string) int64 {
+		n, ok := got.ModelInfo[arch+"."+key].(float64)
+		if !ok || n <= 0 || n >= 1<<31 {
+			return 0
+		}
+		return int64(n)
 	}
+	info.Context = int(number("context_length"))
+	heads := cmp.Or(number("attention.head_count_kv"), number("attention.head_count"))
+	var each int64
+	if all := number("attention.head_count"); all > 0 {
+		each = number("embedding_length") / all
+	}
+	keys, values := cmp.Or(number("attention.key_length"), each), cmp.Or(number("attention.value_length"), each)
+	// Two bytes a number: the server keeps the cache in half precision.
+	info.PerToken = 2 * number("block_count") * heads * (keys + values)
 	return info, nil
 }
 
@@ -79,7 +102,8 @@ func (c *Client) List(ctx context.Context) ([]Listed, error) {
 // A Loaded is a model in memory.
 type Loaded struct {
 	Name    string
-	Context int // the window it was loaded with, in tokens
+	Context int       // the window it was loaded with, in tokens
+	Until   time.Time // when it will be unloaded if nobody asks it anything
 }
 
 // Running returns the models in memory, by name.
@@ -90,7 +114,7 @@ func (c *Client) Running(ctx context.Context) ([]Loaded, error) {
 	}
 	var out []Loaded
 	for _, m := range got.Models {
-		out = append(out, Loaded{Name: m.Name, Context: m.ContextLength})
+		out = append(out, Loaded{Name: m.Name, Context: m.ContextLength, Until: m.ExpiresAt})
 	}
 	slices.SortFunc(out, func(a, b Loaded) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
@@ -130,19 +154,6 @@ func (c *Client) Verify(ctx context.Context, model string, window int) (int, err
 		return l.Context, nil
 	}
 	return 0, fmt.Errorf("%s: %s was loaded, but the server does not list it as running; its window is not known", c.end.Name, model)
-}
-
-// Window chooses a context window: want if the model can have it, else the
-// most it can. With want 0 it is 32768, or less if the model was made for
-// less; a model of unknown size gets what is wanted.
-func Window(info Info, want int) int {
-	if want <= 0 {
-		want = 32768
-	}
-	if info.Context > 0 {
-		return min(want, info.Context)
-	}
-	return want
 }
 
 func (c *Client) get(ctx context.Context, path string, into any) error {

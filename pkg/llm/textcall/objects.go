@@ -162,6 +162,10 @@ func (s *scan) bare(text string) bool {
 			in.skip(";,")
 			if in.i < len(body) && body[in.i] != '{' && body[in.i] != '[' {
 				rest := in.trailing(body[in.i:], true)
+				if rest != "" && strings.Trim(rest, "]}) \n") == "" {
+					s.note("a tool call was followed by brackets that belong to nothing")
+					rest = ""
+				}
 				if rest != "" {
 					if len(s.calls) > 0 {
 						s.doubtful(amidText)

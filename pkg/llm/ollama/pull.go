@@ -1,0 +1,136 @@
+package ollama
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+)
+
+// A Progress is how far a pull has come.
+type Progress struct {
+	Status string `json:"status"` // the server's word for what it does
+	Digest string `json:"digest,omitempty"`
+	Done   int64  `json:"completed,omitempty"` // bytes of the part with this digest
+	Total  int64  `json:"total,omitempty"`
+}
+
+// maxTries is how often a pull that makes no progress is tried again.
+const maxTries = 3
+
+// Pull has the server fetch a model from its registry, or look for a newer
+// version of it, and tells progress, which may be nil, how far it is. A pull
+// that breaks off is begun again where it stopped, by the server's doing, as
+// long as it makes progress; what an earlier Pull fetched is not fetched
+// again. insecure permits a registry without TLS.
+//
+// There is no limit on the whole, which ctx may set, but one on silence: that
+// of the Config.
+func (c *Client) Pull(ctx context.Context, model string, insecure bool, progress func(Progress)) error {
+	end := *c.end
+	end.Total = -1
+	body, err := json.Marshal(map[string]any{"model": model, "insecure": insecure, "stream": true})
+	if err != nil {
+		return err
+	}
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	had := map[string]int64{} // by digest
+	for failed := 0; ; {
+		before := len(had)
+		more := false
+		err := pull(ctx, &end, body, func(p Progress) {
+			if p.Done > had[p.Digest] {
+				had[p.Digest], more = p.Done, true
+			}
+			progress(p)
+		})
+		var e *llm.Error
+		if err == nil || !errors.As(err, &e) || !e.Retryable() {
+			return err
+		}
+		if failed++; more || len(had) > before {
+			failed = 0
+		}
+		if failed >= maxTries {
+			return err
+		}
+		progress(Progress{Status: "interrupted, going on: " + e.Message})
+		wait := time.NewTimer(time.Duration(failed) * time.Second)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return fmt.Errorf("%s: %w", c.end.Name, context.Cause(ctx))
+		}
+	}
+}
+
+func pull(ctx context.Context, end *transport.Endpoint, body []byte, progress func(Progress)) error {
+	reply, err := end.Post(ctx, "/api/pull", transport.Body{body}, true)
+	if err != nil {
+		return named(err)
+	}
+	defer reply.Close()
+	lines := transport.NewLines(reply, reply.Watch.Touch)
+	done := false
+	for {
+		raw, err := lines.Next()
+		switch {
+		case err == io.EOF && done:
+			return nil
+		case err == io.EOF:
+			return end.Error(llm.Cut, "the server stopped telling of its progress before the model was there")
+		case err != nil:
+			return reply.Broken(err, "a part of the model")
+		}
+		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+			continue
+		}
+		var l struct {
+			Progress
+			Error json.RawMessage `json:"error"`
+		}
+		if err := json.Unmarshal(raw, &l); err != nil {
+			return end.Error(llm.Garbled, "the server's progress is not what the protocol says: "+err.Error())
+		}
+		if len(l.Error) > 0 && string(l.Error) != "null" {
+			return named(end.Reported(raw))
+		}
+		done = l.Status == "success"
+		progress(l.Progress)
+	}
+}
+
+// named tells a name that no registry knows from a registry that cannot be
+// reached: the server reports both in the same way.
+func named(err error) error {
+	var e *llm.Error
+	var said transport.Said
+	if !errors.As(err, &e) || !errors.As(err, &said) {
+		return err
+	}
+	words := []byte(said)
+	switch {
+	case bytes.Contains(words, []byte("file does not exist")), bytes.Contains(words, []byte("manifest unknown")):
+		e.Kind = llm.NoModel
+		e.Hint = "check the name, or look for it on https://ollama.com/library"
+	case bytes.Contains(words, []byte("no such host")), bytes.Contains(words, []byte("connection refused")),
+		bytes.Contains(words, []byte("i/o timeout")), bytes.Contains(words, []byte("network is unreachable")):
+		e.Kind = llm.Unreachable
+		e.Hint = "the Ollama server cannot reach the registry; check its network and proxy settings, which are not adroit's"
+	case bytes.Contains(words, []byte("server gave HTTP response to HTTPS client")), bytes.Contains(words, []byte("insecure protocol")):
+		e.Kind = llm.BadRequest
+		e.Hint = "the registry has no TLS; --insecure permits that"
+	case bytes.Contains(words, []byte("invalid model name")):
+		e.Kind = llm.BadRequest
+	}
+	return e
+}
