@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/edit"
 )
 
 // projectAgents is where a workspace keeps its own agents. They are used only
@@ -157,8 +158,8 @@ func (a *app) resolveIn(ctx context.Context, in agents.Input, trust bool) (t exe
 	}
 	cat, _ := a.catalogOf(v) // what is wrong with the one that is used, Lookup tells
 	t, err = agents.Resolve(in, cat, set, agents.Defaults{
-		Skills: s.skills, Project: s.project,
-		Model: conf.Model, Approve: conf.Approve, Prices: conf.Prices,
+		Skills: s.skills, Project: s.project, Instead: edit.Instead(conf.EditFormats),
+		Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,
 		Limits: executor.Limits{Turns: conf.Limits.Turns, Tokens: conf.Limits.Tokens, CostUSD: conf.Limits.CostUSD, Time: conf.Limits.Time},
 	})
 	return t, s, err

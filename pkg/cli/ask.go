@@ -23,24 +23,41 @@ func (a *app) ask(ctx context.Context, store jobs.Store, job *jobs.Job) (bool, e
 		return false, nil
 	}
 	in := &reader{ctx: ctx, r: bufio.NewReader(a.Stdin)}
-	fmt.Fprint(a.Stderr, asked(q, 240))
+	text, whole := asked(q, firstLook)
+	fmt.Fprint(a.Stderr, text)
+	e := about(q)
+	choices := "[y]es, [n]o, [v]iew all of it: "
+	if e != nil && e.Always != nil {
+		fmt.Fprintf(a.Stderr, "     always means, in this job only: %s\n", plainly(line(e.Always.String())))
+		choices = "[y]es, [a]lways, [n]o, [v]iew all of it: "
+	}
 	for {
-		fmt.Fprint(a.Stderr, "     run it? [y]es, [n]o, [v]iew all of it: ")
+		fmt.Fprint(a.Stderr, "     run it? "+choices)
 		word, err := in.line()
 		if err != nil {
 			fmt.Fprintln(a.Stderr)
 			return false, nil
 		}
-		switch strings.ToLower(strings.TrimSpace(word)) {
-		case "y", "yes":
+		word = strings.ToLower(strings.TrimSpace(word))
+		always := e != nil && e.Always != nil && (word == "a" || word == "always")
+		switch {
+		case (always || word == "y" || word == "yes") && !whole:
+			fmt.Fprintln(a.Stderr, "     only a part of it was shown; v shows the rest")
+		case always:
+			return true, send(ctx, store, job.ID, yes, json.RawMessage(`{"always":true}`))
+		case word == "y" || word == "yes":
 			return true, send(ctx, store, job.ID, yes, nil)
-		case "n", "no":
+		case word == "n" || word == "no":
 			return true, send(ctx, store, job.ID, no, nil)
-		case "v", "view":
-			fmt.Fprint(a.Stderr, asked(q, -1))
+		case word == "v" || word == "view":
+			text, whole = asked(q, -1)
+			fmt.Fprint(a.Stderr, text)
 		}
 	}
 }
+
+// firstLook is how many characters of each argument are shown at first.
+const firstLook = 2000
 
 // listens is the full name of a signal that q waits for, "" if it does not.
 func listens(q *jobs.Question, name string) string {
@@ -50,33 +67,6 @@ func listens(q *jobs.Question, name string) string {
 		}
 	}
 	return ""
-}
-
-// asked shows what exactly will run, each argument on lines of its own, at
-// most limit characters of each; all of it if limit is negative.
-func asked(q *jobs.Question, limit int) string {
-	var about struct {
-		Tool string                     `json:"tool"`
-		Args map[string]json.RawMessage `json:"args"`
-	}
-	if json.Unmarshal(q.About, &about) != nil || about.Tool == "" {
-		return fmt.Sprintf("     asks: %s\n", lines(string(q.About)))
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "     %s wants to run:\n", line(about.Tool))
-	for _, name := range sorted(about.Args) {
-		text := readable(about.Args[name])
-		var s string
-		if json.Unmarshal(about.Args[name], &s) == nil {
-			text = s
-		}
-		if limit >= 0 && len([]rune(text)) > limit {
-			text = fmt.Sprintf("%s (%s in all; v shows them)", cut(text, limit), plural(len([]rune(text)), "character"))
-		}
-		text = strings.ReplaceAll(lines(text), "\n", "\n         ")
-		fmt.Fprintf(&b, "       %s: %s\n", line(name), text)
-	}
-	return b.String()
 }
 
 // A reader reads lines until its context ends.

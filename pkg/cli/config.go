@@ -17,11 +17,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/hooks"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools/edit"
 )
 
 // A config is what the configuration file may say. Everything is optional.
 type config struct {
 	Model     string                    `yaml:"model"`
+	Mode      executor.Mode             `yaml:"mode"`
 	Approve   executor.Approve          `yaml:"approve"`
 	Limits    limits                    `yaml:"limits"`
 	Endpoints map[string]endpoint       `yaml:"endpoints"`
@@ -37,6 +40,10 @@ type config struct {
 	Hooks       []hooks.Hook `yaml:"hooks"`
 
 	Sandbox sandboxConfig `yaml:"sandbox"`
+
+	EditFormats map[string]edit.Format `yaml:"edit_formats"`
+
+	Permissions []permit.Rule `yaml:"permissions"`
 
 	from map[string]string // where a value comes from; a missing key means default
 }
@@ -165,6 +172,7 @@ func (c *config) environ(getenv func(string) string) error {
 		to        *string
 	}{
 		{"model", "ADROIT_MODEL", &c.Model},
+		{"mode", "ADROIT_MODE", (*string)(&c.Mode)},
 		{"approve", "ADROIT_APPROVE", (*string)(&c.Approve)},
 		{"sandbox.level", "ADROIT_SANDBOX", &c.Sandbox.Level},
 		{"data_dir", "ADROIT_HOME", &c.DataDir},
@@ -181,6 +189,15 @@ func (c *config) check(where string) error {
 		return broken(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
 	}
 	if err := c.Secrets.check(where); err != nil {
+		return err
+	}
+	if err := checkFormats(where, c.EditFormats); err != nil {
+		return err
+	}
+	if err := checkMode(where, c.Mode); err != nil {
+		return err
+	}
+	if err := checkPermissions(where, c.Permissions); err != nil {
 		return err
 	}
 	if err := c.Sandbox.check(where); err != nil {
@@ -225,6 +242,7 @@ func (c *config) settings() []setting {
 	}
 	out := []setting{
 		pick("model", c.Model, ""),
+		pick("mode", string(c.Mode), string(executor.ModeEdits)),
 		pick("approve", string(c.Approve), string(executor.ApproveEdits)),
 		pick("limits.turns", num(float64(c.Limits.Turns)), strconv.Itoa(d.Turns)),
 		pick("limits.tokens", num(float64(c.Limits.Tokens)), strconv.Itoa(d.Tokens)),
@@ -244,6 +262,8 @@ func (c *config) settings() []setting {
 	out = append(out, c.serverSettings()...)
 	out = append(out, c.hookSettings()...)
 	out = append(out, c.Sandbox.settings()...)
+	out = append(out, permissionSettings(c.Permissions)...)
+	out = append(out, formatSettings(c.EditFormats)...)
 	out = append(out, c.hookSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		e := c.Endpoints[name]

@@ -226,25 +226,6 @@ func (a *app) next(job *jobs.Job) []string {
 	return nil
 }
 
-// question says in one line what a person is asked.
-func question(q *jobs.Question) string {
-	if q == nil {
-		return "see adroit jobs show"
-	}
-	var about struct {
-		Tool string          `json:"tool"`
-		Args json.RawMessage `json:"args"`
-	}
-	if json.Unmarshal(q.About, &about) == nil && about.Tool != "" {
-		return fmt.Sprintf("may %s run with %s", about.Tool, cut(readable(about.Args), 200))
-	}
-	var names []string
-	for _, s := range q.Signals {
-		names = append(names, bare(s))
-	}
-	return "one of " + strings.Join(names, ", ")
-}
-
 // readable is JSON as a person would write it: < and > for themselves.
 func readable(raw json.RawMessage) string {
 	var v any

@@ -82,6 +82,9 @@ func (h *history) add(ev event.Event) {
 		h.open = ev.Name
 	case event.StepFinished:
 		h.open = ""
+		if asks(ev) {
+			return
+		}
 		if !h.paths[ev.Path] {
 			h.paths[ev.Path] = true
 			h.calls++
@@ -95,6 +98,15 @@ func failed(ev event.Event) bool {
 		Failed bool `json:"failed"`
 	}
 	return json.Unmarshal(ev.Data, &d) == nil && d.Failed
+}
+
+// asks reports whether a finished tool step did nothing but find that a person
+// must be asked.
+func asks(ev event.Event) bool {
+	var d struct {
+		Asks bool `json:"asks"`
+	}
+	return json.Unmarshal(ev.Data, &d) == nil && d.Asks
 }
 
 // nameOf is what a step is called in a line about it.

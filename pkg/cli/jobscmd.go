@@ -212,7 +212,8 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 	put("next", strings.Join(a.next(j), "    "))
 	t.write(a.Stdout)
 	if q != nil {
-		fmt.Fprint(a.Stdout, "\n", asked(q, -1))
+		text, _ := asked(q, -1)
+		fmt.Fprint(a.Stdout, "\n", text)
 	}
 	if f := h.final; f != nil && strings.TrimSpace(f.Summary) != "" {
 		fmt.Fprintf(a.Stdout, "\n%s\n", lines(strings.TrimSpace(f.Summary)))

@@ -118,7 +118,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 		}
 	}
 	mux := executor.Serve(executor.Host{
-		Tools: set, Env: b.Env, Bind: b.Bind,
+		Tools: set, Env: b.Env, Bind: b.Bind, Fence: a.fence(s.Sandbox),
 		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide)}, conf.around(b, hook)...),
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ type request struct {
 	baseURL       string
 	dir           string
 	inputs        []string
-	approve       string
+	approve, mode string
 	turns, tokens int
 	cost          float64
 	timeout       time.Duration
@@ -64,6 +65,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&q.baseURL, "base-url", "", "address of the model's server")
 	f.StringVarP(&q.dir, "dir", "C", ".", "work in this directory")
 	f.StringArrayVarP(&q.inputs, "input", "i", nil, "an input, key=value; value may be JSON, or @FILE")
+	f.StringVar(&q.mode, "mode", "", "how far to go unasked: plan (change nothing), edits, auto (also commands, in a sandbox) (or ADROIT_MODE)")
 	f.StringVar(&q.approve, "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
 	f.IntVar(&q.turns, "max-turns", 0, "stop after this many model calls")
 	f.IntVar(&q.tokens, "max-tokens", 0, "stop after this many tokens, in and out")
@@ -98,7 +100,7 @@ func (a *app) prompt(q *request, words []string) error {
 // input makes the request of a job, with everything settled that the command
 // line can settle, so that what is wrong is said before a job exists.
 func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task, error) {
-	in := agents.Input{Prompt: q.prompt, Approve: executor.Approve(q.approve)}
+	in := agents.Input{Prompt: q.prompt, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode)}
 	fail := func(err error) (agents.Input, executor.Task, error) { return in, executor.Task{}, err }
 	var err error
 	if in.Dir, err = directory(q.dir); err != nil {
@@ -124,6 +126,9 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if a := in.Approve; a != "" && a != executor.ApproveAsk && a != executor.ApproveEdits && a != executor.ApproveAll && a != executor.ApproveNone {
 		return fail(usage("it is one of ask, edits, all, none", "--approve is %q", a))
 	}
+	if in.Mode != "" && !slices.Contains(executor.Modes, in.Mode) {
+		return fail(usage("it is one of plan, edits, auto", "--mode is %q", in.Mode))
+	}
 	if _, err := a.confine(q.sandbox, ""); err != nil {
 		return fail(err)
 	}
@@ -137,6 +142,7 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 		return fail(err)
 	}
 	in.Agent = agent.Name
+	a.warnIgnored(agent)
 	m, err := a.models(q.baseURL)
 	if err != nil {
 		return fail(err)
@@ -336,6 +342,10 @@ func (a *app) dryRun(in agents.Input, t executor.Task, asJSON bool) error {
 	rows.row("tools", strings.Join(names, ", "))
 	rows.row("done", string(done))
 	rows.row("limits", strings.Join(bounds, ", "))
+	rows.row("mode", string(t.Mode))
+	for _, r := range t.Rules {
+		rows.row("permission", r.String())
+	}
 	rows.row("approve", string(t.Approve))
 	rows.row("prompt", fmt.Sprintf("about %s with tools", plural(tokens(size), "token")))
 	rows.write(a.Stdout)

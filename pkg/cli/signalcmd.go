@@ -17,6 +17,7 @@ func (a *app) signalCommand() *cobra.Command {
 		Use:   "signal ID NAME [JSON]",
 		Short: "Answer a job that waits: approve, deny, continue, abort, answer",
 		Long: "Sends a signal to a job. approve and deny answer the question the job asks now; deny takes a reason.\n" +
+			"approve takes {\"always\": true} to hold for the rest of the job, where the question offers it.\n" +
 			"Other names are queued until the job waits for them. A value that is not JSON is sent as a string.",
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,7 +39,7 @@ func (a *app) signalCommand() *cobra.Command {
 			if j.Status.Final() {
 				return broken(fmt.Errorf("%s has ended: %s", j.ID, j.Status), "adroit jobs show "+j.ID)
 			}
-			name, err := a.addressed(ctx, j, args[1])
+			name, q, err := a.addressed(ctx, j, args[1])
 			if err != nil {
 				return err
 			}
@@ -50,6 +51,10 @@ func (a *app) signalCommand() *cobra.Command {
 				next = "adroit jobs logs " + j.ID + " -f"
 			}
 			fmt.Fprintf(a.Stdout, "%s: %s sent    %s\n", j.ID, line(args[1]), next)
+			if about(q) != nil {
+				text, _ := asked(q, -1)
+				fmt.Fprint(a.Stdout, text)
+			}
 			return nil
 		},
 	}
@@ -64,16 +69,17 @@ func jsonOrString(text string) (json.RawMessage, error) {
 }
 
 // addressed is the full name of the signal that name means for a job: that of
-// the question it asks now, or name itself for those that may come early.
-func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, error) {
+// the question it asks now, with that question, or name itself for those that
+// may come early.
+func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, *jobs.Question, error) {
 	qs, err := a.db.Pending(ctx, j.ID)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var waits []string
 	for i := range qs {
 		if full := listens(&qs[i], name); full != "" {
-			return full, nil
+			return full, &qs[i], nil
 		}
 		for _, s := range qs[i].Signals {
 			waits = append(waits, bare(s))
@@ -81,10 +87,10 @@ func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, 
 	}
 	switch name {
 	case "continue", "abort", "answer":
-		return name, nil
+		return name, nil, nil
 	}
 	if len(waits) > 0 {
-		return "", usage("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
+		return "", nil, usage("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
 	}
 	all := []string{"approve", "deny", "continue", "abort", "answer"}
 	if !slices.Contains(all, name) {
@@ -92,7 +98,7 @@ func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, 
 		if n := nearest(name, all); n != "" {
 			hint = fmt.Sprintf("did you mean %q?\n%s", n, hint)
 		}
-		return "", usage(hint, "unknown signal %q", name)
+		return "", nil, usage(hint, "unknown signal %q", name)
 	}
-	return "", broken(fmt.Errorf("%s asks nothing now, so there is nothing to %s", j.ID, name), "adroit jobs show "+j.ID+" says how it stands")
+	return "", nil, broken(fmt.Errorf("%s asks nothing now, so there is nothing to %s", j.ID, name), "adroit jobs show "+j.ID+" says how it stands")
 }

@@ -152,7 +152,7 @@ func (v *viewer) recalled() {
 
 // call shows a finished tool call.
 func (v *viewer) call(ev event.Event) {
-	if v.seen[ev.Path] {
+	if v.seen[ev.Path] || asks(ev) {
 		return
 	}
 	v.seen[ev.Path] = true

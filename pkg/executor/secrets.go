@@ -55,6 +55,9 @@ func Clean(r *secret.Redactor, ev event.Event) event.Event {
 	if r == nil || ev.Kind == event.Delta {
 		return ev
 	}
+	if ev.Kind == event.Approval || ev.Kind == event.JobWaiting {
+		r = r.Known() // a person has to see what only looks like a secret
+	}
 	ev.Name, _ = r.String(ev.Name)
 	ev.Text, _ = r.String(ev.Text)
 	ev.Error, _ = r.String(ev.Error)
@@ -65,6 +68,12 @@ func Clean(r *secret.Redactor, ev event.Event) event.Event {
 // cleanReply redacts the output of a tool step and says in its taint that
 // there was something.
 func cleanReply(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool) {
+	var asks struct{ Ask *struct{} }
+	if json.Unmarshal(raw, &asks) == nil && asks.Ask != nil {
+		// Who approves sees all of what will run: nothing is known of it but
+		// the call, from which known values are gone already.
+		return raw, false
+	}
 	clean, hit := r.JSON(raw)
 	if !hit {
 		return raw, false

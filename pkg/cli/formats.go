@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/tools/edit"
+)
+
+// checkFormats judges edit_formats: in which form models write edits, by a
+// pattern of provider/model.
+func checkFormats(where string, f map[string]edit.Format) error {
+	for _, p := range slices.Sorted(maps.Keys(f)) {
+		if !slices.Contains(edit.Formats, f[p]) {
+			return broken(fmt.Errorf("%s: edit_formats: %s is %q", where, p, f[p]), "it is one of edit, blocks, patch, whole")
+		}
+	}
+	return nil
+}
+
+func formatSettings(f map[string]edit.Format) []setting {
+	var out []setting
+	for _, p := range slices.Sorted(maps.Keys(f)) {
+		out = append(out, setting{"edit_formats." + p, string(f[p]), true})
+	}
+	return out
+}
