@@ -287,7 +287,7 @@ func (g *Git) Diff(ctx context.Context, o DiffOptions) (string, error) {
 	if len(specs) == 0 {
 		specs = []string{":(literal)."}
 	}
-	safe := []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative"}
+	safe := []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", "--ignore-submodules=dirty"}
 	names, err := g.run(ctx, Cmd{Args: with(safe, "--name-only", "--no-renames", "-z", refs, "--", specs)})
 	if err != nil {
 		return "", err

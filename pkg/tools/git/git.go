@@ -1,7 +1,7 @@
 // Package git shows and records changes through the workspace's git runner,
 // which runs no code of the repository.
 //
-//	set, err := tools.NewSet(git.Status, git.Diff, git.Log, git.Commit, git.Branch)
+//	set, err := tools.NewSet(git.Status, git.Diff, git.Log, git.Show, git.Blame, git.Commit, git.Branch)
 //
 // It does not push, fetch, rebase or rewrite: what it does stays local and can
 // be seen.
@@ -40,6 +40,10 @@ func explain(err error) error {
 		return fmt.Errorf("the workspace is not a git repository: work without git (%w)", err)
 	case strings.Contains(s, "unable to auto-detect email address"), strings.Contains(s, "Please tell me who you are"), strings.Contains(s, "empty ident"):
 		return fmt.Errorf("git does not know who commits: the person who runs you has to set user.name and user.email (%w)", err)
+	case strings.Contains(s, "rev-parse --verify"):
+		return fmt.Errorf("there is no such commit: git_log lists commits, git_branch branches (%w)", err)
+	case strings.Contains(s, "has only"):
+		return fmt.Errorf("the file is shorter: %w", err)
 	case strings.Contains(s, "would be overwritten"):
 		return fmt.Errorf("uncommitted changes are in the way: commit them first (%w)", err)
 	}

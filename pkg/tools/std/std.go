@@ -44,7 +44,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "git", Description: "See and record changes in the local repository.",
 			Required: []tools.Tool{git.Status, git.Diff},
-			Optional: []tools.Tool{git.Log, git.Commit, git.Branch},
+			Optional: []tools.Tool{git.Log, git.Show, git.Blame, git.Commit, git.Branch},
 		},
 		{
 			Name: "test", Description: "Run the project's tests.",
