@@ -30,7 +30,7 @@ var prose string
 // "diff" says was changed, so that old faults elsewhere are not held against a
 // job.
 var Check = tools.New(tools.Metadata{
-	Name: "check_docs", Category: tools.Content, Needs: tools.Read, Consumes: []string{"diff"},
+	Name: "check_docs", Category: tools.Content, Needs: tools.Read, Consumes: []string{"diff"}, Paths: []string{"paths"},
 	Optionality: tools.Conditional, When: "you have changed documents",
 	Examples: []tools.Example{{Note: "one page", Args: json.RawMessage(`{"paths":["docs/config.md"]}`)}},
 }.Prose(prose), check)
