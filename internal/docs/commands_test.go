@@ -34,6 +34,7 @@ var variables = []word{
 	{"ADROIT_CONFIG", "The configuration file, which must then exist"},
 	{"ADROIT_HOME", "Where all state is kept; `--data-dir` overrides it"},
 	{"ADROIT_MODEL", "Overrides `model` of the configuration; `-m` overrides it"},
+	{"ADROIT_SANDBOX", "Overrides `sandbox.level` of the configuration; `--sandbox` overrides it"},
 	{"COLUMNS", "The width to write for, if stderr is a terminal"},
 	{"HOME", "Holds `.config/adroit`, `.local/share/adroit` and `.claude/agents`"},
 	{"NO_COLOR", "No colour, whatever its value"},

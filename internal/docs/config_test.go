@@ -36,6 +36,14 @@ var settings = []word{
 	{"secrets.deny", "Names of files that no tool may touch, beside the built-in ones: `*.tfvars`, `config/prod.yaml`"},
 	{"secrets.allow", "Names of the built-in list that tools may use after all, git's excepted"},
 	{"secrets.known", "Fingerprints of findings that are no secrets, as git_commit prints them"},
+	{"sandbox.level", "How commands are confined: `auto` the best this machine can do, `full`, `bubblewrap`, `landlock`, `seatbelt` or `off`; see [the sandbox](sandbox.md)"},
+	{"sandbox.net", "`private`: commands have a loopback of their own; `open`: the network of this machine, and the record says so"},
+	{"sandbox.show", "Paths in the home directory that commands may read, beside tool chains"},
+	{"sandbox.write", "Directories that commands may change, beside the workspace"},
+	{"sandbox.limits.memory_mb", "Memory of a command and its children in MB; -1: no limit"},
+	{"sandbox.limits.file_mb", "Size of a file that a command writes in MB; -1: no limit"},
+	{"sandbox.limits.processes", "Processes and threads of a command; -1: no limit"},
+	{"sandbox.limits.cpu_seconds", "Processor time of one process of a command in seconds; -1: no limit"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
 }
 
