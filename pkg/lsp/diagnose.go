@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -94,12 +95,16 @@ func (p *peer) diagnose(ctx context.Context, files []string, texts map[string]st
 			return nil, err
 		}
 		for _, problem := range found[:min(len(found), maxProblems)] {
-			if d, ok := problem.report(f, texts[f]); ok {
+			if d, ok := problem.report(f, texts[f]); ok && !p.h.isNoise(d.Message) {
 				all = append(all, d)
 			}
 		}
 	}
 	return all, nil
+}
+
+func (s Server) isNoise(message string) bool {
+	return slices.ContainsFunc(s.noise, func(begin string) bool { return strings.HasPrefix(message, begin) })
 }
 
 // problems gets the diagnostics of an open document the best way there is.

@@ -32,7 +32,7 @@ import (
 type Options struct {
 	Servers []Server
 	Start   time.Duration // from its start until a server says that it is ready; 60 s
-	Request time.Duration // for one answer; 20 s
+	Request time.Duration // for one answer; 30 s
 }
 
 // Servers are the language servers of one job. They are safe for concurrent
@@ -56,7 +56,7 @@ func New(ex workspace.Exec, files *workspace.Files, o Options) *Servers {
 		o.Start = time.Minute
 	}
 	if o.Request <= 0 {
-		o.Request = 20 * time.Second
+		o.Request = 30 * time.Second
 	}
 	s := &Servers{exec: ex, files: files, o: o}
 	s.ctx, s.stop = context.WithCancel(context.Background())

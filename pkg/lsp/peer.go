@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
 
@@ -111,11 +112,13 @@ func (p *peer) why(err error) error {
 	if !errors.Is(err, jsonrpc2.ErrClosed) {
 		return err
 	}
+	ending := time.NewTimer(time.Second) // of a process whose pipes are gone already
+	defer ending.Stop()
 	select {
 	case <-p.proc.Done():
 		o := p.proc.Output()
 		return fmt.Errorf("it ended with code %d %s", o.Code, clip(oneLine(o.Text), 300))
-	default:
+	case <-ending.C:
 		return errors.New("it broke off the connection, or what it sent could not be understood")
 	}
 }

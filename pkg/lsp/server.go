@@ -19,6 +19,8 @@ type Server struct {
 	// pull asks for a file's diagnostics where the protocol's own way does not
 	// tell when they are complete.
 	pull puller
+	// noise begins messages that are about the host and not about the file.
+	noise []string
 }
 
 // Known are the servers that are used if they are installed.
@@ -28,6 +30,8 @@ func Known() []Server {
 			Name: "gopls", Command: []string{"gopls"}, Files: []string{"*.go"},
 			Options: map[string]any{"pullDiagnostics": true, "diagnosticsDelay": "0s", "vulncheck": "Off"},
 			also:    []string{"go.mod", "go.sum", "go.work"},
+			// In a sandbox the build cache is an overlay that others change below it.
+			noise: []string{"loading compiled Go files from cache"},
 		},
 		{
 			Name: "typescript", Command: []string{"typescript-language-server", "--stdio"},
