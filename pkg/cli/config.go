@@ -200,9 +200,6 @@ func (c *config) check(where string) error {
 	if err := checkPermissions(where, c.Permissions); err != nil {
 		return err
 	}
-	if err := checkFormats(where, c.EditFormats); err != nil {
-		return err
-	}
 	if err := c.Sandbox.check(where); err != nil {
 		return err
 	}
@@ -265,7 +262,6 @@ func (c *config) settings() []setting {
 	out = append(out, c.serverSettings()...)
 	out = append(out, c.hookSettings()...)
 	out = append(out, c.Sandbox.settings()...)
-	out = append(out, formatSettings(c.EditFormats)...)
 	out = append(out, permissionSettings(c.Permissions)...)
 	out = append(out, formatSettings(c.EditFormats)...)
 	out = append(out, c.hookSettings()...)
