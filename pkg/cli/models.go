@@ -239,7 +239,7 @@ func (m *models) window(ctx context.Context, ref string) (int, error) {
 	if err != nil {
 		return 0, modelFault(err)
 	}
-	return ollama.Window(info, 0), nil
+	return m.fit(info), nil
 }
 
 // verify loads the model with the window and gives the one it really got, 0

@@ -12,24 +12,52 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
+	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
 func (a *app) modelsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "List models and check that one answers",
+		Short: "List models, get them, and check that one answers",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  group,
 	}
-	cmd.AddCommand(a.modelsList(), a.modelsCheck())
+	cmd.AddCommand(a.modelsList(), a.modelsCheck(), a.modelsPull())
 	return cmd
+}
+
+// A drive is what a model can do and how adroit will have it call tools.
+type drive struct {
+	Tools        string   `json:"tools,omitempty"` // native, or text: calls are written into the answer and read from there
+	Can          []string `json:"can,omitempty"`
+	Context      int      `json:"context,omitempty"` // what it was made for, in tokens
+	Window       int      `json:"window,omitempty"`  // what adroit will ask for, in tokens
+	Family       string   `json:"family,omitempty"`  // how it writes calls, if that can be told
+	Parameters   string   `json:"parameters,omitempty"`
+	Quantisation string   `json:"quantisation,omitempty"`
+}
+
+func (m *models) drive(name string, info ollama.Info) drive {
+	d := drive{
+		Tools:        "text",
+		Can:          info.Capabilities,
+		Context:      info.Context,
+		Window:       m.fit(info),
+		Family:       string(textcall.Detect(info.Template, name, info.Family)),
+		Parameters:   info.Parameters,
+		Quantisation: info.Quantisation,
+	}
+	if info.Can("tools") {
+		d.Tools = "native"
+	}
+	return d
 }
 
 func (a *app) modelsList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the models that can be named here",
+		Short: "List the models that can be named here, and how they would be driven",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := a.models("")
@@ -37,10 +65,10 @@ func (a *app) modelsList() *cobra.Command {
 				return err
 			}
 			type entry struct {
-				Model   string `json:"model"`
-				Tools   bool   `json:"tools,omitempty"`
-				Context int    `json:"context,omitempty"`
-				Note    string `json:"note,omitempty"`
+				Model string `json:"model"`
+				Size  int64  `json:"size,omitempty"` // bytes
+				drive
+				Note string `json:"note,omitempty"`
 			}
 			ctx, list := cmd.Context(), []entry{}
 			client, err := ollama.NewClient(m.ollama())
@@ -50,13 +78,16 @@ func (a *app) modelsList() *cobra.Command {
 					return modelFault(err)
 				}
 				for _, l := range found {
-					e := entry{Model: ollamaProvider + "/" + l.Name}
+					e := entry{Model: ollamaProvider + "/" + l.Name, Size: l.Size}
 					if info, err := client.Show(ctx, l.Name); err != nil {
 						e.Note = err.Error()
 					} else {
-						e.Tools, e.Context = info.Can("tools"), info.Context
+						e.drive = m.drive(l.Name, info)
 					}
 					list = append(list, e)
+				}
+				if len(found) == 0 {
+					list = append(list, entry{Model: "ollama/NAME", Note: "Ollama has no models; get one with: adroit models pull qwen3:8b"})
 				}
 			} else {
 				list = append(list, entry{Model: "ollama/NAME", Note: "Ollama does not answer; start it with: ollama serve"})
@@ -76,16 +107,14 @@ func (a *app) modelsList() *cobra.Command {
 			var t table
 			for _, e := range list {
 				var notes []string
-				if e.Tools {
-					notes = append(notes, "tools")
+				if e.Size > 0 {
+					notes = append(notes, strings.TrimSpace(e.Parameters+" "+e.Quantisation), size(e.Size))
 				}
-				if e.Context > 0 {
-					notes = append(notes, fmt.Sprintf("up to %s tokens", count(e.Context)))
-				}
+				notes = append(notes, e.drive.words()...)
 				if e.Note != "" {
 					notes = append(notes, e.Note)
 				}
-				t.row(e.Model, strings.Join(notes, ", "))
+				t.row(e.Model, strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), ", "))
 			}
 			t.write(a.Stdout)
 			return nil
@@ -93,6 +122,30 @@ func (a *app) modelsList() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
+}
+
+// words describe d for people.
+func (d drive) words() []string {
+	var out []string
+	switch d.Tools {
+	case "native":
+		out = append(out, "calls tools natively")
+	case "text":
+		out = append(out, "calls tools as text")
+	}
+	for _, can := range d.Can {
+		if can == "thinking" || can == "vision" {
+			out = append(out, can)
+		}
+	}
+	if d.Window > 0 {
+		words := fmt.Sprintf("window %s", count(d.Window))
+		if d.Context > d.Window {
+			words += " of " + count(d.Context)
+		}
+		out = append(out, words)
+	}
+	return out
 }
 
 func (a *app) modelsCheck() *cobra.Command {
@@ -124,6 +177,9 @@ func (a *app) modelsCheck() *cobra.Command {
 				return a.json(r)
 			}
 			fmt.Fprintf(a.Stdout, "%s answers in %s: %s\n", line(r.Model), span(time.Duration(r.TookMS)*time.Millisecond), line(cut(r.Answer, 60)))
+			if r.Drive != nil {
+				fmt.Fprintln(a.Stdout, strings.Join(r.Drive.words(), ", "))
+			}
 			if r.Window > 0 {
 				fmt.Fprintf(a.Stdout, "window: %d asked, %d given\n", r.Window, r.Given)
 			}
@@ -144,6 +200,7 @@ type trial struct {
 	Window int       `json:"window,omitempty"` // asked for, in tokens
 	Given  int       `json:"given,omitempty"`  // what the server loaded the model with
 	Notes  []string  `json:"notes,omitempty"`
+	Drive  *drive    `json:"drive,omitempty"`
 }
 
 func (m *models) try(ctx context.Context, ref string) (*trial, error) {
@@ -152,6 +209,10 @@ func (m *models) try(ctx context.Context, ref string) (*trial, error) {
 		return nil, err
 	}
 	model, name, err := m.open(ref)
+	if err != nil {
+		return nil, err
+	}
+	d, err := m.look(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -165,5 +226,23 @@ func (m *models) try(ctx context.Context, ref string) (*trial, error) {
 		return nil, err
 	}
 	return &trial{ref, strings.TrimSpace(answer.Message.Text), answer.Usage, time.Since(start).Milliseconds(),
-		window, m.verify(ctx, ref, window), answer.Notes}, nil
+		window, m.verify(ctx, ref, window), answer.Notes, d}, nil
+}
+
+// look is what is known of the model, nil where the provider does not tell.
+func (m *models) look(ctx context.Context, ref string) (*drive, error) {
+	provider, name, err := m.split(ref)
+	if err != nil || provider != ollamaProvider {
+		return nil, err
+	}
+	client, err := ollama.NewClient(m.ollama())
+	if err != nil {
+		return nil, err
+	}
+	info, err := client.Show(ctx, name)
+	if err != nil {
+		return nil, modelFault(err)
+	}
+	d := m.drive(name, info)
+	return &d, nil
 }

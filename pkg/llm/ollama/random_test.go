@@ -1,0 +1,97 @@
+package ollama_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
+	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/ollama"
+	checker "github.com/adroit-run/adroit/pkg/tools"
+)
+
+// schemas are what the noise is made to fit, with bounds on what could go on
+// for ever.
+var schemas = []string{
+	`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`,
+	`{"type":"object","properties":{"name":{"enum":["read_file","finish"]},"arguments":{"type":"object","properties":{"path":{"type":"string","maxLength":20}},"required":["path"]}},"required":["name","arguments"]}`,
+	`{"type":"object","properties":{"s":{"type":"string","minLength":2,"maxLength":12},"b":{"type":"boolean"},"z":{"type":"null"}},"required":["s","b","z"]}`,
+	`{"type":"object","properties":{"list":{"type":"array","items":{"type":"string","maxLength":5},"minItems":1,"maxItems":4}},"required":["list"]}`,
+	`{"anyOf":[{"type":"object","properties":{"a":{"const":"x"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"number"}},"required":["b"]}]}`,
+	`{"type":"object","properties":{"deep":{"type":"object","properties":{"er":{"type":"array","items":{"type":"object","properties":{"k":{"type":"integer"}},"required":["k"]},"maxItems":3}},"required":["er"]}},"required":["deep"]}`,
+}
+
+// A model of random weights under a grammar: each answer fits its schema or
+// says that it was cut, and without a grammar its noise is read without harm.
+// ADROIT_RANDOM sets for how long, 20s if unset.
+func TestRandomModel(t *testing.T) {
+	s := ollamatest.Run(t)
+	span := 20 * time.Second
+	if v := os.Getenv("ADROIT_RANDOM"); v != "" {
+		var err error
+		if span, err = time.ParseDuration(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := open(t, ollama.Config{BaseURL: s.URL, IdleTimeout: time.Minute, Think: "off"})
+	answers, cut, refused := 0, 0, 0
+	begun := time.Now()
+	for seed := uint64(1); time.Since(begun) < span; seed++ {
+		ollamatest.Create(t, s.URL, "noise", tinymodel.Random(seed, 4096), tinymodel.Head())
+		for round := 0; round < 20 && time.Since(begun) < span; round++ {
+			schema := schemas[(int(seed)+round)%len(schemas)]
+			req := ask("noise", "Say something, "+time.Duration(round).String())
+			req.Options.MaxTokens = 300
+			grammar := round%4 != 3
+			if grammar {
+				req.Output = json.RawMessage(schema)
+			} else {
+				req.Tools = tools
+			}
+			r, err := m.Generate(t.Context(), req, nil)
+			var e *llm.Error
+			switch {
+			case errors.As(err, &e):
+				if refused++; e.Kind == llm.BadRequest {
+					t.Fatalf("seed %d, %s: %v", seed, schema, err)
+				}
+				continue
+			case err != nil:
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if answers++; r.Stop == llm.StopLength {
+				cut++
+				continue
+			}
+			if !grammar {
+				for _, c := range r.Message.Calls {
+					if c.Name != "get_weather" && c.Name != "read_file" {
+						t.Errorf("seed %d: call %+v", seed, c)
+					}
+				}
+				continue
+			}
+			fit, err := checker.CompileSchema(json.RawMessage(schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			faults := fit.Validate(json.RawMessage(r.Message.Text))
+			if len(faults) > 0 && strings.Contains(faults[0].Message, "out of the range of numbers") {
+				refused++ // the grammar knows no bounds of numbers; we do, and say so
+				continue
+			}
+			if len(faults) > 0 {
+				t.Errorf("seed %d, %s: %q: %v", seed, schema, r.Message.Text, faults)
+			}
+		}
+	}
+	t.Logf("%d answers, %d of them cut, %d typed errors", answers, cut, refused)
+	if answers == 0 || cut == answers {
+		t.Errorf("%d answers, %d of them cut", answers, cut)
+	}
+}
