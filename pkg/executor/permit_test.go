@@ -1,0 +1,250 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A gate is a host with tools that send, run and leak, and note what ran.
+type gate struct {
+	t     *testing.T
+	turns []llm.Message
+	fence executor.Fence
+	files *workspace.Files
+	ran   []string
+	notes []string
+	last  []llm.Message
+	mem   flow.Memory
+}
+
+func newGate(t *testing.T, turns ...llm.Message) *gate {
+	files, err := workspace.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { files.Close() })
+	return &gate{t: t, turns: turns, files: files}
+}
+
+func (g *gate) set() *tools.Set {
+	type text struct {
+		Text string `json:"text,omitempty" jsonschema:"description=Text."`
+		Path string `json:"path,omitempty" jsonschema:"description=Path."`
+	}
+	tool := func(m tools.Metadata, taint tools.Taint) tools.Tool {
+		m.Description, m.UsageHint = "Does it.", "At times."
+		return tools.New(m, func(_ context.Context, _ *tools.Env, in text) (tools.Result, error) {
+			g.ran = append(g.ran, m.Name+" "+in.Text+in.Path)
+			return tools.Result{Text: m.Name + " done", Taint: taint}, nil
+		})
+	}
+	set, err := tools.NewSet(
+		tool(tools.Metadata{Name: "leak", Needs: tools.Read}, tools.Secret),
+		tool(tools.Metadata{Name: "fetch", Needs: tools.Net}, 0),
+		tool(tools.Metadata{Name: "publish", Needs: tools.Read | tools.Publish, Paths: []string{"path"}}, 0),
+		tool(tools.Metadata{Name: "shell", Needs: tools.Shell, Command: "text"}, 0),
+		tool(tools.Metadata{Name: "note", Needs: tools.Write, Paths: []string{"path"}}, 0),
+	)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return set
+}
+
+// run runs the job until it is parked or done, and gives the question.
+func (g *gate) run(edit func(*executor.Task)) *executor.Question {
+	g.t.Helper()
+	model := llm.Func(func(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+		g.last = req.Messages
+		n := 0
+		for _, m := range req.Messages {
+			if m.Role == llm.Assistant {
+				n++
+			}
+		}
+		m := g.turns[min(n, len(g.turns)-1)]
+		m.Role = llm.Assistant
+		return &llm.Response{Message: m}, nil
+	})
+	set := g.set()
+	mux := executor.Serve(executor.Host{Tools: set, Blobs: &g.mem, Fence: g.fence,
+		Env: func(context.Context, string) (*tools.Env, error) {
+			return &tools.Env{Files: g.files, Exec: workspace.NewExec(g.files.Dir(), "", nil), HTTP: http.DefaultClient}, nil
+		},
+		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
+	task := executor.Task{Agent: "a", Model: "m/m", Prompt: "go", Tools: executor.Pin(set)}
+	if edit != nil {
+		edit(&task)
+	}
+	in, err := json.Marshal(task)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	e := flow.NewLocal(g.t.Context(), &g.mem, mux, func(ev event.Event) {
+		if ev.Kind == event.Note {
+			g.notes = append(g.notes, ev.Text)
+		}
+	})
+	e.Park = true
+	_, err = loop.Run(flow.NewRun("J1", e), in)
+	var parked *flow.ParkedError
+	if !errors.As(err, &parked) {
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		return nil
+	}
+	var q executor.Question
+	if err := json.Unmarshal(parked.About, &q); err != nil {
+		g.t.Fatal(err)
+	}
+	return &q
+}
+
+func (g *gate) answer(signal, value string) {
+	g.t.Helper()
+	s := flow.Signal{Name: signal}
+	if value != "" {
+		s.Value = json.RawMessage(value)
+	}
+	if err := g.mem.Send(g.t.Context(), "J1", s); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// A job that has read a secret and what others wrote asks before it sends,
+// whatever its rules and mode allow, and says why.
+func TestTaint(t *testing.T) {
+	allowed := func(t *executor.Task) {
+		t.Mode, t.Rules = executor.ModeAuto, permit.Rules{{Do: permit.Allow}}
+	}
+	for name, c := range map[string]struct {
+		send  llm.Message
+		leak  bool
+		fence executor.Fence
+		asks  bool
+	}{
+		"fetch":                      {calls(call("fetch", `{}`)), true, executor.Fence{}, true},
+		"fetch without a secret":     {calls(call("fetch", `{}`)), false, executor.Fence{}, false},
+		"publish":                    {calls(call("publish", `{}`)), true, executor.Fence{}, true},
+		"shell, network open":        {calls(call("shell", `{"text":"ls"}`)), true, executor.Fence{Sandbox: "full", Network: "open"}, true},
+		"shell, network private":     {calls(call("shell", `{"text":"ls"}`)), true, executor.Fence{Sandbox: "full", Network: "private"}, false},
+		"a file is no way out":       {calls(call("note", `{"text":"x"}`)), true, executor.Fence{}, false},
+		"in the same answer as well": {calls(call("leak", `{}`), call("fetch", `{}`)), false, executor.Fence{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := calls(call("note", `{}`))
+			if c.leak {
+				first = calls(call("leak", `{}`))
+			}
+			g := newGate(t, first, c.send, say("ok"))
+			g.fence = c.fence
+			q := g.run(allowed)
+			if (q != nil) != c.asks {
+				t.Fatalf("question %+v, ran %v", q, g.ran)
+			}
+			if c.asks && (!strings.Contains(q.Why, "secret") || q.Always != nil) {
+				t.Errorf("the question is %+v", q)
+			}
+		})
+	}
+	g := newGate(t, calls(call("leak", `{}`)), calls(call("fetch", `{}`)), say("ok"))
+	if q := g.run(func(t *executor.Task) { t.Approve = executor.ApproveAll }); q != nil || len(g.ran) != 2 || len(g.notes) != 1 || !strings.Contains(g.notes[0], "approved beforehand") {
+		t.Errorf("approved beforehand: %+v, ran %v, notes %q", q, g.ran, g.notes)
+	}
+}
+
+// An approval holds for what was shown. If the file that is published, or the
+// fence around a command, is another by the time, it is asked again.
+func TestApprovalIsBound(t *testing.T) {
+	g := newGate(t, calls(call("publish", `{"path":"post.md"}`)), say("ok"))
+	file := filepath.Join(g.files.Dir(), "post.md")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("good")
+	one := g.run(nil)
+	if one == nil || len(one.Files) != 1 || one.Network != "open" || one.Always != nil {
+		t.Fatalf("question %+v", one)
+	}
+	g.answer("approve@2", "")
+	write("evil")
+	two := g.run(nil)
+	if two == nil || two.Digest == one.Digest || len(g.ran) != 0 {
+		t.Fatalf("the changed file went out: %v, question %+v", g.ran, two)
+	}
+	g.answer("approve@4", "")
+	if q := g.run(nil); q != nil || len(g.ran) != 1 {
+		t.Errorf("asked again for the same: %+v, ran %v", q, g.ran)
+	}
+
+	g = newGate(t, calls(call("shell", `{"text":"make"}`)), say("ok"))
+	g.fence = executor.Fence{Sandbox: "full", Network: "private"}
+	if q := g.run(nil); q == nil || q.Sandbox != "full" || q.Network != "private" {
+		t.Fatalf("question %+v", q)
+	}
+	g.answer("approve@2", "")
+	g.fence = executor.Fence{}
+	if q := g.run(nil); q == nil || q.Sandbox != "off" || len(g.ran) != 0 {
+		t.Errorf("ran outside of the sandbox that was shown: %v, %+v", g.ran, q)
+	}
+}
+
+// Always adds the rule that was shown to this job, also for later calls of the
+// same answer, and survives a restart.
+func TestAlways(t *testing.T) {
+	g := newGate(t, calls(call("shell", `{"text":"go vet ./a"}`), call("shell", `{"text":"go vet ./b"}`)), calls(call("shell", `{"text":"go vet ./c"}`)),
+		calls(call("shell", `{"text":"go vet ./c; go run ./evil"}`)), say("ok"))
+	q := g.run(nil)
+	if q == nil || q.Always == nil || q.Always.Command != "go vet *" {
+		t.Fatalf("question %+v", q)
+	}
+	g.answer("approve@2", `{"always":true}`)
+	q = g.run(nil)
+	if q == nil || len(g.ran) != 3 || !strings.Contains(q.Why, "go run") {
+		t.Errorf("ran %v, then asked %+v", g.ran, q)
+	}
+}
+
+// The model reads the words of the rule that denies a call; the other calls of
+// the answer run.
+func TestDeniedCallsSayWhy(t *testing.T) {
+	g := newGate(t, calls(call("note", `{"path":"plans/a","text":"x"}`), call("note", `{"path":"b","text":"y"}`)), say("ok"))
+	q := g.run(func(t *executor.Task) {
+		t.Approve = executor.ApproveAll
+		t.Rules = permit.Rules{{Path: "plans/**", Do: permit.Deny, Why: "plans are made by people"}}
+	})
+	if q != nil || len(g.ran) != 1 || !strings.HasPrefix(g.ran[0], "note y") {
+		t.Errorf("ran %v, asked %+v", g.ran, q)
+	}
+	if text := g.last[len(g.last)-2].Text; text != "not run: plans are made by people" {
+		t.Errorf("the model was told %q", text)
+	}
+}
+
+// In ModePlan nothing runs that changes anything, whatever is allowed.
+func TestPlanChangesNothing(t *testing.T) {
+	g := newGate(t, calls(call("note", `{}`), call("shell", `{"text":"ls"}`), call("publish", `{}`), call("leak", `{}`)), say("ok"))
+	q := g.run(func(t *executor.Task) {
+		t.Mode, t.Approve, t.Rules = executor.ModePlan, executor.ApproveAll, permit.Rules{{Do: permit.Allow}}
+	})
+	if q != nil || len(g.ran) != 1 || g.ran[0] != "leak " {
+		t.Errorf("ran %v", g.ran)
+	}
+}
