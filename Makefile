@@ -2,7 +2,7 @@
 # you commit.
 GO ?= go
 
-.PHONY: help build check fmt vet lint tidy docs test short e2e bench clean
+.PHONY: help build check fmt vet lint tidy docs test short e2e bench noise clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -38,6 +38,9 @@ e2e: ## all tests, with a real Ollama server (built once, then cached)
 
 bench: ## benchmarks; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./pkg/sqlite
+
+noise: ## an hour of a random model under grammars, on a real Ollama server
+	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) ADROIT_RANDOM=1h $(GO) test -count 1 -timeout 70m -v -run TestRandomModel ./pkg/llm/ollama
 
 clean: ## remove what make build made
 	rm -rf bin
