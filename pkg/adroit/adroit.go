@@ -37,6 +37,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -47,7 +48,8 @@ type Options struct {
 	Model  string               // of requests and agents that name none
 	Agents []agents.Layer       // files, for Lookup and by name
 	// Defaults for what neither requests nor agents say. Its Model is not
-	// read: see Model.
+	// read: see Model. Without Instead, models get the tools of the form of
+	// editing that is known to suit them, as far as Tools has them.
 	Defaults agents.Defaults
 	// Servers are the language servers that look at what jobs change; nil means
 	// those of lsp.Known that are installed, an empty list none.
@@ -102,6 +104,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		return nil, errors.New("adroit: Options.Models is empty; a runtime needs a model")
 	}
 	o.Defaults.Model = o.Model
+	if o.Defaults.Instead == nil {
+		o.Defaults.Instead = edit.Instead(nil)
+	}
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
 	}
