@@ -22,10 +22,10 @@ var blocksProse string
 
 // Blocks is the tool edit_blocks: search/replace blocks for any number of
 // files, all or none.
-var Blocks = tools.New(tools.Metadata{
+var Blocks = touching(tools.New(tools.Metadata{
 	Name: "edit_blocks", Category: tools.Code, Needs: tools.Read | tools.Write, Effect: tools.Unsafe,
 	Examples: []tools.Example{{Note: "one block", Args: json.RawMessage(`{"blocks":"cart.go\n<<<<<<< SEARCH\n\tsum := 0\n=======\n\ttotal := 0\n>>>>>>> REPLACE\n"}`)}},
-}.Prose(blocksProse), blocks)
+}.Prose(blocksProse), blocks), blockNames)
 
 func blocks(_ context.Context, env *tools.Env, in BlocksInput) (tools.Result, error) {
 	bs, err := parseBlocks(in.Blocks)
