@@ -190,6 +190,9 @@ func (a *app) inputs(pairs []string) (map[string]json.RawMessage, error) {
 		if _, twice := out[key]; twice {
 			return nil, usage("give each input once", "-i %s is given twice", key)
 		}
+		if file, ok := strings.CutPrefix(value, "@"); ok && a.names().NameError(file) != nil {
+			a.note("%s is on the list of secrets; what it holds goes to the model, as you ask", file)
+		}
 		text, err := a.content(value)
 		if err != nil {
 			return nil, usage("@ reads the value from a file", "-i %s: %v", key, err)

@@ -130,6 +130,9 @@ func (s *Store) read() (book, error) {
 	if sys, ok := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || ok && int(sys.Uid) != os.Geteuid() {
 		return b, fmt.Errorf("%s is a link or can be written by others: nothing is trusted until it is removed", s.path())
 	}
+	if dir, err := os.Stat(s.dir); err != nil || dir.Mode().Perm()&0o002 != 0 {
+		return b, fmt.Errorf("everybody can write to %s: nothing is trusted until that is put right (chmod 700)", s.dir)
+	}
 	raw, err := os.ReadFile(s.path())
 	if err != nil {
 		return b, fmt.Errorf("reading what is trusted: %w", err)

@@ -204,6 +204,15 @@ func TestStoreFile(t *testing.T) {
 		}
 	}
 	file := filepath.Join(data, "trust.json")
+	if err := os.Chmod(data, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Check(dir); err == nil || !strings.Contains(err.Error(), "everybody can write") {
+		t.Errorf("a directory that everybody can write: %v", err)
+	}
+	if err := os.Chmod(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Chmod(file, 0o666); err != nil {
 		t.Fatal(err)
 	}
