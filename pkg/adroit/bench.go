@@ -73,6 +73,11 @@ func (b *Bench) Close() error {
 
 // Env has what tools may touch, in whole.
 func (b *Bench) Env(context.Context, string) (*tools.Env, error) {
+	if err := b.files.Present(); err != nil {
+		// No call could do anything: one clear end instead of as many failures
+		// as the model has turns.
+		return nil, &flow.Failure{Code: executor.Gone, Message: err.Error()}
+	}
 	env := &tools.Env{Files: b.files, Exec: b.exec, HTTP: &http.Client{}}
 	if b.code != nil {
 		env.Code = b.code

@@ -213,9 +213,17 @@ func perform(r *flow.Run, name string, use Use) (Reply, error) {
 		if se.Code == flow.Interrupted {
 			return refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", name), nil
 		}
+		if se.Code == Gone {
+			return reply, err
+		}
 		return refuse("%s could not be run: %s", name, se.Message), nil
 	}
 	return reply, err
 }
+
+// Gone is the code of a failure of Host.Env after which no call can do anything,
+// such as a workspace that was deleted. It ends the job; other failures are told
+// to the model.
+const Gone = "workspace.gone"
 
 func decode(b []byte, v any) error { return json.Unmarshal(b, v) }

@@ -143,6 +143,7 @@ type Process struct {
 	sandbox string
 	policy  *sandbox.Policy
 	vigil   *vigil
+	shell   string // Cmd.Shell
 	began   time.Time
 	out     *tail
 	log     *logFile
@@ -299,7 +300,7 @@ func (r *Runner) admit(c Cmd) (*Process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	p := &Process{began: time.Now(), out: &tail{}, hide: r.Hide, done: make(chan struct{}), stop: make(chan struct{})}
+	p := &Process{shell: c.Shell, began: time.Now(), out: &tail{}, hide: r.Hide, done: make(chan struct{}), stop: make(chan struct{})}
 	for p.ID == "" {
 		r.next++
 		id := "c" + strconv.Itoa(r.next)

@@ -14,6 +14,10 @@ import (
 // MaxLog bounds the log of one command, in bytes. What comes after is dropped.
 const MaxLog = 64 << 20
 
+// sealed is the mode of a log whose command has ended. One that can still be
+// written to, of no command that runs, tells that its command was cut short.
+const sealed = 0o400
+
 // A logFile takes a command's output up to MaxLog bytes and never fails, so
 // that a full disk does not stop the command.
 type logFile struct {
@@ -56,6 +60,7 @@ func (l *logFile) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.f != nil {
+		_ = l.f.Chmod(sealed)
 		l.f.Close()
 		l.f = nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 // OutputInput is the input of shell_output.
 type OutputInput struct {
-	ID      string `json:"id" jsonschema:"description=As shell gave it; like c3"`
+	ID      string `json:"id,omitempty" jsonschema:"description=As shell gave it; like c3; none lists commands"`
 	From    int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line"`
 	Lines   int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=1000,description=How many; default 200"`
 	Pattern string `json:"pattern,omitempty" jsonschema:"description=Only lines that match this regular expression"`
@@ -35,11 +36,16 @@ var Output = tools.New(tools.Metadata{
 type logs interface {
 	ReadLog(id string, from, n int) (workspace.Page, error)
 	SearchLog(id string, re *regexp.Regexp, max int) ([]workspace.Match, bool, error)
+	Commands() []workspace.Standing
+	Died(id string) bool
 }
 
 func output(ctx context.Context, env *tools.Env, in OutputInput) (tools.Result, error) {
 	if in.Lines == 0 {
 		in.Lines = 200
+	}
+	if in.ID == "" {
+		return list(env.Exec)
 	}
 	p, live := env.Exec.Process(in.ID)
 	if live && in.WaitS > 0 {
@@ -59,10 +65,61 @@ func output(ctx context.Context, env *tools.Env, in OutputInput) (tools.Result, 
 	if !ok {
 		return tools.Result{}, fmt.Errorf("only the head and tail of %s were kept: leave from and pattern out", in.ID)
 	}
+	look := page
 	if in.Pattern != "" {
-		return search(kept, in)
+		look = search
 	}
-	return page(kept, in)
+	r, err := look(kept, in)
+	if err == nil && !live {
+		r.Text = standing(kept, in.ID) + r.Text
+	}
+	return r, err
+}
+
+// standing says what became of a command of an earlier run of the job.
+func standing(kept logs, id string) string {
+	if kept.Died(id) {
+		return fmt.Sprintf("%s died when the job was interrupted: its output ends there. Run it again if it is needed.\n", id)
+	}
+	return fmt.Sprintf("%s is not running any more.\n", id)
+}
+
+// list shows the commands there are.
+func list(ex workspace.Exec) (tools.Result, error) {
+	kept, ok := ex.(logs)
+	if !ok {
+		return tools.Result{}, errors.New("commands cannot be listed here: give id")
+	}
+	var b strings.Builder
+	running := 0
+	for _, c := range kept.Commands() {
+		state := fmt.Sprintf("exit code %d", c.Code)
+		switch {
+		case c.Died:
+			state = "died when the job was interrupted"
+		case c.Running:
+			running++
+			state = fmt.Sprintf("running for %s", c.Took.Round(time.Second))
+		}
+		fmt.Fprintf(&b, "%s\t%s, %d bytes of output\t%s\n", c.ID, state, c.Bytes, head(c.Command))
+	}
+	if b.Len() == 0 {
+		b.WriteString("No command was run.\n")
+	}
+	text, _ := clip(b.String())
+	return tools.Result{Text: text, Summary: fmt.Sprintf("%d running", running)}, nil
+}
+
+// head is the beginning of a command line.
+func head(command string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
+	if r := []rune(line); len(r) > 100 {
+		line, more = string(r[:100]), true
+	}
+	if more {
+		line += " …"
+	}
+	return line
 }
 
 func search(kept logs, in OutputInput) (tools.Result, error) {

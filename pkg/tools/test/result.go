@@ -18,6 +18,7 @@ type Result struct {
 	Skipped int    `json:"skipped"`
 	Tests   []Test `json:"tests,omitempty"` // failed ones first if there are too many to keep all
 	Dropped int    `json:"dropped,omitempty"`
+	Log     string `json:"log,omitempty"`     // the command's id, if it printed more than is shown
 	Problem string `json:"problem,omitempty"` // why the run as a whole does not count: no test ran, it did not build
 }
 
@@ -125,6 +126,14 @@ func (r Result) Headline() string {
 
 // Text is what the model reads: the headline, then only what failed.
 func (r Result) Text() string {
+	text := r.text()
+	if r.Log != "" && !r.OK() {
+		text += fmt.Sprintf("\n[all of the output: shell_output with id %s]\n", r.Log)
+	}
+	return text
+}
+
+func (r Result) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)\n", r.Headline(), r.Command)
 	if r.Failed > 0 && r.Problem != "" || strings.Contains(r.Problem, "\n") {

@@ -99,6 +99,9 @@ func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duratio
 	}
 	r := p.read(p, strings.ToValidUTF8(text, "\uFFFD"))
 	r.Command = p.command()
+	if out.Log != "" && !split && len(text) > mostOutput {
+		r.Log = out.ID
+	}
 	r.judge(out, text)
 	return r, nil
 }
