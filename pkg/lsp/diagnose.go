@@ -94,8 +94,9 @@ func (p *peer) diagnose(ctx context.Context, files []string, texts map[string]st
 		if err != nil {
 			return nil, err
 		}
+		text := split(texts[f])
 		for _, problem := range found[:min(len(found), maxProblems)] {
-			if d, ok := problem.report(f, texts[f]); ok && !p.h.isNoise(d.Message) {
+			if d, ok := problem.report(f, text); ok && !p.h.isNoise(d.Message) {
 				all = append(all, d)
 			}
 		}

@@ -292,7 +292,7 @@ func TestNeverReady(t *testing.T) {
 }
 
 func TestLarge(t *testing.T) {
-	s, _, _ := faulty(t, "large", lsp.Options{})
+	s, _, _ := faulty(t, "large", lsp.Options{Request: time.Minute})
 	syms, err := s.Symbols(within(t, time.Minute), "a.x")
 	if err != nil || len(syms) != 20000 || syms[19999].Line != 20000 {
 		t.Errorf("%d symbols, %v", len(syms), err)

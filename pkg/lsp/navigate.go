@@ -46,6 +46,7 @@ func (s *Servers) Symbols(ctx context.Context, file string) ([]tools.Symbol, err
 	if err := json.Unmarshal(result, &syms); err != nil {
 		return nil, fmt.Errorf("the symbols of %s could not be read: %w", file, err)
 	}
+	lines := split(text)
 	var all []tools.Symbol
 	var walk func(syms []symbol, depth int)
 	walk = func(syms []symbol, depth int) {
@@ -58,7 +59,7 @@ func (s *Servers) Symbols(ctx context.Context, file string) ([]tools.Symbol, err
 			if sym.Selection != nil {
 				at = sym.Selection.Start
 			}
-			all = append(all, tools.Symbol{Name: sym.Name, Kind: kindName(sym.Kind), Spot: spot(file, text, at), End: whole.End.Line + 1, Depth: depth})
+			all = append(all, tools.Symbol{Name: sym.Name, Kind: kindName(sym.Kind), Spot: spot(file, lines, at), End: whole.End.Line + 1, Depth: depth})
 			if depth < 8 {
 				walk(sym.Children, depth+1)
 			}
@@ -96,7 +97,7 @@ func (s *Servers) References(ctx context.Context, at tools.Spot) ([]tools.Spot, 
 }
 
 func positionOf(text string, at tools.Spot) position {
-	return position{Line: at.Line - 1, Character: utf16Column(lineOf(text, at.Line-1), at.Column-1)}
+	return position{Line: at.Line - 1, Character: utf16Column(lineOf(split(text), at.Line-1), at.Column-1)}
 }
 
 // spots reads one location or a list of them, in either form.

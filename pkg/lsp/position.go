@@ -42,17 +42,14 @@ func units(r rune) int {
 	return 1
 }
 
-// lineOf returns line n, from 0, of text without its end, "" if there is none.
-func lineOf(text string, n int) string {
-	for ; n > 0; n-- {
-		i := strings.IndexByte(text, '\n')
-		if i < 0 {
-			return ""
-		}
-		text = text[i+1:]
+func split(text string) []string { return strings.Split(text, "\n") }
+
+// lineOf returns line n, from 0, of a text without its end, "" if there is none.
+func lineOf(text []string, n int) string {
+	if n < 0 || n >= len(text) {
+		return ""
 	}
-	line, _, _ := strings.Cut(text, "\n")
-	return strings.TrimSuffix(line, "\r")
+	return strings.TrimSuffix(text[n], "\r")
 }
 
 func uriOf(root, file string) string {

@@ -52,7 +52,7 @@ func FuzzColumns(f *testing.F) {
 func TestLineOf(t *testing.T) {
 	text := "one\r\ntwo\n\nfour"
 	for n, want := range []string{"one", "two", "", "four", ""} {
-		if got := lineOf(text, n); got != want {
+		if got := lineOf(split(text), n); got != want {
 			t.Errorf("line %d: %q, want %q", n, got, want)
 		}
 	}

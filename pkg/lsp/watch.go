@@ -100,18 +100,19 @@ func (s *Servers) read(name string) (string, error) {
 // lines reads files to find columns in, each once.
 type lines struct {
 	s    *Servers
-	text map[string]string
+	text map[string][]string
 }
 
-func (l *lines) of(name string) string {
+func (l *lines) of(name string) []string {
 	if l.text == nil {
-		l.text = map[string]string{}
+		l.text = map[string][]string{}
 	}
 	if t, ok := l.text[name]; ok {
 		return t
 	}
 	if fs.ValidPath(name) {
-		l.text[name], _ = l.s.read(name) // without it the column is 1
+		text, _ := l.s.read(name) // without it the column is 1
+		l.text[name] = split(text)
 	}
 	return l.text[name]
 }

@@ -123,7 +123,7 @@ func kindName(kind int) string {
 }
 
 // report turns what a server found into a Diagnostic; false for mere hints.
-func (p problem) report(file, text string) (tools.Diagnostic, bool) {
+func (p problem) report(file string, text []string) (tools.Diagnostic, bool) {
 	d := tools.Diagnostic{Severity: "error", Message: oneLine(p.Message), Source: p.Source}
 	switch p.Severity {
 	case 0, 1:
@@ -136,7 +136,7 @@ func (p problem) report(file, text string) (tools.Diagnostic, bool) {
 	return d, true
 }
 
-func spot(file, text string, at position) tools.Spot {
+func spot(file string, text []string, at position) tools.Spot {
 	return tools.Spot{File: file, Line: at.Line + 1, Column: byteColumn(lineOf(text, at.Line), at.Character) + 1}
 }
 
