@@ -125,6 +125,16 @@ func TestRealFaults(t *testing.T) {
 			t.Errorf("%+v, %v", loaded, err)
 		}
 	})
+	t.Run("window", func(t *testing.T) {
+		req := ask("plain", "Hello?")
+		req.Options.Window = 2 * ollamatest.Context
+		for range 2 {
+			r, err := m.Generate(t.Context(), req, nil)
+			if err != nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "16384 tokens instead of 32768") {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}
+	})
 	t.Run("bad schema", func(t *testing.T) {
 		req := ask("plain", "Go.")
 		req.Output = json.RawMessage(`{"type":"nothing of the kind"}`)

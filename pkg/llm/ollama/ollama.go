@@ -55,6 +55,7 @@ type model struct {
 	stream bool
 	think  *api.ThinkValue
 	keep   *api.Duration
+	known  known
 }
 
 // New returns a Model for the server. It does not connect.
@@ -122,5 +123,10 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if err := a.read(reply); err != nil {
 		return a.unparsed(err)
 	}
-	return a.response()
+	m.verify(ctx, a)
+	r, err := a.response()
+	if err == nil {
+		m.withinThought(ctx, a, r)
+	}
+	return r, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -187,6 +188,55 @@ func TestWindowLimits(t *testing.T) {
 	} {
 		if got := info.Window(c.limits); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.limits, got, c.want)
+		}
+	}
+}
+
+// The server tells thinking apart before anybody looks for calls in it. Only
+// the template says that this model calls tools there.
+func TestCallsWithinThinking(t *testing.T) {
+	for _, c := range []struct {
+		template string
+		calls    int
+	}{{"<|tool_calls_section_begin|>", 1}, {"<tool_call>", 0}} {
+		var shows atomic.Int32
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/api/show":
+				shows.Add(1)
+				fmt.Fprintf(w, `{"template":"%s"}`, c.template)
+			case "/api/chat":
+				fmt.Fprint(w, `{"message":{"content":"","thinking":"Now. <|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0`+
+					`<|tool_call_argument_begin|>{\"path\":\"a\"}<|tool_call_end|><|tool_calls_section_end|>"},"done":true,"prompt_eval_count":9,"eval_count":9}`+"\n")
+			}
+		}))
+		m := open(t, ollama.Config{BaseURL: s.URL})
+		for range 2 {
+			req := ask("mine", "Read.")
+			req.Tools = tools
+			r, err := m.Generate(t.Context(), req, nil)
+			if err != nil || len(r.Message.Calls) != c.calls || c.calls == 1 && (r.Message.Thinking != "Now." || r.Stop != llm.StopCalls) {
+				t.Errorf("%s: %+v, %v", c.template, r, err)
+			}
+		}
+		s.Close()
+		if shows.Load() != 1 {
+			t.Errorf("asked %d times", shows.Load())
+		}
+	}
+}
+
+func TestSchemaWasIgnored(t *testing.T) {
+	for text, ignored := range map[string]bool{`Sure: seven`: true, `{\"n\":7}`: false} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"message":{"content":"%s"},"done":true,"done_reason":"stop","prompt_eval_count":9,"eval_count":9}`+"\n", text)
+		}))
+		req := ask("m", "A number.")
+		req.Output = []byte(`{"type":"object"}`)
+		r, err := open(t, ollama.Config{BaseURL: s.URL}).Generate(t.Context(), req, nil)
+		s.Close()
+		if err != nil || slices.Contains(r.Notes, ollama.Unbound) != ignored {
+			t.Errorf("%s: %+v, %v", text, r, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ var schemas = []string{
 }
 
 // A model of random weights under a grammar: each answer fits its schema or
-// says that it was cut, and without a grammar its noise is read without harm.
+// says that it was cut or not held to it, and without a grammar its noise is read without harm.
 // ADROIT_RANDOM sets for how long, 20s if unset.
 func TestRandomModel(t *testing.T) {
 	s := ollamatest.Run(t)
@@ -39,7 +40,7 @@ func TestRandomModel(t *testing.T) {
 		}
 	}
 	m := open(t, ollama.Config{BaseURL: s.URL, IdleTimeout: time.Minute, Think: "off"})
-	answers, cut, refused := 0, 0, 0
+	answers, cut, refused, unbound := 0, 0, 0, 0
 	begun := time.Now()
 	for seed := uint64(1); time.Since(begun) < span; seed++ {
 		ollamatest.Create(t, s.URL, "noise", tinymodel.Random(seed, 4096), tinymodel.Head())
@@ -80,6 +81,10 @@ func TestRandomModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if slices.Contains(r.Notes, ollama.Unbound) {
+				unbound++
+				continue
+			}
 			faults := fit.Validate(json.RawMessage(r.Message.Text))
 			if len(faults) > 0 && strings.Contains(faults[0].Message, "out of the range of numbers") {
 				refused++ // the grammar knows no bounds of numbers; we do, and say so
@@ -90,8 +95,8 @@ func TestRandomModel(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d answers, %d of them cut, %d typed errors", answers, cut, refused)
-	if answers == 0 || cut == answers {
+	t.Logf("%d answers, %d of them cut, %d typed errors, %d not held to the schema and said so", answers, cut, refused, unbound)
+	if cut+unbound > answers/2 {
 		t.Errorf("%d answers, %d of them cut", answers, cut)
 	}
 }

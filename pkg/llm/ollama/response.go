@@ -15,6 +15,10 @@ import (
 // Dropped is [llm.Dropped].
 const Dropped = llm.Dropped
 
+// Unbound is the note on an answer that is no JSON although a schema was sent
+// for it: models that think are sometimes not held to it.
+const Unbound = "the server did not hold the model to the output schema"
+
 // line is one line of an answer. Arguments stay as they came.
 type line struct {
 	Model   string `json:"model"`
@@ -39,10 +43,11 @@ type line struct {
 
 // answer gathers what the server says.
 type answer struct {
-	end  *transport.Endpoint
-	req  *llm.Request
-	emit func(llm.Delta)
-	sent int
+	end    *transport.Endpoint
+	req    *llm.Request
+	emit   func(llm.Delta)
+	window int // that the model was loaded with, 0 if unknown
+	sent   int
 
 	reader         *textcall.Reader
 	text, thinking strings.Builder
@@ -154,6 +159,9 @@ func (a *answer) response() (*llm.Response, error) {
 	case len(calls) > 0:
 		r.Stop = llm.StopCalls
 	}
+	if len(a.req.Output) > 0 && len(a.req.Tools) == 0 && !cut && !json.Valid([]byte(r.Message.Text)) {
+		r.Notes = append(r.Notes, Unbound)
+	}
 	var note string
 	if r.Usage, note = transport.Usage(a.last.In, a.last.Out, a.last.Cached, a.sent, received); note != "" {
 		r.Notes = append(r.Notes, note)
@@ -175,7 +183,7 @@ const thin = 12
 // silentCut recognises a prompt that the server made fit by leaving part of
 // it out, as servers do that do not know the wish not to.
 func (a *answer) silentCut() error {
-	window := a.req.Options.Window
+	window := a.window
 	if window <= 0 || !a.last.In.Known {
 		return nil
 	}

@@ -1,0 +1,119 @@
+package ollama
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/pkg/llm/textcall"
+)
+
+// known is what was learnt of the server's models, each thing once. It is
+// safe for concurrent use.
+type known struct {
+	mu       sync.Mutex
+	families map[string]textcall.Family
+	windows  map[loading]int
+}
+
+type loading struct {
+	model  string
+	window int
+}
+
+// patience is how long a side question to the server may take: an answer is
+// waiting for it.
+const patience = 5 * time.Second
+
+// family tells how the model writes calls, asking the server for its template
+// the first time.
+func (k *known) family(ctx context.Context, end *transport.Endpoint, model string) textcall.Family {
+	k.mu.Lock()
+	f, ok := k.families[model]
+	k.mu.Unlock()
+	if ok {
+		return f
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	info, err := (&Client{end}).Show(ctx, model)
+	f = textcall.Detect(info.Template, model, info.Family)
+	if err != nil {
+		return f // from its name; the template may be had next time
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.families == nil {
+		k.families = map[string]textcall.Family{}
+	}
+	k.families[model] = f
+	return f
+}
+
+// window is the window that the model was really loaded with when it was
+// asked for with this one, as far as the server tells. It is to be called
+// after an answer, while the model is loaded.
+func (k *known) window(ctx context.Context, end *transport.Endpoint, model string, window int) int {
+	key := loading{model, window}
+	k.mu.Lock()
+	given, ok := k.windows[key]
+	k.mu.Unlock()
+	if ok {
+		return given
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	list, err := (&Client{end}).Running(ctx)
+	if err != nil {
+		return window
+	}
+	given = window
+	for _, l := range list {
+		if l.Context > 0 && (l.Name == model || l.Name == model+":latest") {
+			given = min(window, l.Context)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.windows == nil {
+		k.windows = map[loading]int{}
+	}
+	k.windows[key] = given
+	return given
+}
+
+// verify finds out the window that an answer was really given in.
+func (m *model) verify(ctx context.Context, a *answer) {
+	a.window = a.req.Options.Window
+	if a.window <= 0 {
+		return
+	}
+	if given := m.known.window(ctx, &m.end, a.req.Model, a.window); given < a.window {
+		a.notes = append(a.notes, fmt.Sprintf("the server loaded the model with a window of %d tokens instead of %d", given, a.window))
+		a.window = given
+	}
+}
+
+// withinThought reads calls out of the thinking that the server told apart,
+// for the families that call tools there.
+func (m *model) withinThought(ctx context.Context, a *answer, r *llm.Response) {
+	thinking := a.thinking.String()
+	if len(r.Message.Calls) > 0 || len(a.req.Tools) == 0 || !strings.Contains(thinking, "<|tool_call") {
+		return
+	}
+	o := textcall.Options{Family: m.known.family(ctx, &m.end, a.req.Model), Offered: a.req.Tools, Cut: r.Stop == llm.StopLength}
+	found := textcall.Read("<think>"+thinking+"</think>", o)
+	if len(found.Calls) == 0 {
+		return
+	}
+	r.Message.Thinking = found.Thinking
+	r.Message.Calls = transport.Tidy(found.Calls, a.req.Messages, false)
+	r.Notes = append(r.Notes, found.Notes...)
+	if r.Stop == llm.StopEnd {
+		r.Stop = llm.StopCalls
+	}
+}
