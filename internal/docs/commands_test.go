@@ -30,6 +30,7 @@ var codes = []word{
 
 // variables says what the environment variables do that pkg/cli reads.
 var variables = []word{
+	{"ADROIT_MODE", "Overrides `mode` of the configuration"},
 	{"ADROIT_APPROVE", "Overrides `approve` of the configuration"},
 	{"ADROIT_CONFIG", "The configuration file, which must then exist"},
 	{"ADROIT_HOME", "Where all state is kept; `--data-dir` overrides it"},

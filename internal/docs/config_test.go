@@ -16,7 +16,9 @@ import (
 // HEADER stand for what the user calls things.
 var settings = []word{
 	{"model", "What `-m` is if it is left out, as provider/model. Without it: Ollama if it answers, else OpenAI if there is a key"},
-	{"approve", "What a person is asked about: `ask` everything that changes files or runs a command, `edits` arbitrary commands and publishing, `all` nothing, `none` denies what `edits` asks about"},
+	{"mode", "How far a job goes unasked: `plan` changes nothing, `edits` changes files and asks about commands and publishing, `auto` also runs commands if a sandbox confines them"},
+	{"approve", "How questions are answered: `edits` by a person, `ask` too, who is asked about every change of a file as well, `all` with yes, `none` with no. What `permissions` deny stays denied"},
+	{"permissions", "Rules with `agent`, `tool`, `path` or `command`, `do` (`allow`, `ask`, `deny`) and `why`; deny is stronger than ask, ask than allow, in any order. Each simple command of a script is judged by itself"},
 	{"limits.turns", "Answers of the model in one run"},
 	{"limits.tokens", "Tokens in one run, in and out"},
 	{"limits.cost_usd", "US dollars in one run; needs the model's price"},

@@ -27,6 +27,8 @@ var fields = []word{
 	{"Requires", "Programs of the host. An agent gets no tool whose program is not there, and is refused if `done` needs it; `adroit doctor` and `adroit tools lint` say which they are."},
 	{"Consumes", "Artifacts that must exist: the tool is not offered before, and a call is refused with the names."},
 	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, and what is missing is told with the tool that makes it."},
+	{"Paths", "Arguments that are paths in the workspace: what rules about paths judge, together with where links lead."},
+	{"Command", "The argument that is shell text: what rules about commands judge."},
 	{"Timeout", "Of one call; two minutes if zero. The model is told that the call was stopped and may be half done."},
 }
 

@@ -262,7 +262,7 @@ func (c *config) settings() []setting {
 	out = append(out, c.serverSettings()...)
 	out = append(out, c.hookSettings()...)
 	out = append(out, c.Sandbox.settings()...)
-	out = append(out, permissionSettings(c.Permissions)...)
+	out = append(out, permissionSetting(c.Permissions))
 	out = append(out, formatSettings(c.EditFormats)...)
 	out = append(out, c.hookSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -30,16 +31,16 @@ func checkPermissions(where string, rules []permit.Rule) error {
 	return nil
 }
 
-func permissionSettings(rules []permit.Rule) []setting {
-	var out []setting
-	for i, r := range rules {
-		text := r.String()
-		if r.Why != "" {
-			text += " (" + r.Why + ")"
-		}
-		out = append(out, setting{fmt.Sprintf("permissions.%d", i+1), text, true})
+// permissionSetting shows the rules on one line.
+func permissionSetting(rules []permit.Rule) setting {
+	var out []string
+	for _, r := range rules {
+		out = append(out, r.String())
 	}
-	return out
+	if out == nil {
+		return setting{"permissions", "none", false}
+	}
+	return setting{"permissions", strings.Join(out, "; "), true}
 }
 
 // fence is what stands around commands at a level, the configured one if it is
