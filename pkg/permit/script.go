@@ -14,6 +14,17 @@ import (
 // is longer is not understood and therefore never allowed by a rule.
 const maxScript = 64 << 10
 
+// maxNesting bounds what opens something in a text that is read: each may lie
+// within the one before, and what reads it goes that deep.
+const maxNesting = 2000
+
+func nesting(text string) (n int) {
+	for _, opener := range []string{"(", "{", "`", "if ", "while ", "until ", "case ", "for ", "! "} {
+		n += strings.Count(text, opener)
+	}
+	return n
+}
+
 // maxDepth is how many shells within shells are read.
 const maxDepth = 8
 
@@ -64,6 +75,9 @@ func (s *script) parse(text string, depth int) {
 	switch {
 	case len(text) > maxScript:
 		s.obscure("it is too long to be judged (%d bytes)", len(text))
+		return
+	case nesting(text) > maxNesting:
+		s.obscure("it nests too deeply to be judged")
 		return
 	case depth > maxDepth:
 		s.obscure("it starts shells within shells")
