@@ -94,6 +94,17 @@ func (a *app) confine(level, home string) (workspace.Option, error) {
 	for _, p := range c.Sandbox.Write {
 		conf.Write = append(conf.Write, a.tilde(p))
 	}
+	w, err := a.worktree(filepath.Base(home))
+	if err != nil {
+		return nil, err
+	}
+	if w != nil { // its commits are made in the repository it belongs to
+		repo, err := w.Writes()
+		if err != nil {
+			return nil, err
+		}
+		conf.Show, conf.Write = append(conf.Show, w.Common), append(conf.Write, repo...)
+	}
 	for _, d := range []string{c.DataDir, a.configDir()} {
 		if d != "" {
 			conf.Hide = append(conf.Hide, d)

@@ -114,6 +114,23 @@ func (w *Worktree) locate(ctx context.Context) error {
 	return nil
 }
 
+// Writes are the directories of the repository that a job must be able to
+// change in order to commit here, and no more: not the settings, the hooks nor
+// other branches.
+func (w *Worktree) Writes() ([]string, error) {
+	if err := w.Check(); err != nil {
+		return nil, err
+	}
+	dirs := []string{w.Admin, filepath.Join(w.Common, "objects"),
+		filepath.Join(w.Common, "refs/heads", filepath.Dir(w.Branch)), filepath.Join(w.Common, "logs/refs/heads", filepath.Dir(w.Branch))}
+	for _, d := range dirs {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return dirs, nil
+}
+
 // Check is an error if the work tree or its repository is not where it was.
 func (w *Worktree) Check() error {
 	if _, err := os.Stat(w.Dir()); err != nil {
