@@ -83,11 +83,9 @@ func (a *app) examine(ctx context.Context) []finding {
 		{"node", "tests of JavaScript projects", []string{"--version"}},
 		{"cargo", "tests of Rust projects", []string{"--version"}},
 		{"ctags", "outlines of languages other than Go", []string{"--version"}},
-		{"ctags", "outlines of languages other than Go", []string{"--version"}},
 	} {
 		out = append(out, examineProgram(ctx, p.name, p.use, p.version))
 	}
-	out = append(out, a.examineServers()...)
 	out = append(out, a.examineServers()...)
 	if set, err := a.tools(); err != nil {
 		out = append(out, finding{"tools", broke, err.Error(), "adroit tools lint tells more"})
