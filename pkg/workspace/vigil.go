@@ -16,10 +16,12 @@ import (
 // findings are what in a workspace needs protection from commands.
 type findings struct {
 	names  *Names
-	secret []string // not to be read
-	fixed  []string // not to be changed
-	repos  []string // git directories: to be written, not replaced
-	absent []string // not to be made
+	secret []string          // not to be read
+	fixed  []string          // not to be changed
+	repos  []string          // git directories: to be written, not replaced
+	absent []string          // not to be made
+	trees  []string          // where all this was looked for
+	links  map[string]string // of the name .git, to where they lead
 }
 
 // In a git directory, these make git run something or read settings from
@@ -32,7 +34,7 @@ var (
 
 // look goes through trees that commands may change.
 func look(trees []string, names *Names) *findings {
-	f := &findings{names: names}
+	f := &findings{names: names, links: map[string]string{}}
 	seen := map[string]bool{}
 	for _, tree := range trees {
 		if seen[tree] {
@@ -43,6 +45,7 @@ func look(trees []string, names *Names) *findings {
 			f.repository(tree)
 			continue
 		}
+		f.trees = append(f.trees, tree)
 		for _, name := range guardedNames {
 			if p := filepath.Join(tree, name); !exists(p) {
 				f.absent = append(f.absent, p)
@@ -73,6 +76,11 @@ func (f *findings) entry(tree, path string, d fs.DirEntry) error {
 			f.repository(path)
 		case d.Type().IsRegular(): // it says where the repository is
 			f.fixed = append(f.fixed, path)
+		default:
+			f.links[path], _ = os.Readlink(path)
+			if to, err := filepath.EvalSymlinks(path); err == nil && within(tree, to) && isGitDir(to) {
+				f.repository(to)
+			}
 		}
 		return skip
 	}
@@ -131,10 +139,58 @@ func (f *findings) repository(dir string) {
 			f.absent = append(f.absent, p)
 		}
 	}
+	f.modules(filepath.Join(dir, "modules"))
+	// Those of linked work trees say where their settings are.
+	trees, _ := os.ReadDir(filepath.Join(dir, "worktrees"))
+	for _, t := range trees {
+		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
+			if p := filepath.Join(dir, "worktrees", t.Name(), name); exists(p) {
+				f.fixed = append(f.fixed, p)
+			}
+		}
+	}
+}
+
+// modules looks after the repositories of submodules, which may have slashes in
+// their names: git reads their settings when it is asked about the one around.
+func (f *findings) modules(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if sub := filepath.Join(dir, e.Name()); e.IsDir() && isGitDir(sub) {
+			f.repository(sub)
+		} else if e.IsDir() {
+			f.modules(sub)
+		}
+	}
+}
+
+// strangers lists the git directories, and the files that stand for one, that
+// were not there to be protected. They matter wherever they are: with an entry in
+// the index, git status of the repository around one asks the one inside.
+func (f *findings) strangers() []string {
+	var out []string
+	for _, tree := range f.trees {
+		_ = filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || fold(d.Name()) != ".git" {
+				return nil
+			}
+			to, linked := f.links[path]
+			now, _ := os.Readlink(path)
+			if same := linked && now == to; !same && !slices.Contains(f.repos, path) && !slices.Contains(f.fixed, path) {
+				out = append(out, path)
+			}
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		})
+	}
+	return out
 }
 
 // A vigil is what was there before a command, to compare with after it.
 type vigil struct {
+	found  *findings
 	absent []string
 	kept   []keepsake // where the level does not lock what must not change
 }
@@ -155,7 +211,7 @@ type kept struct {
 const maxKept = 4 << 20
 
 func begin(f *findings, keep bool) (*vigil, error) {
-	v := &vigil{absent: f.absent}
+	v := &vigil{found: f, absent: f.absent}
 	if !keep {
 		return v, nil
 	}
@@ -212,7 +268,7 @@ func (k keepsake) same(o keepsake) bool {
 // have changed. It returns what it did in words for the reader of the output.
 func (v *vigil) end(dir string, number *int) string {
 	var notes []string
-	for _, p := range v.absent {
+	for _, p := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(v.absent, v.found.strangers())))) {
 		for _, bad := range unwanted(p) {
 			if err := aside(bad, dir, number); err != nil {
 				notes = append(notes, fmt.Sprintf("%s was made by the command, may run code on this machine, and could not be taken away: %v", bad, err))
@@ -294,6 +350,8 @@ func unwanted(path string) []string {
 	return out
 }
 
+var plainSections = []string{"[core]", "[user]"}
+
 // plainConfig reports whether a repository's settings are of the kind that git
 // init writes, and who commits.
 func plainConfig(path string) bool {
@@ -312,7 +370,10 @@ func plainConfig(path string) bool {
 			continue
 		}
 		if line[0] == '[' {
-			section = line
+			// A setting may stand behind its section on the same line.
+			if section = line; !slices.Contains(plainSections, section) {
+				return false
+			}
 			continue
 		}
 		key, value, _ := strings.Cut(line, "=")
