@@ -31,7 +31,7 @@ var may = map[string][]string{
 	"pkg/trust":     {},
 	"pkg/tools":     {"pkg/event", "pkg/llm", "pkg/workspace"},
 
-	"pkg/executor": {"pkg/event", "pkg/llm", "pkg/llm/schema", "pkg/llm/textcall", "pkg/permit", "pkg/tools", "pkg/flow"},
+	"pkg/executor": {"pkg/event", "pkg/llm", "pkg/llm/route", "pkg/llm/schema", "pkg/llm/textcall", "pkg/permit", "pkg/tools", "pkg/flow"},
 	"pkg/agents":   {"pkg/event", "pkg/llm", "pkg/permit", "pkg/executor", "pkg/tools", "pkg/flow"},
 	"pkg/hooks":    {"pkg/event", "pkg/executor", "pkg/tools", "pkg/workspace"},
 	"pkg/jobs":     {"pkg/event", "pkg/flow"},
@@ -39,6 +39,7 @@ var may = map[string][]string{
 	"pkg/workspace/sandbox":      {},
 	"pkg/llm/textcall":           {"pkg/llm"},
 	"pkg/llm/schema":             {},
+	"pkg/llm/route":              {"pkg/llm"},
 	"pkg/llm/internal/transport": {"pkg/llm"},
 	"pkg/llm/llmtest":            {"pkg/llm"},
 	"pkg/llm/openai":             {"pkg/llm", "pkg/llm/schema", "pkg/llm/textcall", "pkg/llm/internal/transport"},

@@ -1,0 +1,76 @@
+// Package route decides which model answers: it finds what a role or a pattern
+// stands for, says which failures another model can make good, and hedges a
+// request that gets no answer.
+//
+//	for i, m := range chain {
+//		resp, err := m.Generate(ctx, req, emit)
+//		if err == nil || i == len(chain)-1 || !route.Passes(err) {
+//			return resp, err
+//		}
+//	}
+//
+// It keeps no state and calls nobody but the models it is given. Retries are
+// not its business: whoever runs the request retries first.
+package route
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// Passes reports whether a failure is the model's or its server's, so that
+// another model may do better. What is wrong with the request, with a key or
+// with a script stays wrong, and must be seen.
+func Passes(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && Kind(e.Kind)
+}
+
+// Kind is Passes for the kind of an error.
+func Kind(k llm.ErrorKind) bool {
+	switch k {
+	case llm.Unreachable, llm.Overloaded, llm.RateLimit, llm.Timeout, llm.Cut, llm.Garbled, llm.NoModel, llm.Unsupported:
+		return true
+	}
+	return false
+}
+
+// Match reports whether ref is what pattern says; * stands for any text, also
+// none and also with slashes in it.
+func Match(pattern, ref string) bool {
+	head, tail, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == ref
+	}
+	ref, ok := strings.CutPrefix(ref, head)
+	if !ok {
+		return false
+	}
+	parts := strings.Split(tail, "*")
+	last := parts[len(parts)-1]
+	for _, part := range parts[:len(parts)-1] {
+		_, after, ok := strings.Cut(ref, part)
+		if !ok {
+			return false
+		}
+		ref = after
+	}
+	return strings.HasSuffix(ref, last)
+}
+
+// Pick gives the entry of a table for ref: the one of its very name, else that
+// of the longest pattern that matches, of equals the first in the alphabet.
+func Pick[V any](table map[string]V, ref string) (v V, ok bool) {
+	if v, ok = table[ref]; ok {
+		return v, true
+	}
+	best := ""
+	for pattern, entry := range table {
+		if Match(pattern, ref) && (!ok || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
+			best, v, ok = pattern, entry, true
+		}
+	}
+	return v, ok
+}
