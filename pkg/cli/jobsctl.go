@@ -3,11 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 func (a *app) jobsResume() *cobra.Command {
@@ -146,7 +146,7 @@ func (a *app) jobsRemove() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := os.RemoveAll(dir); err != nil {
+				if err := workspace.Discard(dir); err != nil {
 					return err
 				}
 				fmt.Fprintf(a.Stdout, "%s removed\n", j.ID)

@@ -25,8 +25,8 @@ import (
 // put aside, and Output.Note says so. While it runs they are there.
 type Confine struct {
 	Level   sandbox.Level // Auto if empty
-	Private string        // keeps /tmp, home and build cache of the commands; empty: a temporary directory
-	Cache   string        // build caches that outlive the job, where Private's cannot have the user's below it
+	Private string        // keeps /tmp, home and build caches of the commands; empty: a temporary directory
+	Cache   string        // build caches of workspaces, where Private's cannot have the user's below them
 	Write   []string      // besides the workspace
 	Show    []string      // read-only, although in the user's home
 	Hide    []string      // seen as empty: adroit's own directories
@@ -55,6 +55,8 @@ type cell struct {
 	found    *findings
 	lookedAt time.Time
 	looked   time.Duration // what looking cost
+	sized    time.Time     // when the size of a build cache was looked at
+	sizing   time.Duration // what that cost
 }
 
 // level is the one in force, found out at the first call.
@@ -84,7 +86,7 @@ func (r *Runner) Sandbox() string {
 }
 
 // policy is that of one command in dir, and what to look at when it has ended.
-func (c *cell) policy(level sandbox.Level, root, dir string, names *Names) (*sandbox.Policy, *vigil, error) {
+func (c *cell) policy(level sandbox.Level, root, dir string, names *Names, lasts bool) (*sandbox.Policy, *stay, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.base == nil {
@@ -109,7 +111,17 @@ func (c *cell) policy(level sandbox.Level, root, dir string, names *Names) (*san
 	if err != nil {
 		return nil, nil, err
 	}
-	return &p, v, nil
+	st := &stay{vigil: v}
+	if p.Caches, st.slot, err = c.caches(level, c.base, lasts); err != nil {
+		return nil, nil, err
+	}
+	return &p, st, nil
+}
+
+// A stay is what one command has of the cell, to be settled when it has ended.
+type stay struct {
+	vigil *vigil
+	slot  *slot
 }
 
 // settle makes the part of the policy that is the same for all commands.
@@ -175,35 +187,13 @@ func (c *cell) settle(level sandbox.Level, root string) (*sandbox.Policy, error)
 			}
 		}
 	}
-	p.Caches = []sandbox.Overlay{c.buildCache(level, p)}
+	if level != sandbox.Full && c.Cache != "" {
+		tidyCaches(c.Cache, cacheName(root), time.Now())
+	}
 	if err := identity(filepath.Join(private, "home")); err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-// buildCache is Go's: the user's own is never written, since what is in it is
-// linked into the user's programs without a question.
-func (c *cell) buildCache(level sandbox.Level, p *sandbox.Policy) sandbox.Overlay {
-	lower := os.Getenv("GOCACHE")
-	if lower == "" {
-		if d, err := os.UserCacheDir(); err == nil {
-			lower = filepath.Join(d, "go-build")
-		}
-	}
-	if r, err := filepath.EvalSymlinks(lower); err == nil {
-		lower = r
-	} else {
-		lower = ""
-	}
-	upper := filepath.Join(p.Private, "go-build")
-	if level != sandbox.Full && c.Cache != "" {
-		upper = filepath.Join(c.Cache, "go-build")
-	}
-	if lower == "" || !filepath.IsAbs(lower) || within(p.Write[0], lower) {
-		lower = upper
-	}
-	return sandbox.Overlay{Lower: lower, Upper: upper}
 }
 
 // environ is what a command finds, given what it would find without a sandbox.
@@ -240,7 +230,7 @@ func (r *Runner) confine(p *Process, c Cmd) error {
 		return errors.New("no command can be started: the job is ending")
 	}
 	root := filepath.FromSlash(t.dir)
-	if p.policy, p.vigil, err = r.cell.policy(level, root, p.cmd.Dir, r.Names); err != nil {
+	if p.policy, p.stay, err = r.cell.policy(level, root, p.cmd.Dir, r.Names, c.Interactive); err != nil {
 		return err
 	}
 	// What the caller set wins, also over where the sandbox puts things.
@@ -261,21 +251,43 @@ func (p *Process) launch() error {
 	return err
 }
 
-// settled does what is left when the command has ended.
-func (c *cell) settled(v *vigil) string {
-	if v == nil {
+// settled does what is left when the command has ended, and says what that was.
+func (c *cell) settled(s *stay) string {
+	if s == nil {
 		return ""
 	}
+	c.release(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return v.end(filepath.Join(c.base.Private, "aside"), &c.put)
+	return s.vigil.end(filepath.Join(c.base.Private, "aside"), &c.put)
+}
+
+// release gives back what a command had, whether it ran or not. Looking at the
+// size of a cache is kept to a twentieth of the time.
+func (c *cell) release(s *stay) {
+	if s == nil || s.slot == nil {
+		return
+	}
+	began, limit := time.Now(), int64(0)
+	c.mu.Lock()
+	if began.Sub(c.sized) > 20*c.sizing {
+		c.sized, limit = began, maxCache
+	}
+	c.mu.Unlock()
+	s.slot.free(limit)
+	s.slot = nil
+	if limit > 0 {
+		c.mu.Lock()
+		c.sizing = time.Since(began)
+		c.mu.Unlock()
+	}
 }
 
 func (c *cell) close() error {
 	if c == nil || c.scratch == "" {
 		return nil
 	}
-	return os.RemoveAll(c.scratch)
+	return Discard(c.scratch)
 }
 
 // within reports whether path is dir or lies below it.

@@ -142,7 +142,7 @@ type Process struct {
 	level   sandbox.Level
 	sandbox string
 	policy  *sandbox.Policy
-	vigil   *vigil
+	stay    *stay
 	shell   string // Cmd.Shell
 	began   time.Time
 	out     *tail
@@ -346,6 +346,7 @@ func (t *tree) workdir(name string) (string, error) {
 
 // forget takes back admit.
 func (r *Runner) forget(p *Process) {
+	r.cell.release(p.stay)
 	p.log.close()
 	r.mu.Lock()
 	delete(r.procs, p.ID)

@@ -33,9 +33,11 @@ type Policy struct {
 }
 
 // An Overlay shows Lower at its own place, while what is written goes to Upper.
+// No two commands may use one Upper at a time, unless Alone is set.
 type Overlay struct {
 	Lower string `json:"lower"`
-	Upper string `json:"upper"` // with Upper-work beside it
+	Upper string `json:"upper"`           // with Upper-work beside it
+	Alone bool   `json:"alone,omitempty"` // Upper is shown in Lower's place
 }
 
 // Limits bound one command. Zero means the default, negative none.
@@ -64,7 +66,11 @@ func (p *Policy) prepare() error {
 		}
 	}
 	for _, o := range p.Caches {
-		for _, d := range []string{o.Upper, o.Upper + "-work"} {
+		dirs := []string{o.Upper, o.Upper + "-work"}
+		if o.Alone {
+			dirs = dirs[:1]
+		}
+		for _, d := range dirs {
 			if err := os.MkdirAll(d, 0o700); err != nil {
 				return err
 			}
@@ -133,7 +139,11 @@ func (p *Policy) view() []mount {
 		out = append(out, mount{kind: "bind", from: d, at: d, ro: true})
 	}
 	for _, o := range p.Caches {
-		out = append(out, mount{kind: "overlay", from: o.Upper, at: o.Lower})
+		kind := "overlay"
+		if o.Alone {
+			kind = "bind"
+		}
+		out = append(out, mount{kind: kind, from: o.Upper, at: o.Lower})
 	}
 	for _, d := range p.Write {
 		out = append(out, mount{kind: "bind", from: d, at: d})
