@@ -67,6 +67,9 @@ type Field struct {
 	Description string          `json:"description,omitempty"`
 	Optional    bool            `json:"optional,omitempty"`
 	Default     json.RawMessage `json:"default,omitempty"` // of an optional one
+	// Artifact names the artifact that its value is bound to from the start, for
+	// tools to use. The prompt then has it only where the template places it.
+	Artifact string `json:"artifact,omitempty"`
 }
 
 // A Source is where an agent was read; the zero value means it was built.

@@ -254,7 +254,7 @@ func (d *decoder) grant(n *node) {
 	d.a.Grant = &c
 }
 
-// inputs reads name: description, or name: {description, optional, default}.
+// inputs reads name: description, or name: {description, optional, default, artifact}.
 func (d *decoder) inputs(n *node) {
 	if n.kind != mapping {
 		d.bad(n, "write it like file: The file to read.", "inputs is %s, not names with descriptions", n.kind)
@@ -270,7 +270,8 @@ func (d *decoder) inputs(n *node) {
 						d.bad(v, "", "optional is true or false")
 					}
 				},
-				"default": func(v *node) { f.Default, f.Optional = v.json(), true },
+				"default":  func(v *node) { f.Default, f.Optional = v.json(), true },
+				"artifact": func(v *node) { d.text(v, "artifact", &f.Artifact) },
 			})
 		} else {
 			d.text(v, "inputs."+k.text, &f.Description)

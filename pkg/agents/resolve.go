@@ -165,6 +165,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 		t.Project = def.Project.pinned()
 	}
 	t.System = paragraphs(parts...)
+	a.hand(&t, inputs)
 	t.Prompt = ask(in.Prompt, inputs, tmpl)
 	return t, nil
 }
@@ -277,6 +278,26 @@ func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json
 		errs = append(errs, fmt.Errorf("there is no input %s%s", name, hint))
 	}
 	return out, errors.Join(errs...)
+}
+
+// hand binds inputs to the artifacts they are declared as, and takes them out
+// of those that the prompt lists: a tool reads them where they are, a model
+// would have to repeat them word by word.
+func (a *DynamicAgent) hand(t *executor.Task, inputs map[string]json.RawMessage) {
+	for _, f := range a.Inputs {
+		v, ok := inputs[f.Name]
+		if f.Artifact == "" || !ok {
+			continue
+		}
+		delete(inputs, f.Name)
+		if string(v) == `""` {
+			continue
+		}
+		if t.Given == nil {
+			t.Given = map[string]json.RawMessage{}
+		}
+		t.Given[f.Artifact] = v
+	}
 }
 
 // anything reports whether the inputs say something: an optional one that was

@@ -111,7 +111,7 @@ func (a *app) toolsShow() *cobra.Command {
 			for _, l := range []struct {
 				label string
 				names []string
-			}{{"requires", t.Requires}, {"consumes", t.Consumes}, {"produces", t.Produces}} {
+			}{{"requires", t.Requires}, {"consumes", t.Consumes}, {"uses", t.Uses}, {"produces", t.Produces}} {
 				if len(l.names) > 0 {
 					rows.row(l.label, strings.Join(l.names, ", "))
 				}

@@ -154,11 +154,15 @@ func (t *Task) names() (out []string) {
 func call(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
 	use := Use{Args: c.Args, May: t.may(now)}
 	if tool := t.tool(c.Name); tool != nil {
-		for _, name := range tool.Consumes {
+		for _, name := range slices.Concat(tool.Consumes, tool.Uses) {
+			value := t.value(s, name)
+			if value == nil && !slices.Contains(tool.Consumes, name) {
+				continue
+			}
 			if use.Given == nil {
 				use.Given = map[string]json.RawMessage{}
 			}
-			use.Given[name] = t.value(s, name)
+			use.Given[name] = value
 		}
 	}
 	var rules permit.Rules

@@ -51,6 +51,7 @@ type Tool struct {
 	Needs    tools.Caps   `json:"needs,omitempty"`
 	Effect   tools.Effect `json:"effect,omitempty"` // as declared; "" follows from Needs
 	Consumes []string     `json:"consumes,omitempty"`
+	Uses     []string     `json:"uses,omitempty"`
 	Produces []string     `json:"produces,omitempty"`
 }
 
@@ -60,7 +61,7 @@ func Pin(set *tools.Set) []Tool {
 	for t := range set.All() {
 		out = append(out, Tool{
 			ToolSpec: llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input.JSON()},
-			Needs:    t.Needs, Effect: t.Effect, Consumes: t.Consumes, Produces: t.Produces,
+			Needs:    t.Needs, Effect: t.Effect, Consumes: t.Consumes, Uses: t.Uses, Produces: t.Produces,
 		})
 	}
 	return out

@@ -97,6 +97,7 @@ type Metadata struct {
 	Effect      Effect        `json:"effect,omitempty"`
 	Requires    []string      `json:"requires,omitempty"` // host capabilities: git, ffmpeg
 	Consumes    []string      `json:"consumes,omitempty"` // artifacts that must exist before it is of use
+	Uses        []string      `json:"uses,omitempty"`     // artifacts it is given where they exist, and does without where not
 	Produces    []string      `json:"produces,omitempty"` // artifacts its results are bound to
 	Timeout     time.Duration `json:"timeout,omitempty"`  // of one call; zero means two minutes
 	Paths       []string      `json:"paths,omitempty"`    // arguments that are paths in the workspace, or lists of them: what rules about paths judge
