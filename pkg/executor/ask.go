@@ -24,17 +24,27 @@ type Ask struct {
 	Bare    bool            `json:"bare,omitempty"`  // offer no tools this time
 	Options llm.Options     `json:"options,omitzero"`
 	Output  json.RawMessage `json:"output,omitempty"`
+	// Calling is the way that is set for the job, Setbacks what did not work
+	// in it so far.
+	Calling  Calling   `json:"calling,omitempty"`
+	Setbacks []Setback `json:"setbacks,omitempty"`
 }
 
 // An Answer is the output of a model step.
 type Answer struct {
 	llm.Response
 	Took time.Duration `json:"took_ns"`
+	// Calling is the way in which it was asked, Why why not in the first one;
+	// Slip what was wrong with the form of the answer.
+	Calling Calling `json:"calling,omitempty"`
+	Why     string  `json:"why,omitempty"`
+	Slip    string  `json:"slip,omitempty"`
 }
 
 // ask has one model turn and takes it into the state.
 func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
-	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil}
+	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil,
+		Calling: t.Calling, Setbacks: s.Setbacks}
 	if offered := t.offered(s); offered.names != s.Offered && !a.Bare {
 		a.Tools, s.Offered = offered.specs, offered.names
 	}
@@ -47,6 +57,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	s.Usage = s.Usage.Add(answer.Usage)
 	s.Cost = t.Price.Cost(s.Usage)
 	s.Spent += answer.Took
+	s.steer(t, &answer)
 	if a.Bare {
 		// A call in the last words would run after the run was stopped.
 		answer.Message.Calls = nil

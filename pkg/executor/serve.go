@@ -33,6 +33,8 @@ type Host struct {
 	Bind func(ctx context.Context, job string, t tools.Tool, res *tools.Result) error
 	// Fence is what stands around commands here; people who approve see it.
 	Fence Fence
+	// Driver knows how models call tools. May be nil: then all ways are tried.
+	Driver Driver
 	// Blobs has the transcripts.
 	Blobs flow.Blobs
 	// ModelTimeout bounds one attempt of a model call; zero means ten
@@ -164,7 +166,9 @@ type conv struct {
 	msgs  []llm.Message
 	tools []llm.ToolSpec
 	wire  *llm.Wire
-	text  bool // the model has no native tools: see asText
+
+	spoken   *speech // the same for a model that is not called natively
+	setbacks []Setback
 }
 
 func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
@@ -180,18 +184,22 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if err != nil {
 		return nil, failure(err)
 	}
+	if a.Output, err = flat(a.Output); err != nil {
+		return nil, fmt.Errorf("model %s: %w", s.Name, err)
+	}
 	req := &llm.Request{Model: name, Messages: c.msgs, Tools: c.tools, Output: a.Output, Options: a.Options, Wire: c.wire}
 	if a.Bare {
 		req.Tools = nil
 	}
 	start := time.Now()
 	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }
-	resp, err := m.generate(ctx, model, c, req, show)
+	answer, err := m.generate(ctx, model, c, a, req, show)
 	if err != nil {
 		return nil, failure(err)
 	}
-	readable(resp.Message.Calls)
-	return json.Marshal(Answer{Response: *resp, Took: time.Since(start)})
+	readable(answer.Message.Calls)
+	answer.Took = time.Since(start)
+	return json.Marshal(answer)
 }
 
 // readable makes the arguments of every call valid JSON, whatever the adapter
@@ -206,20 +214,6 @@ func readable(calls []llm.Call) {
 			c.Malformed, c.Raw, c.Args = "the arguments are not valid JSON", string(c.Args), rawJSON("{}")
 		}
 	}
-}
-
-// generate asks natively and, once the provider says that the model has no
-// tools, in text.
-func (m *models) generate(ctx context.Context, model llm.Model, c *conv, req *llm.Request, show func(llm.Delta)) (*llm.Response, error) {
-	if !c.text {
-		resp, err := model.Generate(ctx, req, show)
-		var le *llm.Error
-		if !errors.As(err, &le) || le.Kind != llm.Unsupported || len(req.Tools) == 0 {
-			return resp, err
-		}
-		c.text = true
-	}
-	return asText(ctx, model, m.Tools, req, show)
 }
 
 // conv gives the transcript up to and including a, from memory or, in a
@@ -287,13 +281,19 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	for _, c := range a.Message.Calls {
 		calls = append(calls, c.Name)
 	}
+	way, why := a.Calling, a.Why
+	if way == CallingNative {
+		way = "" // the usual
+	}
 	data, _ := json.Marshal(struct {
-		Calls []string  `json:"calls"`
-		Notes []string  `json:"notes"`
-		Stop  llm.Stop  `json:"stop"`
-		Text  string    `json:"text"`
-		Usage llm.Usage `json:"usage"`
-	}{calls, a.Notes, a.Stop, a.Message.Text, a.Usage})
+		Calling Calling   `json:"calling,omitempty"`
+		Calls   []string  `json:"calls"`
+		Notes   []string  `json:"notes"`
+		Stop    llm.Stop  `json:"stop"`
+		Text    string    `json:"text"`
+		Usage   llm.Usage `json:"usage"`
+		Why     string    `json:"why,omitempty"`
+	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why})
 	return first(a.Message.Text), data
 }
 

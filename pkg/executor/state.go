@@ -37,6 +37,9 @@ type State struct {
 	Taint     tools.Taint         `json:"taint,omitempty"`   // of what the run has read
 	Rules     permit.Rules        `json:"rules,omitempty"`   // added by the people who approved
 	Outcome   *Outcome            `json:"outcome,omitempty"`
+
+	Slips    int       `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
+	Setbacks []Setback `json:"setbacks,omitempty"` // ways to call tools that did not work
 }
 
 // An Artifact is something a tool produced. Version counts from 1.

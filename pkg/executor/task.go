@@ -33,6 +33,8 @@ type Task struct {
 	// task rather than the state, which is written every turn.
 	Given   map[string]json.RawMessage `json:"given,omitempty"`
 	Project *Project                   `json:"project,omitempty"`
+	// Calling says how tools are called; empty is CallingAuto.
+	Calling Calling `json:"calling,omitempty"`
 }
 
 // value gives an artifact that the run has produced or was given.

@@ -10,37 +10,33 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// asText asks a model that has no native tools: the tools are described in
-// the system prompt, calls and results are written out, and calls are read
-// from the answer's text.
-func asText(ctx context.Context, model llm.Model, all *tools.Set, req *llm.Request, show func(llm.Delta)) (*llm.Response, error) {
-	plain := *req
-	plain.Tools, plain.Wire, plain.Messages = nil, nil, nil
-	var section string
-	if len(req.Tools) > 0 {
-		names := make([]string, len(req.Tools))
-		for i, t := range req.Tools {
-			names[i] = t.Name
+// asText asks a model whose calls are read from its answer's text.
+func asText(ctx context.Context, model llm.Model, req *llm.Request, offered []llm.ToolSpec, show func(llm.Delta)) (*llm.Response, error) {
+	reader := textcall.New(textcall.Options{Offered: offered})
+	resp, err := model.Generate(ctx, req, func(d llm.Delta) {
+		now := reader.Write(d.Text)
+		now.Thinking = d.Thinking + now.Thinking
+		if now != (llm.Delta{}) {
+			show(now)
 		}
-		set, err := all.Only(names...)
-		if err != nil {
-			return nil, err
-		}
-		section = "\n\n" + tools.Section(set, tools.Full) + "\n" + howToCall
-	}
-	for _, m := range req.Messages {
-		if m.Role == llm.System {
-			m.Text += section
-			section = ""
-		}
-		plain.Messages = append(plain.Messages, written(m))
-	}
-	resp, err := model.Generate(ctx, &plain, show)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if found, ok := textcall.Recover(resp.Message.Text, req.Tools); ok {
-		resp.Message.Text, resp.Message.Calls, resp.Stop = found.Text, found.Calls, llm.StopCalls
+	found := textcall.Read(resp.Message.Text, textcall.Options{Offered: offered, Cut: resp.Stop == llm.StopLength})
+	resp.Message.Text = found.Text
+	if resp.Message.Thinking == "" {
+		resp.Message.Thinking = found.Thinking
+	}
+	resp.Notes = append(resp.Notes, found.Notes...)
+	switch {
+	case len(found.Calls) > 0:
+		resp.Message.Calls = found.Calls
+		if resp.Stop != llm.StopLength {
+			resp.Stop = llm.StopCalls
+		}
+	case found.Doubt != "":
+		resp.Notes = append(resp.Notes, found.Doubt)
 	}
 	return resp, nil
 }
@@ -49,21 +45,56 @@ const howToCall = `To call a tool, write on lines of their own:
 <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call>
 You may write several. Stop after them: the results come with the next message.`
 
-// written puts the calls and results of m into its text.
-func written(m llm.Message) llm.Message {
+// section is the part of the system prompt that tells of the tools and how to
+// call them. A window it would take too much of gets the short form; what a
+// tool wants is then told by its refusal of wrong arguments.
+func section(all *tools.Set, names []string, way Calling, window int) (string, error) {
+	set, err := all.Only(names...)
+	if err != nil {
+		return "", err
+	}
+	how := howToCall
+	if way == CallingConstrained {
+		how = howToAnswer
+	}
+	const share, bytes = 4, 3 // a quarter of the window, three bytes a token
+	text := tools.Section(set, tools.Full)
+	if window > 0 && len(text) > window*bytes/share {
+		text = tools.Section(set, tools.Summary)
+	}
+	return text + "\n" + how, nil
+}
+
+// written puts the calls and results of m into its text, in the form in which
+// the model is asked to write them.
+func written(m llm.Message, way Calling) llm.Message {
 	out := llm.Message{Role: m.Role, Text: m.Text}
 	for _, c := range m.Calls {
+		if way == CallingConstrained {
+			out.Text = join(out.Text, string(choice(c.Name, c.Args)))
+			continue
+		}
 		b, err := json.Marshal(struct {
 			Name string          `json:"name"`
 			Args json.RawMessage `json:"arguments"`
 		}{c.Name, c.Args})
 		if err == nil {
-			out.Text += fmt.Sprintf("\n<tool_call>%s</tool_call>", b)
+			out.Text = join(out.Text, fmt.Sprintf("<tool_call>%s</tool_call>", b))
 		}
 	}
-	if m.Role == llm.Tool {
+	switch {
+	case m.Role == llm.Tool:
 		out.Role = llm.User
 		out.Text = fmt.Sprintf("<tool_response name=%q>\n%s\n</tool_response>", m.Name, m.Text)
+	case way == CallingConstrained && m.Role == llm.Assistant && len(m.Calls) == 0:
+		out.Text = string(conclusion(m.Text))
 	}
 	return out
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "\n" + b
 }

@@ -19,6 +19,7 @@ const (
 	Overloaded  ErrorKind = "overloaded"  // 500, 502, 503, 529
 	Unreachable ErrorKind = "unreachable" // refused, DNS, TLS, proxy
 	Timeout     ErrorKind = "timeout"     // idle or total time exceeded
+	Overrun     ErrorKind = "overrun"     // an answer held to a schema reached its token limit before it was complete
 	Cut         ErrorKind = "cut"         // the answer ended before it was complete
 	Garbled     ErrorKind = "garbled"     // the answer is not what the protocol says: HTML, empty, broken
 	Exhausted   ErrorKind = "exhausted"   // a scripted model has no more turns
