@@ -96,6 +96,9 @@ func (m Metadata) result(out any) (Result, error) {
 	}
 	r := Result{Text: string(value)}
 	for _, name := range m.Produces {
+		if Family(name) {
+			continue // which of them, only the tool knows
+		}
 		if r.Artifacts == nil {
 			r.Artifacts = map[string]json.RawMessage{}
 		}

@@ -87,14 +87,16 @@ func (t Tool) finish(env *Env, r Result) Result {
 		}
 		r.Artifacts = map[string]json.RawMessage{}
 		for _, name := range t.Produces {
-			r.Artifacts[name] = text(r.Text).appendTo(nil)
+			if !Family(name) {
+				r.Artifacts[name] = text(r.Text).appendTo(nil)
+			}
 		}
 		return r
 	}
 	kept := map[string]json.RawMessage{}
 	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
 		switch value := r.Artifacts[name]; {
-		case !slices.Contains(t.Produces, name):
+		case !slices.ContainsFunc(t.Produces, func(p string) bool { return Matches(p, name) }):
 			env.note(t.Name, fmt.Sprintf("artifact %q was dropped: the tool does not declare that it produces it", name), "")
 		case !json.Valid(value):
 			env.note(t.Name, fmt.Sprintf("artifact %q was dropped: it is not JSON", name), "")

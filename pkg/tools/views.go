@@ -35,7 +35,11 @@ func (s *Set) Offered(artifacts []string) *Set {
 }
 
 func (m Metadata) fed(artifacts []string) bool {
-	return !slices.ContainsFunc(m.Consumes, func(name string) bool { return !slices.Contains(artifacts, name) })
+	return !slices.ContainsFunc(m.Consumes, func(name string) bool { return !among(artifacts, name) })
+}
+
+func among(artifacts []string, name string) bool {
+	return slices.ContainsFunc(artifacts, func(a string) bool { return Matches(name, a) })
 }
 
 // Suggest returns the names of tools that would take the run a step further:
@@ -44,7 +48,7 @@ func (m Metadata) fed(artifacts []string) bool {
 func (s *Set) Suggest(artifacts []string) []string {
 	var next []Tool
 	for t := range s.All() {
-		fresh := slices.ContainsFunc(t.Produces, func(name string) bool { return !slices.Contains(artifacts, name) })
+		fresh := slices.ContainsFunc(t.Produces, func(name string) bool { return Family(name) || !among(artifacts, name) })
 		if fresh && t.fed(artifacts) {
 			next = append(next, t)
 		}

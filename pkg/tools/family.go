@@ -1,0 +1,18 @@
+package tools
+
+import "strings"
+
+// Family reports whether name in Produces, Consumes or Uses stands for a family
+// of artifacts, as section/* does for section/intro and section/end: parts that
+// calls make one by one, beside each other.
+func Family(name string) bool { return strings.HasSuffix(name, "/*") }
+
+// Matches reports whether an artifact is the one that name stands for, or one
+// of its family.
+func Matches(name, artifact string) bool {
+	prefix, family := strings.CutSuffix(name, "*")
+	if !family || !strings.HasSuffix(prefix, "/") {
+		return name == artifact
+	}
+	return strings.HasPrefix(artifact, prefix) && len(artifact) > len(prefix)
+}
