@@ -28,11 +28,26 @@ type Git struct {
 	exec interface {
 		Run(ctx context.Context, c Cmd) (*Output, error)
 	}
-	env []string // for each git
+	env   []string // for each git
+	files *Files   // whose barrier holds here too; nil: there is none
 }
 
 // NewGit returns a Git that runs through exec.
 func NewGit(exec Exec) *Git { return &Git{exec: exec} }
+
+// Under returns a Git that shows nothing of the files that f may not read,
+// neither as they are nor as they were.
+func (g *Git) Under(f *Files) *Git {
+	return &Git{exec: g.exec, env: g.env, files: f}
+}
+
+// judge returns an error if name, a clean one, must not be shown.
+func (g *Git) judge(name string) error {
+	if err := g.names().deny(name, name, false); err != nil || g.files == nil {
+		return err
+	}
+	return g.files.judge(name, name, false)
+}
 
 // names are the operator's changes to the list of names, if exec knows them.
 func (g *Git) names() *Names {
@@ -214,23 +229,23 @@ func (g *Git) place(ctx context.Context) (root, prefix string, err error) {
 }
 
 // pathspec names one path and nothing else.
-func pathspec(name string) (string, error) {
+func (g *Git) pathspec(name string) (string, error) {
 	if err := checkArg("path", name); err != nil {
 		return "", err
 	}
 	if filepath.IsAbs(name) || !filepath.IsLocal(name) {
 		return "", &ArgError{"path", name, "is not below the workspace; write it relative to it"}
 	}
-	if err := deny(name, filepath.ToSlash(filepath.Clean(name)), false); err != nil {
+	if err := g.judge(filepath.ToSlash(filepath.Clean(name))); err != nil {
 		return "", err
 	}
 	return ":(literal)" + filepath.ToSlash(filepath.Clean(name)), nil
 }
 
-func pathspecs(names []string) ([]string, error) {
+func (g *Git) pathspecs(names []string) ([]string, error) {
 	var specs []string
 	for _, n := range names {
-		s, err := pathspec(n)
+		s, err := g.pathspec(n)
 		if err != nil {
 			return nil, err
 		}
@@ -270,14 +285,14 @@ func (o DiffOptions) args() ([]string, error) {
 	return args, nil
 }
 
-// Diff returns a unified diff, or the counts. Files on the list of secrets are
-// left out.
+// Diff returns a unified diff, or the counts. Files on the list of secrets, and
+// those behind a barrier, are left out.
 func (g *Git) Diff(ctx context.Context, o DiffOptions) (string, error) {
 	refs, err := o.args()
 	if err != nil {
 		return "", err
 	}
-	specs, err := pathspecs(o.Paths)
+	specs, err := g.pathspecs(o.Paths)
 	if err != nil {
 		return "", err
 	}
@@ -293,7 +308,7 @@ func (g *Git) Diff(ctx context.Context, o DiffOptions) (string, error) {
 		return "", err
 	}
 	for name := range strings.SplitSeq(string(names), "\x00") {
-		if name != "" && g.names().deny(name, name, false) != nil {
+		if name != "" && g.judge(name) != nil {
 			specs = append(specs, ":(exclude,literal)"+name)
 		}
 	}
@@ -339,7 +354,7 @@ const logFormat = "--format=%H%x1f%P%x1f%an%x1f%ae%x1f%aI%x1f%s%x1f%b"
 func (g *Git) Log(ctx context.Context, n int, path string) ([]Commit, error) {
 	args := []string{"log", "-z", "--no-show-signature", "--no-ext-diff", "--no-textconv", logFormat, "-n", strconv.Itoa(max(n, 1))}
 	if path != "" {
-		spec, err := pathspec(path)
+		spec, err := g.pathspec(path)
 		if err != nil {
 			return nil, err
 		}
@@ -376,11 +391,12 @@ func (g *Git) Commit(ctx context.Context, message string, paths []string) (*Comm
 	if strings.ContainsRune(message, 0) {
 		return nil, &ArgError{"message", message, "contains a NUL byte; leave it out"}
 	}
-	specs, err := pathspecs(paths)
+	specs, err := g.pathspecs(paths)
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := g.place(ctx); err != nil {
+	_, prefix, err := g.place(ctx)
+	if err != nil {
 		return nil, err
 	}
 	args := []string{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=whitespace", "-F", "-"}
@@ -398,7 +414,11 @@ func (g *Git) Commit(ctx context.Context, message string, paths []string) (*Comm
 		if name == "" {
 			continue
 		}
-		if err := g.names().deny(name, name, false); err != nil {
+		err := g.names().deny(name, name, false) // from the top of the work tree
+		if here, ok := strings.CutPrefix(name, prefix); ok && err == nil {
+			err = g.judge(here)
+		}
+		if err != nil {
 			if len(specs) > 0 { // take back what was staged for this commit
 				_, _ = g.run(ctx, Cmd{Args: with("reset", "--quiet", "--", ":(top,literal)"+name)})
 			}

@@ -57,7 +57,7 @@ type BlameLine struct {
 // Blame says of n lines of a file, from the given one, counted from 1, which
 // commits they are from.
 func (g *Git) Blame(ctx context.Context, path string, from, n int) ([]BlameLine, error) {
-	if _, err := pathspec(path); err != nil {
+	if _, err := g.pathspec(path); err != nil {
 		return nil, err
 	}
 	if _, _, err := g.place(ctx); err != nil {

@@ -80,7 +80,7 @@ func TestConfinedRepositoriesInside(t *testing.T) {
 
 func TestPlainConfig(t *testing.T) {
 	for text, want := range map[string]bool{
-		"[core]\n\tbare = false\n[user]\n\tname = a\n":   true,
+		"[core]\n\tbare = false\n[user]\n\tname = a\n":    true,
 		"[core]\n\tfsmonitor = x\n":                       false,
 		"[core] fsmonitor = x\n":                          false,
 		"[core]\n\tbare = false\n[core \"x\"]fsmonitor=x": false,

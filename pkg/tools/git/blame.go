@@ -32,7 +32,7 @@ func blame(ctx context.Context, env *tools.Env, in BlameInput) (tools.Result, er
 	if in.Lines == 0 {
 		in.Lines = 100
 	}
-	lines, err := workspace.NewGit(env.Exec).Blame(ctx, in.Path, in.From, in.Lines)
+	lines, err := workspace.NewGit(env.Exec).Under(env.Files).Blame(ctx, in.Path, in.From, in.Lines)
 	if err != nil {
 		return tools.Result{}, explain(err)
 	}

@@ -28,7 +28,7 @@ var Commit = tools.New(tools.Metadata{
 }.Prose(commitProse), commit)
 
 func commit(ctx context.Context, env *tools.Env, in CommitInput) (tools.Result, error) {
-	g := workspace.NewGit(env.Exec)
+	g := workspace.NewGit(env.Exec).Under(env.Files)
 	s, err := g.Status(ctx)
 	if err != nil {
 		return tools.Result{}, explain(err)

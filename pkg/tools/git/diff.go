@@ -30,7 +30,7 @@ var Diff = tools.New(tools.Metadata{
 }.Prose(diffProse), diff)
 
 func diff(ctx context.Context, env *tools.Env, in DiffInput) (tools.Result, error) {
-	g := workspace.NewGit(env.Exec)
+	g := workspace.NewGit(env.Exec).Under(env.Files)
 	o := workspace.DiffOptions{Staged: in.Staged, From: in.Since, Paths: in.Paths}
 	if in.Since == "" && !in.Staged {
 		s, err := g.Status(ctx)

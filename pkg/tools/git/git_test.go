@@ -256,3 +256,38 @@ func TestNoRepository(t *testing.T) {
 		r.says(r.call(tool, `{}`), true, "not a git repository")
 	}
 }
+
+// What a barrier keeps from the file tools, git does not show or commit either,
+// also where a call names no path, nor what the operator's own names keep.
+func TestBarrier(t *testing.T) {
+	r := open(t)
+	r.write("deploy/plan.txt", "launch at nine\n")
+	r.git("add", ".")
+	r.git("commit", "-q", "-m", "Plan")
+	r.write("deploy/plan.txt", "launch at ten\n")
+	r.write("a.txt", "one\n2\n")
+	r.says(r.call(git.Diff, `{}`), false, "launch at ten")
+	barred := func(name string, _ bool) string {
+		if strings.HasPrefix(name, "deploy") {
+			return "deploy is not yours"
+		}
+		return ""
+	}
+	r.env.Files = r.env.Files.Under(barred)
+	for tool, args := range map[*tools.Tool]string{&git.Diff: `{}`, &git.Show: `{}`} {
+		if res := r.call(*tool, args); res.Failed || strings.Contains(res.Text+string(res.Artifacts["git_diff"]), "launch") {
+			t.Errorf("%s says %q", tool.Name, res.Text)
+		}
+	}
+	r.says(r.call(git.Diff, `{}`), false, "+2")
+	r.says(r.call(git.Blame, `{"path":"deploy/plan.txt"}`), true, "deploy is not yours")
+	r.says(r.call(git.Log, `{"path":"deploy"}`), true, "deploy is not yours")
+	r.says(r.call(git.Commit, `{"message":"All","paths":["."]}`), true, "deploy is not yours")
+	r.says(r.call(git.Commit, `{"message":"Mine","paths":["a.txt"]}`), false, "Mine")
+
+	names := &workspace.Names{Deny: []string{"plan.txt"}}
+	ex := r.env.Exec.(*workspace.Runner)
+	ex.Names = names
+	r.env.Files = r.env.Files.Under(nil).Naming(names)
+	r.says(r.call(git.Blame, `{"path":"deploy/plan.txt"}`), true, "list of secrets")
+}

@@ -30,7 +30,7 @@ func log(ctx context.Context, env *tools.Env, in LogInput) (tools.Result, error)
 	if in.Max == 0 {
 		in.Max = 10
 	}
-	g := workspace.NewGit(env.Exec)
+	g := workspace.NewGit(env.Exec).Under(env.Files)
 	s, err := g.Status(ctx)
 	if err != nil {
 		return tools.Result{}, explain(err)

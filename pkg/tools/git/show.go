@@ -31,7 +31,7 @@ func show(ctx context.Context, env *tools.Env, in ShowInput) (tools.Result, erro
 	if in.Commit == "" {
 		in.Commit = "HEAD"
 	}
-	c, diff, err := workspace.NewGit(env.Exec).Show(ctx, in.Commit, in.Paths)
+	c, diff, err := workspace.NewGit(env.Exec).Under(env.Files).Show(ctx, in.Commit, in.Paths)
 	if err != nil {
 		return tools.Result{}, explain(err)
 	}
