@@ -19,8 +19,12 @@ type Use struct {
 	Args  json.RawMessage            `json:"args"`
 	Given map[string]json.RawMessage `json:"given,omitempty"`
 	May   *May                       `json:"may,omitempty"`
+	// Think is the model for a tool that asks one.
+	Think *Think `json:"think,omitempty"`
 	// Approved is the digest of the question that a person said yes to.
 	Approved string `json:"approved,omitempty"`
+	// Room is how many bytes of the result the model is shown; 0 for no bound.
+	Room int `json:"room,omitempty"`
 }
 
 // A Reply is the output of a tool step.
@@ -38,7 +42,9 @@ type Reply struct {
 // A standing is what earlier calls have to do with whether the next may run.
 type standing struct {
 	taint tools.Taint
-	rules permit.Rules // added by people in the course of the job
+	rules permit.Rules               // added by people in the course of the job
+	made  map[string]json.RawMessage // by the calls before, in the same answer
+	calls int                        // that share the room for results; 0 is one
 }
 
 func (n *standing) add(t *Task, c llm.Call, r Reply) {
@@ -60,7 +66,7 @@ func (t *Task) taint(c llm.Call, r Reply) tools.Taint {
 // Replies come back in call order.
 func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]Reply, error) {
 	replies := make([]Reply, len(calls))
-	now := standing{s.Taint, s.Rules}
+	now := standing{taint: s.Taint, rules: s.Rules, calls: len(calls)}
 	for i := 0; i < len(calls); {
 		n := 0
 		for i+n < len(calls) && t.pure(calls[i+n]) {
@@ -152,18 +158,12 @@ func (t *Task) names() (out []string) {
 // answer is bound to what was shown: if the call is another by the time it is
 // to run, because the host or a file is not as it was, it is asked about again.
 func call(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
-	use := Use{Args: c.Args, May: t.may(now)}
+	use := Use{Args: c.Args, May: t.may(now), Room: t.room(now.calls)}
 	if tool := t.tool(c.Name); tool != nil {
-		for _, name := range slices.Concat(tool.Consumes, tool.Uses) {
-			value := t.value(s, name)
-			if value == nil && !slices.Contains(tool.Consumes, name) {
-				continue
-			}
-			if use.Given == nil {
-				use.Given = map[string]json.RawMessage{}
-			}
-			use.Given[name] = value
+		if tool.Needs&tools.Think != 0 {
+			use.Think = t.thinking(s)
 		}
+		use.Given = t.feed(s, now, tool)
 	}
 	var rules permit.Rules
 	for {

@@ -41,8 +41,24 @@ type Answer struct {
 	Slip    string  `json:"slip,omitempty"`
 }
 
-// ask has one model turn and takes it into the state.
+// ask has one model turn and takes it into the state. What would not fit is
+// made smaller first, or after the provider has refused it.
 func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
+	before := s.Context.Compactions
+	if err := fit(r, t, s); err != nil {
+		return llm.Message{}, err
+	}
+	answer, err := request(r, t, s)
+	if t.Budget == nil || !refused(err) || s.Context.Compactions > before {
+		return answer, err
+	}
+	if err := refit(r, t, s, err); err != nil {
+		return llm.Message{}, err
+	}
+	return request(r, t, s)
+}
+
+func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil,
 		Calling: t.Calling, Setbacks: s.Setbacks}
 	if offered := t.offered(s); offered.names != s.Offered && !a.Bare {
@@ -52,10 +68,13 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	if err != nil {
 		return llm.Message{}, err
 	}
+	if t.Budget != nil {
+		s.Context.count(s.Context.Weight+weigh(s.New...), s.need(t), answer.Usage.In)
+	}
 	s.Head, s.New = head, nil
 	s.Turns++
-	s.Usage = s.Usage.Add(answer.Usage)
-	s.Cost = t.Price.Cost(s.Usage)
+	s.pay(t, answer.Ref, answer.Usage)
+	s.spend(t, answer.Spent)
 	s.Spent += answer.Took
 	s.steer(t, &answer)
 	if a.Bare {
@@ -124,7 +143,8 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 	var longest time.Duration
 	for i, c := range answer.Calls {
 		reply := replies[i]
-		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: c.Name, Text: reply.Text + s.nearby(t.Project, c, reply), Failed: reply.Failed})
+		text := reply.Text + s.nearby(t.Project, c, reply) + s.found(t, reply)
+		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: c.Name, Text: text, Failed: reply.Failed})
 		s.bind(c.Name, reply.Artifacts)
 		s.Taint |= t.taint(c, reply)
 		s.Rules = append(s.Rules, reply.rules...)

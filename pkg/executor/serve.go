@@ -35,8 +35,13 @@ type Host struct {
 	Fence Fence
 	// Driver knows how models call tools. May be nil: then all ways are tried.
 	Driver Driver
+	// Record keeps what models have answered to what; an error of it fails the
+	// step. It may be called from several goroutines. May be nil.
+	Record func(*llm.Request, *llm.Response) error
 	// Blobs has the transcripts.
 	Blobs flow.Blobs
+	// Shelf keeps the results that models are shown in part. May be nil.
+	Shelf *Shelf
 	// ModelTimeout bounds one attempt of a model call; zero means ten
 	// minutes. Attempts is how often a failed model call is tried; zero means
 	// five.
@@ -58,8 +63,8 @@ type Performance struct {
 // may be called from several goroutines.
 type Performer func(ctx context.Context, p Performance) (tools.Result, error)
 
-// Serve returns the handlers of the steps that Loop asks for: "model" and
-// "tool".
+// Serve returns the handlers of the steps that Loop asks for: "model", "tool"
+// and "compact".
 func Serve(h Host) flow.Mux {
 	attempts := h.Attempts
 	if attempts == 0 {
@@ -69,6 +74,8 @@ func Serve(h Host) flow.Mux {
 	return flow.Mux{
 		"model": {Handler: m.serve, Timeout: h.ModelTimeout, Attempts: attempts, Safe: flow.Always, Describe: describeModel},
 		"tool":  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Describe: describeTool},
+
+		compacting: {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: describeCompact},
 	}
 }
 
@@ -98,6 +105,10 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	call := *env
 	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
 	call.Artifacts = given(use.Given)
+	call.Room = use.Room
+	if h.Shelf != nil {
+		call.Results = h.Shelf
+	}
 	if call.Files != nil {
 		call.Files = call.Files.At(s.Path) // so that a step can be undone
 		ctx = call.Files.Context(ctx)      // by its commands, too
@@ -125,7 +136,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 			return nil, err
 		}
 	}
-	return json.Marshal(Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env)})
+	h.fit(ctx, s, use.Room, &res, emit)
+	return json.Marshal(Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env), Spent: spent})
 }
 
 // confinement is the level at which a tool's commands ran, as the record must
@@ -229,17 +241,9 @@ func (m *models) conv(ctx context.Context, digest string, a Ask) (*conv, error) 
 	case a.Head == "":
 		c = &conv{wire: new(llm.Wire)}
 	case !ok:
-		var chain []Ask
-		for head := a.Head; head != ""; head = chain[len(chain)-1].Head {
-			b, err := m.Blobs.Blob(ctx, head)
-			if err != nil {
-				return nil, err
-			}
-			var prev Ask
-			if err := json.Unmarshal(b, &prev); err != nil {
-				return nil, err
-			}
-			chain = append(chain, prev)
+		chain, err := m.chain(ctx, a.Head)
+		if err != nil {
+			return nil, err
 		}
 		c = &conv{wire: new(llm.Wire)}
 		for i := len(chain) - 1; i >= 0; i-- {
@@ -250,6 +254,31 @@ func (m *models) conv(ctx context.Context, digest string, a Ask) (*conv, error) 
 	delete(m.convs, a.Head)
 	m.convs[digest] = c
 	return c, nil
+}
+
+// chain reads the asks that lead up to head, the last first.
+func (m *models) chain(ctx context.Context, head string) ([]Ask, error) {
+	var chain []Ask
+	for ; head != ""; head = chain[len(chain)-1].Head {
+		b, err := m.Blobs.Blob(ctx, head)
+		if err != nil {
+			return nil, err
+		}
+		var prev Ask
+		if err := json.Unmarshal(b, &prev); err != nil {
+			return nil, err
+		}
+		chain = append(chain, prev)
+	}
+	return chain, nil
+}
+
+// forget drops what is kept of conversations: after a compaction nobody asks
+// for the old one, and another agent's is read again.
+func (m *models) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.convs)
 }
 
 func (c *conv) add(a Ask) {

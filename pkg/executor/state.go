@@ -36,6 +36,8 @@ type State struct {
 	Told      []string            `json:"told,omitempty"`    // directories whose words of Task.Project the model has
 	Taint     tools.Taint         `json:"taint,omitempty"`   // of what the run has read
 	Rules     permit.Rules        `json:"rules,omitempty"`   // added by the people who approved
+	Context   Gauge               `json:"context,omitzero"`  // how full the window is
+	Notes     *Notes              `json:"notes,omitempty"`   // in place of turns that were left out
 	Outcome   *Outcome            `json:"outcome,omitempty"`
 
 	Slips    int       `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed

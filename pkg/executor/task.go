@@ -27,7 +27,12 @@ type Task struct {
 	Approve  Approve         `json:"approve,omitempty"`
 	Patience time.Duration   `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
 	Options  llm.Options     `json:"options,omitzero"`
+	Budget   *Budget         `json:"budget,omitempty"`
 	Price    Price           `json:"price,omitzero"`
+	Prices   Prices          `json:"prices,omitempty"`   // of the other models that it names
+	Fallbacks []Fallback     `json:"fallbacks,omitempty"` // for when Model does not answer
+	Hedge    time.Duration   `json:"hedge_ns,omitempty"`  // see Route
+	Think    *Think          `json:"think,omitempty"`     // for tools that ask a model
 	Output   json.RawMessage `json:"output,omitempty"` // JSON Schema of the final answer, for typed agents
 	// Given are artifacts that are there from the start. They stay with the
 	// task rather than the state, which is written every turn.

@@ -19,7 +19,7 @@ const finish = "finish"
 func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	var engine error
 	v := t.Done.Judge(s, func(tool string) error {
-		reply, err := call(r, t, s, standing{s.Taint, s.Rules}, llm.Call{Name: tool, Args: []byte("{}")})
+		reply, err := call(r, t, s, standing{taint: s.Taint, rules: s.Rules}, llm.Call{Name: tool, Args: []byte("{}")})
 		if err != nil {
 			engine = err
 			return err

@@ -122,6 +122,8 @@ type Env struct {
 	HTTP      *http.Client     // Net
 	Model     llm.Model        // Think
 	Artifacts ArtifactReader   // never nil
+	Results   Results          // what the model was shown in part; nil if nothing is kept
+	Room      int              // bytes of a result that the model is shown at once; 0 for no bound
 	Emit      event.Sink       // never nil; progress for whoever is watching
 }
 

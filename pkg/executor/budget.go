@@ -1,0 +1,205 @@
+package executor
+
+import (
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A Budget bounds what one request to the model may hold. It is pinned with
+// the task; a task without one sends all there is and fails when the provider
+// says that it is too long.
+type Budget struct {
+	// Window is the model's context window in tokens where Options.Window does
+	// not say. Zero is unknown: only the provider's refusal leads to compaction.
+	Window int `json:"window,omitempty"`
+	// Guess says that Window is one, made from the model's name.
+	Guess bool `json:"guess,omitempty"`
+	// Result is how many bytes of one result the model is shown at once. Zero
+	// is a share of the window, at most [DefaultResult]; -1 is no bound.
+	Result int `json:"result,omitempty"`
+	// Cheap is the provider/model that summarises; empty is the task's own.
+	Cheap string `json:"cheap,omitempty"`
+}
+
+const (
+	// DefaultResult is the most bytes of a result that are shown at once.
+	DefaultResult = 16 << 10
+	leastResult   = 1 << 10
+	// firstRate is what is assumed of a tokenizer before the server has counted
+	// anything: thousandths of a unit of weight a token. English and code have
+	// about 3.3 bytes a token.
+	firstRate = 3300
+	// answerRoom is left in the window for an answer whose size is not bounded.
+	answerRoom = 4096
+)
+
+// window is that of the model that the run has got to, in tokens; 0 if it is
+// unknown.
+func (t *Task) window(fell int) int {
+	_, w := t.at(fell)
+	if w == 0 && t.Budget != nil {
+		w = t.Budget.Window
+	}
+	return w
+}
+
+// limit is how many tokens a request may have: the window without the room
+// for the answer and a margin for what the estimate may be wrong by, or less
+// if the provider has refused less. Zero is no limit.
+func (t *Task) limit(s *State) int {
+	n, g := 0, &s.Context
+	if w := t.window(s.Fell); w > 0 {
+		room := t.Options.MaxTokens
+		if room <= 0 {
+			room = min(answerRoom, w/4)
+		}
+		n = w - min(room, w/2) - w/20
+	}
+	if g.Cap > 0 && (n == 0 || g.Cap < n) {
+		n = g.Cap
+	}
+	return n
+}
+
+// room is how many bytes of each result are shown if n results come at once;
+// 0 is no bound. Together they take at most a third of the window.
+func (t *Task) room(n int) int {
+	if t.Budget == nil || t.Budget.Result < 0 || t.tool(readResult) == nil {
+		return 0
+	}
+	each := t.Budget.Result
+	w := t.window(0) * firstRate / 1000 // bytes
+	if each == 0 {
+		each = DefaultResult
+		if w > 0 {
+			each = min(each, w/8)
+		}
+	}
+	if w > 0 {
+		each = min(each, w/3/max(n, 1))
+	}
+	return max(each, leastResult)
+}
+
+// A Gauge is how much of the window a run uses, in tokens, and what was done
+// to fit. The server's own count is the truth; what came since is estimated by
+// weight, at the rate that its counts imply.
+type Gauge struct {
+	Tokens int `json:"tokens,omitempty"` // of the conversation that the model has
+	Weight int `json:"weight,omitempty"` // of the same, in bytes of plain English
+	Tools  int `json:"tools,omitempty"`  // weight of the task's tools
+	Rate   int `json:"rate,omitempty"`   // learnt: thousandths of weight a token
+	Limit  int `json:"limit,omitempty"`  // what a request may have
+	Cap    int `json:"cap,omitempty"`    // learnt from a refusal: no request may have more
+
+	Compactions int `json:"compactions,omitempty"`
+	Dropped     int `json:"dropped,omitempty"`    // results
+	Shortened   int `json:"shortened,omitempty"`  // results
+	Summarised  int `json:"summarised,omitempty"` // turns
+}
+
+func (g *Gauge) rate() int {
+	if g.Rate > 0 {
+		return g.Rate
+	}
+	return firstRate
+}
+
+func (g *Gauge) tokens(weight int) int { return tokensOf(weight, g.rate()) }
+
+func tokensOf(weight, rate int) int { return (weight*1000 + rate - 1) / rate }
+
+// A server's count is believed within these bounds of weight a token, in
+// thousandths: tokenizers of single bytes exist, and so do servers that count
+// nothing, or only what was new to them.
+const (
+	leastRate, mostRate = 500, 10_000
+	enough              = 2000 // weight below which a rate says more of the template than of the text
+)
+
+// count takes the server's count of a request of some weight, tools included,
+// that was estimated at so many tokens.
+func (g *Gauge) count(messages, estimate, in int) {
+	weight := messages + g.Tools
+	g.Weight, g.Tokens = messages, estimate
+	if in <= 0 {
+		return
+	}
+	rate := int(int64(weight) * 1000 / int64(in))
+	if weight < enough {
+		g.Tokens = max(estimate, min(in, 10*enough))
+		return
+	}
+	if rate < leastRate || rate > mostRate {
+		return
+	}
+	g.Rate, g.Tokens = rate, in
+}
+
+// weights has the weight of each byte in tenths of a byte of plain English:
+// digits, punctuation and other scripts make more tokens than letters do.
+// What a rune of several bytes weighs is counted with its first.
+var weights = func() (w [256]uint8) {
+	for b := range w {
+		switch {
+		case b >= 0xF0:
+			w[b] = 60
+		case b >= 0xE0:
+			w[b] = 33
+		case b >= 0xC0:
+			w[b] = 17
+		case b >= 0x80:
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b == ' ', b == '\n', b == '\t':
+			w[b] = 10
+		case b >= '0' && b <= '9':
+			w[b] = 13
+		default:
+			w[b] = 15
+		}
+	}
+	return w
+}()
+
+func weight(s string) int {
+	n := 0
+	for i := range len(s) {
+		n += int(weights[s[i]])
+	}
+	return n / 10
+}
+
+const (
+	roleWeight = 14 // what a template puts around a message
+	callWeight = 30 // and around a call
+)
+
+func weigh(msgs ...llm.Message) int {
+	n := 0
+	for i := range msgs {
+		m := &msgs[i]
+		n += roleWeight + weight(m.Text) + weight(m.Name)
+		for _, c := range m.Calls {
+			n += callWeight + weight(c.Name) + weight(string(c.Args))
+		}
+	}
+	return n
+}
+
+func weighTools(tools []Tool) int {
+	n := 0
+	for i := range tools {
+		n += callWeight + weight(tools[i].Name) + weight(tools[i].Description) + weight(string(tools[i].Input))
+	}
+	return n
+}
+
+// need estimates the next request in tokens.
+func (s *State) need(t *Task) int {
+	g := &s.Context
+	if g.Tools == 0 {
+		g.Tools = weighTools(t.Tools)
+	}
+	if s.Head == "" {
+		return g.tokens(g.Tools + weigh(s.New...))
+	}
+	return g.Tokens + g.tokens(weigh(s.New...))
+}

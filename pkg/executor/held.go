@@ -1,0 +1,64 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// found tells the model, with the result that brought them, of artifacts that
+// the run did not have. They are named once: what is repeated every turn costs
+// every turn.
+func (s *State) found(t *Task, r Reply) string {
+	if t.Budget == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
+		if _, known := s.Artifacts[name]; !known {
+			fmt.Fprintf(&b, "\n[artifact %q is there now: %s]", name, holds(r.Artifacts[name]))
+		}
+	}
+	return b.String()
+}
+
+// held lists the artifacts with what they hold, for a conversation that
+// begins anew.
+func (s *State) held(t *Task) string {
+	if len(s.Artifacts) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Artifacts of this run:")
+	for _, name := range s.Names() {
+		a := s.Artifacts[name]
+		fmt.Fprintf(&b, "\n- %s: %s", name, holds(a.Value))
+		if a.Tool != "" {
+			fmt.Fprintf(&b, ", of %s", a.Tool)
+		}
+	}
+	return b.String()
+}
+
+// holds says in a few words what an artifact is.
+func holds(v json.RawMessage) string {
+	var x any
+	if json.Unmarshal(v, &x) != nil {
+		return thousands(len(v)) + " bytes"
+	}
+	switch x := x.(type) {
+	case string:
+		return fmt.Sprintf("text, %s bytes", thousands(len(x)))
+	case []any:
+		return fmt.Sprintf("list of %s", thousands(len(x)))
+	case map[string]any:
+		keys := slices.Sorted(maps.Keys(x))
+		if len(keys) > 8 {
+			keys = append(keys[:8], "…")
+		}
+		return fmt.Sprintf("object with %s", strings.Join(keys, ", "))
+	}
+	return brief(string(v), 40)
+}

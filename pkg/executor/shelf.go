@@ -1,0 +1,138 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// readResult is the tool with which the model reads what it was shown in part.
+const readResult = "read_result"
+
+// A Shelf keeps the whole of results that a model is shown in part, each under
+// its digest, in a directory of the job: the same text is kept once, and a
+// step that is repeated finds it there. It is safe for concurrent use. A nil
+// Shelf keeps nothing.
+type Shelf struct {
+	Dir string // made when there is something to keep
+
+	mu   sync.Mutex
+	size int64 // of what is kept; -1 once it is full
+	seen bool
+}
+
+var _ tools.Results = (*Shelf)(nil)
+
+const (
+	maxKept  = 8 << 20   // bytes of one text
+	maxShelf = 256 << 20 // of all
+)
+
+var resultID = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// errFull reports that the job has kept as much as it may.
+var errFull = errors.New("the job has kept as many results as it may")
+
+// Put keeps text and returns its id. What is beyond 8 MB of one text or 256 MB
+// of all is not kept.
+func (s *Shelf) Put(text string) (string, error) {
+	if s == nil {
+		return "", errFull
+	}
+	if len(text) > maxKept {
+		text = valid(text[:maxKept]) + fmt.Sprintf("\n[cut here: it had %d bytes]\n", len(text))
+	}
+	id := flow.Digest([]byte(text))[:12]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.look(); err != nil {
+		return "", err
+	}
+	file := filepath.Join(s.Dir, id)
+	if _, err := os.Stat(file); err == nil {
+		return id, nil
+	}
+	if s.size+int64(len(text)) > maxShelf {
+		return "", errFull
+	}
+	tmp, err := os.CreateTemp(s.Dir, "new-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(tmp.Name()) // gone already if all went well
+	_, err = tmp.WriteString(text)
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("keeping a result: %w", err)
+	}
+	s.size += int64(len(text))
+	return id, nil
+}
+
+// look finds out what an earlier process has left.
+func (s *Shelf) look() error {
+	if s.seen {
+		return nil
+	}
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			s.size += info.Size()
+		}
+	}
+	s.seen = true
+	return nil
+}
+
+// Result gives a text back.
+func (s *Shelf) Result(id string) (string, error) {
+	if s == nil || !resultID.MatchString(id) {
+		return "", fs.ErrNotExist
+	}
+	b, err := os.ReadFile(filepath.Join(s.Dir, id))
+	return string(b), err
+}
+
+// fit cuts the result of a tool to what the model may be shown at once. The
+// whole is redacted first, since a cut through a secret would hide it from
+// those who look for it later.
+func (h Host) fit(ctx context.Context, s flow.Step, room int, res *tools.Result, emit event.Sink) {
+	if room <= 0 || len(res.Text) <= room {
+		return
+	}
+	text, hit := secret.From(ctx).String(res.Text)
+	if hit {
+		res.Taint |= tools.Secret
+	}
+	var handle string
+	if s.Name == readResult {
+		handle = " Ask for fewer lines."
+	} else if id, err := h.Shelf.Put(text); err == nil {
+		handle = fmt.Sprintf(" "+handleWords, readResult, id)
+	} else {
+		emit(event.Event{Kind: event.Note, Text: "a result of " + s.Name + " is not kept in whole", Error: err.Error()})
+		handle = " The rest is not kept: call it again and ask for less."
+	}
+	res.Summary = cmp.Or(res.Summary, brief(text, 200))
+	res.Text = ends(text, room*3/5, room*2/5, handle)
+}

@@ -1,0 +1,333 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A trimmer makes the results of earlier turns smaller. It works on a copy of
+// a transcript and changes nothing but the texts of results, so that each call
+// keeps its one result.
+type trimmer struct {
+	msgs   []llm.Message
+	lookup func(name string) (tools.Tool, bool)
+	shelve func(text string) string // keeps a text and gives its id; "" where there is no shelf
+
+	w                  int // weight of msgs
+	uses               []use
+	dropped, shortened int
+}
+
+// A use is a call with its result, and what is known of it.
+type use struct {
+	call   llm.Call
+	result *llm.Message
+	turn   int
+	tool   tools.Metadata
+	paths  []string
+	from   int // first line and the one behind the last, of a read
+	to     int
+}
+
+const (
+	sparedTurns = 2       // the last ones keep their results whole
+	smallResult = 400     // bytes: making it smaller gains nothing
+	bigResult   = 1500    // bytes: an old result above that is cut to head and tail
+	headAndTail = 500     // bytes of each
+	allLines    = 1 << 30 // behind the last line of any file
+)
+
+func newTrimmer(msgs []llm.Message, lookup func(string) (tools.Tool, bool), shelve func(string) string) *trimmer {
+	t := &trimmer{msgs: slices.Clone(msgs), lookup: lookup, shelve: shelve, w: weigh(msgs...)}
+	turn, calls := 0, map[string]int{}
+	for i := range t.msgs {
+		m := &t.msgs[i]
+		switch m.Role {
+		case llm.Assistant:
+			turn++
+			clear(calls)
+			for _, c := range m.Calls {
+				calls[c.ID] = len(t.uses)
+				t.uses = append(t.uses, t.about(c, turn))
+			}
+		case llm.Tool:
+			if k, ok := calls[m.CallID]; ok {
+				t.uses[k].result = m
+			}
+		}
+	}
+	t.uses = slices.DeleteFunc(t.uses, func(u use) bool { return u.result == nil })
+	return t
+}
+
+func (t *trimmer) about(c llm.Call, turn int) use {
+	u := use{call: c, turn: turn, to: allLines}
+	tool, ok := t.lookup(c.Name)
+	if !ok {
+		return u
+	}
+	u.tool = tool.Metadata
+	var args map[string]json.RawMessage
+	if json.Unmarshal(c.Args, &args) != nil {
+		return u
+	}
+	for _, name := range tool.Paths {
+		var one string
+		var many []string
+		if json.Unmarshal(args[name], &one) == nil && one != "" {
+			many = append(many, one)
+		} else if json.Unmarshal(args[name], &many) != nil {
+			continue
+		}
+		for _, p := range many {
+			u.paths = append(u.paths, path.Clean(strings.ReplaceAll(p, `\`, "/")))
+		}
+	}
+	if tool.Touches != nil {
+		u.paths = append(u.paths, tool.Touches(c.Args)...)
+	}
+	var part struct{ From, Lines int }
+	if json.Unmarshal(c.Args, &part) == nil && (part.From > 0 || part.Lines > 0) {
+		u.from = max(part.From, 1)
+		if part.Lines > 0 {
+			u.to = u.from + part.Lines
+		}
+	}
+	return u
+}
+
+func (u *use) reads() bool {
+	return len(u.paths) > 0 && u.tool.Needs&^(tools.Read|tools.Think) == 0 && !u.result.Failed
+}
+
+func (u *use) writes() bool { return u.tool.Needs&tools.Write != 0 && !u.result.Failed }
+func (u *use) runs() bool   { return u.tool.Needs&(tools.Exec|tools.Shell) != 0 }
+
+// superseded says why a result is of no use any more, "" if it may be. later
+// are the uses of later turns and of the same.
+func (u *use) superseded(later []use) string {
+	for i := range later {
+		v := &later[i]
+		switch {
+		case v.call.Name == u.call.Name && string(v.call.Args) == string(u.call.Args) && !v.result.Failed:
+			return "the same call was made again later"
+		case u.reads() && v.writes() && overlap(u.paths, v.paths):
+			return "it was changed later"
+		case u.reads() && v.reads() && v.call.Name == u.call.Name && overlap(u.paths, v.paths) && v.from <= max(u.from, 1) && u.to <= v.to:
+			return "it was read again later"
+		}
+	}
+	switch {
+	case u.result.Failed:
+		return "a failed attempt"
+	case u.runs():
+		return "an old output"
+	}
+	return ""
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(p string) bool { return slices.Contains(b, p) })
+}
+
+// drop leaves a line in place of each result that is superseded.
+func (t *trimmer) drop() {
+	for i := range t.old() {
+		u := &t.uses[i]
+		text := u.result.Text
+		if len(text) < smallResult || isStub(text) {
+			continue
+		}
+		why := u.superseded(t.uses[i+1:])
+		if why == "" {
+			continue
+		}
+		stub := t.stub(u, why)
+		if u.result.Failed || u.runs() {
+			stub = brief(text, 160) + "\n" + stub // what went wrong, or how it went
+		}
+		if len(stub) < len(text) {
+			t.set(u.result, stub)
+			t.dropped++
+		}
+	}
+}
+
+// old are the uses of all turns but the last.
+func (t *trimmer) old() []use {
+	n := len(t.uses)
+	if n == 0 {
+		return nil
+	}
+	last := 0
+	for i := range t.msgs {
+		if t.msgs[i].Role == llm.Assistant {
+			last++
+		}
+	}
+	for n > 0 && t.uses[n-1].turn > last-sparedTurns {
+		n--
+	}
+	return t.uses[:n]
+}
+
+// shorten cuts old results to head and tail, the biggest first, as long as the
+// rest is too big.
+func (t *trimmer) shorten(over func() bool) {
+	t.cut(t.old(), bigResult, headAndTail, over)
+}
+
+func (t *trimmer) cut(uses []use, above, each int, over func() bool) {
+	order := make([]int, len(uses))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(uses[b].result.Text) - len(uses[a].result.Text) })
+	for _, i := range order {
+		text := uses[i].result.Text
+		if len(text) <= above || !over() {
+			return
+		}
+		t.set(uses[i].result, ends(text, each, each, t.handle(text)))
+		t.shortened++
+	}
+}
+
+func (t *trimmer) set(m *llm.Message, text string) {
+	t.w += weight(text) - weight(m.Text)
+	m.Text = text
+}
+
+const stubHead = "[left out: "
+
+func isStub(s string) bool { return strings.Contains(s, stubHead) && strings.HasSuffix(s, "]") }
+
+// stub is the line that stands for a result.
+func (t *trimmer) stub(u *use, why string) string {
+	return fmt.Sprintf("%s%d bytes of %s %s, %s.%s]", stubHead, len(u.result.Text), u.call.Name, brief(string(u.call.Args), 120), why, t.handle(u.result.Text))
+}
+
+// handle says how to get a text again.
+func (t *trimmer) handle(text string) string {
+	id := ""
+	if m := handles.FindAllStringSubmatch(text, -1); m != nil {
+		id = m[len(m)-1][1] // a part is shown already: the whole is kept
+	} else {
+		id = t.shelve(text)
+	}
+	if id == "" {
+		return " Call it again if you need it."
+	}
+	return fmt.Sprintf(" "+handleWords, readResult, id)
+}
+
+const handleWords = `%s with id "%s" shows it.`
+
+var handles = regexp.MustCompile(readResult + ` with id "([0-9a-f]{12})"`)
+
+// ends gives the beginning and the end of s, each at most so many bytes, cut
+// at lines where there are any, with a line in between that says how much is
+// left out.
+func ends(s string, head, tail int, handle string) string {
+	if len(s) <= head+tail {
+		return s
+	}
+	a, b := s[:head], s[len(s)-tail:]
+	if i := strings.LastIndexByte(a, '\n'); i > head/2 {
+		a = a[:i+1]
+	}
+	if i := strings.IndexByte(b, '\n'); i >= 0 && i < tail/2 {
+		b = b[i+1:]
+	}
+	a, b = valid(a), valid(b)
+	if !strings.HasSuffix(a, "\n") {
+		a += "\n"
+	}
+	return fmt.Sprintf("%s[%d of %d bytes left out here.%s]\n%s", a, len(s)-len(a)-len(b), len(s), handle, b)
+}
+
+// valid drops what a cut has left of a rune at either end.
+func valid(s string) string {
+	for len(s) > 0 && !utf8.RuneStart(s[0]) {
+		s = s[1:]
+	}
+	for i := 0; i < utf8.UTFMax && len(s) > 0; i++ {
+		if r, n := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || n != 1 {
+			break
+		}
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// brief is s on one line of at most n bytes.
+func brief(s string, n int) string {
+	s = strings.Join(strings.Fields(first(s)), " ")
+	if len(s) > n {
+		s = valid(s[:n]) + "…"
+	}
+	return s
+}
+
+// squeeze makes what is left of a transcript fit by all means but breaking
+// it: results of every turn become small, then long texts in arguments.
+func (t *trimmer) squeeze(over func() bool) {
+	t.cut(t.uses, 3*smallResult, smallResult, over)
+	t.cut(t.uses, smallResult, smallResult/4, over)
+	for i := range t.msgs {
+		m := &t.msgs[i]
+		if m.Role != llm.Assistant || !over() {
+			continue
+		}
+		t.w -= weigh(*m)
+		if len(m.Text) > 4*smallResult {
+			m.Text = ends(m.Text, smallResult, smallResult, "")
+		}
+		m.Calls = slices.Clone(m.Calls)
+		for k := range m.Calls {
+			m.Calls[k].Raw = ""
+			m.Calls[k].Args = lessArgs(m.Calls[k].Args)
+		}
+		t.w += weigh(*m)
+	}
+}
+
+// lessArgs cuts the long strings in a record of arguments; it stays JSON.
+func lessArgs(args json.RawMessage) json.RawMessage {
+	if len(args) < 2*smallResult {
+		return args
+	}
+	var fields map[string]any
+	if json.Unmarshal(args, &fields) != nil {
+		return args
+	}
+	var less func(v any) any
+	less = func(v any) any {
+		switch v := v.(type) {
+		case string:
+			return ends(v, smallResult/4, smallResult/4, " This record of the call is shorter than the call was.")
+		case []any:
+			for i := range v {
+				v[i] = less(v[i])
+			}
+		case map[string]any:
+			for k := range v {
+				v[k] = less(v[k])
+			}
+		}
+		return v
+	}
+	b, err := json.Marshal(less(fields))
+	if err != nil || len(b) >= len(args) {
+		return args
+	}
+	return b
+}

@@ -1,0 +1,36 @@
+package tools
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Results gives back what a model was shown in part, by the id it was told.
+// An id that nothing is kept under is fs.ErrNotExist.
+type Results interface {
+	Result(id string) (string, error)
+}
+
+// LineBytes is where a long line of a kept result is broken.
+const LineBytes = 1000
+
+// ResultLines are the lines of a kept result as they are numbered: a line
+// that is too long, as in JSON that was not indented, counts as several.
+func ResultLines(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		for len(line) > LineBytes {
+			n := LineBytes
+			for n > 0 && !utf8.RuneStart(line[n]) {
+				n--
+			}
+			if n == 0 {
+				n = LineBytes
+			}
+			out, line = append(out, line[:n]), line[n:]
+		}
+		out = append(out, line)
+	}
+	return out
+}
