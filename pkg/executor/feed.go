@@ -1,0 +1,72 @@
+package executor
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// has reports whether there is the artifact that name stands for, or one of
+// its family.
+func (t *Task) has(s *State, name string) bool {
+	if !tools.Family(name) {
+		return t.value(s, name) != nil
+	}
+	matches := func(artifact string) bool { return tools.Matches(name, artifact) }
+	return slices.ContainsFunc(s.Names(), matches) || slices.ContainsFunc(slices.Collect(maps.Keys(t.Given)), matches)
+}
+
+// feed is what a call of tool is given: what it consumes and what it uses, as
+// the calls before it in the same answer have left it.
+func (t *Task) feed(s *State, now standing, tool *Tool) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	take := func(values map[string]json.RawMessage, name string) {
+		for artifact, v := range values {
+			if v != nil && tools.Matches(name, artifact) {
+				out[artifact] = v
+			}
+		}
+	}
+	for _, name := range slices.Concat(tool.Consumes, tool.Uses) {
+		take(t.Given, name)
+		for artifact, a := range s.Artifacts {
+			take(map[string]json.RawMessage{artifact: a.Value}, name)
+		}
+		take(now.made, name)
+		if _, ok := out[name]; !ok && !tools.Family(name) && slices.Contains(tool.Consumes, name) {
+			out[name] = nil // a check runs without, and says so itself
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// made adds what a call has produced to what the next is given.
+func made(before map[string]json.RawMessage, r Reply) map[string]json.RawMessage {
+	if len(r.Artifacts) == 0 {
+		return before
+	}
+	after := maps.Clone(before)
+	if after == nil {
+		after = map[string]json.RawMessage{}
+	}
+	maps.Copy(after, r.Artifacts)
+	return after
+}
+
+// lacking is what a tool consumes and nobody has produced, in this answer
+// neither.
+func (t *Task) lacking(tool *Tool, s *State, now standing) []string {
+	return slices.DeleteFunc(t.missing(tool, s), func(name string) bool {
+		for artifact := range now.made {
+			if tools.Matches(name, artifact) {
+				return true
+			}
+		}
+		return false
+	})
+}
