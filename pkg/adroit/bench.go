@@ -131,7 +131,7 @@ func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error)
 	}
 	b.Speak(servers)
 	m := executor.Serve(executor.Host{
-		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind,
+		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fence: rt.fence(),
 		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(rt.o.Secrets), b.Judge},
 		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
 	})

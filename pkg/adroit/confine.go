@@ -1,10 +1,13 @@
 package adroit
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
 // confined is how the commands of a job run whose directory is home.
@@ -19,4 +22,19 @@ func (rt *Runtime) confined(home string) workspace.Option {
 		}
 	}
 	return workspace.Confined(c)
+}
+
+// fence is what stands around commands here. Where they are refused there is
+// none to speak of: then nobody is told that one would be confined.
+func (rt *Runtime) fence() executor.Fence {
+	r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
+	f := executor.Fence{Sandbox: string(sandbox.Off), Network: "open"}
+	if r.Err() != nil || r.Level == sandbox.Off {
+		return f
+	}
+	f.Sandbox = string(r.Level)
+	if !rt.o.Sandbox.NetOpen {
+		f.Network = "private"
+	}
+	return f
 }

@@ -1,0 +1,57 @@
+package adroit_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/shell"
+	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+)
+
+// A job in mode auto runs commands unasked where a sandbox confines them, and
+// asks where none does; the question says which.
+func TestAuto(t *testing.T) {
+	agent := agents.DynamicAgent{Name: "worker", Description: "Work.", Prompt: "You work.", Tools: []string{"shell"}, Mode: executor.ModeAuto}
+	const turns = "turns:\n  - calls: [{name: shell, args: {command: echo hi >made}}]\n  - text: Done."
+	for _, c := range []struct {
+		level sandbox.Level
+		asks  bool
+	}{{sandbox.Auto, sandbox.Choose(sandbox.Auto).Level == sandbox.Off}, {sandbox.Off, true}} {
+		if sandbox.Choose(c.level).Err() != nil {
+			t.Logf("%s cannot be had here", c.level)
+			continue
+		}
+		dir := t.TempDir()
+		rt := open(t, adroit.Options{Tools: []tools.Tool{shell.Run}, Models: scripted(t, turns), Dir: dir, Sandbox: workspace.Confine{Level: c.level},
+			Defaults: agents.Defaults{Mode: executor.ModeAuto}})
+		job, err := rt.Agent(agent).Execute(t.Context(), agents.Input{Prompt: "go"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = job.Wait(t.Context())
+		var waits *adroit.StatusError
+		if asked := errors.As(err, &waits) && waits.Job.Status == jobs.Waiting; asked != c.asks || err != nil && !asked {
+			t.Errorf("%s: asked is %v, want %v; %v", c.level, asked, c.asks, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "made")); (err == nil) == c.asks {
+			t.Errorf("%s: made: %v", c.level, err)
+		}
+		if !c.asks {
+			continue
+		}
+		q, err := rt.Jobs.Store.Pending(t.Context(), job.ID())
+		var about executor.Question
+		if err != nil || len(q) != 1 || json.Unmarshal(q[0].About, &about) != nil || about.Sandbox != "off" || about.Network != "open" {
+			t.Errorf("%s: the question is %+v, %v", c.level, q, err)
+		}
+	}
+}
