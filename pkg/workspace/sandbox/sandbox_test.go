@@ -2,8 +2,20 @@ package sandbox
 
 import "testing"
 
+// What cannot be had says why and what would help, and auto is the first that
+// can be had.
 func TestSurvey(t *testing.T) {
+	best := Level("")
 	for _, f := range Survey() {
 		t.Logf("%+v", f)
+		if !f.OK && (f.Why == "" || f.Help == "") {
+			t.Errorf("%s cannot be had, because %q; help: %q", f.Level, f.Why, f.Help)
+		}
+		if f.OK && best == "" {
+			best = f.Level
+		}
+	}
+	if r := Choose(Auto); r.Level != best || (r.Err() == nil) != (best != "") {
+		t.Errorf("auto is %q, the best that can be had %q, err %v", r.Level, best, r.Err())
 	}
 }
