@@ -33,6 +33,8 @@ type Reply struct {
 	Took time.Duration `json:"took_ns,omitempty"`
 	// Sandbox is the level that the tool's commands ran at, if it may run any.
 	Sandbox string `json:"sandbox,omitempty"`
+	// Spent is what the tool has paid models for.
+	Spent []Spend `json:"spent,omitempty"`
 	// Ask is set if nothing was done because a person must approve it first.
 	Ask *Question `json:"ask,omitempty"`
 

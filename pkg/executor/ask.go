@@ -24,6 +24,7 @@ type Ask struct {
 	Bare    bool            `json:"bare,omitempty"`  // offer no tools this time
 	Options llm.Options     `json:"options,omitzero"`
 	Output  json.RawMessage `json:"output,omitempty"`
+	Chain
 	// Calling is the way that is set for the job, Setbacks what did not work
 	// in it so far.
 	Calling  Calling   `json:"calling,omitempty"`
@@ -34,6 +35,9 @@ type Ask struct {
 type Answer struct {
 	llm.Response
 	Took time.Duration `json:"took_ns"`
+	// Spent was paid for beside it, by a hedge.
+	Spent []Spend `json:"spent,omitempty"`
+	Ref   string  `json:"-"` // the provider/model that was asked
 	// Calling is the way in which it was asked, Why why not in the first one;
 	// Slip what was wrong with the form of the answer.
 	Calling Calling `json:"calling,omitempty"`
@@ -64,7 +68,7 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	if offered := t.offered(s); offered.names != s.Offered && !a.Bare {
 		a.Tools, s.Offered = offered.specs, offered.names
 	}
-	answer, head, err := flow.DoKeep[Answer](r, "model", t.Model, a)
+	answer, head, err := t.answer(r, s, a)
 	if err != nil {
 		return llm.Message{}, err
 	}
@@ -157,5 +161,8 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 		}
 	}
 	s.Spent += longest
+	for _, reply := range replies {
+		s.spend(t, reply.Spent)
+	}
 	s.mark(answer.Calls, replies)
 }

@@ -85,7 +85,7 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 			return err
 		}
 	}
-	if limit, words := t.Limits.exceeded(s, t.Price); limit != "" {
+	if limit, words := t.Limits.exceeded(s); limit != "" {
 		s.land(&Outcome{Status: Limit, Limit: limit, Reason: "reached " + words})
 		return nil
 	}

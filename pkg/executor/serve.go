@@ -113,6 +113,11 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		call.Files = call.Files.At(s.Path) // so that a step can be undone
 		ctx = call.Files.Context(ctx)      // by its commands, too
 	}
+	var think *thinker
+	if call.Model = nil; use.Think != nil {
+		think = &thinker{think: *use.Think, models: h.Models, record: h.Record, emit: emit}
+		call.Model = think
+	}
 	// Innermost: what the wrappers make of a call is what is judged.
 	perform := Performer(func(ctx context.Context, u Performance) (tools.Result, error) { return h.permitted(ctx, u, use, emit) })
 	for _, wrap := range slices.Backward(h.Around) {
@@ -123,13 +128,19 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	if ctx.Err() != nil {
 		// A tool that was stopped has not told what it did: the step stays
 		// open rather than to record half an outcome.
+		think.lost(emit)
 		return nil, ctx.Err()
 	}
 	if ask := new(asking); errors.As(err, &ask) {
 		return json.Marshal(Reply{Ask: &ask.Question})
 	}
-	if err != nil {
+	spent := think.bill()
+	if err != nil && spent == nil {
 		return nil, err
+	}
+	if err != nil {
+		// A failure has no bill: what was paid for is kept with the words.
+		res = refuse("%s could not be run: %s", s.Name, err).Result
 	}
 	if h.Bind != nil {
 		if err := h.Bind(ctx, s.Job, t, &res); err != nil {
@@ -196,6 +207,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if err != nil {
 		return nil, failure(err)
 	}
+	hedge := &hedger{Model: model, ref: a.Model, wait: a.Hedge}
 	if a.Output, err = flat(a.Output); err != nil {
 		return nil, fmt.Errorf("model %s: %w", s.Name, err)
 	}
@@ -205,12 +217,17 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	}
 	start := time.Now()
 	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }
-	answer, err := m.generate(ctx, model, c, a, req, show)
+	answer, err := m.generate(ctx, hedge, c, a, req, show)
 	if err != nil {
-		return nil, failure(err)
+		return nil, a.impatient(failure(err))
 	}
 	readable(answer.Message.Calls)
-	answer.Took = time.Since(start)
+	if m.Record != nil {
+		if err := m.Record(req, &answer.Response); err != nil {
+			return nil, err
+		}
+	}
+	answer.Took, answer.Spent = time.Since(start), hedge.spent
 	return json.Marshal(answer)
 }
 
@@ -322,7 +339,8 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		Text    string    `json:"text"`
 		Usage   llm.Usage `json:"usage"`
 		Why     string    `json:"why,omitempty"`
-	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why})
+		Spent   []Spend   `json:"spent,omitempty"`
+	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why, a.Spent})
 	return first(a.Message.Text), data
 }
 
@@ -344,8 +362,9 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		Args    json.RawMessage `json:"args"`
 		Failed  bool            `json:"failed"`
 		Sandbox string          `json:"sandbox,omitempty"`
+		Spent   []Spend         `json:"spent,omitempty"`
 		Text    string          `json:"text"`
-	}{use.Args, r.Failed, r.Sandbox, clip(r.Text)})
+	}{use.Args, r.Failed, r.Sandbox, r.Spent, clip(r.Text)})
 	return text, data
 }
 

@@ -16,29 +16,31 @@ import (
 // holds the transcript by reference: Head names what the model has been sent,
 // New is what it has not.
 type State struct {
-	Head      string              `json:"head,omitempty"`
-	New       []llm.Message       `json:"new,omitempty"`
-	Artifacts map[string]Artifact `json:"artifacts,omitempty"`
-	Called    map[string]int      `json:"called,omitempty"` // successful calls by tool
-	Turns     int                 `json:"turns"`
-	Calls     int                 `json:"calls"` // tool calls, also failed ones
-	Usage     llm.Usage           `json:"usage"`
-	Cost      float64             `json:"cost_usd,omitempty"` // of Usage, if the model has a price
-	Spent     time.Duration       `json:"spent_ns"`
-	Last      string              `json:"last,omitempty"` // the model's last words
-	Claim     *Claim              `json:"claim,omitempty"`
-	Rejects   int                 `json:"rejects,omitempty"` // claims that did not hold
-	Empty     int                 `json:"empty,omitempty"`   // answers in a row with nothing in them
-	Recent    []mark              `json:"recent,omitempty"`  // of the last turns, to notice going in circles
-	Nudged    int                 `json:"nudged,omitempty"`  // the turn of the last nudge
-	Landing   *Outcome            `json:"landing,omitempty"` // why the run is about to stop, while the model says its last words
-	Offered   string              `json:"offered,omitempty"` // the tools offered last, to send them only when they change
-	Told      []string            `json:"told,omitempty"`    // directories whose words of Task.Project the model has
-	Taint     tools.Taint         `json:"taint,omitempty"`   // of what the run has read
-	Rules     permit.Rules        `json:"rules,omitempty"`   // added by the people who approved
-	Context   Gauge               `json:"context,omitzero"`  // how full the window is
-	Notes     *Notes              `json:"notes,omitempty"`   // in place of turns that were left out
-	Outcome   *Outcome            `json:"outcome,omitempty"`
+	Head      string               `json:"head,omitempty"`
+	New       []llm.Message        `json:"new,omitempty"`
+	Artifacts map[string]Artifact  `json:"artifacts,omitempty"`
+	Called    map[string]int       `json:"called,omitempty"` // successful calls by tool
+	Turns     int                  `json:"turns"`
+	Calls     int                  `json:"calls"` // tool calls, also failed ones
+	Usage     llm.Usage            `json:"usage"`
+	Cost      float64              `json:"cost_usd,omitempty"` // of Usage, as far as the models have prices
+	Used      map[string]llm.Usage `json:"used,omitempty"`     // Usage by provider/model, if it was not one alone
+	Fell      int                  `json:"fell,omitempty"`     // how many of Task.Fallbacks the run has gone down
+	Spent     time.Duration        `json:"spent_ns"`
+	Last      string               `json:"last,omitempty"` // the model's last words
+	Claim     *Claim               `json:"claim,omitempty"`
+	Rejects   int                  `json:"rejects,omitempty"` // claims that did not hold
+	Empty     int                  `json:"empty,omitempty"`   // answers in a row with nothing in them
+	Recent    []mark               `json:"recent,omitempty"`  // of the last turns, to notice going in circles
+	Nudged    int                  `json:"nudged,omitempty"`  // the turn of the last nudge
+	Landing   *Outcome             `json:"landing,omitempty"` // why the run is about to stop, while the model says its last words
+	Offered   string               `json:"offered,omitempty"` // the tools offered last, to send them only when they change
+	Told      []string             `json:"told,omitempty"`    // directories whose words of Task.Project the model has
+	Taint     tools.Taint          `json:"taint,omitempty"`   // of what the run has read
+	Rules     permit.Rules         `json:"rules,omitempty"`   // added by the people who approved
+	Context   Gauge                `json:"context,omitzero"`  // how full the window is
+	Notes     *Notes               `json:"notes,omitempty"`   // in place of turns that were left out
+	Outcome   *Outcome             `json:"outcome,omitempty"`
 
 	Slips    int       `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
 	Setbacks []Setback `json:"setbacks,omitempty"` // ways to call tools that did not work

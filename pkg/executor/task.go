@@ -14,26 +14,26 @@ import (
 // A Task is everything the loop needs, by value: it is journaled once, so
 // that editing an agent never changes a run in flight.
 type Task struct {
-	Agent    string          `json:"agent,omitempty"`
-	Model    string          `json:"model"` // provider/model
-	System   string          `json:"system,omitempty"`
-	Prompt   string          `json:"prompt"`
-	Tools    []Tool          `json:"tools,omitempty"`
-	Checks   []Tool          `json:"checks,omitempty"` // tools that only criteria run
-	Done     Criterion       `json:"done,omitzero"`
-	Limits   Limits          `json:"limits,omitzero"`
-	Mode     Mode            `json:"mode,omitempty"`  // empty is ModeEdits
-	Rules    permit.Rules    `json:"rules,omitempty"` // about what may run
-	Approve  Approve         `json:"approve,omitempty"`
-	Patience time.Duration   `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
-	Options  llm.Options     `json:"options,omitzero"`
-	Budget   *Budget         `json:"budget,omitempty"`
-	Price    Price           `json:"price,omitzero"`
-	Prices   Prices          `json:"prices,omitempty"`   // of the other models that it names
-	Fallbacks []Fallback     `json:"fallbacks,omitempty"` // for when Model does not answer
-	Hedge    time.Duration   `json:"hedge_ns,omitempty"`  // see Route
-	Think    *Think          `json:"think,omitempty"`     // for tools that ask a model
-	Output   json.RawMessage `json:"output,omitempty"` // JSON Schema of the final answer, for typed agents
+	Agent     string          `json:"agent,omitempty"`
+	Model     string          `json:"model"` // provider/model
+	System    string          `json:"system,omitempty"`
+	Prompt    string          `json:"prompt"`
+	Tools     []Tool          `json:"tools,omitempty"`
+	Checks    []Tool          `json:"checks,omitempty"` // tools that only criteria run
+	Done      Criterion       `json:"done,omitzero"`
+	Limits    Limits          `json:"limits,omitzero"`
+	Mode      Mode            `json:"mode,omitempty"`  // empty is ModeEdits
+	Rules     permit.Rules    `json:"rules,omitempty"` // about what may run
+	Approve   Approve         `json:"approve,omitempty"`
+	Patience  time.Duration   `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
+	Options   llm.Options     `json:"options,omitzero"`
+	Budget    *Budget         `json:"budget,omitempty"`
+	Price     Price           `json:"price,omitzero"`
+	Prices    Prices          `json:"prices,omitempty"`    // of the other models that it names
+	Fallbacks []Fallback      `json:"fallbacks,omitempty"` // for when Model does not answer
+	Hedge     time.Duration   `json:"hedge_ns,omitempty"`  // see Route
+	Think     *Think          `json:"think,omitempty"`     // for tools that ask a model
+	Output    json.RawMessage `json:"output,omitempty"`    // JSON Schema of the final answer, for typed agents
 	// Given are artifacts that are there from the start. They stay with the
 	// task rather than the state, which is written every turn.
 	Given   map[string]json.RawMessage `json:"given,omitempty"`
@@ -107,14 +107,14 @@ func (l Limits) Or(d Limits) Limits {
 var DefaultLimits = Limits{Turns: 50, Tokens: 2_000_000, CostUSD: -1, Time: time.Hour, Rejects: 5}
 
 // exceeded names the first limit that s has reached, with the figure.
-func (l Limits) exceeded(s *State, p Price) (limit, words string) {
+func (l Limits) exceeded(s *State) (limit, words string) {
 	l = l.Or(DefaultLimits)
 	switch {
 	case l.Turns > 0 && s.Turns >= l.Turns:
 		return "turns", fmt.Sprintf("the limit of %d turns", l.Turns)
 	case l.Tokens > 0 && s.Usage.In+s.Usage.Out >= l.Tokens:
 		return "tokens", fmt.Sprintf("the limit of %d tokens", l.Tokens)
-	case l.CostUSD > 0 && p.Cost(s.Usage) >= l.CostUSD:
+	case l.CostUSD > 0 && s.Cost >= l.CostUSD:
 		return "cost", fmt.Sprintf("the limit of %.2f USD", l.CostUSD)
 	case l.Time > 0 && s.Spent >= l.Time:
 		return "time", fmt.Sprintf("the time limit of %s", l.Time)

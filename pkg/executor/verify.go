@@ -27,6 +27,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		s.bind(tool, reply.Artifacts)
 		s.Rules = append(s.Rules, reply.rules...)
 		s.Spent += reply.Took
+		s.spend(t, reply.Spent)
 		if reply.Failed {
 			return fmt.Errorf("check %s: %s", tool, reply.Text)
 		}

@@ -1,0 +1,80 @@
+package executor
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/route"
+)
+
+// Prices says what models cost, by provider/model or by a pattern in which *
+// stands for any text. The longest pattern decides. An entry of zeros is a
+// model that is known to be free.
+type Prices map[string]Price
+
+// Of gives the price of a model; ok is false if nobody knows it.
+func (p Prices) Of(model string) (price Price, ok bool) { return route.Pick(p, model) }
+
+// A Spend is what was paid a model for within a step, beside what the step's
+// answer tells: by the requests of a tool, by a hedge.
+type Spend struct {
+	Model    string    `json:"model"` // provider/model
+	Usage    llm.Usage `json:"usage"`
+	Requests int       `json:"requests"`
+	// Guessed says that the provider did not get to count: what could have
+	// been read and written was.
+	Guessed bool `json:"guessed,omitempty"`
+}
+
+// price is what a model of the task costs.
+func (t *Task) price(model string) Price {
+	if model == t.Model {
+		return t.Price
+	}
+	return t.Prices[model]
+}
+
+// pay takes into account what a model has read and written. All that bounds
+// tokens and money goes by it.
+func (s *State) pay(t *Task, model string, u llm.Usage) {
+	if s.Used == nil && model != t.Model {
+		s.Used = map[string]llm.Usage{}
+		if s.Usage != (llm.Usage{}) {
+			s.Used[t.Model] = s.Usage
+		}
+	}
+	s.Usage = s.Usage.Add(u)
+	if s.Used == nil {
+		s.Cost = t.Price.Cost(s.Usage)
+		return
+	}
+	s.Used[model] = s.Used[model].Add(u)
+	s.Cost = 0
+	for _, m := range slices.Sorted(maps.Keys(s.Used)) {
+		s.Cost += t.price(m).Cost(s.Used[m])
+	}
+}
+
+func (s *State) spend(t *Task, list []Spend) {
+	for _, x := range list {
+		s.pay(t, x.Model, x.Usage)
+	}
+}
+
+// guess is what a request of the executor may have cost at most when nobody
+// has counted: a token of English has more than three bytes.
+func guess(req *llm.Request, streamed int) llm.Usage {
+	n := 0
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		n += len(m.Text) + 16
+		for _, c := range m.Calls {
+			n += len(c.Name) + len(c.Args) + 16
+		}
+	}
+	for _, t := range req.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Input)
+	}
+	return llm.Usage{In: (n + 2) / 3, Out: (streamed + 2) / 3}
+}

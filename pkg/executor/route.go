@@ -1,0 +1,148 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/route"
+)
+
+// A Route is the model of a task and what to do when it does not answer.
+type Route struct {
+	Model string `json:"model"` // provider/model
+	// Window is asked for where the client sets it; zero is the provider's.
+	Window int `json:"window,omitempty"`
+	// Fallbacks are turned to in this order when the one before cannot answer.
+	Fallbacks []Fallback `json:"fallbacks,omitempty"`
+	// Hedge, if not zero, is how long nothing may come of an answer before
+	// the same is asked once more beside it.
+	Hedge time.Duration `json:"hedge_ns,omitempty"`
+}
+
+// A Fallback is a model behind another.
+type Fallback struct {
+	Model  string `json:"model"`
+	Window int    `json:"window,omitempty"`
+}
+
+// Refs lists the models of r in order.
+func (r Route) Refs() []string {
+	out := []string{r.Model}
+	for _, f := range r.Fallbacks {
+		out = append(out, f.Model)
+	}
+	return out
+}
+
+// at is the model that a run has got to, and its window.
+func (t *Task) at(n int) (model string, window int) {
+	if n == 0 || n > len(t.Fallbacks) {
+		return t.Model, t.Options.Window
+	}
+	f := t.Fallbacks[n-1]
+	return f.Model, f.Window
+}
+
+// next moves the run to the model behind the one that failed, and says so. It
+// reports false if the failure is for the run to end with. The run stays with
+// the new model: going to and fro would lose the cache of both.
+func (s *State) next(r *flow.Run, t *Task, err error) (bool, error) {
+	var se *flow.StepError
+	if !errors.As(err, &se) || s.Fell >= len(t.Fallbacks) {
+		return false, nil
+	}
+	kind, ours := strings.CutPrefix(se.Code, "model.")
+	if se.Code != flow.TimedOut && (!ours || !route.Kind(llm.ErrorKind(kind))) {
+		return false, nil
+	}
+	from, _ := t.at(s.Fell)
+	s.Fell++
+	to, _ := t.at(s.Fell)
+	words := fmt.Sprintf("%s does not answer (%s); going on with %s", from, first(se.Message), to)
+	if _, priced := t.Prices[to]; !priced && t.Limits.CostUSD > 0 {
+		words += ", which has no price and is not counted"
+	}
+	return true, r.Note("%s", words)
+}
+
+// A Chain is what an Ask says of the models around its own.
+type Chain struct {
+	// Backed says that there is another model behind this one, so that it is
+	// not waited for if nobody listens at its address.
+	Backed bool          `json:"backed,omitempty"`
+	Hedge  time.Duration `json:"hedge_ns,omitempty"`
+}
+
+// answer asks the model that the run has got to, and those behind it until one
+// answers.
+func (t *Task) answer(r *flow.Run, s *State, a Ask) (Answer, string, error) {
+	for {
+		a.Model, a.Options.Window = t.at(s.Fell)
+		a.Chain = Chain{Backed: s.Fell < len(t.Fallbacks), Hedge: t.Hedge}
+		answer, head, err := flow.DoKeep[Answer](r, "model", a.Model, a)
+		answer.Ref = a.Model
+		if err == nil {
+			return answer, head, nil
+		}
+		again, noted := s.next(r, t, err)
+		if noted != nil {
+			return answer, "", noted
+		}
+		if !again {
+			return answer, "", err
+		}
+	}
+}
+
+// impatient makes a failure final that another model can make good at once.
+func (c Chain) impatient(err error) error {
+	var f *flow.Failure
+	if c.Backed && errors.As(err, &f) && f.Code == "model."+string(llm.Unreachable) {
+		now := *f
+		now.Retryable = false
+		return &now
+	}
+	return err
+}
+
+// A hedger is a model that is asked once more if nothing comes in time. It
+// serves one step.
+type hedger struct {
+	llm.Model
+	ref   string
+	wait  time.Duration
+	spent []Spend // what the losers cost
+}
+
+// Generate implements [llm.Model].
+func (h *hedger) Generate(ctx context.Context, req *llm.Request, show func(llm.Delta)) (*llm.Response, error) {
+	if h.wait <= 0 {
+		return h.Model.Generate(ctx, req, show)
+	}
+	again := *req
+	again.Wire = nil // the first may still be writing to it
+	resp, lost, err := route.Hedge(ctx, h.wait,
+		func(ctx context.Context, emit func(llm.Delta)) (*llm.Response, error) {
+			return h.Model.Generate(ctx, req, emit)
+		},
+		func(ctx context.Context, emit func(llm.Delta)) (*llm.Response, error) {
+			return h.Model.Generate(ctx, &again, emit)
+		}, show)
+	if lost == nil || err != nil {
+		return resp, err
+	}
+	s := Spend{Model: h.ref, Requests: 1}
+	if lost.Response != nil {
+		s.Usage = lost.Response.Usage
+	} else {
+		s.Usage, s.Guessed = guess(req, lost.Streamed), true
+	}
+	h.spent = append(h.spent, s)
+	resp.Notes = append(resp.Notes, fmt.Sprintf("nothing came within %s, so that it was asked twice; both are paid for", h.wait))
+	return resp, nil
+}
