@@ -104,7 +104,13 @@ func (c *cell) policy(level sandbox.Level, root, dir string, names *Names, lasts
 	}
 	p := *c.base
 	p.Dir = dir
-	p.Mask = append(slices.Clone(p.Mask), c.found.secret...)
+	p.Mask = slices.Clone(p.Mask)
+	for _, f := range c.found.secret {
+		// What is hidden is covered already, with the command's own below it.
+		if !slices.ContainsFunc(p.Hide, func(h string) bool { return within(h, f) }) {
+			p.Mask = append(p.Mask, f)
+		}
+	}
 	p.Fix = append(slices.Clone(p.Fix), c.found.fixed...)
 	p.Pin = c.found.repos
 	v, err := begin(c.found, level == sandbox.Landlock)
@@ -187,6 +193,9 @@ func (c *cell) settle(level sandbox.Level, root string) (*sandbox.Policy, error)
 			}
 		}
 	}
+	if u := userCache(); u != "" && slices.ContainsFunc(p.Write, func(w string) bool { return within(w, u) }) {
+		p.Fix = append(p.Fix, u)
+	}
 	if level != sandbox.Full && c.Cache != "" {
 		tidyCaches(c.Cache, cacheName(root), time.Now())
 	}
@@ -199,13 +208,20 @@ func (c *cell) settle(level sandbox.Level, root string) (*sandbox.Policy, error)
 // environ is what a command finds, given what it would find without a sandbox.
 func (c *cell) environ(level sandbox.Level, p *sandbox.Policy, env []string) []string {
 	out := p.Environ(level, env)
-	if p.Home == "" || level == sandbox.Full || level == sandbox.Bubblewrap {
+	home := p.Home
+	switch {
+	case home == "":
+		// The workspace is around it.
+		if home = os.Getenv("HOME"); !filepath.IsAbs(home) || home == "/" {
+			return out
+		}
+	case level == sandbox.Full || level == sandbox.Bubblewrap:
 		return out
 	}
 	// HOME moved: what is found by it stays where it was.
 	for name, sub := range map[string]string{"GOPATH": "go", "CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup", "NVM_DIR": ".nvm", "PYENV_ROOT": ".pyenv"} {
 		given := slices.ContainsFunc(out, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
-		if d := filepath.Join(p.Home, sub); !given && exists(d) {
+		if d := filepath.Join(home, sub); !given && exists(d) {
 			out = append(out, name+"="+d)
 		}
 	}

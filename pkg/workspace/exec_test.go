@@ -207,17 +207,20 @@ func TestFloodIsBounded(t *testing.T) {
 // Conformance 30.
 func TestOutputIsPrintable(t *testing.T) {
 	r, _ := runner(t)
-	for script, want := range map[string]string{
-		`printf 'a\000b\377\355\240\200c'`:       `a\x00b\xff\xed\xa0\x80c`,
-		`printf '\033[31mred\033]52;c;x\007'`:    `\x1b[31mred\x1b]52;c;x\x07`,
-		`printf 'one\r\ntwo\rthree\tfour\n'`:     "one\ntwo\\x0dthree\tfour\n",
-		`printf '\302\205 \342\200\256 日本'`:      `\u0085 \u202e 日本`,
-		`printf 'x\357\277\275\363\240\201\201'`: `x` + "\ufffd" + `\U000e0041`,
-	} {
+	for script, want := range unprintable {
 		if o := sh(t, r, script); o.Text != want || !utf8.ValidString(o.Text) {
 			t.Errorf("%s: %q, want %q", script, o.Text, want)
 		}
 	}
+}
+
+// What commands print, and what is shown of it.
+var unprintable = map[string]string{
+	`printf 'a\000b\377\355\240\200c'`:       `a\x00b\xff\xed\xa0\x80c`,
+	`printf '\033[31mred\033]52;c;x\007'`:    `\x1b[31mred\x1b]52;c;x\x07`,
+	`printf 'one\r\ntwo\rthree\tfour\n'`:     "one\ntwo\\x0dthree\tfour\n",
+	`printf '\302\205 \342\200\256 日本'`:      `\u0085 \u202e 日本`,
+	`printf 'x\357\277\275\363\240\201\201'`: `x` + "\ufffd" + `\U000e0041`,
 }
 
 func TestTailCutsBetweenCharacters(t *testing.T) {
@@ -240,14 +243,17 @@ func TestNothingWaitsForAPerson(t *testing.T) {
 	git(t, dir, "init", "-q")
 	write(t, filepath.Join(dir, "f"), "x")
 	git(t, dir, "add", "f")
-	for _, script := range []string{"cat", "read x", "exec 3</dev/tty", "git commit", "git -c credential.helper= ls-remote https://127.0.0.1:1/x",
-		"git log --help >/dev/null 2>&1; true"} {
+	for _, script := range impatient {
 		start := time.Now()
 		if o := sh(t, r, script); o.TimedOut || time.Since(start) > 5*time.Second {
 			t.Errorf("%s: %+v", script, o)
 		}
 	}
 }
+
+// Commands that would wait for a person who is not there.
+var impatient = []string{"cat", "read x", "exec 3</dev/tty", "git commit", "git -c credential.helper= ls-remote https://127.0.0.1:1/x",
+	"git log --help >/dev/null 2>&1; true"}
 
 // childRunner runs a command with grandchildren until it is killed.
 func childRunner(dir string) {
