@@ -170,6 +170,44 @@ var hostiles = []hostile{
 		_, err = f.Read(make([]byte, 512))
 		return err
 	}},
+	{"make a set-user-ID program", func(t target) error {
+		made := func(name string, err error) error {
+			if err == nil {
+				var info os.FileInfo
+				if info, err = os.Lstat(name); err == nil && info.Mode()&os.ModeSetuid == 0 {
+					err = unix.EPERM
+				}
+			}
+			return err
+		}
+		// Each must fail: the first that works is what became of the probe.
+		err := made("mine", unix.Chmod("mine", 0o4755))
+		for i, try := range []func(name string) error{
+			func(name string) error {
+				fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY, 0o4755)
+				unix.Close(fd)
+				return err
+			},
+			func(name string) error { return unix.Mknod(name, unix.S_IFREG|0o4755, 0) },
+			func(name string) error {
+				fd, err := unix.Openat2(unix.AT_FDCWD, name, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755})
+				unix.Close(fd)
+				return err
+			},
+			func(name string) error { return unix.Fchmodat(unix.AT_FDCWD, "mine", 0o4755, 0) },
+		} {
+			name := fmt.Sprintf("suid%d", i)
+			if e := try(name); e == nil {
+				if i == 3 {
+					name = "mine"
+				}
+				if e = made(name, nil); e == nil {
+					return nil
+				}
+			}
+		}
+		return err
+	}},
 	{"make a device", func(t target) error { return unix.Mknod("disk", unix.S_IFBLK|0o600, 254<<8) }},
 	{"leave something in /dev/shm", func(t target) error {
 		name := filepath.Join("/dev/shm", filepath.Base(filepath.Dir(t.Outside)))
@@ -269,6 +307,8 @@ var hostiles = []hostile{
 		return reaches(call(unix.SYS_OPEN_BY_HANDLE_AT, 99, 0, 0))
 	}},
 	{"call the kernel by x32 numbers", func(t target) error { return reaches(call(0x40000000 | unix.SYS_GETPID)) }},
+	{"call the kernel by i386 numbers", func(t target) error { return assembled("i386-call", callsI386()) }},
+	{"run a 32-bit program", func(t target) error { return assembled("i386-program", programI386()) }},
 	{"use a file that was left open", func(t target) error {
 		_, err := unix.Write(t.FD, []byte("owned"))
 		return err

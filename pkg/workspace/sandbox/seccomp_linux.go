@@ -84,15 +84,19 @@ func filter(n network) ([]unix.SockFilter, error) {
 	for _, nr := range slices.Concat(denied, deniedHere) {
 		prog = append(prog, jump(opEq, nr, 0, 1), stmt(opRet, eperm))
 	}
+	for _, c := range slices.Concat(modes, modesHere) {
+		prog = append(prog, c.rule()...)
+	}
 	sockets, err := socketRule(n)
 	if err != nil {
 		return nil, err
 	}
 	prog = append(prog, sockets...)
-	// clone3 has its flags in memory, where a filter cannot look: without it
-	// the C library and the Go runtime take clone, whose flags are looked at.
+	// clone3 and openat2 have their flags in memory, where a filter cannot look:
+	// without them programs take clone and openat, which are looked at.
 	prog = append(prog,
-		jump(opEq, unix.SYS_CLONE3, 0, 1),
+		jump(opEq, unix.SYS_CLONE3, 1, 0),
+		jump(opEq, unix.SYS_OPENAT2, 0, 1),
 		stmt(opRet, enosy),
 		jump(opEq, unix.SYS_CLONE, 0, 4),
 		stmt(opLoad, offArg0),
@@ -120,6 +124,28 @@ func filter(n network) ([]unix.SockFilter, error) {
 }
 
 const tiocLinux = 0x541c
+
+// A moder is a call that gives a file its mode; if flags is not zero, only where
+// those ask for a new file.
+type moder struct{ nr, mode, flags uint32 }
+
+var modes = []moder{
+	{unix.SYS_FCHMOD, offArg1, 0}, {unix.SYS_FCHMODAT, offArg2, 0}, {unix.SYS_FCHMODAT2, offArg2, 0},
+	{unix.SYS_MKNODAT, offArg2, 0}, {unix.SYS_OPENAT, offArg3, offArg2},
+}
+
+// rule refuses set-user-ID programs. Out here, where no sandbox is, anybody who
+// can reach one could run it with the rights of whoever runs adroit.
+func (m moder) rule() []unix.SockFilter {
+	judge := []unix.SockFilter{stmt(opLoad, m.mode), jump(opSet, unix.S_ISUID, 0, 1), stmt(opRet, eperm), stmt(opRet, allow)}
+	if m.flags != 0 {
+		judge = slices.Concat([]unix.SockFilter{stmt(opLoad, m.flags), jump(opSet, unix.O_CREAT|tmpFile, 1, 0), stmt(opRet, allow)}, judge)
+	}
+	return append([]unix.SockFilter{jump(opEq, m.nr, 0, uint8(len(judge)))}, judge...)
+}
+
+// tmpFile is O_TMPFILE without O_DIRECTORY.
+const tmpFile = unix.O_TMPFILE &^ unix.O_DIRECTORY
 
 // socketRule judges socket(2). Socket pairs stay: they lead nowhere.
 func socketRule(n network) ([]unix.SockFilter, error) {

@@ -9,3 +9,6 @@ const (
 
 // deniedHere are the calls that only this architecture has.
 var deniedHere = []uint32{unix.SYS_IOPERM, unix.SYS_IOPL, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_CREATE_MODULE}
+
+// modesHere are the calls of this architecture that give a file its mode.
+var modesHere = []moder{{unix.SYS_CHMOD, offArg1, 0}, {unix.SYS_CREAT, offArg1, 0}, {unix.SYS_MKNOD, offArg1, 0}, {unix.SYS_OPEN, offArg2, offArg1}}

@@ -6,3 +6,5 @@ const (
 )
 
 var deniedHere []uint32
+
+var modesHere []moder
