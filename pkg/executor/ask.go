@@ -92,7 +92,7 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 // within the run, nine letters and digits as the strictest wants them; no
 // thoughts of the past.
 func (s *State) clean(m llm.Message) llm.Message {
-	out := llm.Message{Role: llm.Assistant, Text: strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD")), Calls: slices.Clone(m.Calls)}
+	out := llm.Message{Role: llm.Assistant, Text: strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD")), Calls: slices.Clone(m.Calls), Echo: m.Echo}
 	for i := range out.Calls {
 		c := &out.Calls[i]
 		s.Calls++

@@ -44,6 +44,16 @@ type Message struct {
 	CallID   string `json:"call_id,omitempty"` // Role Tool: the call this answers
 	Name     string `json:"name,omitempty"`    // Role Tool: the tool's name
 	Failed   bool   `json:"failed,omitempty"`  // Role Tool: the tool reported failure
+	// Echo is what the provider wants back with this message. It stays with
+	// the message and means nothing to anybody else.
+	Echo *Echo `json:"echo,omitempty"`
+}
+
+// An Echo is a field of a message in a dialect, left out in any other.
+type Echo struct {
+	Dialect string          `json:"dialect"`
+	Field   string          `json:"field"`
+	Value   json.RawMessage `json:"value"`
 }
 
 // A ToolSpec is what a model is told of a tool.

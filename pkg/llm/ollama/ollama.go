@@ -29,6 +29,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/pkg/llm/schema"
 	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
@@ -56,6 +57,8 @@ type model struct {
 	think  *api.ThinkValue
 	keep   *api.Duration
 	known  known
+
+	schemas schema.Cache
 }
 
 // New returns a Model for the server. It does not connect.

@@ -8,11 +8,12 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/pkg/llm/schema"
 )
 
 // tail is the part of an [api.ChatRequest] behind its messages.
 type tail struct {
-	Tools     api.Tools       `json:"tools,omitempty"`
+	Tools     json.RawMessage `json:"tools,omitempty"`
 	Stream    bool            `json:"stream"`
 	Format    json.RawMessage `json:"format,omitempty"`
 	KeepAlive *api.Duration   `json:"keep_alive,omitempty"`
@@ -47,19 +48,19 @@ func (m *model) body(req *llm.Request, notes *[]string) (transport.Body, error) 
 	if t.Options.Answer <= 0 {
 		t.Options.Answer = DefaultAnswer // 0 would mean no limit
 	}
-	for _, s := range req.Tools {
-		tool, err := tool(s)
-		if err != nil {
-			return nil, fmt.Errorf("tool %s: %w", s.Name, err)
+	if len(req.Tools) > 0 {
+		if t.Tools, err = req.Wire.Tools("ollama", req.Tools, m.encodeTools); err != nil {
+			return nil, err
 		}
-		t.Tools = append(t.Tools, tool)
 	}
 	switch {
 	case len(req.Output) == 0:
 	case len(req.Tools) > 0:
 		*notes = append(*notes, "the output schema was not sent: Ollama cannot combine it with tools")
 	default:
-		t.Format = req.Output
+		if t.Format, err = m.schemas.Down(schema.Grammar, req.Output); err != nil {
+			return nil, err
+		}
 		if t.Think == nil {
 			// On a thinking model the schema takes effect only after a thinking
 			// part, and not at all if there is none.
@@ -76,6 +77,30 @@ func (m *model) body(req *llm.Request, notes *[]string) (transport.Body, error) 
 	end[0] = ','
 	end = append([]byte{']'}, end...)
 	return transport.Body{head, messages[:len(messages)-1], end}, nil
+}
+
+// encodeTools describes tools as far as the server can keep it: its own type
+// for a property would lose the rest on arrival, and `true` in place of a
+// schema would be an error.
+func (m *model) encodeTools(specs []llm.ToolSpec) ([]byte, error) {
+	type function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+	type tool struct {
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	var list []tool
+	for _, s := range specs {
+		about, input, err := m.schemas.Parameters(schema.Ollama, s.Description, s.Input)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", s.Name, err)
+		}
+		list = append(list, tool{"function", function{s.Name, about, input}})
+	}
+	return json.Marshal(list)
 }
 
 // appendMessage appends one message in the shape of [api.Message]. Arguments

@@ -16,13 +16,20 @@ package openai
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/pkg/llm/schema"
+	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
 // A Config names an endpoint. Only BaseURL is often needed.
@@ -35,14 +42,22 @@ type Config struct {
 	IdleTimeout time.Duration     // the longest silence; 0 means five minutes, negative no limit
 	Timeout     time.Duration     // the longest answer; 0 means thirty minutes, negative no limit
 	NoStream    bool              // ask for the answer in one piece
+
+	Dialect    string         // its name, see Dialects; "" guesses it from BaseURL
+	APIVersion string         // of Azure; default 2024-10-21
+	Body       map[string]any // fields to send with each request
+	OneCall    bool           // ask for one call at a time, where the dialect can
 }
 
 type model struct {
-	end    transport.Endpoint
-	stream bool
-	// newer says that the server is OpenAI's own, whose recent models refuse
-	// max_tokens; others know nothing else.
-	newer bool
+	end     transport.Endpoint
+	stream  bool
+	dialect Dialect
+	version string
+	more    map[string]json.RawMessage
+	oneCall bool
+	quirks  quirks
+	schemas schema.Cache
 }
 
 // New returns a Model for the endpoint. It does not connect.
@@ -59,10 +74,59 @@ func New(c Config) (llm.Model, error) {
 	if err := m.end.Ready(); err != nil {
 		return nil, err
 	}
-	if u, err := url.Parse(m.end.Base); err == nil {
-		m.newer = u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".openai.azure.com")
+	m.dialect = Guess(m.end.Base)
+	if c.Dialect != "" {
+		var ok bool
+		if m.dialect, ok = Known(c.Dialect); !ok {
+			return nil, fmt.Errorf("%s: there is no dialect %q; use %s", m.end.Name, c.Dialect, names())
+		}
+	}
+	m.version, m.oneCall = cmp.Or(c.APIVersion, "2024-10-21"), c.OneCall && m.dialect.Parallel
+	if h := m.dialect.KeyHeader; h != "" && m.end.Key != "" {
+		m.end.Headers = maps.Clone(m.end.Headers)
+		if m.end.Headers == nil {
+			m.end.Headers = map[string]string{}
+		}
+		if _, set := m.end.Headers[h]; !set {
+			m.end.Headers[h] = m.end.Key
+		}
+		m.end.Key = ""
+	}
+	m.more = map[string]json.RawMessage{}
+	for _, key := range slices.Sorted(maps.Keys(c.Body)) {
+		if slices.Contains([]string{"model", "messages", "tools", "stream", "response_format"}, key) {
+			return nil, fmt.Errorf("%s: body must not set %s, which belongs to the request", m.end.Name, key)
+		}
+		b, err := json.Marshal(c.Body[key])
+		if err != nil {
+			return nil, fmt.Errorf("%s: body.%s cannot be sent as JSON: %w", m.end.Name, key, err)
+		}
+		m.more[key] = b
 	}
 	return m, nil
+}
+
+func names() string {
+	var list []string
+	for _, d := range dialects() {
+		list = append(list, d.Name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// path is where a model is asked.
+func (m *model) path(name string) string {
+	if !m.dialect.Deployment || strings.HasSuffix(m.end.Base, "/v1") {
+		return "/chat/completions"
+	}
+	end := "/chat/completions?api-version=" + url.QueryEscape(m.version)
+	switch base := m.end.Base; {
+	case strings.Contains(base, "/deployments/"):
+		return end
+	case strings.HasSuffix(base, "/openai"):
+		return "/deployments/" + url.PathEscape(name) + end
+	}
+	return "/openai/deployments/" + url.PathEscape(name) + end
 }
 
 // Generate implements [llm.Model].
@@ -70,16 +134,29 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if len(req.Messages) == 0 {
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
-	body, err := m.body(req)
-	if err != nil {
-		return nil, m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
-	}
-	reply, err := m.end.Post(ctx, "/chat/completions", body, m.stream)
-	if err != nil {
-		return nil, err
+	var notes []string
+	var body transport.Body
+	var reply *transport.Reply
+	for {
+		var err error
+		if body, err = m.body(req); err != nil {
+			return nil, m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
+		}
+		if reply, err = m.end.Post(ctx, m.path(req.Model), body, m.stream); err == nil {
+			break
+		}
+		if field, ok := m.quirks.learn(req.Model, err, body); ok {
+			notes = append(notes, "the server refuses "+field+"; it was asked again without")
+			continue
+		}
+		if r := m.generation(req, err, body.Len()); r != nil {
+			return r, nil
+		}
+		return nil, able(err, req)
 	}
 	defer reply.Close()
-	a := &answer{end: &m.end, req: req, emit: emit, sent: body.Len()}
+	var err error
+	a := &answer{end: &m.end, dialect: &m.dialect, req: req, emit: emit, sent: body.Len(), notes: notes}
 	switch reply.Type {
 	case "text/event-stream", "text/plain", "application/octet-stream", "":
 		if m.stream {
@@ -94,7 +171,42 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		err = m.end.WrongType(reply.Type, "text/event-stream or application/json")
 	}
 	if err != nil {
-		return nil, err
+		if r := m.generation(req, err, body.Len()); r != nil {
+			return r, nil
+		}
+		return nil, able(err, req)
 	}
-	return a.response()
+	r, err := a.response()
+	if err == nil && m.format(req) && r.Stop == llm.StopEnd {
+		r.Message.Text = m.raised(req.Output, r.Message.Text)
+	} else if err == nil && len(req.Output) > 0 && !m.format(req) {
+		r.Notes = append(r.Notes, "the output schema was not sent: "+m.dialect.Name+" cannot combine it with tools")
+	}
+	return r, err
+}
+
+// generation makes an answer of what a model wrote and the server could not
+// parse, nil if err is about something else. If we cannot either, a call was
+// lost: asking again the same way would fail again.
+func (m *model) generation(req *llm.Request, err error, sent int) *llm.Response {
+	var raw transport.Generation
+	if len(req.Tools) == 0 || !errors.As(err, &raw) {
+		return nil
+	}
+	r := &llm.Response{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopCalls, Model: req.Model,
+		Notes: []string{"the server could not parse a tool call and reported an error; its text was read from there"}}
+	found := textcall.Read(string(raw), textcall.Options{Offered: req.Tools})
+	r.Message.Text, r.Message.Thinking = found.Text, found.Thinking
+	calls := found.Calls
+	if len(calls) == 0 {
+		if call, _, ok := textcall.Whose(string(raw), req.Tools); ok {
+			calls, r.Message.Text = []llm.Call{call}, ""
+		}
+	}
+	if len(calls) == 0 {
+		r.Stop, r.Message.Text, r.Notes = llm.StopEnd, "", []string{llm.Dropped}
+	}
+	r.Message.Calls = transport.Tidy(calls, req.Messages, false)
+	r.Usage, _ = transport.Usage(transport.Count{}, transport.Count{}, transport.Count{}, sent, len(raw))
+	return r
 }

@@ -173,9 +173,10 @@ func TestWhatIsSent(t *testing.T) {
 		}
 	}
 	got := s.Requests()
-	const both = `{"model":"m","messages":[{"role":"user","content":"q"}],"tools":[{"function":{"name":"f","parameters":` +
-		`{"type":"object","properties":{"properties":{},"b":{"type":"object","properties":{"a":{}}},"c":{"anyOf":[{},{"properties":{"d":{}}}],"enum":[true]}},"required":["b"],"x":true}},"type":"function"}],` +
-		`"stream":%s"max_tokens":5,"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"},"strict":false}}}`
+	const anything = `{"description":"Any JSON value."}`
+	const both = `{"model":"m","messages":[{"role":"user","content":"q"}],"tools":[{"function":{"name":"f","description":"(x true)","parameters":` +
+		`{"type":"object","properties":{"properties":` + anything + `,"b":{"type":"object","properties":{"a":` + anything + `}},"c":{"anyOf":[` + anything + `,{"properties":{"d":` + anything + `}}],"enum":[true],"type":"boolean"}},"required":["b"]}},"type":"function"}],` +
+		`"stream":%s"max_tokens":5}`
 	for i, middle := range []string{`true,"stream_options":{"include_usage":true},`, `false,`} {
 		if want := fmt.Sprintf(both, middle); string(got[i].Body) != want {
 			t.Errorf("sent\n%s\nwant\n%s", got[i].Body, want)

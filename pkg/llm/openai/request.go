@@ -1,49 +1,30 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+	"github.com/adroit-run/adroit/pkg/llm/schema"
 )
-
-// tail is the part of a request behind its messages and tools.
-type tail struct {
-	Stream              bool                                   `json:"stream"`
-	StreamOptions       *goopenai.StreamOptions                `json:"stream_options,omitempty"`
-	Temperature         *float64                               `json:"temperature,omitempty"`
-	MaxTokens           int                                    `json:"max_tokens,omitempty"`
-	MaxCompletionTokens int                                    `json:"max_completion_tokens,omitempty"`
-	ResponseFormat      *goopenai.ChatCompletionResponseFormat `json:"response_format,omitempty"`
-}
 
 // body is the request in pieces around the encoded messages.
 func (m *model) body(req *llm.Request) (transport.Body, error) {
-	messages, err := req.Wire.Encode("openai", req.Messages, appendMessage)
+	d := &m.dialect
+	encode := func(dst []byte, msg *llm.Message) ([]byte, error) { return m.append(dst, req, msg) }
+	messages, err := req.Wire.Encode("openai/"+d.Name, req.Messages, encode)
 	if err != nil {
 		return nil, err
 	}
-	t := tail{Stream: m.stream, Temperature: req.Options.Temperature}
-	if m.stream {
-		t.StreamOptions = &goopenai.StreamOptions{IncludeUsage: true}
-	}
-	if m.newer {
-		t.MaxCompletionTokens = req.Options.MaxTokens
-	} else {
-		t.MaxTokens = req.Options.MaxTokens
-	}
-	if len(req.Output) > 0 {
-		// Not strict: that mode refuses schemas with optional properties. The
-		// answer is validated by whoever asked.
-		t.ResponseFormat = &goopenai.ChatCompletionResponseFormat{
-			Type:       goopenai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &goopenai.ChatCompletionResponseFormatJSONSchema{Name: "answer", Schema: req.Output},
-		}
-	}
-	end, err := json.Marshal(t)
+	end, err := m.tail(req)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +33,9 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 	// The tools go before the rest. The bracket that closes the messages is
 	// sent from here: the Wire overwrites its own when the conversation grows,
 	// and the HTTP client may still be reading then.
-	end[0] = ','
 	body := transport.Body{head, messages[:len(messages)-1]}
 	if len(req.Tools) > 0 {
-		offered, err := req.Wire.Tools("openai", req.Tools, encodeTools)
+		offered, err := req.Wire.Tools("openai/"+d.Name, req.Tools, m.encodeTools)
 		if err != nil {
 			return nil, err
 		}
@@ -64,52 +44,219 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 	return append(body, []byte{']'}, end), nil
 }
 
-func encodeTools(specs []llm.ToolSpec) ([]byte, error) {
+// format reports whether the schema of a request is sent. Where it cannot go
+// with tools they are what the model needs; the answer is validated by
+// whoever asked.
+func (m *model) format(req *llm.Request) bool {
+	return len(req.Output) > 0 && !(m.dialect.Alone && len(req.Tools) > 0)
+}
+
+// tail is the part of a request behind its messages and tools: ours, then
+// what the endpoint's configuration adds, which wins.
+func (m *model) tail(req *llm.Request) ([]byte, error) {
+	d, refused := &m.dialect, m.quirks.of(req.Model)
+	no := func(field string) bool { return slices.Contains(refused, field) }
+	out := []byte{','}
+	var failed error
+	add := func(key string, value any) {
+		if no(key) {
+			return
+		}
+		b, err := json.Marshal(value)
+		if more, ok := m.more[key]; ok {
+			b = laid(b, more)
+		}
+		if err != nil {
+			failed = err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(transport.AppendString(out, key), ':'), b...)
+	}
+	var ours []string
+	set := func(key string, value any) {
+		ours = append(ours, key)
+		add(key, value)
+	}
+	set("stream", m.stream)
+	if m.stream && !d.UsageUnasked {
+		set("stream_options", goopenai.StreamOptions{IncludeUsage: true})
+	}
+	newer := d.newer(req.Model)
+	if t := req.Options.Temperature; t != nil && !newer {
+		set("temperature", *t)
+	}
+	if n := req.Options.MaxTokens; n > 0 {
+		if newer && !no("max_completion_tokens") || no("max_tokens") {
+			set("max_completion_tokens", n)
+		} else {
+			set("max_tokens", n)
+		}
+	}
+	if m.oneCall && len(req.Tools) > 0 {
+		set("parallel_tool_calls", false)
+	}
+	if m.format(req) {
+		value, err := m.responseFormat(req.Output)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range slices.Sorted(maps.Keys(d.WithFormat)) {
+			set(key, d.WithFormat[key])
+		}
+		set("response_format", value)
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.more)) {
+		if !slices.Contains(ours, key) {
+			add(key, m.more[key])
+		}
+	}
+	return append(out, '}'), failed
+}
+
+// laid lays more over b: key by key if both are objects.
+func laid(b, more json.RawMessage) json.RawMessage {
+	var under, over map[string]json.RawMessage
+	if json.Unmarshal(b, &under) != nil || json.Unmarshal(more, &over) != nil || under == nil || over == nil {
+		return more
+	}
+	maps.Copy(under, over)
+	both, err := json.Marshal(under)
+	if err != nil {
+		return more
+	}
+	return both
+}
+
+// responseFormat tells the server of the schema of the answer.
+func (m *model) responseFormat(output json.RawMessage) (any, error) {
+	if m.dialect.Format == FormatObject {
+		return goopenai.ChatCompletionResponseFormat{Type: goopenai.ChatCompletionResponseFormatTypeJSONObject}, nil
+	}
+	if m.wrapped(output) {
+		output = fmt.Appendf(nil, `{"type":"object","properties":{"value":%s},"required":["value"],"additionalProperties":false}`, output)
+	}
+	down, err := m.schemas.Down(m.dialect.words(), output)
+	if err != nil {
+		return nil, err
+	}
+	return goopenai.ChatCompletionResponseFormat{
+		Type: goopenai.ChatCompletionResponseFormatTypeJSONSchema,
+		JSONSchema: &goopenai.ChatCompletionResponseFormatJSONSchema{
+			Name: "answer", Schema: down, Strict: m.dialect.Format == FormatStrict},
+	}, nil
+}
+
+// wrapped reports whether a schema has to be put into an object, as the
+// strict form wants one at the root.
+func (m *model) wrapped(output json.RawMessage) bool {
+	var root struct {
+		Type  any             `json:"type"`
+		AnyOf json.RawMessage `json:"anyOf"`
+		OneOf json.RawMessage `json:"oneOf"`
+	}
+	return m.dialect.words().Object && (json.Unmarshal(output, &root) != nil || root.Type != "object" || root.AnyOf != nil || root.OneOf != nil)
+}
+
+// raised is an answer to a schema in the form that was asked for.
+func (m *model) raised(output json.RawMessage, text string) string {
+	if m.dialect.Format != FormatStrict {
+		return text
+	}
+	value := json.RawMessage(text)
+	if m.wrapped(output) {
+		var in struct {
+			Value json.RawMessage `json:"value"`
+		}
+		if json.Unmarshal(value, &in) != nil || len(in.Value) == 0 {
+			return text
+		}
+		value = in.Value
+	}
+	return string(schema.Raise(output, value))
+}
+
+func (m *model) encodeTools(specs []llm.ToolSpec) ([]byte, error) {
 	var list []goopenai.Tool
 	for _, s := range specs {
-		input := s.Input
-		if len(input) == 0 {
-			input = json.RawMessage(`{"type":"object","properties":{}}`)
+		about, input, err := m.schemas.Parameters(schema.Common, s.Description, s.Input)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", s.Name, err)
 		}
 		list = append(list, goopenai.Tool{
 			Type:     goopenai.ToolTypeFunction,
-			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: s.Description, Parameters: loosen(input)},
+			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: about, Parameters: input},
 		})
 	}
 	return json.Marshal(list)
 }
 
-// appendMessage appends one message. Content is always there, since several
-// servers refuse messages without it.
-func appendMessage(dst []byte, m *llm.Message) ([]byte, error) {
-	text := m.Text
+// append appends one message. Content is always there, since several servers
+// refuse messages without it.
+func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, error) {
+	d, text := &m.dialect, msg.Text
 	if text == "" {
 		switch {
-		case m.Role == llm.Tool:
+		case msg.Role == llm.Tool:
 			text = "(no output)"
-		case m.Role == llm.Assistant && len(m.Calls) == 0:
+		case msg.Role == llm.Assistant && len(msg.Calls) == 0:
 			text = "(no text)"
 		}
 	}
-	dst = transport.AppendString(append(dst, `{"role":`...), string(m.Role))
-	dst = transport.AppendString(append(dst, `,"content":`...), text)
-	if m.Role == llm.Tool {
-		dst = transport.AppendString(append(dst, `,"tool_call_id":`...), m.CallID)
+	if d.Bridge && msg.Role == llm.User && before(req.Messages, msg) == llm.Tool {
+		dst = append(dst, `{"role":"assistant","content":"(noted)"},`...)
 	}
-	for i, c := range m.Calls {
+	role := string(msg.Role)
+	if msg.Role == llm.System && d.newer(req.Model) {
+		role = "developer"
+	}
+	dst = transport.AppendString(append(dst, `{"role":`...), role)
+	dst = transport.AppendString(append(dst, `,"content":`...), text)
+	if msg.Role == llm.Tool {
+		dst = transport.AppendString(append(dst, `,"tool_call_id":`...), d.id(msg.CallID))
+	}
+	for i, c := range msg.Calls {
 		sep := `,{"id":`
 		if i == 0 {
 			sep = `,"tool_calls":[{"id":`
 		}
-		dst = transport.AppendString(append(dst, sep...), c.ID)
+		dst = transport.AppendString(append(dst, sep...), d.id(c.ID))
 		dst = transport.AppendString(append(dst, `,"type":"function","function":{"name":`...), callName(c.Name))
 		dst = transport.AppendString(append(dst, `,"arguments":`...), string(transport.Object(c.Args)))
 		dst = append(dst, `}}`...)
 	}
-	if len(m.Calls) > 0 {
+	if len(msg.Calls) > 0 {
 		dst = append(dst, ']')
 	}
+	if e := msg.Echo; e != nil && e.Dialect == d.Name && e.Field == d.Echo && json.Valid(e.Value) {
+		dst = append(transport.AppendString(append(dst, ','), e.Field), ':')
+		dst = append(dst, e.Value...)
+	}
 	return append(dst, '}'), nil
+}
+
+// before is the role of the message before msg, which is one of msgs.
+func before(msgs []llm.Message, msg *llm.Message) llm.Role {
+	for i := len(msgs) - 1; i > 0; i-- {
+		if &msgs[i] == msg {
+			return msgs[i-1].Role
+		}
+	}
+	return ""
+}
+
+// id is the id of a call in the form the server wants. The same id always
+// becomes the same.
+func (d *Dialect) id(id string) string {
+	plain := len(id) == d.ID && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+	if d.ID == 0 || plain {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])[:d.ID]
 }
 
 // callName makes a name that a model invented acceptable: OpenAI refuses a

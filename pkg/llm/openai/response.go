@@ -2,9 +2,11 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
@@ -21,14 +23,40 @@ type chunk struct {
 	Model   string   `json:"model"`
 	Object  string   `json:"object"`
 	Choices []choice `json:"choices"`
-	Usage   *struct {
-		Prompt     transport.Count `json:"prompt_tokens"`
-		Completion transport.Count `json:"completion_tokens"`
-		Details    *struct {
-			Cached transport.Count `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-	} `json:"usage"`
+	Usage   *usage   `json:"usage"`
+	Groq    *struct {
+		Usage *usage `json:"usage"`
+	} `json:"x_groq"`
+	// Timings are llama.cpp's, where usage is missing.
+	Timings *struct {
+		Prompt    transport.Count `json:"prompt_n"`
+		Predicted transport.Count `json:"predicted_n"`
+		Cached    transport.Count `json:"cache_n"`
+	} `json:"timings"`
 	Error json.RawMessage `json:"error"`
+}
+
+// usage has the names that servers give to counts.
+type usage struct {
+	Prompt     transport.Count `json:"prompt_tokens"`
+	Completion transport.Count `json:"completion_tokens"`
+	Input      transport.Count `json:"input_tokens"`
+	Output     transport.Count `json:"output_tokens"`
+	Hit        transport.Count `json:"prompt_cache_hit_tokens"`
+	Details    *struct {
+		Cached transport.Count `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+func (a *answer) count(u *usage) {
+	if u == nil {
+		return
+	}
+	a.in, a.out = a.in.Larger(u.Prompt).Larger(u.Input), a.out.Larger(u.Completion).Larger(u.Output)
+	a.cached = a.cached.Larger(u.Hit)
+	if u.Details != nil {
+		a.cached = a.cached.Larger(u.Details.Cached)
+	}
 }
 
 type choice struct {
@@ -42,8 +70,11 @@ type part struct {
 	Content          words `json:"content"`
 	Reasoning        words `json:"reasoning"`
 	ReasoningContent words `json:"reasoning_content"`
+	Thinking         words `json:"thinking"`
 	Refusal          words `json:"refusal"`
-	ToolCalls        []struct {
+
+	Details   []map[string]json.RawMessage `json:"reasoning_details"`
+	ToolCalls []struct {
 		Index    *int   `json:"index"`
 		ID       string `json:"id"`
 		Function struct {
@@ -53,21 +84,24 @@ type part struct {
 	} `json:"tool_calls"`
 }
 
-// words is text that may come as a string, as null, or as a list of parts.
-type words string
+// words is text that may come as a string, as null, or as a list of parts,
+// some of which may be thoughts.
+type words struct{ text, thought string }
 
 func (w *words) UnmarshalJSON(b []byte) error {
 	var s string
 	if transport.String(b, &s) {
-		*w = words(s)
+		w.text = s
 		return nil
 	}
 	var parts []struct {
-		Text string `json:"text"`
+		Text     string `json:"text"`
+		Thinking words  `json:"thinking"`
 	}
 	if json.Unmarshal(b, &parts) == nil {
 		for _, p := range parts {
-			*w += words(p.Text)
+			w.text += p.Text
+			w.thought += p.Thinking.text + p.Thinking.thought
 		}
 	}
 	return nil
@@ -92,6 +126,10 @@ type answer struct {
 	req  *llm.Request
 	emit func(llm.Delta)
 	sent int
+
+	dialect *Dialect
+	details details
+	notes   []string
 
 	text, thinking  strings.Builder
 	calls           transport.Calls
@@ -173,11 +211,13 @@ func (a *answer) take(data []byte, last bool) error {
 	if c.Model != "" {
 		a.model = c.Model
 	}
-	if u := c.Usage; u != nil {
-		a.in, a.out = a.in.Larger(u.Prompt), a.out.Larger(u.Completion)
-		if u.Details != nil {
-			a.cached = a.cached.Larger(u.Details.Cached)
-		}
+	a.count(c.Usage)
+	if c.Groq != nil {
+		a.count(c.Groq.Usage)
+	}
+	if t := c.Timings; t != nil && c.Usage == nil && !a.in.Known {
+		a.in, a.out, a.cached = t.Prompt, t.Predicted, t.Cached
+		a.in.N += t.Cached.N // what was cached was not read again
 	}
 	for _, ch := range c.Choices {
 		if ch.Index != 0 {
@@ -197,14 +237,12 @@ func (a *answer) take(data []byte, last bool) error {
 }
 
 func (a *answer) add(p *part, whole bool) {
-	// A server that sends both spellings sends the same words twice.
-	d := llm.Delta{Text: string(p.Content), Thinking: string(p.Reasoning)}
-	if d.Thinking == "" {
-		d.Thinking = string(p.ReasoningContent)
-	}
+	// A server that sends several spellings sends the same words each time.
+	d := llm.Delta{Text: p.Content.text, Thinking: cmp.Or(p.Reasoning.text, p.ReasoningContent.text, p.Thinking.text, p.Content.thought)}
 	if d.Text == "" {
-		d.Text = string(p.Refusal)
+		d.Text = p.Refusal.text
 	}
+	a.details.add(p.Details)
 	a.text.WriteString(d.Text)
 	a.thinking.WriteString(d.Thinking)
 	if a.emit != nil && d != (llm.Delta{}) {
@@ -227,14 +265,15 @@ func (a *answer) had() string {
 // response is the complete answer.
 func (a *answer) response() (*llm.Response, error) {
 	switch a.finish {
-	case "error", "insufficient_system_resource":
+	case "error", "insufficient_system_resource", "abort", "aborted", "cancelled":
 		return nil, a.end.Error(llm.Overloaded, fmt.Sprintf("the server gave up with finish reason %q after %s", a.finish, a.had()))
 	}
-	cut := a.finish == goopenai.FinishReasonLength
+	cut := slices.Contains([]goopenai.FinishReason{goopenai.FinishReasonLength, "model_length", "max_tokens", "MAX_TOKENS"}, a.finish)
 	r := &llm.Response{
 		Message: llm.Message{Role: llm.Assistant, Text: a.text.String(), Thinking: a.thinking.String()},
 		Stop:    llm.StopEnd,
 		Model:   a.model,
+		Notes:   a.notes,
 	}
 	calls := append(a.calls.List(), a.list...)
 	received := a.text.Len() + a.thinking.Len()
@@ -251,6 +290,7 @@ func (a *answer) response() (*llm.Response, error) {
 		}
 	}
 	r.Message.Calls = transport.Tidy(calls, a.req.Messages, cut)
+	r.Message.Echo = a.echo(len(r.Message.Calls))
 	switch {
 	case a.finish == goopenai.FinishReasonContentFilter:
 		// What a filter interrupted is not what the model meant to do.

@@ -33,7 +33,7 @@ func (e *Endpoint) Reported(object []byte) *llm.Error {
 		kind = llm.Overloaded
 	}
 	err := e.Error(kind, "the server reports: "+said.text)
-	err.Status, err.Err = said.status, Said(said.text)
+	err.Status, err.Err = said.status, said.cause()
 	return err
 }
 
@@ -44,6 +44,19 @@ type Said string
 
 func (Said) Error() string { return "the server said so" }
 
+// A Generation is the cause of an error about a tool call that a server could
+// not parse: what the model wrote.
+type Generation string
+
+func (Generation) Error() string { return "the model wrote a call that the server could not parse" }
+
+func (s said) cause() error {
+	if s.generation != "" {
+		return Generation(s.generation)
+	}
+	return Said(s.text)
+}
+
 // refused is the error for an answer whose status is not 200.
 func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 	said := read(body)
@@ -52,7 +65,7 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 		kind = llm.BadRequest
 	}
 	err := e.Error(kind, said.text)
-	err.Err = Said(said.text)
+	err.Err = said.cause()
 	switch {
 	case resp.StatusCode/100 == 3:
 		err.Message = "the server answers with a redirect, which is not followed"
@@ -71,7 +84,9 @@ func (e *Endpoint) refused(resp *http.Response, body []byte) *llm.Error {
 		err.Hint = "check base_url: the server has no such path"
 	}
 	err.Status = resp.StatusCode
-	err.RetryAfter = retryAfter(resp.Header)
+	if err.RetryAfter = retryAfter(resp.Header); err.RetryAfter == 0 && (kind == llm.RateLimit || kind == llm.Overloaded) {
+		err.RetryAfter = waiting(resp.Header, string(body))
+	}
 	return err
 }
 
@@ -175,7 +190,8 @@ func (e *Endpoint) plain(s string) string {
 // said is what a server says of an error, in whichever shape it says it.
 type said struct {
 	text, code, typ string
-	status          int // from inside the object, 0 if not there
+	status          int    // from inside the object, 0 if not there
+	generation      string // what the model wrote, where the server tells
 }
 
 func read(body []byte) said {
@@ -185,6 +201,7 @@ func read(body []byte) said {
 		Detail  json.RawMessage `json:"detail"`
 		Type    string          `json:"type"`
 		Code    json.RawMessage `json:"code"`
+		Failed  string          `json:"failed_generation"`
 	}
 	if json.Unmarshal(body, &o) != nil {
 		var s string
@@ -204,7 +221,7 @@ func read(body []byte) said {
 		}
 		return in
 	}
-	out := said{typ: o.Type, code: strings.Trim(string(o.Code), `"`)}
+	out := said{typ: o.Type, code: strings.Trim(string(o.Code), `"`), generation: o.Failed}
 	if n, err := strconv.Atoi(out.code); err == nil && n >= 400 && n < 600 {
 		out.status = n
 	}

@@ -1,0 +1,59 @@
+package transport
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// waiting finds out how long the server wants to be left alone from what it
+// says besides Retry-After: the headers that tell when a limit is lifted, of
+// limits that are used up, and the words of the error. 0 is unknown.
+func waiting(h http.Header, body string) time.Duration {
+	longest := time.Duration(0)
+	for _, what := range []string{"", "-Requests", "-Tokens", "-Requests-Minute", "-Tokens-Minute"} {
+		if left := h.Get("X-Ratelimit-Remaining" + what); left != "" && left != "0" {
+			continue
+		}
+		longest = max(longest, span(h.Get("X-Ratelimit-Reset"+what)))
+	}
+	if longest == 0 {
+		if m := again.FindStringSubmatch(body); m != nil {
+			longest = span(m[1])
+		}
+	}
+	return min(longest, time.Hour)
+}
+
+// again matches "try again in 1m2.5s", "retry in 3 s" and "retryDelay": "34s".
+var again = regexp.MustCompile(`(?i)(?:again in|retry in|retry after|"retryDelay":)\s*"?((?:[0-9.]+ ?(?:ms|h|m|s)[a-z]*)+)`)
+
+// span reads a duration as it is written in headers and sentences: Go's form,
+// seconds, or the time at which it ends, in seconds or milliseconds.
+func span(s string) time.Duration {
+	s = strings.TrimSpace(s)
+	if n, err := strconv.ParseFloat(s, 64); err == nil {
+		switch {
+		case !(n > 0):
+			return 0
+		case n > 1e12:
+			return max(0, time.Until(time.UnixMilli(int64(min(n, 1e15)))))
+		case n > 1e9:
+			return max(0, time.Until(time.Unix(int64(n), 0)))
+		}
+		return time.Duration(min(n, 3600) * float64(time.Second))
+	}
+	if at, err := http.ParseTime(s); err == nil {
+		return max(0, time.Until(at))
+	}
+	s = words.Replace(strings.ReplaceAll(s, " ", ""))
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0
+	}
+	return d
+}
+
+var words = strings.NewReplacer("milliseconds", "ms", "seconds", "s", "second", "s", "minutes", "m", "minute", "m", "hours", "h", "hour", "h")

@@ -1,0 +1,104 @@
+package openai
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
+)
+
+// quirks are what the models of an endpoint turned out to refuse. Servers
+// name the field in their refusal; it is then left out, or renamed, and the
+// request sent again at once: it is the same question. It is safe for
+// concurrent use.
+type quirks struct {
+	mu      sync.Mutex
+	refused map[string][]string // by model
+}
+
+// fields that a request can do without, as they are named in refusals.
+// max_tokens is renamed rather than left out.
+var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "max_completion_tokens", "max_tokens"}
+
+func (q *quirks) of(model string) []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.refused[model])
+}
+
+// learn reads a refusal and reports whether asking again without what it
+// names may help: whether it names a field that was sent.
+func (q *quirks) learn(model string, err error, body transport.Body) (field string, ok bool) {
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Kind != llm.BadRequest && e.Kind != llm.Unsupported || e.Status != 400 && e.Status != 422 {
+		return "", false
+	}
+	var words transport.Said
+	if !errors.As(err, &words) {
+		return "", false
+	}
+	said := strings.ToLower(string(words))
+	for _, f := range fields {
+		if !strings.Contains(said, f) || !sent(body, f) {
+			continue
+		}
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if slices.Contains(q.refused[model], f) {
+			return "", false
+		}
+		if q.refused == nil {
+			q.refused = map[string][]string{}
+		}
+		q.refused[model] = append(q.refused[model], f)
+		return f, true
+	}
+	return "", false
+}
+
+// sent reports whether the last part of a body, which has the fields, names
+// one.
+func sent(body transport.Body, field string) bool {
+	return strings.Contains(string(body[len(body)-1]), `"`+field+`":`)
+}
+
+// unable are the words of servers that cannot do what was asked, for which
+// they have no code of their own.
+var unable = []struct{ words, what string }{
+	{"enable-auto-tool-choice", "tools"},        // vLLM
+	{"requires --jinja", "tools"},               // llama.cpp
+	{"tool calling", "tools"},                   // Groq, OpenRouter
+	{"tool use", "tools"},                       // OpenRouter
+	{"function calling", "tools"},               // Gemini, LM Studio
+	{"tools is not supported", "tools"},         // several
+	{"response_format", "format"},               // all that refuse it
+	{"json_schema", "format"},                   // OpenAI's older models
+	{"json schema", "format"},                   // Ollama
+	{"structured output", "format"},             // vLLM, OpenRouter
+	{"guided decoding", "format"},               // vLLM
+	{"grammar", "format"},                       // llama.cpp
+	{"failed to initialize samplers", "format"}, // llama.cpp, of a grammar
+}
+
+// able makes the refusal of tools or of a schema one of kind Unsupported, so
+// that another way can be tried.
+func able(err error, req *llm.Request) error {
+	var e *llm.Error
+	var words transport.Said
+	if !errors.As(err, &e) || !errors.As(err, &words) || e.Kind != llm.BadRequest && e.Kind != llm.Overloaded || e.Status < 400 || e.Status > 500 {
+		return err
+	}
+	said := strings.ToLower(string(words))
+	for _, u := range unable {
+		asked := u.what == "tools" && len(req.Tools) > 0 || u.what == "format" && len(req.Output) > 0
+		if asked && strings.Contains(said, u.words) {
+			c := *e
+			c.Kind = llm.Unsupported
+			return &c
+		}
+	}
+	return err
+}
