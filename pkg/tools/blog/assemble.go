@@ -1,0 +1,151 @@
+package blog
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// AssembleInput is the input of assemble_content.
+type AssembleInput struct {
+	Title string `json:"title,omitempty" jsonschema:"maxLength=200,description=Title of the post; the outline's if left out"`
+	Intro string `json:"intro,omitempty" jsonschema:"description=What comes first; written for you if left out"`
+	Outro string `json:"outro,omitempty" jsonschema:"description=What comes last; written for you if left out"`
+	Plain bool   `json:"plain,omitempty" jsonschema:"description=Join the sections with nothing between them but what you pass"`
+}
+
+// A frame is what holds sections together.
+type frame struct {
+	Intro       string   `json:"intro" jsonschema:"minLength=1,maxLength=2000,description=A first paragraph that says why to read on"`
+	Transitions []string `json:"transitions" jsonschema:"maxItems=99,description=A sentence that leads from each section to the next; empty where none is needed"`
+	Outro       string   `json:"outro" jsonschema:"minLength=1,maxLength=2000,description=A last paragraph with what to take away or do"`
+}
+
+//go:embed assemble_content.md
+var assembleProse string
+
+// Assemble is the tool assemble_content. It uses what calls before it have
+// made, so that it is not run beside them.
+var Assemble = tools.New(tools.Metadata{
+	Name: "assemble_content", Category: tools.Content, Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
+	Consumes: []string{"section/*"}, Uses: []string{"outline"}, Produces: []string{"content"},
+	Examples: []tools.Example{
+		{Note: "with intro, outro and transitions", Args: json.RawMessage(`{}`)},
+		{Note: "with an intro of your own", Args: json.RawMessage(`{"intro":"Last week our build stood still for a day."}`)},
+	},
+}.Prose(assembleProse), assemble)
+
+func assemble(ctx context.Context, env *tools.Env, in AssembleInput) (tools.Result, error) {
+	plan, planned := artifact[Plan](env, "outline")
+	sections, left, err := ordered(env, plan, planned)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	title := oneLine(in.Title)
+	if title == "" {
+		title = oneLine(plan.Title)
+	}
+	if title == "" {
+		return tools.Result{}, errors.New("there is no outline to take the title from; pass title")
+	}
+	f := frame{Intro: strings.TrimSpace(in.Intro), Outro: strings.TrimSpace(in.Outro)}
+	if !in.Plain {
+		data := map[string]any{"Title": quoted(title), "Sections": quoted(join("", frame{}, sections)), "Gaps": len(sections) - 1}
+		asked, err := typed(ctx, env, "frame", data, func(f *frame) error {
+			if n := len(f.Transitions); n != len(sections)-1 {
+				return fmt.Errorf("transitions has %d entries, there are %d places between the sections", n, len(sections)-1)
+			}
+			return nil
+		})
+		if err != nil {
+			return tools.Result{}, fmt.Errorf("%w; plain joins the sections without", err)
+		}
+		f.Transitions = asked.Transitions
+		if f.Intro == "" {
+			f.Intro = asked.Intro
+		}
+		if f.Outro == "" {
+			f.Outro = asked.Outro
+		}
+	}
+	r, err := post(join(title, f, sections))
+	if len(left) > 0 {
+		r.Text += " Left out, because the outline does not have them: " + strings.Join(left, "; ") + "."
+	}
+	return r, err
+}
+
+// ordered gives the sections in the outline's order, or without one in that of
+// their positions, and the titles of those that the outline does not have.
+func ordered(env *tools.Env, plan Plan, planned bool) (sections []Section, left []string, err error) {
+	written := map[string]Section{}
+	for _, name := range env.Artifacts.Names() {
+		if !tools.Matches("section/*", name) {
+			continue
+		}
+		s, ok := artifact[Section](env, name)
+		if !ok {
+			return nil, nil, fmt.Errorf("the artifact %s is no section; write it with expand_section", name)
+		}
+		written[slug(s.Title)] = s
+		sections = append(sections, s)
+	}
+	slices.SortStableFunc(sections, func(a, b Section) int {
+		if a.Position != b.Position {
+			return a.Position - b.Position
+		}
+		return strings.Compare(a.Title, b.Title)
+	})
+	if !planned {
+		return sections, nil, nil
+	}
+	known := map[string]bool{}
+	var missing []string
+	var out []Section
+	for _, h := range plan.Sections {
+		known[slug(h.Title)] = true
+		if s, ok := written[slug(h.Title)]; ok {
+			out = append(out, s)
+		} else {
+			missing = append(missing, h.Title)
+		}
+	}
+	if missing != nil {
+		return nil, nil, fmt.Errorf("these sections are not written yet; call expand_section for each: %s", strings.Join(missing, "; "))
+	}
+	for _, s := range sections {
+		if !known[slug(s.Title)] {
+			left = append(left, s.Title)
+		}
+	}
+	return out, left, nil
+}
+
+// join puts the parts of a post together.
+func join(title string, f frame, sections []Section) string {
+	var parts []string
+	add := func(s string) {
+		if s = strings.TrimSpace(s); s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if title != "" {
+		add("# " + title)
+	}
+	add(f.Intro)
+	for i, s := range sections {
+		add("## " + oneLine(s.Title))
+		add(s.Text)
+		if i < len(f.Transitions) {
+			add(f.Transitions[i])
+		}
+	}
+	add(f.Outro)
+	return strings.Join(parts, "\n\n")
+}

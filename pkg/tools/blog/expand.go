@@ -1,0 +1,129 @@
+package blog
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// ExpandInput is the input of expand_section.
+type ExpandInput struct {
+	Section  string `json:"section" jsonschema:"minLength=1,maxLength=200,description=Title of the section as in the outline"`
+	Position int    `json:"position,omitempty" jsonschema:"minimum=0,maximum=100,description=Its place from 1; only for a section that is not in the outline"`
+	Notes    string `json:"notes,omitempty" jsonschema:"description=What it should say beyond the outline, or do differently this time"`
+	Words    int    `json:"words,omitempty" jsonschema:"minimum=0,maximum=5000,description=Rough length"`
+}
+
+//go:embed expand_section.md
+var expandProse string
+
+// Expand is the tool expand_section. Each section is an artifact of its own,
+// so that calls beside each other do not get in each other's way and a second
+// call replaces that section alone.
+var Expand = tools.New(tools.Metadata{
+	Name: "expand_section", Category: tools.Content, Needs: tools.Think, Optionality: tools.Optional,
+	Uses: []string{"outline", "analysis", "citations"}, Produces: []string{"section/*"},
+	Examples: []tools.Example{
+		{Note: "one of the outline", Args: json.RawMessage(`{"section":"Why jobs die"}`)},
+		{Note: "once more, shorter", Args: json.RawMessage(`{"section":"Why jobs die","notes":"Drop the history.","words":150}`)},
+	},
+}.Prose(expandProse), expand)
+
+func expand(ctx context.Context, env *tools.Env, in ExpandInput) (tools.Result, error) {
+	plan, planned := artifact[Plan](env, "outline")
+	s, h, err := place(plan, planned, in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	data := map[string]any{
+		"Title": quoted(s.Title), "Points": h.Points, "Words": h.Words, "Notes": quoted(in.Notes),
+		"Tone": "", "Audience": "", "Outline": "", "Sources": sources(env),
+	}
+	if in.Words > 0 {
+		data["Words"] = in.Words
+	}
+	if planned {
+		data["Outline"] = quoted(plan.String())
+	}
+	if a, ok := artifact[Analysis](env, "analysis"); ok {
+		data["Tone"], data["Audience"] = quoted(a.Tone), quoted(a.Audience)
+	}
+	text, err := prose(ctx, env, "section", data)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	s.Text = bare(text, s.Title)
+	r, err := result(s.Text, "section/"+slug(s.Title), s)
+	r.Summary = fmt.Sprintf("section %d, %s: %s", s.Position, s.Title, plural(words(s.Text), "word"))
+	return r, err
+}
+
+// place finds the section in the plan, or takes the caller's word for it.
+func place(plan Plan, planned bool, in ExpandInput) (Section, Heading, error) {
+	title := strings.TrimSpace(in.Section)
+	key := slug(title)
+	if key == "" {
+		return Section{}, Heading{}, fmt.Errorf("section %q has no letter or digit; name it by its title", in.Section)
+	}
+	var titles []string
+	for i, h := range plan.Sections {
+		if slug(h.Title) == key {
+			return Section{Title: h.Title, Position: i + 1}, h, nil
+		}
+		titles = append(titles, h.Title)
+	}
+	switch {
+	case in.Position > 0:
+		return Section{Title: title, Position: in.Position}, Heading{Title: title}, nil
+	case planned:
+		return Section{}, Heading{}, fmt.Errorf("the outline has no section %q; it has: %s", title, strings.Join(titles, "; "))
+	}
+	return Section{}, Heading{}, errors.New("there is no outline, so say by position where the section comes")
+}
+
+// bare is a section's text without the heading that models put over it, fences
+// around it and headings above its own level.
+func bare(text, title string) string {
+	text = strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(text, "```markdown\n"); ok && strings.HasSuffix(inner, "```") {
+		text = strings.TrimSpace(strings.TrimSuffix(inner, "```"))
+	}
+	if first, rest, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#") && slug(first) == slug(title) {
+		text = strings.TrimSpace(rest)
+	}
+	return demote(text)
+}
+
+// demote makes headings of the first and second level ones of the third: those
+// belong to the post and its sections.
+func demote(text string) string {
+	lines := strings.Split(text, "\n")
+	fence := ""
+	for i, l := range lines {
+		switch mark := fenced(l); {
+		case fence == "" && mark != "":
+			fence = mark
+		case fence != "" && strings.HasPrefix(strings.TrimSpace(l), fence) && strings.Trim(strings.TrimSpace(l), fence[:1]) == "":
+			fence = ""
+		case fence == "" && (strings.HasPrefix(l, "# ") || strings.HasPrefix(l, "## ")):
+			lines[i] = "### " + strings.TrimSpace(strings.TrimLeft(l, "#"))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// fenced gives the mark that a line opens a block of code with.
+func fenced(line string) string {
+	l := strings.TrimSpace(line)
+	for _, c := range []string{"`", "~"} {
+		if n := len(l) - len(strings.TrimLeft(l, c)); n >= 3 {
+			return l[:n]
+		}
+	}
+	return ""
+}
