@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,11 +170,23 @@ func (c *cell) settle(level sandbox.Level, root string) (*sandbox.Policy, error)
 			p.Hide = append(p.Hide, h)
 		}
 	}
+	// HOME may be another, as after sudo or in a build: what the account itself
+	// keeps is a secret all the same.
+	own := ""
+	if u, err := user.Current(); err == nil {
+		own = real(u.HomeDir)
+	}
+	if own == "/" || own == p.Home || within(root, own) {
+		own = ""
+	}
+	if own != "" && !slices.Contains(p.Hide, own) {
+		p.Hide = append(p.Hide, own)
+	}
 	covered := slices.Concat([]string{"/tmp", "/var/tmp", "/run"}, p.Hide)
 	if p.Home != "" {
 		covered = append(covered, p.Home)
 	}
-	for _, s := range slices.Concat(toolchains(os.Getenv, p.Home), c.Show) {
+	for _, s := range slices.Concat(toolchains(os.Getenv, p.Home), toolchains(os.Getenv, own), c.Show) {
 		s = filepath.Clean(s)
 		hidden := slices.ContainsFunc(covered, func(h string) bool { return s != h && within(h, s) })
 		ours := slices.ContainsFunc(p.Write, func(w string) bool { return within(w, s) })

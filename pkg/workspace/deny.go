@@ -29,7 +29,10 @@ var (
 	openNames = []string{".env.example", ".env.sample", ".env.template", ".env.dist"}
 	// guardedNames may be read but not written: each is taken as instruction or
 	// configuration by adroit, another agent or an editor, some without asking.
-	guardedNames = []string{".adroit", ".claude", ".mcp.json", ".vscode", ".idea"}
+	guardedNames = []string{
+		".adroit", ".claude", ".mcp.json", ".vscode", ".idea",
+		".cursor", ".codex", ".gemini", ".windsurf", ".kiro", ".opencode", "opencode.json", ".zed",
+	}
 )
 
 // fold gives the spellings that some file system takes for one name a single

@@ -3,7 +3,9 @@ package workspace
 import (
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +77,28 @@ func TestConfinedRepositoriesInside(t *testing.T) {
 		if exists(ran) || exists(filepath.Join(dir, ".git/modules/module/a/hooks/post-checkout")) {
 			t.Error("the settings of a submodule were changed")
 		}
+	})
+}
+
+// With another HOME, what the account keeps in its own is hidden as well.
+func TestConfinedAccount(t *testing.T) {
+	u, err := user.Current()
+	if err != nil {
+		t.Skip(err)
+	}
+	entries, _ := os.ReadDir(u.HomeDir)
+	i := slices.IndexFunc(entries, func(e os.DirEntry) bool { return e.Type().IsRegular() })
+	if i < 0 {
+		t.Skip("there is no file in " + u.HomeDir)
+	}
+	t.Setenv("HOME", t.TempDir())
+	levels(t, func(t *testing.T, level sandbox.Level) {
+		if level == sandbox.Off {
+			t.Skip("nothing is enforced")
+		}
+		r, _ := cellmate(t, Confine{Level: level})
+		did(t, r, "cat "+filepath.Join(u.HomeDir, entries[i].Name()), 1, "")
+		did(t, r, "sh -c 'echo hi'; git --version && go version", 0, "go version")
 	})
 }
 
