@@ -160,7 +160,7 @@ func (t *Task) names() (out []string) {
 // answer is bound to what was shown: if the call is another by the time it is
 // to run, because the host or a file is not as it was, it is asked about again.
 func call(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
-	use := Use{Args: c.Args, May: t.may(now), Room: t.room(now.calls)}
+	use := Use{Args: c.Args, May: t.may(now), Room: t.room(s, now.calls)}
 	if tool := t.tool(c.Name); tool != nil {
 		if tool.Needs&tools.Think != 0 {
 			use.Think = t.thinking(s)

@@ -59,7 +59,11 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	if err := refit(r, t, s, err); err != nil {
 		return llm.Message{}, err
 	}
-	return request(r, t, s)
+	answer, err = request(r, t, s)
+	if refused(err) {
+		return llm.Message{}, t.full(r, s, "the provider refuses what is left of it, too: "+said(err))
+	}
+	return answer, err
 }
 
 func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {

@@ -23,7 +23,7 @@ type Budget struct {
 const (
 	// DefaultResult is the most bytes of a result that are shown at once.
 	DefaultResult = 16 << 10
-	leastResult   = 1 << 10
+	leastResult   = 600
 	// firstRate is what is assumed of a tokenizer before the server has counted
 	// anything: thousandths of a unit of weight a token. English and code have
 	// about 3.3 bytes a token.
@@ -40,6 +40,17 @@ func (t *Task) window(fell int) int {
 		w = t.Budget.Window
 	}
 	return w
+}
+
+// sure is the window if it is not a guess.
+func (t *Task) sure(s *State) int {
+	if _, asked := t.at(s.Fell); asked > 0 {
+		return asked
+	}
+	if t.Budget.Guess {
+		return 0
+	}
+	return t.Budget.Window
 }
 
 // limit is how many tokens a request may have: the window without the room
@@ -61,21 +72,20 @@ func (t *Task) limit(s *State) int {
 }
 
 // room is how many bytes of each result are shown if n results come at once;
-// 0 is no bound. Together they take at most a third of the window.
-func (t *Task) room(n int) int {
+// 0 is no bound. Together they take at most a third of what a request may have.
+func (t *Task) room(s *State, n int) int {
 	if t.Budget == nil || t.Budget.Result < 0 || t.tool(readResult) == nil {
 		return 0
 	}
-	each := t.Budget.Result
-	w := t.window(0) * firstRate / 1000 // bytes
+	each, all := t.Budget.Result, t.limit(s)*s.Context.rate()/1000 // bytes
 	if each == 0 {
 		each = DefaultResult
-		if w > 0 {
-			each = min(each, w/8)
+		if all > 0 {
+			each = min(each, all/8)
 		}
 	}
-	if w > 0 {
-		each = min(each, w/3/max(n, 1))
+	if all > 0 {
+		each = min(each, all/3/max(n, 1))
 	}
 	return max(each, leastResult)
 }
@@ -133,6 +143,18 @@ func (g *Gauge) count(messages, estimate, in int) {
 		return
 	}
 	g.Rate, g.Tokens = rate, in
+}
+
+// learn takes from a refusal that a request was too long which was estimated
+// at so many tokens: it had more than the window has, if that is sure.
+func (g *Gauge) learn(estimate, window int) {
+	if window > 0 && estimate > 0 && estimate < window {
+		g.Rate = max(int(int64(g.rate())*int64(estimate)/int64(window))*9/10, leastRate/2)
+		// What the server has counted is of the old rate no more than what is new.
+		g.Tokens = int(int64(g.Tokens) * int64(window) / int64(estimate))
+		return
+	}
+	g.Cap = estimate * 3 / 4
 }
 
 // weights has the weight of each byte in tenths of a byte of plain English:

@@ -27,7 +27,7 @@ const (
 const (
 	TooBig     = "context.full" // what must be kept does not fit
 	tooLong    = "model." + string(llm.TooLong)
-	compactMax = 10 // compactions of a job, beside one in four turns
+	compactMax = 20 // compactions of a job, beside one in two turns
 )
 
 // A Compact is the input of a step of kind "compact": a conversation, by its
@@ -70,24 +70,21 @@ func fit(r *flow.Run, t *Task, s *State) error {
 	if limit == 0 || need <= limit {
 		return nil
 	}
-	return compact(r, t, s, need, limit)
+	return compact(r, t, s, limit)
 }
 
-// refit is fit after the provider refused a request as too long: the estimate
-// was too low, or the window is smaller than was thought.
+// refit makes a request smaller that the provider refused as too long: our
+// tokens are too few, or the window is smaller than was thought.
 func refit(r *flow.Run, t *Task, s *State, cause error) error {
-	need := s.need(t)
-	s.Context.Cap = need * 9 / 10
+	s.Context.learn(s.need(t), t.sure(s))
 	limit := t.limit(s)
 	s.Context.Limit = limit
-	if err := compact(r, t, s, need, limit); err != nil {
-		var full *flow.StepError
-		if errors.As(err, &full) && full.Code == TooBig {
-			full.Message += "; the provider said: " + cause.Error()
-		}
-		return err
+	err := compact(r, t, s, limit)
+	var full *flow.StepError
+	if errors.As(err, &full) && full.Code == TooBig {
+		full.Message += "; the provider said: " + said(cause)
 	}
-	return nil
+	return err
 }
 
 // refused reports whether a model step failed because its request was too long.
@@ -96,13 +93,21 @@ func refused(err error) bool {
 	return ok && se.Code == tooLong
 }
 
+// said is what a provider said when it refused.
+func said(err error) string {
+	if se, ok := asStep(err); ok {
+		return se.Message
+	}
+	return err.Error()
+}
+
 // compact replaces the conversation by a smaller one: results that are of no
-// use any more go first, then notes take the place of earlier turns. Each is
-// done at most once. The asks so far stay where they are; the conversation
+// use any more go first, then notes take the place of earlier turns. It is
+// done at most once before a request and once after a refusal. The asks so far stay where they are; the conversation
 // goes on with a chain of its own.
-func compact(r *flow.Run, t *Task, s *State, need, limit int) error {
+func compact(r *flow.Run, t *Task, s *State, limit int) error {
 	g := &s.Context
-	if g.Compactions >= compactMax+s.Turns/4 {
+	if g.Compactions >= compactMax+s.Turns/2 {
 		return t.full(r, s, fmt.Sprintf("the conversation was compacted %d times in %d turns and is too long again", g.Compactions, s.Turns))
 	}
 	g.Compactions++
@@ -313,9 +318,9 @@ func (c *compaction) replaced(n *Notes) Compacted {
 		fixed += tokensOf(weight(n.words())-weight(c.in.Notes.words()), c.in.Rate)
 	}
 	t := c.trimmer(rest)
-	over := func() bool { return fixed+tokensOf(t.w, c.in.Rate) > c.in.Limit }
-	if over() {
-		t.squeeze(over)
+	above := func(most int) bool { return fixed+tokensOf(t.w, c.in.Rate) > most }
+	if above(c.in.Limit) {
+		t.squeeze(func() bool { return above(c.in.Target) })
 	}
 	out.Messages, out.Shortened = t.msgs, t.shortened
 	out.After = fixed + tokensOf(t.w, c.in.Rate)
@@ -380,6 +385,9 @@ func describeCompact(_ flow.Step, b json.RawMessage) (string, json.RawMessage) {
 	var out Compacted
 	if json.Unmarshal(b, &out) != nil {
 		return "", nil
+	}
+	if out.Dropped+out.Shortened+out.Turns == 0 {
+		return "", nil // there was nothing to take out this way
 	}
 	parts := []string{fmt.Sprintf("compacted: %s to %s tokens", thousands(out.Before), thousands(out.After))}
 	say := func(n int, one, many string) {

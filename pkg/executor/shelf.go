@@ -37,6 +37,7 @@ var _ tools.Results = (*Shelf)(nil)
 const (
 	maxKept  = 8 << 20   // bytes of one text
 	maxShelf = 256 << 20 // of all
+	lineRoom = 120       // for the line that says what is left out
 )
 
 var resultID = regexp.MustCompile(`^[0-9a-f]{12}$`)
@@ -134,5 +135,6 @@ func (h Host) fit(ctx context.Context, s flow.Step, room int, res *tools.Result,
 		handle = " The rest is not kept: call it again and ask for less."
 	}
 	res.Summary = cmp.Or(res.Summary, brief(text, 200))
-	res.Text = ends(text, room*3/5, room*2/5, handle)
+	space := max(room-lineRoom, room/2)
+	res.Text = ends(text, space*3/5, space*2/5, handle)
 }

@@ -12,7 +12,7 @@ type Results interface {
 }
 
 // LineBytes is where a long line of a kept result is broken.
-const LineBytes = 1000
+const LineBytes = 800
 
 // ResultLines are the lines of a kept result as they are numbered: a line
 // that is too long, as in JSON that was not indented, counts as several.
