@@ -1,0 +1,173 @@
+package podcast
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Chapter of an episode, as the podcast namespace's JSON chapters have it.
+// Times are seconds.
+type Chapter struct {
+	Start float64 `json:"startTime" jsonschema:"minimum=0,description=Seconds"`
+	End   float64 `json:"endTime,omitempty" jsonschema:"minimum=0,description=Seconds; default where the next one begins"`
+	Title string  `json:"title" jsonschema:"minLength=1,maxLength=200,description=One line"`
+	URL   string  `json:"url,omitempty" jsonschema:"description=http or https address of a page about it"`
+	Image string  `json:"img,omitempty" jsonschema:"description=http or https address of a picture"`
+}
+
+// Chapters is the artifact "chapters": what the file of chapters holds.
+type Chapters struct {
+	Version  string    `json:"version"`
+	Title    string    `json:"title,omitempty"`
+	Podcast  string    `json:"podcastName,omitempty"`
+	Chapters []Chapter `json:"chapters"`
+}
+
+const chaptersVersion = "1.2.0"
+
+// ChaptersInput is the input of set_chapters.
+type ChaptersInput struct {
+	Chapters []Chapter `json:"chapters" jsonschema:"minItems=1,maxItems=500,description=All of them in order"`
+	Audio    string    `json:"audio,omitempty" jsonschema:"description=Recording they belong to; default the one the job was given"`
+	Title    string    `json:"title,omitempty" jsonschema:"description=Title of the episode"`
+	Show     string    `json:"show,omitempty" jsonschema:"description=Name of the show"`
+	Path     string    `json:"path,omitempty" jsonschema:"description=File to write like chapters.json"`
+}
+
+//go:embed set_chapters.md
+var setChaptersProse string
+
+// SetChapters is the tool set_chapters.
+var SetChapters = tools.New(tools.Metadata{
+	Name: "set_chapters", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
+	Paths: []string{"audio", "path"}, Uses: []string{audioSource, episodeName, transcriptName}, Produces: []string{chaptersName},
+	Examples: []tools.Example{{Note: "two chapters", Args: json.RawMessage(`{"chapters":[{"startTime":0,"title":"Welcome"},{"startTime":62.5,"title":"How bread rises"}],"path":"chapters.json"}`)}},
+	Timeout:  2 * probing,
+}.Prose(setChaptersProse), setChapters)
+
+func setChapters(ctx context.Context, env *tools.Env, in ChaptersInput) (tools.Result, error) {
+	long, err := length(ctx, env, in.Audio)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	doc := Chapters{Version: chaptersVersion, Title: label(in.Title), Podcast: label(in.Show), Chapters: in.Chapters}
+	if faults := doc.faults(long.seconds); faults != nil {
+		return tools.Result{}, fmt.Errorf("no chapters were set, the episode is %s seconds long (%s):\n- %s", seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
+	}
+	if in.Path != "" {
+		b, err := json.MarshalIndent(doc, "", "  ")
+		if err != nil {
+			return tools.Result{}, tools.Fatal(err)
+		}
+		if err := env.Files.WriteFile(in.Path, append(b, '\n')); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	sum := fmt.Sprintf("%d chapters within %s", len(doc.Chapters), stamp(long.seconds))
+	text := sum + ", measured from " + long.from
+	if in.Path != "" {
+		text += "; written to " + in.Path
+	}
+	return bind(chaptersName, doc, text, sum)
+}
+
+// faults lists what is wrong with chapters of an episode of so many seconds.
+func (c Chapters) faults(long float64) []string {
+	var out []string
+	bad := func(i int, format string, a ...any) {
+		if len(out) < 20 {
+			out = append(out, fmt.Sprintf("chapters/%d: ", i)+fmt.Sprintf(format, a...))
+		}
+	}
+	if len(c.Chapters) == 0 {
+		return []string{"there is no chapter"}
+	}
+	for i, ch := range c.Chapters {
+		switch {
+		case !sane(ch.Start) || !sane(ch.End):
+			bad(i, "a time of %s to %s cannot be", seconds(ch.Start), seconds(ch.End))
+		case i == 0 && ch.Start != 0:
+			bad(i, "the first chapter begins at %s; it has to begin at 0", seconds(ch.Start))
+		case i > 0 && ch.Start <= c.Chapters[i-1].Start:
+			bad(i, "it begins at %s, which is not after the one before (%s)", seconds(ch.Start), seconds(c.Chapters[i-1].Start))
+		case ch.Start >= long:
+			bad(i, "it begins at %s, after the end of the episode", seconds(ch.Start))
+		case ch.End != 0 && (ch.End <= ch.Start || ch.End > long+0.5):
+			bad(i, "it ends at %s; that has to be after %s and not after the end of the episode", seconds(ch.End), seconds(ch.Start))
+		}
+		if t := strings.TrimSpace(ch.Title); t == "" || t != printable(ch.Title) || strings.Contains(t, "\n") || len(t) > 800 {
+			bad(i, "the title has to be one line of ordinary text without spaces around it")
+		}
+		for _, u := range []string{ch.URL, ch.Image} {
+			if u != "" && !web(u) {
+				bad(i, "%q is no http or https address", u)
+			}
+		}
+	}
+	return out
+}
+
+// web reports whether s is an address that a player may open.
+func web(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && len(s) < 2000 && s == printable(s) && !strings.ContainsAny(s, "<>\"` ")
+}
+
+// A measure is how long the episode is and how that is known.
+type measure struct {
+	seconds float64
+	from    string
+}
+
+// length measures the episode: its recording if there is one, else what is
+// known of one, else the transcript. A recording that cannot be measured is an
+// error, so that no one gets round it.
+func length(ctx context.Context, env *tools.Env, audio string) (measure, error) {
+	if name := cmp.Or(audio, source(env, audioSource)); name != "" {
+		m, err := probe(ctx, env, name)
+		return measure{m.Duration, "the recording " + m.Path}, err
+	}
+	if m, ok := load[Media](env, episodeName); ok && m.Duration > 0 {
+		return measure{m.Duration, "the recording " + m.Path}, nil
+	}
+	if t, ok := load[Transcript](env, transcriptName); ok && t.Timed && t.Duration > 0 {
+		return measure{t.Duration, "the transcript"}, nil
+	}
+	return measure{}, errors.New("the length of the episode is not known: name its recording with audio, or process a transcript with times first")
+}
+
+//go:embed check_chapters.md
+var checkProse string
+
+// CheckChapters is the tool check_chapters, made to be a completion check.
+var CheckChapters = tools.New(tools.Metadata{
+	Name: "check_chapters", Category: tools.Content, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Optionality: tools.Optional,
+	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName, transcriptName, notesName},
+	Examples: []tools.Example{{Note: "all of them", Args: json.RawMessage(`{}`)}},
+	Timeout:  2 * probing,
+}.Prose(checkProse), func(ctx context.Context, env *tools.Env, _ struct{}) (string, error) {
+	doc, ok := load[Chapters](env, chaptersName)
+	if !ok {
+		return "", errors.New("there are no chapters: call set_chapters")
+	}
+	long, err := length(ctx, env, "")
+	if err != nil {
+		return "", err
+	}
+	faults := doc.faults(long.seconds)
+	if n, ok := load[ShowNotes](env, notesName); ok {
+		faults = append(faults, n.late(long.seconds)...)
+	}
+	if faults != nil {
+		return "", fmt.Errorf("the episode is %s seconds long (%s):\n- %s", seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
+	}
+	return fmt.Sprintf("%d chapters lie within the %s of %s", len(doc.Chapters), stamp(long.seconds), long.from), nil
+})

@@ -1,0 +1,241 @@
+package podcast
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// ClipInput is the input of cut_clip.
+type ClipInput struct {
+	Start     float64 `json:"start" jsonschema:"minimum=0,description=Seconds"`
+	End       float64 `json:"end" jsonschema:"minimum=0,description=Seconds"`
+	Out       string  `json:"out" jsonschema:"minLength=1,description=File to write like clips/rye.mp3"`
+	Audio     string  `json:"audio,omitempty" jsonschema:"description=Recording; default the one the job was given"`
+	Exact     bool    `json:"exact,omitempty" jsonschema:"description=Do not move start and end"`
+	Fade      float64 `json:"fade,omitempty" jsonschema:"minimum=0,maximum=5,description=Seconds of fading in and out; default 0.3"`
+	Loudness  bool    `json:"loudness,omitempty" jsonschema:"description=Bring it to the usual loudness of -16 LUFS"`
+	Audiogram bool    `json:"audiogram,omitempty" jsonschema:"description=Show the sound as moving waves"`
+	Captions  bool    `json:"captions,omitempty" jsonschema:"description=Burn in what is said"`
+	Replace   bool    `json:"replace,omitempty" jsonschema:"description=Replace out if it exists"`
+}
+
+// A Clip is an element of the artifact "clips".
+type Clip struct {
+	Path     string  `json:"path"`
+	Start    float64 `json:"start"`
+	End      float64 `json:"end"`
+	Text     string  `json:"text,omitempty"`
+	Captions bool    `json:"captions,omitempty"` // burnt in
+}
+
+const (
+	clipsName = "clips"
+	maxClip   = 600 // seconds
+	maxClips  = 200
+)
+
+//go:embed cut_clip.md
+var clipProse string
+
+// CutClip is the tool cut_clip.
+var CutClip = tools.New(tools.Metadata{
+	Name: "cut_clip", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
+	Optionality: tools.Optional, Paths: []string{"audio", "out"}, Requires: []string{"ffmpeg"},
+	Uses: []string{audioSource, transcriptName, clipsName}, Produces: []string{clipsName},
+	Examples: []tools.Example{{Note: "half a minute of sound", Args: json.RawMessage(`{"start":62.5,"end":94,"out":"clips/rye.mp3"}`)}},
+	Timeout:  patience + 3*probing,
+}.Prose(clipProse), cut)
+
+// A cutting is a clip on its way.
+type cutting struct {
+	in       ClipInput
+	media    Media
+	said     Transcript
+	start    float64
+	long     float64
+	video    bool // the clip has pictures
+	captions string
+}
+
+func cut(ctx context.Context, env *tools.Env, in ClipInput) (tools.Result, error) {
+	c, err := plan(ctx, env, in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	var notes []string
+	if in.Captions {
+		why, err := c.caption(ctx, env)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if why != "" {
+			notes = append(notes, "without captions: "+why)
+		}
+	}
+	if c.captions != "" {
+		defer func() { _ = env.Files.Remove(c.captions) }()
+	}
+	args, format := c.args(env)
+	log, err := encode(ctx, env, in.Out, in.Replace, workspace.Cmd{Args: args}, format, func(temp string) error {
+		got, err := probe(ctx, env, temp)
+		if err != nil {
+			return err
+		}
+		if math.Abs(got.Duration-c.long) > 0.5 {
+			return fmt.Errorf("the clip came out %s seconds long instead of %s; the recording may be broken there", seconds(got.Duration), seconds(c.long))
+		}
+		return nil
+	})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	clip := Clip{Path: in.Out, Start: c.start, End: millis(c.start + c.long), Captions: c.captions != ""}
+	clip.Text = c.said.between(clip.Start+0.01, clip.End-0.01)
+	if len(clip.Text) > 4000 {
+		clip.Text = strings.ToValidUTF8(clip.Text[:4000], "") + " …"
+	}
+	if clip.Captions && !strings.Contains(log, "fontselect:") {
+		clip.Captions = false
+		notes = append(notes, "without captions: there is no font for them; install one such as fonts-dejavu-core")
+	}
+	list, _ := load[[]Clip](env, clipsName)
+	list = slices.DeleteFunc(list, func(o Clip) bool { return o.Path == clip.Path })
+	if list = append(list, clip); len(list) > maxClips {
+		return tools.Result{}, fmt.Errorf("there are %d clips already; that is enough", maxClips)
+	}
+	sum := fmt.Sprintf("%s: %s to %s", in.Out, seconds(clip.Start), seconds(clip.End))
+	text := fmt.Sprintf("%s, %s seconds", sum, seconds(c.long))
+	if clip.Captions {
+		text += ", captions burnt in"
+	}
+	for _, n := range notes {
+		text += "\n" + n
+	}
+	if clip.Text != "" {
+		text += "\nsaid: " + clip.Text
+	}
+	return bind(clipsName, list, text, sum)
+}
+
+// kinds are what clips are written as, by extension.
+var kinds = map[string]struct {
+	format string
+	codec  []string
+	video  bool
+}{
+	".mp3": {"mp3", []string{"-c:a", "libmp3lame", "-b:a", "128k", "-id3v2_version", "3"}, false},
+	".m4a": {"ipod", []string{"-c:a", "aac", "-b:a", "128k"}, false},
+	".wav": {"wav", []string{"-c:a", "pcm_s16le"}, false},
+	".mp4": {"mp4", []string{"-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "128k", "-movflags", "+faststart"}, true},
+}
+
+// plan settles what is cut from where.
+func plan(ctx context.Context, env *tools.Env, in ClipInput) (*cutting, error) {
+	audio := cmp.Or(in.Audio, source(env, audioSource))
+	if audio == "" {
+		return nil, errors.New("the job was given no recording: name one with audio")
+	}
+	kind, ok := kinds[strings.ToLower(path.Ext(in.Out))]
+	if !ok {
+		return nil, fmt.Errorf("%q: clips are .mp3, .m4a, .wav or .mp4", in.Out)
+	}
+	if path.Clean(in.Out) == path.Clean(audio) {
+		return nil, errors.New("out is the recording itself; choose another name")
+	}
+	m, err := probe(ctx, env, audio)
+	if err != nil {
+		return nil, err
+	}
+	c := &cutting{in: in, media: m, video: kind.video}
+	c.said, _ = load[Transcript](env, transcriptName)
+	switch {
+	case !sane(in.Start) || !sane(in.End) || in.End <= in.Start:
+		return nil, fmt.Errorf("a clip from %s to %s has no length; end has to be after start", seconds(in.Start), seconds(in.End))
+	case in.Start >= m.Duration || in.End > m.Duration+1:
+		return nil, fmt.Errorf("%s to %s does not lie within the recording, which is %s seconds long", seconds(in.Start), seconds(in.End), seconds(m.Duration))
+	case kind.video && !m.Video && !in.Audiogram:
+		return nil, fmt.Errorf("%s has no pictures: set audiogram, or let out end in .mp3", m.Path)
+	case !kind.video && in.Audiogram:
+		return nil, errors.New("an audiogram has pictures: let out end in .mp4")
+	case m.Video && (m.Width > 8192 || m.Height > 8192):
+		return nil, fmt.Errorf("the pictures of %s are too large (%dx%d)", m.Path, m.Width, m.Height)
+	}
+	end := min(in.End, m.Duration)
+	c.start = in.Start
+	if !in.Exact {
+		c.start, end = c.said.snap(in.Start, end)
+		end = min(end, m.Duration)
+	}
+	if c.long = millis(end - c.start); c.long < 0.5 || c.long > maxClip {
+		return nil, fmt.Errorf("the clip would be %s seconds long; 0.5 to %d can be cut", seconds(c.long), maxClip)
+	}
+	return c, nil
+}
+
+// snap moves two times outward to where cues begin and end, by ten seconds at
+// most: a cue of minutes is no sentence.
+func (t Transcript) snap(start, end float64) (float64, float64) {
+	s, e := start, end
+	if !t.Timed {
+		return s, e
+	}
+	for _, q := range t.Cues {
+		if q.Start < start && q.End > start && start-q.Start <= 10 {
+			s = min(s, q.Start)
+		}
+		if q.Start < end && q.End > end && q.End-end <= 10 {
+			e = max(e, q.End)
+		}
+	}
+	return s, e
+}
+
+// args are ffmpeg's, up to the output. All in them that comes from others are
+// the two names, which arg guards; text travels in files.
+func (c *cutting) args(env *tools.Env) (args []string, format string) {
+	kind := kinds[strings.ToLower(path.Ext(c.in.Out))]
+	args = slices.Concat([]string{"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-loglevel", "info", "-y"},
+		guard(), []string{"-ss", seconds(c.start), "-t", seconds(c.long), "-i", arg(env, c.media.Path), "-map_metadata", "-1", "-map_chapters", "-1"})
+	sound := c.sound()
+	switch {
+	case !c.video:
+		args = append(args, "-map", "0:a:0", "-af", sound)
+	case c.in.Audiogram:
+		graph := "[0:a:0]" + sound + ",asplit=2[a][w];[w]showwaves=s=1280x320:mode=cline:rate=25:colors=white," +
+			"format=yuv420p,pad=1280:720:0:120:color=0x202020" + c.burn() + "[v]"
+		args = append(args, "-filter_complex", graph, "-map", "[v]", "-map", "[a]")
+	default:
+		args = append(args, "-map", "0:v:0", "-map", "0:a:0", "-af", sound,
+			"-vf", "scale=w=trunc(min(1280\\,iw)/2)*2:h=-2"+c.burn())
+	}
+	args = append(args, kind.codec...)
+	return append(args, "-t", seconds(c.long)), kind.format
+}
+
+// sound is the chain of filters for the sound. Its figures are ours.
+func (c *cutting) sound() string {
+	fade := min(cmp.Or(c.in.Fade, 0.3), c.long/2)
+	s := ""
+	if c.in.Loudness {
+		s = "loudnorm=I=-16:TP=-1.5:LRA=11,"
+	}
+	return s + fmt.Sprintf("afade=t=in:st=0:d=%s,afade=t=out:st=%s:d=%s,aresample=44100", seconds(fade), seconds(c.long-fade), seconds(fade))
+}
+
+func (c *cutting) burn() string {
+	if c.captions == "" {
+		return ""
+	}
+	return ",subtitles=filename=" + c.captions
+}

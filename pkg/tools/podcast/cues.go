@@ -1,0 +1,148 @@
+package podcast
+
+import (
+	"html"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// timing is the line above a cue in SRT and VTT.
+var timing = regexp.MustCompile(`(?m)^[ \t]*(-?[0-9:.,]{4,20})[ \t]*-+>[ \t]*(-?[0-9:.,]{4,20})(?:[ \t].*)?$`)
+
+// readCues reads SRT and VTT: blocks of lines, in each a line with times and
+// below it text. Blocks without times are counters, notes, styles and regions.
+func readCues(s, format string) cues {
+	c := cues{format: format}
+	var q *Cue
+	note := false // inside of a block that is not speech
+	flush := func() {
+		if q != nil {
+			c.add(*q)
+		}
+		q = nil
+	}
+	var held string // a line that may be the counter of the next cue
+	for line := range strings.SplitSeq(s, "\n") {
+		blank := strings.TrimSpace(line) == ""
+		switch m := timing.FindStringSubmatch(line); {
+		case m != nil:
+			flush()
+			note, held = false, ""
+			start, ok := parseTime(strings.TrimPrefix(m[1], "-"))
+			end, ok2 := parseTime(strings.TrimPrefix(m[2], "-"))
+			if !ok || !ok2 {
+				c.fault("with times that cannot be read, left out")
+				note = true
+				continue
+			}
+			if m[1][0] == '-' || m[2][0] == '-' {
+				c.fault("with negative times, set to zero")
+				if m[1][0] == '-' {
+					start = 0
+				}
+				if m[2][0] == '-' {
+					end = 0
+				}
+			}
+			q = &Cue{Start: start, End: end}
+		case blank:
+			// SRT is often written with empty lines inside of a cue: text that
+			// follows belongs to it unless a counter and a time do.
+			note = false
+			if format == "vtt" {
+				flush()
+			}
+		case note || q == nil && format == "vtt" && keyword(line):
+			note = true
+		case q != nil:
+			if held != "" {
+				q.Text += held + "\n"
+				held = ""
+			}
+			if format == "srt" && counter(line) {
+				held = line
+				continue
+			}
+			if len(q.Text) <= maxCueText {
+				q.Text += line + "\n"
+			}
+		}
+	}
+	if q != nil && held != "" {
+		q.Text += held
+	}
+	flush()
+	return c
+}
+
+func keyword(line string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return word == "NOTE" || word == "STYLE" || word == "REGION"
+}
+
+// counter is the number that SRT puts above a cue. It may be speech as well:
+// that is known once the next line is.
+func counter(line string) bool {
+	line = strings.TrimSpace(line)
+	return line != "" && len(line) < 8 && strings.TrimLeft(line, "0123456789") == ""
+}
+
+var (
+	voice    = regexp.MustCompile(`(?i)<v(?:\.[^\s<>]*)?[ \t]+([^<>\n]{1,200})>`)
+	tag      = regexp.MustCompile(`(?i)</?(?:v|c|i|b|u|s|em|strong|font|span|lang|ruby|rt|rp|br)(?:[.\s][^<>]{0,500})?/?>|<\d[\d:.]{3,15}>`)
+	override = regexp.MustCompile(`\{\\[^{}]{0,500}\}|\{[yY]:[a-z]\}`) // of ASS, as SRT files often have them
+	spaces   = regexp.MustCompile(`[ \t\p{Zs}]+`)
+)
+
+// clean takes markup and what cannot be printed out of a cue, and returns the
+// speaker that the markup names.
+func (q *Cue) clean(format string) (speaker string) {
+	s := q.Text
+	if format == "srt" || format == "vtt" {
+		if m := voice.FindStringSubmatch(s); m != nil {
+			speaker = label(m[1])
+		}
+		s = tag.ReplaceAllString(s, "")
+		s = override.ReplaceAllString(s, "")
+		s = strings.NewReplacer(`\N`, "\n", `\h`, " ").Replace(s)
+		s = html.UnescapeString(s)
+	}
+	s = printable(s)
+	lines := strings.Split(s, "\n")
+	kept := lines[:0]
+	for _, l := range lines {
+		if l = strings.TrimSpace(spaces.ReplaceAllString(l, " ")); l != "" {
+			kept = append(kept, l)
+		}
+	}
+	q.Text = strings.Join(kept, "\n")
+	q.Speaker = label(q.Speaker)
+	return speaker
+}
+
+// printable drops control and format characters: marks of direction, too,
+// which could make a line read as another.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return r
+		}
+		if r == '\t' {
+			return ' '
+		}
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// label makes a name of what a file calls a speaker.
+func label(s string) string {
+	s = strings.Join(strings.Fields(printable(html.UnescapeString(s))), " ")
+	if len(s) > 100 {
+		s = strings.ToValidUTF8(s[:100], "")
+	}
+	return s
+}

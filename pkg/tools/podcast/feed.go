@@ -1,0 +1,302 @@
+package podcast
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha1" // what UUIDs of version 5 are made of; nothing is secret here
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io/fs"
+	"net/mail"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// FeedInput is the input of feed_entry.
+type FeedInput struct {
+	Feed        string   `json:"feed" jsonschema:"minLength=1,description=RSS file like feed.xml"`
+	URL         string   `json:"url" jsonschema:"minLength=1,description=http or https address that the recording will have"`
+	Title       string   `json:"title" jsonschema:"minLength=1,maxLength=300,description=Title of the episode"`
+	Audio       string   `json:"audio,omitempty" jsonschema:"description=Recording; default the one the job was given"`
+	GUID        string   `json:"guid,omitempty" jsonschema:"maxLength=500,description=Identifies the entry for ever; default made of url"`
+	Description string   `json:"description,omitempty" jsonschema:"maxLength=50000,description=Plain text; default the show notes"`
+	Date        string   `json:"date,omitempty" jsonschema:"description=When it comes out like 2026-05-01T06:00:00Z"`
+	Link        string   `json:"link,omitempty" jsonschema:"description=http or https address of the episode's page"`
+	Season      int      `json:"season,omitempty" jsonschema:"minimum=0,description=Number of the season"`
+	Episode     int      `json:"episode,omitempty" jsonschema:"minimum=0,description=Number of the episode"`
+	Type        string   `json:"type,omitempty" jsonschema:"enum=full,enum=trailer,enum=bonus,description=Default full"`
+	Explicit    bool     `json:"explicit,omitempty" jsonschema:"description=Not for children"`
+	Image       string   `json:"image,omitempty" jsonschema:"description=Address of a picture"`
+	Chapters    string   `json:"chapters_url,omitempty" jsonschema:"description=Address that the file of chapters will have"`
+	Transcript  string   `json:"transcript_url,omitempty" jsonschema:"description=Address that the transcript will have"`
+	Channel     *Channel `json:"channel,omitempty" jsonschema:"description=The show; for a new feed"`
+}
+
+// A Channel is the show that a new feed is for.
+type Channel struct {
+	Title       string `json:"title" jsonschema:"minLength=1,description=Name of the show"`
+	Link        string `json:"link" jsonschema:"description=Address of the show's page"`
+	Description string `json:"description" jsonschema:"minLength=1,description=What the show is about"`
+	Language    string `json:"language,omitempty" jsonschema:"description=Like en or de-at; default en"`
+	Author      string `json:"author,omitempty" jsonschema:"description=Who makes it"`
+	Image       string `json:"image,omitempty" jsonschema:"description=Address of its cover"`
+	Category    string `json:"category,omitempty" jsonschema:"description=Of Apple's list like Arts"`
+	Explicit    bool   `json:"explicit,omitempty" jsonschema:"description=Not for children"`
+	FeedURL     string `json:"feed_url,omitempty" jsonschema:"description=Address that the feed will have"`
+}
+
+//go:embed feed_entry.md
+var feedProse string
+
+// FeedEntry is the tool feed_entry.
+var FeedEntry = tools.New(tools.Metadata{
+	Name: "feed_entry", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
+	Optionality: tools.Optional, Paths: []string{"feed", "audio"}, Requires: []string{"ffmpeg"},
+	Uses: []string{audioSource, notesName}, Produces: []string{"feed_entry"},
+	Examples: []tools.Example{{Note: "an entry of a feed that is there", Args: json.RawMessage(`{"feed":"feed.xml","url":"https://example.com/ep12.mp3","title":"Rye","episode":12}`)}},
+	Timeout:  2 * probing,
+}.Prose(feedProse), feedEntry)
+
+func feedEntry(ctx context.Context, env *tools.Env, in FeedInput) (tools.Result, error) {
+	audio := cmp.Or(in.Audio, source(env, audioSource))
+	if audio == "" {
+		return tools.Result{}, errors.New("the job was given no recording: name one with audio")
+	}
+	if err := in.check(); err != nil {
+		return tools.Result{}, err
+	}
+	m, err := probe(ctx, env, audio)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	notes, _ := load[ShowNotes](env, notesName)
+	e, err := in.entry(m, notes)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	old, err := env.Files.ReadFile(in.Feed)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !isNew {
+		return tools.Result{}, err
+	}
+	base := old
+	if isNew {
+		if in.Channel == nil {
+			return tools.Result{}, fmt.Errorf("%q does not exist: say with channel what the show is, to begin it, or name the feed that is there", in.Feed)
+		}
+		base = in.Channel.feed()
+	}
+	text, did, err := splice(base, e)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("%q: %w", in.Feed, err)
+	}
+	switch {
+	case isNew:
+		did, err = "feed begun", env.Files.WriteFile(in.Feed, text)
+	case !bytes.Equal(old, text):
+		err = env.Files.Replace(in.Feed, old, text)
+	default:
+		did = "the entry is there already as it should be"
+	}
+	if err != nil {
+		return tools.Result{}, err
+	}
+	sum := fmt.Sprintf("%s: %s", in.Feed, did)
+	said := fmt.Sprintf("%s\nguid %s, enclosure %s, %d bytes, %s, %s", sum, e.guid, in.URL, m.Size, e.mime, stamp(m.Duration))
+	return bind("feed_entry", map[string]any{
+		"feed": in.Feed, "guid": e.guid, "title": oneLine(in.Title), "url": in.URL, "length": m.Size, "type": e.mime, "duration": m.Duration,
+	}, said, sum)
+}
+
+func (in FeedInput) check() error {
+	var errs []error
+	for _, u := range []struct {
+		name, value string
+		must        bool
+	}{{"url", in.URL, true}, {"link", in.Link, false}, {"image", in.Image, false}, {"chapters_url", in.Chapters, false}, {"transcript_url", in.Transcript, false}} {
+		if (u.must || u.value != "") && !web(u.value) {
+			errs = append(errs, fmt.Errorf("%s: %q is no http or https address", u.name, u.value))
+		}
+	}
+	if oneLine(in.Title) == "" {
+		errs = append(errs, errors.New("title is empty"))
+	}
+	if c := in.Channel; c != nil {
+		if !web(c.Link) {
+			errs = append(errs, fmt.Errorf("channel.link: %q is no http or https address", c.Link))
+		}
+		if c.Image != "" && !web(c.Image) || c.FeedURL != "" && !web(c.FeedURL) {
+			errs = append(errs, errors.New("channel: image and feed_url have to be http or https addresses"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// An entry is an item of a feed: its elements in order.
+type entry struct {
+	guid, mime string
+	parts      []part
+}
+
+// A part is an element of an item. Several of a kind may stand in an item, as
+// persons do; then only the same one is replaced.
+type part struct {
+	space, name string
+	attrs       []string // names and values in turn
+	text        string
+	several     bool
+}
+
+func (in FeedInput) entry(m Media, n ShowNotes) (entry, error) {
+	e := entry{guid: strings.TrimSpace(in.GUID), mime: mimeOf(m)}
+	if e.guid == "" {
+		_, rest, _ := strings.Cut(in.URL, "://")
+		e.guid = uuid5(rest)
+	}
+	add := func(space, name, text string, attrs ...string) {
+		e.parts = append(e.parts, part{space: space, name: name, attrs: attrs, text: text})
+	}
+	add("", "title", oneLine(in.Title))
+	add("", "guid", e.guid, "isPermaLink", "false")
+	if in.Date != "" {
+		t, err := date(in.Date)
+		if err != nil {
+			return e, err
+		}
+		add("", "pubDate", t.Format(time.RFC1123Z))
+	}
+	if in.Link != "" {
+		add("", "link", in.Link)
+	}
+	if d := description(in.Description, n); d != "" {
+		add("", "description", d)
+	}
+	add("", "enclosure", "", "url", in.URL, "length", fmt.Sprint(m.Size), "type", e.mime)
+	add(itunes, "duration", fmt.Sprint(int(m.Duration+0.5)))
+	add(itunes, "explicit", fmt.Sprint(in.Explicit))
+	add(itunes, "episodeType", cmp.Or(in.Type, "full"))
+	if in.Season > 0 {
+		add(itunes, "season", fmt.Sprint(in.Season))
+	}
+	if in.Episode > 0 {
+		add(itunes, "episode", fmt.Sprint(in.Episode))
+	}
+	if in.Image != "" {
+		add(itunes, "image", "", "href", in.Image)
+	}
+	if in.Chapters != "" {
+		add(podcastNS, "chapters", "", "url", in.Chapters, "type", "application/json+chapters")
+	}
+	if in.Transcript != "" {
+		e.parts = append(e.parts, part{space: podcastNS, name: "transcript", attrs: []string{"url", in.Transcript, "type", transcriptType(in.Transcript)}, several: true})
+	}
+	for _, g := range n.Guests {
+		attrs := []string{"role", "guest"}
+		if g.URL != "" {
+			attrs = append(attrs, "href", g.URL)
+		}
+		e.parts = append(e.parts, part{space: podcastNS, name: "person", attrs: attrs, text: g.Name, several: true})
+	}
+	return e, nil
+}
+
+func date(s string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.Parse(layout, strings.TrimSpace(s)); err == nil {
+			return t, nil
+		}
+	}
+	if t, err := mail.ParseDate(s); err == nil {
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("date %q cannot be read; write it like 2026-05-01T06:00:00Z", s)
+}
+
+// description is what players show of an episode: a little HTML.
+func description(own string, n ShowNotes) string {
+	var b strings.Builder
+	para := func(s string) {
+		for p := range strings.SplitSeq(s, "\n\n") {
+			if p = strings.TrimSpace(printable(p)); p != "" {
+				b.WriteString("<p>" + html.EscapeString(p) + "</p>")
+			}
+		}
+	}
+	if own != "" {
+		para(own)
+		return b.String()
+	}
+	para(n.Summary)
+	if len(n.Topics) > 0 {
+		b.WriteString("<ul>")
+	}
+	for _, t := range n.Topics {
+		b.WriteString("<li>")
+		if t.Time != nil {
+			b.WriteString(stamp(*t.Time) + " ")
+		}
+		b.WriteString(html.EscapeString(t.Text) + "</li>")
+	}
+	if len(n.Topics) > 0 {
+		b.WriteString("</ul>")
+	}
+	for _, l := range n.Links {
+		fmt.Fprintf(&b, `<p><a href="%s">%s</a></p>`, html.EscapeString(l.URL), html.EscapeString(l.Title))
+	}
+	return b.String()
+}
+
+// mimeOf is the type of a recording as feeds name it.
+func mimeOf(m Media) string {
+	kind := "audio"
+	if m.Video {
+		kind = "video"
+	}
+	first, _, _ := strings.Cut(m.Format, ",")
+	switch first {
+	case "mp3":
+		return "audio/mpeg"
+	case "mov":
+		if kind == "audio" {
+			return "audio/x-m4a"
+		}
+		return "video/mp4"
+	case "matroska":
+		return kind + "/x-matroska"
+	}
+	return kind + "/" + first
+}
+
+func transcriptType(u string) string {
+	u, _, _ = strings.Cut(u, "?")
+	switch strings.ToLower(path.Ext(u)) {
+	case ".vtt":
+		return "text/vtt"
+	case ".srt":
+		return "application/x-subrip"
+	case ".json":
+		return "application/json"
+	case ".html", ".htm":
+		return "text/html"
+	}
+	return "text/plain"
+}
+
+// uuid5 is the UUID that the podcast namespace gives an address without its
+// scheme.
+func uuid5(s string) string {
+	space, _ := hex.DecodeString("ead4c236bf5858c6a2c6a6b28d128cb6") // the namespace's own
+	sum := sha1.Sum(append(space, strings.TrimRight(s, "/")...))
+	u := sum[:16]
+	u[6], u[8] = u[6]&0x0f|0x50, u[8]&0x3f|0x80
+	x := hex.EncodeToString(u)
+	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
+}

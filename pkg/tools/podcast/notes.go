@@ -1,0 +1,183 @@
+package podcast
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// ShowNotes is the artifact "show_notes".
+type ShowNotes struct {
+	Title   string  `json:"title,omitempty" jsonschema:"maxLength=300,description=Title of the episode"`
+	Summary string  `json:"summary" jsonschema:"minLength=20,description=What the episode is about; two to five sentences"`
+	Topics  []Topic `json:"topics" jsonschema:"minItems=1,maxItems=100,description=What is talked about in order"`
+	Links   []Link  `json:"links,omitempty" jsonschema:"maxItems=100,description=What was named in the episode"`
+	Guests  []Guest `json:"guests,omitempty" jsonschema:"maxItems=50,description=Who was there besides the hosts"`
+}
+
+// A Topic is something that is talked about.
+type Topic struct {
+	Time *float64 `json:"time,omitempty" jsonschema:"minimum=0,description=Seconds"`
+	Text string   `json:"text" jsonschema:"minLength=1,maxLength=500,description=One line"`
+}
+
+// A Link leads to something that was named.
+type Link struct {
+	Title string `json:"title" jsonschema:"minLength=1,maxLength=300,description=What it leads to"`
+	URL   string `json:"url" jsonschema:"description=http or https address"`
+}
+
+// A Guest is a person in the episode.
+type Guest struct {
+	Name string `json:"name" jsonschema:"minLength=1,maxLength=200,description=As in the transcript"`
+	Role string `json:"role,omitempty" jsonschema:"maxLength=200,description=What they are there for"`
+	URL  string `json:"url,omitempty" jsonschema:"description=http or https address"`
+}
+
+// NotesInput is the input of set_show_notes.
+type NotesInput struct {
+	ShowNotes
+	Path string `json:"path,omitempty" jsonschema:"description=File to write like notes.md"`
+}
+
+//go:embed set_show_notes.md
+var notesProse string
+
+// SetShowNotes is the tool set_show_notes.
+var SetShowNotes = tools.New(tools.Metadata{
+	Name: "set_show_notes", Category: tools.Content, Needs: tools.Read | tools.Write, Effect: tools.Idempotent,
+	Paths: []string{"path"}, Uses: []string{episodeName, transcriptName}, Produces: []string{notesName},
+	Examples: []tools.Example{{Note: "notes with one topic", Args: json.RawMessage(`{"title":"Rye","summary":"Ann and Ben bake bread with rye and talk about what went wrong.","topics":[{"time":0,"text":"Why rye dough sticks"}],"guests":[{"name":"Ben"}]}`)}},
+}.Prose(notesProse), func(_ context.Context, env *tools.Env, in NotesInput) (tools.Result, error) {
+	n := in.ShowNotes
+	n.tidy()
+	faults := n.faults()
+	if m, ok := load[Media](env, episodeName); ok {
+		faults = append(faults, n.late(m.Duration)...)
+	} else if t, ok := load[Transcript](env, transcriptName); ok && t.Timed {
+		faults = append(faults, n.late(t.Duration)...)
+	}
+	if faults != nil {
+		return tools.Result{}, fmt.Errorf("no show notes were set:\n- %s", strings.Join(faults, "\n- "))
+	}
+	text := n.Markdown()
+	if len(text) > workable {
+		return tools.Result{}, errors.New("the show notes are too long to be read; shorten them")
+	}
+	if in.Path != "" {
+		if err := env.Files.WriteFile(in.Path, []byte(text)); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	sum := fmt.Sprintf("%d topics, %d links, %d guests", len(n.Topics), len(n.Links), len(n.Guests))
+	said := "Show notes set: " + sum
+	if in.Path != "" {
+		said += "; written to " + in.Path
+	}
+	return bind(notesName, n, said, sum)
+})
+
+// workable bounds show notes, in bytes: feeds and players cut longer ones.
+const workable = 100_000
+
+// tidy takes out what cannot be printed and makes one line of what is one.
+func (n *ShowNotes) tidy() {
+	n.Title, n.Summary = oneLine(n.Title), strings.TrimSpace(printable(n.Summary))
+	for i := range n.Topics {
+		n.Topics[i].Text = oneLine(n.Topics[i].Text)
+	}
+	for i := range n.Links {
+		n.Links[i].Title = oneLine(n.Links[i].Title)
+	}
+	for i := range n.Guests {
+		n.Guests[i].Name, n.Guests[i].Role = oneLine(n.Guests[i].Name), oneLine(n.Guests[i].Role)
+	}
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }
+
+func (n ShowNotes) faults() []string {
+	var out []string
+	if len(n.Summary) < 20 {
+		out = append(out, "summary: say in a few sentences what the episode is about")
+	}
+	last := -1.0
+	for i, t := range n.Topics {
+		if t.Text == "" {
+			out = append(out, fmt.Sprintf("topics/%d: there is no text", i))
+		}
+		if t.Time == nil {
+			continue
+		}
+		if *t.Time < last {
+			out = append(out, fmt.Sprintf("topics/%d: %s is before the one before (%s)", i, seconds(*t.Time), seconds(last)))
+		}
+		last = *t.Time
+	}
+	for i, l := range n.Links {
+		if !web(l.URL) || l.Title == "" {
+			out = append(out, fmt.Sprintf("links/%d: it needs a title, and %q has to be an http or https address", i, l.URL))
+		}
+	}
+	for i, g := range n.Guests {
+		if g.Name == "" || g.URL != "" && !web(g.URL) {
+			out = append(out, fmt.Sprintf("guests/%d: it needs a name, and an address has to be http or https", i))
+		}
+	}
+	return out
+}
+
+// late lists the topics that lie outside of an episode of so many seconds.
+func (n ShowNotes) late(long float64) []string {
+	var out []string
+	for i, t := range n.Topics {
+		if t.Time != nil && (!sane(*t.Time) || *t.Time >= long) {
+			out = append(out, fmt.Sprintf("show_notes/topics/%d: %s is after the end of the episode (%s)", i, seconds(*t.Time), seconds(long)))
+		}
+	}
+	return out
+}
+
+var escapeMarkdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`)
+
+// Markdown is the notes as a page.
+func (n ShowNotes) Markdown() string {
+	esc := escapeMarkdown.Replace
+	var b strings.Builder
+	if n.Title != "" {
+		fmt.Fprintf(&b, "# %s\n\n", esc(n.Title))
+	}
+	b.WriteString(strings.ReplaceAll(n.Summary, "<", `\<`) + "\n\n## Topics\n\n")
+	for _, t := range n.Topics {
+		b.WriteString("* ")
+		if t.Time != nil {
+			b.WriteString(stamp(*t.Time) + " ")
+		}
+		b.WriteString(esc(t.Text) + "\n")
+	}
+	if len(n.Guests) > 0 {
+		b.WriteString("\n## Guests\n\n")
+	}
+	for _, g := range n.Guests {
+		name := esc(g.Name)
+		if g.URL != "" {
+			name = "[" + name + "](<" + g.URL + ">)"
+		}
+		if g.Role != "" {
+			name += ", " + esc(g.Role)
+		}
+		b.WriteString("* " + name + "\n")
+	}
+	if len(n.Links) > 0 {
+		b.WriteString("\n## Links\n\n")
+	}
+	for _, l := range n.Links {
+		fmt.Fprintf(&b, "* [%s](<%s>)\n", esc(l.Title), l.URL)
+	}
+	return b.String()
+}

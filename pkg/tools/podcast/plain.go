@@ -1,0 +1,57 @@
+package podcast
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	// at is a line that begins with a time, in brackets or not.
+	at = regexp.MustCompile(`^[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?(?:\s*[-–—]\s+|\s+|$)(.*)$`)
+	// by is a line of its own that says who and when, as in "Ann Lee  00:01:02".
+	by = regexp.MustCompile(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?$`)
+)
+
+// readPlain reads text: paragraphs, or lines with a time before them.
+func readPlain(s string) cues {
+	c := cues{format: "text"}
+	var q Cue
+	timed := false
+	flush := func() {
+		if strings.TrimSpace(q.Text) != "" {
+			c.add(q)
+		}
+		q = Cue{}
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		line = strings.TrimSpace(line)
+		if m := at.FindStringSubmatch(line); m != nil {
+			if t, ok := parseTime(m[1]); ok {
+				flush()
+				q, timed = Cue{Start: t, Text: m[2] + "\n"}, true
+				continue
+			}
+		}
+		if m := by.FindStringSubmatch(line); m != nil {
+			if t, ok := parseTime(m[2]); ok {
+				flush()
+				q, timed = Cue{Start: t, Speaker: strings.TrimRight(m[1], " -:"), Text: "\n"}, true
+				continue
+			}
+		}
+		if line == "" && !timed || said.MatchString(line) && !timed {
+			flush()
+		}
+		if len(q.Text) <= maxCueText {
+			q.Text += line + "\n"
+		}
+	}
+	flush()
+	// A line tells when it begins; it lasts until the next one.
+	for i := range c.list {
+		if c.list[i].End = c.list[i].Start; timed && i+1 < len(c.list) {
+			c.list[i].End = max(c.list[i].Start, c.list[i+1].Start)
+		}
+	}
+	return c
+}

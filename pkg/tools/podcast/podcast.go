@@ -1,0 +1,82 @@
+// Package podcast makes an episode out of a transcript and a recording: show
+// notes, chapters, clips and an entry of the feed.
+//
+//	set, err := tools.NewSet(podcast.Tools()...)
+//
+// Transcripts, feeds and what ffmpeg says are read as written by strangers:
+// bounded, repaired where that is harmless, and refused in a sentence where it
+// is not. Times are checked against the episode before they become an
+// artifact, so that what an agent claims of them can be believed. ffmpeg and
+// ffprobe are called with lists of arguments, on files only, and write beside
+// the place where the result goes once it is whole.
+//
+// The package does not transcribe, upload or publish anything.
+package podcast
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Tools are the tools of the package, in the order one would use them.
+func Tools() []tools.Tool {
+	return []tools.Tool{
+		ProcessTranscript, ReadTranscript, ProbeAudio, SetShowNotes,
+		SetChapters, CheckChapters, EmbedChapters, CutClip, FeedEntry,
+	}
+}
+
+// Names of the artifacts that the tools hand to each other. The two sources
+// are inputs of the agent.
+const (
+	transcriptSource = "transcript_source" // a path or the text itself
+	audioSource      = "audio_source"      // a path
+	transcriptName   = "transcript"
+	episodeName      = "episode"
+	notesName        = "show_notes"
+	chaptersName     = "chapters"
+)
+
+// source is the text of an artifact, or its JSON where it is not a string.
+func source(env *tools.Env, name string) string {
+	raw := env.Artifacts.Value(name)
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// load reads an artifact into a value of its type. It reports false if there
+// is none, or none that fits.
+func load[T any](env *tools.Env, name string) (T, bool) {
+	var v T
+	raw := env.Artifacts.Value(name)
+	if raw == nil || json.Unmarshal(raw, &v) != nil {
+		var zero T
+		return zero, false
+	}
+	return v, true
+}
+
+// bind makes a result with one artifact.
+func bind(name string, v any, text, summary string) (tools.Result, error) {
+	b, err := compact(v)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	return tools.Result{Text: text, Summary: summary, Artifacts: map[string]json.RawMessage{name: b}}, nil
+}
+
+// compact is JSON without escapes for <, > and &, which no one here needs.
+func compact(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}

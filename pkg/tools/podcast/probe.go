@@ -1,0 +1,176 @@
+package podcast
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A Media is what ffprobe says about a recording: the artifact "episode".
+type Media struct {
+	Path     string    `json:"path"`
+	Size     int64     `json:"size"` // bytes
+	Format   string    `json:"format"`
+	Duration float64   `json:"duration"` // seconds
+	Codec    string    `json:"codec"`    // of the first audio stream
+	Rate     int       `json:"rate,omitempty"`
+	Channels int       `json:"channels,omitempty"`
+	Bits     int       `json:"bit_rate,omitempty"`
+	Video    bool      `json:"video,omitempty"` // moving pictures, not a cover
+	Width    int       `json:"width,omitempty"`
+	Height   int       `json:"height,omitempty"`
+	Title    string    `json:"title,omitempty"`
+	Artist   string    `json:"artist,omitempty"`
+	Album    string    `json:"album,omitempty"`
+	Chapters []Chapter `json:"chapters,omitempty"`
+}
+
+// ProbeInput is the input of probe_audio.
+type ProbeInput struct {
+	Path string `json:"path,omitempty" jsonschema:"description=Recording; default the one the job was given"`
+}
+
+//go:embed probe_audio.md
+var probeProse string
+
+// ProbeAudio is the tool probe_audio.
+var ProbeAudio = tools.New(tools.Metadata{
+	Name: "probe_audio", Category: tools.Content, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
+	Paths: []string{"path"}, Requires: []string{"ffmpeg"},
+	Uses: []string{audioSource}, Produces: []string{episodeName},
+	Examples: []tools.Example{{Note: "the recording of the job", Args: json.RawMessage(`{}`)}},
+	Timeout:  2 * probing,
+}.Prose(probeProse), func(ctx context.Context, env *tools.Env, in ProbeInput) (tools.Result, error) {
+	name := cmp.Or(in.Path, source(env, audioSource))
+	if name == "" {
+		return tools.Result{}, errors.New("the job was given no recording: name one with path")
+	}
+	m, err := probe(ctx, env, name)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return bind(episodeName, m, m.report(), m.headline())
+})
+
+func (m Media) headline() string {
+	kind := "audio"
+	if m.Video {
+		kind = "video"
+	}
+	return fmt.Sprintf("%s, %s %s", stamp(m.Duration), m.Codec, kind)
+}
+
+func (m Media) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s seconds (%s), %d bytes, %s", m.Path, seconds(m.Duration), stamp(m.Duration), m.Size, m.Format)
+	fmt.Fprintf(&b, ", audio %s %d Hz, %d channels", m.Codec, m.Rate, m.Channels)
+	if m.Video {
+		fmt.Fprintf(&b, ", video %dx%d", m.Width, m.Height)
+	}
+	b.WriteByte('\n')
+	for _, tag := range []struct{ name, value string }{{"title", m.Title}, {"artist", m.Artist}, {"album", m.Album}} {
+		if tag.value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", tag.name, tag.value)
+		}
+	}
+	for i, c := range m.Chapters {
+		if i == 50 {
+			fmt.Fprintf(&b, "and %d more chapters\n", len(m.Chapters)-i)
+			break
+		}
+		fmt.Fprintf(&b, "chapter at %s: %s\n", seconds(c.Start), c.Title)
+	}
+	return b.String()
+}
+
+// probe asks ffprobe about a recording. One without sound or with a length
+// that cannot be is refused.
+func probe(ctx context.Context, env *tools.Env, name string) (Media, error) {
+	size, err := recording(env, name)
+	if err != nil {
+		return Media{}, err
+	}
+	args := append([]string{"ffprobe", "-hide_banner", "-v", "error"}, guard()...)
+	args = append(args, "-of", "json", "-show_format", "-show_streams", "-show_chapters", "-i", arg(env, name))
+	out, _, err := command(ctx, env, workspace.Cmd{Args: args, Timeout: probing})
+	if err != nil {
+		return Media{}, fmt.Errorf("%q is no recording that can be used: %w", name, err)
+	}
+	m, err := parseProbe(out)
+	if err != nil {
+		return Media{}, fmt.Errorf("%q: %w", name, err)
+	}
+	m.Path, m.Size = strings.TrimPrefix(arg(env, name), "file:"), size
+	return m, nil
+}
+
+type probed struct {
+	Format struct {
+		Name     string            `json:"format_name"`
+		Duration string            `json:"duration"`
+		Bits     string            `json:"bit_rate"`
+		Tags     map[string]string `json:"tags"`
+	} `json:"format"`
+	Streams []struct {
+		Type        string         `json:"codec_type"`
+		Codec       string         `json:"codec_name"`
+		Rate        string         `json:"sample_rate"`
+		Channels    int            `json:"channels"`
+		Duration    string         `json:"duration"`
+		Width       int            `json:"width"`
+		Height      int            `json:"height"`
+		Disposition map[string]int `json:"disposition"`
+	} `json:"streams"`
+	Chapters []struct {
+		Start string            `json:"start_time"`
+		End   string            `json:"end_time"`
+		Tags  map[string]string `json:"tags"`
+	} `json:"chapters"`
+}
+
+// parseProbe reads what ffprobe writes.
+func parseProbe(b []byte) (Media, error) {
+	var p probed
+	if err := json.Unmarshal(b, &p); err != nil {
+		return Media{}, fmt.Errorf("what ffprobe says cannot be read: %w", err)
+	}
+	m := Media{Format: p.Format.Name}
+	length, _ := strconv.ParseFloat(p.Format.Duration, 64) // none is zero
+	m.Bits, _ = strconv.Atoi(p.Format.Bits)                // none is zero
+	for _, s := range p.Streams {
+		switch {
+		case s.Type == "audio" && m.Codec == "":
+			m.Codec, m.Channels = s.Codec, s.Channels
+			m.Rate, _ = strconv.Atoi(s.Rate) // none is zero
+			if length == 0 {
+				length, _ = strconv.ParseFloat(s.Duration, 64)
+			}
+		case s.Type == "video" && s.Disposition["attached_pic"] == 0 && !m.Video:
+			m.Video, m.Width, m.Height = true, s.Width, s.Height
+		}
+	}
+	if m.Codec == "" {
+		return Media{}, errors.New("there is no sound in it")
+	}
+	if !sane(length) || length == 0 {
+		return Media{}, fmt.Errorf("its length (%q) is not known or cannot be", p.Format.Duration)
+	}
+	m.Duration = millis(length)
+	m.Title, m.Artist, m.Album = label(p.Format.Tags["title"]), label(p.Format.Tags["artist"]), label(p.Format.Tags["album"])
+	for _, c := range p.Chapters {
+		start, err := strconv.ParseFloat(c.Start, 64)
+		end, err2 := strconv.ParseFloat(c.End, 64)
+		if err == nil && err2 == nil && sane(start) && sane(end) {
+			m.Chapters = append(m.Chapters, Chapter{Start: millis(start), End: millis(end), Title: c.Tags["title"]})
+		}
+	}
+	return m, nil
+}

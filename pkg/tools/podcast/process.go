@@ -1,0 +1,188 @@
+package podcast
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// ProcessInput is the input of process_transcript.
+type ProcessInput struct {
+	Path string `json:"path,omitempty" jsonschema:"description=Transcript file; default the one the job was given"`
+}
+
+//go:embed process_transcript.md
+var processProse string
+
+// ProcessTranscript is the tool process_transcript.
+var ProcessTranscript = tools.New(tools.Metadata{
+	Name: "process_transcript", Category: tools.Content, Needs: tools.Read, Paths: []string{"path"},
+	Uses: []string{transcriptSource}, Produces: []string{transcriptName},
+	Examples: []tools.Example{{Note: "the transcript of the job", Args: json.RawMessage(`{}`)}},
+}.Prose(processProse), process)
+
+func process(ctx context.Context, env *tools.Env, in ProcessInput) (tools.Result, error) {
+	b, err := transcriptBytes(env, in.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return tools.Result{}, err
+	}
+	t, err := ParseTranscript(b)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return bind(transcriptName, t, t.report(), t.headline())
+}
+
+// transcriptBytes finds the transcript: a file, or what the job was given,
+// which is the text itself or the name of a file.
+func transcriptBytes(env *tools.Env, path string) ([]byte, error) {
+	if path != "" {
+		return env.Files.ReadFile(path)
+	}
+	given := source(env, transcriptSource)
+	if given == "" {
+		return nil, errors.New("the job was given no transcript: name a file with path")
+	}
+	if name := strings.TrimSpace(given); len(name) < 1024 && !strings.Contains(name, "\n") {
+		if b, err := env.Files.ReadFile(name); err == nil {
+			return b, nil
+		} else if !strings.ContainsAny(name, " \t") {
+			return nil, fmt.Errorf("the transcript of the job cannot be read: %w", err)
+		}
+	}
+	return []byte(given), nil
+}
+
+func (t Transcript) headline() string {
+	s := fmt.Sprintf("%d cues of %s", len(t.Cues), t.Format)
+	if t.Timed {
+		s += ", " + stamp(t.Duration) + " long"
+	}
+	return s
+}
+
+// report is what the model reads of a new transcript.
+func (t Transcript) report() string {
+	var b strings.Builder
+	b.WriteString(t.headline() + "\n")
+	if len(t.Speakers) > 0 {
+		fmt.Fprintf(&b, "speakers: %s\n", strings.Join(t.Speakers[:min(len(t.Speakers), 20)], ", "))
+	}
+	if !t.Timed {
+		b.WriteString("It has no times: chapters and clips must be found without it.\n")
+	}
+	for _, r := range t.Repairs {
+		b.WriteString("repaired: " + r + "\n")
+	}
+	b.WriteString("\n")
+	t.write(&b, 0, maxTime, firstPart)
+	return b.String()
+}
+
+// How much of a transcript is shown at once, in bytes.
+const (
+	firstPart = 8_000
+	onePart   = 16_000
+)
+
+// ReadInput is the input of read_transcript.
+type ReadInput struct {
+	From float64 `json:"from,omitempty" jsonschema:"minimum=0,description=Seconds; of a transcript without times the number of the paragraph"`
+	To   float64 `json:"to,omitempty" jsonschema:"minimum=0,description=Seconds; default as far as one answer goes"`
+}
+
+//go:embed read_transcript.md
+var readProse string
+
+// ReadTranscript is the tool read_transcript.
+var ReadTranscript = tools.New(tools.Metadata{
+	Name: "read_transcript", Category: tools.Content, Effect: tools.Pure,
+	Consumes: []string{transcriptName},
+	Examples: []tools.Example{{Note: "from the tenth minute on", Args: json.RawMessage(`{"from":600}`)}},
+}.Prose(readProse), read)
+
+func read(ctx context.Context, env *tools.Env, in ReadInput) (string, error) {
+	t, ok := load[Transcript](env, transcriptName)
+	if !ok {
+		return "", errors.New("there is no transcript: call process_transcript first")
+	}
+	if in.To != 0 && in.To <= in.From {
+		return "", fmt.Errorf("to (%s) is not after from (%s)", seconds(in.To), seconds(in.From))
+	}
+	var b strings.Builder
+	t.write(&b, in.From, cmp.Or(in.To, maxTime), onePart)
+	return b.String(), ctx.Err()
+}
+
+// write shows what was said between two times, one paragraph for what one
+// speaker says within half a minute, and says where to go on if that is more
+// than room bytes.
+func (t Transcript) write(b *strings.Builder, from, to float64, room int) {
+	if t.Timed {
+		b.WriteString("[seconds] speaker: text\n")
+	}
+	start := b.Len()
+	for i := 0; i < len(t.Cues); {
+		q := t.Cues[i]
+		place := q.Start
+		if !t.Timed {
+			place = float64(i + 1)
+		}
+		j := i + 1
+		if t.Timed {
+			for j < len(t.Cues) && t.Cues[j].Speaker == q.Speaker && t.Cues[j].Start < q.Start+30 {
+				j++
+			}
+		}
+		last := t.Cues[j-1].End
+		if !t.Timed {
+			last = place
+		}
+		if last < from || place < from && !t.Timed {
+			i = j
+			continue
+		}
+		if place >= to {
+			return
+		}
+		if b.Len()-start > room {
+			fmt.Fprintf(b, "[there is more: read_transcript from %s]\n", seconds(place))
+			return
+		}
+		fmt.Fprintf(b, "[%s] ", seconds(place))
+		if q.Speaker != "" {
+			b.WriteString(q.Speaker + ": ")
+		}
+		for k := i; k < j; k++ {
+			if k > i {
+				b.WriteByte(' ')
+			}
+			b.WriteString(t.Cues[k].Text)
+		}
+		b.WriteByte('\n')
+		i = j
+	}
+	if b.Len() == start {
+		b.WriteString("nothing is said there\n")
+	}
+}
+
+// between is what is said from one time to another, as plain text.
+func (t Transcript) between(from, to float64) string {
+	var out []string
+	for _, q := range t.Cues {
+		if q.End > from && q.Start < to {
+			out = append(out, q.Text)
+		}
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,52 @@
+package podcast
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxTime is the longest that an episode may be, in seconds. What lies beyond
+// is a mistake or an attack, and arithmetic stays exact below it.
+const maxTime = 100 * 3600
+
+// clock is a time as transcripts write it: hours may be left out, the fraction
+// has a point or a comma.
+var clock = regexp.MustCompile(`^(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2})(?:[.,](\d{1,9}))?$`)
+
+// parseTime reads 01:02:03.500, 2:03,5 or 2:03 as seconds.
+func parseTime(s string) (float64, bool) {
+	m := clock.FindStringSubmatch(strings.TrimSpace(s))
+	if m == nil {
+		return 0, false
+	}
+	h, _ := strconv.Atoi("0" + m[1]) // digits, or none
+	min, _ := strconv.Atoi(m[2])     // digits
+	sec, _ := strconv.Atoi(m[3])     // digits
+	t := float64(h)*3600 + float64(min)*60 + float64(sec)
+	if m[4] != "" {
+		f, _ := strconv.ParseFloat("0."+m[4], 64) // digits
+		t += f
+	}
+	return millis(t), sec < 60 && t <= maxTime
+}
+
+// millis rounds to what formats can write.
+func millis(t float64) float64 { return math.Round(t*1000) / 1000 }
+
+// sane reports whether t can be a time in an episode.
+func sane(t float64) bool { return t >= 0 && t <= maxTime } // false for NaN, too
+
+// stamp writes seconds as 1:02:03, for people.
+func stamp(t float64) string {
+	s := int(t)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// seconds writes a time as models read and repeat it without arithmetic.
+func seconds(t float64) string { return strconv.FormatFloat(millis(t), 'f', -1, 64) }

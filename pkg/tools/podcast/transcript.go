@@ -1,0 +1,193 @@
+package podcast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Transcript is what was said, when and by whom: the artifact "transcript".
+// Times are seconds from the start of the episode.
+type Transcript struct {
+	Format   string   `json:"format"` // srt, vtt, json or text
+	Timed    bool     `json:"timed"`  // whether cues have times
+	Duration float64  `json:"duration,omitempty"`
+	Speakers []string `json:"speakers"` // in order of appearance
+	Cues     []Cue    `json:"cues"`
+	Repairs  []string `json:"repairs,omitempty"` // what was wrong with the file, in words
+}
+
+// A Cue is a piece of speech.
+type Cue struct {
+	Start   float64 `json:"start"`
+	End     float64 `json:"end"`
+	Speaker string  `json:"speaker,omitempty"`
+	Text    string  `json:"text"`
+}
+
+// Bounds of a transcript. A hundred hours of speech stay far below them.
+const (
+	maxCues    = 100_000
+	maxCueText = 20_000 // bytes
+)
+
+// ParseTranscript reads a transcript in any of the formats known here. What is
+// wrong with single cues is repaired and told in Repairs; the error says what
+// to do if there is nothing to be had.
+func ParseTranscript(b []byte) (Transcript, error) {
+	s := decode(b)
+	if strings.ContainsRune(s, 0) {
+		return Transcript{}, fmt.Errorf("this is not a transcript: it has NUL bytes; give an SRT, VTT, JSON or text file")
+	}
+	trimmed := strings.TrimSpace(s)
+	var (
+		c   cues
+		err error
+	)
+	switch {
+	case trimmed == "":
+		return Transcript{}, fmt.Errorf("the transcript is empty; give an SRT, VTT, JSON or text file")
+	case trimmed[0] == '{' || trimmed[0] == '[' && looksJSON(trimmed):
+		c, err = readJSON(trimmed)
+	case strings.HasPrefix(trimmed, "WEBVTT"):
+		c = readCues(s, "vtt")
+	case timing.MatchString(s):
+		c = readCues(s, "srt")
+	default:
+		c = readPlain(s)
+	}
+	if err != nil {
+		return Transcript{}, err
+	}
+	return c.transcript()
+}
+
+// cues is a transcript on its way: as the file has it, before cleaning.
+type cues struct {
+	format string
+	list   []Cue
+	voiced bool // speakers are marked up, not written into the text
+	faults map[string]int
+	cut    bool
+}
+
+func (c *cues) fault(what string) {
+	if c.faults == nil {
+		c.faults = map[string]int{}
+	}
+	c.faults[what]++
+}
+
+// add takes a cue if there is something in it and room for it.
+func (c *cues) add(q Cue) {
+	if len(c.list) >= maxCues {
+		c.cut = true
+		return
+	}
+	if len(q.Text) > maxCueText {
+		q.Text = strings.ToValidUTF8(q.Text[:maxCueText], "")
+		c.fault("cut short for its length")
+	}
+	c.list = append(c.list, q)
+}
+
+// transcript cleans and orders what was read.
+func (c *cues) transcript() (Transcript, error) {
+	t := Transcript{Format: c.format, Speakers: []string{}, Cues: []Cue{}}
+	for i := range c.list {
+		q := &c.list[i]
+		if voice := q.clean(c.format); q.Speaker == "" {
+			q.Speaker = voice
+		}
+		c.voiced = c.voiced || q.Speaker != ""
+		if q.Start > 0 || q.End > 0 {
+			t.Timed = true
+		}
+	}
+	if !c.voiced {
+		split(c.list)
+	}
+	if t.Timed {
+		c.order()
+	}
+	c.list = slices.DeleteFunc(c.list, func(q Cue) bool { return q.Text == "" })
+	c.unroll()
+	for _, q := range c.list {
+		t.Cues = append(t.Cues, q)
+		t.Duration = max(t.Duration, q.End)
+		if q.Speaker != "" && !slices.Contains(t.Speakers, q.Speaker) && len(t.Speakers) < 200 {
+			t.Speakers = append(t.Speakers, q.Speaker)
+		}
+	}
+	if len(t.Cues) == 0 {
+		return Transcript{}, fmt.Errorf("no speech was found in the transcript (read as %s); check that the file is whole", c.format)
+	}
+	for _, what := range slices.Sorted(keys(c.faults)) {
+		t.Repairs = append(t.Repairs, fmt.Sprintf("%d cues %s", c.faults[what], what))
+	}
+	if c.cut {
+		t.Repairs = append(t.Repairs, fmt.Sprintf("only the first %d cues were read", maxCues))
+	}
+	return t, nil
+}
+
+func keys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// order sorts cues by their times and repairs times that cannot be.
+func (c *cues) order() {
+	for i := range c.list {
+		q := &c.list[i]
+		if i > 0 && q.Start < c.list[i-1].Start {
+			c.fault("out of order, sorted")
+		}
+		if q.End < q.Start {
+			c.fault("ended before they began, times swapped")
+			q.Start, q.End = q.End, q.Start
+		}
+	}
+	slices.SortStableFunc(c.list, func(a, b Cue) int { return cmp.Compare(a.Start, b.Start) })
+	end := 0.0
+	for i := range c.list {
+		if c.list[i].Start < end-0.001 {
+			c.fault("overlapping, kept as they are")
+		}
+		end = max(end, c.list[i].End)
+	}
+}
+
+// unroll takes out what captions that scroll say twice: the lines that the cue
+// before has shown already.
+func (c *cues) unroll() {
+	out := c.list[:0]
+	var shown string // text of the cue before as the file has it
+	for _, q := range c.list {
+		whole := q.Text
+		if n := len(out); n > 0 && out[n-1].Speaker == q.Speaker {
+			if whole == shown && q.Start <= out[n-1].End+0.1 {
+				out[n-1].End = max(out[n-1].End, q.End)
+				c.fault("repeated, joined")
+				continue
+			}
+			last := shown[strings.LastIndexByte(shown, '\n')+1:]
+			if rest, ok := strings.CutPrefix(q.Text, last+"\n"); ok && c.format == "vtt" {
+				c.fault("repeated, joined")
+				q.Text = rest
+			}
+		}
+		shown = whole
+		out = append(out, q)
+	}
+	for i := range out {
+		out[i].Text = strings.Join(strings.Fields(out[i].Text), " ")
+	}
+	c.list = out
+}
