@@ -31,8 +31,33 @@ func (a *app) vouchFor(dir string, all bool) (vouch, error) {
 	if err != nil {
 		return v, nil // without a place to keep trust in there is none
 	}
-	v.status, err = s.Check(dir)
+	origin, err := a.origin(dir)
+	if err == nil {
+		v.status, err = s.CheckAs(dir, origin)
+	}
 	return v, err
+}
+
+// origin is the work tree that the one of a job was made from, if dir is in one
+// that we made: what the operator trusts there is trusted in it.
+func (a *app) origin(dir string) (string, error) {
+	data, err := a.dataDir()
+	if err != nil {
+		return "", err
+	}
+	if data, err = filepath.EvalSymlinks(data); err != nil {
+		return "", nil // nothing was made yet
+	}
+	rel, err := filepath.Rel(filepath.Join(data, "worktrees"), dir)
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return "", nil
+	}
+	id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	w, err := a.worktree(id)
+	if err != nil || w == nil {
+		return "", err
+	}
+	return w.Repo, nil
 }
 
 // trusted reports whether a file or a directory of the workspace has a say.

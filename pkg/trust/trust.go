@@ -76,7 +76,12 @@ type Status struct {
 }
 
 // Check looks at a directory.
-func (s *Store) Check(dir string) (Status, error) {
+func (s *Store) Check(dir string) (Status, error) { return s.CheckAs(dir, "") }
+
+// CheckAs looks at a directory of a work tree that the caller itself has made of
+// the one at root, and knows that by more than what lies in it: what was said of
+// a file there holds for the same content here. Nothing can be recorded of it.
+func (s *Store) CheckAs(dir, root string) (Status, error) {
 	st, err := look(dir)
 	if err != nil {
 		return st, err
@@ -86,6 +91,13 @@ func (s *Store) Check(dir string) (Status, error) {
 		return st, err
 	}
 	known := b.Roots[st.Root]
+	if root != "" {
+		real, err := filepath.EvalSymlinks(root)
+		if err != nil {
+			return st, fmt.Errorf("looking at the project: %w", err)
+		}
+		known = b.Roots[real]
+	}
 	for i := range st.Files {
 		f := &st.Files[i]
 		if f.State == Never {
