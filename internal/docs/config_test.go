@@ -26,6 +26,11 @@ var settings = []word{
 	{"endpoints.NAME.base_url", "An OpenAI-compatible server, whose models are NAME/…; required for each endpoint"},
 	{"endpoints.NAME.key_env", "The environment variable that holds its key"},
 	{"endpoints.NAME.headers.HEADER", "Sent with every request; never shown"},
+	{"endpoints.NAME.dialect", "What the server makes of the protocol: `openai`, `azure`, `openrouter`, `mistral`, `groq`, `deepseek`, `ollama`, `llamacpp`, `vllm`, `lmstudio` or `compatible`; guessed from the address if left out. `adroit models check` says which it is and where it differs"},
+	{"endpoints.NAME.api_version", "Of Azure's addresses; 2024-10-21 if left out"},
+	{"endpoints.NAME.one_call", "Ask for one call of a tool at a time, where the dialect can"},
+	{"endpoints.NAME.body.FIELD", "Sent with every request, beside and over what adroit sends; not model, messages, tools, stream or response_format"},
+	{"calling.MODEL", "How models whose provider/model matches (`*` stands for any text) call tools: `auto` (the first that works of the others), `native`, `constrained` (each answer held to a schema) or `text`. The longest pattern decides; `--calling` and an agent's own `calling` go before"},
 	{"prices.MODEL.in", "US dollars per million tokens read"},
 	{"prices.MODEL.out", "US dollars per million tokens written"},
 	{"prices.MODEL.cached", "US dollars per million tokens read from the provider's cache; the price of `in` if left out"},
@@ -50,7 +55,7 @@ var settings = []word{
 }
 
 // named is what stands for the keys of a map, by the map's key.
-var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "edit_formats": "MODEL", "headers": "HEADER"}
+var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "edit_formats": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER"}
 
 func TestConfig(t *testing.T) {
 	structs := map[string]*ast.StructType{}
@@ -90,7 +95,7 @@ func TestExample(t *testing.T) {
 	}
 	got := show(t, map[string]string{"HOME": t.TempDir(), "ADROIT_CONFIG": path})
 	for _, w := range settings {
-		key := strings.NewReplacer("NAME", "lab", "MODEL", "lab/some-model", "HEADER", "X-Team").Replace(w.name)
+		key := strings.NewReplacer("NAME", "lab", "MODEL", "lab/some-model", "HEADER", "X-Team", "FIELD", "seed").Replace(w.name)
 		if strings.HasPrefix(key, "prices.") {
 			key = key[:strings.LastIndex(key, ".")]
 		}

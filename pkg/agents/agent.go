@@ -57,6 +57,9 @@ type DynamicAgent struct {
 	Options      llm.Options        `json:"options,omitzero"`
 	Prompt       string             `json:"prompt"` // a text/template over Data
 
+	// Calling says how its model calls tools; empty is auto.
+	Calling executor.Calling `json:"calling,omitempty"`
+
 	Source Source `json:"-"`
 	Runner Runner `json:"-"` // what Execute submits to; set by whoever runs jobs
 }

@@ -111,6 +111,7 @@ func (d *decoder) agent(n *node) {
 		"tools":         func(v *node) { a.Tools = d.tools(v, "tools") },
 		"deny":          func(v *node) { a.Deny = d.tools(v, "deny") },
 		"mode":          d.mode,
+		"calling":       d.calling,
 		"permissions":   d.permissions,
 		"skills":        func(v *node) { a.Skills = d.names(v, "skills") },
 		"done":          func(v *node) { a.Done = d.criterion(v) },

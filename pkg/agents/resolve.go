@@ -31,6 +31,8 @@ type Input struct {
 	// Worktree asks for a git worktree of Dir's repository, so that the job
 	// disturbs nobody. Runners see to it; Resolve does not read it.
 	Worktree bool `json:"worktree,omitempty"`
+	// Calling says how tools are called, instead of the agent's.
+	Calling executor.Calling `json:"calling,omitempty"`
 }
 
 // Name is the agent's name.
@@ -111,6 +113,9 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 		Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits),
 		Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience),
 		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output,
+	}
+	if t.Calling, err = a.called(in); err != nil {
+		return t, err
 	}
 	if t.Given, err = given(skills); err != nil {
 		return t, err

@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/hooks"
+	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 )
@@ -43,6 +44,8 @@ type config struct {
 
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 
+	Calling map[string]executor.Calling `yaml:"calling"`
+
 	Permissions []permit.Rule `yaml:"permissions"`
 
 	from map[string]string // where a value comes from; a missing key means default
@@ -66,6 +69,11 @@ type endpoint struct {
 	BaseURL string            `yaml:"base_url"`
 	KeyEnv  string            `yaml:"key_env"`
 	Headers map[string]string `yaml:"headers"`
+
+	Dialect    string         `yaml:"dialect"`
+	APIVersion string         `yaml:"api_version"`
+	OneCall    bool           `yaml:"one_call"`
+	Body       map[string]any `yaml:"body"`
 }
 
 // A rate is a price in USD per million tokens.
@@ -158,6 +166,9 @@ func (c *config) parse(path string, b []byte) error {
 		case c.Endpoints[name].BaseURL == "":
 			return broken(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
+		if _, err := openai.New(c.Endpoints[name].config(name)); err != nil {
+			return broken(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL tells how an endpoint is spoken to")
+		}
 	}
 	if err := c.checkServers(path); err != nil {
 		return err
@@ -192,6 +203,9 @@ func (c *config) check(where string) error {
 		return err
 	}
 	if err := checkFormats(where, c.EditFormats); err != nil {
+		return err
+	}
+	if err := checkCalling(where, c.Calling); err != nil {
 		return err
 	}
 	if err := checkMode(where, c.Mode); err != nil {
@@ -264,6 +278,7 @@ func (c *config) settings() []setting {
 	out = append(out, c.Sandbox.settings()...)
 	out = append(out, permissionSetting(c.Permissions))
 	out = append(out, formatSettings(c.EditFormats)...)
+	out = append(out, callingSettings(c.Calling)...)
 	out = append(out, c.hookSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		e := c.Endpoints[name]
@@ -275,6 +290,7 @@ func (c *config) settings() []setting {
 			// A header may carry a key: its value is not shown.
 			out = append(out, setting{"endpoints." + name + ".headers." + h, "(set)", true})
 		}
+		out = append(out, e.dialectSettings(name)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Rates)) {
 		r := c.Rates[name]

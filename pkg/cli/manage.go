@@ -104,6 +104,10 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	driver, err := a.callings(m)
+	if err != nil {
+		return nil, nil, err
+	}
 	b, err := a.openBench(j.Dir, home, s.Sandbox)
 	if err != nil {
 		return nil, nil, err
@@ -121,6 +125,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 		Tools: set, Env: b.Env, Bind: b.Bind, Fence: a.fence(s.Sandbox),
 		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide)}, conf.around(b, hook)...),
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
+		Driver: driver,
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
 	})
 	for kind, route := range agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {

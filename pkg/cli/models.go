@@ -172,7 +172,8 @@ func (m *models) endpoint(provider string) openai.Config {
 		return openai.Config{Name: provider, BaseURL: cmp.Or(m.baseURL, m.getenv("OPENAI_BASE_URL")), Key: m.getenv("OPENAI_API_KEY")}
 	}
 	e := m.conf.Endpoints[provider]
-	c := openai.Config{Name: provider, BaseURL: cmp.Or(m.baseURL, e.BaseURL), Headers: e.Headers}
+	c := e.config(provider)
+	c.BaseURL = cmp.Or(m.baseURL, c.BaseURL)
 	if e.KeyEnv != "" {
 		c.Key = m.getenv(e.KeyEnv)
 	}

@@ -22,7 +22,7 @@ func (a *app) modelsCommand() *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		RunE:  group,
 	}
-	cmd.AddCommand(a.modelsList(), a.modelsCheck(), a.modelsPull())
+	cmd.AddCommand(a.modelsList(), a.modelsCheck(), a.modelsPull(), a.modelsForget())
 	return cmd
 }
 
@@ -173,12 +173,20 @@ func (a *app) modelsCheck() *cobra.Command {
 			if err != nil {
 				return modelFault(err)
 			}
+			c, err := a.callings(m)
+			if err != nil {
+				return err
+			}
+			r.Calling = c.words(cmd.Context(), ref)
 			if asJSON {
 				return a.json(r)
 			}
 			fmt.Fprintf(a.Stdout, "%s answers in %s: %s\n", line(r.Model), span(time.Duration(r.TookMS)*time.Millisecond), line(cut(r.Answer, 60)))
 			if r.Drive != nil {
 				fmt.Fprintln(a.Stdout, strings.Join(r.Drive.words(), ", "))
+			}
+			for _, words := range r.Calling {
+				fmt.Fprintln(a.Stdout, line(words))
 			}
 			if r.Window > 0 {
 				fmt.Fprintf(a.Stdout, "window: %d asked, %d given\n", r.Window, r.Given)
@@ -201,6 +209,8 @@ type trial struct {
 	Given  int       `json:"given,omitempty"`  // what the server loaded the model with
 	Notes  []string  `json:"notes,omitempty"`
 	Drive  *drive    `json:"drive,omitempty"`
+	// Calling says how it calls tools, and how its server is spoken to.
+	Calling []string `json:"calling,omitempty"`
 }
 
 func (m *models) try(ctx context.Context, ref string) (*trial, error) {
@@ -225,8 +235,8 @@ func (m *models) try(ctx context.Context, ref string) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &trial{ref, strings.TrimSpace(answer.Message.Text), answer.Usage, time.Since(start).Milliseconds(),
-		window, m.verify(ctx, ref, window), answer.Notes, d}, nil
+	return &trial{Model: ref, Answer: strings.TrimSpace(answer.Message.Text), Usage: answer.Usage, TookMS: time.Since(start).Milliseconds(),
+		Window: window, Given: m.verify(ctx, ref, window), Notes: answer.Notes, Drive: d}, nil
 }
 
 // look is what is known of the model, nil where the provider does not tell.

@@ -24,6 +24,7 @@ type request struct {
 	dir           string
 	inputs        []string
 	approve, mode string
+	calling       string
 	turns, tokens int
 	cost          float64
 	timeout       time.Duration
@@ -65,6 +66,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&q.baseURL, "base-url", "", "address of the model's server")
 	f.StringVarP(&q.dir, "dir", "C", ".", "work in this directory")
 	f.StringArrayVarP(&q.inputs, "input", "i", nil, "an input, key=value; value may be JSON, or @FILE")
+	f.StringVar(&q.calling, "calling", "", "how the model calls tools: auto, native, constrained (held to a schema), text")
 	f.StringVar(&q.mode, "mode", "", "how far to go unasked: plan (change nothing), edits, auto (also commands, in a sandbox) (or ADROIT_MODE)")
 	f.StringVar(&q.approve, "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
 	f.IntVar(&q.turns, "max-turns", 0, "stop after this many model calls")
@@ -100,7 +102,7 @@ func (a *app) prompt(q *request, words []string) error {
 // input makes the request of a job, with everything settled that the command
 // line can settle, so that what is wrong is said before a job exists.
 func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task, error) {
-	in := agents.Input{Prompt: q.prompt, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode)}
+	in := agents.Input{Prompt: q.prompt, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode), Calling: executor.Calling(q.calling)}
 	fail := func(err error) (agents.Input, executor.Task, error) { return in, executor.Task{}, err }
 	var err error
 	if in.Dir, err = directory(q.dir); err != nil {
@@ -128,6 +130,9 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	}
 	if in.Mode != "" && !slices.Contains(executor.Modes, in.Mode) {
 		return fail(usage("it is one of plan, edits, auto", "--mode is %q", in.Mode))
+	}
+	if in.Calling != "" && !slices.Contains(executor.Callings, in.Calling) {
+		return fail(usage(callingHint, "--calling is %q", in.Calling))
 	}
 	if _, err := a.confine(q.sandbox, ""); err != nil {
 		return fail(err)

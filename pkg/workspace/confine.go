@@ -41,21 +41,23 @@ type Option func(*Runner)
 // Confined puts every command of a Runner into the sandbox. If the level cannot
 // be had, every command is refused. Without this option there is no sandbox.
 func Confined(c Confine) Option {
-	return func(r *Runner) { r.cell = &cell{Confine: c, counts: map[string]*census{}} }
+	return func(r *Runner) { r.cell = &cell{Confine: c} }
 }
 
 // A cell is the sandbox of one Runner. It is safe for concurrent use.
 type cell struct {
 	Confine
 
-	mu      sync.Mutex
-	report  *sandbox.Report
-	base    *sandbox.Policy
-	scratch string // to be removed in the end
-	put     int    // things put aside
-	counts  map[string]*census
-	sized   time.Time     // when the size of a build cache was looked at
-	sizing  time.Duration // what that cost
+	mu       sync.Mutex
+	report   *sandbox.Report
+	base     *sandbox.Policy
+	scratch  string // to be removed in the end
+	put      int    // things put aside
+	found    *findings
+	lookedAt time.Time
+	looked   time.Duration // what looking cost
+	sized    time.Time     // when the size of a build cache was looked at
+	sizing   time.Duration // what that cost
 }
 
 // level is the one in force, found out at the first call.
@@ -95,19 +97,24 @@ func (c *cell) policy(level sandbox.Level, root, dir string, names *Names, lasts
 		}
 		c.base = p
 	}
-	found := look(c.base.Write, names, c.counts)
+	// Looking through a large workspace takes a while; what it finds is used
+	// again for a time that keeps this to a twentieth of the whole.
+	if now := time.Now(); c.found == nil || now.Sub(c.lookedAt) > 20*c.looked {
+		c.found = look(c.base.Write, names)
+		c.lookedAt, c.looked = now, time.Since(now)
+	}
 	p := *c.base
 	p.Dir = dir
 	p.Mask = slices.Clone(p.Mask)
-	for _, f := range found.secret {
+	for _, f := range c.found.secret {
 		// What is hidden is covered already, with the command's own below it.
 		if !slices.ContainsFunc(p.Hide, func(h string) bool { return within(h, f) }) {
 			p.Mask = append(p.Mask, f)
 		}
 	}
-	p.Fix = append(slices.Clone(p.Fix), found.fixed...)
-	p.Pin = found.repos
-	v, err := begin(found, level == sandbox.Landlock)
+	p.Fix = append(slices.Clone(p.Fix), c.found.fixed...)
+	p.Pin = c.found.repos
+	v, err := begin(c.found, level == sandbox.Landlock)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm/ollama"
+	"github.com/adroit-run/adroit/pkg/llm/openai"
+	"github.com/adroit-run/adroit/pkg/llm/route"
+)
+
+const callingHint = "it is one of auto, native, constrained, text"
+
+// checkCalling judges calling: how models whose provider/model matches call
+// tools.
+func checkCalling(where string, by map[string]executor.Calling) error {
+	for _, p := range slices.Sorted(maps.Keys(by)) {
+		if !slices.Contains(executor.Callings, by[p]) {
+			return broken(fmt.Errorf("%s: calling: %s is %q", where, p, by[p]), callingHint)
+		}
+	}
+	return nil
+}
+
+func callingSettings(by map[string]executor.Calling) []setting {
+	var out []setting
+	for _, p := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, setting{"calling." + p, string(by[p]), true})
+	}
+	return out
+}
+
+// dialectSettings are what an endpoint says of its server.
+func (e endpoint) dialectSettings(name string) []setting {
+	at := "endpoints." + name + "."
+	var out []setting
+	if e.Dialect != "" {
+		out = append(out, setting{at + "dialect", e.Dialect, true})
+	}
+	if e.APIVersion != "" {
+		out = append(out, setting{at + "api_version", e.APIVersion, true})
+	}
+	if e.OneCall {
+		out = append(out, setting{at + "one_call", "true", true})
+	}
+	for _, field := range slices.Sorted(maps.Keys(e.Body)) {
+		b, err := json.Marshal(e.Body[field])
+		if err != nil {
+			b = []byte("(cannot be sent)")
+		}
+		out = append(out, setting{at + "body." + field, string(b), true})
+	}
+	return out
+}
+
+// config is the endpoint as the adapter wants it, without its key.
+func (e endpoint) config(name string) openai.Config {
+	return openai.Config{Name: name, BaseURL: e.BaseURL, Headers: e.Headers,
+		Dialect: e.Dialect, APIVersion: e.APIVersion, OneCall: e.OneCall, Body: e.Body}
+}
+
+// dialect is how an endpoint's server is spoken to, and whether that was told
+// rather than guessed.
+func (m *models) dialect(provider string) (d openai.Dialect, told bool) {
+	if e := m.conf.Endpoints[provider]; e.Dialect != "" {
+		if d, ok := openai.Known(e.Dialect); ok {
+			return d, true
+		}
+	}
+	return openai.Guess(m.endpoint(provider).BaseURL), false
+}
+
+// A callings knows how models call tools here: what the configuration says,
+// what their servers can do, and what did not work before, which it keeps in
+// the data directory. It is safe for concurrent use, also by processes.
+type callings struct {
+	models *models
+	path   string
+	now    func() time.Time
+
+	mu  sync.Mutex
+	can map[string][]executor.Calling // by model, as its server tells
+}
+
+// A memory is a way that did not work with a model.
+type memory struct {
+	executor.Setback
+	At time.Time `json:"at"`
+}
+
+func (a *app) callings(m *models) (*callings, error) {
+	dir, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return &callings{models: m, path: filepath.Join(dir, "calling.json"), now: time.Now, can: map[string][]executor.Calling{}}, nil
+}
+
+// Ways implements [executor.Driver].
+func (c *callings) Ways(ctx context.Context, ref string) ([]executor.Calling, string) {
+	if way, ok := route.Pick(c.models.conf.Calling, ref); ok && way != executor.CallingAuto {
+		return []executor.Calling{way}, "configured under calling"
+	}
+	list, why := c.able(ctx, ref)
+	for _, b := range c.remembered()[ref] {
+		left := slices.DeleteFunc(slices.Clone(list), func(w executor.Calling) bool { return w == b.Way })
+		if len(left) > 0 && len(left) < len(list) {
+			list, why = left, fmt.Sprintf("%s did not work on %s: %s", b.Way, b.At.Format(time.DateOnly), b.Why)
+		}
+	}
+	return list, why
+}
+
+// able lists the ways that a model's server offers.
+func (c *callings) able(ctx context.Context, ref string) ([]executor.Calling, string) {
+	all := []executor.Calling{executor.CallingNative, executor.CallingConstrained, executor.CallingText}
+	provider, name, err := c.models.split(ref)
+	switch {
+	case err != nil:
+		return all, ""
+	case provider == scriptProvider:
+		return all[:1], ""
+	case provider != ollamaProvider:
+		if d, _ := c.models.dialect(provider); !d.Holds() {
+			return []executor.Calling{executor.CallingNative, executor.CallingText}, ""
+		}
+		return all, ""
+	}
+	c.mu.Lock()
+	list, ok := c.can[ref]
+	c.mu.Unlock()
+	if !ok {
+		client, err := ollama.NewClient(c.models.ollama())
+		if err != nil {
+			return all, ""
+		}
+		info, err := client.Show(ctx, name)
+		if err != nil {
+			return all, "" // the request for an answer will tell why
+		}
+		if list = all; !info.Can("tools") {
+			list = all[1:]
+		}
+		c.mu.Lock()
+		c.can[ref] = list
+		c.mu.Unlock()
+	}
+	if len(list) < len(all) {
+		return list, "the model's template has no tools"
+	}
+	return list, ""
+}
+
+// Learn implements [executor.Driver].
+func (c *callings) Learn(ref string, s executor.Setback) {
+	// What cannot be kept is found out again.
+	_ = c.change(func(all map[string][]memory) bool {
+		if slices.ContainsFunc(all[ref], func(m memory) bool { return m.Way == s.Way }) {
+			return false
+		}
+		all[ref] = append(all[ref], memory{s, c.now().UTC().Truncate(time.Second)})
+		return true
+	})
+}
+
+// remembered is what did not work, by model.
+func (c *callings) remembered() map[string][]memory {
+	all := map[string][]memory{}
+	b, err := os.ReadFile(c.path)
+	if err != nil || json.Unmarshal(b, &all) != nil || all == nil {
+		return map[string][]memory{}
+	}
+	return all
+}
+
+// forget drops what is remembered of a model, of all with "", and says how
+// much that was.
+func (c *callings) forget(ref string) (n int, err error) {
+	err = c.change(func(all map[string][]memory) bool {
+		for model, list := range all {
+			if ref == "" || model == ref {
+				n += len(list)
+				delete(all, model)
+			}
+		}
+		return n > 0
+	})
+	return n, err
+}
+
+func (c *callings) change(do func(map[string][]memory) bool) error {
+	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(c.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	all := c.remembered()
+	if !do(all) {
+		return nil
+	}
+	b, err := json.MarshalIndent(all, "", "\t")
+	if err != nil {
+		return err
+	}
+	temp := c.path + ".new"
+	if err := os.WriteFile(temp, append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, c.path)
+}
+
+// words tell how a model calls tools and why not in the first way.
+func (c *callings) words(ctx context.Context, ref string) []string {
+	list, why := c.Ways(ctx, ref)
+	text := "calls tools: " + string(list[0])
+	if len(list) > 1 {
+		var rest []string
+		for _, w := range list[1:] {
+			rest = append(rest, string(w))
+		}
+		text += ", then " + strings.Join(rest, ", then ")
+	}
+	if why != "" {
+		text += " (" + why + ")"
+	}
+	out := []string{text}
+	provider, _, err := c.models.split(ref)
+	if err == nil && provider != ollamaProvider && provider != scriptProvider {
+		d, told := c.models.dialect(provider)
+		how := "guessed from the address"
+		if told {
+			how = "as configured"
+		}
+		out = append(out, fmt.Sprintf("dialect %s, %s: %s", d.Name, how, d.About))
+	}
+	return out
+}
+
+func (a *app) modelsForget() *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget [MODEL]",
+		Short: "Forget which ways to call tools did not work with a model, or with any",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := a.models("")
+			if err != nil {
+				return err
+			}
+			c, err := a.callings(m)
+			if err != nil {
+				return err
+			}
+			ref := ""
+			if len(args) == 1 {
+				if ref, err = m.canonical(args[0]); err != nil {
+					return err
+				}
+			}
+			n, err := c.forget(ref)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return broken(fmt.Errorf("forgetting: %w", err), "check the data directory with adroit doctor")
+			}
+			switch {
+			case n == 0:
+				fmt.Fprintln(a.Stdout, "nothing was remembered")
+			case n == 1:
+				fmt.Fprintln(a.Stdout, "forgot 1 way that did not work")
+			default:
+				fmt.Fprintf(a.Stdout, "forgot %d ways that did not work\n", n)
+			}
+			return nil
+		},
+	}
+}
