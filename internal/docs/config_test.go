@@ -51,11 +51,24 @@ var settings = []word{
 	{"sandbox.limits.file_mb", "Size of a file that a command writes in MB; -1: no limit"},
 	{"sandbox.limits.processes", "Processes and threads of a command; -1: no limit"},
 	{"sandbox.limits.cpu_seconds", "Processor time of one process of a command in seconds; -1: no limit"},
+	{"network.allow", "What tools reach beside public addresses: prefixes (`10.1.0.0/16`), addresses, or hosts with or without a port (`searx.lan`, `127.0.0.1:8080`). It is about tools such as web_fetch; for commands see `sandbox.net`"},
+	{"network.timeout", "Of one request with its redirects and its answer"},
+	{"network.max_body", "Size of an answer in MB, unpacked; what is larger is an error"},
+	{"network.redirects", "How many are followed; each is judged as the first address was. -1: none"},
+	{"research.feeds.NAME", "A feed that rss_feed knows by this name"},
+	{"research.calendars.NAME.url", "An .ics address (also a Google calendar's), or a CalDAV collection; `config show` shows its host only"},
+	{"research.calendars.NAME.kind", "`ics`, or `caldav` to ask the server by CalDAV"},
+	{"research.calendars.NAME.user", "The user name, if it wants one"},
+	{"research.calendars.NAME.key_env", "The environment variable that holds the password"},
+	{"research.search.engine", "Who searches for web_search: `searxng` or `brave`; without it nobody does"},
+	{"research.search.url", "The address of the SearxNG, whose settings must list json under search.formats"},
+	{"research.search.key_env", "The environment variable that holds the key; Brave needs one"},
+	{"research.links.NAME", "An address that static_links lists"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
 }
 
 // named is what stands for the keys of a map, by the map's key.
-var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "edit_formats": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER"}
+var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "edit_formats": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME"}
 
 func TestConfig(t *testing.T) {
 	structs := map[string]*ast.StructType{}

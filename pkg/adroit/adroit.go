@@ -34,6 +34,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/lsp"
+	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -61,6 +62,8 @@ type Options struct {
 	// can do unless Level says otherwise. Its Private is not read, and Data is
 	// hidden from commands always.
 	Sandbox workspace.Confine
+	// Network is how far tools reach: public addresses, and what it allows.
+	Network netguard.Guard
 	// Data is the directory that keeps jobs. Empty keeps them in memory, and
 	// they end with the Runtime.
 	Data string
@@ -97,7 +100,7 @@ var _ agents.Runner = (*Runtime)(nil)
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	set, err := tools.NewSet(o.Tools...)
 	cat, problems := agents.Load(o.Agents...)
-	if err := errors.Join(err, problems.Err()); err != nil {
+	if err := errors.Join(err, problems.Err(), o.Network.Check()); err != nil {
 		return nil, err
 	}
 	if len(o.Models) == 0 {

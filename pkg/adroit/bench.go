@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/lsp"
+	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -28,6 +29,7 @@ type Bench struct {
 	files  *workspace.Files
 	exec   *workspace.Runner
 	code   *lsp.Servers // nil until Speak
+	http   *http.Client
 }
 
 // OpenBench opens the workspace dir of a job. What the job changes and prints
@@ -48,7 +50,14 @@ func OpenBench(dir, home string, opts ...workspace.Option) (*Bench, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
 	}
-	return &Bench{ledger: ledger, files: files, exec: workspace.NewExec(files.Dir(), filepath.Join(home, "logs"), ledger, opts...)}, nil
+	return &Bench{ledger: ledger, files: files, exec: workspace.NewExec(files.Dir(), filepath.Join(home, "logs"), ledger, opts...), http: netguard.Guard{}.Client()}, nil
+}
+
+// Reach says how far tools get into the network; without it they reach public
+// addresses. It must be called before anything runs.
+func (b *Bench) Reach(g netguard.Guard) {
+	b.http.CloseIdleConnections()
+	b.http = g.Client()
 }
 
 // Hide keeps what r finds out of what commands leave behind: their logs and what
@@ -68,6 +77,7 @@ func (b *Bench) Close() error {
 	if b.code != nil {
 		code = b.code.Close()
 	}
+	b.http.CloseIdleConnections()
 	return errors.Join(code, b.exec.Close(), b.files.Close(), b.ledger.Close())
 }
 
@@ -78,7 +88,7 @@ func (b *Bench) Env(context.Context, string) (*tools.Env, error) {
 		// as the model has turns.
 		return nil, &flow.Failure{Code: executor.Gone, Message: err.Error()}
 	}
-	env := &tools.Env{Files: b.files, Exec: b.exec, HTTP: &http.Client{}}
+	env := &tools.Env{Files: b.files, Exec: b.exec, HTTP: b.http}
 	if b.code != nil {
 		env.Code = b.code
 	}
@@ -125,6 +135,7 @@ func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error)
 		return nil, nil, err
 	}
 	b.Hide(rt.o.Secrets)
+	b.Reach(rt.o.Network)
 	servers := rt.o.Servers
 	if servers == nil {
 		servers = lsp.Known()

@@ -42,6 +42,9 @@ type config struct {
 
 	Sandbox sandboxConfig `yaml:"sandbox"`
 
+	Network  networkConfig  `yaml:"network"`
+	Research researchConfig `yaml:"research"`
+
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 
 	Calling map[string]executor.Calling `yaml:"calling"`
@@ -217,6 +220,12 @@ func (c *config) check(where string) error {
 	if err := c.Sandbox.check(where); err != nil {
 		return err
 	}
+	if err := c.Network.check(where); err != nil {
+		return err
+	}
+	if err := c.Research.check(where); err != nil {
+		return err
+	}
 	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 {
 		return broken(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
 	}
@@ -276,6 +285,8 @@ func (c *config) settings() []setting {
 	out = append(out, c.serverSettings()...)
 	out = append(out, c.hookSettings()...)
 	out = append(out, c.Sandbox.settings()...)
+	out = append(out, c.Network.settings()...)
+	out = append(out, c.Research.settings()...)
 	out = append(out, permissionSetting(c.Permissions))
 	out = append(out, formatSettings(c.EditFormats)...)
 	out = append(out, callingSettings(c.Calling)...)

@@ -114,6 +114,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	}
 	hide := a.redactorIn(j.Dir)
 	b.Hide(hide)
+	b.Reach(conf.Network.guard())
 	b.Name(a.names())
 	hook := hooks.New(j.Dir, conf.hooksIn(a.Getenv("HOME")))
 	done := func() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
@@ -189,7 +188,11 @@ func (a *app) toolsCall() *cobra.Command {
 			}
 			exec := workspace.NewExec(root, logs, nil, confined)
 			defer exec.Close()
-			env := &tools.Env{Job: "call", Key: "call", Files: files, Exec: exec, HTTP: &http.Client{}}
+			conf, err := a.config()
+			if err != nil {
+				return err
+			}
+			env := &tools.Env{Job: "call", Key: "call", Files: files, Exec: exec, HTTP: conf.Network.guard().Client()}
 			res, err := t.Run(cmd.Context(), env, json.RawMessage(input))
 			if err != nil {
 				return err

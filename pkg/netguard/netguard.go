@@ -173,6 +173,13 @@ func (t *trip) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// CloseIdleConnections is what http.Client looks for.
+func (t *trip) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
 // body is an error to read beyond its limit, not an early end: half a
 // document is not the document.
 type body struct {

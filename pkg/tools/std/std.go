@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/finish"
 	"github.com/adroit-run/adroit/pkg/tools/git"
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
+	"github.com/adroit-run/adroit/pkg/tools/research"
 	"github.com/adroit-run/adroit/pkg/tools/review"
 	"github.com/adroit-run/adroit/pkg/tools/search"
 	"github.com/adroit-run/adroit/pkg/tools/shell"
@@ -60,6 +61,7 @@ func Bundles() []tools.Bundle {
 			Required: []tools.Tool{review.Findings, review.Triage},
 			Optional: []tools.Tool{search.Pure, docs.Check},
 		},
+		research.Bundle(research.Config{}),
 		{
 			Name: "control", Description: "Say that the task is done.",
 			Required: []tools.Tool{finish.Tool},

@@ -1,0 +1,135 @@
+package research
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const (
+	maxEntry  = 4 << 20 // bytes of an answer that is kept
+	mostKept  = 200     // answers; the ones not asked for longest go first
+	maxHeader = 16 << 10
+)
+
+// A cache keeps answers with what their servers gave us to ask whether they
+// still hold. It is a convenience: what goes wrong with it is as if nothing
+// were there. Several processes may use one directory.
+type cache struct{ dir string }
+
+// An entry is an answer that is kept: one line of JSON, then the body.
+type entry struct {
+	URL      string `json:"url"` // that was asked for, against clashes of names
+	Accept   string `json:"accept"`
+	Final    string `json:"final"`
+	ETag     string `json:"etag,omitempty"`
+	Modified string `json:"modified,omitempty"`
+	Type     string `json:"type"`
+	body     []byte
+}
+
+func (c *cache) file(r request) string {
+	sum := sha256.Sum256([]byte(r.accept + "\x00" + r.url.String()))
+	return filepath.Join(c.dir, hex.EncodeToString(sum[:16]))
+}
+
+func (c *cache) load(r request) *entry {
+	if c.dir == "" {
+		return nil
+	}
+	f, err := os.Open(c.file(r))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxEntry+maxHeader))
+	if err != nil {
+		return nil
+	}
+	head, body, ok := bytes.Cut(b, []byte("\n"))
+	e := &entry{body: body}
+	if !ok || json.Unmarshal(head, e) != nil || e.URL != r.url.String() || e.Accept != r.accept {
+		return nil
+	}
+	return e
+}
+
+// ask adds the conditions under which the server need not answer in full.
+func (e *entry) ask(h http.Header) {
+	if e.ETag != "" {
+		h.Set("If-None-Match", e.ETag)
+	}
+	if e.Modified != "" {
+		h.Set("If-Modified-Since", e.Modified)
+	}
+}
+
+func (e *entry) answer(at *url.URL) *answer {
+	if u, err := url.Parse(e.Final); err == nil {
+		at = u
+	}
+	a := &answer{url: at, status: http.StatusOK, header: http.Header{"Content-Type": {e.Type}}, body: e.body, old: true}
+	a.kind, a.label = media(e.Type)
+	return a
+}
+
+// touch notes that an entry was of use.
+func (c *cache) touch(r request) {
+	now := time.Now()
+	_ = os.Chtimes(c.file(r), now, now)
+}
+
+func (c *cache) save(r request, a *answer) {
+	e := entry{URL: r.url.String(), Accept: r.accept, Final: a.url.String(), ETag: a.header.Get("ETag"), Modified: a.header.Get("Last-Modified"), Type: a.header.Get("Content-Type")}
+	if c.dir == "" || e.ETag == "" && e.Modified == "" || len(a.body) > maxEntry {
+		return
+	}
+	head, err := json.Marshal(e)
+	if err != nil || len(head) >= maxHeader || os.MkdirAll(c.dir, 0o700) != nil {
+		return
+	}
+	f, err := os.CreateTemp(c.dir, ".new-")
+	if err != nil {
+		return
+	}
+	_, err = f.Write(slices.Concat(head, []byte("\n"), a.body))
+	if err = cmp.Or(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), c.file(r))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return
+	}
+	c.trim()
+}
+
+// trim removes what was not of use for longest.
+func (c *cache) trim() {
+	list, err := os.ReadDir(c.dir)
+	if err != nil || len(list) <= mostKept {
+		return
+	}
+	type kept struct {
+		name string
+		used time.Time
+	}
+	var all []kept
+	for _, f := range list {
+		if info, err := f.Info(); err == nil && info.Mode().IsRegular() {
+			all = append(all, kept{f.Name(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b kept) int { return b.used.Compare(a.used) })
+	for _, k := range all[min(mostKept, len(all)):] {
+		_ = os.Remove(filepath.Join(c.dir, k.name))
+	}
+}

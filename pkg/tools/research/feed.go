@@ -1,0 +1,133 @@
+package research
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+//go:embed rss_feed.md
+var feedProse string
+
+// FeedInput is what rss_feed takes.
+type FeedInput struct {
+	Feed  string `json:"feed" jsonschema:"description=Name of a configured feed or address of one"`
+	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=100,description=Items at most; default 20"`
+	Since string `json:"since,omitempty" jsonschema:"description=Only items from then on: 2026-11-21 or 7d"`
+	Query string `json:"query,omitempty" jsonschema:"description=Only items with all these words"`
+}
+
+const feedTypes = "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, application/json;q=0.8, */*;q=0.5"
+
+func (d *desk) feedTool() tools.Tool {
+	return tools.New(tools.Metadata{
+		Name: "rss_feed", Category: tools.Research, Needs: tools.Net, Effect: tools.Pure, Produces: []string{"feed_items"}, Timeout: time.Minute,
+		Examples: []tools.Example{{Note: "what was news this week", Args: json.RawMessage(`{"feed":"https://go.dev/blog/feed.atom","since":"7d"}`)}},
+	}.Prose(feedProse), d.readFeed)
+}
+
+func (d *desk) readFeed(ctx context.Context, env *tools.Env, in FeedInput) (tools.Result, error) {
+	from, err := d.since(in.Since)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	u, what, err := source(in.Feed, d.Feeds, "feeds")
+	if err != nil {
+		return tools.Result{}, err
+	}
+	a, err := d.get(ctx, env, request{what: what, url: u, accept: feedTypes, cached: true})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	f, err := readFeed(a.body, a.label, a.url)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("%s: %w", what, err)
+	}
+	return f.result(in, from, a.old)
+}
+
+// source finds the address behind a configured name, or reads it as one.
+func source(name string, configured map[string]string, what string) (*url.URL, string, error) {
+	if s, ok := configured[name]; ok {
+		u, err := address(s)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s, as the configuration has it: %w", name, err)
+		}
+		return u, name, nil
+	}
+	if !strings.Contains(name, ":") {
+		return nil, "", fmt.Errorf("%q is neither an address nor a configured name%s; %s", clip(name, 80), tools.DidYouMean(name, keys(configured)), known(what, configured))
+	}
+	u, err := address(name)
+	if err != nil {
+		return nil, "", err
+	}
+	return u, shown(u), nil
+}
+
+func (f *feed) result(in FeedInput, from time.Time, old bool) (tools.Result, error) {
+	limit := in.Limit
+	if limit == 0 {
+		limit = 20
+	}
+	need := strings.Fields(strings.ToLower(in.Query))
+	found := []item{}
+	undated := 0
+	for _, it := range f.items {
+		switch {
+		case slices.ContainsFunc(need, func(w string) bool { return !strings.Contains(it.search, w) }):
+		case !from.IsZero() && it.Time.IsZero():
+			undated++
+		case it.Time.Before(from):
+		default:
+			found = append(found, it)
+		}
+	}
+	all := len(found)
+	found = found[:min(limit, all)]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", f.title, count(len(f.items), "item"))
+	if f.link != "" {
+		fmt.Fprintf(&b, " (%s)", f.link)
+	}
+	if f.dropped > 0 {
+		fmt.Fprintf(&b, ", %d more were repetitions", f.dropped)
+	}
+	if old {
+		b.WriteString(", not changed since it was last read")
+	}
+	b.WriteByte('\n')
+	if all < len(f.items) {
+		fmt.Fprintf(&b, "%d of them fit since and query.\n", all)
+	}
+	if undated > 0 {
+		fmt.Fprintf(&b, "%s without a time left out; leave out since to see them.\n", count(undated, "item"))
+	}
+	for i, it := range found {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, it.Title)
+		if !it.Time.IsZero() {
+			fmt.Fprintf(&b, " (%s)", it.Time.Format("2006-01-02 15:04 UTC"))
+		}
+		if it.URL != "" {
+			b.WriteString("\n   " + it.URL)
+		}
+		if it.Summary != "" && it.Summary != it.Title {
+			b.WriteString("\n   " + clip(it.Summary, 300))
+		}
+	}
+	if all > len(found) {
+		fmt.Fprintf(&b, "\n\n%d more; raise limit, or narrow by since or query.", all-len(found))
+	}
+	v, err := json.Marshal(found)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s of %s", count(len(found), "item"), clip(f.title, 60)), Artifacts: map[string]json.RawMessage{"feed_items": v}}, nil
+}

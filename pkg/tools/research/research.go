@@ -1,0 +1,92 @@
+// Package research has the tools that find out what is outside: feeds,
+// calendars, pages, searches, and whether links still lead somewhere.
+//
+//	set, err := tools.NewSet(research.Tools(research.Config{
+//		Feeds: map[string]string{"go": "https://go.dev/blog/feed.atom"},
+//	})...)
+//
+// All of it goes through Env.HTTP, which decides how far it reaches: see
+// pkg/netguard. What comes back is text of others, bounded in size and time,
+// whatever was sent.
+package research
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // calendars name zones also where the machine has none
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Config is what the operator sets up for these tools. Its zero value is
+// ready: then models name addresses themselves and cannot search.
+type Config struct {
+	Feeds     map[string]string // by the name that models use
+	Calendars map[string]Source
+	Search    Search
+	Links     map[string]string
+
+	// Cache is a directory for answers that servers let us ask about again at
+	// little cost. Empty keeps none.
+	Cache string
+	// Getenv gives the values of variables that hold keys; nil is os.Getenv.
+	Getenv func(string) string
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// A Source is a calendar: an iCalendar file at a URL, or a CalDAV collection.
+type Source struct {
+	URL    string
+	CalDAV bool
+	User   string
+	KeyEnv string // the variable that holds the password; the file never does
+}
+
+// A Search is the endpoint of web_search.
+type Search struct {
+	Engine string // searxng or brave
+	URL    string // of a SearxNG; Brave's own if empty
+	KeyEnv string
+}
+
+// Engines are the valid values of Search.Engine.
+var Engines = []string{"searxng", "brave"}
+
+// Tools are the tools of this package as c sets them up.
+func Tools(c Config) []tools.Tool { return Bundle(c).Tools() }
+
+// Bundle is the same with what is presented as required and what as optional.
+func Bundle(c Config) tools.Bundle {
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	d := &desk{Config: c, cache: &cache{dir: c.Cache}}
+	return tools.Bundle{
+		Name: "research", Description: "Read feeds, calendars and pages, search, check links and cite.",
+		Required: []tools.Tool{d.pageTool(), d.searchTool(), d.citeTool()},
+		Optional: []tools.Tool{d.feedTool(), d.calendarTool(), d.linksTool(), d.checkTool()},
+	}
+}
+
+// A desk is what the tools share. It is safe for concurrent use.
+type desk struct {
+	Config
+	cache *cache
+}
+
+// known lists configured names for an error or a hint.
+func known[V any](what string, m map[string]V) string {
+	if len(m) == 0 {
+		return "no " + what + " are configured"
+	}
+	return "configured " + what + ": " + strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
