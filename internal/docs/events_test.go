@@ -19,7 +19,7 @@ var kinds = []word{
 	{"job.finished", "The last event of a job. `data` is the outcome, below; `text` its reason."},
 	{"job.waiting", "The last event of a run that waits for a person and ended meanwhile. `data` is the outcome, below, with `waiting`; `adroit signal` answers, `adroit jobs resume` goes on."},
 	{"step.started", "A step is about to be performed: `path`, `step` and `name` say which. No `data`."},
-	{"step.finished", "`text` is a line for people, `took_ns` the time, `error` why it failed. `data` of a `model` step: `text`, `calls` (names of tools), `notes`, `stop` and `usage`; of a `tool` step: `args`, `failed` and `text`, cut after 4 KB; of a signal received: what it carried."},
+	{"step.finished", "`text` is a line for people, `took_ns` the time, `error` why it failed. `data` of a `model` step: `text`, `calls` (names of tools), `notes`, `stop` and `usage`; of a `tool` step: `args`, `failed` and `text`, cut after 4 KB; of a `compact` step: `before` and `after` (tokens), `dropped` and `shortened` (results), `turns` (that notes stand for), `model`, `usage` and, if its summary was not used, `poor`; of a signal received: what it carried."},
 	{"step.retried", "An attempt failed and another follows. `error` says why, `text` which attempt and when. No `data`."},
 	{"step.recalled", "The step was done before the run was stopped; what it returned is used again. No `data`."},
 	{"delta", "`text` is a piece of a model's answer as it arrives. Never kept: only a Go program that passes `jobs.RunOptions.Emit` sees it, `--json` does not. The whole answer follows in `step.finished`. No `data`."},

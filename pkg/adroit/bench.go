@@ -145,6 +145,7 @@ func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error)
 		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fence: rt.fence(),
 		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(rt.o.Secrets), b.Judge},
 		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
+		Shelf:  &executor.Shelf{Dir: filepath.Join(home, "results")},
 	})
 	maps.Copy(m, agents.Routes(rt.resolve))
 	// Nothing depends on what Close says: all writes are synced already.

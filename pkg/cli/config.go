@@ -47,6 +47,9 @@ type config struct {
 
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 
+	Windows executor.Windows `yaml:"windows"`
+	Results results          `yaml:"results"`
+
 	Calling map[string]executor.Calling `yaml:"calling"`
 
 	Permissions []permit.Rule `yaml:"permissions"`
@@ -208,6 +211,9 @@ func (c *config) check(where string) error {
 	if err := checkFormats(where, c.EditFormats); err != nil {
 		return err
 	}
+	if err := c.checkBudget(where); err != nil {
+		return err
+	}
 	if err := checkCalling(where, c.Calling); err != nil {
 		return err
 	}
@@ -289,7 +295,7 @@ func (c *config) settings() []setting {
 	out = append(out, c.Research.settings()...)
 	out = append(out, permissionSetting(c.Permissions))
 	out = append(out, formatSettings(c.EditFormats)...)
-	out = append(out, callingSettings(c.Calling)...)
+	out = append(out, c.budgetSettings()...)
 	out = append(out, c.hookSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		e := c.Endpoints[name]

@@ -125,8 +125,9 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	mux := executor.Serve(executor.Host{
 		Tools: set, Env: b.Env, Bind: b.Bind, Fence: a.fence(s.Sandbox),
 		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide)}, conf.around(b, hook)...),
-		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
 		Driver: driver,
+		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
+		Shelf:  &executor.Shelf{Dir: filepath.Join(home, "results")},
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
 	})
 	for kind, route := range agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {

@@ -342,9 +342,12 @@ func (a *app) dryRun(in agents.Input, t executor.Task, asJSON bool) error {
 	}
 	var rows table
 	rows.row("agent", t.Agent)
-	rows.row("model", t.Model)
-	if t.Options.Window > 0 {
-		rows.row("window", fmt.Sprint(t.Options.Window))
+	rows.row("model", strings.Join(executor.Route{Model: t.Model, Fallbacks: t.Fallbacks}.Refs(), ", then "))
+	if t.Think != nil {
+		rows.row("thinks with", strings.Join(t.Think.Refs(), ", then "))
+	}
+	if w := windowRow(t); w != "" {
+		rows.row("window", w)
 	}
 	rows.row("directory", a.home(in.Dir))
 	rows.row("tools", strings.Join(names, ", "))

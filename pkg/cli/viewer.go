@@ -110,6 +110,8 @@ func (v *viewer) show(ev event.Event) {
 			v.call(ev)
 		} else if ev.Step == flow.Awaiting {
 			v.answer(ev)
+		} else if ev.Step == stepCompact && ev.Error == "" && ev.Text != "" {
+			v.aside(plain, ev.Text)
 		} else if ev.Error != "" && ev.Step == stepModel {
 			v.aside(red, "model: "+ev.Error)
 		}

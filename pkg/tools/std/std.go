@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/git"
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools/research"
+	"github.com/adroit-run/adroit/pkg/tools/result"
 	"github.com/adroit-run/adroit/pkg/tools/review"
 	"github.com/adroit-run/adroit/pkg/tools/search"
 	"github.com/adroit-run/adroit/pkg/tools/shell"
@@ -65,7 +66,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "control", Description: "Say that the task is done.",
 			Required: []tools.Tool{finish.Tool},
-			Optional: []tools.Tool{skill.Read},
+			Optional: []tools.Tool{skill.Read, result.Read},
 		},
 	}
 }

@@ -15,7 +15,7 @@ func TestAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields("apply_patch check_docs definition diagnostics edit_blocks edit_file edit_long_file finish git_blame git_branch git_commit git_diff git_log git_show git_status list_files outline read_file read_skill references report_findings report_triage run_tests search search_text shell shell_kill shell_output write_file")
+	want := strings.Fields("apply_patch check_docs definition diagnostics edit_blocks edit_file edit_long_file finish git_blame git_branch git_commit git_diff git_log git_show git_status list_files outline read_file read_result read_skill references report_findings report_triage run_tests search search_text shell shell_kill shell_output write_file")
 	if got := slices.Collect(names(set)); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
