@@ -143,7 +143,7 @@ func (m *models) ways(ctx context.Context, c *conv, a Ask) ([]Calling, string) {
 			m.Driver.Learn(a.Model, back)
 		}
 	}
-	for _, back := range slices.Concat(a.Setbacks, c.setbacks) {
+	for _, back := range slices.Concat(c.setbacks, a.Setbacks) {
 		left := slices.DeleteFunc(slices.Clone(list), func(w Calling) bool { return w == back.Way })
 		if len(left) > 0 && len(left) < len(list) {
 			list, why = left, fmt.Sprintf("%s: %s", back.Way, back.Why)

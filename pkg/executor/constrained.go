@@ -158,6 +158,16 @@ func decide(text string, typed bool) (decision, bool) {
 	return decision{text: s}, true
 }
 
+// conform brings a typed answer into the form that was asked for, as far as
+// that does not change what it says.
+func conform(output json.RawMessage, text string) json.RawMessage {
+	full, err := flat(output)
+	if err != nil {
+		return json.RawMessage(text)
+	}
+	return schema.Raise(full, unfenced(text))
+}
+
 // unfenced is the JSON in an answer that may stand in a fence of code.
 func unfenced(text string) []byte {
 	b := bytes.TrimSpace([]byte(text))

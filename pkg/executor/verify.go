@@ -68,11 +68,12 @@ func typed(t *Task, s *State, answer llm.Message) Verdict {
 		return unmet("the output schema cannot be used: %v", err)
 	}
 	var v Verdict
-	for _, f := range schema.Validate([]byte(answer.Text)) {
+	text := conform(t.Output, answer.Text)
+	for _, f := range schema.Validate(text) {
 		v.add(unmet("answer with JSON of the schema only: %s", f))
 	}
 	if len(v.Unmet) == 0 {
-		s.bind("", map[string]rawJSON{"output": rawJSON(answer.Text)})
+		s.bind("", map[string]rawJSON{"output": text})
 		v.add(met("output valid"))
 	}
 	return v
