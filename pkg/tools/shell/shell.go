@@ -39,11 +39,17 @@ var Run = tools.New(tools.Metadata{
 const (
 	defaultTimeout = 120 * time.Second
 	mostText       = 12_000 // bytes of output shown at once
+	// mostCommand is somewhat below what Linux takes for one argument, and what
+	// permissions judge.
+	mostCommand = 120_000
 )
 
 func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	if strings.TrimSpace(in.Command) == "" {
 		return tools.Result{}, errors.New("command is empty: write what to run")
+	}
+	if len(in.Command) > mostCommand {
+		return tools.Result{}, fmt.Errorf("the command has %d bytes; %d are the most: write it to a file and run that", len(in.Command), mostCommand)
 	}
 	c := workspace.Cmd{Shell: in.Command, Timeout: time.Duration(in.TimeoutS) * time.Second, Snapshot: true}
 	if in.Background {

@@ -63,10 +63,12 @@ func TestRun(t *testing.T) {
 		{"kill -9 $$", "exit code 137", true},
 		{"no-such-program", "exit code 127", true},
 		{" ", "empty", true},
+		{": " + strings.Repeat("x", 119_000), "exit code 0", false},
+		{": " + strings.Repeat("x", 200_000), "write it to a file", true},
 	} {
 		r := call(t, shell.Run, env, shell.Input{Command: c.command})
 		if r.Failed != c.failed || !strings.Contains(r.Text, c.says) {
-			t.Errorf("%s: Failed %v: %s", c.command, r.Failed, r.Text)
+			t.Errorf("%.200s: Failed %v: %s", c.command, r.Failed, r.Text)
 		}
 		if strings.Contains(r.Text, "nobody-may-see") {
 			t.Errorf("%s shows a key", c.command)
