@@ -39,11 +39,12 @@ import (
 type DynamicAgent struct {
 	Name         string             `json:"name"` // lower case, with - or _
 	Description  string             `json:"description"`
-	Model        string             `json:"model,omitempty"`  // provider/model; empty leaves it to the caller
-	Tools        []string           `json:"tools,omitempty"`  // names, with wildcards as in git_*; none for a generator
-	Deny         []string           `json:"deny,omitempty"`   // taken from Tools again
-	Skills       []string           `json:"skills,omitempty"` // names, with wildcards; read_skill comes with them
-	Done         executor.Criterion `json:"done,omitzero"`    // zero: when the model stops calling tools
+	Model        string             `json:"model,omitempty"`       // provider/model or a role; empty leaves it to the caller
+	ThinkModel   string             `json:"think_model,omitempty"` // of tools that ask one; empty leaves it to the caller
+	Tools        []string           `json:"tools,omitempty"`       // names, with wildcards as in git_*; none for a generator
+	Deny         []string           `json:"deny,omitempty"`        // taken from Tools again
+	Skills       []string           `json:"skills,omitempty"`      // names, with wildcards; read_skill comes with them
+	Done         executor.Criterion `json:"done,omitzero"`         // zero: when the model stops calling tools
 	Limits       executor.Limits    `json:"limits,omitzero"`
 	Capabilities []string           `json:"capabilities,omitempty"`  // what it is good at, for a coordinator
 	ProblemTypes []string           `json:"problem_types,omitempty"` // what it can repair, for a coordinator

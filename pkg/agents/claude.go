@@ -72,8 +72,8 @@ func (d *decoder) model(n *node) {
 		d.a.Model = ""
 	case "":
 	default:
-		if !strings.ContainsAny(d.a.Model, "/:") {
-			d.bad(n, "write it like ollama/qwen3:8b", "model %q names no provider", d.a.Model)
+		if !strings.ContainsAny(d.a.Model, "/:") && !nameRule.MatchString(d.a.Model) {
+			d.bad(n, "write it like ollama/qwen3:8b, or name a role as in cheap", "model %q names no provider", d.a.Model)
 		}
 	}
 }

@@ -108,6 +108,7 @@ func (d *decoder) agent(n *node) {
 		"name":          func(v *node) { d.text(v, "name", &a.Name) },
 		"description":   func(v *node) { d.text(v, "description", &a.Description) },
 		"model":         func(v *node) { d.model(v) },
+		"think_model":   func(v *node) { d.text(v, "think_model", &a.ThinkModel) },
 		"tools":         func(v *node) { a.Tools = d.tools(v, "tools") },
 		"deny":          func(v *node) { a.Deny = d.tools(v, "deny") },
 		"mode":          d.mode,

@@ -93,8 +93,8 @@ func TestParseProblems(t *testing.T) {
 				"x.md:3:14: error: anchors, references, tags and special numbers are not used in agent files; write the value out"},
 		{"brackets without end", "---\ndone: " + strings.Repeat("[", 60000) + "\n---\nx",
 			"x.md:2:1: error: the front matter nests brackets more than 100 deep; no agent needs that"},
-		{"a model without provider", "---\nname: x\nmodel: gpt\n---\nx",
-			"x.md:3:8: error: model \"gpt\" names no provider; write it like ollama/qwen3:8b"},
+		{"a model without provider", "---\nname: x\nmodel: GPT\n---\nx",
+			"x.md:3:8: error: model \"GPT\" names no provider; write it like ollama/qwen3:8b, or name a role as in cheap"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, ps := agents.Parse("x.md", []byte(tt.src))

@@ -52,10 +52,17 @@ type Defaults struct {
 	Rules    permit.Rules // what may run; the agent's own are added
 	Patience time.Duration
 	Options  llm.Options
-	Prices   map[string]executor.Price // by provider/model
-	Host     tools.Checker             // of what tools require; nil means tools.OnPath
-	Skills   []Skill                   // to choose from; see LoadSkills
-	Project  Project                   // what the workspace says about itself; see ReadProject
+	Prices   executor.Prices // by provider/model or a pattern of it
+	Host     tools.Checker   // of what tools require; nil means tools.OnPath
+	Skills   []Skill         // to choose from; see LoadSkills
+	Project  Project         // what the workspace says about itself; see ReadProject
+
+	// Route gives what the name of a model stands for: a role, and the models
+	// behind it. Nil takes names for provider/model.
+	Route func(ref string) (executor.Route, error)
+	// Think names the model for tools that ask one, of agents that do not;
+	// empty is the job's own.
+	Think string
 
 	// Instead gives, for a model, the names of tools to offer in place of one
 	// that an agent names, so that each model edits in the form it does best.
@@ -92,8 +99,12 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if own, err = a.onHost(own, checks, def.Host); err != nil {
 		return t, err
 	}
+	route, err := def.route(first(in.Model, a.Model, def.Model))
+	if err != nil {
+		return t, err
+	}
 	if def.Instead != nil {
-		if own, err = a.inForm(own, set, def.Instead(first(in.Model, a.Model, def.Model))); err != nil {
+		if own, err = a.inForm(own, set, def.Instead(route.Model)); err != nil {
 			return t, err
 		}
 	}
@@ -108,7 +119,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	own = a.licensed(own, mode, perms)
 	t = executor.Task{
 		Mode: mode, Rules: perms,
-		Agent: a.Name, Model: first(in.Model, a.Model, def.Model),
+		Agent: a.Name,
 		Tools: executor.Pin(own), Checks: executor.Pin(checks),
 		Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits),
 		Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience),
@@ -123,18 +134,11 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if mode == executor.ModePlan {
 		t.Done = planned(t.Done)
 	}
-	t.Price = def.Prices[t.Model]
-	if t.Model == "" {
-		return t, errors.New("no model is named, neither by the request nor by the agent nor as a default")
+	if err := a.models(&t, route, in, def, own, checks); err != nil {
+		return t, err
 	}
 	if !slices.Contains(executor.Approves, t.Approve) {
 		return t, fmt.Errorf("approve is %q; it is one of %v", t.Approve, executor.Approves)
-	}
-	if t.Limits.CostUSD > 0 && t.Price == (executor.Price{}) {
-		if in.Limits.CostUSD > 0 {
-			return t, fmt.Errorf("a limit of %.2f USD needs the price of %s; configure it", t.Limits.CostUSD, t.Model)
-		}
-		t.Limits.CostUSD = -1 // an agent's own limit does not keep it from a model without a price
 	}
 	inputs, err := a.inputs(in.Inputs)
 	if err != nil {

@@ -29,7 +29,8 @@ func FileSchema() []byte {
 	doc := object("An agent of adroit.", m{
 		"name":        m{"type": "string", "pattern": nameRule.String(), "description": "Its name; the file's name if left out."},
 		"description": str("When to use it, in a sentence."),
-		"model":       str("provider/model, as in ollama/qwen3:8b; else the default."),
+		"model":       str("provider/model, as in ollama/qwen3:8b, or a role of the configuration, as in cheap; else the default."),
+		"think_model": str("The model for tools that ask one, named in the same way; else the role cheap, if there is one, else the agent's own."),
 		"tools":       names("Names of tools, also with wildcards as in git_*. None for an agent that only answers."),
 		"deny":        names("What to take from tools again."),
 		"skills":      names("Names of skills, also with wildcards as in release-*. None unless named; read_skill comes with them."),

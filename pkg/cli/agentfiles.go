@@ -156,9 +156,14 @@ func (a *app) resolveIn(ctx context.Context, in agents.Input, trust bool) (t exe
 	if s, err = a.surround(ctx, in.Dir, v); err != nil {
 		return t, s, err
 	}
+	m, err := a.models("")
+	if err != nil {
+		return t, s, err
+	}
 	cat, _ := a.catalogOf(v) // what is wrong with the one that is used, Lookup tells
 	t, err = agents.Resolve(in, cat, set, agents.Defaults{
 		Skills: s.skills, Project: s.project, Instead: edit.Instead(conf.EditFormats),
+		Route: func(ref string) (executor.Route, error) { return m.route(ctx, ref) }, Think: m.thinks(),
 		Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,
 		Limits: executor.Limits{Turns: conf.Limits.Turns, Tokens: conf.Limits.Tokens, CostUSD: conf.Limits.CostUSD, Time: conf.Limits.Time},
 	})

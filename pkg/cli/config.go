@@ -24,14 +24,16 @@ import (
 
 // A config is what the configuration file may say. Everything is optional.
 type config struct {
-	Model     string                    `yaml:"model"`
-	Mode      executor.Mode             `yaml:"mode"`
-	Approve   executor.Approve          `yaml:"approve"`
-	Limits    limits                    `yaml:"limits"`
-	Endpoints map[string]endpoint       `yaml:"endpoints"`
-	Prices    map[string]executor.Price `yaml:"-"`
-	Rates     map[string]rate           `yaml:"prices"`
-	DataDir   string                    `yaml:"data_dir"`
+	Model     string              `yaml:"model"`
+	Mode      executor.Mode       `yaml:"mode"`
+	Approve   executor.Approve    `yaml:"approve"`
+	Limits    limits              `yaml:"limits"`
+	Endpoints map[string]endpoint `yaml:"endpoints"`
+	Models    map[string]role     `yaml:"models"`
+	Fallbacks map[string][]string `yaml:"fallbacks"`
+	Prices    executor.Prices     `yaml:"-"`
+	Rates     map[string]rate     `yaml:"prices"`
+	DataDir   string              `yaml:"data_dir"`
 
 	Diagnostics string                    `yaml:"diagnostics"`
 	Servers     map[string]languageServer `yaml:"language_servers"`
@@ -155,7 +157,7 @@ func (c *config) parse(path string, b []byte) error {
 		}
 	}
 	file.from = c.from
-	file.Prices = map[string]executor.Price{}
+	file.Prices = executor.Prices{}
 	for name, r := range file.Rates {
 		file.Prices[name] = executor.Price{In: r.In, Out: r.Out, Cached: r.Cached}
 	}
@@ -175,6 +177,9 @@ func (c *config) parse(path string, b []byte) error {
 		if _, err := openai.New(c.Endpoints[name].config(name)); err != nil {
 			return broken(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL tells how an endpoint is spoken to")
 		}
+	}
+	if err := c.checkRoles(path); err != nil {
+		return err
 	}
 	if err := c.checkServers(path); err != nil {
 		return err
@@ -309,6 +314,7 @@ func (c *config) settings() []setting {
 		}
 		out = append(out, e.dialectSettings(name)...)
 	}
+	out = append(out, c.roleSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Rates)) {
 		r := c.Rates[name]
 		out = append(out, setting{"prices." + name, fmt.Sprintf("in %g, out %g, cached %g USD per million", r.In, r.Out, r.Cached), true})

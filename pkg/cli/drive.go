@@ -20,11 +20,10 @@ import (
 // not here, or is stopped, and tells how it went. With asJSON, stdout carries
 // the job's events and nothing else.
 func (a *app) drive(ctx context.Context, m *jobs.Manager, job *jobs.Job, asJSON bool) error {
-	past, err := read(context.WithoutCancel(ctx), m.Store, job.ID)
+	past, err := read(context.WithoutCancel(ctx), m.Store, job.ID, a.rate())
 	if err != nil {
 		return err
 	}
-	past.tally.rate = a.rate(job.Model)
 	run := m.Run
 	if job.Status != jobs.Queued {
 		run = m.Resume
@@ -39,10 +38,9 @@ func (a *app) drive(ctx context.Context, m *jobs.Manager, job *jobs.Job, asJSON 
 			return a.runFault(job.ID, err)
 		}
 		job = done
-		if past, err = read(context.WithoutCancel(ctx), m.Store, job.ID); err != nil {
+		if past, err = read(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
 			return err
 		}
-		past.tally.rate = a.rate(job.Model)
 		if job.Status == jobs.Waiting && !asJSON && a.asks() && ctx.Err() == nil {
 			answered, err := a.ask(ctx, m.Store, job)
 			if err != nil {

@@ -9,14 +9,16 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // Kinds of steps that are shown.
 const (
-	stepModel = "model"
-	stepTool  = "tool"
+	stepModel   = "model"
+	stepTool    = "tool"
+	stepCompact = "compact"
 )
 
 // A tally is what a job has used so far, as its events tell.
@@ -24,22 +26,41 @@ type tally struct {
 	turns int
 	usage llm.Usage
 	cost  float64
-	rate  func(llm.Usage) float64 // USD, nil if the model has no price
+	rate  func(model string, u llm.Usage) float64 // USD, 0 for a model without a price; may be nil
 }
 
 func (t *tally) add(ev event.Event) {
-	if ev.Kind != event.StepFinished || ev.Step != stepModel || ev.Error != "" {
+	if ev.Kind != event.StepFinished || ev.Error != "" || len(ev.Data) == 0 {
 		return
 	}
-	t.turns++
 	var d struct {
-		Usage llm.Usage `json:"usage"`
+		Model string           `json:"model"` // of a compaction
+		Usage llm.Usage        `json:"usage"`
+		Spent []executor.Spend `json:"spent"`
 	}
-	if json.Unmarshal(ev.Data, &d) == nil {
-		t.usage = t.usage.Add(d.Usage)
+	// An answer's figures are its own; a tool's may be anybody's.
+	if json.Unmarshal(ev.Data, &d) != nil {
+		return
 	}
+	switch ev.Step {
+	case stepModel:
+		t.turns++
+		t.pay(ev.Name, d.Usage)
+	case stepCompact:
+		t.pay(d.Model, d.Usage)
+	case stepTool:
+	default:
+		return
+	}
+	for _, s := range d.Spent {
+		t.pay(s.Model, s.Usage)
+	}
+}
+
+func (t *tally) pay(model string, u llm.Usage) {
+	t.usage = t.usage.Add(u)
 	if t.rate != nil {
-		t.cost = t.rate(t.usage)
+		t.cost += t.rate(model, u)
 	}
 }
 
@@ -54,8 +75,9 @@ type history struct {
 	final *jobs.Final // what it says
 }
 
-func read(ctx context.Context, log jobs.Log, id string) (history, error) {
-	h := history{paths: map[string]bool{}}
+// read takes a log in. rate, if not nil, says what models cost.
+func read(ctx context.Context, log jobs.Log, id string, rate func(string, llm.Usage) float64) (history, error) {
+	h := history{paths: map[string]bool{}, tally: tally{rate: rate}}
 	for ev, err := range log.Events(ctx, id, 0, false) {
 		if err != nil {
 			return h, err

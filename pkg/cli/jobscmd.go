@@ -115,7 +115,7 @@ func (a *app) listJobs(ctx context.Context, agent string, asJSON bool) error {
 		}
 		status := string(j.Status)
 		if j.Status == jobs.Interrupted {
-			h, err := read(ctx, store, j.ID)
+			h, err := read(ctx, store, j.ID, nil)
 			if err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func (a *app) jobsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			h, err := read(ctx, a.db, j.ID)
+			h, err := read(ctx, a.db, j.ID, a.rate())
 			if err != nil {
 				return err
 			}
@@ -207,6 +207,7 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 		if usd := a.cost(j.Model, f); usd > 0 {
 			put("cost", fmt.Sprintf("%.4f USD", usd))
 		}
+		a.shares(f, put)
 	}
 	a.trace(j, put)
 	put("next", strings.Join(a.next(j), "    "))
@@ -301,7 +302,7 @@ func (a *app) jobsWait() *cobra.Command {
 
 // standing prints how a job stands now: its last event, or the same in words.
 func (a *app) standing(ctx context.Context, j *jobs.Job, asJSON bool) error {
-	h, err := read(ctx, a.db, j.ID)
+	h, err := read(ctx, a.db, j.ID, nil)
 	if err != nil {
 		return err
 	}

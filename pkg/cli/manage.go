@@ -96,6 +96,11 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if j.Model != "" {
+		if m.only, _, err = m.split(j.Model); err != nil {
+			return nil, nil, err
+		}
+	}
 	home, err := a.jobDir(j.ID)
 	if err != nil {
 		return nil, nil, err
@@ -138,17 +143,16 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	return executor.Guard(mux, hide), done, nil
 }
 
-// rate gives the price of a model as a function, nil if it has none.
-func (a *app) rate(model string) func(llm.Usage) float64 {
+// rate says what models cost, in USD; it is 0 for one without a price.
+func (a *app) rate() func(model string, u llm.Usage) float64 {
 	c, err := a.config()
 	if err != nil {
 		return nil
 	}
-	p, ok := c.Prices[model]
-	if !ok {
-		return nil
+	return func(model string, u llm.Usage) float64 {
+		p, _ := c.Prices.Of(model)
+		return p.Cost(u)
 	}
-	return p.Cost
 }
 
 // cost is what a run has cost, in USD, 0 if its model has no price.
@@ -156,11 +160,18 @@ func (a *app) cost(model string, f *jobs.Final) float64 {
 	if f.Cost > 0 {
 		return f.Cost
 	}
-	rate := a.rate(model)
+	rate := a.rate()
 	if rate == nil {
 		return 0
 	}
-	return rate(llm.Usage{In: f.Usage.In, Out: f.Usage.Out, Cached: f.Usage.Cached})
+	usd := 0.0
+	for _, m := range sorted(f.Used) {
+		usd += rate(m, llm.Usage(f.Used[m]))
+	}
+	if f.Used == nil {
+		usd = rate(model, llm.Usage(f.Usage))
+	}
+	return usd
 }
 
 // forget removes what was kept beside a job that was not created after all.

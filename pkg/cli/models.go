@@ -37,6 +37,7 @@ type models struct {
 	conf    *config
 	getenv  func(string) string
 	baseURL string
+	only    string // the provider that baseURL is for; empty: all
 	hide    *secret.Redactor
 
 	mu     sync.Mutex
@@ -63,6 +64,7 @@ func (a *app) models(baseURL string) (*models, error) {
 // split takes a reference apart. A script's file is made absolute, because
 // the job may go on in another directory.
 func (m *models) split(ref string) (provider, name string, err error) {
+	ref = m.conf.stands(ref)
 	if file, ok := strings.CutPrefix(ref, scriptProvider+":"); ok {
 		if file == "" {
 			return "", "", usage("for example script:turns.yaml", "model %q names no file", ref)
@@ -75,6 +77,9 @@ func (m *models) split(ref string) (provider, name string, err error) {
 		hint := "models are named provider/model, for example ollama/qwen3:8b or openai/gpt-5-mini"
 		if ok || ref == "" || strings.HasPrefix(ref, "-") {
 			return "", "", usage(hint, "%q is not a model", ref)
+		}
+		if n := nearest(ref, m.roles()); n != "" {
+			return "", "", usage("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
 		}
 		return "", "", usage(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
 	}
@@ -92,6 +97,9 @@ func (m *models) split(ref string) (provider, name string, err error) {
 // canonical is ref as a job keeps it.
 func (m *models) canonical(ref string) (string, error) {
 	provider, name, err := m.split(ref)
+	if m.conf.stands(ref) != ref {
+		return ref, err // what a role stands for is settled when the job begins
+	}
 	if provider == scriptProvider {
 		return scriptProvider + ":" + name, err
 	}
@@ -107,6 +115,7 @@ func (m *models) open(ref string) (llm.Model, string, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	ref = provider + ":" + name
 	model, ok := m.opened[ref]
 	if !ok {
 		if model, err = m.make(provider, name); err != nil {
@@ -136,7 +145,15 @@ func (m *models) make(provider, name string) (llm.Model, error) {
 }
 
 func (m *models) ollama() ollama.Config {
-	return ollama.Config{BaseURL: cmp.Or(m.baseURL, ollamaHost(m.getenv("OLLAMA_HOST"))), Key: m.getenv("OLLAMA_API_KEY")}
+	return ollama.Config{BaseURL: cmp.Or(m.base(ollamaProvider), ollamaHost(m.getenv("OLLAMA_HOST"))), Key: m.getenv("OLLAMA_API_KEY")}
+}
+
+// base is the address that the command line gives a provider, "" if none.
+func (m *models) base(provider string) string {
+	if m.only != "" && m.only != provider {
+		return ""
+	}
+	return m.baseURL
 }
 
 // ollamaHost reads the variable as Ollama's own client does: a scheme and a
@@ -169,11 +186,11 @@ func ollamaHost(v string) string {
 
 func (m *models) endpoint(provider string) openai.Config {
 	if provider == openaiProvider {
-		return openai.Config{Name: provider, BaseURL: cmp.Or(m.baseURL, m.getenv("OPENAI_BASE_URL")), Key: m.getenv("OPENAI_API_KEY")}
+		return openai.Config{Name: provider, BaseURL: cmp.Or(m.base(provider), m.getenv("OPENAI_BASE_URL")), Key: m.getenv("OPENAI_API_KEY")}
 	}
 	e := m.conf.Endpoints[provider]
 	c := e.config(provider)
-	c.BaseURL = cmp.Or(m.baseURL, c.BaseURL)
+	c.BaseURL = cmp.Or(m.base(provider), c.BaseURL)
 	if e.KeyEnv != "" {
 		c.Key = m.getenv(e.KeyEnv)
 	}

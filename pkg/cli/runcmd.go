@@ -166,10 +166,16 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if _, _, err := m.open(in.Model); err != nil {
 		return fail(usageOr(err))
 	}
-	if in.Options.Window, err = m.window(ctx, in.Model); err != nil {
+	if m.only, _, err = m.split(in.Model); err != nil {
+		return fail(err)
+	}
+	if in.Options.Window, err = m.window(ctx, in.Model); err != nil && len(m.conf.behind(in.Model)) == 0 {
 		return fail(err)
 	}
 	t, s, err := a.resolveIn(ctx, in, q.trust)
+	if price := new(agents.PriceError); errors.As(err, &price) {
+		return fail(usage(priceHint(price), "%v", err))
+	}
 	if err != nil {
 		return fail(usage("adroit agents show "+in.Agent+" says what it takes", "%v", err))
 	}
@@ -251,7 +257,7 @@ func (a *app) run(ctx context.Context, q request) error {
 	if err := a.saveSpot(id, spot{BaseURL: q.baseURL, Trust: q.trust, Sandbox: q.sandbox}); err != nil {
 		return err
 	}
-	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Dir: in.Dir, Model: in.Model, Key: q.key, Title: a.title(in.Prompt), Input: raw})
+	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Dir: in.Dir, Model: task.Model, Key: q.key, Title: a.title(in.Prompt), Input: raw})
 	if err != nil {
 		return errors.Join(err, a.forget(id))
 	}

@@ -12,20 +12,21 @@ import (
 // job.waiting: what scripts read to know how it went. What the workflow's
 // output does not tell is left out.
 type Final struct {
-	Status    Status    `json:"status"`
-	Stopped   string    `json:"stopped"` // one word: the limit that was reached (turns, tokens, cost, time), else the status
-	Reason    string    `json:"reason,omitempty"`
-	Code      string    `json:"code,omitempty"` // of a failure
-	Met       []string  `json:"met,omitempty"`
-	Unmet     []string  `json:"unmet,omitempty"`
-	Summary   string    `json:"summary,omitempty"`
-	Evidence  string    `json:"evidence,omitempty"`
-	Turns     int       `json:"turns,omitempty"`
-	Calls     int       `json:"calls,omitempty"`
-	Usage     Usage     `json:"usage,omitzero"`
-	Cost      float64   `json:"cost_usd,omitempty"`
-	Artifacts []string  `json:"artifacts,omitempty"` // names, sorted
-	Waiting   *Question `json:"waiting,omitempty"`   // of job.waiting
+	Status    Status           `json:"status"`
+	Stopped   string           `json:"stopped"` // one word: the limit that was reached (turns, tokens, cost, time), else the status
+	Reason    string           `json:"reason,omitempty"`
+	Code      string           `json:"code,omitempty"` // of a failure
+	Met       []string         `json:"met,omitempty"`
+	Unmet     []string         `json:"unmet,omitempty"`
+	Summary   string           `json:"summary,omitempty"`
+	Evidence  string           `json:"evidence,omitempty"`
+	Turns     int              `json:"turns,omitempty"`
+	Calls     int              `json:"calls,omitempty"`
+	Usage     Usage            `json:"usage,omitzero"`
+	Cost      float64          `json:"cost_usd,omitempty"`
+	Used      map[string]Usage `json:"used,omitempty"`      // Usage by provider/model, if it was not one alone
+	Artifacts []string         `json:"artifacts,omitempty"` // names, sorted
+	Waiting   *Question        `json:"waiting,omitempty"`   // of job.waiting
 }
 
 // Usage counts tokens; Cached is a part of In.
@@ -42,6 +43,7 @@ type result struct {
 	Calls     int                        `json:"calls"`
 	Usage     Usage                      `json:"usage"`
 	Cost      float64                    `json:"cost_usd"`
+	Used      map[string]Usage           `json:"used"`
 	Last      string                     `json:"last"`
 	Artifacts map[string]json.RawMessage `json:"artifacts"`
 	Outcome   struct {
@@ -73,7 +75,7 @@ func final(j *Job, parked *flow.ParkedError) Final {
 	if f.Summary == "" {
 		f.Summary = out.Last
 	}
-	f.Turns, f.Calls, f.Usage, f.Cost = out.Turns, out.Calls, out.Usage, out.Cost
+	f.Turns, f.Calls, f.Usage, f.Cost, f.Used = out.Turns, out.Calls, out.Usage, out.Cost, out.Used
 	f.Artifacts = slices.Sorted(maps.Keys(out.Artifacts))
 	return f
 }

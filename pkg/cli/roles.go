@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/route"
+)
+
+// A role is a model by what it is for: default, cheap, strong or any other
+// word. Its name may stand wherever provider/model does.
+type role struct {
+	Model     string        `yaml:"model"`
+	Fallbacks []string      `yaml:"fallbacks"`
+	Hedge     time.Duration `yaml:"hedge"`
+}
+
+// Roles that adroit itself looks for.
+const (
+	roleDefault = "default" // the model of requests that name none
+	roleCheap   = "cheap"   // for what tools ask
+)
+
+// UnmarshalYAML reads a model, or a mapping.
+func (r *role) UnmarshalYAML(b []byte) error {
+	var model string
+	if yaml.Unmarshal(b, &model) == nil {
+		r.Model = model
+		return nil
+	}
+	type plain role
+	return yaml.UnmarshalWithOptions(b, (*plain)(r), yaml.Strict())
+}
+
+var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// checkRoles judges models and fallbacks, and lets models.default stand for
+// model.
+func (c *config) checkRoles(path string) error {
+	bad := func(hint, format string, args ...any) error {
+		return broken(fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)), hint)
+	}
+	for _, name := range sorted(c.Models) {
+		r := c.Models[name]
+		switch {
+		case !roleName.MatchString(name):
+			return bad("a role is a word such as cheap or strong", "models.%s is no name for a role", name)
+		case r.Model == "":
+			return bad("for example "+name+": ollama/qwen3:8b", "models.%s names no model", name)
+		case c.Models[r.Model].Model != "":
+			return bad("name it as provider/model", "models.%s stands for another role, %s", name, r.Model)
+		case r.Hedge < 0:
+			return bad("leave it out for none", "models.%s.hedge is negative", name)
+		}
+	}
+	if _, ok := c.Models[roleDefault]; !ok {
+		return nil
+	}
+	if c.Model != "" {
+		return bad("keep one of them", "model and models.default say the same")
+	}
+	c.Model, c.from["model"] = roleDefault, "file "+path
+	return nil
+}
+
+func (c *config) roleSettings() (out []setting) {
+	for _, name := range sorted(c.Models) {
+		r := c.Models[name]
+		out = append(out, setting{"models." + name + ".model", r.Model, true})
+		if len(r.Fallbacks) > 0 {
+			out = append(out, setting{"models." + name + ".fallbacks", strings.Join(r.Fallbacks, ", "), true})
+		}
+		if r.Hedge > 0 {
+			out = append(out, setting{"models." + name + ".hedge", r.Hedge.String(), true})
+		}
+	}
+	for _, pattern := range sorted(c.Fallbacks) {
+		out = append(out, setting{"fallbacks." + pattern, strings.Join(c.Fallbacks[pattern], ", "), true})
+	}
+	return out
+}
+
+// stands is what ref stands for: the model of a role, else itself.
+func (c *config) stands(ref string) string {
+	if r, ok := c.Models[ref]; ok {
+		return r.Model
+	}
+	return ref
+}
+
+// behind lists the models behind ref, as the role or the table names them.
+func (c *config) behind(ref string) []string {
+	if r := c.Models[ref]; len(r.Fallbacks) > 0 {
+		return r.Fallbacks
+	}
+	list, _ := route.Pick(c.Fallbacks, c.stands(ref))
+	return list
+}
+
+// route is all that ref stands for. A fallback whose window cannot be found
+// out now may be there when it is needed: its provider then decides.
+func (m *models) route(ctx context.Context, ref string) (executor.Route, error) {
+	r := executor.Route{Hedge: m.conf.Models[ref].Hedge}
+	var err error
+	if r.Model, err = m.canonical(m.conf.stands(ref)); err != nil {
+		return r, err
+	}
+	for _, name := range m.conf.behind(ref) {
+		next, err := m.canonical(m.conf.stands(name))
+		if err != nil {
+			return r, fmt.Errorf("a fallback of %s: %w", ref, err)
+		}
+		if slices.Contains(r.Refs(), next) {
+			continue
+		}
+		f := executor.Fallback{Model: next}
+		if w, err := m.window(ctx, next); err == nil {
+			f.Window = w
+		}
+		r.Fallbacks = append(r.Fallbacks, f)
+	}
+	return r, nil
+}
+
+// thinks names the model for what tools ask; empty is the job's own.
+func (m *models) thinks() string {
+	if _, ok := m.conf.Models[roleCheap]; ok {
+		return roleCheap
+	}
+	return ""
+}
+
+func (m *models) roles() []string { return slices.Sorted(maps.Keys(m.conf.Models)) }
+
+// priceHint shows the lines of the config that are missing.
+func priceHint(e *agents.PriceError) string {
+	var b strings.Builder
+	b.WriteString("set what they cost in the config file, in USD per million tokens, with zeros for what is free:\nprices:")
+	for _, ref := range e.Models {
+		fmt.Fprintf(&b, "\n  %q: {in: …, out: …}", ref)
+	}
+	return b.String()
+}
+
+// shares tells what each model has used, if it was more than one.
+func (a *app) shares(f *jobs.Final, put func(label, value string)) {
+	rate := a.rate()
+	for _, ref := range sorted(f.Used) {
+		u := f.Used[ref]
+		words := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", ref, count(u.In), count(u.Cached), count(u.Out))
+		if rate != nil {
+			if usd := rate(ref, llm.Usage(u)); usd > 0 {
+				words += fmt.Sprintf(", %.4f USD", usd)
+			}
+		}
+		put("used", words)
+	}
+}
