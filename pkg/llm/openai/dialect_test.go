@@ -1,0 +1,285 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/llmtest"
+	"github.com/adroit-run/adroit/pkg/llm/openai"
+)
+
+// product opens a model at a server that behaves as the dialect's.
+func product(t *testing.T, dialect string, answer func(llmtest.Asked) llmtest.Turn, edit func(*openai.Config)) (llm.Model, *llmtest.Product) {
+	t.Helper()
+	p := llmtest.NewProduct(t, dialect, answer)
+	c := openai.Config{Name: dialect, BaseURL: p.URL + "/v1", Dialect: strings.TrimSuffix(dialect, " without a parser"), Key: llmtest.Key}
+	if dialect == "azure" {
+		c.BaseURL = p.URL
+	}
+	if edit != nil {
+		edit(&c)
+	}
+	m, err := openai.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, p
+}
+
+// TestDialects has a conversation with each: thinking, two calls in one
+// answer, a result without text, a word in between and an end.
+func TestDialects(t *testing.T) {
+	for _, d := range openai.Dialects() {
+		t.Run(d.Name, func(t *testing.T) {
+			m, p := product(t, d.Name, func(a llmtest.Asked) llmtest.Turn {
+				if len(a.Messages) > 3 {
+					return llmtest.Turn{Text: "done"}
+				}
+				return llmtest.Turn{Thinking: "Let me see.", Text: "I look.", Calls: []llm.Call{
+					{ID: "call_abcdefgh", Name: "f", Args: json.RawMessage(`{"n":9007199254740993}`)}, {ID: "call_ijklmnop", Name: "f", Args: json.RawMessage(`{"n":2}`)}}}
+			}, func(c *openai.Config) { c.OneCall = true })
+			zero := 0.0
+			req := &llm.Request{
+				Model:    "gpt-5-mini",
+				Messages: []llm.Message{{Role: llm.System, Text: "Be brief."}, {Role: llm.User, Text: "Look."}},
+				Tools:    []llm.ToolSpec{{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"any":true}}`)}},
+				Options:  llm.Options{Temperature: &zero, MaxTokens: 100},
+				Wire:     new(llm.Wire),
+			}
+			r, err := m.Generate(t.Context(), req, nil)
+			if err != nil {
+				t.Fatalf("%v; refused: %q", err, p.Refused())
+			}
+			c := r.Message.Calls
+			if len(c) != 2 || string(c[0].Args) != `{"n":9007199254740993}` || string(c[1].Args) != `{"n":2}` || r.Stop != llm.StopCalls || r.Message.Thinking != "Let me see." || r.Message.Text != "I look." {
+				t.Fatalf("%+v", r)
+			}
+			if r.Usage.In != 100 || r.Usage.Out != 10 || slices.Contains([]string{"deepseek", "llamacpp"}, d.Name) != (r.Usage.Cached == 64) {
+				t.Errorf("usage is %+v", r.Usage)
+			}
+			if len(r.Notes) != 0 {
+				t.Errorf("notes are %q", r.Notes)
+			}
+			req.Messages = append(req.Messages, r.Message,
+				llm.Message{Role: llm.Tool, CallID: c[0].ID, Name: "f"},
+				llm.Message{Role: llm.Tool, CallID: c[1].ID, Name: "f", Text: "2"},
+				llm.Message{Role: llm.User, Text: "And now?"})
+			if r, err = m.Generate(t.Context(), req, nil); err != nil {
+				t.Fatalf("%v; refused: %q", err, p.Refused())
+			}
+			if r.Message.Text != "done" || r.Stop != llm.StopEnd || r.Message.Echo != nil {
+				t.Errorf("%+v", r)
+			}
+			if no := p.Refused(); len(no) != 0 {
+				t.Errorf("the table does not say that it refuses: %q", no)
+			}
+			asked := p.Asked()
+			newer := d.Name == "openai" || d.Name == "azure"
+			if (asked[0].Messages[0].Role == "developer") != newer || (asked[0].Body["max_tokens"] == nil) != newer || (asked[0].Body["temperature"] == nil) != newer {
+				t.Errorf("it was sent %s, %s", asked[0].Messages[0].Role, fmt.Sprint(asked[0].Body))
+			}
+			if (asked[0].Body["parallel_tool_calls"] != nil) != d.Parallel {
+				t.Errorf("one call was asked for: %v", asked[0].Body["parallel_tool_calls"] != nil)
+			}
+		})
+	}
+}
+
+func TestFormats(t *testing.T) {
+	const full = `{"type":"object","properties":{"a":{"type":"string","minLength":1},"b":{"type":"integer"},"m":{"type":"object"}},"required":["a"]}`
+	for _, d := range openai.Dialects() {
+		t.Run(d.Name, func(t *testing.T) {
+			m, p := product(t, d.Name, func(a llmtest.Asked) llmtest.Turn {
+				if d.Format == openai.FormatStrict {
+					return llmtest.Turn{Text: `{"a":"x","b":null,"m":"{\"k\":1}"}`}
+				}
+				return llmtest.Turn{Text: `{"a":"x","m":{"k":1}}`}
+			}, nil)
+			req := &llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.User, Text: "Answer with JSON."}}, Output: json.RawMessage(full)}
+			r, err := m.Generate(t.Context(), req, nil)
+			if err != nil || r.Message.Text != `{"a":"x","m":{"k":1}}` {
+				t.Fatalf("%+v, %v; refused: %q", r, err, p.Refused())
+			}
+			if no := p.Refused(); len(no) != 0 {
+				t.Errorf("the table does not say that it refuses: %q", no)
+			}
+			a := p.Asked()[0]
+			if (a.Schema != nil) != d.Holds() {
+				t.Errorf("response_format was %s", a.Body["response_format"])
+			}
+			for field := range d.WithFormat {
+				if a.Body[field] == nil {
+					t.Errorf("%s was not sent", field)
+				}
+			}
+			// With tools a schema goes out only where both can be had.
+			req.Tools = []llm.ToolSpec{{Name: "f"}}
+			if _, err := m.Generate(t.Context(), req, nil); err != nil {
+				t.Fatal(err)
+			}
+			a = p.Asked()[1]
+			if len(a.Tools) != 1 || (a.Body["response_format"] != nil) == d.Alone {
+				t.Errorf("with tools response_format was %s", a.Body["response_format"])
+			}
+		})
+	}
+	t.Run("a list at the root", func(t *testing.T) {
+		m, _ := product(t, "openai", func(a llmtest.Asked) llmtest.Turn { return llmtest.Turn{Text: `{"value":[1,2]}`} }, nil)
+		r, err := m.Generate(t.Context(), &llm.Request{Model: "m", Messages: request().Messages, Output: json.RawMessage(`{"type":"array","items":{"type":"integer"}}`)}, nil)
+		if err != nil || r.Message.Text != "[1,2]" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+func TestGuess(t *testing.T) {
+	for base, want := range map[string]string{
+		"":                                   "openai",
+		"https://api.openai.com/v1":          "openai",
+		"https://corp.openai.azure.com":      "azure",
+		"https://openrouter.ai/api/v1":       "openrouter",
+		"https://API.MISTRAL.AI/v1":          "mistral",
+		"https://api.groq.com/openai/v1":     "groq",
+		"https://api.deepseek.com":           "deepseek",
+		"http://localhost:11434/v1":          "ollama",
+		"http://127.0.0.1:8080/v1":           "llamacpp",
+		"http://[::1]:8000/v1":               "vllm",
+		"http://127.0.0.1:1234/v1":           "lmstudio",
+		"http://gpu:8000/v1":                 "compatible",
+		"https://api.openai.com.example.org": "compatible",
+		"https://notopenrouter.ai/v1":        "compatible",
+		"http://127.0.0.1:80%zz":             "compatible",
+	} {
+		if got := openai.Guess(base).Name; got != want {
+			t.Errorf("%s is taken for %s, want %s", base, got, want)
+		}
+	}
+	if _, err := openai.New(openai.Config{BaseURL: "http://x", Dialect: "esperanto"}); err == nil || !strings.Contains(err.Error(), "openai, azure") {
+		t.Errorf("%v", err)
+	}
+	if _, err := openai.New(openai.Config{BaseURL: "http://x", Body: map[string]any{"messages": 1}}); err == nil || !strings.Contains(err.Error(), "messages") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLearnsWhatIsRefused meets a server that the table does not know.
+func TestLearnsWhatIsRefused(t *testing.T) {
+	turn := func(llmtest.Asked) llmtest.Turn { return llmtest.Turn{Text: "done"} }
+	p := llmtest.NewProduct(t, "openai", turn)
+	m, err := openai.New(openai.Config{BaseURL: p.URL + "/v1", Dialect: "compatible", Body: map[string]any{"top_k": 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := 0.0
+	req := &llm.Request{Model: "gpt-5-mini", Messages: request().Messages, Options: llm.Options{Temperature: &zero, MaxTokens: 9}}
+	var e *llm.Error
+	if _, err = m.Generate(t.Context(), req, nil); !errors.As(err, &e) || e.Kind != llm.BadRequest || !strings.Contains(err.Error(), "top_k") {
+		t.Fatalf("what the operator wants sent is not left out in silence: %v", err)
+	}
+	if m, err = openai.New(openai.Config{BaseURL: p.URL + "/v1", Dialect: "compatible"}); err != nil {
+		t.Fatal(err)
+	}
+	before := len(p.Refused())
+	r, err := m.Generate(t.Context(), req, nil)
+	if err != nil || r.Message.Text != "done" || len(r.Notes) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if a := p.Asked()[0]; a.Body["temperature"] != nil || string(a.Body["max_completion_tokens"]) != "9" {
+		t.Errorf("it was sent %s", fmt.Sprint(a.Body))
+	}
+	if _, err = m.Generate(t.Context(), req, nil); err != nil || len(p.Refused()) != before+2 {
+		t.Errorf("%v; refused: %q", err, p.Refused()[before:])
+	}
+}
+
+func TestWhatAServerCannotDo(t *testing.T) {
+	m, _ := product(t, "vllm without a parser", nil, nil)
+	var e *llm.Error
+	if _, err := m.Generate(t.Context(), request(), nil); !errors.As(err, &e) || e.Kind != llm.Unsupported {
+		t.Errorf("%v", err)
+	}
+	for _, c := range []struct {
+		status int
+		says   string
+		tools  bool
+		kind   llm.ErrorKind
+	}{
+		{500, "tools param requires --jinja flag", true, llm.Unsupported},
+		{500, "tools param requires --jinja flag", false, llm.Overloaded},
+		{400, "This model does not support response format `json_schema`", false, llm.Unsupported},
+		{400, "'response_format' of type 'json_schema' is not supported with this model", false, llm.Unsupported},
+		{400, "'response_format' of type 'json_schema' is not supported with this model", true, llm.BadRequest},
+		{400, "Failed to initialize samplers: failed to parse grammar", false, llm.Unsupported},
+		{400, "messages: missing", false, llm.BadRequest},
+	} {
+		s := llmtest.New(t, llmtest.Fail(c.status, fmt.Sprintf(`{"error":{"message":%q}}`, c.says)))
+		req := request()
+		if !c.tools {
+			req.Tools, req.Output = nil, json.RawMessage(`{"type":"object"}`)
+		}
+		if _, err := newModel(false)(s.URL).Generate(t.Context(), req, nil); !errors.As(err, &e) || e.Kind != c.kind {
+			t.Errorf("%s (tools: %v) is %v, want %s", c.says, c.tools, err, c.kind)
+		}
+	}
+}
+
+func TestGroqsFailedGeneration(t *testing.T) {
+	const body = `{"error":{"message":"Failed to call a function. Please adjust your prompt.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":%q}}`
+	for raw, want := range map[string]string{
+		`<tool_call>{"name":"f","arguments":{"n":1}}</tool_call>`: `{"n":1}`,
+		`I will call it soon`: "",
+	} {
+		s := llmtest.New(t, llmtest.Fail(400, fmt.Sprintf(body, raw)))
+		r, err := newModel(false)(s.URL).Generate(t.Context(), request(), nil)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", raw, err)
+		case want == "" && (!r.Dropped() || len(r.Message.Calls) > 0):
+			t.Errorf("%s: %+v", raw, r)
+		case want != "" && (len(r.Message.Calls) != 1 || string(r.Message.Calls[0].Args) != want || r.Stop != llm.StopCalls):
+			t.Errorf("%s: %+v", raw, r)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	in := func(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).UnixMilli()) }
+	for _, c := range []struct {
+		headers  []string
+		body     string
+		from, to time.Duration
+	}{
+		{[]string{"Retry-After", "2"}, "", 2 * time.Second, 2 * time.Second},
+		{[]string{"Retry-After", "1e9"}, "", time.Hour, time.Hour},
+		{[]string{"Retry-After", "-3"}, "", 0, 0},
+		{[]string{"Retry-After", time.Now().Add(40 * time.Second).UTC().Format(http.TimeFormat)}, "", 30 * time.Second, 41 * time.Second},
+		{[]string{"Retry-After-Ms", "1500"}, "", 1500 * time.Millisecond, 1500 * time.Millisecond},
+		{[]string{"X-RateLimit-Reset-Requests", "1m30s"}, "", 90 * time.Second, 90 * time.Second},
+		{[]string{"X-RateLimit-Reset-Tokens", "6ms", "X-RateLimit-Reset-Requests", "17m", "X-RateLimit-Remaining-Requests", "40", "X-RateLimit-Remaining-Tokens", "0"}, "", 6 * time.Millisecond, 6 * time.Millisecond},
+		{[]string{"X-RateLimit-Reset", in(20 * time.Second)}, "", 10 * time.Second, 21 * time.Second},
+		{nil, "Rate limit reached. Please try again in 1m2.5s. Visit us.", 62500 * time.Millisecond, 62500 * time.Millisecond},
+		{nil, "Rate limit reached, try again in 3 seconds", 3 * time.Second, 3 * time.Second},
+		{nil, `quota exceeded, \"retryDelay\": \"34s\"`, 0, 0}, // escaped within the words
+		{nil, "slow down", 0, 0},
+	} {
+		s := llmtest.New(t, llmtest.Fail(429, `{"error":{"message":"`+c.body+`"}}`, c.headers...))
+		_, err := newModel(false)(s.URL).Generate(t.Context(), request(), nil)
+		var e *llm.Error
+		if !errors.As(err, &e) || e.RetryAfter < c.from || e.RetryAfter > c.to {
+			t.Errorf("%q %q: %+v", c.headers, c.body, e)
+		}
+	}
+	s := llmtest.New(t, llmtest.Fail(429, `{"error":{"code":429,"message":"quota","details":[{"@type":"RetryInfo","retryDelay":"34s"}]}}`))
+	_, err := newModel(false)(s.URL).Generate(t.Context(), request(), nil)
+	var e *llm.Error
+	if !errors.As(err, &e) || e.RetryAfter != 34*time.Second {
+		t.Errorf("%+v", e)
+	}
+}
