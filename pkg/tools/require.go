@@ -13,8 +13,13 @@ import (
 type Checker func(capability string) error
 
 // OnPath is the Checker that looks for a program on PATH. A capability that
-// goes by several programs has it if one of them is there.
+// goes by several programs has it if one of them is there. config:KEY stands
+// for a key of the configuration: a tool that has what it needs no longer
+// requires it.
 func OnPath(capability string) error {
+	if key, ok := strings.CutPrefix(capability, "config:"); ok {
+		return fmt.Errorf("%s is not configured; adroit config show says where the file is, docs/config.md what it takes", key)
+	}
 	programs := []string{capability}
 	switch capability {
 	case "python":

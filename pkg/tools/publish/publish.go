@@ -1,0 +1,212 @@
+// Package publish has the tools that make a text visible to others: a file of
+// a static site, a page in Notion, a call of a webhook.
+//
+//	set, err := tools.NewSet(publish.Tools(publish.Config{
+//		Notion:   publish.Notion{KeyEnv: "NOTION_TOKEN", DataSource: "…"},
+//		Webhooks: map[string]publish.Webhook{"site": {URL: "https://example.com/posts", SecretEnv: "HOOK_SECRET", Idempotent: true}},
+//	})...)
+//
+// What is published is the artifact "content" or a file, and a person approves
+// exactly these bytes. Each text is published once by a job, whatever breaks
+// on the way: it carries a key made of the job and of what is published, and
+// the tool looks for the key first, or the receiver does. Where nobody can tell
+// whether it happened, the tool says so and leaves it to a person.
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Config says where the tools publish. Credentials are named by environment
+// variables and read when they are used.
+type Config struct {
+	Markdown Site               `yaml:"markdown"`
+	Notion   Notion             `yaml:"notion"`
+	Webhooks map[string]Webhook `yaml:"webhooks"` // by the name that the model uses
+
+	// Getenv reads credentials; nil is os.Getenv.
+	Getenv func(string) string `yaml:"-"`
+	// Wait waits between attempts; nil sleeps.
+	Wait func(ctx context.Context, d time.Duration) error `yaml:"-"`
+	// Now dates posts; nil is time.Now.
+	Now func() time.Time `yaml:"-"`
+}
+
+// Tools are the tools for a configuration. Those that have no target require
+// one, so that no agent is offered them.
+func Tools(c Config) []tools.Tool {
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	if c.Wait == nil {
+		c.Wait = sleep
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return []tools.Tool{c.markdown(), c.notion(), c.webhook()}
+}
+
+// Configure gives list with the tools of this package made for c.
+func Configure(list []tools.Tool, c Config) []tools.Tool {
+	out := slices.Clone(list)
+	for _, own := range Tools(c) {
+		for i := range out {
+			if out[i].Name == own.Name {
+				own.Optionality, own.When = out[i].Optionality, out[i].When
+				out[i] = own
+			}
+		}
+	}
+	return out
+}
+
+// Check reports what is wrong with the configuration, by key.
+func (c Config) Check() error {
+	var errs []error
+	if s := c.Markdown.Style; s != "" && s != hugo && s != jekyll {
+		errs = append(errs, fmt.Errorf("markdown.style is %q; it is hugo or jekyll", s))
+	}
+	errs = append(errs, c.Notion.check())
+	for _, name := range sorted(c.Webhooks) {
+		if err := c.Webhooks[name].check(); err != nil {
+			errs = append(errs, fmt.Errorf("webhooks.%s%w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Secrets are the variables that hold credentials.
+func (c Config) Secrets() []string {
+	var out []string
+	if c.Notion.KeyEnv != "" {
+		out = append(out, c.Notion.KeyEnv)
+	}
+	for _, name := range sorted(c.Webhooks) {
+		if v := c.Webhooks[name].SecretEnv; v != "" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// A post is what is published.
+type post struct {
+	Title, Text string // Text without the title
+}
+
+// from takes the post from a file if one is named, else from the artifact.
+func from(env *tools.Env, file, title string) (post, error) {
+	var text string
+	switch {
+	case file != "":
+		b, err := env.Files.ReadFile(file)
+		if err != nil {
+			return post{}, fmt.Errorf("reading %s: %w", file, err)
+		}
+		if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+			return post{}, fmt.Errorf("%s is no text", file)
+		}
+		text = string(b)
+	default:
+		if err := json.Unmarshal(env.Artifacts.Value("content"), &text); err != nil {
+			return post{}, errors.New("there is no content yet: write it with write_content or assemble_content, or name a Markdown file in from")
+		}
+	}
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	if file != "" {
+		_, text = split(text)
+	}
+	if rest, ok := strings.CutPrefix(text, "# "); ok {
+		first, body, _ := strings.Cut(rest, "\n")
+		if title == "" {
+			title = strings.TrimRight(first, " #")
+		}
+		text = strings.TrimSpace(body)
+	}
+	title = strings.Join(strings.Fields(title), " ")
+	switch {
+	case title == "":
+		return post{}, errors.New("the text has no title: pass title, or begin it with a line such as # Title")
+	case text == "":
+		return post{}, errors.New("the text is empty below its title")
+	case utf8.RuneCountInString(title) > 300:
+		return post{}, errors.New("the title is longer than 300 characters; pass a shorter one")
+	}
+	return post{title, text}, nil
+}
+
+// key identifies a publication: one job publishes one thing once, however often
+// it is told to.
+func key(env *tools.Env, what ...any) (string, error) {
+	b, err := json.Marshal(what)
+	if err != nil {
+		return "", tools.Fatal(err)
+	}
+	sum := digest(b)[:16]
+	if env.Job == "" {
+		return "adroit-" + sum, nil
+	}
+	return env.Job + "-" + sum, nil
+}
+
+var slugRule = regexp.MustCompile(`^[\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*$`)
+
+// slug is a title as part of an address: letters, digits and dashes, at most 80
+// bytes.
+func slug(title string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(title) {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			if s := b.String(); s != "" && !strings.HasSuffix(s, "-") {
+				b.WriteByte('-')
+			}
+			continue
+		}
+		if b.Len()+utf8.RuneLen(r) > 80 {
+			break
+		}
+		b.WriteRune(r)
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+// unknown is the result where nobody can tell whether it was published. It is
+// told to whoever watches, too.
+func unknown(env *tools.Env, name, target, key string, cause error) tools.Result {
+	text := fmt.Sprintf("It is not known whether this was published to %s: %s. Do not publish it again. Tell the user to look for the key %s there.", target, cause, key)
+	env.Emit(event.Event{Job: env.Job, Time: time.Now(), Kind: event.Note, Step: "tool", Name: name,
+		Text: fmt.Sprintf("it is not known whether %s was published to %s; look for the key %s there", "the post", target, key), Error: cause.Error()})
+	return tools.Result{Failed: true, Text: text, Summary: "outcome unknown: " + cause.Error()}
+}
+
+// published is the result of a publication, also the artifact "published".
+type published struct {
+	Target string `json:"target"`
+	Title  string `json:"title"`
+	At     string `json:"at,omitempty"` // address or path
+	Key    string `json:"key"`
+	Before bool   `json:"before,omitempty"` // it was there already
+}
+
+func (p published) result(words string) (tools.Result, error) {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	return tools.Result{Text: words, Artifacts: map[string]json.RawMessage{"published": raw}}, nil
+}

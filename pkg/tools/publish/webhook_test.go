@@ -1,0 +1,170 @@
+package publish
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+func (j *job) tomorrow() time.Time { return time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC) }
+
+// A receiver takes posts. It does nothing twice for one key if it is
+// idempotent, and fails on demand.
+type receiver struct {
+	*httptest.Server
+	t          *testing.T
+	idempotent bool
+
+	mu     sync.Mutex
+	took   []string // keys, in order
+	faults []string // of the next requests: 429, 500 (done), cut (done), dropped, 302
+	asked  int
+}
+
+func newReceiver(t *testing.T, idempotent bool, faults ...string) *receiver {
+	r := &receiver{t: t, idempotent: idempotent, faults: faults}
+	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if req.Method == http.MethodGet {
+		for _, k := range r.took {
+			if k == req.URL.Query().Get("key") {
+				return
+			}
+		}
+		http.NotFound(w, req)
+		return
+	}
+	r.asked++
+	fault := ""
+	if len(r.faults) > 0 {
+		fault, r.faults = r.faults[0], r.faults[1:]
+	}
+	switch fault {
+	case "429":
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	case "302":
+		http.Redirect(w, req, "/elsewhere", http.StatusTemporaryRedirect)
+		return
+	case "dropped":
+		panic(http.ErrAbortHandler)
+	}
+	body, _ := io.ReadAll(req.Body)
+	id, at := req.Header.Get("webhook-id"), req.Header.Get("webhook-timestamp")
+	mac := hmac.New(sha256.New, []byte("secret"))
+	fmt.Fprintf(mac, "%s.%s.%s", id, at, body)
+	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); req.Header.Get("webhook-signature") != want {
+		r.t.Errorf("the signature is %s, want %s", req.Header.Get("webhook-signature"), want)
+	}
+	var got struct{ Key, Title, Slug, Markdown string }
+	if err := json.Unmarshal(body, &got); err != nil || got.Key != id || got.Title != "T" || got.Slug != "t" || got.Markdown != "Text." {
+		r.t.Errorf("got %s", body)
+	}
+	if has := req.Header.Get("Idempotency-Key"); r.idempotent && has != id || !r.idempotent && has != "" {
+		r.t.Errorf("the idempotency key is %q", has)
+	}
+	if !r.idempotent || len(r.took) == 0 || r.took[len(r.took)-1] != id {
+		r.took = append(r.took, id)
+	}
+	switch fault {
+	case "500":
+		w.WriteHeader(http.StatusInternalServerError)
+	case "cut":
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (r *receiver) tool(lookup bool) tools.Tool {
+	w := Webhook{URL: r.URL + "/posts", SecretEnv: "HOOK", Idempotent: r.idempotent}
+	if lookup {
+		w.Lookup = r.URL + "/seen?key={key}"
+	}
+	return tool(r.t, Config{Webhooks: map[string]Webhook{"site": w}}, "publish_webhook")
+}
+
+func TestWebhook(t *testing.T) {
+	for _, c := range []struct {
+		name               string
+		idempotent, lookup bool
+		faults             string
+		took               int
+		want               string
+	}{
+		{"plain", true, false, "", 1, "Sent"},
+		{"limited", false, false, "429 429", 1, "Sent"},
+		{"redirected", true, false, "302", 0, "307"},
+		{"idempotent, failing", true, false, "500 cut dropped 500", 1, "Sent"},
+		{"idempotent, failing for good", true, false, "500 500 500 500 500", 1, "not known"},
+		{"lookup, done", false, true, "500", 1, "Sent"},
+		{"lookup, cut", false, true, "cut", 1, "Sent"},
+		{"lookup, dropped", false, true, "dropped", 0, "not known"},
+		{"neither, done", false, false, "cut", 1, "not known"},
+		{"neither, dropped", false, false, "dropped", 0, "not known"},
+	} {
+		r := newReceiver(t, c.idempotent, strings.Fields(c.faults)...)
+		j := newJob(t, "# T\n\nText.")
+		got := j.call(r.tool(c.lookup), `{}`)
+		if len(r.took) != c.took || !strings.Contains(got.Text, c.want) {
+			t.Errorf("%s: taken %d times, want %d; %s", c.name, len(r.took), c.took, got.Text)
+		}
+		if failed := c.want != "Sent"; got.Failed != failed {
+			t.Errorf("%s: failed is %v", c.name, got.Failed)
+		}
+		if told := c.want == "not known"; told != (len(j.notes) == 1) {
+			t.Errorf("%s: notes %q", c.name, j.notes)
+		}
+	}
+}
+
+func TestWebhookKilled(t *testing.T) {
+	for _, lookup := range []bool{false, true} {
+		for at := 1; at <= 3; at++ {
+			r := newReceiver(t, !lookup)
+			j := newJob(t, "# T\n\nText.")
+			j.dying(r.tool(lookup), `{}`, at)
+			if got := j.call(r.tool(lookup), `{}`); got.Failed || len(r.took) != 1 {
+				t.Errorf("lookup %v, died at %d: taken %d times; %s", lookup, at, len(r.took), got.Text)
+			}
+		}
+	}
+}
+
+func TestWebhookMisuse(t *testing.T) {
+	r := newReceiver(t, true)
+	j := newJob(t, "# T\n\nText.")
+	if got := j.call(r.tool(false), `{"to":"elsewhere"}`); !got.Failed || !strings.Contains(got.Text, "site") {
+		t.Error(got.Text)
+	}
+	for _, secret := range []string{"", "whsec_!"} {
+		c := Config{Webhooks: map[string]Webhook{"site": {URL: r.URL, SecretEnv: "HOOK", Idempotent: true}}, Getenv: func(string) string { return secret }}
+		if got := j.call(tool(t, c, "publish_webhook"), `{}`); !got.Failed || !strings.Contains(got.Text, "HOOK") {
+			t.Errorf("%q: %s", secret, got.Text)
+		}
+	}
+	if r.asked != 0 {
+		t.Error("something was sent")
+	}
+	// No connection: surely nothing happened.
+	r.Close()
+	if got := j.call(r.tool(false), `{}`); !got.Failed || strings.Contains(got.Text, "not known") || len(j.notes) > 0 {
+		t.Errorf("no connection: %s", got.Text)
+	}
+}
