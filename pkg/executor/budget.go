@@ -98,6 +98,7 @@ type Gauge struct {
 	Weight int `json:"weight,omitempty"` // of the same, in bytes of plain English
 	Tools  int `json:"tools,omitempty"`  // weight of the task's tools
 	Rate   int `json:"rate,omitempty"`   // learnt: thousandths of weight a token
+	Extra  int `json:"extra,omitempty"`  // tokens of the model's template, as a short request told
 	Limit  int `json:"limit,omitempty"`  // what a request may have
 	Cap    int `json:"cap,omitempty"`    // learnt from a refusal: no request may have more
 
@@ -136,13 +137,14 @@ func (g *Gauge) count(messages, estimate, in int) {
 	}
 	rate := int(int64(weight) * 1000 / int64(in))
 	if weight < enough {
+		g.Extra = min(max(in-g.tokens(weight), 0), 2*enough)
 		g.Tokens = max(estimate, min(in, 10*enough))
 		return
 	}
 	if rate < leastRate || rate > mostRate {
 		return
 	}
-	g.Rate, g.Tokens = rate, in
+	g.Rate, g.Tokens, g.Extra = rate, in, 0 // the rate has it now
 }
 
 // learn takes from a refusal that a request was too long which was estimated
@@ -221,7 +223,7 @@ func (s *State) need(t *Task) int {
 		g.Tools = weighTools(t.Tools)
 	}
 	if s.Head == "" {
-		return g.tokens(g.Tools + weigh(s.New...))
+		return g.Extra + g.tokens(g.Tools+weigh(s.New...))
 	}
 	return g.Tokens + g.tokens(weigh(s.New...))
 }

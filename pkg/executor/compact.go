@@ -36,13 +36,16 @@ type Compact struct {
 	Head   string        `json:"head,omitempty"`
 	New    []llm.Message `json:"new"` // also what is left of an earlier step
 	Task   string        `json:"task,omitempty"`
-	Notes  *Notes        `json:"notes,omitempty"`  // those so far
-	Fixed  int           `json:"fixed"`            // tokens of what is kept in any case
-	Target int           `json:"target"`           // tokens to get down to
-	Limit  int           `json:"limit"`            // tokens that fit
-	Rate   int           `json:"rate"`             // thousandths of weight a token
-	Window int           `json:"window,omitempty"` // of the model that summarises, where the client sets it
-	Handle bool          `json:"handle,omitempty"` // the model can read what is left out
+	Notes  *Notes        `json:"notes,omitempty"` // those so far
+	Fixed  int           `json:"fixed"`           // tokens of what is kept in any case
+	Target int           `json:"target"`          // tokens to get down to
+	Limit  int           `json:"limit"`           // tokens that fit
+	Rate   int           `json:"rate"`            // thousandths of weight a token
+	// Refused says that the provider has refused what there is: whatever the
+	// estimate says, it has to get smaller by a good part.
+	Refused bool `json:"refused,omitempty"`
+	Window  int  `json:"window,omitempty"` // of the model that summarises, where the client sets it
+	Handle  bool `json:"handle,omitempty"` // the model can read what is left out
 }
 
 // A Compacted is the output of a step of kind "compact".
@@ -70,7 +73,7 @@ func fit(r *flow.Run, t *Task, s *State) error {
 	if limit == 0 || need <= limit {
 		return nil
 	}
-	return compact(r, t, s, limit)
+	return compact(r, t, s, limit, false)
 }
 
 // refit makes a request smaller that the provider refused as too long: our
@@ -79,7 +82,7 @@ func refit(r *flow.Run, t *Task, s *State, cause error) error {
 	s.Context.learn(s.need(t), t.sure(s))
 	limit := t.limit(s)
 	s.Context.Limit = limit
-	err := compact(r, t, s, limit)
+	err := compact(r, t, s, limit, true)
 	var full *flow.StepError
 	if errors.As(err, &full) && full.Code == TooBig {
 		full.Message += "; the provider said: " + said(cause)
@@ -105,19 +108,23 @@ func said(err error) string {
 // use any more go first, then notes take the place of earlier turns. It is
 // done at most once before a request and once after a refusal. The asks so far stay where they are; the conversation
 // goes on with a chain of its own.
-func compact(r *flow.Run, t *Task, s *State, limit int) error {
+func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
 	g := &s.Context
 	if g.Compactions >= compactMax+s.Turns/2 {
 		return t.full(r, s, fmt.Sprintf("the conversation was compacted %d times in %d turns and is too long again", g.Compactions, s.Turns))
 	}
 	g.Compactions++
-	fixed := func(n *Notes) int { return g.tokens(g.Tools + weigh(s.opening(t, n)...)) }
-	in := Compact{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: limit * 7 / 10, Limit: limit, Rate: g.rate(), Handle: t.tool(readResult) != nil}
+	fixed := func(n *Notes) int { return g.Extra + g.tokens(g.Tools+weigh(s.opening(t, n)...)) }
+	in := Compact{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: limit * 7 / 10, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(readResult) != nil}
 	out, err := flow.Do[Compacted](r, compacting, byResults, in)
 	if err != nil {
 		return err
 	}
 	s.compacted(t, out)
+	if refused {
+		in.Target, in.Limit, in.Refused = less(in.Target, out.Before, 6), less(limit, out.Before, 8), false
+		limit = in.Limit
+	}
 	if out.After > in.Target {
 		in.Head, in.New, in.Task, in.Notes = "", out.Messages, t.Prompt, s.Notes
 		model, window := t.at(s.Fell)
@@ -143,6 +150,9 @@ func compact(r *flow.Run, t *Task, s *State, limit int) error {
 	g.Tokens, g.Weight = 0, 0
 	return nil
 }
+
+// less is n, or so many tenths of what was refused if that is less.
+func less(n, refused, tenths int) int { return min(n, refused*tenths/10) }
 
 // compacted takes what a step did into the state.
 func (s *State) compacted(t *Task, out Compacted) {
@@ -272,6 +282,9 @@ func (c *compaction) trimmer(msgs []llm.Message) *trimmer {
 func (c *compaction) results() Compacted {
 	t := c.trimmer(c.msgs)
 	out := Compacted{Before: c.in.Fixed + tokensOf(t.w, c.in.Rate)}
+	if c.in.Refused {
+		c.in.Target = less(c.in.Target, out.Before, 6)
+	}
 	t.drop()
 	t.shorten(func() bool { return c.in.Fixed+tokensOf(t.w, c.in.Rate) > c.in.Target })
 	out.Messages, out.Dropped, out.Shortened = t.msgs, t.dropped, t.shortened
