@@ -38,7 +38,7 @@ type Question struct {
 	Paths   []string          `json:"paths,omitempty"`   // what it is about, as far as its arguments tell
 	Sandbox string            `json:"sandbox,omitempty"` // around a command
 	Network string            `json:"network,omitempty"` // that it reaches
-	Files   map[string]string `json:"files,omitempty"`   // digests of the files that it publishes
+	Files   map[string]string `json:"files,omitempty"`   // digests of the files and artifacts that it publishes
 	Always  *permit.Rule      `json:"always,omitempty"`  // what an answer of always adds for this job
 	Digest  string            `json:"digest"`
 }
@@ -84,6 +84,12 @@ func (h Host) permitted(ctx context.Context, p Performance, use Use, emit event.
 		}
 		if use.Approved == "" || use.Approved != q.Digest {
 			return tools.Result{}, &asking{*q}
+		}
+		if p.Env != nil {
+			// The tool reads the files after this: what it finds then must be
+			// what was approved.
+			env := *p.Env
+			env.Approved, p.Env = q.Files, &env
 		}
 	case v.Do == permit.Deny:
 		return denied(v.Why), nil
@@ -192,9 +198,15 @@ func (h Host) question(p Performance, m May, given map[string]json.RawMessage, v
 	if t.Needs&(tools.Net|tools.Publish) != 0 {
 		q.Network = "open"
 	}
-	if t.Needs&tools.Publish != 0 && q.Dir != "" {
+	if t.Needs&tools.Publish != 0 {
 		q.Files = map[string]string{}
+		for name, value := range given {
+			q.Files["artifact "+name] = flow.Digest(value)
+		}
 		for _, name := range c.Paths {
+			if q.Dir == "" {
+				break
+			}
 			if b, err := content(p, name); err == nil {
 				q.Files[name] = flow.Digest(b)
 			}

@@ -125,6 +125,10 @@ type Env struct {
 	Results   Results          // what the model was shown in part; nil if nothing is kept
 	Room      int              // bytes of a result that the model is shown at once; 0 for no bound
 	Emit      event.Sink       // never nil; progress for whoever is watching
+	// Approved has, by path, the SHA-256 of the files that a person has approved
+	// to be published by this call, in hexadecimal; nil where nobody was asked.
+	// A tool that publishes a file compares what it reads.
+	Approved map[string]string
 }
 
 // A Result is what the model is told. Failed means the tool could not do what

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,6 +118,13 @@ func from(env *tools.Env, file, title string) (post, error) {
 		b, err := env.Files.ReadFile(file)
 		if err != nil {
 			return post{}, fmt.Errorf("reading %s: %w", file, err)
+		}
+		name := filepath.ToSlash(filepath.Clean(file))
+		if rel, err := filepath.Rel(env.Files.Dir(), file); err == nil && filepath.IsAbs(file) {
+			name = filepath.ToSlash(rel)
+		}
+		if want, asked := env.Approved[name]; env.Approved != nil && (!asked || want != digest(b)) {
+			return post{}, fmt.Errorf("%s has been changed since it was approved; publish it again to have it looked at once more", file)
 		}
 		if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 			return post{}, fmt.Errorf("%s is no text", file)

@@ -51,6 +51,24 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// What is read after the approval must be what was approved.
+func TestApproved(t *testing.T) {
+	site := tool(t, Config{}, "publish_markdown")
+	j := newJob(t, "")
+	j.write("in.md", "# T\n\nGood.")
+	j.approved = map[string]string{"in.md": digest([]byte("# T\n\nGood."))}
+	j.write("in.md", "# T\n\nEvil.")
+	for _, args := range []string{`{"from":"in.md"}`, `{"from":"./in.md"}`, `{"from":"` + j.files.Dir() + `/in.md"}`} {
+		if r := j.call(site, args); !r.Failed || !strings.Contains(r.Text, "changed since it was approved") {
+			t.Errorf("%s: %s", args, r.Text)
+		}
+	}
+	j.write("in.md", "# T\n\nGood.")
+	if r := j.call(site, `{"from":"./in.md"}`); r.Failed {
+		t.Error(r.Text)
+	}
+}
+
 func tool(t *testing.T, c Config, name string) tools.Tool {
 	t.Helper()
 	if c.Wait == nil {
@@ -81,6 +99,8 @@ type job struct {
 	http    *http.Client
 	content string
 	notes   []string
+
+	approved map[string]string
 }
 
 func newJob(t *testing.T, content string) *job {
@@ -103,7 +123,7 @@ func (j *job) Value(name string) json.RawMessage {
 }
 
 func (j *job) try(ctx context.Context, tool tools.Tool, args string) (tools.Result, error) {
-	return tool.Run(ctx, &tools.Env{Job: j.id, Files: j.files, HTTP: j.http, Artifacts: j, Emit: func(e event.Event) { j.notes = append(j.notes, e.Text) }}, json.RawMessage(args))
+	return tool.Run(ctx, &tools.Env{Job: j.id, Files: j.files, HTTP: j.http, Artifacts: j, Approved: j.approved, Emit: func(e event.Event) { j.notes = append(j.notes, e.Text) }}, json.RawMessage(args))
 }
 
 func (j *job) call(tool tools.Tool, args string) tools.Result {
