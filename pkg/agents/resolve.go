@@ -64,6 +64,8 @@ type Defaults struct {
 	// empty is the job's own.
 	Think string
 
+	Budget Budget // of conversations
+
 	// Instead gives, for a model, the names of tools to offer in place of one
 	// that an agent names, so that each model edits in the form it does best.
 	// Nil, or no entry, leaves the agent's choice. pkg/tools/edit has one.
@@ -112,6 +114,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if err != nil {
 		return t, err
 	}
+	own = a.withResults(own, set)
 	mode, perms, err := a.license(in, def)
 	if err != nil {
 		return t, err
@@ -135,6 +138,9 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 		t.Done = planned(t.Done)
 	}
 	if err := a.models(&t, route, in, def, own, checks); err != nil {
+		return t, err
+	}
+	if err := def.budget(&t); err != nil {
 		return t, err
 	}
 	if !slices.Contains(executor.Approves, t.Approve) {

@@ -208,6 +208,7 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 			put("cost", fmt.Sprintf("%.4f USD", usd))
 		}
 		a.shares(f, put)
+		put("context", contextOf(j))
 	}
 	a.trace(j, put)
 	put("next", strings.Join(a.next(j), "    "))

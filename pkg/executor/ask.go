@@ -53,7 +53,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 		return llm.Message{}, err
 	}
 	answer, err := request(r, t, s)
-	if t.Budget == nil || !refused(err) || s.Context.Compactions > before {
+	if t.Budget == nil || !refused(err) {
 		return answer, err
 	}
 	if err := refit(r, t, s, err); err != nil {

@@ -1,0 +1,59 @@
+package agents
+
+import (
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Budget is what Defaults say about the room of a job's conversation.
+type Budget struct {
+	Windows executor.Windows // of models whose window the client does not set
+	Model   string           // whose window holds; empty is the job's, which a recording stands in for
+	Result  int              // bytes of a result that are shown at once: see executor.Budget
+	Cheap   string           // names the model that summarises; empty is Defaults.Think, else the job's own
+}
+
+// readResult reads what a result has that was not shown.
+const readResult = "read_result"
+
+// withResults gives own with the tool that reads results on, if there are tools
+// whose results may be long and nothing denies it.
+func (a *DynamicAgent) withResults(own, set *tools.Set) *tools.Set {
+	long := false
+	for t := range own.All() {
+		long = long || t.Needs&(tools.Read|tools.Exec|tools.Shell|tools.Net) != 0
+	}
+	if !long {
+		return own
+	}
+	with, err := set.Only(append(own.Names(), readResult)...)
+	if err != nil {
+		return own // it is not part of this program
+	}
+	return with.Without(a.Deny...)
+}
+
+// budget bounds the conversation of a task whose model is known.
+func (d Defaults) budget(t *executor.Task) error {
+	b := &executor.Budget{Result: d.Budget.Result}
+	if t.Options.Window == 0 {
+		b.Window, b.Guess = d.Budget.Windows.Of(first(d.Budget.Model, t.Model))
+	}
+	if ref := first(d.Budget.Cheap, d.Think); ref != "" {
+		r, err := d.route(ref)
+		if err != nil {
+			return fmt.Errorf("the model that summarises: %w", err)
+		}
+		b.Cheap = r.Model
+		if price, ok := d.Prices.Of(r.Model); ok && r.Model != t.Model {
+			if t.Prices == nil {
+				t.Prices = executor.Prices{}
+			}
+			t.Prices[r.Model] = price
+		}
+	}
+	t.Budget = b
+	return nil
+}
