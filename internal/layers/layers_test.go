@@ -52,6 +52,7 @@ var may = map[string][]string{
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/tools", "pkg/workspace"},
 	"pkg/tools/file":             {"pkg/tools", "pkg/tools/edit", "pkg/workspace"},
 	"pkg/tools/blog":             {"pkg/llm", "pkg/tools"},
+	"pkg/tools/podcast":          {"pkg/llm", "pkg/tools", "pkg/workspace"},
 	"pkg/tools/publish":          {"pkg/event", "pkg/tools"},
 	"pkg/tools/std":              {"pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},

@@ -136,9 +136,21 @@ func encode(ctx context.Context, env *tools.Env, out string, replace bool, c wor
 		err = place(env, temp, out, replace)
 	}
 	if err != nil {
-		_ = env.Files.Remove(temp)
+		_ = discard(env, temp)
 	}
 	return log, err
+}
+
+// discard takes temp away. What a crash left of it is nothing that the job has
+// seen, and nothing that anybody else works on: it is looked at first, as far
+// as that goes, so that it counts as known.
+func discard(env *tools.Env, temp string) error {
+	if info, err := env.Files.Stat(temp); err == nil && info.Size() <= workspace.MaxFile {
+		if _, err := env.Files.ReadFile(temp); err != nil {
+			return err
+		}
+	}
+	return env.Files.Remove(temp)
 }
 
 // parent sees to it that out's directory is there and that files may be written
@@ -165,7 +177,7 @@ func place(env *tools.Env, temp, out string, replace bool) error {
 	case err != nil:
 		return err
 	case same:
-		return env.Files.Remove(temp)
+		return discard(env, temp)
 	case !replace:
 		return fmt.Errorf("%q exists already and holds something else; choose another name, or set replace", out)
 	}

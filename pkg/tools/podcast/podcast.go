@@ -23,7 +23,7 @@ import (
 // Tools are the tools of the package, in the order one would use them.
 func Tools() []tools.Tool {
 	return []tools.Tool{
-		ProcessTranscript, ReadTranscript, ProbeAudio, SetShowNotes,
+		ProcessTranscript, ReadTranscript, ProbeAudio, SetShowNotes, WriteShowNotes,
 		SetChapters, CheckChapters, EmbedChapters, CutClip, FeedEntry,
 	}
 }

@@ -1,0 +1,306 @@
+package podcast
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/toolstest"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+func TestTools(t *testing.T) { toolstest.Check(t, Tools()...) }
+
+// A studio is a workspace with a spoken episode, its transcript, and what the
+// tools have produced so far.
+type studio struct {
+	*testing.T
+	dir  string
+	env  *tools.Env
+	arts map[string]json.RawMessage
+	call int
+}
+
+func (s *studio) Value(name string) json.RawMessage { return s.arts[name] }
+func (s *studio) Names() []string                   { return nil }
+
+const lines = `WEBVTT
+
+00:00.000 --> 00:03.000
+<v Ann>Welcome to the bread show.
+
+00:03.000 --> 00:06.500
+<v Ben>Today we talk about {rye} and why it sticks.
+
+00:06.500 --> 00:10.000
+<v Ann>It sticks because of its sugar.
+`
+
+func newStudio(t *testing.T) *studio {
+	t.Helper()
+	for _, p := range []string{"ffmpeg", "ffprobe", "espeak-ng"} {
+		if _, err := exec.LookPath(p); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+	s := &studio{T: t, dir: t.TempDir(), arts: map[string]json.RawMessage{}}
+	led, err := workspace.OpenLedger(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = led.Close() })
+	files, err := workspace.Open(s.dir, led)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = files.Close() })
+	run := workspace.NewExec(s.dir, "", led)
+	t.Cleanup(func() { _ = run.Close() })
+	s.env = &tools.Env{Job: "J0TEST", Files: files, Exec: run, Artifacts: s}
+	s.program("espeak-ng", "-w", "speech.wav", "Welcome to the bread show. Today we talk about rye and why it sticks. It sticks because of its sugar.")
+	s.program("ffmpeg", "-nostdin", "-v", "error", "-i", "speech.wav", "-af", "apad", "-t", "10", "-c:a", "libmp3lame", "ep.mp3")
+	s.write("ep.vtt", lines)
+	s.arts[audioSource] = json.RawMessage(`"ep.mp3"`)
+	return s
+}
+
+func (s *studio) program(name string, args ...string) string {
+	s.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = s.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.Fatalf("%s: %v\n%s", name, err, out)
+	}
+	return string(out)
+}
+
+func (s *studio) write(name, text string) {
+	s.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// use calls a tool and keeps its artifacts.
+func (s *studio) use(t tools.Tool, args string) tools.Result {
+	s.Helper()
+	s.call++
+	s.env.Key = fmt.Sprint(s.call)
+	return s.repeat(t, args)
+}
+
+// repeat is use with the key of the call before, as after a crash.
+func (s *studio) repeat(t tools.Tool, args string) tools.Result {
+	s.Helper()
+	r, err := t.Run(context.Background(), s.env, json.RawMessage(args))
+	if err != nil {
+		s.Fatalf("%s %s: %v", t.Name, args, err)
+	}
+	for name, v := range r.Artifacts {
+		s.arts[name] = v
+	}
+	return r
+}
+
+func (s *studio) ok(t tools.Tool, args string) string {
+	s.Helper()
+	r := s.use(t, args)
+	if r.Failed {
+		s.Fatalf("%s %s: %s", t.Name, args, r.Text)
+	}
+	return r.Text
+}
+
+func (s *studio) fails(t tools.Tool, args, want string) {
+	s.Helper()
+	if r := s.use(t, args); !r.Failed || !strings.Contains(r.Text, want) {
+		s.Errorf("%s %s: %v %s\nwant %q", t.Name, args, r.Failed, r.Text, want)
+	}
+	s.tidy()
+}
+
+// tidy wants nothing to be left of files on their way.
+func (s *studio) tidy() {
+	s.Helper()
+	_ = filepath.WalkDir(s.dir, func(p string, _ os.DirEntry, _ error) error {
+		if strings.HasPrefix(filepath.Base(p), ".adroit") {
+			s.Errorf("%s is left over", p)
+		}
+		return nil
+	})
+}
+
+// TestEpisode makes an episode of a spoken recording.
+func TestEpisode(t *testing.T) {
+	s := newStudio(t)
+	s.ok(ProcessTranscript, `{"path":"ep.vtt"}`)
+	if text := s.ok(ProbeAudio, `{}`); !strings.Contains(text, "audio mp3") {
+		t.Errorf("probe: %s", text)
+	}
+	if text := s.ok(ReadTranscript, `{"from":4}`); strings.Contains(text, "Welcome") || !strings.Contains(text, "[6.5] Ann: It sticks") {
+		t.Errorf("read: %s", text)
+	}
+	s.ok(SetShowNotes, `{"title":"Rye","summary":"Ann and Ben talk about <rye> and why it sticks.","topics":[{"time":3,"text":"Why it *sticks*"}],"guests":[{"name":"Ben","url":"https://example.com/ben"}],"path":"out/notes.md"}`)
+	s.ok(SetChapters, `{"chapters":[{"startTime":0,"title":"Welcome = [1]; #\\ \u00e9"},{"startTime":3,"title":"Rye"}],"path":"out/chapters.json"}`)
+	if text := s.ok(CheckChapters, `{}`); !strings.Contains(text, "2 chapters lie within the 0:10 of the recording ep.mp3") {
+		t.Errorf("check: %s", text)
+	}
+	s.ok(EmbedChapters, `{}`)
+	read := s.program("ffprobe", "-v", "error", "-show_chapters", "-of", "compact", "ep-chapters.mp3")
+	if strings.Count(read, "chapter|") != 2 || !strings.Contains(read, `tag:title=Welcome = [1]; #\\ é`) || !strings.Contains(read, "start_time=3.000000") {
+		t.Errorf("ffprobe reads %s", read)
+	}
+	if text := s.ok(CutClip, `{"start":3.5,"end":6,"out":"out/clip.mp3","loudness":true,"captions":true}`); !strings.Contains(text, "3 to 6.5, 3.5 seconds") ||
+		!strings.Contains(text, "without captions") || !strings.Contains(text, "said: Today we talk") {
+		t.Errorf("clip: %s", text)
+	}
+	if text := s.ok(CutClip, `{"start":3,"end":6.5,"out":"out/clip.mp4","audiogram":true,"captions":true}`); !strings.Contains(text, "captions burnt in") {
+		t.Errorf("audiogram: %s", text)
+	}
+	if clips, _ := load[[]Clip](s.env, clipsName); len(clips) != 2 || !clips[1].Captions {
+		t.Errorf("clips: %+v", clips)
+	}
+	s.ok(FeedEntry, `{"feed":"feed.xml","url":"https://example.com/ep.mp3","title":"Rye","audio":"ep-chapters.mp3","channel":{"title":"Bread","link":"https://example.com","description":"On bread."}}`)
+	info, err := os.Stat(filepath.Join(s.dir, "ep-chapters.mp3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, err := os.ReadFile(filepath.Join(s.dir, "feed.xml"))
+	if want := fmt.Sprintf(`<enclosure url="https://example.com/ep.mp3" length="%d" type="audio/mpeg"/>`, info.Size()); err != nil || !strings.Contains(string(feed), want) {
+		t.Errorf("%v\n%s\nwant %s", err, feed, want)
+	}
+	s.tidy()
+}
+
+// A call that is repeated after a crash finds what it has done, or overwrites
+// what it had begun; what others have put there stays.
+func TestRepeated(t *testing.T) {
+	s := newStudio(t)
+	s.ok(ProcessTranscript, `{"path":"ep.vtt"}`)
+	s.ok(SetChapters, `{"chapters":[{"startTime":0,"title":"A"}]}`)
+	for _, c := range []struct {
+		tool      tools.Tool
+		args, out string
+	}{
+		{CutClip, `{"start":3,"end":6.5,"out":"c.mp3"}`, "c.mp3"},
+		{CutClip, `{"start":3,"end":6.5,"out":"c.m4a"}`, "c.m4a"},
+		{EmbedChapters, `{"out":"e.mp3"}`, "e.mp3"},
+		{FeedEntry, `{"feed":"f.xml","url":"https://example.com/ep.mp3","title":"x","channel":{"title":"Bread","link":"https://example.com","description":"On bread."}}`, "f.xml"},
+	} {
+		s.ok(c.tool, c.args)
+		before, err := os.ReadFile(filepath.Join(s.dir, c.out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write(strings.TrimPrefix(scratch(s.env, c.out, filepath.Ext(c.out)), "./"), "half a file")
+		if r := s.repeat(c.tool, c.args); r.Failed {
+			t.Fatalf("%s again: %s", c.tool.Name, r.Text)
+		}
+		after, err := os.ReadFile(filepath.Join(s.dir, c.out))
+		if err != nil || string(after) != string(before) {
+			t.Errorf("%s again: %v, the file is another", c.tool.Name, err)
+		}
+		_ = os.Remove(filepath.Join(s.dir, scratch(s.env, c.out, ".xml"))) // feed_entry uses none
+	}
+	s.fails(CutClip, `{"start":0,"end":3,"out":"c.mp3"}`, "exists already and holds something else")
+	s.ok(CutClip, `{"start":0,"end":3,"out":"c.mp3","replace":true}`)
+	s.tidy()
+}
+
+// Names are names, whatever they look like to ffmpeg.
+func TestHostileNames(t *testing.T) {
+	s := newStudio(t)
+	audio, err := os.ReadFile(filepath.Join(s.dir, "ep.mp3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"-y", "-i.mp3", "concat:ep.mp3|ep.mp3", "%d.mp3", "a\nb.mp3", "http:x.mp3", "a b'\"$(id);[0:a],.mp3", "pipe:0", "file:x.mp3", "data:x,y"} {
+		s.write(name, string(audio))
+		q, _ := json.Marshal(name)
+		out, _ := json.Marshal(name + fmt.Sprint(i) + ".wav")
+		s.ok(CutClip, fmt.Sprintf(`{"audio":%s,"start":0,"end":3,"out":%s}`, q, out))
+	}
+	s.tidy()
+}
+
+// Files that would have ffmpeg read others, and those that are no recordings,
+// are refused; nothing is written outside.
+func TestRefusals(t *testing.T) {
+	s := newStudio(t)
+	s.fails(SetChapters, `{"chapters":[{"startTime":0,"title":"x"}],"audio":"none.mp3"}`, "does not exist")
+	s.write("list.mp3", "ffconcat version 1.0\nfile ep.mp3\n")
+	s.write("list.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n")
+	s.write("text.mp3", "just text")
+	s.write("empty.mp3", "")
+	for _, name := range []string{"list.mp3", "list.m3u8", "text.mp3", "empty.mp3"} {
+		s.fails(ProbeAudio, `{"path":"`+name+`"}`, "no recording that can be used")
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(s.dir, "link.mp3")); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(ProbeAudio, `{"path":"link.mp3"}`, "outside the workspace")
+	s.fails(ProbeAudio, `{"path":"../ep.mp3"}`, `".."`)
+	s.fails(ProbeAudio, `{"path":"."}`, "no file")
+	s.fails(CutClip, `{"start":0,"end":3,"out":"../c.mp3"}`, `".."`)
+	s.fails(CutClip, `{"start":0,"end":3,"out":".git/c.mp3"}`, "list of secrets")
+	s.fails(CutClip, `{"start":3,"end":3,"out":"c.mp3"}`, "has no length")
+	s.fails(CutClip, `{"start":3,"end":99,"out":"c.mp3"}`, "does not lie within")
+	s.fails(CutClip, `{"start":0,"end":3,"out":"c.exe"}`, "clips are .mp3")
+	s.fails(CutClip, `{"start":0,"end":3,"out":"c.mp4"}`, "has no pictures")
+	s.fails(CutClip, `{"start":0,"end":3,"out":"ep.mp3","audio":"./ep.mp3","replace":true}`, "recording itself")
+	s.fails(EmbedChapters, `{}`, "set_chapters first")
+	for args, want := range map[string]string{
+		`{"chapters":[{"startTime":1,"title":"x"}]}`:                              "has to begin at 0",
+		`{"chapters":[{"startTime":0,"title":"x"},{"startTime":0,"title":"y"}]}`:  "not after the one before",
+		`{"chapters":[{"startTime":0,"title":"x"},{"startTime":11,"title":"y"}]}`: "after the end of the episode",
+		`{"chapters":[{"startTime":0,"endTime":12,"title":"x"}]}`:                 "it ends at 12",
+		`{"chapters":[{"startTime":0,"title":"a\nb"}]}`:                           "one line",
+		`{"chapters":[{"startTime":0,"title":"x","url":"javascript:1"}]}`:         "no http",
+	} {
+		s.fails(SetChapters, args, want)
+	}
+	s.fails(FeedEntry, `{"feed":"f.xml","url":"https://example.com/a.mp3","title":"x"}`, "say with channel")
+	s.fails(FeedEntry, `{"feed":"f.xml","url":"ftp://x","title":"x"}`, "no http")
+	s.fails(FeedEntry, `{"feed":"ep.vtt","url":"https://example.com/a.mp3","title":"x"}`, "ep.vtt")
+	s.fails(SetShowNotes, `{"summary":"Twenty characters are needed.","topics":[{"text":"x"}],"links":[{"title":"x","url":"x"}]}`, "links/0")
+	s.fails(ReadTranscript, `{}`, "process_transcript first")
+	// Chapters of an episode whose recording turns out shorter do not pass.
+	delete(s.arts, audioSource)
+	s.ok(ProcessTranscript, `{"path":"ep.vtt"}`)
+	s.ok(SetChapters, `{"chapters":[{"startTime":0,"title":"x"},{"startTime":9,"title":"y"}]}`)
+	s.program("ffmpeg", "-nostdin", "-v", "error", "-i", "ep.mp3", "-t", "5", "short.mp3")
+	s.arts[audioSource] = json.RawMessage(`"short.mp3"`)
+	s.fails(CheckChapters, `{}`, "after the end of the episode")
+}
+
+// Captions show what is said and obey none of it.
+func TestHostileCaptions(t *testing.T) {
+	s := newStudio(t)
+	s.write("bad.vtt", "WEBVTT\n\n00:00.000 --> 00:05.000\n{\\p1}m 0 0 l 9999 9999{\\fs9999} \\N \\h {\\fn../../etc} %{x} 'a':b,c;[d] \\\\ "+strings.Repeat("w", 5000)+"\n")
+	s.ok(ProcessTranscript, `{"path":"bad.vtt"}`)
+	if text := s.ok(CutClip, `{"start":0,"end":5,"out":"c.mp4","audiogram":true,"captions":true}`); !strings.Contains(text, "captions burnt in") {
+		t.Error(text)
+	}
+	s.tidy()
+}
+
+func FuzzProbe(f *testing.F) {
+	f.Add([]byte(`{"format":{"format_name":"mp3","duration":"10.5","tags":{"title":"x"}},"streams":[{"codec_type":"audio","codec_name":"mp3","sample_rate":"44100"}],"chapters":[{"start_time":"0","end_time":"1e9"}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := parseProbe(b)
+		if err == nil && (!sane(m.Duration) || m.Codec == "") {
+			t.Fatalf("%+v", m)
+		}
+		_ = m.report()
+	})
+}

@@ -1,0 +1,171 @@
+package podcast
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// show writes a transcript as one line a cue, for comparison.
+func show(t Transcript) string {
+	var b strings.Builder
+	for _, q := range t.Cues {
+		fmt.Fprintf(&b, "%s-%s %s: %s\n", seconds(q.Start), seconds(q.End), q.Speaker, q.Text)
+	}
+	return b.String()
+}
+
+func TestParseTranscript(t *testing.T) {
+	for _, c := range []struct{ name, in, want, repairs string }{
+		{"srt", "1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Hello</i> there\r\n\r\n2\r\n00:00:03,000 --> 00:00:04,000\r\n{\\an8}Bye\r\n",
+			"1-2.5 : Hello there\n3-4 : Bye\n", ""},
+		{"srt with an empty line and a number in its text", "1\n00:00:01,000 --> 00:00:02,000\nThe answer is\n\n42\n\n2\n00:00:03,000 --> 00:00:04,000\nBye\n",
+			"1-2 : The answer is 42\n3-4 : Bye\n", ""},
+		{"less than is no tag", "1\n00:00:01,000 --> 00:00:02,000\nif a < b and c > d &amp; <unknown>\n", "1-2 : if a < b and c > d & <unknown>\n", ""},
+		{"vtt", "WEBVTT - a title\nKind: captions\n\nNOTE about\nthis --- file\n\nSTYLE\n::cue { color: red }\n\nREGION\nid:x\n\nintro\n00:01.000 --> 00:02.000 align:start line:0\n<v Ann Lee>Hello <00:01.500><c.loud>there</c></v>\n\n00:03.000 --> 01:00:04.000\n<v.loud Ben>Good &lt;evening&gt;&nbsp;all\n",
+			"1-2 Ann Lee: Hello there\n3-3604 Ben: Good <evening> all\n", ""},
+		{"speakers in the text", "WEBVTT\n\n00:00.000 --> 00:01.000\nAnn: Hello.\n\n00:01.000 --> 00:02.000\nHow are you?\n\n00:02.000 --> 00:03.000\nDr. Ben O'Neil: Well.\n",
+			"0-1 Ann: Hello.\n1-2 Ann: How are you?\n2-3 Dr. Ben O'Neil: Well.\n", ""},
+		{"a word with a colon is no speaker", "WEBVTT\n\n00:00.000 --> 00:01.000\nOne.\n\n00:01.000 --> 00:02.000\nNote: mind the gap.\n\n00:02.000 --> 00:03.000\nTwo.\n",
+			"0-1 : One.\n1-2 : Note: mind the gap.\n2-3 : Two.\n", ""},
+		{"captions that scroll", "WEBVTT\n\n00:00.000 --> 00:02.000\nwe bake\n\n00:02.000 --> 00:04.000\nwe bake\nbread\n\n00:04.000 --> 00:05.000\nbread\nwith rye\n",
+			"0-2 : we bake\n2-4 : bread\n4-5 : with rye\n", "2 cues repeated, joined"},
+		{"times that cannot be", "1\n00:00:09,000 --> 00:00:08,000\nSwapped\n\n2\n00:00:01,000 --> 00:00:05,000\nEarly\n\n3\n00:00:04,000 --> 00:00:06,000\nOver\n\n4\n-00:00:01,000 --> 00:00:00,500\nNegative\n\n5\n00:99:99,000 --> 00:00:07,000\nLost\n",
+			"0-0.5 : Negative\n1-5 : Early\n4-6 : Over\n8-9 : Swapped\n",
+			"1 cues ended before they began, times swapped|2 cues out of order, sorted|1 cues overlapping, kept as they are|1 cues with negative times, set to zero|1 cues with times that cannot be read, left out"},
+		{"namespace json", `{"version":"1.0.0","segments":[{"speaker":"Ann","startTime":0.5,"endTime":1.25,"body":"Hello"},{"speaker":"Ben","startTime":2,"endTime":3,"body":"Bye"}]}`,
+			"0.5-1.25 Ann: Hello\n2-3 Ben: Bye\n", ""},
+		{"whisper json", `{"text":" Hello. Bye.","segments":[{"id":0,"start":0.0,"end":1.0,"text":" Hello."},{"id":1,"start":1.0,"end":2.0,"text":" Bye.","speaker":1}],"language":"en"}`,
+			"0-1 : Hello.\n1-2 1: Bye.\n", ""},
+		{"whisper.cpp json", `{"transcription":[{"timestamps":{"from":"00:00:00,000","to":"00:00:01,500"},"offsets":{"from":0,"to":1500},"text":" Hello"}]}`,
+			"0-1.5 : Hello\n", ""},
+		{"segments alone, times as text, none and too large", `[{"start":"1.5s","end":"00:02.000","text":"a"},{"start":3,"text":"b"},{"start":1e300,"end":2,"text":"c"}]`,
+			"1.5-2 : a\n3-3 : b\n", "1 cues with times that cannot be read, left out"},
+		{"plain text", "Ann: Hello.\nAnd welcome.\n\nBen: Thank you.\n", "0-0 Ann: Hello. And welcome.\n0-0 Ben: Thank you.\n", ""},
+		{"text with times", "[00:00:05] Ann: Hello.\n00:12 - Ben: Thank you.\nA lot.\n", "5-12 Ann: Hello.\n12-12 Ben: Thank you. A lot.\n", ""},
+		{"text with lines of who and when", "Ann Lee  0:00\nHello.\n\nAnd welcome.\n\nBen (1:02:03)\nThank you.\n", "0-3723 Ann Lee: Hello. And welcome.\n3723-3723 Ben: Thank you.\n", ""},
+		{"control characters", "WEBVTT\n\n00:00.000 --> 00:01.000\na\x1b[31mb\u202ec\u200b\n", "0-1 : a[31mbc\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := ParseTranscript([]byte(c.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if show(got) != c.want {
+				t.Errorf("got\n%swant\n%s", show(got), c.want)
+			}
+			if r := strings.Join(got.Repairs, "|"); r != c.repairs {
+				t.Errorf("repairs %q, want %q", r, c.repairs)
+			}
+		})
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	const text = "1\n00:00:01,000 --> 00:00:02,000\nZoë’s naïve café\n"
+	wide := func(big bool, mark bool) []byte {
+		units := utf16.Encode([]rune(text))
+		if mark {
+			units = append([]uint16{0xfeff}, units...)
+		}
+		var b []byte
+		for _, u := range units {
+			if big {
+				b = append(b, byte(u>>8), byte(u))
+			} else {
+				b = append(b, byte(u), byte(u>>8))
+			}
+		}
+		return b
+	}
+	for name, b := range map[string][]byte{
+		"utf-8":         []byte(text),
+		"utf-8 mark":    append([]byte{0xef, 0xbb, 0xbf}, text...),
+		"utf-16le mark": wide(false, true), "utf-16be mark": wide(true, true),
+		"utf-16le": wide(false, false), "utf-16be": wide(true, false),
+		"windows-1252": []byte("1\n00:00:01,000 --> 00:00:02,000\nZo\xeb\x92s na\xefve caf\xe9\n"),
+	} {
+		got, err := ParseTranscript(b)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if want := "1-2 : Zoë’s naïve café\n"; show(got) != want {
+			t.Errorf("%s: %q, want %q", name, show(got), want)
+		}
+	}
+}
+
+func TestNoTranscript(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                          "empty",
+		" \n\t":                     "empty",
+		"WEBVTT\n\nNOTE nothing\n":  "no speech",
+		"{\"segments\":":            "begins like JSON",
+		`{"segments":[]}`:           "without segments",
+		`{"segments":"x"}`:          "not of a form",
+		"ID3\x03\x00\x00 \x00\x01x": "NUL",
+	} {
+		if _, err := ParseTranscript([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", in, err, want)
+		}
+	}
+}
+
+// A transcript as large as can be read takes time in proportion to its size
+// and no more cues than there may be.
+func TestManyCues(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("WEBVTT\n\n")
+	for range maxCues + 10 {
+		b.WriteString("00:01.000 --> 00:02.000\nx\n\n")
+	}
+	b.WriteString("00:01.000 --> 00:02.000\n" + strings.Repeat("{\\<v ", 1<<18) + "\n")
+	got, err := ParseTranscript([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(got.Repairs, "|"), "only the first") {
+		t.Errorf("repairs: %q", got.Repairs)
+	}
+}
+
+func FuzzTranscript(f *testing.F) {
+	for _, s := range []string{
+		"1\n00:00:01,000 --> 00:00:02,500\n<i>Hello</i>\n\n2\n-00:00:03,000 --> 00:00:02,000\n{\\an8}Bye\n",
+		"WEBVTT\n\nNOTE x\n\n00:01.000 --> 00:02.000 line:0\n<v Ann>Hello &lt;<00:01.500>there\n",
+		`{"segments":[{"speaker":"Ann","startTime":0.5,"endTime":1e9,"body":"Hello"}]}`,
+		`[{"start":"1","end":2,"text":"a"}]`, "Ann: Hello\n\n[00:01] Ben: Bye\n", "Ann  0:01\nHello\n", "\xff\xfeA\x00", "\x81\x8d",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := ParseTranscript(b)
+		if err != nil {
+			return
+		}
+		if len(got.Cues) == 0 || len(got.Cues) > maxCues {
+			t.Fatalf("%d cues and no error", len(got.Cues))
+		}
+		last := 0.0
+		for _, q := range got.Cues {
+			if q.Text == "" || !utf8.ValidString(q.Text+q.Speaker) || strings.ContainsAny(q.Text+q.Speaker, "\x00\x1b\n") || len(q.Speaker) > 100 {
+				t.Fatalf("cue %q of %q", q.Text, q.Speaker)
+			}
+			if !sane(q.Start) || !sane(q.End) || q.End < q.Start || got.Timed && q.Start < last {
+				t.Fatalf("cue %+v after %v", q, last)
+			}
+			last = q.Start
+		}
+		if _, err := json.Marshal(got); err != nil {
+			t.Fatal(err)
+		}
+		_ = got.report()
+		for line := range strings.Lines(strings.TrimPrefix(got.subtitles(0, maxTime), assHead)) {
+			if text := strings.SplitN(line, ",", 10); len(text) != 10 || strings.ContainsAny(text[9], `\{}`) {
+				t.Fatalf("caption %q", line)
+			}
+		}
+	})
+}
