@@ -31,9 +31,10 @@ import (
 
 // A Model plays a script. It is safe for concurrent use.
 type Model struct {
-	name  string
-	loop  bool
-	turns []played
+	asides []turn
+	name   string
+	loop   bool
+	turns  []played
 
 	mu     sync.Mutex
 	failed map[int]int // turn -> errors already returned
@@ -49,6 +50,9 @@ type played struct {
 type file struct {
 	Turns []turn `json:"turns" yaml:"turns"`
 	Loop  bool   `json:"loop" yaml:"loop"` // start again after the last turn, for ever
+	// Asides answer requests that are no turns, such as those of tools: the first
+	// whose expect holds.
+	Asides []turn `json:"asides" yaml:"asides"`
 }
 
 type turn struct {
@@ -111,7 +115,10 @@ func Parse(name string, b []byte) (*Model, error) {
 	if len(f.Turns) == 0 {
 		return nil, fmt.Errorf("script %s: it has no turns; one looks like this: - text: Hello", name)
 	}
-	m := &Model{name: name, loop: f.Loop, failed: map[int]int{}}
+	if err := checkAsides(f.Asides); err != nil {
+		return nil, fmt.Errorf("script %s: %w", name, err)
+	}
+	m := &Model{name: name, loop: f.Loop, failed: map[int]int{}, asides: f.Asides}
 	var errs []turn
 	for i := range f.Turns {
 		t := &f.Turns[i]
@@ -163,6 +170,9 @@ func (t *turn) check() error {
 
 // Generate implements [llm.Model].
 func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	if t := m.aside(req); t != nil {
+		return t.say(req.Model, 0, emit), wait(ctx, time.Duration(t.Delay))
+	}
 	n, calls := 0, 0
 	for i := range req.Messages {
 		if req.Messages[i].Role == llm.Assistant {
