@@ -177,6 +177,9 @@ When the task is done, call finish. Then this is checked:
 	if want := "Go.\n\n<input name=\"depth\">\n3\n</input>"; task.Prompt != want {
 		t.Errorf("prompt is\n%s\nwant\n%s", task.Prompt, want)
 	}
+	if task.Taint != tools.Untrusted {
+		t.Errorf("what came with the request is taken for %v", task.Taint)
+	}
 	var names []string
 	for _, tool := range task.Tools {
 		names = append(names, tool.Name)

@@ -33,6 +33,10 @@ type Input struct {
 	Worktree bool `json:"worktree,omitempty"`
 	// Calling says how tools are called, instead of the agent's.
 	Calling executor.Calling `json:"calling,omitempty"`
+	// Taint is what the caller knows of Prompt and Inputs: that others wrote
+	// them, that they hold secrets. Inputs are taken for what others wrote in
+	// any case: an issue, a report, what an agent has made of a page.
+	Taint tools.Taint `json:"taint,omitempty"`
 }
 
 // Name is the agent's name.
@@ -149,6 +153,9 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	inputs, err := a.inputs(in.Inputs)
 	if err != nil {
 		return t, err
+	}
+	if t.Taint = in.Taint; len(in.Inputs) > 0 {
+		t.Taint |= tools.Untrusted
 	}
 	if strings.TrimSpace(in.Prompt) == "" && !anything(inputs) {
 		return t, errors.New("there is no prompt; say what to do")

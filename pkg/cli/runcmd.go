@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A request is what run was asked for.
@@ -33,6 +34,7 @@ type request struct {
 	json, detach  bool
 	dry, trust    bool
 	worktree      bool
+	taint         tools.Taint // of the prompt
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -94,7 +96,10 @@ func (a *app) prompt(q *request, words []string) error {
 		if strings.TrimSpace(text) == "" {
 			return usage("- reads the prompt from standard input, which has ended", "the prompt is empty")
 		}
-		q.prompt = text
+		q.prompt, q.taint = text, tools.Untrusted // what is piped in, others may have written
+		if _, secret := a.redactor().String(text); secret {
+			q.taint |= tools.Secret
+		}
 	}
 	return nil
 }
@@ -102,7 +107,7 @@ func (a *app) prompt(q *request, words []string) error {
 // input makes the request of a job, with everything settled that the command
 // line can settle, so that what is wrong is said before a job exists.
 func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task, error) {
-	in := agents.Input{Prompt: q.prompt, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode), Calling: executor.Calling(q.calling)}
+	in := agents.Input{Prompt: q.prompt, Taint: q.taint, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode), Calling: executor.Calling(q.calling)}
 	fail := func(err error) (agents.Input, executor.Task, error) { return in, executor.Task{}, err }
 	var err error
 	if in.Dir, err = directory(q.dir); err != nil {
@@ -122,7 +127,7 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 		return fail(usage("leave it out for the default", "%v", err))
 	}
 	in.Limits = executor.Limits{Turns: q.turns, Tokens: q.tokens, CostUSD: q.cost, Time: q.timeout}
-	if in.Inputs, err = a.inputs(q.inputs); err != nil {
+	if in.Inputs, err = a.inputs(q.inputs, &in.Taint); err != nil {
 		return fail(err)
 	}
 	if a := in.Approve; a != "" && a != executor.ApproveAsk && a != executor.ApproveEdits && a != executor.ApproveAll && a != executor.ApproveNone {
@@ -190,8 +195,8 @@ func usageOr(err error) error {
 	return &fault{exitUsage, err, ""}
 }
 
-// inputs reads key=value pairs.
-func (a *app) inputs(pairs []string) (map[string]json.RawMessage, error) {
+// inputs reads key=value pairs, and adds to taint what it finds.
+func (a *app) inputs(pairs []string, taint *tools.Taint) (map[string]json.RawMessage, error) {
 	var out map[string]json.RawMessage
 	for _, p := range pairs {
 		key, value, ok := strings.Cut(p, "=")
@@ -202,11 +207,15 @@ func (a *app) inputs(pairs []string) (map[string]json.RawMessage, error) {
 			return nil, usage("give each input once", "-i %s is given twice", key)
 		}
 		if file, ok := strings.CutPrefix(value, "@"); ok && a.names().NameError(file) != nil {
+			*taint |= tools.Secret
 			a.note("%s is on the list of secrets; what it holds goes to the model, as you ask", file)
 		}
 		text, err := a.content(value)
 		if err != nil {
 			return nil, usage("@ reads the value from a file", "-i %s: %v", key, err)
+		}
+		if _, secret := a.redactor().String(text); secret {
+			*taint |= tools.Secret
 		}
 		v, err := structured(text)
 		if err != nil {

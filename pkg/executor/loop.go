@@ -28,6 +28,7 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 		return nil, err
 	}
 	if !resumed {
+		s.Taint = t.Taint
 		s.New = []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: t.Prompt}}
 	}
 	for s.Outcome == nil {

@@ -38,6 +38,8 @@ type Task struct {
 	// task rather than the state, which is written every turn.
 	Given   map[string]json.RawMessage `json:"given,omitempty"`
 	Project *Project                   `json:"project,omitempty"`
+	// Taint is that of the prompt and of what was given.
+	Taint tools.Taint `json:"taint,omitempty"`
 	// Calling says how tools are called; empty is CallingAuto.
 	Calling Calling `json:"calling,omitempty"`
 }
