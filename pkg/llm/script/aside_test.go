@@ -34,10 +34,10 @@ asides:
 		t.Errorf("a turn was answered with %q", got)
 	}
 	for src, want := range map[string]string{
-		`{turns: [{text: a}], asides: [{text: b}]}`:                                            "has no expect",
-		`{turns: [{text: a}], asides: [{expect: {last: x}, calls: [{name: y}]}]}`:              "only answer with text",
-		`{turns: [{text: a}], asides: [{expect: {last: x}, text: b, stop: nowhere}]}`:          "stop is",
-		`{turns: [{text: a}], asides: [{expect: {last: x}, error: {kind: auth, message: m}}]}`: "only answer with text",
+		"turns: [{text: a}]\n" + `asides: [{text: b}]`:                                            "has no expect",
+		"turns: [{text: a}]\n" + `asides: [{expect: {last: x}, calls: [{name: y}]}]`:              "only answer with text",
+		"turns: [{text: a}]\n" + `asides: [{expect: {last: x}, text: b, stop: nowhere}]`:          "stop is",
+		"turns: [{text: a}]\n" + `asides: [{expect: {last: x}, error: {kind: auth, message: m}}]`: "only answer with text",
 	} {
 		if _, err := script.Parse("s", []byte(src)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", src, err)
