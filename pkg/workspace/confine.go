@@ -41,23 +41,22 @@ type Option func(*Runner)
 // Confined puts every command of a Runner into the sandbox. If the level cannot
 // be had, every command is refused. Without this option there is no sandbox.
 func Confined(c Confine) Option {
-	return func(r *Runner) { r.cell = &cell{Confine: c} }
+	return func(r *Runner) { r.cell = &cell{Confine: c, counts: map[string]*census{}, told: map[string]bool{}} }
 }
 
 // A cell is the sandbox of one Runner. It is safe for concurrent use.
 type cell struct {
 	Confine
 
-	mu       sync.Mutex
-	report   *sandbox.Report
-	base     *sandbox.Policy
-	scratch  string // to be removed in the end
-	put      int    // things put aside
-	found    *findings
-	lookedAt time.Time
-	looked   time.Duration // what looking cost
-	sized    time.Time     // when the size of a build cache was looked at
-	sizing   time.Duration // what that cost
+	mu      sync.Mutex
+	report  *sandbox.Report
+	base    *sandbox.Policy
+	scratch string // to be removed in the end
+	put     int    // things put aside
+	counts  map[string]*census
+	told    map[string]bool // hidden files that a note has named
+	sized   time.Time       // when the size of a build cache was looked at
+	sizing  time.Duration   // what that cost
 }
 
 // level is the one in force, found out at the first call.
@@ -97,28 +96,26 @@ func (c *cell) policy(level sandbox.Level, root, dir string, names *Names, lasts
 		}
 		c.base = p
 	}
-	// Looking through a large workspace takes a while; what it finds is used
-	// again for a time that keeps this to a twentieth of the whole.
-	if now := time.Now(); c.found == nil || now.Sub(c.lookedAt) > 20*c.looked {
-		c.found = look(c.base.Write, names)
-		c.lookedAt, c.looked = now, time.Since(now)
-	}
+	found := look(c.base.Write, names, c.counts)
 	p := *c.base
 	p.Dir = dir
 	p.Mask = slices.Clone(p.Mask)
-	for _, f := range c.found.secret {
+	for _, f := range found.secret {
 		// What is hidden is covered already, with the command's own below it.
 		if !slices.ContainsFunc(p.Hide, func(h string) bool { return within(h, f) }) {
 			p.Mask = append(p.Mask, f)
 		}
 	}
-	p.Fix = append(slices.Clone(p.Fix), c.found.fixed...)
-	p.Pin = c.found.repos
-	v, err := begin(c.found, level == sandbox.Landlock)
+	p.Fix = append(slices.Clone(p.Fix), found.fixed...)
+	p.Pin = found.repos
+	v, err := begin(found, level == sandbox.Landlock)
 	if err != nil {
 		return nil, nil, err
 	}
 	st := &stay{vigil: v}
+	if level != sandbox.Landlock {
+		st.hidden = found.secret
+	}
 	if p.Caches, st.slot, err = c.caches(level, c.base, lasts); err != nil {
 		return nil, nil, err
 	}
@@ -127,8 +124,9 @@ func (c *cell) policy(level sandbox.Level, root, dir string, names *Names, lasts
 
 // A stay is what one command has of the cell, to be settled when it has ended.
 type stay struct {
-	vigil *vigil
-	slot  *slot
+	vigil  *vigil
+	slot   *slot
+	hidden []string // in the workspace, where the level hides it
 }
 
 // settle makes the part of the policy that is the same for all commands.
@@ -281,14 +279,62 @@ func (p *Process) launch() error {
 }
 
 // settled does what is left when the command has ended, and says what that was.
-func (c *cell) settled(s *stay) string {
+// unseen is whether some of its output went elsewhere.
+func (c *cell) settled(s *stay, o *Output, unseen bool) string {
 	if s == nil {
 		return ""
 	}
 	c.release(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return s.vigil.end(filepath.Join(c.base.Private, "aside"), &c.put)
+	note := s.vigil.end(filepath.Join(c.base.Private, "aside"), &c.put)
+	if o.Code != 0 {
+		if h := c.covered(s, o.Text, unseen); h != "" && note != "" {
+			note += "; " + h
+		} else if h != "" {
+			note = h
+		}
+	}
+	return note
+}
+
+// mostNamed bounds how many hidden files a note names.
+const mostNamed = 8
+
+// covered explains to who reads about a command that failed which files it could
+// not read, if that may be why. Each is named once in a job.
+func (c *cell) covered(s *stay, text string, unseen bool) string {
+	root := c.base.Write[0]
+	var named, rest []string
+	for _, f := range s.hidden {
+		if c.told[f] {
+			continue
+		}
+		if strings.Contains(text, filepath.Base(f)) {
+			named = append(named, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	lower := strings.ToLower(text)
+	if len(named) == 0 && (unseen || strings.Contains(lower, "permission denied") || strings.Contains(lower, "eacces")) {
+		named = rest
+	}
+	if len(named) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(named) - mostNamed; n > 0 {
+		named, more = named[:mostNamed], fmt.Sprintf(" and %d more", n)
+	}
+	for i, f := range named {
+		c.told[f] = true
+		if rel, err := filepath.Rel(root, f); err == nil && filepath.IsLocal(rel) {
+			named[i] = filepath.ToSlash(rel)
+		}
+	}
+	return "commands cannot read " + strings.Join(named, ", ") + more +
+		", which by their names may be secrets: permission denied there is no fault of the code; the person who runs you can allow a name with secrets.allow in the configuration"
 }
 
 // release gives back what a command had, whether it ran or not. Looking at the

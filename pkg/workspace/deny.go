@@ -39,7 +39,28 @@ var (
 // form: case, full-width letters, accents apart from their letters, characters
 // that are not seen, NTFS streams, trailing dots and spaces.
 func fold(part string) string {
-	part = strings.Map(func(r rune) rune {
+	if plain(part) { // as nearly all are: the rest below comes to the same, slowly
+		part = strings.ToLower(part)
+	} else {
+		part = folding(part)
+	}
+	if name, _, ok := strings.Cut(part, ":"); ok && name != "" {
+		part = name
+	}
+	return strings.TrimRight(part, ". ")
+}
+
+func plain(part string) bool {
+	for i := range len(part) {
+		if part[i] < ' ' || part[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func folding(part string) string {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.Is(unicode.Cf, r), unicode.IsControl(r), unicode.Is(unicode.Mn, r), r == 0x034f:
 			return -1
@@ -52,10 +73,6 @@ func fold(part string) string {
 		}
 		return unicode.ToLower(least)
 	}, part)
-	if name, _, ok := strings.Cut(part, ":"); ok && name != "" {
-		part = name
-	}
-	return strings.TrimRight(part, ". ")
 }
 
 // Names change the list for one operator: more names, and fewer. Patterns are

@@ -67,7 +67,7 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 		o.Note = "how it ended is not known: " + werr.Error()
 	}
 	p.log.close()
-	taken := r.cell.settled(p.stay)
+	taken := r.cell.settled(p.stay, o, c.Stdout != nil)
 	if snap != nil {
 		// The command is over, whatever became of the caller: its changes are real.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -20,7 +20,8 @@ type findings struct {
 	fixed  []string          // not to be changed
 	repos  []string          // git directories: to be written, not replaced
 	absent []string          // not to be made
-	trees  []string          // where all this was looked for
+	counts []*census         // where all this was looked for
+	strays []string          // repositories inside of secrets
 	links  map[string]string // of the name .git, to where they lead
 }
 
@@ -32,8 +33,9 @@ var (
 	gitAbsent = []string{"commondir"}
 )
 
-// look goes through trees that commands may change.
-func look(trees []string, names *Names) *findings {
+// look goes through trees that commands may change. counts has the earlier
+// looks, by tree, and keeps this one.
+func look(trees []string, names *Names, counts map[string]*census) *findings {
 	f := &findings{names: names, links: map[string]string{}}
 	seen := map[string]bool{}
 	for _, tree := range trees {
@@ -45,7 +47,6 @@ func look(trees []string, names *Names) *findings {
 			f.repository(tree)
 			continue
 		}
-		f.trees = append(f.trees, tree)
 		for _, name := range guardedNames {
 			if p := filepath.Join(tree, name); !exists(p) {
 				f.absent = append(f.absent, p)
@@ -54,60 +55,48 @@ func look(trees []string, names *Names) *findings {
 		if p := filepath.Join(tree, ".git"); !exists(p) {
 			f.absent = append(f.absent, p)
 		}
-		_ = filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || path == tree {
-				return nil // what we cannot read, a command cannot either
-			}
-			return f.entry(tree, path, d)
-		})
+		c := counts[tree]
+		if c == nil {
+			c = newCensus(tree, names)
+			counts[tree] = c
+		}
+		f.counts = append(f.counts, c)
+		c.count()
+		for _, dir := range slices.Sorted(maps.Keys(c.rooms)) {
+			f.add(tree, c.rooms[dir])
+		}
 	}
 	return f
 }
 
-func (f *findings) entry(tree, path string, d fs.DirEntry) error {
-	skip := error(nil)
-	if d.IsDir() {
-		skip = fs.SkipDir
-	}
-	name := fold(d.Name())
-	if name == ".git" {
+func (f *findings) add(tree string, r *room) {
+	for _, g := range r.gits {
 		switch {
-		case d.IsDir():
-			f.repository(path)
-		case d.Type().IsRegular(): // it says where the repository is
-			f.fixed = append(f.fixed, path)
+		case slices.ContainsFunc(f.secret, func(s string) bool { return within(s, g.path) }):
+			f.strays = append(f.strays, g.path)
+		case g.kind.IsDir():
+			f.repository(g.path)
+		case g.kind.IsRegular(): // it says where the repository is
+			f.fixed = append(f.fixed, g.path)
 		default:
-			f.links[path], _ = os.Readlink(path)
-			if to, err := filepath.EvalSymlinks(path); err == nil && within(tree, to) && isGitDir(to) {
+			f.links[g.path], _ = os.Readlink(g.path)
+			if to, err := filepath.EvalSymlinks(g.path); err == nil && within(tree, to) && isGitDir(to) {
 				f.repository(to)
 			}
 		}
-		return skip
 	}
-	// What is above is not on the list, or we would not be here: a pattern of
-	// two or three components can only end in this one.
-	rel, _ := filepath.Rel(tree, path)
-	all := strings.Split(filepath.ToSlash(rel), "/")
-	last := strings.Join(all[max(0, len(all)-3):], "/")
-	switch {
-	case f.names.deny(last, last, false) != nil:
-		if d.Type()&fs.ModeSymlink != 0 {
+	for _, s := range r.secret {
+		if s.kind&fs.ModeSymlink != 0 {
 			// The link gives nothing away; what it leads to, here, does.
-			target, err := filepath.EvalSymlinks(path)
+			target, err := filepath.EvalSymlinks(s.path)
 			if err != nil || !within(tree, target) || target == tree {
-				return nil
+				continue
 			}
-			path = target
+			s.path = target
 		}
-		f.secret = append(f.secret, path)
-		return skip
-	case listed([]string{name}, guardedNames):
-		if d.IsDir() || d.Type().IsRegular() {
-			f.fixed = append(f.fixed, path)
-		}
-		return skip
+		f.secret = append(f.secret, s.path)
 	}
-	return nil
+	f.fixed = append(f.fixed, r.guarded...)
 }
 
 func isGitDir(dir string) bool {
@@ -169,21 +158,17 @@ func (f *findings) modules(dir string) {
 // the index, git status of the repository around one asks the one inside.
 func (f *findings) strangers() []string {
 	var out []string
-	for _, tree := range f.trees {
-		_ = filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || fold(d.Name()) != ".git" {
-				return nil
+	for _, c := range f.counts {
+		c.count()
+		for _, dir := range slices.Sorted(maps.Keys(c.rooms)) {
+			for _, g := range c.rooms[dir].gits {
+				to, linked := f.links[g.path]
+				now, _ := os.Readlink(g.path)
+				if same := linked && now == to; !same && !slices.Contains(f.repos, g.path) && !slices.Contains(f.fixed, g.path) && !slices.Contains(f.strays, g.path) {
+					out = append(out, g.path)
+				}
 			}
-			to, linked := f.links[path]
-			now, _ := os.Readlink(path)
-			if same := linked && now == to; !same && !slices.Contains(f.repos, path) && !slices.Contains(f.fixed, path) {
-				out = append(out, path)
-			}
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		})
+		}
 	}
 	return out
 }

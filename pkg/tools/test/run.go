@@ -52,16 +52,20 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	}
 	deadline := time.Now().Add(limit)
 	var results []Result
+	notes := ""
 	for _, p := range projects {
-		r, err := p.run(ctx, env.Exec, time.Until(deadline))
+		r, note, err := p.run(ctx, env.Exec, time.Until(deadline))
 		if err != nil {
 			return tools.Result{}, err
+		}
+		if note != "" {
+			notes += "\n[" + note + "]\n"
 		}
 		results = append(results, r)
 	}
 	r := join(results)
 	r.seal()
-	return bind(r, r.Text())
+	return bind(r, r.Text()+notes)
 }
 
 func bind(r Result, text string) (tools.Result, error) {
@@ -76,8 +80,8 @@ func bind(r Result, text string) (tools.Result, error) {
 }
 
 // run runs one project's tests. The exit code has the last word: output that
-// looks like a pass does not make up for it.
-func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duration) (Result, error) {
+// looks like a pass does not make up for it. The note is the runner's.
+func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duration) (r Result, note string, err error) {
 	var stdout capped
 	cmd := workspace.Cmd{Args: p.args, Dir: p.dir, Env: p.env, Timeout: max(within, time.Second), Snapshot: true}
 	split := p.args[0] == "go"
@@ -86,10 +90,10 @@ func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duratio
 	}
 	out, err := ex.Run(ctx, cmd)
 	if ctx.Err() != nil {
-		return Result{}, err
+		return Result{}, "", err
 	}
 	if err != nil {
-		return Result{Command: p.command(), Problem: fmt.Sprintf("%s could not be started: %v", p.args[0], err)}, nil
+		return Result{Command: p.command(), Problem: fmt.Sprintf("%s could not be started: %v", p.args[0], err)}, "", nil
 	}
 	text := out.Text
 	if split {
@@ -97,13 +101,13 @@ func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duratio
 	} else if full, ok := fullLog(out); ok {
 		text = full
 	}
-	r := p.read(p, strings.ToValidUTF8(text, "\uFFFD"))
+	r = p.read(p, strings.ToValidUTF8(text, "\uFFFD"))
 	r.Command = p.command()
 	if out.Log != "" && !split && len(text) > mostOutput {
 		r.Log = out.ID
 	}
 	r.judge(out, text)
-	return r, nil
+	return r, out.Note, nil
 }
 
 // judge explains a run that does not count, if the tests themselves do not.
