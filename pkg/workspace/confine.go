@@ -301,6 +301,26 @@ func (c *cell) settled(s *stay, o *Output, unseen bool) string {
 // mostNamed bounds how many hidden files a note names.
 const mostNamed = 8
 
+// mentions reports whether a text has a file's name in it, as more than a part of
+// another word: process.env is not .env.
+func mentions(text, name string) bool {
+	letter := func(i int) bool {
+		return i >= 0 && i < len(text) && (text[i] == '_' || text[i] == '-' || text[i] >= '0' && text[i] <= '9' || text[i]|0x20 >= 'a' && text[i]|0x20 <= 'z' || text[i] >= 0x80)
+	}
+	for from := 0; ; {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(name)
+		if !letter(i-1) && !letter(end) && !(end < len(text) && text[end] == '.' && letter(end+1)) {
+			return true
+		}
+		from = i + 1
+	}
+}
+
 // covered explains to who reads about a command that failed which files it could
 // not read, if that may be why. Each is named once in a job.
 func (c *cell) covered(s *stay, text string, unseen bool) string {
@@ -310,7 +330,7 @@ func (c *cell) covered(s *stay, text string, unseen bool) string {
 		if c.told[f] {
 			continue
 		}
-		if strings.Contains(text, filepath.Base(f)) {
+		if mentions(text, filepath.Base(f)) {
 			named = append(named, f)
 		} else {
 			rest = append(rest, f)

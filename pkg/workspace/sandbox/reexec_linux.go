@@ -40,8 +40,10 @@ func init() {
 		return
 	}
 	runtime.LockOSThread()
-	// What comes after fd 5 was not given to us on purpose.
-	_ = unix.CloseRange(selfFD+1, ^uint(0), 0)
+	// What comes after fd 5 was not given to us on purpose, or is what the
+	// runtime polls if another package read a file before our turn came. So it is
+	// not closed, which would end us, but the command does not get it.
+	_ = unix.CloseRange(selfFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	unix.CloseOnExec(policyFD)
 	unix.CloseOnExec(statusFD)
 	unix.CloseOnExec(selfFD)
