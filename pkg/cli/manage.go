@@ -23,6 +23,7 @@ import (
 type spot struct {
 	BaseURL string `json:"base_url,omitempty"`
 	Trust   bool   `json:"trust_project,omitempty"`
+	Record  string `json:"record,omitempty"`  // the file that keeps what models answer
 	Sandbox string `json:"sandbox,omitempty"` // asked for; empty: what the configuration says
 }
 
@@ -67,6 +68,7 @@ func (a *app) spot(id string) (s spot, err error) {
 // copySpot gives a new job what an old one ran with.
 func (a *app) copySpot(from, to string) error {
 	s, err := a.spot(from)
+	s.Record = "" // a recording is of one job
 	if err != nil || s == (spot{}) {
 		return err
 	}
@@ -121,6 +123,10 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	b.Hide(hide)
 	b.Reach(conf.Network.guard())
 	b.Name(a.names())
+	record, err := a.recorder(j, s.Record, hide, m)
+	if err != nil {
+		return nil, nil, errors.Join(err, b.Close())
+	}
 	hook := hooks.New(j.Dir, conf.hooksIn(a.Getenv("HOME")))
 	done := func() {
 		if err := errors.Join(hook.Close(), b.Close()); err != nil {
@@ -128,7 +134,8 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 		}
 	}
 	mux := executor.Serve(executor.Host{
-		Tools: set, Env: b.Env, Bind: b.Bind, Fence: a.fence(s.Sandbox),
+		Record: record,
+		Tools:  set, Env: b.Env, Bind: b.Bind, Fence: a.fence(s.Sandbox),
 		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide)}, conf.around(b, hook)...),
 		Driver: driver,
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),

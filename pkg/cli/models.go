@@ -246,6 +246,13 @@ func capable(ctx context.Context, c *ollama.Client) (string, error) {
 // fails if the provider is sure not to have the model.
 func (m *models) window(ctx context.Context, ref string) (int, error) {
 	provider, name, err := m.split(ref)
+	if provider == scriptProvider && err == nil {
+		r, err := m.recording(ref)
+		if r == nil {
+			return 0, err
+		}
+		return r.Window, err
+	}
 	if err != nil || provider != ollamaProvider {
 		return 0, err
 	}

@@ -35,6 +35,7 @@ type request struct {
 	dry, trust    bool
 	worktree      bool
 	taint         tools.Taint // of the prompt
+	record        string      // a new file for what the model answers
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -80,6 +81,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
 	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
 	f.BoolVar(&q.worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
+	f.StringVar(&q.record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")
 	f.BoolVar(&q.dry, "dry-run", false, "print what would run, and run nothing")
 	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+projectAgents+", skills, AGENTS.md")
 	return cmd
@@ -246,6 +248,9 @@ func (a *app) run(ctx context.Context, q request) error {
 	if err != nil {
 		return err
 	}
+	if q.record, err = recordFile(q.record); err != nil {
+		return err
+	}
 	if q.dry {
 		return a.dryRun(in, task, q.json)
 	}
@@ -263,7 +268,7 @@ func (a *app) run(ctx context.Context, q request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.saveSpot(id, spot{BaseURL: q.baseURL, Trust: q.trust, Sandbox: q.sandbox}); err != nil {
+	if err := a.saveSpot(id, spot{BaseURL: q.baseURL, Trust: q.trust, Sandbox: q.sandbox, Record: q.record}); err != nil {
 		return err
 	}
 	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Dir: in.Dir, Model: task.Model, Key: q.key, Title: a.title(in.Prompt), Input: raw})

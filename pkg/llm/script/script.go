@@ -13,6 +13,10 @@
 // Only errors are remembered, in memory: those before a turn are returned
 // once each, in order, when that turn is asked for.
 //
+// A script may also be a recording of a job's real models: see [Record]. Its
+// turns are found by what was asked, and the first request that the recorded
+// job did not make ends the run with what differs.
+//
 // It is no imitation of a model's judgement: what it says does not depend on
 // what it is told, except that it may expect something and refuse to go on.
 package script
@@ -31,10 +35,11 @@ import (
 
 // A Model plays a script. It is safe for concurrent use.
 type Model struct {
-	asides []turn
-	name   string
-	loop   bool
-	turns  []played
+	asides    []turn
+	name      string
+	loop      bool
+	turns     []played
+	recording *Recording
 
 	mu     sync.Mutex
 	failed map[int]int // turn -> errors already returned
@@ -48,8 +53,9 @@ type played struct {
 }
 
 type file struct {
-	Turns []turn `json:"turns" yaml:"turns"`
-	Loop  bool   `json:"loop" yaml:"loop"` // start again after the last turn, for ever
+	Recording *Recording `json:"recording" yaml:"recording"` // set by Record
+	Turns     []turn     `json:"turns" yaml:"turns"`
+	Loop      bool       `json:"loop" yaml:"loop"` // start again after the last turn, for ever
 	// Asides answer requests that are no turns, such as those of tools: the first
 	// whose expect holds.
 	Asides []turn `json:"asides" yaml:"asides"`
@@ -65,6 +71,7 @@ type turn struct {
 	Expect   *expect  `json:"expect" yaml:"expect"`
 	Usage    *usage   `json:"usage" yaml:"usage"`
 	Delay    duration `json:"delay" yaml:"delay"` // before the answer or error
+	Asked    *asked   `json:"asked" yaml:"asked"` // of a recording
 }
 
 type call struct {
@@ -72,6 +79,7 @@ type call struct {
 	Name      string    `json:"name" yaml:"name"`
 	Args      arguments `json:"args" yaml:"args"`
 	Malformed string    `json:"malformed" yaml:"malformed"` // as if the arguments could not be read
+	Raw       string    `json:"raw" yaml:"raw"`             // what was written in place of arguments, of a recording
 }
 
 type failure struct {
@@ -112,18 +120,24 @@ func Parse(name string, b []byte) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("script %s: %w", name, err)
 	}
+	if len(f.Turns) == 0 && f.Recording != nil {
+		return nil, fmt.Errorf("script %s: the job was recorded before its model said anything", name)
+	}
 	if len(f.Turns) == 0 {
 		return nil, fmt.Errorf("script %s: it has no turns; one looks like this: - text: Hello", name)
 	}
 	if err := checkAsides(f.Asides); err != nil {
 		return nil, fmt.Errorf("script %s: %w", name, err)
 	}
-	m := &Model{name: name, loop: f.Loop, failed: map[int]int{}, asides: f.Asides}
+	m := &Model{name: name, loop: f.Loop, recording: f.Recording, failed: map[int]int{}, asides: f.Asides}
 	var errs []turn
 	for i := range f.Turns {
 		t := &f.Turns[i]
 		if err := t.check(); err != nil {
 			return nil, fmt.Errorf("script %s: turn %d: %w", name, i+1, err)
+		}
+		if f.Recording != nil && (t.Asked == nil || t.Error != nil) {
+			return nil, fmt.Errorf("script %s: turn %d was not recorded; a script that was written has no recording:", name, i+1)
 		}
 		if t.Error != nil {
 			errs = append(errs, *t)
@@ -170,6 +184,13 @@ func (t *turn) check() error {
 
 // Generate implements [llm.Model].
 func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	if m.recording != nil {
+		t, err := m.recall(req)
+		if err != nil {
+			return nil, err
+		}
+		return t.say(req.Model, 0, emit), ctx.Err()
+	}
 	if t := m.aside(req); t != nil {
 		return t.say(req.Model, 0, emit), wait(ctx, time.Duration(t.Delay))
 	}
@@ -251,6 +272,8 @@ func (t *turn) say(model string, before int, emit func(llm.Delta)) *llm.Response
 			k.ID = fmt.Sprintf("call_%d", before+i+1)
 		}
 		switch {
+		case k.Malformed != "" && c.Raw != "":
+			k.Raw, k.Args = c.Raw, json.RawMessage("{}")
 		case k.Malformed != "":
 			k.Raw, k.Args = string(k.Args), json.RawMessage("{}")
 		case len(k.Args) == 0:

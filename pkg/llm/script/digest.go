@@ -1,0 +1,161 @@
+package script
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// An asked is what a recorded turn was the answer to. A conversation is known
+// by its digest, so that a turn is found whatever became of the turns before:
+// requests of tools and summaries have conversations of their own.
+type asked struct {
+	Digest string  `json:"digest" yaml:"digest"`                   // of the conversation
+	After  string  `json:"after,omitempty" yaml:"after,omitempty"` // the digest that it goes on from
+	New    []heard `json:"new" yaml:"new"`                         // what it has beyond that
+	Tools  string  `json:"tools,omitempty" yaml:"tools,omitempty"` // offered: names with digests
+}
+
+// A heard is a message, as much as is needed to say what differs.
+type heard struct {
+	Role   llm.Role `json:"role" yaml:"role"`
+	Name   string   `json:"name,omitempty" yaml:"name,omitempty"`
+	Digest string   `json:"digest" yaml:"digest"`
+	Text   string   `json:"text,omitempty" yaml:"text,omitempty"` // how it begins
+}
+
+// What differs from run to run and means nothing: times, how long something
+// took, and where the workspace is.
+var passing = []struct {
+	re *regexp.Regexp
+	by string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
+	{regexp.MustCompile(`\b\d+(\.\d+)?(ns|µs|us|ms|s)\b`), "0s"},
+	{regexp.MustCompile(`(/[A-Za-z0-9._@+~-]+){2,}/?`), "/PATH"},
+}
+
+func sum(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:9])
+}
+
+func lasting(text string) string {
+	for _, p := range passing {
+		text = p.re.ReplaceAllString(text, p.by)
+	}
+	return strings.TrimSpace(text)
+}
+
+func hear(m *llm.Message) heard {
+	parts := []string{string(m.Role), m.Name, lasting(m.Text)}
+	text := m.Text
+	for _, c := range m.Calls {
+		var b bytes.Buffer
+		if json.Compact(&b, c.Args) != nil {
+			b.Write(c.Args)
+		}
+		parts = append(parts, c.Name, b.String(), c.Raw)
+		text += fmt.Sprintf(" %s(%s)", c.Name, b.String())
+	}
+	return heard{Role: m.Role, Name: m.Name, Digest: sum(parts...), Text: clipped(strings.TrimSpace(text))}
+}
+
+// hearAll gives the messages and the digests of the conversation up to each.
+func hearAll(msgs []llm.Message) (all []heard, digests []string) {
+	last := ""
+	for i := range msgs {
+		h := hear(&msgs[i])
+		last = sum(last, h.Digest)
+		all, digests = append(all, h), append(digests, last)
+	}
+	return all, digests
+}
+
+func offers(specs []llm.ToolSpec) string {
+	var out []string
+	for _, t := range specs {
+		out = append(out, t.Name+":"+sum(t.Description, string(t.Input))[:8])
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func clipped(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}
+
+// words name a message for people.
+func (h heard) words() string {
+	switch {
+	case h.Role == llm.Tool:
+		return "the result of " + h.Name
+	case h.Role == llm.Assistant:
+		return "the model's own answer"
+	}
+	return "the " + string(h.Role) + " message"
+}
+
+// differs says what is another now, in one sentence.
+func differs(then, now []heard) string {
+	for i := range max(len(then), len(now)) {
+		switch {
+		case i >= len(now):
+			return fmt.Sprintf("%s is missing, which began %q", then[i].words(), then[i].Text)
+		case i >= len(then):
+			return fmt.Sprintf("%s is new: %q", now[i].words(), now[i].Text)
+		case then[i].Digest == now[i].Digest:
+		case then[i].Role != now[i].Role || then[i].Name != now[i].Name:
+			return fmt.Sprintf("%s has come in place of %s", now[i].words(), then[i].words())
+		case then[i].Text == now[i].Text:
+			return fmt.Sprintf("%s is another after its first %d bytes, which are %q", now[i].words(), len(now[i].Text), now[i].Text)
+		default:
+			return fmt.Sprintf("%s is another: it was %q and is %q", now[i].words(), then[i].Text, now[i].Text)
+		}
+	}
+	return "nothing that was recorded"
+}
+
+// otherTools says which tools are others than they were.
+func otherTools(then, now string) string {
+	a, b := strings.Fields(then), strings.Fields(now)
+	names := func(list, without []string) (out []string) {
+		for _, x := range list {
+			if !slices.Contains(without, x) {
+				out = append(out, x[:strings.LastIndex(x, ":")])
+			}
+		}
+		return out
+	}
+	gone, came := names(a, b), names(b, a)
+	var changed, words []string
+	for _, n := range gone {
+		if slices.Contains(came, n) {
+			changed = append(changed, n)
+		}
+	}
+	for _, p := range []struct {
+		what  string
+		names []string
+	}{{"described otherwise", changed}, {"missing", slices.DeleteFunc(gone, func(n string) bool { return slices.Contains(changed, n) })},
+		{"new", slices.DeleteFunc(came, func(n string) bool { return slices.Contains(changed, n) })}} {
+		if len(p.names) > 0 {
+			words = append(words, p.what+": "+strings.Join(p.names, ", "))
+		}
+	}
+	return "other tools are offered; " + strings.Join(words, "; ")
+}
