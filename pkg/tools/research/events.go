@@ -12,7 +12,7 @@ import (
 
 const (
 	mostEvents = 5000      // in the range asked for
-	allWork    = 2_000_000 // see purse
+	allWork    = 1_000_000 // see purse
 )
 
 // A calendar is what was read of one, ready to be asked about a range.

@@ -14,7 +14,7 @@ import (
 
 const (
 	maxDepth  = 1000   // of elements; a feed has about ten
-	mostItems = 20_000 // that are looked at
+	mostItems = 20_000 // a feed has hundreds
 )
 
 // A feed is what was read of one.
@@ -140,6 +140,9 @@ func tame(text string) (string, error) {
 		if _, after, ok := strings.Cut(rest, "?>"); ok {
 			text = `<?xml version="1.0" encoding="UTF-8"?>` + after
 		}
+	}
+	if n := strings.Count(text, "<item") + strings.Count(text, "<entry"); n > mostItems {
+		return "", fmt.Errorf("it has %d items, more than can be read here", n)
 	}
 	depth, most := 0, 0
 	for i := strings.IndexByte(text, '<'); i >= 0; {

@@ -15,6 +15,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
 )
 
@@ -32,7 +33,8 @@ func decodePage(body []byte, label string) (string, error) {
 		return "", fmt.Errorf("the page has %d MB of HTML, more than can be read here", len(body)>>20)
 	}
 	if label == "" {
-		if _, name, certain := charset.DetermineEncoding(body, "text/html"); certain && name != "utf-8" {
+		// Windows-1252 is also what it says when it does not know.
+		if _, name, _ := charset.DetermineEncoding(body, "text/html"); name != "windows-1252" {
 			label = name
 		}
 	}
@@ -160,8 +162,11 @@ func (p *page) absolute(n *html.Node, name string) {
 		for i := range n.Attr {
 			if n.Attr[i].Key == name {
 				n.Attr = append(n.Attr[:i], n.Attr[i+1:]...)
-				return
+				break
 			}
+		}
+		if n.Data == "a" {
+			n.Data, n.DataAtom = "span", atom.Span
 		}
 		return
 	}

@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// mostTimes bounds the occurrences within one year, month, week or day.
+const mostTimes = 100_000
+
 // errDense ends the expansion of rules that cost more than calendars do.
 var errDense = errors.New("its recurrence rules take too long to work out; ask for a shorter range, or another calendar")
 
@@ -20,7 +23,7 @@ func (p *purse) spend(n int) error {
 }
 
 // each yields the occurrences of a rule in order, from first on and up to last,
-// as wall-clock times. It may leave out those before from. The work is bounded
+// as wall-clock times. Those before from are left out. The work is bounded
 // by p: errDense.
 func (r *rule) each(first, from, last time.Time, p *purse, yield func(time.Time) bool) error {
 	q := r.fill(first)
@@ -33,10 +36,15 @@ func (r *rule) each(first, from, last time.Time, p *purse, yield func(time.Time)
 		if begin.After(last) || begin.Year() > 9998 {
 			return nil
 		}
+		if fixed {
+			k += q.idle(begin)
+		}
 		// Before the work, so that no rule makes a list that is too long.
 		cost := 1 + days/8
-		if !fixed {
-			cost += days * len(q.hour) * len(q.minute) * len(q.second) / 16
+		if times := len(q.hour) * len(q.minute) * len(q.second); !fixed {
+			if cost += days * times / 4; days*times > mostTimes {
+				return errDense
+			}
 		}
 		if err := p.spend(cost); err != nil {
 			return err
@@ -49,7 +57,7 @@ func (r *rule) each(first, from, last time.Time, p *purse, yield func(time.Time)
 			if t.After(last) {
 				return nil
 			}
-			if !yield(t) {
+			if !t.Before(from) && !yield(t) {
 				return nil
 			}
 			if n++; q.count > 0 && n >= q.count {
@@ -57,6 +65,18 @@ func (r *rule) each(first, from, last time.Time, p *purse, yield func(time.Time)
 			}
 		}
 	}
+}
+
+// idle is how far to go on from a moment of whose day or hour none can be one.
+func (r *rule) idle(t time.Time) int {
+	span := time.Hour
+	if !r.takes(t) {
+		span = 24 * time.Hour
+	} else if r.hour == nil || slices.Contains(r.hour, t.Hour()) {
+		return 0
+	}
+	steps := int(t.Truncate(span).Add(span).Sub(t)/units[r.freq]) / r.interval
+	return max(steps-1, 0) * r.interval
 }
 
 // skip is the number of the first period worth looking at. A rule that counts
