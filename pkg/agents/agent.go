@@ -60,6 +60,9 @@ type DynamicAgent struct {
 
 	// Calling says how its model calls tools; empty is auto.
 	Calling executor.Calling `json:"calling,omitempty"`
+	// Workflow is the one that runs it, a name of [Define]; empty is the loop, in
+	// which the model decides.
+	Workflow string `json:"workflow,omitempty"`
 
 	Source Source `json:"-"`
 	Runner Runner `json:"-"` // what Execute submits to; set by whoever runs jobs
@@ -75,6 +78,9 @@ type Field struct {
 	// tools to use. The prompt then has it only where the template places it.
 	Artifact string `json:"artifact,omitempty"`
 }
+
+// Runs is the name of the workflow that runs the agent.
+func (a *DynamicAgent) Runs() string { return first(a.Workflow, Workflow.Name) }
 
 // A Source is where an agent was read; the zero value means it was built.
 type Source struct {

@@ -12,20 +12,26 @@ import (
 
 // Workflow runs one agent on one request. Its input is an [Input], its output
 // an executor.State.
-var Workflow = flow.Define("agent", Run)
+var Workflow = Define("agent", executor.Loop)
 
-// resolving is the kind of the first step of every agent job.
-const resolving = "resolve"
-
-// Run pins the task in its first step and then loops. From there on the job
-// does not depend on agent files, configuration or the tools' prose.
-func Run(r *flow.Run, in Input) (*executor.State, error) {
-	task, err := flow.Do[executor.Task](r, resolving, in.Name(), in)
-	if err != nil {
-		return nil, err
-	}
-	return flow.Call(r, task.Agent, executor.Loop, task)
+// Define makes a workflow of a function that does what executor.Loop does, but
+// decides by itself what comes next: body gets the task that the agent's file
+// and the request make, and returns the state it ends in. An agent names it by
+// its front matter, as workflow: NAME.
+func Define(name string, body func(*flow.Run, executor.Task) (*executor.State, error)) flow.Workflow {
+	return flow.Define(name, func(r *flow.Run, in Input) (*executor.State, error) {
+		task, err := flow.Do[executor.Task](r, resolving, in.Name(), in)
+		if err != nil {
+			return nil, err
+		}
+		return flow.Call(r, task.Agent, body, task)
+	})
 }
+
+// resolving is the kind of the first step of every agent job. It pins the task:
+// from there on the job does not depend on agent files, configuration or the
+// tools' prose.
+const resolving = "resolve"
 
 // Routes performs "resolve" steps with resolver, which is [Resolve] bound to
 // a catalog, tools and defaults. It is called once in the life of a job.
