@@ -6,6 +6,7 @@ package std
 
 import (
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/blog"
 	"github.com/adroit-run/adroit/pkg/tools/docs"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools/file"
@@ -14,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools/research"
 	"github.com/adroit-run/adroit/pkg/tools/result"
+	"github.com/adroit-run/adroit/pkg/tools/publish"
 	"github.com/adroit-run/adroit/pkg/tools/review"
 	"github.com/adroit-run/adroit/pkg/tools/search"
 	"github.com/adroit-run/adroit/pkg/tools/shell"
@@ -63,6 +65,16 @@ func Bundles() []tools.Bundle {
 			Optional: []tools.Tool{search.Pure, docs.Check},
 		},
 		research.Bundle(research.Config{}),
+		{
+			Name: "blog", Description: "Write a post, at once or section by section.",
+			Required: []tools.Tool{blog.Write},
+			Optional: []tools.Tool{blog.Analyze, blog.Outline, blog.Expand, blog.Assemble, blog.Check, blog.Social},
+		},
+		{
+			// Without targets but the workspace; see publish.Configure.
+			Name: "publish", Description: "Make a text visible to others, once, with their approval.",
+			Optional: publish.Tools(publish.Config{}),
+		},
 		{
 			Name: "control", Description: "Say that the task is done.",
 			Required: []tools.Tool{finish.Tool},

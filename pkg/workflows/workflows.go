@@ -1,0 +1,21 @@
+// Package workflows lists the workflows that ship beside the agent loop, and is
+// an example of how to write one: a Go function that gets an agent's task and
+// decides by itself what comes next.
+//
+//	var Greet = agents.Define("greet", func(r *flow.Run, t executor.Task) (*executor.State, error) {
+//		s := new(executor.State)
+//		if _, err := executor.Act(r, &t, s, llm.Call{Name: "read_file", Args: []byte(`{"path":"names.txt"}`)}); err != nil {
+//			return s, err
+//		}
+//		return executor.Settle(r, &t, s, "")
+//	})
+//
+// An agent file with workflow: greet says which tools it has, what it may take
+// and when it is done; adroit run runs it like any other agent. The function is
+// replayed: no clocks, randomness, goroutines, environment or map order.
+package workflows
+
+import "github.com/adroit-run/adroit/pkg/flow"
+
+// All are the workflows that ship.
+func All() []flow.Workflow { return []flow.Workflow{BlogPhases} }
