@@ -48,7 +48,6 @@ type Answer struct {
 // ask has one model turn and takes it into the state. What would not fit is
 // made smaller first, or after the provider has refused it.
 func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
-	before := s.Context.Compactions
 	if err := fit(r, t, s); err != nil {
 		return llm.Message{}, err
 	}
