@@ -14,10 +14,10 @@ import (
 
 // AssembleInput is the input of assemble_content.
 type AssembleInput struct {
-	Title string `json:"title,omitempty" jsonschema:"maxLength=200,description=Title of the post; the outline's if left out"`
-	Intro string `json:"intro,omitempty" jsonschema:"description=What comes first; written for you if left out"`
-	Outro string `json:"outro,omitempty" jsonschema:"description=What comes last; written for you if left out"`
-	Plain bool   `json:"plain,omitempty" jsonschema:"description=Join the sections with nothing between them but what you pass"`
+	Title string `json:"title,omitempty" jsonschema:"description=Default: that of the outline"`
+	Intro string `json:"intro,omitempty" jsonschema:"description=First paragraph; else one is written"`
+	Outro string `json:"outro,omitempty" jsonschema:"description=Last paragraph; else one is written"`
+	Plain bool   `json:"plain,omitempty" jsonschema:"description=Add nothing but what you pass"`
 }
 
 // A frame is what holds sections together.

@@ -13,10 +13,10 @@ import (
 
 // ExpandInput is the input of expand_section.
 type ExpandInput struct {
-	Section  string `json:"section" jsonschema:"minLength=1,maxLength=200,description=Title of the section as in the outline"`
-	Position int    `json:"position,omitempty" jsonschema:"minimum=0,maximum=100,description=Its place from 1; only for a section that is not in the outline"`
-	Notes    string `json:"notes,omitempty" jsonschema:"description=What it should say beyond the outline, or do differently this time"`
-	Words    int    `json:"words,omitempty" jsonschema:"minimum=0,maximum=5000,description=Rough length"`
+	Section  string `json:"section" jsonschema:"minLength=1,description=Title as in the outline"`
+	Position int    `json:"position,omitempty" jsonschema:"description=Place from 1 of a section that is not in the outline"`
+	Notes    string `json:"notes,omitempty" jsonschema:"description=What to say beyond the outline or do differently"`
+	Words    int    `json:"words,omitempty" jsonschema:"description=Rough length"`
 }
 
 //go:embed expand_section.md

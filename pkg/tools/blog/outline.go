@@ -13,8 +13,8 @@ import (
 // OutlineInput is the input of generate_outline.
 type OutlineInput struct {
 	Topic    string   `json:"topic" jsonschema:"minLength=1,description=What the post is about"`
-	Sections []string `json:"sections,omitempty" jsonschema:"maxItems=20,description=What must be covered"`
-	Words    int      `json:"words,omitempty" jsonschema:"minimum=0,maximum=20000,description=Length of the whole post"`
+	Sections []string `json:"sections,omitempty" jsonschema:"description=What must be covered"`
+	Words    int      `json:"words,omitempty" jsonschema:"description=Length of the post"`
 }
 
 //go:embed generate_outline.md

@@ -14,7 +14,7 @@ import (
 
 // WriteInput is the input of write_content.
 type WriteInput struct {
-	Title string `json:"title,omitempty" jsonschema:"maxLength=200,description=Title; put above the text unless that begins with one"`
+	Title string `json:"title,omitempty" jsonschema:"description=Put above the text unless it begins with one"`
 	Text  string `json:"text" jsonschema:"minLength=1,description=The whole post as Markdown"`
 }
 

@@ -28,14 +28,12 @@ const (
 
 // MarkdownInput is the input of publish_markdown.
 type MarkdownInput struct {
-	From        string   `json:"from,omitempty" jsonschema:"description=Markdown file to publish; the artifact content if left out"`
-	Title       string   `json:"title,omitempty" jsonschema:"maxLength=300,description=Default: the text's first heading"`
-	Slug        string   `json:"slug,omitempty" jsonschema:"maxLength=80,description=Name in the address; made of the title if left out"`
-	Description string   `json:"description,omitempty" jsonschema:"maxLength=500,description=One or two sentences for lists and previews"`
-	Tags        []string `json:"tags,omitempty" jsonschema:"maxItems=20,description=Tags"`
-	Date        string   `json:"date,omitempty" jsonschema:"pattern=^\\d{4}-\\d{2}-\\d{2}$,description=Date of the post; today if left out"`
+	From        string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
+	Slug        string   `json:"slug,omitempty" jsonschema:"description=Default: made of the title"`
+	Description string   `json:"description,omitempty" jsonschema:"description=One or two sentences for previews"`
+	Tags        []string `json:"tags,omitempty" jsonschema:"description=Tags"`
 	Draft       bool     `json:"draft,omitempty" jsonschema:"description=Keep it out of the built site for now"`
-	Replace     bool     `json:"replace,omitempty" jsonschema:"description=Replace what this job published under the slug before"`
+	Replace     bool     `json:"replace,omitempty" jsonschema:"description=Replace what this job published under the slug"`
 }
 
 //go:embed publish_markdown.md
@@ -65,7 +63,7 @@ func (c Config) markdown() tools.Tool {
 }
 
 func (c Config) write(env *tools.Env, in MarkdownInput) (tools.Result, error) {
-	p, err := from(env, in.From, in.Title)
+	p, err := from(env, in.From)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -76,16 +74,9 @@ func (c Config) write(env *tools.Env, in MarkdownInput) (tools.Result, error) {
 	if !slugRule.MatchString(name) {
 		return tools.Result{}, fmt.Errorf("slug %q will not do: letters and digits, with single dashes between them", name)
 	}
-	now := c.Now()
-	day := now.Format(time.DateOnly)
-	if in.Date != "" {
-		if _, err := time.Parse(time.DateOnly, in.Date); err != nil {
-			return tools.Result{}, fmt.Errorf("date %q is no day; write it as %s", in.Date, day)
-		}
-		day = in.Date
-	}
+	day := c.Now().Format(time.DateOnly)
 	style := c.Markdown.style(env)
-	k, err := key(env, p, name, in.Description, in.Tags, in.Date, in.Draft)
+	k, err := key(env, p, name, in.Description, in.Tags, in.Draft)
 	if err != nil {
 		return tools.Result{}, err
 	}

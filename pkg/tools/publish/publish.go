@@ -111,8 +111,8 @@ type post struct {
 }
 
 // from takes the post from a file if one is named, else from the artifact.
-func from(env *tools.Env, file, title string) (post, error) {
-	var text string
+func from(env *tools.Env, file string) (post, error) {
+	var text, title string
 	switch {
 	case file != "":
 		b, err := env.Files.ReadFile(file)
@@ -141,19 +141,17 @@ func from(env *tools.Env, file, title string) (post, error) {
 	}
 	if rest, ok := strings.CutPrefix(text, "# "); ok {
 		first, body, _ := strings.Cut(rest, "\n")
-		if title == "" {
-			title = strings.TrimRight(first, " #")
-		}
+		title = strings.TrimRight(first, " #")
 		text = strings.TrimSpace(body)
 	}
 	title = strings.Join(strings.Fields(title), " ")
 	switch {
 	case title == "":
-		return post{}, errors.New("the text has no title: pass title, or begin it with a line such as # Title")
+		return post{}, errors.New("the text has no title: begin it with a line such as # Title")
 	case text == "":
 		return post{}, errors.New("the text is empty below its title")
 	case utf8.RuneCountInString(title) > 300:
-		return post{}, errors.New("the title is longer than 300 characters; pass a shorter one")
+		return post{}, errors.New("the title is longer than 300 characters; shorten it")
 	}
 	return post{title, text}, nil
 }

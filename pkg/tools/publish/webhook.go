@@ -52,11 +52,10 @@ func (w Webhook) check() error {
 
 // WebhookInput is the input of publish_webhook.
 type WebhookInput struct {
-	To    string   `json:"to,omitempty" jsonschema:"description=Name of the configured webhook; may be left out if there is one"`
-	From  string   `json:"from,omitempty" jsonschema:"description=Markdown file to publish; the artifact content if left out"`
-	Title string   `json:"title,omitempty" jsonschema:"maxLength=300,description=Default: the text's first heading"`
-	Slug  string   `json:"slug,omitempty" jsonschema:"maxLength=80,description=Name in the address; made of the title if left out"`
-	Tags  []string `json:"tags,omitempty" jsonschema:"maxItems=20,description=Tags"`
+	To   string   `json:"to,omitempty" jsonschema:"description=Name of the configured webhook; may be left out if there is one"`
+	From string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
+	Slug string   `json:"slug,omitempty" jsonschema:"description=Default: made of the title"`
+	Tags []string `json:"tags,omitempty" jsonschema:"description=Tags"`
 }
 
 //go:embed publish_webhook.md
@@ -105,7 +104,7 @@ func (c Config) call(ctx context.Context, env *tools.Env, in WebhookInput) (tool
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("%s, the secret of webhook %s, %w. Tell the user", w.SecretEnv, name, err)
 	}
-	p, err := from(env, in.From, in.Title)
+	p, err := from(env, in.From)
 	if err != nil {
 		return tools.Result{}, err
 	}
