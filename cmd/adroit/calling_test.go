@@ -1,0 +1,266 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
+	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/llmtest"
+)
+
+// repair is the builder's job, a call for each turn. The arguments are as a
+// server writes them that holds a model to a strict schema.
+var repair = []llm.Call{
+	{Name: "read_file", Args: json.RawMessage(`{"path":"cart.go","from":null,"lines":null}`)},
+	{Name: "edit_file", Args: json.RawMessage(`{"path":"cart.go","old":"a - b","new":"a + b","all":null,"edits":null}`)},
+	{Name: "run_tests", Args: nil},
+	{Name: "finish", Args: json.RawMessage(`{"summary":"Total adds."}`)},
+}
+
+// loose are the same arguments where nothing has to be null.
+func loose(c llm.Call) llm.Call {
+	var o map[string]json.RawMessage
+	if json.Unmarshal(c.Args, &o) != nil {
+		return llm.Call{Name: c.Name, Args: json.RawMessage("{}")}
+	}
+	var parts []string
+	for _, key := range []string{"path", "old", "new", "summary"} { // as the schemas have them
+		if v, ok := o[key]; ok {
+			parts = append(parts, fmt.Sprintf("%q:%s", key, v))
+		}
+	}
+	return llm.Call{Name: c.Name, Args: json.RawMessage("{" + strings.Join(parts, ",") + "}")}
+}
+
+// play answers as a model does that is asked in one of the three ways.
+func play(a llmtest.Asked) llmtest.Turn {
+	n := 0
+	for _, m := range a.Messages {
+		if m.Role == "assistant" && *m.Content != "(noted)" {
+			n++
+		}
+	}
+	if n >= len(repair) {
+		return llmtest.Turn{Text: "I am done."}
+	}
+	c := repair[n]
+	if !strings.Contains(string(a.Schema), `"null"`) || c.Args == nil {
+		c = loose(c)
+	}
+	switch {
+	case len(a.Tools) > 0:
+		c.ID = fmt.Sprintf("call_%08d", n)
+		return llmtest.Turn{Calls: []llm.Call{c}, Thinking: "Let me see."}
+	case strings.Contains(string(a.Schema), `"next"`):
+		return llmtest.Turn{Text: chosen(c)}
+	}
+	return llmtest.Turn{Text: written(c)}
+}
+
+func chosen(c llm.Call) string {
+	return fmt.Sprintf(`{"next":{"tool":%q,"arguments":%s}}`, c.Name, c.Args)
+}
+func written(c llm.Call) string {
+	return fmt.Sprintf(`<tool_call>{"name": %q, "arguments": %s}</tool_call>`, c.Name, c.Args)
+}
+
+// A site is a place to run the program in, with a data directory that lasts.
+type site struct {
+	bin  string
+	home string
+	env  []string
+}
+
+func newSite(t *testing.T, env ...string) *site {
+	s := &site{bin: filepath.Join(t.TempDir(), "adroit"), home: t.TempDir()}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	s.env = append(env, "HOME="+s.home, "PATH="+os.Getenv("PATH"), "GOCACHE="+goCache(t), "GOTOOLCHAIN=local", "LAB_KEY="+llmtest.Key)
+	return s
+}
+
+func (s *site) adroit(t *testing.T, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(t.Context(), s.bin, args...)
+	cmd.Env, cmd.Dir = s.env, dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (s *site) configure(t *testing.T, text string) {
+	t.Helper()
+	put(t, filepath.Join(s.home, ".config", "adroit", "config.yaml"), text)
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// build runs the builder on a project of its own and returns what it made:
+// the diff, and the artifact of that name.
+func (s *site) build(t *testing.T, args ...string) string {
+	t.Helper()
+	ws := filepath.Join(t.TempDir(), "cart")
+	put(t, filepath.Join(ws, "go.mod"), "module cart\n\ngo 1.26\n")
+	put(t, filepath.Join(ws, "cart.go"), "package cart\n\nfunc Total(a, b int) int { return a - b }\n")
+	put(t, filepath.Join(ws, "cart_test.go"), "package cart\n\nimport \"testing\"\n\nfunc TestTotal(t *testing.T) {\n\tif Total(1, 2) != 3 {\n\t\tt.Error(\"1 and 2 are not 3\")\n\t}\n}\n")
+	if out, err := s.adroit(t, ws, append([]string{"run", "builder", "make Total add"}, args...)...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	diff, err := s.adroit(t, ws, "jobs", "diff", "last")
+	if err != nil || !strings.Contains(diff, "+func Total(a, b int) int { return a + b }") {
+		t.Fatalf("%v\n%s", err, diff)
+	}
+	artifact, err := s.adroit(t, ws, "jobs", "artifacts", "last", "diff")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, artifact)
+	}
+	return diff + artifact
+}
+
+// ways of the last job's answers, as its events tell.
+func (s *site) ways(t *testing.T) string {
+	t.Helper()
+	out, err := s.adroit(t, "", "jobs", "logs", "last", "--json")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var list []string
+	for line := range strings.Lines(out) {
+		var e struct {
+			Kind, Name string
+			Data       struct {
+				Calling string
+				Stop    string
+			}
+		}
+		if json.Unmarshal([]byte(line), &e) == nil && e.Data.Stop != "" {
+			way := e.Data.Calling
+			if way == "" {
+				way = "native"
+			}
+			if len(list) == 0 || list[len(list)-1] != way {
+				list = append(list, way)
+			}
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+// TestBuilderInEachWay has the builder do its job at servers that behave as
+// products are documented to, in each way to call tools. What it makes is the
+// same everywhere.
+func TestBuilderInEachWay(t *testing.T) {
+	s := newSite(t, "OLLAMA_HOST=127.0.0.1:9")
+	first := ""
+	same := func(t *testing.T, made string) {
+		t.Helper()
+		if first == "" {
+			first = made
+		}
+		if made != first {
+			t.Errorf("it made\n%s\nand elsewhere\n%s", made, first)
+		}
+	}
+	names := []string{"openai", "mistral"}
+	if !testing.Short() {
+		names = append(names, "deepseek", "ollama", "azure", "openrouter", "groq", "llamacpp", "vllm", "lmstudio", "compatible")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			p := llmtest.NewProduct(t, name, play)
+			base := p.URL + "/v1"
+			if name == "azure" {
+				base = p.URL
+			}
+			s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s\n    dialect: %s\n    key_env: LAB_KEY\nedit_formats: {\"lab/*\": edit}\n", base, name))
+			for _, way := range []string{"native", "constrained", "text"} {
+				if name == "deepseek" && way == "constrained" {
+					continue // it holds no answer to a schema
+				}
+				same(t, s.build(t, "-m", "lab/gpt-5-mini", "--calling", way))
+				if got := s.ways(t); got != way {
+					t.Errorf("it was asked %s, want %s", got, way)
+				}
+			}
+			if no := p.Refused(); len(no) > 0 {
+				t.Errorf("refused: %q", no)
+			}
+		})
+	}
+	t.Run("falls back and remembers", func(t *testing.T) {
+		p := llmtest.NewProduct(t, "vllm without a parser", play)
+		s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s/v1\n    dialect: vllm\n", p.URL))
+		same(t, s.build(t, "-m", "lab/qwen"))
+		if got := s.ways(t); got != "constrained" || len(p.Refused()) != 1 {
+			t.Errorf("it was asked %s, refused %q", got, p.Refused())
+		}
+		same(t, s.build(t, "-m", "lab/qwen"))
+		if len(p.Refused()) != 1 {
+			t.Errorf("it was forgotten what the server cannot do: %q", p.Refused())
+		}
+		out, err := s.adroit(t, "", "models", "check", "lab/qwen")
+		if err != nil || !strings.Contains(out, "constrained, then text (native did not work on 20") || !strings.Contains(out, "dialect vllm, as configured") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		if out, err := s.adroit(t, "", "models", "forget", "lab/qwen"); err != nil || out != "forgot 1 way that did not work\n" {
+			t.Errorf("%v\n%s", err, out)
+		}
+		same(t, s.build(t, "-m", "lab/qwen"))
+		if len(p.Refused()) != 2 {
+			t.Errorf("it was not forgotten: %q", p.Refused())
+		}
+	})
+}
+
+// TestBuilderInEachWayOfRealOllama does the same with a real server.
+func TestBuilderInEachWayOfRealOllama(t *testing.T) {
+	url := ollamatest.Start(t)
+	s := newSite(t, "OLLAMA_HOST="+url)
+	turns := func(say func(llm.Call) string, end string) (list []tinymodel.Turn) {
+		for _, c := range repair {
+			list = append(list, tinymodel.Turn{Say: say(loose(c))})
+		}
+		return append(list, tinymodel.Turn{Say: end})
+	}
+	ollamatest.CreateModel(t, url, "native", turns(written, "Done."))
+	ollamatest.CreateModel(t, url, "constrained", turns(chosen, `{"next":{"answer":"Done."}}`))
+	ollamatest.CreateModel(t, url, "text", turns(written, "Done."))
+	plain, err := tinymodel.Plain(turns(chosen, `{"next":{"answer":"Done."}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ollamatest.Create(t, url, "plain", tinymodel.Tape(ollamatest.Context), plain)
+	first := ""
+	for _, c := range []struct{ model, way string }{{"native", "native"}, {"constrained", "constrained"}, {"text", "text"}, {"plain", "auto"}} {
+		t.Run(c.model, func(t *testing.T) {
+			made := s.build(t, "-m", "ollama/"+c.model, "--calling", c.way)
+			if first == "" {
+				first = made
+			}
+			if made != first {
+				t.Errorf("it made\n%s\nand elsewhere\n%s", made, first)
+			}
+			want := c.way
+			if want == "auto" {
+				want = "constrained" // the template has no tools
+			}
+			if got := s.ways(t); got != want {
+				t.Errorf("it was asked %s, want %s", got, want)
+			}
+		})
+	}
+}
