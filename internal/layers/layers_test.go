@@ -31,10 +31,11 @@ var may = map[string][]string{
 	"pkg/trust":     {},
 	"pkg/tools":     {"pkg/event", "pkg/llm", "pkg/workspace"},
 
-	"pkg/executor": {"pkg/event", "pkg/llm", "pkg/llm/route", "pkg/llm/schema", "pkg/llm/textcall", "pkg/permit", "pkg/tools", "pkg/flow"},
-	"pkg/agents":   {"pkg/event", "pkg/llm", "pkg/permit", "pkg/executor", "pkg/tools", "pkg/flow"},
-	"pkg/hooks":    {"pkg/event", "pkg/executor", "pkg/tools", "pkg/workspace"},
-	"pkg/jobs":     {"pkg/event", "pkg/flow"},
+	"pkg/executor":  {"pkg/event", "pkg/llm", "pkg/llm/route", "pkg/llm/schema", "pkg/llm/textcall", "pkg/permit", "pkg/tools", "pkg/flow"},
+	"pkg/agents":    {"pkg/event", "pkg/llm", "pkg/permit", "pkg/executor", "pkg/tools", "pkg/flow"},
+	"pkg/hooks":     {"pkg/event", "pkg/executor", "pkg/tools", "pkg/workspace"},
+	"pkg/workflows": {"pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm"},
+	"pkg/jobs":      {"pkg/event", "pkg/flow"},
 
 	"pkg/workspace/sandbox":      {},
 	"pkg/llm/textcall":           {"pkg/llm"},

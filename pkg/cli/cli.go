@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -36,11 +37,13 @@ func Main(ts ...tools.Tool) {
 // A Program is adroit with a list of tools. Nil streams are empty; a nil
 // Getenv is os.Getenv.
 type Program struct {
-	Tools  []tools.Tool
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
-	Getenv func(string) string
+	Tools []tools.Tool
+	// Workflows are the program's own, beside those that ship; agents name them.
+	Workflows []flow.Workflow
+	Stdin     io.Reader
+	Stdout    io.Writer
+	Stderr    io.Writer
+	Getenv    func(string) string
 }
 
 // Run executes one command line and returns the exit code. The end of ctx
@@ -96,7 +99,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.flags.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
-		a.runCommand(), a.jobsCommand(), a.signalCommand(), a.agentsCommand(), a.skillsCommand(), a.toolsCommand(), a.modelsCommand(),
+		a.runCommand(), a.compareCommand(), a.jobsCommand(), a.signalCommand(), a.agentsCommand(), a.skillsCommand(), a.toolsCommand(), a.modelsCommand(),
 		a.trustCommand(), a.doctorCommand(), a.demoCommand(), a.configCommand(), a.versionCommand(), completionCommand(),
 	)
 	root.SetHelpCommand(helpCommand())

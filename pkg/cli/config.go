@@ -20,6 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
+	"github.com/adroit-run/adroit/pkg/tools/publish"
 )
 
 // A config is what the configuration file may say. Everything is optional.
@@ -46,6 +47,7 @@ type config struct {
 
 	Network  networkConfig  `yaml:"network"`
 	Research researchConfig `yaml:"research"`
+	Publish  publish.Config `yaml:"publish"`
 
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 
@@ -234,6 +236,9 @@ func (c *config) check(where string) error {
 	if err := c.Network.check(where); err != nil {
 		return err
 	}
+	if err := checkPublish(where, c.Publish); err != nil {
+		return err
+	}
 	if err := c.Research.check(where); err != nil {
 		return err
 	}
@@ -298,6 +303,7 @@ func (c *config) settings() []setting {
 	out = append(out, c.Sandbox.settings()...)
 	out = append(out, c.Network.settings()...)
 	out = append(out, c.Research.settings()...)
+	out = append(out, publishSettings(c.Publish)...)
 	out = append(out, permissionSetting(c.Permissions))
 	out = append(out, formatSettings(c.EditFormats)...)
 	out = append(out, c.budgetSettings()...)

@@ -81,7 +81,7 @@ func (a *app) manager(ctx context.Context) (*jobs.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &jobs.Manager{Store: db, Owner: sqlite.Owner(), Workflows: []flow.Workflow{agents.Workflow}, Mux: a.mux, Clean: a.clean()}, nil
+	return &jobs.Manager{Store: db, Owner: sqlite.Owner(), Workflows: a.workflows(), Mux: a.mux, Clean: a.clean()}, nil
 }
 
 // mux performs the steps of one job here.

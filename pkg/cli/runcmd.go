@@ -259,21 +259,9 @@ func (a *app) run(ctx context.Context, q request) error {
 		return err
 	}
 	id := jobs.NewID(a.now())
-	if q.worktree {
-		if err := a.isolate(ctx, id, &in); err != nil {
-			return err
-		}
-	}
-	raw, err := json.Marshal(in)
+	job, err := a.submit(ctx, m, id, q, in, task)
 	if err != nil {
 		return err
-	}
-	if err := a.saveSpot(id, spot{BaseURL: q.baseURL, Trust: q.trust, Sandbox: q.sandbox, Record: q.record}); err != nil {
-		return err
-	}
-	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Dir: in.Dir, Model: task.Model, Key: q.key, Title: a.title(in.Prompt), Input: raw})
-	if err != nil {
-		return errors.Join(err, a.forget(id))
 	}
 	if job.ID != id {
 		return a.repeated(ctx, job, id, q)
@@ -285,6 +273,27 @@ func (a *app) run(ctx context.Context, q request) error {
 		a.header(ctx, job, task.Options.Window)
 	}
 	return a.drive(ctx, m, job, q.json)
+}
+
+// submit adds the job of a request. With a key it may be one that there is.
+func (a *app) submit(ctx context.Context, m *jobs.Manager, id string, q request, in agents.Input, task executor.Task) (*jobs.Job, error) {
+	if q.worktree {
+		if err := a.isolate(ctx, id, &in); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.saveSpot(id, spot{BaseURL: q.baseURL, Trust: q.trust, Sandbox: q.sandbox, Record: q.record}); err != nil {
+		return nil, err
+	}
+	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: a.runs(in, q.trust), Dir: in.Dir, Model: task.Model, Key: q.key, Title: a.title(in.Prompt), Input: raw})
+	if err != nil {
+		return nil, errors.Join(err, a.forget(id))
+	}
+	return job, nil
 }
 
 // repeated handles a run whose key an earlier job has.

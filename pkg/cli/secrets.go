@@ -93,6 +93,11 @@ func (a *app) redactorOf(more []secret.Known) (*secret.Redactor, error) {
 			}
 		}
 	}
+	if err == nil {
+		for _, name := range conf.Publish.Secrets() {
+			add(name, a.Getenv(name))
+		}
+	}
 	for _, name := range []string{"OPENAI_API_KEY", "OLLAMA_API_KEY"} {
 		add(name, a.Getenv(name))
 	}

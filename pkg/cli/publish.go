@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/publish"
+	"github.com/adroit-run/adroit/pkg/workflows"
+)
+
+// publishing puts the publishing tools as the configuration sets them up in
+// the place of those that know of no target.
+func (a *app) publishing(list []tools.Tool) []tools.Tool {
+	c, err := a.config()
+	if err != nil {
+		return list // whoever needs the configuration says what is wrong with it
+	}
+	conf := c.Publish
+	conf.Getenv, conf.Now = a.Getenv, a.now
+	return publish.Configure(list, conf)
+}
+
+func checkPublish(where string, c publish.Config) error {
+	if err := c.Check(); err != nil {
+		return broken(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
+	}
+	return nil
+}
+
+func publishSettings(c publish.Config) []setting {
+	var out []setting
+	add := func(key, value string) {
+		if value != "" {
+			out = append(out, setting{"publish." + key, value, true})
+		}
+	}
+	add("markdown.style", c.Markdown.Style)
+	add("markdown.dir", c.Markdown.Dir)
+	add("notion.key_env", c.Notion.KeyEnv)
+	add("notion.data_source", c.Notion.DataSource)
+	add("notion.database", c.Notion.Database)
+	add("notion.key_property", c.Notion.KeyProperty)
+	add("notion.url", c.Notion.URL)
+	for _, name := range slices.Sorted(maps.Keys(c.Notion.Properties)) {
+		add("notion.properties."+name, c.Notion.Properties[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
+		w := c.Webhooks[name]
+		add("webhooks."+name+".url", hostOf(w.URL)) // the path may be a secret
+		add("webhooks."+name+".secret_env", w.SecretEnv)
+		if w.Idempotent {
+			add("webhooks."+name+".idempotent", "true")
+		}
+		if w.Lookup != "" {
+			add("webhooks."+name+".lookup", hostOf(w.Lookup))
+		}
+	}
+	return out
+}
+
+// workflows are those that jobs here may run.
+func (a *app) workflows() []flow.Workflow {
+	return slices.Concat([]flow.Workflow{agents.Workflow}, workflows.All(), a.Workflows)
+}
+
+// runs is the workflow that a request's agent names.
+func (a *app) runs(in agents.Input, trust bool) string {
+	if v, err := a.vouchFor(in.Dir, trust); err == nil {
+		cat, _ := a.catalogOf(v)
+		if agent, err := cat.Lookup(in.Agent); err == nil {
+			return agent.Runs()
+		}
+	}
+	return agents.Workflow.Name
+}
