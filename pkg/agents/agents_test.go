@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -187,7 +188,7 @@ When the task is done, call finish. Then this is checked:
 	if !slices.Equal(names, []string{"finish", "git_status", "word_count"}) || len(task.Checks) != 1 || task.Checks[0].Name != "git_log" {
 		t.Errorf("tools are %v, checks %v", names, task.Checks)
 	}
-	if want := (executor.Limits{Turns: 7, Tokens: 5, Rejects: 2}); task.Limits != want {
+	if want := (executor.Limits{Turns: 7, Tokens: 5, Rejects: 2}); !reflect.DeepEqual(task.Limits, want) {
 		t.Errorf("limits are %+v, want %+v", task.Limits, want)
 	}
 	if task.Model != "m/agent" || task.Agent != "counter" || task.Approve != executor.ApproveEdits || task.Options.Window != 9 {

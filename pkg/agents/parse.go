@@ -233,6 +233,7 @@ func (d *decoder) limits(n *node) {
 		"cost_usd": func(v *node) { d.decimal(v, "limits.cost_usd", &l.CostUSD) },
 		"time":     func(v *node) { d.duration(v, "limits.time", &l.Time) },
 		"rejects":  func(v *node) { d.whole(v, "limits.rejects", &l.Rejects) },
+		"calls":    d.callLimits,
 	})
 }
 

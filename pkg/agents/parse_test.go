@@ -78,7 +78,7 @@ func TestParseProblems(t *testing.T) {
 		{"unknown keys", "---\ntols: [a]\nlimits: {turn: 3, x: 1}\n---\nx",
 			"x.md:2:1: error: unknown key \"tols\"; did you mean tools?\n" +
 				"x.md:3:10: error: unknown key \"turn\" in limits; did you mean turns?\n" +
-				"x.md:3:19: error: unknown key \"x\" in limits; known are cost_usd, rejects, time, tokens, turns"},
+				"x.md:3:19: error: unknown key \"x\" in limits; known are calls, cost_usd, rejects, time, tokens, turns"},
 		{"wrong kinds", "---\nname: [a]\npriority: high\nlimits: {turns: 1.5, time: 30}\ngrant: [raed]\ndone: {all: x}\n---\nx",
 			"x.md:2:7: error: name is a list, not text\n" +
 				"x.md:3:11: error: priority is not a whole number\n" +

@@ -44,6 +44,7 @@ func FileSchema() []byte {
 			"tokens":   whole("Tokens, in and out."),
 			"cost_usd": m{"type": "number", "minimum": -1, "description": "US dollars, if the model has a price."},
 			"time":     str("Time spent working, as in 30m."),
+			"calls":    m{"type": "object", "description": "Calls of a tool, by its name, as in web_fetch: 20; the tool is not offered any more when they are used up.", "additionalProperties": m{"type": "integer", "minimum": 1}},
 			"rejects":  whole("How often the model may say that it is done when it is not."),
 		}),
 		"capabilities":  names("What it is good at."),

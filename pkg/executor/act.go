@@ -144,9 +144,9 @@ func refusal(t *Task, s *State, c llm.Call) string {
 		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name)
 	}
 	if lacks := t.missing(tool, s); lacks != nil {
-		return fmt.Sprintf("%s needs %s first", c.Name, strings.Join(lacks, ", "))
+		return fmt.Sprintf("%s needs %s first%s", c.Name, strings.Join(lacks, ", "), t.instead(s, lacks))
 	}
-	return ""
+	return t.withheld(s, c.Name, s.Turns)
 }
 
 func (t *Task) names() (out []string) {

@@ -114,7 +114,7 @@ func (t *Task) offered(s *State) offer {
 	var o offer
 	var names []string
 	for i := range t.Tools {
-		if t.missing(&t.Tools[i], s) == nil {
+		if t.missing(&t.Tools[i], s) == nil && t.withheld(s, t.Tools[i].Name, s.Turns+1) == "" {
 			names = append(names, t.Tools[i].Name)
 			o.specs = append(o.specs, t.Tools[i].ToolSpec)
 		}
@@ -168,4 +168,5 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 		s.spend(t, reply.Spent)
 	}
 	s.mark(answer.Calls, replies)
+	s.tried(t, answer.Calls, replies)
 }

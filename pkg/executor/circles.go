@@ -39,6 +39,9 @@ func (s *State) mark(calls []llm.Call, replies []Reply) {
 	m := mark{Call: short(asked.String()), Full: short(asked.String() + got.String())}
 	if failures == len(calls) {
 		m.Err = short(wrong.String())
+		if s.resting(calls[0].Name, s.Turns) {
+			m.Err = s.Failing[calls[0].Name].Err // it only was not let through
+		}
 	}
 	s.Recent = append(s.Recent, m)
 	if n := len(s.Recent) - maxMarks; n > 0 {

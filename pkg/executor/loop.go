@@ -91,5 +91,6 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		return nil
 	}
 	s.circling()
+	s.guide(t)
 	return nil
 }

@@ -35,6 +35,9 @@ type State struct {
 	Nudged    int                  `json:"nudged,omitempty"`  // the turn of the last nudge
 	Landing   *Outcome             `json:"landing,omitempty"` // why the run is about to stop, while the model says its last words
 	Offered   string               `json:"offered,omitempty"` // the tools offered last, to send them only when they change
+	Tried     map[string]int       `json:"tried,omitempty"`   // calls of tools that have a limit of calls
+	Failing   map[string]failing   `json:"failing,omitempty"` // tools that fail in the same way
+	Warned    []string             `json:"warned,omitempty"`  // limits of which the model was told that little is left
 	Told      []string             `json:"told,omitempty"`    // directories whose words of Task.Project the model has
 	Taint     tools.Taint          `json:"taint,omitempty"`   // of what the run has read
 	Rules     permit.Rules         `json:"rules,omitempty"`   // added by the people who approved

@@ -78,11 +78,12 @@ func Pin(set *tools.Set) []Tool {
 
 // Limits bound a run. A zero field means its default; -1 means no bound.
 type Limits struct {
-	Turns   int           `json:"turns,omitempty"`    // model calls; default 50
-	Tokens  int           `json:"tokens,omitempty"`   // in and out together; default 2,000,000
-	CostUSD float64       `json:"cost_usd,omitempty"` // default none; needs Task.Price
-	Time    time.Duration `json:"time,omitempty"`     // spent in steps, waiting for people not counted; default one hour
-	Rejects int           `json:"rejects,omitempty"`  // how often the model may claim to be done when it is not; default 5
+	Turns   int            `json:"turns,omitempty"`    // model calls; default 50
+	Tokens  int            `json:"tokens,omitempty"`   // in and out together; default 2,000,000
+	CostUSD float64        `json:"cost_usd,omitempty"` // default none; needs Task.Price
+	Time    time.Duration  `json:"time,omitempty"`     // spent in steps, waiting for people not counted; default one hour
+	Calls   map[string]int `json:"calls,omitempty"`    // of a tool, by its name; default none
+	Rejects int            `json:"rejects,omitempty"`  // how often the model may claim to be done when it is not; default 5
 }
 
 // Or gives l with its zero fields taken from d.
@@ -98,6 +99,9 @@ func (l Limits) Or(d Limits) Limits {
 	}
 	if l.Time == 0 {
 		l.Time = d.Time
+	}
+	if l.Calls == nil {
+		l.Calls = d.Calls
 	}
 	if l.Rejects == 0 {
 		l.Rejects = d.Rejects

@@ -38,6 +38,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	}
 	v.add(typed(t, s, answer))
 	if len(v.Unmet) == 0 {
+		s.Failing = nil // nobody calls them any more
 		s.Outcome = &Outcome{Status: Done, Met: v.Met, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
 		if s.Outcome.Reason == "" {
 			s.Outcome.Reason = "the model stopped calling tools"

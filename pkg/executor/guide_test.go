@@ -1,0 +1,129 @@
+package executor_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// told are the words of the loop to the model, beside the prompt.
+func told(msgs []llm.Message) (out []string) {
+	for i, m := range msgs {
+		if m.Role == llm.User && i > 1 {
+			out = append(out, m.Text)
+		}
+	}
+	return out
+}
+
+// TestNearTheEnd checks that little being left is said once, with what is
+// still to be done, and that no turn is told two things.
+func TestNearTheEnd(t *testing.T) {
+	var turns []llm.Message
+	for i := range 12 {
+		turns = append(turns, calls(call("add", fmt.Sprintf(`{"n":%d}`, i+1))))
+	}
+	w := newWorld(t, turns...)
+	s, err := w.run(t, new(flow.Memory), w.task(func(t *executor.Task) {
+		t.Limits.Turns, t.Done = 10, executor.Criterion{All: []executor.Criterion{{Signal: "READY"}, {Artifact: "other"}}}
+	}))
+	if err == nil || s.Outcome.Limit != "turns" {
+		t.Fatalf("%v, %+v", err, s.Outcome)
+	}
+	got := told(w.last)
+	if len(got) != 2 || !strings.HasPrefix(got[0], "Left: 2 of 10 turns. Still to be done: ") || !strings.Contains(got[0], `artifact "other" has not been produced`) {
+		t.Errorf("told %q", got)
+	}
+	for i := 1; i < len(w.last); i++ {
+		if w.last[i].Role == llm.User && w.last[i-1].Role == llm.User {
+			t.Errorf("told two things in a turn: %q and %q", w.last[i-1].Text, w.last[i].Text)
+		}
+	}
+}
+
+// TestRest checks that a tool that only fails is taken away for some turns,
+// that the model is told, and that a change of files gives it back.
+func TestRest(t *testing.T) {
+	bad := func(n int) llm.Message { return calls(call("add", fmt.Sprintf(`{"n":-%d}`, n))) }
+	peek := calls(call("peek", `{}`))
+	w := newWorld(t, bad(1), bad(2), bad(3), bad(4), peek, peek, bad(5), say("done"))
+	s, err := w.run(t, new(flow.Memory), w.task(nil))
+	if err != nil {
+		t.Fatalf("%v, %+v", err, s.Outcome)
+	}
+	var results []string
+	for _, m := range w.last {
+		if m.Role == llm.Tool && m.Name == "add" {
+			results = append(results, m.Text)
+		}
+	}
+	if len(results) != 5 || !strings.Contains(results[3], "may be called again in turn 7") || !strings.Contains(results[4], "negative amounts") {
+		t.Errorf("the calls came back with %q", results)
+	}
+	all := strings.Join(told(w.last), "\n")
+	if strings.Count(all, "add failed 3 times in the same way and is not offered for the next 3 turns") != 1 {
+		t.Errorf("told %q", all)
+	}
+
+	w = newWorld(t, bad(1), bad(2), calls(call("add", `{"n":1}`)), bad(3), say("done"))
+	if s, err := w.run(t, new(flow.Memory), w.task(nil)); err != nil || len(told(w.last)) != 0 || s.Called["add"] != 1 {
+		t.Errorf("%v; told %q", err, told(w.last))
+	}
+}
+
+// TestCallBudget checks that a tool is not offered, and not run, once its
+// calls are used up.
+func TestCallBudget(t *testing.T) {
+	w := newWorld(t, calls(call("peek", `{}`)), calls(call("peek", `{}`)), calls(call("peek", `{}`)), say("done"))
+	s, err := w.run(t, new(flow.Memory), w.task(func(t *executor.Task) { t.Limits.Calls = map[string]int{"peek": 2} }))
+	if err != nil || s.Called["peek"] != 2 || strings.Contains(s.Offered, "peek") {
+		t.Fatalf("%v; called %v, offered %s", err, s.Called, s.Offered)
+	}
+	if got := w.last[len(w.last)-1].Text; got != "peek may be called 2 times in this job, and was" {
+		t.Errorf("told %q", got)
+	}
+}
+
+// TestTooEarly checks that a call that lacks its input names what makes it.
+func TestTooEarly(t *testing.T) {
+	w := newWorld(t, calls(call("report", `{}`)), say("done"))
+	if _, err := w.run(t, new(flow.Memory), w.task(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.last[len(w.last)-1].Text; got != "report needs sum first; add makes sum" {
+		t.Errorf("told %q", got)
+	}
+}
+
+// TestGuidanceIsSmall bounds what the loop adds to a conversation of ordinary
+// work: of the bytes that a job of 40 turns sends, less than three in a
+// hundred.
+func TestGuidanceIsSmall(t *testing.T) {
+	var turns []llm.Message
+	for i := range 39 {
+		m := calls(call("add", fmt.Sprintf(`{"n":%d}`, i+1)), call("peek", `{}`))
+		m.Text = "I add the next amount of the list and look at what the counter says then."
+		turns = append(turns, m)
+	}
+	w := newWorld(t, append(turns, say("Everything is added up."))...)
+	if _, err := w.run(t, new(flow.Memory), w.task(func(t *executor.Task) {
+		t.System = strings.Repeat("You add up. ", 100)
+		t.Limits.Turns = 45
+	})); err != nil {
+		t.Fatal(err)
+	}
+	all, err := json.Marshal(w.last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guidance := len(strings.Join(told(w.last), ""))
+	t.Logf("%d of %d bytes", guidance, len(all))
+	if guidance == 0 || guidance*100 > 3*len(all) {
+		t.Errorf("%d of %d bytes are guidance", guidance, len(all))
+	}
+}
