@@ -34,6 +34,8 @@ var Read = tools.New(tools.Metadata{
 const (
 	pageLines = 300
 	pageBytes = 40_000 // about 10,000 tokens; a page ends early there
+	goOnBytes = 120    // for the line that says how to go on
+	lineBytes = 8      // for a line's number
 )
 
 func read(_ context.Context, env *tools.Env, in ReadInput) (tools.Result, error) {
@@ -52,10 +54,14 @@ func read(_ context.Context, env *tools.Env, in ReadInput) (tools.Result, error)
 	case len(p.Lines) == 0:
 		return tools.Result{}, fmt.Errorf("%s has %d lines: from must not be above that", in.Path, p.Total)
 	}
+	most := pageBytes
+	if env.Room > 0 {
+		most = min(most, env.Room-goOnBytes) // a page that ends early beats one without a middle
+	}
 	var b strings.Builder
 	last := p.From - 1
 	for i, l := range p.Lines {
-		if i > 0 && b.Len()+len(l) > pageBytes {
+		if i > 0 && b.Len()+len(l)+lineBytes > most {
 			p.More = true
 			break
 		}
