@@ -1,6 +1,6 @@
 module github.com/adroit-run/adroit
 
-go 1.26.0
+go 1.26.6
 
 require (
 	github.com/aymanbagabas/go-udiff v0.4.1
