@@ -27,8 +27,11 @@ var checkProse string
 type CheckInput struct {
 	URLs     []string `json:"urls,omitempty" jsonschema:"maxItems=200,description=Addresses to check"`
 	File     string   `json:"file,omitempty" jsonschema:"description=Markdown file of the workspace whose links to check"`
-	Artifact string   `json:"artifact,omitempty" jsonschema:"description=Name of an artifact whose links to check"`
+	Artifact string   `json:"artifact,omitempty" jsonschema:"description=Artifact whose links to check: content; section/NAME; show_notes; citations or what research found"`
 }
+
+// checkable are the artifacts whose links can be checked.
+var checkable = []string{"content", "section/*", "social", "show_notes", "citations", "links", "search_results", "feed_items"}
 
 const (
 	mostLinks = 300
@@ -40,7 +43,7 @@ const (
 func (d *desk) checkTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "link_check", Category: tools.Research, Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
-		Produces: []string{"link_report"}, Timeout: 5 * time.Minute,
+		Uses: checkable, Produces: []string{"link_report"}, Timeout: 5 * time.Minute,
 		Examples: []tools.Example{{Note: "before a text is published", Args: json.RawMessage(`{"artifact":"content"}`)}},
 	}.Prose(checkProse), d.check)
 }

@@ -28,7 +28,7 @@ type link struct {
 
 func (d *desk) linksTool() tools.Tool {
 	return tools.New(tools.Metadata{
-		Name: "static_links", Category: tools.Research, Effect: tools.Pure, Produces: []string{"links"},
+		Name: "static_links", Category: tools.Research, Effect: tools.Pure, Uses: []string{"links"}, Produces: []string{"links"},
 		Examples: []tools.Example{{Note: "where our documentation is", Args: json.RawMessage(`{"query":"docs"}`)}},
 	}.Prose(linksProse), d.listLinks)
 }
