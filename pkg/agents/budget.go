@@ -23,7 +23,7 @@ const readResult = "read_result"
 func (a *DynamicAgent) withResults(own, set *tools.Set) *tools.Set {
 	long := false
 	for t := range own.All() {
-		long = long || t.Needs&(tools.Read|tools.Exec|tools.Shell|tools.Net) != 0
+		long = long || t.Needs&(tools.Exec|tools.Shell|tools.Net) != 0 || t.Needs&(tools.Read|tools.Write) == tools.Read
 	}
 	if !long {
 		return own
