@@ -20,7 +20,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
-	"github.com/adroit-run/adroit/pkg/tools/publish"
 )
 
 // A config is what the configuration file may say. Everything is optional.
@@ -47,7 +46,7 @@ type config struct {
 
 	Network  networkConfig  `yaml:"network"`
 	Research researchConfig `yaml:"research"`
-	Publish  publish.Config `yaml:"publish"`
+	Publish  publishConfig  `yaml:"publish"`
 
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 

@@ -12,6 +12,43 @@ import (
 	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
+// A publishConfig says where the publishing tools publish. See publish.Config.
+type publishConfig struct {
+	Markdown siteConfig               `yaml:"markdown"`
+	Notion   notionConfig             `yaml:"notion"`
+	Webhooks map[string]webhookConfig `yaml:"webhooks"`
+}
+
+type siteConfig struct {
+	Style string `yaml:"style"`
+	Dir   string `yaml:"dir"`
+}
+
+type notionConfig struct {
+	KeyEnv      string            `yaml:"key_env"`
+	DataSource  string            `yaml:"data_source"`
+	Database    string            `yaml:"database"`
+	KeyProperty string            `yaml:"key_property"`
+	Properties  map[string]string `yaml:"properties"`
+	URL         string            `yaml:"url"`
+}
+
+type webhookConfig struct {
+	URL        string `yaml:"url"`
+	SecretEnv  string `yaml:"secret_env"`
+	Idempotent bool   `yaml:"idempotent"`
+	Lookup     string `yaml:"lookup"`
+}
+
+// targets is c as the tools take it.
+func (c publishConfig) targets() publish.Config {
+	out := publish.Config{Markdown: publish.Site(c.Markdown), Notion: publish.Notion(c.Notion), Webhooks: map[string]publish.Webhook{}}
+	for name, w := range c.Webhooks {
+		out.Webhooks[name] = publish.Webhook(w)
+	}
+	return out
+}
+
 // publishing puts the publishing tools as the configuration sets them up in
 // the place of those that know of no target.
 func (a *app) publishing(list []tools.Tool) []tools.Tool {
@@ -19,19 +56,19 @@ func (a *app) publishing(list []tools.Tool) []tools.Tool {
 	if err != nil {
 		return list // whoever needs the configuration says what is wrong with it
 	}
-	conf := c.Publish
+	conf := c.Publish.targets()
 	conf.Getenv, conf.Now = a.Getenv, a.now
 	return publish.Configure(list, conf)
 }
 
-func checkPublish(where string, c publish.Config) error {
-	if err := c.Check(); err != nil {
+func checkPublish(where string, c publishConfig) error {
+	if err := c.targets().Check(); err != nil {
 		return broken(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
 	}
 	return nil
 }
 
-func publishSettings(c publish.Config) []setting {
+func publishSettings(c publishConfig) []setting {
 	var out []setting
 	add := func(key, value string) {
 		if value != "" {

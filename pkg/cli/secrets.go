@@ -94,7 +94,7 @@ func (a *app) redactorOf(more []secret.Known) (*secret.Redactor, error) {
 		}
 	}
 	if err == nil {
-		for _, name := range conf.Publish.Secrets() {
+		for _, name := range conf.Publish.targets().Secrets() {
 			add(name, a.Getenv(name))
 		}
 	}

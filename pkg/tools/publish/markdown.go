@@ -16,8 +16,8 @@ import (
 
 // A Site is the directory of a static site within the workspace.
 type Site struct {
-	Style string `yaml:"style"` // hugo or jekyll; empty looks for their files
-	Dir   string `yaml:"dir"`   // of posts; empty is content/posts, or _posts and _drafts
+	Style string // hugo or jekyll; empty looks for their files
+	Dir   string // of posts; empty is content/posts, or _posts and _drafts
 }
 
 // Styles of static sites.

@@ -14,12 +14,12 @@ import (
 // Notion is a data source, that is a table, of which posts become pages. It
 // needs a text property in which the tool keeps a publication's key.
 type Notion struct {
-	KeyEnv      string            `yaml:"key_env"`      // variable with the connection's token
-	DataSource  string            `yaml:"data_source"`  // id
-	Database    string            `yaml:"database"`     // or that of a database with one data source
-	KeyProperty string            `yaml:"key_property"` // default "Adroit key"
-	Properties  map[string]string `yaml:"properties"`   // what every new page is given, such as Status: Draft
-	URL         string            `yaml:"url"`          // of the service; default https://api.notion.com
+	KeyEnv      string            // variable with the connection's token
+	DataSource  string            // id
+	Database    string            // where that is empty: a database with one data source
+	KeyProperty string            // default "Adroit key"
+	Properties  map[string]string // what every new page is given, such as Status: Draft
+	URL         string            // of the service; default https://api.notion.com
 }
 
 const defaultKeyProperty = "Adroit key"
@@ -32,8 +32,8 @@ func (n Notion) check() error {
 		return nil
 	case n.KeyEnv == "":
 		return errors.New("notion.key_env is missing; it names the variable with the connection's token")
-	case (n.DataSource == "") == (n.Database == ""):
-		return errors.New("notion needs either data_source or database, and not both")
+	case n.DataSource == "" && n.Database == "":
+		return errors.New("notion.data_source is missing; it is the id of the table")
 	}
 	return nil
 }

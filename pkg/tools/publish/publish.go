@@ -35,16 +35,16 @@ import (
 // A Config says where the tools publish. Credentials are named by environment
 // variables and read when they are used.
 type Config struct {
-	Markdown Site               `yaml:"markdown"`
-	Notion   Notion             `yaml:"notion"`
-	Webhooks map[string]Webhook `yaml:"webhooks"` // by the name that the model uses
+	Markdown Site
+	Notion   Notion
+	Webhooks map[string]Webhook // by the name that the model uses
 
 	// Getenv reads credentials; nil is os.Getenv.
-	Getenv func(string) string `yaml:"-"`
+	Getenv func(string) string
 	// Wait waits between attempts; nil sleeps.
-	Wait func(ctx context.Context, d time.Duration) error `yaml:"-"`
+	Wait func(ctx context.Context, d time.Duration) error
 	// Now dates posts; nil is time.Now.
-	Now func() time.Time `yaml:"-"`
+	Now func() time.Time
 }
 
 // Tools are the tools for a configuration. Those that have no target require

@@ -25,15 +25,15 @@ import (
 // webhook-id, webhook-timestamp and webhook-signature, an HMAC-SHA256 with the
 // secret of id, timestamp and body joined by dots.
 type Webhook struct {
-	URL       string `yaml:"url"`
-	SecretEnv string `yaml:"secret_env"` // variable with the secret; whsec_… is base64, anything else its bytes
+	URL       string
+	SecretEnv string // variable with the secret; whsec_… is base64, anything else its bytes
 	// Idempotent says that the receiver does nothing twice for the same
 	// Idempotency-Key: only then is a request repeated.
-	Idempotent bool `yaml:"idempotent"`
+	Idempotent bool
 	// Lookup is an address that answers 200 if a key was received and 404 if
 	// not; {key} in it is replaced. It serves receivers that are not
 	// idempotent.
-	Lookup string `yaml:"lookup"`
+	Lookup string
 }
 
 func (w Webhook) check() error {
