@@ -70,11 +70,23 @@ var settings = []word{
 	{"research.search.url", "The address of the SearxNG, whose settings must list json under search.formats"},
 	{"research.search.key_env", "The environment variable that holds the key; Brave needs one"},
 	{"research.links.NAME", "An address that static_links lists"},
+	{"publish.markdown.style", "`hugo` or `jekyll`; without it publish_markdown looks which of them the workspace is"},
+	{"publish.markdown.dir", "Where posts are in the workspace; for Jekyll the directory that has _posts and _drafts"},
+	{"publish.notion.key_env", "The environment variable that holds the token of the connection"},
+	{"publish.notion.data_source", "The id of the table that posts go into; share it with the connection"},
+	{"publish.notion.database", "Where data_source is left out: the id of a database that has one"},
+	{"publish.notion.key_property", "The text property that keeps each post's key, by which it is found again; `Adroit key` if left out. The table must have it"},
+	{"publish.notion.properties.NAME", "What a property of each new page is set to, such as Status to Draft"},
+	{"publish.notion.url", "Another address than https://api.notion.com, for tests"},
+	{"publish.webhooks.NAME.url", "An address that takes posts as JSON; `config show` shows its host only"},
+	{"publish.webhooks.NAME.secret_env", "The environment variable that holds the secret for the signature, in the manner of Standard Webhooks"},
+	{"publish.webhooks.NAME.idempotent", "That the receiver does nothing twice for one Idempotency-Key; only then is a request repeated"},
+	{"publish.webhooks.NAME.lookup", "An address with `{key}` that answers 200 if it has a post and 404 if not, for receivers that are not idempotent"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
 }
 
 // named is what stands for the keys of a map, by the map's key.
-var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "models": "NAME", "fallbacks": "MODEL", "edit_formats": "MODEL", "windows": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME"}
+var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "models": "NAME", "fallbacks": "MODEL", "edit_formats": "MODEL", "windows": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME", "properties": "NAME", "webhooks": "NAME"}
 
 func TestConfig(t *testing.T) {
 	structs := map[string]*ast.StructType{}
