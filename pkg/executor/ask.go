@@ -84,6 +84,7 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	s.spend(t, answer.Spent)
 	s.Spent += answer.Took
 	s.steer(t, &answer)
+	s.hear(&answer)
 	if a.Bare {
 		// A call in the last words would run after the run was stopped.
 		answer.Message.Calls = nil
@@ -151,6 +152,9 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 	for i, c := range answer.Calls {
 		reply := replies[i]
 		text := reply.Text + s.nearby(t.Project, c, reply) + s.found(t, reply)
+		if i == 0 {
+			text += s.mended()
+		}
 		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: c.Name, Text: text, Failed: reply.Failed})
 		s.bind(c.Name, reply.Artifacts)
 		s.Taint |= t.taint(c, reply)

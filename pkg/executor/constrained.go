@@ -103,6 +103,7 @@ func constrained(ctx context.Context, model llm.Model, req *llm.Request, form js
 		resp.Message.Text = found.Text
 		if called {
 			resp.Message.Calls, resp.Stop = found.Calls, llm.StopCalls
+			resp.Notes, resp.Repairs = append(resp.Notes, found.Notes...), found.Notes
 		}
 		show(llm.Delta{Text: found.Text})
 		return resp, "the answer was not in the form that was asked for", nil

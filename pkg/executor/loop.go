@@ -79,6 +79,7 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		return nil
 	}
 	switch {
+	case s.misread(answer):
 	case len(answer.Calls) == 0 && answer.Text == "":
 		s.empty()
 	case len(answer.Calls) == 0 || s.Claim != nil:

@@ -84,6 +84,15 @@ var misbehaviours = []misbehaviour{
 	{name: "call printed as text", ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "I add.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\":2}}\n</tool_call>"})}
 	}},
+	{name: "call in the middle of text", told: "No tool was called: the answer holds a tool call in the middle of text", does: func(w wire) []llmtest.Behaviour {
+		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\":2}}\n</tool_call>\nThat is how it is called."})}
+	}},
+	{name: "printed call of an unknown tool", told: `calls \"subtract\", which is no tool`, does: func(w wire) []llmtest.Behaviour {
+		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "<tool_call>\n{\"name\": \"subtract\", \"arguments\": {\"n\":2}}\n</tool_call>"})}
+	}},
+	{name: "printed call with its made-up result", told: "[Read your calls with a repair: the model made up the result", ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
+		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\":2}}\n</tool_call>\n<tool_response>\n2\n</tool_response>\nIt is 2."})}
+	}},
 	{name: "call cut by the answer's limit", told: "token limit", other: "want an object", does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Calls: []llm.Call{call("add", `{"n":2`)}, Finish: "length"})}
 	}},

@@ -104,6 +104,7 @@ func cleanAnswer(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool
 	for i := range a.Notes {
 		a.Notes[i], _ = r.String(a.Notes[i])
 	}
+	a.Doubt, _ = r.String(a.Doubt)
 	b, err := json.Marshal(a)
 	if err != nil {
 		return raw, known

@@ -28,7 +28,7 @@ func asText(ctx context.Context, model llm.Model, req *llm.Request, offered []ll
 	if resp.Message.Thinking == "" {
 		resp.Message.Thinking = found.Thinking
 	}
-	resp.Notes = append(resp.Notes, found.Notes...)
+	resp.Notes, resp.Repairs = append(resp.Notes, found.Notes...), found.Notes
 	switch {
 	case len(found.Calls) > 0:
 		resp.Message.Calls = found.Calls
@@ -36,7 +36,7 @@ func asText(ctx context.Context, model llm.Model, req *llm.Request, offered []ll
 			resp.Stop = llm.StopCalls
 		}
 	case found.Doubt != "":
-		resp.Notes = append(resp.Notes, found.Doubt)
+		resp.Doubt, resp.Notes = found.Doubt, append(resp.Notes, found.Doubt)
 	}
 	return resp, nil
 }

@@ -121,6 +121,12 @@ type Response struct {
 	// Notes tell the operator what had to be repaired or could not be done,
 	// in plain sentences.
 	Notes []string `json:"notes,omitempty"`
+	// Repairs say how the calls differ from what the model wrote, in words fit
+	// to show it. They are among the Notes.
+	Repairs []string `json:"repairs,omitempty"`
+	// Doubt says why something that looks like a call was not read as one, in
+	// words fit to show the model. There are no calls then.
+	Doubt string `json:"doubt,omitempty"`
 }
 
 // A Delta is a piece of an answer on its way.

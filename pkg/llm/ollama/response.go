@@ -144,11 +144,12 @@ func (a *answer) response() (*llm.Response, error) {
 	case len(found.Calls) > 0:
 		calls = found.Calls
 		r.Notes = append(append(r.Notes, "the server returned a tool call as text; it was read from there"), found.Notes...)
+		r.Repairs = found.Notes
 	case a.last.Out.N > 0 && strings.TrimSpace(found.Text) == "" && r.Message.Thinking == "":
 		r.Message.Text = ""
 		r.Notes = append(r.Notes, Dropped)
 	case found.Doubt != "":
-		r.Notes = append(r.Notes, found.Doubt)
+		r.Doubt, r.Notes = found.Doubt, append(r.Notes, found.Doubt)
 	}
 	// The server hands over calls whole, so none of them is cut; what was
 	// read from text says so itself.

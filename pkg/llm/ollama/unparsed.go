@@ -34,11 +34,11 @@ func (a *answer) unparsed(err error) (*llm.Response, error) {
 	calls := a.calls
 	if again := textcall.Read(raw, textcall.Options{Offered: a.req.Tools}); len(again.Calls) > 0 {
 		calls = append(calls, again.Calls...)
-		r.Notes = append(r.Notes, again.Notes...)
+		r.Notes, r.Repairs = append(r.Notes, again.Notes...), again.Notes
 	} else if call, note, ok := textcall.Whose(raw, a.req.Tools); ok {
 		calls = append(calls, call)
 		if r.Notes = append(r.Notes, "its name was lost; "+call.Name+" is the only tool that takes its arguments"); note != "" {
-			r.Notes = append(r.Notes, note)
+			r.Notes, r.Repairs = append(r.Notes, note), []string{note}
 		}
 	}
 	if len(calls) == len(a.calls) {

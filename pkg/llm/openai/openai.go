@@ -198,9 +198,13 @@ func (m *model) generation(req *llm.Request, err error, sent int) *llm.Response 
 	found := textcall.Read(string(raw), textcall.Options{Offered: req.Tools})
 	r.Message.Text, r.Message.Thinking = found.Text, found.Thinking
 	calls := found.Calls
+	r.Notes, r.Repairs = append(r.Notes, found.Notes...), found.Notes
 	if len(calls) == 0 {
-		if call, _, ok := textcall.Whose(string(raw), req.Tools); ok {
+		if call, note, ok := textcall.Whose(string(raw), req.Tools); ok {
 			calls, r.Message.Text = []llm.Call{call}, ""
+			if note != "" {
+				r.Notes, r.Repairs = append(r.Notes, note), []string{note}
+			}
 		}
 	}
 	if len(calls) == 0 {

@@ -281,12 +281,17 @@ func (a *answer) response() (*llm.Response, error) {
 		received += len(c.Name) + len(c.Args)
 	}
 	if len(calls) == 0 && len(a.req.Tools) > 0 {
-		if f, ok := textcall.Recover(r.Message.Text, a.req.Tools); ok {
+		f := textcall.Read(r.Message.Text, textcall.Options{Offered: a.req.Tools, Cut: cut})
+		r.Doubt = f.Doubt
+		if len(f.Calls) > 0 {
 			calls, r.Message.Text = f.Calls, f.Text
 			if r.Message.Thinking == "" {
 				r.Message.Thinking = f.Thinking
 			}
-			r.Notes = append(r.Notes, "the server returned a tool call as text; it was read from there")
+			r.Notes = append(append(r.Notes, "the server returned a tool call as text; it was read from there"), f.Notes...)
+			r.Repairs = f.Notes
+		} else if f.Doubt != "" {
+			r.Notes = append(r.Notes, f.Doubt)
 		}
 	}
 	r.Message.Calls = transport.Tidy(calls, a.req.Messages, cut)

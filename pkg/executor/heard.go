@@ -1,0 +1,64 @@
+package executor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// heard is what reading an answer brought to light that the model should know.
+// It lives for one turn: a run that is resumed within the turn recalls the
+// answer and hears it again.
+type heard struct {
+	lost    bool   // the server passed on nothing of a call
+	doubt   string // why something was not taken for a call
+	repairs []string
+}
+
+func (s *State) hear(a *Answer) {
+	s.heard = heard{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.Doubt, repairs: a.Repairs}
+	if !s.heard.lost && s.heard.doubt == "" {
+		s.Misread = 0
+	}
+}
+
+// maxDoubts is how many doubtful answers in a row the model is asked about;
+// the next is taken for what it is: text. It may be about calls.
+const maxDoubts = 1
+
+// misread tells the model of a call that was lost or not taken for one, and
+// reports whether it did: such an answer does not end the run.
+func (s *State) misread(answer llm.Message) bool {
+	if len(answer.Calls) > 0 || s.Claim != nil {
+		return false
+	}
+	switch h := s.heard; {
+	case h.lost && answer.Text != "" && s.Misread < maxEmpty:
+		// Without text it counts as an empty answer, which is bounded too.
+		s.tell("The server could not read your last tool call and lost it, so that nothing was run. Call the tool again, with valid JSON arguments.")
+	case h.doubt != "" && s.Misread < maxDoubts:
+		s.tell("No tool was called: %s. If you meant to call one, call it now. If you did not, answer again.", h.doubt)
+	default:
+		return false
+	}
+	s.Misread++
+	return true
+}
+
+// mended says beside the first result of a turn what had to be repaired in
+// its calls, each thing once: the model has to know what was run in its name.
+func (s *State) mended() string {
+	var now []string
+	for _, r := range s.heard.repairs {
+		if !slices.Contains(s.Mended, r) && len(s.Mended) < maxMended {
+			now, s.Mended = append(now, r), append(s.Mended, r)
+		}
+	}
+	if now == nil {
+		return ""
+	}
+	return "\n[Read your calls with a repair: " + strings.Join(now, "; ") + ". Write them in the exact form next time.]"
+}
+
+const maxMended = 8
