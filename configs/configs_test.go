@@ -45,7 +45,7 @@ func TestAgents(t *testing.T) {
 		t.Error(ps)
 	}
 	names := cat.Names()
-	for _, name := range []string{"builder", "debugger", "docs-writer", "fixer", "reviewer", "triager"} {
+	for _, name := range []string{"builder", "debugger", "docs-writer", "fixer", "podcast", "reviewer", "triager"} {
 		if !slices.Contains(names, name) {
 			t.Errorf("%s does not ship", name)
 		}
@@ -55,7 +55,7 @@ func TestAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Dir: "/home/someone/project"}, cat, set, agents.Defaults{})
+		task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Dir: "/home/someone/project", Inputs: filled(a)}, cat, set, agents.Defaults{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,6 +71,18 @@ func TestAgents(t *testing.T) {
 	}
 }
 
+// filled gives every input that a declares.
+func filled(a *agents.DynamicAgent) map[string]json.RawMessage {
+	var out map[string]json.RawMessage
+	for _, f := range a.Inputs {
+		if out == nil {
+			out = map[string]json.RawMessage{}
+		}
+		out[f.Name] = json.RawMessage(`"x"`)
+	}
+	return out
+}
+
 // TestMentions holds prompts to name no tool that the agent does not have, also
 // on a host where some cannot run.
 func TestMentions(t *testing.T) {
@@ -78,7 +90,11 @@ func TestMentions(t *testing.T) {
 	bare := func(string) error { return errors.New("it is not there") }
 	for _, host := range []tools.Checker{func(string) error { return nil }, bare} {
 		for _, name := range cat.Names() {
-			task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{Host: host})
+			a, err := cat.Lookup(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Inputs: filled(a)}, cat, set, agents.Defaults{Host: host})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue

@@ -26,6 +26,7 @@ var fields = []word{
 	{"Effect", "Whether a call may be repeated after a crash. Left out it follows from `Needs`: pure if the tool only reads or thinks, else unsafe. Pure calls of one answer run at once if they only read or think."},
 	{"Requires", "Programs of the host. An agent gets no tool whose program is not there, and is refused if `done` needs it; `adroit doctor` and `adroit tools lint` say which they are."},
 	{"Consumes", "Artifacts that must exist: the tool is not offered before, and a call is refused with the names."},
+	{"Uses", "Artifacts that the tool is given where they exist; it works without them."},
 	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, and what is missing is told with the tool that makes it."},
 	{"Paths", "Arguments that are paths in the workspace: what rules about paths judge, together with where links lead."},
 	{"Command", "The argument that is shell text: what rules about commands judge."},
@@ -81,7 +82,7 @@ func writeTool(t *testing.T, b *strings.Builder, tool tools.Tool) {
 	}
 	facts := [][2]string{
 		{"category", tool.Category}, {"presented as", optionality}, {"needs", tool.Needs.String()}, {"effect", string(tool.Safe())},
-		{"requires", strings.Join(tool.Requires, ", ")}, {"consumes", strings.Join(tool.Consumes, ", ")},
+		{"requires", strings.Join(tool.Requires, ", ")}, {"consumes", strings.Join(tool.Consumes, ", ")}, {"uses", strings.Join(tool.Uses, ", ")},
 		{"produces", strings.Join(tool.Produces, ", ")}, {"timeout", timeout},
 	}
 	for _, f := range facts {

@@ -83,6 +83,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		{"node", "tests of JavaScript projects", []string{"--version"}},
 		{"cargo", "tests of Rust projects", []string{"--version"}},
 		{"ctags", "outlines of languages other than Go", []string{"--version"}},
+		{"ffmpeg", "recordings, clips and chapters of podcasts", []string{"-hide_banner", "-version"}},
 	} {
 		out = append(out, examineProgram(ctx, p.name, p.use, p.version))
 	}

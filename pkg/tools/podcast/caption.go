@@ -13,9 +13,6 @@ import (
 
 // caption writes the file of captions, or says why there can be none.
 func (c *cutting) caption(ctx context.Context, env *tools.Env) (why string, err error) {
-	if !c.video {
-		return "a clip of sound alone has no pictures; set audiogram and let out end in .mp4", nil
-	}
 	text := c.said.subtitles(c.start, c.start+c.long)
 	if text == "" {
 		return "the transcript has nothing there, or no times", nil

@@ -1,7 +1,6 @@
 package podcast
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -16,30 +15,27 @@ import (
 // A Chapter of an episode, as the podcast namespace's JSON chapters have it.
 // Times are seconds.
 type Chapter struct {
-	Start float64 `json:"startTime" jsonschema:"minimum=0,description=Seconds"`
-	End   float64 `json:"endTime,omitempty" jsonschema:"minimum=0,description=Seconds; default where the next one begins"`
-	Title string  `json:"title" jsonschema:"minLength=1,maxLength=200,description=One line"`
-	URL   string  `json:"url,omitempty" jsonschema:"description=http or https address of a page about it"`
-	Image string  `json:"img,omitempty" jsonschema:"description=http or https address of a picture"`
+	Start float64 `json:"startTime" jsonschema:"description=Seconds"`
+	End   float64 `json:"endTime,omitempty" jsonschema:"-"` // of a recording that was probed
+	Title string  `json:"title" jsonschema:"description=One line"`
+	URL   string  `json:"url,omitempty" jsonschema:"description=Page about it"`
 }
 
 // Chapters is the artifact "chapters": what the file of chapters holds.
 type Chapters struct {
 	Version  string    `json:"version"`
-	Title    string    `json:"title,omitempty"`
-	Podcast  string    `json:"podcastName,omitempty"`
 	Chapters []Chapter `json:"chapters"`
 }
 
-const chaptersVersion = "1.2.0"
+const (
+	chaptersVersion = "1.2.0"
+	maxChapters     = 500
+)
 
 // ChaptersInput is the input of set_chapters.
 type ChaptersInput struct {
-	Chapters []Chapter `json:"chapters" jsonschema:"minItems=1,maxItems=500,description=All of them in order"`
-	Audio    string    `json:"audio,omitempty" jsonschema:"description=Recording they belong to; default the one the job was given"`
-	Title    string    `json:"title,omitempty" jsonschema:"description=Title of the episode"`
-	Show     string    `json:"show,omitempty" jsonschema:"description=Name of the show"`
-	Path     string    `json:"path,omitempty" jsonschema:"description=File to write like chapters.json"`
+	Chapters []Chapter `json:"chapters" jsonschema:"description=All of them in order"`
+	Path     string    `json:"path,omitempty" jsonschema:"description=File to write"`
 }
 
 //go:embed set_chapters.md
@@ -48,17 +44,17 @@ var setChaptersProse string
 // SetChapters is the tool set_chapters.
 var SetChapters = tools.New(tools.Metadata{
 	Name: "set_chapters", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
-	Paths: []string{"audio", "path"}, Uses: []string{audioSource, episodeName, transcriptName}, Produces: []string{chaptersName},
+	Paths: []string{"path"}, Uses: []string{audioSource, episodeName, transcriptName}, Produces: []string{chaptersName},
 	Examples: []tools.Example{{Note: "two chapters", Args: json.RawMessage(`{"chapters":[{"startTime":0,"title":"Welcome"},{"startTime":62.5,"title":"How bread rises"}],"path":"chapters.json"}`)}},
 	Timeout:  2 * probing,
 }.Prose(setChaptersProse), setChapters)
 
 func setChapters(ctx context.Context, env *tools.Env, in ChaptersInput) (tools.Result, error) {
-	long, err := length(ctx, env, in.Audio)
+	long, err := length(ctx, env)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	doc := Chapters{Version: chaptersVersion, Title: label(in.Title), Podcast: label(in.Show), Chapters: in.Chapters}
+	doc := Chapters{Version: chaptersVersion, Chapters: in.Chapters}
 	if faults := doc.faults(long.seconds); faults != nil {
 		return tools.Result{}, fmt.Errorf("no chapters were set, the episode is %s seconds long (%s):\n- %s", seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
 	}
@@ -87,8 +83,8 @@ func (c Chapters) faults(long float64) []string {
 			out = append(out, fmt.Sprintf("chapters/%d: ", i)+fmt.Sprintf(format, a...))
 		}
 	}
-	if len(c.Chapters) == 0 {
-		return []string{"there is no chapter"}
+	if n := len(c.Chapters); n == 0 || n > maxChapters {
+		return []string{fmt.Sprintf("there are %d chapters; 1 to %d can be set", n, maxChapters)}
 	}
 	for i, ch := range c.Chapters {
 		switch {
@@ -106,10 +102,8 @@ func (c Chapters) faults(long float64) []string {
 		if t := strings.TrimSpace(ch.Title); t == "" || t != printable(ch.Title) || strings.Contains(t, "\n") || len(t) > 800 {
 			bad(i, "the title has to be one line of ordinary text without spaces around it")
 		}
-		for _, u := range []string{ch.URL, ch.Image} {
-			if u != "" && !web(u) {
-				bad(i, "%q is no http or https address", u)
-			}
+		if ch.URL != "" && !web(ch.URL) {
+			bad(i, "%q is no http or https address", ch.URL)
 		}
 	}
 	return out
@@ -130,8 +124,8 @@ type measure struct {
 // length measures the episode: its recording if there is one, else what is
 // known of one, else the transcript. A recording that cannot be measured is an
 // error, so that no one gets round it.
-func length(ctx context.Context, env *tools.Env, audio string) (measure, error) {
-	if name := cmp.Or(audio, source(env, audioSource)); name != "" {
+func length(ctx context.Context, env *tools.Env) (measure, error) {
+	if name := source(env, audioSource); name != "" {
 		m, err := probe(ctx, env, name)
 		return measure{m.Duration, "the recording " + m.Path}, err
 	}
@@ -141,7 +135,7 @@ func length(ctx context.Context, env *tools.Env, audio string) (measure, error) 
 	if t, ok := load[Transcript](env, transcriptName); ok && t.Timed && t.Duration > 0 {
 		return measure{t.Duration, "the transcript"}, nil
 	}
-	return measure{}, errors.New("the length of the episode is not known: name its recording with audio, or process a transcript with times first")
+	return measure{}, errors.New("the length of the episode is not known: call probe_audio on its recording, or process a transcript with times first")
 }
 
 //go:embed check_chapters.md
@@ -158,7 +152,7 @@ var CheckChapters = tools.New(tools.Metadata{
 	if !ok {
 		return "", errors.New("there are no chapters: call set_chapters")
 	}
-	long, err := length(ctx, env, "")
+	long, err := length(ctx, env)
 	if err != nil {
 		return "", err
 	}

@@ -18,16 +18,13 @@ import (
 
 // ClipInput is the input of cut_clip.
 type ClipInput struct {
-	Start     float64 `json:"start" jsonschema:"minimum=0,description=Seconds"`
-	End       float64 `json:"end" jsonschema:"minimum=0,description=Seconds"`
-	Out       string  `json:"out" jsonschema:"minLength=1,description=File to write like clips/rye.mp3"`
-	Audio     string  `json:"audio,omitempty" jsonschema:"description=Recording; default the one the job was given"`
-	Exact     bool    `json:"exact,omitempty" jsonschema:"description=Do not move start and end"`
-	Fade      float64 `json:"fade,omitempty" jsonschema:"minimum=0,maximum=5,description=Seconds of fading in and out; default 0.3"`
-	Loudness  bool    `json:"loudness,omitempty" jsonschema:"description=Bring it to the usual loudness of -16 LUFS"`
-	Audiogram bool    `json:"audiogram,omitempty" jsonschema:"description=Show the sound as moving waves"`
-	Captions  bool    `json:"captions,omitempty" jsonschema:"description=Burn in what is said"`
-	Replace   bool    `json:"replace,omitempty" jsonschema:"description=Replace out if it exists"`
+	Start     float64 `json:"start" jsonschema:"description=Seconds"`
+	End       float64 `json:"end" jsonschema:"description=Seconds"`
+	Out       string  `json:"out" jsonschema:"description=File to write"`
+	Fade      float64 `json:"fade,omitempty" jsonschema:"description=Seconds; default 0.3"`
+	Loudness  bool    `json:"loudness,omitempty" jsonschema:"description=Level it to -16 LUFS"`
+	Audiogram bool    `json:"audiogram,omitempty" jsonschema:"description=Draw the sound as waves"`
+	Replace   bool    `json:"replace,omitempty" jsonschema:"description=Replace out"`
 }
 
 // A Clip is an element of the artifact "clips".
@@ -51,8 +48,8 @@ var clipProse string
 // CutClip is the tool cut_clip.
 var CutClip = tools.New(tools.Metadata{
 	Name: "cut_clip", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
-	Optionality: tools.Optional, Paths: []string{"audio", "out"}, Requires: []string{"ffmpeg"},
-	Uses: []string{audioSource, transcriptName, clipsName}, Produces: []string{clipsName},
+	Optionality: tools.Optional, Paths: []string{"out"}, Requires: []string{"ffmpeg"},
+	Uses: []string{audioSource, episodeName, transcriptName, clipsName}, Produces: []string{clipsName},
 	Examples: []tools.Example{{Note: "half a minute of sound", Args: json.RawMessage(`{"start":62.5,"end":94,"out":"clips/rye.mp3"}`)}},
 	Timeout:  patience + 3*probing,
 }.Prose(clipProse), cut)
@@ -74,7 +71,7 @@ func cut(ctx context.Context, env *tools.Env, in ClipInput) (tools.Result, error
 		return tools.Result{}, err
 	}
 	var notes []string
-	if in.Captions {
+	if c.video {
 		why, err := c.caption(ctx, env)
 		if err != nil {
 			return tools.Result{}, err
@@ -142,9 +139,9 @@ var kinds = map[string]struct {
 
 // plan settles what is cut from where.
 func plan(ctx context.Context, env *tools.Env, in ClipInput) (*cutting, error) {
-	audio := cmp.Or(in.Audio, source(env, audioSource))
-	if audio == "" {
-		return nil, errors.New("the job was given no recording: name one with audio")
+	audio, err := ours(env)
+	if err != nil {
+		return nil, err
 	}
 	kind, ok := kinds[strings.ToLower(path.Ext(in.Out))]
 	if !ok {
@@ -164,6 +161,8 @@ func plan(ctx context.Context, env *tools.Env, in ClipInput) (*cutting, error) {
 		return nil, fmt.Errorf("a clip from %s to %s has no length; end has to be after start", seconds(in.Start), seconds(in.End))
 	case in.Start >= m.Duration || in.End > m.Duration+1:
 		return nil, fmt.Errorf("%s to %s does not lie within the recording, which is %s seconds long", seconds(in.Start), seconds(in.End), seconds(m.Duration))
+	case in.Fade < 0 || in.Fade > 10:
+		return nil, fmt.Errorf("fade is %s; 0 to 10 seconds can be used", seconds(in.Fade))
 	case kind.video && !m.Video && !in.Audiogram:
 		return nil, fmt.Errorf("%s has no pictures: set audiogram, or let out end in .mp3", m.Path)
 	case !kind.video && in.Audiogram:
@@ -172,11 +171,8 @@ func plan(ctx context.Context, env *tools.Env, in ClipInput) (*cutting, error) {
 		return nil, fmt.Errorf("the pictures of %s are too large (%dx%d)", m.Path, m.Width, m.Height)
 	}
 	end := min(in.End, m.Duration)
-	c.start = in.Start
-	if !in.Exact {
-		c.start, end = c.said.snap(in.Start, end)
-		end = min(end, m.Duration)
-	}
+	c.start, end = c.said.snap(in.Start, end)
+	end = min(end, m.Duration)
 	if c.long = millis(end - c.start); c.long < 0.5 || c.long > maxClip {
 		return nil, fmt.Errorf("the clip would be %s seconds long; 0.5 to %d can be cut", seconds(c.long), maxClip)
 	}

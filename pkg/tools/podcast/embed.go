@@ -18,9 +18,7 @@ import (
 
 // EmbedInput is the input of embed_chapters.
 type EmbedInput struct {
-	Audio   string `json:"audio,omitempty" jsonschema:"description=Recording; default the one the job was given"`
-	Out     string `json:"out,omitempty" jsonschema:"description=File to write; default the name with -chapters added"`
-	Replace bool   `json:"replace,omitempty" jsonschema:"description=Replace out if it exists"`
+	Out string `json:"out,omitempty" jsonschema:"description=Default NAME-chapters"`
 }
 
 //go:embed embed_chapters.md
@@ -29,8 +27,8 @@ var embedProse string
 // EmbedChapters is the tool embed_chapters.
 var EmbedChapters = tools.New(tools.Metadata{
 	Name: "embed_chapters", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
-	Optionality: tools.Optional, Paths: []string{"audio", "out"}, Requires: []string{"ffmpeg"},
-	Consumes: []string{chaptersName}, Uses: []string{audioSource},
+	Optionality: tools.Optional, Paths: []string{"out"}, Requires: []string{"ffmpeg"},
+	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName},
 	Examples: []tools.Example{{Note: "the recording of the job", Args: json.RawMessage(`{}`)}},
 	Timeout:  patience + 3*probing,
 }.Prose(embedProse), embed)
@@ -43,9 +41,9 @@ func embed(ctx context.Context, env *tools.Env, in EmbedInput) (tools.Result, er
 	if !ok {
 		return tools.Result{}, errors.New("there are no chapters: call set_chapters first")
 	}
-	audio := cmp.Or(in.Audio, source(env, audioSource))
-	if audio == "" {
-		return tools.Result{}, errors.New("the job was given no recording: name one with audio")
+	audio, err := ours(env)
+	if err != nil {
+		return tools.Result{}, err
 	}
 	ext := path.Ext(audio)
 	out := cmp.Or(in.Out, strings.TrimSuffix(audio, ext)+"-chapters"+ext)
@@ -73,7 +71,7 @@ func embed(ctx context.Context, env *tools.Env, in EmbedInput) (tools.Result, er
 	if format == "mp3" {
 		args = append(args, "-id3v2_version", "3")
 	}
-	_, err = encode(ctx, env, out, in.Replace, workspace.Cmd{Args: args, Stdin: []byte(metadata(want))}, format, func(temp string) error {
+	_, err = encode(ctx, env, out, false, workspace.Cmd{Args: args, Stdin: []byte(metadata(want))}, format, func(temp string) error {
 		got, err := probe(ctx, env, temp)
 		if err != nil {
 			return err

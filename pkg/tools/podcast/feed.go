@@ -2,7 +2,6 @@ package podcast
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha1" // what UUIDs of version 5 are made of; nothing is secret here
 	_ "embed"
@@ -22,35 +21,24 @@ import (
 
 // FeedInput is the input of feed_entry.
 type FeedInput struct {
-	Feed        string   `json:"feed" jsonschema:"minLength=1,description=RSS file like feed.xml"`
-	URL         string   `json:"url" jsonschema:"minLength=1,description=http or https address that the recording will have"`
-	Title       string   `json:"title" jsonschema:"minLength=1,maxLength=300,description=Title of the episode"`
-	Audio       string   `json:"audio,omitempty" jsonschema:"description=Recording; default the one the job was given"`
-	GUID        string   `json:"guid,omitempty" jsonschema:"maxLength=500,description=Identifies the entry for ever; default made of url"`
-	Description string   `json:"description,omitempty" jsonschema:"maxLength=50000,description=Plain text; default the show notes"`
-	Date        string   `json:"date,omitempty" jsonschema:"description=When it comes out like 2026-05-01T06:00:00Z"`
-	Link        string   `json:"link,omitempty" jsonschema:"description=http or https address of the episode's page"`
-	Season      int      `json:"season,omitempty" jsonschema:"minimum=0,description=Number of the season"`
-	Episode     int      `json:"episode,omitempty" jsonschema:"minimum=0,description=Number of the episode"`
-	Type        string   `json:"type,omitempty" jsonschema:"enum=full,enum=trailer,enum=bonus,description=Default full"`
-	Explicit    bool     `json:"explicit,omitempty" jsonschema:"description=Not for children"`
-	Image       string   `json:"image,omitempty" jsonschema:"description=Address of a picture"`
-	Chapters    string   `json:"chapters_url,omitempty" jsonschema:"description=Address that the file of chapters will have"`
-	Transcript  string   `json:"transcript_url,omitempty" jsonschema:"description=Address that the transcript will have"`
-	Channel     *Channel `json:"channel,omitempty" jsonschema:"description=The show; for a new feed"`
+	Feed       string   `json:"feed" jsonschema:"description=RSS file"`
+	URL        string   `json:"url" jsonschema:"description=Of the recording"`
+	Title      string   `json:"title" jsonschema:"description=Of the episode"`
+	Audio      string   `json:"audio,omitempty" jsonschema:"description=Default the job's recording"`
+	GUID       string   `json:"guid,omitempty" jsonschema:"description=Default made of url"`
+	Date       string   `json:"date,omitempty" jsonschema:"description=Like 2026-05-01T06:00:00Z"`
+	Episode    int      `json:"episode,omitempty" jsonschema:"description=Number"`
+	Chapters   string   `json:"chapters_url,omitempty" jsonschema:"description=Of the chapters"`
+	Transcript string   `json:"transcript_url,omitempty" jsonschema:"description=Of the transcript"`
+	Show       *Channel `json:"show,omitempty" jsonschema:"description=For a new feed"`
 }
 
 // A Channel is the show that a new feed is for.
 type Channel struct {
-	Title       string `json:"title" jsonschema:"minLength=1,description=Name of the show"`
-	Link        string `json:"link" jsonschema:"description=Address of the show's page"`
-	Description string `json:"description" jsonschema:"minLength=1,description=What the show is about"`
-	Language    string `json:"language,omitempty" jsonschema:"description=Like en or de-at; default en"`
-	Author      string `json:"author,omitempty" jsonschema:"description=Who makes it"`
-	Image       string `json:"image,omitempty" jsonschema:"description=Address of its cover"`
-	Category    string `json:"category,omitempty" jsonschema:"description=Of Apple's list like Arts"`
-	Explicit    bool   `json:"explicit,omitempty" jsonschema:"description=Not for children"`
-	FeedURL     string `json:"feed_url,omitempty" jsonschema:"description=Address that the feed will have"`
+	Title       string `json:"title" jsonschema:"description=Its name"`
+	Link        string `json:"link" jsonschema:"description=Its page"`
+	Description string `json:"description" jsonschema:"description=What it is about"`
+	FeedURL     string `json:"feed_url,omitempty" jsonschema:"description=Address of the feed"`
 }
 
 //go:embed feed_entry.md
@@ -60,15 +48,18 @@ var feedProse string
 var FeedEntry = tools.New(tools.Metadata{
 	Name: "feed_entry", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Optionality: tools.Optional, Paths: []string{"feed", "audio"}, Requires: []string{"ffmpeg"},
-	Uses: []string{audioSource, notesName}, Produces: []string{"feed_entry"},
+	Uses: []string{audioSource, episodeName, notesName}, Produces: []string{"feed_entry"},
 	Examples: []tools.Example{{Note: "an entry of a feed that is there", Args: json.RawMessage(`{"feed":"feed.xml","url":"https://example.com/ep12.mp3","title":"Rye","episode":12}`)}},
 	Timeout:  2 * probing,
 }.Prose(feedProse), feedEntry)
 
 func feedEntry(ctx context.Context, env *tools.Env, in FeedInput) (tools.Result, error) {
-	audio := cmp.Or(in.Audio, source(env, audioSource))
+	audio := in.Audio
 	if audio == "" {
-		return tools.Result{}, errors.New("the job was given no recording: name one with audio")
+		var err error
+		if audio, err = ours(env); err != nil {
+			return tools.Result{}, err
+		}
 	}
 	if err := in.check(); err != nil {
 		return tools.Result{}, err
@@ -89,10 +80,10 @@ func feedEntry(ctx context.Context, env *tools.Env, in FeedInput) (tools.Result,
 	}
 	base := old
 	if isNew {
-		if in.Channel == nil {
-			return tools.Result{}, fmt.Errorf("%q does not exist: say with channel what the show is, to begin it, or name the feed that is there", in.Feed)
+		if in.Show == nil {
+			return tools.Result{}, fmt.Errorf("%q does not exist: say with show what it is for, to begin it, or name the feed that is there", in.Feed)
 		}
-		base = in.Channel.feed()
+		base = in.Show.feed()
 	}
 	text, did, err := splice(base, e)
 	if err != nil {
@@ -121,20 +112,26 @@ func (in FeedInput) check() error {
 	for _, u := range []struct {
 		name, value string
 		must        bool
-	}{{"url", in.URL, true}, {"link", in.Link, false}, {"image", in.Image, false}, {"chapters_url", in.Chapters, false}, {"transcript_url", in.Transcript, false}} {
+	}{{"url", in.URL, true}, {"chapters_url", in.Chapters, false}, {"transcript_url", in.Transcript, false}} {
 		if (u.must || u.value != "") && !web(u.value) {
 			errs = append(errs, fmt.Errorf("%s: %q is no http or https address", u.name, u.value))
 		}
 	}
+	if in.Episode < 0 || len(in.GUID) > 500 {
+		errs = append(errs, errors.New("episode is a number from 1, and a guid has at most 500 bytes"))
+	}
 	if oneLine(in.Title) == "" {
 		errs = append(errs, errors.New("title is empty"))
 	}
-	if c := in.Channel; c != nil {
+	if c := in.Show; c != nil {
 		if !web(c.Link) {
-			errs = append(errs, fmt.Errorf("channel.link: %q is no http or https address", c.Link))
+			errs = append(errs, fmt.Errorf("show/link: %q is no http or https address", c.Link))
 		}
-		if c.Image != "" && !web(c.Image) || c.FeedURL != "" && !web(c.FeedURL) {
-			errs = append(errs, errors.New("channel: image and feed_url have to be http or https addresses"))
+		if c.FeedURL != "" && !web(c.FeedURL) {
+			errs = append(errs, fmt.Errorf("show/feed_url: %q is no http or https address", c.FeedURL))
+		}
+		if oneLine(c.Title) == "" || strings.TrimSpace(c.Description) == "" {
+			errs = append(errs, errors.New("show: title and description are needed"))
 		}
 	}
 	return errors.Join(errs...)
@@ -153,6 +150,7 @@ type part struct {
 	attrs       []string // names and values in turn
 	text        string
 	several     bool
+	weak        bool // a default, which does not replace what is there
 }
 
 func (in FeedInput) entry(m Media, n ShowNotes) (entry, error) {
@@ -173,24 +171,13 @@ func (in FeedInput) entry(m Media, n ShowNotes) (entry, error) {
 		}
 		add("", "pubDate", t.Format(time.RFC1123Z))
 	}
-	if in.Link != "" {
-		add("", "link", in.Link)
-	}
-	if d := description(in.Description, n); d != "" {
+	if d := description(n); d != "" {
 		add("", "description", d)
 	}
 	add("", "enclosure", "", "url", in.URL, "length", fmt.Sprint(m.Size), "type", e.mime)
 	add(itunes, "duration", fmt.Sprint(int(m.Duration+0.5)))
-	add(itunes, "explicit", fmt.Sprint(in.Explicit))
-	add(itunes, "episodeType", cmp.Or(in.Type, "full"))
-	if in.Season > 0 {
-		add(itunes, "season", fmt.Sprint(in.Season))
-	}
 	if in.Episode > 0 {
 		add(itunes, "episode", fmt.Sprint(in.Episode))
-	}
-	if in.Image != "" {
-		add(itunes, "image", "", "href", in.Image)
 	}
 	if in.Chapters != "" {
 		add(podcastNS, "chapters", "", "url", in.Chapters, "type", "application/json+chapters")
@@ -199,12 +186,11 @@ func (in FeedInput) entry(m Media, n ShowNotes) (entry, error) {
 		e.parts = append(e.parts, part{space: podcastNS, name: "transcript", attrs: []string{"url", in.Transcript, "type", transcriptType(in.Transcript)}, several: true})
 	}
 	for _, g := range n.Guests {
-		attrs := []string{"role", "guest"}
-		if g.URL != "" {
-			attrs = append(attrs, "href", g.URL)
-		}
-		e.parts = append(e.parts, part{space: podcastNS, name: "person", attrs: attrs, text: g.Name, several: true})
+		e.parts = append(e.parts, part{space: podcastNS, name: "person", attrs: []string{"role", "guest"}, text: g.Name, several: true})
 	}
+	// Last, as what is kept of an entry stands last: so an entry that is written
+	// again stays as it is.
+	e.parts = append(e.parts, part{space: itunes, name: "explicit", text: "false", weak: true}, part{space: itunes, name: "episodeType", text: "full", weak: true})
 	return e, nil
 }
 
@@ -221,7 +207,7 @@ func date(s string) (time.Time, error) {
 }
 
 // description is what players show of an episode: a little HTML.
-func description(own string, n ShowNotes) string {
+func description(n ShowNotes) string {
 	var b strings.Builder
 	para := func(s string) {
 		for p := range strings.SplitSeq(s, "\n\n") {
@@ -229,10 +215,6 @@ func description(own string, n ShowNotes) string {
 				b.WriteString("<p>" + html.EscapeString(p) + "</p>")
 			}
 		}
-	}
-	if own != "" {
-		para(own)
-		return b.String()
 	}
 	para(n.Summary)
 	if len(n.Topics) > 0 {

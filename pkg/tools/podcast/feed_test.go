@@ -125,7 +125,7 @@ func TestSpliceRefuses(t *testing.T) {
 
 // A feed that is begun holds what it should, and takes more entries.
 func TestNewFeed(t *testing.T) {
-	feed := Channel{Title: "Bread", Link: "https://example.com", Description: "On bread.", Category: "Arts", FeedURL: "https://example.com/feed.xml"}.feed()
+	feed := Channel{Title: "Bread", Link: "https://example.com", Description: "On bread.", FeedURL: "https://example.com/feed.xml"}.feed()
 	for _, guid := range []string{"1", "2", "1"} {
 		var err error
 		if feed, _, err = splice(feed, newEntry(t, FeedInput{URL: "https://example.com/a.mp3", Title: "E" + guid, GUID: guid}, ShowNotes{})); err != nil {

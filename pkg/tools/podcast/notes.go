@@ -13,36 +13,35 @@ import (
 
 // ShowNotes is the artifact "show_notes".
 type ShowNotes struct {
-	Title   string  `json:"title,omitempty" jsonschema:"maxLength=300,description=Title of the episode"`
-	Summary string  `json:"summary" jsonschema:"minLength=20,description=What the episode is about; two to five sentences"`
-	Topics  []Topic `json:"topics" jsonschema:"minItems=1,maxItems=100,description=What is talked about in order"`
-	Links   []Link  `json:"links,omitempty" jsonschema:"maxItems=100,description=What was named in the episode"`
-	Guests  []Guest `json:"guests,omitempty" jsonschema:"maxItems=50,description=Who was there besides the hosts"`
+	Title   string  `json:"title,omitempty" jsonschema:"description=Of the episode"`
+	Summary string  `json:"summary" jsonschema:"description=Two to five sentences"`
+	Topics  []Topic `json:"topics" jsonschema:"minItems=1,description=In order"`
+	Links   []Link  `json:"links,omitempty" jsonschema:"description=What was named"`
+	Guests  []Guest `json:"guests,omitempty" jsonschema:"description=Who is there besides the hosts"`
 }
 
 // A Topic is something that is talked about.
 type Topic struct {
-	Time *float64 `json:"time,omitempty" jsonschema:"minimum=0,description=Seconds"`
-	Text string   `json:"text" jsonschema:"minLength=1,maxLength=500,description=One line"`
+	Time *float64 `json:"time,omitempty" jsonschema:"description=Seconds"`
+	Text string   `json:"text" jsonschema:"description=One line"`
 }
 
 // A Link leads to something that was named.
 type Link struct {
-	Title string `json:"title" jsonschema:"minLength=1,maxLength=300,description=What it leads to"`
-	URL   string `json:"url" jsonschema:"description=http or https address"`
+	Title string `json:"title" jsonschema:"description=One line"`
+	URL   string `json:"url" jsonschema:"description=http or https"`
 }
 
 // A Guest is a person in the episode.
 type Guest struct {
-	Name string `json:"name" jsonschema:"minLength=1,maxLength=200,description=As in the transcript"`
-	Role string `json:"role,omitempty" jsonschema:"maxLength=200,description=What they are there for"`
-	URL  string `json:"url,omitempty" jsonschema:"description=http or https address"`
+	Name string `json:"name" jsonschema:"description=As in the transcript"`
+	Role string `json:"role,omitempty" jsonschema:"description=One line"`
 }
 
 // NotesInput is the input of set_show_notes.
 type NotesInput struct {
 	ShowNotes
-	Path string `json:"path,omitempty" jsonschema:"description=File to write like notes.md"`
+	Path string `json:"path,omitempty" jsonschema:"description=File to write"`
 }
 
 //go:embed set_show_notes.md
@@ -125,8 +124,8 @@ func (n ShowNotes) faults() []string {
 		}
 	}
 	for i, g := range n.Guests {
-		if g.Name == "" || g.URL != "" && !web(g.URL) {
-			out = append(out, fmt.Sprintf("guests/%d: it needs a name, and an address has to be http or https", i))
+		if g.Name == "" {
+			out = append(out, fmt.Sprintf("guests/%d: it needs a name", i))
 		}
 	}
 	return out
@@ -165,9 +164,6 @@ func (n ShowNotes) Markdown() string {
 	}
 	for _, g := range n.Guests {
 		name := esc(g.Name)
-		if g.URL != "" {
-			name = "[" + name + "](<" + g.URL + ">)"
-		}
 		if g.Role != "" {
 			name += ", " + esc(g.Role)
 		}

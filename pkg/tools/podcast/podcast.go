@@ -16,6 +16,7 @@ package podcast
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -25,6 +26,15 @@ func Tools() []tools.Tool {
 	return []tools.Tool{
 		ProcessTranscript, ReadTranscript, ProbeAudio, SetShowNotes, WriteShowNotes,
 		SetChapters, CheckChapters, EmbedChapters, CutClip, FeedEntry,
+	}
+}
+
+// Bundle is the tools as one would grant them together.
+func Bundle() tools.Bundle {
+	return tools.Bundle{
+		Name: "podcast", Description: "Make notes, chapters, clips and a feed entry of a recorded episode.",
+		Required: []tools.Tool{ProcessTranscript, ReadTranscript, SetShowNotes, SetChapters},
+		Optional: []tools.Tool{ProbeAudio, WriteShowNotes, CheckChapters, EmbedChapters, CutClip, FeedEntry},
 	}
 }
 
@@ -47,6 +57,18 @@ func source(env *tools.Env, name string) string {
 		return s
 	}
 	return string(raw)
+}
+
+// ours is the recording of the job: the one it was given, else the one that was
+// probed last.
+func ours(env *tools.Env) (string, error) {
+	if name := source(env, audioSource); name != "" {
+		return name, nil
+	}
+	if m, ok := load[Media](env, episodeName); ok && m.Path != "" {
+		return m.Path, nil
+	}
+	return "", errors.New("the job was given no recording: call probe_audio on one first")
 }
 
 // load reads an artifact into a value of its type. It reports false if there

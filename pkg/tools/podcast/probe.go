@@ -35,7 +35,7 @@ type Media struct {
 
 // ProbeInput is the input of probe_audio.
 type ProbeInput struct {
-	Path string `json:"path,omitempty" jsonschema:"description=Recording; default the one the job was given"`
+	Path string `json:"path,omitempty" jsonschema:"description=Recording; default the job's"`
 }
 
 //go:embed probe_audio.md

@@ -1,7 +1,6 @@
 package podcast
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -14,7 +13,7 @@ import (
 
 // ProcessInput is the input of process_transcript.
 type ProcessInput struct {
-	Path string `json:"path,omitempty" jsonschema:"description=Transcript file; default the one the job was given"`
+	Path string `json:"path,omitempty" jsonschema:"description=Default the job's transcript"`
 }
 
 //go:embed process_transcript.md
@@ -84,7 +83,7 @@ func (t Transcript) report() string {
 		b.WriteString("repaired: " + r + "\n")
 	}
 	b.WriteString("\n")
-	t.write(&b, 0, maxTime, firstPart)
+	t.write(&b, 0, firstPart)
 	return b.String()
 }
 
@@ -96,8 +95,7 @@ const (
 
 // ReadInput is the input of read_transcript.
 type ReadInput struct {
-	From float64 `json:"from,omitempty" jsonschema:"minimum=0,description=Seconds; of a transcript without times the number of the paragraph"`
-	To   float64 `json:"to,omitempty" jsonschema:"minimum=0,description=Seconds; default as far as one answer goes"`
+	From float64 `json:"from,omitempty" jsonschema:"description=Seconds; without times the number of a paragraph"`
 }
 
 //go:embed read_transcript.md
@@ -115,18 +113,15 @@ func read(ctx context.Context, env *tools.Env, in ReadInput) (string, error) {
 	if !ok {
 		return "", errors.New("there is no transcript: call process_transcript first")
 	}
-	if in.To != 0 && in.To <= in.From {
-		return "", fmt.Errorf("to (%s) is not after from (%s)", seconds(in.To), seconds(in.From))
-	}
 	var b strings.Builder
-	t.write(&b, in.From, cmp.Or(in.To, maxTime), onePart)
+	t.write(&b, in.From, onePart)
 	return b.String(), ctx.Err()
 }
 
-// write shows what was said between two times, one paragraph for what one
+// write shows what was said from a time on, one paragraph for what one
 // speaker says within half a minute, and says where to go on if that is more
 // than room bytes.
-func (t Transcript) write(b *strings.Builder, from, to float64, room int) {
+func (t Transcript) write(b *strings.Builder, from float64, room int) {
 	if t.Timed {
 		b.WriteString("[seconds] speaker: text\n")
 	}
@@ -150,9 +145,6 @@ func (t Transcript) write(b *strings.Builder, from, to float64, room int) {
 		if last < from || place < from && !t.Timed {
 			i = j
 			continue
-		}
-		if place >= to {
-			return
 		}
 		if b.Len()-start > room {
 			fmt.Fprintf(b, "[there is more: read_transcript from %s]\n", seconds(place))

@@ -2,7 +2,6 @@ package podcast
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -192,8 +191,11 @@ func splice(feed []byte, e entry) (out []byte, did string, err error) {
 		text = o.write(e, nil, body, in, nl) + nl + in
 	default:
 		did = "entry added"
-		in := indent(body, o.end)
-		text = "  " + o.write(e, nil, body, in+"  ", nl) + nl + in
+		if in := indent(body, o.end); body[o.end-len(in)-1] == '\n' {
+			text = "  " + o.write(e, nil, body, in+"  ", nl) + nl + in
+		} else {
+			text = nl + "    " + o.write(e, nil, body, "    ", nl) + nl + "  "
+		}
 	}
 	new := slices.Concat(body[:from], []byte(text), body[to:])
 	after, err := survey(new)
@@ -250,6 +252,9 @@ func (o *outline) write(e entry, old *item, body []byte, in, nl string) string {
 	var b strings.Builder
 	b.WriteString(open)
 	for _, p := range e.parts {
+		if p.weak && old != nil && slices.ContainsFunc(old.parts, func(q piece) bool { return q.space == p.space && q.name == p.name }) {
+			continue
+		}
 		b.WriteString(step + p.xml(prefix[p.space]+p.name))
 	}
 	if old != nil {
@@ -278,7 +283,7 @@ func prefixOf(spaces map[string]string, uri string) string {
 // replaces reports whether the entry has something in the place of p.
 func (e entry) replaces(p piece) bool {
 	return slices.ContainsFunc(e.parts, func(q part) bool {
-		if p.name == "" || p.name != q.name || p.space != q.space {
+		if q.weak || p.name == "" || p.name != q.name || p.space != q.space {
 			return false
 		}
 		if !q.several {
@@ -326,7 +331,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// feed is a new feed without entries.
+// feed is a new feed without entries. What directories want besides, such as a
+// cover and a category, people add to the file: it stays.
 func (c Channel) feed() []byte {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
@@ -339,15 +345,8 @@ func (c Channel) feed() []byte {
 	add("title", oneLine(c.Title))
 	add("link", c.Link)
 	add("description", strings.TrimSpace(c.Description))
-	add("language", cmp.Or(oneLine(c.Language), "en"))
-	add("itunes:author", oneLine(c.Author))
-	if c.Image != "" {
-		add("itunes:image", "", "href", c.Image)
-	}
-	if c.Category != "" {
-		add("itunes:category", "", "text", oneLine(c.Category))
-	}
-	add("itunes:explicit", fmt.Sprint(c.Explicit))
+	add("language", "en")
+	add("itunes:explicit", "false")
 	add("podcast:medium", "podcast")
 	if c.FeedURL != "" {
 		_, rest, _ := strings.Cut(c.FeedURL, "://")

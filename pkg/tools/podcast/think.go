@@ -18,9 +18,7 @@ import (
 )
 
 // WriteInput is the input of write_show_notes.
-type WriteInput struct {
-	Wish string `json:"wish,omitempty" jsonschema:"maxLength=1000,description=What matters for these notes: audience and tone and language"`
-}
+type WriteInput struct{}
 
 //go:embed write_show_notes.md
 var writeProse string
@@ -39,7 +37,7 @@ const (
 	maxParts = 40
 )
 
-func write(ctx context.Context, env *tools.Env, in WriteInput) (tools.Result, error) {
+func write(ctx context.Context, env *tools.Env, _ WriteInput) (tools.Result, error) {
 	t, ok := load[Transcript](env, transcriptName)
 	if !ok {
 		return tools.Result{}, errors.New("there is no transcript: call process_transcript first")
@@ -54,7 +52,6 @@ func write(ctx context.Context, env *tools.Env, in WriteInput) (tools.Result, er
 	}
 	var drafts []ShowNotes
 	for _, p := range parts {
-		p.Wish = in.Wish
 		n, err := asked[ShowNotes](ctx, env, draftNotes, p)
 		if err != nil {
 			return tools.Result{}, err
@@ -67,7 +64,7 @@ func write(ctx context.Context, env *tools.Env, in WriteInput) (tools.Result, er
 		for _, d := range drafts {
 			sums = append(sums, d.Summary)
 		}
-		head, err := asked[heading](ctx, env, draftSummary, talk{Wish: in.Wish, Text: fenced(strings.Join(sums, "\n\n"))})
+		head, err := asked[heading](ctx, env, draftSummary, talk{Text: fenced(strings.Join(sums, "\n\n"))})
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -83,7 +80,7 @@ func write(ctx context.Context, env *tools.Env, in WriteInput) (tools.Result, er
 }
 
 // A talk is what a question is about: a part of the transcript.
-type talk struct{ From, To, Text, Wish string }
+type talk struct{ From, To, Text string }
 
 type heading struct {
 	Title   string `json:"title" jsonschema:"minLength=1,description=Title of the episode"`
@@ -150,9 +147,6 @@ func (n *ShowNotes) believe(t Transcript, long float64) {
 		return err != nil || !web(l.URL) || l.Title == "" || !strings.Contains(said, strings.ToLower(strings.TrimPrefix(u.Hostname(), "www.")))
 	})
 	n.Guests = slices.DeleteFunc(n.Guests, func(g Guest) bool { return g.Name == "" })
-	for i := range n.Guests {
-		n.Guests[i].URL = ""
-	}
 	n.Topics = slices.DeleteFunc(n.Topics, func(p Topic) bool { return p.Text == "" })
 	last := 0.0
 	for i := range n.Topics {

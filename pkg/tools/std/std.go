@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/finish"
 	"github.com/adroit-run/adroit/pkg/tools/git"
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
+	"github.com/adroit-run/adroit/pkg/tools/podcast"
 	"github.com/adroit-run/adroit/pkg/tools/publish"
 	"github.com/adroit-run/adroit/pkg/tools/research"
 	"github.com/adroit-run/adroit/pkg/tools/result"
@@ -75,6 +76,7 @@ func Bundles() []tools.Bundle {
 			Name: "publish", Description: "Make a text visible to others, once, with their approval.",
 			Optional: publish.Tools(publish.Config{}),
 		},
+		podcast.Bundle(),
 		{
 			Name: "control", Description: "Say that the task is done.",
 			Required: []tools.Tool{finish.Tool},
