@@ -22,6 +22,7 @@ type Ask struct {
 	Model   string          `json:"model"`
 	Tools   []llm.ToolSpec  `json:"tools,omitempty"` // in place of those so far; nil leaves them
 	Bare    bool            `json:"bare,omitempty"`  // offer no tools this time
+	Must    bool            `json:"must,omitempty"`  // an answer without a call would be refused
 	Options llm.Options     `json:"options,omitzero"`
 	Output  json.RawMessage `json:"output,omitempty"`
 	Chain
@@ -66,7 +67,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 }
 
 func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
-	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil,
+	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil, Must: s.Must && s.Landing == nil,
 		Calling: t.Calling, Setbacks: s.Setbacks}
 	if offered := t.offered(s); offered.names != s.Offered && !a.Bare {
 		a.Tools, s.Offered = offered.specs, offered.names
@@ -83,6 +84,7 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	s.pay(t, answer.Ref, answer.Usage)
 	s.spend(t, answer.Spent)
 	s.Spent += answer.Took
+	s.Must = false
 	s.steer(t, &answer)
 	s.hear(&answer)
 	if a.Bare {

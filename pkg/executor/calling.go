@@ -163,7 +163,7 @@ func (m *models) in(ctx context.Context, way Calling, model llm.Model, c *conv, 
 		return nil, "", err
 	}
 	plain := *req
-	plain.Tools, plain.Messages, plain.Wire = nil, sp.msgs, sp.wire
+	plain.Tools, plain.Spare, plain.Must, plain.Messages, plain.Wire = nil, nil, false, sp.msgs, sp.wire
 	switch {
 	case a.Bare:
 		resp, err := model.Generate(ctx, &plain, show)

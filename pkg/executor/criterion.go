@@ -135,6 +135,23 @@ func (c Criterion) any(s *State, check func(string) error) Verdict {
 	return unmet("one of these must hold: %s", strings.Join(lacks, "; or "))
 }
 
+// wants reports whether no answer in words can fulfil c as things stand: an
+// artifact or a call is missing. Whether a check would pass is not asked.
+func (c Criterion) wants(s *State) bool {
+	lacks := func(p Criterion) bool { return p.wants(s) }
+	switch {
+	case c.Artifact != "":
+		return s.Value(c.Artifact) == nil
+	case c.Tool != "":
+		return s.Called[c.Tool] == 0
+	case c.All != nil:
+		return slices.ContainsFunc(c.All, lacks)
+	case c.Any != nil:
+		return !slices.ContainsFunc(c.Any, func(p Criterion) bool { return !p.wants(s) })
+	}
+	return false
+}
+
 func (c Criterion) parts() []Criterion { return slices.Concat(c.All, c.Any) }
 
 func (c Criterion) checks() bool {

@@ -212,8 +212,9 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		return nil, fmt.Errorf("model %s: %w", s.Name, err)
 	}
 	req := &llm.Request{Model: name, Messages: c.msgs, Tools: c.tools, Output: a.Output, Options: a.Options, Wire: c.wire}
+	req.Must = a.Must
 	if a.Bare {
-		req.Tools = nil
+		req.Tools, req.Spare = nil, c.tools
 	}
 	start := time.Now()
 	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }

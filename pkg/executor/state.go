@@ -48,6 +48,7 @@ type State struct {
 	Slips    int       `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
 	Setbacks []Setback `json:"setbacks,omitempty"` // ways to call tools that did not work
 	Misread  int       `json:"misread,omitempty"`  // answers in a row whose calls were lost or doubtful
+	Must     bool      `json:"must,omitempty"`     // only a call can bring the job on
 	Mended   []string  `json:"mended,omitempty"`   // repairs of calls that the model was told of
 
 	heard heard // of the answer of this turn

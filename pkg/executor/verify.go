@@ -54,6 +54,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 			Reason: fmt.Sprintf("stopped %d times without being done; %s", s.Rejects, v.Unmet[0])})
 		return nil
 	}
+	s.Must = t.Done.wants(s)
 	s.tell("Not done yet:\n- %s%s", strings.Join(v.Unmet, "\n- "), t.makers(s))
 	return nil
 }

@@ -80,6 +80,14 @@ type Request struct {
 	Output   json.RawMessage `json:"output,omitempty"`
 	Options  Options         `json:"options,omitzero"`
 
+	// Must asks for a call of one of Tools: an answer without one would be
+	// refused by whoever asks. A hint; adapters that cannot say it leave it.
+	Must bool `json:"must,omitempty"`
+	// Spare are tools in place of Tools that may not be called this time.
+	// Adapters that can say so show them, which keeps the prompt as it was
+	// for the server's cache; for all others there are none.
+	Spare []ToolSpec `json:"-"`
+
 	// Wire keeps the encoded form of Messages from one request of a
 	// conversation to the next, so that each message is encoded once. May be
 	// nil. The owner of the conversation passes the same Wire as long as

@@ -45,6 +45,7 @@ type AskedTool struct {
 	Function struct {
 		Name       string          `json:"name"`
 		Parameters json.RawMessage `json:"parameters"`
+		Strict     bool            `json:"strict"`
 	} `json:"function"`
 }
 
@@ -254,6 +255,13 @@ func noBooleanSchemas(a *Asked) (int, string) {
 
 // strictSchema holds a strict schema to what strict servers demand of it.
 func strictSchema(a *Asked) (int, string) {
+	for _, t := range a.Tools {
+		var root any
+		json.Unmarshal(t.Function.Parameters, &root)
+		if why := faultless(root); t.Function.Strict && why != "" {
+			return 400, "Invalid schema for function '" + t.Function.Name + "': " + why
+		}
+	}
 	if a.Schema == nil {
 		return 0, ""
 	}

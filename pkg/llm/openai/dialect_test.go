@@ -92,6 +92,80 @@ func TestDialects(t *testing.T) {
 	}
 }
 
+// TestChoice asks for a call, and offers tools that may not be called, where
+// the dialect can say so.
+func TestChoice(t *testing.T) {
+	for _, d := range openai.Dialects() {
+		t.Run(d.Name, func(t *testing.T) {
+			m, p := product(t, d.Name, func(llmtest.Asked) llmtest.Turn { return llmtest.Turn{Text: "well"} }, nil)
+			tools := []llm.ToolSpec{{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}}
+			req := request()
+			req.Tools, req.Spare, req.Must = tools, nil, true
+			ask := func() llmtest.Asked {
+				t.Helper()
+				if _, err := m.Generate(t.Context(), req, nil); err != nil {
+					t.Fatalf("%v; refused: %q", err, p.Refused())
+				}
+				all := p.Asked()
+				return all[len(all)-1]
+			}
+			quoted := func(s string) string {
+				if s == "" {
+					return ""
+				}
+				return `"` + s + `"`
+			}
+			if a := ask(); string(a.Body["tool_choice"]) != quoted(d.Must) || len(a.Tools) != 1 {
+				t.Errorf("a call was asked for by %s", a.Body["tool_choice"])
+			}
+			req.Tools, req.Spare, req.Must = nil, tools, false
+			if a := ask(); (len(a.Tools) == 1) != (d.Must != "") || (string(a.Body["tool_choice"]) == `"none"`) != (d.Must != "") {
+				t.Errorf("%d tools with choice %s", len(a.Tools), a.Body["tool_choice"])
+			}
+			req.Tools, req.Spare = tools, nil
+			if a := ask(); a.Body["tool_choice"] != nil {
+				t.Errorf("choice %s although the model is free", a.Body["tool_choice"])
+			}
+		})
+	}
+}
+
+// TestStrictTools sends strict schemas where they hold, takes the arguments
+// back into the full form, and does without where a server refuses one.
+func TestStrictTools(t *testing.T) {
+	tools := []llm.ToolSpec{{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","minLength":1},"b":{"type":"integer"},"m":{"type":"object"}},"required":["a"]}`)}}
+	for _, d := range openai.Dialects() {
+		m, p := product(t, d.Name, func(a llmtest.Asked) llmtest.Turn {
+			args := `{"a":"x","m":{"k":9007199254740993}}`
+			if a.Tools[0].Function.Strict {
+				args = `{"a":"x","b":null,"m":"{\"k\":9007199254740993}"}`
+			}
+			return llmtest.Turn{Calls: []llm.Call{{ID: "call_abcdefgh", Name: "f", Args: json.RawMessage(args)}}}
+		}, nil)
+		req := request()
+		req.Tools = tools
+		r, err := m.Generate(t.Context(), req, nil)
+		if err != nil || len(r.Message.Calls) != 1 || string(r.Message.Calls[0].Args) != `{"a":"x","m":{"k":9007199254740993}}` {
+			t.Errorf("%s: %+v, %v; refused: %q", d.Name, r, err, p.Refused())
+			continue
+		}
+		if a := p.Asked()[0]; a.Tools[0].Function.Strict != d.StrictTools || len(p.Refused()) > 0 {
+			t.Errorf("%s: strict is %v; refused: %q", d.Name, a.Tools[0].Function.Strict, p.Refused())
+		}
+	}
+	s := llmtest.New(t, llmtest.Fail(400, `{"error":{"message":"Invalid schema for function 'f': In context=('properties', 'm'), this is too deep."}}`), llmtest.Say(llmtest.Turn{Text: "ok"}))
+	m, err := openai.New(openai.Config{BaseURL: s.URL + "/v1", Dialect: "openai", Key: llmtest.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := request()
+	req.Tools, req.Wire = tools, new(llm.Wire)
+	r, err := m.Generate(t.Context(), req, nil)
+	if err != nil || r.Message.Text != "ok" || !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "strict") }) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestFormats(t *testing.T) {
 	const full = `{"type":"object","properties":{"a":{"type":"string","minLength":1},"b":{"type":"integer"},"m":{"type":"object"}},"required":["a"]}`
 	for _, d := range openai.Dialects() {

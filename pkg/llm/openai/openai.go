@@ -177,6 +177,9 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return nil, able(err, req)
 	}
 	r, err := a.response()
+	if err == nil && m.strict(req.Model) {
+		loosened(r.Message.Calls, req.Tools)
+	}
 	if err == nil && m.format(req) && r.Stop == llm.StopEnd {
 		r.Message.Text = m.raised(req.Output, r.Message.Text)
 	} else if err == nil && len(req.Output) > 0 && !m.format(req) {

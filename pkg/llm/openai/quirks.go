@@ -21,7 +21,10 @@ type quirks struct {
 
 // fields that a request can do without, as they are named in refusals.
 // max_tokens is renamed rather than left out.
-var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "max_completion_tokens", "max_tokens"}
+var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "tool_choice", "max_completion_tokens", "max_tokens"}
+
+// strictTools is the quirk of a server that does not take strict tools.
+const strictTools = "strict"
 
 func (q *quirks) of(model string) []string {
 	q.mu.Lock()
@@ -41,8 +44,12 @@ func (q *quirks) learn(model string, err error, body transport.Body) (field stri
 		return "", false
 	}
 	said := strings.ToLower(string(words))
-	for _, f := range fields {
-		if !strings.Contains(said, f) || !sent(body, f) {
+	for _, f := range append([]string{strictTools}, fields...) {
+		if f == strictTools {
+			if !strings.Contains(said, "invalid schema for function") && !strings.Contains(said, "strict") || !offers(body, `"strict":true`) {
+				continue
+			}
+		} else if !strings.Contains(said, f) || !sent(body, f) {
 			continue
 		}
 		q.mu.Lock()
@@ -63,6 +70,11 @@ func (q *quirks) learn(model string, err error, body transport.Body) (field stri
 // one.
 func sent(body transport.Body, field string) bool {
 	return strings.Contains(string(body[len(body)-1]), `"`+field+`":`)
+}
+
+// offers reports whether the tools of a body hold some words.
+func offers(body transport.Body, words string) bool {
+	return len(body) > 3 && strings.Contains(string(body[3]), words)
 }
 
 // unable are the words of servers that cannot do what was asked, for which

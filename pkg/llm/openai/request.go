@@ -34,14 +34,32 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 	// sent from here: the Wire overwrites its own when the conversation grows,
 	// and the HTTP client may still be reading then.
 	body := transport.Body{head, messages[:len(messages)-1]}
-	if len(req.Tools) > 0 {
-		offered, err := req.Wire.Tools("openai/"+d.Name, req.Tools, m.encodeTools)
+	if list := m.shown(req); len(list) > 0 {
+		form, encode := "openai/"+d.Name, m.encodeTools
+		if m.strict(req.Model) {
+			form, encode = form+" strict", m.encodeStrict
+		}
+		offered, err := req.Wire.Tools(form, list, encode)
 		if err != nil {
 			return nil, err
 		}
 		return append(body, []byte(`],"tools":`), offered, end), nil
 	}
 	return append(body, []byte{']'}, end), nil
+}
+
+// shown are the tools that the server is told of. Those that may not be called
+// are among them only where that can be said.
+func (m *model) shown(req *llm.Request) []llm.ToolSpec {
+	if len(req.Tools) == 0 && m.dialect.Must != "" && !m.format(req) && !slices.Contains(m.quirks.of(req.Model), "tool_choice") {
+		return req.Spare
+	}
+	return req.Tools
+}
+
+// strict reports whether the server holds arguments to strict schemas.
+func (m *model) strict(name string) bool {
+	return m.dialect.StrictTools && !slices.Contains(m.quirks.of(name), strictTools)
 }
 
 // format reports whether the schema of a request is sent. Where it cannot go
@@ -96,6 +114,12 @@ func (m *model) tail(req *llm.Request) ([]byte, error) {
 	}
 	if m.oneCall && len(req.Tools) > 0 {
 		set("parallel_tool_calls", false)
+	}
+	switch shown := len(m.shown(req)) > 0; {
+	case shown && len(req.Tools) == 0:
+		set("tool_choice", "none")
+	case shown && req.Must && d.Must != "":
+		set("tool_choice", d.Must)
 	}
 	if m.format(req) {
 		value, err := m.responseFormat(req.Output)
@@ -178,18 +202,38 @@ func (m *model) raised(output json.RawMessage, text string) string {
 }
 
 func (m *model) encodeTools(specs []llm.ToolSpec) ([]byte, error) {
+	return m.encodeIn(schema.Common, specs)
+}
+
+func (m *model) encodeStrict(specs []llm.ToolSpec) ([]byte, error) {
+	return m.encodeIn(schema.Strict, specs)
+}
+
+func (m *model) encodeIn(d *schema.Dialect, specs []llm.ToolSpec) ([]byte, error) {
 	var list []goopenai.Tool
 	for _, s := range specs {
-		about, input, err := m.schemas.Parameters(schema.Common, s.Description, s.Input)
+		about, input, err := m.schemas.Parameters(d, s.Description, s.Input)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", s.Name, err)
 		}
 		list = append(list, goopenai.Tool{
 			Type:     goopenai.ToolTypeFunction,
-			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: about, Parameters: input},
+			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: about, Parameters: input, Strict: d.Strict},
 		})
 	}
 	return json.Marshal(list)
+}
+
+// loosened are calls whose arguments were written for strict schemas, in the
+// form of the full ones. What the server did not send as JSON stays.
+func loosened(calls []llm.Call, offered []llm.ToolSpec) {
+	for i := range calls {
+		c := &calls[i]
+		n := slices.IndexFunc(offered, func(t llm.ToolSpec) bool { return t.Name == c.Name })
+		if n >= 0 && c.Malformed == "" && len(offered[n].Input) > 0 {
+			c.Args = schema.Raise(offered[n].Input, c.Args)
+		}
+	}
 }
 
 // append appends one message. Content is always there, since several servers
