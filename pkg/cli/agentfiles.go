@@ -160,17 +160,19 @@ func (a *app) resolveIn(ctx context.Context, in agents.Input, trust bool) (t exe
 	if err != nil {
 		return t, s, err
 	}
+	budget := conf.budget()
 	route, think, instead := m.lookup(ctx), m.thinks(), edit.Instead(conf.EditFormats)
 	if played, err := m.recording(in.Model); err != nil {
 		return t, s, err
 	} else if played != nil {
 		// All that follows from the model is as it was.
 		route, think = func(string) (executor.Route, error) { return m.route(ctx, in.Model) }, ""
+		budget.Model = played.Model
 		instead = func(string) map[string][]string { return edit.Instead(conf.EditFormats)(played.Model) }
 	}
 	cat, _ := a.catalogOf(v) // what is wrong with the one that is used, Lookup tells
 	t, err = agents.Resolve(in, cat, set, agents.Defaults{
-		Skills: s.skills, Project: s.project, Instead: instead,
+		Skills: s.skills, Project: s.project, Instead: instead, Budget: budget,
 		Route: route, Think: think,
 		Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,
 		Limits: executor.Limits{Turns: conf.Limits.Turns, Tokens: conf.Limits.Tokens, CostUSD: conf.Limits.CostUSD, Time: conf.Limits.Time},

@@ -297,6 +297,7 @@ func (c *config) settings() []setting {
 			out = append(out, setting{l.key, strings.Join(l.list, ", "), true})
 		}
 	}
+	out = append(out, callingSettings(c.Calling)...)
 	out = append(out, c.serverSettings()...)
 	out = append(out, c.hookSettings()...)
 	out = append(out, c.Sandbox.settings()...)

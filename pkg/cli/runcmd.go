@@ -34,8 +34,8 @@ type request struct {
 	json, detach  bool
 	dry, trust    bool
 	worktree      bool
-	taint         tools.Taint // of the prompt
 	record        string      // a new file for what the model answers
+	taint         tools.Taint // of the prompt
 }
 
 func (a *app) runCommand() *cobra.Command {

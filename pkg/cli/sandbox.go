@@ -30,6 +30,7 @@ type commandLimits struct {
 	FileMB    int `yaml:"file_mb"`
 	Processes int `yaml:"processes"`
 	CPUSecs   int `yaml:"cpu_seconds"`
+	FreeMB    int `yaml:"free_mb"`
 }
 
 func (s sandboxConfig) check(where string) error {
@@ -45,7 +46,7 @@ func (s sandboxConfig) check(where string) error {
 		}
 	}
 	l := s.Limits
-	if min(l.MemoryMB, l.FileMB, l.Processes, l.CPUSecs) < -1 {
+	if min(l.MemoryMB, l.FileMB, l.Processes, l.CPUSecs, l.FreeMB) < -1 {
 		return broken(fmt.Errorf("%s: sandbox.limits: a limit is negative", where), "-1 means no limit, and leaving it out the default")
 	}
 	return nil
@@ -70,6 +71,7 @@ func (s sandboxConfig) settings() []setting {
 		num("file_mb", s.Limits.FileMB, "8192"),
 		num("processes", s.Limits.Processes, "4096"),
 		num("cpu_seconds", s.Limits.CPUSecs, "7200"),
+		num("free_mb", s.Limits.FreeMB, "512, or a sixteenth of the disk"),
 	}
 }
 

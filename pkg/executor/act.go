@@ -52,6 +52,7 @@ type standing struct {
 func (n *standing) add(t *Task, c llm.Call, r Reply) {
 	n.taint |= t.taint(c, r)
 	n.rules = append(slices.Clip(n.rules), r.rules...)
+	n.made = made(n.made, r)
 }
 
 // taint is what the reply to a call carries.
@@ -126,7 +127,7 @@ func refuse(format string, args ...any) Reply {
 // the model, not the end of the run. A call that is refused is no step of its
 // own, so that a note tells whoever watches.
 func one(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
-	why := refusal(t, s, c)
+	why := refusal(t, s, now, c)
 	if why == "" {
 		return call(r, t, s, now, c)
 	}
@@ -135,7 +136,7 @@ func one(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error
 
 // refusal says, in words for the model, why the call may not run; "" if it
 // may.
-func refusal(t *Task, s *State, c llm.Call) string {
+func refusal(t *Task, s *State, now standing, c llm.Call) string {
 	tool := t.tool(c.Name)
 	switch {
 	case tool == nil:
@@ -143,7 +144,7 @@ func refusal(t *Task, s *State, c llm.Call) string {
 	case c.Malformed != "":
 		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name)
 	}
-	if lacks := t.missing(tool, s); lacks != nil {
+	if lacks := t.lacking(tool, s, now); len(lacks) > 0 {
 		return fmt.Sprintf("%s needs %s first%s", c.Name, strings.Join(lacks, ", "), t.instead(s, lacks))
 	}
 	return t.withheld(s, c.Name, s.Turns)

@@ -133,7 +133,7 @@ func (t *Task) offered(s *State) offer {
 func (t *Task) missing(tool *Tool, s *State) []string {
 	var out []string
 	for _, name := range tool.Consumes {
-		if t.value(s, name) == nil {
+		if !t.has(s, name) {
 			out = append(out, name)
 		}
 	}
