@@ -57,6 +57,7 @@ var settings = []word{
 	{"sandbox.limits.file_mb", "Size of a file that a command writes in MB; -1: no limit"},
 	{"sandbox.limits.processes", "Processes and threads of a command; -1: no limit"},
 	{"sandbox.limits.cpu_seconds", "Processor time of one process of a command in seconds; -1: no limit"},
+	{"sandbox.limits.free_mb", "What a command leaves free, in MB, on each disk that it may write to: it is stopped when less is left, and none is started below an eighth of it; -1: no limit"},
 	{"network.allow", "What tools reach beside public addresses: prefixes (`10.1.0.0/16`), addresses, or hosts with or without a port (`searx.lan`, `127.0.0.1:8080`). It is about tools such as web_fetch; for commands see `sandbox.net`"},
 	{"network.timeout", "Of one request with its redirects and its answer"},
 	{"network.max_body", "Size of an answer in MB, unpacked; what is larger is an error"},

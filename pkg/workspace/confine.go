@@ -260,6 +260,9 @@ func (r *Runner) confine(p *Process, c Cmd) error {
 	if p.policy, p.stay, err = r.cell.policy(level, root, p.cmd.Dir, r.Names, c.Interactive); err != nil {
 		return err
 	}
+	if p.disks, err = disks(p.policy, r.cell.Limits.FreeMB); err != nil {
+		return err
+	}
 	// What the caller set wins, also over where the sandbox puts things.
 	p.cmd.Env = append(r.cell.environ(level, p.policy, p.cmd.Env), c.Env...)
 	return nil

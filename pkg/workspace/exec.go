@@ -143,7 +143,8 @@ type Process struct {
 	sandbox string
 	policy  *sandbox.Policy
 	stay    *stay
-	shell   string // Cmd.Shell
+	disks   []*disk // to be left with some room
+	shell   string  // Cmd.Shell
 	began   time.Time
 	out     *tail
 	log     *logFile

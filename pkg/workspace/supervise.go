@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
 // supervise owns a command from its start to the end of its last output. It
@@ -42,7 +44,9 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 	ended := make(chan struct{})
 	var watch sync.WaitGroup
 	var timedOut, killed bool
+	var room string
 	watch.Go(func() { timedOut, killed = p.watch(group, c.Timeout, ended) })
+	watch.Go(func() { room = p.leaveRoom(group, ended) })
 	awaitExit(group) // and leave it unreaped, so that the group's number stays ours
 	close(ended)
 	watch.Wait()
@@ -68,6 +72,9 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 	}
 	p.log.close()
 	taken := r.cell.settled(p.stay, o, c.Stdout != nil)
+	if room != "" {
+		o.Killed = true
+	}
 	if snap != nil {
 		// The command is over, whatever became of the caller: its changes are real.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -78,7 +85,7 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 			o.Note = "what it changed could not be recorded and cannot be undone: " + err.Error()
 		}
 	}
-	o.Note = strings.Join(slices.DeleteFunc([]string{taken, o.Note}, func(s string) bool { return s == "" }), "; ")
+	o.Note = strings.Join(slices.DeleteFunc([]string{room, taken, o.Note}, func(s string) bool { return s == "" }), "; ")
 	p.mu.Lock()
 	p.final = o
 	p.out.release()
@@ -112,6 +119,32 @@ func (p *Process) watch(group int, timeout time.Duration, ended <-chan struct{})
 		<-ended
 	}
 	return timedOut, killed
+}
+
+// leaveRoom kills the command when it leaves too little room on a disk, and says
+// so. There is no time for it to clean up: it may write gigabytes a second.
+func (p *Process) leaveRoom(group int, ended <-chan struct{}) string {
+	if len(p.disks) == 0 {
+		return ""
+	}
+	t := time.NewTimer(0)
+	defer t.Stop()
+	for {
+		select {
+		case <-ended:
+			return ""
+		case <-t.C:
+		}
+		why, next := crowded(p.disks)
+		if why != "" {
+			_ = syscall.Kill(-group, syscall.SIGKILL)
+			if p.level == sandbox.Landlock {
+				killTagged(tag(p)) // what left the group
+			}
+			return why
+		}
+		t.Reset(next)
+	}
 }
 
 func startError(program string, err error) error {

@@ -46,6 +46,9 @@ type Limits struct {
 	FileMB    int `json:"file_mb,omitempty"`     // size of a file; default 8192
 	Processes int `json:"processes,omitempty"`   // processes and threads; default 4096
 	CPUSecs   int `json:"cpu_seconds,omitempty"` // of one process; default 7200
+	// FreeMB is what must stay free on each disk that the command may write to.
+	// Who runs the command watches it; default the smaller of 512 and a sixteenth.
+	FreeMB int `json:"free_mb,omitempty"`
 }
 
 func (l Limits) or() Limits {
