@@ -54,6 +54,7 @@ var final = []word{
 	{"turns", "Answers of the model"},
 	{"calls", "Tool calls"},
 	{"usage", "Tokens: `in`, `out`, and `cached`, which is a part of `in`"},
+	{"used", "The same by provider/model, where it was not one model alone: a job that fell back, tools that asked, summaries."},
 	{"cost_usd", "US dollars, if the model has a price"},
 	{"artifacts", "Names of what was produced; `adroit jobs artifacts ID NAME` prints one"},
 	{"waiting", "What is asked: `path`, `signals` (any of them answers), `about`, `asked`"},

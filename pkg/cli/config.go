@@ -50,8 +50,8 @@ type config struct {
 
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 
-	Windows executor.Windows `yaml:"windows"`
-	Results results          `yaml:"results"`
+	Windows map[string]int `yaml:"windows"`
+	Results results        `yaml:"results"`
 
 	Calling map[string]executor.Calling `yaml:"calling"`
 
