@@ -170,7 +170,7 @@ func (m *models) in(ctx context.Context, way Calling, model llm.Model, c *conv, 
 		return resp, "", err
 	case way == CallingText:
 		// A server cannot hold an answer to a schema and let it call tools.
-		plain.Output = nil
+		plain.Output, plain.Spoken = nil, c.tools
 		resp, err := asText(ctx, model, &plain, c.tools, show)
 		return resp, "", err
 	}

@@ -88,6 +88,10 @@ type Request struct {
 	// for the server's cache; for all others there are none.
 	Spare []ToolSpec `json:"-"`
 
+	// Spoken are tools that the prompt tells of and that the answer's text may
+	// call, in <tool_call> tags. Adapters that can hold a text to that do.
+	Spoken []ToolSpec `json:"-"`
+
 	// Wire keeps the encoded form of Messages from one request of a
 	// conversation to the next, so that each message is encoded once. May be
 	// nil. The owner of the conversation passes the same Wire as long as

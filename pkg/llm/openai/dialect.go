@@ -42,6 +42,9 @@ type Dialect struct {
 	Must        string
 	StrictTools bool
 
+	// Grammar says that the server takes a grammar for text that may call.
+	Grammar bool
+
 	// Format is how an answer is held to a schema.
 	Format Format
 	// Alone says that tools and a schema cannot go together.
@@ -101,7 +104,7 @@ func dialects() []Dialect {
 			About: "wants its reasoning back with calls; any JSON object in place of a schema"},
 		{Name: "ollama", Port: "11434", Format: FormatSchema, Alone: true, WithFormat: map[string]any{"reasoning_effort": "none"},
 			About: "the window cannot be set this way; models named ollama/NAME use its own protocol"},
-		{Name: "llamacpp", Must: "required", Port: "8080", Format: FormatSchema, Alone: true, Parallel: true, WithFormat: still,
+		{Name: "llamacpp", Grammar: true, Must: "required", Port: "8080", Format: FormatSchema, Alone: true, Parallel: true, WithFormat: still,
 			About: "llama.cpp's server, with --jinja for tools"},
 		{Name: "vllm", Must: "required", Port: "8000", Format: FormatSchema, Parallel: true, WithFormat: still,
 			About: "with --enable-auto-tool-choice and --tool-call-parser for tools"},

@@ -130,6 +130,31 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// TestGrammar holds text that may call to a grammar where there are some, and
+// does without where a server refuses it.
+func TestGrammar(t *testing.T) {
+	req := &llm.Request{Model: "m", Messages: request().Messages, Wire: new(llm.Wire),
+		Spoken: []llm.ToolSpec{{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}}}
+	for _, d := range openai.Dialects() {
+		m, p := product(t, d.Name, func(llmtest.Asked) llmtest.Turn { return llmtest.Turn{Text: "well"} }, nil)
+		if _, err := m.Generate(t.Context(), req, nil); err != nil {
+			t.Fatal(d.Name, err)
+		}
+		got := string(p.Asked()[0].Body["grammar"])
+		if (got != "") != d.Grammar || got != "" && !strings.Contains(got, `root ::= text0`) {
+			t.Errorf("%s: the grammar is %s", d.Name, got)
+		}
+	}
+	s := llmtest.New(t, llmtest.Fail(400, `{"error":{"message":"Failed to parse grammar"}}`), llmtest.Say(llmtest.Turn{Text: "ok"}))
+	m, err := openai.New(openai.Config{BaseURL: s.URL + "/v1", Dialect: "llamacpp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := m.Generate(t.Context(), req, nil); err != nil || r.Message.Text != "ok" || !slices.Contains(r.Notes, "the server refuses grammar; it was asked again without") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // TestStrictTools sends strict schemas where they hold, takes the arguments
 // back into the full form, and does without where a server refuses one.
 func TestStrictTools(t *testing.T) {

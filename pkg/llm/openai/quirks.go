@@ -21,7 +21,7 @@ type quirks struct {
 
 // fields that a request can do without, as they are named in refusals.
 // max_tokens is renamed rather than left out.
-var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "tool_choice", "max_completion_tokens", "max_tokens"}
+var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "tool_choice", "grammar", "max_completion_tokens", "max_tokens"}
 
 // strictTools is the quirk of a server that does not take strict tools.
 const strictTools = "strict"

@@ -121,6 +121,13 @@ func (m *model) tail(req *llm.Request) ([]byte, error) {
 	case shown && req.Must && d.Must != "":
 		set("tool_choice", d.Must)
 	}
+	if d.Grammar && len(req.Spoken) > 0 && len(req.Tools)+len(req.Output) == 0 {
+		text, err := req.Wire.Tools("gbnf", req.Spoken, textOrCall)
+		if err != nil {
+			return nil, err
+		}
+		set("grammar", string(text))
+	}
 	if m.format(req) {
 		value, err := m.responseFormat(req.Output)
 		if err != nil {
@@ -137,6 +144,15 @@ func (m *model) tail(req *llm.Request) ([]byte, error) {
 		}
 	}
 	return append(out, '}'), failed
+}
+
+func textOrCall(specs []llm.ToolSpec) ([]byte, error) {
+	var list []schema.Callable
+	for _, s := range specs {
+		list = append(list, schema.Callable{Name: s.Name, Input: s.Input})
+	}
+	text, err := schema.TextOrCall(list)
+	return []byte(text), err
 }
 
 // laid lays more over b: key by key if both are objects.
