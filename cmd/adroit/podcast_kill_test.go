@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// episode is a job that uses every tool that writes. What ffmpeg makes of the
+// same input is the same.
+const episode = `turns:
+  - calls:
+      - {name: process_transcript, args: {}}
+      - {name: set_show_notes, args: {summary: "Ann and Ben talk about rye and why it sticks.", topics: [{time: 3, text: Rye}], path: notes.md}}
+      - {name: set_chapters, args: {chapters: [{startTime: 0, title: Welcome}, {startTime: 3, title: Rye}], path: chapters.json}}
+  - calls:
+      - {name: embed_chapters, args: {}}
+      - {name: cut_clip, args: {start: 3.5, end: 6, out: clips/rye.wav}}
+      - {name: feed_entry, args: {feed: feed.xml, url: "https://example.com/ep.mp3", title: Rye, show: {title: Bread, link: "https://example.com", description: On bread.}}}
+  - calls: [{name: finish, args: {summary: The episode is ready.}}]
+`
+
+const spoken = `WEBVTT
+
+00:00.000 --> 00:03.000
+<v Ann>Welcome to the bread show.
+
+00:03.000 --> 00:06.500
+<v Ben>Today we talk about rye and why it sticks.
+`
+
+// TestPodcastSurvivesKill kills the runner at each point of each step of a
+// job that makes an episode with a real ffmpeg, resumes it in a new process,
+// and wants the same files to the byte as without the kill: nothing twice,
+// nothing half, nothing in doubt.
+func TestPodcastSurvivesKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some two hundred processes; run it without -short")
+	}
+	for _, p := range []string{"ffmpeg", "ffprobe", "espeak-ng"} {
+		if _, err := exec.LookPath(p); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "adroit")
+	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	for _, args := range [][]string{
+		{"espeak-ng", "-w", "speech.wav", "Welcome to the bread show. Today we talk about rye and why it sticks."},
+		{"ffmpeg", "-nostdin", "-v", "error", "-i", "speech.wav", "-af", "apad", "-t", "8", "-c:a", "libmp3lame", "ep.mp3"},
+	} {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args[0], err, out)
+		}
+	}
+	audio, err := os.ReadFile(filepath.Join(dir, "ep.mp3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := func(t *testing.T) *place {
+		p := newPlace(t, map[string]string{"turns.yaml": episode, "ep.vtt": spoken, "repo/ep.mp3": string(audio)})
+		p.bin = bin
+		return p
+	}
+	run := []string{"run", "podcast", "-i", "transcript=@../ep.vtt", "-i", "audio=ep.mp3", "-m", "script:../turns.yaml"}
+	whole := fresh(t)
+	if code, out := whole.run(run...); code != 0 {
+		t.Fatalf("without a kill: exit code %d\n%s", code, out)
+	}
+	want := whole.end()
+	if len(want.tree) != 6 {
+		t.Fatalf("without a kill there are %d files: %v", len(want.tree), want.artifacts)
+	}
+	points := 0
+	for n := 1; ; n++ {
+		p := fresh(t)
+		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
+		code, out := p.run(run...)
+		if code == 0 {
+			points = n - 1
+			break
+		}
+		if code != -int(syscall.SIGKILL) {
+			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
+		}
+		p.env = p.env[:len(p.env)-1]
+		if code, out = p.run("jobs", "resume", "last"); code != 0 || strings.Contains(out, "may or may not have happened") {
+			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
+			continue
+		}
+		got := p.end()
+		if got.status != want.status || got.turns != want.turns || got.calls != want.calls || strings.Join(got.artifacts, ",") != strings.Join(want.artifacts, ",") {
+			t.Errorf("point %d: %s after %d turns with %v", n, got.status, got.turns, got.artifacts)
+		}
+		for name := range want.tree {
+			if got.tree[name] != want.tree[name] {
+				t.Errorf("point %d: %s is another (%d bytes, want %d)", n, name, len(got.tree[name]), len(want.tree[name]))
+			}
+		}
+		if len(got.tree) != len(want.tree) {
+			t.Errorf("point %d: %d files, want %d", n, len(got.tree), len(want.tree))
+		}
+		if code, out := p.run("jobs", "undo", "last"); code != 0 {
+			t.Errorf("point %d: undo: exit code %d\n%s", n, code, out)
+		}
+		if left := p.tree(); len(left) != 1 || left["ep.mp3"] != string(audio) {
+			t.Errorf("point %d: after undo there are %d files", n, len(left))
+		}
+	}
+	if points < 40 {
+		t.Errorf("only %d points; the job cannot have been killed everywhere", points)
+	}
+	t.Logf("%d points", points)
+}
