@@ -244,12 +244,20 @@ func (l *linter) size() {
 }
 
 // Weight estimates how many tokens the system prompt and the tools of a take.
-// Tools that do not exist weigh nothing.
+// Tools that do not exist weigh nothing, nor do those that wait to be
+// configured, for they are not offered until then.
 func (a *DynamicAgent) Weight(set *tools.Set) int {
 	own, _, err := a.Offer(set)
 	if err != nil {
 		own = nil
 	}
+	var later []string
+	for t := range own.All() {
+		if slices.ContainsFunc(t.Requires, func(c string) bool { return strings.HasPrefix(c, "config:") }) {
+			later = append(later, t.Name)
+		}
+	}
+	own = own.Without(later...)
 	bytes := len(a.Prompt) + len(rules(executor.Task{Done: a.Done, Output: a.Output, Tools: executor.Pin(own)}, own))
 	for _, spec := range own.Specs() {
 		bytes += len(spec.Name) + len(spec.Description) + len(spec.Input)

@@ -17,7 +17,7 @@ type AssembleInput struct {
 	Title string `json:"title,omitempty" jsonschema:"description=Default: that of the outline"`
 	Intro string `json:"intro,omitempty" jsonschema:"description=First paragraph; else one is written"`
 	Outro string `json:"outro,omitempty" jsonschema:"description=Last paragraph; else one is written"`
-	Plain bool   `json:"plain,omitempty" jsonschema:"description=Add nothing but what you pass"`
+	Plain bool   `json:"plain,omitempty" jsonschema:"description=Write nothing in between"`
 }
 
 // A frame is what holds sections together.

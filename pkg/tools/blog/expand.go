@@ -14,8 +14,8 @@ import (
 // ExpandInput is the input of expand_section.
 type ExpandInput struct {
 	Section  string `json:"section" jsonschema:"minLength=1,description=Title as in the outline"`
-	Position int    `json:"position,omitempty" jsonschema:"description=Place from 1 of a section that is not in the outline"`
-	Notes    string `json:"notes,omitempty" jsonschema:"description=What to say beyond the outline or do differently"`
+	Position int    `json:"position,omitempty" jsonschema:"description=From 1; for a section not in the outline"`
+	Notes    string `json:"notes,omitempty" jsonschema:"description=What to add or do differently"`
 	Words    int    `json:"words,omitempty" jsonschema:"description=Rough length"`
 }
 

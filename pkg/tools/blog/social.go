@@ -15,7 +15,7 @@ import (
 // SocialInput is the input of generate_social_posts.
 type SocialInput struct {
 	Networks []string `json:"networks" jsonschema:"minItems=1,maxItems=5,enum=bluesky,enum=linkedin,enum=mastodon,enum=threads,enum=x,description=Where to announce the post"`
-	URL      string   `json:"url,omitempty" jsonschema:"description=Of the post; every announcement carries it"`
+	URL      string   `json:"url,omitempty" jsonschema:"description=Of the post; it is put into each"`
 }
 
 // Announcements are the artifact "social".

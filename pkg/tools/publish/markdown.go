@@ -29,11 +29,13 @@ const (
 // MarkdownInput is the input of publish_markdown.
 type MarkdownInput struct {
 	From        string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
+	Title       string   `json:"title,omitempty" jsonschema:"description=Default: the text's"`
 	Slug        string   `json:"slug,omitempty" jsonschema:"description=Default: made of the title"`
-	Description string   `json:"description,omitempty" jsonschema:"description=One or two sentences for previews"`
+	Date        string   `json:"date,omitempty" jsonschema:"description=Default: today, as 2026-11-21"`
+	Description string   `json:"description,omitempty" jsonschema:"description=For previews"`
 	Tags        []string `json:"tags,omitempty" jsonschema:"description=Tags"`
-	Draft       bool     `json:"draft,omitempty" jsonschema:"description=Keep it out of the built site for now"`
-	Replace     bool     `json:"replace,omitempty" jsonschema:"description=Replace what this job published under the slug"`
+	Draft       bool     `json:"draft,omitempty" jsonschema:"description=Not to be built yet"`
+	Replace     bool     `json:"replace,omitempty" jsonschema:"description=Replace what this job put there"`
 }
 
 //go:embed publish_markdown.md
@@ -63,7 +65,7 @@ func (c Config) markdown() tools.Tool {
 }
 
 func (c Config) write(env *tools.Env, in MarkdownInput) (tools.Result, error) {
-	p, err := from(env, in.From)
+	p, err := from(env, in.From, in.Title)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -75,8 +77,17 @@ func (c Config) write(env *tools.Env, in MarkdownInput) (tools.Result, error) {
 		return tools.Result{}, fmt.Errorf("slug %q will not do: letters and digits, with single dashes between them", name)
 	}
 	day := c.Now().Format(time.DateOnly)
+	what := []any{name, in.Description, in.Tags, in.Draft}
+	if in.Date != "" {
+		if _, err := time.Parse(time.DateOnly, in.Date); err != nil {
+			return tools.Result{}, fmt.Errorf("date %q is no day: write it as 2026-11-21, or leave it out for today", in.Date)
+		}
+		// Only a day that was asked for is part of the key: without, the call is
+		// the same tomorrow.
+		day, what = in.Date, append(what, in.Date)
+	}
 	style := c.Markdown.style(env)
-	k, err := key(env, p, name, in.Description, in.Tags, in.Draft)
+	k, err := key(env, append([]any{p}, what...)...)
 	if err != nil {
 		return tools.Result{}, err
 	}

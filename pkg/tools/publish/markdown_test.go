@@ -107,3 +107,28 @@ func TestTouches(t *testing.T) {
 		}
 	}
 }
+
+// A title and a day of the model's choice. The day is part of what is published
+// once.
+func TestTitleAndDate(t *testing.T) {
+	j := newJob(t, "# Of the text\n\nText.")
+	j.write("_config.yml", "title: x\n")
+	site := tool(t, Config{}, "publish_markdown")
+	const args, at = `{"title":"Release  notes","date":"2026-12-24"}`, "_posts/2026-12-24-release-notes.md"
+	if r := j.call(site, args); r.Failed || !strings.Contains(j.read(at), "title: \"Release notes\"\ndate: 2026-12-24\n") || strings.Contains(j.read(at), "Of the text") {
+		t.Errorf("%s\n%s", r.Text, j.read(at))
+	}
+	if r := j.call(site, args); r.Failed || !strings.Contains(r.Text, at+" has this post already") {
+		t.Errorf("again: %s", r.Text)
+	}
+	if r := j.call(site, `{"title":"Release notes","date":"2026-12-25"}`); !r.Failed || !strings.Contains(r.Text, "keep its date") && !strings.Contains(r.Text, "pass replace") {
+		t.Errorf("another day: %s", r.Text)
+	}
+	if r := j.call(site, `{"date":"24.12.2026"}`); !r.Failed || !strings.Contains(r.Text, "write it as 2026-11-21") {
+		t.Errorf("no day: %s", r.Text)
+	}
+	j.content = "Text without a heading."
+	if r := j.call(site, `{"title":"Given"}`); r.Failed || !strings.Contains(j.read("_posts/2026-11-21-given.md"), "Text without a heading.") {
+		t.Errorf("a text without a title: %s", r.Text)
+	}
+}

@@ -41,7 +41,7 @@ func (n Notion) check() error {
 // NotionInput is the input of publish_notion.
 type NotionInput struct {
 	From string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
-	Tags []string `json:"tags,omitempty" jsonschema:"description=For the property Tags, if the table has it"`
+	Tags []string `json:"tags,omitempty" jsonschema:"description=For the property Tags"`
 }
 
 //go:embed publish_notion.md
@@ -69,7 +69,7 @@ func (c Config) page(ctx context.Context, env *tools.Env, in NotionInput) (tools
 	if token == "" {
 		return tools.Result{}, fmt.Errorf("%s, the token for Notion, is not set. Tell the user", c.Notion.KeyEnv)
 	}
-	p, err := from(env, in.From)
+	p, err := from(env, in.From, "")
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -110,8 +110,9 @@ type post struct {
 	Title, Text string // Text without the title
 }
 
-// from takes the post from a file if one is named, else from the artifact.
-func from(env *tools.Env, file string) (post, error) {
+// from takes the post from a file if one is named, else from the artifact. Its
+// title is the one that was asked for, else that of the text.
+func from(env *tools.Env, file, asked string) (post, error) {
 	var text, title string
 	switch {
 	case file != "":
@@ -144,10 +145,13 @@ func from(env *tools.Env, file string) (post, error) {
 		title = strings.TrimRight(first, " #")
 		text = strings.TrimSpace(body)
 	}
+	if asked != "" {
+		title = asked
+	}
 	title = strings.Join(strings.Fields(title), " ")
 	switch {
 	case title == "":
-		return post{}, errors.New("the text has no title: begin it with a line such as # Title")
+		return post{}, errors.New("the text has no title: begin it with a line such as # Title, or pass one where the tool takes one")
 	case text == "":
 		return post{}, errors.New("the text is empty below its title")
 	case utf8.RuneCountInString(title) > 300:

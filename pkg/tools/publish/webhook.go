@@ -52,7 +52,7 @@ func (w Webhook) check() error {
 
 // WebhookInput is the input of publish_webhook.
 type WebhookInput struct {
-	To   string   `json:"to,omitempty" jsonschema:"description=Name of the configured webhook; may be left out if there is one"`
+	To   string   `json:"to,omitempty" jsonschema:"description=Its name; not needed if there is one"`
 	From string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
 	Slug string   `json:"slug,omitempty" jsonschema:"description=Default: made of the title"`
 	Tags []string `json:"tags,omitempty" jsonschema:"description=Tags"`
@@ -104,7 +104,7 @@ func (c Config) call(ctx context.Context, env *tools.Env, in WebhookInput) (tool
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("%s, the secret of webhook %s, %w. Tell the user", w.SecretEnv, name, err)
 	}
-	p, err := from(env, in.From)
+	p, err := from(env, in.From, "")
 	if err != nil {
 		return tools.Result{}, err
 	}

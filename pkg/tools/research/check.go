@@ -26,8 +26,8 @@ var checkProse string
 // CheckInput is what link_check takes.
 type CheckInput struct {
 	URLs     []string `json:"urls,omitempty" jsonschema:"maxItems=200,description=Addresses to check"`
-	File     string   `json:"file,omitempty" jsonschema:"description=Markdown file of the workspace whose links to check"`
-	Artifact string   `json:"artifact,omitempty" jsonschema:"description=Artifact whose links to check: content; section/NAME; show_notes; citations or what research found"`
+	File     string   `json:"file,omitempty" jsonschema:"description=Markdown file to check"`
+	Artifact string   `json:"artifact,omitempty" jsonschema:"description=Artifact to check: content; section/NAME; show_notes; citations"`
 }
 
 // checkable are the artifacts whose links can be checked.

@@ -18,10 +18,10 @@ var feedProse string
 
 // FeedInput is what rss_feed takes.
 type FeedInput struct {
-	Feed  string `json:"feed" jsonschema:"description=Name of a configured feed or address of one"`
+	Feed  string `json:"feed" jsonschema:"description=Address or configured name"`
 	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=100,description=Items at most; default 20"`
-	Since string `json:"since,omitempty" jsonschema:"description=Only items from then on: 2026-11-21 or 7d"`
-	Query string `json:"query,omitempty" jsonschema:"description=Only items with all these words"`
+	Since string `json:"since,omitempty" jsonschema:"description=2026-11-21 or 7d"`
+	Query string `json:"query,omitempty" jsonschema:"description=Words that an item must have"`
 }
 
 const feedTypes = "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, application/json;q=0.8, */*;q=0.5"

@@ -21,8 +21,8 @@ var pageProse string
 // PageInput is what web_fetch takes.
 type PageInput struct {
 	URL   string `json:"url" jsonschema:"description=Address of the page"`
-	Page  int    `json:"page,omitempty" jsonschema:"minimum=1,maximum=10000,description=Which part of a long page; default 1"`
-	Whole bool   `json:"whole,omitempty" jsonschema:"description=With menus and all; default the main text"`
+	Page  int    `json:"page,omitempty" jsonschema:"minimum=1,maximum=10000,description=Part of a long page; default 1"`
+	Whole bool   `json:"whole,omitempty" jsonschema:"description=With menus and all"`
 }
 
 const pageSize = 12_000 // bytes of Markdown in one part

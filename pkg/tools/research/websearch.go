@@ -22,7 +22,7 @@ var searchProse string
 // SearchInput is what web_search takes.
 type SearchInput struct {
 	Query string `json:"query" jsonschema:"minLength=1,maxLength=400,description=Words to look for"`
-	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=20,description=Results at most; default 8"`
+	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=20,description=Default 8"`
 }
 
 const brave = "https://api.search.brave.com/res/v1/web/search"
