@@ -31,6 +31,7 @@ var settings = []word{
 	{"endpoints.NAME.one_call", "Ask for one call of a tool at a time, where the dialect can"},
 	{"endpoints.NAME.body.FIELD", "Sent with every request, beside and over what adroit sends; not model, messages, tools, stream or response_format"},
 	{"calling.MODEL", "How models whose provider/model matches (`*` stands for any text) call tools: `auto` (the first that works of the others), `native`, `constrained` (each answer held to a schema) or `text`. The longest pattern decides; `--calling` and an agent's own `calling` go before"},
+	{"ollama.keep_alive", "How long Ollama keeps a model loaded after its last answer, as in 30m; below zero: for ever. Without it the server decides (5m). A job that waits for a slow test or a person loads its model again and reads its whole prompt anew if this is too short"},
 	{"models.NAME.model", "A role: a word such as `cheap` or `strong` that may stand wherever provider/model does, and the model it stands for. `NAME: provider/model` says the same in short. `default` is the role of requests that name no model; tools that ask a model get `cheap` if there is one; see [models](models.md)"},
 	{"models.NAME.fallbacks", "Models to go on with, in this order, when the one before does not answer: nobody listens, overloaded or refused for its rate after all retries, unknown"},
 	{"models.NAME.hedge", "After how long without a word the same is asked a second time beside it, as in 20s; the first answer wins and both are paid for"},

@@ -55,6 +55,8 @@ type config struct {
 
 	Calling map[string]executor.Calling `yaml:"calling"`
 
+	Ollama ollamaConfig `yaml:"ollama"`
+
 	Permissions []permit.Rule `yaml:"permissions"`
 
 	from map[string]string // where a value comes from; a missing key means default
@@ -320,6 +322,7 @@ func (c *config) settings() []setting {
 		}
 		out = append(out, e.dialectSettings(name)...)
 	}
+	out = append(out, c.Ollama.settings()...)
 	out = append(out, c.roleSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Rates)) {
 		r := c.Rates[name]

@@ -145,7 +145,7 @@ func (m *models) make(provider, name string) (llm.Model, error) {
 }
 
 func (m *models) ollama() ollama.Config {
-	return ollama.Config{BaseURL: cmp.Or(m.base(ollamaProvider), ollamaHost(m.getenv("OLLAMA_HOST"))), Key: m.getenv("OLLAMA_API_KEY")}
+	return ollama.Config{KeepAlive: m.conf.Ollama.KeepAlive, BaseURL: cmp.Or(m.base(ollamaProvider), ollamaHost(m.getenv("OLLAMA_HOST"))), Key: m.getenv("OLLAMA_API_KEY")}
 }
 
 // base is the address that the command line gives a provider, "" if none.
