@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,9 @@ type Options struct {
 	Models map[string]llm.Model // by the part of provider/model before the slash
 	Model  string               // of requests and agents that name none
 	Agents []agents.Layer       // files, for Lookup and by name
+	// Workflows are those that agents name with workflow:, of agents.Define. The
+	// agent loop is there without being named.
+	Workflows []flow.Workflow
 	// Defaults for what neither requests nor agents say. Its Model is not
 	// read: see Model. Without Instead, models get the tools of the form of
 	// editing that is known to suit them, as far as Tools has them.
@@ -132,7 +136,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		}
 		store, owner, rt.clean = db, sqlite.Owner(), db.Close
 	}
-	rt.Jobs = &jobs.Manager{Store: store, Owner: owner, Workflows: []flow.Workflow{agents.Workflow}, Mux: rt.mux,
+	rt.Jobs = &jobs.Manager{Store: store, Owner: owner, Workflows: slices.Concat([]flow.Workflow{agents.Workflow}, o.Workflows), Mux: rt.mux,
 		Clean: func(ev event.Event) event.Event { return executor.Clean(o.Secrets, ev) }}
 	return rt, nil
 }
@@ -203,11 +207,15 @@ func (rt *Runtime) submit(ctx context.Context, in agents.Input, id string) (agen
 	if _, _, err := rt.model(ctx, task.Model); err != nil {
 		return nil, err
 	}
+	workflow, err := rt.workflow(in)
+	if err != nil {
+		return nil, err
+	}
 	input, err := json.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: encoding the request: %w", in.Name(), err)
 	}
-	j, err := rt.Jobs.Submit(ctx, &jobs.Job{ID: id, Workflow: agents.Workflow.Name, Agent: task.Agent, Dir: in.Dir, Model: task.Model, Input: input})
+	j, err := rt.Jobs.Submit(ctx, &jobs.Job{ID: id, Workflow: workflow, Agent: task.Agent, Dir: in.Dir, Model: task.Model, Input: input})
 	if err != nil {
 		return nil, err
 	}
@@ -235,6 +243,22 @@ func (rt *Runtime) start(id string, run func(context.Context, string, jobs.RunOp
 
 func (rt *Runtime) resolve(_ context.Context, in agents.Input) (executor.Task, error) {
 	return agents.Resolve(in, rt.cat, rt.tools, rt.o.Defaults)
+}
+
+// workflow is the one that runs a request's agent.
+func (rt *Runtime) workflow(in agents.Input) (string, error) {
+	a := in.Spec
+	if a == nil {
+		var err error
+		if a, err = rt.cat.Lookup(in.Agent); err != nil {
+			return "", err
+		}
+	}
+	name := a.Runs()
+	if !slices.ContainsFunc(rt.Jobs.Workflows, func(w flow.Workflow) bool { return w.Name == name }) {
+		return "", fmt.Errorf("agent %s: there is no workflow %s; put it into Options.Workflows", in.Name(), name)
+	}
+	return name, nil
 }
 
 func (rt *Runtime) model(_ context.Context, name string) (llm.Model, string, error) {

@@ -1,0 +1,113 @@
+package adroit_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// countTwice is a workflow: code decides what is called, and no model is asked.
+var countTwice = agents.Define("count_twice", func(r *flow.Run, t executor.Task) (*executor.State, error) {
+	s := new(executor.State)
+	for _, text := range []string{t.Prompt, t.Prompt + " " + t.Prompt} {
+		call := llm.Call{Name: "word_count", Args: fmt.Appendf(nil, `{"text":%q}`, text)}
+		if _, err := executor.Act(r, &t, s, call); err != nil {
+			return s, err
+		}
+	}
+	return executor.Settle(r, &t, s, "")
+})
+
+const twice = "---\ndescription: Count words twice.\nworkflow: count_twice\ntools: [word_count]\ndone: {artifact: words}\n---\nNo model reads this.\n"
+
+func silent() map[string]llm.Model {
+	model, err := script.Parse("turns", []byte("turns: [{text: nobody asks me}]"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return map[string]llm.Model{"script": model}
+}
+
+// An agent whose file names a workflow of the program is run by it.
+func ExampleOptions_workflows() {
+	ctx := context.Background()
+	rt, err := adroit.Open(ctx, adroit.Options{
+		Tools:     []tools.Tool{wordCount},
+		Models:    silent(),
+		Model:     "script/turns",
+		Agents:    []agents.Layer{{Name: "mine", FS: fstest.MapFS{"twice.md": {Data: []byte(twice)}}}},
+		Workflows: []flow.Workflow{countTwice},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+	agent, err := rt.Lookup("twice")
+	if err != nil {
+		log.Fatal(err)
+	}
+	job, err := agent.Execute(ctx, agents.Input{Prompt: "the quick brown fox"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	state, err := job.Wait(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s words in %d turns: %s\n", state.Value("words"), state.Turns, state.Outcome.Reason)
+	// Output:
+	// 8 words in 0 turns: words produced
+}
+
+// A workflow that the program does not have is told before there is a job; one
+// that it has is found again by a later process.
+func TestWorkflows(t *testing.T) {
+	o := adroit.Options{
+		Tools: []tools.Tool{wordCount}, Models: silent(), Model: "script/turns", Data: filepath.Join(t.TempDir(), "data"), Dir: t.TempDir(),
+		Agents: []agents.Layer{{Name: "mine", FS: fstest.MapFS{"twice.md": {Data: []byte(twice)}}}},
+	}
+	open := func() *adroit.Runtime {
+		rt, err := adroit.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rt
+	}
+	rt := open()
+	if _, err := rt.Submit(t.Context(), agents.Input{Agent: "twice", Prompt: "a b"}); err == nil || !strings.Contains(err.Error(), "there is no workflow count_twice; put it into Options.Workflows") {
+		t.Errorf("without the workflow: %v", err)
+	}
+	if err := rt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.Workflows = []flow.Workflow{countTwice}
+	rt = open()
+	job, err := rt.Submit(t.Context(), agents.Input{Agent: "twice", Prompt: "a b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := job.Wait(t.Context()); err != nil || string(s.Value("words")) != "4" {
+		t.Errorf("%v, %v", s, err)
+	}
+	if err := rt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rt = open()
+	defer rt.Close()
+	kept, err := rt.Jobs.Store.Job(t.Context(), job.ID())
+	if err != nil || kept.Workflow != "count_twice" || kept.Status != "done" {
+		t.Errorf("%+v, %v", kept, err)
+	}
+}
