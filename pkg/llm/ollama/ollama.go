@@ -101,8 +101,17 @@ func (c Config) endpoint() (*transport.Endpoint, error) {
 	return end, nil
 }
 
-// Generate implements [llm.Model].
+// Generate implements [llm.Model]. In deltas, special tokens that the model
+// quotes are spelt as it was shown them; in the response they are what they were.
 func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	r, err := m.generate(ctx, req, emit)
+	if r != nil {
+		read(&r.Message)
+	}
+	return r, err
+}
+
+func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	if len(req.Messages) == 0 {
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}

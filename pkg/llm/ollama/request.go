@@ -106,6 +106,7 @@ func (m *model) encodeTools(specs []llm.ToolSpec) ([]byte, error) {
 // appendMessage appends one message in the shape of [api.Message]. Arguments
 // go out as they are, so that numbers stay exact.
 func appendMessage(dst []byte, m *llm.Message) ([]byte, error) {
+	m = spelt(m)
 	text := m.Text
 	if text == "" && m.Role == llm.Tool {
 		text = "(no output)"
