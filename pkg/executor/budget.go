@@ -30,6 +30,7 @@ const (
 	firstRate = 3300
 	// answerRoom is left in the window for an answer whose size is not bounded.
 	answerRoom = 4096
+	leastRoom  = 512 // where prompt and tools take most of the window
 )
 
 // window is that of the model that the run has got to, in tokens; 0 if it is
@@ -62,6 +63,10 @@ func (t *Task) limit(s *State) int {
 		room := t.Options.MaxTokens
 		if room <= 0 {
 			room = min(answerRoom, w/4)
+			if g.tokens(g.Tools+g.Opening) > (w-room)/2 {
+				// Room for a long answer is of no use if the job cannot begin.
+				room = min(room, max(w/16, leastRoom))
+			}
 		}
 		n = w - min(room, w/2) - w/20
 	}
@@ -97,10 +102,13 @@ type Gauge struct {
 	Tokens int `json:"tokens,omitempty"` // of the conversation that the model has
 	Weight int `json:"weight,omitempty"` // of the same, in bytes of plain English
 	Tools  int `json:"tools,omitempty"`  // weight of the task's tools
-	Rate   int `json:"rate,omitempty"`   // learnt: thousandths of weight a token
-	Extra  int `json:"extra,omitempty"`  // tokens of the model's template, as a short request told
-	Limit  int `json:"limit,omitempty"`  // what a request may have
-	Cap    int `json:"cap,omitempty"`    // learnt from a refusal: no request may have more
+	// Opening is the weight of the system prompt and the task.
+	Opening int `json:"opening,omitempty"`
+
+	Rate  int `json:"rate,omitempty"`  // learnt: thousandths of weight a token
+	Extra int `json:"extra,omitempty"` // tokens of the model's template, as a short request told
+	Limit int `json:"limit,omitempty"` // what a request may have
+	Cap   int `json:"cap,omitempty"`   // learnt from a refusal: no request may have more
 
 	Compactions int `json:"compactions,omitempty"`
 	Dropped     int `json:"dropped,omitempty"`    // results
@@ -221,6 +229,7 @@ func (s *State) need(t *Task) int {
 	g := &s.Context
 	if g.Tools == 0 {
 		g.Tools = weighTools(t.Tools)
+		g.Opening = weigh(llm.Message{Text: t.System}, llm.Message{Text: t.Prompt})
 	}
 	if s.Head == "" {
 		return g.Extra + g.tokens(g.Tools+weigh(s.New...))

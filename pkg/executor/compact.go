@@ -115,7 +115,9 @@ func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
 	}
 	g.Compactions++
 	fixed := func(n *Notes) int { return g.Extra + g.tokens(g.Tools+weigh(s.opening(t, n)...)) }
-	in := Compact{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: limit * 7 / 10, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(readResult) != nil}
+	// So that the next one is some turns away, however much is kept in any case.
+	target := max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2))
+	in := Compact{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(readResult) != nil}
 	out, err := flow.Do[Compacted](r, compacting, byResults, in)
 	if err != nil {
 		return err

@@ -174,7 +174,11 @@ func (n *narrow) kit() *tools.Set {
 			for i := 0; b.Len() < size(name, in); i++ {
 				fmt.Fprintf(&b, "%s line %d of %s, größer als {%d}\n", name, i, in.Path, i*7)
 			}
-			return tools.Result{Text: b.String(), Failed: in.Turn%7 == 3 && name == "run"}, nil
+			res := tools.Result{Text: b.String(), Failed: in.Turn%7 == 3 && name == "run"}
+			if in.Turn == 0 {
+				res.Taint = tools.Secret
+			}
+			return res, nil
 		}
 	}
 	set, err := tools.NewSet(
@@ -190,7 +194,7 @@ func (n *narrow) kit() *tools.Set {
 }
 
 func (n *narrow) task(b *executor.Budget) json.RawMessage {
-	in, err := json.Marshal(executor.Task{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on", Tools: executor.Pin(n.kit()), Budget: b,
+	in, err := json.Marshal(executor.Task{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on", Tools: executor.Pin(n.kit()), Budget: b, Taint: tools.Untrusted,
 		Limits: executor.Limits{Turns: -1, Tokens: -1}})
 	if err != nil {
 		n.t.Fatal(err)
@@ -252,6 +256,9 @@ func TestRandomHistoriesFit(t *testing.T) {
 		}
 		if int(n.refused.Load()) > 2+s.Context.Compactions {
 			t.Errorf("seed %d: refused %d times in %d compactions", seed, n.refused.Load(), s.Context.Compactions)
+		}
+		if s.Context.Compactions > 0 && s.Taint&(tools.Untrusted|tools.Secret) != tools.Untrusted|tools.Secret {
+			t.Errorf("seed %d: what the run has read is %v after %d compactions", seed, s.Taint, s.Context.Compactions)
 		}
 		compacted += s.Context.Compactions
 		refused += int(n.refused.Load())

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/llmtest"
+)
+
+const readAll = `---
+name: reader
+description: Reads.
+tools: [read_file, finish]
+done: {signal: DONE}
+---
+You read.
+`
+
+// A runner that is killed while a model writes the notes of a compaction
+// leaves a job that asks for them again and goes on: no turn is lost or had
+// twice.
+func TestKilledWhileCompacting(t *testing.T) {
+	t.Parallel()
+	const turns = 16
+	var asked, noted atomic.Int64
+	begun, gone := make(chan struct{}), make(chan struct{})
+	p := llmtest.NewProduct(t, "compatible", func(a llmtest.Asked) llmtest.Turn {
+		if strings.Contains(string(a.Schema), `"asked"`) {
+			if noted.Add(1) == 1 {
+				close(begun)
+				<-gone
+			}
+			return llmtest.Turn{Text: `{"asked":"to read","decided":[],"done":["read some of the files"],"plan":["read the others"],"avoid":[]}`}
+		}
+		n := asked.Add(1)
+		if n > turns {
+			return llmtest.Turn{Calls: []llm.Call{{ID: "end", Name: "finish", Args: json.RawMessage(`{"summary":"All read."}`)}}}
+		}
+		return llmtest.Turn{Text: strings.Repeat("I think about what I read. ", 30),
+			Calls: []llm.Call{{ID: fmt.Sprintf("c%d", n), Name: "read_file", Args: fmt.Appendf(nil, `{"path":"f%d.txt"}`, n)}}}
+	})
+	files := map[string]string{"home/.config/adroit/agents/reader.md": readAll,
+		"home/.config/adroit/config.yaml": fmt.Sprintf("endpoints:\n  lab: {base_url: %q}\nwindows:\n  lab/*: 6000\n", p.URL+"/v1")}
+	for n := range turns {
+		files[fmt.Sprintf("repo/f%d.txt", n+1)] = fmt.Sprintf("this is file %d\n", n+1)
+	}
+	at := newPlace(t, files)
+	cmd, out := at.command("run", "reader", "read", "-m", "lab/m", "--calling", "native")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- cmd.Wait() }()
+	select {
+	case <-begun:
+	case err := <-ran:
+		t.Fatalf("it ended before it was compacted: %v\n%s", err, out)
+	}
+	before := asked.Load()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ended(t, <-ran); got != -int(syscall.SIGKILL) {
+		t.Fatalf("ended with %d", got)
+	}
+	close(gone)
+	if _, list := at.run("jobs"); !strings.Contains(list, "interrupted a") {
+		t.Errorf("jobs: %s", list)
+	}
+	code, text := at.run("jobs", "resume", "last")
+	if code != 0 || !strings.Contains(text, "summarised") {
+		t.Fatalf("resume: exit code %d\n%s", code, text)
+	}
+	if asked.Load() != turns+1 || before >= turns || noted.Load() < 2 {
+		t.Errorf("%d answers, %d before the kill, for %d turns; notes were asked for %d times", asked.Load(), before, turns+1, noted.Load())
+	}
+	last := p.Asked()[len(p.Asked())-1]
+	if words := last.Text(); !strings.Contains(words, "<notes>") || !strings.Contains(words, "read some of the files") || !strings.Contains(words, fmt.Sprintf("this is file %d\n", turns)) {
+		t.Errorf("the last request has no notes, or not the last result:\n%s", words)
+	}
+}
