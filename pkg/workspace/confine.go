@@ -413,7 +413,15 @@ func toolchains(getenv func(string) string, home string) []string {
 			}
 		}
 	}
-	add(filepath.SplitList(getenv("PATH"))...)
+	for _, dir := range filepath.SplitList(getenv("PATH")) {
+		add(dir)
+		// npm's programs are links into the modules beside them.
+		if up := filepath.Dir(dir); filepath.Base(up) == "node_modules" {
+			add(up)
+		} else {
+			add(filepath.Join(up, "lib", "node_modules"))
+		}
+	}
 	add(filepath.SplitList(getenv("GOPATH"))...)
 	for _, name := range []string{"GOROOT", "GOMODCACHE", "CARGO_HOME", "RUSTUP_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "NVM_DIR", "PNPM_HOME", "PYENV_ROOT", "JAVA_HOME"} {
 		add(getenv(name))
