@@ -67,10 +67,10 @@ func TestModelsOfRealOllama(t *testing.T) {
 	if !strings.Contains(caller.Model, "caller") || caller.Tools != "native" || caller.Context != ollamatest.Context || caller.Window != ollamatest.Context || caller.Family != "hermes" || caller.Size == 0 {
 		t.Errorf("%+v", caller)
 	}
-	if writer.Model != "ollama/writer:latest" || writer.Tools != "text" {
+	if writer.Model != "ollama/writer:latest" || writer.Tools != "constrained" {
 		t.Errorf("%+v", writer)
 	}
-	if stdout, _, _ := adroit("models", "list"); !strings.Contains(stdout, "calls tools natively, thinking, window 16") || !strings.Contains(stdout, "calls tools as text") {
+	if stdout, _, _ := adroit("models", "list"); !strings.Contains(stdout, "calls tools natively, thinking, window 16") || !strings.Contains(stdout, "by a schema") {
 		t.Errorf("list:\n%s", stdout)
 	}
 	if stdout, stderr, err := adroit("models", "check", caller.Model); err != nil || !strings.Contains(stdout, "window: 16384 asked, 16384 given") || !strings.Contains(stdout, "natively") {
@@ -85,7 +85,7 @@ func TestModelsOfRealOllama(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(agents, "writer.md"), []byte(agent), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, err = adroit("run", "writer", "Write b.txt.", "-m", "ollama/writer", "-C", ws)
+	stdout, stderr, err = adroit("run", "writer", "Write b.txt.", "--calling", "text", "-m", "ollama/writer", "-C", ws)
 	if b, rerr := os.ReadFile(filepath.Join(ws, "b.txt")); err != nil || rerr != nil || string(b) != "beta" {
 		t.Errorf("run: %v, %q, %v\n%s%s", err, b, rerr, stdout, stderr)
 	}

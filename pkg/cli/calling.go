@@ -125,6 +125,12 @@ func (c *callings) Ways(ctx context.Context, ref string) ([]executor.Calling, st
 	return list, why
 }
 
+// first is the way that a model's next job begins with.
+func (c *callings) first(ctx context.Context, ref string) string {
+	list, _ := c.Ways(ctx, ref)
+	return string(list[0])
+}
+
 // able lists the ways that a model's server offers.
 func (c *callings) able(ctx context.Context, ref string) ([]executor.Calling, string) {
 	all := []executor.Calling{executor.CallingNative, executor.CallingConstrained, executor.CallingText}

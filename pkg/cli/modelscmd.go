@@ -28,7 +28,7 @@ func (a *app) modelsCommand() *cobra.Command {
 
 // A drive is what a model can do and how adroit will have it call tools.
 type drive struct {
-	Tools        string   `json:"tools,omitempty"` // native, or text: calls are written into the answer and read from there
+	Tools        string   `json:"tools,omitempty"` // the way that comes first: native, constrained or text
 	Can          []string `json:"can,omitempty"`
 	Context      int      `json:"context,omitempty"` // what it was made for, in tokens
 	Window       int      `json:"window,omitempty"`  // what adroit will ask for, in tokens
@@ -39,16 +39,12 @@ type drive struct {
 
 func (m *models) drive(name string, info ollama.Info) drive {
 	d := drive{
-		Tools:        "text",
 		Can:          info.Capabilities,
 		Context:      info.Context,
 		Window:       m.fit(info),
 		Family:       string(textcall.Detect(info.Template, name, info.Family)),
 		Parameters:   info.Parameters,
 		Quantisation: info.Quantisation,
-	}
-	if info.Can("tools") {
-		d.Tools = "native"
 	}
 	return d
 }
@@ -71,6 +67,10 @@ func (a *app) modelsList() *cobra.Command {
 				Note string `json:"note,omitempty"`
 			}
 			ctx, list := cmd.Context(), []entry{}
+			ways, err := a.callings(m)
+			if err != nil {
+				return err
+			}
 			client, err := ollama.NewClient(m.ollama())
 			if err == nil && client.Up(ctx) {
 				found, err := client.List(ctx)
@@ -83,6 +83,7 @@ func (a *app) modelsList() *cobra.Command {
 						e.Note = err.Error()
 					} else {
 						e.drive = m.drive(l.Name, info)
+						e.Tools = ways.first(ctx, e.Model)
 					}
 					list = append(list, e)
 				}
@@ -130,6 +131,8 @@ func (d drive) words() []string {
 	switch d.Tools {
 	case "native":
 		out = append(out, "calls tools natively")
+	case "constrained":
+		out = append(out, "calls tools by a schema its answers are held to")
 	case "text":
 		out = append(out, "calls tools as text")
 	}
@@ -178,6 +181,9 @@ func (a *app) modelsCheck() *cobra.Command {
 				return err
 			}
 			r.Calling = c.words(cmd.Context(), ref)
+			if r.Drive != nil {
+				r.Drive.Tools = c.first(cmd.Context(), ref)
+			}
 			if asJSON {
 				return a.json(r)
 			}

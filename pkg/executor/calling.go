@@ -113,11 +113,15 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conv, a Ask, 
 			return &Answer{Response: *resp, Calling: way, Why: why, Slip: cmp.Or(slipped, slip(resp))}, nil
 		}
 		var le *llm.Error
-		if i == len(list)-1 || !errors.As(err, &le) || le.Kind != llm.Unsupported && le.Kind != llm.Overrun {
+		if i == len(list)-1 || !errors.As(err, &le) {
+			return nil, err
+		}
+		given := le.Kind == llm.Unsupported || le.Kind == llm.Cut && c.broke(way)
+		if !given && le.Kind != llm.Overrun {
 			return nil, err
 		}
 		back := Setback{way, le.Error()}
-		if why = fmt.Sprintf("%s: %s", way, back.Why); le.Kind == llm.Unsupported {
+		if why = fmt.Sprintf("%s: %s", way, back.Why); given {
 			c.setbacks = append(c.setbacks, back)
 			if m.Driver != nil {
 				m.Driver.Learn(a.Model, back)
@@ -125,6 +129,17 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conv, a Ask, 
 		}
 	}
 	return nil, errors.New("there is no way to call tools")
+}
+
+// broke reports whether an answer held to a form was cut so often that the
+// form must be the cause: there are servers whose sampler dies of a grammar
+// that the model does not follow.
+func (c *conv) broke(way Calling) bool {
+	if way != CallingConstrained {
+		return false
+	}
+	c.cuts++
+	return c.cuts >= maxSlips
 }
 
 // ways lists the ways to try now, and why not all of them. There is always

@@ -183,6 +183,15 @@ func TestFallsBack(t *testing.T) {
 			}
 			return inWay(way, []llm.Message{3: calls(call("add", `{"n":4}`)), 4: say("done")}[n])
 		}, []executor.Calling{"native", "constrained", "constrained", "text", "text"}, "the answer was not in the form that was asked for, 2 times in a row"},
+		{"cut when held to a form", func(n int, way executor.Calling) (*llm.Response, error) {
+			switch way {
+			case executor.CallingNative:
+				return nil, unsupported
+			case executor.CallingConstrained:
+				return nil, &llm.Error{Kind: llm.Cut, Provider: "lab", Message: "the answer ended early"}
+			}
+			return inWay(way, []llm.Message{3: calls(call("add", `{"n":4}`)), 4: say("done")}[n])
+		}, []executor.Calling{"native", "constrained", "constrained", "text", "text"}, "lab: the answer ended early"},
 		{"a good call between bad ones", func(n int, way executor.Calling) (*llm.Response, error) {
 			return []func() (*llm.Response, error){
 				func() (*llm.Response, error) { return answer(bad) },

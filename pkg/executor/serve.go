@@ -192,6 +192,7 @@ type conv struct {
 
 	spoken   *speech // the same for a model that is not called natively
 	setbacks []Setback
+	cuts     int // constrained answers that ended before they were done
 }
 
 func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
