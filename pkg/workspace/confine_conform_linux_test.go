@@ -46,7 +46,7 @@ func TestConfinedOutputAndInput(t *testing.T) {
 		git(t, dir, "add", "f")
 		for _, script := range impatient {
 			start := time.Now()
-			if o := sh(t, r, script); o.TimedOut || time.Since(start) > 5*time.Second {
+			if o := sh(t, r, script); o.TimedOut || time.Since(start) > 20*time.Second {
 				t.Errorf("%s: %+v", script, o)
 			}
 		}

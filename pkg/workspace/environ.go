@@ -20,8 +20,15 @@ var fixedEnv = []string{
 	"TERM=dumb", "NO_COLOR=1", "CI=1", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat",
 	"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "SSH_ASKPASS_REQUIRE=never",
 	"EDITOR=false", "VISUAL=false", "GIT_EDITOR=false", "GIT_SEQUENCE_EDITOR=false",
-	"DEBIAN_FRONTEND=noninteractive", "GOTOOLCHAIN=local",
+	"DEBIAN_FRONTEND=noninteractive", "GOTOOLCHAIN=local", "VIMINIT=" + vimEnds,
 }
+
+// vimEnds ends a vim that has done all its commands and waits for keys. At the
+// end of its input vim reads what it prints to, as a terminal would allow, and of
+// a pipe nothing ever comes. With -es, or settings of its own, it does not look
+// here. Neovim without a terminal is mostly a test that runs for long.
+const vimEnds = `exe has("timers")&&!has("nvim")?"au VimEnter * call timer_start(1000,{->` +
+	`[writefile(['nobody is at a terminal here: edit with the tools for it, or give vim all its commands by -es -c'],'/dev/stderr'),execute('cquit')]})":""`
 
 // Environ is the environment of a command: what is allowed of host, what keeps
 // it from asking questions, and extra, which wins. It is sorted.
