@@ -23,6 +23,7 @@ type kit struct {
 	model llm.Model
 	tools *tools.Set
 	ran   func(ctx context.Context, env *tools.Env) // told of each call; may be nil
+	full  *full                                     // what the command line adds; nil leaves it out
 }
 
 func newKit(t testing.TB, hc *http.Client, stream bool) *kit {
@@ -48,17 +49,18 @@ func newKit(t testing.TB, hc *http.Client, stream bool) *kit {
 }
 
 func (k *kit) mux(blobs flow.Blobs) flow.Mux {
-	return executor.Serve(executor.Host{
+	h := executor.Host{
 		Models: func(_ context.Context, name string) (llm.Model, string, error) { return k.model, name, nil },
 		Tools:  k.tools, Blobs: blobs,
-	})
+	}
+	return k.full.around(h)
 }
 
 func (k *kit) task(turns int) json.RawMessage {
-	b, err := json.Marshal(executor.Task{
+	b, err := json.Marshal(k.full.of(executor.Task{
 		Model: fmt.Sprintf("tape-%d", turns), System: "You echo.", Prompt: "Go on.", Tools: executor.Pin(k.tools),
 		Limits: executor.Limits{Turns: -1, Tokens: -1, Time: -1},
-	})
+	}))
 	if err != nil {
 		panic(err) // a struct of strings and numbers
 	}
@@ -68,7 +70,7 @@ func (k *kit) task(turns int) json.RawMessage {
 // run has one agent do a task with nothing kept.
 func (k *kit) run(ctx context.Context, job string, task json.RawMessage) (*executor.State, error) {
 	j := new(flow.Memory)
-	return state(agent.Run(flow.NewRun(job, flow.NewLocal(ctx, j, k.mux(j), nil)), task))
+	return state(agent.Run(flow.NewRun(job, flow.NewLocal(ctx, j, k.mux(j), k.full.sink())), task))
 }
 
 func state(out json.RawMessage, err error) (*executor.State, error) {

@@ -47,35 +47,38 @@ func report(b *testing.B, plain, ours cost) {
 func BenchmarkLoop(b *testing.B) {
 	for _, turns := range []int{10, 100, 400} {
 		b.Run(fmt.Sprint(turns), func(b *testing.B) {
-			hc := client(b)
-			k := newKit(b, hc, false)
-			task := k.task(turns)
-			var theirs, ours cost
-			many := max(1, 400/turns)
-			one := func(n int) {
-				for range n {
-					s, err := k.run(b.Context(), "J1", task)
-					if err != nil || s.Last != fmt.Sprintf("all of %d", turns) {
-						b.Fatal(err, s)
-					}
-				}
-			}
-			other := func(n int) {
-				for range n {
-					if last, err := plain(b.Context(), hc, url(b), turns); err != nil || last != fmt.Sprintf("all of %d", turns) {
-						b.Fatal(err, last)
-					}
-				}
-			}
-			one(1)
-			other(1)
-			for b.Loop() {
-				theirs.measure(many*(turns+1), func() { other(many) })
-				ours.measure(many*(turns+1), func() { one(many) })
-			}
-			report(b, theirs, ours)
+			beside(b, newKit(b, client(b), false), turns)
 		})
 	}
+}
+
+func beside(b *testing.B, k *kit, turns int) {
+	hc := client(b)
+	task := k.task(turns)
+	var theirs, ours cost
+	many := max(1, 400/turns)
+	one := func(n int) {
+		for range n {
+			s, err := k.run(b.Context(), "J1", task)
+			if err != nil || s.Last != fmt.Sprintf("all of %d", turns) {
+				b.Fatal(err, s)
+			}
+		}
+	}
+	other := func(n int) {
+		for range n {
+			if last, err := plain(b.Context(), hc, url(b), turns); err != nil || last != fmt.Sprintf("all of %d", turns) {
+				b.Fatal(err, last)
+			}
+		}
+	}
+	one(1)
+	other(1)
+	for b.Loop() {
+		theirs.measure(many*(turns+1), func() { other(many) })
+		ours.measure(many*(turns+1), func() { one(many) })
+	}
+	report(b, theirs, ours)
 }
 
 // BenchmarkStream is the loop with streamed answers, as it runs by default.

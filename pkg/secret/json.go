@@ -14,6 +14,7 @@ func (r *Redactor) JSON(raw json.RawMessage) (json.RawMessage, bool) {
 	if r == nil || len(raw) < MinKnown {
 		return raw, false
 	}
+	all := string(raw) // once, so that no string in it is copied
 	var out []byte
 	done := 0 // raw[:done] is in out
 	for i := 0; i < len(raw); {
@@ -26,7 +27,11 @@ func (r *Redactor) JSON(raw json.RawMessage) (json.RawMessage, bool) {
 		if to < 0 {
 			return r.text(raw)
 		}
-		text := string(raw[from+1 : to-1])
+		if to-from-2 < MinKnown {
+			i = to
+			continue
+		}
+		text := all[from+1 : to-1]
 		if escaped && json.Unmarshal(raw[from:to], &text) != nil {
 			return r.text(raw)
 		}

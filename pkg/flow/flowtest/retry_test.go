@@ -1,0 +1,99 @@
+package flowtest_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// TestRetries waits as the other side asks, at most two minutes, and else
+// twice as long each time with some jitter; each wait is in the record.
+func TestRetries(t *testing.T) {
+	for name, c := range map[string]struct {
+		after    time.Duration
+		from, to []time.Duration // of each wait
+	}{
+		"as asked":       {3 * time.Second, []time.Duration{3 * time.Second, 3 * time.Second}, []time.Duration{3 * time.Second, 3 * time.Second}},
+		"asked too much": {1e9 * time.Second, []time.Duration{2 * time.Minute, 2 * time.Minute}, []time.Duration{2 * time.Minute, 2 * time.Minute}},
+		"not asked":      {0, []time.Duration{250 * time.Millisecond, 500 * time.Millisecond}, []time.Duration{500 * time.Millisecond, time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var at []time.Time
+				var said []string
+				mux := flow.Mux{"model": {Attempts: 3, Safe: flow.Always, Handler: func(context.Context, flow.Step, event.Sink) (json.RawMessage, error) {
+					at = append(at, time.Now())
+					return nil, &flow.Failure{Code: "model.rate_limit", Message: "slow down", Retryable: true, After: c.after}
+				}}}
+				sink := func(e event.Event) {
+					if e.Kind == event.StepRetried {
+						said = append(said, e.Error+": "+e.Text)
+					}
+				}
+				r := flow.NewRun("J1", flow.NewLocal(t.Context(), new(flow.Memory), mux, sink))
+				if _, err := flow.Do[string](r, "model", "m", nil); err == nil || !strings.Contains(err.Error(), "slow down") {
+					t.Errorf("it ended with %v", err)
+				}
+				if len(at) != 3 || len(said) != 2 || !strings.HasPrefix(said[1], "slow down: attempt 3 of 3 in ") {
+					t.Fatalf("%d attempts, told %q", len(at), said)
+				}
+				for i := range 2 {
+					if wait := at[i+1].Sub(at[i]); wait < c.from[i] || wait > c.to[i] {
+						t.Errorf("wait %d was %s, want %s to %s", i+1, wait, c.from[i], c.to[i])
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestForkWidth has a hundred branches that run sixteen at once, no more and
+// no fewer.
+func TestForkWidth(t *testing.T) {
+	var mu sync.Mutex
+	now, most := 0, 0
+	full := make(chan struct{})
+	mux := flow.Mux{"x": {Safe: flow.Always, Handler: func(ctx context.Context, _ flow.Step, _ event.Sink) (json.RawMessage, error) {
+		mu.Lock()
+		now++
+		if most = max(most, now); now == 16 && most == 16 {
+			select {
+			case <-full:
+			default:
+				close(full)
+			}
+		}
+		mu.Unlock()
+		select {
+		case <-full:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		mu.Lock()
+		now--
+		mu.Unlock()
+		return json.RawMessage(`1`), nil
+	}}}
+	r := flow.NewRun("J1", flow.NewLocal(t.Context(), new(flow.Memory), mux, nil))
+	xs := make([]int, 100)
+	for i := range xs {
+		xs[i] = i
+	}
+	got, err := flow.Map(r, xs, func(r *flow.Run, i int) (int, error) {
+		_, err := flow.Do[int](r, "x", "x", i)
+		return i, err
+	})
+	if err != nil || len(got) != 100 || got[0] != 0 || got[99] != 99 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if most != 16 {
+		t.Errorf("%d branches at once, want 16", most)
+	}
+}
