@@ -143,7 +143,7 @@ func TestToolsWithinTheConfiguration(t *testing.T) {
 			}
 		}
 	})
-	p := newBench(t, fmt.Sprintf("network: {allow: [%q, %q], timeout: 2s, max_body: 1, redirects: 3}\nresearch: {search: {engine: searxng, url: %q, key_env: SEARCH_KEY}}\n", u.Host, other.Host, u))
+	p := newBench(t, fmt.Sprintf("network: {allow: [%q, %q], timeout: 6s, max_body: 1, redirects: 3}\nresearch: {search: {engine: searxng, url: %q, key_env: SEARCH_KEY}}\n", u.Host, other.Host, u))
 	p.vars["SEARCH_KEY"] = "k3y-of-the-engine"
 	if code, out := p.call(t, "web_fetch", `{"url":"`+u.String()+`/page"}`); code != 0 || !strings.Contains(out, "hello from the page") {
 		t.Errorf("exit %d: %s", code, out)

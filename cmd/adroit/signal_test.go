@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -144,6 +145,10 @@ func (p *place) sleeping() bool {
 // A signal stops the job at a step, leaves no process behind, and the job
 // goes on from there.
 func TestSignals(t *testing.T) {
+	// Under nohup SIGHUP comes ignored, and children would inherit that.
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hup) })
 	for _, tc := range []struct {
 		sig  syscall.Signal
 		want int
