@@ -9,33 +9,27 @@ import (
 	"testing"
 )
 
-// post is a job that thinks, makes artifacts and publishes.
-const post = `turns:
-  - calls: [{name: generate_outline, args: {topic: Jobs}}]
-  - calls: [{name: expand_section, args: {section: One}}, {name: expand_section, args: {section: Two}}]
-  - calls: [{name: assemble_content, args: {plain: true}}]
-  - calls: [{name: publish_markdown, args: {}}]
-  - text: "Done.\nCONTENT_COMPLETE"
-asides:
-  - {expect: {contains: Outline a blog post}, text: '{"title":"Jobs","sections":[{"title":"One","points":[]},{"title":"Two","points":[]}]}'}
-  - {expect: {contains: 'Write the section "One"'}, text: "%[1]s"}
-  - {expect: {contains: 'Write the section "Two"'}, text: "%[1]s"}
+// everywhere publishes beside the file, to what cannot be taken back.
+const everywhere = `  - calls: [{name: publish_notion, args: {tags: [durability]}}]
+  - calls: [{name: publish_webhook, args: {}}]
 `
 
-// TestKillBlog kills a job that writes a post and publishes it at each of its
-// points. Resumed, it ends with the same post, published once.
+// TestKillBlog kills a job that researches, writes and publishes a post at each
+// of its points. Resumed, it ends with the same sources and the same post,
+// published once to each place.
 func TestKillBlog(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts a hundred processes; run it without -short")
+		t.Skip("starts some hundred processes; run it without -short")
 	}
 	bin := filepath.Join(t.TempDir(), "adroit")
 	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
 	run := []string{"run", "blog", "Write", "-m", "script:../turns.yaml", "--approve", "all"}
+	w := newWorld(t)
 	want := ""
 	for n := 0; ; n++ {
-		p := newPlace(t, map[string]string{"turns.yaml": fmt.Sprintf(post, strings.Repeat("It goes on where it stopped. ", 12)), "repo/hugo.toml": "title = \"x\"\n"})
+		p := w.place(t, article(toSite+everywhere), nil)
 		p.bin = bin
 		if n > 0 {
 			p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
@@ -53,10 +47,15 @@ func TestKillBlog(t *testing.T) {
 		text := ""
 		for name, content := range tree {
 			if strings.HasSuffix(name, ".md") {
-				if text != "" || name != "content/posts/jobs.md" {
+				if text != "" || name != "content/posts/journals.md" {
 					t.Errorf("point %d: published as %s, too", n, name)
 				}
 				_, text, _ = strings.Cut(content, "adroit_sum: ")
+			}
+		}
+		for _, tool := range targets {
+			if got := w.sent(tool); got != n+1 {
+				t.Fatalf("point %d: %s published %d posts in all, want one a job\n%s", n, tool, got, out)
 			}
 		}
 		if n == 0 {
@@ -65,10 +64,14 @@ func TestKillBlog(t *testing.T) {
 		if text == "" || text != want {
 			t.Errorf("point %d: got\n%s\nwant\n%s", n, text, want)
 		}
+		if code, out := p.run("jobs", "artifacts", "last", "citations"); code != 0 || strings.Count(out, `"number"`) != 2 {
+			t.Errorf("point %d: cited\n%s", n, out)
+		}
 		if n > 0 && !killed {
-			if n < 10 {
+			if n < 40 {
 				t.Errorf("there were only %d points", n-1)
 			}
+			t.Logf("%d points", n-1)
 			return
 		}
 	}

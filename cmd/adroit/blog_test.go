@@ -132,33 +132,48 @@ publish:
 	return p
 }
 
-// researched is a post from its request to its publication.
+// researched is a post from its request on. What it takes of tokens is made up,
+// for comparisons.
 const researched = `turns:
   - expect: {tools: [web_fetch, web_search, rss_feed, cite, link_check, publish_markdown, publish_notion, publish_webhook]}
     calls: [{name: analyze_prompt, args: {prompt: Explain journals}}]
+    usage: {in: 2050, out: 30}
   - expect: {contains: "what a journal is"}
     calls: [{name: rss_feed, args: {feed: news}}, {name: web_search, args: {query: what a journal is}}]
+    usage: {in: 2300, out: 50}
   - expect: {contains: "What a journal is for."}
     calls: [{name: web_fetch, args: {url: URL/page}}]
+    usage: {in: 2600, out: 30}
   - expect: {contains: "for whoever comes after the crash"}
     calls: [{name: cite, args: {url: URL/page, title: About journals, quote: whoever comes after}}, {name: cite, args: {url: URL/feed, title: News}}]
+    usage: {in: 2900, out: 70}
   - calls: [{name: generate_outline, args: {topic: Journals}}]
+    usage: {in: 3050, out: 25}
   - calls: [{name: expand_section, args: {section: One}}, {name: expand_section, args: {section: Two}}]
-  - calls: [{name: assemble_content, args: {plain: true}}]
+    usage: {in: 3200, out: 50}
+  - calls: [{name: assemble_content, args: {}}]
+    usage: {in: 3350, out: 20}
   - calls: [{name: link_check, args: {artifact: content}}]
+    usage: {in: 3400, out: 25}
   - calls: [{name: generate_social_posts, args: {networks: [mastodon, x], url: URL/page}}]
-  - calls: [{name: publish_markdown, args: {tags: [durability]}}]
+    usage: {in: 3450, out: 35}
 PUBLISH
   - text: "A post with two sources.\nCONTENT_COMPLETE"
+    usage: {in: 3500, out: 20}
 asides:
-  - {expect: {contains: Say what this request}, text: '{"topic":"Journals","audience":"operators","tone":"dry","words":800,"sections":["One","Two"],"questions":["what a journal is"]}'}
-  - {expect: {contains: Outline a blog post}, text: '{"title":"Journals","sections":[{"title":"One","points":[]},{"title":"Two","points":[]}]}'}
-  - {expect: {contains: 'Write the section "One"'}, text: "It tells [what was begun](URL/page#why) [1]. LONG"}
-  - {expect: {contains: 'Write the section "Two"'}, text: "There is [news](URL/feed) [2]. LONG"}
-  - {expect: {contains: Announce the blog post}, text: '{"posts":[{"network":"mastodon","text":"Journals, explained. URL/page"},{"network":"x","text":"Journals. URL/page"}]}'}
+  - {expect: {contains: Say what this request}, text: '{"topic":"Journals","audience":"operators","tone":"dry","words":800,"sections":["One","Two"],"questions":["what a journal is"]}', usage: {in: 180, out: 60}}
+  - {expect: {contains: Outline a blog post}, text: '{"title":"Journals","sections":[{"title":"One","points":[]},{"title":"Two","points":[]}]}', usage: {in: 220, out: 50}}
+  - {expect: {contains: 'Write the section "One"'}, text: "It tells [what was begun](URL/page#why) [1]. LONG", usage: {in: 420, out: 110}}
+  - {expect: {contains: 'Write the section "Two"'}, text: "There is [news](URL/feed) [2]. LONG", usage: {in: 420, out: 110}}
+  - {expect: {contains: Below are the sections}, text: '{"intro":"Jobs die.","transitions":[""],"outro":"Try it: kill one."}', usage: {in: 430, out: 30}}
+  - {expect: {contains: Announce the blog post}, text: '{"posts":[{"network":"mastodon","text":"Journals, explained. URL/page"},{"network":"x","text":"Journals. URL/page"}]}', usage: {in: 450, out: 40}}
 `
 
-// article is researched with what is published beside the file.
+// toSite publishes what has been written as a file.
+const toSite = `  - calls: [{name: publish_markdown, args: {tags: [durability]}}]
+`
+
+// article is researched with the turns that publish.
 func article(publish string) string {
 	return strings.NewReplacer("LONG", strings.Repeat("It goes on where it stopped. ", 12), "PUBLISH\n", publish).Replace(researched)
 }
@@ -168,7 +183,7 @@ func article(publish string) string {
 // yes.
 func TestBlog(t *testing.T) {
 	w := newWorld(t)
-	p := w.place(t, article(""), nil)
+	p := w.place(t, article(toSite), nil)
 	const at = "repo/content/posts/journals.md"
 	code, out := p.run("run", "blog", "Explain journals", "-m", "script:../turns.yaml")
 	if code != 4 || !strings.Contains(out, "may publish_markdown run") || p.read(at) != "" {

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/blog.md")
+
+// briefly is how the agent answers a short request. The fixed phases get the
+// answers of the long one: they do the same whatever is asked.
+const briefly = `turns:
+  - calls: [{name: write_content, args: {title: Journals, text: "LONG LONG"}}]
+    usage: {in: 2050, out: 210}
+  - text: "A short post.\nCONTENT_COMPLETE"
+    usage: {in: 2300, out: 20}
+`
+
+// TestCompare runs the blog agent and the seven phases on a short and a long
+// request, and wants docs/blog.md to tell what came of it.
+func TestCompare(t *testing.T) {
+	w := newWorld(t)
+	p := w.place(t, article(""), map[string]string{"brief.yaml": strings.ReplaceAll(briefly, "LONG", strings.Repeat("It goes on where it stopped. ", 12))})
+	table := "| request | run by | turns | tool calls | requests to models | tokens in | tokens out | made |\n|---|---|---|---|---|---|---|---|\n"
+	for _, c := range []struct{ request, script string }{{"short", "script:../brief.yaml"}, {"long", "script:../turns.yaml"}} {
+		code, out := p.run("compare", "blog@"+c.script, "blog_phases@script:../turns.yaml", "Explain journals", "--json")
+		if code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", c.request, code, out)
+		}
+		var got struct {
+			Sides []struct {
+				Agent, Status          string
+				Turns, Calls, Requests int
+				Usage                  struct{ In, Out int }
+				Artifacts              map[string]int
+			}
+		}
+		out = out[max(0, strings.Index(out, "{")):] // notes come first
+		if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Sides) != 2 {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, s := range got.Sides {
+			if s.Status != "done" || s.Artifacts["content"] == 0 {
+				t.Errorf("%s: %+v", c.request, s)
+			}
+			table += fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %s |\n", c.request, s.Agent, s.Turns, s.Calls, s.Requests, s.Usage.In, s.Usage.Out, made(s.Artifacts))
+		}
+	}
+	const doc, begin, end = "../../docs/blog.md", "<!-- table: go test ./cmd/adroit -run TestCompare -update -->\n", "<!-- end -->"
+	b, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(b), begin)
+	_, after, more := strings.Cut(rest, end)
+	if !ok || !more {
+		t.Fatalf("%s has no place for the table", doc)
+	}
+	want := before + begin + table + end + after
+	if *update {
+		if err := os.WriteFile(doc, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(b) != want {
+		t.Errorf("docs/blog.md is stale; run go test ./cmd/adroit -run TestCompare -update\n%s", table)
+	}
+}
+
+// made lists artifacts, a family by its number.
+func made(artifacts map[string]int) string {
+	var out []string
+	sections := 0
+	for _, name := range slices.Sorted(maps.Keys(artifacts)) {
+		if strings.HasPrefix(name, "section/") {
+			sections++
+			continue
+		}
+		out = append(out, name)
+	}
+	if sections > 0 {
+		out = append(out, fmt.Sprintf("%d sections", sections))
+	}
+	return strings.Join(out, ", ")
+}
