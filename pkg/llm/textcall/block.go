@@ -60,7 +60,7 @@ func (s *scan) itemHere(m *marker) bool {
 	if s.has("[TOOL_CALLS]") {
 		return false
 	}
-	for _, x := range []string{"{", "[", "<function=", "<invoke ", "<｜DSML｜invoke ", "<steptml:invoke ", "<｜tool▁call▁begin｜>", "<｜tool_call_begin｜>", "<|tool_call_begin|>", "call:"} {
+	for _, x := range []string{"{", "[", "<function=", "<invoke ", "<｜DSML｜invoke ", "<steptml:invoke ", "<｜tool▁call▁begin｜>", "<｜tool_call_begin｜>", "<|tool_call_begin|>", "<|open|>call ", "call:"} {
 		if s.has(x) {
 			return true
 		}
@@ -122,6 +122,8 @@ func (s *scan) item() error {
 		return s.deepseek("<｜tool_sep｜>", "<｜tool_call_end｜>")
 	case s.take("<|tool_call_begin|>"):
 		return s.kimi()
+	case s.take("<|open|>call "):
+		return s.kimi3()
 	case s.take("call:"):
 		return s.gemma()
 	}

@@ -31,6 +31,7 @@ var inTemplate = []struct {
 	family Family
 }{
 	{"<|tool_calls_section_begin|>", Kimi},
+	{"<|open|>", Kimi}, // K3
 	{"<minimax:tool_call>", MiniMax},
 	{"<seed:tool_call>", Seed},
 	{"<｜tool▁calls▁begin｜>", DeepSeek},

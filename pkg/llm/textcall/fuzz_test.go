@@ -32,7 +32,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("%q: call %+v", in, c)
 			}
 		}
-		if len(found.Calls) == 0 && found.Thinking == "" && !harmonic(in) && found.Text != in && strings.TrimSpace(found.Text) != strings.TrimSpace(in) && !strings.Contains(in, "hink") && !strings.Contains(in, "hought") && !strings.Contains(in, "HINK") {
+		if len(found.Calls) == 0 && found.Thinking == "" && !harmonic(in) && found.Text != in && strings.TrimSpace(found.Text) != strings.TrimSpace(in) && !strings.Contains(in, "hink") && !strings.Contains(in, "hought") && !strings.Contains(in, "HINK") && !strings.Contains(in, "<|close|>") && !strings.Contains(in, "<|open|>") && !strings.Contains(in, "<|end_of_msg|>") {
 			t.Errorf("%q became %q", in, found.Text)
 		}
 	})

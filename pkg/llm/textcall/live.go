@@ -114,6 +114,11 @@ func (r *Reader) talk(d *llm.Delta) bool {
 		r.held = nil
 		r.from, r.cut = at+len(m.open), true
 		r.w.jump(r.from)
+	case wraps:
+		r.show(d, at)
+		r.held = append(r.held, r.w.s[r.from:at]...)
+		r.from, r.cut = at+len(m.open), true
+		r.w.jump(r.from)
 	case opensCalls:
 		calls, wait := r.plausible(m, r.w.s[m.body(at):])
 		switch {

@@ -115,6 +115,10 @@ func (s *scan) read() Found {
 			visible.Reset()
 			s.jump(at + len(m.open))
 			from, parted = s.i, true
+		case wraps:
+			said(at)
+			s.jump(at + len(m.open))
+			from, parted = s.i, true
 		case opensCalls:
 			if len(s.Offered) == 0 || !s.block(m) {
 				failed++

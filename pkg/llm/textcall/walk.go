@@ -10,6 +10,7 @@ const (
 	opensThought
 	endsThought
 	opensHarmony
+	wraps // says nothing by itself
 )
 
 // A marker is text that begins something other than prose.
@@ -38,12 +39,14 @@ var markers = []marker{
 	{opensCalls, "<｜tool▁calls▁begin｜>", []string{"<｜tool▁calls▁end｜>"}},
 	{opensCalls, "<｜tool_calls_begin｜>", []string{"<｜tool_calls_end｜>"}},
 	{opensCalls, "<|tool_calls_section_begin|>", []string{"<|tool_calls_section_end|>"}},
+	{opensCalls, "<|open|>tools<|sep|>", []string{"<|close|>tools<|sep|>"}},
 	{opensCalls, "[TOOL_CALLS]", nil},
 	{opensCalls, "functools[", nil},
 	// Items that small models write without what should be around them.
 	{opensCalls, "<function=", []string{"</tool_call>"}},
 	{opensCalls, "<|tool_call_begin|>", []string{"<|tool_calls_section_end|>"}},
 	{opensCalls, "<｜tool▁call▁begin｜>", []string{"<｜tool▁calls▁end｜>"}},
+	{opensCalls, "<|open|>call ", []string{"<|close|>tools<|sep|>"}},
 
 	{opensThought, "<think>", []string{"</think>"}},
 	{opensThought, "<thinking>", []string{"</thinking>"}},
@@ -53,10 +56,17 @@ var markers = []marker{
 	{opensThought, "<|START_THINKING|>", []string{"<|END_THINKING|>"}},
 	{opensThought, "<|channel>thought", []string{"<channel|>"}},
 	{opensThought, "◁think▷", []string{"◁/think▷"}},
+	{opensThought, "<|open|>think<|sep|>", []string{"<|close|>think<|sep|>"}},
+	{endsThought, "<|close|>think<|sep|>", nil},
 	{endsThought, "</think>", nil},
 	{endsThought, "</seed:think>", nil},
 	{endsThought, "[/THINK]", nil},
 	{endsThought, "◁/think▷", nil},
+
+	{wraps, "<|open|>response<|sep|>", nil},
+	{wraps, "<|close|>response<|sep|>", nil},
+	{wraps, "<|close|>message<|sep|>", nil},
+	{wraps, "<|end_of_msg|>", nil},
 
 	{opensHarmony, "<|channel|>", nil},
 	{opensHarmony, "<|start|>assistant", nil},
@@ -65,7 +75,7 @@ var markers = []marker{
 // keeps reports whether the marker is also the beginning of an item.
 func (m *marker) keeps() bool {
 	switch m.open {
-	case "<function=", "<|tool_call_begin|>", "<｜tool▁call▁begin｜>", "functools[":
+	case "<function=", "<|tool_call_begin|>", "<｜tool▁call▁begin｜>", "functools[", "<|open|>call ":
 		return true
 	}
 	return false
@@ -158,7 +168,7 @@ func (w *walker) at(rest string, whole bool) (found *marker, wait bool) {
 			if after == "" && !whole {
 				return nil, true
 			}
-			if w.inked && after != "" && !strings.ContainsRune("\r\n{[<", rune(after[0])) {
+			if w.inked && after != "" && m.open[:2] != "<|" && !strings.ContainsRune("\r\n{[<", rune(after[0])) {
 				continue
 			}
 		}
