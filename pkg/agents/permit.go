@@ -64,6 +64,10 @@ func (a *DynamicAgent) licensed(own *tools.Set, mode executor.Mode, rules permit
 			out = append(out, t.Name)
 		}
 	}
+	// Without shell nothing is in the background.
+	if slices.Contains(out, "shell") {
+		out = append(out, "shell_kill")
+	}
 	return own.Without(out...)
 }
 

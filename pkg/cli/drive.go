@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // drive runs a job in the foreground until it ends, waits for a person who is
@@ -201,19 +203,32 @@ func (a *app) figures(job *jobs.Job, f *jobs.Final, took time.Duration) string {
 	return s + ", " + span(took)
 }
 
+// changed reports whether a job changed files.
+func (a *app) changed(id string) bool {
+	home, err := a.jobDir(id)
+	return err == nil && workspace.Recorded(filepath.Join(home, "ledger"))
+}
+
 // next are the commands that make sense now.
 func (a *app) next(job *jobs.Job) []string {
 	id := job.ID
 	if a.passing {
 		return nil
 	}
+	var changes []string // what one may do about them
+	if a.changed(id) {
+		changes = []string{"adroit jobs diff " + id, "adroit jobs undo " + id}
+	}
 	switch job.Status {
 	case jobs.Done:
-		return []string{"adroit jobs diff " + id, "adroit jobs undo " + id}
+		if changes == nil {
+			return []string{"adroit jobs logs " + id}
+		}
+		return changes
 	case jobs.Limit, jobs.Stuck:
-		return []string{"adroit jobs diff " + id, "adroit jobs undo " + id, "adroit jobs retry " + id}
+		return append(changes, "adroit jobs retry "+id)
 	case jobs.Failed, jobs.Cancelled:
-		return []string{"adroit jobs resume " + id, "adroit jobs diff " + id}
+		return append([]string{"adroit jobs resume " + id}, changes[:min(1, len(changes))]...)
 	case jobs.Waiting:
 		return []string{"adroit signal " + id + " approve", "adroit jobs resume " + id}
 	case jobs.Interrupted, jobs.Blocked, jobs.Queued:

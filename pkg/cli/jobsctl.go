@@ -113,7 +113,11 @@ func (a *app) jobsCancel() *cobra.Command {
 			case j.Status != jobs.Cancelled:
 				return broken(fmt.Errorf("%s ended as %s before the cancel reached it", j.ID, j.Status), "adroit jobs show "+j.ID)
 			}
-			fmt.Fprintf(a.Stdout, "%s cancelled    adroit jobs undo %s\n", j.ID, j.ID)
+			next := "logs"
+			if a.changed(j.ID) {
+				next = "undo"
+			}
+			fmt.Fprintf(a.Stdout, "%s cancelled    adroit jobs %s %s\n", j.ID, next, j.ID)
 			return nil
 		},
 	}

@@ -281,6 +281,11 @@ func (a *app) submit(ctx context.Context, m *jobs.Manager, id string, q request,
 		if err := a.isolate(ctx, id, &in); err != nil {
 			return nil, err
 		}
+		// What the request was checked with may not be in the commit.
+		if _, err := a.resolve(ctx, in, q.trust); err != nil {
+			err = errors.Join(fmt.Errorf("in a worktree of the last commit: %w", err), a.forget(id))
+			return nil, broken(err, "commit what the agent needs, its file first of all, or run it without --worktree")
+		}
 	}
 	raw, err := json.Marshal(in)
 	if err != nil {

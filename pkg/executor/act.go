@@ -139,6 +139,9 @@ func one(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error
 func refusal(t *Task, s *State, now standing, c llm.Call) string {
 	tool := t.tool(c.Name)
 	switch {
+	case tool == nil && t.Mode == ModePlan:
+		// A name that is near is no help where the tool itself is withheld.
+		return fmt.Sprintf("there is no tool %q: this job plans and changes nothing, so say in words what should be done; you have: %s", c.Name, strings.Join(t.names(), ", "))
 	case tool == nil:
 		return fmt.Sprintf("there is no tool %q%s; you have: %s", c.Name, tools.DidYouMean(c.Name, t.names()), strings.Join(t.names(), ", "))
 	case c.Malformed != "":

@@ -105,6 +105,12 @@ func (n *rawName) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(n))
 }
 
+// Recorded reports whether the ledger in dir has any changes, without opening it.
+func Recorded(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "journal"))
+	return err == nil && info.Size() > 0
+}
+
 // OpenLedger opens the ledger in dir, which is made if it does not exist.
 func OpenLedger(dir string) (*Ledger, error) {
 	abs, err := filepath.Abs(dir)
