@@ -156,7 +156,10 @@ func TestFallbackHoldsAndResumes(t *testing.T) {
 		mux := executor.Serve(executor.Host{Models: b.find, Tools: b.tools, Blobs: j,
 			Env: func(context.Context, string) (*tools.Env, error) { return b.env, nil }})
 		local := flow.NewLocal(ctx, j, mux, event.Discard)
+		var mu sync.Mutex // two branches may be at a point
 		local.Hook = func(string, flow.Step) {
+			mu.Lock()
+			defer mu.Unlock()
 			if n++; n == k+1 {
 				killed = true
 				stop()
