@@ -92,6 +92,13 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// counts are the posts taken and the requests to take one.
+func (r *receiver) counts() (took, asked int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.took), r.asked
+}
+
 func (r *receiver) tool(lookup bool) tools.Tool {
 	w := Webhook{URL: r.URL + "/posts", SecretEnv: "HOOK", Idempotent: r.idempotent}
 	if lookup {
@@ -122,8 +129,8 @@ func TestWebhook(t *testing.T) {
 		r := newReceiver(t, c.idempotent, strings.Fields(c.faults)...)
 		j := newJob(t, "# T\n\nText.")
 		got := j.call(r.tool(c.lookup), `{}`)
-		if len(r.took) != c.took || !strings.Contains(got.Text, c.want) {
-			t.Errorf("%s: taken %d times, want %d; %s", c.name, len(r.took), c.took, got.Text)
+		if took, _ := r.counts(); took != c.took || !strings.Contains(got.Text, c.want) {
+			t.Errorf("%s: taken %d times, want %d; %s", c.name, took, c.took, got.Text)
 		}
 		if failed := c.want != "Sent"; got.Failed != failed {
 			t.Errorf("%s: failed is %v", c.name, got.Failed)
@@ -140,8 +147,9 @@ func TestWebhookKilled(t *testing.T) {
 			r := newReceiver(t, !lookup)
 			j := newJob(t, "# T\n\nText.")
 			j.dying(r.tool(lookup), `{}`, at)
-			if got := j.call(r.tool(lookup), `{}`); got.Failed || len(r.took) != 1 {
-				t.Errorf("lookup %v, died at %d: taken %d times; %s", lookup, at, len(r.took), got.Text)
+			got := j.call(r.tool(lookup), `{}`)
+			if took, _ := r.counts(); got.Failed || took != 1 {
+				t.Errorf("lookup %v, died at %d: taken %d times; %s", lookup, at, took, got.Text)
 			}
 		}
 	}
@@ -159,7 +167,7 @@ func TestWebhookMisuse(t *testing.T) {
 			t.Errorf("%q: %s", secret, got.Text)
 		}
 	}
-	if r.asked != 0 {
+	if _, asked := r.counts(); asked != 0 {
 		t.Error("something was sent")
 	}
 	// No connection: surely nothing happened.
