@@ -72,7 +72,8 @@ type Options struct {
 	// they end with the Runtime.
 	Data string
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
-	// the environment and the well-known shapes.
+	// the environment and the well-known shapes. Those of a workspace's .env*
+	// files are added for its jobs.
 	Secrets *secret.Redactor
 	// Emit sees the events of all jobs that run here. May be nil.
 	Emit event.Sink

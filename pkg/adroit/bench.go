@@ -134,7 +134,8 @@ func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.Hide(rt.o.Secrets)
+	hide := rt.o.Secrets.With(secret.DotenvIn(j.Dir)...)
+	b.Hide(hide)
 	b.Reach(rt.o.Network)
 	servers := rt.o.Servers
 	if servers == nil {
@@ -143,11 +144,11 @@ func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error)
 	b.Speak(servers)
 	m := executor.Serve(executor.Host{
 		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fence: rt.fence(),
-		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(rt.o.Secrets), b.Judge},
+		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(hide), b.Judge},
 		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
 		Shelf:  &executor.Shelf{Dir: filepath.Join(home, "results")},
 	})
 	maps.Copy(m, agents.Routes(rt.resolve))
 	// Nothing depends on what Close says: all writes are synced already.
-	return executor.Guard(m, rt.o.Secrets), func() { _ = b.Close() }, nil
+	return executor.Guard(m, hide), func() { _ = b.Close() }, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"regexp"
@@ -41,31 +40,13 @@ func (a *app) redactor() *secret.Redactor {
 // redactorIn also knows the secrets of the workspace's environment files: no
 // tool may read those, but a program that a tool runs may.
 func (a *app) redactorIn(dir string) *secret.Redactor {
-	var known []secret.Known
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return a.redactor()
-	}
-	defer root.Close()
-	names, _ := fs.Glob(root.FS(), ".env*") // the pattern is valid
-	for _, name := range names {
-		info, err := root.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
-			continue
-		}
-		if b, err := root.ReadFile(name); err == nil {
-			known = append(known, secret.Dotenv(string(b))...)
-		}
-	}
+	known := secret.DotenvIn(dir)
 	if len(known) == 0 {
 		return a.redactor()
 	}
 	r, _ := a.redactorOf(known)
 	return r
 }
-
-// maxEnvFile is the size of an environment file that is read, in bytes.
-const maxEnvFile = 256 << 10
 
 // redactorOf makes a redactor; the error says that it does not know what the
 // configuration does.

@@ -1,6 +1,8 @@
 package secret
 
 import (
+	"io/fs"
+	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -49,6 +51,32 @@ func plain(value string) bool {
 	}
 	return kinds < 2 && len(value) < 20
 }
+
+// DotenvIn reads the environment files (.env and what begins so) of a workspace:
+// no tool may read those, but a program that a tool runs may. What cannot be read
+// is left out.
+func DotenvIn(dir string) []Known {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	var known []Known
+	names, _ := fs.Glob(root.FS(), ".env*") // the pattern is valid
+	for _, name := range names {
+		info, err := root.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
+			continue
+		}
+		if b, err := root.ReadFile(name); err == nil {
+			known = append(known, Dotenv(string(b))...)
+		}
+	}
+	return known
+}
+
+// maxEnvFile is the size of an environment file that is read, in bytes.
+const maxEnvFile = 256 << 10
 
 // Dotenv reads the lines of an environment file as [Environ] reads an
 // environment.

@@ -43,6 +43,7 @@ type Redactor struct {
 	index
 	allow map[string]bool
 	exact *Redactor // the same without the shapes
+	from  Options
 }
 
 // New returns a Redactor. Values shorter than [MinKnown] are left out.
@@ -61,13 +62,23 @@ func New(o Options) *Redactor {
 			}
 		}
 	}
-	r := &Redactor{index: build(slices.Concat(lits, anchors())), allow: map[string]bool{}}
+	r := &Redactor{index: build(slices.Concat(lits, anchors())), allow: map[string]bool{}, from: o}
 	for _, a := range o.Allow {
 		r.allow[a] = true
 	}
 	r.exact = &Redactor{index: build(lits)}
 	r.exact.exact = r.exact
 	return r
+}
+
+// With returns a Redactor that knows more values too. A nil Redactor stays nil.
+func (r *Redactor) With(more ...Known) *Redactor {
+	if r == nil || len(more) == 0 {
+		return r
+	}
+	o := r.from
+	o.Known = slices.Concat(o.Known, more)
+	return New(o)
 }
 
 // Known returns a Redactor of the known values alone, for text that must not
