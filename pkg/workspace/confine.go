@@ -107,7 +107,7 @@ func (c *cell) policy(level sandbox.Level, root, dir string, names *Names, lasts
 		}
 	}
 	p.Fix = append(slices.Clone(p.Fix), found.fixed...)
-	p.Pin = found.repos
+	p.Pin = slices.Concat(found.repos, found.around)
 	v, err := begin(found, level == sandbox.Landlock)
 	if err != nil {
 		return nil, nil, err

@@ -20,6 +20,7 @@ type findings struct {
 	fixed  []string          // not to be changed
 	repos  []string          // git directories: to be written, not replaced
 	absent []string          // not to be made
+	around []string          // directories around what is fixed: to be written, not replaced
 	counts []*census         // where all this was looked for
 	strays []string          // repositories inside of secrets
 	links  map[string]string // of the name .git, to where they lead
@@ -76,6 +77,7 @@ func (f *findings) add(tree string, r *room) {
 			f.strays = append(f.strays, g.path)
 		case g.kind.IsDir():
 			f.repository(g.path)
+			f.hooks(tree, g.path)
 		case g.kind.IsRegular(): // it says where the repository is
 			f.fixed = append(f.fixed, g.path)
 		default:
@@ -97,6 +99,20 @@ func (f *findings) add(tree string, r *room) {
 		f.secret = append(f.secret, s.path)
 	}
 	f.fixed = append(f.fixed, r.guarded...)
+}
+
+// hooks protects the hooks that a repository's settings put elsewhere in the tree.
+func (f *findings) hooks(tree, repo string) {
+	for _, dir := range hookDirs(tree, hooksIn(repo)) {
+		if exists(dir) {
+			f.fixed = append(f.fixed, dir)
+			for up := filepath.Dir(dir); up != tree && within(tree, up); up = filepath.Dir(up) {
+				f.around = append(f.around, up)
+			}
+		} else {
+			f.absent = append(f.absent, dir)
+		}
+	}
 }
 
 func isGitDir(dir string) bool {
