@@ -24,11 +24,10 @@ type world struct {
 	host   string
 	notion *notiontest.Server
 
-	mu    sync.Mutex
-	took  []string       // keys that the webhook took
-	lines map[string]int // requests, by what was asked
-	// onPost runs when something has been published and nobody knows yet.
-	onPost func()
+	mu     sync.Mutex
+	took   []string       // keys that the webhook took
+	lines  map[string]int // requests, by what was asked
+	onPost func()         // once; may be nil
 }
 
 func newWorld(t *testing.T) *world {
@@ -54,7 +53,14 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// posted does what a test wants done before the answer goes out.
+// whenPosted has f run the next time that something is published, before the
+// answer goes out.
+func (w *world) whenPosted(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.onPost = f
+}
+
 func (w *world) posted() {
 	w.mu.Lock()
 	f := w.onPost
@@ -321,11 +327,11 @@ func TestBlogKilledAsItPublishes(t *testing.T) {
 			}
 			cmd, out := p.command("run", "blog", "Publish it", "-m", "script:../turns.yaml", "--approve", "all")
 			started, dead := make(chan struct{}), make(chan struct{})
-			w.onPost = func() {
+			w.whenPosted(func() {
 				<-started
 				_ = cmd.Process.Kill()
 				<-dead // no answer reaches it
-			}
+			})
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
