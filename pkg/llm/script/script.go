@@ -137,7 +137,7 @@ func Parse(name string, b []byte) (*Model, error) {
 			return nil, fmt.Errorf("script %s: turn %d: %w", name, i+1, err)
 		}
 		if f.Recording != nil && (t.Asked == nil || t.Error != nil) {
-			return nil, fmt.Errorf("script %s: turn %d was not recorded; a script that was written has no recording:", name, i+1)
+			return nil, fmt.Errorf("script %s: turn %d was not recorded; take the key recording out of a script that was written", name, i+1)
 		}
 		if t.Error != nil {
 			errs = append(errs, *t)

@@ -26,15 +26,6 @@ type value struct {
 	raw  string // as written, if that is valid JSON
 }
 
-func (v *value) at(key string) *value {
-	for i, k := range v.keys {
-		if k == key {
-			return v.kids[i]
-		}
-	}
-	return nil
-}
-
 // json is v as valid JSON: what was valid stays byte for byte.
 func (v *value) json() json.RawMessage { return json.RawMessage(v.append(nil)) }
 
