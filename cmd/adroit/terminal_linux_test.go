@@ -138,7 +138,7 @@ func TestLiveLine(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "turns.yaml": `turns:
   - calls: [{name: write_file, args: {path: a_rather_long_name_of_a_file.txt, content: x}}]
-  - calls: [{name: shell, args: {command: "sleep 0.2"}}]
+  - calls: [{name: shell, args: {command: "sleep 0.6"}}]
   - calls: [{name: finish, args: {summary: Done.}}]
 `})
 			x, wait := p.terminal(tc.cols, tc.env, "run", "hand", "go", "-m", "script:../turns.yaml", "--approve", "all")

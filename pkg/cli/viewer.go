@@ -180,6 +180,9 @@ func (v *viewer) call(ev event.Event) {
 		head = cut(head, w)
 		room := w - len([]rune(head)) - 8
 		text, column = cut(text, room), min(column, room)
+		if room < 0 {
+			took = "" // the name fills the line
+		}
 	}
 	if took != "" {
 		text = pad(text, column)
