@@ -86,7 +86,7 @@ func (d *decoder) claudeKey(k, v *node) bool {
 		d.a.Deny = d.tools(v, "deny")
 	case "maxTurns":
 		d.whole(v, "maxTurns", &d.a.Limits.Turns)
-	case "color", "background", "effort", "initialPrompt", "memory", "isolation":
+	case "color", "background", "initialPrompt", "memory", "isolation":
 		d.rep.at(k.place, Note, "", "%s is of no use here", k.text)
 	case "permissionMode", "hooks", "mcpServers":
 		d.rep.at(k.place, Warning, "", "%s is not read: what it asks for does not happen", k.text)

@@ -113,6 +113,7 @@ func (d *decoder) agent(n *node) {
 		"deny":          func(v *node) { a.Deny = d.tools(v, "deny") },
 		"mode":          d.mode,
 		"calling":       d.calling,
+		"effort":        d.effort,
 		"workflow":      func(v *node) { d.text(v, "workflow", &a.Workflow) },
 		"permissions":   d.permissions,
 		"skills":        func(v *node) { a.Skills = d.names(v, "skills") },

@@ -135,6 +135,9 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if t.Calling, err = a.called(in); err != nil {
 		return t, err
 	}
+	if !t.Options.Effort.Known() {
+		return t, fmt.Errorf("effort is %q; it is one of %v", t.Options.Effort, llm.Efforts)
+	}
 	if t.Given, err = given(skills); err != nil {
 		return t, err
 	}
@@ -376,5 +379,6 @@ func merge(o, d llm.Options) llm.Options {
 	o.Temperature = first(o.Temperature, d.Temperature)
 	o.MaxTokens = first(o.MaxTokens, d.MaxTokens)
 	o.Window = first(o.Window, d.Window)
+	o.Effort = first(o.Effort, d.Effort)
 	return o
 }

@@ -36,6 +36,7 @@ func FileSchema() []byte {
 		"skills":      names("Names of skills, also with wildcards as in release-*. None unless named; read_skill comes with them."),
 		"mode":        m{"enum": []string{"plan", "edits", "auto"}, "description": "Narrows how far a job goes on its own: plan changes nothing, edits asks about commands, auto runs them in a sandbox."},
 		"calling":     m{"enum": []string{"auto", "native", "constrained", "text"}, "description": "How its model calls tools; auto takes the first way that works."},
+		"effort":      m{"enum": []string{"low", "medium", "high"}, "description": "How much its model thinks, if it can be told; else the model decides."},
 		"workflow":    str("The workflow that runs it, where code rather than a model decides what comes next; else the agent loop."),
 		"permissions": permissionsSchema(),
 		"done":        m{"$ref": "#/$defs/criterion", "description": "What must hold before a run is done; else it is when the model stops calling tools."},

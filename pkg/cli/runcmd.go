@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -26,6 +27,7 @@ type request struct {
 	inputs        []string
 	approve, mode string
 	calling       string
+	effort        string
 	turns, tokens int
 	cost          float64
 	timeout       time.Duration
@@ -70,6 +72,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVarP(&q.dir, "dir", "C", ".", "work in this directory")
 	f.StringArrayVarP(&q.inputs, "input", "i", nil, "an input, key=value; value may be JSON, or @FILE")
 	f.StringVar(&q.calling, "calling", "", "how the model calls tools: auto, native, constrained (held to a schema), text")
+	f.StringVar(&q.effort, "effort", "", "how much the model thinks: low, medium, high; left out where the model cannot be told")
 	f.StringVar(&q.mode, "mode", "", "how far to go unasked: plan (change nothing), edits, auto (also commands, in a sandbox) (or ADROIT_MODE)")
 	f.StringVar(&q.approve, "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
 	f.IntVar(&q.turns, "max-turns", 0, "stop after this many model calls")
@@ -140,6 +143,9 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	}
 	if in.Calling != "" && !slices.Contains(executor.Callings, in.Calling) {
 		return fail(usage(callingHint, "--calling is %q", in.Calling))
+	}
+	if in.Options.Effort = llm.Effort(q.effort); !in.Options.Effort.Known() {
+		return fail(usage(effortHint, "--effort is %q", q.effort))
 	}
 	if _, err := a.confine(q.sandbox, ""); err != nil {
 		return fail(err)
@@ -252,7 +258,7 @@ func (a *app) run(ctx context.Context, q request) error {
 		return err
 	}
 	if q.dry {
-		return a.dryRun(in, task, q.json)
+		return a.dryRun(ctx, in, task, q)
 	}
 	m, err := a.manager(ctx)
 	if err != nil {
@@ -355,8 +361,8 @@ func (a *app) windowWords(ctx context.Context, j *jobs.Job, window int) string {
 }
 
 // dryRun prints the task that a run would pin.
-func (a *app) dryRun(in agents.Input, t executor.Task, asJSON bool) error {
-	if asJSON {
+func (a *app) dryRun(ctx context.Context, in agents.Input, t executor.Task, q request) error {
+	if q.json {
 		return a.json(t)
 	}
 	var names []string
@@ -382,6 +388,9 @@ func (a *app) dryRun(in agents.Input, t executor.Task, asJSON bool) error {
 	}
 	if w := windowRow(t); w != "" {
 		rows.row("window", w)
+	}
+	if e := t.Options.Effort; e != "" {
+		rows.row("effort", a.effort(ctx, q.baseURL, t.Model, e))
 	}
 	rows.row("directory", a.home(in.Dir))
 	rows.row("tools", strings.Join(names, ", "))

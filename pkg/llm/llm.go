@@ -68,6 +68,7 @@ type Options struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	MaxTokens   int      `json:"max_tokens,omitempty"` // of the answer; 0 means the adapter's default
 	Window      int      `json:"window,omitempty"`     // context window in tokens, for providers that let the client set it
+	Effort      Effort   `json:"effort,omitempty"`     // of thinking, for models that let it be set
 }
 
 // A Request asks a model for the next message. Model is the name without its

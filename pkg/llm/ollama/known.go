@@ -18,6 +18,7 @@ type known struct {
 	mu       sync.Mutex
 	families map[string]textcall.Family
 	windows  map[loading]int
+	thinks   map[string]thinking
 }
 
 type loading struct {

@@ -117,7 +117,7 @@ func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	}
 	family := textcall.Detect("", req.Model, "")
 	a := &answer{end: &m.end, req: req, emit: emit, reader: textcall.New(textcall.Options{Family: family, Offered: req.Tools})}
-	body, err := m.body(req, &a.notes)
+	body, err := m.body(ctx, req, &a.notes)
 	if err != nil {
 		return nil, m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
 	}

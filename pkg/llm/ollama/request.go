@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -30,7 +31,7 @@ type options struct {
 }
 
 // body is the request in pieces around the encoded messages.
-func (m *model) body(req *llm.Request, notes *[]string) (transport.Body, error) {
+func (m *model) body(ctx context.Context, req *llm.Request, notes *[]string) (transport.Body, error) {
 	messages, err := req.Wire.Encode("ollama", req.Messages, appendMessage)
 	if err != nil {
 		return nil, err
@@ -53,6 +54,7 @@ func (m *model) body(req *llm.Request, notes *[]string) (transport.Body, error) 
 			return nil, err
 		}
 	}
+	idle := false // the effort is not said
 	switch {
 	case len(req.Output) == 0:
 	case len(req.Tools) > 0:
@@ -62,9 +64,19 @@ func (m *model) body(req *llm.Request, notes *[]string) (transport.Body, error) 
 			return nil, err
 		}
 		if t.Think == nil {
+			idle = req.Options.Effort != ""
 			// On a thinking model the schema takes effect only after a thinking
 			// part, and not at all if there is none.
 			t.Think = &api.ThinkValue{Value: false}
+		}
+	}
+	switch e := req.Options.Effort; {
+	case idle:
+		*notes = append(*notes, left(e, "thoughts would come before the answer that a schema holds"))
+	case e != "":
+		var why string
+		if t.Think, why = m.effort(ctx, req.Model, e, t.Think); why != "" {
+			*notes = append(*notes, left(e, why))
 		}
 	}
 	end, err := json.Marshal(t)

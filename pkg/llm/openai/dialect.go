@@ -45,6 +45,9 @@ type Dialect struct {
 	// Grammar says that the server takes a grammar for text that may call.
 	Grammar bool
 
+	// Thinks is how the server is told how much to think.
+	Thinks Thinks
+
 	// Format is how an answer is held to a schema.
 	Format Format
 	// Alone says that tools and a schema cannot go together.
@@ -88,29 +91,29 @@ func dialects() []Dialect {
 	reasoning := []string{"o1*", "o3*", "o4*", "gpt-5*", "gpt-6*"}
 	still := map[string]any{"chat_template_kwargs": map[string]any{"enable_thinking": false}}
 	return []Dialect{
-		{Name: "openai", Must: "required", StrictTools: true, Hosts: []string{"api.openai.com"}, Newer: reasoning, Parallel: true, Format: FormatStrict,
+		{Name: "openai", Thinks: ThinksEffort, Must: "required", StrictTools: true, Hosts: []string{"api.openai.com"}, Newer: reasoning, Parallel: true, Format: FormatStrict,
 			About: "strict schemas; newer models take max_completion_tokens, a developer message and no temperature"},
-		{Name: "azure", Must: "required", StrictTools: true, Hosts: []string{".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"}, Newer: reasoning, Parallel: true, Format: FormatStrict,
+		{Name: "azure", Thinks: ThinksEffort, Must: "required", StrictTools: true, Hosts: []string{".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"}, Newer: reasoning, Parallel: true, Format: FormatStrict,
 			KeyHeader: "api-key", Deployment: true,
 			About: "as openai, with the deployment and the API's version in the address"},
-		{Name: "openrouter", Must: "required", Hosts: []string{"openrouter.ai"}, Parallel: true, Format: FormatStrict, Echo: "reasoning_details",
+		{Name: "openrouter", Thinks: ThinksObject, Must: "required", Hosts: []string{"openrouter.ai"}, Parallel: true, Format: FormatStrict, Echo: "reasoning_details",
 			WithFormat: map[string]any{"provider": map[string]any{"require_parameters": true}},
 			About:      "wants its reasoning_details back; only providers that heed a schema are asked for one"},
 		{Name: "mistral", Must: "any", Hosts: []string{"api.mistral.ai"}, UsageUnasked: true, ID: 9, Bridge: true, Parallel: true, Format: FormatStrict, Alone: true,
 			About: "ids of nine characters, no user right after a tool, refuses fields it does not know"},
-		{Name: "groq", Must: "required", Hosts: []string{"api.groq.com"}, Parallel: true, Format: FormatSchema, Alone: true,
+		{Name: "groq", Thinks: ThinksEffort, Must: "required", Hosts: []string{"api.groq.com"}, Parallel: true, Format: FormatSchema, Alone: true,
 			About: "tools and a schema exclude each other; a call it cannot parse is an error that holds the call"},
 		{Name: "deepseek", Hosts: []string{"api.deepseek.com"}, Format: FormatObject, Echo: "reasoning_content",
 			About: "wants its reasoning back with calls; any JSON object in place of a schema"},
-		{Name: "ollama", Port: "11434", Format: FormatSchema, Alone: true, WithFormat: map[string]any{"reasoning_effort": "none"},
+		{Name: "ollama", Thinks: ThinksEffort, Port: "11434", Format: FormatSchema, Alone: true, WithFormat: map[string]any{"reasoning_effort": "none"},
 			About: "the window cannot be set this way; models named ollama/NAME use its own protocol"},
-		{Name: "llamacpp", Grammar: true, Must: "required", Port: "8080", Format: FormatSchema, Alone: true, Parallel: true, WithFormat: still,
+		{Name: "llamacpp", Thinks: ThinksTemplate, Grammar: true, Must: "required", Port: "8080", Format: FormatSchema, Alone: true, Parallel: true, WithFormat: still,
 			About: "llama.cpp's server, with --jinja for tools"},
-		{Name: "vllm", Must: "required", Port: "8000", Format: FormatSchema, Parallel: true, WithFormat: still,
+		{Name: "vllm", Thinks: ThinksEffort, Must: "required", Port: "8000", Format: FormatSchema, Parallel: true, WithFormat: still,
 			About: "with --enable-auto-tool-choice and --tool-call-parser for tools"},
 		{Name: "lmstudio", Port: "1234", Format: FormatSchema, Alone: true,
 			About: "LM Studio's local server"},
-		{Name: Compatible, Format: FormatSchema, Alone: true,
+		{Name: Compatible, Thinks: ThinksEffort, Format: FormatSchema, Alone: true,
 			About: "any other server: what nearly all of them take"},
 	}
 }

@@ -156,6 +156,9 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	}
 	defer reply.Close()
 	var err error
+	if idle := m.idle(req); idle != "" {
+		notes = append(notes, idle)
+	}
 	a := &answer{end: &m.end, dialect: &m.dialect, req: req, emit: emit, sent: body.Len(), notes: notes}
 	switch reply.Type {
 	case "text/event-stream", "text/plain", "application/octet-stream", "":

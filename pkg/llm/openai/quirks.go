@@ -21,7 +21,7 @@ type quirks struct {
 
 // fields that a request can do without, as they are named in refusals.
 // max_tokens is renamed rather than left out.
-var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "tool_choice", "grammar", "max_completion_tokens", "max_tokens"}
+var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "reasoning", "tool_choice", "grammar", "max_completion_tokens", "max_tokens"}
 
 // strictTools is the quirk of a server that does not take strict tools.
 const strictTools = "strict"
@@ -49,7 +49,7 @@ func (q *quirks) learn(model string, err error, body transport.Body) (field stri
 			if !strings.Contains(said, "invalid schema for function") && !strings.Contains(said, "strict") || !offers(body, `"strict":true`) {
 				continue
 			}
-		} else if !strings.Contains(said, f) || !sent(body, f) {
+		} else if !about(said, f) || !sent(body, f) {
 			continue
 		}
 		q.mu.Lock()
@@ -64,6 +64,12 @@ func (q *quirks) learn(model string, err error, body transport.Body) (field stri
 		return f, true
 	}
 	return "", false
+}
+
+// about reports whether a refusal is about a field. Ollama has words of its own
+// for a model that does not think.
+func about(said, field string) bool {
+	return strings.Contains(said, field) || field == string(ThinksEffort) && strings.Contains(said, "does not support thinking")
 }
 
 // sent reports whether the last part of a body, which has the fields, names

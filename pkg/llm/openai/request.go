@@ -112,6 +112,9 @@ func (m *model) tail(req *llm.Request) ([]byte, error) {
 			set("max_tokens", n)
 		}
 	}
+	if e := req.Options.Effort; e != "" && m.idle(req) == "" {
+		set(string(d.Thinks), d.Thinks.value(e))
+	}
 	if m.oneCall && len(req.Tools) > 0 {
 		set("parallel_tool_calls", false)
 	}
