@@ -25,6 +25,7 @@ var kinds = []word{
 	{"delta", "`text` is a piece of a model's answer as it arrives. Never kept: only a Go program that passes `jobs.RunOptions.Emit` sees it, `--json` does not. The whole answer follows in `step.finished`. No `data`."},
 	{"note", "`text` is something worth knowing about the step or the run, with `error` if it went wrong. No `data`."},
 	{"approval", "A person is asked. `data` of a tool call: `tool`, `args` and `needs`, exactly what will run. `path` is part of the answer's name: `approve@PATH` or `deny@PATH`."},
+	{"activity", "A model that works on its own (`cli/…`) did something during its step, by its own account: `text` is a line for people; `data` has `activity` (`session`, `tool.started`, `tool.finished`, `file.changed`, `warning`, `retry`, `usage` or `permission`) and, as it applies, `id`, `name`, `text`, `code` (of a command), `status` (`ok`, `error`, `denied` or `unknown`) and `usage`."},
 }
 
 // parts says what the fields of an event are, by their JSON names.

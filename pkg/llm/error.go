@@ -22,6 +22,8 @@ const (
 	Overrun     ErrorKind = "overrun"     // an answer held to a schema reached its token limit before it was complete
 	Cut         ErrorKind = "cut"         // the answer ended before it was complete
 	Garbled     ErrorKind = "garbled"     // the answer is not what the protocol says: HTML, empty, broken
+	NoResult    ErrorKind = "no_result"   // a [Resident] ended without saying how
+	NoProgram   ErrorKind = "no_program"  // the program of a [Resident] is not installed or does not start
 	Exhausted   ErrorKind = "exhausted"   // a scripted model has no more turns
 	Mismatch    ErrorKind = "mismatch"    // a scripted model was asked something it did not expect
 )
@@ -35,6 +37,7 @@ type Error struct {
 	Message    string
 	Hint       string
 	RetryAfter time.Duration // what the provider asked for, 0 if nothing
+	Acted      bool          // a [Resident] had begun to work: the same request is not made again
 	Err        error         // the cause, may be nil
 }
 
@@ -50,6 +53,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable reports whether the same request may succeed later.
 func (e *Error) Retryable() bool {
+	if e.Acted {
+		return false
+	}
 	switch e.Kind {
 	case RateLimit, Overloaded, Unreachable, Timeout, Cut, Garbled:
 		return true

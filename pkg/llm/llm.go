@@ -122,6 +122,7 @@ const (
 	StopCalls  Stop = "calls"  // it wants tools to be run
 	StopLength Stop = "length" // it ran out of room; calls that were cut are Malformed
 	StopFilter Stop = "filter" // the provider withheld the answer
+	StopBound  Stop = "bound"  // a [Resident] was ended by one of its bounds: see Work.Stopped
 )
 
 // A Response is a complete answer. An adapter never returns a Response for a
@@ -140,12 +141,16 @@ type Response struct {
 	// Doubt says why something that looks like a call was not read as one, in
 	// words fit to show the model. There are no calls then.
 	Doubt string `json:"doubt,omitempty"`
+	// Work is set by a [Resident].
+	Work *Work `json:"work,omitempty"`
 }
 
 // A Delta is a piece of an answer on its way.
 type Delta struct {
 	Text     string `json:"text,omitempty"`
 	Thinking string `json:"thinking,omitempty"`
+	// Activity is what a [Resident] did; there is no text then.
+	Activity *Activity `json:"activity,omitempty"`
 }
 
 // A Model answers requests. What Generate returns is durable; what it passes

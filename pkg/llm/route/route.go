@@ -31,7 +31,7 @@ func Passes(err error) bool {
 // Kind is Passes for the kind of an error.
 func Kind(k llm.ErrorKind) bool {
 	switch k {
-	case llm.Unreachable, llm.Overloaded, llm.RateLimit, llm.Timeout, llm.Cut, llm.Garbled, llm.NoModel, llm.Unsupported:
+	case llm.Unreachable, llm.Overloaded, llm.RateLimit, llm.Timeout, llm.Cut, llm.Garbled, llm.NoModel, llm.Unsupported, llm.NoResult, llm.NoProgram:
 		return true
 	}
 	return false
