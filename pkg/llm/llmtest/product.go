@@ -96,7 +96,8 @@ type rule func(a *Asked) (status int, says string)
 var products = map[string][]rule{
 	"openai": {noNewField("max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."),
 		noNewField("temperature", "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported."),
-		onlyFields("stream", "stream_options", "temperature", "max_tokens", "max_completion_tokens", "parallel_tool_calls", "response_format", "tools", "tool_choice"), strictSchema},
+		noOldField("reasoning_effort", "Unrecognized request argument supplied: reasoning_effort"),
+		onlyFields("stream", "stream_options", "temperature", "max_tokens", "max_completion_tokens", "parallel_tool_calls", "reasoning_effort", "response_format", "tools", "tool_choice"), strictSchema},
 	"azure": {azure, noNewField("max_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."), strictSchema},
 	"openrouter": {strictSchema, func(a *Asked) (int, string) {
 		for _, m := range a.Messages {
@@ -148,6 +149,15 @@ func newModel(name string) bool {
 func noNewField(field, says string) rule {
 	return func(a *Asked) (int, string) {
 		if newModel(a.Model) && a.Body[field] != nil {
+			return 400, says
+		}
+		return 0, ""
+	}
+}
+
+func noOldField(field, says string) rule {
+	return func(a *Asked) (int, string) {
+		if !newModel(a.Model) && a.Body[field] != nil {
 			return 400, says
 		}
 		return 0, ""
