@@ -259,7 +259,7 @@ func (d *decoder) grant(n *node) {
 	d.a.Grant = &c
 }
 
-// inputs reads name: description, or name: {description, optional, default, artifact}.
+// inputs reads name: description, or name: {description, optional, default, artifact, bytes}.
 func (d *decoder) inputs(n *node) {
 	if n.kind != mapping {
 		d.bad(n, "write it like file: The file to read.", "inputs is %s, not names with descriptions", n.kind)
@@ -277,6 +277,11 @@ func (d *decoder) inputs(n *node) {
 				},
 				"default":  func(v *node) { f.Default, f.Optional = v.json(), true },
 				"artifact": func(v *node) { d.text(v, "artifact", &f.Artifact) },
+				"bytes": func(v *node) {
+					if d.whole(v, "inputs."+k.text+".bytes", &f.Bytes); f.Bytes < 0 {
+						d.bad(v, "leave it out for all of the text", "bytes is negative")
+					}
+				},
 			})
 		} else {
 			d.text(v, "inputs."+k.text, &f.Description)

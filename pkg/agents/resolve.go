@@ -171,7 +171,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if words := a.Done.Signals(); len(words) > 0 {
 		data.Signal = words[0]
 	}
-	for name, raw := range inputs {
+	for name, raw := range a.shorten(inputs) {
 		if data.Inputs[name], err = value(raw); err != nil {
 			return t, fmt.Errorf("input %s is not valid JSON: %w", name, err)
 		}
@@ -191,7 +191,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	}
 	t.System = paragraphs(parts...)
 	a.hand(&t, inputs)
-	t.Prompt = ask(in.Prompt, inputs, tmpl)
+	t.Prompt = ask(in.Prompt, a.shorten(inputs), tmpl)
 	return t, nil
 }
 

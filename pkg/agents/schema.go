@@ -53,7 +53,7 @@ func FileSchema() []byte {
 		"priority":      m{"type": "integer", "description": "Among agents for the same problem; more is tried first."},
 		"inputs": m{"type": "object", "description": "What it takes besides the prompt.", "additionalProperties": m{"anyOf": []m{
 			{"type": "string", "description": "What it is; the input is required."},
-			object("An input.", m{"description": str("What it is."), "optional": m{"type": "boolean", "description": "It may be left out; it is empty then."}, "default": m{"description": "Makes it optional."}, "artifact": str("The artifact that its value is bound to, for tools; the prompt has it only where the template places it.")}),
+			object("An input.", m{"description": str("What it is."), "optional": m{"type": "boolean", "description": "It may be left out; it is empty then."}, "default": m{"description": "Makes it optional."}, "artifact": str("The artifact that its value is bound to, for tools; the prompt has it only where the template places it."), "bytes": m{"type": "integer", "minimum": 0, "description": "How much of a text the prompt has at most: head and tail, of a diff for each of its files."}}),
 		}}},
 		"grant": m{"description": "What its tools may need at most.", "anyOf": []m{
 			{"type": "array", "items": m{"enum": caps.Names()}}, {"type": "string"}}},

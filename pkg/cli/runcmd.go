@@ -70,7 +70,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVarP(&q.model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
 	f.StringVar(&q.baseURL, "base-url", "", "address of the model's server")
 	f.StringVarP(&q.dir, "dir", "C", ".", "work in this directory")
-	f.StringArrayVarP(&q.inputs, "input", "i", nil, "an input, key=value; value may be JSON, or @FILE")
+	f.StringArrayVarP(&q.inputs, "input", "i", nil, "an input, key=value; value may be JSON, @FILE, or - for stdin")
 	f.StringVar(&q.calling, "calling", "", "how the model calls tools: auto, native, constrained (held to a schema), text")
 	f.StringVar(&q.effort, "effort", "", "how much the model thinks: low, medium, high; left out where the model cannot be told")
 	f.StringVar(&q.mode, "mode", "", "how far to go unasked: plan (change nothing), edits, auto (also commands, in a sandbox) (or ADROIT_MODE)")

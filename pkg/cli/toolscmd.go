@@ -221,7 +221,7 @@ const maxInput = 8 << 20
 func (a *app) content(arg string) (string, error) {
 	var r io.Reader
 	switch {
-	case arg == "-":
+	case arg == "-", arg == "@-":
 		r = a.Stdin
 	case strings.HasPrefix(arg, "@"):
 		f, err := os.Open(arg[1:])

@@ -50,7 +50,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	}
 	s.Rejects++
 	if most := t.Limits.Or(DefaultLimits).Rejects; most >= 0 && s.Rejects > most {
-		s.land(&Outcome{Status: Stuck, Met: v.Met, Unmet: v.Unmet,
+		t.stop(s, &Outcome{Status: Stuck, Met: v.Met, Unmet: v.Unmet,
 			Reason: fmt.Sprintf("stopped %d times without being done; %s", s.Rejects, v.Unmet[0])})
 		return nil
 	}
@@ -127,6 +127,18 @@ func (t *Task) claim(answer llm.Message, replies []Reply) *Claim {
 func (s *State) land(o *Outcome) {
 	s.Landing = o
 	s.tell("You have to stop now: %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
+}
+
+// stop ends the run: at once where there is nothing to tell about, since the
+// task has no tools and its answer is for a program; else by landing.
+func (t *Task) stop(s *State, o *Outcome) {
+	if len(t.Tools) == 0 && len(t.Output) > 0 {
+		if s.Outcome == nil {
+			s.Outcome = o
+		}
+		return
+	}
+	s.land(o)
 }
 
 // maxEmpty is how many answers in a row may have nothing in them.

@@ -138,7 +138,7 @@ func (s *Schema) explain(e *jsonschema.ValidationError, value *node) []Fault {
 	case *kind.Contains:
 		return one("holds no item of the wanted form")
 	case *kind.Not:
-		return one("is %s, which is not allowed", shown(value.find(e.InstanceLocation)))
+		return one("is %s, which is not allowed%s", shown(value.find(e.InstanceLocation)), s.because(e.SchemaURL))
 	case *kind.FalseSchema:
 		return one("is not allowed")
 	case *kind.OneOf:
@@ -157,6 +157,18 @@ func (s *Schema) explain(e *jsonschema.ValidationError, value *node) []Fault {
 		all = append(all, s.explain(cause, value)...)
 	}
 	return all
+}
+
+// because is what the schema says of that which must not be: the description of
+// its not, which is to be read after "not allowed:".
+func (s *Schema) because(schemaAt string) string {
+	_, pointer, _ := strings.Cut(schemaAt, "#")
+	if at := s.root.pointer(unescaped(pointer)); at != nil {
+		if words := at.at("not").at("description"); words.is('"') {
+			return ": " + words.text
+		}
+	}
+	return ""
 }
 
 // closest explains a choice of forms of which none fits: by the form with the

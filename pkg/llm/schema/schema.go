@@ -289,6 +289,8 @@ func say(key string, v *node) string {
 		"prefixItems": "the first items satisfy in turn", "patternProperties": "properties by the form of their name",
 	}[key]
 	switch {
+	case key == "not" && v.at("description").string() != "":
+		return v.at("description").string() // in words already
 	case key == "uniqueItems":
 		return "no item twice"
 	case words == "":
