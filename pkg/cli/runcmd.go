@@ -36,8 +36,9 @@ type request struct {
 	json, detach  bool
 	dry, trust    bool
 	worktree      bool
-	record        string      // a new file for what the model answers
-	taint         tools.Taint // of the prompt
+	record        string                     // a new file for what the model answers
+	taint         tools.Taint                // of the prompt
+	given         map[string]json.RawMessage // inputs, in place of those of the command line
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -134,6 +135,9 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	in.Limits = executor.Limits{Turns: q.turns, Tokens: q.tokens, CostUSD: q.cost, Time: q.timeout}
 	if in.Inputs, err = a.inputs(q.inputs, &in.Taint); err != nil {
 		return fail(err)
+	}
+	if q.given != nil {
+		in.Inputs = q.given
 	}
 	if a := in.Approve; a != "" && a != executor.ApproveAsk && a != executor.ApproveEdits && a != executor.ApproveAll && a != executor.ApproveNone {
 		return fail(usage("it is one of ask, edits, all, none", "--approve is %q", a))

@@ -88,7 +88,7 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		}
 	}
 	if limit, words := t.Limits.exceeded(s); limit != "" {
-		s.land(&Outcome{Status: Limit, Limit: limit, Reason: "reached " + words})
+		t.stop(s, &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words})
 		return nil
 	}
 	s.circling()
