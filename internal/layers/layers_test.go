@@ -32,7 +32,8 @@ var may = map[string][]string{
 	"pkg/tools":     {"pkg/event", "pkg/llm", "pkg/workspace"},
 
 	"pkg/executor":  {"pkg/event", "pkg/llm", "pkg/llm/route", "pkg/llm/schema", "pkg/llm/textcall", "pkg/permit", "pkg/tools", "pkg/flow"},
-	"pkg/agents":    {"pkg/event", "pkg/llm", "pkg/permit", "pkg/executor", "pkg/tools", "pkg/flow"},
+	"pkg/agents":    {"internal/plainyaml", "pkg/event", "pkg/llm", "pkg/permit", "pkg/executor", "pkg/tools", "pkg/flow"},
+	"pkg/pipeline":  {"internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/hooks":     {"pkg/event", "pkg/executor", "pkg/tools", "pkg/workspace"},
 	"pkg/workflows": {"pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm"},
 	"pkg/jobs":      {"pkg/event", "pkg/flow"},
@@ -47,6 +48,7 @@ var may = map[string][]string{
 	"pkg/llm/ollama":             {"pkg/llm", "pkg/llm/schema", "pkg/llm/textcall", "pkg/llm/internal/transport"},
 	"pkg/llm/script":             {"pkg/llm"},
 	"pkg/flow/flowtest":          {"pkg/event", "pkg/flow"},
+	"pkg/flow/flowvet":           {},
 	"pkg/lsp":                    {"pkg/tools", "pkg/workspace"},
 	"pkg/sqlite":                 {"pkg/event", "pkg/flow", "pkg/jobs"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
@@ -58,10 +60,11 @@ var may = map[string][]string{
 	"pkg/tools/std":              {"pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
 
-	"configs":    {},
-	"pkg/adroit": {"pkg/", "configs"},
-	"pkg/cli":    {"pkg/", "configs"},
-	"cmd/adroit": {"pkg/cli", "pkg/tools/std"},
+	"configs":     {},
+	"pkg/adroit":  {"pkg/", "configs"},
+	"pkg/cli":     {"pkg/", "configs"},
+	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
+	"cmd/flowvet": {"pkg/flow/flowvet"},
 }
 
 // packs are the tool packages: one rule for all of them.

@@ -89,10 +89,10 @@ func TestParseProblems(t *testing.T) {
 		{"a name that is none", "---\nname: Code Reviewer\n---\nx",
 			"x.md:2:7: error: the name \"Code Reviewer\" cannot be used; use lower case letters, digits, - and _, as in code-reviewer"},
 		{"references", "---\nname: &a x\ndescription: *a\n---\nx",
-			"x.md:2:7: error: anchors, references, tags and special numbers are not used in agent files; write the value out\n" +
-				"x.md:3:14: error: anchors, references, tags and special numbers are not used in agent files; write the value out"},
+			"x.md:2:7: error: anchors, references, tags and special numbers are not used here; write the value out\n" +
+				"x.md:3:14: error: anchors, references, tags and special numbers are not used here; write the value out"},
 		{"brackets without end", "---\ndone: " + strings.Repeat("[", 60000) + "\n---\nx",
-			"x.md:2:1: error: the front matter nests brackets more than 100 deep; no agent needs that"},
+			"x.md:2:107: error: the front matter nests more than 100 deep; nothing needs that"},
 		{"a model without provider", "---\nname: x\nmodel: GPT\n---\nx",
 			"x.md:3:8: error: model \"GPT\" names no provider; write it like ollama/qwen3:8b, or name a role as in cheap"},
 	} {

@@ -1,0 +1,62 @@
+package agents
+
+import (
+	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Inline reads an agent that is written out within another file: the keys that
+// an agent file has in its front matter, and prompt. name is the agent's unless
+// it gives itself one. As with [Parse], whether its tools exist is for [Lint].
+func Inline(file, name string, n *plainyaml.Node) (*DynamicAgent, Problems) {
+	rep := &report{src: Source{File: file, at: map[string]place{}}}
+	root := nodeOf(n)
+	root.places("", rep.src.at)
+	a := &DynamicAgent{Name: name, Description: "An agent of " + file + "."}
+	d := &decoder{rep: rep, a: a}
+	front := *root
+	front.keys, front.kids = nil, nil
+	for i, k := range root.keys {
+		if k.text != "prompt" && tools.Nearest(k.text, []string{"prompt"}) != "" {
+			d.bad(k, "did you mean prompt?", "unknown key %q", k.text)
+			continue
+		}
+		if k.text != "prompt" {
+			front.keys, front.kids = append(front.keys, k), append(front.kids, root.kids[i])
+			continue
+		}
+		d.text(root.kids[i], "prompt", &a.Prompt)
+		// Of a text in a block, the first line is below the key.
+		if rep.src.bodyLine = root.kids[i].line; root.kids[i].line == k.line && len(a.Prompt) > 0 && multiline(a.Prompt) {
+			rep.src.bodyLine++
+		}
+	}
+	d.agent(&front)
+	if !nameRule.MatchString(a.Name) {
+		rep.key("name", Error, "use lower case letters, digits, - and _, as in code-reviewer", "the name %q cannot be used", a.Name)
+	}
+	a.Source = rep.src
+	return a, rep.list.sort()
+}
+
+func multiline(s string) bool {
+	for _, c := range s {
+		if c == '\n' {
+			return true
+		}
+	}
+	return false
+}
+
+// InlineLimits reads limits that are written in another file, in the form that
+// they have in an agent's.
+func InlineLimits(file string, n *plainyaml.Node, what string) (executor.Limits, Problems) {
+	rep := &report{src: Source{File: file}}
+	d := &decoder{rep: rep, a: &DynamicAgent{}}
+	d.limits(nodeOf(n))
+	return d.a.Limits, rep.list.sort()
+}
+
+// Sort gives the problems in the order of the text, each once.
+func (ps Problems) Sort() Problems { return ps.sort() }

@@ -1,0 +1,333 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Known is what a pipeline may name.
+type Known struct {
+	Tools     *tools.Set
+	Agents    *agents.Catalog
+	Pipelines *Catalog
+	// Model says what is wrong with the name of a model, nil if nothing is. A
+	// nil Model leaves models alone.
+	Model func(ref string) error
+}
+
+// Lint gives all that is wrong with a pipeline: what names nothing, what can
+// never be run, what may never end, and values that are read before anything
+// has written them.
+func Lint(p *Pipeline, k Known) agents.Problems {
+	l := &linter{report: report{src: p.Source}, p: p, k: k, ids: map[string]string{}}
+	l.collect(p.Steps, "steps")
+	l.header()
+	l.each(p.Steps, "steps", l.step)
+	if len(p.Steps) > 0 {
+		g := l.graph()
+		l.reachable(g)
+		l.cycles(g)
+		l.data(g)
+	}
+	l.within()
+	return l.list.Sort()
+}
+
+type linter struct {
+	report
+	p   *Pipeline
+	k   Known
+	ids map[string]string // to keys
+}
+
+// each calls f for all steps, those of groups too.
+func (l *linter) each(steps []Step, key string, f func(key string, s *Step)) {
+	for i := range steps {
+		k := fmt.Sprintf("%s.%d", key, i)
+		f(k, &steps[i])
+		l.each(steps[i].Parallel, k+".parallel", f)
+	}
+}
+
+func (l *linter) collect(steps []Step, key string) {
+	l.each(steps, key, func(key string, s *Step) {
+		if s.ID == "" {
+			return
+		}
+		if first, twice := l.ids[s.ID]; twice {
+			at := l.src.place(first + ".id")
+			hint := "choose another"
+			if at.Line > 0 {
+				hint = fmt.Sprintf("the first is in line %d; choose another", at.Line)
+			}
+			l.bad(key+".id", hint, "two steps have the id %s", s.ID)
+			return
+		}
+		l.ids[s.ID] = key
+	})
+}
+
+func (l *linter) header() {
+	p := l.p
+	if len(p.Steps) == 0 {
+		l.bad("steps", "list at least one under steps:", "the pipeline has no steps")
+	}
+	if p.Source.File == "" && !nameRule.MatchString(p.Name) {
+		l.bad("name", "use lower case letters, digits, - and _, as in fix-bug", "the name %q cannot be used", p.Name)
+	}
+	if p.MaxSteps < 0 || p.MaxSteps > maxMaxSteps {
+		l.bad("max_steps", "", "max_steps is %d; it is from 1 to %d", p.MaxSteps, maxMaxSteps)
+	}
+	if p.OnFailure != "" && !slices.Contains(Policies, p.OnFailure) {
+		l.bad("onFailure", "it is one of stop, continue, recovery", "onFailure of the pipeline is %q", p.OnFailure)
+	}
+	asks := p.OnFailure == Recover
+	l.each(p.Steps, "steps", func(_ string, s *Step) { asks = asks || s.OnFailure == string(Recover) })
+	switch {
+	case asks && p.Recovery == nil:
+		l.bad("onFailure", "name one with recovery: NAME", "the policy is recovery, but no recovery agent is named")
+	case !asks && p.Recovery != nil:
+		l.at(l.src.place("recovery"), agents.Warning, "add onFailure: recovery", "the recovery agent is never asked")
+	}
+	if p.Recovery != nil {
+		l.agent(&p.Recovery.Agent, "recovery")
+		if s := p.Recovery.Agent.Spec; s != nil && len(s.Output) > 0 {
+			l.bad("recovery", "take it out", "output: of the recovery agent is given: a decision")
+		}
+	}
+	l.model(p.Defaults.Model, "defaults.model")
+}
+
+func (l *linter) step(key string, s *Step) {
+	switch s.Kind() {
+	case "agent":
+		l.agent(s.Agent, key+".agent")
+		l.model(s.Model, key+".model")
+		if s.Input == "" && len(s.Inputs) == 0 {
+			l.bad(key, `say what it is asked, as in input: "Plan this: {{input}}"`, "the step %s asks its agent nothing", s.ID)
+		}
+	case "run":
+		l.command(key, s)
+	case "tool":
+		l.tool(key, s)
+	case "pipeline":
+		l.pipeline(key, s)
+	case "parallel":
+		l.group(key, s)
+	case "":
+		if s.Parallel == nil {
+			l.bad(key, "give it agent, run, tool, await, pipeline or parallel", "the step %s does nothing", s.ID)
+		}
+	}
+	l.jump(key+".onSuccess", s.OnSuccess, []string{End})
+	l.jump(key+".onFailure", s.OnFailure, []string{string(Stop), string(Continue), string(Recover)})
+	for i, id := range s.Needs {
+		l.need(fmt.Sprintf("%s.needs.%d", key, i), key, id)
+	}
+	for _, c := range []struct {
+		name string
+		c    *Condition
+	}{{"when", s.When}, {"until", s.Until}} {
+		c.c.each(key+"."+c.name, l.condition)
+	}
+	if s.Retries.Attempts > maxRetries || s.Retries.Attempts < 0 {
+		l.bad(key+".retries", "", "retries is %d; it is from 0 to %d", s.Retries.Attempts, maxRetries)
+	}
+	if s.Until != nil && s.Max == 0 {
+		l.bad(key+".until", "add max: 3", "the step %s is repeated until something holds, without a cap", s.ID)
+	}
+}
+
+// top reports whether a key is that of a step in no group.
+func top(key string) bool { return strings.Count(key, ".") == 1 }
+
+// jump checks the target of one, which may be a word.
+func (l *linter) jump(key, to string, words []string) {
+	step := strings.TrimSuffix(strings.TrimSuffix(key, ".onSuccess"), ".onFailure")
+	switch target, ok := l.ids[to]; {
+	case to == "" || slices.Contains(words, to):
+		if !top(step) && to == End {
+			l.bad(key, "let the group have it", "a step of a group cannot end the pipeline")
+		}
+	case !ok:
+		l.bad(key, near(to, append(sorted(l.ids), words...), ""), "there is no step %s", to)
+	case !top(step):
+		l.bad(key, "let the group jump; for a step of it, say stop, continue or recovery", "a step of a group cannot jump")
+	case !top(target):
+		l.bad(key, "jump to the group", "%s is a step of a group, which runs as a whole", to)
+	}
+}
+
+func (l *linter) need(at, key, id string) {
+	target, ok := l.ids[id]
+	group, _, inside := cutGroup(key)
+	switch {
+	case !ok:
+		l.bad(at, near(id, sorted(l.ids), ""), "there is no step %s", id)
+	case target == key:
+		l.bad(at, "take it out", "the step needs itself")
+	case inside && strings.HasPrefix(target, group+".parallel."):
+		l.bad(at, "put the step behind the group", "%s runs at the same time", id)
+	}
+}
+
+// cutGroup gives the key of the group that a step is in.
+func cutGroup(key string) (group, rest string, ok bool) {
+	i := strings.LastIndex(key, ".parallel.")
+	if i < 0 {
+		return "", key, false
+	}
+	return key[:i], key[i:], true
+}
+
+func (l *linter) condition(key string, c *Condition) {
+	if c.Step != "" {
+		if _, ok := l.ids[c.Step]; !ok {
+			l.bad(key+".step", near(c.Step, sorted(l.ids), ""), "there is no step %s", c.Step)
+		}
+		for _, v := range []json.RawMessage{c.Is, c.Not} {
+			if s := text(v); v != nil && !slices.Contains(statuses, s) {
+				l.bad(key, near(s, statuses, ""), "a step is never %q", s)
+			}
+		}
+	}
+	if c.Where != nil {
+		if _, err := tools.CompileSchema(c.Where); err != nil {
+			l.bad(key+".where", "it is a JSON Schema, as in {minLength: 1}", "where cannot be used: %s", lastLine(err))
+		}
+	}
+}
+
+func lastLine(err error) string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	return strings.TrimLeft(lines[len(lines)-1], " -")
+}
+
+func (l *linter) agent(a *Agent, key string) {
+	if a.Spec != nil {
+		for _, p := range agents.Lint(a.Spec, l.k.Tools) {
+			if p.Line == 0 {
+				at := l.src.place(key)
+				p.Line, p.Col = at.Line, at.Col
+			}
+			p.File = l.src.File
+			l.list = append(l.list, p)
+		}
+		l.model(a.Spec.Model, key+".model")
+		return
+	}
+	found, err := l.k.Agents.Lookup(a.Name)
+	var unknown *agents.UnknownError
+	var broken *agents.ProblemError
+	switch {
+	case a.Name == "":
+		l.bad(key, "name one of "+strings.Join(l.k.Agents.Names(), ", "), "no agent is named")
+	case errors.As(err, &unknown):
+		l.bad(key, near(a.Name, l.k.Agents.Names(), "adroit agents list lists the agents"), "there is no agent %s", a.Name)
+	case errors.As(err, &broken):
+		l.bad(key, "adroit agents lint says why", "the agent %s cannot be used", a.Name)
+	case err != nil:
+		l.bad(key, "", "the agent %s: %v", a.Name, err)
+	default:
+		for _, p := range agents.Lint(found, l.k.Tools) {
+			if p.Severity == agents.Error {
+				l.bad(key, "adroit agents lint says more", "the agent %s cannot be used: %s", a.Name, p.Message)
+				break
+			}
+		}
+	}
+}
+
+func (l *linter) model(ref, key string) {
+	if ref == "" || l.k.Model == nil {
+		return
+	}
+	if err := l.k.Model(ref); err != nil {
+		words, hint := err.Error(), ""
+		var h interface{ Hint() string }
+		if errors.As(err, &h) {
+			hint, _, _ = strings.Cut(h.Hint(), "\n")
+		}
+		l.bad(key, hint, "%s", words)
+	}
+}
+
+// shell is the tool that runs commands.
+const shell = "shell"
+
+func (l *linter) command(key string, s *Step) {
+	if _, ok := l.k.Tools.Lookup(shell); !ok {
+		l.bad(key+".run", "use a tool: step", "this program has no tool %s to run commands with", shell)
+	}
+	if strings.Contains(s.Run, "{{") {
+		l.bad(key+".run", "hand the value to a tool: step, for example write_file, and have the command read the file",
+			"no value is put into a command: what a model wrote would be run")
+	}
+}
+
+func (l *linter) tool(key string, s *Step) {
+	t, ok := l.k.Tools.Lookup(s.Tool)
+	if !ok {
+		l.bad(key+".tool", near(s.Tool, l.k.Tools.Names(), "adroit tools list lists the tools"), "there is no tool %s", s.Tool)
+		return
+	}
+	args := s.Args
+	if args == nil {
+		args = json.RawMessage("{}")
+	}
+	if ps, _ := paths(args); len(ps) > 0 {
+		l.argNames(key, t, args)
+		return // what they will be, nobody knows yet
+	}
+	for _, fault := range t.Input.Validate(args) {
+		l.bad(key+".args", "adroit tools show "+t.Name+" says what it takes", "%s: %s", t.Name, fault)
+	}
+}
+
+// argNames checks the names of arguments whose values are templates.
+func (l *linter) argNames(key string, t tools.Tool, args json.RawMessage) {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+		Additional json.RawMessage            `json:"additionalProperties"`
+	}
+	var given map[string]json.RawMessage
+	if json.Unmarshal(t.Input.JSON(), &schema) != nil || json.Unmarshal(args, &given) != nil {
+		return
+	}
+	for _, name := range schema.Required {
+		if _, ok := given[name]; !ok {
+			l.bad(key+".args", "adroit tools show "+t.Name+" says what it takes", "%s needs %s", t.Name, name)
+		}
+	}
+	for _, name := range sorted(given) {
+		if _, ok := schema.Properties[name]; !ok && string(schema.Additional) == "false" {
+			l.bad(key+".args."+name, near(name, sorted(schema.Properties), ""), "%s takes no %s", t.Name, name)
+		}
+	}
+}
+
+// group checks a parallel one.
+func (l *linter) group(key string, s *Step) {
+	if len(s.Parallel) == 0 {
+		l.bad(key+".parallel", "list at least one step", "the group %s is empty", s.ID)
+	}
+	outputs := map[string]string{}
+	for i := range s.Parallel {
+		kid := &s.Parallel[i]
+		at := fmt.Sprintf("%s.parallel.%d", key, i)
+		if other, twice := outputs[kid.Output]; twice && kid.Output != "" {
+			l.bad(at+".output", "give each a variable of its own", "%s and %s write {{%s}} at the same time", other, kid.ID, kid.Output)
+		}
+		outputs[kid.Output] = kid.ID
+		if kid.Await != nil {
+			l.bad(at+".await", "put it before the group or behind it", "a step of a group cannot wait for a person")
+		}
+	}
+}

@@ -1,0 +1,242 @@
+// Package pipeline runs several agents, commands and tools one after another,
+// as data says.
+//
+//	name: feature
+//	description: Plan a feature, and build it.
+//	onFailure: recovery
+//	recovery: recovery
+//	steps:
+//	  - id: plan
+//	    agent: planner
+//	    input: "Plan this: {{input}}"
+//	    output: plan
+//	  - id: build
+//	    agent: builder
+//	    input: "Do this:\n{{plan}}"
+//	    timeout: 30m
+//	    retries: 1
+//	  - id: test
+//	    run: go test ./...
+//	    onFailure: build
+//	    max: 3
+//
+// [Parse] reads the text of a pipeline and [Lint] says all that is wrong with
+// it, before anything runs. [Workflow] runs one: an ordinary workflow over the
+// steps, which pins the pipeline with all of its agents by value, so that
+// editing a file never changes a run in flight.
+//
+// Conditions are data and templates put in values, nothing more: a pipeline is
+// not a language. What needs one is a workflow in Go; see pkg/workflows.
+package pipeline
+
+import (
+	"encoding/json"
+	"regexp"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// A Pipeline is steps and what happens between them.
+type Pipeline struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Inputs      []agents.Field `json:"inputs,omitempty"` // besides {{input}}; each is a variable
+	// Variables are the values that variables have at the beginning.
+	Variables map[string]json.RawMessage `json:"variables,omitempty"`
+	Defaults  Defaults                   `json:"defaults,omitzero"`
+	OnFailure Policy                     `json:"onFailure,omitempty"` // of steps that do not say; empty is Stop
+	Recovery  *Recovery                  `json:"recovery,omitempty"`  // who is asked under the policy Recover
+	MaxSteps  int                        `json:"max_steps,omitempty"` // runs of steps in all; zero is DefaultMaxSteps
+	Steps     []Step                     `json:"steps"`
+
+	Source Source `json:"-"`
+}
+
+// Defaults hold for steps that do not say otherwise.
+type Defaults struct {
+	Model   string          `json:"model,omitempty"`  // of agents that name none
+	Limits  executor.Limits `json:"limits,omitzero"`  // of agents, for fields that they leave open
+	Context Context         `json:"context,omitzero"` // how much of earlier outputs is put in
+}
+
+// A Context bounds what templates put into one text, in bytes.
+type Context struct {
+	Each int `json:"each,omitempty"` // of one value; zero is 8 KiB
+	All  int `json:"all,omitempty"`  // of all values together; zero is 32 KiB
+}
+
+// A Policy says what happens after a step has failed for good.
+type Policy string
+
+const (
+	Stop     Policy = "stop"     // the pipeline fails; the default
+	Continue Policy = "continue" // the next step is next
+	Recover  Policy = "recovery" // an agent decides: again, skip or stop
+)
+
+// Policies lists the valid values of Policy.
+var Policies = []Policy{Stop, Continue, Recover}
+
+// End, as the target of onSuccess, ends the pipeline well.
+const End = "end"
+
+// A Recovery is the agent that is asked about failed steps.
+type Recovery struct {
+	Agent    Agent `json:"agent"`
+	Attempts int   `json:"attempts,omitempty"` // retries of one step that it may order; zero is 1
+}
+
+// An Agent is one by name, or one by value.
+type Agent struct {
+	Name string
+	Spec *agents.DynamicAgent
+}
+
+// MarshalJSON writes a name as text, else the agent.
+func (a Agent) MarshalJSON() ([]byte, error) {
+	if a.Spec != nil {
+		return json.Marshal(a.Spec)
+	}
+	return json.Marshal(a.Name)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (a *Agent) UnmarshalJSON(b []byte) error {
+	*a = Agent{}
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &a.Name)
+	}
+	if err := json.Unmarshal(b, &a.Spec); err != nil {
+		return err
+	}
+	a.Name = a.Spec.Name
+	return nil
+}
+
+// A Step is one thing to do. Exactly one of Agent, Run, Tool, Await, Pipeline
+// and Parallel is set.
+type Step struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"` // for people
+
+	Agent    *Agent  `json:"agent,omitempty"`
+	Run      string  `json:"run,omitempty"`      // a command line, run by the tool shell
+	Tool     string  `json:"tool,omitempty"`     // called with Args
+	Await    *Await  `json:"await,omitempty"`    // waits for a person
+	Pipeline *Within `json:"pipeline,omitempty"` // another one, as one step
+	Parallel []Step  `json:"parallel,omitempty"` // steps that run at once
+
+	// Input is a template: the prompt of an agent, the input of a pipeline.
+	Input string `json:"input,omitempty"`
+	// Inputs are templates of the declared inputs of an agent or a pipeline.
+	Inputs map[string]json.RawMessage `json:"inputs,omitempty"`
+	// Args are the arguments of a tool; texts in them are templates.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Output names the variable that the output is bound to.
+	Output string `json:"output,omitempty"`
+
+	Model  string          `json:"model,omitempty"` // instead of the agent's
+	Limits executor.Limits `json:"limits,omitzero"` // instead of the agent's, field by field
+
+	When    *Condition    `json:"when,omitempty"`    // else the step is skipped
+	Needs   []string      `json:"needs,omitempty"`   // steps that must be done, else it is skipped
+	Timeout time.Duration `json:"timeout,omitempty"` // of one attempt
+	Retries Retries       `json:"retries,omitzero"`
+	Until   *Condition    `json:"until,omitempty"` // else the step is run again
+	Max     int           `json:"max,omitempty"`   // runs of the step, by until and by jumps; retries are not counted
+
+	OnSuccess string `json:"onSuccess,omitempty"` // a step's id, or End; empty is the next step
+	OnFailure string `json:"onFailure,omitempty"` // a step's id or a Policy; empty is the pipeline's policy
+}
+
+// Retries are further attempts at a step that failed.
+type Retries struct {
+	Attempts int           `json:"attempts,omitempty"` // besides the first
+	Backoff  time.Duration `json:"backoff,omitempty"`  // before the first of them, doubled for each further
+}
+
+// Await says which signal a step waits for, and what the person is asked.
+type Await struct {
+	Signal   string `json:"signal"`
+	Question string `json:"question,omitempty"` // a template
+}
+
+// Within is a pipeline within another: by name, and by value once it is pinned.
+type Within struct {
+	Name string
+	Spec *Pipeline
+}
+
+// MarshalJSON writes a name as text, else the pipeline.
+func (w Within) MarshalJSON() ([]byte, error) {
+	if w.Spec != nil {
+		return json.Marshal(w.Spec)
+	}
+	return json.Marshal(w.Name)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (w *Within) UnmarshalJSON(b []byte) error {
+	*w = Within{}
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &w.Name)
+	}
+	if err := json.Unmarshal(b, &w.Spec); err != nil {
+		return err
+	}
+	w.Name = w.Spec.Name
+	return nil
+}
+
+// Kind says which of the kinds a step is: agent, run, tool, await, pipeline or
+// parallel; "" if it is none.
+func (s *Step) Kind() string {
+	if kinds := s.kinds(); len(kinds) > 0 {
+		return kinds[0]
+	}
+	return ""
+}
+
+func (s *Step) kinds() []string {
+	var out []string
+	for _, k := range []struct {
+		name string
+		is   bool
+	}{
+		{"agent", s.Agent != nil}, {"run", s.Run != ""}, {"tool", s.Tool != ""},
+		{"await", s.Await != nil}, {"pipeline", s.Pipeline != nil}, {"parallel", s.Parallel != nil},
+	} {
+		if k.is {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}
+
+// Title is what people call the step.
+func (s *Step) Title() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return s.ID
+}
+
+// Bounds of a pipeline.
+const (
+	DefaultMaxSteps = 100
+	maxMaxSteps     = 10_000
+	maxSteps        = 200 // in the file, those of groups counted
+	maxRetries      = 20
+	maxNesting      = 5 // of groups, and of pipelines within pipelines
+	defaultEach     = 8 << 10
+	defaultAll      = 32 << 10
+)
+
+// IDs and names of variables become parts of templates and of events.
+var (
+	nameRule = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+	idRule   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	varRule  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+)

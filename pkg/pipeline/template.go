@@ -1,0 +1,292 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A piece of a template is text, or the path of a value.
+type piece struct {
+	text string
+	path []string // nil for text
+	pos  int      // of the braces, in bytes
+}
+
+// split takes a template apart. Values are {{name}}, {{name.field.0}} and
+// {{steps.ID.output}}; {{"…"}} is the text itself, for braces that are meant.
+func split(tmpl string) ([]piece, *templateError) {
+	var out []piece
+	rest, at := tmpl, 0
+	for {
+		i := strings.Index(rest, "{{")
+		if i < 0 {
+			break
+		}
+		if i > 0 {
+			out = append(out, piece{text: rest[:i], pos: at})
+		}
+		pos := at + i
+		body, after, ok := closed(rest[i+2:])
+		if !ok {
+			return nil, &templateError{pos, "{{ is not closed by }}", `write {{"{{"}} for the braces themselves`}
+		}
+		p, err := parsePiece(strings.TrimSpace(body))
+		if err != nil {
+			err.pos = pos
+			return nil, err
+		}
+		p.pos = pos
+		out = append(out, p)
+		at += len(rest) - len(after)
+		rest = after
+	}
+	if rest != "" {
+		out = append(out, piece{text: rest, pos: at})
+	}
+	return out, nil
+}
+
+// closed cuts s at the braces that close a value, of which a quoted text may
+// hold some.
+func closed(s string) (body, after string, ok bool) {
+	if t := strings.TrimLeft(s, " \t"); strings.HasPrefix(t, `"`) {
+		if q, err := strconv.QuotedPrefix(t); err == nil {
+			start := len(s) - len(t) + len(q)
+			body, after, ok = strings.Cut(s[start:], "}}")
+			return s[:start] + body, after, ok
+		}
+	}
+	return strings.Cut(s, "}}")
+}
+
+func parsePiece(body string) (piece, *templateError) {
+	if strings.HasPrefix(body, `"`) {
+		s, err := strconv.Unquote(body)
+		if err != nil {
+			return piece{}, &templateError{words: fmt.Sprintf("{{%s}} is no text in quotes", body), hint: `write {{"{{"}} for the braces themselves`}
+		}
+		return piece{text: s}, nil
+	}
+	path := strings.Split(body, ".")
+	for i, part := range path {
+		if part == "" || i == 0 && !varRule.MatchString(part) || strings.ContainsAny(part, " \t\n{}|()$\"'") {
+			return piece{}, &templateError{words: fmt.Sprintf("{{%s}} is not the name of a value", body),
+				hint: "write it like {{plan}}, {{plan.files.0}} or {{steps.scout.output}}; there are no functions"}
+		}
+	}
+	return piece{path: path}, nil
+}
+
+// A templateError is a template that cannot be used.
+type templateError struct {
+	pos   int
+	words string
+	hint  string
+}
+
+func (e *templateError) Error() string {
+	if e.hint == "" {
+		return e.words
+	}
+	return e.words + "; " + e.hint
+}
+
+// A filler puts values into templates, within bounds. What a value contains is
+// never looked at again.
+type filler struct {
+	look func(path string) (json.RawMessage, error)
+	each int
+	all  int
+}
+
+// fill gives the text of a template.
+func (f *filler) fill(tmpl string) (string, error) {
+	pieces, terr := split(tmpl)
+	if terr != nil {
+		return "", terr
+	}
+	var b strings.Builder
+	for _, p := range pieces {
+		if p.path == nil {
+			b.WriteString(p.text)
+			continue
+		}
+		v, err := f.look(strings.Join(p.path, "."))
+		if err != nil {
+			return "", err
+		}
+		s := ends(text(v), min(f.each, max(0, f.all)))
+		f.all -= len(s)
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+// value gives JSON with its texts filled. A text that is one value and nothing
+// else becomes that value, whatever its kind.
+func (f *filler) value(raw json.RawMessage) (json.RawMessage, error) {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	v, err := f.walk(v)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}
+
+func (f *filler) walk(v any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case string:
+		pieces, terr := split(v)
+		if terr != nil {
+			return nil, terr
+		}
+		if len(pieces) == 1 && pieces[0].path != nil {
+			got, err := f.look(strings.Join(pieces[0].path, "."))
+			if err != nil || len(got) > f.each || len(got) > f.all {
+				if err != nil {
+					return nil, err
+				}
+				return f.fill(v)
+			}
+			f.all -= len(got)
+			return got, nil
+		}
+		return f.fill(v)
+	case []any:
+		for i := range v {
+			if v[i], err = f.walk(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys) // the budget is spent in the same order always
+		for _, k := range keys {
+			if v[k], err = f.walk(v[k]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+// paths lists what the templates in a JSON value name.
+func paths(raw json.RawMessage) ([]piece, *templateError) {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return nil, nil // the decoder has told
+	}
+	var out []piece
+	var terr *templateError
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			ps, err := split(v)
+			if err != nil && terr == nil {
+				terr = err
+			}
+			for _, p := range ps {
+				if p.path != nil {
+					out = append(out, p)
+				}
+			}
+		case []any:
+			for _, kid := range v {
+				walk(kid)
+			}
+		case map[string]any:
+			for _, kid := range v {
+				walk(kid)
+			}
+		}
+	}
+	walk(v)
+	slices.SortStableFunc(out, func(a, b piece) int { return slices.Compare(a.path, b.path) })
+	return out, terr
+}
+
+// text is a value as a prompt has it: text as it is, the rest as JSON.
+func text(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	if string(v) == "null" {
+		return ""
+	}
+	return string(v)
+}
+
+// ends is s if it has at most n bytes, else its head and its tail with a note
+// between them.
+func ends(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	head := clean(s[:n*2/3], false)
+	tail := clean(s[len(s)-n/3:], true)
+	return fmt.Sprintf("%s\n[… %d of %d bytes are left out here …]\n%s", head, len(s)-len(head)-len(tail), len(s), tail)
+}
+
+// clean takes the broken character off the end of a head, or off the beginning
+// of a tail.
+func clean(s string, tail bool) string {
+	for range utf8.UTFMax {
+		if tail && s != "" && !utf8.RuneStart(s[0]) {
+			s = s[1:]
+		}
+	}
+	if !tail {
+		for i := 1; i <= min(utf8.UTFMax, len(s)); i++ {
+			if c := s[len(s)-i]; utf8.RuneStart(c) {
+				if !utf8.FullRuneInString(s[len(s)-i:]) {
+					s = s[:len(s)-i]
+				}
+				break
+			}
+		}
+	}
+	return s
+}
+
+// into follows fields of JSON; path is for words.
+func into(v json.RawMessage, fields []string, path string) (json.RawMessage, error) {
+	for _, f := range fields {
+		v = structured(v)
+		if i, err := strconv.Atoi(f); err == nil {
+			var list []json.RawMessage
+			if json.Unmarshal(v, &list) == nil && list != nil {
+				if i < 0 || i >= len(list) {
+					return nil, fmt.Errorf("{{%s}}: there is no entry %s; it has %d", path, f, len(list))
+				}
+				v = list[i]
+				continue
+			}
+		}
+		var m map[string]json.RawMessage
+		if json.Unmarshal(v, &m) != nil || m == nil {
+			return nil, fmt.Errorf("{{%s}}: there is no field %s: the value is not a JSON object", path, f)
+		}
+		kid, ok := m[f]
+		if !ok {
+			return nil, fmt.Errorf("{{%s}}: there is no field %s%s", path, f, meant(f, m))
+		}
+		v = kid
+	}
+	return v, nil
+}
