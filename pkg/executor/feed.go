@@ -31,8 +31,8 @@ func (t *Task) feed(s *State, now standing, tool *Tool) map[string]json.RawMessa
 	}
 	for _, name := range slices.Concat(tool.Consumes, tool.Uses) {
 		take(t.Given, name)
-		for artifact, a := range s.Artifacts {
-			take(map[string]json.RawMessage{artifact: a.Value}, name)
+		for _, artifact := range s.Names() {
+			take(map[string]json.RawMessage{artifact: s.Value(artifact)}, name)
 		}
 		take(now.made, name)
 		if _, ok := out[name]; !ok && !tools.Family(name) && slices.Contains(tool.Consumes, name) {

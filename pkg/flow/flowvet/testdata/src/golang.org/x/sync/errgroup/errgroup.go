@@ -1,0 +1,7 @@
+// Package errgroup stands for the real one.
+package errgroup
+
+type Group struct{}
+
+func (g *Group) Go(f func() error) {}
+func (g *Group) Wait() error       { return nil }
