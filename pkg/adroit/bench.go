@@ -82,7 +82,7 @@ func (b *Bench) Close() error {
 }
 
 // Env has what tools may touch, in whole.
-func (b *Bench) Env(context.Context, string) (*tools.Env, error) {
+func (b *Bench) Env(context.Context, string, string) (*tools.Env, error) {
 	if err := b.files.Present(); err != nil {
 		// No call could do anything: one clear end instead of as many failures
 		// as the model has turns.
@@ -100,7 +100,7 @@ func (b *Bench) Env(context.Context, string) (*tools.Env, error) {
 const maxDiff = 64 << 10
 
 // Bind makes what the job has changed so far its artifact "diff".
-func (b *Bench) Bind(ctx context.Context, _ string, t tools.Tool, res *tools.Result) error {
+func (b *Bench) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.Result) error {
 	if t.Needs&(tools.Write|tools.Exec|tools.Shell) == 0 {
 		return nil
 	}

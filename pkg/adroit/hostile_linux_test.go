@@ -82,7 +82,7 @@ func TestHostileRepositories(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = b.Close() })
 			b.Speak(lsp.Known())
-			env, err := b.Env(t.Context(), "")
+			env, err := b.Env(t.Context(), "", "")
 			if err != nil {
 				t.Fatal(err)
 			}

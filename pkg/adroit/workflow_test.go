@@ -19,15 +19,13 @@ import (
 )
 
 // countTwice is a workflow: code decides what is called, and no model is asked.
-var countTwice = agents.Define("count_twice", func(r *flow.Run, t executor.Task) (*executor.State, error) {
-	s := new(executor.State)
-	for _, text := range []string{t.Prompt, t.Prompt + " " + t.Prompt} {
-		call := llm.Call{Name: "word_count", Args: fmt.Appendf(nil, `{"text":%q}`, text)}
-		if _, err := executor.Act(r, &t, s, call); err != nil {
-			return s, err
+var countTwice = agents.Define("count_twice", func(sc *executor.Scope) error {
+	for _, text := range []string{sc.Task.Prompt, sc.Task.Prompt + " " + sc.Task.Prompt} {
+		if _, err := sc.Tool("word_count", map[string]string{"text": text}); err != nil {
+			return err
 		}
 	}
-	return executor.Settle(r, &t, s, "")
+	return nil
 })
 
 const twice = "---\ndescription: Count words twice.\nworkflow: count_twice\ntools: [word_count]\ndone: {artifact: words}\n---\nNo model reads this.\n"

@@ -63,6 +63,8 @@ type DynamicAgent struct {
 	// Workflow is the one that runs it, a name of [Define]; empty is the loop, in
 	// which the model decides.
 	Workflow string `json:"workflow,omitempty"`
+	// Spawn says which agents it may have work for it; nil is none.
+	Spawn *Spawn `json:"spawn,omitempty"`
 
 	Source Source `json:"-"`
 	Runner Runner `json:"-"` // what Execute submits to; set by whoever runs jobs

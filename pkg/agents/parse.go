@@ -116,6 +116,7 @@ func (d *decoder) agent(n *node) {
 		"effort":        d.effort,
 		"workflow":      func(v *node) { d.text(v, "workflow", &a.Workflow) },
 		"permissions":   d.permissions,
+		"spawn":         d.spawn,
 		"skills":        func(v *node) { a.Skills = d.names(v, "skills") },
 		"done":          func(v *node) { a.Done = d.criterion(v) },
 		"limits":        func(v *node) { d.limits(v) },

@@ -37,6 +37,10 @@ type Input struct {
 	// them, that they hold secrets. Inputs are taken for what others wrote in
 	// any case: an issue, a report, what an agent has made of a page.
 	Taint tools.Taint `json:"taint,omitempty"`
+	// ForAll has sub-agents use Model too, whatever they name.
+	ForAll bool `json:"model_for_all,omitempty"`
+	// Parent is set for a sub-agent.
+	Parent *executor.Parent `json:"parent,omitempty"`
 }
 
 // Name is the agent's name.
@@ -91,6 +95,9 @@ func Resolve(in Input, cat *Catalog, set *tools.Set, def Defaults) (executor.Tas
 		}
 	}
 	t, err := a.resolve(in, set, def)
+	if err == nil {
+		t.Spawning, err = a.spawning(in, cat)
+	}
 	if err != nil {
 		return executor.Task{}, fmt.Errorf("agent %s: %w", a.Name, err)
 	}
@@ -105,7 +112,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if own, err = a.onHost(own, checks, def.Host); err != nil {
 		return t, err
 	}
-	route, err := def.route(first(in.Model, a.Model, def.Model))
+	route, err := def.route(a.modelOf(in, def))
 	if err != nil {
 		return t, err
 	}
@@ -132,6 +139,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 		Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience),
 		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output,
 	}
+	in.under(&t)
 	if t.Calling, err = a.called(in); err != nil {
 		return t, err
 	}

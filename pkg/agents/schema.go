@@ -39,6 +39,15 @@ func FileSchema() []byte {
 		"effort":      m{"enum": []string{"low", "medium", "high"}, "description": "How much its model thinks, if it can be told; else the model decides."},
 		"workflow":    str("The workflow that runs it, where code rather than a model decides what comes next; else the agent loop."),
 		"permissions": permissionsSchema(),
+		"spawn": m{"description": "Which agents may work for it.", "anyOf": []m{
+			names("Names of agents, also with wildcards."),
+			object("Which, and how many.", m{
+				"agents":  names("Names of agents, also with wildcards."),
+				"depth":   m{"type": "integer", "minimum": 1, "description": "Levels of agents below it; 1 if left out."},
+				"fan_out": m{"type": "integer", "minimum": 1, "description": "How many work at once; 8 if left out."},
+				"total":   m{"type": "integer", "minimum": 1, "description": "How many there may be in a job, at all levels; 50 if left out."},
+			}),
+		}},
 		"done":        m{"$ref": "#/$defs/criterion", "description": "What must hold before a run is done; else it is when the model stops calling tools."},
 		"limits": object("What a run may take at most; -1 means no limit.", m{
 			"turns":    whole("Answers of the model."),

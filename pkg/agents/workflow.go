@@ -12,19 +12,31 @@ import (
 
 // Workflow runs one agent on one request. Its input is an [Input], its output
 // an executor.State.
-var Workflow = Define("agent", executor.Loop)
+var Workflow = define("agent", executor.Loop)
 
-// Define makes a workflow of a function that does what executor.Loop does, but
-// decides by itself what comes next: body gets the task that the agent's file
-// and the request make, and returns the state it ends in. An agent names it by
-// its front matter, as workflow: NAME.
-func Define(name string, body func(*flow.Run, executor.Task) (*executor.State, error)) flow.Workflow {
+// Define makes a workflow of a function that decides by itself what comes next
+// instead of leaving it to the model: body gets the task that the agent's file
+// and the request make. An agent names it by its front matter, as
+// workflow: NAME. The job is done if body returns nil and the agent's
+// definition of done holds.
+func Define(name string, body func(*executor.Scope) error) flow.Workflow {
+	return define(name, func(r *flow.Run, t executor.Task) (*executor.State, error) {
+		sc := executor.NewScope(r, t)
+		return sc.Settle(body(sc))
+	})
+}
+
+func define(name string, body func(*flow.Run, executor.Task) (*executor.State, error)) flow.Workflow {
 	return flow.Define(name, func(r *flow.Run, in Input) (*executor.State, error) {
 		task, err := flow.Do[executor.Task](r, resolving, in.Name(), in)
 		if err != nil {
 			return nil, err
 		}
-		return flow.Call(r, task.Agent, body, task)
+		s, err := flow.Call(r, task.Agent, body, task)
+		if s != nil && in.Parent != nil {
+			s.Attribute(task.Model)
+		}
+		return s, err
 	})
 }
 

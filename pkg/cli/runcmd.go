@@ -171,6 +171,7 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	}
 	switch {
 	case q.model != "":
+		in.ForAll = true
 		in.Model, err = m.canonical(q.model)
 	case agent.Model != "":
 		in.Model, err = m.canonical(agent.Model)

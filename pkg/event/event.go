@@ -16,16 +16,18 @@ import (
 type Kind string
 
 const (
-	JobStarted   Kind = "job.started"
-	JobFinished  Kind = "job.finished" // Data is the job's outcome; the last event of a job
-	JobWaiting   Kind = "job.waiting"  // Data says what for; the last event of a run that parks
-	StepStarted  Kind = "step.started"
-	StepFinished Kind = "step.finished" // Text is a one-line summary; Error is set if it failed
-	StepRetried  Kind = "step.retried"  // an attempt failed and another follows; Error says why
-	StepRecalled Kind = "step.recalled" // replayed from the journal, not performed
-	Delta        Kind = "delta"         // a piece of a model's answer; never kept, may be lost
-	Note         Kind = "note"
-	Approval     Kind = "approval" // a person is asked; Data is what exactly will run
+	JobStarted    Kind = "job.started"
+	JobFinished   Kind = "job.finished" // Data is the job's outcome; the last event of a job
+	JobWaiting    Kind = "job.waiting"  // Data says what for; the last event of a run that parks
+	StepStarted   Kind = "step.started"
+	StepFinished  Kind = "step.finished" // Text is a one-line summary; Error is set if it failed
+	StepRetried   Kind = "step.retried"  // an attempt failed and another follows; Error says why
+	StepRecalled  Kind = "step.recalled" // replayed from the journal, not performed
+	Delta         Kind = "delta"         // a piece of a model's answer; never kept, may be lost
+	Note          Kind = "note"
+	AgentStarted  Kind = "agent.started"  // a sub-agent begins, in the scope that Path names
+	AgentFinished Kind = "agent.finished" // Name has ended; Text says how, Data what it took
+	Approval      Kind = "approval"       // a person is asked; Data is what exactly will run
 )
 
 // An Event is one thing that happened to a job. Path is the step's path, if it

@@ -23,6 +23,8 @@ type Use struct {
 	Think *Think `json:"think,omitempty"`
 	// Approved is the digest of the question that a person said yes to.
 	Approved string `json:"approved,omitempty"`
+	// At is the worktree that the call is made in; empty is the job's directory.
+	At string `json:"at,omitempty"`
 	// Room is how many bytes of the result the model is shown; 0 for no bound.
 	Room int `json:"room,omitempty"`
 }
@@ -164,7 +166,7 @@ func (t *Task) names() (out []string) {
 // answer is bound to what was shown: if the call is another by the time it is
 // to run, because the host or a file is not as it was, it is asked about again.
 func call(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
-	use := Use{Args: c.Args, May: t.may(now), Room: t.room(s, now.calls)}
+	use := Use{Args: c.Args, At: t.At, May: t.may(now), Room: t.room(s, now.calls)}
 	if tool := t.tool(c.Name); tool != nil {
 		if tool.Needs&tools.Think != 0 {
 			use.Think = t.thinking(s)

@@ -25,6 +25,9 @@ type Ask struct {
 	Must    bool            `json:"must,omitempty"`  // an answer without a call would be refused
 	Options llm.Options     `json:"options,omitzero"`
 	Output  json.RawMessage `json:"output,omitempty"`
+	// At is the worktree that a model that works itself is to work in; empty is
+	// the job's directory.
+	At string `json:"at,omitempty"`
 	Chain
 	// Calling is the way that is set for the job, Setbacks what did not work
 	// in it so far.
@@ -67,7 +70,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 }
 
 func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
-	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil, Must: s.Must && s.Landing == nil,
+	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil, Must: s.Must && s.Landing == nil, At: t.At,
 		Calling: t.Calling, Setbacks: s.Setbacks}
 	if offered := t.offered(s); offered.names != s.Offered && !a.Bare {
 		a.Tools, s.Offered = offered.specs, offered.names

@@ -88,7 +88,7 @@ func (w *world) drive(t *testing.T, model llm.Model, driver executor.Driver, edi
 	j := new(flow.Memory)
 	var seen []event.Event
 	mux := executor.Serve(executor.Host{Tools: w.tools, Blobs: j, Driver: driver,
-		Env:    func(context.Context, string) (*tools.Env, error) { return w.env, nil },
+		Env:    func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, func(e event.Event) { seen = append(seen, e) })), w.task(edit))
 	var s executor.State

@@ -208,7 +208,7 @@ func (n *narrow) mux(j flow.Blobs, dir string) flow.Mux {
 	return executor.Serve(executor.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return n, "m", nil },
 		Tools:  n.kit(), Blobs: j, Shelf: &executor.Shelf{Dir: dir},
-		Env: func(context.Context, string) (*tools.Env, error) { return w.env, nil },
+		Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 	})
 }
 
@@ -381,7 +381,7 @@ func TestWholeResultsStay(t *testing.T) {
 		return n.Generate(ctx, req, show)
 	})
 	mux := executor.Serve(executor.Host{Models: func(context.Context, string) (llm.Model, string, error) { return look, "m", nil },
-		Tools: n.kit(), Blobs: j, Shelf: &executor.Shelf{Dir: dir}, Env: func(context.Context, string) (*tools.Env, error) { return newWorld(t, say("x")).env, nil }})
+		Tools: n.kit(), Blobs: j, Shelf: &executor.Shelf{Dir: dir}, Env: func(context.Context, string, string) (*tools.Env, error) { return newWorld(t, say("x")).env, nil }})
 	if _, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), in); err != nil {
 		t.Fatal(err)
 	}

@@ -31,30 +31,38 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 		s.Taint = t.Taint
 		s.New = []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: t.Prompt}}
 	}
-	for s.Outcome == nil {
-		answer, err := ask(r, &t, s)
-		if failed(s, err) {
-			break
-		} else if err != nil {
-			return s, err
-		}
-		replies, err := act(r, &t, s, answer.Calls)
-		if err != nil {
-			return s, err
-		}
-		s.take(&t, answer, replies)
-		s.Claim = t.claim(answer, replies)
-		if err := judge(r, &t, s, answer); err != nil {
-			return s, err
-		}
-		if err := flow.Save(r, s); err != nil {
-			return s, err
-		}
+	if err := run(r, &t, s); err != nil {
+		return s, err
 	}
 	if s.Outcome.Status != Done {
 		return s, &StopError{*s.Outcome}
 	}
 	return s, nil
+}
+
+// run has turns until the state has an outcome, and makes each a checkpoint.
+func run(r *flow.Run, t *Task, s *State) error {
+	for s.Outcome == nil {
+		answer, err := ask(r, t, s)
+		if failed(s, err) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		replies, err := act(r, t, s, answer.Calls)
+		if err != nil {
+			return err
+		}
+		s.take(t, answer, replies)
+		s.Claim = t.claim(answer, replies)
+		if err := judge(r, t, s, answer); err != nil {
+			return err
+		}
+		if err := flow.Save(r, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // failed ends the run if err is the failure of a model step. Anything else

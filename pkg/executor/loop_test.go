@@ -97,7 +97,7 @@ func (w *world) mux(blobs flow.Blobs) flow.Mux {
 	h := executor.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return w, "m", nil },
 		Tools:  w.tools, Blobs: blobs,
-		Env: func(context.Context, string) (*tools.Env, error) { return w.env, nil },
+		Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 	}
 	return executor.Serve(h)
 }
@@ -349,7 +349,7 @@ func TestModelWithoutToolsIsAskedInText(t *testing.T) {
 		}
 		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text}}, nil
 	})
-	mux := executor.Serve(executor.Host{Tools: w.tools, Blobs: j, Env: func(context.Context, string) (*tools.Env, error) { return w.env, nil },
+	mux := executor.Serve(executor.Host{Tools: w.tools, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 	if _, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), w.task(nil)); err != nil {
 		t.Fatal(err)

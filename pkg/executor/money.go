@@ -56,6 +56,14 @@ func (s *State) pay(t *Task, model string, u llm.Usage) {
 	}
 }
 
+// Attribute names the model that all of Usage is of, if it was one alone: the
+// state of a sub-agent goes where nobody knows it.
+func (s *State) Attribute(model string) {
+	if s.Used == nil && s.Usage != (llm.Usage{}) {
+		s.Used = map[string]llm.Usage{model: s.Usage}
+	}
+}
+
 func (s *State) spend(t *Task, list []Spend) {
 	for _, x := range list {
 		s.pay(t, x.Model, x.Usage)

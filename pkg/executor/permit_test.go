@@ -82,7 +82,7 @@ func (g *gate) run(edit func(*executor.Task)) *executor.Question {
 	})
 	set := g.set()
 	mux := executor.Serve(executor.Host{Tools: set, Blobs: &g.mem, Fence: g.fence,
-		Env: func(context.Context, string) (*tools.Env, error) {
+		Env: func(context.Context, string, string) (*tools.Env, error) {
 			return &tools.Env{Files: g.files, Exec: workspace.NewExec(g.files.Dir(), "", nil), HTTP: http.DefaultClient}, nil
 		},
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})

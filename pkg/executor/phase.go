@@ -1,44 +1,57 @@
 package executor
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// Act has calls performed for a workflow that decides itself what comes next
-// instead of asking a model, as [Loop] does: with the same rules, approvals,
-// artifacts and accounts. Those that only read or think run at once, the others
-// in order. A call that fails is a Reply, as it is to a model.
+// Act has calls performed: with the same rules, approvals, artifacts and
+// accounts as those of a model. Those that only read or think run at once, the
+// others in order. A call that fails is a Reply, as it is to a model.
 //
 // The error is a *StopError if a limit of the task was reached before the
 // calls were made.
-func Act(r *flow.Run, t *Task, s *State, calls ...llm.Call) ([]Reply, error) {
+func (sc *Scope) Act(calls ...llm.Call) ([]Reply, error) {
+	t, s := sc.Task, sc.State
 	if limit, words := t.Limits.exceeded(s); limit != "" {
-		s.Outcome = &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}
-		return nil, &StopError{*s.Outcome}
+		return nil, &StopError{Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}}
 	}
 	for i := range calls {
 		s.Calls++
 		calls[i].ID = fmt.Sprintf("call%05d", s.Calls)
 	}
-	replies, err := act(r, t, s, calls)
+	replies, err := act(sc.Run, t, s, calls)
 	if err != nil {
 		return nil, err
 	}
+	talk := s.New
 	s.take(t, llm.Message{Calls: calls}, replies)
-	s.New = nil // nobody reads the transcript
+	s.New = talk // the model has not made these calls
 	return replies, nil
 }
 
-// Settle ends such a workflow: it is done if the task's criterion holds of the
-// state. reason says what went wrong, "" if nothing did.
-func Settle(r *flow.Run, t *Task, s *State, reason string) (*State, error) {
+// Settle ends the run: it is done if err is nil and the task's criterion
+// holds. Any error of a workflow is the reason that it failed; that of a limit
+// stays one.
+func (sc *Scope) Settle(err error) (*State, error) {
+	s := sc.State
+	if stop := new(StopError); errors.As(err, &stop) && stop.Outcome.Status != Done && !errors.As(err, new(*SpawnError)) {
+		s.Outcome = &stop.Outcome
+		return s, stop
+	}
+	if err != nil {
+		s.Outcome = &Outcome{Status: Failed, Reason: err.Error(), Summary: s.Last}
+		if se, ok := asStep(err); ok {
+			s.Outcome.Code = se.Code
+		}
+		return s, &StopError{*s.Outcome}
+	}
 	var engine error
-	v := t.Done.Judge(s, func(tool string) error {
-		replies, err := act(r, t, s, []llm.Call{{Name: tool, Args: []byte("{}")}})
+	v := sc.Task.Done.Judge(s, func(tool string) error {
+		replies, err := act(sc.Run, sc.Task, s, []llm.Call{{Name: tool, Args: []byte("{}")}})
 		if err != nil {
 			engine = err
 			return err
@@ -52,13 +65,10 @@ func Settle(r *flow.Run, t *Task, s *State, reason string) (*State, error) {
 	if engine != nil {
 		return s, engine
 	}
-	switch {
-	case reason == "" && len(v.Unmet) == 0:
+	if len(v.Unmet) == 0 {
 		s.Outcome = &Outcome{Status: Done, Met: v.Met, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
 		return s, nil
-	case reason == "":
-		reason = v.Unmet[0]
 	}
-	s.Outcome = &Outcome{Status: Failed, Reason: reason, Met: v.Met, Unmet: v.Unmet}
+	s.Outcome = &Outcome{Status: Failed, Reason: v.Unmet[0], Met: v.Met, Unmet: v.Unmet}
 	return s, &StopError{*s.Outcome}
 }

@@ -42,7 +42,7 @@ func TestPrefixStability(t *testing.T) {
 			j := new(flow.Memory)
 			env := newWorld(t, say("x")).env
 			mux := executor.Serve(executor.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil },
-				Tools: n.kit(), Blobs: j, Shelf: &executor.Shelf{Dir: t.TempDir()}, Env: func(context.Context, string) (*tools.Env, error) { return env, nil }})
+				Tools: n.kit(), Blobs: j, Shelf: &executor.Shelf{Dir: t.TempDir()}, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
 			out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), n.task(&executor.Budget{Window: 24_000}))
 			var s executor.State
 			if uerr := json.Unmarshal(out, &s); err != nil || uerr != nil {

@@ -62,7 +62,7 @@ func TestNearby(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer files.Close()
-			env := func(context.Context, string) (*tools.Env, error) { return &tools.Env{Files: files}, nil }
+			env := func(context.Context, string, string) (*tools.Env, error) { return &tools.Env{Files: files}, nil }
 			var last []llm.Message
 			turn := 0
 			model := llm.Func(func(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {

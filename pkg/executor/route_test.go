@@ -50,7 +50,7 @@ func (b *switchboard) loop(t testing.TB, ctx context.Context, j *flow.Memory, ed
 		t.Fatal(err)
 	}
 	mux := executor.Serve(executor.Host{Models: b.find, Tools: set, Blobs: j, Attempts: 2,
-		Env: func(context.Context, string) (*tools.Env, error) { return b.env, nil }})
+		Env: func(context.Context, string, string) (*tools.Env, error) { return b.env, nil }})
 	note := func(ev event.Event) {
 		if ev.Kind == event.Note {
 			b.mu.Lock()
@@ -154,7 +154,7 @@ func TestFallbackHoldsAndResumes(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		n, killed := 0, false
 		mux := executor.Serve(executor.Host{Models: b.find, Tools: b.tools, Blobs: j,
-			Env: func(context.Context, string) (*tools.Env, error) { return b.env, nil }})
+			Env: func(context.Context, string, string) (*tools.Env, error) { return b.env, nil }})
 		local := flow.NewLocal(ctx, j, mux, event.Discard)
 		var mu sync.Mutex // two branches may be at a point
 		local.Hook = func(string, flow.Step) {

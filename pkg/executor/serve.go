@@ -23,14 +23,17 @@ type Host struct {
 	Models func(ctx context.Context, name string) (llm.Model, string, error)
 	// Tools has the bodies of the tools that tasks may name.
 	Tools *tools.Set
-	// Env gives what tools may touch; each call gets the part that it needs.
-	Env func(ctx context.Context, job string) (*tools.Env, error)
+	// Env gives what tools may touch, in the job's directory or, where at names
+	// one, in the worktree of a sub-agent; each call gets the part that it needs.
+	Env func(ctx context.Context, job, at string) (*tools.Env, error)
 	// Around wraps the calls of tools: each may look at a call, change it,
 	// answer it itself or work on its result. The first is outermost.
 	Around []func(next Performer) Performer
 	// Bind adds the artifacts that the host rather than the tool produces,
 	// such as the diff of what the job has changed. May be nil.
-	Bind func(ctx context.Context, job string, t tools.Tool, res *tools.Result) error
+	Bind func(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error
+	// Worktrees makes copies of the work tree for sub-agents. May be nil.
+	Worktrees Worktrees
 	// Fence is what stands around commands here; people who approve see it.
 	Fence Fence
 	// Driver knows how models call tools. May be nil: then all ways are tried.
@@ -54,6 +57,7 @@ type Host struct {
 // arguments (not yet validated).
 type Performance struct {
 	Step flow.Step
+	At   string // the worktree it happens in; empty is the job's directory
 	Tool tools.Tool
 	Env  *tools.Env
 	Args json.RawMessage
@@ -75,6 +79,7 @@ func Serve(h Host) flow.Mux {
 		"model": {Handler: m.serve, Timeout: h.ModelTimeout, Attempts: attempts, Safe: flow.Always, Describe: describeModel},
 		"tool":  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Describe: describeTool},
 
+		worktree:   h.trees(),
 		compacting: {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: describeCompact},
 	}
 }
@@ -98,7 +103,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	env := new(tools.Env)
 	if h.Env != nil {
 		var err error
-		if env, err = h.Env(ctx, s.Job); err != nil {
+		if env, err = h.Env(ctx, s.Job, use.At); err != nil {
 			return nil, err
 		}
 	}
@@ -124,7 +129,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		perform = wrap(perform)
 	}
 	start := time.Now()
-	res, err := perform(ctx, Performance{Step: s, Tool: t, Env: &call, Args: use.Args})
+	res, err := perform(ctx, Performance{Step: s, At: use.At, Tool: t, Env: &call, Args: use.Args})
 	if ctx.Err() != nil {
 		// A tool that was stopped has not told what it did: the step stays
 		// open rather than to record half an outcome.
@@ -143,7 +148,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		res = refuse("%s could not be run: %s", s.Name, err).Result
 	}
 	if h.Bind != nil {
-		if err := h.Bind(ctx, s.Job, t, &res); err != nil {
+		if err := h.Bind(ctx, s.Job, use.At, t, &res); err != nil {
 			return nil, err
 		}
 	}

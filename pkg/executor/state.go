@@ -44,6 +44,7 @@ type State struct {
 	Context   Gauge                `json:"context,omitzero"`  // how full the window is
 	Notes     *Notes               `json:"notes,omitempty"`   // in place of turns that were left out
 	Outcome   *Outcome             `json:"outcome,omitempty"`
+	Below     Below                `json:"below,omitzero"` // what sub-agents have taken
 
 	Slips    int       `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
 	Setbacks []Setback `json:"setbacks,omitempty"` // ways to call tools that did not work
@@ -107,10 +108,10 @@ func (s *State) Value(name string) json.RawMessage { return s.Artifacts[name].Va
 func (s *State) Names() []string { return slices.Sorted(maps.Keys(s.Artifacts)) }
 
 func (s *State) bind(tool string, values map[string]json.RawMessage) {
+	if s.Artifacts == nil && len(values) > 0 {
+		s.Artifacts = map[string]Artifact{}
+	}
 	for name, v := range values {
-		if s.Artifacts == nil {
-			s.Artifacts = map[string]Artifact{}
-		}
 		s.Artifacts[name] = Artifact{Value: v, Tool: tool, Version: s.Artifacts[name].Version + 1}
 	}
 }

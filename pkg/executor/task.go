@@ -42,6 +42,13 @@ type Task struct {
 	Taint tools.Taint `json:"taint,omitempty"`
 	// Calling says how tools are called; empty is CallingAuto.
 	Calling Calling `json:"calling,omitempty"`
+	// Spawning says which agents may work for this one; nil is none.
+	Spawning *Spawning `json:"spawning,omitempty"`
+	// Dir is the workspace, At the worktree of a sub-agent that it is, empty if
+	// it is the job's own. Force has sub-agents use Model.
+	Dir   string `json:"dir,omitempty"`
+	At    string `json:"at,omitempty"`
+	Force bool   `json:"force,omitempty"`
 }
 
 // value gives an artifact that the run has produced or was given.
@@ -118,9 +125,9 @@ func (l Limits) exceeded(s *State) (limit, words string) {
 	switch {
 	case l.Turns > 0 && s.Turns >= l.Turns:
 		return "turns", fmt.Sprintf("the limit of %d turns", l.Turns)
-	case l.Tokens > 0 && s.Usage.In+s.Usage.Out >= l.Tokens:
+	case l.Tokens > 0 && s.Usage.In+s.Usage.Out+s.Below.Usage.In+s.Below.Usage.Out >= l.Tokens:
 		return "tokens", fmt.Sprintf("the limit of %d tokens", l.Tokens)
-	case l.CostUSD > 0 && s.Cost >= l.CostUSD:
+	case l.CostUSD > 0 && s.Cost+s.Below.Cost >= l.CostUSD:
 		return "cost", fmt.Sprintf("the limit of %.2f USD", l.CostUSD)
 	case l.Time > 0 && s.Spent >= l.Time:
 		return "time", fmt.Sprintf("the time limit of %s", l.Time)

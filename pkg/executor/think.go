@@ -39,10 +39,10 @@ func (t *Task) thinking(s *State) *Think {
 	l := t.Limits.Or(DefaultLimits)
 	k.Tokens, k.USD = -1, -1
 	if l.Tokens > 0 {
-		k.Tokens = max(0, l.Tokens-s.Usage.In-s.Usage.Out)
+		k.Tokens = max(0, l.Tokens-s.Usage.In-s.Usage.Out-s.Below.Usage.In-s.Below.Usage.Out)
 	}
 	if l.CostUSD > 0 {
-		k.USD = max(0, l.CostUSD-s.Cost)
+		k.USD = max(0, l.CostUSD-s.Cost-s.Below.Cost)
 		k.Prices = Prices{}
 		for _, ref := range k.Refs() {
 			k.Prices[ref] = t.price(ref)

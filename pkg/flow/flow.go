@@ -52,6 +52,7 @@ type Run struct {
 	scope  string // path prefix, empty or ending in a dot
 	next   int
 	forked bool
+	known  []Workflow // for Child
 }
 
 // NewRun starts a run of job on e.
@@ -124,7 +125,7 @@ func Map[In, Out any](r *Run, xs []In, f func(*Run, In) (Out, error)) ([]Out, er
 	r.forked = true
 	defer func() { r.forked = false }()
 	r.engine.Fork(len(xs), func(i int, e Engine) {
-		outs[i], errs[i] = f(&Run{job: r.job, engine: e, scope: prefix + strconv.Itoa(i) + "."}, xs[i])
+		outs[i], errs[i] = f(&Run{job: r.job, engine: e, scope: prefix + strconv.Itoa(i) + ".", known: r.known}, xs[i])
 	})
 	return outs, errors.Join(errs...)
 }
@@ -136,7 +137,7 @@ func Call[In, Out any](r *Run, name string, f func(*Run, In) (Out, error), in In
 		var zero Out
 		return zero, err
 	}
-	return f(&Run{job: r.job, engine: r.engine, scope: scope}, in)
+	return f(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known}, in)
 }
 
 // Note tells watchers something, once.

@@ -112,9 +112,9 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 	rec := &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Deadline: deadline}
 	start := time.Now()
 	switch s.Kind {
-	case Calling, Noting:
-		if s.Kind == Noting {
-			l.emit(s, event.Event{Kind: event.Note, Text: s.Name})
+	case Calling, Noting, Spawning, Returning:
+		if ev, ok := s.news(); ok {
+			l.emit(s, ev)
 		}
 		rec.Output = json.RawMessage("{}")
 		return rec, l.finish(s, rec)

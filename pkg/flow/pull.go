@@ -30,7 +30,7 @@ var errStopped = errors.New("flow: pull stopped")
 
 func (p *pull) Do(s Step) (res json.RawMessage, err error) {
 	switch s.Kind {
-	case Calling, Noting:
+	case Calling, Noting, Returning:
 		return json.RawMessage("{}"), nil
 	case Checkpoint, Restore:
 		return nil, nil

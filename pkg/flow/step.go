@@ -49,6 +49,8 @@ const (
 	Awaiting   = "await"
 	Calling    = "call"
 	Noting     = "note"
+	Spawning   = "spawn"  // a child begins
+	Returning  = "return" // a child has ended
 	Checkpoint = "checkpoint"
 	Restore    = "restore"
 )

@@ -22,6 +22,7 @@ type Final struct {
 	Evidence  string           `json:"evidence,omitempty"`
 	Turns     int              `json:"turns,omitempty"`
 	Calls     int              `json:"calls,omitempty"`
+	Agents    int              `json:"agents,omitempty"` // sub-agents, whose figures are in these
 	Usage     Usage            `json:"usage,omitzero"`
 	Cost      float64          `json:"cost_usd,omitempty"`
 	Used      map[string]Usage `json:"used,omitempty"`      // Usage by provider/model, if it was not one alone
@@ -36,15 +37,33 @@ type Usage struct {
 	Cached int `json:"cached,omitempty"`
 }
 
+func (u Usage) add(v Usage) Usage { return Usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached} }
+
+// own is what a job's own model was used for, by name.
+func own(used map[string]Usage, all Usage, model string) map[string]Usage {
+	if used == nil && all != (Usage{}) {
+		return map[string]Usage{model: all}
+	}
+	return used
+}
+
 // result is what a Final takes from a workflow's output. Workflows are free
 // to return anything; the executor's State has these.
 type result struct {
-	Turns     int                        `json:"turns"`
-	Calls     int                        `json:"calls"`
-	Usage     Usage                      `json:"usage"`
-	Cost      float64                    `json:"cost_usd"`
-	Used      map[string]Usage           `json:"used"`
-	Last      string                     `json:"last"`
+	Turns int              `json:"turns"`
+	Calls int              `json:"calls"`
+	Usage Usage            `json:"usage"`
+	Cost  float64          `json:"cost_usd"`
+	Used  map[string]Usage `json:"used"`
+	Last  string           `json:"last"`
+	Below struct {
+		Agents int              `json:"agents"`
+		Turns  int              `json:"turns"`
+		Calls  int              `json:"calls"`
+		Usage  Usage            `json:"usage"`
+		Cost   float64          `json:"cost_usd"`
+		Used   map[string]Usage `json:"used"`
+	} `json:"below"`
 	Artifacts map[string]json.RawMessage `json:"artifacts"`
 	Outcome   struct {
 		Code     string   `json:"code"`
@@ -76,6 +95,17 @@ func final(j *Job, parked *flow.ParkedError) Final {
 		f.Summary = out.Last
 	}
 	f.Turns, f.Calls, f.Usage, f.Cost, f.Used = out.Turns, out.Calls, out.Usage, out.Cost, out.Used
+	if below := out.Below; below.Agents > 0 {
+		f.Agents, f.Turns, f.Calls = below.Agents, f.Turns+below.Turns, f.Calls+below.Calls
+		f.Usage, f.Cost = f.Usage.add(below.Usage), f.Cost+below.Cost
+		f.Used = maps.Clone(below.Used)
+		for m, u := range own(out.Used, out.Usage, j.Model) {
+			if f.Used == nil {
+				f.Used = map[string]Usage{}
+			}
+			f.Used[m] = f.Used[m].add(u)
+		}
+	}
 	f.Artifacts = slices.Sorted(maps.Keys(out.Artifacts))
 	return f
 }

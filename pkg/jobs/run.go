@@ -121,7 +121,7 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 	}()
 	e := flow.NewLocal(ctx, &watched{r.m.Store.Journal(r.job.ID, r.job.Lease.Token), ctx, stop}, mux, r.rec.emit)
 	e.Park, e.Hook = r.o.Park, r.o.Hook
-	out, err = wf.Run(flow.NewRun(r.job.ID, e), r.job.Input)
+	out, err = wf.Run(flow.NewRun(r.job.ID, e).With(r.m.Workflows...), r.job.Input)
 	if ended := e.Ended(); ended != nil {
 		// A run without an outcome stays one, even if the workflow took the
 		// engine's error for an answer.

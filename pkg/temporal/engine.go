@@ -73,7 +73,7 @@ func (e *engine) do(s flow.Step) (json.RawMessage, error) {
 func (e *engine) perform(s flow.Step) (json.RawMessage, *flow.Failure, error) {
 	nothing := json.RawMessage("{}")
 	switch s.Kind {
-	case flow.Calling, flow.Noting:
+	case flow.Calling, flow.Noting, flow.Spawning, flow.Returning:
 		return nothing, nil, nil
 	case flow.Sleeping:
 		var d time.Duration

@@ -6,7 +6,6 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -15,75 +14,74 @@ import (
 // blog used to be, kept to compare the two: see adroit compare.
 var BlogPhases = agents.Define("blog_phases", blogPhases)
 
-func blogPhases(r *flow.Run, t executor.Task) (*executor.State, error) {
-	s := &executor.State{Taint: t.Taint}
+func blogPhases(sc *executor.Scope) error {
 	var plan struct {
 		Questions []string
 		Words     int
 		Topic     string
 	}
-	if why, err := do(r, &t, s, "analyze_prompt", args{"prompt": t.Prompt}); why != "" || err != nil {
-		return end(r, &t, s, why, err)
+	if err := do(sc, "analyze_prompt", args{"prompt": sc.Task.Prompt}); err != nil {
+		return err
 	}
-	if err := json.Unmarshal(s.Value("analysis"), &plan); err != nil {
-		return end(r, &t, s, "the analysis cannot be read: "+err.Error(), nil)
+	if _, err := sc.Value("analysis", &plan); err != nil {
+		return err
 	}
 
 	// Research helps, but a post can be written without: what fails is noted
 	// with the step and not the end.
-	if has(&t, "web_search") {
+	if sc.Has("web_search") {
 		for _, q := range plan.Questions {
-			if _, err := do(r, &t, s, "web_search", args{"query": q}); err != nil {
-				return s, err
+			if _, err := sc.Tool("web_search", args{"query": q}); err != nil {
+				return err
 			}
 		}
 	}
 
-	if why, err := do(r, &t, s, "generate_outline", args{"topic": plan.Topic}); why != "" || err != nil {
-		return end(r, &t, s, why, err)
+	if err := do(sc, "generate_outline", args{"topic": plan.Topic}); err != nil {
+		return err
 	}
 	var outline struct{ Sections []struct{ Title string } }
-	if err := json.Unmarshal(s.Value("outline"), &outline); err != nil {
-		return end(r, &t, s, "the outline cannot be read: "+err.Error(), nil)
+	if _, err := sc.Value("outline", &outline); err != nil {
+		return err
 	}
 
 	var calls []llm.Call
 	for _, section := range outline.Sections {
 		calls = append(calls, call("expand_section", args{"section": section.Title}))
 	}
-	replies, err := executor.Act(r, &t, s, calls...) // at once: each is an artifact of its own
+	replies, err := sc.Act(calls...) // at once: each is an artifact of its own
 	if err != nil {
-		return s, err
+		return err
 	}
 	for i, reply := range replies {
 		if reply.Failed {
-			return end(r, &t, s, fmt.Sprintf("section %q: %s", outline.Sections[i].Title, reply.Text), nil)
+			return fmt.Errorf("section %q: %s", outline.Sections[i].Title, reply.Text)
 		}
 	}
 
-	if why, err := do(r, &t, s, "assemble_content", args{}); why != "" || err != nil {
-		return end(r, &t, s, why, err)
+	if err := do(sc, "assemble_content", nil); err != nil {
+		return err
 	}
-	if why, err := do(r, &t, s, "generate_social_posts", args{"networks": list(&t, "networks", "mastodon", "x")}); why != "" || err != nil {
-		return end(r, &t, s, why, err)
+	if err := do(sc, "generate_social_posts", args{"networks": list(sc.Task, "networks", "mastodon", "x")}); err != nil {
+		return err
 	}
-	for _, where := range list(&t, "publish") {
-		if why, err := do(r, &t, s, "publish_"+where, args{}); why != "" || err != nil {
-			return end(r, &t, s, why, err)
+	for _, where := range list(sc.Task, "publish") {
+		if err := do(sc, "publish_"+where, nil); err != nil {
+			return err
 		}
 	}
-	return end(r, &t, s, "", nil)
+	return nil
 }
 
 type args map[string]any
 
-// do has one call performed; why says what went wrong in it.
-func do(r *flow.Run, t *executor.Task, s *executor.State, tool string, a args) (why string, err error) {
-	replies, err := executor.Act(r, t, s, call(tool, a))
-	if err != nil || !replies[0].Failed {
-		return "", err
+// do has one call performed that must succeed.
+func do(sc *executor.Scope, tool string, a args) error {
+	reply, err := sc.Tool(tool, a)
+	if err == nil && reply.Failed {
+		err = fmt.Errorf("%s: %s", tool, reply.Text)
 	}
-	return tool + ": " + replies[0].Text, nil
+	return err
 }
 
 func call(tool string, a args) llm.Call {
@@ -94,13 +92,6 @@ func call(tool string, a args) llm.Call {
 	return llm.Call{Name: tool, Args: raw}
 }
 
-func end(r *flow.Run, t *executor.Task, s *executor.State, why string, err error) (*executor.State, error) {
-	if err != nil {
-		return s, err
-	}
-	return executor.Settle(r, t, s, why)
-}
-
 // list is an input that is a list of words.
 func list(t *executor.Task, name string, otherwise ...string) []string {
 	var out []string
@@ -108,13 +99,4 @@ func list(t *executor.Task, name string, otherwise ...string) []string {
 		return otherwise
 	}
 	return out
-}
-
-func has(t *executor.Task, tool string) bool {
-	for i := range t.Tools {
-		if t.Tools[i].Name == tool {
-			return true
-		}
-	}
-	return false
 }

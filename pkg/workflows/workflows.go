@@ -2,12 +2,13 @@
 // an example of how to write one: a Go function that gets an agent's task and
 // decides by itself what comes next.
 //
-//	var Greet = agents.Define("greet", func(r *flow.Run, t executor.Task) (*executor.State, error) {
-//		s := new(executor.State)
-//		if _, err := executor.Act(r, &t, s, llm.Call{Name: "read_file", Args: []byte(`{"path":"names.txt"}`)}); err != nil {
-//			return s, err
+//	var Greet = agents.Define("greet", func(sc *executor.Scope) error {
+//		names, err := sc.Tool("read_file", map[string]string{"path": "names.txt"})
+//		if err != nil {
+//			return err
 //		}
-//		return executor.Settle(r, &t, s, "")
+//		_, err = executor.AITurn[string](sc, executor.Turn{Prompt: "Greet them: " + names.Text})
+//		return err
 //	})
 //
 // An agent file with workflow: greet says which tools it has, what it may take

@@ -1,0 +1,147 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// A Spawn says which agents an agent may have work for it. A sub-agent gets no
+// more than the job has left to spend, and no rights that its own file and the
+// operator do not give it.
+type Spawn struct {
+	Agents []string `json:"agents"`            // names, with wildcards
+	Depth  int      `json:"depth,omitempty"`   // levels of agents below this one; default 1
+	FanOut int      `json:"fan_out,omitempty"` // sub-agents at once; default 8
+	Total  int      `json:"total,omitempty"`   // sub-agents of a job, at all levels; default 50
+}
+
+// spawn reads which agents an agent may spawn, and how many.
+func (d *decoder) spawn(n *node) {
+	s := &Spawn{}
+	d.a.Spawn = s
+	if n.kind == list {
+		s.Agents = d.names(n, "spawn")
+		return
+	}
+	whole := func(key string, to *int) func(*node) {
+		return func(v *node) {
+			d.whole(v, "spawn."+key, to)
+			if v.kind == number && *to < 1 {
+				d.bad(v, "leave it out for the default", "spawn.%s is less than 1", key)
+			}
+		}
+	}
+	d.fields(n, "spawn", map[string]func(*node){
+		"agents":  func(v *node) { s.Agents = d.names(v, "spawn.agents") },
+		"depth":   whole("depth", &s.Depth),
+		"fan_out": whole("fan_out", &s.FanOut),
+		"total":   whole("total", &s.Total),
+	})
+	if len(s.Agents) == 0 {
+		d.bad(n, "for example spawn: [planner, worker]", "spawn names no agents")
+	}
+}
+
+// spawning pins the agents that a may spawn, and those that they may, by value.
+func (a *DynamicAgent) spawning(in Input, cat *Catalog) (*executor.Spawning, error) {
+	if a.Spawn == nil {
+		return nil, nil
+	}
+	if p := in.Parent; p != nil && p.Spawning != nil {
+		own := *p.Spawning
+		own.FanOut = first(a.Spawn.FanOut, executor.SpawnFanOut)
+		own.Depth = min(own.Depth, first(a.Spawn.Depth, executor.SpawnDepth))
+		own.Total = min(own.Total, first(a.Spawn.Total, executor.SpawnTotal))
+		if own.Depth > 0 {
+			own.May = matching(sortedKeys(own.Agents), a.Spawn.Agents)
+		}
+		return &own, nil
+	}
+	sp := &executor.Spawning{
+		Agents: map[string]executor.Spawnable{},
+		Depth:  first(a.Spawn.Depth, executor.SpawnDepth),
+		FanOut: first(a.Spawn.FanOut, executor.SpawnFanOut),
+		Total:  first(a.Spawn.Total, executor.SpawnTotal),
+	}
+	if err := a.pin(sp, cat, sp.Depth); err != nil {
+		return nil, err
+	}
+	for _, pattern := range a.Spawn.Agents {
+		sp.May = append(sp.May, matching(cat.Names(), []string{pattern})...)
+	}
+	slices.Sort(sp.May)
+	sp.May = slices.Compact(sp.May)
+	return sp, nil
+}
+
+// pin adds the agents that a may spawn, as far as depth lets them be.
+func (a *DynamicAgent) pin(sp *executor.Spawning, cat *Catalog, depth int) error {
+	if a.Spawn == nil || depth <= 0 {
+		return nil
+	}
+	for _, pattern := range a.Spawn.Agents {
+		names := matching(cat.Names(), []string{pattern})
+		if len(names) == 0 {
+			_, err := cat.Lookup(pattern)
+			return fmt.Errorf("spawn: %w", err)
+		}
+		for _, name := range names {
+			if _, ok := sp.Agents[name]; ok {
+				continue
+			}
+			b, err := cat.Lookup(name)
+			if err != nil {
+				return fmt.Errorf("spawn: %w", err)
+			}
+			spec, err := json.Marshal(b)
+			if err != nil {
+				return fmt.Errorf("spawn: encoding agent %s: %w", name, err)
+			}
+			sp.Agents[name] = executor.Spawnable{Workflow: b.Runs(), Description: b.Description, Spec: spec}
+			if err := b.pin(sp, cat, depth-1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// matching are the names that one of the patterns names.
+func matching(names, patterns []string) []string {
+	var out []string
+	for _, name := range names {
+		if slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// under bounds a task by what its parent hands on.
+func (in Input) under(t *executor.Task) {
+	t.Dir = in.Dir
+	p := in.Parent
+	if p == nil {
+		t.Force = in.ForAll
+		return
+	}
+	t.At, t.Force = p.At, p.Force
+	t.Limits = t.Limits.Within(p.Limits)
+	t.Rules = append(slices.Clip(t.Rules), p.Rules...)
+}
+
+// modelOf is the name of the model that a request is for.
+func (a *DynamicAgent) modelOf(in Input, def Defaults) string {
+	p := in.Parent
+	if p == nil {
+		return first(in.Model, a.Model, def.Model)
+	}
+	if p.Force {
+		return p.Model
+	}
+	return first(in.Model, a.Model, p.Model, def.Model)
+}

@@ -1,0 +1,156 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Scope is what a workflow of an agent's own has to work with: the run it is
+// part of, the task that was pinned, and the state so far, which keeps the
+// accounts. The function that gets it decides by itself what comes next:
+//
+//	func greet(sc *executor.Scope) error {
+//		plan, err := executor.AITurn[Plan](sc, executor.Turn{Prompt: "Plan: " + sc.Task.Prompt})
+//		if err != nil {
+//			return err
+//		}
+//		for _, p := range plan.Parts {
+//			if _, err := sc.Spawn(executor.Order{Agent: "worker", Prompt: p}); err != nil {
+//				return err
+//			}
+//		}
+//		return nil
+//	}
+//
+// It is replayed after a crash: no clocks, randomness, goroutines, environment
+// or map order. An error that it handles is handled; when the engine itself
+// has ended the run, whatever it does next does nothing. A Scope is not safe
+// for concurrent use; [Parallel] gives each branch one of its own.
+type Scope struct {
+	Run   *flow.Run
+	Task  *Task
+	State *State
+}
+
+// NewScope begins with a task.
+func NewScope(r *flow.Run, t Task) *Scope {
+	return &Scope{Run: r, Task: &t, State: &State{Taint: t.Taint}}
+}
+
+// Tool has one of the task's tools called, with arguments that are encoded as
+// JSON; nil is none. That the tool failed is in the reply, not an error.
+func (sc *Scope) Tool(name string, args any) (Reply, error) {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return Reply{}, fmt.Errorf("%s: encoding arguments: %w", name, err)
+	}
+	if string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	replies, err := sc.Act(llm.Call{Name: name, Args: raw})
+	if err != nil {
+		return Reply{}, err
+	}
+	return replies[0], nil
+}
+
+// Has reports whether the task has a tool.
+func (sc *Scope) Has(tool string) bool { return sc.Task.tool(tool) != nil }
+
+// Note tells watchers something, once.
+func (sc *Scope) Note(format string, args ...any) error { return sc.Run.Note(format, args...) }
+
+// Value decodes an artifact that the run has produced or was given, and
+// reports whether there is one.
+func (sc *Scope) Value(name string, v any) (bool, error) {
+	raw := sc.Task.value(sc.State, name)
+	if raw == nil {
+		return false, nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return true, fmt.Errorf("artifact %s: %w", name, err)
+	}
+	return true, nil
+}
+
+// Bind makes v an artifact of the run.
+func (sc *Scope) Bind(name string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("artifact %s: %w", name, err)
+	}
+	sc.State.bind("", map[string]json.RawMessage{name: raw})
+	return nil
+}
+
+// Parallel runs f over xs in branches, each with a scope of its own that has
+// the artifacts so far and an equal share of what the task may still spend.
+// Siblings of a failed branch finish, and what they return is kept; the errors
+// are joined. What the branches made and spent is taken over in their order.
+func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) ([]Out, error) {
+	branches := make([]*Scope, len(xs))
+	at := make([]int, len(xs))
+	for i := range xs {
+		branches[i], at[i] = sc.branch(len(xs)), i
+	}
+	outs := make([]Out, len(xs))
+	_, err := flow.Map(sc.Run, at, func(r *flow.Run, i int) (struct{}, error) {
+		var err error
+		branches[i].Run = r
+		outs[i], err = f(branches[i], xs[i])
+		return struct{}{}, err
+	})
+	for _, b := range branches {
+		sc.State.merge(b.State)
+	}
+	return outs, err
+}
+
+// branch is a scope for one of n branches.
+func (sc *Scope) branch(n int) *Scope {
+	t := *sc.Task
+	t.Limits = t.rest(sc.State).share(n)
+	s := &State{Taint: sc.State.Taint, Rules: sc.State.Rules, Artifacts: map[string]Artifact{}}
+	for name, a := range sc.State.Artifacts {
+		s.Artifacts[name] = a
+	}
+	return &Scope{Task: &t, State: s}
+}
+
+// merge takes over what a branch has done.
+func (s *State) merge(b *State) {
+	for _, name := range b.Names() {
+		if a := b.Artifacts[name]; a.Version > s.Artifacts[name].Version {
+			s.bind(a.Tool, map[string]json.RawMessage{name: a.Value})
+		}
+	}
+	for _, name := range sortedKeys(b.Called) {
+		if s.Called == nil {
+			s.Called = map[string]int{}
+		}
+		s.Called[name] += b.Called[name]
+	}
+	s.Turns += b.Turns
+	s.Calls += b.Calls
+	s.Usage = s.Usage.Add(b.Usage)
+	s.Cost += b.Cost
+	s.Spent = max(s.Spent, b.Spent)
+	s.Taint |= b.Taint
+	s.Below = s.Below.add(b.Below)
+	if b.Last != "" {
+		s.Last = b.Last
+	}
+	for _, m := range sortedKeys(b.Used) {
+		if s.Used == nil {
+			s.Used = map[string]llm.Usage{}
+		}
+		s.Used[m] = s.Used[m].Add(b.Used[m])
+	}
+}
+
+// Untrusted marks what follows as made from what others wrote.
+func (sc *Scope) Untrusted() { sc.State.Taint |= tools.Untrusted }

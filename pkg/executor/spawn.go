@@ -1,0 +1,398 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Spawning says which agents a task may have work for it, and how many. It
+// is pinned with the task: agents are there by value.
+type Spawning struct {
+	Agents map[string]Spawnable `json:"agents"` // by name, those of its agents included
+	May    []string             `json:"may"`    // names of those that the task itself may spawn
+	Depth  int                  `json:"depth"`  // how many levels there may be below the task
+	FanOut int                  `json:"fan_out"`
+	Total  int                  `json:"total"` // sub-agents in all, at every level below together
+}
+
+// A Spawnable is an agent that may be spawned: the workflow that runs it, and
+// itself as pkg/agents encodes it.
+type Spawnable struct {
+	Workflow    string          `json:"workflow"`
+	Description string          `json:"description,omitempty"`
+	Spec        json.RawMessage `json:"spec"`
+}
+
+// Bounds of a Spawning that says nothing.
+const (
+	SpawnDepth  = 1
+	SpawnFanOut = 8
+	SpawnTotal  = 50
+)
+
+// An Order is work for a sub-agent.
+type Order struct {
+	Agent  string // one that the task may spawn
+	Prompt string
+	Inputs map[string]json.RawMessage
+	// Model is provider/model or a role, instead of the agent's own.
+	Model string
+	// Limits narrow the agent's own; what the task has left bounds them anyway.
+	Limits Limits
+	// Spec is the agent itself, as pkg/agents encodes it, in place of the one
+	// that Agent names: with another prompt, or fewer tools. What it may need
+	// is bounded by what that one needs.
+	Spec json.RawMessage
+	// Worktree gives the sub-agent a copy of the work tree to itself. What it
+	// changed there is brought back when it is done; what somebody else has
+	// changed meanwhile is a conflict, and reported instead of overwritten.
+	Worktree bool
+}
+
+// A Parent is what a task hands on to a sub-agent. None of it widens what the
+// sub-agent's own definition and the operator allow.
+type Parent struct {
+	Agent    string       `json:"agent"`
+	Model    string       `json:"model"`              // of a sub-agent that names none
+	Force    bool         `json:"force,omitempty"`    // also of one that does
+	At       string       `json:"at,omitempty"`       // the worktree to work in, empty for the job's directory
+	Limits   Limits       `json:"limits,omitzero"`    // what the task has left
+	Rules    permit.Rules `json:"rules,omitempty"`    // of the task
+	Spawning *Spawning    `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
+}
+
+// An Errand is the input of a sub-agent's workflow: of the shape of
+// agents.Input.
+type Errand struct {
+	Spec     json.RawMessage            `json:"spec"`
+	Prompt   string                     `json:"prompt,omitempty"`
+	Inputs   map[string]json.RawMessage `json:"inputs,omitempty"`
+	Model    string                     `json:"model,omitempty"`
+	Limits   Limits                     `json:"limits,omitzero"`
+	Approve  Approve                    `json:"approve,omitempty"`
+	Mode     Mode                       `json:"mode,omitempty"`
+	Patience time.Duration              `json:"patience_ns,omitempty"`
+	Dir      string                     `json:"dir,omitempty"`
+	Taint    tools.Taint                `json:"taint,omitempty"`
+	Parent   *Parent                    `json:"parent"`
+}
+
+// A Report is what became of an order.
+type Report struct {
+	Agent     string                     `json:"agent"`
+	Status    string                     `json:"status"` // of an Outcome
+	Reason    string                     `json:"reason,omitempty"`
+	Summary   string                     `json:"summary,omitempty"` // its last words, or those of its finish
+	Output    json.RawMessage            `json:"output,omitempty"`  // of an agent with typed output
+	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
+	Turns     int                        `json:"turns,omitempty"`
+	Took      time.Duration              `json:"took_ns,omitempty"` // its work, waiting for people not counted
+	Below     Below                      `json:"below"`             // what it has taken, its own sub-agents included
+	Joined    *Joined                    `json:"joined,omitempty"`  // of one with a worktree
+	Taint     tools.Taint                `json:"taint,omitempty"`
+}
+
+// OK reports whether the sub-agent is done and what it changed is here.
+func (r *Report) OK() bool {
+	return r.Status == Done && (r.Joined == nil || len(r.Joined.Conflicts) == 0)
+}
+
+// As decodes the typed output.
+func (r *Report) As(v any) error {
+	if len(r.Output) == 0 {
+		return fmt.Errorf("agent %s has given no output", r.Agent)
+	}
+	if err := json.Unmarshal(r.Output, v); err != nil {
+		return fmt.Errorf("the output of agent %s: %w", r.Agent, err)
+	}
+	return nil
+}
+
+// A SpawnError is a sub-agent that is not done, or was not spawned. What there
+// is of a result is in the Report.
+type SpawnError struct {
+	Report Report
+	Err    error // what it ended with; nil for conflicts
+}
+
+func (e *SpawnError) Error() string {
+	return fmt.Sprintf("agent %s: %s: %s", e.Report.Agent, e.Report.Status, e.Report.Reason)
+}
+
+func (e *SpawnError) Unwrap() error { return e.Err }
+
+// Spawn has a sub-agent work and waits for it. If it does not get done, or what
+// it changed is in conflict, the error is a *SpawnError, which a workflow may
+// handle; the report is complete in any case.
+func (sc *Scope) Spawn(o Order) (Report, error) {
+	rep, err := sc.spawn(o, sc.Task.rest(sc.State), 1)
+	sc.State.absorb(rep)
+	sc.State.Spent += rep.Took
+	if err == nil && o.Worktree {
+		err = sc.join(&rep)
+	}
+	return rep, err
+}
+
+// SpawnAll has sub-agents work at once, no more at a time than the task's
+// fan-out. All finish, whatever becomes of the others; the errors are joined.
+// What those with worktrees changed is brought back in the order of the orders.
+func (sc *Scope) SpawnAll(orders ...Order) ([]Report, error) {
+	width := SpawnFanOut
+	if sc.Task.Spawning != nil && sc.Task.Spawning.FanOut > 0 {
+		width = sc.Task.Spawning.FanOut
+	}
+	var reps []Report
+	var errs []error
+	for some := range slices.Chunk(orders, width) {
+		room := sc.Task.rest(sc.State).share(len(some))
+		got := make([]Report, len(some))
+		failed := make([]error, len(some))
+		at := make([]int, len(some))
+		for i := range at {
+			at[i] = i
+		}
+		_, err := flow.Map(sc.Run, at, func(r *flow.Run, i int) (struct{}, error) {
+			s := *sc.State
+			s.Below.Agents += i // those before it are counted at the end
+			got[i], failed[i] = (&Scope{Run: r, Task: sc.Task, State: &s}).spawn(some[i], room, len(some))
+			if errors.As(failed[i], new(*SpawnError)) {
+				return struct{}{}, nil
+			}
+			return struct{}{}, failed[i]
+		})
+		if err != nil {
+			return append(reps, got...), err
+		}
+		longest := time.Duration(0)
+		for i := range got {
+			sc.State.absorb(got[i])
+			longest = max(longest, got[i].Took)
+			if failed[i] == nil && some[i].Worktree {
+				failed[i] = sc.join(&got[i])
+			}
+		}
+		sc.State.Spent += longest
+		reps, errs = append(reps, got...), append(errs, failed...)
+	}
+	return reps, errors.Join(errs...)
+}
+
+// spawn runs a sub-agent within limits, as one of several that are spawned at
+// once. It changes nothing of the scope but its run.
+func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
+	rep := Report{Agent: o.Agent, Status: Failed}
+	refused := func(format string, args ...any) (Report, error) {
+		rep.Reason = fmt.Sprintf(format, args...)
+		return rep, &SpawnError{Report: rep}
+	}
+	sp := sc.Task.Spawning
+	switch {
+	case sp == nil || len(sp.May) == 0:
+		return refused("agent %s may spawn nobody; name those it may under spawn: in its file", sc.Task.Agent)
+	case !slices.Contains(sp.May, o.Agent):
+		return refused("agent %s may not spawn %s%s; it may spawn %s", sc.Task.Agent, o.Agent, tools.DidYouMean(o.Agent, sp.May), strings.Join(sp.May, ", "))
+	case sp.Depth <= 0:
+		return refused("there are as many levels of agents as spawn.depth allows")
+	case sc.State.Below.Agents >= sp.Total:
+		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.Below.Agents)
+	}
+	if limit, words := sc.Task.Limits.exceeded(sc.State); limit != "" {
+		rep.Status = Limit
+		return refused("the task has reached %s", words)
+	}
+	who := sp.Agents[o.Agent]
+	e := Errand{
+		Spec: who.Spec, Prompt: o.Prompt, Inputs: o.Inputs, Model: o.Model, Limits: o.Limits,
+		Approve: sc.Task.Approve, Mode: sc.Task.Mode, Patience: sc.Task.Patience, Dir: sc.Task.Dir, Taint: sc.State.Taint,
+		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.Force, At: sc.Task.At, Limits: room,
+			Rules: slices.Concat(narrowing(sc.Task.Rules), sc.State.Rules), Spawning: sp.below(sc.State.Below.Agents, siblings)},
+	}
+	if len(o.Spec) > 0 {
+		e.Spec = o.Spec
+	}
+	if o.Worktree {
+		at := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
+		got, err := flow.Do[Tree](sc.Run, worktree, addTree, Tree{Name: at, Of: sc.Task.At})
+		if se, ok := asStep(err); ok {
+			return refused("a worktree for it: %s", se.Message)
+		}
+		if err != nil {
+			return rep, err
+		}
+		e.Parent.At, e.Dir = at, got.Dir
+		rep.Joined = &Joined{Name: at}
+	}
+	out, err := flow.Child(sc.Run, o.Agent, who.Workflow, e, func(out json.RawMessage, err error) (string, any) {
+		r := rep
+		r.read(out, err)
+		return r.words(), r.brief()
+	})
+	rep.read(out, err)
+	if rep.Status == Done {
+		return rep, nil
+	}
+	return rep, &SpawnError{rep, err}
+}
+
+// read takes a report from how a sub-agent's workflow has ended.
+func (r *Report) read(out json.RawMessage, err error) {
+	s := new(State)
+	if len(out) > 0 && json.Unmarshal(out, s) != nil {
+		s = new(State)
+	}
+	r.Turns, r.Took, r.Summary, r.Taint = s.Turns, s.Spent, s.Last, s.Taint
+	r.Below = Below{Agents: 1, Turns: s.Turns, Calls: s.Calls, Usage: s.Usage, Cost: s.Cost, Used: s.Used}.add(s.Below)
+	for _, name := range s.Names() {
+		if name == "output" {
+			r.Output = s.Value(name)
+			continue
+		}
+		if r.Artifacts == nil {
+			r.Artifacts = map[string]json.RawMessage{}
+		}
+		r.Artifacts[name] = s.Value(name)
+	}
+	switch o := s.Outcome; {
+	case o != nil:
+		r.Status, r.Reason = o.Status, o.Reason
+		if o.Summary != "" {
+			r.Summary = o.Summary
+		}
+	case err != nil:
+		r.Status, r.Reason = Failed, said(err)
+	default:
+		r.Status = Done
+	}
+}
+
+// words tell in a line what became of it.
+func (r *Report) words() string {
+	text := r.Status
+	if r.Status != Done && r.Reason != "" {
+		text += ": " + first(r.Reason)
+	}
+	return fmt.Sprintf("%s, %d turns, %d tokens", text, r.Below.Turns, r.Below.Usage.In+r.Below.Usage.Out)
+}
+
+// brief is the report as an event carries it.
+func (r *Report) brief() any {
+	return struct {
+		Status  string        `json:"status"`
+		Reason  string        `json:"reason,omitempty"`
+		Summary string        `json:"summary,omitempty"`
+		Took    time.Duration `json:"took_ns,omitempty"`
+		Below   Below         `json:"below"`
+	}{r.Status, r.Reason, clip(r.Summary), r.Took, r.Below}
+}
+
+// A Below is what sub-agents have taken, all together.
+type Below struct {
+	Agents int                  `json:"agents,omitempty"`
+	Turns  int                  `json:"turns,omitempty"`
+	Calls  int                  `json:"calls,omitempty"`
+	Usage  llm.Usage            `json:"usage,omitzero"`
+	Cost   float64              `json:"cost_usd,omitempty"`
+	Used   map[string]llm.Usage `json:"used,omitempty"` // by provider/model
+}
+
+func (b Below) add(o Below) Below {
+	if len(o.Used) > 0 {
+		b.Used = maps.Clone(b.Used)
+		if b.Used == nil {
+			b.Used = map[string]llm.Usage{}
+		}
+		for _, m := range sortedKeys(o.Used) {
+			b.Used[m] = b.Used[m].Add(o.Used[m])
+		}
+	}
+	b.Agents, b.Turns, b.Calls = b.Agents+o.Agents, b.Turns+o.Turns, b.Calls+o.Calls
+	b.Usage, b.Cost = b.Usage.Add(o.Usage), b.Cost+o.Cost
+	return b
+}
+
+// absorb adds what an order has taken to the accounts. Whoever reads what the
+// sub-agent says has read what it has.
+func (s *State) absorb(r Report) {
+	s.Below = s.Below.add(r.Below)
+	s.Taint |= r.Taint
+}
+
+// below is what one of several sub-agents may spawn in turn: its share of what
+// there may still be.
+func (sp *Spawning) below(had, siblings int) *Spawning {
+	own := *sp
+	own.May, own.Depth = nil, sp.Depth-1
+	if own.Total = (sp.Total - had - 1) / siblings; own.Total <= 0 {
+		own.Depth = 0
+	}
+	return &own
+}
+
+// narrowing are the rules that take rights away: what an agent is allowed is
+// not for its sub-agents.
+func narrowing(rules permit.Rules) (out permit.Rules) {
+	for _, r := range rules {
+		if r.Narrows() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// rest is what the task's limits leave.
+func (t *Task) rest(s *State) Limits {
+	l := t.Limits.Or(DefaultLimits)
+	if l.Tokens > 0 {
+		l.Tokens = max(1, l.Tokens-s.Usage.In-s.Usage.Out-s.Below.Usage.In-s.Below.Usage.Out)
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD = max(1e-9, l.CostUSD-s.Cost-s.Below.Cost)
+	}
+	if l.Time > 0 {
+		l.Time = max(1, l.Time-s.Spent)
+	}
+	return l
+}
+
+// share is the part of one among n that work at once: what is spent is shared,
+// time passes for all.
+func (l Limits) share(n int) Limits {
+	if n < 2 {
+		return l
+	}
+	if l.Tokens > 0 {
+		l.Tokens = max(1, l.Tokens/n)
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD /= float64(n)
+	}
+	return l
+}
+
+// Within gives l, bounded by what a parent has left: tokens, money and time.
+func (l Limits) Within(p Limits) Limits {
+	l = l.Or(DefaultLimits)
+	if p.Tokens > 0 && (l.Tokens <= 0 || p.Tokens < l.Tokens) {
+		l.Tokens = p.Tokens
+	}
+	if p.CostUSD > 0 && (l.CostUSD <= 0 || p.CostUSD < l.CostUSD) {
+		l.CostUSD = p.CostUSD
+	}
+	if p.Time > 0 && (l.Time <= 0 || p.Time < l.Time) {
+		l.Time = p.Time
+	}
+	return l
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,117 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Turn is what a workflow asks the model in words.
+type Turn struct {
+	Prompt string
+	// Act lets the model call the task's tools before it answers. Turns bounds
+	// how often it is asked then; zero leaves that to the task's limits.
+	Act   bool
+	Turns int
+	// Apart asks in a conversation of its own: the model knows nothing of the
+	// turns before, and those after know nothing of this one.
+	Apart bool
+	// Rejects is how often an answer that does not fit is sent back with what
+	// is wrong with it; zero means once, -1 never.
+	Rejects int
+}
+
+// AITurn asks the task's model and returns its answer as an Out: a struct,
+// whose schema the model is held to, or a string, which is whatever it says.
+// The turns of a scope are one conversation. An answer that does not fit is
+// sent back; one that still does not, or a limit, is a *StopError, which a
+// workflow may handle.
+func AITurn[Out any](sc *Scope, turn Turn) (Out, error) {
+	var out Out
+	var output json.RawMessage
+	if reflect.TypeFor[Out]().Kind() != reflect.String {
+		schema, err := tools.SchemaOf[Out]()
+		if err != nil {
+			return out, fmt.Errorf("an answer of type %T: %w", out, err)
+		}
+		output = schema.JSON()
+	}
+	text, err := sc.turn(turn, output)
+	if err != nil {
+		return out, err
+	}
+	if output == nil {
+		reflect.ValueOf(&out).Elem().SetString(string(text))
+		return out, nil
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		return out, fmt.Errorf("decoding the answer as %T: %w", out, err)
+	}
+	return out, nil
+}
+
+// turn has one turn, which resumes by replaying at most one request.
+func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error) {
+	s, t := sc.State, *sc.Task
+	if limit, words := t.Limits.exceeded(s); limit != "" {
+		return nil, &StopError{Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}}
+	}
+	t.Done, t.Output = Criterion{}, output
+	t.Limits.Rejects = turn.Rejects
+	if turn.Rejects == 0 {
+		t.Limits.Rejects = 1
+	}
+	if turn.Turns > 0 {
+		if l := t.Limits.Or(DefaultLimits); l.Turns <= 0 || s.Turns+turn.Turns < l.Turns {
+			t.Limits.Turns = s.Turns + turn.Turns
+		}
+	}
+	if !turn.Act {
+		t.Tools = nil
+	}
+	before := *s
+	if turn.Apart {
+		s.Head, s.New, s.Offered, s.Context, s.Notes = "", nil, "", Gauge{}, nil
+	}
+	s.Rejects, s.Empty, s.Recent, s.Nudged, s.Failing, s.Warned = 0, 0, nil, 0, nil, nil
+	_, err := flow.Call(sc.Run, "turn", func(r *flow.Run, prompt string) (struct{}, error) {
+		now := new(State)
+		resumed, err := flow.Load(r, now)
+		switch {
+		case err != nil:
+			return struct{}{}, err
+		case resumed:
+			*s = *now
+		default:
+			if s.Head == "" && len(s.New) == 0 && t.System != "" {
+				s.New = []llm.Message{{Role: llm.System, Text: t.System}}
+			}
+			s.New = append(s.New, llm.Message{Role: llm.User, Text: prompt})
+		}
+		return struct{}{}, run(r, &t, s)
+	}, turn.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	o, value := s.Outcome, s.Value("output")
+	s.Outcome, s.Landing, s.Claim, s.Must = nil, nil, nil, false
+	if a, ok := before.Artifacts["output"]; ok {
+		s.Artifacts["output"] = a
+	} else {
+		delete(s.Artifacts, "output")
+	}
+	if turn.Apart {
+		s.Head, s.New, s.Offered, s.Context, s.Notes = before.Head, before.New, before.Offered, before.Context, before.Notes
+	}
+	switch {
+	case o.Status != Done:
+		return nil, &StopError{*o}
+	case output == nil:
+		return json.RawMessage(s.Last), nil
+	}
+	return value, nil
+}
