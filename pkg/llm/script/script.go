@@ -7,6 +7,14 @@
 //	  - expect: {tool: read_file, contains: hello}
 //	    text: The file greets you.
 //
+// A job with several conversations, such as those of sub-agents, has a scene for
+// each: the first whose words are in what opens the conversation.
+//
+//	scenes:
+//	  - when: You plan work.
+//	    turns:
+//	      - text: '{"subtasks": ["a", "b"]}'
+//
 // Which turn is played follows from the conversation alone: it is the number
 // of assistant messages in it. So a job that was killed and resumed, or
 // replayed, meets the same turns without the model remembering anything.
@@ -40,6 +48,7 @@ type Model struct {
 	loop      bool
 	turns     []played
 	recording *Recording
+	scenes    []staged
 
 	mu     sync.Mutex
 	failed map[int]int // turn -> errors already returned
@@ -59,6 +68,9 @@ type file struct {
 	// Asides answer requests that are no turns, such as those of tools: the first
 	// whose expect holds.
 	Asides []turn `json:"asides" yaml:"asides"`
+	// Scenes are the conversations of jobs that have several, such as those of
+	// sub-agents. Turns and Loop are those of conversations without a scene.
+	Scenes []scene `json:"scenes" yaml:"scenes"`
 }
 
 type turn struct {
@@ -123,21 +135,34 @@ func Parse(name string, b []byte) (*Model, error) {
 	if len(f.Turns) == 0 && f.Recording != nil {
 		return nil, fmt.Errorf("script %s: the job was recorded before its model said anything", name)
 	}
-	if len(f.Turns) == 0 {
+	if len(f.Turns) == 0 && len(f.Scenes) == 0 {
 		return nil, fmt.Errorf("script %s: it has no turns; one looks like this: - text: Hello", name)
 	}
 	if err := checkAsides(f.Asides); err != nil {
 		return nil, fmt.Errorf("script %s: %w", name, err)
 	}
 	m := &Model{name: name, loop: f.Loop, recording: f.Recording, failed: map[int]int{}, asides: f.Asides}
-	var errs []turn
 	for i := range f.Turns {
-		t := &f.Turns[i]
-		if err := t.check(); err != nil {
-			return nil, fmt.Errorf("script %s: turn %d: %w", name, i+1, err)
-		}
-		if f.Recording != nil && (t.Asked == nil || t.Error != nil) {
+		if t := &f.Turns[i]; f.Recording != nil && (t.Asked == nil || t.Error != nil) {
 			return nil, fmt.Errorf("script %s: turn %d was not recorded; take the key recording out of a script that was written", name, i+1)
+		}
+	}
+	if err := m.play(f.Turns); err != nil {
+		return nil, fmt.Errorf("script %s: %w", name, err)
+	}
+	if m.scenes, err = stage(name, f.Scenes); err != nil {
+		return nil, fmt.Errorf("script %s: %w", name, err)
+	}
+	return m, nil
+}
+
+// play makes turns what the model plays.
+func (m *Model) play(turns []turn) error {
+	var errs []turn
+	for i := range turns {
+		t := &turns[i]
+		if err := t.check(); err != nil {
+			return fmt.Errorf("turn %d: %w", i+1, err)
 		}
 		if t.Error != nil {
 			errs = append(errs, *t)
@@ -147,12 +172,12 @@ func Parse(name string, b []byte) (*Model, error) {
 		errs = nil
 	}
 	switch {
-	case errs != nil && f.Loop:
-		return nil, fmt.Errorf("script %s: an error that ends a loop precedes no turn; put it before one", name)
+	case errs != nil && m.loop:
+		return fmt.Errorf("an error that ends a loop precedes no turn; put it before one")
 	case errs != nil:
 		m.turns = append(m.turns, played{errors: errs})
 	}
-	return m, nil
+	return nil
 }
 
 func (t *turn) check() error {
@@ -194,6 +219,9 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if t := m.aside(req); t != nil {
 		return t.say(req.Model, 0, emit), wait(ctx, time.Duration(t.Delay))
 	}
+	if s := m.scene(req); s != nil {
+		return s.Generate(ctx, req, emit)
+	}
 	n, calls := 0, 0
 	for i := range req.Messages {
 		if req.Messages[i].Role == llm.Assistant {
@@ -202,7 +230,7 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		}
 	}
 	at := n
-	if m.loop {
+	if m.loop && len(m.turns) > 0 {
 		at = n % len(m.turns)
 	}
 	if at >= len(m.turns) {

@@ -190,3 +190,54 @@ func ExampleParse() {
 	// Hello. <nil>
 	// script: greeting has no turn 2
 }
+
+// Conversations that have a scene of their own are played from it, each from its
+// beginning; the others have the script's own turns.
+func TestScenes(t *testing.T) {
+	m, err := Parse("s", []byte(`
+turns: [{text: mine}]
+scenes:
+  - {when: You plan, turns: [{text: first}, {error: {kind: overloaded, message: busy}}, {text: second}]}
+  - {when: "task: b", loop: true, turns: [{text: again}]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(texts ...string) string {
+		req := &llm.Request{}
+		for i, text := range texts {
+			role := []llm.Role{llm.System, llm.User, llm.Assistant, llm.User, llm.Assistant, llm.User}[i]
+			req.Messages = append(req.Messages, llm.Message{Role: role, Text: text})
+		}
+		r, err := m.Generate(t.Context(), req, nil)
+		if err != nil {
+			return err.Error()
+		}
+		return r.Message.Text
+	}
+	for _, c := range []struct {
+		want string
+		said []string
+	}{
+		{"first", []string{"You plan work.", "do a"}},
+		{"mine", []string{"You work.", "do a"}},
+		{"again", []string{"You work.", "task: b"}},
+		{"again", []string{"You work.", "task: b", "again", "more"}},
+		{"script: busy", []string{"You plan work.", "do a", "first", "more"}},
+		{"second", []string{"You plan work.", "do a", "first", "more"}},
+		{`script: s, scene "You plan" has no turn 3`, []string{"You plan work.", "do a", "first", "more", "second", "more"}},
+		{"script: s has no turn 2", []string{"You work.", "do a", "mine", "You plan"}},
+	} {
+		if got := ask(c.said...); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%q: %q instead of %q", c.said, got, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"scenes: [{turns: [{text: a}]}]": "scene 1: when: is missing", "scenes: [{when: a}]": "scene 1: it has no turns",
+		"scenes: [{when: a, turns: [{calls: [{}]}]}]": "scene 1: turn 1: call 1 has no name",
+	} {
+		if _, err := Parse("s", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
