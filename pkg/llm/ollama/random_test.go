@@ -86,8 +86,8 @@ func TestRandomModel(t *testing.T) {
 				continue
 			}
 			faults := fit.Validate(json.RawMessage(r.Message.Text))
-			if len(faults) > 0 && strings.Contains(faults[0].Message, "out of the range of numbers") {
-				refused++ // the grammar knows no bounds of numbers; we do, and say so
+			if len(faults) > 0 && (strings.Contains(faults[0].Message, "out of the range of numbers") || strings.Contains(faults[0].Message, "half a character")) {
+				refused++ // the grammar knows no bounds of numbers and takes half of a surrogate pair; we say so
 				continue
 			}
 			if len(faults) > 0 {
