@@ -84,6 +84,9 @@ func Run(t *testing.T, open func(t testing.TB) Harness) {
 		{"checkpoint resumes in its turn", checkpoint, []Ability{Kill, Resume}},
 		{"checkpoint in nested scopes", nested, []Ability{Kill, Resume}},
 		{"a thousand turns", thousand, nil},
+		{"a saga takes back, the last first", saga, nil},
+		{"a stopped saga takes nothing back", heldSaga, []Ability{Park, Resume}},
+		{"kill in branches of branches and a saga", killDeep, []Ability{Kill, Resume}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t)

@@ -88,28 +88,73 @@ func turns(r *flow.Run, n int) ([]int, error) {
 	return done, nil
 }
 
-// killAnywhere kills one job at its first point, another at its second, and so
-// on until one is not hit any more, and resumes each to the same result.
+// killAnywhere is Crash that looks at the effects too.
 func killAnywhere(t *testing.T, h Harness) {
 	var log effects
-	plain := "plain"
-	h.Send(t, plain, flow.Signal{Name: "go", Value: json.RawMessage(`"sent"`)})
-	want := h.must(t, Request{Workflow: mixed, Job: plain, Mux: log.mux()})
-	all := log.take()
-	for n := 0; ; n++ {
-		job := fmt.Sprint("k", n)
-		h.Send(t, job, flow.Signal{Name: "go", Value: json.RawMessage(`"sent"`)})
-		_, err := h.run(t, Request{Workflow: mixed, Job: job, Mux: log.mux(), Hook: killAfter(n)})
-		if err == nil {
-			if n < 30 {
-				t.Errorf("only %d points", n)
-			}
-			return
+	if n := crash(t, h, Request{Workflow: mixed, Mux: log.mux()}, &log, flow.Signal{Name: "go", Value: json.RawMessage(`"sent"`)}); n < 30 {
+		t.Errorf("only %d points", n)
+	}
+}
+
+// Crash runs q to its end, and then again for each point that it has come
+// through: killed there, and resumed. It fails if a resumed run ends otherwise
+// than the first. Each run is a job of its own whose name begins with q.Job,
+// and has signals queued from the start; h must be able to kill and resume.
+//
+// The handlers of q must be safe to repeat and give the same each time.
+func Crash(t *testing.T, h Harness, q Request, signals ...flow.Signal) {
+	t.Helper()
+	crash(t, h, q, nil, signals...)
+}
+
+// crash gives the number of points. If log is not nil it has the effects.
+func crash(t *testing.T, h Harness, q Request, log *effects, signals ...flow.Signal) int {
+	t.Helper()
+	if q.Job == "" {
+		q.Job = "job"
+	}
+	ends := func(q Request) string {
+		out, err := h.run(t, q)
+		return fmt.Sprintf("%s, error %v", out, err)
+	}
+	send := func(job string) {
+		for _, sig := range signals {
+			h.Send(t, job, sig)
 		}
-		if err != errKilled {
+	}
+	first := q
+	first.Job += "-first"
+	send(first.Job)
+	want := ends(first)
+	var all []string
+	if log != nil {
+		all = log.take()
+	}
+	for n := 0; ; n++ {
+		again := q
+		again.Job = fmt.Sprint(q.Job, "-", n)
+		send(again.Job)
+		killing := again
+		var hit atomic.Bool
+		kill := killAfter(n)
+		killing.Hook = func(point string, s flow.Step) {
+			defer func() {
+				if p := recover(); p != nil {
+					hit.Store(true)
+					panic(p)
+				}
+			}()
+			kill(point, s)
+		}
+		if _, err := h.run(t, killing); !hit.Load() {
+			return n
+		} else if err != errKilled {
 			t.Fatalf("killed at point %d: %v", n, err)
 		}
-		equal(t, fmt.Sprint("result after a kill at point ", n), h.must(t, Request{Workflow: mixed, Job: job, Mux: log.mux()}), want)
+		equal(t, fmt.Sprint("result after a kill at point ", n), ends(again), want)
+		if log == nil {
+			continue
+		}
 		// Every effect happened; only what was under way happened twice.
 		did := log.take()
 		equal(t, fmt.Sprint("effects with a kill at point ", n), fmt.Sprint(slices.Compact(slices.Clone(did))), fmt.Sprint(slices.Compact(slices.Clone(all))))

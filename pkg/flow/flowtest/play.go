@@ -1,0 +1,157 @@
+package flowtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// A Line is one step that a workflow is expected to ask for, and what it gets.
+type Line struct {
+	Step string // kind and name, "tool run_tests"; a kind alone is any name
+	In   any    // what it asks with; nil does not look
+	Out  any    // what it gets; of an await a flow.Signal, or the value of its only signal
+	Err  error  // or how it fails; a *flow.Failure as it is
+}
+
+// Play runs a workflow without a model and a journal: script has the steps it
+// asks for, in order, with what they give. Branches run one after the other.
+// Play fails t with both lists beside each other if the workflow asks for
+// something else, or is done before the script.
+//
+//	got, err := flowtest.Play(t, review, "cart.go",
+//		flowtest.Line{Step: "tool read_file", Out: "package cart"},
+//		flowtest.Line{Step: "model reviewer", Err: errors.New("overloaded")},
+//		flowtest.Line{Step: "await verdict", Out: "go on"},
+//	)
+//
+// Notes, calls, sleeps and checkpoints need no line; sleeps take no time. A
+// [flow.Workflow] is played by its Run.
+func Play[In, Out any](t testing.TB, f func(*flow.Run, In) (Out, error), in In, script ...Line) (Out, error) {
+	t.Helper()
+	p := &play{script: script}
+	out, err := f(flow.NewRun("play", p), in)
+	if p.wrong == "" && len(p.asked) < len(script) {
+		p.wrong = fmt.Sprintf("the workflow is done (%s) before the script", outcome(err))
+	}
+	if p.wrong != "" {
+		t.Fatalf("%s\n%s", p.wrong, p.compare())
+	}
+	return out, err
+}
+
+func outcome(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "no error"
+}
+
+type play struct {
+	script []Line
+	asked  []flow.Step
+	wrong  string
+}
+
+var errScript = errors.New("flowtest: not in the script")
+
+// Do implements flow.Engine.
+func (p *play) Do(s flow.Step) (json.RawMessage, error) {
+	if p.wrong != "" {
+		return nil, errScript
+	}
+	switch s.Kind {
+	case flow.Calling, flow.Noting, flow.Sleeping:
+		return json.RawMessage("{}"), nil
+	case flow.Checkpoint, flow.Restore:
+		return nil, nil
+	}
+	n := len(p.asked)
+	p.asked = append(p.asked, s)
+	if n >= len(p.script) {
+		p.wrong = fmt.Sprintf("the workflow asks for a step behind the end of the script: %s", called(s))
+		return nil, errScript
+	}
+	l := p.script[n]
+	if kind, name, named := strings.Cut(l.Step, " "); kind != s.Kind || named && name != s.Name {
+		p.wrong = fmt.Sprintf("the workflow asks for %s, the script has %s", called(s), l.Step)
+		return nil, errScript
+	}
+	if why := l.differs(s); why != "" {
+		p.wrong = fmt.Sprintf("%s: %s", called(s), why)
+		return nil, errScript
+	}
+	if l.Err != nil {
+		f, ok := errors.AsType[*flow.Failure](l.Err)
+		if !ok {
+			f = &flow.Failure{Code: flow.Failed, Message: l.Err.Error()}
+		}
+		return nil, &flow.StepError{Path: s.Path, Kind: s.Kind, Name: s.Name, Failure: *f}
+	}
+	return l.out(s)
+}
+
+// differs says how s asks with something else than l has, empty if it does not.
+func (l Line) differs(s flow.Step) string {
+	if l.In == nil {
+		return ""
+	}
+	want, err := json.Marshal(l.In)
+	if err != nil {
+		return fmt.Sprintf("the script's input cannot be encoded: %v", err)
+	}
+	if string(want) != string(s.Input) {
+		return fmt.Sprintf("the workflow asks with another input\nit asks:    %s\nthe script: %s", s.Input, want)
+	}
+	return ""
+}
+
+func (l Line) out(s flow.Step) (json.RawMessage, error) {
+	out, err := json.Marshal(l.Out)
+	if _, whole := l.Out.(flow.Signal); err == nil && s.Kind == flow.Awaiting && !whole {
+		out, err = json.Marshal(flow.Signal{Name: s.Name, Value: out})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("flowtest: %s: encoding what the script gives: %w", called(s), err)
+	}
+	return out, nil
+}
+
+// Fork implements flow.Engine.
+func (p *play) Fork(n int, branch func(int, flow.Engine)) {
+	for i := range n {
+		branch(i, p)
+	}
+}
+
+// called is a step as a Line has it.
+func called(s flow.Step) string { return strings.TrimSpace(s.Kind + " " + s.Name) }
+
+// compare puts the script beside what was asked for.
+func (p *play) compare() string {
+	rows := [][3]string{{"", "script", "workflow"}}
+	for i := range max(len(p.script), len(p.asked)) {
+		row := [3]string{strconv.Itoa(i), "-", "-"}
+		if i < len(p.script) {
+			row[1] = p.script[i].Step
+		}
+		if i < len(p.asked) {
+			row[2] = fmt.Sprintf("%s (%s)", called(p.asked[i]), p.asked[i].Path)
+		}
+		rows = append(rows, row)
+	}
+	wide := 0
+	for _, r := range rows {
+		wide = max(wide, len(r[1]))
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%4s  %-*s  %s\n", r[0], wide, r[1], r[2])
+	}
+	return b.String()
+}
