@@ -47,6 +47,7 @@ var may = map[string][]string{
 	"pkg/llm/openai":             {"pkg/llm", "pkg/llm/schema", "pkg/llm/textcall", "pkg/llm/internal/transport"},
 	"pkg/llm/ollama":             {"pkg/llm", "pkg/llm/schema", "pkg/llm/textcall", "pkg/llm/internal/transport"},
 	"pkg/llm/script":             {"pkg/llm"},
+	"pkg/llm/cliagent":           {"pkg/llm", "pkg/workspace"},
 	"pkg/flow/flowtest":          {"pkg/event", "pkg/flow"},
 	"pkg/flow/flowvet":           {},
 	"pkg/lsp":                    {"pkg/tools", "pkg/workspace"},

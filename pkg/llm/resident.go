@@ -114,6 +114,7 @@ type Activity struct {
 	ID     string       `json:"id,omitempty"`   // of the call or the session
 	Name   string       `json:"name,omitempty"` // of the tool
 	Text   string       `json:"text,omitempty"`
+	Said   string       `json:"said,omitempty"` // first line of what a tool returned
 	Code   *int         `json:"code,omitempty"` // exit code of a command
 	Status Status       `json:"status,omitempty"`
 	Usage  *Usage       `json:"usage,omitempty"`
@@ -129,6 +130,6 @@ type Work struct {
 	CostUSD float64 `json:"cost_usd,omitempty"`
 	Changed int     `json:"changed,omitempty"` // files, by its own account
 	// Stopped names the bound that ended it before it was done: turns, tokens,
-	// cost, wall or same. The answer is then what it had said so far.
+	// cost, time or same. The answer is then what it had said so far.
 	Stopped string `json:"stopped,omitempty"`
 }

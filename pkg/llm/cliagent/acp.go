@@ -1,0 +1,367 @@
+package cliagent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// converse runs a program that speaks the Agent Client Protocol: it asks before
+// it does what needs permission, and is answered by the place's Permit.
+func (r *resident) converse(ctx context.Context, o order, s *story) (ending, error) {
+	env, err := r.acpEnv(o)
+	if err != nil {
+		return ending{}, err
+	}
+	out, in := io.Pipe()
+	w := &watch{story: s, seen: time.Now(), wake: make(chan struct{}, 1)}
+	c := &client{watch: w, permit: r.place.Permit, titles: map[acp.ToolCallId]string{}}
+	talk := func(ctx context.Context, p *workspace.Process) error {
+		defer out.Close() // nobody reads any more: the program must not wait for us
+		conn := acp.NewClientSideConnection(c, p.Stdin(), out)
+		conn.SetLogger(slog.New(slog.DiscardHandler))
+		err := c.turn(ctx, conn, o)
+		p.Stdin().Close()
+		return err
+	}
+	e, err := r.process(ctx, o, w, workspace.Cmd{Args: r.Command, Env: env, Interactive: true, Stdout: &drain{PipeWriter: in, w: w}}, talk)
+	in.Close()
+	if s.began != "" && c.lost {
+		s.ended, s.fault = true, &fault{kind: llm.NoResult, message: "it does not know the session", lost: true}
+	}
+	return e, err
+}
+
+// acpEnv is the environment of the program. opencode is told to ask before it
+// does anything.
+func (r *resident) acpEnv(o order) ([]string, error) {
+	keys := []string{"OPENCODE_CONFIG_CONTENT"}
+	for _, f := range []form{claude{}, codex{}, gemini{}, opencode{}} {
+		if filepath.Base(r.Command[0]) == formName(f) {
+			keys = f.keys()
+		}
+	}
+	env := r.environ(keys)
+	if filepath.Base(r.Command[0]) != "opencode" {
+		return env, nil
+	}
+	conf := map[string]any{}
+	if own := o.Getenv("OPENCODE_CONFIG_CONTENT"); own != "" {
+		if err := json.Unmarshal([]byte(own), &conf); err != nil {
+			return nil, fmt.Errorf("OPENCODE_CONFIG_CONTENT: %w", err)
+		}
+	}
+	conf["share"], conf["autoupdate"] = "disabled", false
+	conf["permission"] = map[string]string{"edit": "ask", "bash": "ask", "webfetch": "ask", "websearch": "ask", "external_directory": "ask", "doom_loop": "deny"}
+	b, err := json.Marshal(conf)
+	if err != nil {
+		return nil, err
+	}
+	return append(env, "OPENCODE_CONFIG_CONTENT="+string(b), "OPENCODE_DISABLE_AUTOUPDATE=1"), nil
+}
+
+func formName(f form) string { return strings.TrimPrefix(fmt.Sprintf("%T", f), "cliagent.") }
+
+// A drain passes a program's output on and counts it. A reader that is gone
+// must not stop the program.
+type drain struct {
+	*io.PipeWriter
+	w *watch
+}
+
+func (d *drain) Write(p []byte) (int, error) {
+	d.w.mu.Lock()
+	d.w.seen = time.Now()
+	d.w.bytes += int64(len(p))
+	d.w.flood = d.w.bytes > maxStream
+	flood := d.w.flood
+	d.w.mu.Unlock()
+	if flood {
+		d.w.signal()
+		return len(p), nil
+	}
+	if _, err := d.PipeWriter.Write(p); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// A client is our side of a connection.
+type client struct {
+	*watch
+	permit llm.Permit
+
+	live   bool // what comes before is the history of a session that is taken up
+	lost   bool
+	titles map[acp.ToolCallId]string
+	asking sync.Mutex // one question at a time
+}
+
+// turn has one turn with the program. Its failures are in the story.
+func (c *client) turn(ctx context.Context, conn *acp.ClientSideConnection, o order) error {
+	hello, err := conn.Initialize(ctx, acp.InitializeRequest{
+		ProtocolVersion: acp.ProtocolVersionNumber,
+		ClientInfo:      &acp.Implementation{Name: "adroit", Version: "1"},
+	})
+	if err != nil {
+		return err
+	}
+	program := ""
+	if i := hello.AgentInfo; i != nil {
+		program = strings.TrimSpace(i.Name + " " + i.Version)
+	}
+	id := acp.SessionId(o.Session)
+	switch {
+	case o.Session == "":
+		made, err := conn.NewSession(ctx, acp.NewSessionRequest{Cwd: o.Dir, McpServers: []acp.McpServer{}})
+		if err != nil {
+			return err
+		}
+		id = made.SessionId
+	case !hello.AgentCapabilities.LoadSession:
+		c.lost = true
+		return nil
+	default:
+		if _, err := conn.LoadSession(ctx, acp.LoadSessionRequest{SessionId: id, Cwd: o.Dir, McpServers: []acp.McpServer{}}); err != nil {
+			c.lost = ctx.Err() == nil
+			return err
+		}
+	}
+	c.mu.Lock()
+	c.live = true
+	c.story.meet(string(id), program)
+	c.mu.Unlock()
+	if o.Model != "" {
+		if _, err := conn.UnstableSetSessionModel(ctx, acp.UnstableSetSessionModelRequest{SessionId: id, ModelId: acp.UnstableModelId(o.Model)}); err != nil {
+			return fmt.Errorf("model %s not found: %w", o.Model, err)
+		}
+	}
+	done, err := conn.Prompt(ctx, acp.PromptRequest{SessionId: id, Prompt: []acp.ContentBlock{acp.TextBlock(o.opening())}})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.story
+	s.turn()
+	if u := done.Usage; u != nil {
+		s.usage = llm.Usage{In: u.InputTokens + deref(u.CachedReadTokens) + deref(u.CachedWriteTokens), Out: u.OutputTokens + deref(u.ThoughtTokens), Cached: deref(u.CachedReadTokens)}
+	}
+	switch done.StopReason {
+	case acp.StopReasonEndTurn:
+		s.end(nil)
+	case acp.StopReasonMaxTurnRequests:
+		s.stop("turns")
+		s.end(nil)
+	case acp.StopReasonMaxTokens:
+		s.stop("tokens")
+		s.end(nil)
+	default:
+		s.end(&fault{kind: llm.NoResult, message: "it stopped: " + string(done.StopReason)})
+	}
+	return nil
+}
+
+func deref(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// SessionUpdate implements [acp.Client].
+func (c *client) SessionUpdate(_ context.Context, n acp.SessionNotification) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.live || c.story.stopped != "" {
+		return nil
+	}
+	s := c.story
+	switch u := n.Update; {
+	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
+		s.piece(u.AgentMessageChunk.Content.Text.Text)
+	case u.AgentThoughtChunk != nil && u.AgentThoughtChunk.Content.Text != nil:
+		s.think(u.AgentThoughtChunk.Content.Text.Text)
+	case u.ToolCall != nil:
+		c.call(*u.ToolCall)
+	case u.ToolCallUpdate != nil:
+		c.update(*u.ToolCallUpdate)
+	case u.UsageUpdate != nil && u.UsageUpdate.Cost != nil:
+		s.cost = u.UsageUpdate.Cost.Amount
+		s.check()
+	}
+	if s.stopped != "" {
+		c.signal()
+	}
+	return nil
+}
+
+func (c *client) call(t acp.SessionUpdateToolCall) {
+	name := cmp.Or(string(t.Kind), "tool")
+	c.titles[t.ToolCallId] = name
+	c.story.turn()
+	args := t.Title
+	if b, err := json.Marshal(t.RawInput); err == nil && t.RawInput != nil && string(b) != "{}" {
+		args = string(b)
+	}
+	c.story.start(string(t.ToolCallId), name, args)
+	c.settle(t.ToolCallId, &t.Status, t.Content)
+}
+
+func (c *client) update(t acp.SessionToolCallUpdate) { c.settle(t.ToolCallId, t.Status, t.Content) }
+
+// settle ends a call that is over, and tells what it changed.
+func (c *client) settle(id acp.ToolCallId, status *acp.ToolCallStatus, content []acp.ToolCallContent) {
+	if status == nil || *status != acp.ToolCallStatusCompleted && *status != acp.ToolCallStatusFailed {
+		return
+	}
+	s := c.story
+	if _, open := s.open[string(id)]; !open && c.titles[id] == "" {
+		return
+	}
+	state := llm.OK
+	if *status == acp.ToolCallStatusFailed {
+		state = llm.Wrong
+	}
+	said := ""
+	for _, x := range content {
+		if x.Content != nil && x.Content.Content.Text != nil {
+			said = cmp.Or(said, x.Content.Content.Text.Text)
+		}
+	}
+	s.finish(string(id), c.titles[id], state, nil, said)
+	delete(c.titles, id)
+	for _, x := range content {
+		if x.Diff != nil && state == llm.OK {
+			s.file(x.Diff.Path, "update")
+		}
+	}
+}
+
+// RequestPermission implements [acp.Client].
+func (c *client) RequestPermission(ctx context.Context, req acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	p := permission(req.ToolCall)
+	c.asking.Lock()
+	no := "nobody decides about that here"
+	c.mu.Lock()
+	c.waiting++
+	c.mu.Unlock()
+	if c.permit != nil && ctx.Err() == nil {
+		no = c.permit(p)
+	}
+	c.asking.Unlock()
+	c.mu.Lock()
+	c.waiting--
+	c.seen = time.Now() // the time that we took is not the program's
+	status := llm.OK
+	if no != "" {
+		status = llm.Denied
+		c.story.denied++
+	}
+	c.story.activity(llm.Activity{Kind: llm.Asked, ID: string(req.ToolCall.ToolCallId), Name: p.Kind, Text: cmp.Or(p.Command, p.Title), Status: status, Said: no})
+	c.mu.Unlock()
+	want := []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce, acp.PermissionOptionKindAllowAlways}
+	if no != "" {
+		want = []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}
+	}
+	for _, kind := range want {
+		if i := slices.IndexFunc(req.Options, func(o acp.PermissionOption) bool { return o.Kind == kind }); i >= 0 {
+			return acp.RequestPermissionResponse{Outcome: acp.RequestPermissionOutcome{Selected: &acp.RequestPermissionOutcomeSelected{OptionId: req.Options[i].OptionId}}}, nil
+		}
+	}
+	return acp.RequestPermissionResponse{Outcome: acp.RequestPermissionOutcome{Cancelled: &acp.RequestPermissionOutcomeCancelled{}}}, nil
+}
+
+// permission is what a program asks, as far as it tells.
+func permission(t acp.ToolCallUpdate) llm.Permission {
+	p := llm.Permission{Kind: "other"}
+	if t.Kind != nil && *t.Kind != "" {
+		p.Kind = string(*t.Kind)
+	}
+	if t.Title != nil {
+		p.Title = brief(*t.Title, maxText)
+	}
+	for _, l := range t.Locations {
+		p.Paths = append(p.Paths, l.Path)
+	}
+	for _, x := range t.Content {
+		if x.Diff != nil {
+			p.Paths = append(p.Paths, x.Diff.Path)
+		}
+	}
+	raw, err := json.Marshal(t.RawInput)
+	if err != nil {
+		return p
+	}
+	var in struct {
+		Command  json.RawMessage `json:"command"`
+		FilePath string          `json:"filePath"`
+		Filepath string          `json:"filepath"`
+		File     string          `json:"file_path"`
+		Path     string          `json:"path"`
+	}
+	decode(raw, &in)
+	var one string
+	var many []string
+	switch {
+	case json.Unmarshal(in.Command, &one) == nil:
+		p.Command = one
+	case json.Unmarshal(in.Command, &many) == nil:
+		p.Command = strings.Join(many, " ")
+	}
+	if path := cmp.Or(in.FilePath, in.Filepath, in.File, in.Path); path != "" {
+		p.Paths = append(p.Paths, path)
+	}
+	slices.Sort(p.Paths)
+	p.Paths = slices.Compact(p.Paths)
+	return p
+}
+
+var errNotOffered = errors.New("this client does not offer it")
+
+// The rest of [acp.Client] is not offered: programs have their own files and
+// terminals.
+
+func (*client) ReadTextFile(context.Context, acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
+	return acp.ReadTextFileResponse{}, errNotOffered
+}
+
+func (*client) WriteTextFile(context.Context, acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
+	return acp.WriteTextFileResponse{}, errNotOffered
+}
+
+func (*client) CreateTerminal(context.Context, acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
+	return acp.CreateTerminalResponse{}, errNotOffered
+}
+
+func (*client) KillTerminal(context.Context, acp.KillTerminalRequest) (acp.KillTerminalResponse, error) {
+	return acp.KillTerminalResponse{}, errNotOffered
+}
+
+func (*client) TerminalOutput(context.Context, acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {
+	return acp.TerminalOutputResponse{}, errNotOffered
+}
+
+func (*client) ReleaseTerminal(context.Context, acp.ReleaseTerminalRequest) (acp.ReleaseTerminalResponse, error) {
+	return acp.ReleaseTerminalResponse{}, errNotOffered
+}
+
+func (*client) WaitForTerminalExit(context.Context, acp.WaitForTerminalExitRequest) (acp.WaitForTerminalExitResponse, error) {
+	return acp.WaitForTerminalExitResponse{}, errNotOffered
+}
+
+var _ acp.Client = (*client)(nil)

@@ -1,0 +1,179 @@
+// Package cliagent drives command-line agents as models: codex, claude, gemini,
+// opencode, any program that writes its progress as lines of JSON, and those
+// that speak the Agent Client Protocol.
+//
+//	agent, err := cliagent.New(cliagent.Config{Name: "codex"})
+//	resp, err := agent.In(llm.Place{Dir: dir, May: llm.Rights{Write: true}}).Generate(ctx, req, emit)
+//
+// Such a program is a [llm.Resident]: it works in a directory with tools of its
+// own until it has an answer. What it streams is read into one form, whatever
+// program it is; a stream without an end is an error of kind no_result, because
+// an exit code of 0 says nothing. Bounds that most of these programs lack
+// (time, silence, turns, calls that repeat) are kept here.
+//
+// It is no sandbox: the program runs as we do, with its own login and network.
+// What it may do is told to it by its own flags; see docs/cli-agents.md for what
+// each of them makes of it.
+package cliagent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A Config says which program is run and how its stream is read.
+type Config struct {
+	Name    string   // cli/NAME
+	Command []string // the program and its first arguments; empty is the format's own
+	Format  string   // codex, claude, gemini, opencode, jsonl or acp; empty is Name
+	Env     []string // names of our variables that it gets besides those every such program gets
+	// Args, Fields and Types describe a program of format jsonl.
+	Args   Args
+	Fields map[string]string
+	Types  map[string]string
+	// Bounds hold where the place says nothing.
+	Bounds llm.Bounds
+	// Grace is how long the program may take to end after it has said how it
+	// ended; zero is three seconds.
+	Grace  time.Duration
+	Getenv func(string) string // nil is os.Getenv
+}
+
+// An Agent is a configured program. It is safe for concurrent use: each request
+// is a process of its own.
+type Agent struct {
+	Config
+	form form
+}
+
+var _ llm.Resident = (*Agent)(nil)
+
+// defaults bound a program where nobody says anything.
+var defaults = llm.Bounds{Turns: 200, Tokens: -1, CostUSD: -1, Wall: time.Hour, Idle: 10 * time.Minute, Same: 12}
+
+// New checks a configuration. It does not look whether the program is there:
+// see [Agent.Find].
+func New(c Config) (*Agent, error) {
+	a := &Agent{Config: c}
+	name := cmp.Or(c.Format, c.Name)
+	switch name {
+	case "codex":
+		a.form = codex{}
+	case "claude":
+		a.form = claude{}
+	case "gemini":
+		a.form = gemini{}
+	case "opencode":
+		a.form = opencode{}
+	case "jsonl":
+		j, err := newLines(c.Args, c.Fields, c.Types)
+		if err != nil {
+			return nil, fmt.Errorf("cli %s: %w", c.Name, err)
+		}
+		a.form = j
+	case "acp":
+	default:
+		return nil, fmt.Errorf("cli %s: there is no format %q; it is one of %v", c.Name, name, Formats)
+	}
+	if a.Format = name; len(a.Command) == 0 {
+		if !slices.Contains(Known, name) {
+			return nil, fmt.Errorf("cli %s: command is missing; name the program and its arguments", c.Name)
+		}
+		a.Command = []string{name}
+	}
+	if a.Command[0] == "" {
+		return nil, fmt.Errorf("cli %s: command begins with an empty word; name the program", c.Name)
+	}
+	if a.Getenv == nil {
+		a.Getenv = os.Getenv
+	}
+	if a.Grace == 0 {
+		a.Grace = 3 * time.Second
+	}
+	return a, nil
+}
+
+// Known are the programs that need no configuration, in the order of listings.
+var Known = []string{"claude", "codex", "gemini", "opencode"}
+
+// Formats are the valid values of Config.Format.
+var Formats = append(slices.Clone(Known), "jsonl", "acp")
+
+// In implements [llm.Resident].
+func (a *Agent) In(p llm.Place) llm.Model { return &resident{a, p} }
+
+// Generate asks the program where there is nothing to touch: in an empty
+// directory, with no rights.
+func (a *Agent) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	dir, err := os.MkdirTemp("", "adroit-cli-")
+	if err != nil {
+		return nil, fmt.Errorf("cli %s: %w", a.Name, err)
+	}
+	defer os.RemoveAll(dir)
+	p := llm.Place{Dir: dir, Bounds: llm.Bounds{Turns: 20, Wall: 5 * time.Minute}}
+	return a.In(p).Generate(ctx, req, emit)
+}
+
+// A resident is an agent in a place.
+type resident struct {
+	*Agent
+	place llm.Place
+}
+
+// Generate implements [llm.Model]: it takes up the session of the conversation
+// if there is one, and begins anew if the program does not know it any more.
+func (r *resident) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	if emit == nil {
+		emit = func(llm.Delta) {}
+	}
+	talk := r.talk(req)
+	resp, err := r.once(ctx, req, talk, emit)
+	if lost := new(lostSession); talk.session.ID != "" && errors.As(err, &lost) {
+		words := "the session " + talk.session.ID + " is not known any more; began a new one with the whole conversation"
+		emit(llm.Delta{Activity: &llm.Activity{Kind: llm.Warned, ID: talk.session.ID, Text: words}})
+		if resp, err = r.once(ctx, req, r.anew(req), emit); err == nil {
+			resp.Notes = append(resp.Notes, words)
+		}
+	}
+	return resp, err
+}
+
+// once runs the program for one answer.
+func (r *resident) once(ctx context.Context, req *llm.Request, t talk, emit func(llm.Delta)) (*llm.Response, error) {
+	scratch, err := os.MkdirTemp("", "adroit-cli-")
+	if err != nil {
+		return nil, fmt.Errorf("cli %s: %w", r.Name, err)
+	}
+	defer os.RemoveAll(scratch)
+	o := order{Model: req.Model, Prompt: t.prompt, System: t.system, Session: t.session.ID, Dir: r.place.Dir, Scratch: scratch,
+		May: r.place.May, Bounds: bounds(r.place.Bounds, r.Bounds), Effort: req.Options.Effort, Getenv: r.Getenv}
+	s := &story{emit: emit, bounds: o.Bounds, before: t.session.Total, began: t.session.ID}
+	var e ending
+	if r.Format == "acp" {
+		e, err = r.converse(ctx, o, s)
+	} else {
+		e, err = r.perform(ctx, o, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.answer(s, e, req.Model)
+}
+
+// bounds takes what a place leaves open from the configuration, and what that
+// leaves open from the defaults.
+func bounds(list ...llm.Bounds) llm.Bounds {
+	var b llm.Bounds
+	for _, d := range append(list, defaults) {
+		b.Turns, b.Tokens, b.CostUSD = cmp.Or(b.Turns, d.Turns), cmp.Or(b.Tokens, d.Tokens), cmp.Or(b.CostUSD, d.CostUSD)
+		b.Wall, b.Idle, b.Same = cmp.Or(b.Wall, d.Wall), cmp.Or(b.Idle, d.Idle), cmp.Or(b.Same, d.Same)
+	}
+	return b
+}

@@ -1,0 +1,57 @@
+package cliagent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// packages are where the known programs come from.
+var packages = map[string]string{
+	"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "gemini": "@google/gemini-cli", "opencode": "opencode-ai",
+}
+
+// Install says how the program is had.
+func (a *Agent) Install() string {
+	if p, ok := packages[a.Command[0]]; ok {
+		return fmt.Sprintf("install it with: npm install -g %s; or name it under cli: %s: command: in the configuration", p, a.Name)
+	}
+	return fmt.Sprintf("install it, or correct cli: %s: command: in the configuration", a.Name)
+}
+
+// Find gives the path of the program; the error says how to install it.
+func (a *Agent) Find() (string, error) {
+	path, err := exec.LookPath(a.Command[0])
+	if err != nil {
+		return "", a.unstarted(err)
+	}
+	return path, nil
+}
+
+// Version asks the program for its version, a line.
+func (a *Agent) Version(ctx context.Context) (string, error) {
+	if _, err := a.Find(); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "adroit-cli-")
+	if err != nil {
+		return "", fmt.Errorf("cli %s: %w", a.Name, err)
+	}
+	defer os.RemoveAll(dir)
+	x := workspace.NewExec(dir, "", nil)
+	defer x.Close()
+	var out strings.Builder
+	res, err := x.Run(ctx, workspace.Cmd{Args: []string{a.Command[0], "--version"}, Env: a.environ(nil), Stdout: &out, Timeout: 20 * time.Second})
+	if err != nil {
+		return "", err
+	}
+	if v := firstLine(out.String()); v != "" && res.Code == 0 {
+		return brief(v, 80), nil
+	}
+	return "", fmt.Errorf("%s --version ended with code %d", a.Command[0], res.Code)
+}
