@@ -28,6 +28,13 @@ const (
 	AgentStarted  Kind = "agent.started"  // a sub-agent begins, in the scope that Path names
 	AgentFinished Kind = "agent.finished" // Name has ended; Text says how, Data what it took
 	Approval      Kind = "approval"       // a person is asked; Data is what exactly will run
+
+	PipelineStarted  Kind = "pipeline.started"       // Text is its name, Data its steps
+	PipelineFinished Kind = "pipeline.finished"      // Text says how, Data is the result with a row for each step
+	StageStarted     Kind = "pipeline.step.started"  // Text is the step's id, Data its name, kind and agent
+	StageRetried     Kind = "pipeline.step.retried"  // an attempt failed and another follows; Data says why and when
+	StageFinished    Kind = "pipeline.step.finished" // Text is the step's id, Data the row of the result
+	StageRecovery    Kind = "pipeline.recovery"      // what the recovery agent decides; Data is its diagnosis
 )
 
 // An Event is one thing that happened to a job. Path is the step's path, if it

@@ -45,7 +45,7 @@ func Child(r *Run, label, workflow string, input any, tell func(out json.RawMess
 	if err != nil || pulled {
 		return out, err
 	}
-	out, err = r.known[i].Run(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known}, in)
+	out, err = r.known[i].Run(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, in)
 	var end returned
 	end.Text, end.Data = tell(out, err)
 	if _, ended := Do[struct{}](r, Returning, label, end); ended != nil {
@@ -64,7 +64,7 @@ type returned struct {
 func (s Step) news() (event.Event, bool) {
 	switch s.Kind {
 	case Noting:
-		return event.Event{Kind: event.Note, Text: s.Name}, true
+		return s.note(), true
 	case Spawning:
 		return event.Event{Kind: event.AgentStarted, Text: s.Name}, true
 	case Returning:

@@ -53,6 +53,7 @@ type Run struct {
 	next   int
 	forked bool
 	known  []Workflow // for Child
+	bound  *bound     // see Within; nil for none
 }
 
 // NewRun starts a run of job on e.
@@ -104,6 +105,7 @@ func do[Out any](r *Run, s Step, in any) (Out, error) {
 func perform[Out any](r *Run, s Step, input json.RawMessage) (Out, error) {
 	var out Out
 	s.Job, s.Path, s.Input = r.job, r.path(), input
+	s.Within, s.bound = r.bound.least(), r.bound
 	res, err := r.engine.Do(s)
 	if err != nil {
 		return out, err
@@ -125,7 +127,7 @@ func Map[In, Out any](r *Run, xs []In, f func(*Run, In) (Out, error)) ([]Out, er
 	r.forked = true
 	defer func() { r.forked = false }()
 	r.engine.Fork(len(xs), func(i int, e Engine) {
-		outs[i], errs[i] = f(&Run{job: r.job, engine: e, scope: prefix + strconv.Itoa(i) + ".", known: r.known}, xs[i])
+		outs[i], errs[i] = f(&Run{job: r.job, engine: e, scope: prefix + strconv.Itoa(i) + ".", known: r.known, bound: r.bound}, xs[i])
 	})
 	return outs, errors.Join(errs...)
 }
@@ -137,12 +139,18 @@ func Call[In, Out any](r *Run, name string, f func(*Run, In) (Out, error), in In
 		var zero Out
 		return zero, err
 	}
-	return f(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known}, in)
+	return f(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, in)
 }
 
 // Note tells watchers something, once.
 func (r *Run) Note(format string, args ...any) error {
 	_, err := Do[struct{}](r, Noting, fmt.Sprintf(format, args...), nil)
+	return err
+}
+
+// Report is Note with data for programs that watch.
+func (r *Run) Report(data any, format string, args ...any) error {
+	_, err := Do[struct{}](r, Noting, fmt.Sprintf(format, args...), data)
 	return err
 }
 
@@ -163,8 +171,11 @@ type Signal struct {
 type Wait struct {
 	Signals []string        `json:"signals"`
 	About   json.RawMessage `json:"about,omitempty"`
-	Timeout time.Duration   `json:"timeout,omitempty"` // zero waits for ever
+	Timeout time.Duration   `json:"timeout,omitempty"` // zero waits for ever, Now not at all
 }
+
+// Now is the Timeout of a Wait for signals that were sent before it.
+const Now time.Duration = -1
 
 // Await waits until someone signals the job by that name. Signals queue by
 // name and each is consumed once, in the order sent. A timeout is a
@@ -193,6 +204,18 @@ func AwaitAny(r *Run, about any, timeout time.Duration, names ...string) (Signal
 		w.About = b
 	}
 	return do[Signal](r, Step{Kind: Awaiting, Name: strings.Join(names, "|"), Keep: true}, w)
+}
+
+// Poll takes a signal with one of the names that was sent already, and does not
+// wait for one. A workflow asks between two pieces of work whether it is to go
+// on.
+func Poll(r *Run, names ...string) (s Signal, ok bool, err error) {
+	s, err = AwaitAny(r, nil, Now, names...)
+	var se *StepError
+	if errors.As(err, &se) && se.Code == TimedOut {
+		return Signal{}, false, nil
+	}
+	return s, err == nil, err
 }
 
 // Save makes state the point from which this scope of the run resumes, and

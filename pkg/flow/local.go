@@ -126,6 +126,7 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 		return rec, l.finish(s, rec)
 	case Awaiting:
 		got, err := l.await(s, deadline)
+		s.bound.extend(time.Since(start))
 		if got != nil || err != nil {
 			return got, err
 		}
@@ -177,12 +178,23 @@ func (l *Local) attempt(rt Route, s Step) (json.RawMessage, error) {
 		timeout = 10 * time.Minute
 	}
 	for n := 1; ; n++ {
-		ctx, cancel := context.WithTimeout(l.Ctx, timeout)
+		rest, bounded := s.bound.left(time.Now())
+		if bounded = bounded && rest < timeout; bounded && rest <= 0 {
+			return nil, s.late()
+		}
+		own := timeout
+		if bounded {
+			own = rest
+		}
+		ctx, cancel := context.WithTimeout(l.Ctx, own)
 		out, err := l.once(ctx, s)
 		late := ctx.Err() != nil && l.Ctx.Err() == nil
 		cancel()
 		if err == nil {
 			return out, nil
+		}
+		if late && bounded {
+			return nil, s.late()
 		}
 		if late {
 			err = &Failure{Code: TimedOut, Message: fmt.Sprintf("timed out after %s", timeout), Retryable: true}
@@ -311,6 +323,9 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 			l.hook("finished", s)
 			l.emit(s, event.Event{Kind: event.StepFinished, Text: "signal received", Data: rec.Output})
 			return rec, nil
+		}
+		if w.Timeout < 0 {
+			return nil, nil
 		}
 		if !told {
 			told = true

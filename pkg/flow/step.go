@@ -22,6 +22,11 @@ type Step struct {
 	// Keep asks the journal to keep Input in the blob store under
 	// Digest(Input), so that later steps can refer to it.
 	Keep bool `json:"keep,omitempty"`
+	// Within bounds what performing the step may take, beside its route; zero
+	// is no bound. It is no part of what the step asks for: see [Within].
+	Within time.Duration `json:"within_ns,omitempty"`
+
+	bound *bound
 }
 
 // Key identifies the step across engines and restarts.

@@ -151,9 +151,11 @@ func (e *engine) await(s flow.Step) (json.RawMessage, *flow.Failure, error) {
 		return slices.IndexFunc(e.j.Queue, func(sig flow.Signal) bool { return slices.Contains(w.Signals, sig.Name) })
 	}
 	came, err := true, error(nil)
-	if w.Timeout > 0 {
+	switch {
+	case w.Timeout < 0: // what came before
+	case w.Timeout > 0:
 		came, err = workflow.AwaitWithTimeout(e.ctx, w.Timeout, func() bool { return find() >= 0 })
-	} else {
+	default:
 		err = workflow.Await(e.ctx, func() bool { return find() >= 0 })
 	}
 	if err != nil {

@@ -124,6 +124,10 @@ func serve(ctx context.Context, o Options, s flow.Step) (out outcome, err error)
 		}
 	}()
 	timeout := limit(o.Mux[s.Kind])
+	bounded := s.Within > 0 && s.Within < timeout
+	if bounded {
+		timeout = s.Within
+	}
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	b, herr := o.Mux.Serve(timed, s, o.Emit)
@@ -134,7 +138,7 @@ func serve(ctx context.Context, o Options, s flow.Step) (out outcome, err error)
 		return outcome{}, ctx.Err() // cancelled, or Temporal gave up on this worker
 	}
 	if timed.Err() != nil {
-		herr = &flow.Failure{Code: flow.TimedOut, Message: fmt.Sprintf("timed out after %s", timeout), Retryable: true}
+		herr = &flow.Failure{Code: flow.TimedOut, Message: fmt.Sprintf("timed out after %s", timeout), Retryable: !bounded}
 	}
 	f, ok := errors.AsType[*flow.Failure](herr)
 	if !ok {
