@@ -33,6 +33,8 @@ type Ask struct {
 	// in it so far.
 	Calling  Calling   `json:"calling,omitempty"`
 	Setbacks []Setback `json:"setbacks,omitempty"`
+	// Stay is for a model that works on its own.
+	Stay *Stay `json:"stay,omitempty"`
 }
 
 // An Answer is the output of a model step.
@@ -47,6 +49,11 @@ type Answer struct {
 	Calling Calling `json:"calling,omitempty"`
 	Why     string  `json:"why,omitempty"`
 	Slip    string  `json:"slip,omitempty"`
+	// Changed and Artifacts are what a model that works on its own has left: the
+	// files that the ledger saw change, and what the host binds.
+	Changed   []string                   `json:"changed,omitempty"`
+	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
+	Stay      *Stay                      `json:"-"` // that it was asked with
 }
 
 // ask has one model turn and takes it into the state. What would not fit is
@@ -56,7 +63,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 		return llm.Message{}, err
 	}
 	answer, err := request(r, t, s)
-	if t.Budget == nil || !refused(err) {
+	if model, _ := t.at(s.Fell); t.Budget == nil || !refused(err) || llm.Resides(model) {
 		return answer, err
 	}
 	if err := refit(r, t, s, err); err != nil {
@@ -79,7 +86,7 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	if err != nil {
 		return llm.Message{}, err
 	}
-	if t.Budget != nil {
+	if t.Budget != nil && answer.Work == nil {
 		s.Context.count(s.Context.Weight+weigh(s.New...), s.need(t), answer.Usage.In)
 	}
 	s.Head, s.New = head, nil
@@ -90,6 +97,7 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	s.Must = false
 	s.steer(t, &answer)
 	s.hear(&answer)
+	s.worked(t, &answer)
 	if a.Bare {
 		// A call in the last words would run after the run was stopped.
 		answer.Message.Calls = nil
@@ -175,6 +183,9 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 	s.Spent += longest
 	for _, reply := range replies {
 		s.spend(t, reply.Spent)
+		if reply.report != nil {
+			s.absorb(*reply.report)
+		}
 	}
 	s.mark(answer.Calls, replies)
 	s.tried(t, answer.Calls, replies)

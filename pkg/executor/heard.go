@@ -14,6 +14,7 @@ type heard struct {
 	lost    bool   // the server passed on nothing of a call
 	doubt   string // why something was not taken for a call
 	repairs []string
+	stopped string // the bound that ended a model at its work
 }
 
 func (s *State) hear(a *Answer) {

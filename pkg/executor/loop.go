@@ -86,6 +86,10 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		s.Outcome.Summary = answer.Text
 		return nil
 	}
+	if o := s.cutShort(t); o != nil {
+		t.stop(s, o)
+		return nil
+	}
 	switch {
 	case s.misread(answer):
 	case len(answer.Calls) == 0 && answer.Text == "":

@@ -46,11 +46,11 @@ func (s *State) pay(t *Task, model string, u llm.Usage) {
 	}
 	s.Usage = s.Usage.Add(u)
 	if s.Used == nil {
-		s.Cost = t.Price.Cost(s.Usage)
+		s.Cost = s.Reported + t.Price.Cost(s.Usage)
 		return
 	}
 	s.Used[model] = s.Used[model].Add(u)
-	s.Cost = 0
+	s.Cost = s.Reported
 	for _, m := range slices.Sorted(maps.Keys(s.Used)) {
 		s.Cost += t.price(m).Cost(s.Used[m])
 	}

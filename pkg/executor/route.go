@@ -84,10 +84,16 @@ func (t *Task) answer(r *flow.Run, s *State, a Ask) (Answer, string, error) {
 	for {
 		a.Model, a.Options.Window = t.at(s.Fell)
 		a.Chain = Chain{Backed: s.Fell < len(t.Fallbacks), Hedge: t.Hedge}
+		a.Stay = t.stay(s, a.Model)
 		answer, head, err := flow.DoKeep[Answer](r, "model", a.Model, a)
 		answer.Ref = a.Model
 		if err == nil {
+			answer.Stay = a.Stay
 			return answer, head, nil
+		}
+		if interrupted(err, a.Model) {
+			a.New = also(a.New, wasInterrupted)
+			continue
 		}
 		again, noted := s.next(r, t, err)
 		if noted != nil {
@@ -95,6 +101,9 @@ func (t *Task) answer(r *flow.Run, s *State, a Ask) (Answer, string, error) {
 		}
 		if !again {
 			return answer, "", err
+		}
+		if llm.Resides(a.Model) {
+			a.New = also(a.New, inherited(a.Model, err))
 		}
 	}
 }

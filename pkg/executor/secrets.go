@@ -105,6 +105,9 @@ func cleanAnswer(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool
 		a.Notes[i], _ = r.String(a.Notes[i])
 	}
 	a.Doubt, _ = r.String(a.Doubt)
+	for name, v := range a.Artifacts {
+		a.Artifacts[name], _ = r.JSON(v)
+	}
 	b, err := json.Marshal(a)
 	if err != nil {
 		return raw, known

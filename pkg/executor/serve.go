@@ -43,6 +43,9 @@ type Host struct {
 	Record func(*llm.Request, *llm.Response) error
 	// Blobs has the transcripts.
 	Blobs flow.Blobs
+	// Person asks whoever is there whether something may happen that a model is
+	// about to do on its own; no says why not. Nil: nobody is there.
+	Person func(ctx context.Context, q Question) (no string, err error)
 	// Shelf keeps the results that models are shown in part. May be nil.
 	Shelf *Shelf
 	// ModelTimeout bounds one attempt of a model call; zero means ten
@@ -76,7 +79,7 @@ func Serve(h Host) flow.Mux {
 	}
 	m := &models{Host: h, convs: map[string]*conv{}}
 	return flow.Mux{
-		"model": {Handler: m.serve, Timeout: h.ModelTimeout, Attempts: attempts, Safe: flow.Always, Describe: describeModel},
+		"model": {Handler: m.serve, Timeout: max(h.ModelTimeout, stayTimeout), Attempts: attempts, Safe: again, Describe: describeModel},
 		"tool":  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Describe: describeTool},
 
 		worktree:   h.trees(),
@@ -213,10 +216,20 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if err != nil {
 		return nil, failure(err)
 	}
-	hedge := &hedger{Model: model, ref: a.Model, wait: a.Hedge}
 	if a.Output, err = flat(a.Output); err != nil {
 		return nil, fmt.Errorf("model %s: %w", s.Name, err)
 	}
+	if own, ok := model.(llm.Resident); ok {
+		answer, err := m.reside(ctx, s, own, name, c, a, emit)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(answer)
+	}
+	outer := ctx
+	ctx, cancel, most := m.ordinarily(ctx)
+	defer cancel()
+	hedge := &hedger{Model: model, ref: a.Model, wait: a.Hedge}
 	req := &llm.Request{Model: name, Messages: c.msgs, Tools: c.tools, Output: a.Output, Options: a.Options, Wire: c.wire}
 	req.Must = a.Must
 	if a.Bare {
@@ -226,7 +239,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }
 	answer, err := m.generate(ctx, hedge, c, a, req, show)
 	if err != nil {
-		return nil, a.impatient(failure(err))
+		return nil, late(outer, ctx, most, a.impatient(failure(err)))
 	}
 	readable(answer.Message.Calls)
 	if m.Record != nil {
@@ -347,7 +360,9 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		Usage   llm.Usage `json:"usage"`
 		Why     string    `json:"why,omitempty"`
 		Spent   []Spend   `json:"spent,omitempty"`
-	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why, a.Spent})
+		Work    *llm.Work `json:"work,omitempty"`
+		Changed []string  `json:"changed,omitempty"`
+	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why, a.Spent, a.Work, a.Changed})
 	return first(a.Message.Text), data
 }
 

@@ -23,9 +23,10 @@ type State struct {
 	Turns     int                  `json:"turns"`
 	Calls     int                  `json:"calls"` // tool calls, also failed ones
 	Usage     llm.Usage            `json:"usage"`
-	Cost      float64              `json:"cost_usd,omitempty"` // of Usage, as far as the models have prices
-	Used      map[string]llm.Usage `json:"used,omitempty"`     // Usage by provider/model, if it was not one alone
-	Fell      int                  `json:"fell,omitempty"`     // how many of Task.Fallbacks the run has gone down
+	Cost      float64              `json:"cost_usd,omitempty"`     // of Usage, as far as the models have prices
+	Reported  float64              `json:"reported_usd,omitempty"` // of Cost, by the account of models that work on their own
+	Used      map[string]llm.Usage `json:"used,omitempty"`         // Usage by provider/model, if it was not one alone
+	Fell      int                  `json:"fell,omitempty"`         // how many of Task.Fallbacks the run has gone down
 	Spent     time.Duration        `json:"spent_ns"`
 	Last      string               `json:"last,omitempty"` // the model's last words
 	Claim     *Claim               `json:"claim,omitempty"`

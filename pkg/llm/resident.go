@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -132,4 +133,50 @@ type Work struct {
 	// Stopped names the bound that ended it before it was done: turns, tokens,
 	// cost, time or same. The answer is then what it had said so far.
 	Stopped string `json:"stopped,omitempty"`
+}
+
+// String is a in a line for people.
+func (a Activity) String() string {
+	var b strings.Builder
+	put := func(words ...string) {
+		for _, w := range words {
+			if w != "" {
+				if b.Len() > 0 {
+					b.WriteByte(' ')
+				}
+				b.WriteString(w)
+			}
+		}
+	}
+	switch a.Kind {
+	case SessionOpened:
+		put("session", a.ID)
+		if a.Text != "" {
+			put("(" + a.Text + ")")
+		}
+	case FileChanged:
+		put(a.Name, a.Text)
+	case Spent:
+		if a.Usage != nil {
+			put(fmt.Sprintf("%d tokens in, %d out", a.Usage.In, a.Usage.Out))
+		}
+	case Warned, Retried:
+		put(string(a.Kind)+":", a.Text)
+	case Asked:
+		put("asked to", a.Name+":", a.Text+":")
+		if a.Status == Denied {
+			put("no,", a.Said)
+		} else {
+			put("yes")
+		}
+	default:
+		put(a.Name, a.Text)
+		switch {
+		case a.Code != nil && *a.Code != 0:
+			put(fmt.Sprintf("(exit code %d)", *a.Code))
+		case a.Status == Wrong || a.Status == Denied:
+			put("(" + string(a.Status) + ")")
+		}
+	}
+	return b.String()
 }

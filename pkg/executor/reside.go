@@ -1,0 +1,198 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// settleTime bounds how long it takes to note what a model has changed, once it
+// has ended.
+const settleTime = time.Minute
+
+// again reports whether an interrupted model step may be performed again: not
+// if the model works on its own.
+func again(s flow.Step) bool { return !llm.Resides(s.Name) }
+
+// ordinarily bounds the answer of a model that only answers, as the engine
+// would: the step's own time is for those that work.
+func (h Host) ordinarily(ctx context.Context) (context.Context, context.CancelFunc, time.Duration) {
+	d := h.ModelTimeout
+	if d == 0 {
+		d = 10 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	return ctx, cancel, d
+}
+
+// late is err, or the failure of an answer that took longer than it may.
+func late(outer, inner context.Context, d time.Duration, err error) error {
+	if err == nil || inner.Err() == nil || outer.Err() != nil {
+		return err
+	}
+	return &flow.Failure{Code: flow.TimedOut, Message: fmt.Sprintf("timed out after %s", d), Retryable: true}
+}
+
+// reside has a model work in the job's directory for its answer. What it
+// changes there is noted under the step, whatever becomes of it.
+func (m *models) reside(ctx context.Context, s flow.Step, model llm.Resident, name string, c *conv, a Ask, emit event.Sink) (*Answer, error) {
+	if a.Stay == nil || m.Env == nil {
+		return nil, fmt.Errorf("model %s works on its own, and this step gives it no place to", s.Name)
+	}
+	env, err := m.Env(ctx, s.Job, a.At)
+	if err != nil {
+		return nil, err
+	}
+	if env.Files == nil {
+		return nil, fmt.Errorf("model %s works on its own, and the job has no directory", s.Name)
+	}
+	files := env.Files.At(s.Path)
+	before, err := files.Watch(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("noting the files before %s works: %w", s.Name, err)
+	}
+	place := llm.Place{Dir: files.Dir(), May: a.Stay.May, Bounds: a.Stay.Bounds}
+	place.Permit = m.decide(ctx, *a.Stay, &tools.Env{Files: files}, a)
+	req := &llm.Request{Model: name, Messages: c.msgs, Output: a.Output, Options: a.Options}
+	start := time.Now()
+	resp, err := model.In(place).Generate(ctx, req, func(d llm.Delta) { emit(told(d)) })
+
+	var changed []string
+	var partial string
+	if before != nil {
+		// The files are as they are, also if the run is being stopped.
+		settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+		var noted error
+		changed, noted = before.Record(settle)
+		cancel()
+		if partial = before.Partial; noted != nil {
+			partial = "what it changed could not be recorded and cannot be undone: " + noted.Error()
+		}
+	}
+	if partial != "" {
+		emit(event.Event{Kind: event.Note, Text: s.Name + ": " + partial})
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, failure(err)
+	}
+	answer := &Answer{Response: *resp, Changed: changed, Took: time.Since(start)}
+	answer.Message.Calls = nil // it has no tools of ours
+	if answer.Work == nil {
+		answer.Work = new(llm.Work)
+	}
+	if m.Bind != nil && (place.May.Write || len(changed) > 0) {
+		var res tools.Result
+		t := tools.Tool{Metadata: tools.Metadata{Name: s.Name, Needs: tools.Write}}
+		if err := m.Bind(ctx, s.Job, a.At, t, &res); err != nil {
+			return nil, err
+		}
+		answer.Artifacts = res.Artifacts
+	}
+	if m.Record != nil {
+		if err := m.Record(req, &answer.Response); err != nil {
+			return nil, err
+		}
+	}
+	return answer, nil
+}
+
+// told is a piece of what a model says or does as an event.
+func told(d llm.Delta) event.Event {
+	if d.Activity == nil {
+		return event.Event{Kind: event.Delta, Text: d.Text}
+	}
+	data, err := json.Marshal(d.Activity)
+	if err != nil {
+		data = nil
+	}
+	return event.Event{Kind: event.Activity, Text: d.Activity.String(), Data: data}
+}
+
+// decide answers what a model asks before it does it. The job cannot be parked
+// while a process waits: rules and the approval mode decide, then a person if
+// one is there, and if nobody is there the answer is no.
+func (m *models) decide(ctx context.Context, st Stay, env *tools.Env, a Ask) llm.Permit {
+	return func(p llm.Permission) string {
+		may := May{}
+		if st.Permit != nil {
+			may = *st.Permit
+		}
+		t, args := asTool(p)
+		has := st.Needs | tools.Read | tools.Think
+		if has&tools.Exec != 0 {
+			has |= tools.Shell
+		}
+		if lacks := t.Needs &^ has; lacks != 0 {
+			return "the agent has no tool that needs " + lacks.String()
+		}
+		perf := Performance{At: a.At, Tool: t, Env: env, Args: args}
+		for _, path := range touched(perf, map[string]json.RawMessage{"paths": raw(p.Paths)}, args) {
+			if path == ".." || strings.HasPrefix(path, "../") || filepath.IsAbs(path) {
+				return path + " is outside of the workspace"
+			}
+		}
+		v, _ := may.verdict(perf, Fence{}) // nothing of ours stands around what it runs
+		switch {
+		case v.Do == permit.Allow, v.Do == permit.Ask && may.Approve == ApproveAll:
+			return ""
+		case v.Do == permit.Deny:
+			return v.Why
+		case may.Approve == ApproveNone || m.Person == nil:
+			return "a person would have to approve it, and nobody can be asked while it works; a rule under permissions: or --approve all allows it"
+		}
+		q, err := m.question(perf, may, nil, v, false)
+		if err != nil {
+			return err.Error()
+		}
+		no, err := m.Person(ctx, *q)
+		if err != nil {
+			return "nobody answered: " + err.Error()
+		}
+		return no
+	}
+}
+
+func raw(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// asTool is what a request of a model for permission comes to in our words, so
+// that one set of rules holds for both.
+func asTool(p llm.Permission) (tools.Tool, json.RawMessage) {
+	m := tools.Metadata{Name: "shell", Needs: tools.Shell, Command: "command"}
+	switch p.Kind {
+	case "read", "search":
+		m = tools.Metadata{Name: "read_file", Needs: tools.Read}
+	case "think":
+		m = tools.Metadata{Name: "think", Needs: tools.Think}
+	case "edit", "delete", "move":
+		m = tools.Metadata{Name: "edit_file", Needs: tools.Write}
+	case "fetch":
+		m = tools.Metadata{Name: "web_fetch", Needs: tools.Net}
+	}
+	if len(p.Paths) > 0 {
+		m.Paths = []string{"paths"}
+	}
+	args := raw(struct {
+		Command string   `json:"command,omitempty"`
+		Paths   []string `json:"paths,omitempty"`
+		Title   string   `json:"title,omitempty"`
+	}{p.Command, p.Paths, p.Title})
+	return tools.Tool{Metadata: m}, args
+}

@@ -1,0 +1,131 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Stay is what a model that works on its own may do for one answer: see
+// [llm.Resident]. It follows from the task, so that the step says it all.
+type Stay struct {
+	May    llm.Rights `json:"may,omitzero"`
+	Bounds llm.Bounds `json:"bounds,omitzero"`
+	// Needs are those of the task's tools together, Permit what decides: both
+	// are for models that ask before they do something.
+	Needs  tools.Caps `json:"needs,omitempty"`
+	Permit *May       `json:"permit,omitempty"`
+}
+
+const (
+	maxStay     = 115 * time.Minute // less than the step's own time, so that its end is ours
+	lastWords   = 3 * time.Minute
+	stayTimeout = 2 * time.Hour
+)
+
+// rights are what the task's tools would let a model do that works on its own.
+// To run commands takes more than to have a tool for it, since nobody can be
+// asked about each.
+func (t *Task) rights() llm.Rights {
+	var needs tools.Caps
+	for _, tool := range t.Tools {
+		needs |= tool.Needs
+	}
+	if t.Mode == ModePlan {
+		return llm.Rights{Net: needs&tools.Net != 0}
+	}
+	return llm.Rights{
+		Write: needs&(tools.Write|tools.Shell) != 0,
+		Run:   needs&(tools.Shell|tools.Exec) != 0 && (t.Mode == ModeAuto || t.Approve == ApproveAll),
+		Net:   needs&tools.Net != 0,
+	}
+}
+
+// stay is what the model may do for this answer, nil for one that does nothing
+// on its own.
+func (t *Task) stay(s *State, model string) *Stay {
+	if !llm.Resides(model) {
+		return nil
+	}
+	if s.Landing != nil { // last words
+		return &Stay{Bounds: llm.Bounds{Turns: 5, Tokens: -1, CostUSD: -1, Wall: lastWords}}
+	}
+	l := t.Limits.Or(DefaultLimits)
+	st := &Stay{May: t.rights(), Permit: t.may(standing{taint: s.Taint, rules: s.Rules}), Bounds: llm.Bounds{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxStay}}
+	for _, tool := range t.Tools {
+		st.Needs |= tool.Needs
+	}
+	if l.Turns > 0 {
+		st.Bounds.Turns = max(1, l.Turns-s.Turns)
+	}
+	if l.Tokens > 0 {
+		st.Bounds.Tokens = max(1, l.Tokens-s.Usage.In-s.Usage.Out)
+	}
+	if l.CostUSD > 0 {
+		st.Bounds.CostUSD = max(0.01, l.CostUSD-s.Cost)
+	}
+	if l.Time > 0 {
+		st.Bounds.Wall = min(maxStay, max(time.Second, l.Time-s.Spent))
+	}
+	return st
+}
+
+// interrupted reports that the program that drove a model at work was killed:
+// what it did may or may not be whole, and is not done again.
+func interrupted(err error, model string) bool {
+	var se *flow.StepError
+	return llm.Resides(model) && errors.As(err, &se) && se.Code == flow.Interrupted
+}
+
+const wasInterrupted = "You were interrupted while you worked on this: what you did last may or may not have happened. Look at how things are before you repeat or go on with anything."
+
+// inherited is what a model is told that takes over from one that works on its
+// own.
+func inherited(from string, err error) string {
+	return fmt.Sprintf("%s was asked this before you and failed (%s). It may have changed files: look at how things are before you begin.", from, said(err))
+}
+
+// also gives the messages of an ask with one more. They may belong to the state.
+func also(msgs []llm.Message, text string) []llm.Message {
+	return append(slices.Clip(msgs), llm.Message{Role: llm.User, Text: text})
+}
+
+// worked takes into the state what a model did on its own for its answer.
+func (s *State) worked(t *Task, a *Answer) {
+	w := a.Work
+	if w == nil {
+		return
+	}
+	s.Turns += max(0, w.Turns-1) // the answer itself is counted already
+	s.Calls += w.Calls
+	s.bind(a.Ref, a.Artifacts)
+	if a.Stay != nil && a.Stay.May.Net {
+		s.Taint |= tools.Untrusted
+	}
+	if t.price(a.Ref) == (Price{}) {
+		s.Reported += w.CostUSD
+		s.Cost += w.CostUSD
+	}
+	s.heard.stopped = w.Stopped
+}
+
+// cutShort is how a run ends whose model was ended at its work, nil if it was
+// not: its last words are no claim to be done.
+func (s *State) cutShort(t *Task) *Outcome {
+	switch stopped := s.heard.stopped; stopped {
+	case "":
+		return nil
+	case "same":
+		return &Outcome{Status: Stuck, Reason: "the model made the same calls over and over and was ended"}
+	default:
+		if limit, words := t.Limits.exceeded(s); limit != "" {
+			return &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}
+		}
+		return &Outcome{Status: Limit, Limit: stopped, Reason: "the model was ended at its work: it passed the bound of " + stopped}
+	}
+}
