@@ -19,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/subagent"
 )
 
 type parts struct {
@@ -232,5 +233,37 @@ func TestSpawnKilled(t *testing.T) {
 		if err := rt.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A model spawns agents itself: they work at once, what they say are its
+// results, and what they took is in the accounts.
+func TestSpawnAgent(t *testing.T) {
+	o := bossed(t, strings.Replace(bossScript, `
+  - when: You lead.
+    turns:
+      - {text: 'no JSON', usage: {in: 10, out: 1}}
+      - {text: '{"parts": ["count: one two", "count: three"]}', usage: {in: 20, out: 2}}
+      - {text: 'All counted.', usage: {in: 30, out: 3}}`, `
+  - when: "- counter: Counts."
+    turns:
+      - calls:
+          - {name: spawn_agent, args: {agent: counter, task: "count: one two"}}
+          - {name: spawn_agent, args: {agent: counter, task: "count: three"}}
+          - {name: spawn_agent, args: {agent: writer, task: "count: three"}}
+        usage: {in: 10, out: 1}
+      - expect: {contains: "two words"}
+        calls: [{name: spawn_agent, args: {agent: counter, task: "count: three"}}]
+      - expect: {contains: "one word"}
+        calls: [{name: spawn_agent, args: {agent: counter, task: "count: three"}}]
+      - expect: {last: "as many as spawn.total allows"}
+        text: All counted.`, 1), map[string]string{"boss": strings.Replace(bossFile, "workflow: boss\n", "", 1), "counter": counterFile})
+	o.Tools = append(o.Tools, subagent.Spawn)
+	s, _, err := runBoss(t, o, agents.Input{Prompt: "the words"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Last != "All counted." || s.Below.Agents != 3 || s.Below.Usage.In != 210+2*410 {
+		t.Errorf("%q, %+v", s.Last, s.Below)
 	}
 }

@@ -96,7 +96,8 @@ func Resolve(in Input, cat *Catalog, set *tools.Set, def Defaults) (executor.Tas
 	}
 	t, err := a.resolve(in, set, def)
 	if err == nil {
-		t.Spawning, err = a.spawning(in, cat)
+		t.Spawning, err = a.spawning(in, cat, set)
+		t.System = paragraphs(t.System, spawnWords(&t))
 	}
 	if err != nil {
 		return executor.Task{}, fmt.Errorf("agent %s: %w", a.Name, err)
@@ -125,7 +126,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if err != nil {
 		return t, err
 	}
-	own = a.withResults(own, set)
+	own = a.withSpawn(a.withResults(own, set), set)
 	mode, perms, err := a.license(in, def)
 	if err != nil {
 		return t, err

@@ -48,7 +48,7 @@ func FileSchema() []byte {
 				"total":   m{"type": "integer", "minimum": 1, "description": "How many there may be in a job, at all levels; 50 if left out."},
 			}),
 		}},
-		"done":        m{"$ref": "#/$defs/criterion", "description": "What must hold before a run is done; else it is when the model stops calling tools."},
+		"done": m{"$ref": "#/$defs/criterion", "description": "What must hold before a run is done; else it is when the model stops calling tools."},
 		"limits": object("What a run may take at most; -1 means no limit.", m{
 			"turns":    whole("Answers of the model."),
 			"tokens":   whole("Tokens, in and out."),

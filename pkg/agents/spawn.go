@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A Spawn says which agents an agent may have work for it. A sub-agent gets no
@@ -47,7 +49,7 @@ func (d *decoder) spawn(n *node) {
 }
 
 // spawning pins the agents that a may spawn, and those that they may, by value.
-func (a *DynamicAgent) spawning(in Input, cat *Catalog) (*executor.Spawning, error) {
+func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*executor.Spawning, error) {
 	if a.Spawn == nil {
 		return nil, nil
 	}
@@ -67,7 +69,7 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog) (*executor.Spawning, err
 		FanOut: first(a.Spawn.FanOut, executor.SpawnFanOut),
 		Total:  first(a.Spawn.Total, executor.SpawnTotal),
 	}
-	if err := a.pin(sp, cat, sp.Depth); err != nil {
+	if err := a.pin(sp, cat, set, sp.Depth); err != nil {
 		return nil, err
 	}
 	for _, pattern := range a.Spawn.Agents {
@@ -79,7 +81,7 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog) (*executor.Spawning, err
 }
 
 // pin adds the agents that a may spawn, as far as depth lets them be.
-func (a *DynamicAgent) pin(sp *executor.Spawning, cat *Catalog, depth int) error {
+func (a *DynamicAgent) pin(sp *executor.Spawning, cat *Catalog, set *tools.Set, depth int) error {
 	if a.Spawn == nil || depth <= 0 {
 		return nil
 	}
@@ -101,13 +103,49 @@ func (a *DynamicAgent) pin(sp *executor.Spawning, cat *Catalog, depth int) error
 			if err != nil {
 				return fmt.Errorf("spawn: encoding agent %s: %w", name, err)
 			}
-			sp.Agents[name] = executor.Spawnable{Workflow: b.Runs(), Description: b.Description, Spec: spec}
-			if err := b.pin(sp, cat, depth-1); err != nil {
+			own, _, err := b.Offer(set)
+			if err != nil {
+				return fmt.Errorf("spawn: agent %s: %w", name, err)
+			}
+			who := executor.Spawnable{Workflow: b.Runs(), Description: b.Description, Spec: spec}
+			for t := range own.All() {
+				who.Needs |= t.Needs
+			}
+			sp.Agents[name] = who
+			if err := b.pin(sp, cat, set, depth-1); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// withSpawn gives own with the tool that spawns, if the agent may and a model
+// rather than code decides what it does.
+func (a *DynamicAgent) withSpawn(own, set *tools.Set) *tools.Set {
+	if a.Spawn == nil || a.Workflow != "" {
+		return own
+	}
+	with, err := set.Only(append(own.Names(), spawnAgent)...)
+	if err != nil {
+		return own // it is not part of this program
+	}
+	return with.Without(a.Deny...)
+}
+
+const spawnAgent = "spawn_agent"
+
+// spawnWords tell the model which agents there are.
+func spawnWords(t *executor.Task) string {
+	if t.Spawning == nil || !slices.ContainsFunc(t.Tools, func(x executor.Tool) bool { return x.Name == spawnAgent }) {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Agents that spawn_agent can have work:\n")
+	for _, name := range t.Spawning.May {
+		fmt.Fprintf(&b, "- %s: %s\n", name, t.Spawning.Agents[name].Description)
+	}
+	return b.String()
 }
 
 // matching are the names that one of the patterns names.

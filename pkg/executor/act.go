@@ -40,7 +40,8 @@ type Reply struct {
 	// Ask is set if nothing was done because a person must approve it first.
 	Ask *Question `json:"ask,omitempty"`
 
-	rules permit.Rules // that the person who approved has added
+	rules  permit.Rules // that the person who approved has added
+	report *Report      // of a sub-agent
 }
 
 // A standing is what earlier calls have to do with whether the next may run.
@@ -49,12 +50,18 @@ type standing struct {
 	rules permit.Rules               // added by people in the course of the job
 	made  map[string]json.RawMessage // by the calls before, in the same answer
 	calls int                        // that share the room for results; 0 is one
+	// before is how many sub-agents the calls before, in the same answer, have
+	// been given.
+	before int
 }
 
 func (n *standing) add(t *Task, c llm.Call, r Reply) {
 	n.taint |= t.taint(c, r)
 	n.rules = append(slices.Clip(n.rules), r.rules...)
 	n.made = made(n.made, r)
+	if r.report != nil {
+		n.before += r.report.Below.Agents
+	}
 }
 
 // taint is what the reply to a call carries.
@@ -87,7 +94,15 @@ func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]Reply, error) {
 			i++
 			continue
 		}
-		got, err := flow.Map(r, calls[i:i+n], func(r *flow.Run, c llm.Call) (Reply, error) { return one(r, t, s, now, c) })
+		at := make([]int, n)
+		for k := range at {
+			at[k] = k
+		}
+		got, err := flow.Map(r, at, func(r *flow.Run, k int) (Reply, error) {
+			own := now
+			own.before += k
+			return one(r, t, s, own, calls[i+k])
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +133,7 @@ func (t *Task) tool(name string) *Tool {
 // thinks, and its tool does not declare that it does more.
 func (t *Task) pure(c llm.Call) bool {
 	tool := t.tool(c.Name)
-	return tool != nil && tool.Needs&^(tools.Read|tools.Think) == 0 && (tool.Effect == "" || tool.Effect == tools.Pure)
+	return tool != nil && tool.Needs&^(tools.Read|tools.Think) == 0 && (tool.Effect == "" || tool.Effect == tools.Pure) && (c.Name != spawnAgent || !t.alone(c))
 }
 
 func refuse(format string, args ...any) Reply {
@@ -130,6 +145,9 @@ func refuse(format string, args ...any) Reply {
 // own, so that a note tells whoever watches.
 func one(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
 	why := refusal(t, s, now, c)
+	if why == "" && c.Name == spawnAgent {
+		return delegate(r, t, s, now, c)
+	}
 	if why == "" {
 		return call(r, t, s, now, c)
 	}

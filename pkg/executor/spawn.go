@@ -30,6 +30,7 @@ type Spawning struct {
 type Spawnable struct {
 	Workflow    string          `json:"workflow"`
 	Description string          `json:"description,omitempty"`
+	Needs       tools.Caps      `json:"needs,omitempty"` // of its tools
 	Spec        json.RawMessage `json:"spec"`
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/search"
 	"github.com/adroit-run/adroit/pkg/tools/shell"
 	"github.com/adroit-run/adroit/pkg/tools/skill"
+	"github.com/adroit-run/adroit/pkg/tools/subagent"
 	"github.com/adroit-run/adroit/pkg/tools/test"
 )
 
@@ -80,7 +81,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "control", Description: "Say that the task is done.",
 			Required: []tools.Tool{finish.Tool},
-			Optional: []tools.Tool{skill.Read, result.Read},
+			Optional: []tools.Tool{skill.Read, result.Read, subagent.Spawn},
 		},
 	}
 }

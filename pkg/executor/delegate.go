@@ -1,0 +1,74 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// spawnAgent is the tool that the loop performs itself: it runs an agent as
+// part of the job.
+const spawnAgent = "spawn_agent"
+
+// delegate runs a sub-agent for the model. siblings is how many are spawned in
+// the same answer.
+func delegate(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
+	var in struct{ Agent, Task string }
+	if args, _ := tools.Repair(c.Args); decode(args, &in) != nil || in.Agent == "" || strings.TrimSpace(in.Task) == "" {
+		return refuse("spawn_agent takes {\"agent\": its name, \"task\": what to do and what to report}"), nil
+	}
+	own := *s
+	own.Taint, own.Below.Agents = now.taint, s.Below.Agents+now.before
+	siblings := max(1, now.calls)
+	sc := &Scope{Run: r, Task: t, State: &own}
+	rep, err := sc.spawn(Order{Agent: in.Agent, Prompt: in.Task}, t.rest(s).share(siblings), siblings)
+	if err != nil && !errors.As(err, new(*SpawnError)) {
+		return Reply{}, err
+	}
+	reply := Reply{Took: rep.Took, report: &rep}
+	reply.Failed, reply.Taint = !rep.OK(), rep.Taint
+	reply.Summary = in.Agent + ": " + rep.words()
+	reply.Text = cut(rep.told(), t.room(s, now.calls))
+	return reply, nil
+}
+
+// told is the report in words for whoever ordered it.
+func (r *Report) told() string {
+	var b strings.Builder
+	if r.Status != Done {
+		fmt.Fprintf(&b, "%s is not done: %s\n", r.Agent, r.Reason)
+	}
+	switch {
+	case len(r.Output) > 0:
+		b.Write(r.Output)
+	case r.Summary != "":
+		b.WriteString(r.Summary)
+	case r.Status == Done:
+		fmt.Fprintf(&b, "%s is done and has said nothing", r.Agent)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// cut shows head and tail of a text that is longer than room bytes; 0 is no
+// bound.
+func cut(text string, room int) string {
+	if room <= 0 || len(text) <= room {
+		return text
+	}
+	return strings.ToValidUTF8(text[:room*2/3], "") + fmt.Sprintf("\n… %d bytes are left out …\n", len(text)-room) + strings.ToValidUTF8(text[len(text)-room/3:], "")
+}
+
+// alone reports whether a sub-agent may not work beside others in the same
+// directory: it could change what they read.
+func (t *Task) alone(c llm.Call) bool {
+	var in struct{ Agent string }
+	if args, _ := tools.Repair(c.Args); decode(args, &in) != nil || t.Spawning == nil {
+		return false // it is refused
+	}
+	who, ok := t.Spawning.Agents[in.Agent]
+	return ok && who.Needs&^(tools.Read|tools.Think|tools.Net) != 0
+}
