@@ -29,8 +29,11 @@ func (s *State) mark(calls []llm.Call, replies []Reply) {
 	var asked, got, wrong strings.Builder
 	failures := 0
 	for i, c := range calls {
-		fmt.Fprintf(&asked, "%s%s%s\n", c.Name, c.Args, c.Raw)
-		fmt.Fprintf(&got, "%s\n", replies[i].Text)
+		asked.WriteString(c.Name)
+		asked.Write(c.Args)
+		asked.WriteString(c.Raw + "\n")
+		got.WriteString(replies[i].Text)
+		got.WriteByte('\n')
 		if replies[i].Failed {
 			failures++
 			fmt.Fprintf(&wrong, "%s %s\n", c.Name, digits.ReplaceAllString(replies[i].Text, "0"))

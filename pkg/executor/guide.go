@@ -153,12 +153,14 @@ func (s *State) nearEnd(t *Task) string {
 	for _, x := range []struct {
 		name       string
 		used, most float64
-		words      string
+		words      func() string
 	}{
-		{"turns", float64(s.Turns), float64(l.Turns), fmt.Sprintf("%d of %d turns", l.Turns-s.Turns, l.Turns)},
-		{"tokens", float64(s.Usage.In + s.Usage.Out), float64(l.Tokens), fmt.Sprintf("%d of %d tokens", l.Tokens-s.Usage.In-s.Usage.Out, l.Tokens)},
-		{"cost", s.Cost, l.CostUSD, fmt.Sprintf("%.2f of %.2f USD", l.CostUSD-s.Cost, l.CostUSD)},
-		{"time", float64(s.Spent), float64(l.Time), fmt.Sprintf("%s of %s", (l.Time - s.Spent).Round(1e9), l.Time)},
+		{"turns", float64(s.Turns), float64(l.Turns), func() string { return fmt.Sprintf("%d of %d turns", l.Turns-s.Turns, l.Turns) }},
+		{"tokens", float64(s.Usage.In + s.Usage.Out), float64(l.Tokens), func() string {
+			return fmt.Sprintf("%d of %d tokens", l.Tokens-s.Usage.In-s.Usage.Out, l.Tokens)
+		}},
+		{"cost", s.Cost, l.CostUSD, func() string { return fmt.Sprintf("%.2f of %.2f USD", l.CostUSD-s.Cost, l.CostUSD) }},
+		{"time", float64(s.Spent), float64(l.Time), func() string { return fmt.Sprintf("%s of %s", (l.Time - s.Spent).Round(1e9), l.Time) }},
 	} {
 		if x.most <= 0 || x.used*100 < x.most*nearly || slices.Contains(s.Warned, x.name) {
 			continue
@@ -167,7 +169,7 @@ func (s *State) nearEnd(t *Task) string {
 		if x.name == "turns" && l.Turns < 5 {
 			continue // it would be most of the conversation
 		}
-		left = append(left, x.words)
+		left = append(left, x.words())
 	}
 	if left == nil {
 		return ""

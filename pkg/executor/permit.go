@@ -133,6 +133,9 @@ func (m May) verdict(p Performance, f Fence) (v permit.Verdict, leaks bool) {
 func (m May) call(p Performance, def permit.Do) permit.Call {
 	t := p.Tool
 	c := permit.Call{Agent: m.Agent, Tool: t.Name, Default: def, Shell: t.Command != ""}
+	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
+		return c // it has nothing in its arguments that rules are about
+	}
 	args, _ := tools.Repair(p.Args)
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(args, &fields) != nil {

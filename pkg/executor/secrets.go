@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,7 +70,7 @@ func Clean(r *secret.Redactor, ev event.Event) event.Event {
 // there was something.
 func cleanReply(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool) {
 	var asks struct{ Ask *struct{} }
-	if json.Unmarshal(raw, &asks) == nil && asks.Ask != nil {
+	if bytes.Contains(raw, []byte(`"ask":`)) && json.Unmarshal(raw, &asks) == nil && asks.Ask != nil {
 		// Who approves sees all of what will run: nothing is known of it but
 		// the call, from which known values are gone already.
 		return raw, false
@@ -90,10 +91,10 @@ func cleanReply(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool)
 }
 
 func cleanAnswer(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool) {
-	raw, known := r.Known().JSON(raw)
 	if _, hit := r.JSON(raw); !hit {
-		return raw, known
+		return raw, false // known values are among what was looked for
 	}
+	raw, known := r.Known().JSON(raw)
 	var a Answer
 	if json.Unmarshal(raw, &a) != nil {
 		return raw, known

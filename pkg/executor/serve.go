@@ -53,6 +53,8 @@ type Host struct {
 	// five.
 	ModelTimeout time.Duration
 	Attempts     int
+
+	mays *mays
 }
 
 // A Performance is one call of a tool about to happen: the step, the tool with
@@ -77,6 +79,7 @@ func Serve(h Host) flow.Mux {
 	if attempts == 0 {
 		attempts = 5
 	}
+	h.mays = new(mays)
 	m := &models{Host: h, convs: map[string]*conv{}}
 	return flow.Mux{
 		"model": {Handler: m.serve, Timeout: max(h.ModelTimeout, stayTimeout), Attempts: attempts, Safe: again, Describe: describeModel},
@@ -96,7 +99,7 @@ func (h Host) repeatable(s flow.Step) bool {
 // an error is for the operator.
 func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
 	var use Use
-	if err := json.Unmarshal(s.Input, &use); err != nil {
+	if err := use.read(s.Input, h.mays.decode); err != nil {
 		return nil, fmt.Errorf("tool %s: decoding input: %w", s.Name, err)
 	}
 	t, ok := h.Tools.Lookup(s.Name)
@@ -205,7 +208,7 @@ type conv struct {
 
 func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
 	var a Ask
-	if err := json.Unmarshal(s.Input, &a); err != nil {
+	if err := a.UnmarshalJSON(s.Input); err != nil {
 		return nil, fmt.Errorf("model %s: decoding input: %w", s.Name, err)
 	}
 	c, err := m.conv(ctx, flow.Digest(s.Input), a)
@@ -340,7 +343,7 @@ func failure(err error) error {
 
 func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	var a Answer
-	if json.Unmarshal(out, &a) != nil {
+	if a.UnmarshalJSON(out) != nil {
 		return "", nil
 	}
 	var calls []string
@@ -369,7 +372,7 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	var use Use
 	var r Reply
-	if json.Unmarshal(s.Input, &use) != nil || json.Unmarshal(out, &r) != nil {
+	if use.read(s.Input, unjudged) != nil || r.UnmarshalJSON(out) != nil {
 		return "", nil
 	}
 	if r.Ask != nil {

@@ -110,7 +110,12 @@ func perform[Out any](r *Run, s Step, input json.RawMessage) (Out, error) {
 	if err != nil {
 		return out, err
 	}
-	if err := json.Unmarshal(res, &out); err != nil {
+	if own, ok := any(&out).(json.Unmarshaler); ok {
+		err = own.UnmarshalJSON(res) // what was encoded here need not be scanned twice before it is decoded
+	} else {
+		err = json.Unmarshal(res, &out)
+	}
+	if err != nil {
 		return out, fmt.Errorf("%s %s: decoding output: %w", s.Kind, s.Name, err)
 	}
 	return out, nil
