@@ -2,7 +2,6 @@ package flowtest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,16 +30,35 @@ type Line struct {
 //	)
 //
 // Notes, calls, sleeps and checkpoints need no line; sleeps take no time. A
-// [flow.Workflow] is played by its Run.
+// child is one step of kind spawn and runs nothing. A [flow.Workflow] is
+// played by its Run.
 func Play[In, Out any](t testing.TB, f func(*flow.Run, In) (Out, error), in In, script ...Line) (Out, error) {
 	t.Helper()
+	var out Out
+	input, err := json.Marshal(in)
+	if err != nil {
+		t.Fatalf("flowtest: encoding the input: %v", err)
+	}
+	next, stop, result := flow.Pull(flow.Define("played", f), input)
+	defer stop()
 	p := &play{script: script}
-	out, err := f(flow.NewRun("play", p), in)
+	for p.wrong == "" {
+		s, reply, ok := next()
+		if !ok {
+			break
+		}
+		reply(p.answer(s))
+	}
+	stop()
+	res, err := result()
 	if p.wrong == "" && len(p.asked) < len(script) {
 		p.wrong = fmt.Sprintf("the workflow is done (%s) before the script", outcome(err))
 	}
 	if p.wrong != "" {
 		t.Fatalf("%s\n%s", p.wrong, p.compare())
+	}
+	if jerr := json.Unmarshal(res, &out); len(res) > 0 && jerr != nil {
+		t.Fatalf("flowtest: decoding the result: %v", jerr)
 	}
 	return out, err
 }
@@ -58,42 +76,34 @@ type play struct {
 	wrong  string
 }
 
-var errScript = errors.New("flowtest: not in the script")
-
-// Do implements flow.Engine.
-func (p *play) Do(s flow.Step) (json.RawMessage, error) {
-	if p.wrong != "" {
-		return nil, errScript
-	}
-	switch s.Kind {
-	case flow.Calling, flow.Noting, flow.Sleeping:
-		return json.RawMessage("{}"), nil
-	case flow.Checkpoint, flow.Restore:
-		return nil, nil
+// answer gives s what the script has for it, or notes what is wrong.
+func (p *play) answer(s flow.Step) (any, error) {
+	if s.Kind == flow.Sleeping {
+		return struct{}{}, nil
 	}
 	n := len(p.asked)
 	p.asked = append(p.asked, s)
 	if n >= len(p.script) {
 		p.wrong = fmt.Sprintf("the workflow asks for a step behind the end of the script: %s", called(s))
-		return nil, errScript
+		return nil, nil
 	}
 	l := p.script[n]
 	if kind, name, named := strings.Cut(l.Step, " "); kind != s.Kind || named && name != s.Name {
 		p.wrong = fmt.Sprintf("the workflow asks for %s, the script has %s", called(s), l.Step)
-		return nil, errScript
+		return nil, nil
 	}
 	if why := l.differs(s); why != "" {
 		p.wrong = fmt.Sprintf("%s: %s", called(s), why)
-		return nil, errScript
+		return nil, nil
 	}
-	if l.Err != nil {
-		f, ok := errors.AsType[*flow.Failure](l.Err)
-		if !ok {
-			f = &flow.Failure{Code: flow.Failed, Message: l.Err.Error()}
+	if _, whole := l.Out.(flow.Signal); s.Kind == flow.Awaiting && !whole && l.Err == nil {
+		value, err := json.Marshal(l.Out)
+		if err != nil {
+			p.wrong = fmt.Sprintf("%s: encoding what the script gives: %v", called(s), err)
 		}
-		return nil, &flow.StepError{Path: s.Path, Kind: s.Kind, Name: s.Name, Failure: *f}
+		return flow.Signal{Name: s.Name, Value: value}, nil
 	}
-	return l.out(s)
+	return l.Out, l.Err
 }
 
 // differs says how s asks with something else than l has, empty if it does not.
@@ -109,24 +119,6 @@ func (l Line) differs(s flow.Step) string {
 		return fmt.Sprintf("the workflow asks with another input\nit asks:    %s\nthe script: %s", s.Input, want)
 	}
 	return ""
-}
-
-func (l Line) out(s flow.Step) (json.RawMessage, error) {
-	out, err := json.Marshal(l.Out)
-	if _, whole := l.Out.(flow.Signal); err == nil && s.Kind == flow.Awaiting && !whole {
-		out, err = json.Marshal(flow.Signal{Name: s.Name, Value: out})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("flowtest: %s: encoding what the script gives: %w", called(s), err)
-	}
-	return out, nil
-}
-
-// Fork implements flow.Engine.
-func (p *play) Fork(n int, branch func(int, flow.Engine)) {
-	for i := range n {
-		branch(i, p)
-	}
 }
 
 // called is a step as a Line has it.

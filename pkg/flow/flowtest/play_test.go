@@ -1,6 +1,7 @@
 package flowtest_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -44,6 +45,18 @@ func TestPlay(t *testing.T) {
 	_, err = flowtest.Play(t, approve, dirs, append(reads, flowtest.Line{Step: "await approve", Err: late})...)
 	if e, ok := errors.AsType[*flow.StepError](err); !ok || e.Code != flow.TimedOut || e.Path != "3" {
 		t.Errorf("timed out: %v", err)
+	}
+}
+
+// TestPlayChild has a child, which is one step whatever it would do.
+func TestPlayChild(t *testing.T) {
+	parent := func(r *flow.Run, task string) (string, error) {
+		out, err := flow.Child(r, "worker", "agent", task, func(json.RawMessage, error) (string, any) { return "", nil })
+		return string(out), err
+	}
+	got, err := flowtest.Play(t, parent, "do it", flowtest.Line{Step: "spawn worker", In: flow.Spawn{Workflow: "agent", Input: []byte(`"do it"`)}, Out: 7})
+	if err != nil || got != "7" {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 
