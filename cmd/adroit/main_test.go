@@ -13,6 +13,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Built with -race, a program sleeps for a second before it exits.
+	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	testscript.Main(m, map[string]func(){"adroit": main})
 }
 
@@ -31,7 +33,7 @@ func TestScripts(t *testing.T) {
 				// Nothing listens there: a test must not find the Ollama of this machine.
 				"OLLAMA_HOST": "127.0.0.1:9",
 				"GOCACHE":     goCache(t),
-				"GOFLAGS":     "", "GOTOOLCHAIN": "local", "GOCOVERDIR": os.Getenv("GOCOVERDIR"),
+				"GOFLAGS":     "", "GOTOOLCHAIN": "local", "GOCOVERDIR": os.Getenv("GOCOVERDIR"), "GORACE": os.Getenv("GORACE"),
 			} {
 				env.Setenv(k, v)
 			}

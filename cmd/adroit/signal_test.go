@@ -32,7 +32,7 @@ func newPlace(t *testing.T, files map[string]string) *place {
 		t.Fatal(err)
 	}
 	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.path("home"), "ADROIT_HOME=" + p.path("data"),
-		"OLLAMA_HOST=127.0.0.1:9", "TMPDIR=" + os.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
+		"OLLAMA_HOST=127.0.0.1:9", "TMPDIR=" + os.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + os.Getenv("GORACE")}
 	for _, name := range []string{"home", "repo"} {
 		if err := os.MkdirAll(p.path(name), 0o755); err != nil {
 			t.Fatal(err)

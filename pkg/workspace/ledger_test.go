@@ -22,6 +22,8 @@ func TestMain(m *testing.M) {
 	case "runner":
 		childRunner(os.Args[1])
 	default:
+		// Built with -race, a program sleeps for a second before it exits.
+		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 		os.Exit(m.Run())
 	}
 }
