@@ -94,7 +94,7 @@ func Register(w worker.Registry, o Options, wfs ...flow.Workflow) {
 	}, activity.DynamicRegisterOptions{})
 	for _, wf := range wfs {
 		w.RegisterWorkflowWithOptions(func(ctx workflow.Context, c Carry) (json.RawMessage, error) {
-			return run(ctx, o, wf, c)
+			return run(ctx, o, wf, c, wfs)
 		}, workflow.RegisterOptions{Name: wf.Name})
 	}
 }
@@ -156,7 +156,7 @@ func limit(rt flow.Route) time.Duration {
 }
 
 // run is the body of every workflow.
-func run(ctx workflow.Context, o Options, wf flow.Workflow, c Carry) (json.RawMessage, error) {
+func run(ctx workflow.Context, o Options, wf flow.Workflow, c Carry, known []flow.Workflow) (json.RawMessage, error) {
 	j := &journal{o: o, name: wf.Name, Carry: c}
 	if j.States == nil {
 		j.States = map[string]flow.State{}
@@ -173,7 +173,7 @@ func run(ctx workflow.Context, o Options, wf flow.Workflow, c Carry) (json.RawMe
 		}
 	})
 	e := &engine{ctx: ctx, j: j}
-	out, err := wf.Run(flow.NewRun(workflow.GetInfo(ctx).WorkflowExecution.ID, e), c.Input)
+	out, err := wf.Run(flow.NewRun(workflow.GetInfo(ctx).WorkflowExecution.ID, e).With(known...), c.Input)
 	if e.ended != nil {
 		if _, diverged := errors.AsType[*flow.DivergedError](e.ended); diverged {
 			panic(e.ended) // which blocks the workflow for a person instead of failing it

@@ -52,7 +52,7 @@ func harness(long bool) func(testing.TB) flowtest.Harness {
 					if long {
 						env.SetCurrentHistoryLength(5000)
 					}
-					Register(env, o, q.Workflow)
+					Register(env, o, append([]flow.Workflow{q.Workflow}, q.Known...)...)
 					mu.Lock()
 					running[q.Job] = env
 					sent := early[q.Job]

@@ -24,6 +24,7 @@ import (
 type Request struct {
 	Ctx      context.Context
 	Workflow flow.Workflow
+	Known    []flow.Workflow // that it may run as its children
 	Job      string
 	Input    json.RawMessage
 	Mux      flow.Mux
@@ -65,6 +66,7 @@ func Run(t *testing.T, open func(t testing.TB) Harness) {
 		{"branches keep order and finish", branches, nil},
 		{"branches run at once", together, nil},
 		{"calls have scopes", calls, nil},
+		{"children", children, nil},
 		{"retries", retries, nil},
 		{"panic in a handler", panics, nil},
 		{"replay performs nothing", replay, []Ability{Resume}},
@@ -82,6 +84,7 @@ func Run(t *testing.T, open func(t testing.TB) Harness) {
 		{"interrupted", interrupted, []Ability{Kill, Resume}},
 		{"kill at every point", killAnywhere, []Ability{Kill, Resume}},
 		{"checkpoint resumes in its turn", checkpoint, []Ability{Kill, Resume}},
+		{"kill at every point of children", killChildren, []Ability{Kill, Resume}},
 		{"checkpoint in nested scopes", nested, []Ability{Kill, Resume}},
 		{"a thousand turns", thousand, nil},
 		{"a saga takes back, the last first", saga, nil},

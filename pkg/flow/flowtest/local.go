@@ -10,7 +10,7 @@ import (
 func Local(j flow.Journal, q Request) (json.RawMessage, error) {
 	e := flow.NewLocal(q.Ctx, j, q.Mux, nil)
 	e.Park, e.Hook = q.Park, q.Hook
-	out, err := q.Workflow.Run(flow.NewRun(q.Job, e), q.Input)
+	out, err := q.Workflow.Run(flow.NewRun(q.Job, e).With(q.Known...), q.Input)
 	if e.Ended() != nil {
 		return nil, e.Ended()
 	}
