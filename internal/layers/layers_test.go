@@ -35,7 +35,7 @@ var may = map[string][]string{
 	"pkg/agents":    {"internal/plainyaml", "pkg/event", "pkg/llm", "pkg/permit", "pkg/executor", "pkg/tools", "pkg/flow"},
 	"pkg/pipeline":  {"internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/hooks":     {"pkg/event", "pkg/executor", "pkg/tools", "pkg/workspace"},
-	"pkg/workflows": {"pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm"},
+	"pkg/workflows": {"pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/jobs":      {"pkg/event", "pkg/flow"},
 
 	"pkg/workspace/sandbox":      {},

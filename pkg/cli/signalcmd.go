@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
 func (a *app) signalCommand() *cobra.Command {
@@ -18,7 +19,8 @@ func (a *app) signalCommand() *cobra.Command {
 		Short: "Answer a job that waits: approve, deny, continue, abort, answer",
 		Long: "Sends a signal to a job. approve and deny answer the question the job asks now; deny takes a reason.\n" +
 			"approve takes {\"always\": true} to hold for the rest of the job, where the question offers it.\n" +
-			"Other names are queued until the job waits for them. A value that is not JSON is sent as a string.",
+			"continue, abort, answer and cancel_stages may come early: they are queued until the job looks for\n" +
+			"them. cancel_stages ends a validation after the stage that runs. A value that is not JSON is sent as a string.",
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -86,13 +88,13 @@ func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, 
 		}
 	}
 	switch name {
-	case "continue", "abort", "answer":
+	case "continue", "abort", "answer", workflows.CancelStages:
 		return name, nil, nil
 	}
 	if len(waits) > 0 {
 		return "", nil, usage("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
 	}
-	all := []string{"approve", "deny", "continue", "abort", "answer"}
+	all := []string{"approve", "deny", "continue", "abort", "answer", workflows.CancelStages}
 	if !slices.Contains(all, name) {
 		hint := "signals are " + strings.Join(all, ", ")
 		if n := nearest(name, all); n != "" {

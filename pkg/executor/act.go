@@ -39,6 +39,9 @@ type Reply struct {
 	Spent []Spend `json:"spent,omitempty"`
 	// Ask is set if nothing was done because a person must approve it first.
 	Ask *Question `json:"ask,omitempty"`
+	// Interrupted is set if the process died during the call: it may or may not
+	// have happened. It follows from the journal and is not part of it.
+	Interrupted bool `json:"-"`
 
 	rules  permit.Rules // that the person who approved has added
 	report *Report      // of a sub-agent
@@ -241,7 +244,9 @@ func perform(r *flow.Run, name string, use Use) (Reply, error) {
 	reply, err := flow.Do[Reply](r, "tool", name, use)
 	if se, ok := asStep(err); ok {
 		if se.Code == flow.Interrupted {
-			return refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", name), nil
+			reply := refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", name)
+			reply.Interrupted = true
+			return reply, nil
 		}
 		if se.Code == Gone {
 			return reply, err

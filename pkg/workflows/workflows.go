@@ -19,4 +19,4 @@ package workflows
 import "github.com/adroit-run/adroit/pkg/flow"
 
 // All are the workflows that ship.
-func All() []flow.Workflow { return []flow.Workflow{BlogPhases} }
+func All() []flow.Workflow { return []flow.Workflow{BlogPhases, ValidateStages} }

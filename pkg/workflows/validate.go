@@ -1,0 +1,288 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// ValidateStages brings a project to where its stages pass: those of the input
+// stages, of the project's .adroit/validation.yaml, or what run_check finds.
+var ValidateStages = agents.Define("validate", func(sc *executor.Scope) error {
+	stages, err := StagesOf(sc)
+	if err != nil {
+		return err
+	}
+	v, err := Validate(sc, stages)
+	sc.State.Last = v.Table()
+	if err == nil && !v.OK {
+		err = errors.New(v.Headline())
+	}
+	return err
+})
+
+// CancelStages is the signal that ends a validation after the stage that runs.
+const CancelStages = "cancel_stages"
+
+// What became of a stage.
+const (
+	StagePassed    = "passed"
+	StageFixed     = "fixed"     // it failed, was mended, and passes
+	StageFailed    = "failed"    // see StageResult.Error
+	StageSkipped   = "skipped"   // one before it has failed
+	StageCancelled = "cancelled" // somebody asked to stop
+)
+
+// A Validation is what became of stages: the artifact "validation". It has all
+// stages, whatever happened.
+type Validation struct {
+	OK     bool          `json:"ok"` // every stage passes
+	Stages []StageResult `json:"stages"`
+}
+
+// A StageResult is what became of one stage.
+type StageResult struct {
+	Name    string        `json:"name"`
+	Status  string        `json:"status"`
+	Command string        `json:"command"`          // what was run
+	Error   string        `json:"error,omitempty"`  // why it failed
+	Output  string        `json:"output,omitempty"` // of its last failure: head and tail
+	Fixes   []Mending     `json:"fixes,omitempty"`  // attempts, in order
+	Took    time.Duration `json:"took_ns"`          // commands and fixers together
+	Usage   StageUsage    `json:"usage,omitzero"`   // of the fixers
+}
+
+// A Mending is one attempt to fix a stage.
+type Mending struct {
+	Agent   string     `json:"agent"`
+	Status  string     `json:"status"` // of the agent: done, limit, stuck, failed
+	Reason  string     `json:"reason,omitempty"`
+	Summary string     `json:"summary,omitempty"`
+	Changed bool       `json:"changed"` // files
+	Usage   StageUsage `json:"usage,omitzero"`
+}
+
+// A StageUsage is what models took.
+type StageUsage struct {
+	Turns int     `json:"turns,omitempty"`
+	In    int     `json:"in,omitempty"`
+	Out   int     `json:"out,omitempty"`
+	Cost  float64 `json:"cost_usd,omitempty"`
+}
+
+func (u *StageUsage) add(o StageUsage) {
+	u.Turns, u.In, u.Out, u.Cost = u.Turns+o.Turns, u.In+o.In, u.Out+o.Out, u.Cost+o.Cost
+}
+
+// Validate runs the stages in order and has the fixers mend what fails, each
+// stage apart: whatever goes wrong in one is kept in its result. The task needs
+// the tools that the stages name, shell for commands, and may spawn the fixers.
+// The result is bound as the artifact "validation".
+//
+// The error is nil although stages failed: see Validation.OK. It is that of
+// stages that make no sense, a *executor.StopError for a limit of the task, or
+// the engine's; what there is of a result comes with it.
+func Validate(sc *executor.Scope, stages Stages) (v Validation, err error) {
+	if err := errors.Join(stages.Check(), stages.suits(sc)); err != nil {
+		return v, err
+	}
+	rest := "" // what becomes of the stages that are left
+	for _, st := range stages.List {
+		res := StageResult{Name: st.Name, Command: st.what()}
+		if rest == "" && err == nil {
+			var stop bool
+			if _, stop, err = flow.Poll(sc.Run, CancelStages); stop || err != nil {
+				rest = StageCancelled
+			}
+		}
+		if rest != "" {
+			if res.Status = rest; err == nil {
+				err = res.tell(sc, 0)
+			}
+			v.Stages = append(v.Stages, res)
+			continue
+		}
+		err = res.in(sc, st)
+		v.Stages = append(v.Stages, res)
+		switch {
+		case errors.As(err, new(*executor.StopError)):
+			rest = StageSkipped
+		case err != nil:
+			rest = StageCancelled
+		case res.Status == StageFailed && !stages.GoOn:
+			rest = StageSkipped
+		}
+	}
+	v.OK = true
+	for _, res := range v.Stages {
+		v.OK = v.OK && (res.Status == StagePassed || res.Status == StageFixed)
+	}
+	return v, errors.Join(err, sc.Bind("validation", v))
+}
+
+// in has the stage run, in a scope of its own.
+func (res *StageResult) in(sc *executor.Scope, st Stage) error {
+	_, err := flow.Call(sc.Run, "stage "+st.Name, func(r *flow.Run, st Stage) (struct{}, error) {
+		own := &executor.Scope{Run: r, Task: sc.Task, State: sc.State}
+		before := sc.State.Spent
+		err := res.perform(own, st)
+		res.Took = sc.State.Spent - before
+		switch {
+		case errors.As(err, new(*executor.StopError)):
+			res.Status, res.Error = StageFailed, err.Error()
+			return struct{}{}, errors.Join(err, res.tell(own, len(res.Fixes)))
+		case err != nil:
+			res.Status, res.Error = StageCancelled, err.Error()
+			return struct{}{}, err
+		}
+		return struct{}{}, res.tell(own, len(res.Fixes))
+	}, st)
+	return err
+}
+
+// perform runs the stage until it passes, cannot be mended, or was mended often
+// enough.
+func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
+	most := 0
+	if st.Fix != "" {
+		if most = st.Attempts; most == 0 {
+			most = mendAttempts
+		}
+	}
+	before := ""
+	for {
+		got, err := tryStage(sc, st)
+		if err != nil {
+			return err
+		}
+		if got.passed {
+			if res.Status = StagePassed; len(res.Fixes) > 0 {
+				res.Status = StageFixed
+			}
+			res.Error, res.Output = "", ""
+			return nil
+		}
+		res.Status, res.Error, res.Output = StageFailed, got.why, got.output
+		n := len(res.Fixes)
+		switch {
+		case most == 0 || !got.mendable:
+			return nil
+		case n > 0 && res.Fixes[n-1].Status != executor.Done:
+			res.Error = fmt.Sprintf("%s; the agent %s: %s: %s", got.why, st.Fix, res.Fixes[n-1].Status, res.Fixes[n-1].Reason)
+			return nil
+		case n > 0 && !res.Fixes[n-1].Changed && got.signature() == before:
+			res.Error = fmt.Sprintf("%s; the agent %s has changed nothing, and it fails as before", got.why, st.Fix)
+			return nil
+		case n == most:
+			res.Error = fmt.Sprintf("%s, also after %d attempts to fix it", got.why, n)
+			return nil
+		}
+		before = got.signature()
+		if err := res.tell(sc, n+1); err != nil {
+			return err
+		}
+		m, err := mendStage(sc, st, got, n+1, most)
+		if err != nil {
+			return err
+		}
+		res.Fixes = append(res.Fixes, m)
+		res.Usage.add(m.Usage)
+		if m.Status != executor.Done && !m.Changed {
+			res.Error = fmt.Sprintf("%s; the agent %s: %s: %s", got.why, st.Fix, m.Status, m.Reason)
+			return nil
+		}
+	}
+}
+
+// tell reports how the stage stands; attempt is the one that begins, or how
+// many there were.
+func (res *StageResult) tell(sc *executor.Scope, attempt int) error {
+	text := fmt.Sprintf("stage %s: %s", res.Name, res.Status)
+	if res.Error != "" {
+		text += ": " + headOf(res.Error)
+	}
+	if res.Status == StageFailed && attempt > len(res.Fixes) {
+		text += fmt.Sprintf("; attempt %d to fix it", attempt)
+	}
+	return sc.Run.Report(struct {
+		Stage   string     `json:"stage"`
+		Status  string     `json:"status"`
+		Attempt int        `json:"attempt,omitempty"`
+		Error   string     `json:"error,omitempty"`
+		Usage   StageUsage `json:"usage,omitzero"`
+	}{res.Name, res.Status, attempt, headOf(res.Error), res.Usage}, "%s", text)
+}
+
+func headOf(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
+
+// StagesOf are the stages that the task was given as the input stages, else what run_check finds to
+// check in the project, mended by the fixer that ships where the task may spawn
+// it.
+func StagesOf(sc *executor.Scope) (s Stages, err error) {
+	var auto string
+	given, err := sc.Value("stages", &auto)
+	if given && (err != nil || auto != "auto") {
+		if _, err := sc.Value("stages", &s); err != nil {
+			return s, fmt.Errorf("the stages cannot be read: %w", err)
+		}
+	} else {
+		if s.List, err = stagesFound(sc); err != nil {
+			return s, err
+		}
+	}
+	var stop any
+	if given, err := sc.Value("stop_on_failure", &stop); given && err == nil {
+		switch fmt.Sprint(stop) {
+		case "true":
+			s.GoOn = false
+		case "false":
+			s.GoOn = true
+		default:
+			return s, fmt.Errorf("stop_on_failure is %v; it is true or false", stop)
+		}
+	}
+	return s, nil
+}
+
+// stagesFound asks the project.
+func stagesFound(sc *executor.Scope) ([]Stage, error) {
+	if !sc.Has("run_check") {
+		return nil, fmt.Errorf("no stages are given, and agent %s has no tool run_check to look for some", sc.Task.Agent)
+	}
+	reply, err := sc.Tool("run_check", nil)
+	if err != nil {
+		return nil, err
+	}
+	var checks []struct{ Check, Tool string }
+	if _, err := sc.Value("checks", &checks); err != nil || len(checks) == 0 {
+		return nil, fmt.Errorf("no stages are given, and none are found: %s", strings.TrimSpace(reply.Text))
+	}
+	fix := Fixer("")
+	if sp := sc.Task.Spawning; sp != nil {
+		for _, name := range sp.May {
+			if name == FixAgent {
+				fix = FixAgent
+			}
+		}
+	}
+	var out []Stage
+	for _, c := range checks {
+		st := Stage{Name: c.Check, Check: c.Tool, Fix: fix}
+		if c.Tool == "run_check" {
+			st.Args, _ = json.Marshal(args{"check": c.Check}) // a string
+		}
+		if sc.Has(c.Tool) {
+			out = append(out, st)
+		}
+	}
+	return out, nil
+}
