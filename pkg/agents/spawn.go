@@ -167,7 +167,7 @@ func (in Input) under(t *executor.Task) {
 		t.Force = in.ForAll
 		return
 	}
-	t.At, t.Force = p.At, p.Force
+	t.At, t.Home, t.Force = p.At, p.Home, p.Force
 	t.Limits = t.Limits.Within(p.Limits)
 	t.Rules = append(slices.Clip(t.Rules), p.Rules...)
 }

@@ -141,6 +141,15 @@ func (a *app) resolve(ctx context.Context, in agents.Input, trust bool) (executo
 
 // resolveIn is resolve with what was found around the job.
 func (a *app) resolveIn(ctx context.Context, in agents.Input, trust bool) (t executor.Task, s surroundings, err error) {
+	m, err := a.models("")
+	if err != nil {
+		return t, s, err
+	}
+	return a.resolveWith(ctx, in, trust, m)
+}
+
+// resolveWith is resolveIn for a job that has its models already.
+func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *models) (t executor.Task, s surroundings, err error) {
 	conf, err := a.config()
 	if err != nil {
 		return t, s, err
@@ -149,19 +158,22 @@ func (a *app) resolveIn(ctx context.Context, in agents.Input, trust bool) (t exe
 	if err != nil {
 		return t, s, err
 	}
-	v, err := a.vouchFor(in.Dir, trust)
+	dir := in.Dir
+	if in.Parent != nil && in.Parent.At != "" {
+		dir = in.Parent.Home // the worktree is a copy of it
+	}
+	v, err := a.vouchFor(dir, trust)
 	if err != nil {
 		return t, s, err
 	}
-	if s, err = a.surround(ctx, in.Dir, v); err != nil {
-		return t, s, err
-	}
-	m, err := a.models("")
-	if err != nil {
+	if s, err = a.surround(ctx, dir, v); err != nil {
 		return t, s, err
 	}
 	budget := conf.budget()
 	route, think, instead := m.lookup(ctx), m.thinks(), edit.Instead(conf.EditFormats)
+	if in.Parent != nil {
+		route = m.windowed(ctx, route)
+	}
 	if played, err := m.recording(in.Model); err != nil {
 		return t, s, err
 	} else if played != nil {

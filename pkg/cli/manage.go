@@ -143,7 +143,8 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
 	})
 	for kind, route := range agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
-		return a.resolve(ctx, in, s.Trust)
+		t, _, err := a.resolveWith(ctx, in, s.Trust, m)
+		return t, err
 	}) {
 		mux[kind] = route
 	}

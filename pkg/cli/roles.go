@@ -133,6 +133,21 @@ func (m *models) route(ctx context.Context, ref string) (executor.Route, error) 
 	return r, nil
 }
 
+// windowed is route with the window of the model, where the server lets the
+// client set it: nobody has found it out for a sub-agent's.
+func (m *models) windowed(ctx context.Context, route func(string) (executor.Route, error)) func(string) (executor.Route, error) {
+	return func(ref string) (executor.Route, error) {
+		r, err := route(ref)
+		if err != nil || r.Window > 0 {
+			return r, err
+		}
+		if r.Window, err = m.window(ctx, r.Model); err != nil && len(r.Fallbacks) == 0 {
+			return r, err
+		}
+		return r, nil
+	}
+}
+
 // thinks names the model for what tools ask; empty is the job's own.
 func (m *models) thinks() string {
 	if _, ok := m.conf.Models[roleCheap]; ok {

@@ -67,6 +67,7 @@ type Parent struct {
 	Model    string       `json:"model"`              // of a sub-agent that names none
 	Force    bool         `json:"force,omitempty"`    // also of one that does
 	At       string       `json:"at,omitempty"`       // the worktree to work in, empty for the job's directory
+	Home     string       `json:"home,omitempty"`     // the job's directory, of one in a worktree
 	Limits   Limits       `json:"limits,omitzero"`    // what the task has left
 	Rules    permit.Rules `json:"rules,omitempty"`    // of the task
 	Spawning *Spawning    `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
@@ -216,7 +217,7 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 	e := Errand{
 		Spec: who.Spec, Prompt: o.Prompt, Inputs: o.Inputs, Model: o.Model, Limits: o.Limits,
 		Approve: sc.Task.Approve, Mode: sc.Task.Mode, Patience: sc.Task.Patience, Dir: sc.Task.Dir, Taint: sc.State.Taint,
-		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.Force, At: sc.Task.At, Limits: room,
+		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.Force, At: sc.Task.At, Home: sc.Task.Home, Limits: room,
 			Rules: slices.Concat(narrowing(sc.Task.Rules), sc.State.Rules), Spawning: sp.below(sc.State.Below.Agents, siblings)},
 	}
 	if len(o.Spec) > 0 {
@@ -230,6 +231,9 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 		}
 		if err != nil {
 			return rep, err
+		}
+		if e.Parent.Home == "" {
+			e.Parent.Home = e.Dir
 		}
 		e.Parent.At, e.Dir = at, got.Dir
 		rep.Joined = &Joined{Name: at}

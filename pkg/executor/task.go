@@ -44,10 +44,11 @@ type Task struct {
 	Calling Calling `json:"calling,omitempty"`
 	// Spawning says which agents may work for this one; nil is none.
 	Spawning *Spawning `json:"spawning,omitempty"`
-	// Dir is the workspace, At the worktree of a sub-agent that it is, empty if
-	// it is the job's own. Force has sub-agents use Model.
+	// Dir is the workspace. If it is the worktree of a sub-agent, At is its name
+	// and Home the directory of the job. Force has sub-agents use Model.
 	Dir   string `json:"dir,omitempty"`
 	At    string `json:"at,omitempty"`
+	Home  string `json:"home,omitempty"`
 	Force bool   `json:"force,omitempty"`
 }
 
