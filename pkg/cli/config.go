@@ -57,6 +57,8 @@ type config struct {
 
 	Ollama ollamaConfig `yaml:"ollama"`
 
+	CLI map[string]cliConfig `yaml:"cli"`
+
 	Permissions []permit.Rule `yaml:"permissions"`
 
 	from map[string]string // where a value comes from; a missing key means default
@@ -185,6 +187,9 @@ func (c *config) parse(path string, b []byte) error {
 		return err
 	}
 	if err := c.checkServers(path); err != nil {
+		return err
+	}
+	if err := c.checkCLI(path); err != nil {
 		return err
 	}
 	return c.check(path)
@@ -323,6 +328,7 @@ func (c *config) settings() []setting {
 		out = append(out, e.dialectSettings(name)...)
 	}
 	out = append(out, c.Ollama.settings()...)
+	out = append(out, c.cliSettings()...)
 	out = append(out, c.roleSettings()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Rates)) {
 		r := c.Rates[name]

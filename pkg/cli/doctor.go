@@ -221,6 +221,8 @@ func (a *app) examineModels(ctx context.Context) []finding {
 		}
 		out = append(out, f)
 	}
+	clis := m.examineCLIs(ctx)
+	out = append(out, clis...)
 	f := finding{"model", fine, cmp.Or(m.conf.Model, "chosen at each run"), "adroit models check asks it for a word"}
 	if !usable {
 		f = finding{"model", lacks, "none can be used", "see adroit demo for a run without one; for real ones run ollama pull qwen3:8b or set OPENAI_API_KEY"}

@@ -31,6 +31,8 @@ func (m *models) unmoved(ctx context.Context, ref string) string {
 		return ""
 	case provider == scriptProvider:
 		return "a script does not think"
+	case provider == cliProvider:
+		return "" // how far it goes is the program's affair
 	case provider != ollamaProvider:
 		d, _ := m.dialect(provider)
 		return d.Effort(name)

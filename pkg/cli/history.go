@@ -37,6 +37,7 @@ func (t *tally) add(ev event.Event) {
 		Model string           `json:"model"` // of a compaction
 		Usage llm.Usage        `json:"usage"`
 		Spent []executor.Spend `json:"spent"`
+		Work  *llm.Work        `json:"work"`
 	}
 	// An answer's figures are its own; a tool's may be anybody's.
 	if json.Unmarshal(ev.Data, &d) != nil {
@@ -46,6 +47,7 @@ func (t *tally) add(ev event.Event) {
 	case stepModel:
 		t.turns++
 		t.pay(ev.Name, d.Usage)
+		t.worked(ev.Name, d.Usage, d.Work)
 	case stepCompact:
 		t.pay(d.Model, d.Usage)
 	case stepTool:

@@ -27,7 +27,7 @@ const (
 )
 
 func reserved(name string) bool {
-	return slices.Contains([]string{ollamaProvider, openaiProvider, scriptProvider, "cli"}, name)
+	return slices.Contains([]string{ollamaProvider, openaiProvider, scriptProvider, cliProvider}, name)
 }
 
 // models opens models by reference: ollama/NAME, openai/NAME, NAME/… of a
@@ -83,7 +83,10 @@ func (m *models) split(ref string) (provider, name string, err error) {
 		}
 		return "", "", usage(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
 	}
-	known := append([]string{ollamaProvider, openaiProvider}, slices.Sorted(maps.Keys(m.conf.Endpoints))...)
+	if provider == cliProvider {
+		return cliProvider, name, m.splitCLI(name)
+	}
+	known := append([]string{ollamaProvider, openaiProvider, cliProvider}, slices.Sorted(maps.Keys(m.conf.Endpoints))...)
 	if !slices.Contains(known, provider) {
 		hint := "endpoints are configured under endpoints: in the config file; providers are " + strings.Join(known, ", ")
 		if n := nearest(provider, known); n != "" {
@@ -121,11 +124,16 @@ func (m *models) open(ref string) (llm.Model, string, error) {
 		if model, err = m.make(provider, name); err != nil {
 			return nil, "", err
 		}
-		model = guarded(model, m.hide)
+		if provider != cliProvider { // which is guarded already
+			model = guarded(model, m.hide)
+		}
 		m.opened[ref] = model
 	}
-	if provider == scriptProvider {
+	switch provider {
+	case scriptProvider:
 		name = filepath.Base(name)
+	case cliProvider:
+		_, name, _ = strings.Cut(name, ":") // none is the program's own choice
 	}
 	return model, name, nil
 }
@@ -138,6 +146,8 @@ func (m *models) make(provider, name string) (llm.Model, error) {
 			return nil, broken(err, "")
 		}
 		return s, nil
+	case cliProvider:
+		return m.cliModel(name)
 	case ollamaProvider:
 		return ollama.New(m.ollama())
 	}

@@ -101,6 +101,13 @@ func (a *app) modelsList() *cobra.Command {
 			for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
 				list = append(list, entry{Model: name + "/NAME", Note: m.conf.Endpoints[name].BaseURL})
 			}
+			for _, s := range m.survey(ctx) {
+				note := s.Version + ", " + s.Words
+				if s.Path == "" {
+					note = "not installed; " + s.Words
+				}
+				list = append(list, entry{Model: cliProvider + "/" + s.Name, Note: note})
+			}
 			list = append(list, entry{Model: "script:FILE", Note: "plays turns from a file"})
 			if asJSON {
 				return a.json(list)
@@ -176,6 +183,10 @@ func (a *app) modelsCheck() *cobra.Command {
 			if err != nil {
 				return modelFault(err)
 			}
+			if llm.Resides(ref) {
+				r.Calling = m.cliWords(cmd.Context(), ref)
+				return a.checked(r, asJSON)
+			}
 			c, err := a.callings(m)
 			if err != nil {
 				return err
@@ -184,25 +195,30 @@ func (a *app) modelsCheck() *cobra.Command {
 			if r.Drive != nil {
 				r.Drive.Tools = c.first(cmd.Context(), ref)
 			}
-			if asJSON {
-				return a.json(r)
-			}
-			fmt.Fprintf(a.Stdout, "%s answers in %s: %s\n", line(r.Model), span(time.Duration(r.TookMS)*time.Millisecond), line(cut(r.Answer, 60)))
-			if r.Drive != nil {
-				fmt.Fprintln(a.Stdout, strings.Join(r.Drive.words(), ", "))
-			}
-			for _, words := range r.Calling {
-				fmt.Fprintln(a.Stdout, line(words))
-			}
-			if r.Window > 0 {
-				fmt.Fprintf(a.Stdout, "window: %d asked, %d given\n", r.Window, r.Given)
-			}
-			return nil
+			return a.checked(r, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.Flags().StringVar(&baseURL, "base-url", "", "address of the model's server")
 	return cmd
+}
+
+// checked prints what came of a trial.
+func (a *app) checked(r *trial, asJSON bool) error {
+	if asJSON {
+		return a.json(r)
+	}
+	fmt.Fprintf(a.Stdout, "%s answers in %s: %s\n", line(r.Model), span(time.Duration(r.TookMS)*time.Millisecond), line(cut(r.Answer, 60)))
+	if r.Drive != nil {
+		fmt.Fprintln(a.Stdout, strings.Join(r.Drive.words(), ", "))
+	}
+	for _, words := range r.Calling {
+		fmt.Fprintln(a.Stdout, line(words))
+	}
+	if r.Window > 0 {
+		fmt.Fprintf(a.Stdout, "window: %d asked, %d given\n", r.Window, r.Given)
+	}
+	return nil
 }
 
 // A trial is what came of asking a model for a word.

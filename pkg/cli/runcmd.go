@@ -339,6 +339,7 @@ func (a *app) header(ctx context.Context, j *jobs.Job, window int) {
 	if window > 0 {
 		model += a.windowWords(ctx, j, window)
 	}
+	model += outside(j.Model)
 	s := a.screen()
 	text := line(fmt.Sprintf("job %s  %s  %s  sandbox %s  %s", j.ID, j.Agent, model, a.jobSandbox(j.ID), a.place(j)))
 	fmt.Fprintln(s, s.paint(bold, text))

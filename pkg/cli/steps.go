@@ -71,7 +71,7 @@ func (a *app) jobsSteps() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if ev.Kind == event.StepStarted && ev.Step == stepTool {
+				if ev.Kind == event.StepStarted && (ev.Step == stepTool || ev.Step == stepModel) {
 					names[ev.Path] = ev.Name
 				}
 			}

@@ -113,11 +113,18 @@ func (v *viewer) show(ev event.Event) {
 		} else if ev.Step == stepCompact && ev.Error == "" && ev.Text != "" {
 			v.aside(plain, ev.Text)
 		} else if ev.Error != "" && ev.Step == stepModel {
-			v.aside(red, "model: "+ev.Error)
+			text := ev.Error
+			if strings.HasPrefix(text, "interrupted:") {
+				text += "; told the model"
+			}
+			v.aside(red, "model: "+text)
 		}
 	case event.StepRetried:
 		v.recalled()
 		v.aside(plain, fmt.Sprintf("%s: %s; %s", nameOf(ev), ev.Error, ev.Text))
+	case event.Activity:
+		v.recalled()
+		v.activity(ev)
 	case event.Note:
 		v.recalled()
 		text, _, _ := strings.Cut(ev.Text, "\n")

@@ -3,6 +3,7 @@ package executor
 import (
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/route"
 )
 
@@ -16,6 +17,9 @@ type Windows map[string]int
 func (w Windows) Of(model string) (tokens int, guess bool) {
 	if n, ok := route.Pick(w, model); ok {
 		return n, false
+	}
+	if llm.Resides(model) {
+		return 0, false // it keeps its conversation itself
 	}
 	_, name, _ := strings.Cut(strings.ToLower(model), "/")
 	if strings.HasPrefix(model, "script:") {

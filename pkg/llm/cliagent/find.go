@@ -55,3 +55,20 @@ func (a *Agent) Version(ctx context.Context) (string, error) {
 	}
 	return "", fmt.Errorf("%s --version ended with code %d", a.Command[0], res.Code)
 }
+
+// Driven says in a line how the program is driven and what holds it.
+func (a *Agent) Driven() string {
+	switch a.Format {
+	case "codex":
+		return "driven by codex exec --json; its commands run in its own sandbox"
+	case "claude":
+		return "driven by claude -p; its tools are offered by the agent's rights, its commands are not confined"
+	case "gemini":
+		return "driven by gemini -p; its approval mode follows the agent's rights, its commands are not confined"
+	case "opencode":
+		return "driven by opencode run; its permissions follow the agent's rights, its commands are not confined"
+	case "acp":
+		return "driven by the Agent Client Protocol; what it asks is decided by permissions and --approve"
+	}
+	return "driven as the configuration says, by lines of JSON; it is not confined"
+}

@@ -1,0 +1,281 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/cliagent"
+	"github.com/adroit-run/adroit/pkg/secret"
+)
+
+// cliProvider is followed by the name of a command-line agent.
+const cliProvider = "cli"
+
+// A cliConfig is what the operator says of a command-line agent: where a known
+// one is, or how another is driven.
+type cliConfig struct {
+	Command []string `yaml:"command"`
+	Format  string   `yaml:"format"`
+	ACP     bool     `yaml:"acp"`
+	Env     []string `yaml:"env"`
+	Args    struct {
+		Read    []string `yaml:"read"`
+		Write   []string `yaml:"write"`
+		Run     []string `yaml:"run"`
+		Model   []string `yaml:"model"`
+		Session []string `yaml:"session"`
+		System  []string `yaml:"system"`
+		Prompt  []string `yaml:"prompt"`
+	} `yaml:"args"`
+	Fields map[string]string `yaml:"fields"`
+	Types  map[string]string `yaml:"types"`
+	Idle   time.Duration     `yaml:"idle"`
+	Same   int               `yaml:"same"`
+}
+
+// agent is the program by its name, whether or not it is configured.
+func (c *config) agent(name string, getenv func(string) string) (*cliagent.Agent, error) {
+	e := c.CLI[name]
+	format := e.Format
+	if e.ACP {
+		format = "acp"
+	}
+	return cliagent.New(cliagent.Config{Name: name, Command: e.Command, Format: format, Env: e.Env, Args: cliagent.Args(e.Args), Fields: e.Fields, Types: e.Types,
+		Bounds: llm.Bounds{Idle: e.Idle, Same: e.Same}, Getenv: getenv})
+}
+
+// agents lists the command-line agents that can be named: the known and the
+// configured ones, sorted.
+func (c *config) agents() []string {
+	names := slices.Concat(cliagent.Known, slices.Collect(maps.Keys(c.CLI)))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (c *config) checkCLI(where string) error {
+	for _, name := range slices.Sorted(maps.Keys(c.CLI)) {
+		e := c.CLI[name]
+		at := fmt.Sprintf("%s: cli.%s", where, name)
+		switch {
+		case strings.ContainsAny(name, "/: \t") || name == "":
+			return broken(fmt.Errorf("%s: %q is no name", at, name), "a name has neither a slash nor a colon, which begin what follows it")
+		case e.ACP && e.Format != "" && e.Format != "acp":
+			return broken(fmt.Errorf("%s: acp and format: %s exclude each other", at, e.Format), "leave format out: what speaks ACP needs none")
+		case e.Format != "jsonl" && (e.Fields != nil || e.Types != nil || slices.ContainsFunc([][]string{e.Args.Read, e.Args.Write, e.Args.Run, e.Args.Model, e.Args.Session, e.Args.System, e.Args.Prompt}, func(l []string) bool { return l != nil })):
+			return broken(fmt.Errorf("%s: args, fields and types are for format: jsonl", at), "leave them out, or say format: jsonl")
+		case e.Idle < 0 || e.Same < 0:
+			return broken(fmt.Errorf("%s: a bound is negative", at), "leave it out for the default")
+		}
+		if slices.ContainsFunc(e.Env, func(v string) bool { return v == "" || strings.Contains(v, "=") }) {
+			return broken(fmt.Errorf("%s: env holds names of variables, not values", at), "for example env: [LAB_KEY]; the key itself is never in this file")
+		}
+		if _, err := c.agent(name, nil); err != nil {
+			return broken(fmt.Errorf("%s: %w", where, err), "see docs/cli-agents.md")
+		}
+	}
+	return nil
+}
+
+func (c *config) cliSettings() []setting {
+	var out []setting
+	for _, name := range slices.Sorted(maps.Keys(c.CLI)) {
+		e, at := c.CLI[name], "cli."+name+"."
+		put := func(key, value string) {
+			if value != "" {
+				out = append(out, setting{at + key, value, true})
+			}
+		}
+		list := func(key string, l []string) { put(key, strings.Join(l, " ")) }
+		list("command", e.Command)
+		put("format", e.Format)
+		if e.ACP {
+			put("acp", "true")
+		}
+		put("env", strings.Join(e.Env, ", "))
+		list("args.read", e.Args.Read)
+		list("args.write", e.Args.Write)
+		list("args.run", e.Args.Run)
+		list("args.model", e.Args.Model)
+		list("args.session", e.Args.Session)
+		list("args.system", e.Args.System)
+		list("args.prompt", e.Args.Prompt)
+		for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
+			put("fields."+key, e.Fields[key])
+		}
+		for _, key := range slices.Sorted(maps.Keys(e.Types)) {
+			put("types."+key, e.Types[key])
+		}
+		if e.Idle > 0 {
+			put("idle", e.Idle.String())
+		}
+		if e.Same > 0 {
+			put("same", fmt.Sprint(e.Same))
+		}
+	}
+	return out
+}
+
+// splitCLI checks the name after cli/: NAME or NAME:MODEL.
+func (m *models) splitCLI(name string) error {
+	base, _, _ := strings.Cut(name, ":")
+	known := m.conf.agents()
+	if slices.Contains(known, base) {
+		return nil
+	}
+	hint := "there are " + strings.Join(known, ", ") + "; others are configured under cli: in the config file, see docs/cli-agents.md"
+	if n := nearest(base, known); n != "" {
+		hint = fmt.Sprintf("did you mean %s/%s?\n%s", cliProvider, strings.Replace(name, base, n, 1), hint)
+	}
+	return usage(hint, "there is no command-line agent %q", base)
+}
+
+// A guardedResident is guarded for a model that works on its own.
+type guardedResident struct {
+	llm.Model
+	own  llm.Resident
+	hide *secret.Redactor
+}
+
+func (g guardedResident) In(p llm.Place) llm.Model { return guarded(g.own.In(p), g.hide) }
+
+// cliModel opens cli/NAME[:MODEL] and fails if the program is not there.
+func (m *models) cliModel(name string) (llm.Model, error) {
+	base, _, _ := strings.Cut(name, ":")
+	agent, err := m.conf.agent(base, m.getenv)
+	if err != nil {
+		return nil, broken(err, "")
+	}
+	if _, err := agent.Find(); err != nil {
+		return nil, modelFault(err)
+	}
+	return guardedResident{guarded(agent, m.hide), agent, m.hide}, nil
+}
+
+// A cliState is what is known of a command-line agent on this machine.
+type cliState struct {
+	Name    string
+	Path    string // empty: it is not installed
+	Version string
+	Words   string // how it is driven, or how to get it
+}
+
+// survey looks at every command-line agent, at once: some take seconds to say
+// their version.
+func (m *models) survey(ctx context.Context) []cliState {
+	names := m.conf.agents()
+	out := make([]cliState, len(names))
+	var wait sync.WaitGroup
+	for i, name := range names {
+		wait.Go(func() { out[i] = m.examineCLI(ctx, name) })
+	}
+	wait.Wait()
+	return out
+}
+
+func (m *models) examineCLI(ctx context.Context, name string) cliState {
+	s := cliState{Name: name}
+	agent, err := m.conf.agent(name, m.getenv)
+	if err != nil {
+		s.Words = err.Error()
+		return s
+	}
+	if s.Path, err = agent.Find(); err != nil {
+		var e *llm.Error
+		if s.Words = err.Error(); errors.As(err, &e) && e.Hint != "" {
+			s.Words = e.Hint
+		}
+		return s
+	}
+	if s.Version, err = agent.Version(ctx); err != nil {
+		s.Version = "version not known"
+	}
+	s.Words = agent.Driven()
+	return s
+}
+
+// cliWords say which program a model is and how it is driven.
+func (m *models) cliWords(ctx context.Context, ref string) []string {
+	_, name, err := m.split(ref)
+	if err != nil {
+		return nil
+	}
+	base, _, _ := strings.Cut(name, ":")
+	s := m.examineCLI(ctx, base)
+	return []string{s.Version + "; " + s.Words}
+}
+
+// examineCLIs are the doctor's findings.
+func (m *models) examineCLIs(ctx context.Context) []finding {
+	var out []finding
+	for _, s := range m.survey(ctx) {
+		if s.Path == "" {
+			if _, told := m.conf.CLI[s.Name]; told {
+				out = append(out, finding{cliProvider + "/" + s.Name, lacks, "is configured and not installed", s.Words})
+			} else {
+				out = append(out, finding{cliProvider + "/" + s.Name, report, "not installed", s.Words})
+			}
+			continue
+		}
+		out = append(out, finding{cliProvider + "/" + s.Name, fine, s.Version + "; " + s.Words, ""})
+	}
+	return out
+}
+
+// outside says, for the first line of a run, that the model works beside the
+// sandbox: what runs in it are the checks.
+func outside(model string) string {
+	if !llm.Resides(model) {
+		return ""
+	}
+	return " (works on its own, outside of the sandbox)"
+}
+
+// activity shows what a model did that works on its own, below the steps.
+func (v *viewer) activity(ev event.Event) {
+	var a llm.Activity
+	if json.Unmarshal(ev.Data, &a) != nil {
+		return
+	}
+	style := plain
+	switch a.Kind {
+	case llm.ToolStarted:
+		v.now = a.Name
+		return
+	case llm.ToolFinished:
+		v.now = ""
+		if a.Status == llm.Wrong || a.Status == llm.Denied {
+			style = red
+		}
+	case llm.SessionOpened, llm.Spent:
+		style = dim
+	case llm.Asked:
+		if a.Status == llm.Denied {
+			style = red
+		}
+	}
+	text := line(ev.Text)
+	if w := v.width(); w > 0 {
+		text = cut(text, w-9)
+	}
+	v.print("       - ", style, text, "")
+}
+
+// worked counts what a model did on its own for one answer.
+func (t *tally) worked(model string, u llm.Usage, w *llm.Work) {
+	if w == nil {
+		return
+	}
+	t.turns += max(0, w.Turns-1)
+	if t.rate == nil || t.rate(model, u) == 0 {
+		t.cost += w.CostUSD
+	}
+}
