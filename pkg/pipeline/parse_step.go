@@ -121,7 +121,7 @@ func (d *decoder) fits(n *node, s *Step) {
 		{"inputs", s.Inputs != nil, " agent pipeline "},
 		{"args", s.Args != nil, " tool "},
 		{"model", s.Model != "", " agent "},
-		{"limits", s.Limits.Turns != 0 || s.Limits.Tokens != 0 || s.Limits.CostUSD != 0 || s.Limits.Time != 0 || s.Limits.Rejects != 0 || s.Limits.Calls != nil, " agent pipeline "},
+		{"limits", s.Limits.Turns != 0 || s.Limits.Tokens != 0 || s.Limits.CostUSD != 0 || s.Limits.Time != 0 || s.Limits.Rejects != 0 || s.Limits.Calls != nil, " agent "},
 	} {
 		if f.is && !strings.Contains(f.fits, " "+kind+" ") {
 			i := slices.IndexFunc(n.Keys, func(k *node) bool { return k.Text == f.key })

@@ -50,7 +50,8 @@ func (r *report) bad(key, hint, format string, args ...any) {
 
 // near is a hint for a name that is not among some.
 func near(name string, names []string, otherwise string) string {
-	if n := tools.Nearest(name, names); n != "" {
+	// Of names as short as a, every other is near.
+	if n := tools.Nearest(name, names); n != "" && len(name) > 2 {
 		return "did you mean " + n + "?"
 	}
 	if otherwise == "" && len(names) > 0 {

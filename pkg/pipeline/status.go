@@ -1,5 +1,13 @@
 package pipeline
 
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
 // What becomes of a step.
 const (
 	Done    = "done"
@@ -8,3 +16,85 @@ const (
 )
 
 var statuses = []string{Done, Failed, Skipped, ""}
+
+// A Result is what became of a pipeline: the artifact "pipeline" of its job.
+type Result struct {
+	Pipeline string `json:"pipeline"`
+	Status   string `json:"status"` // of an executor.Outcome
+	Reason   string `json:"reason,omitempty"`
+	Rows     []Row  `json:"steps"` // in the order in which they were run
+}
+
+// A Row is what became of one run of a step.
+type Row struct {
+	ID        string        `json:"id"`
+	Name      string        `json:"name,omitempty"`
+	Kind      string        `json:"kind"`
+	Agent     string        `json:"agent,omitempty"`
+	Status    string        `json:"status"`
+	Round     int           `json:"round,omitempty"`    // counts from 1 if the step was run more than once
+	Attempts  int           `json:"attempts,omitempty"` // of the run, retries and recoveries included
+	Error     string        `json:"error,omitempty"`
+	Diagnosis string        `json:"diagnosis,omitempty"` // of the recovery agent
+	Turns     int           `json:"turns,omitempty"`
+	In        int           `json:"tokens_in,omitempty"`
+	Out       int           `json:"tokens_out,omitempty"`
+	Cost      float64       `json:"cost_usd,omitempty"`
+	Took      time.Duration `json:"took_ns,omitempty"` // its work, waiting for people not counted
+	Output    string        `json:"output,omitempty"`  // in part
+	Rows      []Row         `json:"steps,omitempty"`   // of a group or a pipeline
+}
+
+// mostOutput is how much of an output a row has, in bytes.
+const mostOutput = 1 << 10
+
+// An account is what a state has used so far.
+type account struct {
+	turns, in, out int
+	cost           float64
+	spent          time.Duration
+}
+
+func accountOf(s *executor.State) account {
+	return account{
+		s.Turns + s.Below.Turns,
+		s.Usage.In + s.Below.Usage.In, s.Usage.Out + s.Below.Usage.Out,
+		s.Cost + s.Below.Cost, s.Spent,
+	}
+}
+
+// charge enters what was used since.
+func (r *Row) charge(before, now account) {
+	r.Turns, r.In, r.Out = now.turns-before.turns, now.in-before.in, now.out-before.out
+	r.Cost, r.Took = now.cost-before.cost, now.spent-before.spent
+}
+
+// A record is what later steps can read of a step.
+type record struct {
+	status    string
+	output    json.RawMessage
+	err       string
+	artifacts map[string]json.RawMessage
+}
+
+func (r record) field(name string) (json.RawMessage, error) {
+	switch name {
+	case "output":
+		return r.output, nil
+	case "status":
+		return quote(r.status), nil
+	case "error":
+		return quote(r.err), nil
+	case "artifacts":
+		return json.Marshal(r.artifacts)
+	}
+	return nil, fmt.Errorf("a step has no %s", name)
+}
+
+func quote(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	return b
+}

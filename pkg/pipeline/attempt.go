@@ -1,0 +1,344 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// attempts tries a step, then again as its retries and the recovery agent say.
+func (x *run) attempts(s *Step, row *Row) (outcome, error) {
+	begun := map[string]any{"name": s.Title(), "kind": s.Kind()}
+	if row.Agent != "" {
+		begun["agent"] = row.Agent
+	}
+	if row.Round > 0 {
+		begun["round"] = row.Round
+	}
+	if err := x.sc.Run.Tell(event.StageStarted, s.ID, begun); err != nil {
+		return outcome{}, err
+	}
+	row.Attempts = 0
+	wait := s.Retries.Backoff
+	var ch Changes
+	diagnosis := ""
+	for asked := 0; ; {
+		row.Attempts++
+		o, err := x.once(s, ch)
+		o.diagnosis = diagnosis
+		if err != nil || o.status == Done || o.spent != nil {
+			return o, err
+		}
+		if row.Attempts <= s.Retries.Attempts {
+			if err := x.again(s, row.Attempts, o.err, wait); err != nil {
+				return o, err
+			}
+			wait *= 2
+			continue
+		}
+		if !x.recovers(s) || asked >= x.p.Recovery.most() {
+			return o, nil
+		}
+		asked++
+		d, err := x.recover(s, row.Attempts, &o)
+		if err != nil {
+			return o, err
+		}
+		o.diagnosis = d.Diagnosis
+		switch d.Decision {
+		case Retry:
+			ch, diagnosis = d.Changes, d.Diagnosis
+			continue
+		case Skip:
+			o.status = Skipped
+		}
+		return o, nil
+	}
+}
+
+// again tells of a retry and waits for it.
+func (x *run) again(s *Step, n int, why string, wait time.Duration) error {
+	data := map[string]any{"error": why, "attempt": n + 1, "of": s.Retries.Attempts + 1, "wait_ns": wait}
+	if err := x.sc.Run.Tell(event.StageRetried, s.ID, data); err != nil {
+		return err
+	}
+	if wait <= 0 {
+		return nil
+	}
+	return flow.Sleep(x.sc.Run, wait)
+}
+
+// recovers reports whether the recovery agent is asked about s. The steps of a
+// group have been asked about each when the group fails.
+func (x *run) recovers(s *Step) bool {
+	if x.p.Recovery == nil || slices.ContainsFunc(x.p.Steps, func(t Step) bool { return t.ID == s.OnFailure }) {
+		return false
+	}
+	if s.Parallel != nil && s.OnFailure == "" {
+		return false
+	}
+	return x.p.policy(s) == Recover
+}
+
+// once makes one attempt. The error is the engine's.
+func (x *run) once(s *Step, ch Changes) (outcome, error) {
+	limit := s.Timeout
+	switch {
+	case s.Await != nil:
+		return x.await(s)
+	case s.Run != "" && limit > 0:
+		limit += grace // the tool ends the command in time, and says so
+	}
+	return flow.Within(x.sc.Run, limit, func(*flow.Run) (outcome, error) {
+		switch s.Kind() {
+		case "agent":
+			return x.agent(s, ch)
+		case "run":
+			return x.call(s, shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
+		case "tool":
+			args := s.Args
+			if args == nil {
+				args = json.RawMessage("{}")
+			}
+			args, err := x.filler().value(args)
+			if err != nil {
+				return failed("%v", err), nil
+			}
+			return x.call(s, s.Tool, args)
+		case "pipeline":
+			return x.within(s)
+		case "parallel":
+			return x.group(s)
+		}
+		return failed("the step does nothing"), nil
+	})
+}
+
+// grace is how much longer a command's step may take than the command.
+const grace = 5 * time.Second
+
+// seconds is a timeout as the tool shell takes it. A command of a pipeline is
+// more often a test suite than a question.
+func seconds(d time.Duration) int {
+	if d == 0 {
+		return 600
+	}
+	return int(min(max((d+time.Second-1)/time.Second, 1), 3600))
+}
+
+func (x *run) agent(s *Step, ch Changes) (outcome, error) {
+	f := x.filler()
+	prompt, err := f.fill(s.Input)
+	if err != nil {
+		return failed("%v", err), nil
+	}
+	o := executor.Order{Agent: s.Agent.Name, Prompt: prompt, Model: s.Model, Limits: s.Limits}
+	for _, name := range sorted(s.Inputs) {
+		v, err := f.value(s.Inputs[name])
+		if err != nil {
+			return failed("%v", err), nil
+		}
+		if o.Inputs == nil {
+			o.Inputs = map[string]json.RawMessage{}
+		}
+		o.Inputs[name] = v
+	}
+	if s.Timeout > 0 && (o.Limits.Time <= 0 || s.Timeout < o.Limits.Time) {
+		o.Limits.Time = s.Timeout
+	}
+	ch.apply(&o)
+	rep, err := x.sc.Spawn(o)
+	if err == nil {
+		out := quote(rep.Summary)
+		if len(rep.Output) > 0 {
+			out = rep.Output
+		}
+		d := done(out)
+		d.artifacts = rep.Artifacts
+		return d, nil
+	}
+	if !errors.As(err, new(*executor.SpawnError)) {
+		return outcome{}, err
+	}
+	o2 := failed("%s", rep.Reason)
+	o2.output, o2.ended, o2.artifacts = quote(rep.Summary), rep.Status, rep.Artifacts
+	if rep.Status == executor.Done { // but in conflict
+		o2.ended = executor.Failed
+	}
+	var se *flow.StepError
+	if errors.As(err, &se) {
+		o2.code = se.Code
+	}
+	if rep.Status == executor.Limit && rep.Below.Agents == 0 {
+		// It was not begun: nothing that follows would be.
+		o2.spent = &executor.StopError{Outcome: executor.Outcome{Status: executor.Limit, Reason: rep.Reason}}
+	}
+	return o2, nil
+}
+
+// call has a tool called, under the rules that hold for those of agents.
+func (x *run) call(_ *Step, tool string, args any) (outcome, error) {
+	reply, err := x.sc.Tool(tool, args)
+	var stop *executor.StopError
+	if errors.As(err, &stop) {
+		o := failed("%s", stop.Outcome.Reason)
+		o.ended, o.spent = stop.Outcome.Status, stop
+		return o, nil
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	o := done(quote(reply.Text))
+	if reply.Failed {
+		o = failed("%s", ends(reply.Text, mostOutput))
+		o.output = quote(reply.Text)
+	}
+	o.artifacts = reply.Artifacts
+	return o, nil
+}
+
+// A Question is what a person is asked who is waited for.
+type Question struct {
+	Pipeline string `json:"pipeline"`
+	Step     string `json:"step"`
+	Signal   string `json:"signal"`
+	Question string `json:"question,omitempty"`
+}
+
+// await waits for a person. Their time is not the step's.
+func (x *run) await(s *Step) (outcome, error) {
+	words, err := x.filler().fill(s.Await.Question)
+	if err != nil {
+		return failed("%v", err), nil
+	}
+	sig, err := flow.AwaitAny(x.sc.Run, Question{x.p.Name, s.ID, s.Await.Signal, words}, s.Timeout, s.Await.Signal)
+	var se *flow.StepError
+	if errors.As(err, &se) {
+		o := failed("nobody sent the signal %s within %s", s.Await.Signal, s.Timeout)
+		o.code = se.Code
+		return o, nil
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	x.sc.Untrusted() // whoever may send signals may not be who runs the job
+	if len(sig.Value) == 0 {
+		return done(quote("")), nil
+	}
+	return done(sig.Value), nil
+}
+
+// within runs another pipeline as one step, with values of its own.
+func (x *run) within(s *Step) (outcome, error) {
+	f := x.filler()
+	input, err := f.fill(s.Input)
+	if err != nil {
+		return failed("%v", err), nil
+	}
+	y := &run{p: s.Pipeline.Spec, sc: x.sc, models: x.models, input: quote(input), vars: map[string]json.RawMessage{}}
+	for _, in := range y.p.Inputs {
+		v, ok := s.Inputs[in.Name]
+		switch {
+		case ok:
+			if v, err = f.value(v); err != nil {
+				return failed("%v", err), nil
+			}
+		case in.Default != nil:
+			v = in.Default
+		default:
+			v = quote("")
+		}
+		y.vars[in.Name] = v
+	}
+	res, output, err := y.all()
+	var stop *executor.StopError
+	if err == nil {
+		o := done(output)
+		o.rows = res.Rows
+		return o, nil
+	}
+	if !errors.As(err, &stop) {
+		return outcome{}, err
+	}
+	o := failed("%s", stop.Outcome.Reason)
+	o.output, o.ended, o.code, o.rows = output, stop.Outcome.Status, stop.Outcome.Code, res.Rows
+	if y.spent {
+		o.spent = stop
+	}
+	return o, nil
+}
+
+// group runs the steps of a group at once, no more at a time than agents may
+// work. All finish, whatever becomes of the others.
+func (x *run) group(s *Step) (outcome, error) {
+	type branch struct {
+		row  Row
+		out  outcome
+		vars map[string]json.RawMessage
+	}
+	o := done(nil)
+	x.total += len(s.Parallel)
+	outputs := map[string]json.RawMessage{}
+	var bad []string
+	for some := range slices.Chunk(s.Parallel, executor.SpawnFanOut) {
+		got, err := executor.Parallel(x.sc, some, func(sc *executor.Scope, kid Step) (branch, error) {
+			y := x.branch(sc)
+			row, out, err := y.step(&kid)
+			if err != nil && out.spent == nil {
+				return branch{}, err
+			}
+			if out.status == Done || !out.skipped && x.p.policy(&kid) == Continue || out.status == Skipped && !out.skipped {
+				y.bind(&kid, out)
+			}
+			return branch{row, out, y.vars}, nil
+		})
+		if err != nil {
+			return outcome{}, err
+		}
+		for i, b := range got {
+			kid := &some[i]
+			o.rows = append(o.rows, b.row)
+			x.steps[kid.ID] = b.out.record
+			if v, ok := b.vars[kid.Output]; ok && kid.Output != "" {
+				x.vars[kid.Output] = v
+			}
+			outputs[kid.ID] = b.out.output
+			if b.out.spent != nil {
+				o.spent = b.out.spent
+			}
+			if b.out.status == Failed && x.p.policy(kid) != Continue {
+				bad = append(bad, fmt.Sprintf("%s: %s", kid.ID, b.row.why()))
+				o.ended = b.out.ended
+			}
+		}
+	}
+	all, err := json.Marshal(outputs)
+	if err != nil {
+		return outcome{}, err
+	}
+	o.output = all
+	switch {
+	case o.spent != nil:
+		o.status, o.err, o.ended = Failed, o.spent.Outcome.Reason, o.spent.Outcome.Status
+	case len(bad) > 0:
+		o.status, o.err = Failed, join(bad)
+		if len(bad) > 1 {
+			o.ended = executor.Failed
+		}
+	}
+	return o, nil
+}
+
+func join(list []string) string {
+	out := list[0]
+	for _, s := range list[1:] {
+		out += "; " + s
+	}
+	return out
+}

@@ -1,0 +1,170 @@
+package pipeline
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// What a recovery agent decides about a step that has failed for good.
+const (
+	Retry = "retry" // with its changes
+	Skip  = "skip"  // go on, with what there is of an output
+	Halt  = "stop"  // the pipeline fails, with the diagnosis
+)
+
+// A Decision is the answer of a recovery agent.
+type Decision struct {
+	Decision  string  `json:"decision"`
+	Diagnosis string  `json:"diagnosis"`
+	Changes   Changes `json:"changes,omitzero"`
+}
+
+// Changes are what is different in the next attempt of an agent's step.
+type Changes struct {
+	Model  string `json:"model,omitempty"`  // one that the pipeline or the configuration names
+	Prompt string `json:"prompt,omitempty"` // is added to what the agent is asked
+	Turns  int    `json:"turns,omitempty"`  // its limits, within what the job has left
+	Tokens int    `json:"tokens,omitempty"`
+}
+
+// apply puts the changes into what is asked of an agent.
+func (c *Changes) apply(o *executor.Order) {
+	if c.Model != "" {
+		o.Model = c.Model
+	}
+	if c.Prompt != "" {
+		o.Prompt += "\n\n" + c.Prompt
+	}
+	if c.Turns > 0 {
+		o.Limits.Turns = c.Turns
+	}
+	if c.Tokens > 0 {
+		o.Limits.Tokens = c.Tokens
+	}
+}
+
+//go:embed decision.schema.json
+var decisionSchema json.RawMessage
+
+//go:embed recovery.md
+var recoveryWords string
+
+var recoveryPrompt = template.Must(template.New("recovery").Parse(recoveryWords))
+
+func (r *Recovery) most() int {
+	if r.Attempts == 0 {
+		return 1
+	}
+	return r.Attempts
+}
+
+// Bounds of what a recovery agent is shown, in bytes.
+const (
+	mostError  = 4 << 10
+	mostTask   = 4 << 10
+	mostPrompt = 4 << 10
+)
+
+// recover asks the recovery agent about a failed step. One that gives no
+// decision decides to stop. The error is the engine's.
+func (x *run) recover(s *Step, attempts int, o *outcome) (Decision, error) {
+	d, err := x.decide(s, attempts, o)
+	if err != nil {
+		return d, err
+	}
+	d.Changes.Model = x.allowed(d.Changes.Model, &d)
+	err = x.sc.Run.Tell(event.StageRecovery, fmt.Sprintf("%s: %s: %s", s.ID, d.Decision, firstLine(d.Diagnosis)), d)
+	return d, err
+}
+
+func (x *run) decide(s *Step, attempts int, o *outcome) (Decision, error) {
+	prompt, err := x.question(s, attempts, o)
+	if err != nil {
+		return Decision{Decision: Halt, Diagnosis: err.Error()}, nil
+	}
+	rep, err := x.sc.Spawn(executor.Order{Agent: x.p.Recovery.Agent.Name, Prompt: prompt})
+	if err != nil && !errors.As(err, new(*executor.SpawnError)) {
+		return Decision{}, err
+	}
+	var d Decision
+	if err == nil {
+		if err = rep.As(&d); err == nil {
+			return d, nil
+		}
+	}
+	return Decision{Decision: Halt, Diagnosis: "the recovery agent gave no decision: " + firstLine(err.Error())}, nil
+}
+
+// allowed is the model that a recovery may change to: a model's words must not
+// choose one that nobody has meant for this.
+func (x *run) allowed(model string, d *Decision) string {
+	if model == "" || slices.Contains(x.models, model) {
+		return model
+	}
+	d.Diagnosis += fmt.Sprintf(" (it asked for the model %s, which this pipeline does not name; the model is as it was)", model)
+	return ""
+}
+
+// question is what the recovery agent is asked.
+func (x *run) question(s *Step, attempts int, o *outcome) (string, error) {
+	v := struct {
+		Pipeline, ID, Name, Kind, Does, Asked, Error, Partial, Task string
+		Attempts                                                    int
+		Models                                                      string
+		Agent                                                       bool
+	}{
+		Pipeline: x.p.Name, ID: s.ID, Name: s.Title(), Kind: s.Kind(), Does: x.does(s), Agent: s.Agent != nil, Attempts: attempts,
+		Error: ends(o.err, mostError), Partial: ends(strings.TrimSpace(text(o.output)), mostPrompt), Task: ends(text(x.input), mostTask),
+		Models: strings.Join(x.models, ", "),
+	}
+	if s.Input != "" {
+		if asked, err := x.filler().fill(s.Input); err == nil {
+			v.Asked = ends(asked, mostPrompt)
+		}
+	}
+	var b strings.Builder
+	if err := recoveryPrompt.Execute(&b, v); err != nil {
+		return "", fmt.Errorf("asking the recovery agent: %w", err)
+	}
+	return b.String(), nil
+}
+
+// does says what a step is, for the recovery agent.
+func (x *run) does(s *Step) string {
+	switch s.Kind() {
+	case "agent":
+		a := s.Agent.Spec
+		model := s.Model
+		if model == "" {
+			model = a.Model
+		}
+		if model == "" {
+			model = x.sc.Task.Model
+		}
+		l := a.Limits.Or(executor.DefaultLimits)
+		out := fmt.Sprintf("agent %s, model %s, tools %s, at most %d turns", a.Name, model, list(a.Tools), l.Turns)
+		return out + "\nIts prompt:\n" + ends(a.Prompt, mostPrompt)
+	case "run":
+		return "the command " + s.Run
+	case "tool":
+		return fmt.Sprintf("the tool %s with %s", s.Tool, ends(string(s.Args), mostPrompt))
+	case "pipeline":
+		return "the pipeline " + s.Pipeline.Name
+	}
+	return s.Kind()
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
