@@ -20,11 +20,15 @@ type journal struct {
 	d     *DB
 	job   string
 	token int64
+	ahead ahead
 }
 
 // Journal implements jobs.Store. Every method of the journal returns
-// jobs.ErrLeaseLost once token is not the job's any more.
-func (d *DB) Journal(job string, token int64) flow.Journal { return &journal{d, job, token} }
+// jobs.ErrLeaseLost once token is not the job's any more, except for Begin of
+// steps that were read ahead: those are recalled, and nothing is performed.
+func (d *DB) Journal(job string, token int64) flow.Journal {
+	return &journal{d: d, job: job, token: token}
+}
 
 // do runs f in a fenced transaction.
 func (j *journal) do(ctx context.Context, f func(*tx) error) error {
@@ -48,12 +52,15 @@ func (j *journal) Begin(ctx context.Context, s flow.Step, deadline time.Time) (*
 	if err := j.own(s.Job); err != nil {
 		return nil, err
 	}
-	var rec *flow.Record
+	rec, err := j.known(ctx, s)
+	if rec != nil || err != nil {
+		return rec, err
+	}
 	sum, input := s.Sum(), ""
 	if s.Keep {
 		input = flow.Digest(s.Input)
 	}
-	err := j.do(ctx, func(t *tx) error {
+	err = j.do(ctx, func(t *tx) error {
 		rec = nil
 		n, err := t.exec(`insert into steps (job, path, kind, name, sum, input, begun, deadline) values (?,?,?,?,?,?,?,?) on conflict do nothing`,
 			s.Job, s.Path, s.Kind, s.Name, sum, input, nanos(t.d.clock.now()), nanos(deadline))
@@ -204,6 +211,7 @@ func (j *journal) Save(ctx context.Context, job, scope string, st flow.State) er
 	if scope != "" {
 		to = strings.TrimSuffix(scope, ".") + "/"
 	}
+	j.ahead.stop()
 	return j.do(ctx, func(t *tx) error {
 		for _, q := range []string{
 			// Outputs that lie in blobs go with their steps, unless the

@@ -58,6 +58,8 @@ type DB struct {
 	job1    *sql.Stmt // of read: what running jobs ask again and again
 	fence1  *sql.Stmt
 	blob1   *sql.Stmt
+	count1  *sql.Stmt
+	ahead1  *sql.Stmt
 	conn    *sql.Conn
 	stmts   map[string]*sql.Stmt // of conn
 	ops     chan *op
@@ -142,6 +144,8 @@ func (d *DB) open(ctx context.Context, o Options) (err error) {
 		{&d.job1, "select " + columns + " from jobs where id = ?"},
 		{&d.fence1, "select 1 from jobs where id = ? and token = ? and owner <> ''"},
 		{&d.blob1, "select data from blobs where digest = ?"},
+		{&d.count1, countQuery},
+		{&d.ahead1, aheadQuery},
 	} {
 		if *p.to, err = d.read.PrepareContext(ctx, p.query); err != nil {
 			return err
@@ -175,7 +179,7 @@ func (d *DB) release() error {
 	for _, s := range d.stmts {
 		errs = append(errs, s.Close())
 	}
-	for _, s := range []*sql.Stmt{d.job1, d.fence1, d.blob1} {
+	for _, s := range []*sql.Stmt{d.job1, d.fence1, d.blob1, d.count1, d.ahead1} {
 		if s != nil {
 			errs = append(errs, s.Close())
 		}
