@@ -53,8 +53,9 @@ func Bundles() []tools.Bundle {
 			Optional: []tools.Tool{git.Log, git.Show, git.Blame, git.Commit, git.Branch},
 		},
 		{
-			Name: "test", Description: "Run the project's tests.",
+			Name: "test", Description: "Run the project's tests and other checks.",
 			Required: []tools.Tool{test.Run},
+			Optional: []tools.Tool{test.Check},
 		},
 		{
 			Name: "shell", Description: "Run any command, also in the background.",

@@ -1,0 +1,204 @@
+package test
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// CheckInput is the input of run_check.
+type CheckInput struct {
+	Check string `json:"check,omitempty" jsonschema:"enum=format,enum=lint,enum=types,enum=build,description=None lists them"`
+}
+
+//go:embed run_check.md
+var checkProse string
+
+// Check is the tool run_check. It runs what the project has set up, and never
+// what a model writes. Without an argument it binds the artifact checks: what
+// there is, tests included, as a list of a [Found] each.
+var Check = tools.New(tools.Metadata{
+	Name: "run_check", Category: tools.Build, Optionality: tools.Optional,
+	Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Produces: []string{"checks"},
+	Examples: []tools.Example{{Note: "go vet, eslint, ruff …", Args: json.RawMessage(`{"check":"lint"}`)}},
+	Timeout:  limit + 30*time.Second,
+}.Prose(checkProse), check)
+
+// A Found is a check that a project has.
+type Found struct {
+	Check   string `json:"check"`   // format, lint, types, build, tests
+	Tool    string `json:"tool"`    // that runs it: run_check or run_tests
+	Command string `json:"command"` // for people
+}
+
+func check(ctx context.Context, env *tools.Env, in CheckInput) (tools.Result, error) {
+	all, err := checkers(env.Files)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if in.Check == "" {
+		return list(env, all)
+	}
+	var own []checker
+	for _, c := range all {
+		if c.kind == in.Check {
+			own = append(own, c)
+		}
+	}
+	if own == nil {
+		return tools.Result{}, fmt.Errorf("the project has no %s check that is known here; run_check without check lists those there are", in.Check)
+	}
+	deadline := time.Now().Add(limit)
+	var out tools.Result
+	var text, bad []string
+	for _, c := range own {
+		t, why, err := c.run(ctx, env.Exec, time.Until(deadline))
+		if err != nil {
+			return tools.Result{}, err
+		}
+		text = append(text, t)
+		if why != "" {
+			bad = append(bad, c.command()+": "+why)
+		}
+	}
+	out.Text, out.Failed = strings.Join(text, "\n"), bad != nil
+	if out.Summary = "passed"; bad != nil {
+		out.Summary = strings.Join(bad, "; ")
+	}
+	return out, nil
+}
+
+// list says which checks there are.
+func list(env *tools.Env, all []checker) (tools.Result, error) {
+	found := []Found{}
+	for _, kind := range []string{"format", "lint", "types", "build"} {
+		var commands []string
+		for _, c := range all {
+			if c.kind == kind {
+				commands = append(commands, c.command())
+			}
+		}
+		if commands != nil {
+			found = append(found, Found{kind, "run_check", strings.Join(commands, "; ")})
+		}
+	}
+	if f, ok := tests(env.Files); ok {
+		found = append(found, f)
+	}
+	b, err := json.Marshal(found)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	var lines []string
+	for _, f := range found {
+		lines = append(lines, fmt.Sprintf("%s: %s (%s)", f.Check, f.Command, f.Tool))
+	}
+	text := strings.Join(lines, "\n")
+	if text == "" {
+		text = "Neither here nor one directory below is anything to check that is known: no go.mod, Cargo.toml, package.json with scripts, or settings of Python's tools."
+	}
+	return tools.Result{Text: text, Summary: fmt.Sprintf("%d checks", len(found)), Artifacts: map[string]json.RawMessage{"checks": b}}, nil
+}
+
+// tests is the check that run_tests does, if there are any tests.
+func tests(files *workspace.Files) (Found, bool) {
+	projects, err := detect(files, "", "")
+	if err != nil {
+		return Found{}, false
+	}
+	var commands []string
+	for _, p := range projects {
+		if p.args[0] == "go" && !hasFile(files, p.dir, func(name string) bool { return strings.HasSuffix(name, "_test.go") }) {
+			continue
+		}
+		commands = append(commands, p.command())
+	}
+	return Found{"tests", "run_tests", strings.Join(commands, "; ")}, commands != nil
+}
+
+// A checker is a command that checks a project.
+type checker struct {
+	project
+	kind string
+	// each are the files that it is given, if it is given files: it prints the
+	// names of those that are wrong, and show says what is wrong with them.
+	each []string
+	show []string
+}
+
+// mostFiles is how many files a command is given at once.
+const mostFiles = 1000
+
+// run returns what the model is told, and in a line why the check failed, "" if
+// it did not.
+func (c checker) run(ctx context.Context, ex workspace.Exec, within time.Duration) (text, why string, err error) {
+	cmd := workspace.Cmd{Args: c.args, Dir: c.dir, Env: c.env, Timeout: max(within, time.Second), Snapshot: true}
+	var out *workspace.Output
+	said := ""
+	if c.each == nil {
+		out, err = ex.Run(ctx, cmd)
+	} else {
+		out, said, err = c.files(ctx, ex, cmd)
+	}
+	if ctx.Err() != nil {
+		return "", "", err
+	}
+	if err != nil || out.Code == 127 || missingModule(out.Text) {
+		why = c.args[0] + " is not installed here, or not where commands can see it"
+		return fmt.Sprintf("%s: %s\n", c.command(), why), why, nil
+	}
+	switch {
+	case out.TimedOut:
+		why = fmt.Sprintf("stopped after %s, its time limit", out.Took.Round(time.Second))
+	case out.Code != 0:
+		why = fmt.Sprintf("exit code %d", out.Code)
+	case said != "":
+		why = "files would change"
+	}
+	verdict := "passed"
+	if why != "" {
+		verdict = why
+	}
+	text = fmt.Sprintf("%s: %s\n%s", c.command(), verdict, clip(strings.TrimSpace(said+out.Text), mostOutput))
+	return strings.TrimSpace(text) + "\n", why, nil
+}
+
+// files runs the command on some files after the other, and has those that it
+// names shown.
+func (c checker) files(ctx context.Context, ex workspace.Exec, cmd workspace.Cmd) (out *workspace.Output, said string, err error) {
+	for some := range slices.Chunk(c.each, mostFiles) {
+		var names capped
+		now := cmd
+		now.Args, now.Stdout = slices.Concat(c.args, some), &names
+		if out, err = ex.Run(ctx, now); err != nil || out.Code != 0 {
+			return out, said, err
+		}
+		wrong := strings.Fields(names.String())
+		wrong = slices.DeleteFunc(wrong, func(name string) bool { return !slices.Contains(some, name) })
+		if len(wrong) == 0 {
+			continue
+		}
+		now.Args, now.Stdout = slices.Concat(c.show, wrong), nil
+		more, err := ex.Run(ctx, now)
+		if err != nil {
+			return out, said, err
+		}
+		said += more.Text
+		if said == "" {
+			said = strings.Join(wrong, "\n")
+		}
+	}
+	return out, said, nil
+}
+
+// missingModule tells a Python tool that is not there.
+func missingModule(out string) bool {
+	return strings.Contains(out, "No module named ") && len(out) < 300
+}

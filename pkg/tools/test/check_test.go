@@ -1,0 +1,151 @@
+package test_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/test"
+	"github.com/adroit-run/adroit/pkg/tools/toolstest"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// checked is a project made of files, and a way to call run_check in it.
+func checked(t *testing.T, files map[string]string) func(check string) tools.Result {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(name, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fs, err := workspace.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ex := workspace.NewExec(dir, t.TempDir(), nil)
+	t.Cleanup(func() { ex.Close(); fs.Close() })
+	return func(check string) tools.Result {
+		t.Helper()
+		args, err := json.Marshal(map[string]string{"check": check})
+		if check == "" {
+			args = []byte("{}")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := test.Check.Run(context.Background(), &tools.Env{Files: fs, Exec: ex}, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+}
+
+func found(t *testing.T, res tools.Result) string {
+	t.Helper()
+	var list []test.Found
+	if err := json.Unmarshal(res.Artifacts["checks"], &list); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, f := range list {
+		lines = append(lines, f.Check+" "+f.Tool+" "+f.Command)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestCheckConforms(t *testing.T) { toolstest.Check(t, test.Check) }
+
+func TestCheckGo(t *testing.T) {
+	run := checked(t, map[string]string{
+		"go.mod":          "module m\n\ngo 1.22\n",
+		"a.go":            "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Printf(\"%d\", \"x\")  }\n",
+		"a_test.go":       "package main\n",
+		"vendor/v/v.go":   "package v\nfunc  V( ) {}\n",
+		"testdata/bad.go": "not go",
+	})
+	if got := found(t, run("")); got != "format run_check gofmt -l\nlint run_check go vet ./...\nbuild run_check go build -o /dev/null ./...\ntests run_tests go test -json ./..." {
+		t.Errorf("found\n%s", got)
+	}
+	res := run("format")
+	if !res.Failed || res.Summary != "gofmt -l: files would change" || !strings.Contains(res.Text, "+func main() { fmt.Printf(\"%d\", \"x\") }") || strings.Contains(res.Text, "vendor") {
+		t.Errorf("format: %+v", res)
+	}
+	if res := run("lint"); !res.Failed || res.Summary != "go vet ./...: exit code 1" || !strings.Contains(res.Text, "a.go:5:") {
+		t.Errorf("lint: %+v", res)
+	}
+	if res := run("build"); res.Failed || res.Summary != "passed" {
+		t.Errorf("build: %+v", res)
+	}
+	if res := run("types"); !res.Failed || !strings.Contains(res.Text, "no types check") {
+		t.Errorf("types: %+v", res)
+	}
+}
+
+// What has settings is a check; what is not installed says so.
+func TestCheckPython(t *testing.T) {
+	run := checked(t, map[string]string{
+		"pyproject.toml":   "[tool.ruff.format]\nquote-style = \"double\"\n[tool.mypy]\nstrict = true\n",
+		"setup.cfg":        "[flake8]\nmax-line-length = 100\n",
+		"a.py":             "x = 1\n",
+		".venv/bin/mypy":   "#!/bin/sh\necho 'a.py:1: error: no'; exit 1\n",
+		".venv/bin/flake8": "#!/bin/sh\nexit 0\n",
+		".venv/bin/ruff":   "#!/bin/sh\nexit 127\n",
+	})
+	got := found(t, run(""))
+	for _, want := range []string{"format run_check ", "ruff format --diff", "lint run_check ", "ruff check", "flake8", "types run_check ", "mypy ."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not among\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "tests") {
+		t.Errorf("there are no tests:\n%s", got)
+	}
+	if res := run("types"); !res.Failed || !strings.Contains(res.Text, "a.py:1: error: no") || !strings.Contains(res.Summary, "exit code 1") {
+		t.Errorf("types: %+v", res)
+	}
+	if res := run("lint"); !res.Failed || !strings.Contains(res.Summary, "is not installed here") || !strings.Contains(res.Text, "flake8: passed") {
+		t.Errorf("lint: %+v", res)
+	}
+}
+
+func TestCheckNode(t *testing.T) {
+	run := checked(t, map[string]string{
+		"web/package.json": `{"scripts": {"lint": "echo no-unused-vars; exit 2", "format:check": "exit 0", "type-check": "exit 0", "build": " "}}`,
+	})
+	got := found(t, run(""))
+	if got != "format run_check cd web && npm run --silent format:check\nlint run_check cd web && npm run --silent lint\ntypes run_check cd web && npm run --silent type-check" {
+		t.Errorf("found\n%s", got)
+	}
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("npm is not installed here")
+	}
+	if res := run("lint"); !res.Failed || !strings.Contains(res.Text, "no-unused-vars") || !strings.Contains(res.Summary, "exit code 2") {
+		t.Errorf("lint: %+v", res)
+	}
+}
+
+func TestCheckNothing(t *testing.T) {
+	run := checked(t, map[string]string{"README": "x"})
+	if res := run(""); res.Failed || string(res.Artifacts["checks"]) != "[]" || !strings.Contains(res.Text, "Neither here") {
+		t.Errorf("%+v", res)
+	}
+	run = checked(t, map[string]string{"package.json": "{"})
+	if res := run(""); !res.Failed || !strings.Contains(res.Text, "package.json is not valid JSON") {
+		t.Errorf("%+v", res)
+	}
+}
