@@ -1,0 +1,386 @@
+package clis_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/e2e/clis"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+var adroit, programs string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "adroit-clis-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	adroit = filepath.Join(dir, "adroit")
+	programs = os.Getenv("CLIS")
+	why := ""
+	switch {
+	case programs != "":
+	case runtime.GOOS != "linux" || runtime.GOARCH != "amd64":
+		why = "the pinned programs are for Linux on x64"
+	default:
+		// Only with everything at hand: it takes a gigabyte to install.
+		why = "CLIS is not set: CLIS=$(internal/e2e/clis/build.sh)"
+	}
+	if why != "" {
+		if os.Getenv("CI") != "" && programs == "" && runtime.GOARCH == "amd64" {
+			fmt.Fprintln(os.Stderr, why)
+			return 1
+		}
+		fmt.Fprintln(os.Stderr, "skipped:", why)
+		return 0
+	}
+	build := exec.Command("go", "build", "-o", adroit, "../../../cmd/adroit")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "building adroit:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// A world is a home, a workspace and a server for one program.
+type world struct {
+	*testing.T
+	home, dir string
+	server    *clis.Server
+	env       []string
+}
+
+const helper = `---
+name: helper
+description: Does what it is told.
+tools: [read_file, write_file, shell]
+done: %s
+---
+You help. Say DONE on a line of its own when you are done.
+`
+
+func newWorld(t *testing.T, cli, done string, turns ...clis.Turn) *world {
+	t.Helper()
+	w := &world{T: t, home: t.TempDir(), dir: filepath.Join(t.TempDir(), "proj"), server: clis.Serve(turns...)}
+	t.Cleanup(w.server.Close)
+	w.put(filepath.Join(w.dir, "a.txt"), "alpha\n")
+	w.put(filepath.Join(w.home, ".config/adroit/agents/helper.md"), fmt.Sprintf(helper, done))
+	w.env = append(os.Environ(), "HOME="+w.home, "PATH="+programs+":"+os.Getenv("PATH"), "ADROIT_HOME="+filepath.Join(w.home, "data"), "LOOP_KEY=loopback-key-1",
+		"XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_STATE_HOME=", "XDG_CACHE_HOME=")
+	conf := ""
+	switch cli {
+	case "codex":
+		conf = "cli: {codex: {env: [LOOP_KEY]}}\n"
+		w.put(filepath.Join(w.home, ".codex/config.toml"), `model = "scripted"
+model_provider = "loop"
+[model_providers.loop]
+name = "loop"
+base_url = "`+w.server.URL+`/v1"
+wire_api = "responses"
+env_key = "LOOP_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+`)
+	case "opencode":
+		w.put(filepath.Join(w.home, ".config/opencode/opencode.json"), `{"model":"loop/m","small_model":"loop/m","provider":{"loop":{"npm":"@ai-sdk/openai-compatible","name":"loop",
+"options":{"baseURL":"`+w.server.URL+`/v1","apiKey":"x"},"models":{"m":{"name":"m","limit":{"context":32000,"output":4000}}}}}}`)
+		w.env = append(w.env, "OPENCODE_DISABLE_MODELS_FETCH=1")
+	case "claude":
+		w.env = append(w.env, "ANTHROPIC_BASE_URL="+w.server.URL, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_MAX_RETRIES=0")
+	case "gemini":
+		w.put(filepath.Join(w.home, ".gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
+		w.env = append(w.env, "GOOGLE_GEMINI_BASE_URL="+w.server.URL, "GEMINI_API_KEY=x")
+	}
+	w.put(filepath.Join(w.home, ".config/adroit/config.yaml"), conf)
+	return w
+}
+
+func (w *world) put(file, text string) {
+	w.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) read(name string) string {
+	b, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// command runs adroit and returns its output and exit code.
+func (w *world) command(args ...string) (stdout, stderr string, code int) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, adroit, args...)
+	cmd.Env, cmd.Dir = w.env, w.dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		w.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// A result is what the events of a run come to.
+type result struct {
+	job        string
+	final      jobs.Final
+	activities []llm.Activity
+	events     []event.Event
+	stderr     string
+	code       int
+}
+
+func (w *world) run(args ...string) result {
+	w.Helper()
+	out, errs, code := w.command(append(args, "--json")...)
+	r := result{stderr: errs, code: code}
+	for line := range strings.Lines(out) {
+		var ev event.Event
+		if err := json.Unmarshal([]byte(line), &ev); err != nil {
+			w.Fatalf("a line of --json is no event: %v\n%s", err, line)
+		}
+		r.events = append(r.events, ev)
+		r.job = ev.Job
+		switch ev.Kind {
+		case event.Activity:
+			var a llm.Activity
+			if err := json.Unmarshal(ev.Data, &a); err != nil {
+				w.Fatal(err)
+			}
+			r.activities = append(r.activities, a)
+		case event.JobFinished:
+			if err := json.Unmarshal(ev.Data, &r.final); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
+	if w.Failed() || testing.Verbose() {
+		for _, a := range r.activities {
+			w.Logf("%s %s", a.Kind, a)
+		}
+		w.Logf("code %d, %s: %s %s\n%s", code, r.final.Status, r.final.Reason, r.final.Code, errs)
+	}
+	return r
+}
+
+func (r result) has(kind llm.ActivityKind, in string) bool {
+	return slices.ContainsFunc(r.activities, func(a llm.Activity) bool { return a.Kind == kind && strings.Contains(a.String(), in) })
+}
+
+var all = []string{"codex", "opencode", "claude", "gemini"}
+
+// A program says something and the signal, and nothing else.
+func TestText(t *testing.T) {
+	for _, cli := range all {
+		t.Run(cli, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Say: "All is well.\nDONE"})
+			r := w.run("run", "helper", "Say how it is.", "-m", "cli/"+cli)
+			if r.code != 0 || r.final.Status != jobs.Done || r.final.Summary != "All is well." {
+				t.Fatalf("exit code %d, %+v", r.code, r.final)
+			}
+			if r.final.Usage.In != 100 || r.final.Usage.Out != 20 {
+				t.Errorf("usage %+v, want 100 in and 20 out", r.final.Usage)
+			}
+			asked := w.server.Requests()
+			if len(asked) == 0 || !strings.Contains(asked[0], "Say how it is.") || !strings.Contains(asked[0], "You help.") {
+				t.Errorf("the model was not told the prompt and the agent's words")
+			}
+			if !r.has(llm.SessionOpened, "") {
+				t.Errorf("no session was told: %v", r.activities)
+			}
+		})
+	}
+}
+
+// It says that it is done without having done it, is told what is missing in
+// the same session, and does it: the change is the job's, in diff and in undo.
+func TestWork(t *testing.T) {
+	for _, cli := range all {
+		t.Run(cli, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, cli, "{all: [{signal: DONE}, {artifact: diff, where: {minLength: 1}}]}",
+				clis.Turn{Say: "I believe that it is done.\nDONE"},
+				clis.Turn{Run: "echo beta > b.txt; cat b.txt"},
+				clis.Turn{Say: "Now it is.\nDONE"})
+			r := w.run("run", "helper", "Make b.txt.", "-m", "cli/"+cli, "--approve", "all")
+			if r.code != 0 || r.final.Status != jobs.Done {
+				t.Fatalf("exit code %d, %+v", r.code, r.final)
+			}
+			if got := w.read("b.txt"); got != "beta\n" {
+				t.Fatalf("b.txt holds %q", got)
+			}
+			if !r.has(llm.ToolFinished, "echo beta") {
+				t.Errorf("the command was not told: %v", r.activities)
+			}
+			if r.final.Usage.In != 300 || r.final.Usage.Out != 60 {
+				t.Errorf("usage %+v, want 300 in and 60 out: of a session that was taken up only what is new counts", r.final.Usage)
+			}
+			asked := w.server.Requests()
+			if last := asked[len(asked)-1]; !strings.Contains(last, "I believe that it is done.") || !strings.Contains(last, "Not done yet") {
+				t.Errorf("the session was not taken up with what is unmet")
+			}
+			out, _, _ := w.command("jobs", "diff", r.job)
+			if !strings.Contains(out, "+beta") {
+				t.Errorf("jobs diff says\n%s", out)
+			}
+			if _, errs, code := w.command("jobs", "undo", r.job, "--yes"); code != 0 {
+				t.Errorf("undo: code %d\n%s", code, errs)
+			}
+			if w.read("b.txt") != "" || w.read("a.txt") != "alpha\n" {
+				t.Errorf("undo left b.txt %q and a.txt %q", w.read("b.txt"), w.read("a.txt"))
+			}
+		})
+	}
+}
+
+// In plan mode it may change nothing, whatever it is told to run.
+func TestReadOnly(t *testing.T) {
+	for _, cli := range all {
+		t.Run(cli, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Run: "echo beta > b.txt"}, clis.Turn{Say: "I could not.\nDONE"})
+			r := w.run("run", "helper", "Make b.txt.", "-m", "cli/"+cli, "--mode", "plan")
+			if got := w.read("b.txt"); got != "" {
+				t.Errorf("it wrote b.txt: %q", got)
+			}
+			if r.final.Status == "" {
+				t.Errorf("the run has no outcome: code %d\n%s", r.code, r.stderr)
+			}
+		})
+	}
+}
+
+// A key that is refused ends the job with the kind of the failure, at once.
+func TestRefusedKey(t *testing.T) {
+	for _, cli := range all {
+		t.Run(cli, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Status: 401})
+			r := w.run("run", "helper", "Say how it is.", "-m", "cli/"+cli)
+			if r.code != 1 || r.final.Status != jobs.Failed || r.final.Code != "model.auth" {
+				t.Fatalf("exit code %d, %+v", r.code, r.final)
+			}
+		})
+	}
+}
+
+// Killed at work: its children are gone, the change so far is known, and the
+// next run tells the program of it instead of doing the same again.
+func TestKilled(t *testing.T) {
+	for _, cli := range []string{"codex", "opencode"} {
+		t.Run(cli, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Run: "echo once >> b.txt"}, clis.Turn{Hang: true})
+			cmd := exec.Command(adroit, "run", "helper", "Make b.txt.", "-m", "cli/"+cli, "--approve", "all", "--json")
+			cmd.Env, cmd.Dir = w.env, w.dir
+			var out bytes.Buffer
+			cmd.Stdout = &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second request comes when the command has run
+				select {
+				case <-w.server.Asked():
+				case <-time.After(2 * time.Minute):
+					t.Fatal("the program does not ask its model")
+				}
+			}
+			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // killed
+			id := ""
+			for line := range strings.Lines(out.String()) {
+				var ev event.Event
+				if json.Unmarshal([]byte(line), &ev) == nil {
+					id = ev.Job
+				}
+			}
+			left := w.processes(programs)
+			for deadline := time.Now().Add(10 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = w.processes(programs) {
+				runtime.Gosched()
+			}
+			if len(left) > 0 {
+				t.Errorf("still running: %v", left)
+			}
+			again := clis.Serve(clis.Turn{Say: "It is there.\nDONE"})
+			defer again.Close()
+			w.move(cli, again)
+			r := w.run("jobs", "resume", id)
+			if r.code != 0 || r.final.Status != jobs.Done {
+				t.Fatalf("exit code %d, %+v\n%s", r.code, r.final, r.stderr)
+			}
+			if got := w.read("b.txt"); got != "once\n" {
+				t.Errorf("b.txt holds %q", got)
+			}
+			told := again.Requests()
+			if len(told) == 0 || !strings.Contains(told[0], "You were interrupted") {
+				t.Errorf("it was not told that it had been interrupted")
+			}
+			if out, _, _ := w.command("jobs", "diff", id); !strings.Contains(out, "+once") {
+				t.Errorf("jobs diff says\n%s", out)
+			}
+		})
+	}
+}
+
+// move points the program at another server.
+func (w *world) move(cli string, s *clis.Server) {
+	file := filepath.Join(w.home, ".codex/config.toml")
+	if cli == "opencode" {
+		file = filepath.Join(w.home, ".config/opencode/opencode.json")
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.put(file, strings.ReplaceAll(string(b), w.server.URL, s.URL))
+}
+
+// processes are those of this world's programs that run: they know its home.
+func (w *world) processes(string) []string {
+	var out []string
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, f := range files {
+		env, err := os.ReadFile(f)
+		if err != nil || !bytes.Contains(env, []byte("HOME="+w.home+"\x00")) {
+			continue
+		}
+		cmdline, err := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
+		if err == nil && len(cmdline) > 0 {
+			out = append(out, strings.ReplaceAll(string(cmdline), "\x00", " "))
+		}
+	}
+	return out
+}
