@@ -3,7 +3,9 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"reflect"
+	"slices"
 
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -17,6 +19,8 @@ type Turn struct {
 	// how often it is asked then; zero leaves that to the task's limits.
 	Act   bool
 	Turns int
+	// Without names tools that the model does not get then, with wildcards.
+	Without []string
 	// Apart asks in a conversation of its own: the model knows nothing of the
 	// turns before, and those after know nothing of this one.
 	Apart bool
@@ -70,8 +74,14 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 			t.Limits.Turns = s.Turns + turn.Turns
 		}
 	}
-	if !turn.Act {
+	if t.Tools = slices.Clone(t.Tools); !turn.Act {
 		t.Tools = nil
+	}
+	t.Tools = slices.DeleteFunc(t.Tools, func(tool Tool) bool {
+		return slices.ContainsFunc(turn.Without, func(p string) bool { ok, _ := path.Match(p, tool.Name); return ok })
+	})
+	if output != nil {
+		turn.Prompt += fmt.Sprintf("\n\nAnswer with JSON and nothing else; it satisfies %s", output)
 	}
 	before := *s
 	if turn.Apart {

@@ -19,4 +19,6 @@ package workflows
 import "github.com/adroit-run/adroit/pkg/flow"
 
 // All are the workflows that ship.
-func All() []flow.Workflow { return []flow.Workflow{BlogPhases, ValidateStages} }
+func All() []flow.Workflow {
+	return []flow.Workflow{BlogPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages}
+}

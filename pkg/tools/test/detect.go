@@ -33,6 +33,8 @@ func (p project) command() string {
 	return s
 }
 
+var errNone = errors.New("no go.mod, Cargo.toml, package.json or Python tests here or one directory below: give target, or use shell")
+
 // detect finds the projects to test: those of the nearest directory at or
 // above target that has any, or without a target those of the root, or else of
 // the directories just below it.
@@ -83,7 +85,7 @@ func detect(files *workspace.Files, target, filter string) ([]project, error) {
 		ps = append(ps, more...)
 	}
 	if len(ps) == 0 {
-		return nil, errors.New("no go.mod, Cargo.toml, package.json or Python tests here or one directory below: give target, or use shell")
+		return nil, errNone
 	}
 	return ps, nil
 }

@@ -20,6 +20,7 @@ type Result struct {
 	Dropped int    `json:"dropped,omitempty"`
 	Log     string `json:"log,omitempty"`     // the command's id, if it printed more than is shown
 	Problem string `json:"problem,omitempty"` // why the run as a whole does not count: no test ran, it did not build
+	None    bool   `json:"none,omitempty"`    // there are no tests: nothing was broken, and nothing proved
 }
 
 const noTest = "no test ran"

@@ -11,8 +11,10 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +50,7 @@ const (
 func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	projects, err := detect(env.Files, in.Target, in.Filter)
 	if err != nil {
-		return bind(Result{Problem: err.Error()}, err.Error())
+		return bind(Result{Problem: err.Error(), None: errors.Is(err, errNone)}, err.Error())
 	}
 	deadline := time.Now().Add(limit)
 	var results []Result
@@ -64,6 +66,7 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 		results = append(results, r)
 	}
 	r := join(results)
+	r.None = !slices.ContainsFunc(results, func(r Result) bool { return r.Problem != noTest })
 	r.seal()
 	return bind(r, r.Text()+notes)
 }

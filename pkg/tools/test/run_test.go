@@ -226,6 +226,8 @@ func TestCargo(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, files, args, says string }{
 		{"no project", "-- README.md --\nhi\n", `{}`, "no go.mod"},
+		{"no tests", goMod + "-- a.go --\npackage shop\n", `{}`, "no test ran"},
+		{"all skipped", goMod + "-- a_test.go --\npackage shop\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.Skip() }\n", `{}`, "skipped"},
 		{"option as target", goMod, `{"target":"-exec=sh"}`, "dash"},
 		{"option as filter", goMod, `{"filter":"--toolexec=sh"}`, "dash"},
 		{"outside", goMod, `{"target":"../x"}`, ".."},
@@ -235,6 +237,9 @@ func TestRefused(t *testing.T) {
 			r, tr := call(t, project(t, c.files), c.args)
 			if !r.Failed || !strings.Contains(r.Text, c.says) || tr.Problem == "" {
 				t.Errorf("Failed %v: %s", r.Failed, r.Text)
+			}
+			if tr.None != (c.name == "no project" || c.name == "no tests") {
+				t.Errorf("None is %v", tr.None)
 			}
 		})
 	}

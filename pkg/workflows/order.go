@@ -1,0 +1,123 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// spawn has a sub-agent work. What becomes of it is in the report, whatever it
+// is: the error is one that ends the workflow.
+func spawn(sc *executor.Scope, o executor.Order) (executor.Report, error) {
+	rep, err := sc.Spawn(o)
+	if errors.As(err, new(*executor.SpawnError)) {
+		return rep, nil
+	}
+	return rep, err
+}
+
+// spawnAll has sub-agents work at once. All finish, and as with spawn what
+// becomes of each is in its report.
+func spawnAll(sc *executor.Scope, orders ...executor.Order) ([]executor.Report, error) {
+	reps, err := sc.SpawnAll(orders...)
+	if errors.As(err, new(*executor.SpawnError)) {
+		return reps, nil
+	}
+	return reps, err
+}
+
+// may reports whether the task may spawn an agent.
+func may(sc *executor.Scope, agent string) bool {
+	return sc.Task.Spawning != nil && slices.Contains(sc.Task.Spawning.May, agent)
+}
+
+// unchecked is an agent as it was pinned, but for a check of its definition of
+// done: one that cannot hold, as that of tests in a project that has none.
+func unchecked(sc *executor.Scope, agent, check string) (json.RawMessage, error) {
+	if !may(sc, agent) {
+		return nil, nil // spawning it says so
+	}
+	var a agents.DynamicAgent
+	if err := json.Unmarshal(sc.Task.Spawning.Agents[agent].Spec, &a); err != nil {
+		return nil, fmt.Errorf("agent %s as it was pinned: %w", agent, err)
+	}
+	a.Done.All = slices.DeleteFunc(a.Done.All, func(c executor.Criterion) bool { return c.Check == check })
+	return json.Marshal(a)
+}
+
+// orient looks around without a model: the files, and how the work tree stands.
+// git reports whether there is one that git keeps.
+func orient(sc *executor.Scope) (words string, files int, git bool, err error) {
+	calls := []llm.Call{call("list_files", nil)}
+	if sc.Has("git_status") {
+		calls = append(calls, call("git_status", nil))
+	}
+	replies, err := sc.Act(calls...)
+	if err != nil {
+		return "", 0, false, err
+	}
+	words = "Files:\n" + clip(replies[0].Text, 4000)
+	if len(replies) > 1 && !replies[1].Failed {
+		git = true
+		words += "\n\nGit:\n" + clip(replies[1].Text, 2000)
+	}
+	return words, strings.Count(strings.TrimSpace(replies[0].Text), "\n") + 1, git, nil
+}
+
+// given decodes an input that is bound to an artifact, as JSON or as what is
+// written in a string: -i commit=true is one. It reports whether there is one.
+func given(sc *executor.Scope, name string, v any) (bool, error) {
+	var raw json.RawMessage
+	if ok, err := sc.Value(name, &raw); !ok || err != nil {
+		return false, err
+	}
+	if json.Unmarshal(raw, v) == nil {
+		return true, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil && json.Unmarshal([]byte(text), v) == nil {
+		return true, nil
+	}
+	return false, fmt.Errorf("input %s is %s, which is no %T", name, clip(string(raw), 100), v)
+}
+
+// clip keeps the beginning of a text, at a line's end.
+func clip(s string, most int) string {
+	s = strings.TrimSpace(s)
+	if len(s) <= most {
+		return s
+	}
+	head := s[:most]
+	if i := strings.LastIndexByte(head, '\n'); i > 0 {
+		head = head[:i]
+	}
+	return fmt.Sprintf("%s\n[%d of %d bytes]", strings.ToValidUTF8(head, ""), len(head), len(s))
+}
+
+// inputs are named values as a sub-agent is given them.
+func inputs(a args) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		out[name], _ = json.Marshal(a[name]) // texts
+	}
+	return out
+}
+
+// value is an artifact as it is, nil if there is none.
+func value(sc *executor.Scope, name string) json.RawMessage { return sc.State.Value(name) }
+
+// text is a value that is a string, else its JSON.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return string(raw)
+	}
+	return s
+}

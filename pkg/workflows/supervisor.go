@@ -1,0 +1,154 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// Supervisor has a task done in parts: it looks around, has the task planned
+// and the plan checked, has workers do the parts at the same time in a worktree
+// each, has all of it reviewed, has grave findings fixed, runs the tests and
+// says what has come of it. Only the plan's mending and the last words are a
+// model's of its own. The artifact "result" is a [Supervised].
+var Supervisor = agents.Define("supervisor", supervise)
+
+// A Supervised is what has come of a supervised task.
+type Supervised struct {
+	Summary  string    `json:"summary"`
+	Subtasks []Part    `json:"subtasks"`
+	Findings []Finding `json:"findings"` // of the review, before anything was fixed
+	Reviewed bool      `json:"reviewed"`
+	Fixed    bool      `json:"fixed"` // the grave findings were
+	Tests    Tested    `json:"tests"`
+	Open     []string  `json:"open"` // why it is not done; empty if it is
+}
+
+// A Part is what became of a subtask.
+type Part struct {
+	Title     string   `json:"title"`
+	Status    string   `json:"status"` // of the worker, or of the fixer that did it anew
+	Reason    string   `json:"reason,omitempty"`
+	Summary   string   `json:"summary,omitempty"`
+	Paths     []string `json:"paths,omitempty"`     // brought back from its worktree
+	Conflicts []string `json:"conflicts,omitempty"` // what others had changed too; it was not overwritten
+	Kept      string   `json:"kept,omitempty"`      // where its version of those lies
+	Redone    bool     `json:"redone,omitempty"`    // on the tree as it was after the others
+}
+
+func supervise(sc *executor.Scope) error {
+	around, _, git, err := orient(sc)
+	if err != nil {
+		return err
+	}
+	p, err := plan(sc, around)
+	if err != nil {
+		return err
+	}
+	var res Supervised
+	if res.Subtasks, err = work(sc, p, git); err != nil {
+		return err
+	}
+	done := 0
+	for _, part := range res.Subtasks {
+		if part.Status == executor.Done {
+			done++
+			continue
+		}
+		res.Open = append(res.Open, fmt.Sprintf("%s: %s: %s", part.Title, part.Status, part.Reason))
+	}
+	if done > 0 {
+		if err := res.check(sc); err != nil {
+			return errors.Join(err, sc.Bind("result", res))
+		}
+	}
+	if err := sc.Bind("result", res); err != nil { // before a limit can keep the last words from being said
+		return err
+	}
+	if res.Summary, err = executor.AITurn[string](sc, executor.Turn{Prompt: "The work on this task is over:\n" + sc.Task.Prompt + "\n\n" + res.words() +
+		"\n\nSay to the person who asked what has come of it, in a few sentences."}); err != nil {
+		return err
+	}
+	if err := sc.Bind("result", res); err != nil {
+		return err
+	}
+	if len(res.Open) > 0 {
+		return errors.New(strings.Join(res.Open, "; "))
+	}
+	return nil
+}
+
+// work has the parts done: at the same time where git can keep them apart, one
+// after the other where it cannot.
+func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
+	apart := git && len(p.Subtasks) > 1
+	var orders []executor.Order
+	for _, s := range p.Subtasks {
+		orders = append(orders, executor.Order{Agent: "worker", Prompt: s.prompt(sc.Task.Prompt, len(p.Subtasks)), Worktree: apart})
+	}
+	var reps []executor.Report
+	if apart {
+		reps, err = spawnAll(sc, orders...)
+	}
+	for i := 0; !apart && err == nil && i < len(orders); i++ {
+		var rep executor.Report
+		rep, err = spawn(sc, orders[i])
+		reps = append(reps, rep)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, rep := range reps {
+		part := Part{Title: p.Subtasks[i].Title, Status: rep.Status, Reason: rep.Reason, Summary: rep.Summary}
+		if j := rep.Joined; j != nil {
+			part.Paths, part.Conflicts, part.Kept = j.Paths, j.Conflicts, j.Kept
+		}
+		if len(part.Conflicts) > 0 {
+			if err := part.redo(sc, p.Subtasks[i], rep); err != nil {
+				return nil, err
+			}
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+func (s Subtask) prompt(task string, of int) string {
+	text := s.Title + "\n\n" + s.Description
+	if len(s.Files) > 0 {
+		text += "\n\nFiles: " + strings.Join(s.Files, ", ")
+	}
+	if of > 1 {
+		text += "\n\nThis is one part of a larger task. Others do the other parts at the same time; do only yours. The whole task, for your information:\n" + clip(task, 4000)
+	}
+	return text
+}
+
+// words tell the model what happened.
+func (res *Supervised) words() string {
+	var b strings.Builder
+	for _, p := range res.Subtasks {
+		fmt.Fprintf(&b, "- %s: %s. %s\n", p.Title, p.Status, clip(first(p.Summary, p.Reason), 600))
+		if len(p.Conflicts) > 0 {
+			fmt.Fprintf(&b, "  In conflict with others: %s. Done anew on the common tree: %t\n", strings.Join(p.Conflicts, ", "), p.Redone)
+		}
+	}
+	fmt.Fprintf(&b, "Review: %s\n", tally(res.Findings, res.Reviewed))
+	fmt.Fprintf(&b, "Tests: %s\n", clip(res.Tests.Text, 1000))
+	if len(res.Open) > 0 {
+		fmt.Fprintf(&b, "Not done:\n- %s\n", strings.Join(res.Open, "\n- "))
+	}
+	return b.String()
+}
+
+func first(texts ...string) string {
+	for _, s := range texts {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,52 @@
+package workflows
+
+import (
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// UntilTestsPass has the task done by its model, then runs the tests and has
+// the agent fixer make right what fails, until they pass or it was tried five
+// times. The artifact "rounds" says how often.
+var UntilTestsPass = agents.Define("until_tests_pass", untilTestsPass)
+
+// A Progress is how a model says where it stands with a task.
+type Progress struct {
+	Status   string `json:"status" jsonschema:"enum=complete,enum=needs_research,enum=blocked,description=blocked only if a person has to decide or provide something"`
+	Note     string `json:"note" jsonschema:"minLength=1,description=What was done and how; or what blocks you"`
+	Question string `json:"question,omitempty" jsonschema:"description=For needs_research: what you have to know and cannot find out yourself"`
+}
+
+const mostRounds = 5
+
+func untilTestsPass(sc *executor.Scope) error {
+	did, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Prompt: "Do this, with your tools, then say where you stand:\n" + sc.Task.Prompt})
+	if err != nil {
+		return err
+	}
+	if did.Status == "blocked" {
+		return fmt.Errorf("blocked: %s", did.Note)
+	}
+	t, err := runTests(sc)
+	if err != nil {
+		return err
+	}
+	if !t.Some {
+		return fmt.Errorf("there are no tests that could pass: %s", t.Text)
+	}
+	round := 1
+	for ; !t.OK && round < mostRounds; round++ {
+		if t, err = mended(sc, t, sc.Task.Prompt); err != nil {
+			return err
+		}
+	}
+	if err := sc.Bind("rounds", round); err != nil {
+		return err
+	}
+	if sc.State.Last = did.Note; !t.OK {
+		return fmt.Errorf("tests still fail after %d rounds: %s", round, clip(t.Text, 2000))
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// Worker does one task by a fixed way: it looks around, has its model
+// understand the task, plans if that is large, implements in a bounded number
+// of attempts with research where the model asks for it, runs tests and type
+// checks with one round to mend what fails, has the model review its own
+// changes, and commits if the input commit is true. The turns of the model are
+// one conversation. The artifact "report" is a [Worked].
+var Worker = agents.Define("worker", doTask)
+
+// A Worked is what a worker has to report.
+type Worked struct {
+	Note     string   `json:"note"`     // what was done, in the model's words
+	Planned  bool     `json:"planned"`  // the planner was asked
+	Attempts int      `json:"attempts"` // at the implementation
+	Asked    []string `json:"asked"`    // of the researcher
+	Tests    Tested   `json:"tests"`    // at the end
+	Mended   bool     `json:"mended"`   // tests or types failed at first
+	Review   string   `json:"review"`   // the model on its own changes
+	Commit   string   `json:"commit,omitempty"`
+}
+
+// A grasp is how a model says that it has understood a task.
+type grasp struct {
+	Approach string `json:"approach" jsonschema:"minLength=1,description=What you are going to change and where"`
+	Large    bool   `json:"large" jsonschema:"description=It takes changes in many places that should be planned first"`
+}
+
+const (
+	mostTries = 10
+	turnsAtOnce  = 40   // of the model, in one attempt
+	longTask     = 2000 // bytes from which a task is planned in any case
+)
+
+func doTask(sc *executor.Scope) error {
+	commit := false
+	if _, err := given(sc, "commit", &commit); err != nil {
+		return err
+	}
+	around, _, _, err := orient(sc)
+	if err != nil {
+		return err
+	}
+	g, err := executor.AITurn[grasp](sc, executor.Turn{Act: true, Turns: 12, Without: append(commits(), "edit_*", "write_*", "apply_*", "delete_*", "move_*"), Prompt: "Understand this task, and change nothing yet. Read the code it is about.\n\n" + sc.Task.Prompt + "\n\n" + around})
+	if err != nil {
+		return fmt.Errorf("understanding the task: %w", err)
+	}
+	var res Worked
+	next := "Now implement it, with its tests. Then say where you stand."
+	if (g.Large || len(sc.Task.Prompt) > longTask) && may(sc, "planner") {
+		if next, err = res.plan(sc, next); err != nil {
+			return err
+		}
+	}
+	if err := res.implement(sc, next); err != nil {
+		return errors.Join(err, sc.Bind("report", res))
+	}
+	if err := res.verify(sc); err != nil {
+		return errors.Join(err, sc.Bind("report", res))
+	}
+	if err := res.review(sc); err != nil {
+		return errors.Join(err, sc.Bind("report", res))
+	}
+	if commit {
+		if res.Commit, err = commitWork(sc); err != nil {
+			return errors.Join(err, sc.Bind("report", res))
+		}
+	}
+	sc.State.Last = res.Note
+	return sc.Bind("report", res)
+}
+
+// plan puts the planner's plan before what the model is told next. That there
+// is none keeps nobody from working.
+func (res *Worked) plan(sc *executor.Scope, next string) (string, error) {
+	rep, err := spawn(sc, executor.Order{Agent: "planner", Prompt: "Divide this task into steps that one worker does one after the other:\n" + sc.Task.Prompt})
+	if err != nil {
+		return next, err
+	}
+	var p Plan
+	if rep.Status != executor.Done || rep.As(&p) != nil {
+		return next, sc.Note("there is no plan: %s: %s", rep.Status, rep.Reason)
+	}
+	res.Planned = true
+	text := "Follow this plan:\n"
+	for i, s := range p.Subtasks {
+		text += fmt.Sprintf("%d. %s: %s\n", i+1, s.Title, s.Description)
+	}
+	return text + "\n" + next, nil
+}
+
+// implement has the model work until it says that the task is complete. What it
+// asks is answered by the agent researcher; an attempt that takes too many
+// turns is followed by another.
+func (res *Worked) implement(sc *executor.Scope, next string) error {
+	for res.Attempts < mostTries {
+		res.Attempts++
+		did, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Turns: turnsAtOnce, Without: commits(), Prompt: next})
+		var stop *executor.StopError
+		if errors.As(err, &stop) && stop.Outcome.Limit == "turns" {
+			next = "That took many turns. Go on with what is left of the task, then say where you stand."
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		switch did.Status {
+		case "complete":
+			res.Note = did.Note
+			return nil
+		case "blocked":
+			return fmt.Errorf("blocked: %s", did.Note)
+		}
+		if next, err = res.research(sc, first(did.Question, did.Note)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the task is not complete after %d attempts", res.Attempts)
+}
+
+// research has a question answered, and gives what the model is told then.
+func (res *Worked) research(sc *executor.Scope, question string) (string, error) {
+	res.Asked = append(res.Asked, question)
+	rep, err := spawn(sc, executor.Order{Agent: "researcher", Prompt: question})
+	if err != nil {
+		return "", err
+	}
+	var found struct {
+		Answer     string
+		Sources    []string
+		Confidence string
+	}
+	if rep.Status != executor.Done || rep.As(&found) != nil {
+		return fmt.Sprintf("Your question could not be answered: %s: %s. Decide with what you know, go on, and say where you stand.", rep.Status, rep.Reason), nil
+	}
+	return fmt.Sprintf("To your question %q the answer is (confidence %s, from %v):\n%s\n\nGo on with the task, then say where you stand.",
+		question, found.Confidence, found.Sources, found.Answer), nil
+}
