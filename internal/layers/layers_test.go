@@ -63,7 +63,7 @@ var may = map[string][]string{
 
 	"configs":     {},
 	"pkg/adroit":  {"pkg/", "configs"},
-	"pkg/cli":     {"pkg/", "configs"},
+	"pkg/cli":     {"internal/plainyaml", "pkg/", "configs"},
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"pkg/flow/flowvet"},
 }

@@ -77,6 +77,10 @@ type Defaults struct {
 	// Instead gives, for a model, the names of tools to offer in place of one
 	// that an agent names, so that each model edits in the form it does best.
 	// Nil, or no entry, leaves the agent's choice. pkg/tools/edit has one.
+	// Given are artifacts that the workspace has, for agents with an input that
+	// takes one and was not given it.
+	Given map[string]json.RawMessage
+
 	Instead func(model string) map[string][]string
 }
 
@@ -199,7 +203,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 		t.Project = def.Project.pinned()
 	}
 	t.System = paragraphs(parts...)
-	a.hand(&t, inputs)
+	a.hand(&t, inputs, in.Inputs, def.Given)
 	t.Prompt = ask(in.Prompt, a.shorten(inputs), tmpl)
 	return t, nil
 }
@@ -317,7 +321,7 @@ func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json
 // hand binds inputs to the artifacts they are declared as, and takes them out
 // of those that the prompt lists: a tool reads them where they are, a model
 // would have to repeat them word by word.
-func (a *DynamicAgent) hand(t *executor.Task, inputs map[string]json.RawMessage) {
+func (a *DynamicAgent) hand(t *executor.Task, inputs, asked, here map[string]json.RawMessage) {
 	for _, f := range a.Inputs {
 		v, ok := inputs[f.Name]
 		if f.Artifact == "" || !ok {
@@ -326,6 +330,9 @@ func (a *DynamicAgent) hand(t *executor.Task, inputs map[string]json.RawMessage)
 		delete(inputs, f.Name)
 		if string(v) == `""` {
 			continue
+		if asked[f.Name] == nil && here[f.Artifact] != nil {
+			v, ok = here[f.Artifact], true
+		}
 		}
 		if t.Given == nil {
 			t.Given = map[string]json.RawMessage{}

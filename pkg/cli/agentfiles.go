@@ -191,3 +191,9 @@ func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *m
 	})
 	return t, s, err
 }
+	cat = cat.With(more...)
+	given, err := a.given(in, cat, v)
+	if err != nil {
+		return t, s, err
+	}
+		Given:  given,

@@ -39,6 +39,8 @@ const (
 const (
 	Agent        = "agent"
 	Skill        = "skill"
+	Pipeline     = "pipeline"
+	Stages       = "validation"
 	Instructions = "instructions"
 	Config       = "configuration"
 )
@@ -262,6 +264,8 @@ func kindOf(p string) string {
 		return Skill
 	case strings.HasPrefix(p, ".adroit/config"):
 		return Config
+	case p == ".adroit/validation.yaml":
+		return Stages
 	case path.Base(p) == "AGENTS.md", path.Base(p) == "CLAUDE.md":
 		return Instructions
 	}

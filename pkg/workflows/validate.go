@@ -262,7 +262,7 @@ func stagesFound(sc *executor.Scope) ([]Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	var checks []struct{ Check, Tool string }
+	var checks []struct{ Check, Tool, Command string }
 	if _, err := sc.Value("checks", &checks); err != nil || len(checks) == 0 {
 		return nil, fmt.Errorf("no stages are given, and none are found: %s", strings.TrimSpace(reply.Text))
 	}
@@ -276,7 +276,7 @@ func stagesFound(sc *executor.Scope) ([]Stage, error) {
 	}
 	var out []Stage
 	for _, c := range checks {
-		st := Stage{Name: c.Check, Check: c.Tool, Fix: fix}
+		st := Stage{Name: c.Check, Check: c.Tool, Fix: fix, shown: c.Command}
 		if c.Tool == "run_check" {
 			st.Args, _ = json.Marshal(args{"check": c.Check}) // a string
 		}

@@ -34,6 +34,8 @@ type Stage struct {
 	Fix      Fixer `json:"fix,omitempty"`
 	Attempts int   `json:"attempts,omitempty"` // of fixing; default 3
 	Timeout  Span  `json:"timeout,omitempty"`  // of a command; default 10 minutes
+
+	shown string // what a check runs, for people
 }
 
 // A Fixer is an agent's name. As JSON it is that, or true for FixAgent.
@@ -202,6 +204,8 @@ func (st Stage) args() any {
 // what the stage runs, for people.
 func (st Stage) what() string {
 	switch {
+	case st.shown != "":
+		return st.shown
 	case st.Check == "":
 		return st.Run
 	case len(st.Args) > 0:

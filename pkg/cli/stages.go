@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/workflows"
+)
+
+// projectStages is where a workspace keeps what must hold of it. It is read
+// only where its operator trusts it: it names commands.
+const projectStages = ".adroit/validation.yaml"
+
+// given are the artifacts that the workspace has for an agent: stages, for one
+// that takes some.
+func (a *app) given(in agents.Input, cat *agents.Catalog, v vouch) (map[string]json.RawMessage, error) {
+	agent := in.Spec
+	if agent == nil {
+		var err error
+		if agent, err = cat.Lookup(in.Agent); err != nil {
+			return nil, nil // whoever resolves it says so
+		}
+	}
+	takes := slices.ContainsFunc(agent.Inputs, func(f agents.Field) bool { return f.Artifact == "stages" && in.Inputs[f.Name] == nil })
+	if !takes {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(in.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	b, err := fs.ReadFile(v.files(root), projectStages)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", projectStages, err)
+	}
+	raw, err := stagesFile(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", projectStages, err)
+	}
+	return map[string]json.RawMessage{"stages": raw}, nil
+}
+
+// stagesFile reads stages as a person writes them.
+func stagesFile(b []byte) (json.RawMessage, error) {
+	doc, bad := plainyaml.Parse(string(b), 1)
+	if bad != nil {
+		return nil, bad
+	}
+	var errs []error
+	root := doc.Read(func(p plainyaml.Place, _, words string) {
+		errs = append(errs, fmt.Errorf("line %d: %s", p.Line, words))
+	})
+	if err := errors.Join(errs...); err != nil || root == nil {
+		return nil, errors.Join(err, empty(root))
+	}
+	var s workflows.Stages
+	if err := json.Unmarshal(root.JSON(), &s); err != nil {
+		return nil, err
+	}
+	return root.JSON(), s.Check()
+}
+
+func empty(root *plainyaml.Node) error {
+	if root != nil {
+		return nil
+	}
+	return errors.New("it says nothing; write for example stages: [{name: lint, run: make lint}]")
+}
