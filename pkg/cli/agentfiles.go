@@ -183,7 +183,12 @@ func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *m
 		instead = func(string) map[string][]string { return edit.Instead(conf.EditFormats)(played.Model) }
 	}
 	cat, _ := a.catalogOf(v) // what is wrong with the one that is used, Lookup tells
+	given, err := a.given(in, cat, v)
+	if err != nil {
+		return t, s, err
+	}
 	t, err = agents.Resolve(in, cat, set, agents.Defaults{
+		Given:  given,
 		Skills: s.skills, Project: s.project, Instead: instead, Budget: budget,
 		Route: route, Think: think,
 		Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,
@@ -191,9 +196,3 @@ func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *m
 	})
 	return t, s, err
 }
-	cat = cat.With(more...)
-	given, err := a.given(in, cat, v)
-	if err != nil {
-		return t, s, err
-	}
-		Given:  given,

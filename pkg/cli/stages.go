@@ -31,7 +31,7 @@ func (a *app) given(in agents.Input, cat *agents.Catalog, v vouch) (map[string]j
 	if !takes {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(in.Dir)
+	root, err := os.OpenRoot(v.dir)
 	if err != nil {
 		return nil, err
 	}
