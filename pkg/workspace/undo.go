@@ -232,11 +232,14 @@ func (u *undoing) restore(n net, now state) error {
 	if err != nil {
 		return err
 	}
-	if now.Type == isDir && n.orig.Type != isDir || now.Type != "" && n.orig.Type == isDir && now.Type != isDir {
-		return errSkip("a directory and a file have changed places")
-	}
 	if err := u.save(n, now); err != nil {
 		return err
+	}
+	if now.Type != "" && (now.Type == isDir) != (n.orig.Type == isDir) {
+		if err := u.makeWay(n, now); err != nil {
+			return err
+		}
+		now = state{}
 	}
 	temp := tempName(n.path)
 	if err := u.note(n, now, temp); err != nil {
@@ -266,6 +269,26 @@ func (u *undoing) restore(n net, now state) error {
 	}
 	if n.orig.Type != isDir {
 		u.report.Restored = append(u.report.Restored, n.path)
+	}
+	return nil
+}
+
+// makeWay takes away a directory where a file was, or the reverse. It is noted
+// by itself, so that after a crash in between nothing is missing.
+func (u *undoing) makeWay(n net, now state) error {
+	if now.Type == isDir {
+		if entries, err := fs.ReadDir(u.t.root.FS(), n.path); err != nil || len(entries) > 0 {
+			return errSkip("a directory has taken its place, and it is not empty")
+		}
+	}
+	if err := u.l.change("", delta{Path: rawName(n.path), Before: now}); err != nil {
+		return &ledgerError{err}
+	}
+	if err := u.t.root.Remove(n.path); err != nil {
+		if lerr := u.l.change("", delta{Path: rawName(n.path), After: now}); lerr != nil {
+			return &ledgerError{lerr}
+		}
+		return errSkip(u.t.explain(n.path, err).Error())
 	}
 	return nil
 }

@@ -1,0 +1,166 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// twinned makes a copy of a work tree that has everything that is odd in it.
+func twinned(t *testing.T, dir, branch string) *Copy {
+	t.Helper()
+	base := t.TempDir()
+	c, err := AddCopy(t.Context(), CopyOptions{Dir: dir, Top: filepath.Join(base, "wt"), Branch: branch, Home: filepath.Join(base, "home")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// visible is what of a tree is somebody's work.
+func visible(t *testing.T, dir string) []string {
+	t.Helper()
+	return slices.DeleteFunc(tree0(t, dir), func(line string) bool {
+		return strings.Contains(line, ".git ") || strings.Contains(line, ".git/") || strings.HasPrefix(line, ". ")
+	})
+}
+
+func odd(t *testing.T) (dir string) {
+	t.Helper()
+	_, dir = gitRepo(t)
+	write(t, filepath.Join(dir, "crlf.txt"), "one\r\ntwo\r\n")
+	write(t, filepath.Join(dir, ".gitattributes"), "*.txt text=auto eol=lf\n")
+	write(t, filepath.Join(dir, "cert.pem"), "tracked, so it is in the history anyway\n")
+	write(t, filepath.Join(dir, "forced.log"), "tracked although ignored\n")
+	git(t, dir, "add", "-f", "forced.log", ".")
+	git(t, dir, "commit", "-qm", "odd")
+	write(t, filepath.Join(dir, "d0/f0.txt"), "not committed\n")
+	write(t, filepath.Join(dir, "d1/f1.txt"), "staged\n")
+	git(t, dir, "add", "d1/f1.txt")
+	write(t, filepath.Join(dir, "d1/f1.txt"), "staged, then changed\n")
+	must(t, os.Remove(filepath.Join(dir, "d2/f2.txt")))
+	write(t, filepath.Join(dir, "new/deep/x y.txt"), "untracked\n")
+	must(t, os.Chmod(filepath.Join(dir, "new/deep/x y.txt"), 0o640))
+	must(t, os.Symlink("/etc/hostname", filepath.Join(dir, "out")))
+	must(t, os.Remove(filepath.Join(dir, "d3/f3.txt")))
+	must(t, os.Symlink("f7.txt", filepath.Join(dir, "d3/f3.txt")))
+	return dir
+}
+
+func TestCopy(t *testing.T) {
+	dir := odd(t)
+	mark := hooks(t, dir)
+	before, want := ours(t, dir), visible(t, dir)
+	write(t, filepath.Join(dir, "x.log"), "ignored\n")
+	write(t, filepath.Join(dir, ".env"), "TOKEN=secret\n")
+	c := twinned(t, dir, "adroit/J1/w1")
+	if got := visible(t, c.Tree.Top); !slices.Equal(got, want) {
+		t.Errorf("the copy is not the same:\n%s", differ(want, got))
+	}
+	must(t, os.Remove(filepath.Join(dir, "x.log")))
+	must(t, os.Remove(filepath.Join(dir, ".env")))
+	if after := ours(t, dir); !slices.Equal(before, after) {
+		t.Errorf("the repository changed:\n%s", differ(before, after))
+	}
+	if b, err := os.ReadFile(mark); err == nil {
+		t.Errorf("a hook ran: %s", b)
+	}
+	files := slices.DeleteFunc(slices.Clone(want), func(l string) bool { return strings.Contains(l, " drwx") })
+	if !slices.Equal(c.NotCopied, []string{".env", "x.log"}) || c.Plain || c.Files != len(files) {
+		t.Errorf("%d of %d files: %+v", c.Files, len(files), c)
+	}
+	if s := git(t, c.Dir(), "status", "--porcelain"); s != "" {
+		t.Errorf("what was copied is not what the branch begins with:\n%s", s)
+	}
+	_ = os.Remove(mark) // by our git status
+	if b := strings.TrimSpace(git(t, c.Dir(), "rev-parse", "--abbrev-ref", "HEAD")); b != "adroit/J1/w1" || strings.TrimSpace(git(t, c.Dir(), "rev-parse", "HEAD")) != c.Tree.Base {
+		t.Errorf("on branch %s, which does not begin at %s", b, c.Tree.Base)
+	}
+	if again, err := AddCopy(t.Context(), CopyOptions{Dir: dir, Top: c.Tree.Top, Branch: "adroit/J1/w1", Home: c.home}); err != nil || again.Tree != c.Tree || !again.Made.Equal(c.Made) {
+		t.Errorf("making it again: %+v, %v", again, err)
+	}
+	if err := c.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Remove(t.Context()); err != nil {
+		t.Errorf("removing twice: %v", err)
+	}
+	if out := git(t, dir, "branch", "--list", "adroit/*") + git(t, dir, "worktree", "list", "--porcelain"); strings.Contains(out, "w1") || strings.Count(out, "worktree ") != 1 {
+		t.Errorf("left over: %s", out)
+	}
+	if after := ours(t, dir); !slices.Equal(before, after) {
+		t.Errorf("the repository changed:\n%s", differ(before, after))
+	}
+	if b, err := os.ReadFile(mark); err == nil {
+		t.Errorf("a hook ran: %s", b)
+	}
+}
+
+// A copy of a copy has what is in that one, and of a directory of a repository
+// all that is around it.
+func TestCopyOfACopy(t *testing.T) {
+	dir := odd(t)
+	first := twinned(t, filepath.Join(dir, "d1"), "adroit/J1/w1")
+	if first.Tree.Sub != "d1" || first.Dir() != filepath.Join(first.Tree.Top, "d1") {
+		t.Errorf("%+v", first)
+	}
+	write(t, filepath.Join(first.Dir(), "f1.txt"), "of the first\n")
+	// Whoever works there says it is somewhere else.
+	must(t, os.Remove(filepath.Join(first.Tree.Top, ".git")))
+	git(t, first.Tree.Top, "init", "-q")
+	base := t.TempDir()
+	second, err := AddCopy(t.Context(), CopyOptions{Dir: first.Dir(), From: &first.Tree, Top: filepath.Join(base, "wt"), Branch: "adroit/J1/w2", Home: filepath.Join(base, "home")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, filepath.Join(second.Dir(), "f1.txt")); got != "of the first\n" || second.Tree.Repo != dir || second.Tree.Sub != "d1" {
+		t.Errorf("%q in %+v", got, second)
+	}
+	if want, got := visible(t, first.Tree.Top), visible(t, second.Tree.Top); !slices.Equal(got, want) {
+		t.Errorf("the copy is not the same:\n%s", differ(want, got))
+	}
+}
+
+func TestCopyWithoutRepository(t *testing.T) {
+	for name, prepare := range map[string]func(dir string){
+		"none":      func(string) {},
+		"no commit": func(dir string) { git(t, dir, "init", "-q") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, dir := open(t)
+			write(t, filepath.Join(dir, "a/b.txt"), "b\n")
+			must(t, os.Symlink("a/b.txt", filepath.Join(dir, "ln")))
+			prepare(dir)
+			want := visible(t, dir)
+			write(t, filepath.Join(dir, "node_modules/x/y.js"), "y\n")
+			c := twinned(t, dir, "adroit/J1/w1")
+			if got := visible(t, c.Dir()); !slices.Equal(got, want) || !c.Plain {
+				t.Errorf("the copy is not the same:\n%s", differ(want, got))
+			}
+			if _, err := os.Lstat(filepath.Join(c.Dir(), ".git")); err == nil {
+				t.Error("it has a repository")
+			}
+		})
+	}
+	_, _, dir := open(t)
+	for i := range maxPlain + 1 {
+		if i%1000 == 0 {
+			must(t, os.Mkdir(filepath.Join(dir, "d"+string(rune('a'+i/1000))), 0o755))
+		}
+		f, err := os.Create(filepath.Join(dir, "d"+string(rune('a'+i/1000)), "f"+string(rune('a'+i%1000/40))+string(rune('0'+i%40))))
+		must(t, err)
+		f.Close()
+	}
+	base := t.TempDir()
+	_, err := AddCopy(t.Context(), CopyOptions{Dir: dir, Top: filepath.Join(base, "wt"), Home: filepath.Join(base, "home")})
+	var we *WorktreeError
+	if !errors.As(err, &we) || !strings.Contains(we.Error(), "too large to be copied: 20001 files") {
+		t.Errorf("%v", err)
+	}
+	if left, _ := os.ReadDir(base); len(left) != 1 {
+		t.Errorf("left over: %v", left)
+	}
+}
