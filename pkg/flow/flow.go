@@ -110,6 +110,9 @@ func perform[Out any](r *Run, s Step, input json.RawMessage) (Out, error) {
 	if err != nil {
 		return out, err
 	}
+	if len(res) == 0 { // a step that was only to be done
+		return out, nil
+	}
 	if own, ok := any(&out).(json.Unmarshaler); ok {
 		err = own.UnmarshalJSON(res) // what was encoded here need not be scanned twice before it is decoded
 	} else {
