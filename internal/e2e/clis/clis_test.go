@@ -79,7 +79,14 @@ You help. Say DONE on a line of its own when you are done.
 
 func newWorld(t *testing.T, cli, done string, turns ...clis.Turn) *world {
 	t.Helper()
-	w := &world{T: t, home: t.TempDir(), dir: filepath.Join(t.TempDir(), "proj"), server: clis.Serve(turns...)}
+	// codex puts the program of its sandbox into its home, and refuses to where
+	// that lies below the directory for temporary files.
+	home, err := os.MkdirTemp("/var/tmp", "adroit-clis-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	w := &world{T: t, home: home, dir: filepath.Join(t.TempDir(), "proj"), server: clis.Serve(turns...)}
 	t.Cleanup(w.server.Close)
 	w.put(filepath.Join(w.dir, "a.txt"), "alpha\n")
 	w.put(filepath.Join(w.home, ".config/adroit/agents/helper.md"), fmt.Sprintf(helper, done))
@@ -251,7 +258,7 @@ func TestWork(t *testing.T) {
 			if !strings.Contains(out, "+beta") {
 				t.Errorf("jobs diff says\n%s", out)
 			}
-			if _, errs, code := w.command("jobs", "undo", r.job, "--yes"); code != 0 {
+			if _, errs, code := w.command("jobs", "undo", r.job); code != 0 {
 				t.Errorf("undo: code %d\n%s", code, errs)
 			}
 			if w.read("b.txt") != "" || w.read("a.txt") != "alpha\n" {
