@@ -74,13 +74,13 @@ type Defaults struct {
 
 	Budget Budget // of conversations
 
-	// Instead gives, for a model, the names of tools to offer in place of one
-	// that an agent names, so that each model edits in the form it does best.
-	// Nil, or no entry, leaves the agent's choice. pkg/tools/edit has one.
 	// Given are artifacts that the workspace has, for agents with an input that
 	// takes one and was not given it.
 	Given map[string]json.RawMessage
 
+	// Instead gives, for a model, the names of tools to offer in place of one
+	// that an agent names, so that each model edits in the form it does best.
+	// Nil, or no entry, leaves the agent's choice. pkg/tools/edit has one.
 	Instead func(model string) map[string][]string
 }
 
@@ -324,15 +324,15 @@ func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json
 func (a *DynamicAgent) hand(t *executor.Task, inputs, asked, here map[string]json.RawMessage) {
 	for _, f := range a.Inputs {
 		v, ok := inputs[f.Name]
+		if asked[f.Name] == nil && here[f.Artifact] != nil {
+			v, ok = here[f.Artifact], true
+		}
 		if f.Artifact == "" || !ok {
 			continue
 		}
 		delete(inputs, f.Name)
 		if string(v) == `""` {
 			continue
-		if asked[f.Name] == nil && here[f.Artifact] != nil {
-			v, ok = here[f.Artifact], true
-		}
 		}
 		if t.Given == nil {
 			t.Given = map[string]json.RawMessage{}
