@@ -179,6 +179,9 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	tmpl, err := compile(a.Name, a.Prompt, within(own))
 	if err != nil {
 		return t, err
+	if own, err = a.fit(&t, own, set, hints(in.Prompt, inputs)); err != nil {
+		return t, err
+	}
 	}
 	data := Data{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(own), Dir: in.Dir}
 	if words := a.Done.Signals(); len(words) > 0 {

@@ -81,6 +81,10 @@ func (a *app) agentsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			set, err := a.tools()
+			if err != nil {
+				return err
+			}
 			var t table
 			put := func(label, value string) {
 				if value != "" {
@@ -92,6 +96,13 @@ func (a *app) agentsShow() *cobra.Command {
 			put("from", strings.TrimSpace(ag.Source.Layer+" "+a.home(ag.Source.File)))
 			put("model", ag.Model)
 			put("tools", strings.Join(ag.Tools, ", "))
+			for _, tokens := range smallWindows {
+				fitted, err := ag.Fitted(set, tokens)
+				if err != nil {
+					break // its tools are not part of this program, which lint says
+				}
+				fittedRows(&t, fmt.Sprintf("in %s tokens, ", count(tokens)), fitted)
+			}
 			put("skills", strings.Join(ag.Skills, ", "))
 			if ag.Grant != nil {
 				put("grant", ag.Grant.String())

@@ -415,3 +415,4 @@ func (a *app) dryRun(ctx context.Context, in agents.Input, t executor.Task, q re
 
 // tokens estimates how many tokens n bytes of prose and JSON are.
 func tokens(n int) int { return int(float64(n) / 3.3) }
+	fittedRows(&rows, "", t.Fitted)

@@ -224,6 +224,9 @@ func weighTools(tools []Tool) int {
 	return n
 }
 
+// ToolTokens estimates what a list of tools takes of a prompt, in tokens.
+func ToolTokens(list []Tool) int { return tokensOf(weighTools(list), firstRate) }
+
 // need estimates the next request in tokens.
 func (s *State) need(t *Task) int {
 	g := &s.Context

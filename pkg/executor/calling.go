@@ -213,7 +213,7 @@ func (c *conv) speech(way Calling, all *tools.Set, a Ask) (*speech, error) {
 	names := strings.Join(list, ",")
 	sp := c.spoken
 	if sp == nil || sp.way != way || sp.names != names || sp.from > len(c.msgs) {
-		section, err := section(all, list, way, a.Options.Window)
+		section, err := section(all, c.tools, way, a.Options.Window)
 		if err != nil {
 			return nil, err
 		}

@@ -173,6 +173,11 @@ func (c Criterion) Tools() []string {
 // Checks lists the tools that c has the executor run.
 func (c Criterion) Checks() []string { return c.collect(func(c Criterion) string { return c.Check }) }
 
+// Artifacts lists the artifacts that c cannot hold without.
+func (c Criterion) Artifacts() []string {
+	return c.collect(func(c Criterion) string { return c.Artifact })
+}
+
 func (c Criterion) collect(f func(Criterion) string) []string {
 	var out []string
 	if v := f(c); v != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/schema"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -40,6 +41,8 @@ type Task struct {
 	Project *Project                   `json:"project,omitempty"`
 	// Taint is that of the prompt and of what was given.
 	Taint tools.Taint `json:"taint,omitempty"`
+	// Fitted says what was made of tools that are too much for the window.
+	Fitted []Fitted `json:"fitted,omitempty"`
 	// Calling says how tools are called; empty is CallingAuto.
 	Calling Calling `json:"calling,omitempty"`
 	// Spawning says which agents may work for this one; nil is none.
@@ -72,6 +75,14 @@ type Tool struct {
 	Produces []string     `json:"produces,omitempty"`
 }
 
+// A Fitted is a tool that a task tells the model in short, or not at all,
+// because its window is small.
+type Fitted struct {
+	Tool string `json:"tool"`
+	Out  bool   `json:"out,omitempty"`
+	Why  string `json:"why"`
+}
+
 // Pin takes from a set what a task needs to know of it.
 func Pin(set *tools.Set) []Tool {
 	var out []Tool
@@ -82,6 +93,20 @@ func Pin(set *tools.Set) []Tool {
 		})
 	}
 	return out
+}
+
+// Short is the tool told in a line and by a schema without words, or as it is
+// if that is no longer.
+func (t Tool) Short(line string) (Tool, error) {
+	input, err := schema.Bare(t.Input)
+	if err != nil {
+		return t, fmt.Errorf("tool %s: shortening its schema: %w", t.Name, err)
+	}
+	if len(line)+len(input) >= len(t.Description)+len(t.Input) {
+		return t, nil
+	}
+	t.Description, t.Input, t.Brief = line, input, true
+	return t, nil
 }
 
 // Limits bound a run. A zero field means its default; -1 means no bound.

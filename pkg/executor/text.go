@@ -48,7 +48,15 @@ You may write several. Stop after them: the results come with the next message.`
 // section is the part of the system prompt that tells of the tools and how to
 // call them. A window it would take too much of gets the short form; what a
 // tool wants is then told by its refusal of wrong arguments.
-func section(all *tools.Set, names []string, way Calling, window int) (string, error) {
+func section(all *tools.Set, specs []llm.ToolSpec, way Calling, window int) (string, error) {
+	var names []string
+	brief := map[string]bool{}
+	for _, t := range specs {
+		names = append(names, t.Name)
+		if t.Brief {
+			brief[t.Name] = true
+		}
+	}
 	set, err := all.Only(names...)
 	if err != nil {
 		return "", err
@@ -59,7 +67,14 @@ func section(all *tools.Set, names []string, way Calling, window int) (string, e
 	}
 	const share, bytes = 4, 3 // a quarter of the window, three bytes a token
 	text := tools.Section(set, tools.Full)
-	if window > 0 && len(text) > window*bytes/share {
+	if len(brief) > 0 { // as the task has settled
+		text = tools.SectionOf(set, func(name string) tools.Detail {
+			if brief[name] {
+				return tools.Summary
+			}
+			return tools.Full
+		})
+	} else if window > 0 && len(text) > window*bytes/share {
 		text = tools.Section(set, tools.Summary)
 	}
 	return text + "\n" + how, nil

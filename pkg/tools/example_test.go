@@ -74,7 +74,7 @@ func ExampleSection() {
 	//
 	// Expected to be needed:
 	//
-	// - word_count: Count the words of a text.
+	// - word_count(text): Count the words of a text.
 	// <nil>
 }
 

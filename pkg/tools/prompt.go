@@ -28,7 +28,7 @@ func Section(set *Set, detail Detail) string {
 	if text, ok := set.prose[detail]; ok {
 		return text
 	}
-	text := section(set, detail)
+	text := section(set, func(string) Detail { return detail })
 	if set.prose == nil {
 		set.prose = map[Detail]string{}
 	}
@@ -36,7 +36,26 @@ func Section(set *Set, detail Detail) string {
 	return text
 }
 
-func section(set *Set, detail Detail) string {
+// SectionOf is [Section] with a detail of its own for each tool. It is written
+// anew each time.
+func SectionOf(set *Set, detail func(tool string) Detail) string {
+	if set.Len() == 0 {
+		return ""
+	}
+	return section(set, detail)
+}
+
+// Describe is what a full section says of one tool.
+func (t Tool) Describe() string {
+	var b strings.Builder
+	t.full(&b)
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// Brief is one line about a tool, for where there is no room for more.
+func (t Tool) Brief() string { return firstSentence(t.Description) + t.condition() }
+
+func section(set *Set, detail func(string) Detail) string {
 	var b strings.Builder
 	for _, category := range ordered(set.Categories()) {
 		fmt.Fprintf(&b, "## %s\n\n", cmp.Or(category, "other"))
@@ -54,19 +73,38 @@ func section(set *Set, detail Detail) string {
 				continue
 			}
 			fmt.Fprintf(&b, "%s\n\n", group.title)
+			brief := false
 			for t := range tools.All() {
-				if detail == Full {
-					t.full(&b)
-				} else {
-					fmt.Fprintf(&b, "- %s: %s%s\n", t.Name, firstSentence(t.Description), t.condition())
+				if detail(t.Name) == Full {
+					continue
 				}
+				brief = true
+				fmt.Fprintf(&b, "- %s: %s\n", t.signature(), t.Brief())
 			}
-			if detail != Full {
+			if brief {
 				b.WriteByte('\n')
+			}
+			for t := range tools.All() {
+				if detail(t.Name) == Full {
+					t.full(&b)
+				}
 			}
 		}
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// signature is the tool's name with those of its parameters, the optional ones
+// marked.
+func (t Tool) signature() string {
+	var names []string
+	for _, p := range t.Input.params() {
+		if !p.required {
+			p.name += "?"
+		}
+		names = append(names, p.name)
+	}
+	return t.Name + "(" + strings.Join(names, ", ") + ")"
 }
 
 // full writes all that a model needs to call t.

@@ -7,6 +7,7 @@ package std
 import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/blog"
+	"github.com/adroit-run/adroit/pkg/tools/describe"
 	"github.com/adroit-run/adroit/pkg/tools/docs"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools/file"
@@ -82,7 +83,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "control", Description: "Say that the task is done.",
 			Required: []tools.Tool{finish.Tool},
-			Optional: []tools.Tool{skill.Read, result.Read, subagent.Spawn},
+			Optional: []tools.Tool{skill.Read, result.Read, describe.Tool, subagent.Spawn},
 		},
 	}
 }

@@ -1,0 +1,287 @@
+package agents
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// describeTool tells all of a tool that is told in short; descriptions is the
+// artifact that it reads.
+const (
+	describeTool = "describe_tool"
+	descriptions = "tool_descriptions"
+)
+
+// toolShare is the part of a window that tools may take: a quarter.
+const toolShare = 4
+
+// fit makes the tools of a task small enough for its window: first they are
+// told in short, those that the task may not need before the others, and of
+// those the ones that the request says least of; tools for a condition that it
+// does not speak of are left out, and at last optional ones. The choice is part
+// of the task, so that it holds for the whole job.
+func (a *DynamicAgent) fit(t *executor.Task, own, set *tools.Set, hints string) (*tools.Set, error) {
+	f := fitting{a: a, task: t, own: own, room: window(t) / toolShare, hints: stems(hints), words: hints, by: map[string]executor.Tool{}}
+	if f.room == 0 || own.Len() == 0 || a.Workflow != "" {
+		return own, nil // code that calls tools counts on them
+	}
+	for _, tool := range t.Tools {
+		f.by[tool.Name] = tool
+	}
+	if f.size() <= f.room {
+		return own, nil
+	}
+	if with, err := set.Only(append(own.Names(), describeTool)...); err == nil {
+		f.teller, _ = with.Without(a.Deny...).Lookup(describeTool)
+	}
+	if err := f.shrink(); err != nil {
+		return nil, err
+	}
+	return f.done()
+}
+
+// window is the smallest that the models of a task have, as far as that is
+// known.
+func window(t *executor.Task) int {
+	least := t.Options.Window
+	if least == 0 && t.Budget != nil {
+		least = t.Budget.Window
+	}
+	for _, f := range t.Fallbacks {
+		if f.Window > 0 && (least == 0 || f.Window < least) {
+			least = f.Window
+		}
+	}
+	return least
+}
+
+// A fitting is the work of fit.
+type fitting struct {
+	a      *DynamicAgent
+	task   *executor.Task
+	own    *tools.Set
+	room   int                      // in tokens
+	by     map[string]executor.Tool // those that are left, as they are told
+	teller tools.Tool               // describe_tool; without a name there is none
+	hints  map[string]bool
+	words  string
+	told   map[string]string // all of what is told in short
+	fitted []executor.Fitted
+}
+
+// size is what the tools take in tokens.
+func (f *fitting) size() int {
+	n := executor.ToolTokens(slices.Collect(maps.Values(f.by)))
+	if len(f.told) > 0 && f.teller.Name != "" {
+		if set, err := tools.NewSet(f.teller); err == nil {
+			n += executor.ToolTokens(executor.Pin(set))
+		}
+	}
+	return n
+}
+
+// shrink goes from what costs the job least to what costs it most: a short
+// description can be asked about, a tool that is left out cannot.
+func (f *fitting) shrink() error {
+	required := func(t tools.Tool) bool { return t.Optionality == tools.Required || t.Optionality == "" }
+	optional := func(t tools.Tool) bool { return !required(t) }
+	unasked := func(t tools.Tool) bool {
+		return t.Optionality == tools.Conditional && !f.holds(t) && !f.speaks(t.When)
+	}
+	for _, step := range []struct {
+		which func(tools.Tool) bool
+		do    func(tools.Tool) error
+	}{
+		{optional, f.brief},
+		{unasked, f.leave},
+		{required, f.brief},
+		{func(t tools.Tool) bool { return optional(t) && !f.holds(t) }, f.leave},
+	} {
+		for _, t := range f.ranked(step.which) {
+			if f.size() <= f.room {
+				return nil
+			}
+			if err := step.do(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// speaks reports whether the request has a word of text.
+func (f *fitting) speaks(text string) bool {
+	for stem := range stems(text) {
+		if f.hints[stem] {
+			return true
+		}
+	}
+	return false
+}
+
+// brief tells t in a line, with a schema without words.
+func (f *fitting) brief(t tools.Tool) error {
+	short, err := f.by[t.Name].Short(t.Brief())
+	if err != nil || !short.Brief {
+		return err
+	}
+	f.by[t.Name] = short
+	if f.told == nil {
+		f.told = map[string]string{}
+	}
+	f.told[t.Name] = t.Describe()
+	return nil
+}
+
+func (f *fitting) leave(t tools.Tool) error {
+	delete(f.by, t.Name)
+	delete(f.told, t.Name)
+	why := "it is optional and the request does not speak of it"
+	if t.Optionality == tools.Conditional {
+		why = "it is for when " + t.When
+	}
+	f.fitted = append(f.fitted, executor.Fitted{Tool: t.Name, Out: true, Why: why})
+	return nil
+}
+
+// holds reports whether the job cannot do without t, however optional it is.
+func (f *fitting) holds(t tools.Tool) bool {
+	d := f.task.Done
+	switch {
+	case slices.Contains([]string{finish, readResult, readSkill, describeTool}, t.Name), t.Name == spawnAgent && f.a.Spawn != nil:
+		return true
+	case slices.Contains(d.Tools(), t.Name), slices.ContainsFunc(t.Produces, func(p string) bool { return slices.Contains(d.Artifacts(), p) }):
+		return true
+	}
+	// Whoever speaks of it by name expects it to be there.
+	return named(t.Name, f.words) || named(t.Name, f.a.Prompt)
+}
+
+func named(tool, text string) bool {
+	return regexp.MustCompile(`(^|[^A-Za-z0-9_])` + regexp.QuoteMeta(tool) + `($|[^A-Za-z0-9_])`).MatchString(text)
+}
+
+// ranked are tools in the order in which they are done without: what the
+// request says least of first, then what has a condition, then the longest.
+func (f *fitting) ranked(which func(tools.Tool) bool) []tools.Tool {
+	var list []tools.Tool
+	use := map[string]int{}
+	for t := range f.own.All() {
+		if _, there := f.by[t.Name]; there && which(t) {
+			list = append(list, t)
+			use[t.Name] = f.use(t)
+		}
+	}
+	size := func(t tools.Tool) int { return executor.ToolTokens([]executor.Tool{f.by[t.Name]}) }
+	conditional := func(t tools.Tool) int {
+		if t.Optionality == tools.Conditional {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(list, func(a, b tools.Tool) int {
+		return cmp.Or(cmp.Compare(use[a.Name], use[b.Name]), cmp.Compare(conditional(a), conditional(b)), cmp.Compare(size(b), size(a)))
+	})
+	return list
+}
+
+// use is how much the request speaks for a tool.
+func (f *fitting) use(t tools.Tool) int {
+	n := 0
+	for weight, text := range map[int]string{3: strings.ReplaceAll(t.Name, "_", " "), 2: t.When, 1: t.Description + " " + t.UsageHint} {
+		for stem := range stems(text) {
+			if f.hints[stem] {
+				n += weight
+			}
+		}
+	}
+	for name := range f.task.Given {
+		if slices.ContainsFunc(slices.Concat(t.Consumes, t.Uses), func(p string) bool { return tools.Matches(p, name) }) {
+			n += 3
+		}
+	}
+	return n
+}
+
+// done takes what was chosen over into the task.
+func (f *fitting) done() (*tools.Set, error) {
+	for _, name := range slices.Sorted(maps.Keys(f.told)) {
+		f.fitted = append(f.fitted, executor.Fitted{Tool: name, Why: "its full description is long for the window"})
+	}
+	own := f.own.Without(slices.DeleteFunc(f.own.Names(), func(n string) bool { _, left := f.by[n]; return left })...)
+	if len(f.told) > 0 && f.teller.Name != "" {
+		var err error
+		if own, err = own.With(f.teller); err != nil {
+			return nil, err
+		}
+		b, err := json.Marshal(f.told)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the descriptions of tools: %w", err)
+		}
+		if f.task.Given == nil {
+			f.task.Given = map[string]json.RawMessage{}
+		}
+		f.task.Given[descriptions] = b
+	}
+	list := executor.Pin(own)
+	for i := range list {
+		if told, ok := f.by[list[i].Name]; ok {
+			list[i] = told
+		}
+	}
+	f.task.Tools, f.task.Fitted = list, f.fitted
+	return own, nil
+}
+
+// Fitted says what would be told in short or left out of the agent's tools in
+// a window of so many tokens, for a request that says nothing of them.
+func (a *DynamicAgent) Fitted(set *tools.Set, tokens int) ([]executor.Fitted, error) {
+	own, _, err := a.Offer(set)
+	if err != nil {
+		return nil, err
+	}
+	own = a.withResults(own, set)
+	t := executor.Task{Tools: executor.Pin(own), Done: a.Done}
+	t.Options.Window = tokens
+	_, err = a.fit(&t, own, set, "")
+	return t.Fitted, err
+}
+
+var wordRule = regexp.MustCompile(`[\p{L}]{3,}`)
+
+// common are words that say nothing of what a request is about.
+var common = strings.Fields("the and for with that this from into are not you your its has have can may all any but use when which what make each than them they will one two out")
+
+// stems are the words of a text by how they begin, so that "published" speaks
+// for publish.
+func stems(text string) map[string]bool {
+	const most, letters = 64 << 10, 5
+	out := map[string]bool{}
+	for _, w := range wordRule.FindAllString(strings.ToLower(text[:min(len(text), most)]), -1) {
+		if slices.Contains(common, w) {
+			continue
+		}
+		if r := []rune(w); len(r) > letters {
+			w = string(r[:letters])
+		}
+		out[w] = true
+	}
+	return out
+}
+
+// hints are what a request says, in its prompt and its inputs.
+func hints(prompt string, inputs map[string]json.RawMessage) string {
+	parts := []string{prompt}
+	for _, name := range sortedKeys(inputs) {
+		parts = append(parts, strings.ReplaceAll(name, "_", " "), string(inputs[name]))
+	}
+	return strings.Join(parts, "\n")
+}

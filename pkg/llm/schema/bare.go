@@ -1,0 +1,52 @@
+package schema
+
+import "encoding/json"
+
+// prose are the keywords that only explain.
+var prose = []string{"title", "description", "examples", "default", "$comment"}
+
+// Bare gives a schema without the words that explain it: what it takes is the
+// same, and shorter to tell.
+func Bare(full json.RawMessage) (json.RawMessage, error) {
+	n, err := parse(full)
+	if err != nil {
+		return nil, err
+	}
+	return bare(n).appendTo(nil), nil
+}
+
+func bare(n *node) *node {
+	switch n.kind {
+	case '[':
+		out := array()
+		for _, kid := range n.kids {
+			out.kids = append(out.kids, bare(kid))
+		}
+		return out
+	case '{':
+	default:
+		return n
+	}
+	out := n
+	for _, key := range prose {
+		out = out.without(key)
+	}
+	plain := object()
+	for i, key := range out.keys {
+		kid := out.kids[i]
+		switch key {
+		case "properties", "patternProperties", "$defs", "dependentSchemas":
+			// Their keys are names, whatever they are called.
+			named := object()
+			for k, name := range kid.keys {
+				named.set(name, bare(kid.kids[k]))
+			}
+			kid = named
+		case "enum", "const", "required":
+		default:
+			kid = bare(kid)
+		}
+		plain.set(key, kid)
+	}
+	return plain
+}

@@ -1,0 +1,54 @@
+// Package describe tells a model of tools that its prompt has in short.
+//
+//	set, err := tools.NewSet(describe.Tool)
+//
+// Where a window is small, the tools that a job may not need are told in a
+// line each. What was left out is pinned with the job as the artifact
+// "tool_descriptions", so that the tool reads nothing else; without that
+// artifact it is not offered. Which tools are shortened is for pkg/agents.
+package describe
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Artifact has the full descriptions, by name.
+const Artifact = "tool_descriptions"
+
+// Input of describe_tool.
+type Input struct {
+	Name string `json:"name" jsonschema:"minLength=1,description=The tool"`
+}
+
+//go:embed describe_tool.md
+var prose string
+
+// Tool is the tool describe_tool.
+var Tool = tools.New(tools.Metadata{
+	Name: "describe_tool", Category: tools.Utility, Effect: tools.Pure, Optionality: tools.Optional, Consumes: []string{Artifact},
+	Examples: []tools.Example{{Note: "how to call it", Args: json.RawMessage(`{"name":"git_blame"}`)}},
+}.Prose(prose), tell)
+
+func tell(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
+	raw := env.Artifacts.Value(Artifact)
+	if raw == nil {
+		return tools.Result{}, fmt.Errorf("every tool here is described in full already; go on without")
+	}
+	var all map[string]string
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return tools.Result{}, tools.Fatal(fmt.Errorf("the descriptions of this job's tools cannot be read: %w", err))
+	}
+	text, ok := all[in.Name]
+	if !ok {
+		return tools.Result{}, fmt.Errorf("there is nothing more to tell of %q; more is known of: %s", in.Name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	}
+	return tools.Result{Text: text, Summary: in.Name}, nil
+}
