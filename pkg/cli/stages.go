@@ -60,19 +60,15 @@ func stagesFile(b []byte) (json.RawMessage, error) {
 	root := doc.Read(func(p plainyaml.Place, _, words string) {
 		errs = append(errs, fmt.Errorf("line %d: %s", p.Line, words))
 	})
-	if err := errors.Join(errs...); err != nil || root == nil {
-		return nil, errors.Join(err, empty(root))
+	switch err := errors.Join(errs...); {
+	case err != nil:
+		return nil, err
+	case root == nil:
+		return nil, errors.New("it says nothing; write for example stages: [{name: lint, run: make lint}]")
 	}
 	var s workflows.Stages
 	if err := json.Unmarshal(root.JSON(), &s); err != nil {
 		return nil, err
 	}
 	return root.JSON(), s.Check()
-}
-
-func empty(root *plainyaml.Node) error {
-	if root != nil {
-		return nil
-	}
-	return errors.New("it says nothing; write for example stages: [{name: lint, run: make lint}]")
 }
