@@ -400,6 +400,7 @@ func (a *app) dryRun(ctx context.Context, in agents.Input, t executor.Task, q re
 	}
 	rows.row("directory", a.home(in.Dir))
 	rows.row("tools", strings.Join(names, ", "))
+	fittedRows(&rows, "", t.Fitted)
 	rows.row("done", string(done))
 	rows.row("limits", strings.Join(bounds, ", "))
 	rows.row("mode", string(t.Mode))
@@ -415,4 +416,3 @@ func (a *app) dryRun(ctx context.Context, in agents.Input, t executor.Task, q re
 
 // tokens estimates how many tokens n bytes of prose and JSON are.
 func tokens(n int) int { return int(float64(n) / 3.3) }
-	fittedRows(&rows, "", t.Fitted)
