@@ -55,9 +55,9 @@ func unchecked(sc *executor.Scope, agent, check string) (json.RawMessage, error)
 // orient looks around without a model: the files, and how the work tree stands.
 // git reports whether there is one that git keeps.
 func orient(sc *executor.Scope) (words string, files int, git bool, err error) {
-	calls := []llm.Call{call("list_files", nil)}
+	calls := []llm.Call{call("list_files", args{})}
 	if sc.Has("git_status") {
-		calls = append(calls, call("git_status", nil))
+		calls = append(calls, call("git_status", args{}))
 	}
 	replies, err := sc.Act(calls...)
 	if err != nil {
@@ -85,7 +85,7 @@ func given(sc *executor.Scope, name string, v any) (bool, error) {
 	if json.Unmarshal(raw, &text) == nil && json.Unmarshal([]byte(text), v) == nil {
 		return true, nil
 	}
-	return false, fmt.Errorf("input %s is %s, which is no %T", name, clip(string(raw), 100), v)
+	return false, fmt.Errorf("input %s is %s, which is no %s", name, clip(string(raw), 100), strings.TrimPrefix(fmt.Sprintf("%T", v), "*"))
 }
 
 // clip keeps the beginning of a text, at a line's end.

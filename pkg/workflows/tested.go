@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"strings"
+
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -52,4 +54,32 @@ func mended(sc *executor.Scope, t Tested, task string) (Tested, error) {
 		again.Text += "\nThe fixer: " + rep.Status + ": " + rep.Reason
 	}
 	return again, err
+}
+
+// runTypes runs the checks of types and of the build that the project has set
+// up, and gives what the failed ones say.
+func runTypes(sc *executor.Scope) (bad []string, err error) {
+	if !sc.Has("run_check") {
+		return nil, nil
+	}
+	if _, err := sc.Tool("run_check", nil); err != nil {
+		return nil, err
+	}
+	var checks []struct{ Check, Tool, Command string }
+	if _, err := sc.Value("checks", &checks); err != nil {
+		return nil, err
+	}
+	for _, c := range checks {
+		if c.Tool != "run_check" || c.Check != "types" && c.Check != "build" {
+			continue
+		}
+		reply, err := sc.Tool(c.Tool, args{"check": c.Check})
+		if err != nil {
+			return bad, err
+		}
+		if reply.Failed {
+			bad = append(bad, strings.TrimSpace(c.Check+": "+c.Command+"\n"+reply.Text))
+		}
+	}
+	return bad, nil
 }

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,25 +42,8 @@ func (res *Worked) failing(sc *executor.Scope) (string, error) {
 	if res.Tests = t; t.Some && !t.OK {
 		bad = append(bad, t.Text)
 	}
-	if sc.Has("run_check") {
-		reply, err := sc.Tool("run_check", args{"check": "types"})
-		if err != nil {
-			return "", err
-		}
-		if reply.Failed && !unknown(reply) {
-			bad = append(bad, "Types: "+reply.Text)
-		}
-	}
-	return strings.Join(bad, "\n\n"), nil
-}
-
-// unknown reports whether a check failed because the project has none of its
-// kind.
-func unknown(reply executor.Reply) bool {
-	var res struct {
-		None bool `json:"none"`
-	}
-	return json.Unmarshal(reply.Artifacts["check_result"], &res) == nil && res.None
+	types, err := runTypes(sc)
+	return strings.Join(append(bad, types...), "\n\n"), err
 }
 
 // A selfReview is what a model says of its own changes.

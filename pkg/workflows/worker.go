@@ -35,9 +35,9 @@ type grasp struct {
 }
 
 const (
-	mostTries = 10
-	turnsAtOnce  = 40   // of the model, in one attempt
-	longTask     = 2000 // bytes from which a task is planned in any case
+	mostTries   = 10
+	turnsAtOnce = 40   // of the model, in one attempt
+	longTask    = 2000 // bytes from which a task is planned in any case
 )
 
 func doTask(sc *executor.Scope) error {

@@ -1,0 +1,219 @@
+package workflows_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/workflows"
+)
+
+var task = agents.Input{Agent: "supervisor", Prompt: "Round totals per cart."}
+
+func tests(passed int) line {
+	return gives("run_tests", "passed", "test_result", m{"passed": passed})
+}
+
+var (
+	noTests = fails("run_tests", "no test ran", "test_result", m{"none": true})
+	valid   = m{"valid": true, "problems": []string{}}
+)
+
+func finding(severity, category, file string, at int, title string) m {
+	return m{"severity": severity, "category": category, "file": file, "line": at, "title": title, "detail": "It shows."}
+}
+
+// The whole example of document 000: look around, plan, validate, work at once
+// in worktrees, review, fix, test, sum up.
+func TestSupervisor(t *testing.T) {
+	s, err := play(t, task, around(
+		works("planner", subtasks("cart.go", "tax.go")).asked("Plan this task", "Round totals", "cart_test.go"),
+		works("validator", valid).asked("Change tax.go"),
+		tree("w1-4-0-0"),
+		works("worker", nil).asked("Change what is in cart.go", `"at":"w1-4-0-0"`, "/trees/w1-4-0-0"),
+		tree("w1-4-1-0"),
+		works("worker", nil).asked("Change what is in tax.go", "one part of a larger task"),
+		joined(executor.Joined{Name: "a", Paths: []string{"cart.go"}}),
+		joined(executor.Joined{Name: "b", Paths: []string{"tax.go"}}),
+		works("reviewer", nil, "findings", []m{finding("major", "correctness", "tax.go", 3, "Rounds twice"), finding("nit", "style", "cart.go", 1, "Odd name")}).asked("Changed: cart.go, tax.go"),
+		tests(3),
+		works("fixer", nil).asked("tax.go:3: major: Rounds twice", "run_tests"),
+		tests(3),
+		says("All done.").asked("Change cart.go: done", "1 major, 1 nit"),
+	)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := artifact[workflows.Supervised](t, s, "result")
+	if res.Summary != "All done." || s.Outcome.Summary != "All done." || !res.Reviewed || !res.Fixed || !res.Tests.OK || len(res.Open) > 0 {
+		t.Errorf("%+v", res)
+	}
+	if len(res.Subtasks) != 2 || !slices.Equal(res.Subtasks[1].Paths, []string{"tax.go"}) {
+		t.Errorf("%+v", res.Subtasks)
+	}
+	if s.Below.Agents != 6 || s.Below.Usage.In != 600 {
+		t.Errorf("below: %+v", s.Below)
+	}
+}
+
+// A plan that code can tell is bad, or that the validator refuses, or that
+// there is none of, is mended once by the supervisor's own model.
+func TestRecovery(t *testing.T) {
+	rest := []line{tree("w"), works("worker", nil), tree("w"), works("worker", nil), joined(executor.Joined{}), joined(executor.Joined{}),
+		works("reviewer", nil, "findings", []m{}), noTests, says("Done.")}
+	for _, c := range []struct {
+		name   string
+		before []line
+		fault  string
+	}{
+		{"empty", []line{works("planner", m{"subtasks": []m{}})}, "the plan has no subtasks"},
+		{"one file twice", []line{works("planner", subtasks("a.go", "./a.go"))}, "subtasks 1 and 2 both change a.go"},
+		{"outside", []line{works("planner", subtasks("../a.go"))}, `names \"../a.go\"`},
+		{"too many", []line{works("planner", subtasks(strings.Split("abcdefghijklm", "")...))}, "has 13 subtasks"},
+		{"refused", []line{works("planner", subtasks("a.go")), works("validator", m{"valid": false, "problems": []string{"there is no a.go"}})}, "there is no a.go"},
+		{"refused without a reason", []line{works("planner", subtasks("a.go")), works("validator", m{"valid": false, "problems": []string{}})}, "does not say why"},
+		{"no plan", []line{breaks("planner", "went in circles")}, "there is no plan: the planner ended as stuck: went in circles"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mended := says(subtasks("a.go", "b.go"))
+			mended.has = []string{"cannot be used"}
+			quoted := strings.ReplaceAll(c.fault, `\"`, `"`)
+			s, err := play(t, task, around(slices.Concat(c.before, []line{mended.asked(quoted)}, rest)...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res := artifact[workflows.Supervised](t, s, "result"); len(res.Subtasks) != 2 || res.Tests.Some {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+	s, err := play(t, task, around(works("planner", m{"subtasks": []m{}}), says(subtasks("a.go", "./a.go")))...)
+	wantErr(t, err, "the task could not be planned: subtasks 1 and 2 both change a.go")
+	if s.Outcome.Status != executor.Failed {
+		t.Errorf("%+v", s.Outcome)
+	}
+}
+
+// A validator that cannot say anything does not keep a good plan from being
+// worked by.
+func TestNoVerdict(t *testing.T) {
+	_, err := play(t, task, around(works("planner", subtasks("a.go")), breaks("validator", "lost"), works("worker", nil).asked("Change a.go"),
+		works("reviewer", nil, "findings", []m{}), tests(1), says("Done."))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The siblings of a worker that fails finish, what they did is brought back,
+// reviewed and tested, and the job says what is missing.
+func TestSiblings(t *testing.T) {
+	s, err := play(t, task, around(works("planner", subtasks("a.go", "b.go", "c.go")), works("validator", valid),
+		tree("w"), breaks("worker", "cannot find it"), tree("w"), works("worker", nil), tree("w"), works("worker", nil),
+		joined(executor.Joined{Paths: []string{"b.go"}}), joined(executor.Joined{Paths: []string{"c.go"}}),
+		works("reviewer", nil, "findings", []m{}), tests(2), says("Two of three.").asked("Not done:", "cannot find it"))...)
+	wantErr(t, err, "Change a.go: stuck: cannot find it")
+	res := artifact[workflows.Supervised](t, s, "result")
+	if res.Subtasks[0].Status != executor.Stuck || res.Subtasks[1].Status != executor.Done || res.Subtasks[2].Status != executor.Done || !res.Tests.OK {
+		t.Errorf("%+v", res)
+	}
+	if s.Outcome.Status != executor.Failed || s.Outcome.Summary != "Two of three." {
+		t.Errorf("%+v", s.Outcome)
+	}
+}
+
+// Nothing is reviewed if nobody got anything done.
+func TestAllFail(t *testing.T) {
+	s, err := play(t, task, around(works("planner", subtasks("a.go")), works("validator", valid), breaks("worker", "no"), says("Nothing."))...)
+	wantErr(t, err, "Change a.go: stuck: no")
+	if res := artifact[workflows.Supervised](t, s, "result"); res.Reviewed || len(res.Open) != 1 {
+		t.Errorf("%+v", res)
+	}
+}
+
+// What two workers have changed is never overwritten: the second part is done
+// anew on the common tree by a fixer that sees what was done, once.
+func TestConflict(t *testing.T) {
+	clash := joined(executor.Joined{Name: "b", Conflicts: []string{"go.mod"}, Kept: "/trees/b"})
+	before := around(works("planner", subtasks("a.go", "b.go")), works("validator", valid),
+		tree("w"), works("worker", nil), tree("w"), works("worker", nil, "diff", "+require x"), joined(executor.Joined{Paths: []string{"a.go", "go.mod"}}), clash, tests(1))
+	after := []line{works("reviewer", nil, "findings", []m{}), tests(1), says("Done.").asked("In conflict with others: go.mod")}
+	s, err := play(t, task, slices.Concat(before, []line{works("fixer", nil).asked("Change b.go", "+require x", "others changed go.mod too")}, after)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := artifact[workflows.Supervised](t, s, "result").Subtasks[1]
+	if !part.Redone || part.Status != executor.Done || part.Kept != "/trees/b" || !slices.Equal(part.Conflicts, []string{"go.mod"}) {
+		t.Errorf("%+v", part)
+	}
+
+	s, err = play(t, task, slices.Concat(before, []line{breaks("fixer", "lost")}, after)...)
+	wantErr(t, err, "others had changed go.mod too, and doing it anew failed: lost")
+	if part := artifact[workflows.Supervised](t, s, "result").Subtasks[1]; part.Redone || part.Status != executor.Stuck {
+		t.Errorf("%+v", part)
+	}
+}
+
+// Without git there is nothing to keep workers apart: they work one after the
+// other, in the workspace.
+func TestNoGit(t *testing.T) {
+	_, err := play(t, task, gives("list_files", "a.go"), fails("git_status", "not a git repository"),
+		works("planner", subtasks("a.go", "b.go")), works("validator", valid), works("worker", nil), works("worker", nil),
+		works("reviewer", nil, "findings", []m{}), tests(1), says("Done."))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is not reviewed, not fixed or not tested with success is not done.
+func TestSupervisorSays(t *testing.T) {
+	begin := around(works("planner", subtasks("a.go")), works("validator", valid), works("worker", nil))
+	grave := works("reviewer", nil, "findings", []m{finding("critical", "security", "a.go", 1, "Runs what it reads")})
+	broken := fails("run_tests", "1 of 3 failed (go test ./...)\nFAIL TestX", "test_result", m{"failed": 1, "passed": 2})
+	for _, c := range []struct {
+		name, want string
+		then       []line
+	}{
+		{"no review", "what was changed was not reviewed: stuck: lost", []line{breaks("reviewer", "lost"), tests(1)}},
+		{"not fixed", "1 grave findings of the review are not fixed: stuck: cannot", []line{grave, tests(1), breaks("fixer", "cannot"), tests(1)}},
+		{"tests", "tests fail: 1 of 3 failed", []line{works("reviewer", nil, "findings", []m{}), broken, works("fixer", nil).asked("FAIL TestX"), broken}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := play(t, task, slices.Concat(begin, c.then, []line{says("Not done.")})...)
+			wantErr(t, err, c.want)
+			if res := artifact[workflows.Supervised](t, s, "result"); len(res.Open) != 1 || res.Summary != "Not done." {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+	// Where there are no tests the fixer need not make them pass.
+	_, err := play(t, task, slices.Concat(begin, []line{grave, noTests, works("fixer", nil).asked(`"done":{"all":[{"signal":"FIXED"},{"artifact":"diff","where":{"minLength":1}}]}`), noTests, says("Done.")})...)
+	if err != nil {
+		t.Error(err)
+	}
+	// Tests that fail after all parts are in are fixed once.
+	if _, err := play(t, task, slices.Concat(begin, []line{works("reviewer", nil, "findings", []m{}), broken, works("fixer", nil), tests(3), says("Done.")})...); err != nil {
+		t.Error(err)
+	}
+}
+
+// Steps that fail are errors that the workflow handles: a worktree that cannot
+// be made costs one part, a file list that cannot be had nothing; a model that
+// does not answer in the end leaves the result.
+func TestStepsFail(t *testing.T) {
+	disk := errors.New("the disk is full")
+	s, err := play(t, task, line{step: "tool list_files", err: disk}, gives("git_status", "branch main"),
+		works("planner", subtasks("a.go", "b.go")), line{step: "spawn validator", err: disk},
+		line{step: "worktree add", err: disk}, tree("w"), works("worker", nil), joined(executor.Joined{Paths: []string{"b.go"}}),
+		works("reviewer", nil, "findings", []m{}), tests(1), line{step: "model", err: errors.New("overloaded")})
+	wantErr(t, err, "overloaded")
+	res := artifact[workflows.Supervised](t, s, "result")
+	if got := res.Subtasks[0]; got.Status != executor.Failed || got.Reason != "a worktree for it: the disk is full" {
+		t.Errorf("%+v", got)
+	}
+	if res.Subtasks[1].Status != executor.Done || !res.Reviewed || s.Outcome.Status != executor.Failed {
+		t.Errorf("%+v", res)
+	}
+}

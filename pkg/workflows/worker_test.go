@@ -1,0 +1,212 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/workflows"
+)
+
+var fix = agents.Input{Agent: "worker", Prompt: "Round totals per cart."}
+
+const (
+	diffA = "diff --git a/cart.go b/cart.go\nindex 1..2 100644\n--- a/cart.go\n+++ b/cart.go\n@@ -1 +1,2 @@\n-a\n+b\n++++ b/evil.go\n"
+	diffB = diffA + "diff --git a/tax.go b/tax.go\nnew file mode 100644\n--- /dev/null\n+++ b/tax.go\n@@ -0,0 +1 @@\n+x\n"
+)
+
+var (
+	small    = says(m{"approach": "Round once in Total.", "large": false}).asked("Understand this task", "Round totals", "cart_test.go")
+	complete = says(m{"status": "complete", "note": "Rounds once."})
+	looked   = says(m{"changed": false, "verdict": "Nothing to put right."})
+	noChecks = gives("run_check", "nothing", "checks", []m{})
+	goChecks = gives("run_check", "two", "checks", []m{{"check": "lint", "tool": "run_check", "command": "go vet"}, {"check": "build", "tool": "run_check", "command": "go build ./..."}, {"check": "tests", "tool": "run_tests", "command": "go test"}})
+)
+
+func edits(diff string) []line {
+	return []line{does("edit_file", `{"path":"cart.go"}`), gives("edit_file", "edited", "diff", diff)}
+}
+
+// The worker of document 000, at its shortest: understand, implement, tests and
+// types, look at one's own changes.
+func TestWorker(t *testing.T) {
+	s, err := play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete,
+		tests(3), goChecks, gives("run_check", "built").asked(`{"check":"build"}`), looked.asked("Review your changes", "+b")})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := artifact[workflows.Worked](t, s, "report")
+	if res.Note != "Rounds once." || res.Attempts != 1 || res.Planned || res.Mended || !res.Tests.OK || res.Commit != "" || res.Review != "Nothing to put right." {
+		t.Errorf("%+v", res)
+	}
+	if s.Outcome.Status != executor.Done || s.Outcome.Summary != "Rounds once." {
+		t.Errorf("%+v", s.Outcome)
+	}
+}
+
+// The turns of the model are one conversation; it cannot edit before it is to,
+// and never commit.
+func TestWorkerTools(t *testing.T) {
+	asks := 0
+	script := slices.Concat(around(small), edits(diffA), []line{complete, tests(3), noChecks, looked})
+	for i, l := range script {
+		if l.step != "model" {
+			continue
+		}
+		if asks++; asks == 1 {
+			script[i] = l.asked(`"role":"system"`, `"name":"read_file"`)
+		} else if asks == 2 {
+			script[i] = l.asked(`"name":"edit_file"`)
+		} else {
+			script[i] = l.asked(`"head":"`)
+		}
+	}
+	if _, err := play(t, fix, script...); err != nil {
+		t.Fatal(err)
+	}
+	_, err := play(t, fix, slices.Concat(around(does("edit_file", `{"path":"x"}`), says(m{"approach": "a", "large": false}).asked(`there is no tool \"edit_file\"`)), edits(diffA), []line{does("git_commit", `{"message":"x"}`), complete, tests(3), noChecks, looked})...)
+	if err != nil {
+		t.Fatalf("a call of a tool that is not offered is refused without a step: %v", err)
+	}
+}
+
+// A large task is planned, and a plan that cannot be had is done without.
+func TestWorkerPlans(t *testing.T) {
+	large := says(m{"approach": "Everywhere.", "large": true})
+	rest := []line{tests(3), noChecks, looked}
+	for _, c := range []struct {
+		name    string
+		in      agents.Input
+		grasp   line
+		planner line
+		told    string
+		planned bool
+	}{
+		{"the model says so", fix, large, works("planner", subtasks("a.go", "b.go")), "2. Change b.go", true},
+		{"it is long", agents.Input{Agent: "worker", Prompt: strings.Repeat("Round. ", 300)}, says(m{"approach": "a", "large": false}), works("planner", subtasks("a.go")), "1. Change a.go", true},
+		{"no plan", fix, large, breaks("planner", "lost"), "Now implement it", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			first := does("edit_file", `{"path":"cart.go"}`).asked(c.told)
+			s, err := play(t, c.in, slices.Concat(around(c.grasp, c.planner, first, gives("edit_file", "edited", "diff", diffA), complete), rest)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res := artifact[workflows.Worked](t, s, "report"); res.Planned != c.planned {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+}
+
+// What the model has to know is looked up for it, and what cannot be found is
+// said.
+func TestWorkerAsks(t *testing.T) {
+	ask := says(m{"status": "needs_research", "note": "x", "question": "How does math.Round round halves?"})
+	found := works("researcher", m{"answer": "Away from zero.", "sources": []string{"math/floor.go:66"}, "confidence": "high"}).asked("How does math.Round")
+	s, err := play(t, fix, slices.Concat(around(small, ask, found), []line{edits(diffA)[0].asked("Away from zero.", "math/floor.go:66"), edits(diffA)[1],
+		ask, breaks("researcher", "no network"), complete.asked("could not be answered: stuck: no network"), tests(3), noChecks, looked})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := artifact[workflows.Worked](t, s, "report"); res.Attempts != 3 || len(res.Asked) != 2 {
+		t.Errorf("%+v", res)
+	}
+}
+
+// Attempts are bounded, and one who is blocked says so.
+func TestWorkerGivesUp(t *testing.T) {
+	ask := says(m{"status": "needs_research", "note": "x", "question": "Why?"})
+	answer := works("researcher", m{"answer": "So.", "sources": []string{}, "confidence": "low"})
+	script := around(small)
+	for range 10 {
+		script = append(script, ask, answer)
+	}
+	s, err := play(t, fix, script...)
+	wantErr(t, err, "the task is not complete after 10 attempts")
+	if res := artifact[workflows.Worked](t, s, "report"); res.Attempts != 10 || s.Outcome.Status != executor.Failed {
+		t.Errorf("%+v", res)
+	}
+	_, err = play(t, fix, around(small, says(m{"status": "blocked", "note": "Which currency?"}))...)
+	wantErr(t, err, "blocked: Which currency?")
+
+	// One attempt may take no more than its turns; the next goes on.
+	script = around(small)
+	for i := range 40 {
+		script = append(script, does("read_file", `{"path":"f`+strings.Repeat("x", i)+`"}`), gives("read_file", "text "+strings.Repeat("y", i)))
+	}
+	script = append(script, says("I have to stop."), edits(diffA)[0].asked("Go on with what is left"), edits(diffA)[1], complete, tests(1), noChecks, looked)
+	if s, err = play(t, fix, script...); err != nil {
+		t.Fatal(err)
+	}
+	if res := artifact[workflows.Worked](t, s, "report"); res.Attempts != 2 {
+		t.Errorf("%+v", res)
+	}
+}
+
+// There is one round to mend what fails, and no claim of the model stands
+// against a check.
+func TestWorkerMends(t *testing.T) {
+	broken := fails("run_tests", "1 of 3 failed\nFAIL TestTotal", "test_result", m{"failed": 1, "passed": 2})
+	begin := slices.Concat(around(small), edits(diffA), []line{complete, broken, noChecks})
+	s, err := play(t, fix, slices.Concat(begin, []line{complete.asked("FAIL TestTotal"), tests(3), noChecks, looked})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := artifact[workflows.Worked](t, s, "report"); !res.Mended || !res.Tests.OK {
+		t.Errorf("%+v", res)
+	}
+	s, err = play(t, fix, slices.Concat(begin, []line{complete, broken, noChecks})...)
+	wantErr(t, err, "checks still fail after a round to mend them: 1 of 3 failed")
+	if res := artifact[workflows.Worked](t, s, "report"); res.Tests.OK || s.Outcome.Status != executor.Failed {
+		t.Errorf("%+v", res)
+	}
+	badTypes := fails("run_check", "cart.go:3: undefined: x")
+	_, err = play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete, noTests, goChecks, badTypes, complete.asked("build: go build ./...", "undefined: x"), noTests, goChecks, gives("run_check", "built"), looked})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the model changes when it looks at its changes is checked again.
+	_, err = play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete, tests(3), noChecks}, edits(diffB),
+		[]line{says(m{"changed": true, "verdict": "A case was missing."}), broken, noChecks})...)
+	wantErr(t, err, "checks fail after the review of its own changes")
+}
+
+// Nothing changed is nothing done.
+func TestWorkerChangesNothing(t *testing.T) {
+	_, err := play(t, fix, around(small, complete, tests(3), noChecks, looked)...)
+	wantErr(t, err, `artifact "diff" has not been produced`)
+}
+
+// Only who asks for it gets a commit: of the files of the diff and no others,
+// under a message that an agent writes.
+func TestWorkerCommits(t *testing.T) {
+	begin := slices.Concat(around(small), edits(diffB), []line{complete, tests(3), noChecks, looked})
+	in := fix
+	in.Inputs = map[string]json.RawMessage{"commit": json.RawMessage(`"true"`)}
+	message := works("commit_message", m{"subject": "Round totals once", "body": "Lines were rounded."}).asked("tax.go")
+	commit := gives("git_commit", "Committed").asked(`"message":"Round totals once\n\nLines were rounded."`, `"paths":["cart.go","tax.go"]`)
+	if _, err := play(t, in, slices.Concat(begin, []line{message, commit})...); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		want string
+		then []line
+	}{
+		{"it was not committed, there is no message: stuck: lost", []line{breaks("commit_message", "lost")}},
+		{"git_commit: nothing differs", []line{message, fails("git_commit", "nothing differs")}},
+	} {
+		_, err := play(t, in, slices.Concat(begin, c.then)...)
+		wantErr(t, err, c.want)
+	}
+	in.Inputs["commit"] = json.RawMessage(`"perhaps"`)
+	_, err := play(t, in)
+	wantErr(t, err, `input commit is "perhaps", which is no bool`)
+	in.Inputs["commit"] = json.RawMessage(`false`)
+	if _, err := play(t, in, begin...); err != nil {
+		t.Error(err)
+	}
+}
