@@ -128,7 +128,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 			return nil, err
 		}
 		rt.home = filepath.Join(data, "jobs")
-		rt.clean = func() error { return os.RemoveAll(data) }
+		rt.clean = func() error { return errors.Join(rt.removeTrees(), os.RemoveAll(data)) }
 	} else {
 		rt.home = filepath.Join(o.Data, "jobs")
 		db, err := sqlite.Open(ctx, filepath.Join(o.Data, "adroit.db"), sqlite.Options{})

@@ -39,9 +39,6 @@ func OpenBench(dir, home string, opts ...workspace.Option) (*Bench, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
-	if err := onItsFeet(home); err != nil {
-		return nil, err
-	}
 	ledger, err := workspace.OpenLedger(filepath.Join(home, "ledger"))
 	if err != nil {
 		return nil, err
@@ -104,20 +101,13 @@ func (b *Bench) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.
 	if t.Needs&(tools.Write|tools.Exec|tools.Shell) == 0 {
 		return nil
 	}
-	diff, err := b.ledger.Diff(ctx, b.files.Dir(), false)
-	if err != nil {
-		return fmt.Errorf("diff of what the job changed: %w", err)
-	}
-	// An empty diff is news only after a change that took back the others.
-	if diff == "" && (res.Failed || t.Needs&(tools.Write|tools.Shell) == 0) {
-		return nil
-	}
-	if len(diff) > maxDiff {
-		diff = strings.ToValidUTF8(diff[:maxDiff], "") + fmt.Sprintf("\n(%d bytes in all; the rest is left out here)\n", len(diff))
-	}
-	v, err := json.Marshal(diff)
+	v, empty, err := b.diff(ctx)
 	if err != nil {
 		return err
+	}
+	// An empty diff is news only after a change that took back the others.
+	if empty && (res.Failed || t.Needs&(tools.Write|tools.Shell) == 0) {
+		return nil
 	}
 	res.Artifacts = maps.Clone(res.Artifacts)
 	if res.Artifacts == nil {
@@ -127,26 +117,37 @@ func (b *Bench) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.
 	return nil
 }
 
+// diff is the artifact "diff" as it is now.
+func (b *Bench) diff(ctx context.Context) (v json.RawMessage, empty bool, err error) {
+	diff, err := b.ledger.Diff(ctx, b.files.Dir(), false)
+	if err != nil {
+		return nil, false, fmt.Errorf("diff of what the job changed: %w", err)
+	}
+	empty = diff == ""
+	if len(diff) > maxDiff {
+		diff = strings.ToValidUTF8(diff[:maxDiff], "") + fmt.Sprintf("\n(%d bytes in all; the rest is left out here)\n", len(diff))
+	}
+	v, err = json.Marshal(diff)
+	return v, empty, err
+}
+
 // mux opens the workspace of a job and serves its steps.
 func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error) {
-	home := filepath.Join(rt.home, j.ID)
-	b, err := OpenBench(j.Dir, home, rt.confined(home))
-	if err != nil {
-		return nil, nil, err
-	}
+	data := filepath.Dir(rt.home)
 	hide := rt.o.Secrets.With(secret.DotenvIn(j.Dir)...)
-	b.Hide(hide)
-	b.Reach(rt.o.Network)
 	servers := rt.o.Servers
 	if servers == nil {
 		servers = lsp.Known()
 	}
-	b.Speak(servers)
+	b, err := OpenBenches(BenchOptions{Job: j.ID, Dir: j.Dir, Data: data, Confine: rt.confine(), Hide: hide, Network: rt.o.Network, Servers: servers})
+	if err != nil {
+		return nil, nil, err
+	}
 	m := executor.Serve(executor.Host{
-		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fence: rt.fence(),
+		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fence: rt.fence(), Worktrees: b,
 		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(hide), b.Judge},
 		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
-		Shelf:  &executor.Shelf{Dir: filepath.Join(home, "results")},
+		Shelf:  &executor.Shelf{Dir: filepath.Join(rt.home, j.ID, "results")},
 	})
 	maps.Copy(m, agents.Routes(rt.resolve))
 	// Nothing depends on what Close says: all writes are synced already.

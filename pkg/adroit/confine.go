@@ -10,10 +10,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
-// confined is how the commands of a job run whose directory is home.
-func (rt *Runtime) confined(home string) workspace.Option {
+// confine is how the commands of jobs run.
+func (rt *Runtime) confine() workspace.Confine {
 	c := rt.o.Sandbox
-	c.Private = filepath.Join(home, "sandbox")
 	c.Hide = append(slices.Clone(c.Hide), rt.home)
 	if rt.o.Data != "" {
 		c.Hide = append(c.Hide, rt.o.Data)
@@ -21,7 +20,7 @@ func (rt *Runtime) confined(home string) workspace.Option {
 			c.Cache = filepath.Join(rt.o.Data, "cache")
 		}
 	}
-	return workspace.Confined(c)
+	return c
 }
 
 // fence is what stands around commands here. Where they are refused there is

@@ -56,15 +56,6 @@ func openWorktree(home string) (*workspace.Worktree, error) {
 	return w, nil
 }
 
-// onItsFeet is an error if the worktree that a job works in was moved or lost.
-func onItsFeet(home string) error {
-	w, err := openWorktree(home)
-	if err != nil || w == nil {
-		return err
-	}
-	return w.Check()
-}
-
 // Worktree is the worktree of a job that was submitted with Input.Worktree, nil
 // for others. Merge and Remove it when the job has ended; until then it stays.
 func (rt *Runtime) Worktree(id string) (*workspace.Worktree, error) {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/lsp"
 )
 
@@ -60,15 +58,6 @@ func (c *config) serverSettings() []setting {
 			setting{"language_servers." + name + ".files", strings.Join(s.Files, " "), true})
 	}
 	return out
-}
-
-// speak gives a bench its language servers and returns what looks at changes.
-func (c *config) speak(b *adroit.Bench) []func(executor.Performer) executor.Performer {
-	b.Speak(c.servers())
-	if c.Diagnostics == "off" {
-		return nil
-	}
-	return []func(executor.Performer) executor.Performer{b.Judge}
 }
 
 // examineServers looks for the language servers, without starting them.

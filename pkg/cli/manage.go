@@ -12,7 +12,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/sqlite"
@@ -115,19 +114,16 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := a.openBench(j.Dir, home, s.Sandbox)
+	hide := a.redactorIn(j.Dir)
+	b, err := a.openBenches(j, s.Sandbox, hide)
 	if err != nil {
 		return nil, nil, err
 	}
-	hide := a.redactorIn(j.Dir)
-	b.Hide(hide)
-	b.Reach(conf.Network.guard())
-	b.Name(a.names())
 	record, err := a.recorder(j, s.Record, hide, m)
 	if err != nil {
 		return nil, nil, errors.Join(err, b.Close())
 	}
-	hook := hooks.New(j.Dir, conf.hooksIn(a.Getenv("HOME")))
+	hook := &hookRooms{dir: b.Dir, list: conf.hooksIn(a.Getenv("HOME"))}
 	done := func() {
 		if err := errors.Join(hook.Close(), b.Close()); err != nil {
 			a.complain(fmt.Errorf("%s: closing its workspace: %w", j.ID, err))
@@ -135,7 +131,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	}
 	mux := executor.Serve(executor.Host{
 		Record: record,
-		Tools:  set, Env: b.Env, Bind: b.Bind, Fence: a.fence(s.Sandbox),
+		Tools:  set, Env: b.Env, Bind: b.Bind, Worktrees: b, Fence: a.fence(s.Sandbox),
 		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide)}, conf.around(b, hook)...),
 		Driver: driver,
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),

@@ -3,13 +3,14 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
@@ -76,19 +77,26 @@ func (s sandboxConfig) settings() []setting {
 }
 
 // confine is how commands run here at a level, the configured one if it is
-// empty. home is the job's directory.
+// empty. home is the directory for what they need.
 func (a *app) confine(level, home string) (workspace.Option, error) {
+	c, err := a.confinement(level)
+	c.Private = filepath.Join(home, "sandbox")
+	return workspace.Confined(c), err
+}
+
+// confinement is the same without a place.
+func (a *app) confinement(level string) (workspace.Confine, error) {
 	c, err := a.config()
 	if err != nil {
-		return nil, err
+		return workspace.Confine{}, err
 	}
 	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
 	if err != nil {
-		return nil, usage("", "--sandbox: %v", err)
+		return workspace.Confine{}, usage("", "--sandbox: %v", err)
 	}
 	conf := workspace.Confine{
 		Level: l, NetOpen: c.Sandbox.Net == "open", Limits: sandbox.Limits(c.Sandbox.Limits),
-		Private: filepath.Join(home, "sandbox"), Cache: filepath.Join(c.DataDir, "cache"),
+		Cache: filepath.Join(c.DataDir, "cache"),
 	}
 	for _, p := range c.Sandbox.Show {
 		conf.Show = append(conf.Show, a.tilde(p))
@@ -96,23 +104,12 @@ func (a *app) confine(level, home string) (workspace.Option, error) {
 	for _, p := range c.Sandbox.Write {
 		conf.Write = append(conf.Write, a.tilde(p))
 	}
-	w, err := a.worktree(filepath.Base(home))
-	if err != nil {
-		return nil, err
-	}
-	if w != nil { // its commits are made in the repository it belongs to
-		repo, err := w.Writes()
-		if err != nil {
-			return nil, err
-		}
-		conf.Show, conf.Write = append(conf.Show, w.Common), append(conf.Write, repo...)
-	}
 	for _, d := range []string{c.DataDir, a.configDir()} {
 		if d != "" {
 			conf.Hide = append(conf.Hide, d)
 		}
 	}
-	return workspace.Confined(conf), nil
+	return conf, nil
 }
 
 // sandboxWords say which level commands get here.
@@ -183,15 +180,21 @@ func (a *app) examineSandbox() []finding {
 	return out
 }
 
-// openBench opens a job's workspace with its commands confined as the job
-// wants, else as the configuration says.
-func (a *app) openBench(dir, home, level string) (*adroit.Bench, error) {
-	o, err := a.confine(level, home)
+// openBenches opens a job's workspace with its commands confined at a level.
+func (a *app) openBenches(j *jobs.Job, level string, hide *secret.Redactor) (*adroit.Benches, error) {
+	c, err := a.config()
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	data, err := a.dataDir()
+	if err != nil {
 		return nil, err
 	}
-	return adroit.OpenBench(dir, home, o)
+	conf, err := a.confinement(level)
+	if err != nil {
+		return nil, err
+	}
+	return adroit.OpenBenches(adroit.BenchOptions{
+		Job: j.ID, Dir: j.Dir, Data: data, Confine: conf, Hide: hide, Names: a.names(), Network: c.Network.guard(), Servers: c.servers(),
+	})
 }

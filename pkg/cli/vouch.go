@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
@@ -48,11 +50,25 @@ func (a *app) origin(dir string) (string, error) {
 	if data, err = filepath.EvalSymlinks(data); err != nil {
 		return "", nil // nothing was made yet
 	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
 	rel, err := filepath.Rel(filepath.Join(data, "worktrees"), dir)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {
 		return "", nil
 	}
 	id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	if id, name, ok := strings.Cut(id, "-"); ok { // of a sub-agent
+		c, err := adroit.OpenTree(data, id, name)
+		if err != nil || c == nil {
+			return "", err
+		}
+		if c.Plain {
+			from, err := a.origin(c.From)
+			return cmp.Or(from, c.From), err
+		}
+		return c.Tree.Repo, nil
+	}
 	w, err := a.worktree(id)
 	if err != nil || w == nil {
 		return "", err

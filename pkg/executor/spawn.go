@@ -236,7 +236,7 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 			e.Parent.Home = e.Dir
 		}
 		e.Parent.At, e.Dir = at, got.Dir
-		rep.Joined = &Joined{Name: at}
+		rep.Joined = &Joined{Name: at, Kept: got.Dir}
 	}
 	out, err := flow.Child(sc.Run, o.Agent, who.Workflow, e, func(out json.RawMessage, err error) (string, any) {
 		r := rep
@@ -278,6 +278,9 @@ func (r *Report) read(out json.RawMessage, err error) {
 		r.Status, r.Reason = Failed, said(err)
 	default:
 		r.Status = Done
+	}
+	if r.Status != Done && r.Joined != nil {
+		r.Reason += "; what it changed was not brought back, and is in " + r.Joined.Kept
 	}
 }
 

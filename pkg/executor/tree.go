@@ -23,8 +23,8 @@ const (
 // Its methods are idempotent: a step that was interrupted is performed again.
 type Worktrees interface {
 	// Add makes a copy named name of the work tree of, which is the job's own if
-	// empty, as it is now, and gives its directory.
-	Add(ctx context.Context, job, name, of string) (dir string, err error)
+	// empty, as it is now, and says where it is.
+	Add(ctx context.Context, job, name, of string) (Tree, error)
 	// Join brings what was changed in name to of, as the step at path, so that it
 	// can be undone, and takes the copy away unless there are conflicts.
 	Join(ctx context.Context, job, path, name, of string) (Joined, error)
@@ -35,16 +35,24 @@ type Tree struct {
 	Name string `json:"name"`
 	Of   string `json:"of,omitempty"`
 	Dir  string `json:"dir,omitempty"`
+
+	Files   int      `json:"files,omitempty"`      // that were copied
+	Left    []string `json:"not_copied,omitempty"` // the first of what was not: ignored, secret, in another repository
+	Omitted int      `json:"omitted,omitempty"`    // how many that are
 }
 
 // A Joined says what became of the changes in a worktree.
 type Joined struct {
 	Name  string   `json:"name"`
 	Paths []string `json:"paths,omitempty"` // that have changed here
-	// Conflicts are paths that somebody else has changed too: they are as they
-	// were here, and Kept is where the other version lies.
+	// Conflicts are paths that are as they were here, most of them because
+	// somebody else has changed them too: Why says so of each. Kept is where the
+	// other version lies, and Branch has it if there is a repository. Of a
+	// sub-agent that did not get done, Kept is what it left.
 	Conflicts []string        `json:"conflicts,omitempty"`
+	Why       []string        `json:"why,omitempty"`
 	Kept      string          `json:"kept,omitempty"`
+	Branch    string          `json:"branch,omitempty"`
 	Diff      json.RawMessage `json:"diff,omitempty"` // the artifact "diff" after it
 }
 
@@ -65,8 +73,20 @@ func (sc *Scope) join(rep *Report) error {
 	if len(got.Conflicts) == 0 {
 		return nil
 	}
-	rep.Reason = fmt.Sprintf("others have changed what it changed too: %s; its version is in %s", strings.Join(got.Conflicts, ", "), got.Kept)
+	rep.Reason = fmt.Sprintf("not brought back: %s; its version is in %s", got.conflicts(), got.Kept)
 	return &SpawnError{Report: *rep}
+}
+
+// conflicts names the paths in conflict, each with the reason.
+func (j *Joined) conflicts() string {
+	var parts []string
+	for i, p := range j.Conflicts {
+		if i < len(j.Why) {
+			p += " (" + j.Why[i] + ")"
+		}
+		parts = append(parts, p)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // trees performs the steps about worktrees.
@@ -83,7 +103,7 @@ func (h Host) trees() flow.Route {
 			}
 			if s.Name == addTree {
 				var err error
-				if t.Dir, err = h.Worktrees.Add(ctx, s.Job, t.Name, t.Of); err != nil {
+				if t, err = h.Worktrees.Add(ctx, s.Job, t.Name, t.Of); err != nil {
 					return nil, err
 				}
 				return json.Marshal(t)
@@ -95,13 +115,31 @@ func (h Host) trees() flow.Route {
 			return json.Marshal(got)
 		},
 		Describe: func(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
+			if s.Name == addTree {
+				var t Tree
+				if json.Unmarshal(out, &t) != nil {
+					return "", nil
+				}
+				text := fmt.Sprintf("%d files copied", t.Files)
+				if t.Omitted > 0 {
+					text += fmt.Sprintf(", without %s", strings.Join(t.Left[:min(len(t.Left), 3)], ", "))
+				}
+				if more := t.Omitted - min(len(t.Left), 3); more > 0 {
+					text += fmt.Sprintf(" and %d more", more)
+				}
+				data, _ := json.Marshal(t) // strings
+				return text, data
+			}
 			var j Joined
-			if s.Name != joinTree || json.Unmarshal(out, &j) != nil {
+			if json.Unmarshal(out, &j) != nil {
 				return "", nil
 			}
 			text := fmt.Sprintf("%d files brought back", len(j.Paths))
+			if len(j.Paths) == 1 {
+				text = "1 file brought back"
+			}
 			if len(j.Conflicts) > 0 {
-				text += fmt.Sprintf(", %d in conflict: %s", len(j.Conflicts), strings.Join(j.Conflicts, ", "))
+				text += fmt.Sprintf(", %d in conflict: %s", len(j.Conflicts), j.conflicts())
 			}
 			j.Diff = nil
 			data, _ := json.Marshal(j) // strings

@@ -29,6 +29,7 @@ import (
 // else. Use it from one goroutine.
 type Copy struct {
 	Tree      Worktree  `json:"tree"` // of a plain copy, Top and Sub alone
+	From      string    `json:"from"` // the top of what was copied
 	Plain     bool      `json:"plain,omitempty"`
 	Files     int       `json:"files"`
 	NotCopied []string  `json:"not_copied,omitempty"` // the first of them, from the top of the work tree
@@ -112,7 +113,7 @@ func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 	if err != nil {
 		return nil, err
 	}
-	c = &Copy{Tree: Worktree{Top: top, Sub: src.sub}, Plain: src.git == nil, home: o.Home, brink: o.brink}
+	c = &Copy{Tree: Worktree{Top: top, Sub: src.sub}, From: src.dir, Plain: src.git == nil, home: o.Home, brink: o.brink}
 	if !c.Plain {
 		if err := checkRef("branch", o.Branch); err != nil {
 			return nil, err

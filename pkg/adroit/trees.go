@@ -1,0 +1,336 @@
+package adroit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/lsp"
+	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// BenchOptions are what all benches of a job have in common.
+type BenchOptions struct {
+	Job  string
+	Dir  string // the job's workspace
+	Data string // keeps jobs; what belongs to this one is in it by its id
+	// Confine is how commands run, in each directory by itself. Its Private is
+	// not read, and what a worktree needs of its repository is added.
+	Confine workspace.Confine
+	Hide    *secret.Redactor
+	Names   *workspace.Names
+	Network netguard.Guard
+	Servers []lsp.Server
+}
+
+// Benches are what the steps of one job work with: a [Bench] in its directory,
+// and one in each worktree of a sub-agent, which is opened when it is needed,
+// by a later process too. They have the job's rules in common, and files,
+// processes, language servers and a ledger each. It is safe for concurrent use.
+type Benches struct {
+	o    BenchOptions
+	own  *Bench
+	join sync.Mutex // one at a time: each changes the tree that the next one compares with
+
+	mu   sync.Mutex
+	subs map[string]*Bench
+	shut bool
+}
+
+var _ executor.Worktrees = (*Benches)(nil)
+
+// OpenBenches opens the workspace of a job.
+func OpenBenches(o BenchOptions) (*Benches, error) {
+	bs := &Benches{o: o, subs: map[string]*Bench{}}
+	home := filepath.Join(o.Data, "jobs", o.Job)
+	w, err := openWorktree(home)
+	if err != nil {
+		return nil, err
+	}
+	var shows string
+	var writes []string
+	if w != nil { // its commits are made in the repository that it belongs to
+		if err := w.Check(); err != nil {
+			return nil, err
+		}
+		if writes, err = w.Writes(); err != nil {
+			return nil, err
+		}
+		shows = w.Common
+	}
+	if bs.own, err = bs.open(o.Dir, home, shows, writes); err != nil {
+		return nil, err
+	}
+	return bs, nil
+}
+
+func (bs *Benches) open(dir, home, shows string, writes []string) (*Bench, error) {
+	c := bs.o.Confine
+	c.Private = filepath.Join(home, "sandbox")
+	c.Write = slices.Concat(c.Write, writes)
+	if shows != "" {
+		c.Show = append(slices.Clip(c.Show), shows)
+	}
+	b, err := OpenBench(dir, home, workspace.Confined(c))
+	if err != nil {
+		return nil, err
+	}
+	b.Hide(bs.o.Hide)
+	b.Reach(bs.o.Network)
+	b.Name(bs.o.Names)
+	b.Speak(bs.o.Servers)
+	return b, nil
+}
+
+// at is the bench in a worktree, or the job's own.
+func (bs *Benches) at(name string) (*Bench, error) {
+	if name == "" {
+		return bs.own, nil
+	}
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	if b, ok := bs.subs[name]; ok {
+		return b, nil
+	}
+	if bs.shut {
+		return nil, errors.New("the job is ending")
+	}
+	home := treeHome(bs.o.Data, bs.o.Job, name)
+	c, err := openTree(home)
+	if err != nil {
+		return nil, err
+	}
+	if c.Made.IsZero() || c.Removed {
+		return nil, &flow.Failure{Code: executor.Gone, Message: fmt.Sprintf("the worktree %s is not there any more", name)}
+	}
+	if err := c.Check(); err != nil {
+		return nil, &flow.Failure{Code: executor.Gone, Message: err.Error()}
+	}
+	writes, err := c.Writes()
+	if err != nil {
+		return nil, err
+	}
+	b, err := bs.open(c.Dir(), home, c.Shows(), writes)
+	if err != nil {
+		return nil, fmt.Errorf("the worktree %s: %w", name, err)
+	}
+	bs.subs[name] = b
+	return b, nil
+}
+
+// Dir is the directory that steps work in at a worktree.
+func (bs *Benches) Dir(name string) (string, error) {
+	b, err := bs.at(name)
+	if err != nil {
+		return "", err
+	}
+	return b.files.Dir(), nil
+}
+
+// Env has what tools may touch there, in whole.
+func (bs *Benches) Env(ctx context.Context, job, at string) (*tools.Env, error) {
+	b, err := bs.at(at)
+	if err != nil {
+		return nil, err
+	}
+	return b.Env(ctx, job, at)
+}
+
+// Bind makes what has been changed there so far the artifact "diff".
+func (bs *Benches) Bind(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error {
+	b, err := bs.at(at)
+	if err != nil {
+		return err
+	}
+	return b.Bind(ctx, job, at, t, res)
+}
+
+// Judge has changes looked at by the language servers of their directory.
+func (bs *Benches) Judge(next executor.Performer) executor.Performer {
+	return func(ctx context.Context, p executor.Performance) (tools.Result, error) {
+		b, err := bs.at(p.At)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return b.Judge(next)(ctx, p)
+	}
+}
+
+// Close kills what still runs and releases the files.
+func (bs *Benches) Close() error {
+	bs.mu.Lock()
+	bs.shut = true
+	subs := bs.subs
+	bs.subs = nil
+	bs.mu.Unlock()
+	errs := []error{bs.own.Close()}
+	for _, name := range slices.Sorted(maps.Keys(subs)) {
+		errs = append(errs, subs[name].Close())
+	}
+	return errors.Join(errs...)
+}
+
+// leave closes the bench in a worktree, with all that runs there.
+func (bs *Benches) leave(name string) error {
+	bs.mu.Lock()
+	b, ok := bs.subs[name]
+	delete(bs.subs, name)
+	bs.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return b.Close()
+}
+
+// Add makes a copy of the work tree as it is now, on a branch of its own if
+// there is a repository. It implements [executor.Worktrees].
+func (bs *Benches) Add(ctx context.Context, job, name, of string) (executor.Tree, error) {
+	if !treeName.MatchString(name) {
+		return executor.Tree{}, fmt.Errorf("%q is no name for a worktree", name)
+	}
+	o := workspace.CopyOptions{
+		Dir: bs.o.Dir, Names: bs.o.Names, Branch: "adroit/" + job + "/" + name,
+		Top: filepath.Join(bs.o.Data, "worktrees", job+"-"+name), Home: treeHome(bs.o.Data, job, name),
+	}
+	if w, err := OpenWorktree(bs.o.Data, job); err != nil {
+		return executor.Tree{}, err
+	} else if w != nil {
+		o.From, o.Branch = w, "adroit-"+job+"/"+name // adroit/JOB is a branch, so it cannot be a directory of them
+	}
+	if of != "" {
+		c, err := openTree(treeHome(bs.o.Data, job, of))
+		if err != nil {
+			return executor.Tree{}, err
+		}
+		o.Dir, o.From, o.Plain = c.Dir(), &c.Tree, c.Plain
+	}
+	c, err := workspace.AddCopy(ctx, o)
+	if err != nil {
+		return executor.Tree{}, err
+	}
+	return executor.Tree{Name: name, Of: of, Dir: c.Dir(), Files: c.Files, Left: c.NotCopied, Omitted: c.Omitted}, nil
+}
+
+// Join brings back what was changed in a copy, as the step at path. What still
+// runs there is killed first. It implements [executor.Worktrees].
+func (bs *Benches) Join(ctx context.Context, job, path, name, of string) (executor.Joined, error) {
+	out := executor.Joined{Name: name}
+	bs.join.Lock()
+	defer bs.join.Unlock()
+	to, err := bs.at(of)
+	if err != nil {
+		return out, err
+	}
+	if err := bs.leave(name); err != nil {
+		return out, fmt.Errorf("ending what runs in the worktree: %w", err)
+	}
+	home := treeHome(bs.o.Data, job, name)
+	c, err := openTree(home)
+	if err != nil {
+		return out, err
+	}
+	led, err := workspace.OpenLedger(filepath.Join(home, "ledger"))
+	if err != nil {
+		return out, err
+	}
+	defer led.Close()
+	got, err := c.Join(ctx, to.files.At(path), led)
+	if err != nil {
+		return out, err
+	}
+	out.Paths, out.Kept, out.Branch = got.Paths, got.Kept, got.Branch
+	for _, s := range got.Conflicts {
+		out.Conflicts, out.Why = append(out.Conflicts, s.Path), append(out.Why, s.Reason)
+	}
+	if len(out.Paths) > 0 {
+		out.Diff, _, err = to.diff(ctx)
+	}
+	return out, err
+}
+
+var treeName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+
+func treeHome(data, job, name string) string {
+	return filepath.Join(data, "jobs", job, "trees", name)
+}
+
+func openTree(home string) (*workspace.Copy, error) {
+	c, err := workspace.OpenCopy(home)
+	if err == nil && c == nil {
+		err = fmt.Errorf("the job has no worktree %s", filepath.Base(home))
+	}
+	return c, err
+}
+
+// OpenTree finds the worktree of one of a job's sub-agents, nil if there is no
+// such. data is the directory that keeps jobs.
+func OpenTree(data, job, name string) (*workspace.Copy, error) {
+	if !treeName.MatchString(name) {
+		return nil, nil
+	}
+	return workspace.OpenCopy(treeHome(data, job, name))
+}
+
+// A Tree is the worktree of one of a job's sub-agents.
+type Tree struct {
+	Name string
+	*workspace.Copy
+}
+
+// Trees lists the worktrees of a job's sub-agents that have not been removed:
+// those in use, those with conflicts, and those of sub-agents that did not get
+// done. data is the directory that keeps jobs.
+func Trees(data, job string) ([]Tree, error) {
+	homes, err := os.ReadDir(filepath.Dir(treeHome(data, job, "x")))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var list []Tree
+	for _, e := range homes {
+		c, openErr := workspace.OpenCopy(treeHome(data, job, e.Name()))
+		if err = errors.Join(err, openErr); c != nil && !c.Removed {
+			list = append(list, Tree{e.Name(), c})
+		}
+	}
+	return list, err
+}
+
+// RemoveTrees removes the worktrees of a job's sub-agents, with their branches
+// and whatever is in them. Nobody may work there any more.
+func RemoveTrees(ctx context.Context, data, job string) error {
+	list, err := Trees(data, job)
+	errs := []error{err}
+	for _, t := range list {
+		if err := t.Remove(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("removing the worktree %s: %w", t.Tree.Top, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Trees lists the worktrees of a job's sub-agents that are kept.
+func (rt *Runtime) Trees(job string) ([]Tree, error) { return Trees(filepath.Dir(rt.home), job) }
+
+// removeTrees removes those of all jobs, which end with the runtime.
+func (rt *Runtime) removeTrees() error {
+	all, err := os.ReadDir(rt.home)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range all {
+		errs = append(errs, RemoveTrees(context.Background(), filepath.Dir(rt.home), e.Name()))
+	}
+	return errors.Join(errs...)
+}
