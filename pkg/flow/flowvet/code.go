@@ -7,7 +7,6 @@ import (
 	"go/types"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -24,11 +23,13 @@ type code struct {
 // A unit is the body of one function with the literals in it, except for
 // those that are workflow code by themselves.
 type unit struct {
-	name   string
-	obj    types.Object // nil for a literal
-	root   bool         // workflow code by its parameters
-	faults []fault
-	refs   []ref
+	name string
+	obj  types.Object // nil for a literal
+	root bool         // workflow code by its parameters
+	// variable says that this is what a package variable begins as.
+	variable bool
+	faults   []fault
+	refs     []ref
 }
 
 // A ref is a mention of a function or a package variable.
@@ -60,16 +61,30 @@ func (c *code) file(f *ast.File) {
 	}
 }
 
-// vars finds the functions that package variables begin with.
+// vars makes units of what package variables begin as: a function, a table of
+// functions, or a value that differs in each process.
 func (c *code) vars(s *ast.ValueSpec) {
 	for i, v := range s.Values {
-		u := &unit{name: "the package's variables"}
-		if lit, ok := v.(*ast.FuncLit); ok && i < len(s.Names) && !c.rootLit(lit) {
-			u.name, u.obj = s.Names[i].Name, c.info.Defs[s.Names[i]]
-			c.named[u.obj] = u
+		names := s.Names
+		if len(s.Values) == len(s.Names) {
+			names = s.Names[i : i+1]
 		}
+		u := &unit{name: names[0].Name, variable: true}
 		c.units = append(c.units, u)
-		c.scan(u, v)
+		for _, n := range names {
+			if obj := c.info.Defs[n]; obj != nil && n.Name != "_" {
+				u.obj = obj
+				c.named[obj] = u
+			}
+		}
+		if lit, ok := v.(*ast.FuncLit); ok && c.rootLit(lit) {
+			u.root, u.variable = true, false
+			v = nil
+			c.scan(u, lit.Body)
+		}
+		if v != nil {
+			c.scan(u, v)
+		}
 	}
 }
 
@@ -129,16 +144,23 @@ func short(obj types.Object) string {
 func (c *code) report() {
 	seen := map[*unit]bool{}
 	said := map[string]bool{}
-	var visit func(u *unit, chain []string)
-	visit = func(u *unit, chain []string) {
+	var visit func(u *unit, way string)
+	visit = func(u *unit, way string) {
 		if seen[u] {
 			return
 		}
 		seen[u] = true
-		chain = append(slices.Clone(chain), u.name)
 		where := "workflow code"
-		if len(chain) > 1 {
-			where += " (" + strings.Join(chain, " calls ") + ")"
+		switch {
+		case way == "":
+			way = u.name
+		case u.variable:
+			way += " uses " + u.name
+		default:
+			way += " calls " + u.name
+		}
+		if way != u.name {
+			where += " (" + way + ")"
 		}
 		for _, f := range c.all(u) {
 			p := c.pass.Fset.Position(f.pos)
@@ -151,13 +173,13 @@ func (c *code) report() {
 		}
 		for _, r := range u.refs {
 			if to := c.named[r.obj]; to != nil && !to.root {
-				visit(to, chain)
+				visit(to, way)
 			}
 		}
 	}
 	for _, u := range c.units {
 		if u.root {
-			visit(u, nil)
+			visit(u, "")
 		}
 	}
 }
@@ -167,24 +189,21 @@ func (c *code) report() {
 func (c *code) all(u *unit) []fault {
 	out := slices.Clone(u.faults)
 	for _, r := range u.refs {
-		switch o := r.obj.(type) {
-		case *types.Func:
-			var f varies
-			if o.Pkg() != c.pass.Pkg && !workflow(o.Signature()) && c.pass.ImportObjectFact(o, &f) {
-				out = append(out, fault{r.pos, fmt.Sprintf("%s, which uses %s (%s),", short(o), f.What, f.Where), f.Say, true})
-			}
-		case *types.Var:
-			if c.written[o] || o.Pkg() != c.pass.Pkg && c.pass.ImportObjectFact(o, new(written)) {
-				out = append(out, fault{r.pos, "the package variable " + o.Name(), sayVar, false})
-			}
+		var f varies
+		far := r.obj.Pkg() != c.pass.Pkg
+		if far && c.pass.ImportObjectFact(r.obj, &f) {
+			out = append(out, fault{r.pos, fmt.Sprintf("%s, which uses %s (%s),", short(r.obj), f.What, f.Where), f.Say, true})
+		}
+		if v, ok := r.obj.(*types.Var); ok && (c.written[v] || far && c.pass.ImportObjectFact(v, new(written))) {
+			out = append(out, fault{r.pos, "the package variable " + v.Name(), sayVar, false})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b fault) int { return int(a.pos - b.pos) })
 	return out
 }
 
-// export makes facts of what the package's functions do, for the packages
-// that import it.
+// export makes facts of what the package's functions and variables are, for the
+// packages that import it.
 func (c *code) export() {
 	known := map[types.Object]*varies{}
 	find := func(u *unit) *varies {
@@ -221,8 +240,8 @@ func (c *code) export() {
 		}
 	}
 	for _, u := range c.units {
-		if fn, ok := u.obj.(*types.Func); ok && fn.Exported() && known[fn] != nil {
-			c.pass.ExportObjectFact(fn, known[fn])
+		if u.obj != nil && u.obj.Exported() && known[u.obj] != nil {
+			c.pass.ExportObjectFact(u.obj, known[u.obj])
 		}
 	}
 	for obj := range c.written { // facts have no order

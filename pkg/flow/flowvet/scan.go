@@ -185,11 +185,10 @@ func (c *code) writes(f *ast.File) {
 		}
 	}
 	for _, d := range f.Decls {
-		fd, ok := d.(*ast.FuncDecl)
-		if !ok || fd.Body == nil || fd.Recv == nil && fd.Name.Name == "init" {
+		if fd, ok := d.(*ast.FuncDecl); ok && fd.Recv == nil && fd.Name.Name == "init" {
 			continue
 		}
-		ast.Inspect(fd.Body, func(n ast.Node) bool {
+		ast.Inspect(d, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.AssignStmt:
 				for _, l := range n.Lhs {

@@ -13,7 +13,12 @@ var (
 	level   = 1
 	words   = map[string]string{"a": "b"}
 	filled  = map[string]string{}
-	clock   = func() time.Time { return time.Now() } // want `time.Now in workflow code \(Workflow calls clock\): a replay`
+	clock   = func() time.Time { return time.Now() } // want `time.Now in workflow code \(Workflow uses clock\): a replay`
+	started = time.Now()                             // want `time.Now in workflow code \(Workflow uses started\)`
+	table   = map[string]func(){"a": inTable}
+	never   = time.Now()
+	turns   int
+	turn    = func() { turns++ }
 	private = func() time.Time { return time.Now() }
 )
 
@@ -30,13 +35,17 @@ func Workflow(r *flow.Run, in string) string {
 	t := &T{}
 	t.method()
 	slices.SortFunc([]string{}, compare)
-	_ = helper.Stamp() // want `helper.Stamp, which uses time.Now \(helper.go:18\), in workflow code: a replay reads another time`
+	_ = helper.Stamp() // want `helper.Stamp, which uses time.Now \(helper.go:19\), in workflow code: a replay reads another time`
 	helper.T{}.Nap()   // want `helper.T.Nap, which uses time.Sleep`
 	_ = helper.Cached("x")
 	_ = helper.Any(nil) // want `helper.Any, which uses a range over a map`
 	_ = helper.Excused()
 	_ = helper.Limit // want `the package variable Limit in workflow code`
 	_ = helper.Names
+	_ = helper.Began // want `helper.Began, which uses time.Now`
+	_ = started
+	_ = turns // want `the package variable turns in workflow code`
+	table[in]()
 	other(r)
 	return ""
 }
@@ -51,6 +60,10 @@ func leaf() {
 func generic[T any](x T) T {
 	time.Sleep(1) // want `time.Sleep in workflow code \(Workflow calls generic\)`
 	return x
+}
+
+func inTable() {
+	_ = time.Now() // want `time.Now in workflow code \(Workflow uses table calls inTable\)`
 }
 
 type T struct{}
@@ -69,4 +82,4 @@ func other(r *flow.Run) {
 
 func Far() string { return helper.Stamp() } // want Far:"time.Now"
 
-func fill(k string) { filled[k] = k; _ = private() }
+func fill(k string) { filled[k] = k; _ = private(); _ = never }

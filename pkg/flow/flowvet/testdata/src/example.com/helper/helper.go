@@ -10,6 +10,7 @@ var (
 	Limit  = 3 // want Limit:"written"
 	Names  = []string{"a"}
 	mu     sync.Mutex
+	Began  = time.Now() // want Began:"time.Now"
 	cached = map[string]string{}
 )
 
