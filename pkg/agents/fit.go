@@ -94,7 +94,7 @@ func (f *fitting) shrink() error {
 	required := func(t tools.Tool) bool { return t.Optionality == tools.Required || t.Optionality == "" }
 	optional := func(t tools.Tool) bool { return !required(t) }
 	unasked := func(t tools.Tool) bool {
-		return t.Optionality == tools.Conditional && !f.holds(t) && !f.speaks(t.When)
+		return t.Optionality == tools.Conditional && !f.holds(t)
 	}
 	for _, step := range []struct {
 		which func(tools.Tool) bool
@@ -117,9 +117,18 @@ func (f *fitting) shrink() error {
 	return nil
 }
 
-// speaks reports whether the request has a word of text.
-func (f *fitting) speaks(text string) bool {
-	for stem := range stems(text) {
+// speaks reports whether the request has a word of the condition of t that is
+// in no other tool's.
+func (f *fitting) speaks(t tools.Tool) bool {
+	own := stems(t.When)
+	for other := range f.own.All() {
+		if other.Name != t.Name {
+			for stem := range stems(other.When) {
+				delete(own, stem)
+			}
+		}
+	}
+	for stem := range own {
 		if f.hints[stem] {
 			return true
 		}
@@ -159,6 +168,8 @@ func (f *fitting) holds(t tools.Tool) bool {
 	case slices.Contains([]string{finish, readResult, readSkill, describeTool}, t.Name), t.Name == spawnAgent && f.a.Spawn != nil:
 		return true
 	case slices.Contains(d.Tools(), t.Name), slices.ContainsFunc(t.Produces, func(p string) bool { return slices.Contains(d.Artifacts(), p) }):
+		return true
+	case t.Optionality == tools.Conditional && f.speaks(t):
 		return true
 	}
 	// Whoever speaks of it by name expects it to be there.
@@ -258,7 +269,7 @@ func (a *DynamicAgent) Fitted(set *tools.Set, tokens int) ([]executor.Fitted, er
 var wordRule = regexp.MustCompile(`[\p{L}]{3,}`)
 
 // common are words that say nothing of what a request is about.
-var common = strings.Fields("the and for with that this from into are not you your its has have can may all any but use when which what make each than them they will one two out")
+var common = strings.Fields("the and for with that this from into are not you your its has have can may all any but use when which what make each than them they will one two out user wants want asks asked")
 
 // stems are the words of a text by how they begin, so that "published" speaks
 // for publish.
