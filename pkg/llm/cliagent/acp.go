@@ -28,7 +28,7 @@ func (r *resident) converse(ctx context.Context, o order, s *story) (ending, err
 		return ending{}, err
 	}
 	out, in := io.Pipe()
-	w := &watch{story: s, seen: time.Now(), wake: make(chan struct{}, 1)}
+	w := &watch{story: s, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
 	c := &client{watch: w, permit: r.place.Permit, titles: map[acp.ToolCallId]string{}}
 	talk := func(ctx context.Context, p *workspace.Process) error {
 		defer out.Close() // nobody reads any more: the program must not wait for us
@@ -87,7 +87,7 @@ func (d *drain) Write(p []byte) (int, error) {
 	d.w.mu.Lock()
 	d.w.seen = time.Now()
 	d.w.bytes += int64(len(p))
-	d.w.flood = d.w.bytes > maxStream
+	d.w.flood = d.w.bytes > d.w.most
 	flood := d.w.flood
 	d.w.mu.Unlock()
 	if flood {

@@ -50,7 +50,8 @@ type Config struct {
 // is a process of its own.
 type Agent struct {
 	Config
-	form form
+	form   form
+	stream int64 // bytes that a run may write; zero is maxStream
 }
 
 var _ llm.Resident = (*Agent)(nil)

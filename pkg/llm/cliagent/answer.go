@@ -33,7 +33,7 @@ func (r *resident) answer(s *story, e ending, model string) (*llm.Response, erro
 	}
 	switch {
 	case e.flooded:
-		return nil, fail(fault{kind: llm.Garbled, message: fmt.Sprintf("it wrote more than %d MB and was ended", maxStream>>20)})
+		return nil, fail(fault{kind: llm.Garbled, message: fmt.Sprintf("it wrote more than %d MB and was ended", r.most()>>20)})
 	case s.ended && s.fault != nil:
 		return nil, fail(*s.fault)
 	case s.ended, s.stopped != "":

@@ -1,6 +1,7 @@
 package cliagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 // maxStream is how much a program may write before it is ended: an agent's
 // whole day is less.
 const maxStream = 512 << 20
+
+func (a *Agent) most() int64 { return cmp.Or(a.stream, maxStream) }
 
 // An ending is how a process ended.
 type ending struct {
@@ -40,6 +43,7 @@ type watch struct {
 	// waiting counts questions that are being answered: the program is silent
 	// because of us.
 	waiting int
+	most    int64 // bytes that the program may write
 }
 
 func (w *watch) signal() {
@@ -82,7 +86,7 @@ type meter struct {
 func (m meter) Write(p []byte) (int, error) {
 	m.w.mu.Lock()
 	m.w.bytes += int64(len(p))
-	flood := m.w.bytes > maxStream
+	flood := m.w.bytes > m.w.most
 	m.w.flood = m.w.flood || flood
 	m.w.mu.Unlock()
 	if flood {
@@ -109,7 +113,7 @@ func (r *resident) perform(ctx context.Context, o order, s *story) (ending, erro
 	if err != nil {
 		return ending{}, fmt.Errorf("cli %s: %w", r.Name, err)
 	}
-	w := &watch{story: s, form: r.form, seen: time.Now(), wake: make(chan struct{}, 1)}
+	w := &watch{story: s, form: r.form, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
 	lines := &splitter{line: w.line, long: w.long}
 	e, err := r.process(ctx, o, w, workspace.Cmd{
 		Args: slices.Concat(r.Command, inv.args), Env: append(r.environ(r.form.keys()), inv.env...), Stdin: inv.stdin, Stdout: meter{lines, w},
