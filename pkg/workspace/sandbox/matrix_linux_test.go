@@ -146,7 +146,7 @@ func attack(t *testing.T, level Level) map[string]string {
 		Mask: []string{to.WS + "/.env"}, Fix: []string{to.WS + "/.git/config", to.WS + "/.git/hooks", to.WS + "/.claude"}, Pin: []string{to.WS + "/.git"},
 		Caches: []Overlay{{Lower: to.Cache, Upper: filepath.Join(base, "private/cache")}},
 	}
-	cmd.Env = p.Environ(level, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + to.Home})
+	cmd.Env = p.Environ(level, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + to.Home, "GORACE=" + os.Getenv("GORACE")})
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	st, err := Wrap(cmd, level, p)
@@ -276,7 +276,7 @@ func asNobody(t *testing.T) map[string]map[string]string {
 	result := filepath.Join(dir, "result")
 	cmd := exec.Command(filepath.Join(dir, "self"), "-test.run=^TestProbes$", "-test.v")
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "ADROIT_PROBE_RESULT=" + result}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir, "ADROIT_PROBE_RESULT=" + result, "GORACE=" + os.Getenv("GORACE")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
