@@ -16,6 +16,9 @@ import (
 //go:embed agents/*.md
 var agents embed.FS
 
+//go:embed pipelines/*.yaml
+var pipelines embed.FS
+
 //go:embed demo
 var demo embed.FS
 
@@ -24,6 +27,12 @@ var schemas embed.FS
 
 // Agents has the built-in agents, one Markdown file each.
 func Agents() fs.FS { return sub(agents, "agents") }
+
+// Pipelines has the built-in pipelines, one YAML file each.
+func Pipelines() fs.FS { return sub(pipelines, "pipelines") }
+
+// PipelineSchema is the JSON Schema of a pipeline's file.
+func PipelineSchema() []byte { return must(schemas.ReadFile("schemas/pipeline.json")) }
 
 // AgentSchema is the JSON Schema of an agent file's front matter.
 func AgentSchema() []byte { return must(schemas.ReadFile("schemas/agent.schema.json")) }

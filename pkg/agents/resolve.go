@@ -31,6 +31,9 @@ type Input struct {
 	// Worktree asks for a git worktree of Dir's repository, so that the job
 	// disturbs nobody. Runners see to it; Resolve does not read it.
 	Worktree bool `json:"worktree,omitempty"`
+	// Pipeline names the pipeline that the request is to, in place of an agent;
+	// Resolve does not read it. See pkg/pipeline.
+	Pipeline string `json:"pipeline,omitempty"`
 	// Calling says how tools are called, instead of the agent's.
 	Calling executor.Calling `json:"calling,omitempty"`
 	// Taint is what the caller knows of Prompt and Inputs: that others wrote

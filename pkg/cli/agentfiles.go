@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 )
@@ -148,8 +149,13 @@ func (a *app) resolveIn(ctx context.Context, in agents.Input, trust bool) (t exe
 	return a.resolveWith(ctx, in, trust, m)
 }
 
-// resolveWith is resolveIn for a job that has its models already.
-func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *models) (t executor.Task, s surroundings, err error) {
+// resolveWith is resolveIn for a job that has its models already. more are
+// agents beside those of files.
+func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *models, more ...agents.DynamicAgent) (t executor.Task, s surroundings, err error) {
+	if in.Pipeline != "" {
+		pin, s, err := a.pin(ctx, in, trust, m)
+		return pin.Task, s, err
+	}
 	conf, err := a.config()
 	if err != nil {
 		return t, s, err
@@ -174,6 +180,9 @@ func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *m
 	if in.Parent != nil {
 		route = m.windowed(ctx, route)
 	}
+	if in.Model == pipeline.NoModel {
+		route = unmodelled
+	}
 	if played, err := m.recording(in.Model); err != nil {
 		return t, s, err
 	} else if played != nil {
@@ -183,6 +192,7 @@ func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *m
 		instead = func(string) map[string][]string { return edit.Instead(conf.EditFormats)(played.Model) }
 	}
 	cat, _ := a.catalogOf(v) // what is wrong with the one that is used, Lookup tells
+	cat = cat.With(more...)
 	given, err := a.given(in, cat, v)
 	if err != nil {
 		return t, s, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -144,6 +145,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	}) {
 		mux[kind] = route
 	}
+	maps.Copy(mux, a.pins(s.Trust, m))
 	return executor.Guard(mux, hide), done, nil
 }
 

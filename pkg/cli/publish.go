@@ -7,6 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/publish"
 	"github.com/adroit-run/adroit/pkg/workflows"
@@ -101,11 +102,14 @@ func publishSettings(c publishConfig) []setting {
 
 // workflows are those that jobs here may run.
 func (a *app) workflows() []flow.Workflow {
-	return slices.Concat([]flow.Workflow{agents.Workflow}, workflows.All(), a.Workflows)
+	return slices.Concat([]flow.Workflow{agents.Workflow, pipeline.Workflow}, workflows.All(), a.Workflows)
 }
 
 // runs is the workflow that a request's agent names.
 func (a *app) runs(in agents.Input, trust bool) string {
+	if in.Pipeline != "" {
+		return pipeline.Workflow.Name
+	}
 	if v, err := a.vouchFor(in.Dir, trust); err == nil {
 		cat, _ := a.catalogOf(v)
 		if agent, err := cat.Lookup(in.Agent); err == nil {

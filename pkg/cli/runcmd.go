@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -44,9 +45,10 @@ type request struct {
 func (a *app) runCommand() *cobra.Command {
 	var q request
 	cmd := &cobra.Command{
-		Use:   "run AGENT [PROMPT|-]",
-		Short: "Run an agent as a job",
+		Use:   "run AGENT|PIPELINE [PROMPT|-]",
+		Short: "Run an agent or a pipeline as a job",
 		Long: "Runs an agent until its definition of done holds, a limit is reached or a person is needed.\n" +
+			"If no agent has the name, the pipeline of that name is run; agent:NAME and pipeline:NAME say which is meant.\n" +
 			"Progress goes to stderr, the agent's last words to stdout. - reads the prompt from stdin;\n" +
 			"behind -- everything is prompt.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit or stuck, 4 waiting for a person,\n" +
@@ -158,12 +160,10 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if err != nil {
 		return fail(err)
 	}
-	cat, _ := a.catalogOf(v)
-	agent, err := a.agent(cat, q.agent, in.Dir)
+	agent, err := a.chosen(q, v, &in)
 	if err != nil {
 		return fail(err)
 	}
-	in.Agent = agent.Name
 	a.warnIgnored(agent)
 	m, err := a.models(q.baseURL)
 	if err != nil {
@@ -173,6 +173,8 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	case q.model != "":
 		in.ForAll = true
 		in.Model, err = m.canonical(q.model)
+	case agent.Model == pipeline.NoModel:
+		in.Model = pipeline.NoModel
 	case agent.Model != "":
 		in.Model, err = m.canonical(agent.Model)
 	default:
@@ -181,13 +183,7 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if err != nil {
 		return fail(err)
 	}
-	if _, _, err := m.open(in.Model); err != nil {
-		return fail(usageOr(err))
-	}
-	if m.only, _, err = m.split(in.Model); err != nil {
-		return fail(err)
-	}
-	if in.Options.Window, err = m.window(ctx, in.Model); err != nil && len(m.conf.behind(in.Model)) == 0 {
+	if err := a.usable(ctx, m, &in); err != nil {
 		return fail(err)
 	}
 	t, s, err := a.resolveIn(ctx, in, q.trust)
@@ -195,12 +191,29 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 		return fail(usage(priceHint(price), "%v", err))
 	}
 	if err != nil {
-		return fail(usage("adroit agents show "+in.Agent+" says what it takes", "%v", err))
+		return fail(usage(a.shown(in)+" says what it takes", "%v", err))
 	}
 	if len(t.Tools) > 0 {
 		a.tellSurroundings(s)
 	}
 	return in, t, nil
+}
+
+// usable sees to it that the model of a request can be asked.
+func (a *app) usable(ctx context.Context, m *models, in *agents.Input) (err error) {
+	if in.Model == pipeline.NoModel {
+		return nil
+	}
+	if _, _, err := m.open(in.Model); err != nil {
+		return usageOr(err)
+	}
+	if m.only, _, err = m.split(in.Model); err != nil {
+		return err
+	}
+	if in.Options.Window, err = m.window(ctx, in.Model); err != nil && len(m.conf.behind(in.Model)) > 0 {
+		return nil
+	}
+	return err
 }
 
 // usageOr makes an unreadable script a mistake of the command line.
@@ -368,6 +381,9 @@ func (a *app) windowWords(ctx context.Context, j *jobs.Job, window int) string {
 
 // dryRun prints the task that a run would pin.
 func (a *app) dryRun(ctx context.Context, in agents.Input, t executor.Task, q request) error {
+	if in.Pipeline != "" {
+		return a.dryPipeline(ctx, in, t, q)
+	}
 	if q.json {
 		return a.json(t)
 	}

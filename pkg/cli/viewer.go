@@ -97,6 +97,9 @@ func (v *viewer) drain() {
 
 func (v *viewer) show(ev event.Event) {
 	v.tally.add(ev)
+	if v.stage(ev) {
+		return
+	}
 	switch ev.Kind {
 	case event.StepStarted:
 		v.now = ev.Step

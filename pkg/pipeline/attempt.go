@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
@@ -77,7 +78,7 @@ func (x *run) again(s *Step, n int, why string, wait time.Duration) error {
 // recovers reports whether the recovery agent is asked about s. The steps of a
 // group have been asked about each when the group fails.
 func (x *run) recovers(s *Step) bool {
-	if x.p.Recovery == nil || slices.ContainsFunc(x.p.Steps, func(t Step) bool { return t.ID == s.OnFailure }) {
+	if x.p.Recovery == nil || x.p.jumps(s) {
 		return false
 	}
 	if s.Parallel != nil && s.OnFailure == "" {
@@ -100,7 +101,7 @@ func (x *run) once(s *Step, ch Changes) (outcome, error) {
 		case "agent":
 			return x.agent(s, ch)
 		case "run":
-			return x.call(s, shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
+			return x.command(s)
 		case "tool":
 			args := s.Args
 			if args == nil {
@@ -182,6 +183,20 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 	return o2, nil
 }
 
+// command has the step's command run. What it said is its output, without the
+// line about it that models get.
+func (x *run) command(s *Step) (outcome, error) {
+	o, err := x.call(s, shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
+	if err == nil && o.status == Done {
+		said := text(o.output)
+		if about, rest, ok := strings.Cut(said, "\n"); ok && strings.HasPrefix(about, "exit code 0 ") {
+			said = rest
+		}
+		o.output = quote(strings.TrimRight(said, "\n"))
+	}
+	return o, err
+}
+
 // call has a tool called, under the rules that hold for those of agents.
 func (x *run) call(_ *Step, tool string, args any) (outcome, error) {
 	reply, err := x.sc.Tool(tool, args)
@@ -241,7 +256,7 @@ func (x *run) within(s *Step) (outcome, error) {
 	if err != nil {
 		return failed("%v", err), nil
 	}
-	y := &run{p: s.Pipeline.Spec, sc: x.sc, models: x.models, input: quote(input), vars: map[string]json.RawMessage{}}
+	y := &run{p: s.Pipeline.Spec, sc: x.sc, models: x.models, inner: true, input: quote(input), vars: map[string]json.RawMessage{}}
 	for _, in := range y.p.Inputs {
 		v, ok := s.Inputs[in.Name]
 		switch {

@@ -30,7 +30,7 @@ func Lint(p *Pipeline, k Known) agents.Problems {
 	l.header()
 	l.each(p.Steps, "steps", l.step)
 	if len(p.Steps) > 0 {
-		g := l.graph()
+		g := l.p.edges()
 		l.reachable(g)
 		l.cycles(g)
 		l.data(g)

@@ -19,9 +19,8 @@ type edge struct {
 	bound bool
 }
 
-// graph gives for each step what may come next.
-func (l *linter) graph() [][]edge {
-	p := l.p
+// edges gives for each step what may come next.
+func (p *Pipeline) edges() [][]edge {
 	at := map[string]int{End: len(p.Steps)}
 	for i := range p.Steps {
 		at[p.Steps[i].ID] = i
@@ -45,6 +44,11 @@ func (l *linter) graph() [][]edge {
 		}
 	}
 	return g
+}
+
+// jumps reports whether a failure of s leads to another step.
+func (p *Pipeline) jumps(s *Step) bool {
+	return slices.ContainsFunc(p.Steps, func(t Step) bool { return t.ID == s.OnFailure })
 }
 
 // policy is what holds after a failure of s, if it does not jump.

@@ -254,6 +254,7 @@ func (d *decoder) agent(n *node, id string) Agent {
 	}
 	a, problems := agents.Inline(d.rep.src.File, agentName(id), n)
 	d.rep.list = append(d.rep.list, problems...)
+	a.Source.Layer = d.rep.src.Layer
 	return Agent{Name: a.Name, Spec: a}
 }
 

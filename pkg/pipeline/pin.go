@@ -12,13 +12,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// An Input is a request to a pipeline: one to an agent, and which pipeline. Its
-// Agent is the pipeline's name, for lists of jobs.
-type Input struct {
-	agents.Input
-	Pipeline string `json:"pipeline"`
-}
-
 // Pinned is a pipeline as a job runs it, with all that it names by value.
 type Pinned struct {
 	Pipeline *Pipeline     `json:"pipeline"`
@@ -33,11 +26,11 @@ const pinning = "pin"
 
 // Routes performs "pin" steps with pin, which looks the pipeline up, checks it
 // with [Pin] and resolves its task. It is called once in the life of a job.
-func Routes(pin func(ctx context.Context, in Input) (Pinned, error)) flow.Mux {
+func Routes(pin func(ctx context.Context, in agents.Input) (Pinned, error)) flow.Mux {
 	return flow.Mux{pinning: {
 		Safe: flow.Always,
 		Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
-			var in Input
+			var in agents.Input
 			if err := json.Unmarshal(s.Input, &in); err != nil {
 				return nil, fmt.Errorf("pipeline %s: decoding input: %w", s.Name, err)
 			}
@@ -82,18 +75,18 @@ func (n *pinner) pipeline(p *Pipeline) (*Pipeline, error) {
 		return nil, fmt.Errorf("pipeline %s: %w", p.Name, err)
 	}
 	if out.Recovery != nil {
-		if err := n.agent(&out.Recovery.Agent, out.Defaults, decisionSchema); err != nil {
+		if err := n.agent(&out.Recovery.Agent, p, decisionSchema); err != nil {
 			return nil, err
 		}
 	}
-	return out, n.steps(out.Steps, out.Defaults)
+	return out, n.steps(out.Steps, p)
 }
 
-func (n *pinner) steps(steps []Step, d Defaults) error {
+func (n *pinner) steps(steps []Step, of *Pipeline) error {
 	for i := range steps {
 		s := &steps[i]
 		if s.Agent != nil {
-			if err := n.agent(s.Agent, d, nil); err != nil {
+			if err := n.agent(s.Agent, of, nil); err != nil {
 				return err
 			}
 		}
@@ -109,7 +102,7 @@ func (n *pinner) steps(steps []Step, d Defaults) error {
 				return err
 			}
 		}
-		if err := n.steps(s.Parallel, d); err != nil {
+		if err := n.steps(s.Parallel, of); err != nil {
 			return err
 		}
 	}
@@ -117,9 +110,11 @@ func (n *pinner) steps(steps []Step, d Defaults) error {
 }
 
 // agent puts an agent in by value, under a name that no other one has.
-func (n *pinner) agent(a *Agent, d Defaults, output json.RawMessage) error {
-	inline := a.Spec != nil
-	if !inline {
+func (n *pinner) agent(a *Agent, of *Pipeline, output json.RawMessage) error {
+	d, inline := of.Defaults, a.Spec != nil
+	if inline {
+		a.Spec.Source.Layer = of.Source.Layer
+	} else {
 		found, err := n.k.Agents.Lookup(a.Name)
 		if err != nil {
 			return err
@@ -127,6 +122,9 @@ func (n *pinner) agent(a *Agent, d Defaults, output json.RawMessage) error {
 		spec := *found
 		a.Spec = &spec
 	}
+	// What it does not get to allow itself is left out here: by value, nobody
+	// knows any more where it comes from.
+	a.Spec.Permissions, _ = a.Spec.Rules()
 	if a.Spec.Model == "" {
 		a.Spec.Model = d.Model
 	}
@@ -155,12 +153,14 @@ func (n *pinner) agent(a *Agent, d Defaults, output json.RawMessage) error {
 }
 
 // Carrier gives the agent that a job of a pinned pipeline is resolved with, and
-// a catalog that has its agents beside those of cat. It has the tools of the
-// steps and may spawn their agents; no model gets to read its prompt.
-func (p *Pipeline) Carrier(cat *agents.Catalog) (*agents.DynamicAgent, *agents.Catalog) {
-	a := &agents.DynamicAgent{Name: p.Name, Description: p.Description, Inputs: p.Inputs, Workflow: Workflow.Name, Prompt: "A pipeline."}
-	depth := 0
+// the agents that must be in the catalog then. It has the tools of the steps and
+// may spawn their agents; no model gets to read its prompt. Its model is the
+// first that is named, if all agents name one, and [NoModel] if there are none.
+func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
+	a := &agents.DynamicAgent{Name: p.Name, Description: p.Description, Inputs: p.Inputs, Workflow: Workflow.Name, Prompt: "A pipeline.", Model: NoModel}
+	depth, open := 0, false
 	var names []string
+	var all []agents.DynamicAgent
 	p.walk(func(s *Step) {
 		switch {
 		case s.Run != "":
@@ -170,19 +170,29 @@ func (p *Pipeline) Carrier(cat *agents.Catalog) (*agents.DynamicAgent, *agents.C
 		}
 	}, func(found *Agent) {
 		names = append(names, found.Name)
-		cat = cat.With(*found.Spec)
+		all = append(all, *found.Spec)
+		open = open || found.Spec.Model == ""
+		if a.Model == NoModel {
+			a.Model = found.Spec.Model
+		}
 		if sp := found.Spec.Spawn; sp != nil {
 			depth = max(depth, sp.Depth, executor.SpawnDepth)
 		}
 	})
+	if open {
+		a.Model = ""
+	}
 	slices.Sort(a.Tools)
 	a.Tools = slices.Compact(a.Tools)
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) > 0 {
 		a.Spawn = &agents.Spawn{Agents: names, Depth: depth + 1, FanOut: executor.SpawnFanOut, Total: maxMaxSteps}
 	}
-	return a, cat
+	return a, all
 }
+
+// NoModel stands for the model of a pipeline in which no step asks one.
+const NoModel = "none"
 
 // walk calls step for all steps, those of groups and of pinned pipelines too,
 // and agent for all agents that are pinned.
@@ -207,17 +217,34 @@ func (p *Pipeline) walk(step func(*Step), agent func(*Agent)) {
 	each(p.Steps)
 }
 
-// Models lists the models that a pipeline names itself, sorted.
+// Models lists the models that a pinned pipeline names itself, sorted.
 func (p *Pipeline) Models() []string {
-	out := []string{p.Defaults.Model}
-	p.walk(func(s *Step) {
-		out = append(out, s.Model)
-		if s.Pipeline != nil && s.Pipeline.Spec != nil {
-			out = append(out, s.Pipeline.Spec.Defaults.Model)
-		}
-	}, func(a *Agent) { out = append(out, a.Spec.Model) })
+	var out []string
+	_ = p.EachModel(func(ref *string) error {
+		out = append(out, *ref)
+		return nil
+	})
 	slices.Sort(out)
-	return slices.DeleteFunc(slices.Compact(out), func(m string) bool { return m == "" })
+	return slices.Compact(out)
+}
+
+// EachModel calls f for every name of a model in a pinned pipeline, which f may
+// replace; "" leaves the choice to the request.
+func (p *Pipeline) EachModel(f func(ref *string) error) error {
+	var err error
+	call := func(ref *string) {
+		if *ref != "" && err == nil {
+			err = f(ref)
+		}
+	}
+	call(&p.Defaults.Model)
+	p.walk(func(s *Step) {
+		call(&s.Model)
+		if s.Pipeline != nil && s.Pipeline.Spec != nil {
+			call(&s.Pipeline.Spec.Defaults.Model)
+		}
+	}, func(a *Agent) { call(&a.Spec.Model) })
+	return err
 }
 
 // Prompted reports whether the pipeline reads {{input}}.

@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// Workflow runs a pipeline. Its input is an [Input], its output an
+// Workflow runs a pipeline. Its input is an agents.Input, its output an
 // executor.State, whose artifact "pipeline" is the [Result].
-var Workflow = flow.Define("pipeline", func(r *flow.Run, in Input) (*executor.State, error) {
+var Workflow = flow.Define("pipeline", func(r *flow.Run, in agents.Input) (*executor.State, error) {
 	pin, err := flow.Do[Pinned](r, pinning, in.Pipeline, in)
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ var Workflow = flow.Define("pipeline", func(r *flow.Run, in Input) (*executor.St
 
 type job struct {
 	Pinned
-	in Input
+	in agents.Input
 }
 
 func perform(r *flow.Run, j job) (*executor.State, error) {
@@ -68,6 +69,7 @@ type run struct {
 	steps  map[string]record
 	counts map[string]int
 	total  int
+	inner  bool // within another pipeline
 	spent  bool // the job's own limits are used up
 }
 
@@ -80,7 +82,7 @@ func (x *run) all() (Result, json.RawMessage, error) {
 	for _, name := range sorted(p.Variables) {
 		x.vars[name] = p.Variables[name]
 	}
-	res := Result{Pipeline: p.Name, Status: executor.Failed}
+	res := Result{Pipeline: p.Name, Status: executor.Failed, Within: x.inner}
 	var ids []string
 	for i := range p.Steps {
 		ids = append(ids, p.Steps[i].ID)

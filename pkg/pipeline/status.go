@@ -22,7 +22,8 @@ type Result struct {
 	Pipeline string `json:"pipeline"`
 	Status   string `json:"status"` // of an executor.Outcome
 	Reason   string `json:"reason,omitempty"`
-	Rows     []Row  `json:"steps"` // in the order in which they were run
+	Within   bool   `json:"within,omitempty"` // another one
+	Rows     []Row  `json:"steps"`            // in the order in which they were run
 }
 
 // A Row is what became of one run of a step.

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/pipeline"
+)
+
+// Prefixes that say which of an agent and a pipeline is meant.
+const (
+	agentPrefix    = "agent:"
+	pipelinePrefix = "pipeline:"
+)
+
+// chosen finds what a request is to: an agent, or the one that stands for a
+// pipeline if no agent has the name; in gets the name of either.
+func (a *app) chosen(q request, v vouch, in *agents.Input) (*agents.DynamicAgent, error) {
+	cat, _ := a.catalogOf(v)
+	if name, ok := strings.CutPrefix(q.agent, agentPrefix); ok {
+		return a.named(cat, name, in)
+	}
+	all, _ := a.pipelines(v)
+	name, meant := strings.CutPrefix(q.agent, pipelinePrefix)
+	if !meant {
+		_, err := cat.Lookup(name)
+		isAgent := !errors.As(err, new(*agents.UnknownError))
+		switch {
+		case isAgent && all.Has(name):
+			return nil, usage(fmt.Sprintf("say %s%s or %s%s", pipelinePrefix, name, agentPrefix, name), "there is an agent and a pipeline %q", name)
+		case isAgent || !all.Has(name):
+			return a.named(cat, name, in)
+		}
+	}
+	p, err := a.pipeline(all, name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.models(q.baseURL)
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.known(v, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range pipeline.Lint(p, k) {
+		if w.Severity == agents.Warning {
+			a.note("%s", w)
+		}
+	}
+	if p, err = pipeline.Pin(p, k); err != nil {
+		return nil, usage("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+	}
+	if err := p.EachModel(func(ref *string) error {
+		if m.lesser(*ref) {
+			*ref = ""
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(p.Inputs) == 0 && len(in.Inputs) > 0:
+		return nil, usage("declare them under inputs: in its file", "the pipeline %s takes no inputs", p.Name)
+	case p.Prompted() && strings.TrimSpace(in.Prompt) == "":
+		return nil, usage(fmt.Sprintf("for example: adroit run %s \"add CSV export\"", q.agent), "the pipeline %s reads {{input}}, and there is no prompt", p.Name)
+	}
+	in.Agent, in.Pipeline = p.Name, p.Name
+	agent, _ := p.Carrier()
+	return agent, nil
+}
+
+func (a *app) named(cat *agents.Catalog, name string, in *agents.Input) (*agents.DynamicAgent, error) {
+	agent, err := a.agent(cat, name, in.Dir)
+	if err == nil {
+		in.Agent = agent.Name
+	}
+	return agent, err
+}
+
+// shown is the command that shows what a request is to.
+func (a *app) shown(in agents.Input) string {
+	if in.Pipeline != "" {
+		return "adroit pipelines show " + in.Pipeline
+	}
+	return "adroit agents show " + in.Agent
+}
+
+// pipeline finds one by name, with a hint for what else could be meant.
+func (a *app) pipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, error) {
+	p, err := all.Lookup(name)
+	switch {
+	case errors.As(err, new(*pipeline.UnknownError)):
+		hint := "adroit pipelines list lists the pipelines"
+		if n := nearest(name, all.Names()); n != "" {
+			hint = "did you mean " + n + "?\n" + hint
+		}
+		return nil, usage(hint, "unknown pipeline %q", name)
+	case err != nil:
+		return nil, usage("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+	}
+	return p, nil
+}
+
+// dryPipeline prints what a run of a pipeline would do.
+func (a *app) dryPipeline(ctx context.Context, in agents.Input, t executor.Task, q request) error {
+	m, err := a.models(q.baseURL)
+	if err != nil {
+		return err
+	}
+	pin, _, err := a.pin(ctx, in, q.trust, m)
+	if err != nil {
+		return err
+	}
+	if q.json {
+		return a.json(pin)
+	}
+	var names []string
+	for _, tool := range t.Tools {
+		names = append(names, tool.Name)
+	}
+	l := t.Limits.Or(executor.DefaultLimits)
+	var rows table
+	rows.row("pipeline", pin.Pipeline.Name)
+	rows.row("model", t.Model)
+	rows.row("directory", a.home(in.Dir))
+	if names != nil {
+		rows.row("tools", strings.Join(names, ", "))
+	}
+	rows.row("limits", fmt.Sprintf("%s, %s, of all steps together", plural(l.Tokens, "token"), l.Time))
+	rows.row("mode", string(t.Mode))
+	rows.row("approve", string(t.Approve))
+	rows.write(a.Stdout)
+	fmt.Fprintf(a.Stdout, "\n%s\n", lines(pin.Pipeline.Text()))
+	return nil
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/pipeline"
+)
+
+func (a *app) pipelinesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pipelines",
+		Short: "List, show, check and draw pipelines",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  group,
+	}
+	cmd.AddCommand(a.pipelinesList(), a.pipelinesShow(), a.pipelinesLint(), a.pipelinesGraph(), a.pipelinesSchema())
+	return cmd
+}
+
+// pipelinesHere loads the pipelines with what is trusted of the current
+// directory, or all of it.
+func (a *app) pipelinesHere(all bool) (*pipeline.Catalog, agents.Problems, vouch) {
+	v, err := a.vouchFor(".", all)
+	if err != nil {
+		a.note("%v", err)
+	}
+	cat, problems := a.pipelines(v)
+	return cat, problems, v
+}
+
+func trustPipelines(cmd *cobra.Command, on *bool) {
+	cmd.Flags().BoolVar(on, "trust-project", false, "also read the pipelines in "+projectPipelines+" here")
+}
+
+func (a *app) pipelinesList() *cobra.Command {
+	var asJSON, trusted bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the pipelines",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cat, problems, _ := a.pipelinesHere(trusted)
+			type entry struct {
+				Name        string `json:"name"`
+				Description string `json:"description"`
+				Steps       int    `json:"steps"`
+				Layer       string `json:"layer"`
+				File        string `json:"file"`
+			}
+			list := []entry{}
+			var t table
+			for _, p := range cat.List() {
+				list = append(list, entry{p.Name, p.Description, len(p.Steps), p.Source.Layer, p.Source.File})
+				t.row(p.Name, p.Source.Layer, plural(len(p.Steps), "step"), first(p.Description))
+			}
+			if asJSON {
+				return a.json(list)
+			}
+			t.write(a.Stdout)
+			if problems.Err() != nil {
+				fmt.Fprintln(a.Stderr, "some pipelines cannot be used; adroit pipelines lint says why")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	trustPipelines(cmd, &trusted)
+	return cmd
+}
+
+func (a *app) pipelinesShow() *cobra.Command {
+	var asJSON, trusted bool
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show a pipeline: its steps, where they lead, what they need",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cat, _, _ := a.pipelinesHere(trusted)
+			p, err := a.pipeline(cat, args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.json(p)
+			}
+			var t table
+			put := func(label, value string) {
+				if value != "" {
+					t.row(label, value)
+				}
+			}
+			put("pipeline", p.Name)
+			put("description", p.Description)
+			put("from", strings.TrimSpace(p.Source.Layer+" "+a.home(p.Source.File)))
+			for _, f := range p.Inputs {
+				put("input", strings.TrimSpace(f.Name+" "+f.Description))
+			}
+			for _, name := range sorted(p.Variables) {
+				put("variable", name+" = "+readable(p.Variables[name]))
+			}
+			put("model", p.Defaults.Model)
+			put("on failure", string(p.OnFailure))
+			t.write(a.Stdout)
+			fmt.Fprintf(a.Stdout, "\n%s\n", lines(p.Text()))
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	trustPipelines(cmd, &trusted)
+	return cmd
+}
+
+func (a *app) pipelinesLint() *cobra.Command {
+	var asJSON, trusted bool
+	cmd := &cobra.Command{
+		Use:   "lint [FILE...]",
+		Short: "Check pipelines: all problems at once, with their places",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cat, _, v := a.pipelinesHere(trusted)
+			m, err := a.models("")
+			if err != nil {
+				return err
+			}
+			k, err := a.known(v, m)
+			if err != nil {
+				return err
+			}
+			var found agents.Problems
+			checked := len(args)
+			if len(args) == 0 {
+				found, checked = cat.Lint(k), len(cat.Names())
+			}
+			for _, file := range args {
+				b, err := readBounded(file)
+				if err != nil {
+					return usage("name files of pipelines, or none for all", "%v", err)
+				}
+				p, problems := pipeline.Parse(file, b)
+				found = append(found, problems...)
+				if p != nil {
+					k.Pipelines = cat.With(p)
+					found = append(found, pipeline.Lint(p, k)...)
+				}
+			}
+			found = found.Sort()
+			if asJSON {
+				if found == nil {
+					found = agents.Problems{}
+				}
+				if err := a.json(found); err != nil {
+					return err
+				}
+			} else {
+				for _, p := range found {
+					fmt.Fprintln(a.Stdout, lines(p.String()))
+				}
+				fmt.Fprintf(a.Stderr, "%s, %s\n", plural(checked, "pipeline"), plural(len(found), "problem"))
+			}
+			if found.Err() != nil {
+				return exit(exitFailed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	trustPipelines(cmd, &trusted)
+	return cmd
+}
+
+// readBounded reads a file as far as a pipeline may be long, and a byte more.
+func readBounded(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 1<<20+1))
+}
+
+func (a *app) pipelinesGraph() *cobra.Command {
+	var format string
+	var trusted bool
+	cmd := &cobra.Command{
+		Use:   "graph NAME",
+		Short: "Draw a pipeline, as text or in Mermaid's language",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cat, _, _ := a.pipelinesHere(trusted)
+			p, err := a.pipeline(cat, args[0])
+			if err != nil {
+				return err
+			}
+			switch format {
+			case "text":
+				fmt.Fprintln(a.Stdout, lines(p.Text()))
+			case "mermaid":
+				fmt.Fprintln(a.Stdout, lines(p.Mermaid()))
+			default:
+				return usage("it is one of text, mermaid", "--format is %q", format)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text or mermaid")
+	trustPipelines(cmd, &trusted)
+	return cmd
+}
+
+func (a *app) pipelinesSchema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of a pipeline's file",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.Stdout.Write(configs.PipelineSchema())
+			return err
+		},
+	}
+}
