@@ -148,11 +148,16 @@ func (a *app) jobsShow() *cobra.Command {
 				return err
 			}
 			if asJSON {
+				trees, err := a.keptTrees(j.ID)
+				if err != nil {
+					return err
+				}
 				return a.json(struct {
 					*jobs.Job
 					Final   *jobs.Final    `json:"final,omitempty"`
 					Pending *jobs.Question `json:"pending,omitempty"`
-				}{j, h.final, q})
+					Trees   []keptTree     `json:"worktrees,omitempty"`
+				}{j, h.final, q, trees})
 			}
 			a.show(j, h, q)
 			return nil
@@ -211,6 +216,7 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 		put("context", contextOf(j))
 	}
 	a.trace(j, put)
+	a.tellTrees(j, put)
 	put("next", strings.Join(a.next(j), "    "))
 	t.write(a.Stdout)
 	if q != nil {

@@ -129,7 +129,8 @@ func (a *app) jobsRemove() *cobra.Command {
 		Use:   "rm ID...",
 		Short: "Forget jobs: journal, log, worktree, and what undo needs",
 		Long: "Forgets jobs. A job's worktree goes too, and its branch if it is merged. What is not committed there\n" +
-			"is an error, unless --force throws it away, with the branch.",
+			"is an error, unless --force throws it away, with the branch. The worktrees of its sub-agents go with\n" +
+			"what was not brought back of them.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

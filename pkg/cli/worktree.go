@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -87,18 +88,79 @@ func (a *app) again(ctx context.Context, m *jobs.Manager, old *jobs.Job) (*jobs.
 	return j, nil
 }
 
-// unroot takes a job's worktree away.
+// unroot takes a job's worktree away, and those of its sub-agents.
 func (a *app) unroot(ctx context.Context, id string, force bool) error {
-	w, err := a.worktree(id)
-	if err != nil || w == nil {
+	data, err := a.dataDir()
+	if err != nil {
 		return err
 	}
-	err = w.Remove(ctx, force)
+	w, err := a.worktree(id)
+	if err != nil {
+		return err
+	}
+	if w != nil {
+		err = w.Remove(ctx, force)
+	}
 	var we *workspace.WorktreeError
 	if errors.As(err, &we) {
 		return broken(fmt.Errorf("%s: %w", id, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", id, id))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return adroit.RemoveTrees(ctx, data, id)
+}
+
+// A keptTree is the worktree of a sub-agent that is still there.
+type keptTree struct {
+	Name      string              `json:"name"`
+	Dir       string              `json:"dir"`
+	Branch    string              `json:"branch,omitempty"`
+	Base      string              `json:"base,omitempty"` // the commit it began with
+	Conflicts []workspace.Skipped `json:"conflicts,omitempty"`
+}
+
+// keptTrees are the worktrees of a job's sub-agents that are still there.
+func (a *app) keptTrees(id string) ([]keptTree, error) {
+	data, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	list, err := adroit.Trees(data, id)
+	var out []keptTree
+	for _, t := range list {
+		k := keptTree{Name: t.Name, Dir: t.Dir(), Branch: t.Tree.Branch, Base: t.Tree.Base}
+		if t.Result != nil {
+			k.Conflicts = t.Result.Conflicts
+		}
+		out = append(out, k)
+	}
+	return out, err
+}
+
+// tellTrees is what show says of the worktrees of sub-agents.
+func (a *app) tellTrees(j *jobs.Job, put func(label, value string)) {
+	list, err := a.keptTrees(j.ID)
+	if err != nil {
+		put("worktrees", "not known: "+err.Error())
+	}
+	for _, t := range list {
+		what := "in use"
+		switch {
+		case len(t.Conflicts) > 0:
+			var names []string
+			for _, c := range t.Conflicts {
+				names = append(names, c.Path+" ("+c.Reason+")")
+			}
+			what = "not brought back: " + strings.Join(names, ", ")
+		case j.Status != jobs.Running:
+			what = "nothing brought back: its sub-agent is not done"
+		}
+		put("worktree "+t.Name, a.home(t.Dir)+", "+what)
+		if t.Branch != "" && len(t.Conflicts) > 0 {
+			put("", fmt.Sprintf("git diff %.10s %s shows its version", t.Base, t.Branch))
+		}
+	}
 }
 
 func (a *app) jobsMerge() *cobra.Command {

@@ -298,10 +298,10 @@ func (w *Worktree) Remove(ctx context.Context, force bool) error {
 	if err := os.RemoveAll(w.Top); err != nil {
 		return err
 	}
-	g := at(w.Repo)
-	if _, err := g.run(ctx, Cmd{Args: []string{"worktree", "prune", "--expire=now"}}); err != nil {
+	if err := w.unlist(ctx); err != nil {
 		return err
 	}
+	g := at(w.Repo)
 	tip, err := g.commit(ctx, "refs/heads/"+w.Branch)
 	if err != nil {
 		return nil // there is no such branch any more
