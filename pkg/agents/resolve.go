@@ -179,12 +179,12 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if strings.TrimSpace(in.Prompt) == "" && !anything(inputs) {
 		return t, errors.New("there is no prompt; say what to do")
 	}
-	tmpl, err := compile(a.Name, a.Prompt, within(own))
-	if err != nil {
-		return t, err
 	if own, err = a.fit(&t, own, set, hints(in.Prompt, inputs)); err != nil {
 		return t, err
 	}
+	tmpl, err := compile(a.Name, a.Prompt, within(own))
+	if err != nil {
+		return t, err
 	}
 	data := Data{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(own), Dir: in.Dir}
 	if words := a.Done.Signals(); len(words) > 0 {
