@@ -15,7 +15,7 @@ import (
 
 // An instr is one instruction of a random program.
 type instr struct {
-	Op   string    `json:"op"` // step, fail, note, call, map, sleep, await, late, loop
+	Op   string    `json:"op"` // step, fail, note, call, map, sleep, await, late, loop, saga
 	Name string    `json:"name,omitempty"`
 	N    int       `json:"n,omitempty"`
 	Body []instr   `json:"body,omitempty"`
@@ -26,7 +26,7 @@ type instr struct {
 func program(rnd *rand.Rand, depth int, inBranch bool) (p []instr, signals int) {
 	for i := range 1 + rnd.IntN(4) {
 		in := instr{Name: fmt.Sprint("i", i), N: rnd.IntN(5)}
-		switch k := rnd.IntN(9); {
+		switch k := rnd.IntN(10); {
 		case k == 0:
 			in.Op = "fail"
 		case k == 1:
@@ -52,6 +52,11 @@ func program(rnd *rand.Rand, depth int, inBranch bool) (p []instr, signals int) 
 		case k == 7 && depth > 0:
 			in.Op = "loop"
 			in.Body, _ = program(rnd, 0, true)
+		case k == 8 && depth > 0:
+			in.Op = "saga"
+			var n int
+			in.Body, n = program(rnd, depth-1, inBranch)
+			signals += n
 		default:
 			in.Op = "step"
 		}
@@ -122,8 +127,37 @@ func interpretOne(r *flow.Run, in instr) (string, error) {
 			return done, nil
 		}, in.Body)
 		return fmt.Sprint(v), err
+	case "saga":
+		v, err := flow.Saga(r, func(r *flow.Run, u *flow.Undo) ([]string, error) {
+			return sagaOf(r, u, in)
+		})
+		return fmt.Sprint(v), err
 	}
 	return "", errors.New("no such instruction " + in.Op)
+}
+
+// sagaOf does what is in a saga, up to the first failure; for an odd N it fails
+// in the end. Every third action fails.
+func sagaOf(r *flow.Run, u *flow.Undo, in instr) (trace []string, err error) {
+	for i, one := range in.Body {
+		kind := "echo"
+		if i%3 == 2 {
+			kind = "fail"
+		}
+		u.Add("undo "+one.Name, func(r *flow.Run) error {
+			_, err := flow.Do[int](r, kind, "undo "+one.Name, i)
+			return err
+		})
+		saw, err := interpretOne(r, one)
+		if err != nil {
+			return trace, err
+		}
+		trace = append(trace, saw)
+	}
+	if in.N%2 == 1 {
+		_, err = flow.Do[int](r, "fail", "saga", in.N)
+	}
+	return trace, err
 }
 
 // fatal reports that the run ended, as opposed to a step.
