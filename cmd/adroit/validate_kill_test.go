@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// stages is a validation of three stages, the second mended once.
+const stages = `[{"name": "first", "run": "echo x >>log"},
+  {"name": "word", "run": "grep -q right word", "fix": true},
+  {"name": "last", "run": "test -s log"}]`
+
+const mends = `scenes:
+  - when: attempt 1 of 3
+    turns:
+      - calls: [{name: write_file, args: {path: word, content: "right\n"}}]
+      - calls: [{name: finish, args: {summary: The word is right.}}]
+  - when: attempt 2 of 3
+    turns:
+      - calls: [{name: write_file, args: {path: word, content: "right\n"}}]
+      - calls: [{name: finish, args: {summary: The word is right.}}]
+`
+
+// TestKillValidation kills a validation at every fourth of its points, the
+// first of them by chance, and resumes it: it ends as one that was not killed,
+// and the fixer was asked once. Commands that were cut short are run again,
+// since a check may be.
+func TestKillValidation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some sixty processes; run it without -short")
+	}
+	bin := filepath.Join(t.TempDir(), "adroit")
+	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	run := []string{"run", "validate", "-m", "script:../turns.yaml", "-i", "stages=@../stages.json", "--approve", "all"}
+	const every = 4
+	points := 0
+	for n := 1 + rand.IntN(every); ; n += every {
+		p := newPlace(t, map[string]string{"turns.yaml": mends, "stages.json": stages, "repo/word": "wrong\n"})
+		p.bin = bin
+		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
+		code, out := p.run(run...)
+		if code == 0 {
+			break
+		}
+		if code != -int(syscall.SIGKILL) {
+			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
+		}
+		points++
+		p.env = p.env[:len(p.env)-1]
+		if code, out = p.run("jobs", "resume", "last"); code != 0 {
+			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
+			continue
+		}
+		for _, want := range []string{"first  passed", "word   fixed   after 1 attempt", "last   passed"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("point %d: it does not say %q\n%s", n, want, out)
+			}
+		}
+		if log := p.read("repo/log"); log != "x\n" && log != "x\nx\n" || p.read("repo/word") != "right\n" {
+			t.Errorf("point %d: the log is %q, the word %q", n, log, p.read("repo/word"))
+		}
+	}
+	if points < 15 {
+		t.Errorf("only %d points; the validation cannot have been killed everywhere", points)
+	}
+	t.Logf("%d points", points)
+}
