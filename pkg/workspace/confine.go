@@ -192,10 +192,8 @@ func (c *cell) settle(level sandbox.Level, root string) (*sandbox.Policy, error)
 			p.Show = append(p.Show, s)
 		}
 	}
-	if p.NetOpen { // names are looked up by a file that is often a link into /run
-		if f := real("/etc/resolv.conf"); within("/run", f) {
-			p.Show = append(p.Show, f)
-		}
+	if p.NetOpen {
+		p.Show = append(p.Show, resolver()...)
 	}
 	for _, name := range []string{"credentials", "credentials.toml"} {
 		for _, d := range []string{os.Getenv("CARGO_HOME"), filepath.Join(p.Home, ".cargo")} {
@@ -260,11 +258,24 @@ func (r *Runner) confine(p *Process, c Cmd) error {
 	if p.policy, p.stay, err = r.cell.policy(level, root, p.cmd.Dir, r.Names, c.Interactive); err != nil {
 		return err
 	}
+	if c.Net && !p.policy.NetOpen {
+		p.policy.NetOpen, p.sandbox = true, string(level)+", network open"
+		p.policy.Show = append(slices.Clone(p.policy.Show), resolver()...)
+	}
 	if p.disks, err = disks(p.policy, r.cell.Limits.FreeMB); err != nil {
 		return err
 	}
 	// What the caller set wins, also over where the sandbox puts things.
 	p.cmd.Env = append(r.cell.environ(level, p.policy, p.cmd.Env), c.Env...)
+	return nil
+}
+
+// resolver is the file by which names are looked up, where it is a link into
+// /run, as it often is.
+func resolver() []string {
+	if f, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && within("/run", f) {
+		return []string{f}
+	}
 	return nil
 }
 

@@ -61,6 +61,9 @@ type Cmd struct {
 	Stdout io.Writer
 	// Snapshot records in the ledger what the command changed in the workspace.
 	Snapshot bool
+	// Net gives the command the network of this machine, whatever the sandbox
+	// says: for a tool that has the network and runs a program of its own choice.
+	Net bool
 }
 
 func (c Cmd) argv() ([]string, error) {
