@@ -84,6 +84,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 		turn.Prompt += fmt.Sprintf("\n\nAnswer with JSON and nothing else; it satisfies %s", output)
 	}
 	before := *s
+	prior, had := s.Artifacts["output"] // the map is the same before and after
 	if turn.Apart {
 		s.Head, s.New, s.Offered, s.Context, s.Notes = "", nil, "", Gauge{}, nil
 	}
@@ -108,9 +109,12 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 		return nil, err
 	}
 	o, value := s.Outcome, s.Value("output")
+	if output != nil {
+		s.Last = before.Last // it is for the program, nobody's last words
+	}
 	s.Outcome, s.Landing, s.Claim, s.Must = nil, nil, nil, false
-	if a, ok := before.Artifacts["output"]; ok {
-		s.Artifacts["output"] = a
+	if had {
+		s.Artifacts["output"] = prior
 	} else {
 		delete(s.Artifacts, "output")
 	}

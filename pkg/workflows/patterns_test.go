@@ -130,7 +130,7 @@ func composed(sc *executor.Scope) error {
 }
 
 func TestPatterns(t *testing.T) {
-	none := says(m{"issues": []m{}})
+	none := answers(m{"issues": []m{}})
 	broken := fails("run_tests", "FAIL TestX")
 	for _, c := range []struct {
 		name   string
@@ -143,15 +143,15 @@ func TestPatterns(t *testing.T) {
 		{"a tool that fails is a reply", sequential, []line{fails("read_file", "no such file"), gives("read_file", "x")}, "", nil},
 		{"parallel", parallel, []line{works("worker", nil).asked("Task A"), works("worker", nil).asked("Task B"), works("worker", nil).asked("Task C")}, "", nil},
 		{"parallel, one fails", parallel, []line{works("worker", nil), breaks("worker", "lost"), works("worker", nil)}, "agent worker: stuck: lost", nil},
-		{"hard", conditional, []line{says(m{"complexity": "high", "simplified": ""}), works("thinker", m{"answer": "x"}).asked("Round totals")}, "", nil},
-		{"easy", conditional, []line{says(m{"complexity": "low", "simplified": "Round once."}), works("worker", nil).asked("Round once.")}, "", nil},
-		{"an answer that does not fit is sent back once", conditional, []line{says("high, I think"), says(m{"complexity": "low", "simplified": "x"}).asked("answer with JSON"), works("worker", nil)}, "", nil},
-		{"an answer that never fits", conditional, []line{says("high"), says("really")}, "answer with JSON of the schema only", nil},
+		{"hard", conditional, []line{answers(m{"complexity": "high", "simplified": ""}), works("thinker", m{"answer": "x"}).asked("Round totals")}, "", nil},
+		{"easy", conditional, []line{answers(m{"complexity": "low", "simplified": "Round once."}), works("worker", nil).asked("Round once.")}, "", nil},
+		{"an answer that does not fit is sent back once", conditional, []line{answers("high, I think"), answers(m{"complexity": "low", "simplified": "x"}).asked("answer with JSON"), works("worker", nil)}, "", nil},
+		{"an answer that never fits", conditional, []line{answers("high"), answers("really")}, "answer with JSON of the schema only", nil},
 		{"retry", retryBackoff, []line{breaks("worker", "a"), breaks("worker", "b"), works("worker", nil)}, "", []string{"2s", "4s"}},
 		{"retry in vain", retryBackoff, []line{breaks("worker", "a"), breaks("worker", "b"), breaks("worker", "c")}, "failed after 3 attempts: agent worker: stuck: c", []string{"2s", "4s"}},
 		{"loop", loopUntil, []line{works("worker", nil), broken, works("fixer", nil).asked("FAIL TestX"), works("worker", nil), broken, breaks("fixer", "no"), works("worker", nil), tests(1)}, "", nil},
 		{"loop in vain", loopUntil, slices.Concat(slices.Repeat([]line{works("worker", nil), broken, works("fixer", nil)}, 5)), "tests do not pass after 5 rounds", nil},
-		{"fan out, fan in", fanOut, []line{none.asked("Review for correctness"), says(m{"issues": []m{finding("critical", "security", "a.go", 1, "Hole"), finding("nit", "style", "a.go", 2, "Name")}}), none, works("fixer", nil).asked("Hole")}, "", nil},
+		{"fan out, fan in", fanOut, []line{none.asked("Review for correctness"), answers(m{"issues": []m{finding("critical", "security", "a.go", 1, "Hole"), finding("nit", "style", "a.go", 2, "Name")}}), none, works("fixer", nil).asked("Hole")}, "", nil},
 		{"fan out, nothing critical", fanOut, []line{none, none, none}, "", nil},
 		{"fan out, one fails", fanOut, []line{none, {step: "model", err: errors.New("overloaded")}, none.asked("Review for performance")}, "overloaded", nil},
 		{"composed", composed, []line{gives("read_file", "x"), gives("read_file", "y"), works("worker", nil), tests(1)}, "", nil},

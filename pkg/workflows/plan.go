@@ -62,6 +62,19 @@ func (p Plan) faults() (out []string) {
 	return out
 }
 
+// words are the plan for people and models.
+func (p Plan) words() string {
+	var b strings.Builder
+	for i, s := range p.Subtasks {
+		fmt.Fprintf(&b, "%d. %s: %s", i+1, s.Title, s.Description)
+		if len(s.Files) > 0 {
+			fmt.Fprintf(&b, " (%s)", strings.Join(s.Files, ", "))
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimSpace(b.String())
+}
+
 // A verdict is what the agent validator answers.
 type verdict struct {
 	Valid    bool     `json:"valid"`

@@ -131,8 +131,8 @@ func workflowOf(t testing.TB, name string) flow.Workflow {
 	return all[i]
 }
 
-// says is a model's answer: text, or a value as JSON.
-func says(v any) line {
+// answers is a model's answer: text, or a value as JSON.
+func answers(v any) line {
 	text, ok := v.(string)
 	if !ok {
 		b, err := json.Marshal(v)

@@ -13,7 +13,8 @@ import (
 // and the plan checked, has workers do the parts at the same time in a worktree
 // each, has all of it reviewed, has grave findings fixed, runs the tests and
 // says what has come of it. Only the plan's mending and the last words are a
-// model's of its own. The artifact "result" is a [Supervised].
+// model's of its own. A job that plans ends with the plan, the artifact "plan";
+// the artifact "result" is a [Supervised].
 var Supervisor = agents.Define("supervisor", supervise)
 
 // A Supervised is what has come of a supervised task.
@@ -48,7 +49,15 @@ func supervise(sc *executor.Scope) error {
 	if err != nil {
 		return err
 	}
+	if err := sc.Bind("plan", p); err != nil {
+		return err
+	}
 	var res Supervised
+	if sc.Task.Mode == executor.ModePlan {
+		res.Summary = p.words()
+		sc.State.Last = res.Summary
+		return sc.Bind("result", res)
+	}
 	if res.Subtasks, err = work(sc, p, git); err != nil {
 		return err
 	}

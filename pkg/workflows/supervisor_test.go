@@ -42,7 +42,7 @@ func TestSupervisor(t *testing.T) {
 		tests(3),
 		works("fixer", nil).asked("tax.go:3: major: Rounds twice", "run_tests"),
 		tests(3),
-		says("All done.").asked("Change cart.go: done", "1 major, 1 nit"),
+		answers("All done.").asked("Change cart.go: done", "1 major, 1 nit"),
 	)...)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestSupervisor(t *testing.T) {
 // there is none of, is mended once by the supervisor's own model.
 func TestRecovery(t *testing.T) {
 	rest := []line{tree("w"), works("worker", nil), tree("w"), works("worker", nil), joined(executor.Joined{}), joined(executor.Joined{}),
-		works("reviewer", nil, "findings", []m{}), noTests, says("Done.")}
+		works("reviewer", nil, "findings", []m{}), noTests, answers("Done.")}
 	for _, c := range []struct {
 		name   string
 		before []line
@@ -78,7 +78,7 @@ func TestRecovery(t *testing.T) {
 		{"no plan", []line{breaks("planner", "went in circles")}, "there is no plan: the planner ended as stuck: went in circles"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mended := says(subtasks("a.go", "b.go"))
+			mended := answers(subtasks("a.go", "b.go"))
 			mended.has = []string{"cannot be used"}
 			quoted := strings.ReplaceAll(c.fault, `\"`, `"`)
 			s, err := play(t, task, around(slices.Concat(c.before, []line{mended.asked(quoted)}, rest)...)...)
@@ -90,7 +90,7 @@ func TestRecovery(t *testing.T) {
 			}
 		})
 	}
-	s, err := play(t, task, around(works("planner", m{"subtasks": []m{}}), says(subtasks("a.go", "./a.go")))...)
+	s, err := play(t, task, around(works("planner", m{"subtasks": []m{}}), answers(subtasks("a.go", "./a.go")))...)
 	wantErr(t, err, "the task could not be planned: subtasks 1 and 2 both change a.go")
 	if s.Outcome.Status != executor.Failed {
 		t.Errorf("%+v", s.Outcome)
@@ -101,7 +101,7 @@ func TestRecovery(t *testing.T) {
 // worked by.
 func TestNoVerdict(t *testing.T) {
 	_, err := play(t, task, around(works("planner", subtasks("a.go")), breaks("validator", "lost"), works("worker", nil).asked("Change a.go"),
-		works("reviewer", nil, "findings", []m{}), tests(1), says("Done."))...)
+		works("reviewer", nil, "findings", []m{}), tests(1), answers("Done."))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestSiblings(t *testing.T) {
 	s, err := play(t, task, around(works("planner", subtasks("a.go", "b.go", "c.go")), works("validator", valid),
 		tree("w"), breaks("worker", "cannot find it"), tree("w"), works("worker", nil), tree("w"), works("worker", nil),
 		joined(executor.Joined{Paths: []string{"b.go"}}), joined(executor.Joined{Paths: []string{"c.go"}}),
-		works("reviewer", nil, "findings", []m{}), tests(2), says("Two of three.").asked("Not done:", "cannot find it"))...)
+		works("reviewer", nil, "findings", []m{}), tests(2), answers("Two of three.").asked("Not done:", "cannot find it"))...)
 	wantErr(t, err, "Change a.go: stuck: cannot find it")
 	res := artifact[workflows.Supervised](t, s, "result")
 	if res.Subtasks[0].Status != executor.Stuck || res.Subtasks[1].Status != executor.Done || res.Subtasks[2].Status != executor.Done || !res.Tests.OK {
@@ -126,7 +126,7 @@ func TestSiblings(t *testing.T) {
 
 // Nothing is reviewed if nobody got anything done.
 func TestAllFail(t *testing.T) {
-	s, err := play(t, task, around(works("planner", subtasks("a.go")), works("validator", valid), breaks("worker", "no"), says("Nothing."))...)
+	s, err := play(t, task, around(works("planner", subtasks("a.go")), works("validator", valid), breaks("worker", "no"), answers("Nothing."))...)
 	wantErr(t, err, "Change a.go: stuck: no")
 	if res := artifact[workflows.Supervised](t, s, "result"); res.Reviewed || len(res.Open) != 1 {
 		t.Errorf("%+v", res)
@@ -139,7 +139,7 @@ func TestConflict(t *testing.T) {
 	clash := joined(executor.Joined{Name: "b", Conflicts: []string{"go.mod"}, Kept: "/trees/b"})
 	before := around(works("planner", subtasks("a.go", "b.go")), works("validator", valid),
 		tree("w"), works("worker", nil), tree("w"), works("worker", nil, "diff", "+require x"), joined(executor.Joined{Paths: []string{"a.go", "go.mod"}}), clash, tests(1))
-	after := []line{works("reviewer", nil, "findings", []m{}), tests(1), says("Done.").asked("In conflict with others: go.mod")}
+	after := []line{works("reviewer", nil, "findings", []m{}), tests(1), answers("Done.").asked("In conflict with others: go.mod")}
 	s, err := play(t, task, slices.Concat(before, []line{works("fixer", nil).asked("Change b.go", "+require x", "others changed go.mod too")}, after)...)
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestConflict(t *testing.T) {
 func TestNoGit(t *testing.T) {
 	_, err := play(t, task, gives("list_files", "a.go"), fails("git_status", "not a git repository"),
 		works("planner", subtasks("a.go", "b.go")), works("validator", valid), works("worker", nil), works("worker", nil),
-		works("reviewer", nil, "findings", []m{}), tests(1), says("Done."))
+		works("reviewer", nil, "findings", []m{}), tests(1), answers("Done."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestSupervisorSays(t *testing.T) {
 		{"tests", "tests fail: 1 of 3 failed", []line{works("reviewer", nil, "findings", []m{}), broken, works("fixer", nil).asked("FAIL TestX"), broken}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := play(t, task, slices.Concat(begin, c.then, []line{says("Not done.")})...)
+			s, err := play(t, task, slices.Concat(begin, c.then, []line{answers("Not done.")})...)
 			wantErr(t, err, c.want)
 			if res := artifact[workflows.Supervised](t, s, "result"); len(res.Open) != 1 || res.Summary != "Not done." {
 				t.Errorf("%+v", res)
@@ -189,12 +189,12 @@ func TestSupervisorSays(t *testing.T) {
 		})
 	}
 	// Where there are no tests the fixer need not make them pass.
-	_, err := play(t, task, slices.Concat(begin, []line{grave, noTests, works("fixer", nil).asked(`"done":{"all":[{"signal":"FIXED"},{"artifact":"diff","where":{"minLength":1}}]}`), noTests, says("Done.")})...)
+	_, err := play(t, task, slices.Concat(begin, []line{grave, noTests, works("fixer", nil).asked(`"done":{"all":[{"signal":"FIXED"},{"artifact":"diff","where":{"minLength":1}}]}`), noTests, answers("Done.")})...)
 	if err != nil {
 		t.Error(err)
 	}
 	// Tests that fail after all parts are in are fixed once.
-	if _, err := play(t, task, slices.Concat(begin, []line{works("reviewer", nil, "findings", []m{}), broken, works("fixer", nil), tests(3), says("Done.")})...); err != nil {
+	if _, err := play(t, task, slices.Concat(begin, []line{works("reviewer", nil, "findings", []m{}), broken, works("fixer", nil), tests(3), answers("Done.")})...); err != nil {
 		t.Error(err)
 	}
 }

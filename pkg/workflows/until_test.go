@@ -26,7 +26,7 @@ func TestUntilTestsPass(t *testing.T) {
 		{"a fixer that gives up is no end", []line{complete, broken, breaks("fixer", "lost"), broken, fixer, tests(3), tests(3)}, 3, ""},
 		{"never", []line{complete, broken, fixer, broken, fixer, broken, fixer, broken, fixer, broken}, 5, "tests still fail after 5 rounds: FAIL TestTotal"},
 		{"none", []line{complete, noTests}, 0, "there are no tests that could pass: no test ran"},
-		{"blocked", []line{says(m{"status": "blocked", "note": "No access."})}, 0, "blocked: No access."},
+		{"blocked", []line{answers(m{"status": "blocked", "note": "No access."})}, 0, "blocked: No access."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := play(t, pass, c.then...)
@@ -50,9 +50,9 @@ func TestUntilTestsPass(t *testing.T) {
 // Between attempts a model says why, the next one is told, and pauses grow.
 func TestRetryAnalysis(t *testing.T) {
 	in := agents.Input{Agent: "retry_analysis", Prompt: "Round totals per cart."}
-	why := says(m{"cause": "It edited a copy.", "advice": "Edit cart.go.", "hopeless": false}).asked("Attempt 1 of 3", "stuck: went in circles")
+	why := answers(m{"cause": "It edited a copy.", "advice": "Edit cart.go.", "hopeless": false}).asked("Attempt 1 of 3", "stuck: went in circles")
 	second := ends("worker", executor.Outcome{Status: executor.Limit, Reason: "reached the limit of 120 turns"}, nil, "diff", "+half").asked("It edited a copy.", "Edit cart.go.")
-	s, err := play(t, in, breaks("worker", "went in circles"), why, second, says(m{"cause": "Too slow.", "advice": "Less.", "hopeless": false}).asked("+half"), works("worker", nil).asked("Too slow."))
+	s, err := play(t, in, breaks("worker", "went in circles"), why, second, answers(m{"cause": "Too slow.", "advice": "Less.", "hopeless": false}).asked("+half"), works("worker", nil).asked("Too slow."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestRetryAnalysis(t *testing.T) {
 		t.Errorf("%+v", tries)
 	}
 	in.Inputs = nil
-	_, err = play(t, in, breaks("worker", "no"), says(m{"cause": "The server is gone.", "advice": "", "hopeless": true}))
+	_, err = play(t, in, breaks("worker", "no"), answers(m{"cause": "The server is gone.", "advice": "", "hopeless": true}))
 	wantErr(t, err, "attempt 1 failed, and another would too: The server is gone.")
 	for name, bad := range map[string]string{"attempts": `"0"`, "pause": `"soon"`} {
 		in.Inputs = map[string]json.RawMessage{name: json.RawMessage(bad)}
@@ -80,7 +80,7 @@ func TestRetryAnalysis(t *testing.T) {
 // The pauses of two failed attempts, as the engine is asked for them.
 func TestPauses(t *testing.T) {
 	in := agents.Input{Agent: "retry_analysis", Prompt: "x", Inputs: map[string]json.RawMessage{"pause": json.RawMessage(`"10s"`)}}
-	slept := sleeps(t, in, breaks("worker", "a"), says(m{"cause": "c", "advice": "d", "hopeless": false}), breaks("worker", "b"), says(m{"cause": "c", "advice": "d", "hopeless": false}), works("worker", nil))
+	slept := sleeps(t, in, breaks("worker", "a"), answers(m{"cause": "c", "advice": "d", "hopeless": false}), breaks("worker", "b"), answers(m{"cause": "c", "advice": "d", "hopeless": false}), works("worker", nil))
 	if !slices.Equal(slept, []string{"10s", "20s"}) {
 		t.Errorf("slept %v", slept)
 	}

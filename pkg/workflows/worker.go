@@ -13,7 +13,8 @@ import (
 // of attempts with research where the model asks for it, runs tests and type
 // checks with one round to mend what fails, has the model review its own
 // changes, and commits if the input commit is true. The turns of the model are
-// one conversation. The artifact "report" is a [Worked].
+// one conversation. A job that plans ends with how it would go about it. The
+// artifact "report" is a [Worked].
 var Worker = agents.Define("worker", doTask)
 
 // A Worked is what a worker has to report.
@@ -60,6 +61,13 @@ func doTask(sc *executor.Scope) error {
 			return err
 		}
 	}
+	if sc.Task.Mode == executor.ModePlan {
+		res.Note = g.Approach
+		if sc.State.Last = g.Approach; res.Planned {
+			sc.State.Last += "\n\n" + next
+		}
+		return sc.Bind("report", res)
+	}
 	if err := res.implement(sc, next); err != nil {
 		return errors.Join(err, sc.Bind("report", res))
 	}
@@ -90,11 +98,7 @@ func (res *Worked) plan(sc *executor.Scope, next string) (string, error) {
 		return next, sc.Note("there is no plan: %s: %s", rep.Status, rep.Reason)
 	}
 	res.Planned = true
-	text := "Follow this plan:\n"
-	for i, s := range p.Subtasks {
-		text += fmt.Sprintf("%d. %s: %s\n", i+1, s.Title, s.Description)
-	}
-	return text + "\n" + next, nil
+	return "Follow this plan:\n" + p.words() + "\n\n" + next, nil
 }
 
 // implement has the model work until it says that the task is complete. What it

@@ -19,9 +19,9 @@ const (
 )
 
 var (
-	small    = says(m{"approach": "Round once in Total.", "large": false}).asked("Understand this task", "Round totals", "cart_test.go")
-	complete = says(m{"status": "complete", "note": "Rounds once."})
-	looked   = says(m{"changed": false, "verdict": "Nothing to put right."})
+	small    = answers(m{"approach": "Round once in Total.", "large": false}).asked("Understand this task", "Round totals", "cart_test.go")
+	complete = answers(m{"status": "complete", "note": "Rounds once."})
+	looked   = answers(m{"changed": false, "verdict": "Nothing to put right."})
 	noChecks = gives("run_check", "nothing", "checks", []m{})
 	goChecks = gives("run_check", "two", "checks", []m{{"check": "lint", "tool": "run_check", "command": "go vet"}, {"check": "build", "tool": "run_check", "command": "go build ./..."}, {"check": "tests", "tool": "run_tests", "command": "go test"}})
 )
@@ -67,7 +67,7 @@ func TestWorkerTools(t *testing.T) {
 	if _, err := play(t, fix, script...); err != nil {
 		t.Fatal(err)
 	}
-	_, err := play(t, fix, slices.Concat(around(does("edit_file", `{"path":"x"}`), says(m{"approach": "a", "large": false}).asked(`there is no tool \"edit_file\"`)), edits(diffA), []line{does("git_commit", `{"message":"x"}`), complete, tests(3), noChecks, looked})...)
+	_, err := play(t, fix, slices.Concat(around(does("edit_file", `{"path":"x"}`), answers(m{"approach": "a", "large": false}).asked(`there is no tool \"edit_file\"`)), edits(diffA), []line{does("git_commit", `{"message":"x"}`), complete, tests(3), noChecks, looked})...)
 	if err != nil {
 		t.Fatalf("a call of a tool that is not offered is refused without a step: %v", err)
 	}
@@ -75,7 +75,7 @@ func TestWorkerTools(t *testing.T) {
 
 // A large task is planned, and a plan that cannot be had is done without.
 func TestWorkerPlans(t *testing.T) {
-	large := says(m{"approach": "Everywhere.", "large": true})
+	large := answers(m{"approach": "Everywhere.", "large": true})
 	rest := []line{tests(3), noChecks, looked}
 	for _, c := range []struct {
 		name    string
@@ -86,7 +86,7 @@ func TestWorkerPlans(t *testing.T) {
 		planned bool
 	}{
 		{"the model says so", fix, large, works("planner", subtasks("a.go", "b.go")), "2. Change b.go", true},
-		{"it is long", agents.Input{Agent: "worker", Prompt: strings.Repeat("Round. ", 300)}, says(m{"approach": "a", "large": false}), works("planner", subtasks("a.go")), "1. Change a.go", true},
+		{"it is long", agents.Input{Agent: "worker", Prompt: strings.Repeat("Round. ", 300)}, answers(m{"approach": "a", "large": false}), works("planner", subtasks("a.go")), "1. Change a.go", true},
 		{"no plan", fix, large, breaks("planner", "lost"), "Now implement it", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestWorkerPlans(t *testing.T) {
 // What the model has to know is looked up for it, and what cannot be found is
 // said.
 func TestWorkerAsks(t *testing.T) {
-	ask := says(m{"status": "needs_research", "note": "x", "question": "How does math.Round round halves?"})
+	ask := answers(m{"status": "needs_research", "note": "x", "question": "How does math.Round round halves?"})
 	found := works("researcher", m{"answer": "Away from zero.", "sources": []string{"math/floor.go:66"}, "confidence": "high"}).asked("How does math.Round")
 	s, err := play(t, fix, slices.Concat(around(small, ask, found), []line{edits(diffA)[0].asked("Away from zero.", "math/floor.go:66"), edits(diffA)[1],
 		ask, breaks("researcher", "no network"), complete.asked("could not be answered: stuck: no network"), tests(3), noChecks, looked})...)
@@ -119,7 +119,7 @@ func TestWorkerAsks(t *testing.T) {
 
 // Attempts are bounded, and one who is blocked says so.
 func TestWorkerGivesUp(t *testing.T) {
-	ask := says(m{"status": "needs_research", "note": "x", "question": "Why?"})
+	ask := answers(m{"status": "needs_research", "note": "x", "question": "Why?"})
 	answer := works("researcher", m{"answer": "So.", "sources": []string{}, "confidence": "low"})
 	script := around(small)
 	for range 10 {
@@ -130,7 +130,7 @@ func TestWorkerGivesUp(t *testing.T) {
 	if res := artifact[workflows.Worked](t, s, "report"); res.Attempts != 10 || s.Outcome.Status != executor.Failed {
 		t.Errorf("%+v", res)
 	}
-	_, err = play(t, fix, around(small, says(m{"status": "blocked", "note": "Which currency?"}))...)
+	_, err = play(t, fix, around(small, answers(m{"status": "blocked", "note": "Which currency?"}))...)
 	wantErr(t, err, "blocked: Which currency?")
 
 	// One attempt may take no more than its turns; the next goes on.
@@ -138,7 +138,7 @@ func TestWorkerGivesUp(t *testing.T) {
 	for i := range 40 {
 		script = append(script, does("read_file", `{"path":"f`+strings.Repeat("x", i)+`"}`), gives("read_file", "text "+strings.Repeat("y", i)))
 	}
-	script = append(script, says("I have to stop."), edits(diffA)[0].asked("Go on with what is left"), edits(diffA)[1], complete, tests(1), noChecks, looked)
+	script = append(script, answers("I have to stop."), edits(diffA)[0].asked("Go on with what is left"), edits(diffA)[1], complete, tests(1), noChecks, looked)
 	if s, err = play(t, fix, script...); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestWorkerMends(t *testing.T) {
 	}
 	// What the model changes when it looks at its changes is checked again.
 	_, err = play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete, tests(3), noChecks}, edits(diffB),
-		[]line{says(m{"changed": true, "verdict": "A case was missing."}), broken, noChecks})...)
+		[]line{answers(m{"changed": true, "verdict": "A case was missing."}), broken, noChecks})...)
 	wantErr(t, err, "checks fail after the review of its own changes")
 }
 
