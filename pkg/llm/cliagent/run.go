@@ -153,7 +153,10 @@ func (r *resident) process(ctx context.Context, o order, w *watch, c workspace.C
 	if talk != nil {
 		inner, stop := context.WithCancel(ctx)
 		spoken = make(chan error, 1)
-		go func() { spoken <- talk(inner, p) }()
+		go func() { // waited for below
+			spoken <- talk(inner, p)
+			close(spoken)
+		}()
 		defer func() { stop(); p.Kill(); <-spoken }()
 	}
 	e := r.attend(ctx, o, w, p, spoken)

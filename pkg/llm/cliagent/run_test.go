@@ -46,6 +46,10 @@ func fake(kind string, args []string) int {
 	}
 	forever := func() { select {} }
 	switch kind {
+	case "acp", "acp-loads":
+		return serveACP(kind == "acp-loads")
+	case "mine":
+		return fakeMine(args)
 	case "silent":
 	case "hang":
 		begin()
