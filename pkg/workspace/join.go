@@ -139,6 +139,8 @@ func (f *Files) adopt(m move, at func(string)) error {
 	switch {
 	case now.same(m.After):
 		return nil
+	case m.After.Type == "" && now.Type == isDir && !m.Dir:
+		return nil // the file went, and what comes next made this: we were here before
 	case m.Dir && now.Type == isDir:
 		m.Before = now
 	case !now.same(m.Before):
