@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 )
 
@@ -98,7 +99,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if j.Model != "" {
+	if j.Model != "" && j.Model != pipeline.NoModel {
 		if m.only, _, err = m.split(j.Model); err != nil {
 			return nil, nil, err
 		}
