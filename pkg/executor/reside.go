@@ -175,7 +175,10 @@ func raw(v any) json.RawMessage {
 // asTool is what a request of a model for permission comes to in our words, so
 // that one set of rules holds for both.
 func asTool(p llm.Permission) (tools.Tool, json.RawMessage) {
-	m := tools.Metadata{Name: "shell", Needs: tools.Shell, Command: "command"}
+	m := tools.Metadata{Name: "shell", Needs: tools.Shell}
+	if p.Command != "" { // rules cannot judge a command that is not told
+		m.Command = "command"
+	}
 	switch p.Kind {
 	case "read", "search":
 		m = tools.Metadata{Name: "read_file", Needs: tools.Read}

@@ -1,0 +1,351 @@
+package executor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// An inmate is a model that works on its own: each answer is a function that
+// does in its place what it likes.
+type inmate struct {
+	t     *testing.T
+	works []func(llm.Place, func(llm.Delta)) (*llm.Response, error)
+
+	mu   sync.Mutex
+	reqs []*llm.Request
+	at   []llm.Place
+}
+
+func (m *inmate) In(p llm.Place) llm.Model {
+	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+		m.mu.Lock()
+		n := len(m.reqs)
+		r := *req
+		r.Messages = slices.Clone(req.Messages)
+		m.reqs, m.at = append(m.reqs, &r), append(m.at, p)
+		m.mu.Unlock()
+		return m.works[min(n, len(m.works)-1)](p, emit)
+	})
+}
+
+func (m *inmate) Generate(context.Context, *llm.Request, func(llm.Delta)) (*llm.Response, error) {
+	m.t.Error("it was asked without a place")
+	return nil, errors.New("no place")
+}
+
+// told is the last message of the n-th request.
+func (m *inmate) told(n int) string {
+	if n >= len(m.reqs) {
+		return ""
+	}
+	msgs := m.reqs[n].Messages
+	return msgs[len(msgs)-1].Text
+}
+
+func works(text string, w llm.Work, do func(llm.Place)) func(llm.Place, func(llm.Delta)) (*llm.Response, error) {
+	return func(p llm.Place, emit func(llm.Delta)) (*llm.Response, error) {
+		if do != nil {
+			emit(llm.Delta{Activity: &llm.Activity{Kind: llm.ToolFinished, Name: "shell", Text: "make", Status: llm.OK}})
+			do(p)
+		}
+		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text, Echo: &llm.Echo{Dialect: "cli/fake", Field: "session", Value: json.RawMessage(`"s1"`)}},
+			Usage: llm.Usage{In: 100, Out: 10}, Work: &w}, nil
+	}
+}
+
+func writes(name, text string) func(llm.Place) {
+	return func(p llm.Place) {
+		if err := os.WriteFile(filepath.Join(p.Dir, name), []byte(text), 0o644); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// A house is a host with a ledger in which an inmate works.
+type house struct {
+	*testing.T
+	*inmate
+	w      *world
+	led    *workspace.Ledger
+	files  *workspace.Files
+	events []event.Event
+	host   executor.Host
+	mem    *flow.Memory
+	in     json.RawMessage
+}
+
+func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Place, func(llm.Delta)) (*llm.Response, error)) *house {
+	t.Helper()
+	h := &house{T: t, inmate: &inmate{t: t, works: list}, w: newWorld(t, say("I stand in.\nDONE")), mem: new(flow.Memory)}
+	var err error
+	if h.led, err = workspace.OpenLedger(filepath.Join(t.TempDir(), "ledger")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.led.Close() })
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("alpha\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if h.files, err = workspace.Open(dir, h.led); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.files.Close() })
+	h.host = executor.Host{
+		Tools: h.w.tools, Blobs: h.mem, Attempts: 2,
+		Models: func(_ context.Context, ref string) (llm.Model, string, error) {
+			if llm.Resides(ref) {
+				return h.inmate, "", nil
+			}
+			return h.w, "m", nil
+		},
+		Env: func(context.Context, string, string) (*tools.Env, error) { return &tools.Env{Files: h.files}, nil },
+		Bind: func(ctx context.Context, _, _ string, _ tools.Tool, res *tools.Result) error {
+			diff, err := h.led.Diff(ctx, dir, false)
+			v, _ := json.Marshal(diff)
+			res.Artifacts = map[string]json.RawMessage{"diff": v}
+			return err
+		},
+	}
+	h.in = h.w.task(func(t *executor.Task) {
+		t.Model, t.Done = "cli/fake", executor.Criterion{Signal: "DONE"}
+		if edit != nil {
+			edit(t)
+		}
+	})
+	return h
+}
+
+func (h *house) run(ctx context.Context) (*executor.State, error) {
+	h.Helper()
+	mux := executor.Serve(h.host)
+	for kind, rt := range mux {
+		rt.Backoff = time.Millisecond
+		mux[kind] = rt
+	}
+	var mu sync.Mutex
+	e := flow.NewLocal(ctx, h.mem, mux, func(ev event.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		h.events = append(h.events, ev)
+	})
+	out, err := loop.Run(flow.NewRun("J1", e), h.in)
+	s := new(executor.State)
+	if out != nil {
+		if err := json.Unmarshal(out, s); err != nil {
+			h.Fatal(err)
+		}
+	}
+	return s, err
+}
+
+// It works in the job's directory, without tools of ours; what it changes is
+// the job's; and it is told what is missing.
+func TestResidentWorks(t *testing.T) {
+	h := newHouse(t, func(t *executor.Task) {
+		t.Done = executor.Criterion{All: []executor.Criterion{{Signal: "DONE"}, {Artifact: "diff", Where: json.RawMessage(`{"minLength":1}`)}}}
+	}, works("DONE", llm.Work{Session: "s1", Turns: 1}, nil), works("So now.\nDONE", llm.Work{Session: "s1", Turns: 3, Calls: 2, CostUSD: 0.5}, writes("b.txt", "beta\n")))
+	s, err := h.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Outcome.Status != executor.Done || s.Turns != 4 || s.Calls != 2 || s.Cost != 0.5 || s.Usage != (llm.Usage{In: 200, Out: 20}) {
+		t.Errorf("%+v, turns %d, calls %d, cost %v, usage %+v", s.Outcome, s.Turns, s.Calls, s.Cost, s.Usage)
+	}
+	for i, r := range h.reqs {
+		if len(r.Tools)+len(r.Spare) > 0 || h.at[i].Dir != h.files.Dir() || !h.at[i].May.Write || h.at[i].May.Run {
+			t.Errorf("request %d: %d tools, place %+v", i, len(r.Tools), h.at[i])
+		}
+	}
+	second := h.reqs[1].Messages
+	if !strings.HasPrefix(h.told(1), "Not done yet") || second[len(second)-2].Echo == nil {
+		t.Errorf("told %q after %+v", h.told(1), second[len(second)-2])
+	}
+	steps, err := h.led.Steps()
+	if err != nil || len(steps) != 1 || len(steps[0].Changes) != 1 || steps[0].Changes[0].Path != "b.txt" {
+		t.Errorf("the ledger has %+v, %v", steps, err)
+	}
+	acted := slices.IndexFunc(h.events, func(ev event.Event) bool {
+		return ev.Kind == event.Activity && ev.Step == "model" && ev.Path == steps[0].Step && strings.Contains(string(ev.Data), `"tool.finished"`)
+	})
+	if acted < 0 {
+		t.Errorf("what it did is no event of step %s", steps[0].Step)
+	}
+}
+
+// Stopped at work, in the middle of a change: the step is not performed again.
+// What was changed is known, and the next is told.
+func TestResidentInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	h := newHouse(t, nil, func(p llm.Place, _ func(llm.Delta)) (*llm.Response, error) {
+		writes("b.txt", "half")(p)
+		cancel()
+		return nil, context.Canceled
+	}, works("DONE", llm.Work{}, nil))
+	if _, err := h.run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	s, err := h.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Outcome.Status != executor.Done || len(h.reqs) != 2 || !strings.HasPrefix(h.told(1), "You were interrupted") {
+		t.Errorf("%+v, %d requests, told %q", s.Outcome, len(h.reqs), h.told(1))
+	}
+	steps, err := h.led.Steps()
+	if err != nil || len(steps) != 1 {
+		t.Fatalf("%+v, %v", steps, err)
+	}
+	said := ""
+	for _, ev := range h.events {
+		if ev.Path == steps[0].Step && ev.Kind == event.StepFinished {
+			said = ev.Error
+		}
+	}
+	if said != "interrupted: it may or may not have happened" {
+		t.Errorf("the step that changed b.txt finished with %q", said)
+	}
+	// A third run replays the same.
+	if again, err := h.run(t.Context()); err != nil || len(h.reqs) != 2 || again.Turns != s.Turns {
+		t.Errorf("replayed: %v, %d requests", err, len(h.reqs))
+	}
+}
+
+// What was ended by a bound is not done, whatever it said; it is asked for last
+// words in which it may do nothing.
+func TestResidentStopped(t *testing.T) {
+	for stopped, want := range map[string]struct{ status, limit string }{
+		"same": {executor.Stuck, ""}, "turns": {executor.Limit, "turns"}, "time": {executor.Limit, "time"}, "cost": {executor.Limit, "cost"},
+	} {
+		h := newHouse(t, func(t *executor.Task) { t.Done = executor.Criterion{}; t.Limits.Turns = 20 },
+			works("DONE, I think.", llm.Work{Turns: 3, Stopped: stopped}, nil), works("Half of it is there.", llm.Work{}, nil))
+		s, err := h.run(t.Context())
+		var stop *executor.StopError
+		if !errors.As(err, &stop) || s.Outcome.Status != want.status || s.Outcome.Limit != want.limit || s.Outcome.Summary != "Half of it is there." {
+			t.Errorf("%s: %v, %+v", stopped, err, s.Outcome)
+		}
+		if len(h.at) != 2 || h.at[1].May != (llm.Rights{}) || h.at[1].Bounds.Wall > 5*time.Minute || h.at[0].Bounds.Turns != 20 {
+			t.Errorf("%s: places %+v", stopped, h.at)
+		}
+	}
+}
+
+// It is tried again only if it had not begun, and the model behind it is told
+// whom it follows.
+func TestResidentFails(t *testing.T) {
+	fails := func(acted bool) func(llm.Place, func(llm.Delta)) (*llm.Response, error) {
+		return func(llm.Place, func(llm.Delta)) (*llm.Response, error) {
+			return nil, &llm.Error{Kind: llm.RateLimit, Provider: "cli/fake", Message: "busy", Acted: acted}
+		}
+	}
+	h := newHouse(t, nil, fails(false), works("DONE", llm.Work{}, nil))
+	if s, err := h.run(t.Context()); err != nil || len(h.reqs) != 2 || s.Outcome.Status != executor.Done {
+		t.Errorf("not begun: %v, %d requests", err, len(h.reqs))
+	}
+	h = newHouse(t, nil, fails(true), works("DONE", llm.Work{}, nil))
+	if s, err := h.run(t.Context()); err == nil || len(h.reqs) != 1 || s.Outcome.Code != "model.rate_limit" {
+		t.Errorf("begun: %v, %d requests, %+v", err, len(h.reqs), s.Outcome)
+	}
+	h = newHouse(t, func(t *executor.Task) { t.Fallbacks = []executor.Fallback{{Model: "script/x"}}; t.Tools = t.Tools[:1] }, fails(true))
+	h.w.turns = []llm.Message{say("DONE")}
+	s, err := h.run(t.Context())
+	if err != nil || s.Outcome.Status != executor.Done {
+		t.Fatalf("%v, %+v", err, s.Outcome)
+	}
+	if last := h.w.last[len(h.w.last)-1].Text; !strings.Contains(last, "cli/fake was asked this before you") {
+		t.Errorf("the model behind it was told %q", last)
+	}
+}
+
+func TestResidentRights(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*executor.Task)
+		want llm.Rights
+	}{
+		"edits":            {nil, llm.Rights{Write: true}},
+		"plan":             {func(t *executor.Task) { t.Mode = executor.ModePlan }, llm.Rights{}},
+		"auto":             {func(t *executor.Task) { t.Mode = executor.ModeAuto }, llm.Rights{Write: true, Run: true}},
+		"approved":         {func(t *executor.Task) { t.Approve = executor.ApproveAll }, llm.Rights{Write: true, Run: true}},
+		"no writing tool":  {func(t *executor.Task) { t.Tools = only(t.Tools, "peek") }, llm.Rights{}},
+		"no command":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Mode = executor.ModeAuto }, llm.Rights{Write: true}},
+		"plan, though all": {func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, llm.Rights{}},
+	} {
+		h := newHouse(t, c.edit, works("DONE", llm.Work{}, nil))
+		if _, err := h.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.at[0].May; got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+func only(all []executor.Tool, name string) []executor.Tool {
+	return slices.DeleteFunc(slices.Clone(all), func(t executor.Tool) bool { return t.Name != name })
+}
+
+// What it asks before it does it is decided as the calls of our own tools are,
+// except that nobody waits for a person who is not there.
+func TestResidentPermits(t *testing.T) {
+	edit := llm.Permission{Kind: "edit", Paths: []string{"b.txt"}}
+	run := llm.Permission{Kind: "execute", Command: "go test ./..."}
+	for name, c := range map[string]struct {
+		edit   func(*executor.Task)
+		person func(context.Context, executor.Question) (string, error)
+		ask    llm.Permission
+		want   string // part of the refusal, "" for yes
+	}{
+		"a change":                      {nil, nil, edit, ""},
+		"a change in plan mode":         {func(t *executor.Task) { t.Mode = executor.ModePlan }, nil, edit, "plans and changes nothing"},
+		"a change outside":              {nil, nil, llm.Permission{Kind: "edit", Paths: []string{"../x"}}, "outside of the workspace"},
+		"a change somewhere else":       {nil, nil, llm.Permission{Kind: "edit", Paths: []string{"/etc/passwd"}}, "outside of the workspace"},
+		"a change that a rule denies":   {func(t *executor.Task) { t.Rules = permit.Rules{{Path: "b.txt", Do: permit.Deny, Why: "it is mine"}} }, nil, edit, "it is mine"},
+		"a command, nobody there":       {nil, nil, run, "nobody can be asked"},
+		"a command in auto mode":        {func(t *executor.Task) { t.Mode = executor.ModeAuto }, nil, run, "nobody can be asked"}, // nothing confines it
+		"a command approved beforehand": {func(t *executor.Task) { t.Approve = executor.ApproveAll }, nil, run, ""},
+		"a command denied beforehand":   {func(t *executor.Task) { t.Approve = executor.ApproveNone }, nil, run, "nobody can be asked"},
+		"a command that a rule allows": {func(t *executor.Task) {
+			t.Rules = permit.Rules{{Tool: "shell", Command: "go test *", Do: permit.Allow}}
+		}, nil, run, ""},
+		"a command that a rule denies": {func(t *executor.Task) {
+			t.Approve = executor.ApproveAll
+			t.Rules = permit.Rules{{Command: "go *", Do: permit.Deny, Why: "no go"}}
+		}, nil, run, "no go"},
+		"a command without a tool":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Approve = executor.ApproveAll }, nil, run, "no tool that needs"},
+		"the network without a tool":     {func(t *executor.Task) { t.Approve = executor.ApproveAll }, nil, llm.Permission{Kind: "fetch"}, "no tool that needs"},
+		"something unknown, nobody":      {nil, nil, llm.Permission{Kind: "other"}, "nobody can be asked"},
+		"a command that a person allows": {nil, func(context.Context, executor.Question) (string, error) { return "", nil }, run, ""},
+		"a command that a person denies": {nil, func(_ context.Context, q executor.Question) (string, error) { return "not " + string(q.Args), nil }, run, `not {"command":"go test ./..."}`},
+		"a person who goes away":         {nil, func(context.Context, executor.Question) (string, error) { return "", errors.New("gone") }, run, "nobody answered: gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := "it was not asked"
+			h := newHouse(t, c.edit, func(p llm.Place, emit func(llm.Delta)) (*llm.Response, error) {
+				got = p.Permit(c.ask)
+				return works("DONE", llm.Work{}, nil)(p, emit)
+			})
+			h.host.Person = c.person
+			if _, err := h.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("the answer is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
