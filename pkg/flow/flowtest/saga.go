@@ -92,8 +92,8 @@ func heldSaga(t *testing.T, h Harness) {
 			if _, err := flow.Do[string](r, "echo", "do", ""); err != nil {
 				return "", err
 			}
-			go_, err := flow.Await[bool](r, "go on", 0)
-			if err == nil && !go_ {
+			yes, err := flow.Await[bool](r, "go on", 0)
+			if err == nil && !yes {
 				err = errors.New("somebody said no")
 			}
 			return "", err
