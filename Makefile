@@ -1,11 +1,13 @@
 # make lists the targets; make check is what CI runs and what you run before
 # you commit.
 GO ?= go
+# A program built with -race would sleep for a second before it exits.
+export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: help build check fmt vet lint tidy docs test short e2e bench noise clean
+.PHONY: help build check fmt vet lint tidy docs test short kill e2e bench noise clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 build: ## build bin/adroit
 	$(GO) build -trimpath -ldflags "-s -w" -o bin/adroit ./cmd/adroit
@@ -32,6 +34,9 @@ test: ## all tests; layers, goldens and generated files are tests too
 
 short: ## tests without the long ones
 	$(GO) test -short ./...
+
+kill: ## kill jobs at every point, where test kills at a sample; worth a night
+	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run 'Kill' ./cmd/adroit ./internal/realrepo
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(GO) test -race -shuffle=on -timeout 30m ./...

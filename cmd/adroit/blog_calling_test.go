@@ -35,6 +35,7 @@ var advice = []struct{ asked, said string }{
 // TestBlogInEachWay has the blog agent write a post in each way to call tools.
 // What it makes is the same.
 func TestBlogInEachWay(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "OLLAMA_HOST=127.0.0.1:9")
 	p := llmtest.NewProduct(t, "compatible", func(a llmtest.Asked) llmtest.Turn {
 		if text := a.Text(); !strings.Contains(text, "You write a post for a blog") {

@@ -25,6 +25,7 @@ const briefly = `turns:
 // TestCompare runs the blog agent and the seven phases on a short and a long
 // request, and wants docs/blog.md to tell what came of it.
 func TestCompare(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.place(t, article(""), map[string]string{"brief.yaml": strings.ReplaceAll(briefly, "LONG", strings.Repeat("It goes on where it stopped. ", 12))})
 	table := "| request | run by | turns | tool calls | requests to models | tokens in | tokens out | made |\n|---|---|---|---|---|---|---|---|\n"

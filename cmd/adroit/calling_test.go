@@ -79,10 +79,7 @@ type site struct {
 }
 
 func newSite(t *testing.T, env ...string) *site {
-	s := &site{bin: filepath.Join(t.TempDir(), "adroit"), home: t.TempDir()}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	s := &site{bin: built.program(t, ""), home: t.TempDir()}
 	s.env = append(env, "HOME="+s.home, "PATH="+os.Getenv("PATH"), "GOCACHE="+goCache(t), "GOTOOLCHAIN=local", "LAB_KEY="+llmtest.Key)
 	return s
 }
@@ -164,6 +161,7 @@ func (s *site) ways(t *testing.T) string {
 // products are documented to, in each way to call tools. What it makes is the
 // same everywhere.
 func TestBuilderInEachWay(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "OLLAMA_HOST=127.0.0.1:9")
 	first := ""
 	same := func(t *testing.T, made string) {

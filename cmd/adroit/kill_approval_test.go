@@ -2,25 +2,21 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 )
 
 // TestKillAtApproval kills the runner at each point before and after a person
-// approves. The command never runs before the approval, and at most once after
+// approves (a sample of them: see points). The command never runs before the approval, and at most once after
 // it; a call that only found that it must ask is never taken for one that may
 // have happened.
 func TestKillAtApproval(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
-	bin := filepath.Join(t.TempDir(), "adroit")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	t.Parallel()
+	bin := built.program(t, "failpoints")
 	fresh := func() *place {
 		p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "repo/b.txt": "old\n", "turns.yaml": `turns:
   - calls: [{name: shell, args: {command: "echo x >>log"}}]
@@ -42,8 +38,7 @@ func TestKillAtApproval(t *testing.T) {
 		return killed, out
 	}
 	start := []string{"run", "hand", "go", "-m", "script:../turns.yaml"}
-	before, after := 0, 0
-	for n := 1; ; n++ {
+	before, _ := points(t, func(n int) bool {
 		p := fresh()
 		killed, out := at(p, n, 4, start...)
 		if killed {
@@ -55,12 +50,9 @@ func TestKillAtApproval(t *testing.T) {
 		if _, ran := p.tree()["log"]; ran || strings.Contains(out, "may or may not") {
 			t.Errorf("before, point %d: the command ran, or is said to have\n%s", n, out)
 		}
-		if !killed {
-			break
-		}
-		before++
-	}
-	for n := 1; ; n++ {
+		return killed
+	})
+	after, _ := points(t, func(n int) bool {
 		p := fresh()
 		if code, out := p.run(start...); code != 4 {
 			t.Fatalf("exit code %d\n%s", code, out)
@@ -81,13 +73,9 @@ func TestKillAtApproval(t *testing.T) {
 		case log == "" && !strings.Contains(out, "may or may not"):
 			t.Errorf("after, point %d: the command was approved, did not run, and nobody was told\n%s", n, out)
 		}
-		if !killed {
-			break
-		}
-		after++
-	}
+		return killed
+	})
 	if before < 8 || after < 8 {
 		t.Errorf("%d points before and %d after: it cannot have been killed everywhere", before, after)
 	}
-	t.Logf("%d points before, %d after", before, after)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,19 +37,17 @@ done: {all: [{signal: DONE}, {artifact: diff}]}
 You edit.
 `
 
-// TestKillAtEveryPoint kills the runner at each point of each step of a job,
-// resumes the job in a new process, and wants the same end as without the
-// kill: the job's state and the tree. A call that was at work when the power
-// went may have happened or not; it never happened twice, and the model was
-// told.
+// TestKillAtEveryPoint kills the runner at each point of each step of a job (a
+// sample of them: see points), resumes the job in a new process, and wants the
+// same end as without the kill: the job's state and the tree. A call that was at
+// work when the power went may have happened or not; it never happened twice,
+// and the model was told.
 func TestKillAtEveryPoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some two hundred processes; run it without -short")
 	}
-	bin := filepath.Join(t.TempDir(), "adroit")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	t.Parallel()
+	bin := built.program(t, "failpoints")
 	fresh := func(t *testing.T) *place {
 		p := newPlace(t, map[string]string{"home/.config/adroit/agents/editor.md": editor, "turns.yaml": ten, "repo/b.txt": "old\n"})
 		p.bin = bin
@@ -64,14 +61,12 @@ func TestKillAtEveryPoint(t *testing.T) {
 	if want.tree["log"] != "x\n" || want.calls != 10 {
 		t.Fatalf("without a kill: %+v", want)
 	}
-	points := 0
-	for n := 1; ; n++ {
+	last, _ := points(t, func(n int) bool {
 		p := fresh(t)
 		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
 		code, out := p.run(kinds...)
 		if code == 0 {
-			points = n - 1
-			break
+			return false
 		}
 		if code != -int(syscall.SIGKILL) {
 			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
@@ -80,7 +75,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 		code, out = p.run("jobs", "resume", "last")
 		if code != 0 {
 			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-			continue
+			return true
 		}
 		p.same(n, want, strings.Contains(out, "may or may not have happened"), out)
 		if code, out := p.run("jobs", "undo", "last"); code != 0 {
@@ -89,12 +84,12 @@ func TestKillAtEveryPoint(t *testing.T) {
 		if got := p.tree(); len(got) != 1 || got["b.txt"] != "old\n" {
 			t.Errorf("point %d: after undo the tree is %v", n, got)
 		}
-	}
+		return true
+	})
 	// Each of some twenty steps has four points, a checkpoint two.
-	if points < 80 {
-		t.Errorf("only %d points; the job cannot have been killed everywhere", points)
+	if last < 80 {
+		t.Errorf("only %d points; the job cannot have been killed everywhere", last)
 	}
-	t.Logf("%d points", points)
 }
 
 var kinds = []string{"run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all"}

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	// Built with -race, a program sleeps for a second before it exits.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
-	testscript.Main(m, map[string]func(){"adroit": main})
+	testscript.Main(tidy{m}, map[string]func(){"adroit": main})
 }
 
 func TestScripts(t *testing.T) {

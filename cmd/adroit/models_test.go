@@ -29,10 +29,7 @@ func TestModelsOfRealOllama(t *testing.T) {
 	ollamatest.Create(t, to.URL, "writer", tinymodel.Tape(ollamatest.Context), plain)
 	reg := ollamatest.NewRegistry(t, from)
 
-	bin := filepath.Join(t.TempDir(), "adroit")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	bin := built.program(t, "")
 	home, ws := t.TempDir(), t.TempDir()
 	adroit := func(args ...string) (string, string, error) {
 		cmd := exec.CommandContext(t.Context(), bin, args...)

@@ -33,10 +33,10 @@ const spoken = `WEBVTT
 <v Ben>Today we talk about rye and why it sticks.
 `
 
-// TestPodcastSurvivesKill kills the runner at each point of each step of a
-// job that makes an episode with a real ffmpeg, resumes it in a new process,
-// and wants the same files to the byte as without the kill: nothing twice,
-// nothing half, nothing in doubt.
+// TestPodcastSurvivesKill kills the runner at each point of each step (a sample
+// of them: see points) of a job that makes an episode with a real ffmpeg, resumes
+// it in a new process, and wants the same files to the byte as without the kill:
+// nothing twice, nothing half, nothing in doubt.
 func TestPodcastSurvivesKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some two hundred processes; run it without -short")
@@ -49,11 +49,8 @@ func TestPodcastSurvivesKill(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "adroit")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	t.Parallel()
+	dir, bin := t.TempDir(), built.program(t, "failpoints")
 	for _, args := range [][]string{
 		{"espeak-ng", "-w", "speech.wav", "Welcome to the bread show. Today we talk about rye and why it sticks."},
 		{"ffmpeg", "-nostdin", "-v", "error", "-i", "speech.wav", "-af", "apad", "-t", "8", "-c:a", "libmp3lame", "ep.mp3"},
@@ -82,14 +79,12 @@ func TestPodcastSurvivesKill(t *testing.T) {
 	if len(want.tree) != 6 {
 		t.Fatalf("without a kill there are %d files: %v", len(want.tree), want.artifacts)
 	}
-	points := 0
-	for n := 1; ; n++ {
+	last, _ := points(t, func(n int) bool {
 		p := fresh(t)
 		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
 		code, out := p.run(run...)
 		if code == 0 {
-			points = n - 1
-			break
+			return false
 		}
 		if code != -int(syscall.SIGKILL) {
 			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
@@ -97,7 +92,7 @@ func TestPodcastSurvivesKill(t *testing.T) {
 		p.env = p.env[:len(p.env)-1]
 		if code, out = p.run("jobs", "resume", "last"); code != 0 || strings.Contains(out, "may or may not have happened") {
 			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-			continue
+			return true
 		}
 		got := p.end()
 		if got.status != want.status || got.turns != want.turns || got.calls != want.calls || strings.Join(got.artifacts, ",") != strings.Join(want.artifacts, ",") {
@@ -117,9 +112,9 @@ func TestPodcastSurvivesKill(t *testing.T) {
 		if left := p.tree(); len(left) != 1 || left["ep.mp3"] != string(audio) {
 			t.Errorf("point %d: after undo there are %d files", n, len(left))
 		}
+		return true
+	})
+	if last < 40 {
+		t.Errorf("only %d points; the job cannot have been killed everywhere", last)
 	}
-	if points < 40 {
-		t.Errorf("only %d points; the job cannot have been killed everywhere", points)
-	}
-	t.Logf("%d points", points)
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,19 +36,18 @@ You read.
 
 const notes = "---\nname: notes\ndescription: How notes are written.\n---\n"
 
-// TestWordsSurviveKill kills the runner at each point, changes the project's
-// words and the skill, and wants the job to go on with those it began with.
+// TestWordsSurviveKill kills the runner at each point (a sample of them: see
+// points), changes the project's words and the skill, and wants the job to go on
+// with those it began with.
 func TestWordsSurviveKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
-	bin := filepath.Join(t.TempDir(), "adroit")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	t.Parallel()
+	bin := built.program(t, "failpoints")
 	run := []string{"run", "reader", "read", "-m", "script:../turns.yaml", "--trust-project"}
-	points, changed := 0, 0
-	for n := 1; ; n++ {
+	changed := 0
+	last, killed := points(t, func(n int) bool {
 		p := newPlace(t, map[string]string{
 			"home/.config/adroit/agents/reader.md":      reader,
 			"home/.config/adroit/skills/notes/SKILL.md": notes + "One line each.",
@@ -61,8 +58,7 @@ func TestWordsSurviveKill(t *testing.T) {
 		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
 		code, out := p.run(run...)
 		if code == 0 {
-			points = n - 1
-			break
+			return false
 		}
 		if code != -int(syscall.SIGKILL) {
 			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
@@ -83,9 +79,9 @@ func TestWordsSurviveKill(t *testing.T) {
 		if code, out = p.run("jobs", "resume", "last"); code != 0 || !strings.Contains(out, "Told once.") {
 			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
 		}
+		return true
+	})
+	if last < 30 || changed < killed/2 {
+		t.Errorf("%d points, %d of %d kills after the pinning; the job cannot have been killed everywhere", last, changed, killed)
 	}
-	if points < 30 || changed < points/2 {
-		t.Errorf("%d points, of which %d after the pinning; the job cannot have been killed everywhere", points, changed)
-	}
-	t.Logf("%d points, %d of them after the pinning", points, changed)
 }
