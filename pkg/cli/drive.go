@@ -66,7 +66,13 @@ func (a *app) watch(ctx context.Context, log jobs.Log, id string, past *history,
 	if !asJSON {
 		v := a.view(*past)
 		o.Emit = v.sink
-		return v.close
+		if !a.asks() {
+			return v.close
+		}
+		leave := a.front.meet(func(ask func()) {
+			v.pause(func() { v.drain(); v.clear(); ask() })
+		})
+		return func() { leave(); v.close() }
 	}
 	// The log rather than the live events: those have no numbers, and a
 	// reader of --json must be able to say how far it got.

@@ -23,7 +23,8 @@ type viewer struct {
 	quit  chan struct{}
 	gone  chan struct{}
 
-	// What follows belongs to the goroutine.
+	// What follows belongs to the goroutine, and to whoever holds it.
+	hold   sync.Mutex
 	number int             // of the last tool call shown
 	seen   map[string]bool // paths of calls that have a number
 	past   int             // calls shown in an earlier run, not mentioned yet
@@ -73,16 +74,21 @@ func (v *viewer) loop() {
 	for {
 		select {
 		case <-v.wake:
-			v.drain()
-			v.draw()
+			v.pause(func() { v.drain(); v.draw() })
 		case <-tick:
-			v.draw()
+			v.pause(v.draw)
 		case <-v.quit:
-			v.drain()
-			v.clear()
+			v.pause(func() { v.drain(); v.clear() })
 			return
 		}
 	}
+}
+
+// pause does something while nothing else is written.
+func (v *viewer) pause(do func()) {
+	v.hold.Lock()
+	defer v.hold.Unlock()
+	do()
 }
 
 func (v *viewer) drain() {
