@@ -188,13 +188,32 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 func (x *run) command(s *Step) (outcome, error) {
 	o, err := x.call(s, shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
 	if err == nil && o.status == Done {
-		said := text(o.output)
-		if about, rest, ok := strings.Cut(said, "\n"); ok && strings.HasPrefix(about, "exit code 0 ") {
-			said = rest
-		}
-		o.output = quote(strings.TrimRight(said, "\n"))
+		o.output = quote(printed(text(o.output)))
 	}
 	return o, err
+}
+
+// printed is what a command has printed, of what the tool shell tells of it: a
+// line about the command, the output, and lines in brackets with what models
+// should know besides.
+func printed(said string) string {
+	about, rest, ok := strings.Cut(said, "\n")
+	if !ok || !strings.HasPrefix(about, "exit code 0 ") {
+		return said
+	}
+	var id string
+	var size int
+	if n, _ := fmt.Sscanf(about, "exit code 0 (%s %d bytes of output)", &id, &size); n == 2 && size <= len(rest) {
+		if after := strings.TrimPrefix(rest[size:], "\n"); after == "" || strings.HasPrefix(after, "[") {
+			return strings.TrimRight(rest[:size], "\n")
+		}
+	}
+	// A secret in it was replaced, or the middle was left out.
+	lines := strings.Split(strings.TrimRight(rest, "\n"), "\n")
+	for len(lines) > 0 && (strings.HasPrefix(lines[len(lines)-1], "[changed: ") || strings.HasPrefix(lines[len(lines)-1], "[the middle is left out; ")) {
+		lines = lines[:len(lines)-1]
+	}
+	return strings.Join(lines, "\n")
 }
 
 // call has a tool called, under the rules that hold for those of agents.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -290,8 +291,13 @@ func (l *linter) pipeline(key string, s *Step) {
 	found := s.Pipeline.Spec
 	if found == nil {
 		var err error
-		if found, err = l.k.Pipelines.Lookup(s.Pipeline.Name); err != nil {
-			l.bad(key+".pipeline", near(s.Pipeline.Name, l.k.Pipelines.Names(), "adroit pipelines list lists the pipelines"), "the pipeline %s cannot be used: %s", s.Pipeline.Name, firstLine(err.Error()))
+		found, err = l.k.Pipelines.Lookup(s.Pipeline.Name)
+		if errors.As(err, new(*UnknownError)) {
+			l.bad(key+".pipeline", near(s.Pipeline.Name, l.k.Pipelines.Names(), "adroit pipelines list lists the pipelines"), "there is no pipeline %s", s.Pipeline.Name)
+			return
+		}
+		if err != nil {
+			l.bad(key+".pipeline", "", "the pipeline %s cannot be used: %s", s.Pipeline.Name, firstLine(err.Error()))
 			return
 		}
 	}

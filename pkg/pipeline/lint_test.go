@@ -64,7 +64,7 @@ p.yaml:4:19: error: there is no tool read_fle; did you mean read_file?
 p.yaml:5:33: error: there is no step bb; there are a, b, c, d, e, f, end
 p.yaml:5:48: error: there is no step contine; did you mean continue?
 p.yaml:6:46: error: there is no model and no role chep
-p.yaml:7:23: error: the pipeline nothing cannot be used: there is no pipeline nothing; adroit pipelines list lists the pipelines
+p.yaml:7:23: error: there is no pipeline nothing; adroit pipelines list lists the pipelines
 p.yaml:8:30: error: there is no step aa; there are a, b, c, d, e, f`},
 		{"twice", `
 steps:

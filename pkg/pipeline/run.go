@@ -261,7 +261,7 @@ func (x *run) rounds(s *Step, row *Row) (outcome, error) {
 				return o, nil
 			}
 			output := o.output
-			o = failed("after %d rounds, %s", x.counts[s.ID], why)
+			o = failed("after %s, %s", several(x.counts[s.ID], "round", "rounds"), why)
 			o.output = output
 		}
 		if x.counts[s.ID] >= s.Max {
