@@ -28,6 +28,7 @@ type app struct {
 	set   *tools.Set
 	hide  *secret.Redactor // see redactor
 	noted []string         // see note
+	front front            // where a model at work may ask
 
 	passing bool // the job is thrown away at the end: no command can follow
 }
