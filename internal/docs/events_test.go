@@ -25,6 +25,14 @@ var kinds = []word{
 	{"delta", "`text` is a piece of a model's answer as it arrives. Never kept: only a Go program that passes `jobs.RunOptions.Emit` sees it, `--json` does not. The whole answer follows in `step.finished`. No `data`."},
 	{"note", "`text` is something worth knowing about the step or the run, with `error` if it went wrong. No `data`."},
 	{"approval", "A person is asked. `data` of a tool call: `tool`, `args` and `needs`, exactly what will run. `path` is part of the answer's name: `approve@PATH` or `deny@PATH`."},
+	{"agent.started", "A sub-agent begins; `name` is the agent's. The steps below `path` are its own. No `data`."},
+	{"agent.finished", "The sub-agent `name` has ended, `text` says how. `data`: `status`, `reason`, `summary`, `took_ns` and `below`, what it took with its own sub-agents: `agents`, `turns`, `calls`, `usage`, `cost_usd` and `used` (by model)."},
+	{"pipeline.started", "A pipeline begins; `text` is its name, `data` its steps."},
+	{"pipeline.finished", "A pipeline has ended, `text` says how. `data` is its result, with a row for each run of a step."},
+	{"pipeline.step.started", "The step `text` of a pipeline begins; `data` has its name, kind and agent."},
+	{"pipeline.step.retried", "An attempt at the step `text` of a pipeline failed and another follows; `data` says why and when."},
+	{"pipeline.step.finished", "The step `text` of a pipeline has ended; `data` is its row of the result."},
+	{"pipeline.recovery", "An agent has decided about a failed step; `data` has its diagnosis and decision."},
 	{"activity", "A model that works on its own (`cli/…`) did something during its step, by its own account: `text` is a line for people; `data` has `activity` (`session`, `tool.started`, `tool.finished`, `file.changed`, `warning`, `retry`, `usage` or `permission`) and, as it applies, `id`, `name`, `text`, `code` (of a command), `status` (`ok`, `error`, `denied` or `unknown`) and `usage`."},
 }
 
@@ -54,6 +62,7 @@ var final = []word{
 	{"evidence", "What the checks said"},
 	{"turns", "Answers of the model"},
 	{"calls", "Tool calls"},
+	{"agents", "Sub-agents, at all levels; what they took is in the figures"},
 	{"usage", "Tokens: `in`, `out`, and `cached`, which is a part of `in`"},
 	{"used", "The same by provider/model, where it was not one model alone: a job that fell back, tools that asked, summaries."},
 	{"cost_usd", "US dollars, if the model has a price"},
