@@ -217,3 +217,21 @@ func TestStepsFail(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 }
+
+// A job that plans has no work done: it ends with the plan.
+func TestPlanMode(t *testing.T) {
+	in := task
+	in.Mode = executor.ModePlan
+	s, err := play(t, in, around(works("planner", subtasks("a.go", "b.go")).asked(`"mode":"plan"`), works("validator", valid))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := artifact[workflows.Plan](t, s, "plan"); len(p.Subtasks) != 2 || !strings.Contains(s.Outcome.Summary, "2. Change b.go: ") {
+		t.Errorf("%+v, %+v", p, s.Outcome)
+	}
+	in = fix
+	in.Mode = executor.ModePlan
+	if s, err = play(t, in, around(small)...); err != nil || s.Outcome.Summary != "Round once in Total." {
+		t.Errorf("%v, %+v", err, s)
+	}
+}

@@ -93,11 +93,33 @@ func commitWork(sc *executor.Scope) (string, error) {
 	if err := rep.As(&msg); err != nil {
 		return "", err
 	}
-	reply, err := sc.Tool("git_commit", args{"message": strings.TrimSpace(msg.Subject + "\n\n" + msg.Body), "paths": paths})
-	if err == nil && reply.Failed {
-		err = fmt.Errorf("git_commit: %s", reply.Text)
+	return commitOnce(sc, strings.TrimSpace(msg.Subject+"\n\n"+msg.Body), paths)
+}
+
+// commitOnce commits, and does not do it twice where the first time was cut
+// short: the log says whether it has happened.
+func commitOnce(sc *executor.Scope, message string, paths []string) (string, error) {
+	subject, _, _ := strings.Cut(message, "\n")
+	before, err := sc.Tool("git_log", args{"max": 1})
+	if err != nil {
+		return "", err
 	}
-	return reply.Summary, err
+	for {
+		reply, err := sc.Tool("git_commit", args{"message": message, "paths": paths})
+		if err != nil || !reply.Failed {
+			return reply.Summary, err
+		}
+		if !reply.Interrupted {
+			return "", fmt.Errorf("git_commit: %s", reply.Text)
+		}
+		after, err := sc.Tool("git_log", args{"max": 1})
+		if err != nil {
+			return "", err
+		}
+		if after.Text != before.Text && strings.Contains(after.Text, subject) {
+			return strings.TrimSpace(after.Text), nil
+		}
+	}
 }
 
 // changedPaths are the files that a diff is about, without those that it does

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
@@ -189,7 +190,20 @@ func TestWorkerCommits(t *testing.T) {
 	in.Inputs = map[string]json.RawMessage{"commit": json.RawMessage(`"true"`)}
 	message := works("commit_message", m{"subject": "Round totals once", "body": "Lines were rounded."}).asked("tax.go")
 	commit := gives("git_commit", "Committed").asked(`"message":"Round totals once\n\nLines were rounded."`, `"paths":["cart.go","tax.go"]`)
-	if _, err := play(t, in, slices.Concat(begin, []line{message, commit})...); err != nil {
+	log := gives("git_log", "1111 Begin").asked(`"max":1`)
+	if _, err := play(t, in, slices.Concat(begin, []line{message, log, commit})...); err != nil {
+		t.Fatal(err)
+	}
+	// A commit that was cut short is not made twice.
+	cut := line{step: "tool git_commit", err: &flow.Failure{Code: flow.Interrupted, Message: "interrupted"}}
+	s, err := play(t, in, slices.Concat(begin, []line{message, log, cut, gives("git_log", "2222 Round totals once")})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := artifact[workflows.Worked](t, s, "report"); res.Commit != "2222 Round totals once" {
+		t.Errorf("%+v", res)
+	}
+	if _, err := play(t, in, slices.Concat(begin, []line{message, log, cut, log, commit})...); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -197,13 +211,13 @@ func TestWorkerCommits(t *testing.T) {
 		then []line
 	}{
 		{"it was not committed, there is no message: stuck: lost", []line{breaks("commit_message", "lost")}},
-		{"git_commit: nothing differs", []line{message, fails("git_commit", "nothing differs")}},
+		{"git_commit: nothing differs", []line{message, log, fails("git_commit", "nothing differs")}},
 	} {
 		_, err := play(t, in, slices.Concat(begin, c.then)...)
 		wantErr(t, err, c.want)
 	}
 	in.Inputs["commit"] = json.RawMessage(`"perhaps"`)
-	_, err := play(t, in)
+	_, err = play(t, in)
 	wantErr(t, err, `input commit is "perhaps", which is no bool`)
 	in.Inputs["commit"] = json.RawMessage(`false`)
 	if _, err := play(t, in, begin...); err != nil {

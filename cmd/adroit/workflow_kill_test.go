@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// led is a task that two workers do at once, in worktrees, and that is reviewed
+// and fixed. The project has no tests, which would only take time.
+const led = `scenes:
+  - when: You judge a plan
+    turns: [{text: '{"valid": true, "problems": []}'}]
+  - when: You divide a task
+    turns:
+      - text: '{"subtasks": [{"title": "Write left", "description": "Write the file left.txt.", "files": ["left.txt"]}, {"title": "Write right", "description": "Write the file right.txt.", "files": ["right.txt"]}]}'
+  - when: You lead work
+    turns: [{text: Both are written.}]
+  - when: You review code
+    turns:
+      - calls: [{name: report_findings, args: {summary: s, findings: [{severity: major, category: correctness, file: left.txt, line: 1, title: Odd word, detail: d}]}}]
+      - calls: [{name: finish, args: {summary: One.}}]
+  - when: A check of the project
+    turns:
+      - calls: [{name: write_file, args: {path: left.txt, content: "LEFT\n"}}]
+      - calls: [{name: finish, args: {summary: Put right.}}]
+  - when: "Write left\n"
+    turns:
+      - text: '{"approach": "A file.", "large": false}'
+      - calls: [{name: write_file, args: {path: left.txt, content: "left\n"}}]
+      - text: '{"status": "complete", "note": "left is written."}'
+      - text: '{"changed": false, "verdict": "Fine."}'
+  - when: "Write right\n"
+    turns:
+      - text: '{"approach": "A file.", "large": false}'
+      - calls: [{name: write_file, args: {path: right.txt, content: "right\n"}}]
+      - text: '{"status": "complete", "note": "right is written."}'
+      - text: '{"changed": false, "verdict": "Fine."}'
+`
+
+const committed = `scenes:
+  - when: You write the message of one commit
+    turns: [{text: '{"subject": "Write left", "body": ""}'}]
+  - when: You are led through
+    turns:
+      - text: '{"approach": "A file.", "large": false}'
+      - calls: [{name: write_file, args: {path: left.txt, content: "left\n"}}]
+      - text: '{"status": "complete", "note": "left is written."}'
+      - text: '{"changed": false, "verdict": "Fine."}'
+`
+
+// TestKillWorkflows kills a supervisor and a worker that commits at some of
+// their points, spread over all of them and others each time, and resumes them
+// in a new process: they end as those that were not killed, with one commit,
+// one version of each file, and no worktree left. ADROIT_KILL_EVERY=1 takes
+// every point.
+func TestKillWorkflows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some hundred processes; run it without -short")
+	}
+	bin := filepath.Join(t.TempDir(), "adroit")
+	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	for _, c := range []struct {
+		name, turns string
+		run         []string
+		every, most int
+		log         string
+		artifact    string
+		wants       []string
+	}{
+		{"supervisor", led, []string{"run", "supervisor", "Write both."}, 9, 150, "Begin\n", "result", []string{`"fixed": true`, `"reviewed": true`, `"summary": "Both are written."`}},
+		{"worker", committed, []string{"run", "worker", "Write left.", "-i", "commit=true"}, 5, 50, "Write left\nBegin\n", "report", []string{`"note": "left is written."`, `Write left"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if n, err := strconv.Atoi(os.Getenv("ADROIT_KILL_EVERY")); err == nil {
+				c.every = n
+			}
+			fresh := func() *place {
+				p := newPlace(t, map[string]string{"turns.yaml": c.turns, "repo/a.txt": "a\n"})
+				p.bin = bin
+				p.env = append(p.env, "GIT_CONFIG_GLOBAL="+p.path("gitconfig"), "GIT_CONFIG_NOSYSTEM=1")
+				p.git("init", "-q", "-b", "main")
+				p.git("config", "user.name", "x")
+				p.git("config", "user.email", "x@example.org")
+				p.git("add", ".")
+				p.git("commit", "-qm", "Begin")
+				return p
+			}
+			run := append(c.run, "-m", "script:../turns.yaml")
+			whole := fresh()
+			if code, out := whole.run(run...); code != 0 {
+				t.Fatalf("without a kill: exit code %d\n%s", code, out)
+			}
+			want := whole.files()
+			killed, last := 0, 0
+			for n := 1 + rand.IntN(c.every); ; n += c.every {
+				p := fresh()
+				env := p.env
+				p.env = append(p.env[:len(p.env):len(p.env)], fmt.Sprintf("ADROIT_KILL_AT=%d", n))
+				code, out := p.run(run...)
+				if p.env = env; code == 0 {
+					break
+				}
+				if code != -int(syscall.SIGKILL) {
+					t.Fatalf("point %d: exit code %d\n%s", n, code, out)
+				}
+				killed, last = killed+1, n
+				code, out = p.run("jobs", "resume", "last")
+				if code != 0 {
+					t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
+					continue
+				}
+				if got := p.files(); !maps.Equal(got, want) {
+					t.Errorf("point %d: the tree is %v, want %v\n%s", n, got, want, out)
+				}
+				if log := p.git("log", "--format=%s"); log != c.log {
+					t.Errorf("point %d: the log is %q\n%s", n, log, out)
+				}
+				if trees := p.git("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 {
+					t.Errorf("point %d: worktrees are left:\n%s\n%s", n, trees, out)
+				}
+				_, kept := p.run("jobs", "artifacts", "last", c.artifact)
+				for _, words := range c.wants {
+					if !strings.Contains(kept, words) {
+						t.Errorf("point %d: the artifact has no %s\n%s\n%s", n, words, kept, out)
+					}
+				}
+			}
+			if last < c.most {
+				t.Errorf("the last point was %d; it cannot have been killed everywhere", last)
+			}
+			t.Logf("%d points of %d", killed, last)
+		})
+	}
+}
+
+// git runs git in the workspace and gives what it prints.
+func (p *place) git(args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env = p.path("repo"), p.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// files is the tree without what git keeps of itself.
+func (p *place) files() map[string]string {
+	out := p.tree()
+	maps.DeleteFunc(out, func(name, _ string) bool { return strings.HasPrefix(name, ".git/") })
+	return out
+}
