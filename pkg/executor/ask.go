@@ -23,6 +23,7 @@ type Ask struct {
 	Tools   []llm.ToolSpec  `json:"tools,omitempty"` // in place of those so far; nil leaves them
 	Bare    bool            `json:"bare,omitempty"`  // offer no tools this time
 	Must    bool            `json:"must,omitempty"`  // an answer without a call would be refused
+	Gone    int             `json:"gone,omitempty"`  // answers that a compaction has taken out
 	Options llm.Options     `json:"options,omitzero"`
 	Output  json.RawMessage `json:"output,omitempty"`
 	// At is the worktree that a model that works itself is to work in; empty is
@@ -77,7 +78,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 }
 
 func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
-	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil, Must: s.Must && s.Landing == nil, At: t.At,
+	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil, Must: s.Must && s.Landing == nil, At: t.At, Gone: s.Context.Summarised,
 		Calling: t.Calling, Setbacks: s.Setbacks}
 	if offered := t.offered(s); offered.names != s.Offered && !a.Bare {
 		a.Tools, s.Offered = offered.specs, offered.names

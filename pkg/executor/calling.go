@@ -189,7 +189,14 @@ func (m *models) in(ctx context.Context, way Calling, model llm.Model, c *conv, 
 		resp, err := asText(ctx, model, &plain, c.tools, show)
 		return resp, "", err
 	}
-	return constrained(ctx, model, &plain, sp.form, c.tools, len(a.Output) > 0, show)
+	shape := sp.form
+	if a.Must {
+		// Words cannot help now, so that there is no place for them.
+		if shape, err = form(c.tools, a.Output, true); err != nil {
+			return nil, "", err
+		}
+	}
+	return constrained(ctx, model, &plain, shape, c.tools, len(a.Output) > 0, show)
 }
 
 // A speech is a transcript as a model reads it that does not know of tools:
@@ -219,7 +226,7 @@ func (c *conv) speech(way Calling, all *tools.Set, a Ask) (*speech, error) {
 		}
 		sp = &speech{way: way, names: names, wire: new(llm.Wire)}
 		if way == CallingConstrained {
-			if sp.form, err = form(c.tools, a.Output); err != nil {
+			if sp.form, err = form(c.tools, a.Output, false); err != nil {
 				return nil, err
 			}
 		}

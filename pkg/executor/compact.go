@@ -359,14 +359,20 @@ func (c *compaction) summary(ctx context.Context, ref string) (Compacted, error)
 	most := max(c.in.Limit-summaryRoom-1000, c.in.Limit/2) * c.in.Rate / 1000 * 3 / 4
 	text := fmt.Sprintf("The task:\n%s\n\n%s\n\nThe turns:\n%s", ends(c.in.Task, most/8, most/16, ""), c.in.Notes.words(), transcript(older, most*3/4))
 	start := time.Now()
-	resp, err := model.Generate(ctx, &llm.Request{Model: name, Output: json.RawMessage(notesSchema),
+	req := &llm.Request{Model: name, Output: json.RawMessage(notesSchema),
 		Messages: []llm.Message{{Role: llm.System, Text: notesPrompt}, {Role: llm.User, Text: text}},
-		Options:  llm.Options{MaxTokens: summaryRoom, Window: c.in.Window}}, nil)
+		Options:  llm.Options{MaxTokens: summaryRoom, Window: c.in.Window}}
+	resp, err := model.Generate(ctx, req, nil)
 	if ctx.Err() != nil {
 		return Compacted{}, ctx.Err()
 	}
 	if err != nil {
 		return Compacted{}, failure(err)
+	}
+	if c.Record != nil {
+		if err := c.Record(req, resp); err != nil {
+			return Compacted{}, err
+		}
 	}
 	n, poor := usable(resp, weigh(older...)+weight(c.in.Notes.words()))
 	if poor != "" {

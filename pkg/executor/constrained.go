@@ -20,13 +20,16 @@ When nothing is left to do: {"next": {"answer": "what you have to say"}}`
 // form is the schema of a constrained answer: one call of an offered tool with
 // its arguments, or the final answer. The choice is inside of an object
 // because some servers want an object at the root. The same tools always give
-// the same bytes.
-func form(offered []llm.ToolSpec, output json.RawMessage) (json.RawMessage, error) {
+// the same bytes. must leaves out the final answer.
+func form(offered []llm.ToolSpec, output json.RawMessage, must bool) (json.RawMessage, error) {
 	if len(output) == 0 {
 		output = json.RawMessage(`{"type":"string"}`)
 	}
 	b := []byte(`{"type":"object","properties":{"next":{"anyOf":[`)
-	for _, t := range offered {
+	for i, t := range offered {
+		if i > 0 {
+			b = append(b, ',')
+		}
 		name, err := json.Marshal(t.Name)
 		if err != nil {
 			return nil, err
@@ -35,9 +38,14 @@ func form(offered []llm.ToolSpec, output json.RawMessage) (json.RawMessage, erro
 		if len(input) == 0 {
 			input = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 		}
-		b = fmt.Appendf(b, `{"type":"object","properties":{"tool":{"type":"string","const":%s},"arguments":%s},"required":["tool","arguments"],"additionalProperties":false},`, name, input)
+		b = fmt.Appendf(b, `{"type":"object","properties":{"tool":{"type":"string","const":%s},"arguments":%s},"required":["tool","arguments"],"additionalProperties":false}`, name, input)
 	}
-	b = fmt.Appendf(b, `{"type":"object","properties":{"answer":%s},"required":["answer"],"additionalProperties":false}`, output)
+	if len(offered) > 0 && !must {
+		b = append(b, ',')
+	}
+	if len(offered) == 0 || !must {
+		b = fmt.Appendf(b, `{"type":"object","properties":{"answer":%s},"required":["answer"],"additionalProperties":false}`, output)
+	}
 	b = append(b, `]}},"required":["next"],"additionalProperties":false}`...)
 	if !json.Valid(b) {
 		return nil, fmt.Errorf("the schema of the answer is not valid JSON: %.200s", b)

@@ -38,8 +38,8 @@ type Host struct {
 	Fence Fence
 	// Driver knows how models call tools. May be nil: then all ways are tried.
 	Driver Driver
-	// Record keeps what models have answered to what; an error of it fails the
-	// step. It may be called from several goroutines. May be nil.
+	// Record keeps what models have answered to what, nil for what was too long
+	// for one; an error of it fails the step. It may be called from several goroutines. May be nil.
 	Record func(*llm.Request, *llm.Response) error
 	// Blobs has the transcripts.
 	Blobs flow.Blobs
@@ -234,13 +234,18 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	defer cancel()
 	hedge := &hedger{Model: model, ref: a.Model, wait: a.Hedge}
 	req := &llm.Request{Model: name, Messages: c.msgs, Tools: c.tools, Output: a.Output, Options: a.Options, Wire: c.wire}
-	req.Must = a.Must
+	req.Must, req.Gone = a.Must, a.Gone
 	if a.Bare {
 		req.Tools, req.Spare = nil, c.tools
 	}
 	start := time.Now()
 	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }
 	answer, err := m.generate(ctx, hedge, c, a, req, show)
+	if e := new(llm.Error); m.Record != nil && errors.As(err, &e) && e.Kind == llm.TooLong {
+		if err := m.Record(req, nil); err != nil {
+			return nil, err
+		}
+	}
 	if err != nil {
 		return nil, late(outer, ctx, most, a.impatient(failure(err)))
 	}

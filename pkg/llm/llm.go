@@ -96,6 +96,10 @@ type Request struct {
 	// call, in <tool_call> tags. Adapters that can hold a text to that do.
 	Spoken []ToolSpec `json:"-"`
 
+	// Gone is how many of the model's answers were taken out of Messages to
+	// make them fewer. It is for models that are no models, such as scripts.
+	Gone int `json:"-"`
+
 	// Wire keeps the encoded form of Messages from one request of a
 	// conversation to the next, so that each message is encoded once. May be
 	// nil. The owner of the conversation passes the same Wire as long as

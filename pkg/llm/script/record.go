@@ -117,12 +117,15 @@ func (r *Recorder) whole() []byte {
 	return append(append(bytes.Clone(r.head), bytes.Join(r.lines, []byte(",\n"))...), "\n]}\n"...)
 }
 
-// Keep records a turn. The error of a file that cannot be written is given
+// Keep records a turn; resp is nil if the request was too long. The error of a file that cannot be written is given
 // for every turn from then on: a recording with holes is none.
 func (r *Recorder) Keep(req *llm.Request, resp *llm.Response) error {
 	all, digests := hearAll(req.Messages)
 	if len(all) == 0 {
 		return nil
+	}
+	if resp == nil {
+		return r.take(req, recorded{TooLong: true}, all, digests)
 	}
 	t := recorded{Text: r.text(resp.Message.Text), Thinking: r.text(resp.Message.Thinking), Stop: resp.Stop, Usage: usage(resp.Usage)}
 	for _, n := range resp.Notes {
@@ -136,6 +139,11 @@ func (r *Recorder) Keep(req *llm.Request, resp *llm.Response) error {
 		}
 		t.Calls = append(t.Calls, recordedCall{c.Name, args, c.Malformed, raw})
 	}
+	return r.take(req, t, all, digests)
+}
+
+// take writes the turn in which a conversation was answered.
+func (r *Recorder) take(req *llm.Request, t recorded, all []heard, digests []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.broken != nil {
@@ -216,6 +224,7 @@ func (r *Recorder) replace() error {
 // recording never has.
 type recorded struct {
 	Asked    *asked         `json:"asked"`
+	TooLong  bool           `json:"too_long,omitempty"` // there was no answer
 	Text     string         `json:"text,omitempty"`
 	Thinking string         `json:"thinking,omitempty"`
 	Calls    []recordedCall `json:"calls,omitempty"`

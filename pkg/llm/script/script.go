@@ -82,8 +82,9 @@ type turn struct {
 	Error    *failure `json:"error" yaml:"error"`
 	Expect   *expect  `json:"expect" yaml:"expect"`
 	Usage    *usage   `json:"usage" yaml:"usage"`
-	Delay    duration `json:"delay" yaml:"delay"` // before the answer or error
-	Asked    *asked   `json:"asked" yaml:"asked"` // of a recording
+	Delay    duration `json:"delay" yaml:"delay"`       // before the answer or error
+	Asked    *asked   `json:"asked" yaml:"asked"`       // of a recording
+	TooLong  bool     `json:"too_long" yaml:"too_long"` // of a recording: there was no answer
 }
 
 type call struct {
@@ -214,6 +215,9 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		if err != nil {
 			return nil, err
 		}
+		if t.TooLong {
+			return nil, &llm.Error{Kind: llm.TooLong, Provider: "script", Message: m.name + ": the request was too long when it was recorded"}
+		}
 		return t.say(req.Model, 0, emit), ctx.Err()
 	}
 	if t := m.aside(req); t != nil {
@@ -222,7 +226,7 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if s := m.scene(req); s != nil {
 		return s.Generate(ctx, req, emit)
 	}
-	n, calls := 0, 0
+	n, calls := req.Gone, 0
 	for i := range req.Messages {
 		if req.Messages[i].Role == llm.Assistant {
 			n++
