@@ -84,6 +84,8 @@ var settings = []word{
 	{"publish.webhooks.NAME.secret_env", "The environment variable that holds the secret for the signature, in the manner of Standard Webhooks"},
 	{"publish.webhooks.NAME.idempotent", "That the receiver does nothing twice for one Idempotency-Key; only then is a request repeated"},
 	{"publish.webhooks.NAME.lookup", "An address with `{key}` that answers 200 if it has a post and 404 if not, for receivers that are not idempotent"},
+	{"github.token_env", "The environment variable that holds the token of the GitHub tools; without it no agent is offered them. See [github.md](github.md)"},
+	{"github.host", "The name of a GitHub Enterprise server in place of `github.com`"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
 }
 

@@ -103,7 +103,7 @@ func (a *app) tools() (*tools.Set, error) {
 	if a.set != nil {
 		return a.set, nil
 	}
-	set, err := tools.NewSet(a.publishing(a.informed(a.Tools))...)
+	set, err := tools.NewSet(a.onGitHub(a.publishing(a.informed(a.Tools)))...)
 	if err != nil {
 		return nil, broken(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; adroit tools lint tells more")
 	}

@@ -47,6 +47,7 @@ type config struct {
 	Network  networkConfig  `yaml:"network"`
 	Research researchConfig `yaml:"research"`
 	Publish  publishConfig  `yaml:"publish"`
+	GitHub   githubConfig   `yaml:"github"`
 
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 
@@ -245,6 +246,9 @@ func (c *config) check(where string) error {
 	if err := checkPublish(where, c.Publish); err != nil {
 		return err
 	}
+	if err := c.GitHub.check(where); err != nil {
+		return err
+	}
 	if err := c.Research.check(where); err != nil {
 		return err
 	}
@@ -311,6 +315,7 @@ func (c *config) settings() []setting {
 	out = append(out, c.Network.settings()...)
 	out = append(out, c.Research.settings()...)
 	out = append(out, publishSettings(c.Publish)...)
+	out = append(out, c.GitHub.settings()...)
 	out = append(out, permissionSetting(c.Permissions))
 	out = append(out, formatSettings(c.EditFormats)...)
 	out = append(out, c.budgetSettings()...)

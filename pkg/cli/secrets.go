@@ -75,7 +75,7 @@ func (a *app) redactorOf(more []secret.Known) (*secret.Redactor, error) {
 		}
 	}
 	if err == nil {
-		for _, name := range conf.Publish.targets().Secrets() {
+		for _, name := range slices.Concat(conf.Publish.targets().Secrets(), conf.GitHub.target().Secrets()) {
 			add(name, a.Getenv(name))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/file"
 	"github.com/adroit-run/adroit/pkg/tools/finish"
 	"github.com/adroit-run/adroit/pkg/tools/git"
+	"github.com/adroit-run/adroit/pkg/tools/github"
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools/podcast"
 	"github.com/adroit-run/adroit/pkg/tools/publish"
@@ -52,6 +53,11 @@ func Bundles() []tools.Bundle {
 			Name: "git", Description: "See and record changes in the local repository.",
 			Required: []tools.Tool{git.Status, git.Diff},
 			Optional: []tools.Tool{git.Log, git.Show, git.Blame, git.Commit, git.Branch},
+		},
+		{
+			// Without a token; see github.Configure.
+			Name: "github", Description: "Read and write issues and pull requests on GitHub.",
+			Optional: github.Tools(github.Config{}),
 		},
 		{
 			Name: "test", Description: "Run the project's tests and other checks.",

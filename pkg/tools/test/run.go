@@ -130,15 +130,18 @@ func (r *Result) judge(out *workspace.Output, text string) {
 	}
 }
 
-// capped keeps the first maxRead bytes.
-type capped struct{ bytes.Buffer }
+// capped keeps the first maxRead bytes. The buffer is no embedded one: its
+// ReadFrom would be used instead of Write.
+type capped struct{ b bytes.Buffer }
 
 func (c *capped) Write(b []byte) (int, error) {
-	if room := maxRead - c.Len(); room > 0 {
-		c.Buffer.Write(b[:min(room, len(b))])
+	if room := maxRead - c.b.Len(); room > 0 {
+		c.b.Write(b[:min(room, len(b))])
 	}
 	return len(b), nil
 }
+
+func (c *capped) String() string { return c.b.String() }
 
 // fullLog is the whole output where the runner keeps one; Output.Text leaves
 // the middle out when it is long.

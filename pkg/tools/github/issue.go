@@ -1,0 +1,160 @@
+package github
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+//go:embed github_issue_list.md
+var issueListProse string
+
+//go:embed github_issue_view.md
+var issueViewProse string
+
+//go:embed github_issue_comment.md
+var issueCommentProse string
+
+// IssueListInput is the input of github_issue_list.
+type IssueListInput struct {
+	State  string `json:"state,omitempty" jsonschema:"enum=open,enum=closed,enum=all,description=Default open"`
+	Labels string `json:"labels,omitempty" jsonschema:"description=Names with commas; all must be there"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=100,description=Default 30"`
+	about
+}
+
+func (c Config) issueList() tools.Tool {
+	return tool(c, "github_issue_list", issueListProse, `{"labels":"bug"}`, 0, func(ctx context.Context, a *api, in IssueListInput) (tools.Result, error) {
+		if in.State == "" {
+			in.State = "open"
+		}
+		if in.Limit == 0 {
+			in.Limit = 30
+		}
+		q := url.Values{"state": {in.State}, "per_page": {"100"}}
+		if in.Labels != "" {
+			q.Set("labels", in.Labels)
+		}
+		var all []issue
+		if err := a.get(ctx, "issues", q, &all); err != nil {
+			return tools.Result{}, err
+		}
+		var b strings.Builder
+		n := 0
+		for _, i := range all {
+			if i.PullAsked != nil || n == in.Limit {
+				continue
+			}
+			n++
+			var labels []string
+			for _, l := range i.Labels {
+				labels = append(labels, l.Name)
+			}
+			fmt.Fprintf(&b, "#%d %s (%s) %s, %d comments\n", i.Number, line(i.Title), i.State, strings.Join(labels, ", "), i.Comments)
+		}
+		if n == 0 {
+			b.WriteString("There are none.\n")
+		}
+		return result(b.String(), fmt.Sprintf("%d issues of %s", n, a.repo), "", nil)
+	})
+}
+
+// NumberInput is the input of the tools that look at one issue or pull request.
+type NumberInput struct {
+	Number int `json:"number" jsonschema:"minimum=1,description=The issue's"`
+	about
+}
+
+func (c Config) issueView() tools.Tool {
+	return tool(c, "github_issue_view", issueViewProse, `{"number":12}`, 0, func(ctx context.Context, a *api, in NumberInput) (tools.Result, error) {
+		var i issue
+		at := "issues/" + strconv.Itoa(in.Number)
+		if err := a.get(ctx, at, nil, &i); err != nil {
+			return tools.Result{}, err
+		}
+		text := a.repo + " " + i.words() + "\n" + shown(i.Body, mostBody) + "\n"
+		if i.Comments > 0 {
+			all, err := list[comment](ctx, a, at+"/comments")
+			if err != nil {
+				return tools.Result{}, err
+			}
+			text += said(all)
+		}
+		return result(text, fmt.Sprintf("#%d %s", i.Number, line(i.Title)), "issue", struct {
+			Repo   string `json:"repo"`
+			Number int    `json:"number"`
+			Title  string `json:"title"`
+			State  string `json:"state"`
+			Body   string `json:"body"`
+			URL    string `json:"url"`
+		}{a.repo, i.Number, i.Title, i.State, shown(i.Body, mostText), i.URL})
+	}, "issue")
+}
+
+// CommentInput is the input of github_issue_comment. The repository is always
+// named: whoever approves it sees where it goes.
+type CommentInput struct {
+	Repo   string `json:"repo" jsonschema:"description=owner/name"`
+	Number int    `json:"number" jsonschema:"minimum=1,description=Of the issue or pull request"`
+	Body   string `json:"body" jsonschema:"description=Markdown"`
+}
+
+func (in CommentInput) repository() string { return in.Repo }
+
+func (c Config) issueComment() tools.Tool {
+	return tool(c, "github_issue_comment", issueCommentProse, `{"repo":"acme/shop","number":12,"body":"Fixed by #13."}`, tools.Publish, func(ctx context.Context, a *api, in CommentInput) (tools.Result, error) {
+		if err := written("body", in.Body); err != nil {
+			return tools.Result{}, err
+		}
+		at := fmt.Sprintf("issues/%d/comments", in.Number)
+		mark := a.mark("comment", strconv.Itoa(in.Number), in.Body)
+		find := func() (*comment, error) {
+			all, err := list[comment](ctx, a, at)
+			if err != nil {
+				return nil, err
+			}
+			for i := range all {
+				if strings.Contains(all[i].Body, mark) {
+					return &all[i], nil
+				}
+			}
+			return nil, nil
+		}
+		return once(find, func() (*comment, error) {
+			var c comment
+			return &c, a.post(ctx, at, map[string]string{"body": in.Body + "\n\n" + mark}, &c)
+		}, func(c *comment, before bool) (tools.Result, error) {
+			if before {
+				return result("The comment is there already: "+c.URL, "there already", "", nil)
+			}
+			return result("Commented: "+c.URL, "commented on #"+strconv.Itoa(in.Number), "", nil)
+		})
+	})
+}
+
+// once writes what find does not find, and looks again where nobody can tell
+// whether it was written.
+func once[T any](find, write func() (*T, error), done func(v *T, before bool) (tools.Result, error)) (tools.Result, error) {
+	v, err := find()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if v != nil {
+		return done(v, true)
+	}
+	if v, err = write(); err == nil {
+		return done(v, false)
+	}
+	if unsure(err) {
+		if v, ferr := find(); ferr == nil && v != nil {
+			return done(v, false)
+		}
+		return tools.Result{}, fmt.Errorf("%w. It may have been written all the same: the same call again looks first", err)
+	}
+	return tools.Result{}, err
+}

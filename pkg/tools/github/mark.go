@@ -1,0 +1,32 @@
+package github
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// marked finds our marks in a text.
+var marked = regexp.MustCompile(`\s*<!-- adroit:[0-9a-f]{24} -->`)
+
+// mark is a comment that nobody sees, by which what this call has written is
+// found again: it stands for the call and what it says.
+func (a *api) mark(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{a.env.Key, a.repo}, parts...), "\x00")))
+	return "<!-- adroit:" + hex.EncodeToString(sum[:12]) + " -->"
+}
+
+// written reports whether what a model wants to write can be.
+func written(what, text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errors.New(what + " is empty: write what others are to read")
+	case len(text) > 60_000:
+		return errors.New(what + " is longer than GitHub takes: make it shorter than 60000 bytes")
+	case strings.ContainsRune(text, 0):
+		return errors.New(what + " has a NUL byte: leave it out")
+	}
+	return nil
+}
