@@ -54,9 +54,10 @@ func (w *Worktree) snap(ctx context.Context, names *Names, commit, message strin
 			return "", err
 		}
 	}
-	// None of these looks at a file, so no filter has to be switched off.
+	// All with the filters switched off: even write-tree looks into files, where
+	// the index is as young as they are.
 	word := func(args ...string) (string, error) {
-		out, err := g.raw(ctx, nil, Cmd{Args: args, Stdin: []byte(message), Env: whoCommits})
+		out, err := g.run(ctx, Cmd{Args: args, Stdin: []byte(message), Env: whoCommits})
 		return strings.TrimSpace(string(out)), err
 	}
 	tree, err := word("write-tree")
