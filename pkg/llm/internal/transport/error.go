@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -126,7 +127,12 @@ func (e *Endpoint) lost(w *Watch, err error, had string) error {
 	err = inner(err)
 	var out *llm.Error
 	var timeout interface{ Timeout() bool }
+	var name *net.DNSError
 	switch {
+	case errors.As(err, &name):
+		// Also if it took too long: nobody was asked anything.
+		out = e.Error(llm.Unreachable, "the address of "+name.Name+" cannot be found: "+name.Err)
+		out.Hint = "check the name in base_url, and the network"
 	case errors.Is(err, ErrLine), errors.Is(err, errHuge):
 		out = e.Error(llm.Garbled, err.Error())
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
