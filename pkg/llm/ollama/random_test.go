@@ -27,6 +27,11 @@ var schemas = []string{
 	`{"type":"object","properties":{"deep":{"type":"object","properties":{"er":{"type":"array","items":{"type":"object","properties":{"k":{"type":"integer"}},"required":["k"]},"maxItems":3}},"required":["er"]}},"required":["deep"]}`,
 }
 
+// beyond are faults that no grammar keeps a model from: it knows no bounds of
+// numbers, it takes half of a surrogate pair, and what is a character to it but
+// no UTF-8 the server drops, so that a text is shorter than it was.
+var beyond = []string{"out of the range of numbers", "half a character", "want at least"}
+
 // A model of random weights under a grammar: each answer fits its schema or
 // says that it was cut or not held to it, and without a grammar its noise is read without harm.
 // ADROIT_RANDOM sets for how long, 20s if unset.
@@ -86,8 +91,8 @@ func TestRandomModel(t *testing.T) {
 				continue
 			}
 			faults := fit.Validate(json.RawMessage(r.Message.Text))
-			if len(faults) > 0 && (strings.Contains(faults[0].Message, "out of the range of numbers") || strings.Contains(faults[0].Message, "half a character")) {
-				refused++ // the grammar knows no bounds of numbers and takes half of a surrogate pair; we say so
+			if len(faults) > 0 && slices.ContainsFunc(beyond, func(w string) bool { return strings.Contains(faults[0].String(), w) }) {
+				refused++ // we say so, whatever the grammar let through
 				continue
 			}
 			if len(faults) > 0 {
