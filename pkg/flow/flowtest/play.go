@@ -14,7 +14,7 @@ import (
 type Line struct {
 	Step string // kind and name, "tool run_tests"; a kind alone is any name
 	In   any    // what it asks with; nil does not look
-	Out  any    // what it gets; of an await a flow.Signal, or the value of its only signal
+	Out  any    // what it gets; of an await a flow.Signal, or the value of the first it names
 	Err  error  // or how it fails; a *flow.Failure as it is
 }
 
@@ -101,7 +101,8 @@ func (p *play) answer(s flow.Step) (any, error) {
 		if err != nil {
 			p.wrong = fmt.Sprintf("%s: encoding what the script gives: %v", called(s), err)
 		}
-		return flow.Signal{Name: s.Name, Value: value}, nil
+		name, _, _ := strings.Cut(s.Name, "|")
+		return flow.Signal{Name: name, Value: value}, nil
 	}
 	return l.Out, l.Err
 }

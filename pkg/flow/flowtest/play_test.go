@@ -48,6 +48,32 @@ func TestPlay(t *testing.T) {
 	}
 }
 
+// TestPlaySignals has questions with several answers, one of them not waited
+// for.
+func TestPlaySignals(t *testing.T) {
+	ask := func(r *flow.Run, _ string) (string, error) {
+		stop, ok, err := flow.Poll(r, "stop")
+		if err != nil || ok {
+			return stop.Name, err
+		}
+		s, err := flow.AwaitAny(r, "may I?", 0, "yes", "no")
+		return s.Name + string(s.Value), err
+	}
+	nobody := flowtest.Line{Step: "await stop", Err: &flow.Failure{Code: flow.TimedOut, Message: "nobody"}}
+	for _, c := range []struct {
+		script []flowtest.Line
+		want   string
+	}{
+		{[]flowtest.Line{{Step: "await stop"}}, "stop"},
+		{[]flowtest.Line{nobody, {Step: "await yes|no", Out: 1}}, "yes1"},
+		{[]flowtest.Line{nobody, {Step: "await", Out: flow.Signal{Name: "no"}}}, "no"},
+	} {
+		if got, err := flowtest.Play(t, ask, "", c.script...); err != nil || got != c.want {
+			t.Errorf("%q, %v, want %q", got, err, c.want)
+		}
+	}
+}
+
 // TestPlayChild has a child, which is one step whatever it would do.
 func TestPlayChild(t *testing.T) {
 	parent := func(r *flow.Run, task string) (string, error) {

@@ -20,7 +20,7 @@ const (
 	sayClock  = "a replay reads another time; take the time from a step, and wait with flow.Sleep"
 	sayRandom = "a replay draws something else; draw it in a step"
 	sayID     = "a replay makes another id; use r.Job and r.Next, or make it in a step"
-	sayHost   = "a replay may find the machine otherwise; read it in a step, or pass it in the workflow's input"
+	sayHost   = "a replay may find the machine otherwise; use a tool or a step of its own, or the workflow's input"
 	sayNet    = "a replay would do it again and may get another answer; do it in a step"
 	sayLock   = "nothing else runs in workflow code that it could be for; run branches with flow.Map, and keep shared things in steps"
 	sayLog    = "a replay writes it again; tell watchers with r.Note, which is said once"
