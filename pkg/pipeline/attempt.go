@@ -230,7 +230,7 @@ func (x *run) call(_ *Step, tool string, args any) (outcome, error) {
 	}
 	o := done(quote(reply.Text))
 	if reply.Failed {
-		o = failed("%s", ends(reply.Text, mostOutput))
+		o = failed("%s", strings.TrimSpace(ends(reply.Text, mostOutput)))
 		o.output = quote(reply.Text)
 	}
 	o.artifacts = reply.Artifacts

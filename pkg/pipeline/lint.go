@@ -96,7 +96,8 @@ func (l *linter) header() {
 		l.at(l.src.place("recovery"), agents.Warning, "add onFailure: recovery", "the recovery agent is never asked")
 	}
 	if p.Recovery != nil {
-		l.agent(&p.Recovery.Agent, "recovery")
+		l.agent(&p.Recovery.Agent, "recovery.agent")
+		l.model(p.Recovery.Model, "recovery.model")
 		if s := p.Recovery.Agent.Spec; s != nil && len(s.Output) > 0 {
 			l.bad("recovery", "take it out", "output: of the recovery agent is given: a decision")
 		}

@@ -229,6 +229,7 @@ func (d *decoder) recovery(n *node) {
 	}
 	seen := d.known(n, "recovery", map[string]func(*node){
 		"agent":    func(v *node) { r.Agent = d.agent(v, "recovery") },
+		"model":    func(v *node) { d.String(v, "recovery.model", &r.Model) },
 		"attempts": func(v *node) { d.count(v, "recovery.attempts", &r.Attempts, 1, maxRetries) },
 	})
 	if !seen["agent"] {

@@ -238,10 +238,16 @@ func (p *Pipeline) EachModel(f func(ref *string) error) error {
 		}
 	}
 	call(&p.Defaults.Model)
+	if p.Recovery != nil {
+		call(&p.Recovery.Model)
+	}
 	p.walk(func(s *Step) {
 		call(&s.Model)
 		if s.Pipeline != nil && s.Pipeline.Spec != nil {
 			call(&s.Pipeline.Spec.Defaults.Model)
+			if r := s.Pipeline.Spec.Recovery; r != nil {
+				call(&r.Model)
+			}
 		}
 	}, func(a *Agent) { call(&a.Spec.Model) })
 	return err

@@ -84,8 +84,9 @@ const End = "end"
 
 // A Recovery is the agent that is asked about failed steps.
 type Recovery struct {
-	Agent    Agent `json:"agent"`
-	Attempts int   `json:"attempts,omitempty"` // retries of one step that it may order; zero is 1
+	Agent    Agent  `json:"agent"`
+	Model    string `json:"model,omitempty"`    // instead of the agent's
+	Attempts int    `json:"attempts,omitempty"` // retries of one step that it may order; zero is 1
 }
 
 // An Agent is one by name, or one by value.

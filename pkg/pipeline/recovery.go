@@ -90,7 +90,7 @@ func (x *run) decide(s *Step, attempts int, o *outcome) (Decision, error) {
 	if err != nil {
 		return Decision{Decision: Halt, Diagnosis: err.Error()}, nil
 	}
-	rep, err := x.sc.Spawn(executor.Order{Agent: x.p.Recovery.Agent.Name, Prompt: prompt})
+	rep, err := x.sc.Spawn(executor.Order{Agent: x.p.Recovery.Agent.Name, Prompt: prompt, Model: x.p.Recovery.Model})
 	if err != nil && !errors.As(err, new(*executor.SpawnError)) {
 		return Decision{}, err
 	}

@@ -73,6 +73,7 @@ func FileSchema() []byte {
 	})
 	recovery := object("The agent, and how often it may order one more attempt at a step.", m{
 		"agent":    either("An agent, by name or written out.", m{"type": "string"}, m{"$ref": "#/$defs/agent"}),
+		"model":    str("provider/model or a role, instead of the agent's."),
 		"attempts": whole("Attempts that it may order for one run of a step; 1 unless given.", 1, maxRetries),
 	})
 	recovery["required"] = []string{"agent"}
