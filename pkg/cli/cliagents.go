@@ -1,17 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/cliagent"
 	"github.com/adroit-run/adroit/pkg/secret"
@@ -49,7 +52,13 @@ func (c *config) agent(name string, getenv func(string) string) (*cliagent.Agent
 	if e.ACP {
 		format = "acp"
 	}
-	return cliagent.New(cliagent.Config{Name: name, Command: e.Command, Format: format, Env: e.Env, Args: cliagent.Args(e.Args), Fields: e.Fields, Types: e.Types,
+	command := slices.Clone(e.Command)
+	if len(command) > 0 && getenv != nil {
+		if rest, ok := strings.CutPrefix(command[0], "~/"); ok {
+			command[0] = filepath.Join(getenv("HOME"), rest)
+		}
+	}
+	return cliagent.New(cliagent.Config{Name: name, Command: command, Format: format, Env: e.Env, Args: cliagent.Args(e.Args), Fields: e.Fields, Types: e.Types,
 		Bounds: llm.Bounds{Idle: e.Idle, Same: e.Same}, Getenv: getenv})
 }
 
@@ -59,6 +68,23 @@ func (c *config) agents() []string {
 	names := slices.Concat(cliagent.Known, slices.Collect(maps.Keys(c.CLI)))
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// accounts gives those whose programs say what they have cost a price of
+// nothing beside, where the operator has not said one: a limit of money holds
+// for them by their own account.
+func (c *config) accounts() {
+	for _, name := range c.agents() {
+		ref := cliProvider + "/" + name
+		format := cmp.Or(c.CLI[name].Format, name)
+		if _, told := c.Prices.Of(ref); told || format != "claude" && format != "opencode" {
+			continue
+		}
+		if c.Prices == nil {
+			c.Prices = executor.Prices{}
+		}
+		c.Prices[ref], c.Prices[ref+":*"] = executor.Price{}, executor.Price{}
+	}
 }
 
 func (c *config) checkCLI(where string) error {

@@ -149,6 +149,7 @@ func (a *app) config() (*config, error) {
 		c.DataDir = a.defaultData()
 	}
 	c.DataDir = a.tilde(c.DataDir)
+	c.accounts()
 	a.conf = c
 	return c, nil
 }

@@ -218,7 +218,9 @@ func (a *app) usable(ctx context.Context, m *models, in *agents.Input) (err erro
 
 // usageOr makes an unreadable script a mistake of the command line.
 func usageOr(err error) error {
-	return &fault{exitUsage, err, ""}
+	f := new(fault)
+	errors.As(err, &f) // it may know what to do
+	return &fault{exitUsage, err, f.hint}
 }
 
 // inputs reads key=value pairs, and adds to taint what it finds.

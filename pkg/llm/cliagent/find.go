@@ -18,7 +18,7 @@ var packages = map[string]string{
 
 // Install says how the program is had.
 func (a *Agent) Install() string {
-	if p, ok := packages[a.Command[0]]; ok {
+	if p, ok := packages[a.Format]; ok {
 		return fmt.Sprintf("install it with: npm install -g %s; or name it under cli: %s: command: in the configuration", p, a.Name)
 	}
 	return fmt.Sprintf("install it, or correct cli: %s: command: in the configuration", a.Name)
