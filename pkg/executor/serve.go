@@ -169,7 +169,11 @@ func confinement(t tools.Tool, env *tools.Env) string {
 		return ""
 	}
 	if c, ok := env.Exec.(interface{ Sandbox() string }); ok {
-		return c.Sandbox()
+		level := c.Sandbox()
+		if t.Needs&tools.Net != 0 && level != "off" && level != "refused" && !strings.HasSuffix(level, "network open") {
+			level += ", network open" // for programs of its own: see workspace.Cmd
+		}
+		return level
 	}
 	return ""
 }

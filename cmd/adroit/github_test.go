@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/adroit-run/adroit/pkg/tools/github/githubtest"
+)
+
+// TestGitHub runs scripts with a real gh, in the sandbox of commands, against a
+// GitHub on loopback that gh takes for its proxy.
+func TestGitHub(t *testing.T) {
+	gh := os.Getenv("GH_BIN")
+	if gh == "" && os.Getenv("CI") != "" {
+		t.Fatal("GH_BIN is not set; it names a gh: internal/e2e/gh/build.sh builds one")
+	}
+	if gh == "" {
+		t.Skip("no gh to drive; set GH_BIN=$(internal/e2e/gh/build.sh), which takes a minute the first time")
+	}
+	dir := filepath.Dir(gh)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/github",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			hub := githubtest.New()
+			env.Defer(hub.Close)
+			home := filepath.Join(env.WorkDir, "home")
+			conf := filepath.Join(home, ".config", "adroit", "config.yaml")
+			if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
+				return err
+			}
+			// Programs in a home directory are not seen by commands unless shown.
+			text := "github: {token_env: HUB_TOKEN, host: " + githubtest.Host + "}\nsandbox: {show: [" + dir + "]}\n"
+			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+				return err
+			}
+			for k, v := range map[string]string{
+				"HOME": home, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"), "OLLAMA_HOST": "127.0.0.1:9",
+				"PATH": dir + string(filepath.ListSeparator) + env.Getenv("PATH"), "GOCOVERDIR": os.Getenv("GOCOVERDIR"),
+				"HUB_TOKEN": githubtest.Token, "HTTP_PROXY": hub.URL,
+			} {
+				env.Setenv(k, v)
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code},
+	})
+}
