@@ -204,6 +204,7 @@ func (c *Catalog) Lint(set *tools.Set) Problems {
 		all = append(all, e.problems...)
 		if e.agent != nil {
 			all = append(all, Lint(e.agent, set)...)
+			all = append(all, c.lintSpawn(e.agent)...)
 			for _, alias := range c.lost(e.agent) {
 				rep := &report{src: e.agent.Source}
 				rep.key("aliases", Warning, "take it out", "the former name %s belongs to another agent", alias)

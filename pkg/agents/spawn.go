@@ -80,44 +80,87 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*execut
 	return sp, nil
 }
 
-// pin adds the agents that a may spawn, as far as depth lets them be.
+// pin adds the agents that a may spawn, as far as depth lets them be: level by
+// level, so that each has below it what it may spawn where it is nearest.
 func (a *DynamicAgent) pin(sp *executor.Spawning, cat *Catalog, set *tools.Set, depth int) error {
-	if a.Spawn == nil || depth <= 0 {
-		return nil
+	level := []*DynamicAgent{a}
+	for range depth {
+		var next []*DynamicAgent
+		for _, above := range level {
+			names, err := above.spawns(cat)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				if _, ok := sp.Agents[name]; ok {
+					continue
+				}
+				b, who, err := spawnable(name, cat, set)
+				if err != nil {
+					return err
+				}
+				sp.Agents[name], next = who, append(next, b)
+			}
+		}
+		level = next
+	}
+	return nil
+}
+
+// spawns are the names of the agents that a may spawn.
+func (a *DynamicAgent) spawns(cat *Catalog) (out []string, err error) {
+	if a.Spawn == nil {
+		return nil, nil
 	}
 	for _, pattern := range a.Spawn.Agents {
 		names := matching(cat.Names(), []string{pattern})
 		if len(names) == 0 {
 			_, err := cat.Lookup(pattern)
-			return fmt.Errorf("spawn: %w", err)
+			return nil, fmt.Errorf("spawn: %w", err)
 		}
-		for _, name := range names {
-			if _, ok := sp.Agents[name]; ok {
-				continue
-			}
-			b, err := cat.Lookup(name)
-			if err != nil {
-				return fmt.Errorf("spawn: %w", err)
-			}
-			spec, err := json.Marshal(b)
-			if err != nil {
-				return fmt.Errorf("spawn: encoding agent %s: %w", name, err)
-			}
-			own, _, err := b.Offer(set)
-			if err != nil {
-				return fmt.Errorf("spawn: agent %s: %w", name, err)
-			}
-			who := executor.Spawnable{Workflow: b.Runs(), Description: b.Description, Spec: spec}
-			for t := range own.All() {
-				who.Needs |= t.Needs
-			}
-			sp.Agents[name] = who
-			if err := b.pin(sp, cat, set, depth-1); err != nil {
-				return err
-			}
-		}
+		out = append(out, names...)
 	}
-	return nil
+	return out, nil
+}
+
+// spawnable is an agent as it is pinned to be spawned.
+func spawnable(name string, cat *Catalog, set *tools.Set) (*DynamicAgent, executor.Spawnable, error) {
+	b, err := cat.Lookup(name)
+	if err != nil {
+		return nil, executor.Spawnable{}, fmt.Errorf("spawn: %w", err)
+	}
+	spec, err := json.Marshal(b)
+	if err != nil {
+		return nil, executor.Spawnable{}, fmt.Errorf("spawn: encoding agent %s: %w", name, err)
+	}
+	own, _, err := b.Offer(set)
+	if err != nil {
+		return nil, executor.Spawnable{}, fmt.Errorf("spawn: agent %s: %w", name, err)
+	}
+	who := executor.Spawnable{Workflow: b.Runs(), Description: b.Description, Spec: spec}
+	for t := range own.All() {
+		who.Needs |= t.Needs
+	}
+	return b, who, nil
+}
+
+// lintSpawn says which of the agents that a may spawn do not exist.
+func (c *Catalog) lintSpawn(a *DynamicAgent) Problems {
+	rep := &report{src: a.Source}
+	if a.Spawn == nil {
+		return nil
+	}
+	for _, p := range a.Spawn.Agents {
+		if len(matching(c.Names(), []string{p})) > 0 {
+			continue
+		}
+		hint := "there are " + strings.Join(c.Names(), ", ")
+		if near := tools.Nearest(p, c.Names()); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		rep.key("spawn", Error, hint, "there is no agent %s to spawn", p)
+	}
+	return rep.list
 }
 
 // withSpawn gives own with the tool that spawns, if the agent may and a model

@@ -200,12 +200,12 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 	}
 	sp := sc.Task.Spawning
 	switch {
+	case sp != nil && sp.Depth <= 0:
+		return refused("there are as many levels of agents as spawn.depth allows")
 	case sp == nil || len(sp.May) == 0:
 		return refused("agent %s may spawn nobody; name those it may under spawn: in its file", sc.Task.Agent)
 	case !slices.Contains(sp.May, o.Agent):
 		return refused("agent %s may not spawn %s%s; it may spawn %s", sc.Task.Agent, o.Agent, tools.DidYouMean(o.Agent, sp.May), strings.Join(sp.May, ", "))
-	case sp.Depth <= 0:
-		return refused("there are as many levels of agents as spawn.depth allows")
 	case sc.State.Below.Agents >= sp.Total:
 		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.Below.Agents)
 	}

@@ -1,0 +1,68 @@
+package agents_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/std"
+)
+
+// spawners is a catalog of agents that spawn others: name, names.
+func spawners(t *testing.T, pairs ...string) (*agents.Catalog, *tools.Set) {
+	t.Helper()
+	fs := fstest.MapFS{}
+	for i := 0; i < len(pairs); i += 2 {
+		text := "---\ndescription: Works.\ntools: [finish]\n"
+		if pairs[i+1] != "" {
+			text += "spawn: " + pairs[i+1] + "\n"
+		}
+		fs[pairs[i]+".md"] = &fstest.MapFile{Data: []byte(text + "done: {signal: DONE}\n---\nYou work.\n")}
+	}
+	cat, ps := agents.Load(agents.Layer{Name: "mine", FS: fs})
+	if len(ps) > 0 {
+		t.Fatal(ps)
+	}
+	set, err := tools.NewSet(std.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cat, set
+}
+
+// Agents are pinned as deep as they may be spawned, whichever way leads there
+// first by name.
+func TestPinned(t *testing.T) {
+	cat, set := spawners(t, "a", "{agents: [b, c], depth: 2}", "b", "[c]", "c", "[d]", "d", "[e]", "e", "")
+	task, err := agents.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for name := range task.Spawning.Agents {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if got := strings.Join(names, " "); got != "b c d" {
+		t.Errorf("pinned %s; d is two levels down by way of c", got)
+	}
+	if got := strings.Join(task.Spawning.May, " "); got != "b c" {
+		t.Errorf("may spawn %s", got)
+	}
+}
+
+// A name that nobody has is an error of the file, and of a job that would use
+// it.
+func TestSpawnNobody(t *testing.T) {
+	cat, set := spawners(t, "a", "[planer, b]", "b", "", "planner", "")
+	ps := cat.Lint(set)
+	if len(ps) != 1 || !strings.Contains(ps[0].String(), "a.md:4:8: error: there is no agent planer to spawn; did you mean planner?") {
+		t.Errorf("%v", ps)
+	}
+	if _, err := agents.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{}); err == nil || !strings.Contains(err.Error(), "there is no agent planer") {
+		t.Error(err)
+	}
+}
