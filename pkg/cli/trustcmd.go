@@ -18,7 +18,7 @@ func (a *app) trustCommand() *cobra.Command {
 		Use:   "trust [DIR]",
 		Short: "Say which files of a project may instruct agents",
 		Long: "Before you trust a project, nothing in it is configuration or instruction: its agents, its\n" +
-			"skills, its AGENTS.md and CLAUDE.md are files like others. This command shows those files\n" +
+			"skills, its validation stages, its AGENTS.md and CLAUDE.md are files like others. This command shows those files\n" +
 			"and trusts them as they are now; at a terminal it asks first. One that changes is asked about\n" +
 			"again. Environment files are never read, and a project never sets approvals, the sandbox,\n" +
 			"addresses or trust.",

@@ -54,7 +54,7 @@ func open(t *testing.T, opts ...workspace.Option) *hub {
 	h.git("remote", "add", "origin", "git@github.localhost:acme/shop.git")
 	ex := workspace.NewExec(h.dir, t.TempDir(), nil, opts...)
 	t.Cleanup(func() { ex.Close() })
-	h.env = &tools.Env{Exec: ex, HTTP: http.DefaultClient, Key: "job/3.1"}
+	h.env = &tools.Env{Exec: ex, HTTP: http.DefaultClient, Job: "J1"}
 	return h
 }
 
@@ -162,7 +162,7 @@ func TestWrite(t *testing.T) {
 	if res := h.call("github_issue_view", `{"number":12}`); strings.Contains(res.Text, "<!-- adroit") {
 		t.Errorf("the mark is shown: %s", res.Text)
 	}
-	h.env.Key = "job/4" // another call may say the same
+	h.env.Job = "J2" // another job may say the same
 	h.says(h.call("github_issue_comment", comment), false, "Commented")
 
 	review := `{"repo":"acme/shop","number":13,"event":"request_changes","body":"It loses cents."}`

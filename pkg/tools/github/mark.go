@@ -11,10 +11,11 @@ import (
 // marked finds our marks in a text.
 var marked = regexp.MustCompile(`\s*<!-- adroit:[0-9a-f]{24} -->`)
 
-// mark is a comment that nobody sees, by which what this call has written is
-// found again: it stands for the call and what it says.
+// mark is a comment that nobody sees, by which what has been written is found
+// again: it stands for the job and what it says, so that a model that calls once
+// more after an answer was lost writes nothing twice either.
 func (a *api) mark(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{a.env.Key, a.repo}, parts...), "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{a.env.Job, a.repo}, parts...), "\x00")))
 	return "<!-- adroit:" + hex.EncodeToString(sum[:12]) + " -->"
 }
 
