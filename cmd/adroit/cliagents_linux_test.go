@@ -30,7 +30,7 @@ cat >/dev/null
 
 func acpPlace(t *testing.T) *place {
 	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "polite": politeACP,
-		"home/.config/adroit/config.yaml": "cli: {polite: {acp: true, command: [~/../polite]}}\n"})
+		"home/.config/adroit/config.yaml": "cli: {polite: {format: acp, command: [~/../polite]}}\n"})
 	if err := os.Chmod(filepath.Join(p.dir, "polite"), 0o755); err != nil {
 		t.Fatal(err)
 	}

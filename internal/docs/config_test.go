@@ -32,6 +32,20 @@ var settings = []word{
 	{"endpoints.NAME.body.FIELD", "Sent with every request, beside and over what adroit sends; not model, messages, tools, stream or response_format"},
 	{"calling.MODEL", "How models whose provider/model matches (`*` stands for any text) call tools: `auto` (the first that works of the others), `native`, `constrained` (each answer held to a schema) or `text`. The longest pattern decides; `--calling` and an agent's own `calling` go before"},
 	{"ollama.keep_alive", "How long Ollama keeps a model loaded after its last answer, as in 30m; below zero: for ever. Without it the server decides (5m). A job that waits for a slow test or a person loads its model again and reads its whole prompt anew if this is too short"},
+	{"cli.NAME.command", "A command-line agent, whose model is cli/NAME: the program and its first arguments. claude, codex, gemini and opencode need no entry; one of these names replaces the program. See [command-line agents](cli-agents.md)"},
+	{"cli.NAME.format", "How it is driven and its stream is read: `claude`, `codex`, `gemini`, `opencode`, `jsonl` (as the next keys say) or `acp`; NAME itself if left out"},
+	{"cli.NAME.env", "Names of variables that it gets besides PATH, HOME, proxies and those of its format"},
+	{"cli.NAME.args.read", "Of `jsonl`: its arguments if it may only read"},
+	{"cli.NAME.args.write", "If it may change files"},
+	{"cli.NAME.args.run", "If it may run commands, too; those of `write` if left out"},
+	{"cli.NAME.args.model", "For cli/NAME:MODEL, with `{model}`"},
+	{"cli.NAME.args.session", "To go on with a session, with `{session}`; without it each turn says the whole conversation again"},
+	{"cli.NAME.args.system", "With `{system}`; without it the agent's words precede the prompt"},
+	{"cli.NAME.args.prompt", "With `{prompt}`; the prompt alone if left out. One that is longer than an argument may be comes on the standard input instead"},
+	{"cli.NAME.fields.TERM", "Where a line has what: the path of its own for one of `type`, `session`, `text`, `id`, `name`, `args`, `status`, `output`, `code`, `path`, `change`, `in`, `out`, `cached`, `cost`, `error`, `http`"},
+	{"cli.NAME.types.TYPE", "What a line of its type is: `session`, `message`, `thinking`, `turn`, `tool.started`, `tool.finished`, `file.changed`, `usage`, `warning`, `retry`, `done` or `failed`"},
+	{"cli.NAME.idle", "How long it may give no sign of life, as in 10m, while none of its tools is at work"},
+	{"cli.NAME.same", "After how many identical calls in a row it is ended; 12 if left out"},
 	{"models.NAME.model", "A role: a word such as `cheap` or `strong` that may stand wherever provider/model does, and the model it stands for. `NAME: provider/model` says the same in short. `default` is the role of requests that name no model; tools that ask a model get `cheap` if there is one; see [models](models.md)"},
 	{"models.NAME.fallbacks", "Models to go on with, in this order, when the one before does not answer: nobody listens, overloaded or refused for its rate after all retries, unknown"},
 	{"models.NAME.hedge", "After how long without a word the same is asked a second time beside it, as in 20s; the first answer wins and both are paid for"},
@@ -90,7 +104,7 @@ var settings = []word{
 }
 
 // named is what stands for the keys of a map, by the map's key.
-var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "models": "NAME", "fallbacks": "MODEL", "edit_formats": "MODEL", "windows": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME", "properties": "NAME", "webhooks": "NAME"}
+var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "models": "NAME", "fallbacks": "MODEL", "edit_formats": "MODEL", "windows": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME", "properties": "NAME", "webhooks": "NAME", "cli": "NAME", "fields": "TERM", "types": "TYPE"}
 
 func TestConfig(t *testing.T) {
 	structs := map[string]*ast.StructType{}
@@ -130,7 +144,7 @@ func TestExample(t *testing.T) {
 	}
 	got := show(t, map[string]string{"HOME": t.TempDir(), "ADROIT_CONFIG": path})
 	for _, w := range settings {
-		key := strings.NewReplacer("NAME", "lab", "MODEL", "lab/some-model", "HEADER", "X-Team", "FIELD", "seed").Replace(w.name)
+		key := strings.NewReplacer("NAME", "lab", "MODEL", "lab/some-model", "HEADER", "X-Team", "FIELD", "seed", "TERM", "text", "TYPE", "answer").Replace(w.name)
 		if strings.HasPrefix(key, "prices.") {
 			key = key[:strings.LastIndex(key, ".")]
 		}

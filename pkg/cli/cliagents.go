@@ -26,39 +26,42 @@ const cliProvider = "cli"
 // A cliConfig is what the operator says of a command-line agent: where a known
 // one is, or how another is driven.
 type cliConfig struct {
-	Command []string `yaml:"command"`
-	Format  string   `yaml:"format"`
-	ACP     bool     `yaml:"acp"`
-	Env     []string `yaml:"env"`
-	Args    struct {
-		Read    []string `yaml:"read"`
-		Write   []string `yaml:"write"`
-		Run     []string `yaml:"run"`
-		Model   []string `yaml:"model"`
-		Session []string `yaml:"session"`
-		System  []string `yaml:"system"`
-		Prompt  []string `yaml:"prompt"`
-	} `yaml:"args"`
-	Fields map[string]string `yaml:"fields"`
-	Types  map[string]string `yaml:"types"`
-	Idle   time.Duration     `yaml:"idle"`
-	Same   int               `yaml:"same"`
+	Command []string          `yaml:"command"`
+	Format  string            `yaml:"format"`
+	Env     []string          `yaml:"env"`
+	Args    cliArgs           `yaml:"args"`
+	Fields  map[string]string `yaml:"fields"`
+	Types   map[string]string `yaml:"types"`
+	Idle    time.Duration     `yaml:"idle"`
+	Same    int               `yaml:"same"`
+}
+
+// cliArgs are the arguments of a program of format jsonl.
+type cliArgs struct {
+	Read    []string `yaml:"read"`
+	Write   []string `yaml:"write"`
+	Run     []string `yaml:"run"`
+	Model   []string `yaml:"model"`
+	Session []string `yaml:"session"`
+	System  []string `yaml:"system"`
+	Prompt  []string `yaml:"prompt"`
+}
+
+// none reports whether nothing is said.
+func (a cliArgs) none() bool {
+	return !slices.ContainsFunc([][]string{a.Read, a.Write, a.Run, a.Model, a.Session, a.System, a.Prompt}, func(l []string) bool { return l != nil })
 }
 
 // agent is the program by its name, whether or not it is configured.
 func (c *config) agent(name string, getenv func(string) string) (*cliagent.Agent, error) {
 	e := c.CLI[name]
-	format := e.Format
-	if e.ACP {
-		format = "acp"
-	}
 	command := slices.Clone(e.Command)
 	if len(command) > 0 && getenv != nil {
 		if rest, ok := strings.CutPrefix(command[0], "~/"); ok {
 			command[0] = filepath.Join(getenv("HOME"), rest)
 		}
 	}
-	return cliagent.New(cliagent.Config{Name: name, Command: command, Format: format, Env: e.Env, Args: cliagent.Args(e.Args), Fields: e.Fields, Types: e.Types,
+	return cliagent.New(cliagent.Config{Name: name, Command: command, Format: e.Format, Env: e.Env, Args: cliagent.Args(e.Args), Fields: e.Fields, Types: e.Types,
 		Bounds: llm.Bounds{Idle: e.Idle, Same: e.Same}, Getenv: getenv})
 }
 
@@ -94,9 +97,7 @@ func (c *config) checkCLI(where string) error {
 		switch {
 		case strings.ContainsAny(name, "/: \t") || name == "":
 			return broken(fmt.Errorf("%s: %q is no name", at, name), "a name has neither a slash nor a colon, which begin what follows it")
-		case e.ACP && e.Format != "" && e.Format != "acp":
-			return broken(fmt.Errorf("%s: acp and format: %s exclude each other", at, e.Format), "leave format out: what speaks ACP needs none")
-		case e.Format != "jsonl" && (e.Fields != nil || e.Types != nil || slices.ContainsFunc([][]string{e.Args.Read, e.Args.Write, e.Args.Run, e.Args.Model, e.Args.Session, e.Args.System, e.Args.Prompt}, func(l []string) bool { return l != nil })):
+		case e.Format != "jsonl" && (e.Fields != nil || e.Types != nil || !e.Args.none()):
 			return broken(fmt.Errorf("%s: args, fields and types are for format: jsonl", at), "leave them out, or say format: jsonl")
 		case e.Idle < 0 || e.Same < 0:
 			return broken(fmt.Errorf("%s: a bound is negative", at), "leave it out for the default")
@@ -123,9 +124,6 @@ func (c *config) cliSettings() []setting {
 		list := func(key string, l []string) { put(key, strings.Join(l, " ")) }
 		list("command", e.Command)
 		put("format", e.Format)
-		if e.ACP {
-			put("acp", "true")
-		}
 		put("env", strings.Join(e.Env, ", "))
 		list("args.read", e.Args.Read)
 		list("args.write", e.Args.Write)
