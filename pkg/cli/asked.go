@@ -37,6 +37,9 @@ func question(q *jobs.Question) string {
 		}
 		return text
 	}
+	if w := inWords(q); w != "" {
+		return w
+	}
 	var names []string
 	for _, s := range q.Signals {
 		names = append(names, bare(s))
@@ -44,11 +47,24 @@ func question(q *jobs.Question) string {
 	return "one of " + strings.Join(names, ", ")
 }
 
+// inWords is a question that a workflow puts in words, such as the step of a
+// pipeline that waits.
+func inWords(q *jobs.Question) string {
+	var e struct{ Question string }
+	if json.Unmarshal(q.About, &e) != nil {
+		return ""
+	}
+	return plainly(line(e.Question))
+}
+
 // asked shows what exactly will run, each argument on lines of its own, and
 // where; at most limit characters of each argument, all of it if limit is
 // negative. whole says that nothing was left out.
 func asked(q *jobs.Question, limit int) (text string, whole bool) {
 	e := about(q)
+	if w := inWords(q); e == nil && w != "" {
+		return fmt.Sprintf("     asks: %s\n", w), true
+	}
 	if e == nil {
 		return fmt.Sprintf("     asks: %s\n", plainly(string(q.About))), true
 	}

@@ -236,13 +236,23 @@ func (a *app) next(job *jobs.Job) []string {
 	case jobs.Failed, jobs.Cancelled:
 		return append([]string{"adroit jobs resume " + id}, changes[:min(1, len(changes))]...)
 	case jobs.Waiting:
-		return []string{"adroit signal " + id + " approve", "adroit jobs resume " + id}
+		return []string{"adroit signal " + id + " " + a.awaited(id), "adroit jobs resume " + id}
 	case jobs.Interrupted, jobs.Blocked, jobs.Queued:
 		return []string{"adroit jobs resume " + id}
 	case jobs.Running:
 		return []string{"adroit jobs logs " + id + " -f"}
 	}
 	return nil
+}
+
+// awaited is the signal that a waiting job most likely gets.
+func (a *app) awaited(id string) string {
+	if a.db != nil {
+		if q, err := pending(context.Background(), a.db, id); err == nil && q != nil && about(q) == nil && len(q.Signals) > 0 {
+			return bare(q.Signals[0])
+		}
+	}
+	return "approve"
 }
 
 // readable is JSON as a person would write it: < and > for themselves.

@@ -28,7 +28,7 @@ func (a *app) jobsResume() *cobra.Command {
 			}
 			if q, err := pending(ctx, a.db, j.ID); err != nil {
 				return err
-			} else if j.Status == jobs.Waiting && q != nil && !a.asks() {
+			} else if j.Status == jobs.Waiting && q != nil && !a.asks() && !q.Over(a.now()) {
 				return &fault{exitWaiting, fmt.Errorf("%s still waits for a person: %s", j.ID, question(q)),
 					fmt.Sprintf("adroit signal %s approve, or deny; then adroit jobs resume %s", j.ID, j.ID)}
 			}

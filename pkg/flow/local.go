@@ -324,7 +324,7 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 			l.emit(s, event.Event{Kind: event.StepFinished, Text: "signal received", Data: rec.Output})
 			return rec, nil
 		}
-		if w.Timeout < 0 {
+		if w.Timeout < 0 || w.Timeout > 0 && left(s, deadline) == 0 {
 			return nil, nil
 		}
 		if !told {

@@ -143,7 +143,20 @@ type Question struct {
 	Signals []string        `json:"signals"`
 	About   json.RawMessage `json:"about,omitempty"`
 	Asked   time.Time       `json:"asked,omitzero"`
+	Until   time.Time       `json:"until,omitzero"` // when the job goes on without an answer; zero is never
 }
+
+// Ask is the question that a step which waits for w asks since it began.
+func Ask(path string, w flow.Wait, since time.Time) Question {
+	q := Question{Path: path, Signals: w.Signals, About: w.About, Asked: since}
+	if w.Timeout > 0 {
+		q.Until = since.Add(w.Timeout)
+	}
+	return q
+}
+
+// Over reports whether the time to answer is over.
+func (q Question) Over(now time.Time) bool { return !q.Until.IsZero() && !now.Before(q.Until) }
 
 // A Log is the numbered event log of each job.
 type Log interface {

@@ -89,7 +89,7 @@ func (j *memoryJournal) Begin(ctx context.Context, s flow.Step, deadline time.Ti
 		if err := json.Unmarshal(s.Input, &w); err != nil {
 			return fmt.Errorf("step %s: decoding await: %w", s.Path, err)
 		}
-		h.questions[s.Path] = Question{Path: s.Path, Signals: w.Signals, About: w.About, Asked: time.Now()}
+		h.questions[s.Path] = Ask(s.Path, w, time.Now())
 		return nil
 	})
 	return rec, err

@@ -120,9 +120,10 @@ func (f *filler) fill(tmpl string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		s := ends(text(v), min(f.each, max(0, f.all)))
-		f.all -= len(s)
-		b.WriteString(s)
+		s := text(v)
+		most := min(f.each, max(0, f.all))
+		f.all -= min(len(s), most)
+		b.WriteString(ends(s, most))
 	}
 	return b.String(), nil
 }

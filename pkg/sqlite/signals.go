@@ -44,18 +44,17 @@ func (d *DB) Pending(ctx context.Context, job string) ([]jobs.Question, error) {
 	defer rows.Close()
 	var asked []jobs.Question
 	for rows.Next() {
-		var q jobs.Question
+		var path string
 		var begun int64
 		var b []byte
-		if err := rows.Scan(&q.Path, &begun, &b); err != nil {
+		if err := rows.Scan(&path, &begun, &b); err != nil {
 			return nil, explain(d.path, err)
 		}
 		var w flow.Wait
 		if err := json.Unmarshal(b, &w); err != nil {
-			return nil, fmt.Errorf("%w: question %s of %s: %w", ErrDamaged, q.Path, job, err)
+			return nil, fmt.Errorf("%w: question %s of %s: %w", ErrDamaged, path, job, err)
 		}
-		q.Signals, q.About, q.Asked = w.Signals, w.About, at(begun)
-		asked = append(asked, q)
+		asked = append(asked, jobs.Ask(path, w, at(begun)))
 	}
 	if err := rows.Err(); err != nil {
 		return nil, explain(d.path, err)
