@@ -61,7 +61,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 	if want.tree["log"] != "x\n" || want.calls != 10 {
 		t.Fatalf("without a kill: %+v", want)
 	}
-	last, _ := points(t, func(n int) bool {
+	last, _ := points(t, 4, func(n int) bool {
 		p := fresh(t)
 		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
 		code, out := p.run(kinds...)

@@ -10,24 +10,21 @@ import (
 	"testing"
 )
 
-// every is how many points there are to each at which a kill test kills. Which
-// of them it is comes from the commit, so that all have their turn.
-const every = 4
-
 // points has a job killed at its points, counted from 1, until kill reports
 // that the job ended without: its point came too late. It gives the number of
 // the last point and how often it killed.
 //
-// Of each four points one is taken, by the commit or by ADROIT_KILL_SEED;
-// with ADROIT_KILL_POINTS=all, as make kill has it, all are.
-func points(t *testing.T, kill func(n int) bool) (last, killed int) {
+// It takes one point of so many. Which, comes from ADROIT_KILL_SEED or the
+// commit, so that all have their turn; with ADROIT_KILL_POINTS=all, as make kill
+// has it, it takes each.
+func points(t *testing.T, every int, kill func(n int) bool) (last, killed int) {
 	t.Helper()
-	first, step := 1+int(seed(t)%every), every
+	first, step := 1+int(seed(t)%uint64(every)), every
 	switch v := os.Getenv("ADROIT_KILL_POINTS"); v {
 	case "all":
 		first, step = 1, 1
 	case "":
-		t.Logf("kills at each %dth point from %d on; make kill has all of them, ADROIT_KILL_SEED=%d these", every, first, first-1)
+		t.Logf("kills at one point of %d, from %d on; make kill has all of them, ADROIT_KILL_SEED=%d these", every, first, first-1)
 	default:
 		t.Fatalf("ADROIT_KILL_POINTS is %q; it can be all, or not set", v)
 	}

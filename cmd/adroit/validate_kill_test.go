@@ -2,9 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,37 +23,32 @@ const mends = `scenes:
       - calls: [{name: finish, args: {summary: The word is right.}}]
 `
 
-// TestKillValidation kills a validation at every fourth of its points, the
-// first of them by chance, and resumes it: it ends as one that was not killed,
+// TestKillValidation kills a validation at its points (a sample of them: see
+// points), and resumes it: it ends as one that was not killed,
 // and the fixer was asked once. Commands that were cut short are run again,
 // since a check may be.
 func TestKillValidation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some sixty processes; run it without -short")
 	}
-	bin := filepath.Join(t.TempDir(), "adroit")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	t.Parallel()
+	bin := built.program(t, "failpoints")
 	run := []string{"run", "validate", "-m", "script:../turns.yaml", "-i", "stages=@../stages.json", "--approve", "all"}
-	const every = 4
-	points := 0
-	for n := 1 + rand.IntN(every); ; n += every {
+	_, killed := points(t, 4, func(n int) bool {
 		p := newPlace(t, map[string]string{"turns.yaml": mends, "stages.json": stages, "repo/word": "wrong\n"})
 		p.bin = bin
 		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
 		code, out := p.run(run...)
 		if code == 0 {
-			break
+			return false
 		}
 		if code != -int(syscall.SIGKILL) {
 			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
 		}
-		points++
 		p.env = p.env[:len(p.env)-1]
 		if code, out = p.run("jobs", "resume", "last"); code != 0 {
 			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-			continue
+			return true
 		}
 		for _, want := range []string{"first  passed", "word   fixed   after 1 attempt", "last   passed"} {
 			if !strings.Contains(out, want) {
@@ -66,9 +58,9 @@ func TestKillValidation(t *testing.T) {
 		if log := p.read("repo/log"); log != "x\n" && log != "x\nx\n" || p.read("repo/word") != "right\n" {
 			t.Errorf("point %d: the log is %q, the word %q", n, log, p.read("repo/word"))
 		}
+		return true
+	})
+	if killed < 15 {
+		t.Errorf("killed at only %d points; the validation cannot have been killed everywhere", killed)
 	}
-	if points < 15 {
-		t.Errorf("only %d points; the validation cannot have been killed everywhere", points)
-	}
-	t.Logf("%d points", points)
 }

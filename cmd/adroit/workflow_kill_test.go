@@ -3,11 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,18 +53,15 @@ const committed = `scenes:
 `
 
 // TestKillWorkflows kills a supervisor and a worker that commits at some of
-// their points, spread over all of them and others each time, and resumes them
-// in a new process: they end as those that were not killed, with one commit,
-// one version of each file, and no worktree left. ADROIT_KILL_EVERY=1 takes
-// every point.
+// their points (a sample of them: see points), and resumes them in a new process:
+// they end as those that were not killed, with one commit, one version of each
+// file, and no worktree left.
 func TestKillWorkflows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
-	bin := filepath.Join(t.TempDir(), "adroit")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	t.Parallel()
+	bin := built.program(t, "failpoints")
 	for _, c := range []struct {
 		name, turns string
 		run         []string
@@ -81,9 +74,6 @@ func TestKillWorkflows(t *testing.T) {
 		{"worker", committed, []string{"run", "worker", "Write left.", "-i", "commit=true"}, 5, 50, "Write left\nBegin\n", "report", []string{`"note": "left is written."`, `Write left"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if n, err := strconv.Atoi(os.Getenv("ADROIT_KILL_EVERY")); err == nil {
-				c.every = n
-			}
 			fresh := func() *place {
 				p := newPlace(t, map[string]string{"turns.yaml": c.turns, "repo/a.txt": "a\n"})
 				p.bin = bin
@@ -101,23 +91,21 @@ func TestKillWorkflows(t *testing.T) {
 				t.Fatalf("without a kill: exit code %d\n%s", code, out)
 			}
 			want := whole.files()
-			killed, last := 0, 0
-			for n := 1 + rand.IntN(c.every); ; n += c.every {
+			last, _ := points(t, c.every, func(n int) bool {
 				p := fresh()
 				env := p.env
 				p.env = append(p.env[:len(p.env):len(p.env)], fmt.Sprintf("ADROIT_KILL_AT=%d", n))
 				code, out := p.run(run...)
 				if p.env = env; code == 0 {
-					break
+					return false
 				}
 				if code != -int(syscall.SIGKILL) {
 					t.Fatalf("point %d: exit code %d\n%s", n, code, out)
 				}
-				killed, last = killed+1, n
 				code, out = p.run("jobs", "resume", "last")
 				if code != 0 {
 					t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-					continue
+					return true
 				}
 				if got := p.files(); !maps.Equal(got, want) {
 					t.Errorf("point %d: the tree is %v, want %v\n%s", n, got, want, out)
@@ -134,11 +122,11 @@ func TestKillWorkflows(t *testing.T) {
 						t.Errorf("point %d: the artifact has no %s\n%s\n%s", n, words, kept, out)
 					}
 				}
-			}
+				return true
+			})
 			if last < c.most {
 				t.Errorf("the last point was %d; it cannot have been killed everywhere", last)
 			}
-			t.Logf("%d points of %d", killed, last)
 		})
 	}
 }

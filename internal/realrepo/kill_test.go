@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,17 +57,24 @@ func patchFor(env *tools.Env) error {
 	}
 }
 
-// TestKillAmidPatches kills a process that patches three files at once, two
-// hundred times at different moments. Each file is one version, whole; they
+// TestKillAmidPatches kills a process that patches three files at once, fifty
+// times at different moments; with ADROIT_KILL_POINTS=all, as make kill has it,
+// two hundred times, of which ADROIT_KILL_SEED takes others each time. Each file is one version, whole; they
 // are at most one version apart; nothing is left lying about; and the ledger
 // gives back what was there before.
 func TestKillAmidPatches(t *testing.T) {
-	kills := 200
-	if testing.Short() {
-		kills = 10
+	const most = 200
+	seed, _ := strconv.Atoi(os.Getenv("ADROIT_KILL_SEED")) // not set: 0
+	first, step := seed%4, 4
+	switch {
+	case testing.Short():
+		step = 20
+	case os.Getenv("ADROIT_KILL_POINTS") == "all":
+		first, step = 0, 1
 	}
-	amid := 0
-	for k := range kills {
+	amid, kills := 0, 0
+	for k := first; k < most; k += step {
+		kills++
 		base := t.TempDir()
 		ws := filepath.Join(base, "ws")
 		if err := os.MkdirAll(filepath.Join(ws, "pages"), 0o755); err != nil {
