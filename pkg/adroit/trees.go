@@ -202,6 +202,7 @@ func (bs *Benches) Add(ctx context.Context, job, name, of string) (executor.Tree
 	o := workspace.CopyOptions{
 		Dir: bs.o.Dir, Names: bs.o.Names, Branch: "adroit/" + job + "/" + name,
 		Top: filepath.Join(bs.o.Data, "worktrees", job+"-"+name), Home: treeHome(bs.o.Data, job, name),
+		Except: bs.o.Data,
 	}
 	if w, err := OpenWorktree(bs.o.Data, job); err != nil {
 		return executor.Tree{}, err

@@ -90,6 +90,9 @@ func TestJoin(t *testing.T) {
 		"committed": {here: nothing, there: sh("echo one > c1; git add c1; git commit -qm one; echo two > c2; git add c2; git commit -qm two; echo three > c3; echo x > f.log; git add -f f.log; git commit -qm log f.log"),
 			want: map[string]string{"c1": "one\n", "c2": "two\n", "c3": "three\n", "f.log": "x\n"}, paths: []string{"c1", "c2", "c3", "f.log"}},
 		"a repository made":        {here: nothing, there: sh("git init -q in && echo x > in/x"), want: map[string]string{"in": "-"}, no: []string{"in"}, why: "repository of its own"},
+		"a repository added":       {here: nothing, there: sh("git init -q in && cd in && echo x > x && git add x && git commit -qm x && cd .. && git add in 2>/dev/null"), want: map[string]string{"in": "-"}, no: []string{"in"}, why: "repository of its own"},
+		"a repository made inside": {here: nothing, there: sh("cd d0 && git init -q && echo new > n && echo there > f0.txt"), want: map[string]string{"d0/n": "new\n", "d0/f0.txt": "there\n"}, paths: []string{"d0/f0.txt", "d0/n"}},
+		"a file, then a directory": {here: nothing, there: sh("echo x > n && git add n && rm n && mkdir n && echo new > n/x"), want: map[string]string{"n/x": "new\n"}, paths: []string{"n/x"}},
 		"the work tree's own lost": {here: nothing, there: sh("rm .git && git init -q && echo there > long.txt"), want: map[string]string{"long.txt": "there\n"}, paths: []string{"long.txt"}},
 		"the index spoiled":        {here: nothing, there: sh(`echo bad > "$(git rev-parse --git-dir)/index"; echo there > long.txt; echo new > n`), want: map[string]string{"long.txt": "there\n", "n": "new\n"}, paths: []string{"long.txt", "n"}},
 		"told not to look":         {here: nothing, there: sh("git update-index --assume-unchanged long.txt && git update-index --skip-worktree d0/f0.txt && echo there > long.txt && echo there > d0/f0.txt"), want: map[string]string{"long.txt": "there\n", "d0/f0.txt": "there\n"}, paths: []string{"d0/f0.txt", "long.txt"}},
@@ -105,7 +108,7 @@ func TestJoin(t *testing.T) {
 					f, led, dir = repository(t)
 				} else {
 					plainOnly := []string{"committed", "renamed", "renamed and changed", "ignored", "tracked although ignored", "made to be ignored", "the work tree's own lost", "the index spoiled", "told not to look", "a link to the repository",
-						"deleted, but ignored", "a file for a full directory", "a repository made"}
+						"deleted, but ignored", "a file for a full directory", "a repository made", "a repository added", "a repository made inside", "a file, then a directory"}
 					if slices.Contains(plainOnly, name) {
 						t.Skip("there is no git here")
 					}

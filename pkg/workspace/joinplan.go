@@ -98,7 +98,7 @@ func (c *Copy) changed(ctx context.Context, t *tree, b *base) ([]theirs, error) 
 			continue
 		}
 		th := t.theirs(p, dirs)
-		if nested && th.now.Type == "" && th.odd == "" {
+		if th.now.Type == "" && th.odd == "" && (nested || t.straight(p, dirs) && t.has(p+"/.git")) {
 			th.odd = "a repository of its own was made there"
 		}
 		if th.odd != "" || th.now.Type != "" {
@@ -144,6 +144,11 @@ func (t *tree) straight(dir string, seen map[string]bool) bool {
 	}
 	seen[dir] = ok
 	return ok
+}
+
+func (t *tree) has(p string) bool {
+	_, err := t.root.Lstat(p)
+	return err == nil
 }
 
 // untouched reports that a file is the one that was copied, without reading it.

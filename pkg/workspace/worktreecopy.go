@@ -60,6 +60,7 @@ type CopyOptions struct {
 	Branch string
 	Home   string // for the record; made if it is not there
 	Names  *Names // the operator's
+	Except string // a directory that is no part of the work, wherever it is
 
 	brink func(string)
 }
@@ -128,6 +129,9 @@ func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
 	}
 	if err := c.save(); err != nil {
 		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(o.Except); err == nil && o.Except != "" {
+		src.except = real
 	}
 	if err := c.make(ctx, src, o.Names); err != nil {
 		return nil, errors.Join(err, c.clear(context.WithoutCancel(ctx)), os.Remove(c.file("tree.json")))
@@ -234,8 +238,10 @@ func (c *Copy) clear(ctx context.Context) error {
 	if c.Plain {
 		return nil
 	}
-	if _, err := os.Stat(w.Repo); errors.Is(err, fs.ErrNotExist) {
-		return nil // the repository went before
+	for _, dir := range []string{w.Repo, w.Common} {
+		if _, err := os.Stat(dir); dir != "" && errors.Is(err, fs.ErrNotExist) {
+			return nil // the repository went before
+		}
 	}
 	c.at("discarded")
 	if err := w.unlist(ctx); err != nil {

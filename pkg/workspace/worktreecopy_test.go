@@ -164,3 +164,18 @@ func TestCopyWithoutRepository(t *testing.T) {
 		t.Errorf("left over: %v", left)
 	}
 }
+
+// What keeps jobs may lie in the repository; it is no part of the work.
+func TestCopyLeavesOut(t *testing.T) {
+	_, dir := gitRepo(t)
+	write(t, filepath.Join(dir, "data/jobs/J1/ledger/journal"), "{}\n")
+	write(t, filepath.Join(dir, "database/x"), "x\n")
+	home := filepath.Join(dir, "data/jobs/J1/trees/w1")
+	c, err := AddCopy(t.Context(), CopyOptions{Dir: filepath.Join(dir, "d1"), Top: filepath.Join(dir, "data/worktrees/J1-w1"), Branch: "adroit/J1/w1", Home: home, Except: filepath.Join(dir, "data")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(c.Tree.Top, "data")); err == nil || content(t, filepath.Join(c.Tree.Top, "database/x")) != "x\n" {
+		t.Errorf("the jobs are in the copy: %v", err)
+	}
+}

@@ -27,7 +27,7 @@ import (
 type source struct {
 	git             *Git // nil: there is no repository, or nothing in it yet
 	repo, sub, head string
-	dir             string // the directory that is copied
+	dir, except     string // what is copied, and what of it is not
 }
 
 // source finds out what there is to copy.
@@ -140,6 +140,9 @@ func (c *Copy) fill(ctx context.Context, src *source, names *Names) (*base, erro
 	var files []string
 	for _, p := range all {
 		p, nested := strings.CutSuffix(p, "/")
+		if src.except != "" && within(src.except, path.Join(from.dir, p)) {
+			continue
+		}
 		if !path.IsAbs(p) && filepath.IsLocal(p) && !crosses(from, to, path.Dir(p), dirs) {
 			info, err := from.root.Lstat(p)
 			switch {
