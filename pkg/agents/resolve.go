@@ -71,6 +71,10 @@ type Defaults struct {
 	// Route gives what the name of a model stands for: a role, and the models
 	// behind it. Nil takes names for provider/model.
 	Route func(ref string) (executor.Route, error)
+	// Lesser reports whether a name is a role that agents which ship name and
+	// that nobody has set up: the model of the request does its work. Nil takes
+	// cheap and strong for that.
+	Lesser func(ref string) bool
 	// Think names the model for tools that ask one, of agents that do not;
 	// empty is the job's own.
 	Think string

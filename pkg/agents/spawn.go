@@ -217,12 +217,22 @@ func (in Input) under(t *executor.Task) {
 
 // modelOf is the name of the model that a request is for.
 func (a *DynamicAgent) modelOf(in Input, def Defaults) string {
-	p := in.Parent
+	p, own := in.Parent, a.Model
+	if def.lesser(own) {
+		own = ""
+	}
 	if p == nil {
-		return first(in.Model, a.Model, def.Model)
+		return first(in.Model, own, def.Model)
 	}
 	if p.Force {
 		return p.Model
 	}
-	return first(in.Model, a.Model, p.Model, def.Model)
+	return first(in.Model, own, p.Model, def.Model)
+}
+
+func (d Defaults) lesser(ref string) bool {
+	if d.Lesser != nil {
+		return d.Lesser(ref)
+	}
+	return ref == "cheap" || ref == "strong"
 }

@@ -1,12 +1,14 @@
 package agents_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
@@ -64,5 +66,47 @@ func TestSpawnNobody(t *testing.T) {
 	}
 	if _, err := agents.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{}); err == nil || !strings.Contains(err.Error(), "there is no agent planer") {
 		t.Error(err)
+	}
+}
+
+// An agent that names a role which nobody has set up gets the model of whoever
+// asks; another that does not exist is an error.
+func TestLesserRoles(t *testing.T) {
+	set, err := tools.NewSet(std.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		model string
+		in    agents.Input
+		known string
+		want  string
+	}{
+		{"cheap", agents.Input{}, "", "m/default"},
+		{"cheap", agents.Input{}, "cheap", "m/cheap"},
+		{"cheap", agents.Input{Model: "m/asked"}, "cheap", "m/asked"},
+		{"strong", agents.Input{Parent: &executor.Parent{Model: "m/parent"}}, "", "m/parent"},
+		{"strong", agents.Input{Parent: &executor.Parent{Model: "m/parent"}}, "strong", "m/strong"},
+		{"strong", agents.Input{Parent: &executor.Parent{Model: "m/parent", Force: true}}, "strong", "m/parent"},
+		{"chaep", agents.Input{}, "", ""},
+	} {
+		in := c.in
+		in.Spec, in.Prompt = &agents.DynamicAgent{Name: "a", Description: "d", Model: c.model, Prompt: "p"}, "x"
+		task, err := agents.Resolve(in, nil, set, agents.Defaults{
+			Model:  "m/default",
+			Lesser: func(ref string) bool { return (ref == "cheap" || ref == "strong") && ref != c.known },
+			Route: func(ref string) (executor.Route, error) {
+				if ref == c.known {
+					ref = "m/" + ref
+				}
+				if !strings.Contains(ref, "/") {
+					return executor.Route{}, errors.New("no such role")
+				}
+				return executor.Route{Model: ref}, nil
+			},
+		})
+		if (err != nil) != (c.want == "") || task.Model != c.want {
+			t.Errorf("%s, %+v: %s, %v; want %s", c.model, c.in, task.Model, err, c.want)
+		}
 	}
 }

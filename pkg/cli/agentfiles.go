@@ -200,7 +200,7 @@ func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *m
 	t, err = agents.Resolve(in, cat, set, agents.Defaults{
 		Given:  given,
 		Skills: s.skills, Project: s.project, Instead: instead, Budget: budget,
-		Route: route, Think: think,
+		Route: route, Lesser: m.lesser, Think: think,
 		Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,
 		Limits: executor.Limits{Turns: conf.Limits.Turns, Tokens: conf.Limits.Tokens, CostUSD: conf.Limits.CostUSD, Time: conf.Limits.Time},
 	})

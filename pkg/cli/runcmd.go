@@ -175,7 +175,7 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 		in.Model, err = m.canonical(q.model)
 	case agent.Model == pipeline.NoModel:
 		in.Model = pipeline.NoModel
-	case agent.Model != "":
+	case agent.Model != "" && !m.lesser(agent.Model):
 		in.Model, err = m.canonical(agent.Model)
 	default:
 		in.Model, err = m.choose(ctx)
