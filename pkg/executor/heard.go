@@ -14,7 +14,8 @@ type heard struct {
 	lost    bool   // the server passed on nothing of a call
 	doubt   string // why something was not taken for a call
 	repairs []string
-	stopped string // the bound that ended a model at its work
+	stopped string   // the bound that ended a model at its work
+	refused []string // what it asked there and was not allowed
 }
 
 func (s *State) hear(a *Answer) {

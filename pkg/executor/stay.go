@@ -111,7 +111,7 @@ func (s *State) worked(t *Task, a *Answer) {
 		s.Reported += w.CostUSD
 		s.Cost += w.CostUSD
 	}
-	s.heard.stopped = w.Stopped
+	s.heard.stopped, s.heard.refused = w.Stopped, w.Refused
 }
 
 // cutShort is how a run ends whose model was ended at its work, nil if it was

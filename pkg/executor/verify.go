@@ -150,6 +150,10 @@ func (s *State) empty() {
 		s.Outcome = &Outcome{Status: Stuck, Reason: fmt.Sprintf("the model gave %d answers in a row with neither text nor a readable tool call", s.Empty)}
 		return
 	}
+	if len(s.heard.refused) > 0 {
+		s.tell("You stopped without a word. What you asked was refused:\n- %s\nFind a way without it, or end and say what you could not do.", strings.Join(s.heard.refused, "\n- "))
+		return
+	}
 	s.tell("Your last answer had neither text nor a tool call that could be read. If you meant to call a tool, call it again with valid JSON arguments. If you are done, say so.")
 }
 

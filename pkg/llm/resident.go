@@ -130,6 +130,9 @@ type Work struct {
 	Denied  int     `json:"denied,omitempty"`  // of them
 	CostUSD float64 `json:"cost_usd,omitempty"`
 	Changed int     `json:"changed,omitempty"` // files, by its own account
+	// Refused says what it asked and was not allowed, and why: it is told no more
+	// than that it may not.
+	Refused []string `json:"refused,omitempty"`
 	// Stopped names the bound that ended it before it was done: turns, tokens,
 	// cost, time or same. The answer is then what it had said so far.
 	Stopped string `json:"stopped,omitempty"`

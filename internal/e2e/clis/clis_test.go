@@ -92,10 +92,22 @@ func newWorld(t *testing.T, cli, done string, turns ...clis.Turn) *world {
 	w.put(filepath.Join(w.home, ".config/adroit/agents/helper.md"), fmt.Sprintf(helper, done))
 	w.env = append(os.Environ(), "HOME="+w.home, "PATH="+programs+":"+os.Getenv("PATH"), "ADROIT_HOME="+filepath.Join(w.home, "data"), "LOOP_KEY=loopback-key-1",
 		"XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_STATE_HOME=", "XDG_CACHE_HOME=")
-	conf := ""
+	conf := "cli: {oc: {format: acp, command: [opencode, acp]}"
+	for _, name := range strings.Split(cli, ",") {
+		if name == "codex" {
+			conf += ", codex: {env: [LOOP_KEY]}"
+		}
+		w.settle(name)
+	}
+	conf += "}\n"
+	w.put(filepath.Join(w.home, ".config/adroit/config.yaml"), conf)
+	return w
+}
+
+// settle points a program at the server, by its own settings.
+func (w *world) settle(cli string) {
 	switch cli {
 	case "codex":
-		conf = "cli: {codex: {env: [LOOP_KEY]}}\n"
 		w.put(filepath.Join(w.home, ".codex/config.toml"), `model = "scripted"
 model_provider = "loop"
 [model_providers.loop]
@@ -116,8 +128,6 @@ stream_max_retries = 0
 		w.put(filepath.Join(w.home, ".gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
 		w.env = append(w.env, "GOOGLE_GEMINI_BASE_URL="+w.server.URL, "GEMINI_API_KEY=x")
 	}
-	w.put(filepath.Join(w.home, ".config/adroit/config.yaml"), conf)
-	return w
 }
 
 func (w *world) put(file, text string) {
@@ -331,8 +341,8 @@ func TestKilled(t *testing.T) {
 					id = ev.Job
 				}
 			}
-			left := w.processes(programs)
-			for deadline := time.Now().Add(10 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = w.processes(programs) {
+			left := w.processes()
+			for deadline := time.Now().Add(10 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = w.processes() {
 				runtime.Gosched()
 			}
 			if len(left) > 0 {
@@ -359,6 +369,81 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// A pipeline has one program look and another do it.
+func TestPipeline(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "codex,opencode", "{signal: DONE}", clis.Turn{Run: "cat a.txt b.txt; echo beta >> b.txt"}, clis.Turn{Say: "b.txt has one more.\nDONE"})
+	w.put(filepath.Join(w.home, ".config/adroit/pipelines/two.yaml"), `name: two
+description: One program after the other.
+steps:
+  - id: first
+    agent: helper
+    model: cli/codex
+    input: Begin b.txt. {{input}}
+    output: begun
+  - id: second
+    agent: helper
+    model: cli/opencode
+    input: |
+      Go on with b.txt. What was done before: {{begun}}
+`)
+	r := w.run("run", "two", "Both write a line.", "-m", "cli/codex", "--approve", "all")
+	if r.code != 0 || r.final.Status != jobs.Done {
+		t.Fatalf("exit code %d, %+v", r.code, r.final)
+	}
+	if got := w.read("b.txt"); got != "beta\nbeta\n" {
+		t.Errorf("b.txt holds %q", got)
+	}
+	told := false
+	for _, body := range w.server.Requests() {
+		told = told || strings.Contains(body, "What was done before: b.txt has one more.")
+	}
+	if !told {
+		t.Error("the second was not told what the first has said")
+	}
+	if r.final.Usage.In != 400 {
+		t.Errorf("usage %+v, want the 400 tokens of both", r.final.Usage)
+	}
+}
+
+// Over the Agent Client Protocol it asks before it runs a command: a rule
+// allows one, and nobody is there for the other.
+func TestACP(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "opencode", "{signal: DONE}", clis.Turn{Run: "cp a.txt b.txt"}, clis.Turn{Run: "rm a.txt"}, clis.Turn{Say: "I copied.\nDONE"})
+	conf := filepath.Join(w.home, ".config/adroit/config.yaml")
+	b, err := os.ReadFile(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(conf, string(b)+"permissions: [{tool: shell, command: \"cp *\", do: allow}]\n")
+	r := w.run("run", "helper", "Make b.txt.", "-m", "cli/oc")
+	if r.code != 0 || r.final.Status != jobs.Done {
+		t.Errorf("exit code %d, %+v", r.code, r.final)
+	}
+	if got := w.read("b.txt"); got != "alpha\n" {
+		t.Errorf("b.txt holds %q", got)
+	}
+	if w.read("a.txt") != "alpha\n" {
+		t.Error("a.txt is gone, though nobody allowed it")
+	}
+	var asked []string
+	for _, a := range r.activities {
+		if a.Kind == llm.Asked {
+			asked = append(asked, a.Text+" "+string(a.Status))
+		}
+	}
+	if !slices.Equal(asked, []string{"cp a.txt b.txt ok", "rm a.txt denied"}) {
+		t.Errorf("asked %q", asked)
+	}
+	if asked := w.server.Requests(); !strings.Contains(asked[len(asked)-1], "nobody can be asked") {
+		t.Error("it was not told why it was refused")
+	}
+	if out, _, _ := w.command("jobs", "diff", r.job); !strings.Contains(out, "+alpha") {
+		t.Errorf("jobs diff says\n%s", out)
+	}
+}
+
 // move points the program at another server.
 func (w *world) move(cli string, s *clis.Server) {
 	file := filepath.Join(w.home, ".codex/config.toml")
@@ -373,7 +458,7 @@ func (w *world) move(cli string, s *clis.Server) {
 }
 
 // processes are those of this world's programs that run: they know its home.
-func (w *world) processes(string) []string {
+func (w *world) processes() []string {
 	var out []string
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

@@ -29,14 +29,16 @@ func (r *resident) converse(ctx context.Context, o order, s *story) (ending, err
 	}
 	out, in := io.Pipe()
 	w := &watch{story: s, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
-	c := &client{watch: w, permit: r.place.Permit, titles: map[acp.ToolCallId]string{}}
-	talk := func(ctx context.Context, p *workspace.Process) error {
+	c := &client{watch: w, permit: r.place.Permit, calls: map[acp.ToolCallId]*toolCall{}}
+	talk := func(ctx context.Context, p *workspace.Process) {
 		defer out.Close() // nobody reads any more: the program must not wait for us
 		conn := acp.NewClientSideConnection(c, p.Stdin(), out)
 		conn.SetLogger(slog.New(slog.DiscardHandler))
-		err := c.turn(ctx, conn, o)
-		p.Stdin().Close()
-		return err
+		if err := c.turn(ctx, conn, o); err != nil && ctx.Err() == nil {
+			w.mu.Lock()
+			s.end(blame(err.Error()))
+			w.mu.Unlock()
+		}
 	}
 	e, err := r.process(ctx, o, w, workspace.Cmd{Args: r.Command, Env: env, Interactive: true, Stdout: &drain{PipeWriter: in, w: w}}, talk)
 	in.Close()
@@ -107,7 +109,7 @@ type client struct {
 
 	live   bool // what comes before is the history of a session that is taken up
 	lost   bool
-	titles map[acp.ToolCallId]string
+	calls  map[acp.ToolCallId]*toolCall
 	asking sync.Mutex // one question at a time
 }
 
@@ -210,31 +212,68 @@ func (c *client) SessionUpdate(_ context.Context, n acp.SessionNotification) err
 	return nil
 }
 
-func (c *client) call(t acp.SessionUpdateToolCall) {
-	name := cmp.Or(string(t.Kind), "tool")
-	c.titles[t.ToolCallId] = name
-	c.story.turn()
-	args := t.Title
-	if b, err := json.Marshal(t.RawInput); err == nil && t.RawInput != nil && string(b) != "{}" {
-		args = string(b)
-	}
-	c.story.start(string(t.ToolCallId), name, args)
-	c.settle(t.ToolCallId, &t.Status, t.Content)
+// A toolCall is one that was announced. What it is called with often comes later.
+type toolCall struct {
+	name, title string
+	input       any
+	begun       bool
 }
 
-func (c *client) update(t acp.SessionToolCallUpdate) { c.settle(t.ToolCallId, t.Status, t.Content) }
+func (c *client) call(t acp.SessionUpdateToolCall) {
+	c.story.turn()
+	c.calls[t.ToolCallId] = &toolCall{name: cmp.Or(string(t.Kind), "tool"), title: t.Title, input: t.RawInput}
+	c.advance(t.ToolCallId, t.Status, t.Content)
+}
+
+func (c *client) update(t acp.SessionToolCallUpdate) {
+	call := c.calls[t.ToolCallId]
+	if call == nil {
+		return
+	}
+	if t.RawInput != nil {
+		call.input = t.RawInput
+	}
+	if t.Title != nil && *t.Title != "" {
+		call.title = *t.Title
+	}
+	status := acp.ToolCallStatusPending
+	if t.Status != nil {
+		status = *t.Status
+	}
+	c.advance(t.ToolCallId, status, t.Content)
+}
+
+// begin tells of a call that is about to be made, now that it is known what
+// with.
+func (c *client) begin(id acp.ToolCallId) {
+	call := c.calls[id]
+	if call == nil || call.begun {
+		return
+	}
+	call.begun = true
+	args := call.title
+	if b, err := json.Marshal(call.input); err == nil && call.input != nil && string(b) != "{}" {
+		args = string(b)
+	}
+	c.story.start(string(id), call.name, args)
+}
+
+func (c *client) advance(id acp.ToolCallId, status acp.ToolCallStatus, content []acp.ToolCallContent) {
+	if status == acp.ToolCallStatusPending || status == "" {
+		return
+	}
+	c.begin(id)
+	c.settle(id, status, content)
+}
 
 // settle ends a call that is over, and tells what it changed.
-func (c *client) settle(id acp.ToolCallId, status *acp.ToolCallStatus, content []acp.ToolCallContent) {
-	if status == nil || *status != acp.ToolCallStatusCompleted && *status != acp.ToolCallStatusFailed {
+func (c *client) settle(id acp.ToolCallId, status acp.ToolCallStatus, content []acp.ToolCallContent) {
+	if status != acp.ToolCallStatusCompleted && status != acp.ToolCallStatusFailed {
 		return
 	}
 	s := c.story
-	if _, open := s.open[string(id)]; !open && c.titles[id] == "" {
-		return
-	}
 	state := llm.OK
-	if *status == acp.ToolCallStatusFailed {
+	if status == acp.ToolCallStatusFailed {
 		state = llm.Wrong
 	}
 	said := ""
@@ -243,8 +282,8 @@ func (c *client) settle(id acp.ToolCallId, status *acp.ToolCallStatus, content [
 			said = cmp.Or(said, x.Content.Content.Text.Text)
 		}
 	}
-	s.finish(string(id), c.titles[id], state, nil, said)
-	delete(c.titles, id)
+	s.finish(string(id), c.calls[id].name, state, nil, said)
+	delete(c.calls, id)
 	for _, x := range content {
 		if x.Diff != nil && state == llm.OK {
 			s.file(x.Diff.Path, "update")
@@ -259,6 +298,12 @@ func (c *client) RequestPermission(ctx context.Context, req acp.RequestPermissio
 	no := "nobody decides about that here"
 	c.mu.Lock()
 	c.waiting++
+	if call := c.calls[req.ToolCall.ToolCallId]; call != nil {
+		if req.ToolCall.RawInput != nil {
+			call.input = req.ToolCall.RawInput
+		}
+		c.begin(req.ToolCall.ToolCallId)
+	}
 	c.mu.Unlock()
 	if c.permit != nil && ctx.Err() == nil {
 		no = c.permit(p)
@@ -271,6 +316,7 @@ func (c *client) RequestPermission(ctx context.Context, req acp.RequestPermissio
 	if no != "" {
 		status = llm.Denied
 		c.story.denied++
+		c.story.refuse(cmp.Or(p.Command, p.Title, p.Kind) + ": " + no)
 	}
 	c.story.activity(llm.Activity{Kind: llm.Asked, ID: string(req.ToolCall.ToolCallId), Name: p.Kind, Text: cmp.Or(p.Command, p.Title), Status: status, Said: no})
 	c.mu.Unlock()

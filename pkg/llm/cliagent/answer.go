@@ -55,7 +55,7 @@ func (r *resident) answer(s *story, e ending, model string) (*llm.Response, erro
 		u = s.interim
 	}
 	u = llm.Usage{In: max(0, u.In), Out: max(0, u.Out), Cached: max(0, u.Cached)}
-	work := &llm.Work{Session: s.session, Program: s.program, Turns: max(s.turns, 1), Calls: s.calls, Denied: s.denied, CostUSD: s.cost, Changed: s.changed, Stopped: s.stopped}
+	work := &llm.Work{Session: s.session, Program: s.program, Turns: max(s.turns, 1), Calls: s.calls, Denied: s.denied, CostUSD: s.cost, Changed: s.changed, Refused: s.refused, Stopped: s.stopped}
 	resp := &llm.Response{Usage: u, Stop: llm.StopEnd, Model: model, Work: work,
 		Message: llm.Message{Role: llm.Assistant, Text: s.words()}}
 	if s.stopped != "" {

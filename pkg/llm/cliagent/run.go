@@ -136,7 +136,7 @@ func (r *resident) perform(ctx context.Context, o order, s *story) (ending, erro
 // process starts a program and returns when it has ended, by itself or because
 // it passed a bound. talk, if set, speaks with it meanwhile through its
 // standard input; when it returns the program is ended.
-func (r *resident) process(ctx context.Context, o order, w *watch, c workspace.Cmd, talk func(context.Context, *workspace.Process) error) (ending, error) {
+func (r *resident) process(ctx context.Context, o order, w *watch, c workspace.Cmd, talk func(context.Context, *workspace.Process)) (ending, error) {
 	if err := ctx.Err(); err != nil {
 		return ending{}, err
 	}
@@ -149,13 +149,13 @@ func (r *resident) process(ctx context.Context, o order, w *watch, c workspace.C
 	if err != nil {
 		return ending{}, r.unstarted(err)
 	}
-	var spoken chan error
+	var spoken chan struct{}
 	if talk != nil {
 		inner, stop := context.WithCancel(ctx)
-		spoken = make(chan error, 1)
+		spoken = make(chan struct{})
 		go func() { // waited for below
-			spoken <- talk(inner, p)
-			close(spoken)
+			defer close(spoken)
+			talk(inner, p)
 		}()
 		defer func() { stop(); p.Kill(); <-spoken }()
 	}
@@ -169,7 +169,7 @@ func (r *resident) process(ctx context.Context, o order, w *watch, c workspace.C
 }
 
 // attend waits for the process and ends it when it has to be.
-func (r *resident) attend(ctx context.Context, o order, w *watch, p *workspace.Process, spoken <-chan error) (e ending) {
+func (r *resident) attend(ctx context.Context, o order, w *watch, p *workspace.Process, spoken <-chan struct{}) (e ending) {
 	tick := time.NewTicker(min(time.Second, max(o.Bounds.Idle/4, 10*time.Millisecond)))
 	defer tick.Stop()
 	var grace <-chan time.Time
@@ -183,14 +183,8 @@ func (r *resident) attend(ctx context.Context, o order, w *watch, p *workspace.P
 		case <-grace:
 			p.Kill() // it has said how it ended and hangs
 			return e
-		case err := <-spoken:
-			w.mu.Lock()
-			if err != nil && !w.story.ended {
-				w.story.end(blame(err.Error()))
-			}
-			w.mu.Unlock()
+		case <-spoken:
 			p.Kill()
-			spoken = nil
 			return e
 		case <-w.wake:
 		case <-tick.C:

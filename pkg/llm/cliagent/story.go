@@ -15,6 +15,7 @@ const (
 	maxText     = 300  // bytes of an activity's words
 	maxKept     = 2000 // activities of one run that are told; a program in a circle makes millions
 	maxWarnings = 50
+	maxRefused  = 8
 	maxSaid     = 1 << 20 // bytes of the answer
 )
 
@@ -46,6 +47,8 @@ type story struct {
 	reason  string            // why the last request ended
 	pending *fault            // that is final if nothing follows
 	looped  bool              // it has noticed a circle of its own
+
+	refused []string
 
 	acted   bool // it has used a tool or changed something
 	ended   bool
@@ -189,6 +192,13 @@ func (s *story) file(path, kind string) {
 	s.changed++
 	s.acted = true
 	s.activity(llm.Activity{Kind: llm.FileChanged, Name: kind, Text: path})
+}
+
+// refuse notes what was refused and why, for a program that was not told.
+func (s *story) refuse(words string) {
+	if len(s.refused) < maxRefused {
+		s.refused = append(s.refused, brief(words, maxText))
+	}
 }
 
 func (s *story) warn(format string, args ...any) {
