@@ -71,11 +71,11 @@ func (j *joiner) weigh(th theirs) error {
 		j.no[p] = "here " + reason(err)
 		return nil
 	}
+	if here.Type == isDir {
+		here = state{} // settle looks at what is in it
+	}
 	if here.same(th.now) {
 		return nil
-	}
-	if here.Type == isDir && th.was.Type != isDir {
-		here = state{} // settle looks at what is in it
 	}
 	if here.same(th.was) {
 		return j.take(p, th, here)
