@@ -20,5 +20,5 @@ import "github.com/adroit-run/adroit/pkg/flow"
 
 // All are the workflows that ship.
 func All() []flow.Workflow {
-	return []flow.Workflow{BlogPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages}
+	return []flow.Workflow{BlogPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages, Savings}
 }

@@ -20,9 +20,9 @@ type staged struct {
 	*Model
 }
 
-func stage(name string, scenes []scene) (out []staged, err error) {
-	for i, s := range scenes {
-		m := &Model{name: fmt.Sprintf("%s, scene %q", name, s.When), loop: s.Loop, failed: map[int]int{}}
+func stage(name string, f *file) (out []staged, err error) {
+	for i, s := range f.Scenes {
+		m := &Model{name: fmt.Sprintf("%s, scene %q", name, s.When), loop: s.Loop, estimate: f.Estimate, failed: map[int]int{}}
 		err := m.play(s.Turns)
 		switch {
 		case s.When == "":

@@ -49,6 +49,7 @@ type Model struct {
 	turns     []played
 	recording *Recording
 	scenes    []staged
+	estimate  bool
 
 	mu     sync.Mutex
 	failed map[int]int // turn -> errors already returned
@@ -68,6 +69,9 @@ type file struct {
 	// Asides answer requests that are no turns, such as those of tools: the first
 	// whose expect holds.
 	Asides []turn `json:"asides" yaml:"asides"`
+	// Estimate gives turns without usage the tokens that what is sent and said
+	// would be about.
+	Estimate bool `json:"estimate" yaml:"estimate"`
 	// Scenes are the conversations of jobs that have several, such as those of
 	// sub-agents. Turns and Loop are those of conversations without a scene.
 	Scenes []scene `json:"scenes" yaml:"scenes"`
@@ -142,7 +146,7 @@ func Parse(name string, b []byte) (*Model, error) {
 	if err := checkAsides(f.Asides); err != nil {
 		return nil, fmt.Errorf("script %s: %w", name, err)
 	}
-	m := &Model{name: name, loop: f.Loop, recording: f.Recording, failed: map[int]int{}, asides: f.Asides}
+	m := &Model{name: name, loop: f.Loop, recording: f.Recording, failed: map[int]int{}, asides: f.Asides, estimate: f.Estimate}
 	for i := range f.Turns {
 		if t := &f.Turns[i]; f.Recording != nil && (t.Asked == nil || t.Error != nil) {
 			return nil, fmt.Errorf("script %s: turn %d was not recorded; take the key recording out of a script that was written", name, i+1)
@@ -151,7 +155,7 @@ func Parse(name string, b []byte) (*Model, error) {
 	if err := m.play(f.Turns); err != nil {
 		return nil, fmt.Errorf("script %s: %w", name, err)
 	}
-	if m.scenes, err = stage(name, f.Scenes); err != nil {
+	if m.scenes, err = stage(name, f); err != nil {
 		return nil, fmt.Errorf("script %s: %w", name, err)
 	}
 	return m, nil
@@ -257,7 +261,11 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return nil, &llm.Error{Kind: e.Kind, Provider: "script", Status: e.Status, Message: e.Message,
 			RetryAfter: time.Duration(e.RetryAfter)}
 	}
-	return t.say(req.Model, calls, emit), nil
+	r := t.say(req.Model, calls, emit)
+	if m.estimate && t.Usage == nil {
+		r.Usage = estimate(req, &r.Message)
+	}
+	return r, nil
 }
 
 // next is what to play of p, the n-th turn: an error not yet returned, else
