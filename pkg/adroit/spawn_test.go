@@ -267,3 +267,32 @@ func TestSpawnAgent(t *testing.T) {
 		t.Errorf("%q, %+v", s.Last, s.Below)
 	}
 }
+
+// An agent made on the fly gets no tool that needs more than the agent in whose
+// place it works.
+func TestSpawnMade(t *testing.T) {
+	for _, c := range []struct{ prompt, tool, want string }{
+		{"You count words, made on the fly.", "word_count", "done: "},
+		{"You count words.", "put", "failed: agent counter: its grant is none, but put needs write"},
+	} {
+		var seen string
+		o := bossed(t, strings.ReplaceAll(bossScript, "count: three", "made on the fly"), map[string]string{"boss": bossFile, "counter": counterFile})
+		o.Tools = append(o.Tools, tools.New(tools.Metadata{Name: "put", Description: "Writes.", Category: tools.Utility, Needs: tools.Write},
+			func(context.Context, *tools.Env, struct{}) (string, error) { return "", nil }))
+		o.Workflows = []flow.Workflow{agents.Define("boss", func(sc *executor.Scope) error {
+			spec, err := json.Marshal(agents.DynamicAgent{Name: "counter", Description: "Counts.", Tools: []string{c.tool}, Prompt: c.prompt})
+			if err != nil {
+				return err
+			}
+			rep, _ := sc.Spawn(executor.Order{Agent: "counter", Prompt: "three", Spec: spec})
+			seen = rep.Status + ": " + rep.Reason
+			return nil
+		})}
+		if _, _, err := runBoss(t, o, agents.Input{Prompt: "x"}); err != nil {
+			t.Error(err)
+		}
+		if !strings.HasPrefix(seen, c.want) {
+			t.Errorf("%s instead of %s", seen, c.want)
+		}
+	}
+}

@@ -105,7 +105,7 @@ func Resolve(in Input, cat *Catalog, set *tools.Set, def Defaults) (executor.Tas
 			return executor.Task{}, err
 		}
 	}
-	t, err := a.resolve(in, set, def)
+	t, err := a.granted(in.Parent).resolve(in, set, def)
 	if err == nil {
 		t.Spawning, err = a.spawning(in, cat, set)
 		t.System = paragraphs(t.System, spawnWords(&t))

@@ -215,6 +215,20 @@ func (in Input) under(t *executor.Task) {
 	t.Rules = append(slices.Clip(t.Rules), p.Rules...)
 }
 
+// granted is a, whose tools may need no more than a parent that made it on the
+// fly may give.
+func (a *DynamicAgent) granted(p *executor.Parent) *DynamicAgent {
+	if p == nil || p.Grant == nil {
+		return a
+	}
+	own, most := *a, *p.Grant
+	if a.Grant != nil {
+		most &= *a.Grant
+	}
+	own.Grant = &most
+	return &own
+}
+
 // modelOf is the name of the model that a request is for.
 func (a *DynamicAgent) modelOf(in Input, def Defaults) string {
 	p, own := in.Parent, a.Model

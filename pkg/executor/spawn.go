@@ -70,6 +70,7 @@ type Parent struct {
 	Home     string       `json:"home,omitempty"`     // the job's directory, of one in a worktree
 	Limits   Limits       `json:"limits,omitzero"`    // what the task has left
 	Rules    permit.Rules `json:"rules,omitempty"`    // of the task
+	Grant    *tools.Caps  `json:"grant,omitempty"`    // what its tools may need, of one made on the fly
 	Spawning *Spawning    `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
 }
 
@@ -221,7 +222,7 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 			Rules: slices.Concat(narrowing(sc.Task.Rules), sc.State.Rules), Spawning: sp.below(sc.State.Below.Agents, siblings)},
 	}
 	if len(o.Spec) > 0 {
-		e.Spec = o.Spec
+		e.Spec, e.Parent.Grant = o.Spec, &who.Needs
 	}
 	if o.Worktree {
 		at := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
