@@ -1,0 +1,69 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestPrinted(t *testing.T) {
+	for said, want := range map[string]string{
+		"exit code 0 (c1, 3 bytes of output)\nhi\n":                                                                  "hi",
+		"exit code 0 (c1, 2 bytes of output)\nhi\n":                                                                  "hi",
+		"exit code 0 (c1, 3 bytes of output)\nhi\n[changed: a.txt]\n":                                                "hi",
+		"exit code 0 (c1, 17 bytes of output)\n[changed: a.txt]\n[changed: b.txt]\n":                                 "[changed: a.txt]",
+		"exit code 0 (c1, 0 bytes of output)\n":                                                                      "",
+		"exit code 0 (c1, 0 bytes of output)\n[changed: a.txt]\n":                                                    "",
+		"exit code 0 (c1, 99999 bytes of output)\nhead\n[...]\ntail\n[the middle is left out; shell_output with…]\n": "head\n[...]\ntail",
+		"something else\n": "something else\n",
+	} {
+		if got := printed(said); got != want {
+			t.Errorf("%q was printed as %q, want %q", said, got, want)
+		}
+	}
+}
+
+// TestEnds wants the bound to hold and no character to be cut in two.
+func TestEnds(t *testing.T) {
+	if got := ends("short", 5); got != "short" {
+		t.Error(got)
+	}
+	long := strings.Repeat("ä€😀", 100)
+	for n := range 40 {
+		got := ends(long, n)
+		head, rest, ok := strings.Cut(got, "\n[… ")
+		_, tail, ok2 := strings.Cut(rest, " …]\n")
+		if !ok || !ok2 || !utf8.ValidString(got) || len(head)+len(tail) > n || !strings.HasPrefix(long, head) || !strings.HasSuffix(long, tail) {
+			t.Errorf("%d bytes: %q", n, got)
+		}
+	}
+}
+
+// TestValue wants kinds kept where a text is one value, and texts elsewhere.
+func TestValue(t *testing.T) {
+	values := map[string]string{"n": "3", "list": `["a",2]`, "text": `"{{n}}"`, "big": `12345678901234567890`}
+	f := func() *filler {
+		return &filler{each: 20, all: 40, look: func(path string) (json.RawMessage, error) {
+			v, ok := values[path]
+			if !ok {
+				return nil, errors.New("no " + path)
+			}
+			return json.RawMessage(v), nil
+		}}
+	}
+	for in, want := range map[string]string{
+		`{"a":"{{n}}","b":"{{n}} of {{list}}","c":["{{text}}",1.50,true,null]}`: `{"a":3,"b":"3 of [\"a\",2]","c":["{{n}}",1.50,true,null]}`,
+		`"{{big}}"`:              `12345678901234567890`,
+		`"{{ \"{{n}}\" }}{{n}}"`: `"{{n}}3"`,
+	} {
+		got, err := f().value(json.RawMessage(in))
+		if err != nil || string(got) != want {
+			t.Errorf("%s became %s, %v; want %s", in, got, err, want)
+		}
+	}
+	if _, err := f().value(json.RawMessage(`{"a":["{{m}}"]}`)); err == nil || err.Error() != "no m" {
+		t.Errorf("an unknown value: %v", err)
+	}
+}
