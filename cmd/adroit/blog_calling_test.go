@@ -26,8 +26,8 @@ var post = []llm.Call{
 var advice = []struct{ asked, said string }{
 	{"Say what this request", `{"topic":"Jobs","audience":"operators","tone":"dry","words":300,"sections":[],"questions":[]}`},
 	{"Outline a blog post", `{"title":"Jobs that live","sections":[{"title":"Why they die","points":[]},{"title":"Why they live on","points":[]}]}`},
-	{`Write the section "Why they die"`, strings.Repeat("They are killed, by a laptop or by a person, and nothing that was only in memory is there afterwards. ", 5)},
-	{`Write the section "Why they live on"`, strings.Repeat("Each effect is written down before it happens and its outcome after it, so that the next process knows. ", 5)},
+	{`Write the section "Why they die"`, strings.Repeat("They are killed, by a laptop or by a person, and nothing that was only in memory is there afterwards. ", 4)},
+	{`Write the section "Why they live on"`, strings.Repeat("Each effect is written down before it happens and its outcome after it, so that the next process knows. ", 4)},
 	{"Below are the sections", `{"intro":"Jobs die.","transitions":[""],"outro":"Try it: kill one."}`},
 	{"Review this blog post", `{"verdict":"ready","faults":[]}`},
 }

@@ -60,7 +60,8 @@ func TestBlogInEachWayOfRealOllama(t *testing.T) {
 	create("native", written, posted)
 	create("constrained", chosen, string(answer))
 	create("text", written, posted)
-	ollamatest.Create(t, url, "thinker", tinymodel.Tape(room), thinker(t))
+	// Of other weights: the server loads the same ones once, and anew for each template.
+	ollamatest.Create(t, url, "thinker", tinymodel.Tape(room/2), thinker(t))
 	s.configure(t, "models:\n  cheap: ollama/thinker\n")
 	first := ""
 	for _, way := range []string{"native", "constrained", "text"} {
