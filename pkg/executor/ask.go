@@ -158,6 +158,11 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 	if len(answer.Calls) > 0 || answer.Text != "" {
 		s.New = append(s.New, answer)
 		s.Empty = 0
+	} else if answer.Echo != nil {
+		// Without it the session that it names would be lost.
+		said := answer
+		said.Text = "(nothing)"
+		s.New = append(s.New, said)
 	}
 	if answer.Text != "" {
 		s.Last = answer.Text

@@ -272,6 +272,23 @@ func TestResidentFails(t *testing.T) {
 	}
 }
 
+// It may stop without a word, as some do when they are refused: it is told why,
+// in the session that it has.
+func TestResidentWordless(t *testing.T) {
+	h := newHouse(t, nil, works("", llm.Work{Denied: 1, Refused: []string{"rm a.txt: not here"}}, nil), works("DONE", llm.Work{}, nil))
+	s, err := h.run(t.Context())
+	if err != nil || s.Outcome.Status != executor.Done {
+		t.Fatalf("%v, %+v", err, s.Outcome)
+	}
+	if !strings.Contains(h.told(1), "rm a.txt: not here") {
+		t.Errorf("told %q", h.told(1))
+	}
+	msgs := h.reqs[1].Messages
+	if last := msgs[len(msgs)-2]; last.Role != llm.Assistant || last.Echo == nil || last.Text == "" {
+		t.Errorf("its session is lost: %+v", last)
+	}
+}
+
 func TestResidentRights(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*executor.Task)

@@ -387,7 +387,8 @@ steps:
     input: |
       Go on with b.txt. What was done before: {{begun}}
 `)
-	r := w.run("run", "two", "Both write a line.", "-m", "cli/codex", "--approve", "all")
+	w.put(filepath.Join(w.home, ".config/adroit/config.yaml"), "model: cli/codex\ncli: {codex: {env: [LOOP_KEY]}}\n")
+	r := w.run("run", "two", "Both write a line.", "--approve", "all")
 	if r.code != 0 || r.final.Status != jobs.Done {
 		t.Fatalf("exit code %d, %+v", r.code, r.final)
 	}
