@@ -43,6 +43,7 @@ e2e: ## all tests, with a real Ollama server (built once, then cached)
 
 bench: ## benchmarks; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./pkg/sqlite
+	ADROIT_BENCH=full $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/bench
 
 noise: ## an hour of a random model under grammars, on a real Ollama server
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) ADROIT_RANDOM=1h $(GO) test -count 1 -timeout 70m -v -run TestRandomModel ./pkg/llm/ollama

@@ -84,14 +84,12 @@ func whole(ctx context.Context, db *sqlite.DB, id string, turns int) error {
 	return nil
 }
 
-// TestNothingLost stops a crowd of jobs in their midst, twice, lets a new
+// TestNothingLost stops a crowd of jobs (forty; in make bench a hundred, and longer
+// ones) in their midst, twice, lets a new
 // manager on a newly opened file go on, and looks at what each job and its log
 // then say.
 func TestNothingLost(t *testing.T) {
-	agents, turns := 100, 20
-	if testing.Short() {
-		agents, turns = 20, 6
-	}
+	agents, turns := size(100, 40), size(20, 9)
 	path := filepath.Join(t.TempDir(), "a.db")
 	k := newKit(t, client(t), true)
 	var ids []string

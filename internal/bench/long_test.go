@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
@@ -52,6 +53,15 @@ func longKit(t testing.TB, p *tape) *kit {
 	return k
 }
 
+// size is usual, but full in make bench, which sets ADROIT_BENCH=full: there a
+// test takes minutes, and what it looks at is the same at a fifth of it.
+func size(full, usual int) int {
+	if os.Getenv("ADROIT_BENCH") == "full" {
+		return full
+	}
+	return usual
+}
+
 // heap is what lives after a collection.
 func heap() int64 {
 	var m runtime.MemStats
@@ -60,15 +70,12 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestLongJob runs a job of ten thousand turns that is stopped near its end:
-// what is resumed replays at most one turn, and what a turn leaves in memory
+// TestLongJob runs a job of two thousand turns (in make bench: ten thousand) that
+// is stopped near its end: what is resumed replays at most one turn, and what a turn leaves in memory
 // is not more than a few times its messages. The same holds of a shorter job
 // whose journal waits for a disk.
 func TestLongJob(t *testing.T) {
-	long, durable := 10_000, 1000
-	if testing.Short() {
-		long, durable = 2000, 100
-	}
+	long, durable := size(10_000, 2000), size(1000, 200)
 	t.Run("memory", func(t *testing.T) {
 		p := &tape{turns: long}
 		k := longKit(t, p)
