@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -48,7 +49,11 @@ type query struct {
 // lines of the same files, and with context the same lines around.
 func TestSearch(t *testing.T) {
 	if _, err := exec.LookPath("rg"); err != nil {
-		t.Fatal("ripgrep is not installed; it is the judge of this test: apt-get install ripgrep")
+		const why = "ripgrep is not installed; it is the judge of this test: apt-get install ripgrep"
+		if os.Getenv("CI") != "" {
+			t.Fatal(why)
+		}
+		t.Skip(why)
 	}
 	for _, c := range []struct {
 		p  project
