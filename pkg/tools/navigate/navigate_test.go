@@ -118,6 +118,9 @@ func lacks(t *testing.T, r tools.Result, nots ...string) {
 func needs(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
 		t.Skipf("%s is not installed; .ci/run installs it", program)
 	}
 }
