@@ -53,7 +53,8 @@ type StageResult struct {
 	Command string        `json:"command"`          // what was run
 	Error   string        `json:"error,omitempty"`  // why it failed
 	Output  string        `json:"output,omitempty"` // of its last failure: head and tail
-	Fixes   []Mending     `json:"fixes,omitempty"`  // attempts, in order
+	Repair  string        `json:"repair,omitempty"` // what was run to mend it, before any agent
+	Fixes   []Mending     `json:"fixes,omitempty"`  // attempts of agents, in order
 	Took    time.Duration `json:"took_ns"`          // commands and fixers together
 	Usage   StageUsage    `json:"usage,omitzero"`   // of the fixers
 }
@@ -162,7 +163,7 @@ func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 			return err
 		}
 		if got.passed {
-			if res.Status = StagePassed; len(res.Fixes) > 0 {
+			if res.Status = StagePassed; len(res.Fixes) > 0 || res.Repair != "" {
 				res.Status = StageFixed
 			}
 			res.Error, res.Output = "", ""
@@ -170,6 +171,16 @@ func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 		}
 		res.Status, res.Error, res.Output = StageFailed, got.why, got.output
 		n := len(res.Fixes)
+		if st.Repair != "" && res.Repair == "" && got.mendable {
+			res.Repair = st.Repair
+			if err := sc.Note("stage %s: %s: %s; running %s", st.Name, res.Status, headOf(got.why), st.Repair); err != nil {
+				return err
+			}
+			if err := repair(sc, st); err != nil {
+				return err
+			}
+			continue
+		}
 		switch {
 		case most == 0 || !got.mendable:
 			return nil
@@ -279,6 +290,9 @@ func stagesFound(sc *executor.Scope) ([]Stage, error) {
 		st := Stage{Name: c.Check, Check: c.Tool, Fix: fix, shown: c.Command}
 		if c.Tool == "run_check" {
 			st.Args, _ = json.Marshal(args{"check": c.Check}) // a string
+		}
+		if c.Check == "format" && sc.Has("format_code") {
+			st.Repair = "format_code"
 		}
 		if sc.Has(c.Tool) {
 			out = append(out, st)

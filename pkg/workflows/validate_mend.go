@@ -33,6 +33,17 @@ func tryStage(sc *executor.Scope, st Stage) (attempt, error) {
 	return judged(reply), nil
 }
 
+// repair runs what may mend the stage without a model. Whether it did, the next
+// run of the stage shows.
+func repair(sc *executor.Scope, st Stage) error {
+	st = Stage{Run: st.Repair, Timeout: st.Timeout, Check: st.Check}
+	if st.Check != "" {
+		st.Check = st.Run
+	}
+	_, err := tryStage(sc, st)
+	return err
+}
+
 var exitCode = regexp.MustCompile(`^exit code (\d+)`)
 
 // judged reads a reply of shell or of a check.

@@ -29,6 +29,9 @@ type Stage struct {
 	Run   string          `json:"run,omitempty"`   // a command line, for the tool shell
 	Check string          `json:"check,omitempty"` // or a tool
 	Args  json.RawMessage `json:"args,omitempty"`  // of the check
+	// Repair is what mends a failure without a model, tried once before any agent
+	// is asked: a command where the stage runs one, a tool where it is a check.
+	Repair string `json:"repair,omitempty"`
 	// Fix is the agent that mends what fails, "" for nobody. Whatever its file
 	// says, it gets no shell, no network and publishes nothing.
 	Fix      Fixer `json:"fix,omitempty"`
@@ -172,6 +175,8 @@ func (s Stages) suits(sc *executor.Scope) error {
 			errs = append(errs, fmt.Errorf("stage %s: a job that plans runs no commands; use --mode edits", st.Name))
 		case !sc.Has(tool):
 			errs = append(errs, fmt.Errorf("stage %s: agent %s has no tool %s, or this machine lacks what it needs", st.Name, sc.Task.Agent, tool))
+		case st.Repair != "" && st.Check != "" && !sc.Has(st.Repair):
+			errs = append(errs, fmt.Errorf("stage %s: repair: agent %s has no tool %s", st.Name, sc.Task.Agent, st.Repair))
 		case st.Fix != "" && !slices.Contains(may, string(st.Fix)):
 			errs = append(errs, fmt.Errorf("stage %s: fix: agent %s may not spawn %s%s", st.Name, sc.Task.Agent, st.Fix, tools.DidYouMean(string(st.Fix), may)))
 		}

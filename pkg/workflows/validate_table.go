@@ -38,7 +38,9 @@ func (v Validation) Table() string {
 	for i, s := range v.Stages {
 		what := ""
 		switch {
-		case s.Status == StageFixed || len(s.Fixes) > 0:
+		case len(s.Fixes) == 0 && s.Repair != "":
+			what = "after " + s.Repair
+		case len(s.Fixes) > 0:
 			what = fmt.Sprintf("after %d", len(s.Fixes))
 			if what += " attempts"; len(s.Fixes) == 1 {
 				what = "after 1 attempt"

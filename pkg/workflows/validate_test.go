@@ -197,6 +197,28 @@ func must(t *testing.T, v any) json.RawMessage {
 	return b
 }
 
+// What a program can mend, no agent is asked about; and once.
+func TestValidateRepairs(t *testing.T) {
+	stages := workflows.Stages{List: []workflows.Stage{{Name: "a", Run: "make a", Repair: "make fix", Fix: workflows.FixAgent}}}
+	mended := flowtest.Line{Step: "tool shell", In: nil, Out: says("exit code 0", false)}
+	v, err := validated(t, stages, noSignal, bad, mended, ok)
+	if err != nil || status(v) != "fixed" || v.Stages[0].Repair != "make fix" || v.Stages[0].Fixes != nil {
+		t.Errorf("%+v, %v", v, err)
+	}
+	v, err = validated(t, stages, noSignal, bad, mended, bad, fixer(executor.Done, true), ok)
+	if err != nil || status(v) != "fixed" || len(v.Stages[0].Fixes) != 1 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	v, err = validated(t, stages, noSignal, ok)
+	if err != nil || status(v) != "passed" || v.Stages[0].Repair != "" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	stages.List[0] = workflows.Stage{Name: "a", Check: "run_tests", Repair: "format_code"}
+	if _, err := validated(t, stages); err == nil || !strings.Contains(err.Error(), "stage a: repair: agent validate has no tool format_code") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestStagesJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		`[{"name":"a","run":"x","fix":true,"timeout":"90s"}]`:                                 "",

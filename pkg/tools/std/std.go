@@ -62,7 +62,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "test", Description: "Run the project's tests and other checks.",
 			Required: []tools.Tool{test.Run},
-			Optional: []tools.Tool{test.Check},
+			Optional: []tools.Tool{test.Check, test.Format},
 		},
 		{
 			Name: "shell", Description: "Run any command, also in the background.",

@@ -131,6 +131,7 @@ type checker struct {
 	// names of those that are wrong, and show says what is wrong with them.
 	each []string
 	show []string
+	fix  []string // makes right what it checks, if a program can; given files as the check is
 }
 
 // mostFiles is how many files a command is given at once.

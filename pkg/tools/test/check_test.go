@@ -15,10 +15,30 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// checked is a project made of files, and a way to call run_check in it.
+// checked is a way to call run_check in a project made of files.
 func checked(t *testing.T, files map[string]string) func(check string) tools.Result {
 	t.Helper()
-	dir := t.TempDir()
+	_, env := siteOf(t, files)
+	return func(check string) tools.Result {
+		t.Helper()
+		args, err := json.Marshal(map[string]string{"check": check})
+		if check == "" {
+			args = []byte("{}")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := test.Check.Run(context.Background(), env, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+}
+
+func siteOf(t *testing.T, files map[string]string) (dir string, env *tools.Env) {
+	t.Helper()
+	dir = t.TempDir()
 	for name, text := range files {
 		name = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -38,21 +58,7 @@ func checked(t *testing.T, files map[string]string) func(check string) tools.Res
 	}
 	ex := workspace.NewExec(dir, t.TempDir(), nil)
 	t.Cleanup(func() { ex.Close(); fs.Close() })
-	return func(check string) tools.Result {
-		t.Helper()
-		args, err := json.Marshal(map[string]string{"check": check})
-		if check == "" {
-			args = []byte("{}")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := test.Check.Run(context.Background(), &tools.Env{Files: fs, Exec: ex}, args)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res
-	}
+	return dir, &tools.Env{Files: fs, Exec: ex}
 }
 
 func found(t *testing.T, res tools.Result) string {
@@ -68,7 +74,42 @@ func found(t *testing.T, res tools.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestCheckConforms(t *testing.T) { toolstest.Check(t, test.Check) }
+func TestCheckConforms(t *testing.T) { toolstest.Check(t, test.Check, test.Format) }
+
+// What the check format complains about, format_code makes right.
+func TestFormat(t *testing.T) {
+	files := map[string]string{
+		"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\nfunc  A( ) {}\n", "b.go": "package m\n",
+		"vendor/v/v.go": "package v\nfunc  V( ) {}\n",
+	}
+	dir, env := siteOf(t, files)
+	call := func(tool tools.Tool, args string) tools.Result {
+		t.Helper()
+		res, err := tool.Run(context.Background(), env, json.RawMessage(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	if res := call(test.Check, `{"check":"format"}`); !res.Failed {
+		t.Fatalf("%+v", res)
+	}
+	if res := call(test.Format, `{}`); res.Failed || !strings.Contains(res.Text, "gofmt -w: done") {
+		t.Errorf("%+v", res)
+	}
+	if res := call(test.Check, `{"check":"format"}`); res.Failed {
+		t.Errorf("%+v", res)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "vendor/v/v.go")); err != nil || string(b) != files["vendor/v/v.go"] {
+		t.Errorf("it changed what others wrote: %q, %v", b, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if res := call(test.Format, `{}`); !res.Failed || !strings.Contains(res.Summary, "exit code 2") {
+		t.Errorf("%+v", res)
+	}
+}
 
 func TestCheckGo(t *testing.T) {
 	run := checked(t, map[string]string{

@@ -91,7 +91,7 @@ func (s *site) golang() {
 	env := []string{"GOTOOLCHAIN=local"}
 	if names := s.files(".go"); names != nil { // gofmt itself would go into vendor and testdata
 		c := s.add("format", env, "gofmt", "-l")
-		c.each, c.show = names, []string{"gofmt", "-d"}
+		c.each, c.show, c.fix = names, []string{"gofmt", "-d"}, []string{"gofmt", "-w"}
 	}
 	s.add("lint", env, "go", "vet", "./...")
 	switch {
@@ -110,7 +110,7 @@ func (s *site) rust() {
 	if !s.has("Cargo.toml") {
 		return
 	}
-	s.add("format", nil, "cargo", "fmt", "--check")
+	s.add("format", nil, "cargo", "fmt", "--check").fix = []string{"cargo", "fmt"}
 	if s.has("clippy.toml", ".clippy.toml") {
 		s.add("lint", nil, "cargo", "clippy", "--all-targets", "--color", "never", "--", "-D", "warnings")
 	}
@@ -136,9 +136,9 @@ func (s *site) python() {
 	ruff := set("ruff", "ruff.toml", ".ruff.toml")
 	switch {
 	case set("black"):
-		s.add("format", env, run("black", "--check", "--quiet", "--diff", ".")...)
+		s.add("format", env, run("black", "--check", "--quiet", "--diff", ".")...).fix = run("black", "--quiet", ".")
 	case set("ruff.format"):
-		s.add("format", env, run("ruff", "format", "--diff", "--no-cache", ".")...)
+		s.add("format", env, run("ruff", "format", "--diff", "--no-cache", ".")...).fix = run("ruff", "format", "--no-cache", ".")
 	}
 	if ruff {
 		s.add("lint", env, run("ruff", "check", "--no-cache", "--output-format", "concise", ".")...)
@@ -175,10 +175,16 @@ func (s *site) node() error {
 		{"build", []string{"build"}},
 	} {
 		for _, name := range k.names {
-			if strings.TrimSpace(pkg.Scripts[name]) != "" {
-				s.add(k.kind, env, "npm", "run", "--silent", name)
-				break
+			if strings.TrimSpace(pkg.Scripts[name]) == "" {
+				continue
 			}
+			c := s.add(k.kind, env, "npm", "run", "--silent", name)
+			for _, fix := range []string{"format", "fmt", "format:write", "prettier:write"} {
+				if k.kind == "format" && c.fix == nil && strings.TrimSpace(pkg.Scripts[fix]) != "" {
+					c.fix = []string{"npm", "run", "--silent", fix}
+				}
+			}
+			break
 		}
 	}
 	tsc := "node_modules/.bin/tsc"

@@ -1,0 +1,77 @@
+package test
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// FormatInput is the input of format_code.
+type FormatInput struct{}
+
+//go:embed format_code.md
+var formatProse string
+
+// Format is the tool format_code. It does what the check format of run_check
+// wants, by the same program.
+var Format = tools.New(tools.Metadata{
+	Name: "format_code", Category: tools.Build, Optionality: tools.Optional,
+	Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
+	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
+	Timeout:  limit + 30*time.Second,
+}.Prose(formatProse), format)
+
+func format(ctx context.Context, env *tools.Env, _ FormatInput) (tools.Result, error) {
+	all, err := checkers(env.Files)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	all = slices.DeleteFunc(all, func(c checker) bool { return c.fix == nil })
+	if len(all) == 0 {
+		return tools.Result{}, errors.New("the project has no formatter that is known here: edit the files")
+	}
+	deadline := time.Now().Add(limit)
+	var text, changed []string
+	failed := false
+	for _, c := range all {
+		files := c.each
+		if files == nil {
+			files = []string{""}
+		}
+		for some := range slices.Chunk(files, mostFiles) {
+			args := slices.Concat(c.fix, slices.DeleteFunc(slices.Clone(some), func(name string) bool { return name == "" }))
+			out, err := env.Exec.Run(ctx, workspace.Cmd{Args: args, Dir: c.dir, Env: c.env, Timeout: max(time.Until(deadline), time.Second), Snapshot: true})
+			if ctx.Err() != nil {
+				return tools.Result{}, err
+			}
+			name := strings.Join(c.fix, " ")
+			switch {
+			case err != nil || out.Code == 127 || missingModule(out.Text):
+				failed = true
+				text = append(text, fmt.Sprintf("%s: %s is not installed here, or not where commands can see it", name, c.fix[0]))
+			case out.Code != 0 || out.TimedOut:
+				failed = true
+				text = append(text, fmt.Sprintf("%s: exit code %d\n%s", name, out.Code, clip(strings.TrimSpace(out.Text), mostOutput)))
+			default:
+				text = append(text, name+": done")
+				changed = append(changed, out.Changed...)
+			}
+		}
+	}
+	r := tools.Result{Failed: failed, Summary: fmt.Sprintf("%d files changed", len(changed))}
+	if changed != nil {
+		text = append(text, "changed: "+strings.Join(changed[:min(len(changed), 50)], ", "))
+	}
+	if r.Text = strings.Join(text, "\n") + "\n"; failed {
+		r.Summary = text[0]
+	}
+	return r, nil
+}
