@@ -33,6 +33,15 @@ func spawnAll(sc *executor.Scope, orders ...executor.Order) ([]executor.Report, 
 	return reps, err
 }
 
+// tooLong reports whether a turn of the model was ended because it asked for
+// tools too often, while the task may have more turns: what it did stands, and
+// the workflow may go on.
+func tooLong(sc *executor.Scope, err error) bool {
+	var stop *executor.StopError
+	most := sc.Task.Limits.Or(executor.DefaultLimits).Turns
+	return errors.As(err, &stop) && stop.Outcome.Limit == "turns" && (most <= 0 || sc.State.Turns < most)
+}
+
 // may reports whether the task may spawn an agent.
 func may(sc *executor.Scope, agent string) bool {
 	return sc.Task.Spawning != nil && slices.Contains(sc.Task.Spawning.May, agent)
@@ -120,4 +129,14 @@ func text(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return s
+}
+
+// first is the first text that says something.
+func first(texts ...string) string {
+	for _, s := range texts {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
 }

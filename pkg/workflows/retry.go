@@ -65,7 +65,9 @@ func retryAnalysis(sc *executor.Scope) error {
 		a, err := executor.AITurn[Analysis](sc, executor.Turn{Act: true, Turns: 8, Prompt: fmt.Sprintf(
 			"Attempt %d of %d at this task has failed.\n\nThe task:\n%s\n\nIt ended as %s: %s\n\nIts last words:\n%s\n\nWhat it had changed, which is still there:\n%s\n\nFind out why.",
 			n, most, clip(sc.Task.Prompt, 4000), rep.Status, clip(rep.Reason, 4000), clip(rep.Summary, 2000), clip(text(rep.Artifacts["diff"]), 12000))})
-		if err != nil {
+		if tooLong(sc, err) {
+			a = Analysis{Cause: "It was not found out."}
+		} else if err != nil {
 			return fmt.Errorf("looking into attempt %d: %w", n, err)
 		}
 		if tries[n-1].Analysis = &a; a.Hopeless {

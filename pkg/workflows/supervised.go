@@ -10,17 +10,13 @@ import (
 // redo has a fixer do a part again on the tree as it is, once: what the others
 // changed meanwhile stays, and the version that is in conflict is shown.
 func (p *Part) redo(sc *executor.Scope, s Subtask, rep executor.Report) error {
-	var diff string
-	if raw := rep.Artifacts["diff"]; raw != nil {
-		diff = text(raw)
-	}
 	spec, err := fixer(sc)
 	if err != nil {
 		return err
 	}
 	again, err := spawn(sc, executor.Order{Agent: "fixer", Spec: spec, Prompt: fmt.Sprintf(
 		"%s\n\nThis was done in a copy of the project while others changed %s too. What they changed stays; do this part again on the files as they are now. What was done in the copy, as a diff:\n%s",
-		s.prompt(sc.Task.Prompt, 1), strings.Join(p.Conflicts, ", "), clip(diff, 16000))})
+		s.prompt(sc.Task.Prompt, 1), strings.Join(p.Conflicts, ", "), clip(text(rep.Artifacts["diff"]), 16000))})
 	if err != nil {
 		return err
 	}
@@ -63,8 +59,7 @@ func (res *Supervised) check(sc *executor.Scope) error {
 	return nil
 }
 
-// changed names what came from worktrees, which a project without git has no
-// other list of.
+// changed names what the workers changed: in the tree there may be more.
 func (res *Supervised) changed() string {
 	var paths []string
 	for _, p := range res.Subtasks {
@@ -109,4 +104,32 @@ func fixer(sc *executor.Scope) ([]byte, error) {
 		return nil, err
 	}
 	return unchecked(sc, "fixer", "run_tests")
+}
+
+func (s Subtask) prompt(task string, of int) string {
+	text := s.Title + "\n\n" + s.Description
+	if len(s.Files) > 0 {
+		text += "\n\nFiles: " + strings.Join(s.Files, ", ")
+	}
+	if of > 1 {
+		text += "\n\nThis is one part of a larger task. Others do the other parts at the same time; do only yours. The whole task, for your information:\n" + clip(task, 4000)
+	}
+	return text
+}
+
+// words tell the model what happened.
+func (res *Supervised) words() string {
+	var b strings.Builder
+	for _, p := range res.Subtasks {
+		fmt.Fprintf(&b, "- %s: %s. %s\n", p.Title, p.Status, clip(first(p.Summary, p.Reason), 600))
+		if len(p.Conflicts) > 0 {
+			fmt.Fprintf(&b, "  In conflict with others: %s. Done anew on the common tree: %t\n", strings.Join(p.Conflicts, ", "), p.Redone)
+		}
+	}
+	fmt.Fprintf(&b, "Review: %s\n", tally(res.Findings, res.Reviewed))
+	fmt.Fprintf(&b, "Tests: %s\n", clip(res.Tests.Text, 1000))
+	if len(res.Open) > 0 {
+		fmt.Fprintf(&b, "Not done:\n- %s\n", strings.Join(res.Open, "\n- "))
+	}
+	return b.String()
 }

@@ -34,7 +34,7 @@ type Part struct {
 	Status    string   `json:"status"` // of the worker, or of the fixer that did it anew
 	Reason    string   `json:"reason,omitempty"`
 	Summary   string   `json:"summary,omitempty"`
-	Paths     []string `json:"paths,omitempty"`     // brought back from its worktree
+	Paths     []string `json:"paths,omitempty"`     // that it changed
 	Conflicts []string `json:"conflicts,omitempty"` // what others had changed too; it was not overwritten
 	Kept      string   `json:"kept,omitempty"`      // where its version of those lies
 	Redone    bool     `json:"redone,omitempty"`    // on the tree as it was after the others
@@ -114,6 +114,8 @@ func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
 		part := Part{Title: p.Subtasks[i].Title, Status: rep.Status, Reason: rep.Reason, Summary: rep.Summary}
 		if j := rep.Joined; j != nil {
 			part.Paths, part.Conflicts, part.Kept = j.Paths, j.Conflicts, j.Kept
+		} else {
+			part.Paths = changedPaths(text(rep.Artifacts["diff"]))
 		}
 		if len(part.Conflicts) > 0 {
 			if err := part.redo(sc, p.Subtasks[i], rep); err != nil {
@@ -123,41 +125,4 @@ func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
 		parts = append(parts, part)
 	}
 	return parts, nil
-}
-
-func (s Subtask) prompt(task string, of int) string {
-	text := s.Title + "\n\n" + s.Description
-	if len(s.Files) > 0 {
-		text += "\n\nFiles: " + strings.Join(s.Files, ", ")
-	}
-	if of > 1 {
-		text += "\n\nThis is one part of a larger task. Others do the other parts at the same time; do only yours. The whole task, for your information:\n" + clip(task, 4000)
-	}
-	return text
-}
-
-// words tell the model what happened.
-func (res *Supervised) words() string {
-	var b strings.Builder
-	for _, p := range res.Subtasks {
-		fmt.Fprintf(&b, "- %s: %s. %s\n", p.Title, p.Status, clip(first(p.Summary, p.Reason), 600))
-		if len(p.Conflicts) > 0 {
-			fmt.Fprintf(&b, "  In conflict with others: %s. Done anew on the common tree: %t\n", strings.Join(p.Conflicts, ", "), p.Redone)
-		}
-	}
-	fmt.Fprintf(&b, "Review: %s\n", tally(res.Findings, res.Reviewed))
-	fmt.Fprintf(&b, "Tests: %s\n", clip(res.Tests.Text, 1000))
-	if len(res.Open) > 0 {
-		fmt.Fprintf(&b, "Not done:\n- %s\n", strings.Join(res.Open, "\n- "))
-	}
-	return b.String()
-}
-
-func first(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }

@@ -1,18 +1,12 @@
 package workflows
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/executor"
 )
-
-// commits are the tools that no turn of a worker gets: whether to commit is the
-// user's to say.
-func commits() []string { return []string{"git_commit"} }
 
 // verify runs tests and type checks, and gives the model one round to mend what
 // fails.
@@ -23,7 +17,7 @@ func (res *Worked) verify(sc *executor.Scope) error {
 	}
 	res.Mended = true
 	if _, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Turns: turnsAtOnce, Without: commits(), Prompt: "Checks fail after your changes:\n" + clip(bad, 16000) +
-		"\n\nMake the cause right, then say where you stand."}); err != nil {
+		"\n\nMake the cause right, then say where you stand."}); err != nil && !tooLong(sc, err) {
 		return err
 	}
 	if bad, err = res.failing(sc); err == nil && bad != "" {
@@ -58,7 +52,7 @@ func (res *Worked) review(sc *executor.Scope) error {
 	before := value(sc, "diff")
 	r, err := executor.AITurn[selfReview](sc, executor.Turn{Act: true, Turns: 15, Without: commits(), Prompt: "Review your changes as if somebody else had made them: wrong results, lost errors, cases without a test, what should not be there. Put right what you find.\n\n" +
 		clip(text(before), 16000)})
-	if err != nil {
+	if err != nil && !tooLong(sc, err) {
 		return err
 	}
 	if res.Review = r.Verdict; slices.Equal(before, value(sc, "diff")) {
@@ -69,102 +63,4 @@ func (res *Worked) review(sc *executor.Scope) error {
 		err = fmt.Errorf("checks fail after the review of its own changes: %s", clip(bad, 2000))
 	}
 	return err
-}
-
-// commitWork commits what the job has changed, and nothing else, under a
-// message that the agent commit_message writes.
-func commitWork(sc *executor.Scope) (string, error) {
-	diff := text(value(sc, "diff"))
-	paths := changedPaths(diff)
-	switch {
-	case len(paths) == 0:
-		return "", errors.New("there is nothing to commit: no file has changed")
-	case strings.HasSuffix(diff, "the rest is left out here)\n"):
-		return "", errors.New("it was not committed: the change is too large for its files to be told from the diff; commit it yourself")
-	}
-	rep, err := spawn(sc, executor.Order{Agent: "commit_message", Inputs: inputs(args{"diff": diff, "purpose": clip(sc.Task.Prompt, 2000)})})
-	if err != nil {
-		return "", err
-	}
-	var msg struct{ Subject, Body string }
-	if rep.Status != executor.Done {
-		return "", fmt.Errorf("it was not committed, there is no message: %s: %s", rep.Status, rep.Reason)
-	}
-	if err := rep.As(&msg); err != nil {
-		return "", err
-	}
-	return commitOnce(sc, strings.TrimSpace(msg.Subject+"\n\n"+msg.Body), paths)
-}
-
-// commitOnce commits, and does not do it twice where the first time was cut
-// short: the log says whether it has happened.
-func commitOnce(sc *executor.Scope, message string, paths []string) (string, error) {
-	subject, _, _ := strings.Cut(message, "\n")
-	before, err := sc.Tool("git_log", args{"max": 1})
-	if err != nil {
-		return "", err
-	}
-	for {
-		reply, err := sc.Tool("git_commit", args{"message": message, "paths": paths})
-		if err != nil || !reply.Failed {
-			return reply.Summary, err
-		}
-		if !reply.Interrupted {
-			return "", fmt.Errorf("git_commit: %s", reply.Text)
-		}
-		after, err := sc.Tool("git_log", args{"max": 1})
-		if err != nil {
-			return "", err
-		}
-		if after.Text != before.Text && strings.Contains(after.Text, subject) {
-			return strings.TrimSpace(after.Text), nil
-		}
-	}
-}
-
-// changedPaths are the files that a diff is about, without those that it does
-// not show.
-func changedPaths(diff string) (out []string) {
-	head := false // between the line that begins a file's part and what changed in it
-	for l := range strings.Lines(diff) {
-		l = strings.TrimRight(l, "\r\n")
-		names, begins := strings.CutPrefix(l, "diff --git ")
-		from, left := strings.CutPrefix(l, "rename from ")
-		switch {
-		case begins:
-			head = true
-			if name := twin(names); name != "" {
-				out = append(out, name)
-			}
-		case strings.HasPrefix(l, "@@"):
-			head = false
-		case head && left:
-			out = append(out, unquoted(from))
-		case head && strings.HasPrefix(l, "rename to "):
-			out = append(out, unquoted(strings.TrimPrefix(l, "rename to ")))
-		case head && strings.HasPrefix(l, "# not shown") && len(out) > 0:
-			out = out[:len(out)-1]
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// twin is the name that stands twice behind diff --git, empty if it is two.
-func twin(names string) string {
-	if len(names)%2 == 0 {
-		return ""
-	}
-	a, b := unquoted(names[:len(names)/2]), unquoted(names[len(names)/2+1:])
-	if len(a) < 3 || len(b) < 3 || a[2:] != b[2:] {
-		return ""
-	}
-	return a[2:]
-}
-
-func unquoted(name string) string {
-	if s, err := strconv.Unquote(name); err == nil {
-		return s
-	}
-	return name
 }

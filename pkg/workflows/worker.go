@@ -50,8 +50,11 @@ func doTask(sc *executor.Scope) error {
 	if err != nil {
 		return err
 	}
-	g, err := executor.AITurn[grasp](sc, executor.Turn{Act: true, Turns: 12, Without: append(commits(), "edit_*", "write_*", "apply_*", "delete_*", "move_*"), Prompt: "Understand this task, and change nothing yet. Read the code it is about.\n\n" + sc.Task.Prompt + "\n\n" + around})
-	if err != nil {
+	g, err := executor.AITurn[grasp](sc, executor.Turn{
+		Act: true, Turns: 12, Without: append(commits(), "edit_*", "write_*", "apply_*", "delete_*", "move_*"),
+		Prompt: "Understand this task, and change nothing yet. Read the code it is about.\n\n" + sc.Task.Prompt + "\n\n" + around,
+	})
+	if err != nil && !tooLong(sc, err) {
 		return fmt.Errorf("understanding the task: %w", err)
 	}
 	var res Worked
@@ -68,22 +71,24 @@ func doTask(sc *executor.Scope) error {
 		}
 		return sc.Bind("report", res)
 	}
+	err = res.work(sc, next)
+	if err == nil && commit {
+		res.Commit, err = commitWork(sc)
+	}
+	if err == nil {
+		sc.State.Last = res.Note
+	}
+	return errors.Join(err, sc.Bind("report", res)) // also what there is of one
+}
+
+func (res *Worked) work(sc *executor.Scope, next string) error {
 	if err := res.implement(sc, next); err != nil {
-		return errors.Join(err, sc.Bind("report", res))
+		return err
 	}
 	if err := res.verify(sc); err != nil {
-		return errors.Join(err, sc.Bind("report", res))
+		return err
 	}
-	if err := res.review(sc); err != nil {
-		return errors.Join(err, sc.Bind("report", res))
-	}
-	if commit {
-		if res.Commit, err = commitWork(sc); err != nil {
-			return errors.Join(err, sc.Bind("report", res))
-		}
-	}
-	sc.State.Last = res.Note
-	return sc.Bind("report", res)
+	return res.review(sc)
 }
 
 // plan puts the planner's plan before what the model is told next. That there
@@ -108,8 +113,7 @@ func (res *Worked) implement(sc *executor.Scope, next string) error {
 	for res.Attempts < mostTries {
 		res.Attempts++
 		did, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Turns: turnsAtOnce, Without: commits(), Prompt: next})
-		var stop *executor.StopError
-		if errors.As(err, &stop) && stop.Outcome.Limit == "turns" {
+		if tooLong(sc, err) {
 			next = "That took many turns. Go on with what is left of the task, then say where you stand."
 			continue
 		}

@@ -134,6 +134,16 @@ func TestWorkerGivesUp(t *testing.T) {
 	_, err = play(t, fix, around(small, answers(m{"status": "blocked", "note": "Which currency?"}))...)
 	wantErr(t, err, "blocked: Which currency?")
 
+	// Nor does it end the work if the model reads for long before it begins.
+	script = around()
+	for i := range 12 {
+		script = append(script, does("read_file", `{"path":"f`+strings.Repeat("x", i)+`"}`), gives("read_file", "text "+strings.Repeat("y", i)))
+	}
+	script = append(script, answers("I have read."), edits(diffA)[0].asked("Now implement it"), edits(diffA)[1], complete, tests(1), noChecks, looked)
+	if _, err := play(t, fix, script...); err != nil {
+		t.Fatal(err)
+	}
+
 	// One attempt may take no more than its turns; the next goes on.
 	script = around(small)
 	for i := range 40 {
@@ -145,6 +155,17 @@ func TestWorkerGivesUp(t *testing.T) {
 	}
 	if res := artifact[workflows.Worked](t, s, "report"); res.Attempts != 2 {
 		t.Errorf("%+v", res)
+	}
+}
+
+// The limit of the task itself ends the work, as a limit.
+func TestWorkerLimit(t *testing.T) {
+	in := fix
+	in.Limits.Turns = 3
+	s, err := play(t, in, around(small, does("read_file", `{"path":"a"}`), gives("read_file", "a"), does("read_file", `{"path":"b"}`), gives("read_file", "b"), answers("I stop."))...)
+	wantErr(t, err, "reached the limit of 3 turns")
+	if s.Outcome.Status != executor.Limit {
+		t.Errorf("%+v", s.Outcome)
 	}
 }
 
