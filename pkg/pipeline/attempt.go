@@ -139,7 +139,7 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 	if err != nil {
 		return failed("%v", err), nil
 	}
-	o := executor.Order{Agent: s.Agent.Name, Prompt: prompt, Model: s.Model, Limits: s.Limits}
+	o := executor.Order{Agent: s.Agent.Name, Prompt: prompt, Model: s.Model, Limits: s.Limits, Worktree: s.Worktree}
 	for _, name := range sorted(s.Inputs) {
 		v, err := f.value(s.Inputs[name])
 		if err != nil {

@@ -320,6 +320,7 @@ func (l *linter) group(key string, s *Step) {
 		l.bad(key+".parallel", "list at least one step", "the group %s is empty", s.ID)
 	}
 	outputs := map[string]string{}
+	var writers []string
 	for i := range s.Parallel {
 		kid := &s.Parallel[i]
 		at := fmt.Sprintf("%s.parallel.%d", key, i)
@@ -327,8 +328,35 @@ func (l *linter) group(key string, s *Step) {
 			l.bad(at+".output", "give each a variable of its own", "%s and %s write {{%s}} at the same time", other, kid.ID, kid.Output)
 		}
 		outputs[kid.Output] = kid.ID
+		if kid.Agent != nil && !kid.Worktree && l.writes(kid.Agent) {
+			writers = append(writers, kid.ID)
+		}
 		if kid.Await != nil {
 			l.bad(at+".await", "put it before the group or behind it", "a step of a group cannot wait for a person")
 		}
 	}
+	if len(writers) > 1 {
+		l.at(l.src.place(key+".parallel"), agents.Warning, "give each worktree: true", "%s may change the same files at the same time", strings.Join(writers, ", "))
+	}
+}
+
+// writes reports whether an agent has tools that change files.
+func (l *linter) writes(a *Agent) bool {
+	spec := a.Spec
+	if spec == nil {
+		var err error
+		if spec, err = l.k.Agents.Lookup(a.Name); err != nil {
+			return false
+		}
+	}
+	own, _, err := spec.Offer(l.k.Tools)
+	if err != nil {
+		return false
+	}
+	for t := range own.All() {
+		if t.Needs&(tools.Write|tools.Shell) != 0 {
+			return true
+		}
+	}
+	return false
 }

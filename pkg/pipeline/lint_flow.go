@@ -144,8 +144,17 @@ func (l *linter) data(g [][]edge) {
 	for v := range l.p.Variables {
 		given[v] = true
 	}
+	seen := map[string]bool{}
 	l.each(l.p.Steps, "steps", func(key string, s *Step) {
 		for _, r := range l.reads(key, s) {
+			id := r.key + " " + strings.Join(r.path, ".")
+			if seen[id] || len(seen) > maxValues {
+				continue
+			}
+			if seen[id] = true; len(seen) > maxValues {
+				l.bad(r.key, "make parts of it pipelines of their own", "the pipeline reads values in more than %d places", maxValues)
+				continue
+			}
 			l.value(g, s, r, given, writers)
 		}
 	})

@@ -137,6 +137,15 @@ p.yaml:6:66: error: a runs at the same time; put the step behind the group
 p.yaml:7:37: error: a step of a group cannot jump; let the group jump; for a step of it, say stop, continue or recovery
 p.yaml:8:24: error: a step of a group cannot wait for a person; put it before the group or behind it
 p.yaml:9:33: error: a is a step of a group, which runs as a whole; jump to the group`},
+		{"writers at once", `
+steps:
+  - id: g
+    parallel:
+      - {id: a, input: x, agent: {prompt: You write., tools: [write_file]}}
+      - {id: b, input: x, agent: {prompt: You write., tools: [edit_file]}}
+      - {id: c, input: x, agent: {prompt: You write., tools: [write_file]}, worktree: true}
+      - {id: d, input: x, agent: scout}
+`, `p.yaml:5:7: warning: a, b may change the same files at the same time; give each worktree: true`},
 		{"recovery", `
 onFailure: recovery
 steps:

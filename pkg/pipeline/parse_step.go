@@ -61,6 +61,7 @@ func (d *decoder) step(n *node, depth int) Step {
 			d.String(v, "output", &s.Output)
 			d.variable(v, s.Output)
 		},
+		"worktree":  func(v *node) { d.Bool(v, "worktree", &s.Worktree) },
 		"model":     func(v *node) { d.String(v, "model", &s.Model) },
 		"limits":    func(v *node) { s.Limits = d.limits(v, "limits") },
 		"when":      func(v *node) { s.When = d.condition(v, "when", 1) },
@@ -121,6 +122,7 @@ func (d *decoder) fits(n *node, s *Step) {
 		{"inputs", s.Inputs != nil, " agent pipeline "},
 		{"args", s.Args != nil, " tool "},
 		{"model", s.Model != "", " agent "},
+		{"worktree", s.Worktree, " agent "},
 		{"limits", s.Limits.Turns != 0 || s.Limits.Tokens != 0 || s.Limits.CostUSD != 0 || s.Limits.Time != 0 || s.Limits.Rejects != 0 || s.Limits.Calls != nil, " agent "},
 	} {
 		if f.is && !strings.Contains(f.fits, " "+kind+" ") {

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,11 @@ func TestHostile(t *testing.T) {
 	for i := range 1000 {
 		deep += strings.Repeat(" ", i) + "a:\n"
 	}
+	var manyValues strings.Builder
+	manyValues.WriteString("steps:\n  - id: a\n    agent: x\n    input: |\n")
+	for i := range 60_000 {
+		fmt.Fprintf(&manyValues, "      {{x%d}}\n", i)
+	}
 	for _, tt := range []struct{ name, src, want string }{
 		{"10 MB", strings.Repeat("# filler\n", 10<<20/9), "a pipeline has at most 1048576"},
 		{"anchors in anchors", bomb + "steps:\n  - {id: a, run: ls}\n", "anchors, references, tags and special numbers are not used here"},
@@ -144,12 +150,16 @@ func TestHostile(t *testing.T) {
 		{"indentation", deep, "nests more than 100 deep"},
 		{"steps", "steps:\n" + strings.Repeat("  - {id: a, run: ls}\n", 20_000), "the pipeline has more than 200 steps"},
 		{"groups", "steps:\n  - {id: a, parallel: [" + strings.Repeat("{id: a, parallel: [", 20) + strings.Repeat("]}", 21), "groups nest more than 5 deep"},
+		{"values", manyValues.String(), "reads values in more than 2000 places"},
 		{"bytes", "steps: \xff", "not valid UTF-8"},
 		{"documents", "steps:\n  - {id: a, run: ls}\n---\nsteps: []\n", "more than one YAML document"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begin := time.Now()
-			_, ps := pipeline.Parse("p.yaml", []byte(tt.src))
+			p, ps := pipeline.Parse("p.yaml", []byte(tt.src))
+			if p != nil {
+				ps = append(ps, pipeline.Lint(p, pipeline.Known{})...)
+			}
 			if ps.Err() == nil || !strings.Contains(lines(ps), tt.want) {
 				t.Errorf("problems are\n%.500s\nwant %s", lines(ps), tt.want)
 			}

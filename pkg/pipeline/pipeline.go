@@ -138,6 +138,10 @@ type Step struct {
 	// Output names the variable that the output is bound to.
 	Output string `json:"output,omitempty"`
 
+	// Worktree gives the agent a copy of the work tree to itself; what it changed
+	// is brought back, and what others have changed meanwhile fails the step.
+	Worktree bool `json:"worktree,omitempty"`
+
 	Model  string          `json:"model,omitempty"` // instead of the agent's
 	Limits executor.Limits `json:"limits,omitzero"` // instead of the agent's, field by field
 
@@ -230,7 +234,8 @@ const (
 	maxMaxSteps     = 10_000
 	maxSteps        = 200 // in the file, those of groups counted
 	maxRetries      = 20
-	maxNesting      = 5 // of groups, and of pipelines within pipelines
+	maxValues       = 2000 // places in which templates put one in
+	maxNesting      = 5    // of groups, and of pipelines within pipelines
 	defaultEach     = 8 << 10
 	defaultAll      = 32 << 10
 )

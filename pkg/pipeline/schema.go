@@ -50,6 +50,7 @@ func FileSchema() []byte {
 		"inputs":    templates("Declared inputs of the agent or the pipeline, by name; texts are templates."),
 		"args":      templates("Arguments of the tool; texts are templates, and one that is a single {{value}} becomes that value."),
 		"output":    m{"type": "string", "pattern": varRule.String(), "description": "The variable that gets the output."},
+		"worktree":  m{"type": "boolean", "description": "The agent works in a copy of the work tree; what it changed is brought back when it is done, and a conflict with what others have changed fails the step."},
 		"model":     str("provider/model or a role, instead of the agent's."),
 		"limits":    limits,
 		"when":      ref("condition", "The step is skipped unless this holds."),
