@@ -260,12 +260,14 @@ func kindOf(p string) string {
 	switch {
 	case strings.HasPrefix(p, ".adroit/agents/"):
 		return Agent
+	case strings.HasPrefix(p, ".adroit/pipelines/"):
+		return Pipeline
 	case strings.HasPrefix(p, ".adroit/skills/"), strings.HasPrefix(p, ".claude/skills/"):
 		return Skill
-	case strings.HasPrefix(p, ".adroit/config"):
-		return Config
 	case p == ".adroit/validation.yaml":
 		return Stages
+	case strings.HasPrefix(p, ".adroit/config"):
+		return Config
 	case path.Base(p) == "AGENTS.md", path.Base(p) == "CLAUDE.md":
 		return Instructions
 	}
