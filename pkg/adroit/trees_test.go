@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -342,6 +343,14 @@ func reports(t *testing.T, rt *adroit.Runtime, j agents.Job) ([]executor.Report,
 	if err := json.Unmarshal(s.Value("reports"), &reps); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for ev := range rt.Jobs.Store.Events(context.WithoutCancel(t.Context()), j.ID(), 0, false) {
+			t.Logf("%s %s %s %s %s %s", ev.Path, ev.Kind, ev.Name, ev.Text, ev.Error, ev.Data)
+		}
+	})
 	return reps, s, j.ID()
 }
 
@@ -359,12 +368,12 @@ func TestTreesRunner(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := treesOptions(in.Dir, in.Data)
-	seen := 0
+	var seen atomic.Int64 // events come from several goroutines
 	o.Emit = func(ev event.Event) {
 		if ev.Step != "worktree" {
 			return
 		}
-		if seen++; seen == in.Kill {
+		if seen.Add(1) == int64(in.Kill) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}

@@ -178,4 +178,8 @@ func TestCopyLeavesOut(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(c.Tree.Top, "data")); err == nil || content(t, filepath.Join(c.Tree.Top, "database/x")) != "x\n" {
 		t.Errorf("the jobs are in the copy: %v", err)
 	}
+	second, err := AddCopy(t.Context(), CopyOptions{Dir: c.Dir(), From: &c.Tree, Top: filepath.Join(dir, "data/worktrees/J1-w2"), Branch: "adroit/J1/w2", Home: home + "2", Except: filepath.Join(dir, "data")})
+	if err != nil || second.Files != c.Files {
+		t.Errorf("a copy of a copy that lies there: %+v, %v", second, err)
+	}
 }

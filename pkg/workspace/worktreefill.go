@@ -128,6 +128,10 @@ func (c *Copy) fill(ctx context.Context, src *source, names *Names) (*base, erro
 	if err != nil {
 		return nil, err
 	}
+	except := src.except
+	if within(except, from.dir) {
+		except = "" // a worktree that lies there itself
+	}
 	var mu sync.Mutex
 	b := &base{}
 	omit := func(p string) {
@@ -140,7 +144,7 @@ func (c *Copy) fill(ctx context.Context, src *source, names *Names) (*base, erro
 	var files []string
 	for _, p := range all {
 		p, nested := strings.CutSuffix(p, "/")
-		if src.except != "" && within(src.except, path.Join(from.dir, p)) {
+		if except != "" && within(except, path.Join(from.dir, p)) {
 			continue
 		}
 		if !path.IsAbs(p) && filepath.IsLocal(p) && !crosses(from, to, path.Dir(p), dirs) {
