@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -32,8 +34,10 @@ func (a *app) chosen(q request, v vouch, in *agents.Input) (*agents.DynamicAgent
 		switch {
 		case isAgent && all.Has(name):
 			return nil, usage(fmt.Sprintf("say %s%s or %s%s", pipelinePrefix, name, agentPrefix, name), "there is an agent and a pipeline %q", name)
-		case isAgent || !all.Has(name):
+		case isAgent:
 			return a.named(cat, name, in)
+		case !all.Has(name):
+			return nil, a.unknownTarget(cat, all, name, in.Dir)
 		}
 	}
 	p, err := a.pipeline(all, name)
@@ -73,6 +77,18 @@ func (a *app) chosen(q request, v vouch, in *agents.Input) (*agents.DynamicAgent
 	in.Agent, in.Pipeline = p.Name, p.Name
 	agent, _ := p.Carrier()
 	return agent, nil
+}
+
+// unknownTarget says that neither an agent nor a pipeline has a name.
+func (a *app) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name, dir string) error {
+	if _, ours := fs.Stat(os.DirFS(dir), projectPipelines+"/"+name+".yaml"); ours == nil && fs.ValidPath(name) {
+		return usage("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
+	}
+	if n := nearest(name, all.Names()); n != "" && nearest(name, cat.Names()) == "" {
+		return usage("did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is", "unknown agent %q", name)
+	}
+	_, err := a.agent(cat, name, dir)
+	return err
 }
 
 func (a *app) named(cat *agents.Catalog, name string, in *agents.Input) (*agents.DynamicAgent, error) {
