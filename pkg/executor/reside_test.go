@@ -296,7 +296,7 @@ func TestResidentRights(t *testing.T) {
 	}{
 		"edits":            {nil, llm.Rights{Write: true}},
 		"plan":             {func(t *executor.Task) { t.Mode = executor.ModePlan }, llm.Rights{}},
-		"auto":             {func(t *executor.Task) { t.Mode = executor.ModeAuto }, llm.Rights{Write: true, Run: true}},
+		"auto":             {func(t *executor.Task) { t.Mode = executor.ModeAuto }, llm.Rights{Write: true, Run: true, Held: true}},
 		"approved":         {func(t *executor.Task) { t.Approve = executor.ApproveAll }, llm.Rights{Write: true, Run: true}},
 		"no writing tool":  {func(t *executor.Task) { t.Tools = only(t.Tools, "peek") }, llm.Rights{}},
 		"no command":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Mode = executor.ModeAuto }, llm.Rights{Write: true}},

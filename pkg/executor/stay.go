@@ -30,7 +30,8 @@ const (
 
 // rights are what the task's tools would let a model do that works on its own.
 // To run commands takes more than to have a tool for it, since nobody can be
-// asked about each.
+// asked about each: that somebody has approved all of them, or ModeAuto and
+// something that confines them.
 func (t *Task) rights() llm.Rights {
 	var needs tools.Caps
 	for _, tool := range t.Tools {
@@ -42,6 +43,7 @@ func (t *Task) rights() llm.Rights {
 	return llm.Rights{
 		Write: needs&(tools.Write|tools.Shell) != 0,
 		Run:   needs&(tools.Shell|tools.Exec) != 0 && (t.Mode == ModeAuto || t.Approve == ApproveAll),
+		Held:  needs&(tools.Shell|tools.Exec) != 0 && t.Mode == ModeAuto && t.Approve != ApproveAll,
 		Net:   needs&tools.Net != 0,
 	}
 }

@@ -44,6 +44,7 @@ type Place struct {
 type Rights struct {
 	Write bool `json:"write,omitempty"` // change files in the place
 	Run   bool `json:"run,omitempty"`   // run commands there
+	Held  bool `json:"held,omitempty"`  // but only if the resident itself confines them
 	Net   bool `json:"net,omitempty"`   // reach the network with its tools
 }
 

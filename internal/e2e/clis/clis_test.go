@@ -219,7 +219,7 @@ func TestText(t *testing.T) {
 		t.Run(cli, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Say: "All is well.\nDONE"})
-			r := w.run("run", "helper", "Say how it is.", "-m", "cli/"+cli)
+			r := w.run("run", "helper", "Say how it is.", "-m", "cli/"+cli, "--effort", "high")
 			if r.code != 0 || r.final.Status != jobs.Done || r.final.Summary != "All is well." {
 				t.Fatalf("exit code %d, %+v", r.code, r.final)
 			}

@@ -134,6 +134,9 @@ func (r *resident) Generate(ctx context.Context, req *llm.Request, emit func(llm
 	if emit == nil {
 		emit = func(llm.Delta) {}
 	}
+	if r.place.May.Held && r.Format != "codex" {
+		r.place.May.Run = false // nothing confines its commands
+	}
 	talk := r.talk(req)
 	resp, err := r.once(ctx, req, talk, emit)
 	if lost := new(lostSession); talk.session.ID != "" && errors.As(err, &lost) {

@@ -386,6 +386,28 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// Commands that must be confined are codex's alone: it confines them.
+func TestHeld(t *testing.T) {
+	for format, want := range map[string]string{"codex": "run commands", "jsonl": "read, write."} {
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := New(Config{Name: "fake", Format: format, Command: []string{exe, "fake:echo"}, Grace: 100 * time.Millisecond,
+			Fields: map[string]string{"text": "item.text"}, Types: map[string]string{"item.completed": "message", "turn.completed": "done"}})
+		if format == "codex" {
+			a, err = New(Config{Name: "fake", Format: format, Command: []string{exe, "fake:echo"}, Grace: 100 * time.Millisecond})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		args, _, _, _ := echoed(t, a, llm.Place{May: llm.Rights{Write: true, Run: true, Held: true}}, hi)
+		if words := strings.Join(args, " "); !strings.Contains(words, want) {
+			t.Errorf("%s is told %q", format, words)
+		}
+	}
+}
+
 // The words that each program is told for what it may do.
 func TestRights(t *testing.T) {
 	all := llm.Rights{Write: true, Run: true, Net: true}
