@@ -84,6 +84,9 @@ func (l *linter) header() {
 	if p.MaxSteps < 0 || p.MaxSteps > maxMaxSteps {
 		l.bad("max_steps", "", "max_steps is %d; it is from 1 to %d", p.MaxSteps, maxMaxSteps)
 	}
+	if l.p.Limits.Turns != 0 || l.p.Limits.Rejects != 0 || l.p.Limits.Calls != nil {
+		l.bad("limits", "put turns, rejects and calls under defaults: {limits: …}, where they are each agent's", "the limits of a pipeline are tokens, cost_usd and time")
+	}
 	if p.OnFailure != "" && !slices.Contains(Policies, p.OnFailure) {
 		l.bad("onFailure", "it is one of stop, continue, recovery", "onFailure of the pipeline is %q", p.OnFailure)
 	}

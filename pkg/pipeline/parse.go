@@ -113,6 +113,7 @@ func (d *decoder) pipeline(n *node) {
 		"inputs":      d.inputs,
 		"variables":   func(v *node) { p.Variables = d.values(v, "variables") },
 		"defaults":    d.defaults,
+		"limits":      func(v *node) { p.Limits = d.limits(v, "limits") },
 		"onFailure":   d.policy,
 		"recovery":    d.recovery,
 		"max_steps":   func(v *node) { d.Whole(v, "max_steps", &p.MaxSteps) },

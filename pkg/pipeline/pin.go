@@ -157,7 +157,7 @@ func (n *pinner) agent(a *Agent, of *Pipeline, output json.RawMessage) error {
 // may spawn their agents; no model gets to read its prompt. Its model is the
 // first that is named, if all agents name one, and [NoModel] if there are none.
 func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
-	a := &agents.DynamicAgent{Name: p.Name, Description: p.Description, Inputs: p.Inputs, Workflow: Workflow.Name, Prompt: "A pipeline.", Model: NoModel}
+	a := &agents.DynamicAgent{Name: p.Name, Description: p.Description, Inputs: p.Inputs, Workflow: Workflow.Name, Limits: p.Limits, Prompt: "A pipeline.", Model: NoModel}
 	depth, open := 0, false
 	var names []string
 	var all []agents.DynamicAgent

@@ -47,9 +47,12 @@ type Pipeline struct {
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
 	Defaults  Defaults                   `json:"defaults,omitzero"`
 	OnFailure Policy                     `json:"onFailure,omitempty"` // of steps that do not say; empty is Stop
-	Recovery  *Recovery                  `json:"recovery,omitempty"`  // who is asked under the policy Recover
-	MaxSteps  int                        `json:"max_steps,omitempty"` // runs of steps in all; zero is DefaultMaxSteps
-	Steps     []Step                     `json:"steps"`
+	// Limits bound all steps together where the pipeline is a job; within another
+	// one, those of that one hold.
+	Limits   executor.Limits `json:"limits,omitzero"`
+	Recovery *Recovery       `json:"recovery,omitempty"`  // who is asked under the policy Recover
+	MaxSteps int             `json:"max_steps,omitempty"` // runs of steps in all; zero is DefaultMaxSteps
+	Steps    []Step          `json:"steps"`
 
 	Source Source `json:"-"`
 }

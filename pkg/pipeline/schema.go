@@ -91,6 +91,11 @@ func FileSchema() []byte {
 				"each": whole("Of one value; 8192 unless given.", 1, maxFile), "all": whole("Of all values in one step together; 32768 unless given.", 1, maxFile),
 			}),
 		}),
+		"limits": object("What all steps may take together.", m{
+			"tokens":   whole("Tokens, in and out.", -1, 1<<40),
+			"cost_usd": m{"type": "number", "minimum": -1, "description": "US dollars, if the models have prices."},
+			"time":     str("Time spent working, as in 2h."),
+		}),
 		"onFailure": m{"enum": Policies, "description": "What happens when a step has failed: stop, which is the default; continue with the next; recovery, which asks an agent."},
 		"recovery":  either("The agent that is asked under the policy recovery.", m{"type": "string"}, recovery),
 		"max_steps": whole("Runs of steps in all; 100 unless given.", 1, maxMaxSteps),
