@@ -151,6 +151,9 @@ func (res *StageResult) in(sc *executor.Scope, st Stage) error {
 // enough.
 func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 	most := 0
+	if sc.Task.Mode == executor.ModePlan {
+		st.Fix, st.Repair = "", "" // nothing may change
+	}
 	if st.Fix != "" {
 		if most = st.Attempts; most == 0 {
 			most = mendAttempts
