@@ -16,9 +16,10 @@ import (
 
 // Kinds of steps that are shown.
 const (
-	stepModel   = "model"
-	stepTool    = "tool"
-	stepCompact = "compact"
+	stepModel    = "model"
+	stepTool     = "tool"
+	stepCompact  = "compact"
+	stepWorktree = "worktree"
 )
 
 // A tally is what a job has used so far, as its events tell.

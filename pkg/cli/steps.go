@@ -71,7 +71,7 @@ func (a *app) jobsSteps() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if ev.Kind == event.StepStarted && (ev.Step == stepTool || ev.Step == stepModel) {
+				if ev.Kind == event.StepStarted && (ev.Step == stepTool || ev.Step == stepModel || ev.Step == stepWorktree) {
 					names[ev.Path] = ev.Name
 				}
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -121,6 +122,8 @@ func (v *viewer) show(ev event.Event) {
 			v.answer(ev)
 		} else if ev.Step == stepCompact && ev.Error == "" && ev.Text != "" {
 			v.aside(plain, ev.Text)
+		} else if ev.Step == stepWorktree && ev.Name == "join" {
+			v.aside(plain, "a sub-agent's worktree: "+cmp.Or(ev.Error, ev.Text))
 		} else if ev.Error != "" && ev.Step == stepModel {
 			text := ev.Error
 			if strings.HasPrefix(text, "interrupted:") {
