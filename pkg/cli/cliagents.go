@@ -292,14 +292,3 @@ func (v *viewer) activity(ev event.Event) {
 	}
 	v.print("       - ", style, text, "")
 }
-
-// worked counts what a model did on its own for one answer.
-func (t *tally) worked(model string, u llm.Usage, w *llm.Work) {
-	if w == nil {
-		return
-	}
-	t.turns += max(0, w.Turns-1)
-	if t.rate == nil || t.rate(model, u) == 0 {
-		t.cost += w.CostUSD
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -24,48 +23,23 @@ const (
 
 // A tally is what a job has used so far, as its events tell.
 type tally struct {
-	turns int
-	usage llm.Usage
-	cost  float64
-	rate  func(model string, u llm.Usage) float64 // USD, 0 for a model without a price; may be nil
+	account *jobs.Account
+	rate    func(model string, u llm.Usage) float64 // USD, 0 for a model without a price; may be nil
 }
 
-func (t *tally) add(ev event.Event) {
-	if ev.Kind != event.StepFinished || ev.Error != "" || len(ev.Data) == 0 {
-		return
+func (t *tally) add(ev event.Event) { t.books().Add(ev) }
+
+func (t *tally) books() *jobs.Account {
+	if t.account == nil {
+		t.account = new(jobs.Account)
+		if t.rate != nil {
+			t.account.Rate = func(model string, u jobs.Usage) float64 { return t.rate(model, llm.Usage(u)) }
+		}
 	}
-	var d struct {
-		Model string           `json:"model"` // of a compaction
-		Usage llm.Usage        `json:"usage"`
-		Spent []executor.Spend `json:"spent"`
-		Work  *llm.Work        `json:"work"`
-	}
-	// An answer's figures are its own; a tool's may be anybody's.
-	if json.Unmarshal(ev.Data, &d) != nil {
-		return
-	}
-	switch ev.Step {
-	case stepModel:
-		t.turns++
-		t.pay(ev.Name, d.Usage)
-		t.worked(ev.Name, d.Usage, d.Work)
-	case stepCompact:
-		t.pay(d.Model, d.Usage)
-	case stepTool:
-	default:
-		return
-	}
-	for _, s := range d.Spent {
-		t.pay(s.Model, s.Usage)
-	}
+	return t.account
 }
 
-func (t *tally) pay(model string, u llm.Usage) {
-	t.usage = t.usage.Add(u)
-	if t.rate != nil {
-		t.cost += t.rate(model, u)
-	}
-}
+func (t *tally) all() jobs.Figures { return t.books().All() }
 
 // A history is what a job's log tells of earlier runs.
 type history struct {
@@ -155,11 +129,12 @@ func realPath(path string) (string, error) {
 
 // place says where an interrupted job stands.
 func (h history) place() string {
-	if h.calls == 0 && h.tally.turns == 0 {
+	turns := h.tally.all().Turns
+	if h.calls == 0 && turns == 0 {
 		return string(jobs.Interrupted)
 	}
 	if h.open != "" {
-		return fmt.Sprintf("interrupted at step %d of turn %d", h.calls+1, h.tally.turns)
+		return fmt.Sprintf("interrupted at step %d of turn %d", h.calls+1, turns)
 	}
-	return fmt.Sprintf("interrupted after step %d of turn %d", h.calls, h.tally.turns)
+	return fmt.Sprintf("interrupted after step %d of turn %d", h.calls, turns)
 }

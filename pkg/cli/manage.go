@@ -138,6 +138,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 		Driver: driver,
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
 		Shelf:  &executor.Shelf{Dir: filepath.Join(home, "results")},
+		Rate:   a.rate(),
 		Person: a.person(func(raw json.RawMessage) json.RawMessage { raw, _ = hide.Known().JSON(raw); return raw }),
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
 	})

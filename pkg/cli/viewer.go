@@ -34,6 +34,8 @@ type viewer struct {
 	now    string // the step in progress
 	start  time.Time
 	drawn  bool
+	place  string          // stands before what is told of sub-agents
+	opened map[string]bool // sub-agents that were mentioned
 }
 
 // view starts a viewer. past is what the log holds already of a resumed job.
@@ -104,7 +106,10 @@ func (v *viewer) drain() {
 
 func (v *viewer) show(ev event.Event) {
 	v.tally.add(ev)
-	if v.stage(ev) {
+	if ev.Kind != event.StepStarted {
+		v.stand(ev)
+	}
+	if v.stage(ev) || v.agent(ev) {
 		return
 	}
 	switch ev.Kind {
@@ -192,7 +197,7 @@ func (v *viewer) call(ev event.Event) {
 	if ev.Took >= 500*time.Millisecond {
 		took = span(ev.Took)
 	}
-	head := fmt.Sprintf("%3d  %s  ", v.number, pad(line(ev.Name), 12))
+	head := fmt.Sprintf("%3d  %s%s  ", v.number, v.place, pad(line(ev.Name), 12))
 	text = cut(line(text), 200)
 	column := 50 // where times stand
 	if w := v.width(); w > 0 {
@@ -223,7 +228,7 @@ func (v *viewer) answer(ev event.Event) {
 }
 
 func (v *viewer) aside(style, text string) {
-	text = line(text)
+	text = v.place + line(text)
 	if w := v.width(); w > 0 {
 		text = cut(text, w-5)
 	}
@@ -244,12 +249,16 @@ func (v *viewer) draw() {
 	if !v.live {
 		return
 	}
-	parts := []string{fmt.Sprintf("turn %d", v.tally.turns+1)}
-	if t := v.tally.usage.In + v.tally.usage.Out; t > 0 {
+	all := v.tally.all()
+	parts := []string{fmt.Sprintf("turn %d", all.Turns+1)}
+	if t := all.Usage.In + all.Usage.Out; t > 0 {
 		parts = append(parts, count(t)+" tokens")
 	}
-	if v.tally.cost > 0 {
-		parts = append(parts, fmt.Sprintf("%.2f USD", v.tally.cost))
+	if all.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("%.2f USD", all.Cost))
+	}
+	if n := v.tally.books().Busy(); n > 1 {
+		parts = append(parts, fmt.Sprintf("%d at work", n))
 	}
 	parts = append(parts, span(time.Since(v.start).Truncate(time.Second)))
 	if v.now != "" {

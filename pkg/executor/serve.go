@@ -53,6 +53,8 @@ type Host struct {
 	// five.
 	ModelTimeout time.Duration
 	Attempts     int
+	// Rate is what a model costs, in USD, for events to say. May be nil.
+	Rate func(model string, u llm.Usage) float64
 
 	mays *mays
 }
@@ -82,11 +84,11 @@ func Serve(h Host) flow.Mux {
 	h.mays = new(mays)
 	m := &models{Host: h, convs: map[string]*conv{}}
 	return flow.Mux{
-		"model": {Handler: m.serve, Timeout: max(h.ModelTimeout, stayTimeout), Attempts: attempts, Safe: again, Describe: describeModel},
-		"tool":  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Describe: describeTool},
+		"model": {Handler: m.serve, Timeout: max(h.ModelTimeout, stayTimeout), Attempts: attempts, Safe: again, Describe: h.priced(describeModel), Recount: recounted(h.priced(describeModel))},
+		"tool":  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Describe: h.priced(describeTool), Recount: recounted(h.priced(describeTool))},
 
 		worktree:   h.trees(),
-		compacting: {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: describeCompact},
+		compacting: {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: h.priced(describeCompact), Recount: recounted(h.priced(describeCompact))},
 	}
 }
 

@@ -94,7 +94,7 @@ func (l *Local) do(s Step) (json.RawMessage, error) {
 		return nil, &DivergedError{*rec, s}
 	}
 	if known && rec.Done {
-		l.emit(s, event.Event{Kind: event.StepRecalled})
+		l.emit(s, event.Event{Kind: event.StepRecalled, Data: l.recount(s, rec)})
 		return rec.result()
 	}
 	if known {
@@ -105,6 +105,23 @@ func (l *Local) do(s Step) (json.RawMessage, error) {
 		return nil, err
 	}
 	return rec.result()
+}
+
+// recount is what watchers are told of a step that is recalled, whose end they
+// may not have heard of: events are kept a moment after outcomes.
+func (l *Local) recount(s Step, rec *Record) json.RawMessage {
+	switch s.Kind {
+	case Returning:
+		return s.Input
+	case Noting:
+		if ev := s.note(); ev.Kind != event.Note {
+			return s.Input
+		}
+	}
+	if rt := l.Mux[s.Kind]; rt.Recount != nil && rec.Failure == nil && !l.quiet {
+		return rt.Recount(s, rec.Output)
+	}
+	return nil
 }
 
 // perform gets s an outcome and journals it.

@@ -26,6 +26,9 @@ type Route struct {
 	// Describe gives one line for people about a finished step, and data for
 	// its event. May be nil.
 	Describe func(s Step, out json.RawMessage) (string, json.RawMessage)
+	// Recount gives what the event of a recalled step carries: what counts in
+	// accounts. May be nil.
+	Recount func(s Step, out json.RawMessage) json.RawMessage
 }
 
 // Again reports whether s may be performed again after an interruption.

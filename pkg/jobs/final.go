@@ -23,6 +23,9 @@ type Final struct {
 	Turns     int              `json:"turns,omitempty"`
 	Calls     int              `json:"calls,omitempty"`
 	Agents    int              `json:"agents,omitempty"` // sub-agents, whose figures are in these
+	Parts     []Part           `json:"parts,omitempty"`  // sub-agents and steps of pipelines, no more than MaxParts
+	More      int              `json:"more,omitempty"`   // parts that are not listed, the innermost
+	Own       *Figures         `json:"own,omitempty"`    // what was taken outside of parts, if there are parts
 	Usage     Usage            `json:"usage,omitzero"`
 	Cost      float64          `json:"cost_usd,omitempty"`
 	Used      map[string]Usage `json:"used,omitempty"`      // Usage by provider/model, if it was not one alone
@@ -108,4 +111,27 @@ func final(j *Job, parked *flow.ParkedError) Final {
 	}
 	f.Artifacts = slices.Sorted(maps.Keys(out.Artifacts))
 	return f
+}
+
+// bare reports whether the output said nothing of what was taken.
+func (f *Final) bare() bool {
+	return f.Turns == 0 && f.Calls == 0 && f.Usage == Usage{} && f.Status != Done
+}
+
+// account adds to f what the job's events tell: its parts, and what it has
+// taken if it did not get to say that itself.
+func (f *Final) account(a *Account) {
+	if all := a.All(); f.bare() {
+		f.Turns, f.Calls, f.Usage, f.Cost = all.Turns, all.Calls, all.Usage, all.Cost
+	}
+	if f.Parts, f.More = a.Parts(MaxParts, f.Status); f.Parts != nil {
+		own := a.Own()
+		own.Calls = f.Calls // not every call is a step: those that spawn are not
+		for i := range f.Parts {
+			if f.Parts[i].Within == "" {
+				own.Calls -= f.Parts[i].Calls
+			}
+		}
+		f.Own = &own
+	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // A recorder is a sink that never blocks: it queues events, and a goroutine
@@ -15,11 +17,14 @@ type recorder struct {
 	live  event.Sink
 	clean func(event.Event) event.Event // before anyone sees it; nil: as it is
 	fail  func(cause error)
+	parts atomic.Bool // there are sub-agents or steps of pipelines
 
 	mu     sync.Mutex
 	queue  []event.Event
 	drop   bool // the lease is lost: nothing more may be written
 	closed bool
+	busy   bool          // the goroutine writes
+	idle   *sync.Cond    // of mu: nothing is queued nor written
 	wake   chan struct{} // has room for one
 	done   sync.WaitGroup
 	err    error // of the goroutine, read after done
@@ -29,6 +34,7 @@ type recorder struct {
 // written: a run whose events are lost must not go on as if nothing were.
 func newRecorder(log Log, live event.Sink, fail func(error)) *recorder {
 	r := &recorder{log: log, live: live, fail: fail, wake: make(chan struct{}, 1)}
+	r.idle = sync.NewCond(&r.mu)
 	r.done.Go(r.write)
 	return r
 }
@@ -42,8 +48,15 @@ func (r *recorder) emit(ev event.Event) {
 	if r.live != nil {
 		r.live(ev)
 	}
-	if ev.Kind == event.Delta {
+	switch ev.Kind {
+	case event.Delta:
 		return
+	case event.AgentStarted, event.StageStarted, event.StageFinished:
+		r.parts.Store(true)
+	case event.StepRecalled:
+		if ev.Step == flow.Spawning || ev.Step == flow.Noting && len(ev.Data) > 0 {
+			r.parts.Store(true)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,6 +82,9 @@ func (r *recorder) write() {
 		if r.drop {
 			batch = nil
 		}
+		if r.busy = len(batch) > 0; !r.busy {
+			r.idle.Broadcast()
+		}
 		r.mu.Unlock()
 		if len(batch) > 0 && r.err == nil {
 			// The run's context may have ended; what happened still happened.
@@ -87,10 +103,20 @@ func (r *recorder) write() {
 	}
 }
 
+// flush waits until what was emitted is in the log, or cannot be.
+func (r *recorder) flush() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for (len(r.queue) > 0 || r.busy) && !r.closed {
+		r.idle.Wait()
+	}
+}
+
 // close writes what is queued, or drops it if the lease was lost, and waits.
 func (r *recorder) close(drop bool) error {
 	r.mu.Lock()
 	r.closed, r.drop = true, drop
+	r.idle.Broadcast()
 	r.mu.Unlock()
 	r.ring()
 	r.done.Wait()

@@ -119,7 +119,7 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 			out, err = nil, &panicError{p, debug.Stack()}
 		}
 	}()
-	e := flow.NewLocal(ctx, &watched{r.m.Store.Journal(r.job.ID, r.job.Lease.Token), ctx, stop}, mux, r.rec.emit)
+	e := flow.NewLocal(ctx, &watched{r.m.Store.Journal(r.job.ID, r.job.Lease.Token), ctx, stop, r.rec.flush}, mux, r.rec.emit)
 	e.Park, e.Hook = r.o.Park, r.o.Hook
 	out, err = wf.Run(flow.NewRun(r.job.ID, e).With(r.m.Workflows...), r.job.Input)
 	if ended := e.Ended(); ended != nil {
@@ -182,6 +182,7 @@ type watched struct {
 	flow.Journal
 	ctx  context.Context
 	stop context.CancelCauseFunc
+	told func() // waits until the events so far are kept
 }
 
 func (w *watched) note(err error) error {
@@ -210,6 +211,9 @@ func (w *watched) Receive(ctx context.Context, s flow.Step, names []string) (*fl
 }
 
 func (w *watched) Save(ctx context.Context, job, scope string, st flow.State) error {
+	// The journal forgets the steps before a checkpoint: after that, a run that
+	// takes over cannot tell of them again.
+	w.told()
 	return w.note(w.Journal.Save(ctx, job, scope, st))
 }
 

@@ -88,6 +88,16 @@ func (r *run) settle(ctx context.Context, out json.RawMessage, err, cause error)
 			j.Reason, fin.Reason = out.Outcome.Reason, out.Outcome.Reason
 		}
 	}
+	if r.rec.parts.Load() || fin.Agents > 0 || fin.bare() {
+		a := new(Account)
+		for ev, err := range r.m.Store.Events(ctx, j.ID, 0, false) {
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: reading its events: %w", j.ID, err), cause)
+			}
+			a.Add(ev)
+		}
+		fin.account(a)
+	}
 	data, merr := json.Marshal(fin)
 	if merr != nil {
 		return nil, fmt.Errorf("%s: encoding its outcome: %w", j.ID, merr)

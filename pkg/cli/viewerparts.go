@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// stand finds where what ev tells belongs: below the sub-agent that it is part
+// of, with the path of that if others are at work beside it.
+func (v *viewer) stand(ev event.Event) {
+	v.place = ""
+	books := v.tally.books()
+	around := books.Around(ev.Path)
+	if ev.Kind == event.AgentStarted || len(around) == 0 {
+		return
+	}
+	depth := 0
+	for i, p := range around {
+		if p.Step != "" || i > 0 && around[i-1].Step != "" {
+			continue // the pipeline's lines tell of it
+		}
+		if !v.opened[p.Path] {
+			v.begin(depth, p)
+		}
+		depth++
+	}
+	v.place = strings.Repeat("  ", depth)
+	if inner := around[len(around)-1]; books.Busy() > 1 || inner.Step == "" && !inner.Ended.IsZero() {
+		name := inner.Step
+		if name == "" {
+			name = inner.Path
+		}
+		v.place += "[" + line(name) + "] "
+	}
+	if strings.HasPrefix(string(ev.Kind), "pipeline.") {
+		v.place = strings.Repeat("  ", depth)
+	}
+}
+
+// begin mentions a sub-agent.
+func (v *viewer) begin(depth int, p jobs.Part) {
+	if v.opened == nil {
+		v.opened = map[string]bool{}
+	}
+	v.opened[p.Path] = true
+	v.recalled()
+	v.place = strings.Repeat("  ", depth)
+	v.aside(bold, fmt.Sprintf("> %s [%s]", p.Agent, p.Path))
+}
+
+// agent shows that a sub-agent begins or has ended; it reports whether ev is
+// about that.
+func (v *viewer) agent(ev event.Event) bool {
+	told := ev.Kind == event.AgentStarted || ev.Kind == event.AgentFinished
+	if !told && (ev.Kind != event.StepRecalled || ev.Step != flow.Spawning) {
+		return false
+	}
+	at := ev.Path
+	p, ended := v.tally.books().Ended(ev.Path)
+	if ev.Kind == event.AgentFinished && ended {
+		at = p.Path
+	}
+	around := v.tally.books().Around(at)
+	depth := 0
+	for i := range around {
+		if around[i].Step != "" || i > 0 && around[i-1].Step != "" {
+			if i == len(around)-1 {
+				return true // the pipeline's lines tell of it
+			}
+			continue
+		}
+		depth++
+	}
+	if len(around) == 0 {
+		return true
+	}
+	switch ev.Kind {
+	case event.AgentStarted:
+		v.begin(depth-1, around[len(around)-1])
+	case event.AgentFinished:
+		v.recalled()
+		v.place = strings.Repeat("  ", depth-1)
+		style := plain
+		if p.Status != string(jobs.Done) {
+			style = red
+		}
+		v.aside(style, fmt.Sprintf("< %s [%s] %s", p.Agent, p.Path, ending(p)))
+	}
+	return true
+}
+
+// ending says how a part ended and what it took.
+func ending(p jobs.Part) string {
+	parts := []string{p.Status}
+	if p.Status != string(jobs.Done) && p.Reason != "" {
+		parts[0] += ": " + first(p.Reason)
+	}
+	parts = append(parts, plural(p.Turns, "turn"))
+	if p.Calls > 0 {
+		parts = append(parts, plural(p.Calls, "call"))
+	}
+	parts = append(parts, count(p.Usage.In+p.Usage.Out)+" tokens")
+	if p.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("%.4f USD", p.Cost))
+	}
+	return strings.Join(append(parts, span(p.Took)), ", ")
+}

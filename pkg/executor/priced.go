@@ -1,0 +1,72 @@
+package executor
+
+import (
+	"encoding/json"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+type describe func(s flow.Step, out json.RawMessage) (string, json.RawMessage)
+
+// A taken is what the data of a step's event says of its cost.
+type taken struct {
+	Model string     `json:"model,omitempty"` // of a compaction
+	Usage *llm.Usage `json:"usage,omitempty"`
+	Spent []Spend    `json:"spent,omitempty"`
+	Work  *llm.Work  `json:"work,omitempty"`
+	Asks  bool       `json:"asks,omitempty"`
+	Cost  float64    `json:"cost_usd,omitempty"`
+}
+
+// priced adds to what tell says of a step what it has cost.
+func (h Host) priced(tell describe) describe {
+	if h.Rate == nil {
+		return tell
+	}
+	return func(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
+		text, data := tell(s, out)
+		var d taken
+		if json.Unmarshal(data, &d) != nil {
+			return text, data
+		}
+		usd := 0.0
+		if d.Usage != nil {
+			model := d.Model
+			if model == "" {
+				model = s.Name
+			}
+			if usd = h.Rate(model, *d.Usage); usd == 0 && d.Work != nil {
+				usd = d.Work.CostUSD
+			}
+		}
+		for _, x := range d.Spent {
+			usd += h.Rate(x.Model, x.Usage)
+		}
+		var all map[string]json.RawMessage
+		if usd == 0 || json.Unmarshal(data, &all) != nil {
+			return text, data
+		}
+		all["cost_usd"], _ = json.Marshal(usd) // a finite number
+		if more, err := json.Marshal(all); err == nil {
+			data = more
+		}
+		return text, data
+	}
+}
+
+// recounted is what counts of what tell says of a step.
+func recounted(tell describe) func(flow.Step, json.RawMessage) json.RawMessage {
+	return func(s flow.Step, out json.RawMessage) json.RawMessage {
+		_, data := tell(s, out)
+		var d taken
+		if json.Unmarshal(data, &d) != nil {
+			return nil
+		}
+		short, err := json.Marshal(d)
+		if err != nil || string(short) == "{}" {
+			return nil
+		}
+		return short
+	}
+}

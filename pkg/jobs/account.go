@@ -1,0 +1,311 @@
+package jobs
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// An Account is what a job has taken, in all and by parts, as its events tell.
+// They may come in any number of runs; what is told twice counts once. Its zero
+// value is ready to use. It is not safe for concurrent use.
+type Account struct {
+	// Rate is what a model costs, in USD, for events that do not say it. May
+	// be nil.
+	Rate func(model string, u Usage) float64
+
+	root    node
+	nodes   []*node
+	agents  map[string]*node   // by the path where they began
+	steps   map[string][]*node // of pipelines, by scope
+	counted map[string]bool    // paths of steps whose figures are in
+}
+
+// spent is what the data of an event says of figures.
+type spent struct {
+	Model string   `json:"model"` // of a compaction, and of what pins a task
+	Usage Usage    `json:"usage"`
+	Cost  *float64 `json:"cost_usd"`
+	Asks  bool     `json:"asks"`
+	Spent []struct {
+		Model string `json:"model"`
+		Usage Usage  `json:"usage"`
+	} `json:"spent"`
+	Work *struct {
+		Turns int     `json:"turns"`
+		Calls int     `json:"calls"`
+		Cost  float64 `json:"cost_usd"`
+	} `json:"work"`
+}
+
+// Add takes an event in.
+func (a *Account) Add(ev event.Event) {
+	switch ev.Kind {
+	case event.AgentStarted:
+		a.begin(ev)
+	case event.AgentFinished:
+		a.end(ev, ev.Data)
+	case event.StageStarted:
+		a.beginStep(ev, ev.Text)
+	case event.StageFinished:
+		a.endStep(ev, ev.Text, ev.Data)
+	case event.StageRetried:
+		if n := a.open(ev.Path, ev.Text); n != nil {
+			n.Retries++
+		}
+	case event.StepRetried:
+		n := a.at(ev.Path)
+		n.Retries++
+		n.last = ev.Time
+	case event.StepRecalled:
+		a.recall(ev)
+	case event.StepFinished:
+		a.count(ev)
+	}
+}
+
+// recall takes in what a run that was stopped may not have got to tell.
+func (a *Account) recall(ev event.Event) {
+	switch ev.Step {
+	case flow.Spawning:
+		a.begin(ev)
+	case flow.Returning:
+		var end struct{ Data json.RawMessage }
+		if json.Unmarshal(ev.Data, &end) == nil {
+			a.end(ev, end.Data)
+		}
+	case flow.Noting:
+		var told struct {
+			Kind event.Kind
+			Data json.RawMessage
+		}
+		if json.Unmarshal(ev.Data, &told) != nil {
+			return
+		}
+		switch told.Kind {
+		case event.StageStarted:
+			a.beginStep(ev, ev.Name)
+		case event.StageFinished:
+			a.endStep(ev, ev.Name, told.Data)
+		}
+	default:
+		a.count(ev)
+	}
+}
+
+func (a *Account) count(ev event.Event) {
+	n := a.at(ev.Path)
+	n.last = ev.Time
+	if ev.Error != "" || a.counted[ev.Path] {
+		return
+	}
+	var d spent
+	if json.Unmarshal(ev.Data, &d) != nil && len(ev.Data) > 0 {
+		return
+	}
+	var f Figures
+	switch ev.Step {
+	case "model":
+		f = Figures{Turns: 1, Usage: d.Usage, Cost: a.price(ev.Name, d.Usage)}
+		if d.Work != nil {
+			f.Turns, f.Calls = max(1, d.Work.Turns), d.Work.Calls
+			if f.Cost == 0 {
+				f.Cost = d.Work.Cost
+			}
+		}
+	case "compact":
+		f = Figures{Usage: d.Usage, Cost: a.price(d.Model, d.Usage)}
+	case "tool":
+		if d.Asks {
+			return
+		}
+		f.Calls = 1
+	case "resolve":
+		n.Model = d.Model
+		return
+	default:
+		return
+	}
+	for _, s := range d.Spent {
+		f.Usage = f.Usage.add(s.Usage)
+		f.Cost += a.price(s.Model, s.Usage)
+	}
+	if d.Cost != nil {
+		f.Cost = *d.Cost
+	}
+	if a.counted == nil {
+		a.counted = map[string]bool{}
+	}
+	a.counted[ev.Path] = true
+	n.own = n.own.add(f)
+}
+
+func (a *Account) price(model string, u Usage) float64 {
+	if a.Rate == nil {
+		return 0
+	}
+	return a.Rate(model, u)
+}
+
+func (a *Account) put(n *node, up *node) {
+	n.up = up
+	up.kids = append(up.kids, n)
+	a.nodes = append(a.nodes, n)
+}
+
+func (a *Account) begin(ev event.Event) {
+	if a.agents[ev.Path] != nil {
+		return
+	}
+	if a.agents == nil {
+		a.agents = map[string]*node{}
+	}
+	n := &node{Part: Part{Path: ev.Path, Agent: ev.Name, Began: ev.Time}}
+	a.put(n, a.at(ev.Path))
+	a.agents[ev.Path] = n
+}
+
+// end is that of the agent whose steps were those before it.
+func (a *Account) end(ev event.Event, data json.RawMessage) {
+	scope, i := split(ev.Path)
+	n := a.agents[scope+strconv.Itoa(i-1)]
+	if n == nil {
+		return
+	}
+	var d struct {
+		Status, Reason string
+		Took           time.Duration `json:"took_ns"`
+		Below          Figures
+	}
+	if json.Unmarshal(data, &d) != nil {
+		return
+	}
+	if ev.Kind == event.StepRecalled && n.reported != nil {
+		return
+	}
+	n.Status, n.Reason, n.Took, n.Ended, n.reported = d.Status, d.Reason, d.Took, ev.Time, &d.Below
+}
+
+func (a *Account) beginStep(ev event.Event, id string) {
+	if a.open(ev.Path, id) != nil {
+		return // a round more
+	}
+	a.step(ev, id)
+}
+
+func (a *Account) step(ev event.Event, id string) *node {
+	scope, i := split(ev.Path)
+	for _, n := range a.steps[scope] {
+		if n.lo == i {
+			return n
+		}
+	}
+	if a.steps == nil {
+		a.steps = map[string][]*node{}
+	}
+	n := &node{Part: Part{Path: ev.Path, Step: id, Began: ev.Time}, lo: i}
+	a.put(n, a.at(ev.Path))
+	a.steps[scope] = append(a.steps[scope], n)
+	return n
+}
+
+func (a *Account) endStep(ev event.Event, id string, data json.RawMessage) {
+	_, i := split(ev.Path)
+	n := a.open(ev.Path, id)
+	if n == nil {
+		n = a.step(ev, id) // it was skipped, or is told once more
+	}
+	var d struct {
+		Agent, Status, Error string
+		Attempts             int
+		Turns                int
+		In                   int           `json:"tokens_in"`
+		Out                  int           `json:"tokens_out"`
+		Cost                 float64       `json:"cost_usd"`
+		Took                 time.Duration `json:"took_ns"`
+	}
+	if json.Unmarshal(data, &d) != nil || n.hi > 0 && n.hi != i {
+		return
+	}
+	n.hi = max(i, 1)
+	n.Agent, n.Status, n.Reason, n.Attempts, n.Took, n.Ended = d.Agent, d.Status, d.Error, d.Attempts, d.Took, ev.Time
+	n.reported = &Figures{Turns: d.Turns, Usage: Usage{In: d.In, Out: d.Out}, Cost: d.Cost}
+}
+
+// open is the run of a pipeline's step that path is in.
+func (a *Account) open(path, id string) *node {
+	scope, i := split(path)
+	for _, n := range slices.Backward(a.steps[scope]) {
+		if n.Step == id && n.lo < i && (n.hi == 0 || n.hi == i) {
+			return n
+		}
+	}
+	return nil
+}
+
+// at is the innermost part that the step at path belongs to, or the job.
+func (a *Account) at(path string) *node {
+	if len(a.nodes) == 0 {
+		return &a.root
+	}
+	for below := ""; path != ""; {
+		if n := a.agents[path]; n != nil && below != "" {
+			return n
+		}
+		scope, i := split(path)
+		for _, n := range slices.Backward(a.steps[scope]) {
+			if n.lo < i && (n.hi == 0 || i < n.hi) {
+				return n
+			}
+		}
+		below, path = path, strings.TrimSuffix(scope, ".")
+	}
+	return &a.root
+}
+
+// split cuts the last number off a path.
+func split(path string) (scope string, i int) {
+	at := strings.LastIndexByte(path, '.') + 1
+	i, _ = strconv.Atoi(path[at:])
+	return path[:at], i
+}
+
+// Around lists the parts that the step at path belongs to, the outermost
+// first; the part that begins there is among them.
+func (a *Account) Around(path string) (out []Part) {
+	n := a.agents[path]
+	if n == nil {
+		n = a.at(path)
+	}
+	for ; n != &a.root; n = n.up {
+		out = append(out, n.part(""))
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Busy counts the parts at work that have none at work in them: those between
+// which what happens next is to be told apart.
+func (a *Account) Busy() (count int) {
+	for _, n := range a.nodes {
+		if n.Ended.IsZero() && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.Ended.IsZero() }) {
+			count++
+		}
+	}
+	return count
+}
+
+// Ended is the part whose end an event at path tells.
+func (a *Account) Ended(path string) (Part, bool) {
+	scope, i := split(path)
+	n := a.agents[scope+strconv.Itoa(i-1)]
+	if n == nil {
+		return Part{}, false
+	}
+	return n.part(""), true
+}

@@ -1,0 +1,145 @@
+package jobs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Figures are what something has taken.
+type Figures struct {
+	Turns int     `json:"turns,omitempty"` // answers of models
+	Calls int     `json:"calls,omitempty"` // tool calls
+	Usage Usage   `json:"usage,omitzero"`
+	Cost  float64 `json:"cost_usd,omitempty"` // as far as the models have prices
+}
+
+func (f Figures) add(o Figures) Figures {
+	return Figures{f.Turns + o.Turns, f.Calls + o.Calls, f.Usage.add(o.Usage), f.Cost + o.Cost}
+}
+
+// A Part is a piece of a job with an account of its own: a sub-agent, or one
+// run of a step of a pipeline. Its figures have those of the parts in it.
+type Part struct {
+	Path     string        `json:"path"`             // where it began
+	Within   string        `json:"within,omitempty"` // the path of the part that it is in
+	Agent    string        `json:"agent,omitempty"`
+	Step     string        `json:"step,omitempty"` // id of the pipeline's step
+	Model    string        `json:"model,omitempty"`
+	Status   string        `json:"status"` // of one that has not ended, the job's
+	Reason   string        `json:"reason,omitempty"`
+	Attempts int           `json:"attempts,omitempty"` // of a pipeline's step
+	Retries  int           `json:"retries,omitempty"`  // of its own steps
+	Took     time.Duration `json:"took_ns,omitempty"`  // its work, waiting for people not counted
+	Began    time.Time     `json:"began,omitzero"`
+	Ended    time.Time     `json:"ended,omitzero"` // zero of one that has not
+	Figures
+}
+
+// Title is what a part is called: the step's id, or the agent's name.
+func (p *Part) Title() string { return cmp.Or(p.Step, p.Agent) }
+
+// A node is a part and what is known of it so far.
+type node struct {
+	Part
+	own      Figures
+	reported *Figures // by itself, at its end
+	kids     []*node
+	up       *node
+	lo, hi   int // of a step: its events are those between, in their scope; hi 0 is open
+	last     time.Time
+}
+
+// all is what a node and those in it have taken.
+func (n *node) all() Figures {
+	sum := n.own
+	for _, k := range n.kids {
+		sum = sum.add(k.all())
+	}
+	if r := n.reported; r != nil {
+		if n.Step != "" { // a row has neither of these
+			r.Calls, r.Usage.Cached = sum.Calls, sum.Usage.Cached
+		}
+		return *r
+	}
+	return sum
+}
+
+func (n *node) depth() (d int) {
+	for n = n.up; n != nil && n.up != nil; n = n.up {
+		d++
+	}
+	return d
+}
+
+// part is the node as it is told; status is that of one that has not ended.
+func (n *node) part(status Status) Part {
+	p := n.Part
+	p.Figures = n.all()
+	if n.up != nil {
+		p.Within = n.up.Path
+	}
+	if p.Status == "" {
+		p.Status = string(status)
+	}
+	if p.Took == 0 && p.Ended.IsZero() && !n.last.IsZero() {
+		p.Took = n.last.Sub(p.Began)
+	}
+	return p
+}
+
+// MaxParts is how many parts a [Final] lists.
+const MaxParts = 100
+
+// Parts lists the parts so far, each after the one it is in, siblings by path.
+// If there are more than limit, the deepest are left out, and more is how many
+// those are; no limit is 0. status is that of parts which have not ended.
+func (a *Account) Parts(limit int, status Status) (parts []Part, more int) {
+	all := slices.Clone(a.nodes)
+	if limit > 0 && len(all) > limit {
+		slices.SortStableFunc(all, func(m, n *node) int {
+			return cmp.Or(cmp.Compare(m.depth(), n.depth()), ComparePaths(m.Path, n.Path))
+		})
+		all, more = all[:limit], len(all)-limit
+	}
+	kept := map[*node]bool{}
+	for _, n := range all {
+		kept[n] = true
+	}
+	var walk func(n *node)
+	walk = func(n *node) {
+		kids := slices.Clone(n.kids)
+		slices.SortFunc(kids, func(m, n *node) int { return ComparePaths(m.Path, n.Path) })
+		for _, k := range kids {
+			if kept[k] {
+				parts = append(parts, k.part(status))
+				walk(k)
+			}
+		}
+	}
+	walk(&a.root)
+	return parts, more
+}
+
+// Own is what was taken outside of all parts.
+func (a *Account) Own() Figures { return a.root.own }
+
+// All is what the job has taken so far, its parts included.
+func (a *Account) All() Figures { return a.root.all() }
+
+// ComparePaths orders paths of steps as the steps begin: 1.9 is before 1.10.
+func ComparePaths(p, q string) int {
+	for p != "" && q != "" {
+		var x, y string
+		x, p, _ = strings.Cut(p, ".")
+		y, q, _ = strings.Cut(q, ".")
+		m, _ := strconv.Atoi(x)
+		n, _ := strconv.Atoi(y)
+		if c := cmp.Compare(m, n); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(p), len(q))
+}
