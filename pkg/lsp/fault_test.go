@@ -45,7 +45,7 @@ func misbehave(fault, log string) {
 		return
 	}
 	if fault == "deaf" {
-		select {} // reads nothing, until it is killed
+		time.Sleep(time.Hour) // reads nothing, until it is killed; select {} would be a deadlock to a program without cgo
 	}
 	in := bufio.NewReader(os.Stdin)
 	for {

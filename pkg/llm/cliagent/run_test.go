@@ -44,7 +44,7 @@ func fake(kind string, args []string) int {
 	end := func() {
 		say(`{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}}`)
 	}
-	forever := func() { select {} }
+	forever := func() { time.Sleep(time.Hour) } // select {} would be a deadlock to a program without cgo
 	switch kind {
 	case "acp", "acp-loads":
 		return serveACP(kind == "acp-loads")
