@@ -370,3 +370,17 @@ func TestRaise(t *testing.T) {
 		t.Fatal("the strict dialect is not tested")
 	}
 }
+
+// What must not be is told in words where the schema has some.
+func TestNotInWords(t *testing.T) {
+	full := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","description":"A line.","not":{"description":"without a full stop","pattern":"\\.$"}},"b":{"type":"string","not":{"pattern":"x"}}}}`)
+	for _, d := range []*schema.Dialect{schema.Common, schema.Ollama, schema.Grammar, schema.Strict} {
+		got, err := d.Down(full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := string(got); !strings.Contains(s, "without a full stop") || strings.Contains(s, `"not"`) || strings.Contains(s, `\\.$`) || !strings.Contains(s, "but nothing that satisfies") {
+			t.Errorf("%s: %s", d.Name, s)
+		}
+	}
+}
