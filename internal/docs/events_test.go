@@ -23,7 +23,7 @@ var kinds = []word{
 	{"step.retried", "An attempt failed and another follows. `error` says why, `text` which attempt and when. No `data`."},
 	{"step.recalled", "The step was done before the run was stopped; what it returned is used again. `data` has what counts in accounts, for those who did not get to see the step's end: `usage`, `spent` and `cost_usd` of a step that asked a model, `text` and `data` of `agent.finished`, `kind` and `data` of an event of a pipeline."},
 	{"delta", "`text` is a piece of a model's answer as it arrives. Never kept: only a Go program that passes `jobs.RunOptions.Emit` sees it, `--json` does not. The whole answer follows in `step.finished`. No `data`."},
-	{"note", "`text` is something worth knowing about the step or the run, with `error` if it went wrong. No `data`."},
+	{"note", "`text` is something worth knowing about the step or the run, with `error` if it went wrong. No `data`, except of workflows that report with some: of a validation `stage`, `status`, `attempt`, `error`, `usage`."},
 	{"approval", "A person is asked. `data` of a tool call: `tool`, `args` and `needs`, exactly what will run. `path` is part of the answer's name: `approve@PATH` or `deny@PATH`."},
 	{"agent.started", "A sub-agent begins; `name` is the agent's. The steps below `path` are its own. No `data`."},
 	{"agent.finished", "The sub-agent `name` has ended, `text` says how. `data`: `status`, `reason`, `summary`, `took_ns` and `below`, what it took with its own sub-agents: `agents`, `turns`, `calls`, `usage`, `cost_usd` and `used` (by model)."},
