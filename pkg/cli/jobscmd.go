@@ -129,6 +129,7 @@ func (a *app) listJobs(ctx context.Context, agent string, asJSON bool) error {
 
 func (a *app) jobsShow() *cobra.Command {
 	var asJSON bool
+	var graph string
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show how a job stands, why, and what can be done",
@@ -138,6 +139,9 @@ func (a *app) jobsShow() *cobra.Command {
 			j, err := a.job(ctx, args[0])
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("graph") {
+				return a.showGraph(ctx, j, graph)
 			}
 			h, err := read(ctx, a.db, j.ID, a.rate())
 			if err != nil {
@@ -152,18 +156,23 @@ func (a *app) jobsShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				all, _ := a.partsOf(j, h, 0)
 				return a.json(struct {
 					*jobs.Job
 					Final   *jobs.Final    `json:"final,omitempty"`
+					Parts   []jobs.Part    `json:"parts,omitempty"`
 					Pending *jobs.Question `json:"pending,omitempty"`
 					Trees   []keptTree     `json:"worktrees,omitempty"`
-				}{j, h.final, q, trees})
+				}{j, h.final, all, q, trees})
 			}
 			a.show(j, h, q)
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with input and output")
+	cmd.Flags().StringVar(&graph, "graph", "", "draw what ran: text, or mermaid")
+	cmd.Flags().Lookup("graph").NoOptDefVal = graphText
+	cmd.MarkFlagsMutuallyExclusive("json", "graph")
 	return cmd
 }
 
@@ -195,7 +204,9 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 	if !j.Finished.IsZero() {
 		put("finished", j.Finished.Local().Format(time.DateTime))
 	}
-	if f := h.final; f != nil {
+	if f := h.final; f == nil || h.last != h.end.Seq && !j.Status.Final() {
+		h.tally.tell(put) // it has not got to say its figures
+	} else {
 		for _, m := range f.Met {
 			put("met", m)
 		}
@@ -219,6 +230,7 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 	a.tellTrees(j, put)
 	put("next", strings.Join(a.next(j), "    "))
 	t.write(a.Stdout)
+	a.showParts(j, h)
 	if q != nil {
 		text, _ := asked(q, -1)
 		fmt.Fprint(a.Stdout, "\n", text)

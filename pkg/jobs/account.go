@@ -56,7 +56,7 @@ func (a *Account) Add(ev event.Event) {
 		a.endStep(ev, ev.Text, ev.Data)
 	case event.StageRetried:
 		if n := a.open(ev.Path, ev.Text); n != nil {
-			n.Retries++
+			n.Attempts = max(n.Attempts, 1) + 1
 		}
 	case event.StepRetried:
 		n := a.at(ev.Path)

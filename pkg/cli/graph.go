@@ -1,0 +1,325 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// maxDrawn is how many nodes a drawing of a run has.
+const maxDrawn = 300
+
+// A drawn is a node of a drawing: the job, one of its parts, or a step.
+type drawn struct {
+	path    string
+	what    string // turn, call, another kind of step; agent, step of parts
+	title   string
+	status  string
+	note    string // what it did
+	tries   int
+	tokens  int
+	cost    float64
+	turns   int // of a part
+	start   time.Duration
+	took    time.Duration
+	from    int64 // numbers of the first event and of the last, 0 if it goes on
+	to      int64
+	kids    []*drawn
+	omitted int // kids that are not drawn
+	after   int // how many of the kids are before those
+}
+
+// Ways to draw.
+const (
+	graphText    = "text"
+	graphMermaid = "mermaid"
+)
+
+// showGraph prints a drawing of what a job did so far.
+func (a *app) showGraph(ctx context.Context, j *jobs.Job, how string) error {
+	if how != graphText && how != graphMermaid {
+		return usage("it is one of text, mermaid", "--graph is %q", how)
+	}
+	var evs []event.Event
+	for ev, err := range a.db.Events(ctx, j.ID, 0, false) {
+		if err != nil {
+			return err
+		}
+		evs = append(evs, ev)
+	}
+	d := a.drawing(j, evs)
+	if how == graphMermaid {
+		fmt.Fprint(a.Stdout, d.mermaid())
+	} else {
+		fmt.Fprint(a.Stdout, d.text())
+	}
+	return nil
+}
+
+// drawing makes the drawing of a job of what its log tells.
+func (a *app) drawing(j *jobs.Job, evs []event.Event) *drawn {
+	books := &tally{rate: a.rate()}
+	root := &drawn{what: "job", title: strings.TrimSpace(j.ID + " " + j.Agent), status: string(j.Status)}
+	parts, steps := map[string]*drawn{}, map[string]*drawn{}
+	var first, last time.Time
+	within := func(path string) *drawn {
+		around := books.books().Around(path)
+		if n := len(around); n > 0 {
+			return parts[around[n-1].Path]
+		}
+		return root
+	}
+	// A part is there from the event on that its first word is.
+	meet := func(ev event.Event) {
+		around := books.books().Around(ev.Path)
+		for i := range around {
+			p := &around[i]
+			if parts[p.Path] != nil {
+				continue
+			}
+			up := root
+			if i > 0 {
+				up = parts[around[i-1].Path]
+			}
+			d := &drawn{path: p.Path, what: "agent", from: ev.Seq, start: p.Began.Sub(first)}
+			if p.Step != "" {
+				d.what = "step"
+			}
+			parts[p.Path], up.kids = d, append(up.kids, d)
+		}
+	}
+	turns := map[*drawn]int{}
+	ends := map[int64]int64{} // numbers of events that end parts, by their time
+	for _, ev := range evs {
+		if first.IsZero() {
+			first = ev.Time
+		}
+		last = ev.Time
+		books.add(ev)
+		meet(ev)
+		if ev.Kind == event.AgentFinished || ev.Kind == event.StageFinished || ev.Kind == event.StepRecalled {
+			ends[ev.Time.UnixNano()] = ev.Seq
+		}
+		if _, ok := parts[ev.Path]; ok {
+			continue
+		}
+		switch ev.Kind {
+		case event.StepStarted, event.StepFinished, event.StepRetried, event.StepRecalled, event.Approval:
+		default:
+			continue
+		}
+		switch ev.Step {
+		case "resolve", "pipeline", flow.Spawning, flow.Returning, flow.Noting, flow.Calling:
+			continue
+		}
+		d := steps[ev.Path]
+		if d == nil {
+			in := within(ev.Path)
+			d = &drawn{path: ev.Path, what: ev.Step, title: ev.Name, from: ev.Seq, start: ev.Time.Sub(first), tries: 1}
+			switch ev.Step {
+			case stepModel:
+				turns[in]++
+				d.what, d.title = "turn", fmt.Sprintf("turn %d", turns[in])
+			case stepTool:
+				d.what = "call"
+			case flow.Awaiting:
+				d.title = "waits for a person"
+			default:
+				d.title = strings.TrimSpace(ev.Step + " " + ev.Name)
+			}
+			steps[ev.Path], in.kids = d, append(in.kids, d)
+		}
+		d.take(ev, books.books())
+	}
+	for _, d := range steps {
+		if d.to == 0 {
+			d.status, d.took = string(j.Status), max(0, last.Sub(first)-d.start)
+		}
+	}
+	all, _ := books.books().Parts(0, j.Status)
+	for i := range all {
+		if d := parts[all[i].Path]; d != nil {
+			d.part(&all[i])
+			d.to = ends[all[i].Ended.UnixNano()]
+		}
+	}
+	sum := books.all()
+	root.turns, root.tokens, root.cost, root.took = sum.Turns, sum.Usage.In+sum.Usage.Out, sum.Cost, last.Sub(first)
+	root.bound(maxDrawn)
+	return root
+}
+
+// take adds what an event says of a step.
+func (d *drawn) take(ev event.Event, books *jobs.Account) {
+	switch ev.Kind {
+	case event.StepRetried:
+		d.tries++
+	case event.StepFinished, event.StepRecalled:
+		if ev.Kind == event.StepRecalled && d.to > 0 {
+			return
+		}
+		var data struct {
+			Calls        []string
+			Failed, Asks bool
+			Usage        jobs.Usage
+			Cost         float64 `json:"cost_usd"`
+		}
+		if json.Unmarshal(ev.Data, &data) == nil {
+			d.tokens, d.cost = data.Usage.In+data.Usage.Out, data.Cost
+		}
+		if data.Asks {
+			return
+		}
+		d.status, d.to, d.took = "done", ev.Seq, ev.Took
+		switch {
+		case ev.Error != "":
+			d.status, d.note = "failed", ev.Error
+		case data.Failed:
+			d.status, d.note = "failed", ev.Text
+		case len(data.Calls) > 0:
+			d.note = strings.Join(data.Calls, ", ")
+		default:
+			d.note = ev.Text
+		}
+	}
+}
+
+// part takes what the job's account says of a part.
+func (d *drawn) part(p *jobs.Part) {
+	d.title = p.Title()
+	if p.Step != "" && p.Agent != "" && p.Agent != p.Step {
+		d.title += " (" + p.Agent + ")"
+	}
+	d.status, d.took, d.turns, d.tokens, d.cost = p.Status, p.Took, p.Turns, p.Usage.In+p.Usage.Out, p.Cost
+	d.tries = max(1, p.Attempts)
+	if p.Status != string(jobs.Done) {
+		d.note = p.Reason
+	}
+}
+
+// bound leaves out what a drawing of most nodes has no room for, the innermost
+// first, and of long rows what is in the middle.
+func (d *drawn) bound(most int) {
+	level := []*drawn{d}
+	for len(level) > 0 {
+		var next []*drawn
+		total, rows := 0, 0
+		for _, n := range level {
+			if total += len(n.kids); len(n.kids) > 0 {
+				rows++
+			}
+		}
+		room := most
+		if total > most && rows > 0 {
+			room = most / rows
+		}
+		for _, n := range level {
+			if len(n.kids) > room {
+				head := (room + 1) / 2
+				n.omitted, n.after = len(n.kids)-room, head
+				n.kids = slices.Concat(n.kids[:head], n.kids[len(n.kids)-(room-head):])
+			}
+			most -= len(n.kids)
+			next = append(next, n.kids...)
+		}
+		level = next
+	}
+}
+
+// A row is what a node's kids are drawn as: one after the other, each either a
+// kid or several lanes of them at once.
+type lanes [][]*drawn
+
+// rows puts kids that were at work at once into lanes, one for each branch.
+func (d *drawn) rows() (out []lanes) {
+	for i := 0; i < len(d.kids); {
+		end, open := d.kids[i].to, d.kids[i].to == 0
+		n := i + 1
+		for n < len(d.kids) && !(n == d.after && d.omitted > 0) && (open || d.kids[n].from < end) {
+			open = open || d.kids[n].to == 0
+			end = max(end, d.kids[n].to)
+			n++
+		}
+		out = append(out, branches(d.kids[i:n]))
+		i = n
+	}
+	return out
+}
+
+// branches sorts kids into the branches that their paths tell apart.
+func branches(kids []*drawn) lanes {
+	if len(kids) == 1 {
+		return lanes{kids}
+	}
+	paths := make([][]string, len(kids))
+	for i, k := range kids {
+		paths[i] = strings.Split(k.path, ".")
+	}
+	common := 0
+	for ; ; common++ {
+		if slices.ContainsFunc(paths, func(p []string) bool { return len(p) <= common || p[common] != paths[0][common] }) {
+			break
+		}
+	}
+	by := map[int][]*drawn{}
+	var order []int
+	for i, k := range kids {
+		at := 0
+		if common < len(paths[i]) {
+			at, _ = strconv.Atoi(paths[i][common])
+		}
+		if by[at] == nil {
+			order = append(order, at)
+		}
+		by[at] = append(by[at], k)
+	}
+	slices.Sort(order)
+	var out lanes
+	for _, at := range order {
+		out = append(out, by[at])
+	}
+	return out
+}
+
+// figures are what is written about a node beside its title.
+func (d *drawn) figures() string {
+	var parts []string
+	add := func(s string) { parts = append(parts, s) }
+	if d.status != "" && (d.status != "done" || d.what == "agent" || d.what == "step" || d.what == "job") {
+		add(d.status)
+	}
+	if d.tries > 1 {
+		add(plural(d.tries, "attempt"))
+	}
+	if d.turns > 0 {
+		add(plural(d.turns, "turn"))
+	}
+	if d.tokens > 0 {
+		add(count(d.tokens) + " tokens")
+	}
+	if d.cost > 0 {
+		add(fmt.Sprintf("%.4f USD", d.cost))
+	}
+	if d.start > 0 {
+		add("at +" + span(d.start))
+	}
+	add(span(d.took))
+	return strings.Join(parts, ", ")
+}
+
+// said is the node's title and what it did, shortened.
+func (d *drawn) said() string {
+	note, _, _ := strings.Cut(strings.TrimSpace(d.note), "\n")
+	if note == "" || note == d.title {
+		return cut(line(d.title), 60)
+	}
+	return cut(line(d.title), 60) + ": " + cut(line(note), 60)
+}
