@@ -228,16 +228,17 @@ func TestACPGuards(t *testing.T) {
 	for words, c := range map[string]struct {
 		err  llm.ErrorKind
 		stop string
+		idle time.Duration
 	}{
 		"fail":   {err: llm.Auth},
 		"refuse": {err: llm.NoResult},
 		"die":    {err: llm.NoResult},
-		"hang":   {err: llm.Timeout},
+		"hang":   {err: llm.Timeout, idle: 500 * time.Millisecond},
 		"loop":   {stop: "same"},
 	} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
-			resp, err := acpProgram(t, "acp").In(llm.Place{Dir: t.TempDir(), Bounds: llm.Bounds{Idle: 500 * time.Millisecond}}).Generate(t.Context(), asking(words), nil)
+			resp, err := acpProgram(t, "acp").In(llm.Place{Dir: t.TempDir(), Bounds: llm.Bounds{Idle: c.idle}}).Generate(t.Context(), asking(words), nil)
 			var le *llm.Error
 			if c.err != "" && (!errors.As(err, &le) || le.Kind != c.err) {
 				t.Errorf("error %v, want %s", err, c.err)

@@ -79,14 +79,6 @@ func fake(kind string, args []string) int {
 				return 1
 			}
 		}
-	case "tool":
-		// Silent for longer than it may be, but a tool of its is at work.
-		begin()
-		say(`{"type":"item.started","item":{"id":"1","type":"command_execution","command":"make","status":"in_progress"}}`)
-		time.Sleep(600 * time.Millisecond)
-		ran(1, "make")
-		text("done")
-		end()
 	case "late":
 		begin()
 		text("done")
@@ -176,11 +168,10 @@ func TestGuards(t *testing.T) {
 		"ends with code 0 and without a word": {kind: "silent", err: llm.NoResult},
 		"hangs":                               {kind: "hang", bounds: llm.Bounds{Idle: 200 * time.Millisecond}, err: llm.Timeout},
 		"does not die of TERM":                {kind: "stubborn", bounds: llm.Bounds{Idle: 200 * time.Millisecond}, err: llm.Timeout},
-		"goes on for ever":                    {kind: "busy", bounds: llm.Bounds{Wall: 400 * time.Millisecond}, stop: "time"},
+		"goes on for ever":                    {kind: "busy", bounds: llm.Bounds{Wall: 3 * time.Second}, stop: "time"},
 		"makes the same call over and over":   {kind: "repeats", stop: "same"},
 		"makes call after call":               {kind: "turns", bounds: llm.Bounds{Turns: 30}, stop: "turns"},
 		"floods":                              {kind: "floods", stream: 40 << 20, err: llm.Garbled},
-		"is silent while a tool is at work":   {kind: "tool", bounds: llm.Bounds{Idle: 150 * time.Millisecond}, text: "done"},
 		"hangs after its end":                 {kind: "late", text: "done"},
 		"dies in the middle of a line":        {kind: "midline", err: llm.NoResult},
 	} {
@@ -209,6 +200,28 @@ func TestGuards(t *testing.T) {
 	}
 }
 
+// It may be silent for as long as a tool of its runs, or a question of its is
+// being answered.
+func TestSilence(t *testing.T) {
+	s := &story{emit: func(llm.Delta) {}}
+	w := &watch{story: s, seen: time.Now().Add(-time.Hour)}
+	quiet := func() bool { _, _, d := w.state(); return d >= time.Hour }
+	if !quiet() {
+		t.Error("an hour without a word is no silence")
+	}
+	s.start("1", "shell", "make")
+	if quiet() {
+		t.Error("a tool is at work, and that is silence")
+	}
+	s.finish("1", "shell", llm.OK, nil, "")
+	if !quiet() {
+		t.Error("the tool is done, and there is no silence")
+	}
+	if w.waiting++; quiet() {
+		t.Error("it waits for an answer, and that is silence")
+	}
+}
+
 // Whatever ends the program, nothing of what it started is alive afterwards.
 func TestGroup(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -216,7 +229,7 @@ func TestGroup(t *testing.T) {
 		idle time.Duration
 		stop bool
 	}{
-		"silence": {idle: 200 * time.Millisecond},
+		"silence": {idle: 3 * time.Second},
 		"cancel":  {stop: true},
 		"its end": {args: []string{"end"}},
 	} {
