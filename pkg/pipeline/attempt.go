@@ -150,7 +150,11 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 		}
 		o.Inputs[name] = v
 	}
-	if s.Timeout > 0 && (o.Limits.Time <= 0 || s.Timeout < o.Limits.Time) {
+	own := o.Limits.Time
+	if own == 0 {
+		own = s.Agent.Spec.Limits.Time
+	}
+	if s.Timeout > 0 && (own <= 0 || s.Timeout < own) {
 		o.Limits.Time = s.Timeout
 	}
 	ch.apply(&o)

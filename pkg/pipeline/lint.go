@@ -239,6 +239,7 @@ func (l *linter) agent(a *Agent, key string) {
 	case err != nil:
 		l.bad(key, "", "the agent %s: %v", a.Name, err)
 	default:
+		l.model(found.Model, key)
 		for _, p := range agents.Lint(found, l.k.Tools) {
 			if p.Severity == agents.Error {
 				l.bad(key, "adroit agents lint says more", "the agent %s cannot be used: %s", a.Name, p.Message)

@@ -122,10 +122,12 @@ func (x *run) follow(res *Result) (output json.RawMessage, last *executor.StopEr
 			return output, nil, err
 		}
 		row, rec, err := x.step(s)
+		if rec.status != "" {
+			res.Rows = append(res.Rows, row)
+		}
 		if err != nil {
 			return output, nil, err
 		}
-		res.Rows = append(res.Rows, row)
 		next := i + 1
 		switch {
 		case rec.status == Skipped && rec.skipped:
