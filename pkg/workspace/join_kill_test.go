@@ -33,17 +33,18 @@ func TestErrand(t *testing.T) {
 	brink := func(string) {
 		if n++; n == e.Kill {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
+			select {} // until the signal is there
 		}
 	}
-	c, err := AddCopy(t.Context(), CopyOptions{Dir: e.Dir, Top: e.Top, Branch: e.Branch, Home: e.Home, brink: brink})
+	_, err := AddCopy(t.Context(), CopyOptions{Dir: e.Dir, Top: e.Top, Branch: e.Branch, Home: e.Home, brink: brink})
 	if err != nil && !e.Join {
 		t.Fatal(err)
 	}
 	if !e.Join {
 		return
 	}
-	if c, err = OpenCopy(e.Home); err != nil { // it may be gone by now
+	c, err := OpenCopy(e.Home)
+	if err != nil { // it may be gone by now
 		t.Fatal(err)
 	}
 	led, err := OpenLedger(e.Ledger)
