@@ -217,7 +217,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if err := a.UnmarshalJSON(s.Input); err != nil {
 		return nil, fmt.Errorf("model %s: decoding input: %w", s.Name, err)
 	}
-	c, err := m.conv(ctx, flow.Digest(s.Input), a)
+	c, err := m.conv(ctx, s.Digest(), a)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: reading the transcript: %w", s.Name, err)
 	}

@@ -84,17 +84,32 @@ func Do[Out any](r *Run, kind, name string, in any) (Out, error) {
 // DoKeep is Do for a step whose input later steps refer to. It returns the
 // input's digest too, which is the same on every replay.
 func DoKeep[Out any](r *Run, kind, name string, in any) (Out, string, error) {
-	b, err := json.Marshal(in)
+	b, err := encode(in)
 	if err != nil {
 		var zero Out
 		return zero, "", fmt.Errorf("%s %s: encoding input: %w", kind, name, err)
 	}
-	out, err := perform[Out](r, Step{Kind: kind, Name: name, Keep: true}, b)
-	return out, Digest(b), err
+	digest := Digest(b)
+	out, err := perform[Out](r, Step{Kind: kind, Name: name, Keep: true, digest: digest}, b)
+	return out, digest, err
+}
+
+// An Encoder is a value that writes its own JSON, which must be what
+// encoding/json would write: it is believed. Values that are no Encoder are
+// encoded as usual.
+type Encoder interface {
+	AppendJSON(b []byte) ([]byte, error)
+}
+
+func encode(v any) (json.RawMessage, error) {
+	if own, ok := v.(Encoder); ok {
+		return own.AppendJSON(nil)
+	}
+	return json.Marshal(v)
 }
 
 func do[Out any](r *Run, s Step, in any) (Out, error) {
-	b, err := json.Marshal(in)
+	b, err := encode(in)
 	if err != nil {
 		var zero Out
 		return zero, fmt.Errorf("%s %s: encoding input: %w", s.Kind, s.Name, err)
@@ -231,7 +246,7 @@ func Poll(r *Run, names ...string) (s Signal, ok bool, err error) {
 // lets the engine forget the steps before it. Call it only where the workflow
 // needs nothing but state to go on.
 func Save(r *Run, state any) error {
-	v, err := json.Marshal(state)
+	v, err := encode(state)
 	if err != nil {
 		return fmt.Errorf("checkpoint: encoding state: %w", err)
 	}

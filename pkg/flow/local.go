@@ -83,6 +83,7 @@ func (l *Local) do(s Step) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.sum = s.Sum()
 	l.hook("begin", s)
 	rec, err := l.Journal.Begin(l.Ctx, s, deadline)
 	if err != nil {

@@ -36,7 +36,7 @@ func (m *Memory) Begin(ctx context.Context, s Step, deadline time.Time) (*Record
 	}
 	m.keep(s.Key(), &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Deadline: deadline})
 	if s.Keep {
-		m.put(s.Input)
+		m.put(s.Digest(), s.Input)
 	}
 	return nil, nil
 }
@@ -134,11 +134,10 @@ func (m *Memory) Load(_ context.Context, job, scope string) (*State, error) {
 	return nil, nil
 }
 
-func (m *Memory) put(b json.RawMessage) string {
+func (m *Memory) put(d string, b json.RawMessage) string {
 	if m.blobs == nil {
 		m.blobs = map[string]json.RawMessage{}
 	}
-	d := Digest(b)
 	m.blobs[d] = slices.Clone(b)
 	return d
 }
@@ -147,7 +146,7 @@ func (m *Memory) put(b json.RawMessage) string {
 func (m *Memory) Put(_ context.Context, b json.RawMessage) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.put(b), nil
+	return m.put(Digest(b), b), nil
 }
 
 // Blob implements Blobs.

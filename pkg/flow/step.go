@@ -27,6 +27,9 @@ type Step struct {
 	Within time.Duration `json:"within_ns,omitempty"`
 
 	bound *bound
+	// What Sum and Digest say, where the engine or the workflow has computed it:
+	// several ask in each step, and nobody changes a step that was asked for.
+	sum, digest string
 }
 
 // Key identifies the step across engines and restarts.
@@ -35,16 +38,31 @@ func (s Step) Key() string { return s.Job + "/" + s.Path }
 // Sum is the digest of what the step asks for. A journal that has another sum
 // at the same path belongs to another workflow.
 func (s Step) Sum() string {
+	if s.sum != "" {
+		return s.sum
+	}
+	b := make([]byte, 0, 256)
+	b = append(append(append(append(b, s.Kind...), 0), s.Name...), 0)
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00", s.Kind, s.Name)
+	h.Write(b)
 	h.Write(s.Input)
-	return hex.EncodeToString(h.Sum(nil))
+	return hex.EncodeToString(h.Sum(b[:0]))
+}
+
+// Digest is the Digest of the input.
+func (s Step) Digest() string {
+	if s.digest != "" {
+		return s.digest
+	}
+	return Digest(s.Input)
 }
 
 // Digest names content: the SHA-256 of b in hexadecimal.
 func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 // Kinds every engine performs itself, without a handler. Checkpoint and

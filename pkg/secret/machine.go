@@ -44,6 +44,23 @@ func build(entries []entry) index {
 	return x
 }
 
+// begins reports whether an entry stands anywhere in s, as one does in every
+// text in which there is something to find.
+func (x *index) begins(s string) bool {
+	for i := 0; i+1 < len(s); i++ {
+		p := pair(s[i], s[i+1])
+		if x.pairs[p>>6]&(1<<(p&63)) == 0 {
+			continue
+		}
+		for _, e := range x.at[p] {
+			if strings.HasPrefix(s[i:], e.lit) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // A machine redacts a text that comes in pieces. It decides nothing that more
 // text could change, so its output does not depend on the pieces.
 type machine struct {

@@ -95,6 +95,9 @@ func (r *Redactor) String(s string) (string, bool) {
 	if r == nil || len(s) < MinKnown {
 		return s, false
 	}
+	if !r.begins(s) {
+		return s, false
+	}
 	m := machine{index: &r.index, allow: r.allow, prev: "\n\n"}
 	m.run(s, true)
 	if !m.hit {

@@ -58,7 +58,7 @@ func (j *journal) Begin(ctx context.Context, s flow.Step, deadline time.Time) (*
 	}
 	sum, input := s.Sum(), ""
 	if s.Keep {
-		input = flow.Digest(s.Input)
+		input = s.Digest()
 	}
 	err = j.do(ctx, func(t *tx) error {
 		rec = nil
