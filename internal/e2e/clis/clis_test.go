@@ -19,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/cliagent"
 )
 
 var adroit, programs string
@@ -364,6 +365,46 @@ func TestKilled(t *testing.T) {
 			}
 			if out, _, _ := w.command("jobs", "diff", id); !strings.Contains(out, "+once") {
 				t.Errorf("jobs diff says\n%s", out)
+			}
+		})
+	}
+}
+
+// A session that the program does not know is begun anew, with all that was
+// said before.
+func TestLostSession(t *testing.T) {
+	for cli, id := range map[string]string{"codex": "01a1ffd8-bace-79f1-ab48-c3cadffa13c5", "claude": "534e437e-cf3d-4d9a-9369-2b55f98da184",
+		"gemini": "71dafca4-9526-427c-8ef9-ea162a35c5f3", "opencode": "ses_e073c15d0ffecNlCjLKPOz7oD2"} {
+		t.Run(cli, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Say: "Here again."})
+			vars := map[string]string{}
+			for _, kv := range w.env {
+				key, value, _ := strings.Cut(kv, "=")
+				vars[key] = value
+			}
+			a, err := cliagent.New(cliagent.Config{Name: cli, Command: []string{filepath.Join(programs, cli)}, Env: []string{"HOME", "LOOP_KEY"}, Getenv: func(key string) string { return vars[key] }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, err := json.Marshal(map[string]string{"id": id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := a.In(llm.Place{Dir: w.dir}).Generate(t.Context(), &llm.Request{Messages: []llm.Message{
+				{Role: llm.User, Text: "The first word."},
+				{Role: llm.Assistant, Text: "Heard.", Echo: &llm.Echo{Dialect: "cli/" + cli, Field: "session", Value: value}},
+				{Role: llm.User, Text: "The second word."},
+			}}, nil)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			if resp.Message.Text != "Here again." || len(resp.Notes) != 1 || resp.Work.Session == id {
+				t.Errorf("%q, notes %q, session %s", resp.Message.Text, resp.Notes, resp.Work.Session)
+			}
+			asked := w.server.Requests()
+			if last := asked[len(asked)-1]; !strings.Contains(last, "The first word.") || !strings.Contains(last, "The second word.") {
+				t.Error("it was not told all of the conversation")
 			}
 		})
 	}
