@@ -161,7 +161,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		}
 	}
 	h.fit(ctx, s, use.Room, &res, emit)
-	return json.Marshal(Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env), Spent: spent})
+	reply := Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env), Spent: spent}
+	return reply.encode()
 }
 
 // confinement is the level at which a tool's commands ran, as the record must
@@ -262,7 +263,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		}
 	}
 	answer.Took, answer.Spent = time.Since(start), hedge.spent
-	return json.Marshal(answer)
+	return answer.encode()
 }
 
 // readable makes the arguments of every call valid JSON, whatever the adapter
