@@ -226,6 +226,12 @@ func (a *app) examineModels(ctx context.Context) []finding {
 	f := finding{"model", fine, cmp.Or(m.conf.Model, "chosen at each run"), "adroit models check asks it for a word"}
 	if !usable {
 		f = finding{"model", lacks, "none can be used", "see adroit demo for a run without one; for real ones run ollama pull qwen3:8b or set OPENAI_API_KEY"}
+		for _, c := range clis {
+			if c.Status == fine {
+				f.Do += "; or name a command-line agent that is logged in: -m " + c.Name
+				break
+			}
+		}
 	}
 	return append(out, f)
 }
