@@ -22,7 +22,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/cliagent"
 )
 
-var adroit, programs string
+var binary, programs string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -33,7 +33,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	adroit = filepath.Join(dir, "adroit")
+	binary = filepath.Join(dir, "adroit")
 	programs = os.Getenv("CLIS")
 	why := ""
 	switch {
@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "skipped:", why)
 		return 0
 	}
-	build := exec.Command("go", "build", "-o", adroit, "../../../cmd/adroit")
+	build := exec.Command("go", "build", "-o", binary, "../../../cmd/adroit")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building adroit:", err)
@@ -154,7 +154,7 @@ func (w *world) command(args ...string) (stdout, stderr string, code int) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, adroit, args...)
+	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env, cmd.Dir = w.env, w.dir
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -317,7 +317,7 @@ func TestKilled(t *testing.T) {
 		t.Run(cli, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Run: "echo once >> b.txt"}, clis.Turn{Hang: true})
-			cmd := exec.Command(adroit, "run", "helper", "Make b.txt.", "-m", "cli/"+cli, "--approve", "all", "--json")
+			cmd := exec.Command(binary, "run", "helper", "Make b.txt.", "-m", "cli/"+cli, "--approve", "all", "--json")
 			cmd.Env, cmd.Dir = w.env, w.dir
 			var out bytes.Buffer
 			cmd.Stdout = &out
