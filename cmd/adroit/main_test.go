@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,8 +40,23 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Condition: has,
 	})
+}
+
+// has says whether a program is installed, as the condition [has:ffmpeg]. In CI,
+// which installs what scripts need, one that is missing fails the script instead.
+func has(cond string) (bool, error) {
+	program, ok := strings.CutPrefix(cond, "has:")
+	if !ok {
+		return false, fmt.Errorf("unknown condition %q; a program is [has:NAME]", cond)
+	}
+	_, err := exec.LookPath(program)
+	if err != nil && os.Getenv("CI") != "" {
+		return false, fmt.Errorf("%w; .ci/run installs it", err)
+	}
+	return err == nil, nil
 }
 
 // code runs a command and checks its exit code: code 3 adroit run …

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -172,9 +171,7 @@ func TestCheckNode(t *testing.T) {
 	if got != "format run_check cd web && npm run --silent format:check\nlint run_check cd web && npm run --silent lint\ntypes run_check cd web && npm run --silent type-check" {
 		t.Errorf("found\n%s", got)
 	}
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("npm is not installed here")
-	}
+	need(t, "npm")
 	if res := run("lint"); !res.Failed || !strings.Contains(res.Text, "no-unused-vars") || !strings.Contains(res.Summary, "exit code 2") {
 		t.Errorf("lint: %+v", res)
 	}
