@@ -117,7 +117,7 @@ func (a *app) drawing(j *jobs.Job, evs []event.Event) *drawn {
 			continue
 		}
 		switch ev.Step {
-		case "resolve", "pipeline", flow.Spawning, flow.Returning, flow.Noting, flow.Calling:
+		case "resolve", "pin", flow.Spawning, flow.Returning, flow.Noting, flow.Calling:
 			continue
 		}
 		d := steps[ev.Path]
