@@ -351,6 +351,49 @@ func (s *State) AppendJSON(b []byte) ([]byte, error) {
 	return o.end()
 }
 
+// toldAnswer is what whoever watches is told of an answer; see describeModel.
+func toldAnswer(way Calling, calls []string, a *Answer, why string) json.RawMessage {
+	o := begun(nil, len(a.Message.Text)+len(why)+32*len(calls))
+	o.some("calling", string(way))
+	o.key("calls")
+	if calls == nil {
+		o.b = append(o.b, "null"...)
+	} else {
+		o.b = append(o.b, '[')
+		for i, name := range calls {
+			if i > 0 {
+				o.b = append(o.b, ',')
+			}
+			o.b = appendText(o.b, name)
+		}
+		o.b = append(o.b, ']')
+	}
+	o.key("notes")
+	o.b = append(o.b, "null"...)
+	o.text("stop", string(a.Stop))
+	o.text("text", a.Message.Text)
+	o.usage("usage", a.Usage)
+	o.some("why", why)
+	b, _ := o.end() // texts and numbers
+	return b
+}
+
+// toldReply is what whoever watches is told of a reply; see describeTool.
+func toldReply(args json.RawMessage, r *Reply) json.RawMessage {
+	text := clip(r.Text)
+	o := begun(nil, len(args)+len(text))
+	o.raw("args", args)
+	o.key("failed")
+	o.b = strconv.AppendBool(o.b, r.Failed)
+	o.some("sandbox", r.Sandbox)
+	o.text("text", text)
+	b, err := o.end()
+	if err != nil {
+		return nil // as with arguments that are no JSON elsewhere
+	}
+	return b
+}
+
 func (o *object) called(by map[string]int) {
 	if len(by) == 0 {
 		return

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // TestEncode sets one field after the other, and those within it, beside what
@@ -144,4 +146,41 @@ func FuzzText(f *testing.F) {
 			t.Fatalf("%q is written as %s, want %s", s, got, want)
 		}
 	})
+}
+
+// TestTold compares what watchers are told in the usual case with what they
+// are told of the same step where there is more to tell.
+func TestTold(t *testing.T) {
+	long := strings.Repeat("é<", eventText)
+	for _, r := range []Reply{{}, {Result: tools.Result{Text: "a\nb", Failed: true}, Sandbox: "full"}, {Result: tools.Result{Text: long, Summary: "s"}}} {
+		use := mustJSON(t, Use{Args: json.RawMessage(`{"path":"a<b"}`)})
+		words, data := describeTool(flow.Step{Input: use}, mustJSON(t, r))
+		r.Spent = []Spend{{Model: "m"}}
+		more, want := describeTool(flow.Step{Input: use}, mustJSON(t, r))
+		alike(t, words, more, data, want, `"spent":[{"model":"m","usage":{"in":0,"out":0},"requests":0}],`)
+	}
+	for _, a := range []Answer{{}, {Why: "w", Calling: CallingText, Response: llm.Response{Stop: llm.StopCalls, Usage: llm.Usage{In: 3, Cached: 1},
+		Message: llm.Message{Text: "one\ntwo", Calls: []llm.Call{{Name: "a"}, {Name: "b"}}}}}} {
+		words, data := describeModel(flow.Step{}, mustJSON(t, a))
+		a.Changed = []string{"f"}
+		more, want := describeModel(flow.Step{}, mustJSON(t, a))
+		alike(t, words, more, data, want, `,"changed":["f"]`)
+	}
+}
+
+func alike(t *testing.T, words, more string, data, want json.RawMessage, besides string) {
+	t.Helper()
+	less := strings.Replace(string(want), besides, "", 1)
+	if words != more || less == string(want) || string(data) != less {
+		t.Errorf("told %q %s, want %q %s", words, data, more, less)
+	}
+}
+
+func mustJSON(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

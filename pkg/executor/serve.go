@@ -366,6 +366,9 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	if way == CallingNative {
 		way = "" // the usual
 	}
+	if a.Notes == nil && a.Spent == nil && a.Work == nil && a.Changed == nil {
+		return first(a.Message.Text), toldAnswer(way, calls, &a, why)
+	}
 	data, _ := json.Marshal(struct {
 		Calling Calling   `json:"calling,omitempty"`
 		Calls   []string  `json:"calls"`
@@ -394,6 +397,9 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	text := r.Summary
 	if text == "" {
 		text = first(r.Text)
+	}
+	if r.Spent == nil {
+		return text, toldReply(use.Args, &r)
 	}
 	data, _ := json.Marshal(struct {
 		Args    json.RawMessage `json:"args"`

@@ -31,6 +31,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -246,22 +247,29 @@ func Poll(r *Run, names ...string) (s Signal, ok bool, err error) {
 // lets the engine forget the steps before it. Call it only where the workflow
 // needs nothing but state to go on.
 func Save(r *Run, state any) error {
-	v, err := encode(state)
+	input, err := writeState(r.next, state)
 	if err != nil {
 		return fmt.Errorf("checkpoint: encoding state: %w", err)
 	}
-	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Checkpoint, Input: writeState(r.next, v)})
+	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Checkpoint, Input: input})
 	return err
 }
 
 const stateNext, stateValue = `{"next":`, `,"value":`
 
-// writeState encodes a State whose value is encoded already, without scanning
-// the value, which comes with every turn.
-func writeState(next int, value []byte) json.RawMessage {
-	b := make([]byte, 0, len(stateNext)+20+len(stateValue)+len(value)+1)
-	b = append(strconv.AppendInt(append(b, stateNext...), int64(next), 10), stateValue...)
-	return append(append(b, value...), '}')
+// writeState encodes a State with this value, without scanning what is encoded
+// already: it comes with every turn.
+func writeState(next int, value any) (json.RawMessage, error) {
+	head := append(strconv.AppendInt([]byte(stateNext), int64(next), 10), stateValue...)
+	if own, ok := value.(Encoder); ok {
+		b, err := own.AppendJSON(head)
+		return append(b, '}'), err
+	}
+	v, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(slices.Grow(head, len(v)+1), v...), '}'), nil
 }
 
 // readState decodes what writeState wrote without scanning the value, and any

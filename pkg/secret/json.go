@@ -33,8 +33,11 @@ func (r *Redactor) JSON(raw json.RawMessage) (json.RawMessage, bool) {
 			continue
 		}
 		text := all[from+1 : to-1]
-		if escaped && json.Unmarshal(raw[from:to], &text) != nil {
-			return r.text(raw)
+		if escaped {
+			var ok bool
+			if text, ok = unescaped(raw[from:to]); !ok {
+				return r.text(raw)
+			}
 		}
 		if clean, hit := r.String(text); hit {
 			out = append(append(out, raw[done:from]...), quote(clean)...)
@@ -54,6 +57,11 @@ func (r *Redactor) text(raw json.RawMessage) (json.RawMessage, bool) {
 		return raw, false
 	}
 	return quote(strings.ToValidUTF8(clean, string(utf8.RuneError))), true
+}
+
+func unescaped(literal []byte) (s string, ok bool) {
+	err := json.Unmarshal(literal, &s)
+	return s, err == nil
 }
 
 // closing finds the end of the string literal that begins at raw[from], -1 if

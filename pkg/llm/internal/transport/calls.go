@@ -119,8 +119,11 @@ func arguments(c *llm.Call, cut bool) {
 			c.Raw = strings.ToValidUTF8(raw[:maxRaw], "")
 		}
 	}
-	var any json.RawMessage
-	err := json.Unmarshal([]byte(raw), &any)
+	var err error
+	if !json.Valid([]byte(raw)) {
+		var any json.RawMessage
+		err = json.Unmarshal([]byte(raw), &any)
+	}
 	switch {
 	case cut && (raw == "" || err != nil):
 		malformed("the answer reached its token limit before the arguments were complete; send fewer or shorter arguments")
@@ -147,11 +150,43 @@ func arguments(c *llm.Call, cut bool) {
 // make it refuse the whole conversation from then on.
 func Object(args json.RawMessage) json.RawMessage {
 	const depth = 200
+	if ordinary(args) && deep(args) <= depth {
+		return args
+	}
 	var m map[string]any
 	if json.Unmarshal(args, &m) != nil || m == nil || deep(args) > depth {
 		return json.RawMessage("{}")
 	}
 	return args
+}
+
+// ordinary reports whether args are an object without a number that may be
+// too large to be read.
+func ordinary(args json.RawMessage) bool {
+	if len(args) == 0 || args[0] != '{' || !json.Valid(args) {
+		return false
+	}
+	quoted, digits := false, 0
+	for i := 0; i < len(args); i++ {
+		c := args[i]
+		switch {
+		case quoted && c == '\\':
+			i++
+			continue
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c >= '0' && c <= '9':
+			if digits++; digits > 100 {
+				return false
+			}
+			continue
+		case digits > 0 && (c == 'e' || c == 'E'):
+			return false
+		}
+		digits = 0
+	}
+	return true
 }
 
 // deep is the nesting of valid JSON.

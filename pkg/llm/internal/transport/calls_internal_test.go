@@ -1,0 +1,34 @@
+package transport
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestOrdinary: what is taken without being read is what could be read.
+func TestOrdinary(t *testing.T) {
+	for _, args := range []string{`{}`, `{"a":"1e999 \" {","b":[1,2.5,{"c":null}]}`} {
+		if !ordinary(json.RawMessage(args)) {
+			t.Errorf("%s is read anew", args)
+		}
+	}
+	for _, args := range []string{``, `[]`, `null`, `{`, `{"a":1e999}`, `{"a":-1E400}`, `{"a":2.5e999}`, `{"a":` + strings.Repeat("9", 400) + `}`} {
+		if ordinary(json.RawMessage(args)) {
+			t.Errorf("%s is taken as it is", args)
+		}
+		if got := string(Object(json.RawMessage(args))); got != "{}" {
+			t.Errorf("%s is passed on as %s", args, got)
+		}
+	}
+}
+
+func FuzzOrdinary(f *testing.F) {
+	f.Add(`{"a":1e5,"b":"c\\"}`)
+	f.Fuzz(func(t *testing.T, args string) {
+		var m map[string]any
+		if ordinary(json.RawMessage(args)) && json.Unmarshal([]byte(args), &m) != nil {
+			t.Errorf("%s is taken as it is", args)
+		}
+	})
+}
