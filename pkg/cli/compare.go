@@ -13,14 +13,16 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
 // A contender is how one side of a comparison went.
 type contender struct {
-	Asked     string         `json:"asked"` // AGENT or AGENT@MODEL
+	Asked     string         `json:"asked"` // AGENT or PIPELINE, perhaps @MODEL
 	Job       string         `json:"job"`
 	Agent     string         `json:"agent"`
 	Workflow  string         `json:"workflow"`
@@ -29,7 +31,8 @@ type contender struct {
 	Reason    string         `json:"reason,omitempty"`
 	Turns     int            `json:"turns"`
 	Calls     int            `json:"calls"`
-	Requests  int            `json:"requests"` // to models, those of tools too
+	Agents    int            `json:"agents,omitempty"` // sub-agents, whose figures are in these
+	Requests  int            `json:"requests"`         // to models, those of tools too
 	Usage     jobs.Usage     `json:"usage"`
 	Cost      float64        `json:"cost_usd,omitempty"`
 	Seconds   float64        `json:"seconds"`
@@ -43,16 +46,18 @@ func (a *app) compareCommand() *cobra.Command {
 	var artifact string
 	cmd := &cobra.Command{
 		Use:   "compare A B [PROMPT|-]",
-		Short: "Run two agents, models or workflows on one request and compare",
+		Short: "Run two agents, models, workflows or pipelines on one request and compare",
 		Long: "Runs the same request twice, as ordinary jobs one after the other, and prints side by side what\n" +
-			"each took and made. A and B are an agent, or AGENT@MODEL. Both work in the same directory, the\n" +
-			"second on what the first has left; with --worktree each has its own.\n\n" +
+			"each took and made. A and B are each an agent, one that runs a workflow, or a pipeline, with\n" +
+			"@MODEL after it for a model of its own. Both work in the same directory, the second on what the\n" +
+			"first has left; with --worktree each has its own.\n\n" +
 			"The exit code is 0 if both were done, else that of the first that was not.",
 		Example: "  adroit compare blog blog_phases \"why jobs should survive a kill\" -m ollama/qwen3:8b\n" +
-			"  adroit compare builder@ollama/qwen3:8b builder@openai/gpt-5 \"add CSV export\" --worktree",
+			"  adroit compare builder@ollama/qwen3:8b builder@openai/gpt-5 \"add CSV export\" --worktree\n" +
+			"  adroit compare builder pipeline:feature \"add CSV export\" --worktree",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return usage("adroit agents list lists the agents", "compare needs two agents")
+				return usage("adroit agents list and adroit pipelines list say which there are", "compare needs two agents or pipelines")
 			}
 			return nil
 		},
@@ -182,13 +187,25 @@ func (a *app) contend(ctx context.Context, m *jobs.Manager, q request, asked str
 	c := &contender{Asked: asked, Job: job.ID, Agent: in.Agent, Workflow: job.Workflow, Model: job.Model,
 		Status: job.Status, Reason: job.Reason, Seconds: took.Round(time.Millisecond).Seconds(), Artifacts: map[string]int{}}
 	if f := past.final; f != nil {
-		c.Turns, c.Calls, c.Usage, c.Cost = f.Turns, f.Calls, f.Usage, a.cost(job.Model, f)
+		c.Turns, c.Calls, c.Agents, c.Usage, c.Cost = f.Turns, f.Calls, f.Agents, f.Usage, a.cost(job.Model, f)
 	}
 	if c.Requests, err = requests(context.WithoutCancel(ctx), m.Store, job.ID); err != nil {
 		return nil, 0, err
 	}
 	c.keep(job.Output)
 	return c, a.outcome(ctx, job), nil
+}
+
+// runs says what decides what comes next: the model, a workflow's code or a
+// pipeline's file.
+func (c *contender) runs() string {
+	switch c.Workflow {
+	case agents.Workflow.Name:
+		return "agent"
+	case pipeline.Workflow.Name:
+		return "pipeline"
+	}
+	return "workflow " + c.Workflow
 }
 
 // keep takes the artifacts of a job's output.
@@ -259,10 +276,14 @@ func (a *app) sideBySide(sides []*contender) {
 	}
 	row("", func(c *contender) string { return c.Asked })
 	row("job", func(c *contender) string { return c.Job })
+	row("runs", func(c *contender) string { return c.runs() })
 	row("model", func(c *contender) string { return c.Model })
 	row("outcome", func(c *contender) string { return string(c.Status) + ": " + cut(c.Reason, 60) })
 	row("turns", func(c *contender) string { return count(c.Turns) })
 	row("tool calls", func(c *contender) string { return count(c.Calls) })
+	if sides[0].Agents > 0 || sides[1].Agents > 0 {
+		row("sub-agents", func(c *contender) string { return count(c.Agents) })
+	}
 	row("model requests", func(c *contender) string { return count(c.Requests) })
 	row("tokens in", func(c *contender) string { return count(c.Usage.In) })
 	row("tokens out", func(c *contender) string { return count(c.Usage.Out) })
