@@ -111,7 +111,7 @@ func (x *run) once(s *Step, ch Changes) (outcome, error) {
 			if err != nil {
 				return failed("%v", err), nil
 			}
-			return x.call(s, s.Tool, args)
+			return x.call(s.Tool, args)
 		case "pipeline":
 			return x.within(s)
 		case "parallel":
@@ -171,26 +171,26 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 	if !errors.As(err, new(*executor.SpawnError)) {
 		return outcome{}, err
 	}
-	o2 := failed("%s", rep.Reason)
-	o2.output, o2.ended, o2.artifacts = quote(rep.Summary), rep.Status, rep.Artifacts
+	bad := failed("%s", rep.Reason)
+	bad.output, bad.ended, bad.artifacts = quote(rep.Summary), rep.Status, rep.Artifacts
 	if rep.Status == executor.Done { // but in conflict
-		o2.ended = executor.Failed
+		bad.ended = executor.Failed
 	}
 	var se *flow.StepError
 	if errors.As(err, &se) {
-		o2.code = se.Code
+		bad.code = se.Code
 	}
 	if rep.Status == executor.Limit && rep.Below.Agents == 0 {
 		// It was not begun: nothing that follows would be.
-		o2.spent = &executor.StopError{Outcome: executor.Outcome{Status: executor.Limit, Reason: rep.Reason}}
+		bad.spent = &executor.StopError{Outcome: executor.Outcome{Status: executor.Limit, Reason: rep.Reason}}
 	}
-	return o2, nil
+	return bad, nil
 }
 
 // command has the step's command run. What it said is its output, without the
 // line about it that models get.
 func (x *run) command(s *Step) (outcome, error) {
-	o, err := x.call(s, shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
+	o, err := x.call(shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
 	if err == nil && o.status == Done {
 		o.output = quote(printed(text(o.output)))
 	}
@@ -221,7 +221,7 @@ func printed(said string) string {
 }
 
 // call has a tool called, under the rules that hold for those of agents.
-func (x *run) call(_ *Step, tool string, args any) (outcome, error) {
+func (x *run) call(tool string, args any) (outcome, error) {
 	reply, err := x.sc.Tool(tool, args)
 	var stop *executor.StopError
 	if errors.As(err, &stop) {

@@ -72,20 +72,24 @@ type decoder struct {
 	steps int
 }
 
-// odd spells: what is written in other places, and in other programs.
-func spelled(keys map[string]string) func(k, _ *node) (string, bool) {
-	return func(k, _ *node) (string, bool) {
-		s, ok := keys[k.Text]
-		return s, ok
+// otherwise gives the key that is meant by one that is written so elsewhere.
+func otherwise(key string) string {
+	switch key {
+	case "on_success", "onsuccess", "on-success":
+		return "onSuccess"
+	case "on_failure", "onfailure", "on-failure":
+		return "onFailure"
+	case "maxSteps":
+		return "max_steps"
+	case "recoveryAgent", "recovery_agent":
+		return "recovery"
+	case "depends_on":
+		return "needs"
+	case "if", "condition":
+		return "when"
 	}
+	return ""
 }
-
-// other spellings of keys, each with the one that is read.
-var otherwise = spelled(map[string]string{
-	"on_success": "onSuccess", "on_failure": "onFailure", "onsuccess": "onSuccess", "onfailure": "onFailure",
-	"on-success": "onSuccess", "on-failure": "onFailure", "maxSteps": "max_steps", "recoveryAgent": "recovery",
-	"recovery_agent": "recovery", "depends_on": "needs", "if": "when", "condition": "when", "outputVariable": "output",
-})
 
 // known hands keys to their funcs, and tells the spelling of some that are
 // written otherwise elsewhere.
@@ -94,7 +98,7 @@ func (d *decoder) known(n *node, of string, fields map[string]func(*node)) map[s
 		rest := *n
 		rest.Keys, rest.Kids = nil, nil
 		for i, k := range n.Keys {
-			if right, odd := otherwise(k, n); odd && fields[k.Text] == nil && fields[right] != nil {
+			if right := otherwise(k.Text); fields[k.Text] == nil && fields[right] != nil {
 				d.Report(k.Place, "write "+right, fmt.Sprintf("unknown key %q: it is spelled %s here", k.Text, right))
 				continue
 			}

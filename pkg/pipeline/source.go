@@ -50,7 +50,7 @@ func (r *report) bad(key, hint, format string, args ...any) {
 
 // near is a hint for a name that is not among some.
 func near(name string, names []string, otherwise string) string {
-	// Of names as short as a, every other is near.
+	// To a name of one or two letters, every other such is near.
 	if n := tools.Nearest(name, names); n != "" && len(name) > 2 {
 		return "did you mean " + n + "?"
 	}

@@ -1,0 +1,53 @@
+package plainyaml_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/plainyaml"
+)
+
+// TestRead wants values as JSON, and places counted from the line that the text
+// has in its file.
+func TestRead(t *testing.T) {
+	doc, serr := plainyaml.Parse("a: {b: [1, 2.50, yes, true, ~]}\nc: |\n  x\n  y\n", 10)
+	if serr != nil {
+		t.Fatal(serr)
+	}
+	root := doc.Read(func(_ plainyaml.Place, _, words string) { t.Error(words) })
+	if got, want := string(root.JSON()), `{"a":{"b":[1,2.5,"yes",true,null]},"c":"x\ny\n"}`; got != want {
+		t.Errorf("read %s, want %s", got, want)
+	}
+	at := map[string]plainyaml.Place{}
+	root.Places("", at)
+	if at["a.b.1"] != plainyaml.At(10, 12) || at["c"].Line != 11 {
+		t.Errorf("places are %v", at)
+	}
+}
+
+// TestRefused wants what is not plain, or a burden to read, told with its place.
+func TestRefused(t *testing.T) {
+	for src, want := range map[string]string{
+		"a: &x 1\nb: *x\n":                       "3:4 anchors, references, tags and special numbers are not used here 4:4 anchors, references, tags and special numbers are not used here",
+		"a: !!binary x\n":                        "3:4 anchors, references, tags and special numbers are not used here",
+		"- a\n":                                  "3:1 it is a list, not keys with values",
+		"a: 1\n---\nb: 1\n":                      "3:1 there is more than one YAML document",
+		"a: {":                                   "3:4 is not valid YAML",
+		"a: " + strings.Repeat("[", 101):         "3:104 nests more than 100 deep",
+		"a:\n" + strings.Repeat("- ", 101) + "x": "4:201 nests more than 100 deep",
+	} {
+		var got []string
+		doc, serr := plainyaml.Parse(src, 3)
+		if serr != nil {
+			got = append(got, fmt.Sprintf("%d:%d %s", serr.Line, serr.Col, serr.Message))
+		} else {
+			doc.Read(func(p plainyaml.Place, _, words string) {
+				got = append(got, fmt.Sprintf("%d:%d %s", p.Line, p.Col, words))
+			})
+		}
+		if !strings.HasPrefix(strings.Join(got, " "), want) {
+			t.Errorf("%.20q is refused with %q, want %q", src, got, want)
+		}
+	}
+}
