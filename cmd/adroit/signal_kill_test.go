@@ -32,7 +32,7 @@ func TestKillAtSignal(t *testing.T) {
 			return out
 		}
 		if out := run(4, "run", "twice", "--approve", "all", "--sandbox", "off", "--json"); !strings.Contains(out, `"kind":"job.waiting"`) ||
-			!strings.Contains(out, `"signals":["verdict"]`) || !strings.Contains(out, `"question":"First?"`) {
+			!strings.Contains(out, `"reason":"waits for the signal verdict"`) || !strings.Contains(out, `"signals":["verdict"]`) || !strings.Contains(out, `"question":"First?"`) {
 			t.Fatalf("it does not say what it waits for:\n%s", out)
 		}
 		run(0, "signal", "last", "verdict", "one")

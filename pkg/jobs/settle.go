@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -53,7 +54,7 @@ func verdict(err, cause error) (Status, string) {
 	case errors.As(err, &own):
 		return Status(own.Status()), own.Reason()
 	case errors.As(err, &parked):
-		return Waiting, "waits for an answer"
+		return Waiting, awaited(parked.Signals)
 	case errors.As(err, &diverged):
 		return Blocked, diverged.Error()
 	case errors.As(err, &crash):
@@ -68,6 +69,19 @@ func verdict(err, cause error) (Status, string) {
 		return Failed, step.Message
 	}
 	return Failed, err.Error()
+}
+
+// awaited says which signals a job waits for, without the steps that some of
+// their names end with.
+func awaited(signals []string) string {
+	names := make([]string, len(signals))
+	for i, s := range signals {
+		names[i], _, _ = strings.Cut(s, "@")
+	}
+	if len(names) == 1 {
+		return "waits for the signal " + names[0]
+	}
+	return "waits for one of the signals " + strings.Join(names, ", ")
 }
 
 // settle records how the run ended. ctx must not be the one that ended it.
