@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -104,9 +105,12 @@ func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) 
 		outs[i], err = f(branches[i], xs[i])
 		return struct{}{}, err
 	})
+	var longest time.Duration // branches begin at nothing
 	for _, b := range branches {
 		sc.State.merge(b.State)
+		longest = max(longest, b.State.Spent)
 	}
+	sc.State.Spent += longest
 	return outs, err
 }
 
@@ -121,7 +125,7 @@ func (sc *Scope) branch(n int) *Scope {
 	return &Scope{Task: &t, State: s}
 }
 
-// merge takes over what a branch has done.
+// merge takes over what a branch has done, but its time: branches work at once.
 func (s *State) merge(b *State) {
 	for _, name := range b.Names() {
 		if a := b.Artifacts[name]; a.Version > s.Artifacts[name].Version {
@@ -138,7 +142,6 @@ func (s *State) merge(b *State) {
 	s.Calls += b.Calls
 	s.Usage = s.Usage.Add(b.Usage)
 	s.Cost += b.Cost
-	s.Spent = max(s.Spent, b.Spent)
 	s.Taint |= b.Taint
 	s.Below = s.Below.add(b.Below)
 	if b.Last != "" {
