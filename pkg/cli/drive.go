@@ -236,7 +236,10 @@ func (a *app) next(job *jobs.Job) []string {
 	case jobs.Failed, jobs.Cancelled:
 		return append([]string{"adroit jobs resume " + id}, changes[:min(1, len(changes))]...)
 	case jobs.Waiting:
-		return []string{"adroit signal " + id + " " + a.awaited(id), "adroit jobs resume " + id}
+		if s := a.awaited(id); s != "" {
+			return []string{"adroit signal " + id + " " + s, "adroit jobs resume " + id}
+		}
+		return []string{"adroit jobs resume " + id}
 	case jobs.Interrupted, jobs.Blocked, jobs.Queued:
 		return []string{"adroit jobs resume " + id}
 	case jobs.Running:
@@ -245,10 +248,15 @@ func (a *app) next(job *jobs.Job) []string {
 	return nil
 }
 
-// awaited is the signal that a waiting job most likely gets.
+// awaited is the signal that a waiting job most likely gets; "" if it has its
+// answer and only has to go on.
 func (a *app) awaited(id string) string {
 	if a.db != nil {
-		if q, err := pending(context.Background(), a.db, id); err == nil && q != nil && about(q) == nil && len(q.Signals) > 0 {
+		switch q, err := pending(context.Background(), a.db, id); {
+		case err != nil:
+		case q == nil:
+			return ""
+		case about(q) == nil && len(q.Signals) > 0:
 			return bare(q.Signals[0])
 		}
 	}

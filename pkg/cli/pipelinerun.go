@@ -69,6 +69,8 @@ func (a *app) chosen(q request, v vouch, in *agents.Input) (*agents.DynamicAgent
 		return nil, err
 	}
 	switch {
+	case in.Limits.Turns > 0:
+		return nil, usage("give its steps limits: {turns: N}, or bound all of them by --max-tokens, --max-cost or --timeout", "--max-turns is for agents, and %s is a pipeline", p.Name)
 	case len(p.Inputs) == 0 && len(in.Inputs) > 0:
 		return nil, usage("declare them under inputs: in its file", "the pipeline %s takes no inputs", p.Name)
 	case p.Prompted() && strings.TrimSpace(in.Prompt) == "":

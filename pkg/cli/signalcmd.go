@@ -94,6 +94,9 @@ func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, 
 	if len(waits) > 0 {
 		return "", nil, usage("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
 	}
+	if len(qs) == 0 && j.Status == jobs.Waiting {
+		return "", nil, usage("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
+	}
 	all := []string{"approve", "deny", "continue", "abort", "answer", workflows.CancelStages}
 	if !slices.Contains(all, name) {
 		hint := "signals are " + strings.Join(all, ", ")
