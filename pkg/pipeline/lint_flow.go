@@ -116,7 +116,11 @@ func (l *linter) cycles(g [][]edge) {
 			told[j] = true
 			names = append(names, l.p.Steps[j].ID)
 		}
-		l.bad(fmt.Sprintf("steps.%d", i), "give one of them max: 3", "%s may follow each other for ever", strings.Join(names, ", "))
+		if at := fmt.Sprintf("steps.%d", i); len(names) == 1 {
+			l.bad(at, "give it max: 3", "%s may follow itself for ever", names[0])
+		} else {
+			l.bad(at, "give one of them max: 3", "%s may follow each other for ever", strings.Join(names, ", "))
+		}
 	}
 }
 

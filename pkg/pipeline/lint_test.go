@@ -85,7 +85,7 @@ steps:
   - {id: b, run: ls, onFailure: a}
   - {id: c, run: ls, onSuccess: c}
 `, `p.yaml:3:6: error: a, b may follow each other for ever; give one of them max: 3
-p.yaml:5:6: error: c may follow each other for ever; give one of them max: 3`},
+p.yaml:5:6: error: c may follow itself for ever; give it max: 3`},
 		{"a cycle with a cap", `
 steps:
   - {id: a, run: ls, max: 2}

@@ -94,7 +94,11 @@ func given(sc *executor.Scope, name string, v any) (bool, error) {
 	if json.Unmarshal(raw, &text) == nil && json.Unmarshal([]byte(text), v) == nil {
 		return true, nil
 	}
-	return false, fmt.Errorf("input %s is %s, which is no %s", name, clip(string(raw), 100), strings.TrimPrefix(fmt.Sprintf("%T", v), "*"))
+	err := fmt.Errorf("input %s is %s, which is no %s", name, clip(string(raw), 100), strings.TrimPrefix(fmt.Sprintf("%T", v), "*"))
+	if _, ok := v.(*bool); ok {
+		err = fmt.Errorf("%w; write -i %s=true or %s=false", err, name, name)
+	}
+	return false, err
 }
 
 // clip keeps the beginning of a text, at a line's end.

@@ -239,7 +239,7 @@ func TestWorkerCommits(t *testing.T) {
 	}
 	in.Inputs["commit"] = json.RawMessage(`"perhaps"`)
 	_, err = play(t, in)
-	wantErr(t, err, `input commit is "perhaps", which is no bool`)
+	wantErr(t, err, `input commit is "perhaps", which is no bool; write -i commit=true or commit=false`)
 	in.Inputs["commit"] = json.RawMessage(`false`)
 	if _, err := play(t, in, begin...); err != nil {
 		t.Error(err)

@@ -52,5 +52,9 @@ func log(ctx context.Context, env *tools.Env, in LogInput) (tools.Result, error)
 			b.WriteString("    " + strings.ReplaceAll(c.Body, "\n", "\n    ") + "\n")
 		}
 	}
-	return tools.Result{Text: cut(b.String(), "ask for fewer"), Summary: fmt.Sprintf("%d commits", len(commits))}, nil
+	summary := "1 commit"
+	if len(commits) > 1 {
+		summary = fmt.Sprintf("%d commits", len(commits))
+	}
+	return tools.Result{Text: cut(b.String(), "ask for fewer"), Summary: summary}, nil
 }
