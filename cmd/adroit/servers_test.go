@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestServers runs jobs beside real language servers. .ci/run has them all;
-// elsewhere a script says which one it misses.
+// TestServers runs jobs beside real language servers. .ci/run has them all,
+// and a script fails there without; elsewhere it says which one it misses.
 func TestServers(t *testing.T) {
 	path := os.Getenv("PATH")
 	for _, at := range []string{os.Getenv("GOPLS_BIN"), os.Getenv("LANGUAGE_SERVERS")} {
@@ -35,6 +35,7 @@ func TestServers(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Condition: has(path),
 	})
 }

@@ -76,7 +76,8 @@ func languages() []language {
 	}
 }
 
-// install puts the real server on PATH. CI has them all.
+// install puts the real server on PATH. CI has them all, so that one that is
+// missing there is a failure.
 func (l language) install(t *testing.T) {
 	t.Helper()
 	if at := os.Getenv(l.bin); at != "" {
@@ -86,6 +87,9 @@ func (l language) install(t *testing.T) {
 		t.Setenv("PATH", at+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	if _, err := exec.LookPath(l.program); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%v; .ci/run sets %s", err, l.bin)
+		}
 		t.Skipf("%s is not installed; set %s to what its build.sh in internal/e2e prints, as .ci/run does", l.program, l.bin)
 	}
 }

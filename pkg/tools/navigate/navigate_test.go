@@ -226,6 +226,9 @@ func TestServed(t *testing.T) {
 				t.Setenv("PATH", at+string(os.PathListSeparator)+os.Getenv("PATH"))
 			}
 			if _, err := exec.LookPath(c.program); err != nil {
+				if os.Getenv("CI") != "" {
+					t.Fatalf("%v; .ci/run sets %s", err, c.bin)
+				}
 				t.Skipf("%s is not installed; set %s to what its build.sh in internal/e2e prints, as .ci/run does", c.program, c.bin)
 			}
 			env := bench(t, shop)
