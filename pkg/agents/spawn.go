@@ -129,7 +129,9 @@ func spawnable(name string, cat *Catalog, set *tools.Set) (*DynamicAgent, execut
 	if err != nil {
 		return nil, executor.Spawnable{}, fmt.Errorf("spawn: %w", err)
 	}
-	spec, err := json.Marshal(b)
+	pinned := *b
+	pinned.Permissions, _ = b.Rules() // which depend on where it comes from, and that is not encoded
+	spec, err := json.Marshal(&pinned)
 	if err != nil {
 		return nil, executor.Spawnable{}, fmt.Errorf("spawn: encoding agent %s: %w", name, err)
 	}

@@ -110,3 +110,25 @@ func TestLesserRoles(t *testing.T) {
 		}
 	}
 }
+
+// What a project's agent allows itself does not hold when it is spawned either.
+func TestPinnedRights(t *testing.T) {
+	cat, ps := agents.Load(
+		agents.Layer{Name: "mine", FS: fstest.MapFS{"a.md": {Data: []byte("---\ndescription: Leads.\nspawn: [b]\ndone: {signal: DONE}\n---\nYou lead.\n")}}},
+		agents.Layer{Name: "project", FS: fstest.MapFS{"b.md": {Data: []byte("---\ndescription: Works.\ntools: [shell, read_file]\npermissions: [{do: allow, tool: shell, command: \"make *\"}, {do: deny, path: \"*.key\"}]\n---\nYou work.\n")}}},
+	)
+	if len(ps) > 0 {
+		t.Fatal(ps)
+	}
+	set, err := tools.NewSet(std.All()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := agents.Resolve(agents.Input{Agent: "a", Prompt: "x", Model: "m/x"}, cat, set, agents.Defaults{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec := string(task.Spawning.Agents["b"].Spec); strings.Contains(spec, "make") || !strings.Contains(spec, "*.key") {
+		t.Errorf("pinned as %s", spec)
+	}
+}
