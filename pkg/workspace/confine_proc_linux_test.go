@@ -48,6 +48,7 @@ func until(t *testing.T, what string, cond func() bool) {
 // A command that is over leaves nothing behind, however its children hid.
 // Only a namespace can hold one that left session and environment.
 func TestConfinedLeavesNothing(t *testing.T) {
+	needSetsid(t)
 	for _, level := range []sandbox.Level{sandbox.Full, sandbox.Bubblewrap} {
 		t.Run(string(level), func(t *testing.T) {
 			if r := sandbox.Choose(level); r.Err() != nil {
@@ -106,6 +107,7 @@ func TestConfinedDiesWithItsRunner(t *testing.T) {
 		fmt.Println(err)
 		select {}
 	}
+	needSetsid(t)
 	for _, level := range []sandbox.Level{sandbox.Full, sandbox.Bubblewrap} {
 		t.Run(string(level), func(t *testing.T) {
 			if r := sandbox.Choose(level); r.Err() != nil {

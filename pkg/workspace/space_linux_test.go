@@ -51,6 +51,9 @@ func TestConfinedLeavesRoom(t *testing.T) {
 		{"in /tmp, out of its session", `setsid sh -c 'i=0; while :; do head -c 262144 /dev/zero >$TMPDIR/f$i; i=$((i+1)); done' & wait`, 20_000, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if strings.HasPrefix(c.script, "setsid") {
+				needSetsid(t)
+			}
 			base := small(t, fmt.Sprintf("size=96m,nr_inodes=%d", c.inodes))
 			use(t, filepath.Join(base, "used"), c.used)
 			levels(t, func(t *testing.T, level sandbox.Level) {
