@@ -90,10 +90,12 @@ func ended(t *testing.T, err error) int {
 	return 0
 }
 
-// await polls for a condition that another process brings about.
+// await polls for a condition that another process brings about. It gives up
+// only on what hangs: where many tests share few processors, a program may need
+// tens of seconds to come to its first command.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
