@@ -107,8 +107,20 @@ func (n *rawName) UnmarshalJSON(b []byte) error {
 
 // Recorded reports whether the ledger in dir has any changes, without opening it.
 func Recorded(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "journal"))
-	return err == nil && info.Size() > 0
+	f, err := os.Open(filepath.Join(dir, "journal"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for r := bufio.NewReader(f); ; {
+		line, err := r.ReadBytes('\n')
+		if len(line) > 0 && !bytes.HasPrefix(line, []byte(`{"seen":`)) { // which is what was read
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
 }
 
 // OpenLedger opens the ledger in dir, which is made if it does not exist.

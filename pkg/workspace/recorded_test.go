@@ -1,0 +1,28 @@
+package workspace
+
+import "testing"
+
+// What was read is in the ledger, too, and is nothing to undo.
+func TestRecorded(t *testing.T) {
+	dir := t.TempDir()
+	l, err := OpenLedger(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	want := func(want bool, when string) {
+		t.Helper()
+		if got := Recorded(dir); got != want {
+			t.Errorf("%s: Recorded is %v", when, got)
+		}
+	}
+	want(false, "new")
+	if err := l.Seen("a.txt", "00"); err != nil {
+		t.Fatal(err)
+	}
+	want(false, "after reading")
+	if err := l.At("1.1").change("", delta{Path: "a.txt"}); err != nil {
+		t.Fatal(err)
+	}
+	want(true, "after a change")
+}
