@@ -95,6 +95,7 @@ func (a *app) agentsShow() *cobra.Command {
 			put("description", ag.Description)
 			put("from", strings.TrimSpace(ag.Source.Layer+" "+a.home(ag.Source.File)))
 			put("model", ag.Model)
+			put("workflow", ag.Workflow)
 			put("tools", strings.Join(ag.Tools, ", "))
 			for _, tokens := range smallWindows {
 				fitted, err := ag.Fitted(set, tokens)

@@ -179,7 +179,7 @@ func (a *app) verdict(job *jobs.Job, f *jobs.Final) []string {
 	}
 	switch job.Status {
 	case jobs.Done:
-		return []string{fmt.Sprintf("done%s: %s", in, job.Reason)}
+		return []string{strings.TrimSuffix(fmt.Sprintf("done%s: %s", in, job.Reason), ": ")}
 	case jobs.Waiting:
 		return []string{"waiting for a person: " + question(f.Waiting)}
 	case jobs.Interrupted:

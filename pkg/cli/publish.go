@@ -105,6 +105,23 @@ func (a *app) workflows() []flow.Workflow {
 	return slices.Concat([]flow.Workflow{agents.Workflow, pipeline.Workflow}, workflows.All(), a.Workflows)
 }
 
+// led sees to it that this program has the workflow that a request's agent names.
+func (a *app) led(in agents.Input, trust bool) error {
+	name := a.runs(in, trust)
+	var all []string
+	for _, w := range a.workflows() {
+		if w.Name == name {
+			return nil
+		}
+		all = append(all, w.Name)
+	}
+	hint := "run it with the program that has it; docs/workflows.md says how to make one"
+	if n := nearest(name, all); n != "" {
+		hint = fmt.Sprintf("did you mean workflow: %s?\n%s", n, hint)
+	}
+	return usage(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Agent, name)
+}
+
 // runs is the workflow that a request's agent names.
 func (a *app) runs(in agents.Input, trust bool) string {
 	if in.Pipeline != "" {

@@ -193,6 +193,9 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if err != nil {
 		return fail(usage(a.shown(in)+" says what it takes", "%v", err))
 	}
+	if err := a.led(in, q.trust); err != nil {
+		return fail(err)
+	}
 	if len(t.Tools) > 0 {
 		a.tellSurroundings(s)
 	}

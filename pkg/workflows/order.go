@@ -95,8 +95,11 @@ func given(sc *executor.Scope, name string, v any) (bool, error) {
 		return true, nil
 	}
 	err := fmt.Errorf("input %s is %s, which is no %s", name, clip(string(raw), 100), strings.TrimPrefix(fmt.Sprintf("%T", v), "*"))
-	if _, ok := v.(*bool); ok {
+	switch v.(type) {
+	case *bool:
 		err = fmt.Errorf("%w; write -i %s=true or %s=false", err, name, name)
+	case *int:
+		err = fmt.Errorf("%w; write a number, as in -i %s=3", err, name)
 	}
 	return false, err
 }
