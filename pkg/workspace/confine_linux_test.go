@@ -10,11 +10,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
-// levels runs a test under every level that this machine can do.
+// levels runs a test under every level that this machine can do. In CI, which
+// installs bubblewrap, its absence is a failure.
 func levels(t *testing.T, test func(t *testing.T, level sandbox.Level)) {
 	for _, f := range sandbox.Survey() {
 		t.Run(string(f.Level), func(t *testing.T) {
 			if !f.OK {
+				if os.Getenv("CI") != "" && strings.Contains(f.Why, "not installed") {
+					t.Fatalf("%s: %s", f.Why, f.Help)
+				}
 				t.Skipf("%s: %s", f.Why, f.Help)
 			}
 			test(t, f.Level)
