@@ -102,7 +102,7 @@ func parsed(t *testing.T, chart string) (nodes, edges int) {
 
 var hostile = []string{
 	`"]; click n1 call alert(1); n9["`, "x\n  n1 --> n2\nend", "end", "`**bold**`", "%%{init: {'securityLevel': 'loose'}}%%", "<img src=x onerror=alert(1)>",
-	"#quot;", "a --> b", "\x1b[31m", "‮", "subgraph", "---\ntitle: x\n---", "]]))}}", "javascript:alert(1)", "\xff\xfe", "&quot;", "|x|", "日本語 é",
+	"#quot;", "a --> b", "\x1b[31m", "\u202e", "subgraph", "---\ntitle: x\n---", "]]))}}", "javascript:alert(1)", "\xff\xfe", "&quot;", "|x|", "日本語 é",
 }
 
 // Whatever tools, agents, models and errors are called, the drawing is the same.
