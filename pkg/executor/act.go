@@ -83,8 +83,14 @@ func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]Reply, error) {
 	replies := make([]Reply, len(calls))
 	now := standing{taint: s.Taint, rules: s.Rules, calls: len(calls)}
 	for i := 0; i < len(calls); {
-		n := 0
+		n, agents := 0, 0
 		for i+n < len(calls) && t.pure(calls[i+n]) {
+			if calls[i+n].Name == spawnAgent {
+				if agents == t.fanOut() {
+					break
+				}
+				agents++
+			}
 			n++
 		}
 		if n < 2 {

@@ -19,15 +19,22 @@ const spawnAgent = "spawn_agent"
 func delegate(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
 	var in struct{ Agent, Task string }
 	if args, _ := tools.Repair(c.Args); decode(args, &in) != nil || in.Agent == "" || strings.TrimSpace(in.Task) == "" {
-		return refuse("spawn_agent takes {\"agent\": its name, \"task\": what to do and what to report}"), nil
+		const takes = "spawn_agent takes {\"agent\": its name, \"task\": what to do and what to report}"
+		return refuse(takes), r.Note("%s refused: %s", spawnAgent, takes)
 	}
 	own := *s
 	own.Taint, own.Below.Agents = now.taint, s.Below.Agents+now.before
 	siblings := max(1, now.calls)
 	sc := &Scope{Run: r, Task: t, State: &own}
 	rep, err := sc.spawn(Order{Agent: in.Agent, Prompt: in.Task}, t.rest(s).share(siblings), siblings)
-	if err != nil && !errors.As(err, new(*SpawnError)) {
+	e := new(SpawnError)
+	if err != nil && !errors.As(err, &e) {
 		return Reply{}, err
+	}
+	if err != nil && e.Err == nil { // it was not spawned
+		if err := r.Note("%s refused: %s", spawnAgent, first(rep.Reason)); err != nil {
+			return Reply{}, err
+		}
 	}
 	reply := Reply{Took: rep.Took, report: &rep}
 	reply.Failed, reply.Taint = !rep.OK(), rep.Taint

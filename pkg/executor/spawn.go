@@ -147,14 +147,19 @@ func (sc *Scope) Spawn(o Order) (Report, error) {
 	return rep, err
 }
 
+// fanOut is how many sub-agents may work at once.
+func (t *Task) fanOut() int {
+	if t.Spawning != nil && t.Spawning.FanOut > 0 {
+		return t.Spawning.FanOut
+	}
+	return SpawnFanOut
+}
+
 // SpawnAll has sub-agents work at once, no more at a time than the task's
 // fan-out. All finish, whatever becomes of the others; the errors are joined.
 // What those with worktrees changed is brought back in the order of the orders.
 func (sc *Scope) SpawnAll(orders ...Order) ([]Report, error) {
-	width := SpawnFanOut
-	if sc.Task.Spawning != nil && sc.Task.Spawning.FanOut > 0 {
-		width = sc.Task.Spawning.FanOut
-	}
+	width := sc.Task.fanOut()
 	var reps []Report
 	var errs []error
 	for some := range slices.Chunk(orders, width) {
