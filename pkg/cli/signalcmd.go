@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,8 +20,9 @@ func (a *app) signalCommand() *cobra.Command {
 		Short: "Answer a job that waits: approve, deny, continue, abort, answer",
 		Long: "Sends a signal to a job. approve and deny answer the question the job asks now; deny takes a reason.\n" +
 			"approve takes {\"always\": true} to hold for the rest of the job, where the question offers it.\n" +
-			"continue, abort, answer and cancel_stages may come early: they are queued until the job looks for\n" +
-			"them. cancel_stages ends a validation after the stage that runs. A value that is not JSON is sent as a string.",
+			"continue, abort, answer, cancel_stages and those that workflows and pipelines name may come early: they\n" +
+			"are kept until the job asks for them. cancel_stages ends a validation after the stage that runs. A value\n" +
+			"that is not JSON is sent as a string.",
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -62,6 +64,9 @@ func (a *app) signalCommand() *cobra.Command {
 	}
 }
 
+// signalName is what workflows and pipelines may call signals of their own.
+var signalName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+
 // jsonOrString is text as it stands if it is JSON, else as a JSON string.
 func jsonOrString(text string) (json.RawMessage, error) {
 	if json.Valid([]byte(text)) {
@@ -99,11 +104,15 @@ func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, 
 	}
 	all := []string{"approve", "deny", "continue", "abort", "answer", workflows.CancelStages}
 	if !slices.Contains(all, name) {
-		hint := "signals are " + strings.Join(all, ", ")
+		hint := "signals are " + strings.Join(all, ", ") + ", and those that workflows and pipelines name"
 		if n := nearest(name, all); n != "" {
-			hint = fmt.Sprintf("did you mean %q?\n%s", n, hint)
+			return "", nil, usage(fmt.Sprintf("did you mean %q?\n%s", n, hint), "unknown signal %q", name)
 		}
-		return "", nil, usage(hint, "unknown signal %q", name)
+		if !signalName.MatchString(name) {
+			return "", nil, usage("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
+		}
+		a.note("%s does not wait for %s now; it is kept until the job asks for it", j.ID, name)
+		return name, nil, nil
 	}
 	return "", nil, broken(fmt.Errorf("%s asks nothing now, so there is nothing to %s", j.ID, name), "adroit jobs show "+j.ID+" says how it stands")
 }
