@@ -45,6 +45,7 @@ type Reply struct {
 
 	rules  permit.Rules // that the person who approved has added
 	report *Report      // of a sub-agent
+	beside bool         // it ran at once with the one before it
 }
 
 // A standing is what earlier calls have to do with whether the next may run.
@@ -114,6 +115,9 @@ func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]Reply, error) {
 		})
 		if err != nil {
 			return nil, err
+		}
+		for k := range got {
+			got[k].beside = k > 0
 		}
 		copy(replies[i:], got)
 		for k, reply := range got {
@@ -257,7 +261,9 @@ func perform(r *flow.Run, name string, use Use) (Reply, error) {
 		if se.Code == Gone {
 			return reply, err
 		}
-		return refuse("%s could not be run: %s", name, se.Message), nil
+		reply := refuse("%s could not be run: %s", name, se.Message)
+		reply.Took = se.Took
+		return reply, nil
 	}
 	return reply, err
 }

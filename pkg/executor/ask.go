@@ -167,7 +167,7 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 	if answer.Text != "" {
 		s.Last = answer.Text
 	}
-	var longest time.Duration
+	var longest time.Duration // of those that ran at once
 	for i, c := range answer.Calls {
 		reply := replies[i]
 		text := reply.Text + s.nearby(t.Project, c, reply) + s.found(t, reply)
@@ -178,6 +178,10 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 		s.bind(c.Name, reply.Artifacts)
 		s.Taint |= t.taint(c, reply)
 		s.Rules = append(s.Rules, reply.rules...)
+		if !reply.beside {
+			s.Spent += longest
+			longest = 0
+		}
 		longest = max(longest, reply.Took)
 		if !reply.Failed {
 			if s.Called == nil {

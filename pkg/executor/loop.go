@@ -72,6 +72,7 @@ func failed(s *State, err error) bool {
 	if !errors.As(err, &se) {
 		return false
 	}
+	s.Spent += se.Took
 	s.Outcome = &Outcome{Status: Failed, Reason: se.Message, Code: se.Code}
 	if s.Landing != nil {
 		s.Outcome = s.Landing

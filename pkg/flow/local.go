@@ -163,7 +163,11 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 			// never records a cancellation as an outcome.
 			return nil, context.Cause(l.Ctx)
 		}
-		rec.Output, rec.Failure = out, asFailure(err)
+		if rec.Output, rec.Failure = out, asFailure(err); rec.Failure != nil {
+			f := *rec.Failure
+			f.Took = time.Since(start).Truncate(time.Second)
+			rec.Failure = &f
+		}
 		l.hook("performed", s)
 	}
 	if err := l.finish(s, rec); err != nil {

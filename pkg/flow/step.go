@@ -107,6 +107,9 @@ type Failure struct {
 	Retryable bool   `json:"retryable,omitempty"`
 	// After is how long to wait at least before the next attempt.
 	After time.Duration `json:"-"`
+	// Took is how long the step was tried, all attempts together, in whole
+	// seconds: what has failed has taken its time, too.
+	Took time.Duration `json:"took_ns,omitempty"`
 }
 
 func (f *Failure) Error() string { return f.Message }
