@@ -25,7 +25,7 @@ var kinds = []word{
 	{"delta", "`text` is a piece of a model's answer as it arrives. Never kept: only a Go program that passes `jobs.RunOptions.Emit` sees it, `--json` does not. The whole answer follows in `step.finished`. No `data`."},
 	{"note", "`text` is something worth knowing about the step or the run, with `error` if it went wrong. No `data`, except of workflows that report with some: of a validation `stage`, `status`, `attempt`, `error`, `usage`."},
 	{"approval", "A person is asked. `data` of a tool call: `tool`, `args` and `needs`, exactly what will run. `path` is part of the answer's name: `approve@PATH` or `deny@PATH`."},
-	{"agent.started", "A sub-agent begins; `name` is the agent's. The steps below `path` are its own. No `data`."},
+	{"agent.started", "A sub-agent begins; `name` is the agent's, `text` the beginning of what it is asked. The steps below `path` are its own. No `data`."},
 	{"agent.finished", "The sub-agent `name` has ended, `text` says how. `data`: `status`, `reason`, `summary`, `took_ns` and `below`, what it took with its own sub-agents: `agents`, `turns`, `calls`, `usage`, `cost_usd` and `used` (by model)."},
 	{"pipeline.started", "A pipeline begins; `text` is its name, `data` its steps."},
 	{"pipeline.finished", "A pipeline has ended, `text` says how. `data` is its result, with a row for each run of a step."},

@@ -296,7 +296,7 @@ func (m *models) verify(ctx context.Context, ref string, window int) int {
 func modelFault(err error) error {
 	var e *llm.Error
 	if errors.As(err, &e) {
-		return broken(err, cmp.Or(e.Hint, "adroit models check tells more"))
+		return broken(err, cmp.Or(e.Hint, "adroit models list says which models there are"))
 	}
 	return err
 }

@@ -36,6 +36,9 @@ func (a *app) showParts(j *jobs.Job, h history) {
 		if p.Step != "" && p.Agent != "" && p.Agent != p.Step {
 			title += " (" + p.Agent + ")"
 		}
+		if p.About != "" {
+			title += ": " + cut(p.About, 40)
+		}
 		row(strings.Repeat("  ", depth[p.Path])+title, p.Status, p.Figures, span(p.Took), count(max(p.Attempts, 1)), count(p.Retries), strings.TrimSpace(p.Path+" "+other(p.Model, j.Model)))
 	}
 	if f := h.final; f != nil && f.Own != nil {

@@ -49,7 +49,7 @@ func (v *viewer) begin(depth int, p jobs.Part) {
 	v.opened[p.Path] = true
 	v.recalled()
 	v.place = strings.Repeat("  ", depth)
-	v.aside(bold, fmt.Sprintf("> %s [%s]", p.Agent, p.Path))
+	v.aside(bold, strings.TrimSpace(fmt.Sprintf("> %s [%s] %s", p.Agent, p.Path, p.About)))
 }
 
 // agent shows that a sub-agent begins or has ended; it reports whether ev is

@@ -90,6 +90,15 @@ type Errand struct {
 	Parent   *Parent                    `json:"parent"`
 }
 
+// About is the beginning of what is asked.
+func (e Errand) About() string {
+	text := []rune(first(e.Prompt))
+	if len(text) > 60 {
+		return string(text[:59]) + "…"
+	}
+	return string(text)
+}
+
 // A Report is what became of an order.
 type Report struct {
 	Agent     string                     `json:"agent"`

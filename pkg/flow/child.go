@@ -20,12 +20,14 @@ func (r *Run) With(known ...Workflow) *Run {
 // A Spawn is the input of a step that begins a child.
 type Spawn struct {
 	Workflow string          `json:"workflow"`
+	About    string          `json:"about,omitempty"` // in a line, for those who watch
 	Input    json.RawMessage `json:"input"`
 }
 
 // Child runs a workflow that is known by name as part of this one, in its own
-// path scope: a sub-agent. label says who it is, to those who watch; tell makes
-// of its output what they are told at its end. Its errors are those of the
+// path scope: a sub-agent. label says who it is, to those who watch, and a
+// method About() string of the input what it is to do; tell makes of its output
+// what they are told at its end. Its errors are those of the
 // workflow: whether they end this one is for the caller to say.
 //
 // [Pull] does not run children: a child is a step of kind [Spawning], answered
@@ -40,8 +42,12 @@ func Child(r *Run, label, workflow string, input any, tell func(out json.RawMess
 	if err != nil {
 		return nil, fmt.Errorf("%s: encoding its input: %w", label, err)
 	}
+	about := ""
+	if says, ok := input.(interface{ About() string }); ok {
+		about = says.About()
+	}
 	scope := r.scope + strconv.Itoa(r.next) + "."
-	out, err := Do[json.RawMessage](r, Spawning, label, Spawn{workflow, in})
+	out, err := Do[json.RawMessage](r, Spawning, label, Spawn{workflow, about, in})
 	if err != nil || pulled {
 		return out, err
 	}
@@ -66,7 +72,11 @@ func (s Step) news() (event.Event, bool) {
 	case Noting:
 		return s.note(), true
 	case Spawning:
-		return event.Event{Kind: event.AgentStarted, Text: s.Name}, true
+		var child Spawn
+		if json.Unmarshal(s.Input, &child) != nil {
+			return event.Event{}, false
+		}
+		return event.Event{Kind: event.AgentStarted, Text: child.About}, true
 	case Returning:
 		var end struct {
 			Text string

@@ -165,7 +165,7 @@ func (a *Account) begin(ev event.Event) {
 	if a.agents == nil {
 		a.agents = map[string]*node{}
 	}
-	n := &node{Part: Part{Path: ev.Path, Agent: ev.Name, Began: ev.Time}}
+	n := &node{Part: Part{Path: ev.Path, Agent: ev.Name, About: ev.Text, Began: ev.Time}}
 	a.put(n, a.at(ev.Path))
 	a.agents[ev.Path] = n
 }

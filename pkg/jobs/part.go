@@ -26,7 +26,8 @@ type Part struct {
 	Path     string        `json:"path"`             // where it began
 	Within   string        `json:"within,omitempty"` // the path of the part that it is in
 	Agent    string        `json:"agent,omitempty"`
-	Step     string        `json:"step,omitempty"` // id of the pipeline's step
+	About    string        `json:"about,omitempty"` // what it is to do, in a line
+	Step     string        `json:"step,omitempty"`  // id of the pipeline's step
 	Model    string        `json:"model,omitempty"`
 	Status   string        `json:"status"` // of one that has not ended, the job's
 	Reason   string        `json:"reason,omitempty"`
