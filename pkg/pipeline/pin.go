@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -161,8 +162,19 @@ func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
 	depth, open := 0, false
 	var names []string
 	var all []agents.DynamicAgent
+	asks := func(model string) {
+		open = open || model == ""
+		if a.Model == NoModel {
+			a.Model = model
+		}
+	}
+	if r := p.Recovery; r != nil && r.Agent.Spec != nil {
+		asks(cmp.Or(r.Model, r.Agent.Spec.Model, p.Defaults.Model))
+	}
 	p.walk(func(s *Step) {
 		switch {
+		case s.Agent != nil && s.Agent.Spec != nil:
+			asks(cmp.Or(s.Model, s.Agent.Spec.Model, p.Defaults.Model))
 		case s.Run != "":
 			a.Tools = append(a.Tools, shell)
 		case s.Tool != "":
@@ -171,10 +183,6 @@ func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
 	}, func(found *Agent) {
 		names = append(names, found.Name)
 		all = append(all, *found.Spec)
-		open = open || found.Spec.Model == ""
-		if a.Model == NoModel {
-			a.Model = found.Spec.Model
-		}
 		if sp := found.Spec.Spawn; sp != nil {
 			depth = max(depth, sp.Depth, executor.SpawnDepth)
 		}
