@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -146,6 +148,13 @@ func (a *app) jobsUndo() *cobra.Command {
 			} else {
 				a.printUndo(j.ID, report)
 			}
+			made, err := commits(ctx, a.db, j.ID)
+			if err != nil {
+				return err
+			}
+			for _, c := range made {
+				fmt.Fprintf(a.Stderr, "its commit %s stays: an undo changes files only; git revert %s takes it back\n", line(c), line(strings.Fields(c + " HEAD")[0]))
+			}
 			if len(report.Skipped) > 0 {
 				return exit(exitFailed)
 			}
@@ -155,6 +164,21 @@ func (a *app) jobsUndo() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	about.flags(cmd.Flags())
 	return cmd
+}
+
+// commits are those that a job made with its tool, by hash and subject.
+func commits(ctx context.Context, log jobs.Log, id string) (out []string, err error) {
+	for ev, err := range log.Events(ctx, id, 0, false) {
+		if err != nil {
+			return nil, err
+		}
+		var d struct{ Failed, Asks bool }
+		if ev.Kind != event.StepFinished || ev.Name != "git_commit" || ev.Error != "" || json.Unmarshal(ev.Data, &d) != nil || d.Failed || d.Asks {
+			continue
+		}
+		out = append(out, ev.Text)
+	}
+	return out, nil
 }
 
 func (a *app) printUndo(id string, r workspace.UndoReport) {
