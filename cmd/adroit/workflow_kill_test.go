@@ -70,8 +70,8 @@ func TestKillWorkflows(t *testing.T) {
 		artifact    string
 		wants       []string
 	}{
-		{"supervisor", led, []string{"run", "supervisor", "Write both."}, 9, 150, "Begin\n", "result", []string{`"fixed": true`, `"reviewed": true`, `"summary": "Both are written."`}},
-		{"worker", committed, []string{"run", "worker", "Write left.", "-i", "commit=true"}, 5, 50, "Write left\nBegin\n", "report", []string{`"note": "left is written."`, `Write left"`}},
+		{"supervisor", led, []string{"run", "supervisor", "Write both."}, 19, 150, "Begin\n", "result", []string{`"fixed": true`, `"reviewed": true`, `"summary": "Both are written."`}},
+		{"worker", committed, []string{"run", "worker", "Write left.", "-i", "commit=true"}, 11, 50, "Write left\nBegin\n", "report", []string{`"note": "left is written."`, `Write left"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fresh := func() *place {
