@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -96,7 +97,7 @@ type Source struct {
 }
 
 // place is a position in a file; lines and columns count from 1.
-type place struct{ line, col int }
+type place = plainyaml.Place
 
 // place gives the position of a key, or of the closest one around it.
 func (s Source) place(key string) place {

@@ -9,7 +9,7 @@ import (
 
 func (d *decoder) calling(n *node) {
 	var c string
-	d.text(n, "calling", &c)
+	d.String(n, "calling", &c)
 	if !slices.Contains(executor.Callings, executor.Calling(c)) {
 		d.bad(n, "it is one of auto, native, constrained, text", "calling is %q", c)
 		return

@@ -34,18 +34,18 @@ func counterpart(name string) (string, bool) {
 // tools reads a list of tools; Claude Code's names become ours.
 func (d *decoder) tools(n *node, what string) []string {
 	var out, from []string
-	for _, name := range d.names(n, what) {
+	for _, name := range d.Names(n, what) {
 		base, pattern, restricted := strings.Cut(name, "(")
 		ours, claude := counterpart(base)
 		switch {
 		case !claude:
 			ours = name
 		case ours == "":
-			d.rep.at(n.place, Warning, "", "%s has no counterpart here and is left out", name)
+			d.rep.at(n.Place, Warning, "", "%s has no counterpart here and is left out", name)
 			continue
 		case restricted && what == "tools":
 			// Granting all where a part was granted would be a surprise.
-			d.rep.at(n.place, Warning, "name "+ours+" to allow all of it", "%s(%s cannot be restricted like that and is left out", base, pattern)
+			d.rep.at(n.Place, Warning, "name "+ours+" to allow all of it", "%s(%s cannot be restricted like that and is left out", base, pattern)
 			continue
 		default:
 			from = append(from, name)
@@ -55,7 +55,7 @@ func (d *decoder) tools(n *node, what string) []string {
 		}
 	}
 	if from != nil {
-		d.rep.at(n.place, Note, "", "%s: %s read as our tools of the same purpose", what, strings.Join(from, ", "))
+		d.rep.at(n.Place, Note, "", "%s: %s read as our tools of the same purpose", what, strings.Join(from, ", "))
 	}
 	return out
 }
@@ -63,12 +63,12 @@ func (d *decoder) tools(n *node, what string) []string {
 // model reads a model's name. Names that only Claude Code knows leave the
 // choice to the caller.
 func (d *decoder) model(n *node) {
-	d.text(n, "model", &d.a.Model)
+	d.String(n, "model", &d.a.Model)
 	switch d.a.Model {
 	case "inherit":
 		d.a.Model = ""
 	case "sonnet", "opus", "haiku":
-		d.rep.at(n.place, Note, "name one as provider/model, or with -m", "model %s is not known here; the default is used", d.a.Model)
+		d.rep.at(n.Place, Note, "name one as provider/model, or with -m", "model %s is not known here; the default is used", d.a.Model)
 		d.a.Model = ""
 	case "":
 	default:
@@ -81,15 +81,15 @@ func (d *decoder) model(n *node) {
 // claudeKey reads the keys that only Claude Code has and reports whether k is
 // one.
 func (d *decoder) claudeKey(k, v *node) bool {
-	switch k.text {
+	switch k.Text {
 	case "disallowedTools":
 		d.a.Deny = d.tools(v, "deny")
 	case "maxTurns":
-		d.whole(v, "maxTurns", &d.a.Limits.Turns)
+		d.Whole(v, "maxTurns", &d.a.Limits.Turns)
 	case "color", "background", "initialPrompt", "memory", "isolation":
-		d.rep.at(k.place, Note, "", "%s is of no use here", k.text)
+		d.rep.at(k.Place, Note, "", "%s is of no use here", k.Text)
 	case "permissionMode", "hooks", "mcpServers":
-		d.rep.at(k.place, Warning, "", "%s is not read: what it asks for does not happen", k.text)
+		d.rep.at(k.Place, Warning, "", "%s is not read: what it asks for does not happen", k.Text)
 	default:
 		return false
 	}

@@ -6,10 +6,10 @@ import "github.com/adroit-run/adroit/pkg/llm"
 // of it than there is here.
 func (d *decoder) effort(n *node) {
 	var e string
-	d.text(n, "effort", &e)
+	d.String(n, "effort", &e)
 	switch {
 	case e == "xhigh" || e == "max":
-		d.rep.at(n.place, Note, "", "effort %s is taken as high, the most there is here", e)
+		d.rep.at(n.Place, Note, "", "effort %s is taken as high, the most there is here", e)
 		e = string(llm.EffortHigh)
 	case !llm.Effort(e).Known() || e == "":
 		d.bad(n, "it is one of low, medium, high", "effort is %q", e)

@@ -11,24 +11,24 @@ import (
 // it gives itself one. As with [Parse], whether its tools exist is for [Lint].
 func Inline(file, name string, n *plainyaml.Node) (*DynamicAgent, Problems) {
 	rep := &report{src: Source{File: file, at: map[string]place{}}}
-	root := nodeOf(n)
-	root.places("", rep.src.at)
+	root := n
+	n.Places("", rep.src.at)
 	a := &DynamicAgent{Name: name, Description: "An agent of " + file + "."}
-	d := &decoder{rep: rep, a: a}
+	d := decode(a, rep)
 	front := *root
-	front.keys, front.kids = nil, nil
-	for i, k := range root.keys {
-		if k.text != "prompt" && tools.Nearest(k.text, []string{"prompt"}) != "" {
-			d.bad(k, "did you mean prompt?", "unknown key %q", k.text)
+	front.Keys, front.Kids = nil, nil
+	for i, k := range root.Keys {
+		if k.Text != "prompt" && tools.Nearest(k.Text, []string{"prompt"}) != "" {
+			d.bad(k, "did you mean prompt?", "unknown key %q", k.Text)
 			continue
 		}
-		if k.text != "prompt" {
-			front.keys, front.kids = append(front.keys, k), append(front.kids, root.kids[i])
+		if k.Text != "prompt" {
+			front.Keys, front.Kids = append(front.Keys, k), append(front.Kids, root.Kids[i])
 			continue
 		}
-		d.text(root.kids[i], "prompt", &a.Prompt)
+		d.String(root.Kids[i], "prompt", &a.Prompt)
 		// Of a text in a block, the first line is below the key.
-		if rep.src.bodyLine = root.kids[i].line; root.kids[i].line == k.line && len(a.Prompt) > 0 && multiline(a.Prompt) {
+		if rep.src.bodyLine = root.Kids[i].Line; root.Kids[i].Line == k.Line && len(a.Prompt) > 0 && multiline(a.Prompt) {
 			rep.src.bodyLine++
 		}
 	}
@@ -53,8 +53,8 @@ func multiline(s string) bool {
 // they have in an agent's.
 func InlineLimits(file string, n *plainyaml.Node, what string) (executor.Limits, Problems) {
 	rep := &report{src: Source{File: file}}
-	d := &decoder{rep: rep, a: &DynamicAgent{}}
-	d.limits(nodeOf(n))
+	d := decode(&DynamicAgent{}, rep)
+	d.limits(n)
 	return d.a.Limits, rep.list.sort()
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -238,7 +239,7 @@ func isZero(c executor.Criterion) bool {
 // size estimates what every turn costs before anything was said.
 func (l *linter) size() {
 	if n := l.a.Weight(l.all); n > maxTokens {
-		l.at(place{max(1, l.src.bodyLine), 1}, Warning, "take out tools that it does not need, and what the model knows anyway",
+		l.at(plainyaml.At(max(1, l.src.bodyLine), 1), Warning, "take out tools that it does not need, and what the model knows anyway",
 			"prompt and tools take about %d tokens of every turn; %d are enough", n, maxTokens)
 	}
 }

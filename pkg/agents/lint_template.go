@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -13,7 +14,7 @@ import (
 func (l *linter) template() {
 	a := l.a
 	if strings.TrimSpace(a.Prompt) == "" {
-		l.at(place{max(1, l.src.bodyLine), 1}, Error, "write below the front matter what the agent is to do and how", "the prompt is empty")
+		l.at(plainyaml.At(max(1, l.src.bodyLine), 1), Error, "write below the front matter what the agent is to do and how", "the prompt is empty")
 		return
 	}
 	t, err := compile(a.Name, a.Prompt, within(l.own))
@@ -89,11 +90,11 @@ func fields[T any]() []string {
 func (l *linter) offset(pos int) place {
 	before := l.a.Prompt[:min(pos, len(l.a.Prompt))]
 	line := strings.Count(before, "\n")
-	return place{max(1, l.src.bodyLine) + line, pos - strings.LastIndexByte(before, '\n')}
+	return plainyaml.At(max(1, l.src.bodyLine)+line, pos-strings.LastIndexByte(before, '\n'))
 }
 
 func (l *linter) broken(err error) {
 	line, col, words := explain(err)
-	p := place{max(1, l.src.bodyLine) + max(0, line-1), col + 1}
+	p := plainyaml.At(max(1, l.src.bodyLine)+max(0, line-1), col+1)
 	l.at(p, Error, "", "the template cannot be used: %s", words)
 }

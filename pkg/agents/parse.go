@@ -3,11 +3,10 @@ package agents
 import (
 	"encoding/json"
 	"path"
-	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -39,13 +38,13 @@ func parseFile(from Source, src []byte, claude bool) (*DynamicAgent, Problems) {
 		return nil, rep.list
 	}
 	rep.src.at, rep.src.bodyLine = map[string]place{}, bodyLine
-	root.places("", rep.src.at)
+	root.Places("", rep.src.at)
 	a := &DynamicAgent{Name: strings.TrimSuffix(path.Base(from.File), ".md"), Source: rep.src, Prompt: body}
-	d := &decoder{rep: rep, a: a}
+	d := decode(a, rep)
 	d.agent(root)
 	if claude && !d.seen["tools"] {
 		a.Tools = []string{"read_file", "list_files", "search", "edit_file", "write_file", "run_tests"}
-		rep.at(place{1, 1}, Note, "add tools: to choose", "the file names no tools; it gets %s", strings.Join(a.Tools, ", "))
+		rep.at(plainyaml.At(1, 1), Note, "add tools: to choose", "the file names no tools; it gets %s", strings.Join(a.Tools, ", "))
 	}
 	if !nameRule.MatchString(a.Name) {
 		rep.key("name", Error, "use lower case letters, digits, - and _, as in code-reviewer", "the name %q cannot be used", a.Name)
@@ -56,18 +55,18 @@ func parseFile(from Source, src []byte, claude bool) (*DynamicAgent, Problems) {
 // split takes the front matter off the prompt.
 func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) {
 	if len(src) > maxFile {
-		rep.at(place{1, 1}, Error, "keep long material in files that the agent reads", "the file has %d bytes; an agent has at most %d", len(src), maxFile)
+		rep.at(plainyaml.At(1, 1), Error, "keep long material in files that the agent reads", "the file has %d bytes; an agent has at most %d", len(src), maxFile)
 		return "", "", 0, false
 	}
 	if !utf8.Valid(src) {
-		rep.at(place{1, 1}, Error, "save it as UTF-8", "the file is not valid UTF-8")
+		rep.at(plainyaml.At(1, 1), Error, "save it as UTF-8", "the file is not valid UTF-8")
 		return "", "", 0, false
 	}
 	s := strings.ReplaceAll(strings.TrimPrefix(string(src), "\ufeff"), "\r\n", "\n")
 	lines := strings.Split(s, "\n")
 	fence := func(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 	if !fence(lines[0]) {
-		rep.at(place{1, 1}, Error, "begin with a line ---, then name: and description:, then another ---", "there is no front matter")
+		rep.at(plainyaml.At(1, 1), Error, "begin with a line ---, then name: and description:, then another ---", "there is no front matter")
 		return "", "", 0, false
 	}
 	for i, line := range lines[1:] {
@@ -76,7 +75,7 @@ func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) 
 		}
 		front = strings.Join(lines[1:i+1], "\n")
 		if len(front) > maxFront {
-			rep.at(place{1, 1}, Error, "put the prompt below it", "the front matter has %d bytes; it may have %d", len(front), maxFront)
+			rep.at(plainyaml.At(1, 1), Error, "put the prompt below it", "the front matter has %d bytes; it may have %d", len(front), maxFront)
 			return "", "", 0, false
 		}
 		rest := lines[i+2:]
@@ -87,172 +86,84 @@ func split(src []byte, rep *report) (front, body string, bodyLine int, ok bool) 
 		}
 		return front, body, bodyLine, true
 	}
-	rep.at(place{1, 1}, Error, "close it with a line ---", "the front matter does not end")
+	rep.at(plainyaml.At(1, 1), Error, "close it with a line ---", "the front matter does not end")
 	return "", "", 0, false
 }
 
 // A decoder fills an agent from nodes and goes on after problems.
 type decoder struct {
+	plainyaml.Decoder
 	rep  *report
 	a    *DynamicAgent
 	seen map[string]bool
 }
 
+func decode(a *DynamicAgent, rep *report) *decoder {
+	d := &decoder{rep: rep, a: a}
+	d.Nearest, d.Odd = tools.Nearest, d.claudeKey
+	d.Report = func(p place, hint, words string) { rep.at(p, Error, hint, "%s", words) }
+	return d
+}
+
 func (d *decoder) bad(n *node, hint, format string, args ...any) {
-	d.rep.at(n.place, Error, hint, format, args...)
+	d.rep.at(n.Place, Error, hint, format, args...)
 }
 
 func (d *decoder) agent(n *node) {
 	a := d.a
-	d.seen = d.fields(n, "", map[string]func(*node){
-		"name":          func(v *node) { d.text(v, "name", &a.Name) },
-		"description":   func(v *node) { d.text(v, "description", &a.Description) },
+	d.seen = d.Fields(n, "", map[string]func(*node){
+		"name":          func(v *node) { d.String(v, "name", &a.Name) },
+		"description":   func(v *node) { d.String(v, "description", &a.Description) },
 		"model":         func(v *node) { d.model(v) },
-		"think_model":   func(v *node) { d.text(v, "think_model", &a.ThinkModel) },
+		"think_model":   func(v *node) { d.String(v, "think_model", &a.ThinkModel) },
 		"tools":         func(v *node) { a.Tools = d.tools(v, "tools") },
 		"deny":          func(v *node) { a.Deny = d.tools(v, "deny") },
 		"mode":          d.mode,
 		"calling":       d.calling,
 		"effort":        d.effort,
-		"workflow":      func(v *node) { d.text(v, "workflow", &a.Workflow) },
+		"workflow":      func(v *node) { d.String(v, "workflow", &a.Workflow) },
 		"permissions":   d.permissions,
 		"spawn":         d.spawn,
-		"skills":        func(v *node) { a.Skills = d.names(v, "skills") },
+		"skills":        func(v *node) { a.Skills = d.Names(v, "skills") },
 		"done":          func(v *node) { a.Done = d.criterion(v) },
 		"limits":        func(v *node) { d.limits(v) },
-		"capabilities":  func(v *node) { a.Capabilities = d.names(v, "capabilities") },
-		"problem_types": func(v *node) { a.ProblemTypes = d.names(v, "problem_types") },
-		"priority":      func(v *node) { d.whole(v, "priority", &a.Priority) },
+		"capabilities":  func(v *node) { a.Capabilities = d.Names(v, "capabilities") },
+		"problem_types": func(v *node) { a.ProblemTypes = d.Names(v, "problem_types") },
+		"priority":      func(v *node) { d.Whole(v, "priority", &a.Priority) },
 		"inputs":        func(v *node) { d.inputs(v) },
 		"grant":         func(v *node) { d.grant(v) },
-		"aliases":       func(v *node) { a.Aliases = d.names(v, "aliases") },
-		"output":        func(v *node) { a.Output = v.json() },
+		"aliases":       func(v *node) { a.Aliases = d.Names(v, "aliases") },
+		"output":        func(v *node) { a.Output = v.JSON() },
 		"options":       func(v *node) { d.options(v) },
 	})
 }
 
-// fields hands each known key to its func and reports the others.
-func (d *decoder) fields(n *node, of string, known map[string]func(*node)) map[string]bool {
-	seen := map[string]bool{}
-	if n.kind != mapping {
-		d.bad(n, "", "%s is %s, not keys with values", of, n.kind)
-		return seen
-	}
-	for i, k := range n.keys {
-		f, ok := known[k.text]
-		switch {
-		case ok && seen[k.text]:
-			d.bad(k, "", "%s is there twice", k.text)
-		case ok:
-			seen[k.text] = true
-			if n.kids[i].kind != null {
-				f(n.kids[i])
-			}
-		case of == "" && d.claudeKey(k, n.kids[i]):
-		default:
-			d.unknown(k, of, known)
-		}
-	}
-	return seen
-}
-
-func (d *decoder) unknown(k *node, of string, known map[string]func(*node)) {
-	names := sortedKeys(known)
-	hint := "known are " + strings.Join(names, ", ")
-	if near := tools.Nearest(k.text, names); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	if of != "" {
-		of = " in " + of
-	}
-	d.bad(k, hint, "unknown key %q%s", k.text, of)
-}
-
-func (d *decoder) text(n *node, what string, into *string) {
-	if n.kind == list || n.kind == mapping {
-		d.bad(n, "", "%s is %s, not text", what, n.kind)
-		return
-	}
-	*into = strings.TrimSpace(n.text)
-}
-
-// names reads a list of names, also one written with commas.
-func (d *decoder) names(n *node, what string) []string {
-	var out []string
-	switch n.kind {
-	case text:
-		for part := range strings.SplitSeq(n.text, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				out = append(out, part)
-			}
-		}
-	case list:
-		for _, kid := range n.kids {
-			var s string
-			d.text(kid, "an entry of "+what, &s)
-			if s != "" {
-				out = append(out, s)
-			}
-		}
-	default:
-		d.bad(n, "", "%s is %s, not a list of names", what, n.kind)
-	}
-	return out
-}
-
-func (d *decoder) whole(n *node, what string, into *int) {
-	v, err := strconv.Atoi(n.text)
-	if n.kind != number || err != nil {
-		d.bad(n, "", "%s is not a whole number", what)
-		return
-	}
-	*into = v
-}
-
-func (d *decoder) decimal(n *node, what string, into *float64) {
-	v, err := strconv.ParseFloat(n.text, 64)
-	if n.kind != number || err != nil {
-		d.bad(n, "", "%s is %s, not a number", what, n.kind)
-		return
-	}
-	*into = v
-}
-
-func (d *decoder) duration(n *node, what string, into *time.Duration) {
-	v, err := time.ParseDuration(n.text)
-	if n.kind != text || err != nil {
-		d.bad(n, "write it like 30m or 1h30m", "%s is not a duration", what)
-		return
-	}
-	*into = v
-}
-
 func (d *decoder) limits(n *node) {
 	l := &d.a.Limits
-	d.fields(n, "limits", map[string]func(*node){
-		"turns":    func(v *node) { d.whole(v, "limits.turns", &l.Turns) },
-		"tokens":   func(v *node) { d.whole(v, "limits.tokens", &l.Tokens) },
-		"cost_usd": func(v *node) { d.decimal(v, "limits.cost_usd", &l.CostUSD) },
-		"time":     func(v *node) { d.duration(v, "limits.time", &l.Time) },
-		"rejects":  func(v *node) { d.whole(v, "limits.rejects", &l.Rejects) },
+	d.Fields(n, "limits", map[string]func(*node){
+		"turns":    func(v *node) { d.Whole(v, "limits.turns", &l.Turns) },
+		"tokens":   func(v *node) { d.Whole(v, "limits.tokens", &l.Tokens) },
+		"cost_usd": func(v *node) { d.Decimal(v, "limits.cost_usd", &l.CostUSD) },
+		"time":     func(v *node) { d.Duration(v, "limits.time", &l.Time) },
+		"rejects":  func(v *node) { d.Whole(v, "limits.rejects", &l.Rejects) },
 		"calls":    d.callLimits,
 	})
 }
 
 func (d *decoder) options(n *node) {
 	o := &d.a.Options
-	d.fields(n, "options", map[string]func(*node){
+	d.Fields(n, "options", map[string]func(*node){
 		"temperature": func(v *node) {
 			o.Temperature = new(float64)
-			d.decimal(v, "options.temperature", o.Temperature)
+			d.Decimal(v, "options.temperature", o.Temperature)
 		},
-		"max_tokens": func(v *node) { d.whole(v, "options.max_tokens", &o.MaxTokens) },
-		"window":     func(v *node) { d.whole(v, "options.window", &o.Window) },
+		"max_tokens": func(v *node) { d.Whole(v, "options.max_tokens", &o.MaxTokens) },
+		"window":     func(v *node) { d.Whole(v, "options.window", &o.Window) },
 	})
 }
 
 func (d *decoder) grant(n *node) {
-	c, err := tools.ParseCaps(strings.Join(d.names(n, "grant"), ","))
+	c, err := tools.ParseCaps(strings.Join(d.Names(n, "grant"), ","))
 	if err != nil {
 		d.bad(n, "", "grant: %v", err)
 		return
@@ -262,30 +173,30 @@ func (d *decoder) grant(n *node) {
 
 // inputs reads name: description, or name: {description, optional, default, artifact, bytes}.
 func (d *decoder) inputs(n *node) {
-	if n.kind != mapping {
-		d.bad(n, "write it like file: The file to read.", "inputs is %s, not names with descriptions", n.kind)
+	if n.Kind != mapping {
+		d.bad(n, "write it like file: The file to read.", "inputs is %s, not names with descriptions", n.Kind)
 		return
 	}
-	for i, k := range n.keys {
-		f, v := Field{Name: k.text}, n.kids[i]
-		if v.kind == mapping {
-			d.fields(v, "inputs."+k.text, map[string]func(*node){
-				"description": func(v *node) { d.text(v, "description", &f.Description) },
+	for i, k := range n.Keys {
+		f, v := Field{Name: k.Text}, n.Kids[i]
+		if v.Kind == mapping {
+			d.Fields(v, "inputs."+k.Text, map[string]func(*node){
+				"description": func(v *node) { d.String(v, "description", &f.Description) },
 				"optional": func(v *node) {
-					if f.Optional = v.text == "true"; v.kind != boolean {
+					if f.Optional = v.Text == "true"; v.Kind != boolean {
 						d.bad(v, "", "optional is true or false")
 					}
 				},
-				"default":  func(v *node) { f.Default, f.Optional = v.json(), true },
-				"artifact": func(v *node) { d.text(v, "artifact", &f.Artifact) },
+				"default":  func(v *node) { f.Default, f.Optional = v.JSON(), true },
+				"artifact": func(v *node) { d.String(v, "artifact", &f.Artifact) },
 				"bytes": func(v *node) {
-					if d.whole(v, "inputs."+k.text+".bytes", &f.Bytes); f.Bytes < 0 {
+					if d.Whole(v, "inputs."+k.Text+".bytes", &f.Bytes); f.Bytes < 0 {
 						d.bad(v, "leave it out for all of the text", "bytes is negative")
 					}
 				},
 			})
 		} else {
-			d.text(v, "inputs."+k.text, &f.Description)
+			d.String(v, "inputs."+k.Text, &f.Description)
 		}
 		d.a.Inputs = append(d.a.Inputs, f)
 	}
@@ -295,22 +206,22 @@ func (d *decoder) criterion(n *node) executor.Criterion {
 	var c executor.Criterion
 	parts := func(into *[]executor.Criterion) func(*node) {
 		return func(v *node) {
-			if v.kind != list {
+			if v.Kind != list {
 				d.bad(v, "", "all and any take a list")
 				return
 			}
 			*into = []executor.Criterion{}
-			for _, kid := range v.kids {
+			for _, kid := range v.Kids {
 				*into = append(*into, d.criterion(kid))
 			}
 		}
 	}
-	d.fields(n, "done", map[string]func(*node){
-		"signal":   func(v *node) { d.text(v, "signal", &c.Signal) },
-		"artifact": func(v *node) { d.text(v, "artifact", &c.Artifact) },
-		"where":    func(v *node) { c.Where = json.RawMessage(v.json()) },
-		"tool":     func(v *node) { d.text(v, "tool", &c.Tool) },
-		"check":    func(v *node) { d.text(v, "check", &c.Check) },
+	d.Fields(n, "done", map[string]func(*node){
+		"signal":   func(v *node) { d.String(v, "signal", &c.Signal) },
+		"artifact": func(v *node) { d.String(v, "artifact", &c.Artifact) },
+		"where":    func(v *node) { c.Where = json.RawMessage(v.JSON()) },
+		"tool":     func(v *node) { d.String(v, "tool", &c.Tool) },
+		"check":    func(v *node) { d.String(v, "check", &c.Check) },
 		"all":      parts(&c.All),
 		"any":      parts(&c.Any),
 	})

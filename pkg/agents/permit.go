@@ -85,7 +85,7 @@ const planWords = "This is for planning: read what you need, change nothing, and
 
 func (d *decoder) mode(n *node) {
 	var m string
-	d.text(n, "mode", &m)
+	d.String(n, "mode", &m)
 	if !slices.Contains(executor.Modes, executor.Mode(m)) {
 		d.bad(n, "it is one of plan, edits, auto", "mode is %q", m)
 		return
@@ -94,19 +94,19 @@ func (d *decoder) mode(n *node) {
 }
 
 func (d *decoder) permissions(n *node) {
-	if n.kind != list {
-		d.bad(n, "write it like - {tool: shell, command: \"go test *\", do: allow}", "permissions is %s, not a list of rules", n.kind)
+	if n.Kind != list {
+		d.bad(n, "write it like - {tool: shell, command: \"go test *\", do: allow}", "permissions is %s, not a list of rules", n.Kind)
 		return
 	}
-	for i, kid := range n.kids {
+	for i, kid := range n.Kids {
 		var r permit.Rule
 		var do string
-		d.fields(kid, fmt.Sprintf("permissions.%d", i), map[string]func(*node){
-			"tool":    func(v *node) { d.text(v, "tool", &r.Tool) },
-			"path":    func(v *node) { d.text(v, "path", &r.Path) },
-			"command": func(v *node) { d.text(v, "command", &r.Command) },
-			"do":      func(v *node) { d.text(v, "do", &do) },
-			"why":     func(v *node) { d.text(v, "why", &r.Why) },
+		d.Fields(kid, fmt.Sprintf("permissions.%d", i), map[string]func(*node){
+			"tool":    func(v *node) { d.String(v, "tool", &r.Tool) },
+			"path":    func(v *node) { d.String(v, "path", &r.Path) },
+			"command": func(v *node) { d.String(v, "command", &r.Command) },
+			"do":      func(v *node) { d.String(v, "do", &do) },
+			"why":     func(v *node) { d.String(v, "why", &r.Why) },
 		})
 		r.Do = permit.Do(do)
 		if err := r.Check(); err != nil {

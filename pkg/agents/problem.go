@@ -89,7 +89,7 @@ type report struct {
 }
 
 func (r *report) at(p place, s Severity, hint, format string, args ...any) {
-	r.list = append(r.list, Problem{r.src.File, p.line, p.col, s, fmt.Sprintf(format, args...), hint})
+	r.list = append(r.list, Problem{r.src.File, p.Line, p.Col, s, fmt.Sprintf(format, args...), hint})
 }
 
 func (r *report) key(key string, s Severity, hint, format string, args ...any) {

@@ -88,17 +88,17 @@ func thinks(set *tools.Set) bool {
 
 // callLimits reads how often tools may be called.
 func (d *decoder) callLimits(n *node) {
-	if n.kind != mapping {
-		d.bad(n, "write it like web_fetch: 20", "limits.calls is %s, not names of tools with numbers", n.kind)
+	if n.Kind != mapping {
+		d.bad(n, "write it like web_fetch: 20", "limits.calls is %s, not names of tools with numbers", n.Kind)
 		return
 	}
 	d.a.Limits.Calls = map[string]int{}
-	for i, k := range n.keys {
+	for i, k := range n.Keys {
 		most := 0
-		d.whole(n.kids[i], "limits.calls."+k.text, &most)
-		if most < 1 && n.kids[i].kind == number {
-			d.bad(n.kids[i], "deny it under deny: instead", "limits.calls.%s leaves no call", k.text)
+		d.Whole(n.Kids[i], "limits.calls."+k.Text, &most)
+		if most < 1 && n.Kids[i].Kind == number {
+			d.bad(n.Kids[i], "deny it under deny: instead", "limits.calls.%s leaves no call", k.Text)
 		}
-		d.a.Limits.Calls[k.text] = most
+		d.a.Limits.Calls[k.Text] = most
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/plainyaml"
 )
 
 // Bounds of skills: a job pins what it has, so what is larger is no skill.
@@ -96,29 +98,29 @@ func loadSkill(l Layer, folder string) (*Skill, Problems) {
 	}
 	// The format has more keys, and others may add theirs: they are not ours to
 	// complain about.
-	for i, k := range root.keys {
-		v := root.kids[i]
+	for i, k := range root.Keys {
+		v := root.Kids[i]
 		switch {
-		case k.text != "name" && k.text != "description":
-		case v.kind != text:
-			rep.at(v.place, Error, "", "%s is %s, not text", k.text, v.kind)
-		case k.text == "name":
-			s.Name = strings.TrimSpace(v.text)
+		case k.Text != "name" && k.Text != "description":
+		case v.Kind != text:
+			rep.at(v.Place, Error, "", "%s is %s, not text", k.Text, v.Kind)
+		case k.Text == "name":
+			s.Name = strings.TrimSpace(v.Text)
 		default:
-			s.Description = strings.TrimSpace(v.text)
+			s.Description = strings.TrimSpace(v.Text)
 		}
 	}
 	s.Body = body
 	switch {
 	case rep.list.Err() != nil:
 	case !skillName.MatchString(s.Name):
-		rep.at(place{1, 1}, Error, "use lower case letters, digits and -, as in release-notes", "the name %q cannot be used", s.Name)
+		rep.at(plainyaml.At(1, 1), Error, "use lower case letters, digits and -, as in release-notes", "the name %q cannot be used", s.Name)
 	case s.Description == "":
-		rep.at(place{1, 1}, Error, "say in a sentence when to use it", "the description is missing")
+		rep.at(plainyaml.At(1, 1), Error, "say in a sentence when to use it", "the description is missing")
 	case s.Body == "":
-		rep.at(place{1, 1}, Error, "write below the front matter how it is done", "there are no instructions")
+		rep.at(plainyaml.At(1, 1), Error, "write below the front matter how it is done", "there are no instructions")
 	case s.Name != folder:
-		rep.at(place{1, 1}, Warning, "the format wants them to be the same", "the skill is called %s, its folder %s", s.Name, folder)
+		rep.at(plainyaml.At(1, 1), Warning, "the format wants them to be the same", "the skill is called %s, its folder %s", s.Name, folder)
 	}
 	if rep.list.Err() != nil {
 		return nil, rep.list

@@ -25,20 +25,20 @@ type Spawn struct {
 func (d *decoder) spawn(n *node) {
 	s := &Spawn{}
 	d.a.Spawn = s
-	if n.kind == list {
-		s.Agents = d.names(n, "spawn")
+	if n.Kind == list {
+		s.Agents = d.Names(n, "spawn")
 		return
 	}
 	whole := func(key string, to *int) func(*node) {
 		return func(v *node) {
-			d.whole(v, "spawn."+key, to)
-			if v.kind == number && *to < 1 {
+			d.Whole(v, "spawn."+key, to)
+			if v.Kind == number && *to < 1 {
 				d.bad(v, "leave it out for the default", "spawn.%s is less than 1", key)
 			}
 		}
 	}
-	d.fields(n, "spawn", map[string]func(*node){
-		"agents":  func(v *node) { s.Agents = d.names(v, "spawn.agents") },
+	d.Fields(n, "spawn", map[string]func(*node){
+		"agents":  func(v *node) { s.Agents = d.Names(v, "spawn.agents") },
 		"depth":   whole("depth", &s.Depth),
 		"fan_out": whole("fan_out", &s.FanOut),
 		"total":   whole("total", &s.Total),
