@@ -113,18 +113,7 @@ func (c Config) issueComment() tools.Tool {
 		}
 		at := fmt.Sprintf("issues/%d/comments", in.Number)
 		mark := a.mark("comment", strconv.Itoa(in.Number), in.Body)
-		find := func() (*comment, error) {
-			all, err := list[comment](ctx, a, at)
-			if err != nil {
-				return nil, err
-			}
-			for i := range all {
-				if strings.Contains(all[i].Body, mark) {
-					return &all[i], nil
-				}
-			}
-			return nil, nil
-		}
+		find := func() (*comment, error) { return carrying(ctx, a, at, mark, func(x *comment) string { return x.Body }) }
 		return once(find, func() (*comment, error) {
 			var c comment
 			return &c, a.post(ctx, at, map[string]string{"body": in.Body + "\n\n" + mark}, &c)
@@ -135,6 +124,20 @@ func (c Config) issueComment() tools.Tool {
 			return result("Commented: "+c.URL, "commented on #"+strconv.Itoa(in.Number), "", nil)
 		})
 	})
+}
+
+// carrying is the one of those listed whose text has the mark, nil if none has.
+func carrying[T any](ctx context.Context, a *api, at, mark string, text func(*T) string) (*T, error) {
+	all, err := list[T](ctx, a, at)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if strings.Contains(text(&all[i]), mark) {
+			return &all[i], nil
+		}
+	}
+	return nil, nil
 }
 
 // once writes what find does not find, and looks again where nobody can tell

@@ -92,18 +92,7 @@ func (c Config) prReview() tools.Tool {
 		}
 		at := fmt.Sprintf("pulls/%d/reviews", in.Number)
 		mark := a.mark("review", strconv.Itoa(in.Number), in.Event, in.Body)
-		find := func() (*review, error) {
-			all, err := list[review](ctx, a, at)
-			if err != nil {
-				return nil, err
-			}
-			for i := range all {
-				if strings.Contains(all[i].Body, mark) {
-					return &all[i], nil
-				}
-			}
-			return nil, nil
-		}
+		find := func() (*review, error) { return carrying(ctx, a, at, mark, func(x *review) string { return x.Body }) }
 		return once(find, func() (*review, error) {
 			var r review
 			return &r, a.post(ctx, at, map[string]string{"event": strings.ToUpper(in.Event), "body": in.Body + "\n\n" + mark}, &r)
