@@ -3,6 +3,7 @@ package workspace
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -112,6 +113,7 @@ var gitConfig = [][2]string{
 	{"protocol.ext.allow", "never"}, {"safe.bareRepository", "explicit"}, {"submodule.recurse", "false"},
 	{"sequence.editor", "false"}, {"color.ui", "false"}, {"gc.auto", "0"}, {"maintenance.auto", "false"},
 	{"branch.autoSetupMerge", "false"}, {"branch.autoSetupRebase", "never"}, {"diff.submodule", "short"}, {"diff.ignoreSubmodules", "dirty"},
+	{"core.filesRefLockTimeout", "30000"}, {"core.packedRefsTimeout", "30000"}, // milliseconds: a loaded machine is no reason to fail
 	{"status.submoduleSummary", "false"}, {"merge.autoStash", "false"}, {"rerere.enabled", "false"}, {"commit.template", ""},
 }
 
@@ -200,6 +202,8 @@ func (g *Git) run(ctx context.Context, c Cmd) ([]byte, error) {
 	return g.raw(ctx, off, c)
 }
 
+var errNoWorkTree = errors.New("the workspace is not in a git work tree")
+
 // Root is the absolute path of the work tree's top directory. It is an error if
 // the workspace is not in that work tree, whatever the repository claims.
 func (g *Git) Root(ctx context.Context) (string, error) {
@@ -223,7 +227,7 @@ func (g *Git) place(ctx context.Context) (root, prefix string, err error) {
 		return "", "", err
 	}
 	if strings.TrimSpace(string(out)) != "true" || filepath.Dir(root) == root {
-		return "", "", fmt.Errorf("the workspace is not in a git work tree")
+		return "", "", errNoWorkTree
 	}
 	return root, prefix, nil
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,16 @@ import (
 	"time"
 )
 
+// outputWait bounds the wait for the end of git's output after git has ended. It
+// is long because a loaded machine may let the reader run late.
+const outputWait = 30 * time.Second
+
 // A host runs git on this machine for a person, not for a model: outside any
 // sandbox and in no ledger. Killing this process does not kill what it runs.
-type host struct{ dir string }
+type host struct {
+	dir  string
+	wait time.Duration // instead of outputWait
+}
 
 // at is git in a directory.
 func at(dir string) *Git { return &Git{exec: &host{dir: dir}} }
@@ -34,7 +42,7 @@ func (h *host) Run(ctx context.Context, c Cmd) (*Output, error) {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for us: git is never cut short
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = cmp.Or(h.wait, outputWait)
 	o := &Output{Sandbox: "off"}
 	if err := cmd.Start(); err != nil {
 		return nil, startError(c.Args[0], err)
@@ -43,7 +51,9 @@ func (h *host) Run(ctx context.Context, c Cmd) (*Output, error) {
 	err := cmd.Wait()
 	o.TimedOut = !late.Stop()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	// What git itself printed was in the pipe when it ended and has been read by
+	// now; only a child that it left behind can still hold the pipe open.
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return nil, err
 	}
 	o.Code = exitCode(cmd.ProcessState)

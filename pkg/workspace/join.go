@@ -70,7 +70,7 @@ func (c *Copy) keepResult(ctx context.Context, names *Names) {
 	}
 	w := &c.Tree
 	tip, err := at(w.Repo).commit(ctx, "refs/heads/"+w.Branch)
-	if err == nil && w.onBranch() {
+	if branch, ok := w.checkedOut(); err == nil && ok && branch == w.Branch {
 		_, err = w.snap(ctx, names, tip, "Changes that were not all brought back")
 	}
 	if err == nil {

@@ -86,8 +86,8 @@ func AddWorktree(ctx context.Context, dir, top, branch string) (*Worktree, error
 	if err := os.MkdirAll(filepath.Dir(top), 0o700); err != nil {
 		return nil, err
 	}
-	if _, err := g.run(ctx, Cmd{Args: []string{"worktree", "add", "--quiet", "--no-track", "-b", branch, "--", top, w.Base}}); err != nil {
-		return nil, fmt.Errorf("making the worktree: %w", err)
+	if err := w.add(ctx, g); err != nil {
+		return nil, err
 	}
 	if err := w.locate(ctx); err != nil {
 		return nil, errors.Join(err, w.Remove(ctx, true))
@@ -97,6 +97,20 @@ func AddWorktree(ctx context.Context, dir, top, branch string) (*Worktree, error
 		return nil, errors.Join(gone, w.Remove(ctx, true))
 	}
 	return w, nil
+}
+
+// add has the repository of g make the work tree and its branch.
+func (w *Worktree) add(ctx context.Context, g *Git, options ...string) error {
+	unlock, err := g.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, err = g.run(ctx, Cmd{Args: with("worktree", "add", "--quiet", "--no-track", options, "-b", w.Branch, "--", w.Top, w.Base)})
+	if err != nil {
+		return fmt.Errorf("making the worktree: %w", brief(err))
+	}
+	return nil
 }
 
 // locate notes where the repository is, while nobody else has been at the new
@@ -190,6 +204,11 @@ func (w *Worktree) Merge(ctx context.Context, message string) (*Merged, error) {
 		return nil, err
 	}
 	g := at(w.Repo)
+	unlock, err := lockRepo(ctx, w.Common)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	s, err := g.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -298,18 +317,39 @@ func (w *Worktree) Remove(ctx context.Context, force bool) error {
 	if err := os.RemoveAll(w.Top); err != nil {
 		return err
 	}
+	return w.forget(ctx, merged || force)
+}
+
+// forget makes the repository forget the work tree, and its branch if asked.
+// What is forgotten already is no error.
+func (w *Worktree) forget(ctx context.Context, branch bool) error {
+	g := at(w.Repo)
+	unlock, err := g.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := w.unlist(ctx); err != nil {
 		return err
 	}
-	g := at(w.Repo)
+	if !branch {
+		return nil
+	}
 	tip, err := g.commit(ctx, "refs/heads/"+w.Branch)
-	if err != nil {
+	if refused(err) {
 		return nil // there is no such branch any more
 	}
-	if merged || force {
+	if err == nil {
 		_, err = g.run(ctx, Cmd{Args: []string{"update-ref", "-d", "refs/heads/" + w.Branch, tip}})
 	}
 	return err
+}
+
+// refused reports that git ran and said no, as opposed to a git that could not
+// be asked.
+func refused(err error) bool {
+	var e *ExitError
+	return errors.As(err, &e)
 }
 
 func brief(err error) error {

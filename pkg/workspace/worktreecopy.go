@@ -36,6 +36,7 @@ type Copy struct {
 	Omitted   int       `json:"omitted,omitempty"`    // how many there are
 	Made      time.Time `json:"made,omitzero"`        // zero while it is being made
 	Result    *Joined   `json:"joined,omitempty"`     // of Join, when that is done
+	Strayed   bool      `json:"strayed,omitempty"`    // another branch was checked out in it
 	Removed   bool      `json:"removed,omitempty"`
 
 	home  string
@@ -151,9 +152,8 @@ func (c *Copy) make(ctx context.Context, src *source, names *Names) error {
 			return err
 		}
 	} else {
-		_, err := src.git.run(ctx, Cmd{Args: []string{"worktree", "add", "--quiet", "--no-checkout", "--no-track", "-b", c.Tree.Branch, "--", c.Tree.Top, c.Tree.Base}})
-		if err != nil {
-			return fmt.Errorf("making the worktree: %w", brief(err))
+		if err := c.Tree.add(ctx, src.git, "--no-checkout"); err != nil {
+			return err
 		}
 		c.at("made")
 		if err := c.Tree.locate(ctx); err != nil {
@@ -231,7 +231,12 @@ func (c *Copy) Remove(ctx context.Context) error {
 // clear takes away what there is, also of a copy that was never finished.
 func (c *Copy) clear(ctx context.Context) error {
 	w := &c.Tree
-	strayed := !c.Plain && w.Admin != "" && !w.onBranch()
+	if branch, ok := w.checkedOut(); ok && branch != w.Branch && !c.Strayed {
+		c.Strayed = true // noted while it can still be seen
+		if err := c.save(); err != nil {
+			return err
+		}
+	}
 	if err := Discard(w.Top); err != nil {
 		return err
 	}
@@ -244,36 +249,28 @@ func (c *Copy) clear(ctx context.Context) error {
 		}
 	}
 	c.at("discarded")
-	if err := w.unlist(ctx); err != nil {
-		return err
-	}
-	if strayed {
-		return nil // its commits are on the branch alone, and what was brought back was something else
-	}
-	g := at(w.Repo)
-	tip, err := g.commit(ctx, "refs/heads/"+w.Branch)
-	if err != nil {
-		return nil // there is no such branch any more
-	}
-	_, err = g.run(ctx, Cmd{Args: []string{"update-ref", "-d", "refs/heads/" + w.Branch, tip}})
-	return err
+	// The commits of a strayed copy are on the branch alone, and what was brought
+	// back was something else.
+	return w.forget(ctx, !c.Strayed)
 }
 
-// onBranch reports whether the work tree has its own branch checked out.
-func (w *Worktree) onBranch() bool {
+// checkedOut is the branch that the work tree is on, empty if it is on none. It
+// is not known of a work tree that the repository has forgotten, or half
+// forgotten.
+func (w *Worktree) checkedOut() (branch string, ok bool) {
 	b, err := os.ReadFile(filepath.Join(w.Admin, "HEAD"))
-	return err == nil && strings.TrimSpace(string(b)) == "ref: refs/heads/"+w.Branch
+	branch, _ = strings.CutPrefix(strings.TrimSpace(string(b)), "ref: refs/heads/")
+	return branch, w.Admin != "" && err == nil
 }
 
 // unlist makes the repository forget the work tree, and no other: git worktree
 // prune would forget those on a disk that is not plugged in.
 func (w *Worktree) unlist(ctx context.Context) error {
 	if w.Admin == "" { // made, but not noted
-		out, err := at(w.Repo).raw(ctx, nil, Cmd{Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir"}})
+		common, err := at(w.Repo).common(ctx)
 		if err != nil {
 			return err
 		}
-		common := strings.TrimSuffix(string(out), "\n")
 		all, _ := filepath.Glob(filepath.Join(common, "worktrees", "*", "gitdir"))
 		for _, f := range all {
 			if b, err := os.ReadFile(f); err == nil && strings.TrimSpace(string(b)) == filepath.Join(w.Top, ".git") {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -48,12 +49,16 @@ func (o CopyOptions) source(ctx context.Context) (*source, error) {
 		}
 	default:
 		repo, prefix, err := at(dir).place(ctx)
-		if err != nil {
+		if refused(err) || errors.Is(err, errNoWorkTree) || errors.Is(err, exec.ErrNotFound) {
 			return bare, nil
+		} else if err != nil {
+			return nil, err
 		}
 		s = &source{git: at(repo), repo: repo, sub: strings.TrimSuffix(prefix, "/"), dir: repo}
-		if s.head, err = s.git.commit(ctx, "HEAD"); err != nil {
+		if s.head, err = s.git.commit(ctx, "HEAD"); refused(err) {
 			return bare, nil
+		} else if err != nil {
+			return nil, err
 		}
 	}
 	if s.sub != "" {
