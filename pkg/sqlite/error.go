@@ -3,7 +3,9 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
+	"golang.org/x/sys/unix"
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 )
@@ -17,6 +19,7 @@ var (
 	ErrBusy     = errors.New("the database is busy")
 	ErrDisk     = errors.New("the disk failed")
 	ErrClosed   = errors.New("the database is closed")
+	ErrReplaced = errors.New("the database is gone")
 )
 
 // A NewerError reports a file that a newer adroit wrote.
@@ -52,11 +55,28 @@ func syncFailed(err error) bool {
 	return false
 }
 
+// fullBelow is the free space in bytes below which an I/O error means that the
+// disk is full: SQLite grows its shared memory file by 32 KiB.
+const fullBelow = 256 << 10
+
+func noSpace(path string, err error) error {
+	return fmt.Errorf("%w: no space left on device; free some space for %s, then go on: %w", ErrFull, path, err)
+}
+
+// freeSpace is how many bytes this user may still write beside path.
+func freeSpace(path string) (int64, bool) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(filepath.Dir(path), &st); err != nil {
+		return 0, false
+	}
+	return int64(st.Bavail) * int64(st.Bsize), true
+}
+
 // explain turns SQLite's result codes into errors that say what to do.
 func explain(path string, err error) error {
 	switch code(err) & 0xff {
 	case lib.SQLITE_FULL:
-		return fmt.Errorf("%w: free some space for %s, then go on: %w", ErrFull, path, err)
+		return noSpace(path, err)
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return fmt.Errorf("%w: move %s away together with its -wal file and restore a backup: %w", ErrDamaged, path, err)
 	case lib.SQLITE_READONLY:
@@ -64,7 +84,11 @@ func explain(path string, err error) error {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return fmt.Errorf("%w: another process holds %s; try again when it is idle: %w", ErrBusy, path, err)
 	case lib.SQLITE_IOERR:
-		return fmt.Errorf("%w under %s: what it did not acknowledge is not kept; check the disk, then start again: %w", ErrDisk, path, err)
+		// SQLite does not pass on why the system refused.
+		if free, ok := freeSpace(path); ok && free < fullBelow {
+			return noSpace(path, err)
+		}
+		return fmt.Errorf("%w under %s: unsaved changes were lost; check the disk, then start again: %w", ErrDisk, path, err)
 	case lib.SQLITE_CANTOPEN:
 		return fmt.Errorf("cannot open %s; check that its directory can be written: %w", path, err)
 	}

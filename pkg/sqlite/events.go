@@ -103,6 +103,10 @@ func (d *DB) Events(ctx context.Context, job string, after int64, follow bool) i
 			if !follow || status != jobs.Running && status != jobs.Queued {
 				return
 			}
+			if err := d.moved(); err != nil { // nobody will write here again
+				yield(event.Event{}, err)
+				return
+			}
 			select {
 			case <-changed:
 			case <-tick.C:

@@ -10,6 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // appID marks the file as adroit's, in SQLite's application_id.
@@ -104,12 +107,41 @@ func create(ctx context.Context, path string, o Options) (err error) {
 	if err := fill(ctx, f.Name(), o); err != nil {
 		return fmt.Errorf("creating the database: %w", explain(path, err))
 	}
-	// Link, unlike rename, never replaces what another process created
-	// meanwhile.
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := place(f.Name(), path); err != nil {
 		return fmt.Errorf("creating the database: %w", err)
 	}
 	return syncDir(dir)
+}
+
+// place gives a new database its name, unless another process was faster. The
+// log of a database that was deleted is moved aside first: SQLite would take
+// its pages for those of the new one.
+func place(from, path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close() // which unlocks it
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	for _, ext := range []string{"-wal", "-shm"} {
+		left := path + ext
+		if _, err := os.Lstat(left); err != nil {
+			continue
+		}
+		if err := os.Rename(left, fmt.Sprintf("%s.left-%d", left, time.Now().UnixNano())); err != nil {
+			return err
+		}
+	}
+	// Link, unlike rename, never replaces a file.
+	if err := os.Link(from, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 func fill(ctx context.Context, path string, o Options) (err error) {

@@ -65,6 +65,8 @@ type DB struct {
 	ops     chan *op
 	closing sync.RWMutex // held for reading while sending to ops
 	closed  bool
+	reads   bool // opened by OpenReadOnly
+	opened  os.FileInfo
 	stopped chan struct{}
 	broken  atomic.Pointer[error]
 	bells   bells
@@ -131,12 +133,20 @@ func (d *DB) open(ctx context.Context, o Options) (err error) {
 	if err := migrate(ctx, d.conn, d.path, o.Version); err != nil {
 		return err
 	}
+	if d.opened, err = os.Lstat(d.path); err != nil {
+		return err
+	}
 	d.read, err = sql.Open("sqlite", dsn(d.path, o.vfs, "query_only(1)"))
 	if err != nil {
 		return err
 	}
 	d.read.SetMaxOpenConns(4)
 	d.read.SetMaxIdleConns(4)
+	return d.prepare(ctx)
+}
+
+// prepare prepares the statements of the readers.
+func (d *DB) prepare(ctx context.Context) (err error) {
 	for _, p := range []struct {
 		to    **sql.Stmt
 		query string
@@ -160,10 +170,16 @@ func (d *DB) Close() error {
 	d.closing.Lock()
 	if d.closed {
 		d.closing.Unlock()
-		<-d.stopped
+		if !d.reads {
+			<-d.stopped
+		}
 		return nil
 	}
 	d.closed = true
+	if d.reads {
+		d.closing.Unlock()
+		return d.release()
+	}
 	close(d.ops)
 	d.closing.Unlock()
 	<-d.stopped
@@ -175,6 +191,11 @@ func (d *DB) Close() error {
 }
 
 func (d *DB) release() error {
+	if d.opened != nil && errors.Is(d.moved(), ErrReplaced) {
+		// The last connection that SQLite closes deletes the log by its name,
+		// which may be that of another database by now. Better leave it open.
+		return nil
+	}
 	var errs []error
 	for _, s := range d.stmts {
 		errs = append(errs, s.Close())

@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -86,6 +89,10 @@ func (d *DB) do(ctx context.Context, f func(*tx) error) error {
 	if d.closed {
 		d.closing.RUnlock()
 		return ErrClosed
+	}
+	if d.reads {
+		d.closing.RUnlock()
+		return fmt.Errorf("%w: %s was opened for reading only", ErrReadOnly, d.path)
 	}
 	select {
 	case d.ops <- o:
@@ -207,7 +214,28 @@ func (d *DB) commit(ops []*op) (errs []error, spoiled bool, err error) {
 	if _, err := (&tx{d: d}).exec("commit"); err != nil {
 		return failed(err)
 	}
+	// SQLite does not notice that its file has no name any more: what it wrote
+	// there is lost.
+	if err := d.moved(); err != nil {
+		d.broken.Store(&err)
+		return errs, false, err
+	}
 	return errs, false, nil
+}
+
+// moved is an error if the file at the database's path is not the one that was
+// opened.
+func (d *DB) moved() error {
+	now, err := os.Lstat(d.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %s was deleted while it was in use; what was written since is lost; put the file or a backup back before you start again", ErrReplaced, d.path)
+	case err != nil:
+		return fmt.Errorf("database: %w", err)
+	case !os.SameFile(now, d.opened):
+		return fmt.Errorf("%w: %s was replaced by another file while it was in use; what was written since is lost", ErrReplaced, d.path)
+	}
+	return nil
 }
 
 // begin takes SQLite's write lock, which other processes may hold.
