@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/secret"
@@ -25,6 +28,7 @@ type app struct {
 	out   *output
 	conf  *config
 	db    *sqlite.DB
+	stuck error // why db can only be read, nil if it can be written
 	set   *tools.Set
 	hide  *secret.Redactor // see redactor
 	noted []string         // see note
@@ -82,7 +86,7 @@ func (a *app) jobDir(id string) (string, error) {
 // store opens the database when a command first needs it.
 func (a *app) store(ctx context.Context) (*sqlite.DB, error) {
 	if a.db != nil {
-		return a.db, nil
+		return a.db, a.stuck
 	}
 	dir, err := a.dataDir()
 	if err != nil {
@@ -95,6 +99,27 @@ func (a *app) store(ctx context.Context) (*sqlite.DB, error) {
 		return nil, broken(fmt.Errorf("opening the data directory: %w", err), "adroit doctor tells more; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
 	}
 	a.db = db
+	return db, nil
+}
+
+// readStore opens the database for a command that changes nothing: where it
+// cannot be written, reading is enough.
+func (a *app) readStore(ctx context.Context) (*sqlite.DB, error) {
+	db, err := a.store(ctx)
+	if err == nil || a.stuck != nil {
+		return db, nil
+	}
+	unwritable := []error{sqlite.ErrReadOnly, sqlite.ErrFull, sqlite.ErrDisk, fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT}
+	if !slices.ContainsFunc(unwritable, func(e error) bool { return errors.Is(err, e) }) {
+		return nil, err
+	}
+	dir, _ := a.dataDir() // or store had failed on it
+	db, failed := sqlite.OpenReadOnly(ctx, filepath.Join(dir, "adroit.db"))
+	if failed != nil {
+		return nil, err
+	}
+	a.note("jobs can be read and not changed: %v", errors.Unwrap(err))
+	a.db, a.stuck = db, err
 	return db, nil
 }
 

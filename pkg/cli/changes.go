@@ -41,7 +41,7 @@ func (a *app) jobsDiff() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			j, err := a.job(ctx, args[0])
+			j, err := a.jobOrFolder(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -119,7 +119,7 @@ func (a *app) jobsUndo() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			j, err := a.job(ctx, args[0])
+			j, err := a.jobOrFolder(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -148,9 +148,11 @@ func (a *app) jobsUndo() *cobra.Command {
 			} else {
 				a.printUndo(j.ID, report)
 			}
-			made, err := commits(ctx, a.db, j.ID)
-			if err != nil {
-				return err
+			var made []string
+			if j.Status != lost {
+				if made, err = commits(ctx, a.db, j.ID); err != nil {
+					return err
+				}
 			}
 			for _, c := range made {
 				fmt.Fprintf(a.Stderr, "its commit %s stays: an undo changes files only; git revert %s takes it back\n", line(c), line(strings.Fields(c + " HEAD")[0]))

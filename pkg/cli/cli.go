@@ -100,7 +100,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.flags.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
 		a.runCommand(), a.commitCommand(), a.compareCommand(), a.jobsCommand(), a.signalCommand(), a.agentsCommand(), a.pipelinesCommand(), a.skillsCommand(), a.toolsCommand(), a.modelsCommand(),
-		a.trustCommand(), a.doctorCommand(), a.demoCommand(), a.benchCommand(), a.configCommand(), a.versionCommand(), completionCommand(),
+		a.trustCommand(), a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.demoCommand(), a.benchCommand(), a.configCommand(), a.versionCommand(), completionCommand(),
 	)
 	root.SetHelpCommand(helpCommand())
 	root.Version = version().String()

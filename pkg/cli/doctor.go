@@ -37,13 +37,16 @@ const (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, whole bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what would keep jobs from running, and say what to do",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := a.examine(cmd.Context())
+			if whole {
+				found = append(found, a.examineWhole(cmd.Context())...)
+			}
 			code := exitDone
 			if slices.ContainsFunc(found, func(f finding) bool { return f.Status == broke }) {
 				code = exitFailed
@@ -67,6 +70,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&whole, "check", false, "also read all that is kept of jobs and report what is damaged")
 	return cmd
 }
 

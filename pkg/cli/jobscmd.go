@@ -47,7 +47,7 @@ func (a *app) jobsCommand() *cobra.Command {
 // job finds the one job that ref means: an id, its unique beginning or end,
 // or last.
 func (a *app) job(ctx context.Context, ref string) (*jobs.Job, error) {
-	store, err := a.store(ctx)
+	store, err := a.readStore(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (a *app) job(ctx context.Context, ref string) (*jobs.Job, error) {
 }
 
 func (a *app) listJobs(ctx context.Context, agent string, asJSON bool) error {
-	store, err := a.store(ctx)
+	store, err := a.readStore(ctx)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func (a *app) jobsRemove() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			for _, ref := range args {
-				j, err := a.job(ctx, ref)
+				j, err := a.jobOrFolder(ctx, ref)
 				if err != nil {
 					return err
 				}
@@ -144,8 +144,14 @@ func (a *app) jobsRemove() *cobra.Command {
 						return err
 					}
 				}
-				if err := a.db.Remove(ctx, j.ID); err != nil {
-					return broken(err, "adroit jobs cancel "+j.ID)
+				if j.Status == lost {
+					// There is nothing else to remove.
+				} else if err := a.db.Remove(ctx, j.ID); err != nil {
+					hint := ""
+					if errors.Is(err, jobs.ErrRunning) {
+						hint = "adroit jobs cancel " + j.ID
+					}
+					return broken(err, hint)
 				}
 				dir, err := a.jobDir(j.ID)
 				if err != nil {

@@ -108,6 +108,9 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := a.saveJob(j); err != nil {
+		return nil, nil, err
+	}
 	conf, err := a.config()
 	if err != nil {
 		return nil, nil, err
