@@ -14,7 +14,8 @@ import (
 )
 
 // SchemaOf infers the schema of a struct from its fields and their json and
-// jsonschema tags. Fields without omitempty or omitzero are required, unknown
+// jsonschema tags. A description in a tag may hold commas; a word in a tag that
+// is no setting is an error. Fields without omitempty or omitzero are required, unknown
 // properties are refused. Types that have no finite schema or that a model
 // cannot fill in sensibly are refused with an error that says where.
 func SchemaOf[T any]() (*Schema, error) {
@@ -57,6 +58,7 @@ func reflectType(t reflect.Type) (raw json.RawMessage, err error) {
 	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true, Mapper: mapper()}
 	s := r.ReflectFromType(t)
 	s.Version = ""
+	describe(t, s)
 	return encode(s)
 }
 
@@ -126,6 +128,9 @@ func checkType(t reflect.Type, path string, open []reflect.Type) error {
 	case reflect.Struct:
 		var errs []error
 		for f := range fields(t) {
+			if _, err := description(f); err != nil {
+				errs = append(errs, fmt.Errorf("%s.%s: %w", path, f.Name, err))
+			}
 			errs = append(errs, checkType(f.Type, path+"."+f.Name, open))
 		}
 		return errors.Join(errs...)
