@@ -74,6 +74,9 @@ func (t *Task) taint(c llm.Call, r Reply) tools.Taint {
 	if tool == nil {
 		return r.Taint
 	}
+	if r.Interrupted && tool.Needs&tools.Publish != 0 {
+		r.Taint |= tools.Unconfirmed
+	}
 	return r.Taint | tools.Metadata{Needs: tool.Needs}.Taints()
 }
 

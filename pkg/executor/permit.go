@@ -23,7 +23,7 @@ type May struct {
 	Mode    Mode         `json:"mode,omitempty"`
 	Approve Approve      `json:"approve,omitempty"`
 	Rules   permit.Rules `json:"rules,omitempty"`
-	Taint   tools.Taint  `json:"taint,omitempty"` // only if it matters: both kinds
+	Taint   tools.Taint  `json:"taint,omitempty"` // only if it matters: both kinds, or unconfirmed
 }
 
 // A Question is what a person is asked before a tool runs: exactly what will
@@ -53,6 +53,13 @@ const bothTaints = tools.Untrusted | tools.Secret
 
 const leakWords = "the job has read something secret and text that others wrote, so what it sends may be what they want"
 
+const repeatWords = "an earlier publication may have happened, and nobody can tell: look there first; to publish again may publish twice"
+
+// repeats reports whether a call may publish what was published already.
+func (m May) repeats(t tools.Tool) bool {
+	return m.Taint.Has(tools.Unconfirmed) && t.Needs&tools.Publish != 0
+}
+
 // permitted decides about a call and runs it if it may. A call that must be
 // approved is an *asking error and has not happened; one that is denied is a
 // result in words for the model.
@@ -71,11 +78,14 @@ func (h Host) permitted(ctx context.Context, p Performance, use Use, emit event.
 		p.Args = args
 	}
 	switch {
-	case v.Do == permit.Ask && may.Approve == ApproveAll:
+	case v.Do == permit.Ask && may.Approve == ApproveAll && !may.repeats(p.Tool):
 		if leaks {
 			emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakWords})
 		}
 	case v.Do == permit.Ask && may.Approve == ApproveNone:
+		if may.repeats(p.Tool) {
+			return denied(repeatWords + ". Nobody is there to approve it; tell the user"), nil
+		}
 		return denied("nobody is there to approve it; find a way without " + p.Tool.Name), nil
 	case v.Do == permit.Ask:
 		q, err := h.question(p, may, use.Given, v, leaks)
@@ -106,8 +116,8 @@ func denied(why string) tools.Result {
 	return tools.Result{Failed: true, Text: "not run: " + why, Summary: "not run: " + first(why)}
 }
 
-// verdict decides, and says whether the call could carry out what it should
-// not. It runs nothing.
+// verdict decides, and reports whether the call could send what it should not,
+// or send it twice. It runs nothing.
 func (m May) verdict(p Performance, f Fence) (v permit.Verdict, leaks bool) {
 	t := p.Tool
 	do, why := m.ordinary(t.Metadata, f)
@@ -125,6 +135,9 @@ func (m May) verdict(p Performance, f Fence) (v permit.Verdict, leaks bool) {
 	if leaks && v.Do != permit.Deny {
 		v.Do = permit.Ask
 		v.Why = leakWords
+	}
+	if m.repeats(t) && v.Do != permit.Deny {
+		leaks, v.Do, v.Why = true, permit.Ask, repeatWords
 	}
 	return v, leaks
 }

@@ -204,7 +204,7 @@ func (t *Task) may(now standing) *May {
 	if t.Approve != ApproveEdits {
 		m.Approve = t.Approve
 	}
-	if now.taint.Has(bothTaints) {
+	if now.taint.Has(bothTaints) || now.taint.Has(tools.Unconfirmed) {
 		m.Taint = now.taint
 	}
 	if len(m.Rules) == 0 && m.Mode == "" && m.Approve == "" && m.Taint == 0 {

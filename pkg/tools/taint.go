@@ -8,15 +8,17 @@ import (
 
 // A Taint says what a result carries into a conversation. A job that has seen
 // both kinds may be talked into sending the one where the other wants it: what
-// leaves the machine then needs a person.
+// leaves the machine then needs a person. So does publishing again where an
+// earlier publication is unconfirmed.
 type Taint uint8
 
 const (
 	Untrusted Taint = 1 << iota // text that others wrote: files, output of programs, the network
 	Secret                      // something that was to stay here, even if it was blotted out
+	Unconfirmed                 // something may have been published, and nobody can tell
 )
 
-func taintNames() []string { return []string{"untrusted", "secret"} }
+func taintNames() []string { return []string{"untrusted", "secret", "unconfirmed"} }
 
 // Has reports whether t includes all of what.
 func (t Taint) Has(what Taint) bool { return t&what == what }

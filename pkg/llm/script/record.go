@@ -132,12 +132,7 @@ func (r *Recorder) Keep(req *llm.Request, resp *llm.Response) error {
 		t.Notes = append(t.Notes, r.text(n))
 	}
 	for _, c := range resp.Message.Calls {
-		args, raw := c.Args, c.Raw
-		if r.hide != nil {
-			args, _ = r.hide.Known().JSON(args)
-			raw, _ = r.hide.Known().String(raw)
-		}
-		t.Calls = append(t.Calls, recordedCall{c.Name, args, c.Malformed, raw})
+		t.Calls = append(t.Calls, recordedCall{c.Name, c.Args, c.Malformed, c.Raw})
 	}
 	return r.take(req, t, all, digests)
 }
@@ -165,6 +160,11 @@ func (r *Recorder) take(req *llm.Request, t recorded, all []heard, digests []str
 	line, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
+	}
+	if r.hide != nil {
+		// Whatever field a value ended up in. Shapes of secrets are looked for in
+		// prose alone: arguments must play as they were.
+		line, _ = r.hide.Known().JSON(line)
 	}
 	if r.keep(a, line) {
 		err = r.append(line)

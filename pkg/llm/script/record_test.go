@@ -3,12 +3,14 @@ package script
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 func talk(words ...string) *llm.Request {
@@ -112,5 +114,29 @@ func TestGone(t *testing.T) {
 	req.Gone = 2
 	if r, err := m.Generate(t.Context(), req, nil); err != nil || r.Message.Text != "d" {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A known secret is redacted in whatever field of an answer it stands.
+func TestNoSecretInARecording(t *testing.T) {
+	const key = "sk-4f9aQz81Lw0pXy77Rt"
+	path := filepath.Join(t.TempDir(), "made.json")
+	rec, err := Record(path, Recording{Job: "J1", Model: "m/x"}, secret.New(secret.Options{Known: []secret.Known{{Name: "KEY", Value: key}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := answered("text " + key)
+	resp.Message.Thinking = "thinking " + key
+	resp.Notes = []string{"note " + key}
+	resp.Message.Calls = []llm.Call{{Name: "tool_" + key, Args: []byte(`{"` + key + `": "` + key + `"}`), Malformed: "bad " + key, Raw: "raw " + key}}
+	if err := rec.Keep(talk("my key is "+key), resp); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(b), key) || !strings.Contains(string(b), "tool_") {
+		t.Errorf("%v\n%s", err, b)
+	}
+	if _, err := Load(path); err != nil {
+		t.Errorf("it does not play any more: %v", err)
 	}
 }

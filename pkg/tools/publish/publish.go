@@ -201,7 +201,7 @@ func unknown(env *tools.Env, name, target, key string, cause error) tools.Result
 	text := fmt.Sprintf("It is not known whether this was published to %s: %s. Do not publish it again. Tell the user to look for the key %s there.", target, cause, key)
 	env.Emit(event.Event{Job: env.Job, Time: time.Now(), Kind: event.Note, Step: "tool", Name: name,
 		Text: fmt.Sprintf("it is not known whether %s was published to %s; look for the key %s there", "the post", target, key), Error: cause.Error()})
-	return tools.Result{Failed: true, Text: text, Summary: "outcome unknown: " + cause.Error()}
+	return tools.Result{Failed: true, Text: text, Summary: "outcome unknown: " + cause.Error(), Taint: tools.Unconfirmed}
 }
 
 // published is the result of a publication, also the artifact "published".

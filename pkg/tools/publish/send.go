@@ -56,6 +56,9 @@ func (c *client) do(ctx context.Context, make func(context.Context) (*http.Reque
 			return a, nil
 		}
 		if ctx.Err() != nil {
+			if u := new(unsure); errors.As(err, &u) {
+				return nil, u // it was sent before the time was over
+			}
 			return nil, ctx.Err()
 		}
 		again, ok := err.(*later)
