@@ -132,9 +132,9 @@ func (b *Bench) diff(ctx context.Context) (v json.RawMessage, empty bool, err er
 }
 
 // mux opens the workspace of a job and serves its steps.
-func (rt *Runtime) mux(_ context.Context, j *jobs.Job) (flow.Mux, func(), error) {
+func (rt *Runtime) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	data := filepath.Dir(rt.home)
-	hide := rt.o.Secrets.With(secret.DotenvIn(j.Dir)...)
+	hide := rt.o.Secrets.With(workspace.EnvSecrets(ctx, j.Dir)...)
 	servers := rt.o.Servers
 	if servers == nil {
 		servers = lsp.Known()

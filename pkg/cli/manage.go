@@ -119,7 +119,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	hide := a.redactorIn(j.Dir)
+	hide := a.redactorIn(ctx, j.Dir)
 	b, err := a.openBenches(j, s.Sandbox, hide)
 	if err != nil {
 		return nil, nil, err

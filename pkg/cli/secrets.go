@@ -37,10 +37,11 @@ func (a *app) redactor() *secret.Redactor {
 	return a.hide
 }
 
-// redactorIn also knows the secrets of the workspace's environment files: no
-// tool may read those, but a program that a tool runs may.
-func (a *app) redactorIn(dir string) *secret.Redactor {
-	known := secret.DotenvIn(dir)
+// redactorIn also knows the secrets of the workspace's environment files, of
+// those that are there and those that were committed: no tool may read them, but
+// a program that a tool runs may.
+func (a *app) redactorIn(ctx context.Context, dir string) *secret.Redactor {
+	known := workspace.EnvSecrets(ctx, dir)
 	if len(known) == 0 {
 		return a.redactor()
 	}

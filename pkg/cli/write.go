@@ -57,7 +57,7 @@ func (a *app) commit(ctx context.Context, q request, purpose string, yes bool) e
 		return err
 	}
 	q.dir, q.given = now.root, map[string]json.RawMessage{}
-	hide := a.redactorIn(now.root)
+	hide := a.redactorIn(ctx, now.root)
 	for name, text := range map[string]string{"diff": now.diff, "log": now.log, "purpose": purpose} {
 		text, _ = hide.String(text)
 		if q.given[name], err = json.Marshal(strings.ToValidUTF8(text, "\uFFFD")); err != nil {

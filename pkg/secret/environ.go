@@ -2,9 +2,11 @@ package secret
 
 import (
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -52,9 +54,10 @@ func plain(value string) bool {
 	return kinds < 2 && len(value) < 20
 }
 
-// DotenvIn reads the environment files (.env and what begins so) of a workspace:
-// no tool may read those, but a program that a tool runs may. What cannot be read
-// is left out.
+// DotenvIn reads the environment files (.env and what begins so) of a workspace,
+// in whatever directory they are: no tool may read those, but a program that a
+// tool runs may. What cannot be read is left out, and so are directories of
+// installed packages and examples such as .env.example.
 func DotenvIn(dir string) []Known {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -62,36 +65,93 @@ func DotenvIn(dir string) []Known {
 	}
 	defer root.Close()
 	var known []Known
-	names, _ := fs.Glob(root.FS(), ".env*") // the pattern is valid
-	for _, name := range names {
-		info, err := root.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
-			continue
+	dirs := 0
+	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil
+		case d.IsDir() && (slices.Contains(packages, d.Name()) || dirs == maxEnvDirs):
+			return fs.SkipDir
+		case d.IsDir():
+			dirs++
+			return nil
+		case !Dotfile(d.Name()) || !d.Type().IsRegular():
+			return nil
+		}
+		if info, err := d.Info(); err != nil || info.Size() > maxEnvFile {
+			return nil
 		}
 		if b, err := root.ReadFile(name); err == nil {
 			known = append(known, Dotenv(string(b))...)
 		}
-	}
+		return nil
+	})
 	return known
 }
 
-// maxEnvFile is the size of an environment file that is read, in bytes.
-const maxEnvFile = 256 << 10
+// maxEnvFile is the size of an environment file that is read, in bytes, and
+// maxEnvDirs how many directories are searched for them.
+const (
+	maxEnvFile = 256 << 10
+	maxEnvDirs = 50_000
+)
 
-// Dotenv reads the lines of an environment file as [Environ] reads an
-// environment.
+// packages are directories that hold what others wrote, or no work at all.
+var packages = []string{".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", "target", ".gradle"}
+
+// Dotfile reports whether a file of this name is an environment file that holds
+// real values.
+func Dotfile(name string) bool {
+	return strings.HasPrefix(name, ".env") && !slices.Contains([]string{".env.example", ".env.sample", ".env.template", ".env.dist"}, name)
+}
+
+// Dotenv finds the secrets in the lines of an environment file. A file of this
+// kind exists to hold them, so every value is one, whatever its name, unless it
+// is of a kind that stands in other texts as well: words, numbers, addresses
+// without a password, paths.
 func Dotenv(text string) []Known {
-	var environ []string
+	var out []Known
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
 		if !ok || strings.HasPrefix(key, "#") {
 			continue
 		}
-		value = strings.TrimSpace(value)
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 			value = value[1 : n-1]
 		}
-		environ = append(environ, strings.TrimSpace(key)+"="+value)
+		if found := Environ([]string{key + "=" + value}); found != nil {
+			out = append(out, found...)
+		} else {
+			out = append(out, unnamed(key, value)...)
+		}
 	}
-	return Environ(environ)
+	return out
+}
+
+// common are values that stand in other texts as well: names with a number at
+// the end, versions and dates, hosts with ports, mail addresses.
+var common = regexp.MustCompile(`^([A-Za-z]+([-_./: ]?[A-Za-z]+)*([-_./:]?\d{1,5})?|[\d.:/TZ+-]+|[A-Za-z0-9.-]+:\d{1,5}|[^@\s:/]+@[A-Za-z0-9.-]+|v?\d+(\.\d+)+[-+.A-Za-z0-9]*)$`)
+
+var date = regexp.MustCompile(`^\d{4}-\d\d-\d\d`)
+
+// unnamed is the value of a variable whose name does not say that it is secret.
+func unnamed(key, value string) []Known {
+	if len(value) < minForm || path.IsAbs(value) {
+		return nil
+	}
+	if u, err := url.Parse(value); err == nil && u.Scheme != "" && u.Host != "" {
+		var out []Known
+		if pass, ok := u.User.Password(); ok && len(pass) >= MinKnown {
+			out = append(out, Known{Name: key, Value: pass})
+		}
+		if u.User != nil || u.RawQuery != "" {
+			out = append(out, Known{Name: key, Value: value})
+		}
+		return out
+	}
+	if (len(value) < 20 || strings.Contains(value, " ") || date.MatchString(value)) && common.MatchString(value) {
+		return nil
+	}
+	return []Known{{Name: key, Value: value}}
 }

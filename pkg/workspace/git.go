@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,13 +141,13 @@ func (g *Git) raw(ctx context.Context, more [][2]string, c Cmd) (stdout []byte, 
 	var out capped
 	c.Args = append(append([]string{"git"}, gitFlags...), args...)
 	c.Env = append(append(gitEnv(more), g.env...), c.Env...)
-	c.Stdout, c.Timeout = &out, gitTimeout
+	c.Stdout, c.Timeout = &out, cmp.Or(c.Timeout, gitTimeout)
 	o, err := g.exec.Run(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("running git: %w", err)
 	}
 	if o.TimedOut {
-		return nil, fmt.Errorf("git %s took longer than %v and was stopped", args[0], gitTimeout)
+		return nil, fmt.Errorf("git %s took longer than %v and was stopped", args[0], c.Timeout)
 	}
 	if o.Code != 0 {
 		return out.b.Bytes(), &ExitError{Args: args, Code: o.Code, Stderr: o.Text}
