@@ -11,7 +11,7 @@
 //	job, err := rt.Agent(counter).Execute(ctx, agents.Input{Prompt: "Count a.txt."})
 //	state, err := job.Wait(ctx)
 //
-// It is not the command line: there is no configuration, nobody to ask and
+// The job ends with ctx: see [Runtime.Submit]. It is not the command line: there is no configuration, nobody to ask and
 // nothing printed. A call that a person must approve parks its job; answer
 // with Jobs.Store.Send and go on with Resume.
 package adroit
@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,8 +69,9 @@ type Options struct {
 	Sandbox workspace.Confine
 	// Network is how far tools reach: public addresses, and what it allows.
 	Network netguard.Guard
-	// Data is the directory that keeps jobs. Empty keeps them in memory, and
-	// they end with the Runtime.
+	// Data is the directory that keeps jobs; it must lie outside of every
+	// workspace. Empty keeps them in memory: they end with the Runtime, and of
+	// those that have ended it remembers the newest hundred.
 	Data string
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
 	// the environment and the well-known shapes. Those of a workspace's .env*
@@ -108,6 +110,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if err := errors.Join(err, problems.Err(), o.Network.Check()); err != nil {
 		return nil, err
 	}
+	if err := apart(o.Data, o.Dir); err != nil {
+		return nil, err
+	}
 	if len(o.Models) == 0 {
 		return nil, errors.New("adroit: Options.Models is empty; a runtime needs a model")
 	}
@@ -142,6 +147,43 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	return rt, nil
 }
 
+// apart is an error if the data directory lies in a workspace: there the tools
+// of a job could change what undoing it needs.
+func apart(data, dir string) error {
+	if data == "" {
+		return nil
+	}
+	d, err := real(data)
+	if err != nil {
+		return fmt.Errorf("adroit: Options.Data: %w", err)
+	}
+	w, err := real(dir)
+	if err != nil {
+		return fmt.Errorf("adroit: the workspace: %w", err)
+	}
+	if rel, err := filepath.Rel(w, d); err == nil && filepath.IsLocal(rel) {
+		return fmt.Errorf("adroit: Options.Data (%s) lies in the workspace %s; keep jobs outside of it, for example below os.UserCacheDir", data, w)
+	}
+	return nil
+}
+
+// real is the absolute path of a directory without links, as far as it exists.
+func real(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for rest := ""; ; {
+		if p, err := filepath.EvalSymlinks(abs); err == nil {
+			return filepath.Join(p, rest), nil
+		} else if up := filepath.Dir(abs); up == abs || !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		} else {
+			abs, rest = up, filepath.Join(filepath.Base(abs), rest)
+		}
+	}
+}
+
 // Close interrupts the jobs that run, waits for them and closes the store.
 func (rt *Runtime) Close() error {
 	rt.mu.Lock()
@@ -172,13 +214,18 @@ func (rt *Runtime) Lookup(name string) (*agents.DynamicAgent, error) {
 }
 
 // Submit starts a job for a request and returns at once. A request that
-// cannot be resolved is refused here, before there is a job.
+// cannot be resolved is refused here, before there is a job. The end of ctx
+// interrupts the job, as Close does: a job that is to outlive the caller's
+// context gets context.WithoutCancel of it.
 func (rt *Runtime) Submit(ctx context.Context, in agents.Input) (agents.Job, error) {
 	if in.Dir == "" {
 		in.Dir = rt.o.Dir
 	}
 	dir, err := filepath.Abs(in.Dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := apart(rt.o.Data, dir); err != nil {
 		return nil, err
 	}
 	in.Dir = dir
@@ -220,15 +267,16 @@ func (rt *Runtime) submit(ctx context.Context, in agents.Input, id string) (agen
 	if err != nil {
 		return nil, err
 	}
-	return rt.start(j.ID, rt.Jobs.Run)
+	return rt.start(ctx, j.ID, rt.Jobs.Run)
 }
 
-// Resume goes on with a job that stopped, also one of an earlier process.
-func (rt *Runtime) Resume(_ context.Context, id string) (agents.Job, error) {
-	return rt.start(id, rt.Jobs.Resume)
+// Resume goes on with a job that stopped, also one of an earlier process. The
+// end of ctx interrupts it, as with Submit.
+func (rt *Runtime) Resume(ctx context.Context, id string) (agents.Job, error) {
+	return rt.start(ctx, id, rt.Jobs.Resume)
 }
 
-func (rt *Runtime) start(id string, run func(context.Context, string, jobs.RunOptions) (*jobs.Job, error)) (agents.Job, error) {
+func (rt *Runtime) start(ctx context.Context, id string, run func(context.Context, string, jobs.RunOptions) (*jobs.Job, error)) (agents.Job, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	if rt.shut {
@@ -237,9 +285,34 @@ func (rt *Runtime) start(id string, run func(context.Context, string, jobs.RunOp
 	j := &job{rt: rt, id: id, done: make(chan struct{})}
 	rt.runs.Go(func() {
 		defer close(j.done)
-		j.job, j.err = run(rt.ctx, id, jobs.RunOptions{Park: true, Emit: rt.o.Emit})
+		own, stop := context.WithCancelCause(rt.ctx)
+		defer stop(nil)
+		defer context.AfterFunc(ctx, func() { stop(jobs.ErrStopped) })()
+		j.job, j.err = run(own, id, jobs.RunOptions{Park: true, Emit: rt.o.Emit})
+		rt.release()
 	})
 	return j, nil
+}
+
+// keepEnded is how many ended jobs a Runtime without Data remembers.
+const keepEnded = 100
+
+// release forgets the oldest ended jobs of a Runtime that keeps them in memory.
+func (rt *Runtime) release() {
+	if rt.o.Data != "" {
+		return
+	}
+	ctx := context.WithoutCancel(rt.ctx)
+	ended, err := rt.Jobs.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Done, jobs.Failed, jobs.Limit, jobs.Stuck, jobs.Cancelled}})
+	if err != nil || len(ended) <= keepEnded {
+		return
+	}
+	for _, j := range ended[keepEnded:] {
+		// One that somebody resumes at this moment stays until later.
+		if rt.Jobs.Store.Remove(ctx, j.ID) == nil {
+			_ = workspace.Discard(filepath.Join(rt.home, j.ID))
+		}
+	}
 }
 
 func (rt *Runtime) resolve(_ context.Context, in agents.Input) (executor.Task, error) {
@@ -282,7 +355,8 @@ type job struct {
 
 func (j *job) ID() string { return j.id }
 
-// Wait returns the state as far as the job got. Its error is nil if the job is
+// Wait returns the state as far as the job got. The end of ctx ends the waiting;
+// the job goes on, unless ctx is also the one that it was started with. Its error is nil if the job is
 // done, an *executor.StopError if the loop ended it otherwise, and for a job
 // that may go on, or never got to the loop, a *StatusError.
 func (j *job) Wait(ctx context.Context) (*executor.State, error) {

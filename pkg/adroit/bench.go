@@ -144,7 +144,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), erro
 		return nil, nil, err
 	}
 	m := executor.Serve(executor.Host{
-		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fence: rt.fence(), Worktrees: b,
+		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fence: rt.fence(j), Worktrees: b,
 		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(hide), b.Judge},
 		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
 		Shelf:  &executor.Shelf{Dir: filepath.Join(rt.home, j.ID, "results")},

@@ -2,10 +2,14 @@ package adroit
 
 import (
 	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
@@ -23,11 +27,16 @@ func (rt *Runtime) confine() workspace.Confine {
 	return c
 }
 
-// fence is what stands around commands here. Where they are refused there is
-// none to speak of: then nobody is told that one would be confined.
-func (rt *Runtime) fence() executor.Fence {
-	r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
+// fence is what stands around the commands of a job here. Where they are
+// refused there is none to speak of: then nobody is told that one would be
+// confined. Finding out runs this program anew in a sandbox, so a job whose
+// tools run nothing does not ask.
+func (rt *Runtime) fence(j *jobs.Job) executor.Fence {
 	f := executor.Fence{Sandbox: string(sandbox.Off), Network: "open"}
+	if !rt.runsCommands(j) {
+		return f
+	}
+	r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
 	if r.Err() != nil || r.Level == sandbox.Off {
 		return f
 	}
@@ -36,4 +45,23 @@ func (rt *Runtime) fence() executor.Fence {
 		f.Network = "private"
 	}
 	return f
+}
+
+// runsCommands reports whether a job may come to run a command.
+func (rt *Runtime) runsCommands(j *jobs.Job) bool {
+	const runs = tools.Exec | tools.Shell
+	any := false
+	for t := range rt.tools.All() {
+		any = any || t.Needs&runs != 0
+	}
+	if !any || j.Workflow != agents.Workflow.Name {
+		return any
+	}
+	var in agents.Input
+	if json.Unmarshal(j.Input, &in) != nil {
+		return true
+	}
+	task, err := agents.Resolve(in, rt.cat, rt.tools, rt.o.Defaults)
+	return err != nil || task.Spawning != nil ||
+		slices.ContainsFunc(slices.Concat(task.Tools, task.Checks), func(t executor.Tool) bool { return t.Needs&runs != 0 })
 }

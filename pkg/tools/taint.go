@@ -13,9 +13,9 @@ import (
 type Taint uint8
 
 const (
-	Untrusted Taint = 1 << iota // text that others wrote: files, output of programs, the network
-	Secret                      // something that was to stay here, even if it was blotted out
-	Unconfirmed                 // something may have been published, and nobody can tell
+	Untrusted   Taint = 1 << iota // text that others wrote: files, output of programs, the network
+	Secret                        // something that was to stay here, even if it was blotted out
+	Unconfirmed                   // something may have been published, and nobody can tell
 )
 
 func taintNames() []string { return []string{"untrusted", "secret", "unconfirmed"} }
