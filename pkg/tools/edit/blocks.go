@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -87,6 +88,9 @@ func parseBlocks(s string) ([]block, error) {
 	path := ""
 	above := 0 // where the text since the last block begins
 	for i := 0; i < len(ls); i++ {
+		if blockTail.MatchString(ls[i]) {
+			return nil, fmt.Errorf("line %d (%s) ends a block that no <<<<<<< SEARCH begins; nothing was changed. %s", i+1, clip(trim(ls[i])), blockForm)
+		}
 		if !blockHead.MatchString(ls[i]) {
 			continue
 		}
@@ -137,16 +141,33 @@ func pathAbove(ls []string) string {
 	return ""
 }
 
-var heading = regexp.MustCompile(`(?i)^(#+|//|--|;|\*|-)?\s*(file(name)?|path)?\s*:?\s*`)
+// label matches what may stand in front of a path: a sign of a heading, list or
+// comment and a word such as "File:". Each needs what divides it from the path,
+// or it is the beginning of the path: fileutil.go, paths.py, *a.go, -x/a.go.
+var label = regexp.MustCompile(`(?i)^(//[ \t]*|(#+|--|;|\*|-)[ \t]+)?([*_"'\x60]*(file(name)?|path)[*_]*(:[*_]*[ \t]*|[ \t]+))?`)
 
 // pathIn takes the decoration off a line that names a file. A line with blanks
-// inside is prose.
+// inside is prose, and so is one without a letter or digit.
 func pathIn(l string) string {
-	l = strings.TrimSpace(heading.ReplaceAllString(l, ""))
-	l = strings.Trim(l, "*`\"'")
-	l = strings.TrimSpace(strings.Trim(strings.TrimSuffix(l, ":"), "*`\"'"))
-	if l == "" || strings.ContainsAny(l, " \t<>|") || !strings.ContainsAny(l, "./_") && !strings.Contains(known, " "+l+" ") {
+	l = undecorated(l)
+	l = undecorated(strings.TrimPrefix(l, label.FindString(l)))
+	if strings.ContainsAny(l, " \t<>|") || !strings.ContainsFunc(l, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) ||
+		strings.HasSuffix(l, ".") || !strings.ContainsAny(l, "./_") && !strings.Contains(known, " "+l+" ") {
 		return ""
+	}
+	return l
+}
+
+// undecorated takes off a colon at the end and the marks that Markdown puts on
+// both sides.
+func undecorated(l string) string {
+	for was := ""; was != l; {
+		was, l = l, strings.TrimSpace(strings.TrimSuffix(l, ":"))
+		for _, q := range []string{"*", "`", `"`, "'"} {
+			if len(l) > 2 && strings.HasPrefix(l, q) && strings.HasSuffix(l, q) {
+				l = l[1 : len(l)-1]
+			}
+		}
 	}
 	return l
 }

@@ -46,6 +46,15 @@ func (p *plan) section(s section) error {
 	case addFile:
 		return p.create(s.path, s.content)
 	case deleteFile:
+		if len(s.hunks) > 0 {
+			t, err := p.files.ReadText(s.path)
+			if err != nil {
+				return err
+			}
+			if strings.TrimSuffix(t.Content, "\n") != strings.Join(s.hunks[0].old, "\n") {
+				return fmt.Errorf("%s: the file has other lines than those the diff takes out. To delete it whatever it holds, use *** Delete File", s.path)
+			}
+		}
 		return p.remove(s.path)
 	}
 	d, err := p.open(s.path)
@@ -67,7 +76,9 @@ type hunk struct {
 	at       int      // the line a unified diff gives, from 1; 0 if none
 	old, new []string
 	end      bool // the last line of old is the file's last
-	loose    int  // empty lines at the end of what was read so far
+	// The last line of old or new has no newline, as a unified diff notes.
+	oldOpen, newOpen bool
+	loose            int // empty lines at the end of what was read so far
 }
 
 // hunks applies hunks in the order of the file.
@@ -104,13 +115,14 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 		return h.append(text)
 	}
 	old, with := closed(h.old, true), closed(h.new, true)
-	if old == with {
+	if old == with && h.oldOpen == h.newOpen {
 		return place{}, fmt.Errorf("it removes and adds the same lines: nothing would change")
 	}
 	if strayEscape(with) && !strayEscape(text) && !strayEscape(old) {
 		return place{}, fmt.Errorf(`it is escaped twice: it has \n outside of a quotation; send newlines and tabs as they are`)
 	}
 	at, how := inLines(ls, split(old))
+	h.end = h.end || h.oldOpen || h.newOpen
 	if h.end && len(at) > 1 {
 		at = at[len(at)-1:]
 	}
@@ -136,13 +148,15 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 	if last.nl {
 		s.End++
 	}
-	if how == Exact {
-		put := closed(h.new, last.nl)
-		return place{s, put, how}, nil
+	put, ok := closed(h.new, last.nl), true
+	if how != Exact {
+		put, ok = fit(text, s, old, with, how)
 	}
-	put, ok := fit(text, s, old, with, how)
 	if !ok {
 		return place{}, &MatchError{text: text, old: old}
+	}
+	if s.End == len(text) && h.oldOpen != h.newOpen {
+		put = closed(lines(put), h.oldOpen)
 	}
 	return place{s, put, how}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,27 +25,86 @@ type section struct {
 
 const patchForm = "The form is:\n*** Begin Patch\n*** Update File: path/of/file\n@@ a line above the place, such as a function's\n a line that stays\n-a line as it is\n+a line as it becomes\n*** End Patch"
 
-// parsePatch reads a patch, or a unified diff, also from within a fence or the
-// shell command in which models wrap it.
+// parsePatch reads every patch in s, each in its frame, without one or as a
+// unified diff; also from within fences or the shell command in which models
+// wrap them. It reads all of them or fails: lines of a patch that belong to
+// none are an error, never skipped.
 func parsePatch(s string) ([]section, error) {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	ls := strings.Split(strings.Trim(s, "\n"), "\n")
-	for i, l := range ls {
-		switch {
+	var out []section
+	fence, fenceAt := "", 0 // the fence that is open, and where it began
+	last := 0               // where the text after the last patch begins
+	for i := 0; i < len(ls); i++ {
+		parse, n := parseSections, 0
+		body := ls[i:]
+		switch l := ls[i]; {
 		case strings.HasPrefix(trim(l), "*** Begin Patch"):
-			return parseSections(until(ls[i+1:], func(l string) bool { return strings.HasPrefix(trim(l), "*** End Patch") }))
+			body = body[1:]
+			if n = indexLine(body, lead(l)+"*** End Patch"); n < 0 {
+				return nil, errors.New("there is no *** End Patch after *** Begin Patch, so the patch may have been cut; nothing was changed. Send all of it, in smaller patches if it is long")
+			}
+			i++
 		case fileLine.MatchString(trim(l)): // the frame was left out
-			return parseSections(until(ls[i:], func(l string) bool {
-				return strings.HasPrefix(trim(l), "*** End Patch") || fence.MatchString(l)
-			}))
-		case strings.HasPrefix(l, "diff --git ") || strings.HasPrefix(l, "--- ") && i+1 < len(ls) && strings.HasPrefix(ls[i+1], "+++ "):
-			return parseUnified(until(ls[i:], fence.MatchString))
+			if n = indexLine(body, lead(l)+"*** End Patch"); n < 0 {
+				n = fenceEnd(body, fence)
+			}
+		case strings.HasPrefix(l, "diff --git ") || fileHead(body):
+			parse, n = parseUnified, fenceEnd(body, fence)
+		case strings.HasPrefix(l, "@@") || strings.HasPrefix(l, "*** "):
+			return nil, fmt.Errorf("line %q belongs to no file; nothing was changed. %s", clip(l), patchForm)
+		default:
+			if fence == "" {
+				fence, fenceAt = anyFence.FindString(l), i
+			} else if closesFence(l, fence) {
+				fence = ""
+			}
+			continue
 		}
+		secs, err := parse(body[:n])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, secs...)
+		if i += n; i < len(ls) && fence != "" && closesFence(ls[i], fence) {
+			fence = ""
+		}
+		last = i
 	}
-	if strings.Contains(s, "<<<<<<< SEARCH") {
+	switch {
+	case len(out) > 0 && fence != "" && fenceAt > last:
+		return nil, fmt.Errorf("the fence at line %d has no partner, so where the patch ends is unclear; nothing was changed. Put a blank in front of every line of context, or use *** Begin Patch and *** End Patch", fenceAt+1)
+	case len(out) > 0:
+		return out, nil
+	case strings.Contains(s, "<<<<<<< SEARCH"):
 		return nil, errors.New("these are search/replace blocks, not a patch; nothing was changed. " + patchForm)
 	}
 	return nil, errors.New("there is no patch in it; nothing was changed. " + patchForm)
+}
+
+func indexLine(ls []string, prefix string) int {
+	return slices.IndexFunc(ls, func(l string) bool { return strings.HasPrefix(l, prefix) })
+}
+
+var anyFence = regexp.MustCompile("^ {0,3}(```+|~~~+)")
+
+// closesFence reports whether l ends what the fence open began: it is a fence
+// of that kind without an info string. A line with a blank in front is one of
+// the patch.
+func closesFence(l, open string) bool {
+	open = trim(open)
+	return strings.HasPrefix(l, open) && strings.Trim(trimRight(l), open[:1]) == ""
+}
+
+// fenceEnd is where a patch ends that has no end mark of its own: where the
+// fence around it does.
+func fenceEnd(ls []string, open string) int {
+	if open != "" {
+		if n := slices.IndexFunc(ls, func(l string) bool { return closesFence(l, open) }); n >= 0 {
+			return n
+		}
+	}
+	return len(ls)
 }
 
 func until(ls []string, stop func(string) bool) []string {
@@ -145,7 +205,7 @@ func parseHunks(body []string) ([]hunk, error) {
 		}
 		h = nil
 	}
-	for _, l := range body {
+	for i, l := range body {
 		switch {
 		case strings.HasPrefix(l, "@@"):
 			head := strings.TrimSpace(strings.TrimPrefix(l, "@@"))
@@ -161,13 +221,17 @@ func parseHunks(body []string) ([]hunk, error) {
 				h.under = append(h.under, head)
 			}
 			continue
-		case trim(l) == "*** End of File":
+		case trimRight(l) == "*** End of File":
 			if h != nil {
 				h.end = true
 			}
 			flush()
 			continue
 		case strings.HasPrefix(l, `\ No newline`):
+			if h != nil && i > 0 {
+				h.oldOpen = h.oldOpen || !strings.HasPrefix(body[i-1], "+")
+				h.newOpen = h.newOpen || !strings.HasPrefix(body[i-1], "-")
+			}
 			continue
 		}
 		if h == nil {
@@ -193,63 +257,5 @@ func parseHunks(body []string) ([]hunk, error) {
 		h.loose = 0
 	}
 	flush()
-	return out, nil
-}
-
-// parseUnified reads a diff as git and diff -u write it.
-func parseUnified(ls []string) ([]section, error) {
-	name := func(l string) string {
-		l, _, _ = strings.Cut(l[4:], "\t")
-		l = strings.TrimSpace(l)
-		if l == "/dev/null" {
-			return ""
-		}
-		for _, p := range []string{"a/", "b/"} {
-			if rest, ok := strings.CutPrefix(l, p); ok {
-				return rest
-			}
-		}
-		return l
-	}
-	var out []section
-	for i := 0; i < len(ls); {
-		if !strings.HasPrefix(ls[i], "--- ") || i+1 == len(ls) || !strings.HasPrefix(ls[i+1], "+++ ") {
-			if strings.HasPrefix(ls[i], "rename ") || strings.HasPrefix(ls[i], "Binary ") || strings.HasPrefix(ls[i], "GIT binary") {
-				return nil, fmt.Errorf("the diff says %q, which is not taken from a diff; nothing was changed. %s", clip(ls[i]), patchForm)
-			}
-			i++
-			continue
-		}
-		was, is := name(ls[i]), name(ls[i+1])
-		i += 2
-		var body []string
-		for i < len(ls) && !strings.HasPrefix(ls[i], "diff --git ") &&
-			!(strings.HasPrefix(ls[i], "--- ") && i+2 < len(ls) && strings.HasPrefix(ls[i+1], "+++ ") && strings.HasPrefix(ls[i+2], "@@")) {
-			body = append(body, ls[i])
-			i++
-		}
-		hs, err := parseHunks(body)
-		if err == nil && len(hs) == 0 {
-			err = errors.New("there is no change for it")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w; nothing was changed. %s", is, err, patchForm)
-		}
-		s := section{path: was, hunks: hs}
-		switch {
-		case was == "" && is == "":
-			return nil, errors.New("the diff names no file; nothing was changed. " + patchForm)
-		case was == "":
-			s = section{op: addFile, path: is, content: closed(hs[0].new, true)}
-		case is == "":
-			s = section{op: deleteFile, path: was}
-		case was != is:
-			s.to = is
-		}
-		out = append(out, s)
-	}
-	if len(out) == 0 {
-		return nil, errors.New("there is no patch in it; nothing was changed. " + patchForm)
-	}
 	return out, nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +125,20 @@ func TestPatch(t *testing.T) {
 		{"unified, the line decides", "--- a/c.go\n+++ b/c.go\n@@ -8 +8 @@\n-\tx()\n+\ty()\n", with(map[string]string{"c.go": "package c\n\nfunc f() {\n\tx()\n}\n\nfunc g() {\n\ty()\n}\n"}), "+1 -1"},
 		{"blocks instead", "a.txt\n<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE", nil, "search/replace blocks, not a patch"},
 		{"nothing", "please change a.txt", nil, "*** Begin Patch"},
+		{"no end mark", "*** Begin Patch\n*** Add File: n.txt\n+hello\n", nil, "may have been cut"},
+		{"two patches", "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch\nand\n*** Begin Patch\n*** Delete File: sub/b.txt\n*** End Patch", with(map[string]string{"a.txt": "1\ntwo\nthree\n", "sub/b.txt": ""}), "sub/b.txt deleted"},
+		{"two diffs, each in a fence", "```diff\n--- a/a.txt\n+++ b/a.txt\n@@\n-one\n+1\n```\nand\n~~~\n--- a/sub/b.txt\n+++ b/sub/b.txt\n@@\n-beta\n+b\n~~~\n", with(map[string]string{"a.txt": "1\ntwo\nthree\n", "sub/b.txt": "alpha\nb\n"}), "sub/b.txt +1 -1"},
+		{"a hunk after the end", "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** End Patch\n@@\n-two\n+2\n", nil, "belongs to no file"},
+		{"the end mark in the context", "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n *** End Patch\n-two\n+2\n*** End Patch", nil, "0 matches"},
+		{"unified, a mode", "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+1\n", nil, "old mode 100644"},
+		{"unified, an empty file among others", "diff --git a/e.txt b/e.txt\nnew file mode 100644\nindex 0..1\ndiff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+1\n", nil, "e.txt"},
+		{"unified, renamed only, at the end", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+1\ndiff --git a/c.go b/d.go\nrename from c.go\nrename to d.go\n", nil, "c.go"},
+		{"unified, renamed and changed", "diff --git a/a.txt b/z.txt\nsimilarity index 60%\nrename from a.txt\nrename to z.txt\n--- a/a.txt\n+++ b/z.txt\n@@ -1 +1 @@\n-one\n+1\n", with(map[string]string{"a.txt": "", "z.txt": "1\ntwo\nthree\n"}), "renamed to z.txt"},
+		{"unified, deleted though it holds more", "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n", nil, "other lines than"},
+		{"unified, a new file in two hunks", "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1 @@\n+a\n@@ -0,0 +9 @@\n+b\n", nil, "the file is new"},
+		{"unified, a folder named b", "--- b/sub.txt\n+++ b/sub.txt\n@@ -1 +1 @@\n-one\n+1\n", nil, "b/sub.txt"},
+		{"unified, the last newline goes", "--- a/a.txt\n+++ b/a.txt\n@@ -2,2 +2,2 @@\n two\n-three\n+three\n\\ No newline at end of file\n", with(map[string]string{"a.txt": "one\ntwo\nthree"}), "a.txt"},
+		{"unified, a new file without a last newline", "--- /dev/null\n+++ b/n.txt\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n", with(map[string]string{"n.txt": "a"}), "n.txt created"},
 		{"empty", "*** Begin Patch\n*** End Patch", nil, "empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,6 +152,79 @@ func TestPatch(t *testing.T) {
 				t.Errorf("got %q\nwant %q\n%s", got, want, r.Text)
 			}
 		})
+	}
+}
+
+// Fences in the context of a patch are lines of the file: those of Markdown do
+// not end a patch, whatever its form.
+func TestPatchOfFences(t *testing.T) {
+	const was = "# Title\nold line\n\n```bash\nmake\n```\n\nmiddle\n\ntail a\ntail b\n"
+	const is = "# Title\nnew line\n\n```bash\nmake\n```\n\nmiddle\n\ntail a\ntail c\n"
+	first := " # Title\n-old line\n+new line\n \n ```bash\n make\n ```\n"
+	second := " tail a\n-tail b\n+tail c\n"
+	unified := "--- a/README.md\n+++ b/README.md\n@@ -1,6 +1,6 @@\n" + first + "@@ -10,2 +10,2 @@\n" + second + "--- a/main.go\n+++ b/main.go\n@@ -1 +1 @@\n-package a\n+package b\n"
+	framed := "*** Update File: README.md\n@@\n" + first + "@@\n" + second + "*** Update File: main.go\n@@\n-package a\n+package b\n"
+	bare := strings.Replace(unified, " ```bash\n make\n ```\n", "```bash\nmake\n```\n", 1) // the blanks were forgotten
+	for name, c := range map[string]struct {
+		patch string
+		fits  bool
+	}{
+		"unified":                         {unified, true},
+		"unified in a fence":              {"Here:\n\n```diff\n" + unified + "```\nDone.\n", true},
+		"unified in a fence, not closed":  {"```diff\n" + unified, true},
+		"unified in a longer fence":       {"````diff\n" + bare + "````\n", true},
+		"no frame":                        {framed, true},
+		"no frame, in a fence":            {"```\n" + framed + "```\n", true},
+		"framed":                          {"*** Begin Patch\n" + framed + "*** End Patch\n", true},
+		"framed in a fence":               {"```\n*** Begin Patch\n" + framed + "*** End Patch\n```\n", true},
+		"blanks forgotten":                {bare, true},
+		"blanks forgotten, in a fence":    {"```diff\n" + bare + "```\n", false},
+		"cut in the fence, then the rest": {"```diff\n" + strings.Replace(unified, " ```\n", "```\n", 1) + "```\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"README.md": was, "main.go": "package a\n"}
+			env := tree(t, files)
+			r := run(t, edit.Patch, env, edit.PatchInput{Patch: c.patch})
+			if c.fits {
+				files = map[string]string{"README.md": is, "main.go": "package b\n"}
+			}
+			if got := contents(t, env); r.Failed == c.fits || !equal(got, files) {
+				t.Errorf("got %q\n%s", got, r.Text)
+			}
+		})
+	}
+}
+
+// The path above a block is taken as it is written, whatever it begins with.
+func TestBlockPaths(t *testing.T) {
+	for line, path := range map[string]string{
+		"fileutil.go": "", "files/a.go": "", "paths.py": "", "filepath/match.go": "", "File.cs": "", "path/to/x.go": "", "*a.go": "", "#a.go": "", "-x/a.go": "",
+		"file.go": "", "filename.txt": "", "path.go": "", "Pathfinder.java": "", "file/a.go": "", "filename/a.go": "", "file_test.go": "", "path_test.go": "",
+		"file-a.go": "", "path.d/a": "", "--a.go": "", ";a.go": "", "file.name": "", "_file.go": "", ".file": "", "x/file.go": "",
+		"File: fileutil.go": "fileutil.go", "file:a.go": "a.go", "Filename: `a.go`": "a.go", "path a.go": "a.go", "# path.go": "path.go", "// a.go": "a.go", "//a.go": "a.go",
+		"**fileutil.go**": "fileutil.go", "**File:** `a.go`": "a.go", "**File: a.go**": "a.go", "### `file.go`:": "file.go", "- file/a.go": "file/a.go", "* `path.go`": "path.go", "'a.go'": "a.go",
+	} {
+		if path == "" {
+			path = line
+		}
+		// What a path was cut to is there too, and would take the change.
+		files := map[string]string{path: "package x\n"}
+		for i := range path {
+			if rest := strings.TrimLeft(path[i:], "/"); i > 0 && rest != "" && !strings.Contains("/"+path, "/"+rest+"/") && !strings.Contains(path, rest+"/") {
+				files[rest] = "package x\n"
+			}
+		}
+		for _, old := range []string{"package x\n", ""} {
+			if old == "" {
+				delete(files, path)
+			}
+			env := tree(t, files)
+			r := run(t, edit.Blocks, env, edit.BlocksInput{Blocks: line + "\n<<<<<<< SEARCH\n" + old + "=======\npackage y\n>>>>>>> REPLACE\n"})
+			got := contents(t, env)
+			if r.Failed || got[path] != "package y\n" || strings.Count(strings.Join(slices.Collect(maps.Values(got)), ""), "y") != 1 {
+				t.Errorf("%s: %s, want %s", line, r.Text, path)
+			}
+		}
 	}
 }
 
@@ -158,6 +247,8 @@ func TestBlocks(t *testing.T) {
 		{"a block in a block", "a.txt\n<<<<<<< SEARCH\none\n" + block("one\n", "1\n"), nil, "before the one"},
 		{"empty search of a file", "a.txt\n" + block("", "x\n"), nil, "SEARCH part is empty"},
 		{"none", "change one to 1", nil, "there is no block"},
+		{"three points between blocks", "a.txt\n" + block("one\n", "1\n") + "...\n" + block("three\n", "3\n") + "\u2026\n" + block("two\n", "2\n"), with(map[string]string{"a.txt": "1\n2\n3\n"}), "+3 -3"},
+		{"a block without its beginning", "a.txt\n" + block("one\n", "1\n") + "two\n=======\n2\n>>>>>>> REPLACE\n", nil, "no <<<<<<< SEARCH begins"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			env := tree(t, start)
