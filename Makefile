@@ -4,7 +4,7 @@ GO ?= go
 # A program built with -race would sleep for a second before it exits.
 export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: help build check fmt vet lint tidy docs test short kill e2e bench noise clean
+.PHONY: help build check fmt vet lint tidy docs test short kill edits e2e bench noise clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -37,6 +37,9 @@ short: ## tests without the long ones
 
 kill: ## kill jobs at every point, where test kills at a sample; worth a night
 	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run 'Kill' ./cmd/adroit ./internal/realrepo
+
+edits: ## edits from real commits by the thousand, where test makes a sample; figures go to docs/edits.md
+	ADROIT_EDIT_COMMITS=150 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./pkg/tools/edit -update
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(GO) test -race -shuffle=on -timeout 30m ./...

@@ -9,8 +9,8 @@
 // share one way of finding text ([Match] and the looser rules after it) and
 // one of writing it: everything is decided before the first file changes.
 //
-// It never guesses by likeness of words: what comes near is shown to the
-// model, which then quotes it.
+// It never guesses by likeness: no rule finds a place that lacks a word of what
+// was quoted. What comes near is shown to the model, which then quotes it.
 package edit
 
 import (

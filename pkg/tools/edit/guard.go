@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -67,31 +68,62 @@ func numberedFromOne(s string) bool {
 	return ok && first == 1 && strings.Count(s, "\n") > 1
 }
 
-// repeats refuses a replacement whose last lines follow the place already, or
-// whose first lines precede it, while old has them not: the model quoted less
-// than it wrote, and they would be there twice. Lines that say little, such as
-// a bracket, count if the brackets of new are not those of old.
-func repeats(text string, s Span, old, replacement string) error {
-	o, n := strings.TrimSuffix(old, "\n"), strings.TrimSuffix(replacement, "\n")
-	tail := text[s.End:]
-	if s.End > 0 && text[s.End-1] != '\n' {
+var errMade = errors.New("the file has the new text there already, so the edit may have been made before; nothing was changed. If it is meant once more, quote what is there now in old too")
+
+// made reports whether the text around p is already what p puts there: an
+// insertion was made before.
+func made(text string, p place) bool {
+	old, put := text[p.span.Start:p.span.End], strings.TrimSuffix(p.put, "\n")
+	for at := 0; at <= len(put) && old != ""; at++ {
+		i := strings.Index(p.put[at:], old)
+		if i < 0 {
+			return false
+		}
+		at += i
+		if from := p.span.Start - at; from >= 0 && strings.HasPrefix(text[from:], put) && (len(text) == from+len(put) || put == p.put || text[from+len(put)] == '\n') {
+			return true
+		}
+	}
+	return false
+}
+
+// repeats refuses a replacement that is there already, and one whose last
+// lines follow the place already, or whose first lines precede it, while what
+// it replaces has them not: the model quoted less than it wrote, and they would
+// be there twice. Lines that say little, such as a bracket, count if the
+// brackets of new are not those of old.
+func repeats(text string, p place) error {
+	if made(text, p) {
+		return errMade
+	}
+	s := p.span
+	if s.Start == s.End {
+		return nil
+	}
+	o, ls := strings.TrimSuffix(text[s.Start:s.End], "\n"), lines(p.put)
+	head, tail := lines(text[:s.Start]), text[s.End:]
+	if text[s.End-1] != '\n' {
 		tail = strings.TrimPrefix(tail, "\n")
 	}
-	head := strings.TrimSuffix(text[:s.Start], "\n")
-	shifted := nesting(o) != nesting(n)
-	ls := strings.Split(n, "\n")
-	for k := 1; k <= min(len(ls), 12); k++ {
-		last, first := strings.Join(ls[len(ls)-k:], "\n"), strings.Join(ls[:k], "\n")
-		after := tail == last || strings.HasPrefix(tail, last+"\n")
-		before := head == first || strings.HasSuffix(head, "\n"+first)
-		switch {
-		case after && !strings.HasSuffix(o, last) && (shifted && trim(last) != "" || telling(last)):
-			return fmt.Errorf("new ends with what follows old in the file, so it would be there twice; nothing was changed. Quote it in old too if this is meant:\n%s", numbered(strings.Split(last, "\n"), strings.Count(text[:s.End], "\n")+1))
-		case before && (s.Start == 0 || text[s.Start-1] == '\n') && !strings.HasPrefix(o, first) && (shifted && trim(first) != "" || telling(first)):
-			return fmt.Errorf("new begins with what precedes old in the file, so it would be there twice; nothing was changed. Quote it in old too if this is meant:\n%s", numbered(strings.Split(first, "\n"), strings.Count(text[:s.Start], "\n")-k+1))
+	next := strings.SplitN(tail, "\n", len(ls)+1)
+	whole := s.Start == 0 || text[s.Start-1] == '\n'
+	shifted := nesting(o) != nesting(p.put)
+	for k := 1; k <= len(ls); k++ {
+		last, first := ls[len(ls)-k:], ls[:k]
+		if k <= len(next) && slices.Equal(next[:k], last) && said(last, shifted) && !strings.HasSuffix(o, closed(last, false)) {
+			return fmt.Errorf("new ends with what follows old in the file, so it would be there twice; nothing was changed. Quote it in old too if this is meant:\n%s", numbered(last, strings.Count(text[:s.End], "\n")+1))
+		}
+		if whole && k <= len(head) && slices.Equal(head[len(head)-k:], first) && said(first, shifted) && !strings.HasPrefix(o, closed(first, false)) {
+			return fmt.Errorf("new begins with what precedes old in the file, so it would be there twice; nothing was changed. Quote it in old too if this is meant:\n%s", numbered(first, len(head)-k+1))
 		}
 	}
 	return nil
+}
+
+// said reports whether lines say enough to be known again. Any that is not
+// blank does where brackets shift.
+func said(ls []string, shifted bool) bool {
+	return slices.ContainsFunc(ls, func(l string) bool { return len(trim(l)) >= 8 || shifted && trim(l) != "" })
 }
 
 // nesting is how many brackets s leaves open.
@@ -105,15 +137,6 @@ func nesting(s string) (n int) {
 		}
 	}
 	return n
-}
-
-func telling(s string) bool {
-	for l := range strings.SplitSeq(s, "\n") {
-		if len(trim(l)) >= 8 {
-			return true
-		}
-	}
-	return false
 }
 
 // strayEscape reports whether s has a \n that is not inside a quotation and

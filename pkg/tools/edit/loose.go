@@ -15,7 +15,6 @@ const (
 	Numbers How = "without its line numbers"
 	Escapes How = "with one level of escapes undone, as in new"
 	Punct   How = "with other quotation marks, dashes or blanks"
-	Anchors How = "by its first and last line; lines between that are not as you quoted them were kept as the file has them"
 )
 
 // A place is where an edit goes and what is put there.
@@ -29,7 +28,7 @@ type place struct {
 // place only, and keeps of the file whatever the change from old to
 // replacement does not touch.
 func loose(text, old, replacement string) (place, bool) {
-	for _, rule := range []func(text, old, replacement string) (place, bool){unpadded, unled, unnumbered, unescaped, folded, anchored} {
+	for _, rule := range []func(text, old, replacement string) (place, bool){unpadded, unled, unnumbered, unescaped, folded} {
 		if p, ok := rule(text, old, replacement); ok {
 			return p, true
 		}
@@ -87,8 +86,8 @@ func unled(text, old, replacement string) (place, bool) {
 		}
 	}
 	quoted[0], with[0] = lead(got[0])+quoted[0], lead(got[0])+with[0]
-	put, ok := graft(got, quoted, with, identity(len(got)), nil)
-	return place{s, closed(put, strings.HasSuffix(text[s.Start:s.End], "\n")), Indent}, ok
+	put := graft(got, quoted, with, nil)
+	return place{s, closed(put, strings.HasSuffix(text[s.Start:s.End], "\n")), Indent}, true
 }
 
 var numberedLine = regexp.MustCompile(`^\s*(\d+)(\t|[:|] ?)(.*)$`)
@@ -257,97 +256,4 @@ func byteAt(s string, n int) int {
 		at += size
 	}
 	return at
-}
-
-const (
-	mostAnchored = 200 // blocks that are looked at
-	alikeEnough  = 0.65
-)
-
-// anchored finds a block by its first and last line where some of those
-// between were quoted wrongly or have changed since. The block is about as
-// long as old, most of its lines are old's, and the change must not touch any
-// that is not.
-func anchored(text, old, replacement string) (place, bool) {
-	old, replacement = unpad(old), unpad(replacement)
-	ls, want := split(text), split(old)
-	n := len(want)
-	if n < 4 || len(trim(want[0].s)) < 3 || n > 400 {
-		return place{}, false
-	}
-	var found []place
-	tried := 0
-	whole := true
-	for i := range ls {
-		if squeeze(ls[i].s) != squeeze(want[0].s) {
-			continue
-		}
-		for size := n - n/4; size <= n+n/4 && i+size <= len(ls); size++ {
-			block := ls[i : i+size]
-			if squeeze(block[size-1].s) != squeeze(want[n-1].s) {
-				continue
-			}
-			if tried++; tried > mostAnchored {
-				return place{}, false
-			}
-			at, in, ok := align(block, want)
-			if !ok {
-				continue
-			}
-			end := block[size-1].end
-			nl := want[n-1].nl && block[size-1].nl
-			if nl {
-				end++
-			}
-			in.guess(text, replacement)
-			put, ok := graft(texts(block), texts(want), texts(split(replacement)), at, in)
-			whole = whole && ok
-			found = append(found, place{Span{block[0].start, end}, closed(put, nl), Anchors})
-		}
-	}
-	if len(found) != 1 || !whole {
-		return place{}, false
-	}
-	return found[0], true
-}
-
-// align says which line of block each of want is. It reports false if too few
-// are, or if the block is not indented as want is.
-func align(block, want []line) ([]int, *indents, bool) {
-	a, b := make([]string, len(want)), make([]string, len(block))
-	for i, l := range want {
-		a[i] = squeeze(l.s)
-	}
-	for i, l := range block {
-		b[i] = squeeze(l.s)
-	}
-	at := make([]int, len(want))
-	for i := range at {
-		at[i] = -1
-	}
-	var got, quoted []line
-	same := 0
-	for _, p := range pairs(a, b) {
-		at[p[0]] = p[1]
-		got, quoted = append(got, block[p[1]]), append(quoted, want[p[0]])
-		if len(a[p[0]]) > 2 { // brackets prove nothing
-			same++
-		}
-	}
-	if at[0] != 0 || at[len(want)-1] != len(block)-1 {
-		return nil, nil, false
-	}
-	telling := func(ls []string) (n int) {
-		for _, l := range ls {
-			if len(l) > 2 {
-				n++
-			}
-		}
-		return n
-	}
-	if same < 2 || float64(same) < alikeEnough*float64(max(telling(a), telling(b))) {
-		return nil, nil, false
-	}
-	in, ok := newIndents(got, quoted)
-	return at, in, ok
 }

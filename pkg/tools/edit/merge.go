@@ -56,70 +56,31 @@ func middle(a, b []string, off int) [][2]int {
 	return out
 }
 
-// graft makes the change from want to with on got, which is what the file has
-// where want was quoted: a line that the change keeps stays as the file has
-// it, however it was quoted. at says which line of got each of want is, -1 if
-// none. It reports false where the change touches a line that was quoted
-// wrongly, or goes between two lines that are not neighbours in the file:
-// there nobody can tell what the file should say.
-func graft(got, want, with []string, at []int, in *indents) ([]string, bool) {
-	var out []string
-	cur := 0
+// graft makes the change from want to with on got, the lines the file has where
+// those of want were quoted: a line that the change keeps stays as the file has
+// it, however it was quoted.
+func graft(got, want, with []string, in *indents) []string {
 	// Blanks at line ends that the model put where the file has none are not
 	// what it wants in new lines either.
 	stray := false
-	for i, g := range at {
-		stray = stray || g >= 0 && want[i] != trimRight(want[i]) && got[g] == trimRight(got[g])
+	for i, w := range want {
+		stray = stray || w != trimRight(w) && got[i] == trimRight(got[i])
 	}
-	put := func(i, j, k, l int) bool { // want[i:j] becomes with[k:l]
-		if i == j && k == l {
-			return true
-		}
-		from, to := 0, 0
-		switch {
-		case j > i:
-			for n := i; n < j; n++ {
-				if at[n] < 0 || n > i && at[n] != at[n-1]+1 {
-					return false
-				}
-			}
-			from, to = at[i], at[j-1]+1
-		case i == 0:
-			if len(at) > 0 && at[0] != 0 {
-				return false
-			}
-		case i == len(want):
-			if at[i-1] != len(got)-1 {
-				return false
-			}
-			from, to = len(got), len(got)
-		default:
-			if at[i-1] < 0 || at[i] != at[i-1]+1 {
-				return false
-			}
-			from, to = at[i], at[i]
-		}
-		if from < cur {
-			return false
-		}
-		out = append(out, got[cur:from]...)
-		for _, l := range with[k:l] {
+	var out []string
+	k := 0
+	for _, p := range append(pairs(ends(want), ends(with)), [2]int{len(want), len(with)}) {
+		for _, l := range with[k:p[1]] {
 			if stray {
 				l = trimRight(l)
 			}
 			out = append(out, in.line(l))
 		}
-		cur = to
-		return true
-	}
-	i, k := 0, 0
-	for _, p := range append(pairs(ends(want), ends(with)), [2]int{len(want), len(with)}) {
-		if !put(i, p[0], k, p[1]) {
-			return nil, false
+		if p[0] < len(got) {
+			out = append(out, got[p[0]])
 		}
-		i, k = p[0]+1, p[1]+1
+		k = p[1] + 1
 	}
-	return append(out, got[cur:]...), true
+	return out
 }
 
 func ends(ls []string) []string {
@@ -128,14 +89,6 @@ func ends(ls []string) []string {
 		out[i] = trimRight(l)
 	}
 	return out
-}
-
-func identity(n int) []int {
-	at := make([]int, n)
-	for i := range at {
-		at[i] = i
-	}
-	return at
 }
 
 // texts are the lines without where they are.

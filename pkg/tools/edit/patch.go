@@ -5,7 +5,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -94,7 +96,7 @@ func (d *doc) hunks(hs []hunk) error {
 		if err != nil {
 			return fmt.Errorf("hunk %d of %d: %w", i+1, len(hs), err)
 		}
-		if err := repeats(text, p.span, text[p.span.Start:p.span.End], p.put); err != nil && len(h.old) > 0 {
+		if err := repeats(text, p); err != nil {
 			return fmt.Errorf("hunk %d of %d: %w", i+1, len(hs), err)
 		}
 		out, changes := splice(text, []place{p})
@@ -129,8 +131,10 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 	if h.end && len(at) == 1 && !atEnd(ls, at[0]+len(h.old)) {
 		return place{}, fmt.Errorf("its lines are at line %d, which is not the end of the file as *** End of File says", at[0]+1)
 	}
-	at = h.choose(ls, at, from, shift)
+	at, err := h.choose(ls, at, from, shift)
 	switch {
+	case err != nil:
+		return place{}, err
 	case len(at) == 0:
 		if p, ok := loose(text, old, with); ok && strings.Count(text[:p.span.Start], "\n") >= from {
 			return p, nil
@@ -167,6 +171,9 @@ func (h hunk) append(text string) (place, error) {
 		return place{}, fmt.Errorf("it only adds lines and does not say where: give the lines around as context, each with a blank in front, or *** End of File to add at the end")
 	}
 	put := closed(h.new, true)
+	if strings.HasSuffix(closed(lines(text), true), put) {
+		return place{}, errMade
+	}
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		put = "\n" + strings.TrimSuffix(put, "\n")
 	}
@@ -198,70 +205,85 @@ func inLines(ls, want []line) ([]int, How) {
 	return nil, None
 }
 
-// choose leaves of several places those that what comes with the hunk allows:
+// choose leaves of the places at those that what comes with the hunk allows:
 // after the hunk before, under the lines after @@, at the line of the diff.
-func (h hunk) choose(ls []line, at []int, from, shift int) []int {
-	var after []int
-	for _, i := range at {
-		if i >= from {
-			after = append(after, i)
-		}
+// It fails where those say that the hunk was applied before, or where the only
+// place is under another line.
+func (h hunk) choose(ls []line, at []int, from, shift int) ([]int, error) {
+	at = slices.DeleteFunc(at, func(i int) bool { return i < from })
+	if len(at) == 0 {
+		return nil, nil
 	}
-	if len(after) < 2 {
-		return after
-	}
-	lo, hi, known := h.scope(ls, from)
-	if known {
-		var in []int
-		for _, i := range after {
-			if i >= lo && i < hi {
-				in = append(in, i)
-			}
+	if under, known := h.scope(ls, at); known {
+		if len(under) == 0 {
+			return nil, fmt.Errorf("its lines are at line %d, which is not under %q, the line after @@; nothing was changed. Read the file again: they may have been changed there already", at[0]+1, h.under[len(h.under)-1])
 		}
-		if len(in) > 0 {
-			after = in
-		}
+		at = under
 	}
-	if len(after) > 1 && h.at > 0 {
-		for _, i := range after {
-			if i == h.at-1+shift {
-				return []int{i}
-			}
+	if exactly := h.at - 1 + shift; h.at > 0 && !slices.Contains(at, exactly) {
+		if made, _ := inLines(ls, split(closed(h.new, true))); slices.Contains(made, exactly) {
+			return nil, errMade
 		}
+	} else if h.at > 0 {
+		at = []int{exactly}
 	}
-	return after
+	return at, nil
 }
 
-// scope is the block that the lines after @@ name: from there to the next line
-// that is indented no deeper and is no bracket. Each of them must be there
-// once below the one before.
-func (h hunk) scope(ls []line, from int) (lo, hi int, ok bool) {
-	lo, hi = from, len(ls)
+// scope leaves of the places at those under the lines that stand after @@: in
+// the block that is indented below them, or else, as in files that are not
+// indented, before the next line that begins with the same word at the same
+// indentation. It is not known where that is if one of the lines is not in the
+// file exactly once, below the one before.
+func (h hunk) scope(ls []line, at []int) (in []int, known bool) {
+	lo, near, far := 0, len(ls), len(ls)
 	for _, u := range h.under {
-		if trim(u) == "" {
-			continue
-		}
 		hit := -1
-		for i := lo; i < hi; i++ {
+		for i := lo; i < far; i++ {
 			if trim(ls[i].s) == trim(u) || len(trim(u)) > 8 && strings.HasPrefix(trim(ls[i].s), trim(u)) {
 				if hit >= 0 {
-					return 0, 0, false
+					return nil, false
 				}
 				hit = i
 			}
 		}
 		if hit < 0 {
-			return 0, 0, false
+			return nil, false
 		}
-		lo, ok = hit, true
-		for i := hit + 1; i < hi; i++ {
+		margin, kind := width(lead(ls[hit].s)), kindOf(ls[hit].s)
+		lo, near, known = hit, far, true
+		for i := hit + 1; i < far; i++ {
 			s := trim(ls[i].s)
-			if s != "" && !strings.ContainsAny(s[:1], ")}]") && width(lead(ls[i].s)) <= width(lead(ls[hit].s)) {
-				hi = i
+			w := width(lead(ls[i].s))
+			if s == "" || strings.ContainsAny(s[:1], ")}]") || w > margin {
+				continue
+			}
+			near = min(near, i)
+			if w < margin || kind != "" && kindOf(s) == kind {
+				far = i
 			}
 		}
 	}
-	return lo, hi, ok
+	for _, end := range []int{near, far + 1} { // a hunk may begin with the next line of the kind
+		for _, i := range at {
+			if i+len(h.old) > lo && i < end {
+				in = append(in, i)
+			}
+		}
+		if len(in) > 0 {
+			break
+		}
+	}
+	return in, known
+}
+
+// kindOf is the word that lines of a kind begin with: func, def, -, ##. It is
+// "" where that is no sign of a kind, as // of a comment.
+func kindOf(l string) string {
+	if w := strings.Fields(l); len(w) > 0 && (w[0] == "-" || strings.HasPrefix(w[0], "##") || strings.ContainsFunc(w[0], unicode.IsLetter)) {
+		return w[0]
+	}
+	return ""
 }
 
 func atEnd(ls []line, n int) bool {

@@ -114,7 +114,7 @@ func why(got, want []string, first int) string {
 		case i > 0 && similar(g, w):
 			return at + "old differs for the first time. "
 		case i > 0:
-			return fmt.Sprintf("The first %d lines are there, then the file goes on otherwise. ", i)
+			return at + "the file goes on otherwise than old. "
 		case similar(g, w):
 			return at + "old is not quite what the file has. "
 		}

@@ -3,6 +3,7 @@ package edit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,10 +46,12 @@ func Replace(text, old, replacement string, all bool) (string, How, []Change, er
 		places = append(places, place{s, put, how})
 	}
 	if len(places) == 1 && !all {
-		p := places[0]
-		if err := repeats(text, p.span, text[p.span.Start:p.span.End], p.put); err != nil {
+		if err := repeats(text, places[0]); err != nil {
 			return text, how, nil, err
 		}
+	}
+	if !slices.ContainsFunc(places, func(p place) bool { return !made(text, p) }) {
+		return text, how, nil, errMade
 	}
 	out, changes := splice(text, places)
 	if out == text {
@@ -117,10 +120,6 @@ func fit(text string, s Span, old, replacement string, how How) (string, bool) {
 			(s.Start == 0 || text[s.Start-1] == '\n') {
 			replacement += "\n"
 		}
-		// The other way round: the newline of old was lost.
-		if strings.Contains(old, "\n") && !strings.HasSuffix(old, "\n") && strings.HasSuffix(replacement, "\n") && (s.End == len(text) || text[s.End] == '\n') {
-			replacement = strings.TrimSuffix(replacement, "\n")
-		}
 		return replacement, true
 	}
 	got, want, with := split(text[s.Start:s.End]), split(old), split(replacement)
@@ -132,10 +131,7 @@ func fit(text string, s Span, old, replacement string, how How) (string, bool) {
 		}
 		in.guess(text, replacement)
 	}
-	put, ok := graft(texts(got), texts(want), texts(with), identity(len(want)), in)
-	if !ok {
-		return "", false
-	}
+	put := graft(texts(got), texts(want), texts(with), in)
 	nl := text[s.End-1] == '\n'
 	if !nl && !want[len(want)-1].nl && len(with) > 0 {
 		nl = with[len(with)-1].nl // asked for, and not there: an empty line

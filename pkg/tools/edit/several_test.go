@@ -195,6 +195,40 @@ func TestPatchOfFences(t *testing.T) {
 	}
 }
 
+// The line after @@ says which of several places is meant, also in files that
+// are not indented, and that the only one is not.
+func TestPatchHeaders(t *testing.T) {
+	const flat = "fn a\nx=10\ny=2\nfn b\nx=10\ny=20\n"
+	const md = "# G\n\n## Linux\n\nRun it:\n\n    make\n\n## Mac\n\nRun it:\n\n    make\n"
+	const py = "class A:\n    def run(self):\n        one()\n        two()\n\nclass B:\n    def run(self):\n        two()\n"
+	for _, c := range []struct{ name, text, hunks, want string }{
+		{"opencode's test", flat, "@@ fn b\n-x=10\n+x=11\n", "fn a\nx=10\ny=2\nfn b\nx=11\ny=20\n"},
+		{"the first of two", flat, "@@ fn a\n-x=10\n+x=11\n", "fn a\nx=11\ny=2\nfn b\nx=10\ny=20\n"},
+		{"no such line", flat, "@@ fn c\n-x=10\n+x=11\n", ""},
+		{"headings", md, "@@ ## Linux\n-    make\n+    make all\n", strings.Replace(md, "    make\n", "    make all\n", 1)},
+		{"the last heading", md, "@@ ## Mac\n Run it:\n \n-    make\n+    gmake\n", strings.TrimSuffix(md, "make\n") + "gmake\n"},
+		{"its place is gone, a sibling is left", strings.Replace(flat, "x=10\n", "", 1), "@@ fn a\n-x=10\n+x=11\n", ""},
+		{"the only place is above", strings.TrimSuffix(flat, "x=10\ny=20\n"), "@@ fn b\n-x=10\n+x=11\n", ""},
+		{"one after the other, the line is above both", py, "@@ class A:\n-        one()\n+        1()\n@@ class A:\n-        two()\n+        2()\n", strings.Replace(strings.Replace(py, "one", "1", 1), "two", "2", 1)},
+		{"a line that is there twice says nothing", py, "@@ class A:\n-        one()\n+        1()\n@@ def run(self):\n-        two()\n+        2()\n", ""},
+		{"two lines", py, "@@ class B:\n@@ def run(self):\n-        two()\n+        2()\n", strings.TrimSuffix(py, "two()\n") + "2()\n"},
+		{"made before, and the same is elsewhere", "a\nb\nnew line\nc\n" + strings.Repeat("-\n", 9) + "b\nc\n", "@@ -2,2 +2,3 @@\n b\n+new line\n c\n", ""},
+		{"at the end, made before", "a\nnew line\n", "@@\n+new line\n*** End of File\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env := tree(t, map[string]string{"a.txt": c.text})
+			r := run(t, edit.Patch, env, edit.PatchInput{Patch: "*** Begin Patch\n*** Update File: a.txt\n" + c.hunks + "*** End Patch"})
+			want := c.want
+			if want == "" {
+				want = c.text
+			}
+			if got := contents(t, env)["a.txt"]; got != want || r.Failed != (c.want == "") {
+				t.Errorf("got %q\nwant %q\n%s", got, want, r.Text)
+			}
+		})
+	}
+}
+
 // The path above a block is taken as it is written, whatever it begins with.
 func TestBlockPaths(t *testing.T) {
 	for line, path := range map[string]string{

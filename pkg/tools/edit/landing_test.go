@@ -1,0 +1,436 @@
+package edit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/edit"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A piece is a hunk of a real diff: lines with a blank, - or + in front.
+type piece struct {
+	at     int // line of the file before, from 0
+	lines  []string
+	header string // the nearest line above that is indented less
+	// The last line before or after has no newline.
+	wasOpen, isOpen bool
+}
+
+// side is the text of a piece before (-) or after (+) the change.
+func (p piece) side(sign byte) string {
+	var b strings.Builder
+	for _, l := range p.lines {
+		if l[0] == ' ' || l[0] == sign {
+			b.WriteString(l[1:] + "\n")
+		}
+	}
+	if sign == '-' && p.wasOpen || sign == '+' && p.isOpen {
+		return strings.TrimSuffix(b.String(), "\n")
+	}
+	return b.String()
+}
+
+var hunkAt = regexp.MustCompile(`^@@ -(\d+)`)
+
+// pieces are the hunks between the two texts of p, and the diff they are from.
+func pieces(t *testing.T, p pair, lines int) (out []piece, diff string) {
+	diff, err := udiff.ToUnified("a/"+p.path, "b/"+p.path, p.was, udiff.Lines(p.was, p.is), lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ls := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
+	file := strings.Split(p.was, "\n")
+	for i := 2; i < len(ls); i++ {
+		h := &piece{}
+		if n := len(out); n > 0 {
+			h = &out[n-1]
+		}
+		switch l := ls[i]; {
+		case l[0] == '@':
+			at, _ := strconv.Atoi(hunkAt.FindStringSubmatch(l)[1])
+			out = append(out, piece{at: max(at-1, 0), header: headerOf(file, max(at-1, 0))})
+		case l[0] == '\\':
+			h.wasOpen = h.wasOpen || ls[i-1][0] != '+'
+			h.isOpen = h.isOpen || ls[i-1][0] != '-'
+		default:
+			h.lines = append(h.lines, l)
+		}
+	}
+	return out, diff
+}
+
+func headerOf(file []string, at int) string {
+	margin := func(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
+	for i := at - 1; i >= 0; i-- {
+		if s := strings.TrimSpace(file[i]); len(s) > 3 && (margin(file[i]) < margin(file[at]) || margin(file[i]) == 0) {
+			return s
+		}
+	}
+	return ""
+}
+
+// A landing is a call and what it must make of some files.
+type landing struct {
+	form    string
+	tool    tools.Tool
+	in      any
+	was, is map[string]string
+	old     string // the quoted text, of an edit of one place
+	at      int    // where it is in the only file
+	edited  []string
+}
+
+// landings are the calls that make the change c, in every form.
+func landings(t *testing.T, c commit) []landing {
+	var out []landing
+	was, is := map[string]string{}, map[string]string{}
+	var codex, bare, unified, blocks strings.Builder
+	for _, p := range c.files {
+		was[p.path], is[p.path] = p.was, p.is
+		ps, diff := pieces(t, p, 3)
+		unified.WriteString("diff --git a/" + p.path + " b/" + p.path + "\nindex 1111111..2222222 100644\n" + diff)
+		codex.WriteString("*** Update File: " + p.path + "\n")
+		bare.WriteString("*** Update File: " + p.path + "\n")
+		var all []edit.Piece
+		for _, h := range ps {
+			body := strings.Join(h.lines, "\n") + "\n"
+			codex.WriteString(strings.TrimSpace("@@ "+h.header) + "\n" + body)
+			bare.WriteString("@@\n" + body)
+			all = append(all, edit.Piece{Old: h.side('-'), New: h.side('+')})
+			blocks.WriteString(p.path + "\n<<<<<<< SEARCH\n" + ended(h.side('-')) + "=======\n" + ended(h.side('+')) + ">>>>>>> REPLACE\n\n")
+		}
+		one := func(form string, in edit.Input) {
+			in.Path = p.path
+			out = append(out, landing{form: form, tool: edit.File, in: in, was: map[string]string{p.path: p.was}, is: map[string]string{p.path: p.is}})
+		}
+		if len(all) > 1 {
+			one("edit_file, several edits", edit.Input{Edits: all})
+		}
+		out = append(out, byHunk(p, ps)...)
+	}
+	for form, text := range map[string]string{"patch, headers": "*** Begin Patch\n" + codex.String() + "*** End Patch\n", "patch, no headers": "*** Begin Patch\n" + bare.String() + "*** End Patch\n",
+		"patch, no frame": codex.String(), "unified diff": unified.String(), "unified diff in a fence": "So:\n\n````diff\n" + unified.String() + "````\n"} {
+		out = append(out, landing{form: form, tool: edit.Patch, in: edit.PatchInput{Patch: text}, was: was, is: is})
+	}
+	if b := blocks.String(); strings.Count(b, "=======\n") == strings.Count(b, "<<<<<<< SEARCH\n") { // else no block can hold it
+		out = append(out, landing{form: "blocks", tool: edit.Blocks, in: edit.BlocksInput{Blocks: b}, was: was, is: is})
+	}
+	return out
+}
+
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
+// byHunk makes the change one place after the other, in the spellings that
+// models use: whole lines, no newline at the end, and nothing around the text.
+func byHunk(p pair, ps []piece) []landing {
+	var out []landing
+	text, shift := p.was, 0
+	for _, h := range ps {
+		old, new := h.side('-'), h.side('+')
+		at := 0
+		for range h.at + shift {
+			at += strings.IndexByte(text[at:], '\n') + 1
+		}
+		if old == "" || !strings.HasPrefix(text[at:], old) {
+			break // an insertion into nothing
+		}
+		next := text[:at] + new + text[at+len(old):]
+		for form, f := range map[string]func(string) string{
+			"edit_file, whole lines":         func(s string) string { return s },
+			"edit_file, no newline at ends":  func(s string) string { return strings.TrimSuffix(s, "\n") },
+			"edit_file, nothing around text": strings.TrimSpace,
+		} {
+			o, n := f(old), f(new)
+			if o == n || o == "" || strings.HasSuffix(form, "ends") && (o == old || n == new) ||
+				strings.HasSuffix(form, "text") && (strings.Replace(old, o, n, 1) != new) {
+				continue // the spelling cannot say it
+			}
+			out = append(out, landing{form: form, tool: edit.File, in: edit.Input{Path: p.path, Old: o, New: n}, was: map[string]string{p.path: text}, is: map[string]string{p.path: next},
+				old: old, at: at, edited: h.lines})
+		}
+		text = next
+		shift += strings.Count(new, "\n") - strings.Count(old, "\n")
+	}
+	return out
+}
+
+// A bench is a directory that attempts are made in.
+type bench struct {
+	dir  string
+	have map[string]string // the files in it
+}
+
+// call makes an attempt on files and returns what is in them then.
+func (b *bench) call(t *testing.T, l landing, files map[string]string) (tools.Result, map[string]string) {
+	t.Helper()
+	for name := range b.have {
+		if err := os.Remove(filepath.Join(b.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.have = files
+	for name, text := range files {
+		name = filepath.Join(b.dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := json.Marshal(l.in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := workspace.Open(b.dir, nil) // a new one each time: nothing was read before
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r, err := l.tool.Run(context.Background(), &tools.Env{Files: w}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for name := range files {
+		text, err := os.ReadFile(filepath.Join(b.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = string(text)
+	}
+	return r, got
+}
+
+// The outcomes of attempts.
+const (
+	landed = iota
+	ambiguous
+	refused
+	wrong
+)
+
+type outcomes map[string]*[4]int
+
+func (o outcomes) add(row string, outcome int) {
+	if o[row] == nil {
+		o[row] = new([4]int)
+	}
+	o[row][outcome]++
+}
+
+func (o outcomes) total() (n int) {
+	for _, row := range o {
+		for _, m := range row {
+			n += m
+		}
+	}
+	return n
+}
+
+// judge compares what an attempt did with what it should have done: want, or
+// nothing at all.
+func judge(t *testing.T, c commit, row string, l landing, r tools.Result, was, got, want map[string]string) int {
+	show := func(m map[string]string, o map[string]string) (s string) {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			s += udiff.Unified(name+" wanted", name+" got", m[name], o[name])
+		}
+		return s
+	}
+	in, _ := json.Marshal(l.in)
+	switch {
+	case r.Failed && !equal(got, was):
+		t.Errorf("%s, %s: refused, and yet changed: %s\n%s\n%s", c.name, row, in, r.Text, show(was, got))
+	case r.Failed && strings.Contains(r.Text, " times ("):
+		return ambiguous
+	case r.Failed:
+		if want != nil {
+			t.Logf("%s, %s: refused: %s\n%s", c.name, row, in, r.Text)
+		}
+		return refused
+	case want == nil:
+		t.Errorf("%s, %s: applied: %s\n%s", c.name, row, in, r.Text)
+	case !equal(got, want):
+		t.Errorf("%s, %s: landed wrongly: %s\n%s\n%s", c.name, row, in, r.Text, show(want, got))
+	default:
+		for name := range want {
+			if was[name] != want[name] && !strings.Contains(r.Text, name) {
+				t.Errorf("%s, %s: the result does not name %s: %s", c.name, row, name, r.Text)
+			}
+		}
+		return landed
+	}
+	return wrong
+}
+
+// probes are made of an attempt that landed, where only refusing is right: it
+// is made again, its place is gone, the line to change is another one. A line
+// of the context that is another may be refused or kept.
+func probes(t *testing.T, b *bench, c commit, l landing, sum outcomes) {
+	try := func(row string, files, want map[string]string) {
+		r, got := b.call(t, l, files)
+		sum.add(row, judge(t, c, row+", "+l.form, l, r, files, got, want))
+	}
+	try("made again", l.is, nil)
+	if l.old == "" {
+		return
+	}
+	name := slices.Collect(maps.Keys(l.was))[0]
+	text := l.was[name]
+	if rest := text[:l.at] + text[l.at+len(l.old):]; !strings.Contains(rest, strings.TrimSpace(l.old)) {
+		try("its place is gone", map[string]string{name: rest}, nil)
+	}
+	at := l.at
+	kept, changed := false, false
+	for i, s := range l.edited {
+		if s[0] == '+' {
+			continue
+		}
+		end := at + len(s) - 1
+		other := otherWord(s[1:])
+		switch {
+		case other == s[1:]:
+		case s[0] == '-' && !changed && !slices.Contains(l.edited, "+"+other):
+			changed = true
+			try("the line to change is another", map[string]string{name: text[:at] + other + text[end:]}, nil)
+		case s[0] == ' ' && !kept && i > 0:
+			kept = true
+			for row, other := range map[string]string{"a line around is another": other, "a line around is longer": s[1:] + " // more"} {
+				is, j := l.is[name], at // where the line is after the change
+				for _, e := range l.edited[:i] {
+					switch e[0] {
+					case '+':
+						j += len(e)
+					case '-':
+						j -= len(e)
+					}
+				}
+				is = is[:j] + other + is[j+len(s)-1:]
+				try(row, map[string]string{name: text[:at] + other + text[end:]}, map[string]string{name: is})
+			}
+		}
+		at += len(s)
+	}
+}
+
+var aWord = regexp.MustCompile(`[A-Za-z]{3,}|[0-9]+`)
+
+// otherWord is l with its last word another.
+func otherWord(l string) string {
+	all := aWord.FindAllStringIndex(l, -1)
+	if len(all) == 0 {
+		return l
+	}
+	w := all[len(all)-1]
+	other := "Other"
+	if n, err := strconv.Atoi(l[w[0]:w[1]]); err == nil {
+		other = strconv.Itoa(n + 3)
+	}
+	return l[:w[0]] + other + l[w[1]:]
+}
+
+// TestCommits makes the changes of real commits in every form, and compares
+// bytes: a change lands as the commit has it or leaves the files alone. CI
+// makes a sample with a fresh seed; ADROIT_EDIT_COMMITS sets how many commits
+// of each source, ADROIT_EDIT_SEED repeats a run, ADROIT_EDIT_REPOS names
+// further Git repositories, divided as in PATH.
+func TestCommits(t *testing.T) {
+	seed := rand.Uint64()
+	if s := os.Getenv("ADROIT_EDIT_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	n := 4
+	if s := os.Getenv("ADROIT_EDIT_COMMITS"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	t.Logf("ADROIT_EDIT_SEED=%d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	all := made(rnd, 3*n)
+	repos := filepath.SplitList(os.Getenv("ADROIT_EDIT_REPOS"))
+	if top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output(); err == nil {
+		repos = append(repos, strings.TrimSpace(string(top)))
+	}
+	for _, dir := range repos {
+		all = append(all, history(t, rnd, dir, n)...)
+	}
+	all = append(all, modules(t, rnd, max(2, n/8))...)
+	sum, again := outcomes{}, outcomes{}
+	b := &bench{dir: t.TempDir()}
+	for _, c := range all {
+		for _, l := range landings(t, c) {
+			r, got := b.call(t, l, l.was)
+			outcome := judge(t, c, l.form, l, r, l.was, got, l.is)
+			sum.add(l.form, outcome)
+			if outcome != landed {
+				continue
+			}
+			probes(t, b, c, l, again)
+			r, got = b.call(t, l, crlfs(l.was))
+			sum.add("CRLF", judge(t, c, l.form+", CRLF", l, r, crlfs(l.was), got, crlfs(l.is)))
+		}
+	}
+	figures := fmt.Sprintf(commitsText, len(all), len(repos), len(pinned), sum.total(), again.total(), seed) + sum.table("form") + "\n" + again.table("probe")
+	t.Log(figures)
+	if *update {
+		doc, err := os.ReadFile(docPage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, _, _ := strings.Cut(string(doc), ofCommits)
+		if err := os.WriteFile(docPage, []byte(before+ofCommits+figures), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sum.total() < 20*n {
+		t.Errorf("only %d edits", sum.total())
+	}
+}
+
+// commitsText comes before the tables in docs/edits.md.
+const commitsText = `
+A run of TestCommits: %d changes, of the history of %d Git repositories, of steps between versions of %d modules, and of files made by the test, full
+of blocks that are alike; %d edits and %d probes (ADROIT_EDIT_SEED=%d). Each change is written in every form and compared byte for byte. CI makes a sample
+with a fresh seed, and one that lands wrongly fails it. ` + "`make edits`" + ` makes more, and writes this section.
+
+Ambiguous: what is quoted is in the file several times, and nothing that comes with it says which is meant; the model is shown all of them. Probes are made of
+edits that landed, and only refusing is right; where a line around the change is not as it was quoted, landing is right too, if that line stays.
+
+`
+
+func (o outcomes) table(what string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s | made | landed | ambiguous | refused otherwise | landed wrongly |\n|---|---|---|---|---|---|\n", what)
+	for _, row := range slices.Sorted(maps.Keys(o)) {
+		v := o[row]
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d |\n", row, v[0]+v[1]+v[2]+v[3], v[landed], v[ambiguous], v[refused], v[wrong])
+	}
+	return b.String()
+}
+
+func crlfs(files map[string]string) map[string]string {
+	out := map[string]string{}
+	for name, text := range files {
+		out[name] = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return out
+}
