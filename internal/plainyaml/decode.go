@@ -1,6 +1,7 @@
 package plainyaml
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -57,13 +58,14 @@ func (d *Decoder) unknown(k *Node, of string, known map[string]func(*Node)) {
 	d.Report(k.Place, hint, "unknown key "+strconv.Quote(k.Text)+of)
 }
 
-// String reads a scalar, without space around it.
+// String reads a scalar as it is written, without space around it: the version
+// 1.10 is not 1.1.
 func (d *Decoder) String(n *Node, what string, into *string) {
 	if n.Kind == List || n.Kind == Mapping {
 		d.Report(n.Place, "", what+" is "+string(n.Kind)+", not text")
 		return
 	}
-	*into = strings.TrimSpace(n.Text)
+	*into = strings.TrimSpace(cmp.Or(n.Raw, n.Text))
 }
 
 // Names reads a list of names, also one written with commas.

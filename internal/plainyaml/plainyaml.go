@@ -47,6 +47,7 @@ type Node struct {
 	Place
 	Kind Kind
 	Text string  // of scalars; of numbers in JSON's spelling
+	Raw  string  // of numbers and truth values as they are written: 1.10, 007, True
 	Keys []*Node // of a mapping, for Kids
 	Kids []*Node // of lists and mappings
 }
@@ -161,11 +162,11 @@ func (d *Document) read(v ast.Node, report func(Place, string, string)) *Node {
 	switch v := v.(type) {
 	case *ast.NullNode:
 	case *ast.BoolNode:
-		n.Kind, n.Text = Boolean, strconv.FormatBool(v.Value)
+		n.Kind, n.Text, n.Raw = Boolean, strconv.FormatBool(v.Value), v.GetToken().Value
 	case *ast.IntegerNode:
-		n.Kind, n.Text = Number, jsonNumber(v.Value)
+		n.Kind, n.Text, n.Raw = Number, jsonNumber(v.Value), v.GetToken().Value
 	case *ast.FloatNode:
-		n.Kind, n.Text = Number, jsonNumber(v.Value)
+		n.Kind, n.Text, n.Raw = Number, jsonNumber(v.Value), v.GetToken().Value
 	case *ast.StringNode:
 		n.Kind, n.Text = Text, v.Value
 	case *ast.LiteralNode:

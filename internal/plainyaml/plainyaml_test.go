@@ -2,6 +2,7 @@ package plainyaml_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -23,6 +24,28 @@ func TestRead(t *testing.T) {
 	root.Places("", at)
 	if at["a.b.1"] != plainyaml.At(10, 12) || at["c"].Line != 11 {
 		t.Errorf("places are %v", at)
+	}
+}
+
+// TestString wants a scalar that is read as text to be what was written.
+func TestString(t *testing.T) {
+	doc, serr := plainyaml.Parse("a: 1.10\nb: 007\nc: True\nd: ' x '\ne: 0x1F\nf: -1_000\ng: [1.20, x]\nh: 2.50 # of it\n", 1)
+	if serr != nil {
+		t.Fatal(serr)
+	}
+	d := plainyaml.Decoder{Report: func(p plainyaml.Place, _, words string) { t.Errorf("%v: %s", p, words) }}
+	got := map[string]string{}
+	fields := map[string]func(*plainyaml.Node){"g": func(n *plainyaml.Node) { got["g"] = strings.Join(d.Names(n, "g"), " ") }}
+	for _, k := range strings.Fields("a b c d e f h") {
+		fields[k] = func(n *plainyaml.Node) {
+			var s string
+			d.String(n, k, &s)
+			got[k] = s
+		}
+	}
+	d.Fields(doc.Read(d.Report), "", fields)
+	if want := map[string]string{"a": "1.10", "b": "007", "c": "True", "d": "x", "e": "0x1F", "f": "-1_000", "g": "1.20 x", "h": "2.50"}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -60,7 +60,7 @@ func (p *plan) block(b block) error {
 		return err
 	}
 	if err := d.replace(b.old, b.new, false); err != nil {
-		return fmt.Errorf("%s: %w", b.path, err)
+		return fmt.Errorf("%s: %w", b.path, called("the SEARCH lines", err))
 	}
 	return nil
 }

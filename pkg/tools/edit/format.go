@@ -121,6 +121,7 @@ var Long = tools.New(tools.Metadata{
 	if err == nil {
 		return r, nil
 	}
+	err = called("old", err)
 	if t, e := env.Files.ReadText(in.Path); e == nil && strings.Count(t.Content, "\n") < longFrom {
 		err = fmt.Errorf("%w\n%s is short enough for write_file: give all of it", err, in.Path)
 	}

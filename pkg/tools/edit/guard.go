@@ -160,6 +160,7 @@ var omissions = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)^\s*` + sign + `[\s(\[]*(\.\.\.|…).*\b(rest|existing|remaining|remainder|unchanged|same|previous|other|omitted)\b`),
 	regexp.MustCompile(`(?i)^\s*` + sign + `[\s(\[]*(the\s+)?(rest of|existing|remaining|unchanged|same as|other)\b.{0,60}(\.\.\.|…)`),
 	regexp.MustCompile(`(?i)^\s*` + sign + `\s*(the\s+)?(rest of (the )?(code|file|function|method|class|implementation)|existing (code|implementation)|(code|rest) (is |remains |stays )?(unchanged|omitted)|same as before|unchanged code)\s*(goes )?(here|as before|unchanged|remains)?[^a-z]*$`),
+	regexp.MustCompile(`(?i)^\s*[(\[]\s*(the )?(rest of|existing|remaining|unchanged)\s[^()\[\],]*(\.\.\.|…)\s*[)\]]\s*$`),
 	regexp.MustCompile(`(?i)^\s*[(\[]?(\.\.\.|…)\s*[(\[]?(the )?(rest of|existing (code|lines)|remaining (code|lines)|unchanged|same as before)\b`),
 }
 

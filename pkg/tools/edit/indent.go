@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"slices"
 	"sort"
 	"strings"
 )
@@ -63,6 +64,13 @@ func (in *indents) guess(text, replacement string) {
 	if in.units == "" {
 		in.units = in.unit
 	}
+}
+
+// placed reports whether with has the file's indentation already: old was quoted
+// without any, and no line of with is indented less than the file's.
+func (in *indents) placed(with []line) bool {
+	base := in.table[""]
+	return len(in.known) == 1 && base != "" && !slices.ContainsFunc(with, func(l line) bool { return trim(l.s) != "" && !strings.HasPrefix(l.s, base) })
 }
 
 // line re-indents a line as the file is.

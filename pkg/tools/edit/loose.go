@@ -39,7 +39,7 @@ func loose(text, old, replacement string) (place, bool) {
 // strict is the one place the rules of Match find.
 func strict(text, old, replacement string, how How) (place, bool) {
 	spans, by := Match(text, old)
-	if len(spans) != 1 || inWord(text, spans[0]) {
+	if len(spans) != 1 || by == Exact && (inWord(text, spans[0]) || doubles(text, spans[0], old, replacement)) {
 		return place{}, false
 	}
 	put, ok := fit(text, spans[0], old, replacement, by)

@@ -46,6 +46,8 @@ func TestReplace(t *testing.T) {
 		},
 		{"aligned fields", "type T struct {\n\tName    string\n\tAge     int\n}\n", "\tName string\n\tAge int\n", "\tName string\n", false, "type T struct {\n\tName    string\n}\n", Spacing},
 		{"delete", "a\nb\nc\n", "b\n", "", false, "a\nc\n", Exact},
+		{"old without indentation, new with the file's", "if a {\n\tb()\n\tc()\n}\n", "b()\nc()\n", "\tb()\n\td()\n", false, "if a {\n\tb()\n\td()\n}\n", Indent},
+		{"exact is literal", "a\nb\nc\n", "a\nb", "a\nB\n", false, "a\nB\n\nc\n", Exact},
 		{"blank line with blanks", "a:\n    b\n  \n    c\n", "a:\n    b\n\n    c\n", "a:\n    d\n", false, "a:\n    d\n", Trailing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -123,6 +125,11 @@ func TestRefused(t *testing.T) {
 		{"rest of", "a\nb\n", "a", "a2\n// ... rest of the code\n", []string{"leaves code out"}},
 		{"existing code", "a\nb\n", "a", "a2\n# existing code here\n", []string{"leaves code out"}},
 		{"html", "a\nb\n", "a", "<!-- remaining items ... -->", []string{"leaves code out"}},
+		{"old without indentation, new with the file's", "class A {\n  function oldFunc() {}\n}\n", "\nfunction oldFunc() {}", "\n  function newFunc() {}", []string{"0 matches"}},
+		{"the same in a line", "class A {\n  function oldFunc() {}\n}\n", "function oldFunc() {}", "  function newFunc() {}", []string{"part of this line"}},
+		{"rest of, in brackets", "a\nb\n", "a", "a2\n(rest of methods ...)\n", []string{"leaves code out"}},
+		{"unchanged, in brackets", "a\nb\n", "a", "a2\n  [unchanged code\u2026]\n", []string{"leaves code out"}},
+		{"a carriage return alone", "one\ntwo\rthree\n", "two\nthree\n", "x", []string{`two\rthree`}},
 		{"blank only", "a\nb\n", "  \n", "x", []string{"0 matches"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -182,7 +189,7 @@ func TestSiblings(t *testing.T) {
 func TestNotOmitted(t *testing.T) {
 	for _, s := range []string{
 		"f({...rest, a: 1})", "  ...other,", "...existing", "func f(xs ...int) {", "// the rest of the paths are tried in order",
-		"print('...')", "# remaining seconds", "// Other callers pass nil.", "...", "x = [...same]", "existing := load()",
+		"print('...')", "# remaining seconds", "// Other callers pass nil.", "...", "x = [...same]", "existing := load()", "[existing, ...more]", "(existing...)", "(rest of it)", "  [remaining[0], ...]",
 		"// existing code paths stay as they are when the flag is off and nobody asks",
 	} {
 		if err := Check("old", s); err != nil {

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -12,7 +13,7 @@ type MatchError struct {
 	Spans     []Span // every candidate; none if old is nowhere
 	How       How
 	text, old string
-	what      string // how old is called; "old" if empty
+	what      string // how old is called where every occurrence cannot be replaced
 	part      bool   // the one place is inside a longer word
 }
 
@@ -23,7 +24,7 @@ func (e *MatchError) Error() string {
 		first := strings.Count(e.text[:s.Start], "\n") + 1
 		ls := strings.Split(e.text, "\n")
 		n := strings.Count(e.text[s.Start:s.End], "\n") + 1
-		return fmt.Sprintf("old is only a part of this line (1 place), inside a longer word or with new repeating what stands next to it; nothing was changed. Quote the whole line, if this is what you mean:\n%s", numbered(ls[first-1:min(first-1+n, len(ls))], first))
+		return fmt.Sprintf("%s only a part of this line (1 place), inside a longer word or with new repeating what stands next to it; nothing was changed. Quote the whole line, if this is what you mean:\n%s", e.subject(), numbered(ls[first-1:min(first-1+n, len(ls))], first))
 	case len(e.Spans) > 0:
 		return e.many()
 	}
@@ -63,10 +64,20 @@ func (e *MatchError) many() string {
 }
 
 func (e *MatchError) subject() string {
-	if e.what == "" {
+	if e.what == "" || e.what == "old" {
 		return "old is"
 	}
 	return e.what + " are"
+}
+
+// called gives what err says of old the name that the form has for it, where
+// that has no all.
+func called(what string, err error) error {
+	var me *MatchError
+	if errors.As(err, &me) {
+		me.what = what
+	}
+	return err
 }
 
 var gutter = regexp.MustCompile(`^\s*\d+\t`)

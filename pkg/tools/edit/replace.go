@@ -99,7 +99,11 @@ func inWord(text string, s Span) bool {
 // the place on its line: the model quoted a part of a line and wrote all of it.
 func doubles(text string, s Span, old, replacement string) bool {
 	const telling = 3
-	before := strings.TrimLeft(text[strings.LastIndexByte(text[:s.Start], '\n')+1:s.Start], " \t")
+	before := text[strings.LastIndexByte(text[:s.Start], '\n')+1 : s.Start]
+	if before != "" && trim(before) == "" && lead(old) == "" && strings.HasPrefix(replacement, before) {
+		return true // the indentation would be there twice
+	}
+	before = strings.TrimLeft(before, " \t")
 	rest, _, _ := strings.Cut(text[s.End:], "\n")
 	if strings.HasSuffix(old, "\n") || s.End == s.Start {
 		rest = ""
@@ -130,6 +134,9 @@ func fit(text string, s Span, old, replacement string, how How) (string, bool) {
 			return "", false
 		}
 		in.guess(text, replacement)
+		if in.placed(with) {
+			in = nil
+		}
 	}
 	put := graft(texts(got), texts(want), texts(with), in)
 	nl := text[s.End-1] == '\n'
@@ -187,9 +194,11 @@ func lines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// clip keeps a minified line from filling the model's window.
+// clip keeps a minified line from filling the model's window, and shows a
+// carriage return, which is no line end here, as it is quoted.
 func clip(s string) string {
 	const most = 300
+	s = strings.ReplaceAll(s, "\r", `\r`)
 	if len(s) <= most {
 		return s
 	}

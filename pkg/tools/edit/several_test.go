@@ -7,9 +7,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
@@ -281,6 +283,7 @@ func TestBlocks(t *testing.T) {
 		{"a block in a block", "a.txt\n<<<<<<< SEARCH\none\n" + block("one\n", "1\n"), nil, "before the one"},
 		{"empty search of a file", "a.txt\n" + block("", "x\n"), nil, "SEARCH part is empty"},
 		{"none", "change one to 1", nil, "there is no block"},
+		{"twice in the file", "c.go\n" + block("\tx()\n", "\ty()\n"), nil, "the SEARCH lines are in the file 2 times (exactly); nothing was changed. Add lines around the one you mean:\n"},
 		{"three points between blocks", "a.txt\n" + block("one\n", "1\n") + "...\n" + block("three\n", "3\n") + "\u2026\n" + block("two\n", "2\n"), with(map[string]string{"a.txt": "1\n2\n3\n"}), "+3 -3"},
 		{"a block without its beginning", "a.txt\n" + block("one\n", "1\n") + "two\n=======\n2\n>>>>>>> REPLACE\n", nil, "no <<<<<<< SEARCH begins"},
 	} {
@@ -344,9 +347,14 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
+// named matches the lines that name a file in a patch, in either form.
+var named = regexp.MustCompile(`(?m)^(?:\*\*\* (?:Update|Add|Delete) File: *(.+?)|--- a/(.+)\n\+\+\+ b/.+\n@@.*)\s*$`)
+
+// A text that is applied is applied to every file that it names.
 func FuzzPatch(f *testing.F) {
 	f.Add("*** Begin Patch\n*** Update File: a.txt\n@@ x\n one\n-two\n+2\n*** End of File\n*** End Patch")
 	f.Add("--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n")
+	f.Add("```diff\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n```\n--- a/sub/b.txt\n+++ b/sub/b.txt\n@@\n-beta\n+b\n")
 	f.Add("a.txt\n<<<<<<< SEARCH\none\n=======\n1\n>>>>>>> REPLACE\n")
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, c := range []struct {
@@ -354,20 +362,57 @@ func FuzzPatch(f *testing.F) {
 			in   any
 		}{{edit.Patch, edit.PatchInput{Patch: s}}, {edit.Blocks, edit.BlocksInput{Blocks: s}}} {
 			env := tree(t, start)
-			b, err := json.Marshal(c.in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := c.tool.Run(context.Background(), env, b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := run(t, c.tool, env, c.in)
 			if strings.HasPrefix(r.Text, "the tool crashed") {
 				t.Fatal(r.Text)
 			}
 			if r.Failed && !equal(contents(t, env), start) {
 				t.Fatalf("refused, yet changed: %s", r.Text)
 			}
+			if r.Failed || c.tool.Name != edit.Patch.Name {
+				continue
+			}
+			for _, m := range named.FindAllStringSubmatch(strings.ReplaceAll(s, "\r\n", "\n"), -1) {
+				if !strings.Contains(r.Text, strings.TrimSpace(m[1]+m[2])) {
+					t.Fatalf("%q is not in the result of %q: %s", m[1]+m[2], s, r.Text)
+				}
+			}
 		}
 	})
 }
+
+// Whatever lines a patch has for context, in whatever form it comes: all of it
+// is applied or nothing.
+func FuzzPatchWhole(f *testing.F) {
+	f.Add("```bash\nmake\n```", false)
+	f.Add("```bash\nmake\n```", true)
+	f.Add("~~~\n*** End Patch\n--- a/x\n+++ b/x\n@@\n\n*** Update File: b.txt\n<<<<<<< SEARCH", false)
+	f.Fuzz(func(t *testing.T, context string, bare bool) {
+		if strings.ContainsAny(context, "\r\x00") || !utf8.ValidString(context) {
+			return
+		}
+		body := " " + strings.ReplaceAll(context, "\n", "\n ")
+		if bare { // the blanks were forgotten
+			if body = context; changing.MatchString(body) {
+				return
+			}
+		}
+		file := func(first, last string) string { return first + "\n" + context + "\n" + last + "\n" }
+		was := map[string]string{"a.txt": file("first was", "last was"), "b.txt": "other was\n"}
+		is := map[string]string{"a.txt": file("first is", "last is"), "b.txt": "other is\n"}
+		hunks := "@@\n-first was\n+first is\n" + body + "\n@@\n-last was\n+last is\n"
+		unified := "--- a/a.txt\n+++ b/a.txt\n" + hunks + "--- a/b.txt\n+++ b/b.txt\n@@\n-other was\n+other is\n"
+		codex := "*** Update File: a.txt\n" + hunks + "*** Update File: b.txt\n@@\n-other was\n+other is\n"
+		for _, patch := range []string{unified, "```diff\n" + unified + "```\n", "~~~\n" + codex + "~~~\n", codex, "*** Begin Patch\n" + codex + "*** End Patch\n"} {
+			env := tree(t, was)
+			r := run(t, edit.Patch, env, edit.PatchInput{Patch: patch})
+			if got := contents(t, env); !equal(got, was) && !equal(got, is) || r.Failed != equal(got, was) {
+				t.Fatalf("%q was applied in part: %q\n%s", patch, got, r.Text)
+			}
+		}
+	})
+}
+
+// changing matches lines of context that mean something else without the blank
+// in front.
+var changing = regexp.MustCompile(`(?m)^([-+ @\\]|\*\*\*|diff --git )`)
