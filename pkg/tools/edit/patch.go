@@ -136,8 +136,10 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 	case err != nil:
 		return place{}, err
 	case len(at) == 0:
-		if p, ok := loose(text, old, with); ok && strings.Count(text[:p.span.Start], "\n") >= from {
-			return p, nil
+		if p, ok := loose(text, old, with); ok {
+			if at, _ := h.choose(ls, []int{strings.Count(text[:p.span.Start], "\n")}, from, shift); len(at) > 0 {
+				return p, nil
+			}
 		}
 		return place{}, &MatchError{text: text, old: old, what: "the lines to change (those with a blank or - in front)"}
 	case len(at) > 1:
@@ -220,12 +222,14 @@ func (h hunk) choose(ls []line, at []int, from, shift int) ([]int, error) {
 		}
 		at = under
 	}
-	if exactly := h.at - 1 + shift; h.at > 0 && !slices.Contains(at, exactly) {
+	exactly := h.at - 1 + shift
+	if h.at > 0 && slices.Contains(at, exactly) {
+		return []int{exactly}, nil
+	}
+	if h.at > 0 && len(h.new) > 0 {
 		if made, _ := inLines(ls, split(closed(h.new, true))); slices.Contains(made, exactly) {
 			return nil, errMade
 		}
-	} else if h.at > 0 {
-		at = []int{exactly}
 	}
 	return at, nil
 }
