@@ -68,7 +68,16 @@ func numberedFromOne(s string) bool {
 	return ok && first == 1 && strings.Count(s, "\n") > 1
 }
 
-var errMade = errors.New("the file has the new text there already, so the edit may have been made before; nothing was changed. If it is meant once more, quote what is there now in old too")
+var errMade = errors.New("the file has the new text already, so the edit may have been made before; nothing was changed. If it is meant once more, quote the place exactly, with what is there now")
+
+// madeLoosely reports whether text has replacement already, and it says
+// something that old does not: then a place that is like old but for blanks is
+// what the same edit made, or one that was not meant.
+func madeLoosely(text, old, replacement string) bool {
+	quoted := ends(lines(old))
+	adds := slices.ContainsFunc(ends(lines(replacement)), func(l string) bool { return trim(l) != "" && !slices.Contains(quoted, l) })
+	return adds && strings.Contains("\n"+text+"\n", "\n"+strings.TrimSuffix(replacement, "\n")+"\n")
+}
 
 // made reports whether the text around p is already what p puts there: an
 // insertion was made before.

@@ -100,6 +100,7 @@ func landings(t *testing.T, c commit) []landing {
 	var out []landing
 	was, is := map[string]string{}, map[string]string{}
 	var codex, bare, unified, blocks strings.Builder
+	marked := false // a newline comes or goes at the end of a file, which only a unified diff says
 	for _, p := range c.files {
 		was[p.path], is[p.path] = p.was, p.is
 		ps, diff := pieces(t, p, 3)
@@ -107,10 +108,13 @@ func landings(t *testing.T, c commit) []landing {
 		codex.WriteString("*** Update File: " + p.path + "\n")
 		bare.WriteString("*** Update File: " + p.path + "\n")
 		var all []edit.Piece
+		sayable := true // a newline that comes or goes at the end, by edit_file
 		for _, h := range ps {
 			body := strings.Join(h.lines, "\n") + "\n"
 			codex.WriteString(strings.TrimSpace("@@ "+h.header) + "\n" + body)
 			bare.WriteString("@@\n" + body)
+			sayable = sayable && (h.wasOpen || !h.isOpen)
+			marked = marked || h.wasOpen != h.isOpen
 			all = append(all, edit.Piece{Old: h.side('-'), New: h.side('+')})
 			blocks.WriteString(p.path + "\n<<<<<<< SEARCH\n" + ended(h.side('-')) + "=======\n" + ended(h.side('+')) + ">>>>>>> REPLACE\n\n")
 		}
@@ -118,16 +122,19 @@ func landings(t *testing.T, c commit) []landing {
 			in.Path = p.path
 			out = append(out, landing{form: form, tool: edit.File, in: in, was: map[string]string{p.path: p.was}, is: map[string]string{p.path: p.is}})
 		}
-		if len(all) > 1 {
+		if len(all) > 1 && sayable {
 			one("edit_file, several edits", edit.Input{Edits: all})
 		}
 		out = append(out, byHunk(p, ps)...)
 	}
 	for form, text := range map[string]string{"patch, headers": "*** Begin Patch\n" + codex.String() + "*** End Patch\n", "patch, no headers": "*** Begin Patch\n" + bare.String() + "*** End Patch\n",
 		"patch, no frame": codex.String(), "unified diff": unified.String(), "unified diff in a fence": "So:\n\n````diff\n" + unified.String() + "````\n"} {
+		if marked && strings.HasPrefix(form, "patch") {
+			continue
+		}
 		out = append(out, landing{form: form, tool: edit.Patch, in: edit.PatchInput{Patch: text}, was: was, is: is})
 	}
-	if b := blocks.String(); strings.Count(b, "=======\n") == strings.Count(b, "<<<<<<< SEARCH\n") { // else no block can hold it
+	if b := blocks.String(); !marked && strings.Count(b, "=======\n") == strings.Count(b, "<<<<<<< SEARCH\n") { // else no block can hold it
 		out = append(out, landing{form: "blocks", tool: edit.Blocks, in: edit.BlocksInput{Blocks: b}, was: was, is: is})
 	}
 	return out
@@ -161,7 +168,7 @@ func byHunk(p pair, ps []piece) []landing {
 			"edit_file, nothing around text": strings.TrimSpace,
 		} {
 			o, n := f(old), f(new)
-			if o == n || o == "" || strings.HasSuffix(form, "ends") && (o == old || n == new) ||
+			if o == n || o == "" || strings.HasSuffix(o, "\n") && n != "" && !strings.HasSuffix(n, "\n") || strings.HasSuffix(form, "ends") && (o == old || n == new) ||
 				strings.HasSuffix(form, "text") && (strings.Replace(old, o, n, 1) != new) {
 				continue // the spelling cannot say it
 			}
@@ -288,6 +295,11 @@ func judge(t *testing.T, c commit, row string, l landing, r tools.Result, was, g
 // of the context that is another may be refused or kept.
 func probes(t *testing.T, b *bench, c commit, l landing, sum outcomes) {
 	try := func(row string, files, want map[string]string) {
+		for _, text := range files {
+			if len(files) == 1 && l.old != "" && row != "made again" && strings.Contains(unspaced(text), unspaced(l.old)) {
+				return // the same words stand once more with other blanks, and are taken for those quoted: see docs/conformance.md
+			}
+		}
 		r, got := b.call(t, l, files)
 		sum.add(row, judge(t, c, row+", "+l.form, l, r, files, got, want))
 	}
@@ -297,9 +309,7 @@ func probes(t *testing.T, b *bench, c commit, l landing, sum outcomes) {
 	}
 	name := slices.Collect(maps.Keys(l.was))[0]
 	text := l.was[name]
-	if rest := text[:l.at] + text[l.at+len(l.old):]; !strings.Contains(rest, strings.TrimSpace(l.old)) {
-		try("its place is gone", map[string]string{name: rest}, nil)
-	}
+	try("its place is gone", map[string]string{name: text[:l.at] + text[l.at+len(l.old):]}, nil)
 	at := l.at
 	kept, changed := false, false
 	for i, s := range l.edited {
@@ -333,6 +343,18 @@ func probes(t *testing.T, b *bench, c commit, l landing, sum outcomes) {
 	}
 }
 
+// unspaced is s without what blanks can differ in.
+func unspaced(s string) string {
+	var b strings.Builder
+	b.WriteString("\n")
+	for l := range strings.Lines(s) {
+		if w := strings.Fields(l); len(w) > 0 {
+			b.WriteString(strings.Join(w, " ") + "\n")
+		}
+	}
+	return b.String()
+}
+
 var aWord = regexp.MustCompile(`[A-Za-z]{3,}|[0-9]+`)
 
 // otherWord is l with its last word another.
@@ -362,6 +384,9 @@ func TestCommits(t *testing.T) {
 	n := 4
 	if s := os.Getenv("ADROIT_EDIT_COMMITS"); s != "" {
 		n, _ = strconv.Atoi(s)
+	}
+	if testing.Short() {
+		n = 1
 	}
 	t.Logf("ADROIT_EDIT_SEED=%d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))

@@ -126,6 +126,7 @@ func TestRefused(t *testing.T) {
 		{"existing code", "a\nb\n", "a", "a2\n# existing code here\n", []string{"leaves code out"}},
 		{"html", "a\nb\n", "a", "<!-- remaining items ... -->", []string{"leaves code out"}},
 		{"old without indentation, new with the file's", "class A {\n  function oldFunc() {}\n}\n", "\nfunction oldFunc() {}", "\n  function newFunc() {}", []string{"0 matches"}},
+		{"lines into the midst of a line", "x\ncobra.test // more\n", "x\ncobra.test", "x\ncobra.test\n\nnew\n*.o", []string{"part of this line"}},
 		{"the same in a line", "class A {\n  function oldFunc() {}\n}\n", "function oldFunc() {}", "  function newFunc() {}", []string{"part of this line"}},
 		{"rest of, in brackets", "a\nb\n", "a", "a2\n(rest of methods ...)\n", []string{"leaves code out"}},
 		{"unchanged, in brackets", "a\nb\n", "a", "a2\n  [unchanged code\u2026]\n", []string{"leaves code out"}},
@@ -162,15 +163,18 @@ func TestSiblings(t *testing.T) {
 	fields := "\treturn Completion{\n\t\tContent: c.Content,\n\t\tDone: c.Done,\n\t\tReason: c.Reason,\n\t}\n}\n"
 	long := strings.Repeat("\t\"a line that is inserted\",\n", 40)
 	for name, c := range map[string]struct{ text, old, new string }{
-		"amid":                    {fields, "\t\tDone: c.Done,\n\t\tReason: c.Reason,\n", "\t\tDone: c.Done,\n\t\tLogprobs: c.Logprobs,\n\t\tReason: c.Reason,\n"},
-		"below":                   {fields, "\t\tDone: c.Done,\n", "\t\tDone: c.Done,\n\t\tLogprobs: c.Logprobs,\n"},
-		"above":                   {fields, "\t\tDone: c.Done,\n", "\t\tLogprobs: c.Logprobs,\n\t\tDone: c.Done,\n"},
-		"around":                  {fields, "\t\tDone: c.Done,\n", "\t\tA: 1,\n\t\tDone: c.Done,\n\t\tB: 2,\n"},
-		"long, at the end":        {fields, "\t}\n}\n", "\t}\n}\n\nvar x = []string{\n" + long + "}\n"},
-		"little, at the end":      {"a = 1\nb = 2\n", "b = 2\n", "b = 2\nc\n"},
-		"in the line":             {"f(a, b)\n", "f(a", "f(a, c"},
-		"quoted without newlines": {fields, "Done: c.Done,", "Done: c.Done,\n\t\tLogprobs: c.Logprobs,"},
-		"with other indentation":  {fields, "  Done: c.Done,\n  Reason: c.Reason,\n", "  Done: c.Done,\n  Reason: c.Reason,\n  Logprobs: c.Logprobs,\n"},
+		"amid":                     {fields, "\t\tDone: c.Done,\n\t\tReason: c.Reason,\n", "\t\tDone: c.Done,\n\t\tLogprobs: c.Logprobs,\n\t\tReason: c.Reason,\n"},
+		"below":                    {fields, "\t\tDone: c.Done,\n", "\t\tDone: c.Done,\n\t\tLogprobs: c.Logprobs,\n"},
+		"above":                    {fields, "\t\tDone: c.Done,\n", "\t\tLogprobs: c.Logprobs,\n\t\tDone: c.Done,\n"},
+		"around":                   {fields, "\t\tDone: c.Done,\n", "\t\tA: 1,\n\t\tDone: c.Done,\n\t\tB: 2,\n"},
+		"long, at the end":         {fields, "\t}\n}\n", "\t}\n}\n\nvar x = []string{\n" + long + "}\n"},
+		"little, at the end":       {"a = 1\nb = 2\n", "b = 2\n", "b = 2\nc\n"},
+		"in the line":              {"f(a, b)\n", "f(a", "f(a, c"},
+		"quoted without newlines":  {fields, "Done: c.Done,", "Done: c.Done,\n\t\tLogprobs: c.Logprobs,"},
+		"indentation alone":        {"- a:\n  - b: 1\n  - c: 2\n", "  - b: 1\n  - c: 2\n", "    - b: 1\n    - c: 2\n"},
+		"its end is like old":      {"a:\n    if x:\n        f()\n\n    return y\n", "        f()\n\n    return y\n", "        f()\n\n    more:\n            f()\n\n        return y\n"},
+		"a sibling but for blanks": {"f(a)\n  \n  end\nf(b)\n\n\tend\nf(b)\n\n  end\n", "f(b)\n\n  end\n", "f(b)\n\n  added()\n\n  end\n"},
+		"with other indentation":   {fields, "  Done: c.Done,\n  Reason: c.Reason,\n", "  Done: c.Done,\n  Reason: c.Reason,\n  Logprobs: c.Logprobs,\n"},
 	} {
 		once, _, _, err := Replace(c.text, c.old, c.new, false)
 		if err != nil {

@@ -93,6 +93,9 @@ func (d *doc) hunks(hs []hunk) error {
 			return err
 		}
 		p, err := h.find(text, from, shift)
+		if err == nil && p.how != Exact && madeLoosely(text, closed(h.old, true), closed(h.new, true)) {
+			err = errMade
+		}
 		if err != nil {
 			return fmt.Errorf("hunk %d of %d: %w", i+1, len(hs), err)
 		}

@@ -50,7 +50,7 @@ func Replace(text, old, replacement string, all bool) (string, How, []Change, er
 			return text, how, nil, err
 		}
 	}
-	if !slices.ContainsFunc(places, func(p place) bool { return !made(text, p) }) {
+	if how != Exact && madeLoosely(text, old, replacement) || !slices.ContainsFunc(places, func(p place) bool { return !made(text, p) }) {
 		return text, how, nil, errMade
 	}
 	out, changes := splice(text, places)
@@ -110,6 +110,9 @@ func doubles(text string, s Span, old, replacement string) bool {
 	}
 	if strings.Contains(old+strings.TrimSuffix(replacement, "\n"), "\n") && strings.HasSuffix(replacement, "\n") && trim(rest) != "" {
 		return true // the last line was cut: its rest would stand alone
+	}
+	if strings.Contains(old, "\n") && (trim(rest) != "" && strings.HasPrefix(replacement, old+"\n") || before != "" && strings.HasSuffix(replacement, "\n"+old)) {
+		return true // lines would come into the midst of the first or last
 	}
 	return len(trim(before)) >= telling && strings.HasPrefix(strings.TrimLeft(replacement, " \t"), before) && !strings.HasPrefix(old, before) ||
 		len(trim(rest)) >= telling && strings.HasSuffix(trimRight(replacement), trimRight(rest)) && !strings.HasSuffix(old, trimRight(rest))
