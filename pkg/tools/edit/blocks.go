@@ -173,4 +173,4 @@ func undecorated(l string) string {
 }
 
 // known are names of files without a point or a slash.
-const known = " Makefile Dockerfile LICENSE README CHANGELOG Gemfile Rakefile Procfile Vagrantfile Jenkinsfile "
+const known = " Makefile Dockerfile LICENSE COPYING NOTICE AUTHORS README CHANGELOG CHANGES TODO Gemfile Rakefile Procfile Vagrantfile Jenkinsfile "

@@ -219,7 +219,7 @@ func (h hunk) choose(ls []line, at []int, from, shift int) ([]int, error) {
 	if len(at) == 0 {
 		return nil, nil
 	}
-	if under, known := h.scope(ls, at); known {
+	if under, known := h.scope(ls, at, from); known {
 		if len(under) == 0 {
 			return nil, fmt.Errorf("its lines are at line %d, which is not under %q, the line after @@; nothing was changed. Read the file again: they may have been changed there already", at[0]+1, h.under[len(h.under)-1])
 		}
@@ -242,7 +242,7 @@ func (h hunk) choose(ls []line, at []int, from, shift int) ([]int, error) {
 // indented, before the next line that begins with the same word at the same
 // indentation. It is not known where that is if one of the lines is not in the
 // file exactly once, below the one before.
-func (h hunk) scope(ls []line, at []int) (in []int, known bool) {
+func (h hunk) scope(ls []line, at []int, from int) (in []int, known bool) {
 	lo, near, far := 0, len(ls), len(ls)
 	for _, u := range h.under {
 		hit := -1
@@ -259,7 +259,8 @@ func (h hunk) scope(ls []line, at []int) (in []int, known bool) {
 		}
 		margin, kind := width(lead(ls[hit].s)), kindOf(ls[hit].s)
 		lo, near, known = hit, far, true
-		for i := hit + 1; i < far; i++ {
+		// What is above from may be of the hunks before, and ends nothing.
+		for i := max(hit+1, from); i < far; i++ {
 			s := trim(ls[i].s)
 			w := width(lead(ls[i].s))
 			if s == "" || strings.ContainsAny(s[:1], ")}]") || w > margin {

@@ -212,6 +212,7 @@ func TestPatchHeaders(t *testing.T) {
 		{"its place is gone, a sibling is left", strings.Replace(flat, "x=10\n", "", 1), "@@ fn a\n-x=10\n+x=11\n", ""},
 		{"the only place is above", strings.TrimSuffix(flat, "x=10\ny=20\n"), "@@ fn b\n-x=10\n+x=11\n", ""},
 		{"one after the other, the line is above both", py, "@@ class A:\n-        one()\n+        1()\n@@ class A:\n-        two()\n+        2()\n", strings.Replace(strings.Replace(py, "one", "1", 1), "two", "2", 1)},
+		{"the hunk before put another line of the kind between", "fn a\nx\ny\nz\n", "@@ fn a\n x\n+fn b\n y\n@@ fn a\n-z\n+Z\n", "fn a\nx\nfn b\ny\nZ\n"},
 		{"a line that is there twice says nothing", py, "@@ class A:\n-        one()\n+        1()\n@@ def run(self):\n-        two()\n+        2()\n", ""},
 		{"two lines", py, "@@ class B:\n@@ def run(self):\n-        two()\n+        2()\n", strings.TrimSuffix(py, "two()\n") + "2()\n"},
 		{"made before, and the same is elsewhere", "a\nb\nnew line\nc\n" + strings.Repeat("-\n", 9) + "b\nc\n", "@@ -2,2 +2,3 @@\n b\n+new line\n c\n", ""},
