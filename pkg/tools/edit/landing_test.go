@@ -280,6 +280,9 @@ with a fresh seed, and one that lands wrongly fails it. ` + "`make edits`" + ` m
 Ambiguous: what is quoted is in the file several times, and nothing that comes with it says which is meant; the model is shown all of them. Probes are made of
 edits that landed, and only refusing is right; where a line around the change is not as it was quoted, landing is right too, if that line stays.
 
+Left out are probes where the same words stand once more with other blanks, which are taken for those quoted; a newline that comes or goes at the end of a file,
+which only a unified diff can say; and whole lines whose new text has no newline at its end, which gets one.
+
 `
 
 func (o outcomes) table(what string) string {
