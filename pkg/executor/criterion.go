@@ -11,25 +11,34 @@ import (
 )
 
 // A Criterion is a condition on a State that can say why it does not hold.
-// One of the fields is set, Where only beside Artifact; the zero Criterion
-// holds as soon as the model stops calling tools.
+// One of Signal, Artifact, Tool, Check, Run, All and Any is set; the zero
+// Criterion holds as soon as the model stops calling tools. In JSON it is
+// written as in agent files: see [ParseCheck] for Check, With and Run.
 type Criterion struct {
-	Signal   string          `json:"signal,omitempty"`   // the model called finish, or said the word on a line of its own
-	Artifact string          `json:"artifact,omitempty"` // this artifact exists …
-	Where    json.RawMessage `json:"where,omitempty"`    // … and satisfies this JSON Schema
-	Tool     string          `json:"tool,omitempty"`     // this tool was called with success at least once
-	Check    string          `json:"check,omitempty"`    // this tool, run by the executor itself, succeeds
-	All      []Criterion     `json:"all,omitempty"`
-	Any      []Criterion     `json:"any,omitempty"`
+	Signal   string          // the model called finish, or said the word on a line of its own
+	Artifact string          // this artifact exists …
+	Where    json.RawMessage // … and satisfies this JSON Schema
+	Tool     string          // this tool was called with success at least once
+	Check    string          // this tool, run by the executor itself, succeeds …
+	With     json.RawMessage // … with these arguments
+	Run      string          // this command line, run by the executor itself, ends with exit code 0
+	// IfMissing goes with Check. It must hold instead where there was nothing to
+	// check when the job began, and still is nothing: tests in a project without
+	// any. Nil: the run ends, since no work of the model makes the check pass.
+	IfMissing *Criterion
+	All       []Criterion
+	Any       []Criterion
 }
 
 // A Verdict says of each part of a criterion whether it holds, in words fit
-// for the model and for people.
-type Verdict struct{ Met, Unmet []string }
+// for the model and for people. Unchecked has the checks that neither passed
+// nor failed; those that nothing is accepted for are in Unmet, too.
+type Verdict struct{ Met, Unmet, Unchecked []string }
 
 func (v *Verdict) add(w Verdict) {
 	v.Met = append(v.Met, w.Met...)
 	v.Unmet = append(v.Unmet, w.Unmet...)
+	v.Unchecked = append(v.Unchecked, w.Unchecked...)
 }
 
 func met(format string, args ...any) Verdict {
@@ -41,9 +50,9 @@ func unmet(format string, args ...any) Verdict {
 }
 
 // Unmet returns nil if c holds of s, or else an error fit to show the model.
-// It calls check for tools that must succeed, and only if nothing else is
-// amiss.
-func (c Criterion) Unmet(s *State, check func(tool string) error) error {
+// It calls check with each part that is a check, and only if nothing else is
+// amiss; an [InconclusiveError] of it is neither a pass nor a failure.
+func (c Criterion) Unmet(s *State, check func(Criterion) error) error {
 	v := c.Judge(s, check)
 	if len(v.Unmet) == 0 {
 		return nil
@@ -52,7 +61,7 @@ func (c Criterion) Unmet(s *State, check func(tool string) error) error {
 }
 
 // Judge is Unmet with the parts that hold.
-func (c Criterion) Judge(s *State, check func(tool string) error) Verdict {
+func (c Criterion) Judge(s *State, check func(Criterion) error) Verdict {
 	switch {
 	case c.Signal != "":
 		if s.Claim == nil || s.Claim.Word != c.Signal && s.Claim.Word != finish {
@@ -69,11 +78,8 @@ func (c Criterion) Judge(s *State, check func(tool string) error) Verdict {
 			return unmet("%s has not been called with success", c.Tool)
 		}
 		return met("%s called", c.Tool)
-	case c.Check != "":
-		if err := check(c.Check); err != nil {
-			return unmet("%v", err)
-		}
-		return met("%s passed", c.Check)
+	case c.IsCheck():
+		return c.judgeCheck(s, check)
 	case c.All != nil:
 		return c.all(s, check)
 	case c.Any != nil:
@@ -105,7 +111,7 @@ func (c Criterion) artifact(s *State) Verdict {
 
 // all judges the cheap parts first: checks cost time and are run only when
 // they are all that is left.
-func (c Criterion) all(s *State, check func(string) error) Verdict {
+func (c Criterion) all(s *State, check func(Criterion) error) Verdict {
 	var v Verdict
 	for _, part := range c.All {
 		if !part.checks() {
@@ -123,16 +129,22 @@ func (c Criterion) all(s *State, check func(string) error) Verdict {
 	return v
 }
 
-func (c Criterion) any(s *State, check func(string) error) Verdict {
+func (c Criterion) any(s *State, check func(Criterion) error) Verdict {
 	var lacks []string
+	hopeless := len(c.Any) > 0
 	for _, part := range c.Any {
 		v := part.Judge(s, check)
 		if len(v.Unmet) == 0 {
 			return v
 		}
+		hopeless = hopeless && v.hopeless()
 		lacks = append(lacks, strings.Join(v.Unmet, " and "))
 	}
-	return unmet("one of these must hold: %s", strings.Join(lacks, "; or "))
+	v := unmet("one of these must hold: %s", strings.Join(lacks, "; or "))
+	if hopeless {
+		v.Unchecked = v.Unmet
+	}
+	return v
 }
 
 // wants reports whether no answer in words can fulfil c as things stand: an
@@ -155,7 +167,7 @@ func (c Criterion) wants(s *State) bool {
 func (c Criterion) parts() []Criterion { return slices.Concat(c.All, c.Any) }
 
 func (c Criterion) checks() bool {
-	return c.Check != "" || slices.ContainsFunc(c.parts(), Criterion.checks)
+	return c.IsCheck() || slices.ContainsFunc(c.parts(), Criterion.checks)
 }
 
 // Signals lists the words that c listens for, and Checks the tools it runs;
@@ -170,8 +182,14 @@ func (c Criterion) Tools() []string {
 	return append(c.collect(func(c Criterion) string { return c.Tool }), c.Checks()...)
 }
 
-// Checks lists the tools that c has the executor run.
-func (c Criterion) Checks() []string { return c.collect(func(c Criterion) string { return c.Check }) }
+// Checks lists the tools that c has the executor run, also in place of checks
+// that have nothing to check.
+func (c Criterion) Checks() []string {
+	return c.collect(func(c Criterion) string {
+		tool, _ := c.Call()
+		return tool
+	})
+}
 
 // Artifacts lists the artifacts that c cannot hold without.
 func (c Criterion) Artifacts() []string {
@@ -183,7 +201,11 @@ func (c Criterion) collect(f func(Criterion) string) []string {
 	if v := f(c); v != "" {
 		out = append(out, v)
 	}
-	for _, part := range c.parts() {
+	parts := c.parts()
+	if c.IfMissing != nil {
+		parts = append(parts, *c.IfMissing)
+	}
+	for _, part := range parts {
 		for _, v := range part.collect(f) {
 			if !slices.Contains(out, v) {
 				out = append(out, v)
@@ -204,8 +226,8 @@ func (c Criterion) Words() []string {
 		return []string{fmt.Sprintf("artifact %q exists", c.Artifact)}
 	case c.Tool != "":
 		return []string{c.Tool + " was called with success"}
-	case c.Check != "":
-		return []string{c.Check + " passes; it is run for you when all else holds"}
+	case c.IsCheck():
+		return []string{c.label() + " passes; it is run for you when all else holds"}
 	case c.All != nil:
 		var out []string
 		for _, part := range c.All {

@@ -39,6 +39,7 @@ func (t *Task) feed(s *State, now standing, tool *Tool) map[string]json.RawMessa
 			out[name] = nil // a check runs without, and says so itself
 		}
 	}
+	t.own(s, tool, out)
 	if len(out) == 0 {
 		return nil
 	}

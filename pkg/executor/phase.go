@@ -49,26 +49,14 @@ func (sc *Scope) Settle(err error) (*State, error) {
 		}
 		return s, &StopError{*s.Outcome}
 	}
-	var engine error
-	v := sc.Task.Done.Judge(s, func(tool string) error {
-		replies, err := act(sc.Run, sc.Task, s, []llm.Call{{Name: tool, Args: []byte("{}")}})
-		if err != nil {
-			engine = err
-			return err
-		}
-		s.bind(tool, replies[0].Artifacts)
-		if replies[0].Failed {
-			return fmt.Errorf("check %s: %s", tool, replies[0].Text)
-		}
-		return nil
-	})
-	if engine != nil {
-		return s, engine
+	v, err := sc.Task.judge(sc.Run, s)
+	if err != nil {
+		return s, err
 	}
 	if len(v.Unmet) == 0 {
-		s.Outcome = &Outcome{Status: Done, Met: v.Met, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
+		s.Outcome = &Outcome{Status: Done, Met: v.Met, Unchecked: v.Unchecked, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
 		return s, nil
 	}
-	s.Outcome = &Outcome{Status: Failed, Reason: v.Unmet[0], Met: v.Met, Unmet: v.Unmet}
+	s.Outcome = &Outcome{Status: Failed, Reason: v.Unmet[0], Met: v.Met, Unmet: v.Unmet, Unchecked: v.Unchecked}
 	return s, &StopError{*s.Outcome}
 }

@@ -71,6 +71,7 @@ type Parent struct {
 	Limits   Limits       `json:"limits,omitzero"`    // what the task has left
 	Rules    permit.Rules `json:"rules,omitempty"`    // of the task
 	Grant    *tools.Caps  `json:"grant,omitempty"`    // what its tools may need, of one made on the fly
+	Test     string       `json:"test,omitempty"`     // the command that runs the project's tests
 	Spawning *Spawning    `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
 }
 
@@ -232,7 +233,7 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 	e := Errand{
 		Spec: who.Spec, Prompt: o.Prompt, Inputs: o.Inputs, Model: o.Model, Limits: o.Limits,
 		Approve: sc.Task.Approve, Mode: sc.Task.Mode, Patience: sc.Task.Patience, Dir: sc.Task.Dir, Taint: sc.State.Taint,
-		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.Force, At: sc.Task.At, Home: sc.Task.Home, Limits: room,
+		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.Force, Test: sc.Task.Test, At: sc.Task.At, Home: sc.Task.Home, Limits: room,
 			Rules: slices.Concat(narrowing(sc.Task.Rules), sc.State.Rules), Spawning: sp.below(sc.State.Below.Agents, siblings)},
 	}
 	if len(o.Spec) > 0 {

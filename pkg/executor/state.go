@@ -72,14 +72,17 @@ type Claim struct {
 
 // An Outcome is how a run ended and why.
 type Outcome struct {
-	Status   string   `json:"status"` // done, limit, stuck, failed
-	Reason   string   `json:"reason"`
-	Code     string   `json:"code,omitempty"`  // of a failure
-	Limit    string   `json:"limit,omitempty"` // turns, tokens, cost, time
-	Met      []string `json:"met,omitempty"`
-	Unmet    []string `json:"unmet,omitempty"`
-	Summary  string   `json:"summary,omitempty"`
-	Evidence string   `json:"evidence,omitempty"`
+	Status string   `json:"status"` // done, limit, stuck, failed
+	Reason string   `json:"reason"`
+	Code   string   `json:"code,omitempty"`  // of a failure
+	Limit  string   `json:"limit,omitempty"` // turns, tokens, cost, time
+	Met    []string `json:"met,omitempty"`
+	Unmet  []string `json:"unmet,omitempty"`
+	// Unchecked has the checks that neither passed nor failed, as in "not tested:
+	// no tests found". A run may be done nevertheless: see Criterion.IfMissing.
+	Unchecked []string `json:"unchecked,omitempty"`
+	Summary   string   `json:"summary,omitempty"`
+	Evidence  string   `json:"evidence,omitempty"`
 }
 
 // Statuses of an Outcome.

@@ -39,6 +39,12 @@ type Task struct {
 	// task rather than the state, which is written every turn.
 	Given   map[string]json.RawMessage `json:"given,omitempty"`
 	Project *Project                   `json:"project,omitempty"`
+	// Test is the command line that runs the project's tests, if one was
+	// configured: tools with tools.TestCommand in Uses are given it.
+	Test string `json:"test,omitempty"`
+	// Lacking says for checks of Done, by their label, that the workspace had
+	// nothing to check when the job began, as in "not tested: no tests found".
+	Lacking map[string]string `json:"lacking,omitempty"`
 	// Taint is that of the prompt and of what was given.
 	Taint tools.Taint `json:"taint,omitempty"`
 	// Fitted says what was made of tools that are too much for the window.

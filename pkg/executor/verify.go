@@ -17,35 +17,24 @@ const finish = "finish"
 // verify judges the task's criterion after the model stopped calling tools or
 // claimed to be done, and either ends the run or says what is missing.
 func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
-	var engine error
-	v := t.Done.Judge(s, func(tool string) error {
-		reply, err := call(r, t, s, standing{taint: s.Taint, rules: s.Rules}, llm.Call{Name: tool, Args: []byte("{}")})
-		if err != nil {
-			engine = err
-			return err
-		}
-		s.bind(tool, reply.Artifacts)
-		s.Rules = append(s.Rules, reply.rules...)
-		s.Spent += reply.Took
-		s.spend(t, reply.Spent)
-		if reply.Failed {
-			return fmt.Errorf("check %s: %s", tool, reply.Text)
-		}
-		return nil
-	})
-	if engine != nil {
-		return engine
+	v, err := t.judge(r, s)
+	if err != nil {
+		return err
 	}
 	v.add(typed(t, s, answer))
 	if len(v.Unmet) == 0 {
 		s.Failing = nil // nobody calls them any more
-		s.Outcome = &Outcome{Status: Done, Met: v.Met, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
+		s.Outcome = &Outcome{Status: Done, Met: v.Met, Unchecked: v.Unchecked, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
 		if s.Outcome.Reason == "" {
 			s.Outcome.Reason = "the model stopped calling tools"
 		}
 		if s.Claim != nil {
 			s.Outcome.Summary, s.Outcome.Evidence = s.Claim.Summary, s.Claim.Evidence
 		}
+		return nil
+	}
+	if v.hopeless() {
+		t.stop(s, &Outcome{Status: Stuck, Met: v.Met, Unmet: v.Unmet, Unchecked: v.Unchecked, Reason: "this cannot be judged here: " + v.Unmet[0]})
 		return nil
 	}
 	s.Rejects++
@@ -57,6 +46,29 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	s.Must = t.Done.wants(s)
 	s.tell("Not done yet:\n- %s%s", strings.Join(v.Unmet, "\n- "), t.makers(s))
 	return nil
+}
+
+// judge judges the task's criterion and runs its checks. The error is the
+// engine's.
+func (t *Task) judge(r *flow.Run, s *State) (Verdict, error) {
+	var engine error
+	v := t.Done.Judge(s, func(c Criterion) error {
+		if engine != nil {
+			return engine // nothing is begun any more
+		}
+		tool, args := c.Call()
+		reply, err := call(r, t, s, standing{taint: s.Taint, rules: s.Rules}, llm.Call{Name: tool, Args: args})
+		if err != nil {
+			engine = err
+			return err
+		}
+		s.bind(tool, reply.Artifacts)
+		s.Rules = append(s.Rules, reply.rules...)
+		s.Spent += reply.Took
+		s.spend(t, reply.Spent)
+		return t.checkError(c, &reply)
+	})
+	return v, engine
 }
 
 // typed checks the answer of an agent with typed output and binds it as the

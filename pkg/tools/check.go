@@ -65,6 +65,7 @@ func (t Tool) Check() error {
 	t.checkEffect(bad)
 	t.checkPresentation(bad)
 	t.checkJudged(bad)
+	t.checkProves(bad)
 	if t.Timeout < 0 || t.Timeout > maxTimeout || t.Timeout > 0 && t.Timeout < time.Millisecond {
 		bad("has a timeout of %s: use a millisecond to %s, or zero for %s", t.Timeout, maxTimeout, DefaultTimeout)
 	}

@@ -102,6 +102,14 @@ type Metadata struct {
 	Timeout     time.Duration `json:"timeout,omitempty"`  // of one call; zero means two minutes
 	Paths       []string      `json:"paths,omitempty"`    // arguments that are paths in the workspace, or lists of them: what rules about paths judge
 	Command     string        `json:"command,omitempty"`  // the argument that is shell text: what rules about commands judge
+
+	// Proves says what a successful call proves, as in "the project's tests pass".
+	// Only a tool that sets it is accepted as a check by agents lint: the success
+	// of any other proves nothing.
+	Proves string `json:"proves,omitempty"`
+	// ProvesWith names arguments of which a check must give at least one, for a
+	// tool that does something else, or fails, without them. Empty: none is needed.
+	ProvesWith []string `json:"proves_with,omitempty"`
 }
 
 // An ArtifactReader reads what the run has produced so far. Value returns nil
@@ -140,7 +148,23 @@ type Result struct {
 	Summary   string                     `json:"summary,omitempty"` // one line for people; Text's first line if empty
 	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
 	Taint     Taint                      `json:"taint,omitempty"` // what the text carries beyond Metadata.Taints
+	// Inconclusive is set by a tool that is a check if the call neither passed nor
+	// failed. Failed is set with it, and Summary says why in a line.
+	Inconclusive Inconclusive `json:"inconclusive,omitempty"`
 }
+
+// Inconclusive says why a check has neither passed nor failed.
+type Inconclusive string
+
+const (
+	NothingToCheck Inconclusive = "nothing"     // the workspace has nothing of the kind, such as no tests
+	CannotCheck    Inconclusive = "unavailable" // it cannot be run here: its program is missing, or it was not permitted
+)
+
+// TestCommand names the artifact that has the command line which runs the
+// project's tests, where the operator has configured one. It is given to tools
+// that have it in Metadata.Uses, and no tool, input or agent can set it.
+const TestCommand = "test_command"
 
 // A Tool is something a model can call. Call's args have been validated
 // against Input. An error from Call is the operator's problem and may be
@@ -152,6 +176,11 @@ type Tool struct {
 	// Touches names the paths that a call is about where they are not arguments
 	// of their own, as in a patch. The args have been validated. May be nil.
 	Touches func(args json.RawMessage) []string
+	// Missing returns in a line what the workspace lacks for a call to check
+	// anything, as in "not tested: no tests found", "" if nothing is lacking. It
+	// is asked before a job begins; it reads Env.Files and Env.Artifacts and runs
+	// nothing. May be nil.
+	Missing func(env *Env, args json.RawMessage) string
 
 	err error // what New or Func found wrong; reported by NewSet and Run
 }
