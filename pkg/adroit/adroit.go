@@ -46,6 +46,8 @@ import (
 
 // Options say what a Runtime is made of. Models must be set.
 type Options struct {
+	// Tools are what agents may use and name as checks. executor.NewCheck makes a
+	// check over the state of a run.
 	Tools  []tools.Tool
 	Models map[string]llm.Model // by the part of provider/model before the slash
 	Model  string               // of requests and agents that name none
@@ -119,6 +121,9 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	o.Defaults.Model = o.Model
 	if o.Defaults.Instead == nil {
 		o.Defaults.Instead = edit.Instead(nil)
+	}
+	if o.Defaults.Missing == nil {
+		o.Defaults.Missing = Missing
 	}
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})

@@ -22,6 +22,20 @@ type none struct{}
 
 func nop(context.Context, *tools.Env, none) (string, error) { return "ok", nil }
 
+// judge is a tool that can be a check, where it is told of what.
+var judge = tools.New(tools.Metadata{Name: "judge", Description: "Judge.", UsageHint: "Last.", Proves: "it is right", ProvesWith: []string{"of"}},
+	func(_ context.Context, _ *tools.Env, in struct {
+		Of   string `json:"of,omitempty" jsonschema:"enum=tests,enum=lint"`
+		More bool   `json:"more,omitempty"`
+	}) (string, error) {
+		return in.Of, nil
+	}).Lacks(func(_ *tools.Env, args json.RawMessage) string {
+	if strings.Contains(string(args), "tests") {
+		return "not tested: no tests found"
+	}
+	return ""
+})
+
 func testSet(t testing.TB) *tools.Set {
 	t.Helper()
 	set, err := tools.NewSet(finish.Tool,
@@ -34,6 +48,7 @@ func testSet(t testing.TB) *tools.Set {
 			}) (string, error) {
 				return in.Pattern, nil
 			}),
+		judge,
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +81,7 @@ func TestLint(t *testing.T) {
 				"x.md:6:28: error: the agent does not have git_log and can never have called it; add it to tools\n" +
 				"x.md:7:7: error: the condition is empty and always holds; give it signal, artifact, tool, check, all or any\n" +
 				"x.md:8:21: error: where: at '/type': value must be one of\n" +
-				"x.md:9:14: error: grep cannot be a check: pattern"},
+				"x.md:9:14: error: grep cannot be a check: nothing says what its success proves; name one of judge, or {run: COMMAND}"},
 		{"templates", "---\ndescription: d\ninputs: {file: f}\n---\nYou are {{.Agnt}}.\n{{if .Inputs.fiel}}{{range .Tools}}{{.Nam}}{{end}}{{end}}",
 			"x.md:5:11: error: the template names .Agnt, which is not there; did you mean .Agent?\n" +
 				"x.md:6:13: error: the template names .Inputs.fiel, which is not there; did you mean .Inputs.file?\n" +

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -144,7 +143,7 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 		is   bool
 	}{
 		{"signal", c.Signal != ""}, {"artifact", c.Artifact != ""}, {"tool", c.Tool != ""},
-		{"check", c.Check != ""}, {"all", c.All != nil}, {"any", c.Any != nil},
+		{"check", c.IsCheck()}, {"all", c.All != nil}, {"any", c.Any != nil},
 	} {
 		if f.is {
 			set = append(set, f.name)
@@ -164,8 +163,18 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 			l.key(key+".where", Error, "it is a JSON Schema, as in {minLength: 1}", "where: %s", leaves(err))
 		}
 	}
-	if c.Check != "" {
-		l.check(c.Check, key+".check")
+	if c.IsCheck() {
+		l.check(c, key+".check")
+	}
+	if c.IfMissing != nil {
+		if !c.IsCheck() {
+			l.key(key+".if_missing", Error, "put it beside the check that may have nothing to check", "if_missing stands without check")
+		}
+		if isZero(*c.IfMissing) {
+			l.key(key+".if_missing", Error, "write for example if_missing: {artifact: diff}", "if_missing is empty and always holds")
+		} else {
+			l.criterion(*c.IfMissing, key+".if_missing")
+		}
 	}
 	if c.Tool != "" {
 		if _, ok := l.all.Lookup(c.Tool); !ok {
@@ -185,16 +194,40 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 	}
 }
 
-func (l *linter) check(name, key string) {
+// check refuses a check that always passes or never does. What a call proves,
+// the tool itself says.
+func (l *linter) check(c executor.Criterion, key string) {
+	name, args := c.Call()
 	t, ok := l.all.Lookup(name)
 	if !ok {
+		if strings.ContainsAny(name, " /") {
+			l.key(key, Error, fmt.Sprintf("a command is written check: {run: %q}", name), "there is no tool %s", name)
+			return
+		}
 		l.unknown(key, name)
 		return
 	}
 	l.needs(key, t)
-	if faults := t.Input.Validate(json.RawMessage("{}")); len(faults) > 0 {
-		l.key(key, Error, "a check is run without arguments", "%s cannot be a check: %s", name, faults[0])
+	if c.Run != "" {
+		return // its exit code
 	}
+	if t.Proves == "" {
+		l.key(key, Error, "name one of "+strings.Join(l.provers(), ", ")+", or {run: COMMAND}; a tool of your own sets Metadata.Proves", "%s cannot be a check: nothing says what its success proves", name)
+		return
+	}
+	if fault, hint := t.CheckFault(args); fault != "" {
+		l.key(key, Error, hint, "%s", fault)
+	}
+}
+
+// provers are the tools that can be a check.
+func (l *linter) provers() (names []string) {
+	for t := range l.all.All() {
+		if t.Proves != "" {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // signal warns of a signal that the model has no fair chance to give.
@@ -233,7 +266,7 @@ func leaves(err error) string {
 }
 
 func isZero(c executor.Criterion) bool {
-	return c.Signal == "" && c.Artifact == "" && c.Tool == "" && c.Check == "" && c.All == nil && c.Any == nil
+	return c.Signal == "" && c.Artifact == "" && c.Tool == "" && !c.IsCheck() && c.All == nil && c.Any == nil
 }
 
 // size estimates what every turn costs before anything was said.

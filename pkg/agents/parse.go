@@ -221,9 +221,19 @@ func (d *decoder) criterion(n *node) executor.Criterion {
 		"artifact": func(v *node) { d.String(v, "artifact", &c.Artifact) },
 		"where":    func(v *node) { c.Where = json.RawMessage(v.JSON()) },
 		"tool":     func(v *node) { d.String(v, "tool", &c.Tool) },
-		"check":    func(v *node) { d.String(v, "check", &c.Check) },
-		"all":      parts(&c.All),
-		"any":      parts(&c.Any),
+		"check": func(v *node) {
+			check, err := executor.ParseCheck(json.RawMessage(v.JSON()))
+			if err != nil {
+				d.bad(v, "", "%v", err)
+			}
+			c.Check, c.With, c.Run = check.Check, check.With, check.Run
+		},
+		"if_missing": func(v *node) {
+			instead := d.criterion(v)
+			c.IfMissing = &instead
+		},
+		"all": parts(&c.All),
+		"any": parts(&c.Any),
 	})
 	return c
 }

@@ -28,6 +28,9 @@ type Input struct {
 	Patience time.Duration              `json:"patience_ns,omitempty"`
 	Dir      string                     `json:"dir,omitempty"` // the workspace, as the prompt may name it
 	Options  llm.Options                `json:"options,omitzero"`
+	// Test is the command line that runs the project's tests, instead of what
+	// Defaults.Test says or the tool run_tests finds.
+	Test string `json:"test,omitempty"`
 	// Worktree asks for a git worktree of Dir's repository, so that the job
 	// disturbs nobody. Runners see to it; Resolve does not read it.
 	Worktree bool `json:"worktree,omitempty"`
@@ -80,6 +83,13 @@ type Defaults struct {
 	Think string
 
 	Budget Budget // of conversations
+
+	// Test is the command line that runs the tests of the workspace, if one is
+	// configured. A sub-agent takes that of its parent.
+	Test string
+	// Missing says what the workspace of a request lacks for a tool to check
+	// anything: see tools.Tool. Nil: nobody looks.
+	Missing func(dir string, t tools.Tool, args json.RawMessage, test string) string
 
 	// Given are artifacts that the workspace has, for agents with an input that
 	// takes one and was not given it.
@@ -164,6 +174,9 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if mode == executor.ModePlan {
 		t.Done = planned(t.Done)
 	}
+	if err := a.checked(&t, in, set, def); err != nil {
+		return t, err
+	}
 	if err := a.models(&t, route, in, def, own, checks); err != nil {
 		return t, err
 	}
@@ -203,7 +216,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if err != nil {
 		return t, err
 	}
-	parts := []string{system, rules(t, own), skillWords(skills)}
+	parts := []string{system, rules(t, own), lackingWords(&t), skillWords(skills)}
 	if mode == executor.ModePlan {
 		parts = append(parts, planWords)
 	}
@@ -337,8 +350,8 @@ func (a *DynamicAgent) hand(t *executor.Task, inputs, asked, here map[string]jso
 		if asked[f.Name] == nil && here[f.Artifact] != nil {
 			v, ok = here[f.Artifact], true
 		}
-		if f.Artifact == "" || !ok {
-			continue
+		if f.Artifact == "" || !ok || f.Artifact == tools.TestCommand {
+			continue // the command that runs tests is not for whoever writes a request
 		}
 		delete(inputs, f.Name)
 		if string(v) == `""` {

@@ -79,9 +79,14 @@ func FileSchema() []byte {
 		"artifact": str("This artifact exists …"),
 		"where":    m{"type": "object", "description": "… and satisfies this JSON Schema."},
 		"tool":     str("This tool was called with success."),
-		"check":    str("This tool, run by adroit itself, succeeds."),
-		"all":      parts("All of these hold."),
-		"any":      parts("One of these holds."),
+		"check": m{"description": "Run by adroit itself, this succeeds: a tool, a tool with arguments, or a command.", "anyOf": []m{
+			{"type": "string", "description": "A tool that judges, without arguments, as in run_tests."},
+			object("A tool with arguments.", m{"tool": str("Its name."), "with": m{"type": "object", "description": "Its arguments."}}),
+			object("A command.", m{"run": str("The command line, which the tool shell runs: under your permissions, in the sandbox.")}),
+		}},
+		"if_missing": m{"$ref": "#/$defs/criterion", "description": "Beside check: what must hold instead where there was nothing to check when the job began, such as no tests. Without it the job ends, stuck."},
+		"all":        parts("All of these hold."),
+		"any":        parts("One of these holds."),
 	})
 	criterion["minProperties"] = 1
 	doc["$schema"], doc["$defs"] = "https://json-schema.org/draft/2020-12/schema", m{"criterion": criterion}

@@ -32,6 +32,11 @@ func define(name string, body func(*flow.Run, executor.Task) (*executor.State, e
 		if err != nil {
 			return nil, err
 		}
+		for _, words := range announce(&task) {
+			if err := r.Note("%s", words); err != nil {
+				return nil, err
+			}
+		}
 		s, err := flow.Call(r, task.Agent, body, task)
 		if s != nil && in.Parent != nil {
 			s.Attribute(task.Model)

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/pipeline"
@@ -197,8 +198,14 @@ func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *m
 	if err != nil {
 		return t, s, err
 	}
+	test := ""
+	if in.Parent == nil && in.Test == "" { // else it is settled
+		if test, _, err = a.testCommand(dir, v); err != nil {
+			return t, s, err
+		}
+	}
 	t, err = agents.Resolve(in, cat, set, agents.Defaults{
-		Given:  given,
+		Given: given, Test: test, Missing: adroit.Missing,
 		Skills: s.skills, Project: s.project, Instead: instead, Budget: budget,
 		Route: route, Lesser: m.lesser, Think: think,
 		Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,

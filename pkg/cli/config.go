@@ -62,6 +62,8 @@ type config struct {
 
 	Permissions []permit.Rule `yaml:"permissions"`
 
+	Test map[string]string `yaml:"test"` // the command that runs the tests of a project, by its directory
+
 	from map[string]string // where a value comes from; a missing key means default
 }
 
@@ -256,6 +258,9 @@ func (c *config) check(where string) error {
 	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 {
 		return broken(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
 	}
+	if err := c.checkTest(where); err != nil {
+		return err
+	}
 	if c.Conventions.Bytes < -1 {
 		return broken(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
 	}
@@ -318,6 +323,7 @@ func (c *config) settings() []setting {
 	out = append(out, publishSettings(c.Publish)...)
 	out = append(out, c.GitHub.settings()...)
 	out = append(out, permissionSetting(c.Permissions))
+	out = append(out, c.testSettings()...)
 	out = append(out, formatSettings(c.EditFormats)...)
 	out = append(out, c.budgetSettings()...)
 	out = append(out, c.hookSettings()...)

@@ -101,7 +101,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	} else {
 		out = append(out, finding{"tools", fine, plural(set.Len(), "tool"), ""})
 	}
-	out = append(out, a.examineAgents())
+	out = append(out, a.examineTests(), a.examineAgents())
 	out = append(out, a.examineModels(ctx)...)
 	return append(out, a.examineSandbox()...)
 }

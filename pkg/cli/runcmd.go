@@ -37,6 +37,7 @@ type request struct {
 	json, detach  bool
 	dry, trust    bool
 	worktree      bool
+	test          string                     // the command that runs the project's tests
 	record        string                     // a new file for what the model answers
 	taint         tools.Taint                // of the prompt
 	given         map[string]json.RawMessage // inputs, in place of those of the command line
@@ -88,6 +89,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
 	f.BoolVar(&q.worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
 	f.StringVar(&q.record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")
+	f.StringVar(&q.test, "test", "", "the command that runs the project's tests, as in --test \"make check\"; else that of the configuration, the project, or what is found")
 	f.BoolVar(&q.dry, "dry-run", false, "print what would run, and run nothing")
 	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+projectAgents+", skills, AGENTS.md")
 	return cmd
@@ -115,7 +117,7 @@ func (a *app) prompt(q *request, words []string) error {
 // input makes the request of a job, with everything settled that the command
 // line can settle, so that what is wrong is said before a job exists.
 func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task, error) {
-	in := agents.Input{Prompt: q.prompt, Taint: q.taint, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode), Calling: executor.Calling(q.calling)}
+	in := agents.Input{Test: strings.TrimSpace(q.test), Prompt: q.prompt, Taint: q.taint, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode), Calling: executor.Calling(q.calling)}
 	fail := func(err error) (agents.Input, executor.Task, error) { return in, executor.Task{}, err }
 	var err error
 	if in.Dir, err = directory(q.dir); err != nil {
@@ -423,6 +425,9 @@ func (a *app) dryRun(ctx context.Context, in agents.Input, t executor.Task, q re
 	rows.row("tools", strings.Join(names, ", "))
 	fittedRows(&rows, "", t.Fitted)
 	rows.row("done", string(done))
+	if tests := testRow(t); tests != "" {
+		rows.row("tests", tests)
+	}
 	rows.row("limits", strings.Join(bounds, ", "))
 	rows.row("mode", string(t.Mode))
 	for _, r := range t.Rules {

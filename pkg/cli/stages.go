@@ -31,30 +31,42 @@ func (a *app) given(in agents.Input, cat *agents.Catalog, v vouch) (map[string]j
 	if !takes {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(v.dir)
-	if err != nil {
+	_, raw, err := v.stages()
+	if raw == nil || err != nil {
 		return nil, err
-	}
-	defer root.Close()
-	b, err := fs.ReadFile(v.files(root), projectStages)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", projectStages, err)
-	}
-	raw, err := stagesFile(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", projectStages, err)
 	}
 	return map[string]json.RawMessage{"stages": raw}, nil
 }
 
+// stages are those of the workspace's own file, as far as v trusts it; raw is
+// nil if there is none.
+func (v vouch) stages() (s workflows.Stages, raw json.RawMessage, err error) {
+	if v.dir == "" {
+		return s, nil, nil
+	}
+	root, err := os.OpenRoot(v.dir)
+	if err != nil {
+		return s, nil, err
+	}
+	defer root.Close()
+	b, err := fs.ReadFile(v.files(root), projectStages)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil, nil
+	}
+	if err == nil {
+		s, raw, err = stagesFile(b)
+	}
+	if err != nil {
+		return s, nil, fmt.Errorf("%s: %w", projectStages, err)
+	}
+	return s, raw, nil
+}
+
 // stagesFile reads stages as a person writes them.
-func stagesFile(b []byte) (json.RawMessage, error) {
+func stagesFile(b []byte) (s workflows.Stages, raw json.RawMessage, err error) {
 	doc, bad := plainyaml.Parse(string(b), 1)
 	if bad != nil {
-		return nil, bad
+		return s, nil, bad
 	}
 	var errs []error
 	root := doc.Read(func(p plainyaml.Place, _, words string) {
@@ -62,13 +74,13 @@ func stagesFile(b []byte) (json.RawMessage, error) {
 	})
 	switch err := errors.Join(errs...); {
 	case err != nil:
-		return nil, err
+		return s, nil, err
 	case root == nil:
-		return nil, errors.New("it says nothing; write for example stages: [{name: lint, run: make lint}]")
+		return s, nil, errors.New("it says nothing; write for example stages: [{name: lint, run: make lint}]")
 	}
-	var s workflows.Stages
-	if err := json.Unmarshal(root.JSON(), &s); err != nil {
-		return nil, err
+	raw = root.JSON()
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, nil, err
 	}
-	return root.JSON(), s.Check()
+	return s, raw, s.Check()
 }

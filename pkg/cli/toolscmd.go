@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -192,7 +193,15 @@ func (a *app) toolsCall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			env := &tools.Env{Job: "call", Key: "call", Files: files, Exec: exec, HTTP: conf.Network.guard().Client()}
+			v, err := a.vouchFor(root, false)
+			if err != nil {
+				return err
+			}
+			test, _, err := a.testCommand(root, v)
+			if err != nil {
+				return err
+			}
+			env := &tools.Env{Job: "call", Key: "call", Artifacts: adroit.TestCommand(test), Files: files, Exec: exec, HTTP: conf.Network.guard().Client()}
 			res, err := t.Run(cmd.Context(), env, json.RawMessage(input))
 			if err != nil {
 				return err

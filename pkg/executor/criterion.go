@@ -227,7 +227,7 @@ func (c Criterion) Words() []string {
 	case c.Tool != "":
 		return []string{c.Tool + " was called with success"}
 	case c.IsCheck():
-		return []string{c.label() + " passes; it is run for you when all else holds"}
+		return []string{c.Label() + " passes; it is run for you when all else holds"}
 	case c.All != nil:
 		var out []string
 		for _, part := range c.All {

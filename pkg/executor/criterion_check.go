@@ -75,7 +75,7 @@ func (c Criterion) MarshalJSON() ([]byte, error) {
 	if check != nil {
 		var err error
 		if j.Check, err = json.Marshal(check); err != nil {
-			return nil, fmt.Errorf("check %s: %w", c.label(), err)
+			return nil, fmt.Errorf("check %s: %w", c.Label(), err)
 		}
 	}
 	return json.Marshal(j)
@@ -118,9 +118,9 @@ func (c Criterion) Call() (tool string, args json.RawMessage) {
 	return c.Check, json.RawMessage("{}")
 }
 
-// label names the check for people and models: the tool with its arguments, or
+// Label names the check for people and models: the tool with its arguments, or
 // the command line.
-func (c Criterion) label() string {
+func (c Criterion) Label() string {
 	switch {
 	case c.Run != "":
 		return c.Run
@@ -150,7 +150,7 @@ func (c Criterion) judgeCheck(s *State, check func(Criterion) error) Verdict {
 	none := new(InconclusiveError)
 	switch {
 	case err == nil:
-		return met("%s passed", c.label())
+		return met("%s passed", c.Label())
 	case !errors.As(err, &none):
 		return unmet("%v", err)
 	case none.Missing && c.IfMissing != nil:
@@ -185,17 +185,17 @@ func (t *Task) checkError(c Criterion, reply *Reply) error {
 	if words == "" {
 		words = first(reply.Text)
 	}
-	switch _, lacked := t.Lacking[c.label()]; {
+	switch _, lacked := t.Lacking[c.Label()]; {
 	case reply.inconclusive() == tools.NothingToCheck && lacked:
 		return &InconclusiveError{Missing: true, Words: words}
 	case reply.inconclusive() == tools.NothingToCheck:
 		// There was something when the job began, or nobody looked: that it is
 		// gone proves nothing, and the model may bring it back.
-		return fmt.Errorf("check %s: %s", c.label(), reply.Text)
+		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	case reply.inconclusive() != "":
-		return &InconclusiveError{Words: fmt.Sprintf("check %s: %s", c.label(), first(reply.Text))}
+		return &InconclusiveError{Words: fmt.Sprintf("check %s: %s", c.Label(), first(reply.Text))}
 	case reply.Failed:
-		return fmt.Errorf("check %s: %s", c.label(), reply.Text)
+		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -61,6 +62,28 @@ func (sc *Scope) Tool(name string, args any) (Reply, error) {
 
 // Has reports whether the task has a tool.
 func (sc *Scope) Has(tool string) bool { return sc.Task.tool(tool) != nil }
+
+// CheckFault returns why calls of a tool of the task cannot be a check, "" if
+// they can. A task that was pinned before tools said what they prove has none.
+func (sc *Scope) CheckFault(tool string, args json.RawMessage) string {
+	said := func(t Tool) bool { return t.Proves != "" }
+	t := sc.Task.tool(tool)
+	if t == nil || !slices.ContainsFunc(sc.Task.Tools, said) {
+		return ""
+	}
+	if !said(*t) {
+		return fmt.Sprintf("%s cannot be a check: nothing says what its success proves", tool)
+	}
+	schema, err := tools.CompileSchema(t.Input)
+	if err != nil {
+		return err.Error()
+	}
+	fault, hint := tools.Tool{Metadata: tools.Metadata{Name: tool, Proves: t.Proves, ProvesWith: t.ProvesWith}, Input: schema}.CheckFault(args)
+	if fault != "" {
+		fault += "; " + hint
+	}
+	return fault
+}
 
 // Note tells watchers something, once.
 func (sc *Scope) Note(format string, args ...any) error { return sc.Run.Note(format, args...) }

@@ -79,6 +79,9 @@ type Tool struct {
 	Consumes []string     `json:"consumes,omitempty"`
 	Uses     []string     `json:"uses,omitempty"`
 	Produces []string     `json:"produces,omitempty"`
+
+	Proves     string   `json:"proves,omitempty"` // see tools.Metadata
+	ProvesWith []string `json:"proves_with,omitempty"`
 }
 
 // A Fitted is a tool that a task tells the model in short, or not at all,
@@ -96,6 +99,7 @@ func Pin(set *tools.Set) []Tool {
 		out = append(out, Tool{
 			ToolSpec: llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input.JSON()},
 			Needs:    t.Needs, Effect: t.Effect, Consumes: t.Consumes, Uses: t.Uses, Produces: t.Produces,
+			Proves: t.Proves, ProvesWith: t.ProvesWith,
 		})
 	}
 	return out

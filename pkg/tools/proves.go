@@ -47,3 +47,9 @@ func (t Tool) CheckFault(args json.RawMessage) (fault, hint string) {
 	}
 	return "", ""
 }
+
+// Lacks returns the tool with missing as its Missing.
+func (t Tool) Lacks(missing func(env *Env, args json.RawMessage) string) Tool {
+	t.Missing = missing
+	return t
+}

@@ -248,7 +248,8 @@ func StagesOf(sc *executor.Scope) (s Stages, err error) {
 		if _, err := sc.Value("stages", &s); err != nil {
 			return s, fmt.Errorf("the stages cannot be read: %w", err)
 		}
-	} else {
+	}
+	if len(s.List) == 0 {
 		if s.List, err = stagesFound(sc); err != nil {
 			return s, err
 		}

@@ -18,6 +18,9 @@ import (
 // object, or only the list.
 type Stages struct {
 	List []Stage `json:"stages"`
+	// Test is the command line that runs the project's tests, for the tool
+	// run_tests. Alone it goes with the stages that are found.
+	Test string `json:"test"`
 	// GoOn runs the stages after one that has failed, instead of skipping them.
 	GoOn bool `json:"-"`
 }
@@ -27,7 +30,7 @@ type Stages struct {
 type Stage struct {
 	Name  string          `json:"name"`
 	Run   string          `json:"run,omitempty"`   // a command line, for the tool shell
-	Check string          `json:"check,omitempty"` // or a tool
+	Check string          `json:"check,omitempty"` // or a tool; in JSON also {"tool": …, "with": …} or {"run": …}
 	Args  json.RawMessage `json:"args,omitempty"`  // of the check
 	// Repair is what mends a failure without a model, tried once before any agent
 	// is asked: a command where the stage runs one, a tool where it is a check.
@@ -86,6 +89,7 @@ func (s Span) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(
 func (s *Stages) UnmarshalJSON(b []byte) error {
 	whole := struct {
 		List []Stage `json:"stages"`
+		Test string  `json:"test"`
 		Stop *bool   `json:"stop_on_failure"`
 	}{}
 	into := any(&whole)
@@ -97,7 +101,7 @@ func (s *Stages) UnmarshalJSON(b []byte) error {
 	if err := dec.Decode(into); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
-	s.List, s.GoOn = whole.List, whole.Stop != nil && !*whole.Stop
+	s.List, s.Test, s.GoOn = whole.List, strings.TrimSpace(whole.Test), whole.Stop != nil && !*whole.Stop
 	return nil
 }
 
@@ -105,8 +109,58 @@ func (s *Stages) UnmarshalJSON(b []byte) error {
 func (s Stages) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		List []Stage `json:"stages"`
+		Test string  `json:"test,omitempty"`
 		Stop bool    `json:"stop_on_failure"`
-	}{s.List, !s.GoOn})
+	}{s.List, s.Test, !s.GoOn})
+}
+
+// UnmarshalJSON implements json.Unmarshaler. A check has the form of those of
+// agents, or is a tool's name with args beside it.
+func (st *Stage) UnmarshalJSON(b []byte) error {
+	type plain Stage
+	read := struct {
+		*plain
+		Check json.RawMessage `json:"check"`
+	}{plain: (*plain)(st)}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&read); err != nil {
+		return err
+	}
+	if len(read.Check) == 0 {
+		return nil
+	}
+	c, err := executor.ParseCheck(read.Check)
+	switch {
+	case err != nil:
+		return err
+	case c.Check == "" && c.Run == "":
+		return nil
+	case c.Run != "" && st.Run != "", c.With != nil && st.Args != nil:
+		return fmt.Errorf("stage %q says twice what it runs", st.Name)
+	}
+	st.Check = c.Check
+	if c.Run != "" {
+		st.Run = c.Run
+	}
+	if c.With != nil {
+		st.Args = c.With
+	}
+	return nil
+}
+
+// TestCommand is the command line that runs the project's tests: Test, else
+// that of a stage called tests or test, "" if there is neither.
+func (s Stages) TestCommand() string {
+	if s.Test != "" {
+		return s.Test
+	}
+	for _, st := range s.List {
+		if st.Name == "tests" || st.Name == "test" {
+			return strings.TrimSpace(st.Run)
+		}
+	}
+	return ""
 }
 
 const (
@@ -122,7 +176,7 @@ var stageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,63}$`)
 // Check says all that is wrong with the stages.
 func (s Stages) Check() error {
 	var errs []error
-	if len(s.List) == 0 {
+	if len(s.List) == 0 && s.Test == "" {
 		errs = append(errs, errors.New("there are no stages; write for example [{\"name\": \"lint\", \"run\": \"make lint\"}]"))
 	}
 	if len(s.List) > mostStages {
@@ -175,6 +229,8 @@ func (s Stages) suits(sc *executor.Scope) error {
 			errs = append(errs, fmt.Errorf("stage %s: a job that plans runs no commands; use --mode edits", st.Name))
 		case !sc.Has(tool):
 			errs = append(errs, fmt.Errorf("stage %s: agent %s has no tool %s, or this machine lacks what it needs", st.Name, sc.Task.Agent, tool))
+		case st.Check != "" && sc.CheckFault(st.Check, st.Args) != "":
+			errs = append(errs, fmt.Errorf("stage %s: %s", st.Name, sc.CheckFault(st.Check, st.Args)))
 		case st.Repair != "" && st.Check != "" && !sc.Has(st.Repair):
 			errs = append(errs, fmt.Errorf("stage %s: repair: agent %s has no tool %s", st.Name, sc.Task.Agent, st.Repair))
 		case st.Fix != "" && !slices.Contains(may, string(st.Fix)):

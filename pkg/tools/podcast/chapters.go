@@ -144,7 +144,7 @@ var checkProse string
 // CheckChapters is the tool check_chapters, made to be a completion check.
 var CheckChapters = tools.New(tools.Metadata{
 	Name: "check_chapters", Category: tools.Content, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Optionality: tools.Optional,
-	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName, transcriptName, notesName},
+	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName, transcriptName, notesName}, Proves: "the chapters fit the episode",
 	Examples: []tools.Example{{Note: "all of them", Args: json.RawMessage(`{}`)}},
 	Timeout:  2 * probing,
 }.Prose(checkProse), func(ctx context.Context, env *tools.Env, _ struct{}) (string, error) {

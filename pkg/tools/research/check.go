@@ -44,6 +44,7 @@ func (d *desk) checkTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "link_check", Category: tools.Research, Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
 		Uses: checkable, Produces: []string{"link_report"}, Timeout: 5 * time.Minute,
+		Proves: "the links work", ProvesWith: []string{"artifact", "file", "urls"},
 		Examples: []tools.Example{{Note: "before a text is published", Args: json.RawMessage(`{"artifact":"content"}`)}},
 	}.Prose(checkProse), d.check)
 }

@@ -26,10 +26,21 @@ var checkProse string
 // there is, tests included, as a list of a [Found] each.
 var Check = tools.New(tools.Metadata{
 	Name: "run_check", Category: tools.Build, Optionality: tools.Optional,
-	Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Produces: []string{"checks"},
+	Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Uses: []string{tools.TestCommand}, Produces: []string{"checks"},
+	Proves: "the project's own check passes", ProvesWith: []string{"check"},
 	Examples: []tools.Example{{Note: "go vet, eslint, ruff …", Args: json.RawMessage(`{"check":"lint"}`)}},
 	Timeout:  limit + 30*time.Second,
-}.Prose(checkProse), check)
+}.Prose(checkProse), check).Lacks(func(env *tools.Env, args json.RawMessage) string {
+	var in CheckInput
+	all, err := checkers(env.Files)
+	if json.Unmarshal(args, &in) != nil || err != nil || in.Check == "" || slices.ContainsFunc(all, func(c checker) bool { return c.kind == in.Check }) {
+		return ""
+	}
+	return noCheck(in.Check)
+})
+
+// noCheck says in a line that a project lacks a check.
+func noCheck(kind string) string { return "not checked: no " + kind + " check found" }
 
 // A Found is a check that a project has.
 type Found struct {
@@ -53,11 +64,13 @@ func check(ctx context.Context, env *tools.Env, in CheckInput) (tools.Result, er
 		}
 	}
 	if own == nil {
-		return tools.Result{}, fmt.Errorf("the project has no %s check that is known here; run_check without check lists those there are", in.Check)
+		return tools.Result{Failed: true, Summary: noCheck(in.Check), Inconclusive: tools.NothingToCheck,
+			Text: fmt.Sprintf("the project has no %s check that is known here; run_check without check lists those there are", in.Check)}, nil
 	}
 	deadline := time.Now().Add(limit)
 	var out tools.Result
 	var text, bad []string
+	away := 0
 	for _, c := range own {
 		t, why, err := c.run(ctx, env.Exec, time.Until(deadline))
 		if err != nil {
@@ -67,6 +80,12 @@ func check(ctx context.Context, env *tools.Env, in CheckInput) (tools.Result, er
 		if why != "" {
 			bad = append(bad, c.command()+": "+why)
 		}
+		if strings.Contains(why, notInstalled) {
+			away++
+		}
+	}
+	if away > 0 && away == len(bad) {
+		out.Inconclusive = tools.CannotCheck
 	}
 	out.Text, out.Failed = strings.Join(text, "\n"), bad != nil
 	if out.Summary = "passed"; bad != nil {
@@ -89,7 +108,7 @@ func list(env *tools.Env, all []checker) (tools.Result, error) {
 			found = append(found, Found{kind, "run_check", strings.Join(commands, "; ")})
 		}
 	}
-	if f, ok := tests(env.Files); ok {
+	if f, ok := tests(env); ok {
 		found = append(found, f)
 	}
 	b, err := json.Marshal(found)
@@ -108,19 +127,16 @@ func list(env *tools.Env, all []checker) (tools.Result, error) {
 }
 
 // tests is the check that run_tests does, if there are any tests.
-func tests(files *workspace.Files) (Found, bool) {
-	projects, err := detect(files, "", "")
-	if err != nil {
+func tests(env *tools.Env) (Found, bool) {
+	suites, err := Find(env.Files, configured(env))
+	if err != nil || len(suites) == 0 {
 		return Found{}, false
 	}
 	var commands []string
-	for _, p := range projects {
-		if p.args[0] == "go" && !hasFile(files, p.dir, func(name string) bool { return strings.HasSuffix(name, "_test.go") }) {
-			continue
-		}
-		commands = append(commands, p.command())
+	for _, s := range suites {
+		commands = append(commands, s.Command)
 	}
-	return Found{"tests", "run_tests", strings.Join(commands, "; ")}, commands != nil
+	return Found{"tests", "run_tests", strings.Join(commands, "; ")}, true
 }
 
 // A checker is a command that checks a project.
@@ -133,6 +149,8 @@ type checker struct {
 	show []string
 	fix  []string // makes right what it checks, if a program can; given files as the check is
 }
+
+const notInstalled = "is not installed here, or not where commands can see it"
 
 // mostFiles is how many files a command is given at once.
 const mostFiles = 1000
@@ -152,7 +170,7 @@ func (c checker) run(ctx context.Context, ex workspace.Exec, within time.Duratio
 		return "", "", err
 	}
 	if err != nil || out.Code == 127 || missingModule(out.Text) {
-		why = c.args[0] + " is not installed here, or not where commands can see it"
+		why = c.args[0] + " " + notInstalled
 		return fmt.Sprintf("%s: %s\n", c.command(), why), why, nil
 	}
 	switch {

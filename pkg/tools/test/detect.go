@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,19 +22,36 @@ type project struct {
 	dir    string // the project's, relative to root
 	module string // Go: the module's path
 	args   []string
+	shell  string // a command line, in place of args
 	env    []string
+	from   string // the file that says so, for people
 	read   func(p project, out string) Result
+	// some reports whether there are tests to run, as far as files show. Nil: yes.
+	some func() bool
 }
 
 func (p project) command() string {
-	s := strings.Join(p.args, " ")
+	args := slices.Clone(p.args)
+	if len(args) > 0 {
+		if own, ok := strings.CutPrefix(args[0], path.Join(p.root, p.dir)+"/"); ok {
+			args[0] = "./" + own
+		}
+	}
+	s := strings.Join(args, " ")
+	if p.shell != "" {
+		s = p.shell
+	}
 	if p.dir != "" && p.dir != "." {
 		s = "cd " + p.dir + " && " + s
 	}
 	return s
 }
 
-var errNone = errors.New("no go.mod, Cargo.toml, package.json or Python tests here or one directory below: give target, or use shell")
+// noTests says in a line that a project has no tests.
+const noTests = "not tested: no tests found"
+
+var errNone = errors.New("no tests found here or one directory below: no go.mod, Cargo.toml, package.json with a test script, Python tests, Makefile, justfile or Taskfile with a test target, Gradle, Maven, .NET, Mix, Rake, RSpec, Composer, Deno, CMake, tox or Bazel. " +
+	"If there are tests, the user has to name the command that runs them: adroit run --test COMMAND, or test: COMMAND in .adroit/validation.yaml")
 
 // detect finds the projects to test: those of the nearest directory at or
 // above target that has any, or without a target those of the root, or else of
@@ -61,7 +79,7 @@ func detect(files *workspace.Files, target, filter string) ([]project, error) {
 				return ps, err
 			}
 			if dir == "." {
-				return nil, fmt.Errorf("no go.mod, Cargo.toml, package.json or Python tests for %s at or above it: use shell to run its tests", where)
+				return nil, fmt.Errorf("no tests are known for %s at or above it: leave target out to run all tests", where)
 			}
 		}
 	}
@@ -107,11 +125,18 @@ func at(files *workspace.Files, dir, target string, isDir, all bool, filter stri
 		has := func(name string) bool { return slices.Contains(exts, path.Ext(name)) }
 		return rel == "" || !isDir && has(target) || isDir && hasFile(files, target, has)
 	}
+	here := &site{tree: files, dir: dir}
+	task := here.task()
 	if mod, ok := read("go.mod"); ok && meant(".go") {
-		ps = append(ps, goProject(base, mod, rel, isDir, all, filter))
+		p := goProject(base, mod, rel, isDir, all, filter)
+		p.some = func() bool {
+			return hasFile(files, dir, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+		}
+		ps = append(ps, p)
 	}
 	if _, ok := read("Cargo.toml"); ok && meant(".rs") {
 		p := base
+		p.some, p.from = func() bool { return hasRust(files, dir) }, "Cargo.toml"
 		p.args, p.env, p.read = []string{"cargo", "test", "--no-fail-fast", "--color", "never"}, []string{"RUST_BACKTRACE=0"}, readCargo
 		if rel != "" {
 			name, ok := strings.CutSuffix(strings.TrimPrefix(rel, "tests/"), ".rs")
@@ -125,8 +150,11 @@ func at(files *workspace.Files, dir, target string, isDir, all bool, filter stri
 		}
 		ps = append(ps, p)
 	}
-	if meant(".py") && hasPython(files, dir) {
+	// Where a project has an entry of its own for tests, a Python file somewhere
+	// does not make them Python's.
+	if meant(".py") && hasPython(files, dir) && (task == nil || rel != "" || here.has("pytest.ini", "conftest.py", "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "requirements.txt")) {
 		p := base
+		p.some, p.from = func() bool { return here.has("pytest.ini") || hasFile(files, dir, pythonTest) }, "Python tests"
 		p.args = append(python(files, dir), "-rfEsxXp", "--tb=short", "--color=no", "-p", "no:cacheprovider")
 		if filter != "" {
 			p.args = append(p.args, "-k", filter)
@@ -146,7 +174,43 @@ func at(files *workspace.Files, dir, target string, isDir, all bool, filter stri
 			ps = append(ps, p)
 		}
 	}
-	return ps, nil
+	return here.others(ps, task, rel, filter)
+}
+
+// others adds to the projects of a directory those that are known by the files
+// of a build tool. Their tests can only be run as a whole.
+func (s *site) others(ps []project, task *project, rel, filter string) ([]project, error) {
+	more := s.build()
+	if len(ps) == 0 && task != nil {
+		more = task
+	}
+	if len(ps) == 0 && more == nil {
+		more = s.last()
+	}
+	switch {
+	case more == nil:
+		return ps, nil
+	case (rel != "" || filter != "") && len(ps) > 0:
+		return ps, nil // those that can run a part are meant
+	case rel != "" || filter != "":
+		return nil, fmt.Errorf("the tests here are run by %s as a whole: leave target and filter out", more.command())
+	}
+	return append(ps, *more), nil
+}
+
+// hasRust reports whether a crate has tests or examples in its documentation.
+func hasRust(files *workspace.Files, dir string) bool {
+	left := 2000
+	return hasFile(files, dir, func(name string) bool {
+		if path.Ext(name) != ".rs" {
+			return false
+		}
+		if left--; left < 0 {
+			return true // so many files are not looked into
+		}
+		b, err := fs.ReadFile(files.FS(), name)
+		return err == nil && (bytes.Contains(b, []byte("test]")) || bytes.Contains(b, []byte("```")) || bytes.Contains(b, []byte("test(")))
+	})
 }
 
 var goModule = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
@@ -155,6 +219,7 @@ func goProject(p project, mod []byte, rel string, isDir, all bool, filter string
 	if m := goModule.FindSubmatch(mod); m != nil {
 		p.module = string(m[1])
 	}
+	p.from = "go.mod"
 	p.args, p.env, p.read = []string{"go", "test", "-json"}, []string{"GOTRACEBACK=single", "GOTOOLCHAIN=local"}, readGo
 	if filter != "" {
 		p.args = append(p.args, "-run="+filter)
@@ -179,10 +244,12 @@ func hasPython(files *workspace.Files, dir string) bool {
 		}
 	}
 	// A pyproject.toml alone says nothing: many a repository has one for its linters.
-	return hasFile(files, dir, func(name string) bool {
-		base := path.Base(name)
-		return strings.HasSuffix(base, "_test.py") || strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py")
-	})
+	return hasFile(files, dir, pythonTest)
+}
+
+func pythonTest(name string) bool {
+	base := path.Base(name)
+	return strings.HasSuffix(base, "_test.py") || strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py")
 }
 
 // python is how pytest is called: that of the project's own environment first.
@@ -204,19 +271,27 @@ func python(files *workspace.Files, dir string) []string {
 func nodeProject(files *workspace.Files, p project, pkg []byte, rel, filter string) (project, bool, error) {
 	var j struct {
 		Scripts map[string]string `json:"scripts"`
+		Manager string            `json:"packageManager"`
 	}
 	if err := json.Unmarshal(pkg, &j); err != nil {
 		return p, false, fmt.Errorf("%s is not valid JSON: %w", path.Join(p.dir, "package.json"), err)
 	}
-	p.env = []string{"FORCE_COLOR=0"}
+	p.env, p.from = []string{"FORCE_COLOR=0"}, "package.json"
 	script := strings.TrimSpace(j.Scripts["test"])
 	plain := strings.HasPrefix(script, "node --test") && !strings.ContainsAny(script, "|&;<>`$")
 	if script != "" && !strings.Contains(script, "no test specified") && !plain {
-		p.args, p.read = []string{"npm", "test", "--silent"}, readNPM
+		p.args, p.read = packageManager(files, p.dir, j.Manager), readNPM
 		if rel != "" || filter != "" {
-			return p, true, fmt.Errorf("%s has its own test script (%s): run_tests can only run all of it; use shell for a part", path.Join(p.dir, "package.json"), script)
+			return p, true, fmt.Errorf("%s has its own test script (%s): run_tests can only run all of it; leave target and filter out", path.Join(p.dir, "package.json"), script)
 		}
 		return p, true, nil
+	}
+	if bun := (&site{tree: files, dir: p.dir}); rel == "" && filter == "" && bun.has("bun.lock", "bun.lockb") && script == "" && !hasNodeTests(files, p.dir) {
+		p.args, p.read = []string{"bun", "test"}, readNPM
+		return p, hasFile(files, p.dir, func(name string) bool { return bunTest.MatchString(path.Base(name)) }), nil
+	}
+	if plain {
+		p.some = func() bool { return hasNodeTests(files, p.dir) }
 	}
 	if !plain && rel == "" && !hasNodeTests(files, p.dir) {
 		return p, false, nil
@@ -233,6 +308,33 @@ func nodeProject(files *workspace.Files, p project, pkg []byte, rel, filter stri
 	}
 	return p, true, nil
 }
+
+// packageManager runs the script test by the program that the project is
+// managed with, if it is installed; npm runs the same script.
+func packageManager(files *workspace.Files, dir, declared string) []string {
+	here := &site{tree: files, dir: dir}
+	name, _, _ := strings.Cut(declared, "@")
+	switch {
+	case name != "":
+	case here.has("pnpm-lock.yaml"):
+		name = "pnpm"
+	case here.has("yarn.lock"):
+		name = "yarn"
+	case here.has("bun.lock", "bun.lockb"):
+		name = "bun"
+	}
+	if slices.Contains([]string{"pnpm", "yarn", "bun"}, name) && onPath(name) {
+		return []string{name, "run", "test"}
+	}
+	return []string{"npm", "test", "--silent"}
+}
+
+func onPath(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
+}
+
+var bunTest = regexp.MustCompile(`[._](test|spec)\.[cm]?[jt]sx?$`)
 
 var nodeTest = regexp.MustCompile(`([._-]test|^test(-.*)?)\.[cm]?js$`)
 

@@ -21,6 +21,11 @@ type Result struct {
 	Log     string `json:"log,omitempty"`     // the command's id, if it printed more than is shown
 	Problem string `json:"problem,omitempty"` // why the run as a whole does not count: no test ran, it did not build
 	None    bool   `json:"none,omitempty"`    // there are no tests: nothing was broken, and nothing proved
+	// Uncounted is set if the exit code alone says that the tests pass: the output
+	// has no counts in a known form.
+	Uncounted bool `json:"uncounted,omitempty"`
+	// Unavailable is set if the tests cannot be run on this machine.
+	Unavailable bool `json:"unavailable,omitempty"`
 }
 
 const noTest = "no test ran"
@@ -54,7 +59,7 @@ const (
 
 // OK reports whether the run counts as a pass: something ran, and nothing of
 // it failed.
-func (r Result) OK() bool { return r.Failed == 0 && r.Passed > 0 && r.Problem == "" }
+func (r Result) OK() bool { return r.Failed == 0 && (r.Passed > 0 || r.Uncounted) && r.Problem == "" }
 
 func (r *Result) add(t Test) {
 	switch t.Status {
@@ -92,7 +97,7 @@ func join(rs []Result) Result {
 	var all Result
 	var cmds, problems []string
 	// A project without tests beside one that has some takes nothing away.
-	some := slices.ContainsFunc(rs, func(r Result) bool { return r.Passed+r.Failed > 0 })
+	some := slices.ContainsFunc(rs, func(r Result) bool { return r.Passed+r.Failed > 0 || r.Uncounted })
 	for _, r := range rs {
 		cmds = append(cmds, r.Command)
 		if r.Problem != "" && (r.Problem != noTest || !some) {
@@ -102,6 +107,8 @@ func join(rs []Result) Result {
 		all.Failed += r.Failed
 		all.Skipped += r.Skipped
 		all.Dropped += r.Dropped
+		all.Uncounted = all.Uncounted || r.Uncounted
+		all.Unavailable = all.Unavailable || r.Unavailable
 		all.Tests = append(all.Tests, r.Tests...)
 	}
 	all.Command, all.Problem = strings.Join(cmds, " ; "), strings.Join(problems, "\n")
@@ -121,6 +128,9 @@ func (r Result) Headline() string {
 	case r.Problem != "":
 		first, _, _ := strings.Cut(r.Problem, "\n")
 		return first
+	}
+	if r.Passed == 0 && r.Uncounted {
+		return "passed, exit code 0" + skipped
 	}
 	return fmt.Sprintf("%d passed%s", r.Passed, skipped)
 }

@@ -2,8 +2,11 @@
 //
 //	set, err := tools.NewSet(test.Run)
 //
-// It knows go, cargo, pytest, node and what npm scripts commonly run. It is
-// no build system: a project that needs more goes through the shell tool.
+// It knows go, cargo, pytest, node and what npm scripts commonly run, in detail,
+// and runs as a whole the test target of a Makefile, justfile or Taskfile and the
+// tests of Gradle, Maven, .NET, Mix, Ruby, PHP, Deno, CMake, tox and Bazel. The
+// operator's own command, the artifact [tools.TestCommand], comes before all of
+// them. It is no build system: it runs what the project has set up.
 package test
 
 import (
@@ -14,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -37,10 +41,56 @@ var prose string
 var Run = tools.New(tools.Metadata{
 	Name: "run_tests", Category: tools.Build,
 	Needs: tools.Read | tools.Exec, Paths: []string{"target"}, Effect: tools.Idempotent,
-	Produces: []string{"test_result"},
+	Uses: []string{tools.TestCommand}, Produces: []string{"test_result"},
+	Proves:   "the project's tests pass",
 	Examples: []tools.Example{{Note: "everything", Args: json.RawMessage(`{}`)}},
 	Timeout:  limit + 30*time.Second,
-}.Prose(prose), run)
+}.Prose(prose), run).Lacks(func(env *tools.Env, _ json.RawMessage) string {
+	if found, err := Find(env.Files, configured(env)); err == nil && len(found) == 0 {
+		return noTests
+	}
+	return ""
+})
+
+// A Suite is a way to run the tests of a project.
+type Suite struct {
+	Command string `json:"command"` // as one would type it
+	From    string `json:"from"`    // what it is known by: a file, or configured
+}
+
+// Find returns how run_tests runs the tests of a workspace: the command, if one
+// is configured, else what is found. It returns none where there are no tests,
+// and an error if what is there cannot be read.
+func Find(files *workspace.Files, command string) ([]Suite, error) {
+	projects, err := projectsOf(files, command, "", "")
+	if err != nil && !errors.Is(err, errNone) {
+		return nil, err
+	}
+	var out []Suite
+	for _, p := range projects {
+		if p.some == nil || p.some() {
+			out = append(out, Suite{p.command(), p.from})
+		}
+	}
+	return out, nil
+}
+
+// configured is the command that the operator has configured, if any.
+func configured(env *tools.Env) (command string) {
+	_ = json.Unmarshal(env.Artifacts.Value(tools.TestCommand), &command) // nothing, or a string
+	return command
+}
+
+// projectsOf is detect, with the configured command in place of what is found.
+func projectsOf(files *workspace.Files, command, target, filter string) ([]project, error) {
+	switch {
+	case command == "":
+		return detect(files, target, filter)
+	case target != "" && target != "." || filter != "":
+		return nil, fmt.Errorf("the tests here are run by %q as a whole: leave target and filter out", command)
+	}
+	return []project{{root: files.Dir(), dir: ".", shell: command, from: "configured", read: readExit}}, nil
+}
 
 const (
 	limit   = 10 * time.Minute // of one project's tests
@@ -48,7 +98,7 @@ const (
 )
 
 func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
-	projects, err := detect(env.Files, in.Target, in.Filter)
+	projects, err := projectsOf(env.Files, configured(env), in.Target, in.Filter)
 	if err != nil {
 		return bind(Result{Problem: err.Error(), None: errors.Is(err, errNone)}, err.Error())
 	}
@@ -76,18 +126,29 @@ func bind(r Result, text string) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{
+	res := tools.Result{
 		Text: text, Failed: !r.OK(), Summary: r.Headline(),
 		Artifacts: map[string]json.RawMessage{"test_result": b},
-	}, nil
+	}
+	switch {
+	case r.None:
+		res.Summary, res.Inconclusive = noTests, tools.NothingToCheck
+	case r.Unavailable && r.Failed == 0:
+		res.Inconclusive = tools.CannotCheck
+	}
+	return res, nil
 }
 
 // run runs one project's tests. The exit code has the last word: output that
 // looks like a pass does not make up for it. The note is the runner's.
 func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duration) (r Result, note string, err error) {
 	var stdout capped
-	cmd := workspace.Cmd{Args: p.args, Dir: p.dir, Env: p.env, Timeout: max(within, time.Second), Snapshot: true}
-	split := p.args[0] == "go"
+	cmd := workspace.Cmd{Args: p.args, Shell: p.shell, Dir: p.dir, Env: p.env, Timeout: max(within, time.Second), Snapshot: true}
+	split := p.shell == "" && p.args[0] == "go"
+	if p.shell == "" && !path.IsAbs(p.args[0]) && !onPath(p.args[0]) {
+		why := fmt.Sprintf("%s is not installed here, or not on PATH: %s cannot be run", p.args[0], p.command())
+		return Result{Command: p.command(), Problem: why, Unavailable: true}, "", nil
+	}
 	if split {
 		cmd.Stdout = &stdout // its JSON; what goes to stderr would cut through lines
 	}
@@ -96,7 +157,7 @@ func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duratio
 		return Result{}, "", err
 	}
 	if err != nil {
-		return Result{Command: p.command(), Problem: fmt.Sprintf("%s could not be started: %v", p.args[0], err)}, "", nil
+		return Result{Command: p.command(), Problem: fmt.Sprintf("%s could not be started: %v", p.command(), err), Unavailable: true}, "", nil
 	}
 	text := out.Text
 	if split {
@@ -118,14 +179,18 @@ func (r *Result) judge(out *workspace.Output, text string) {
 	switch {
 	case out.TimedOut:
 		r.Problem = fmt.Sprintf("the tests were stopped after %s: run fewer with target or filter", out.Took.Round(time.Second))
+	case r.Failed > 0 && out.Code == 0 && r.Problem != "":
+		r.Problem = fmt.Sprintf("the output reports failures although the exit code is 0\n%s", r.Problem)
 	case r.Failed > 0 || r.Problem != "":
+	case out.Code != 0 && r.Uncounted:
+		r.Problem = fmt.Sprintf("the tests failed, exit code %d\n%s", out.Code, tail(text, mostOutput))
 	case out.Code != 0 && r.Passed+r.Skipped == 0:
 		r.Problem = fmt.Sprintf("no test ran, exit code %d\n%s", out.Code, clip(strings.TrimSpace(text), mostOutput))
 	case out.Code != 0:
 		r.Problem = fmt.Sprintf("exit code %d although no test failed\n%s", out.Code, clip(strings.TrimSpace(out.Text), mostOutput))
 	case r.Passed == 0 && r.Skipped > 0:
 		r.Problem = fmt.Sprintf("no test ran: all %d were skipped", r.Skipped)
-	case r.Passed == 0:
+	case r.Passed == 0 && !r.Uncounted:
 		r.Problem = noTest
 	}
 }

@@ -1,0 +1,173 @@
+package test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Makefiles and the like name what the project itself calls its tests.
+var (
+	makeTest  = regexp.MustCompile(`(?m)^(?:[\w./%-]+[ \t]+)*test(?:[ \t]+[\w./%-]+)*[ \t]*::?(?:[^=:]|$)`)
+	makeCheck = regexp.MustCompile(`(?m)^(?:[\w./%-]+[ \t]+)*check(?:[ \t]+[\w./%-]+)*[ \t]*::?(?:[^=:]|$)`)
+	justTest  = regexp.MustCompile(`(?m)^@?test[ \t]*(?:\*\w+[ \t]*)?:(?:[^=]|$)`)
+	taskTest  = regexp.MustCompile(`(?m)^[ \t]+["']?test["']?:`)
+	rakeTest  = regexp.MustCompile(`Rake::TestTask|RSpec::Core::RakeTask|(?m)^\s*task[ (]+["':]?(test|spec)\b`)
+	rakeSpec  = regexp.MustCompile(`RSpec::Core::RakeTask|(?m)^\s*task[ (]+["':]?spec\b`)
+
+	makeIdle  = regexp.MustCompile(`(?m)^make(\[\d+\])?: (Nothing to be done for |'?[\w./-]+'? is up to date)`)
+	gradleRan = regexp.MustCompile(`(?m)^> Task :(?:\S*:)?\w*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)
+)
+
+// first is the text of the first of the files that is there.
+func (s *site) first(names ...string) (name string, text []byte) {
+	for _, name := range names {
+		if text := s.read(name); text != nil && s.has(name) {
+			return name, text
+		}
+	}
+	return "", nil
+}
+
+// glob reports whether a file in the directory matches one of the patterns.
+func (s *site) glob(patterns ...string) bool {
+	entries, err := fs.ReadDir(s.tree.FS(), s.dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		for _, p := range patterns {
+			if ok, _ := path.Match(p, e.Name()); ok && !e.IsDir() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// whole is a project whose tests are run as a whole, by a program that is known
+// by the file name.
+func (s *site) whole(name string, read func(project, string) Result, args ...string) *project {
+	return &project{root: s.tree.Dir(), dir: s.dir, args: args, from: name, read: read}
+}
+
+// script is the command for a program that the project brings.
+func (s *site) script(name string, args ...string) []string {
+	info, err := s.tree.Stat(path.Join(s.dir, name))
+	if err == nil && info.Mode()&0o111 == 0 {
+		return append([]string{"sh", name}, args...)
+	}
+	return append([]string{path.Join(s.tree.Dir(), s.dir, name)}, args...)
+}
+
+// task is the project's own entry for its tests in a Makefile, a justfile or a
+// Taskfile, nil if there is none.
+func (s *site) task() *project {
+	if name, text := s.first("GNUmakefile", "makefile", "Makefile"); text != nil {
+		for _, t := range []struct {
+			rule   *regexp.Regexp
+			target string
+		}{{makeTest, "test"}, {makeCheck, "check"}} {
+			if t.rule.Match(text) {
+				return s.whole(name, readMake, "make", t.target)
+			}
+		}
+	}
+	if name, text := s.first("justfile", "Justfile", ".justfile"); justTest.Match(text) {
+		return s.whole(name, readExit, "just", "test")
+	}
+	if name, text := s.first("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"); taskTest.Match(text) {
+		return s.whole(name, readExit, "task", "test")
+	}
+	return nil
+}
+
+// build is how a build tool that is known by its files runs the tests, nil if
+// there is none.
+func (s *site) build() *project {
+	ruby := func(args ...string) []string {
+		if s.has("Gemfile") {
+			return append([]string{"bundle", "exec"}, args...)
+		}
+		return args
+	}
+	switch {
+	case s.has("gradlew"):
+		return s.whole("gradlew", readGradle, s.script("gradlew", "test", "--console=plain")...)
+	case s.has("build.gradle"), s.has("build.gradle.kts"), s.has("settings.gradle"), s.has("settings.gradle.kts"):
+		return s.whole("build.gradle", readGradle, "gradle", "test", "--console=plain")
+	case s.has("pom.xml") && s.has("mvnw"):
+		return s.whole("mvnw", readCounts, s.script("mvnw", "-B", "test")...)
+	case s.has("pom.xml"):
+		return s.whole("pom.xml", readCounts, "mvn", "-B", "test")
+	case s.glob("*.sln", "*.slnx", "*.csproj", "*.fsproj"):
+		return s.whole("*.sln or *.csproj", readCounts, "dotnet", "test", "--nologo")
+	case s.has("mix.exs"):
+		return s.whole("mix.exs", readCounts, "mix", "test")
+	case rakeSpec.Match(s.read("Rakefile")) && !strings.Contains(string(s.read("Rakefile")), "Rake::TestTask"):
+		return s.whole("Rakefile", readCounts, ruby("rake", "spec")...)
+	case rakeTest.Match(s.read("Rakefile")):
+		return s.whole("Rakefile", readCounts, ruby("rake", "test")...)
+	case s.has(".rspec"), s.has("spec/spec_helper.rb"):
+		return s.whole("spec", readCounts, ruby("rspec")...)
+	case composerTest(s.read("composer.json")):
+		return s.whole("composer.json", readExit, "composer", "--no-interaction", "run-script", "test")
+	case (s.has("phpunit.xml") || s.has("phpunit.xml.dist")) && s.has("vendor/bin/phpunit"):
+		return s.whole("phpunit.xml", readCounts, s.script("vendor/bin/phpunit", "--colors=never")...)
+	case s.has("deno.json"), s.has("deno.jsonc"):
+		return s.whole("deno.json", readCounts, "deno", "test", "--no-prompt")
+	case s.has("CMakeLists.txt") && s.has("build/CTestTestfile.cmake"):
+		p := s.whole("CMakeLists.txt", readCounts)
+		p.shell = "cmake --build build && ctest --test-dir build --output-on-failure" // tests what is there, not what was built
+		return p
+	}
+	return nil
+}
+
+// last are runners that other build tools are often beside: they are taken
+// where nothing else is found.
+func (s *site) last() *project {
+	switch {
+	case s.has("tox.ini"):
+		return s.whole("tox.ini", readCounts, "tox")
+	case s.has("MODULE.bazel"), s.has("WORKSPACE.bazel"), s.has("WORKSPACE"):
+		return s.whole("MODULE.bazel", readCounts, installed("bazel", "bazelisk"), "test", "//...")
+	}
+	return nil
+}
+
+// installed is the first of the programs that is there, else the first.
+func installed(names ...string) string {
+	for _, name := range names {
+		if onPath(name) {
+			return name
+		}
+	}
+	return names[0]
+}
+
+func composerTest(text []byte) bool {
+	var j struct {
+		Scripts map[string]json.RawMessage `json:"scripts"`
+	}
+	return json.Unmarshal(text, &j) == nil && len(j.Scripts["test"]) > 0
+}
+
+// readMake reads what a target of a Makefile printed. Make succeeds without
+// running anything where a file has the target's name.
+func readMake(p project, out string) Result {
+	r := readExit(p, out)
+	if m := makeIdle.FindString(out); m != "" && len(strings.Split(strings.TrimSpace(out), "\n")) == 1 {
+		r.Problem = "make ran nothing: " + strings.TrimSpace(out) + " (is .PHONY missing for the target?)"
+	}
+	return r
+}
+
+// readGradle reads what Gradle printed: it counts only what fails.
+func readGradle(p project, out string) Result {
+	r := readCounts(p, out)
+	r.Uncounted = r.Passed+r.Failed == 0 && gradleRan.MatchString(out)
+	return r
+}
