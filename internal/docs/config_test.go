@@ -19,6 +19,7 @@ var settings = []word{
 	{"mode", "How far a job goes unasked: `plan` changes nothing, `edits` changes files and asks about commands and publishing, `auto` also runs commands if a sandbox confines them"},
 	{"approve", "How questions are answered: `edits` by a person, `ask` too, who is asked about every change of a file as well, `all` with yes, `none` with no. What `permissions` deny stays denied"},
 	{"permissions", "Rules with `agent`, `tool`, `path` or `command`, `do` (`allow`, `ask`, `deny`) and `why`; deny is stronger than ask, ask than allow, in any order. Each simple command of a script is judged by itself"},
+	{"test.DIRECTORY", "The command that runs the tests of the project in this directory (`~/shop: make check`), for `run_tests` and with it for builder, debugger, fixer, worker and validate; `\"*\"` is all other projects. `--test` goes before; a trusted project's `.adroit/validation.yaml` goes before `*`"},
 	{"limits.turns", "Answers of the model in one run"},
 	{"limits.tokens", "Tokens in one run, in and out"},
 	{"limits.cost_usd", "US dollars in one run; needs the model's price"},
@@ -104,7 +105,7 @@ var settings = []word{
 }
 
 // named is what stands for the keys of a map, by the map's key.
-var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "models": "NAME", "fallbacks": "MODEL", "edit_formats": "MODEL", "windows": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME", "properties": "NAME", "webhooks": "NAME", "cli": "NAME", "fields": "TERM", "types": "TYPE"}
+var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "models": "NAME", "fallbacks": "MODEL", "edit_formats": "MODEL", "windows": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME", "properties": "NAME", "webhooks": "NAME", "cli": "NAME", "fields": "TERM", "types": "TYPE", "test": "DIRECTORY"}
 
 func TestConfig(t *testing.T) {
 	structs := map[string]*ast.StructType{}
@@ -144,7 +145,7 @@ func TestExample(t *testing.T) {
 	}
 	got := show(t, map[string]string{"HOME": t.TempDir(), "ADROIT_CONFIG": path})
 	for _, w := range settings {
-		key := strings.NewReplacer("NAME", "lab", "MODEL", "lab/some-model", "HEADER", "X-Team", "FIELD", "seed", "TERM", "text", "TYPE", "answer").Replace(w.name)
+		key := strings.NewReplacer("NAME", "lab", "MODEL", "lab/some-model", "HEADER", "X-Team", "FIELD", "seed", "TERM", "text", "TYPE", "answer", "DIRECTORY", "~/shop").Replace(w.name)
 		if strings.HasPrefix(key, "prices.") {
 			key = key[:strings.LastIndex(key, ".")]
 		}

@@ -30,6 +30,8 @@ var fields = []word{
 	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, and what is missing is told with the tool that makes it."},
 	{"Paths", "Arguments that are paths in the workspace: what rules about paths judge, together with where links lead."},
 	{"Command", "The argument that is shell text: what rules about commands judge."},
+	{"Proves", "What a successful call proves, of a tool that can be a check: `done: {check: …}`, stages, and steps of pipelines. `adroit agents lint` refuses all others as checks."},
+	{"ProvesWith", "Arguments of which a check must give at least one: without them the call does something else."},
 	{"Timeout", "Of one call; two minutes if zero. The model is told that the call was stopped and may be half done."},
 }
 
@@ -83,7 +85,8 @@ func writeTool(t *testing.T, b *strings.Builder, tool tools.Tool) {
 	facts := [][2]string{
 		{"category", tool.Category}, {"presented as", optionality}, {"needs", tool.Needs.String()}, {"effect", string(tool.Safe())},
 		{"requires", strings.Join(tool.Requires, ", ")}, {"consumes", strings.Join(tool.Consumes, ", ")}, {"uses", strings.Join(tool.Uses, ", ")},
-		{"produces", strings.Join(tool.Produces, ", ")}, {"timeout", timeout},
+		{"produces", strings.Join(tool.Produces, ", ")}, {"timeout", timeout}, {"as a check proves that", tool.Proves},
+		{"as a check needs one of", strings.Join(tool.ProvesWith, ", ")},
 	}
 	for _, f := range facts {
 		if f[1] != "" {

@@ -11,6 +11,9 @@
 //	job, err := rt.Agent(counter).Execute(ctx, agents.Input{Prompt: "Count a.txt."})
 //	state, err := job.Wait(ctx)
 //
+// A definition of done may name checks of the program's own: see
+// [executor.NewCheck], whose result is one of the Tools.
+//
 // The job ends with ctx: see [Runtime.Submit]. It is not the command line: there is no configuration, nobody to ask and
 // nothing printed. A call that a person must approve parks its job; answer
 // with Jobs.Store.Send and go on with Resume.

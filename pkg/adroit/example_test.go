@@ -2,6 +2,7 @@ package adroit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"strings"
@@ -60,4 +61,48 @@ func Example() {
 	// Output:
 	// There are four words.
 	// 4 words in 2 turns: words produced
+}
+
+// A check of the program's own, over the state of the run: the model's claim
+// to be done does not hold before the check does.
+func Example_check() {
+	ctx := context.Background()
+	model, err := script.Parse("turns", []byte(`turns:
+  - text: Halves are rounded away from zero.
+  - {expect: {last: name the source}, text: "Halves are rounded away from zero, says https://pkg.go.dev/math."}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	cited := executor.NewCheck("cited", "Check that the answer names a source.", "the answer names a source",
+		func(_ context.Context, s executor.Snapshot) error {
+			if !strings.Contains(s.Last, "https://") {
+				return errors.New("name the source of what you say")
+			}
+			return nil
+		})
+	rt, err := adroit.Open(ctx, adroit.Options{
+		Tools:  []tools.Tool{cited},
+		Models: map[string]llm.Model{"script": model},
+		Model:  "script/turns",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+
+	answerer := rt.Agent(agents.DynamicAgent{
+		Name: "answerer", Description: "Answer a question.", Prompt: "You answer with a source.",
+		Done: executor.Criterion{Check: "cited"},
+	})
+	job, err := answerer.Execute(ctx, agents.Input{Prompt: "How does math.Round round halves?"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	state, err := job.Wait(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d turns: %s\n", state.Turns, state.Outcome.Reason)
+	// Output:
+	// 2 turns: cited passed
 }

@@ -19,7 +19,8 @@ name: NAME
 description: Say in one sentence what it is for; people and other agents choose by it.
 tools: [read_file, list_files, search, finish]
 # What must hold before a run counts as done. Also possible: artifact, where,
-# tool, check (a tool that is run for the model, such as run_tests), any.
+# tool, check (run for the model: run_tests, {tool: run_check, with: {check: lint}}
+# or {run: make lint}), any.
 done: {all: [{signal: TASK_COMPLETE}]}
 limits: {turns: 30, time: 30m}
 # grant: [read]           what its tools may need at most: read, write, exec, shell, net, think, publish

@@ -290,6 +290,13 @@ func (l *linter) tool(key string, s *Step) {
 		l.argNames(key, t, args)
 		return // what they will be, nobody knows yet
 	}
+	if fault, hint := t.CheckFault(args); s.Check && t.Proves == "" {
+		l.bad(key+".check", "write tool: to call it as a step", "%s cannot be a check: nothing says what its success proves", t.Name)
+		return
+	} else if s.Check && fault != "" {
+		l.bad(key+".check", hint, "%s", fault)
+		return
+	}
 	for _, fault := range t.Input.Validate(args) {
 		l.bad(key+".args", "adroit tools show "+t.Name+" says what it takes", "%s: %s", t.Name, fault)
 	}

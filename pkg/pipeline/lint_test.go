@@ -51,6 +51,23 @@ steps:
   - {id: b, agent: builder, input: "{{found}} {{notes}} {{steps.a.output}}"}
   - {id: c, run: go test ./..., output: notes, onFailure: b, max: 3}
 `, ``},
+		{"checks", `
+steps:
+  - {id: a, check: run_tests}
+  - {id: b, check: {tool: run_check, with: {check: lint}}}
+  - {id: c, check: {run: make lint}}
+  - {id: d, tool: run_check}
+`, ``},
+		{"checks that prove nothing", `
+steps:
+  - {id: a, check: run_check}
+  - {id: b, check: list_files}
+  - {id: c, check: {tool: run_check, with: {check: spelling}}}
+  - {id: d, check: {run: "make {{input}}"}}
+`, `p.yaml:3:20: error: run_check proves nothing without check; write it like check: {tool: run_check, with: {check: …}}
+p.yaml:4:20: error: list_files cannot be a check: nothing says what its success proves; write tool: to call it as a step
+p.yaml:5:13: error: run_check cannot be a check: check is the string "spelling", want one of "format", "lint", "types", "build"; write it like check: {tool: run_check, with: {check: …}}
+p.yaml:6:6: error: no value is put into a command: what a model wrote would be run; hand the value to a tool: step, for example write_file, and have the command read the file`},
 		{"names", `
 steps:
   - {id: a, agent: scuot, input: x}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // list reads steps. depth counts groups within groups.
@@ -46,6 +47,7 @@ func (d *decoder) step(n *node, depth int) Step {
 		"agent":    func(v *node) { a := d.agent(v, s.ID); s.Agent = &a },
 		"run":      func(v *node) { d.String(v, "run", &s.Run) },
 		"tool":     func(v *node) { d.String(v, "tool", &s.Tool) },
+		"check":    func(v *node) { d.check(n, v, &s) },
 		"await":    func(v *node) { s.Await = d.await(v) },
 		"pipeline": func(v *node) { s.Pipeline = &Within{}; d.String(v, "pipeline", &s.Pipeline.Name) },
 		"parallel": func(v *node) { s.Parallel = d.list(v, "parallel", depth+1) },
@@ -77,6 +79,23 @@ func (d *decoder) step(n *node, depth int) Step {
 	return s
 }
 
+// check reads a check, in the form that those of agents have, as a step that
+// calls a tool or runs a command.
+func (d *decoder) check(step, n *node, s *Step) {
+	c, err := executor.ParseCheck(json.RawMessage(n.JSON()))
+	if err != nil {
+		d.Report(n.Place, "", err.Error())
+		return
+	}
+	for _, k := range step.Keys {
+		if slices.Contains([]string{"run", "tool", "args"}, k.Text) {
+			d.Report(k.Place, "write it into check", fmt.Sprintf("a step with check has no %s", k.Text))
+			return
+		}
+	}
+	s.Check, s.Run, s.Tool, s.Args = true, c.Run, c.Check, c.With
+}
+
 // id finds the id of a step before the rest of it is read.
 func (d *decoder) id(n *node) string {
 	for i, k := range n.Keys {
@@ -105,6 +124,8 @@ var reserved = []string{End, string(Stop), string(Continue), string(Recover)}
 func (d *decoder) fits(n *node, s *Step) {
 	kinds := s.kinds()
 	switch {
+	case len(kinds) == 0 && slices.ContainsFunc(n.Keys, func(k *node) bool { return k.Text == "check" }):
+		return // what is wrong with it was reported
 	case len(kinds) == 0:
 		d.Report(n.Place, "give it agent, run, tool, await, pipeline or parallel", fmt.Sprintf("the step %s does nothing", s.ID))
 		return

@@ -98,6 +98,9 @@ p.yaml:3:39: error: unknown key "intput" in the step a; did you mean input?`},
 p.yaml:3:6: error: the step b is run and tool at once; make them steps of their own
 p.yaml:4:6: error: a step has no id; give it one, as in id: scout
 p.yaml:5:5: error: a step is text, not keys with values; write it like - {id: test, run: go test ./...}`},
+		{"checks", "steps:\n  - {id: a, check: run_tests, args: {}}\n  - {id: b, check: {tool: x, run: y}}\n",
+			`p.yaml:2:31: error: a step with check has no args; write it into check
+p.yaml:3:21: error: check has either tool or run; write check: TOOL, check: {tool: TOOL, with: {…}} or check: {run: "COMMAND"}`},
 		{"names", "name: Big One\nsteps:\n  - {id: end, run: ls, output: input}\n  - {id: a b, run: ls, output: x-y}\n",
 			`p.yaml:1:7: error: the name "Big One" cannot be used; use lower case letters, digits, - and _, as in fix-bug
 p.yaml:3:10: error: a step cannot be called "end": the word says what comes next; choose another

@@ -138,6 +138,9 @@ type Step struct {
 	Inputs map[string]json.RawMessage `json:"inputs,omitempty"`
 	// Args are the arguments of a tool; texts in them are templates.
 	Args json.RawMessage `json:"args,omitempty"`
+	// Check says that Tool or Run was written as a check: lint refuses a tool whose
+	// success proves nothing.
+	Check bool `json:"check,omitempty"`
 	// Output names the variable that the output is bound to.
 	Output string `json:"output,omitempty"`
 

@@ -33,13 +33,14 @@ func FileSchema() []byte {
 	agent.Properties["prompt"] = str("What the model is told: a Go template, as below the front matter of an agent's file.")
 	limits := agent.Properties["limits"]
 
-	step := object("A step: an id, exactly one of agent, run, tool, await, pipeline and parallel, and what goes with it.", m{
+	step := object("A step: an id, exactly one of agent, run, tool, check, await, pipeline and parallel, and what goes with it.", m{
 		"id":   m{"type": "string", "pattern": idRule.String(), "description": "Its name in jumps, conditions and {{steps.ID.output}}."},
 		"name": str("What people call it."),
 
 		"agent": either("An agent, by name or written out.", m{"type": "string"}, m{"$ref": "#/$defs/agent"}),
 		"run":   str("A command line, run by the tool shell under its rules and in its sandbox. No values are put into it."),
 		"tool":  str("A tool that is called with args."),
+		"check": m{"$ref": "#/$defs/criterion/properties/check", "description": "What must hold, in the form that an agent's done has it, or the step fails. Instead of tool or run."},
 		"await": either("A signal that is waited for, as in answer.", id, object("What is waited for.", m{
 			"signal": m{"type": "string", "pattern": idRule.String(), "description": "Its name, for adroit signal."}, "question": str("What the person is asked; a template."),
 		})),

@@ -249,7 +249,7 @@ func StagesOf(sc *executor.Scope) (s Stages, err error) {
 			return s, fmt.Errorf("the stages cannot be read: %w", err)
 		}
 	}
-	if len(s.List) == 0 {
+	if auto == "auto" || !given || s.Test != "" && len(s.List) == 0 {
 		if s.List, err = stagesFound(sc); err != nil {
 			return s, err
 		}
