@@ -201,6 +201,7 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if len(t.Tools) > 0 {
 		a.tellSurroundings(s)
 	}
+	in.Test = t.Test // as it is now, also in a worktree elsewhere
 	return in, t, nil
 }
 

@@ -170,9 +170,9 @@ func (v Verdict) hopeless() bool {
 	return len(v.Unmet) > 0 && !slices.ContainsFunc(v.Unmet, func(u string) bool { return !slices.Contains(v.Unchecked, u) })
 }
 
-// inconclusive says whether a reply to a check is neither a pass nor a fault
-// that the model could repair.
-func (r *Reply) inconclusive() tools.Inconclusive {
+// Unjudged returns why the reply to a check is neither a pass nor a fault that
+// a change of the workspace could repair, "" if it is one of them.
+func (r *Reply) Unjudged() tools.Inconclusive {
 	if r.Inconclusive == "" && r.Failed && strings.HasPrefix(r.Text, "not run: ") {
 		return tools.CannotCheck // a rule, a person or the mode forbids it
 	}
@@ -186,13 +186,13 @@ func (t *Task) checkError(c Criterion, reply *Reply) error {
 		words = first(reply.Text)
 	}
 	switch _, lacked := t.Lacking[c.Label()]; {
-	case reply.inconclusive() == tools.NothingToCheck && lacked:
+	case reply.Unjudged() == tools.NothingToCheck && lacked:
 		return &InconclusiveError{Missing: true, Words: words}
-	case reply.inconclusive() == tools.NothingToCheck:
+	case reply.Unjudged() == tools.NothingToCheck:
 		// There was something when the job began, or nobody looked: that it is
 		// gone proves nothing, and the model may bring it back.
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
-	case reply.inconclusive() != "":
+	case reply.Unjudged() != "":
 		return &InconclusiveError{Words: fmt.Sprintf("check %s: %s", c.Label(), first(reply.Text))}
 	case reply.Failed:
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)

@@ -8,7 +8,7 @@ import (
 
 // A Tested is what the tests of the project have shown.
 type Tested struct {
-	Some bool   `json:"some"` // there are tests, and a tool to run them
+	Some bool   `json:"some"` // there are tests, and a way to run them
 	OK   bool   `json:"ok"`   // some ran and all passed
 	Text string `json:"text"` // what failed, or in a few words how it went
 }
@@ -33,8 +33,8 @@ func runTests(sc *executor.Scope) (t Tested, err error) {
 	if _, err := sc.Value("test_result", &res); err != nil {
 		return t, err
 	}
-	if res.None {
-		t.Some = false
+	if res.None || reply.Unjudged() != "" {
+		t.Some = false // nobody can mend what is not there, or cannot be run here
 	}
 	return t, nil
 }

@@ -60,7 +60,7 @@ func judged(reply executor.Reply) attempt {
 		a.mendable, a.why = false, "a command was not found (exit code 127)"
 	case code != nil && code[1] == "126":
 		a.mendable, a.why = false, "a command cannot be run (exit code 126)"
-	case strings.HasPrefix(why, "stopped after "), why == "killed", strings.HasPrefix(why, "not run: "), reply.Interrupted,
+	case reply.Unjudged() != "", strings.HasPrefix(why, "stopped after "), why == "killed", reply.Interrupted,
 		strings.Contains(why, "could not be started"), strings.Contains(why, "is not installed"):
 		a.mendable = false
 	}

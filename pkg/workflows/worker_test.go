@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
@@ -244,5 +245,28 @@ func TestWorkerCommits(t *testing.T) {
 	in.Inputs["commit"] = json.RawMessage(`false`)
 	if _, err := play(t, in, append(begin, judged)...); err != nil {
 		t.Error(err)
+	}
+}
+
+// Tests that are not there or cannot be run are nothing that a model can mend,
+// and a worker is not done by them.
+func TestWorkerUntested(t *testing.T) {
+	for name, c := range map[string]struct {
+		why  tools.Inconclusive
+		text string
+		want string
+	}{
+		"not installed": {tools.CannotCheck, "make is not installed here", "check run_tests: make is not installed here"},
+		"not permitted": {"", "not run: nobody is there to approve it", "check run_tests: not run: nobody is there to approve it"},
+		"gone":          {tools.NothingToCheck, "no tests found here", "check run_tests: no tests found here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reply := line{step: "tool run_tests", out: executor.Reply{Result: tools.Result{Failed: true, Text: c.text, Inconclusive: c.why}}}
+			s, err := play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete, reply, noChecks, looked, reply})...)
+			wantErr(t, err, c.want)
+			if res := artifact[workflows.Worked](t, s, "report"); res.Mended || res.Tests.Some {
+				t.Errorf("%+v", res)
+			}
+		})
 	}
 }

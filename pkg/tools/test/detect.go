@@ -53,6 +53,9 @@ const noTests = "not tested: no tests found"
 var errNone = errors.New("no tests found here or one directory below: no go.mod, Cargo.toml, package.json with a test script, Python tests, Makefile, justfile or Taskfile with a test target, Gradle, Maven, .NET, Mix, Rake, RSpec, Composer, Deno, CMake, tox or Bazel. " +
 	"If there are tests, the user has to name the command that runs them: adroit run --test COMMAND, or test: COMMAND in .adroit/validation.yaml")
 
+// mostBelow is how many directories below the root are looked into.
+const mostBelow = 500
+
 // detect finds the projects to test: those of the nearest directory at or
 // above target that has any, or without a target those of the root, or else of
 // the directories just below it.
@@ -92,10 +95,15 @@ func detect(files *workspace.Files, target, filter string) ([]project, error) {
 		return nil, err
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	left := mostBelow
 	for _, e := range entries {
+		if left == 0 {
+			break
+		}
 		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules" || e.Name() == "vendor" {
 			continue
 		}
+		left--
 		more, err := at(files, e.Name(), "", true, false, filter)
 		if err != nil {
 			return nil, err

@@ -24,8 +24,10 @@ var (
 // first is the text of the first of the files that is there.
 func (s *site) first(names ...string) (name string, text []byte) {
 	for _, name := range names {
-		if text := s.read(name); text != nil && s.has(name) {
-			return name, text
+		if s.has(name) {
+			if text := s.read(name); text != nil {
+				return name, text
+			}
 		}
 	}
 	return "", nil
