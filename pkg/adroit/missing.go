@@ -7,7 +7,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Missing says in a line what the workspace dir lacks for a tool to check
+// Missing returns in a line what the workspace dir lacks for a tool to check
 // anything with args, "" if nothing is lacking or that cannot be seen. test is
 // the command that runs the project's tests, if one is configured. It is for
 // agents.Defaults.Missing; it reads files and runs nothing.

@@ -19,9 +19,6 @@ func FileSchema() []byte {
 	object := func(about string, props m) m {
 		return m{"type": "object", "description": about, "properties": props, "additionalProperties": false}
 	}
-	parts := func(about string) m {
-		return m{"type": "array", "minItems": 1, "items": m{"$ref": "#/$defs/criterion"}, "description": about}
-	}
 	caps, err := tools.ParseCaps("all")
 	if err != nil {
 		panic(err) // the word is built in
@@ -74,7 +71,24 @@ func FileSchema() []byte {
 			"window":      m{"type": "integer", "minimum": 0, "description": "Context window, where the client sets it."},
 		}),
 	})
-	criterion := object("A condition.", m{
+	criterion := criterionSchema(str, object)
+	criterion["minProperties"] = 1
+	doc["$schema"], doc["$defs"] = "https://json-schema.org/draft/2020-12/schema", m{"criterion": criterion}
+	doc["title"], doc["required"] = "adroit agent", []string{"description"}
+	b, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		panic(err) // maps and strings always encode
+	}
+	return append(b, '\n')
+}
+
+// criterionSchema describes a part of a definition of done.
+func criterionSchema(str func(about string) map[string]any, object func(about string, props map[string]any) map[string]any) map[string]any {
+	type m = map[string]any
+	parts := func(about string) m {
+		return m{"type": "array", "minItems": 1, "items": m{"$ref": "#/$defs/criterion"}, "description": about}
+	}
+	return object("A condition.", m{
 		"signal":   str("The model called finish, or said this word on a line of its own."),
 		"artifact": str("This artifact exists …"),
 		"where":    m{"type": "object", "description": "… and satisfies this JSON Schema."},
@@ -88,12 +102,4 @@ func FileSchema() []byte {
 		"all":        parts("All of these hold."),
 		"any":        parts("One of these holds."),
 	})
-	criterion["minProperties"] = 1
-	doc["$schema"], doc["$defs"] = "https://json-schema.org/draft/2020-12/schema", m{"criterion": criterion}
-	doc["title"], doc["required"] = "adroit agent", []string{"description"}
-	b, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		panic(err) // maps and strings always encode
-	}
-	return append(b, '\n')
 }

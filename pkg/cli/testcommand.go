@@ -17,9 +17,9 @@ import (
 const anyProject = "*"
 
 // testCommand is the command line that runs the tests of a workspace, and where
-// it is configured; empty if it is not. What the configuration says of the
-// directory comes before what the project says, as far as v trusts it, and that
-// before what the configuration says of all projects.
+// it is configured; empty if it is not. A command that the configuration has for the
+// directory comes before the project's own, as far as v trusts it, and that
+// before the one that the configuration has for all projects.
 func (a *app) testCommand(dir string, v vouch) (command, from string, err error) {
 	conf, err := a.config()
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *config) testSettings() (out []setting) {
 	return out
 }
 
-// examineTests says how the tests of the current directory are run.
+// examineTests reports how the tests of the current directory are run.
 func (a *app) examineTests() finding {
 	const name = "tests"
 	dir, err := directory(".")
@@ -117,7 +117,7 @@ func (a *app) examineTests() finding {
 	return finding{name, fine, strings.Join(all, "; "), ""}
 }
 
-// testRow says how a task's tests are run, for the dry run; empty if it has no
+// testRow renders how a task's tests are run, for the dry run; empty if it has no
 // tool for it.
 func testRow(t executor.Task) string {
 	var rows []string

@@ -35,9 +35,9 @@ type Snapshot struct {
 //			return nil
 //		})
 //
-// The error is what the model reads, so it says what is missing. f must depend
+// The error is what the model reads, so it names what is missing. f must depend
 // on the snapshot alone: it runs as a step of the job, whose first result is
-// kept, and it may be called from several goroutines. proves says in words what
+// kept, and it may be called from several goroutines. proves states what
 // holds if f returns nil.
 func NewCheck(name, description, proves string, f func(ctx context.Context, s Snapshot) error) tools.Tool {
 	return tools.New(tools.Metadata{

@@ -135,7 +135,7 @@ func (c Criterion) Label() string {
 }
 
 // An InconclusiveError is the error of a check that has neither passed nor
-// failed. Missing says that there was nothing to check when the job began and
+// failed. Missing reports that there was nothing to check when the job began and
 // there is nothing now, for which a criterion may have an IfMissing.
 type InconclusiveError struct {
 	Missing bool

@@ -69,7 +69,7 @@ func readCounts(p project, out string) Result {
 	return r
 }
 
-// readExit is readCounts of a command whose exit code says all: that of the
+// readExit is readCounts of a command whose exit code decides: that of the
 // project's own entry for its tests.
 func readExit(p project, out string) Result {
 	r := readCounts(p, out)
