@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -23,8 +24,11 @@ func (j judging) hit(r Rule) fit {
 		pattern := strings.Fields(r.Command)
 		for _, c := range j.text.commands {
 			best = max(best, loosely(pattern, c.words))
+			if best < maybe && c.mayWrap() && mentions(c.String(), pattern) {
+				best = maybe
+			}
 		}
-		if len(j.text.opaque) > 0 && j.text.mentions(pattern) {
+		if best < sure && j.text.unread() != "" && mentions(j.text.raw, pattern) {
 			return sure
 		}
 		return best
@@ -61,8 +65,14 @@ func (j judging) uncovered(rules Rules) string {
 		return j.text.opaque[0]
 	}
 	for _, c := range j.text.commands {
-		if !c.free && !allows.command(c) {
-			return "no rule allows " + c.String()
+		if c.free {
+			continue
+		}
+		if why := allows.command(c); why != "" {
+			return why
+		}
+		if name := c.words[0].text; j.text.moves && placed(name) {
+			return fmt.Sprintf("it changes the directory, and what %s does depends on where it runs: a rule allows it only from the top of the workspace", name)
 		}
 	}
 	for _, w := range j.text.writes {
@@ -88,13 +98,45 @@ func (j judging) uncoveredPaths(allows Rules) string {
 	return ""
 }
 
-func (rs Rules) command(c command) bool {
+// command says why no rule allows a command, "" if one does.
+func (rs Rules) command(c command) string {
+	why := "no rule allows " + c.String()
 	for _, r := range rs {
-		if r.Command != "" && strictly(strings.Fields(r.Command), c) {
-			return true
+		if r.Command == "" {
+			continue
+		}
+		fits, unnamed := strictly(strings.Fields(r.Command), c)
+		switch {
+		case fits && unnamed < 0:
+			return ""
+		case fits && unnamed < len(c.words):
+			why = fmt.Sprintf("the rule `%s` does not allow %s: a * stands only for what is known to start no other program and to write nothing; a rule that spells it out allows it",
+				r.Command, c.words[unnamed])
+		case fits:
+			why = fmt.Sprintf("the rule `%s` does not allow %s to run what it reads from its input", r.Command, c.words[0])
 		}
 	}
-	return false
+	return why
+}
+
+// hidden is why what a script runs cannot be seen, as far as no rule allows
+// the command that hides it; "" if all can be seen.
+func (j judging) hidden(rules Rules) string {
+	if len(j.text.opaque) > 0 {
+		return j.text.opaque[0]
+	}
+	var allows Rules
+	for _, r := range rules {
+		if r.Do == Allow && r.Command != "" {
+			allows = append(allows, r)
+		}
+	}
+	for _, c := range j.text.commands {
+		if c.hides != "" && allows.command(c) != "" {
+			return c.hides
+		}
+	}
+	return ""
 }
 
 func (rs Rules) path(p string) bool {
@@ -118,7 +160,7 @@ func (rs Rules) Propose(c Call) (Rule, bool) {
 	var lacks []command
 	for _, cmd := range text.commands {
 		known := slices.ContainsFunc(lacks, func(l command) bool { return l.String() == cmd.String() })
-		if !known && !cmd.free && !mine.command(cmd) {
+		if !known && !cmd.free && mine.command(cmd) != "" {
 			lacks = append(lacks, cmd)
 		}
 	}
@@ -137,7 +179,7 @@ func (rs Rules) Propose(c Call) (Rule, bool) {
 		words = append(words, w.text)
 	}
 	r := Rule{Tool: c.Tool, Command: strings.Join(words, " "), Do: Allow}
-	if r.Check() != nil || !strictly(words, lacks[0]) {
+	if r.Check() != nil || append(slices.Clone(rs), r).Judge(c).Do != Allow {
 		return Rule{}, false
 	}
 	return r, true

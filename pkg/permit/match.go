@@ -40,32 +40,34 @@ func wild(pattern, s string) bool {
 }
 
 // strictly matches a command with the pattern of a rule that allows: every
-// word that is not under the last * must be known and fit, and a word that
-// makes the program run another must be in the pattern itself.
-func strictly(pattern []string, c command) bool {
-	for _, risk := range c.risks {
-		named := false
-		for _, p := range pattern {
-			named = named || p != "*" && wild(p, risk)
-		}
-		if !named {
-			return false
-		}
-	}
+// word that is not under the last * must be known and fit. unnamed is the
+// first word that is not harmless and that the pattern does not spell out, -1
+// if there is none.
+func strictly(pattern []string, c command) (fits bool, unnamed int) {
 	words := c.words
+	open := len(pattern) > 1 && pattern[len(pattern)-1] == "*"
+	if open {
+		pattern = pattern[:len(pattern)-1]
+	}
+	if len(words) < len(pattern) || !open && len(words) != len(pattern) {
+		return false, -1
+	}
 	for i, p := range pattern {
-		if p == "*" && i == len(pattern)-1 && i > 0 {
-			return true
-		}
-		if i >= len(words) || !words[i].known() || !wild(p, words[i].text) {
-			return false
+		if !words[i].known() || !wild(p, words[i].text) {
+			return false, -1
 		}
 		// A wildcard for the program does not reach into other directories.
 		if i == 0 && strings.Contains(words[0].text, "/") && !strings.Contains(p, "/") {
-			return false
+			return false, -1
 		}
 	}
-	return len(words) == len(pattern)
+	for _, r := range c.risks {
+		if r.at < len(pattern) && pattern[r.at] != "*" || r.at == len(words) && !open {
+			continue
+		}
+		return true, r.at
+	}
+	return true, -1
 }
 
 // A fit is how far a rule that narrows holds.
@@ -84,8 +86,8 @@ func loosely(pattern []string, words []word) fit {
 	if len(pattern) == 0 || len(words) == 0 || !words[0].known() {
 		return none
 	}
-	name := words[0].text
-	if !wild(pattern[0], name) && !wild(pattern[0], path.Base(name)) {
+	name := path.Base(words[0].text)
+	if !wild(pattern[0], words[0].text) && !wild(pattern[0], name) {
 		return none
 	}
 	pattern = pattern[1:]
@@ -103,7 +105,7 @@ func loosely(pattern []string, words []word) fit {
 				at[k+1], at[k+2] = max(at[k+1], at[k]), max(at[k+2], at[k])
 			}
 			switch {
-			case w.known() && wild(p, w.text):
+			case w.known() && (wild(p, w.text) || name == "git" && wild(p, plumbing[w.text])):
 				next[k+1] = max(next[k+1], at[k])
 			case !w.known():
 				next[k+1] = max(next[k+1], min(at[k], maybe))
@@ -117,3 +119,6 @@ func loosely(pattern []string, words []word) fit {
 	}
 	return best
 }
+
+// plumbing are subcommands of git that do what another one is known for.
+var plumbing = map[string]string{"send-pack": "push", "http-push": "push", "subtree": "push", "fetch-pack": "fetch", "http-fetch": "fetch", "commit-tree": "commit"}

@@ -142,16 +142,18 @@ func (rs Rules) Judge(c Call) Verdict {
 	if asks != "" {
 		return Verdict{Ask, asks}
 	}
+	if text != nil && mine.guard() {
+		// What cannot be read may be what a rule forbids.
+		if why := j.hidden(mine); why != "" {
+			return Verdict{Ask, why}
+		}
+	}
 	open := j.uncovered(mine)
 	if open == "" {
 		return Verdict{Do: Allow}
 	}
 	if text == nil {
 		return Verdict{Do: c.Default}
-	}
-	if len(text.opaque) > 0 && c.Default == Allow && mine.guard() {
-		// What cannot be read may be what a rule forbids.
-		return Verdict{Ask, text.opaque[0]}
 	}
 	if len(text.opaque) > 0 {
 		return Verdict{c.Default, text.opaque[0]}

@@ -43,18 +43,15 @@ type script struct {
 // A command is a simple command.
 type command struct {
 	words []word
-	risks []string // words that make the program run others, or write where it should read
-	free  bool     // needs no rule: it does nothing, or runs what is judged by itself
+	risks []risk // words that a rule must spell out
+	free  bool   // needs no rule: it does nothing, or runs what is judged by itself
+	hides string // why what it runs cannot be read; empty if it can, or runs nothing
 }
 
 func (c command) String() string {
 	var out []string
 	for _, w := range c.words {
-		if w.known() || w.text != "" && w.spread {
-			out = append(out, w.text)
-		} else {
-			out = append(out, "…")
-		}
+		out = append(out, w.String())
 	}
 	return strings.Join(out, " ")
 }
@@ -111,7 +108,7 @@ func (s *script) visit(n syntax.Node, depth int) {
 		}
 		var words []word
 		for _, w := range n.Args {
-			words = append(words, still(w))
+			words = append(words, readWord(w))
 		}
 		if len(words) > 0 {
 			s.command(words, depth)
@@ -119,7 +116,7 @@ func (s *script) visit(n syntax.Node, depth int) {
 	case *syntax.DeclClause:
 		for _, a := range n.Args {
 			if a.Naked && a.Name == nil {
-				if w := still(a.Value); !w.known() || w.text != "-x" && w.text != "-r" && w.text != "-p" && w.text != "-g" {
+				if w := readWord(a.Value); !w.known() || w.text != "-x" && w.text != "-r" && w.text != "-p" && w.text != "-g" {
 					s.obscure("it declares variables with options")
 				}
 			}
@@ -209,7 +206,7 @@ func (s *script) arithmetic(x syntax.ArithmExpr) {
 	}
 	syntax.Walk(x, func(n syntax.Node) bool {
 		if w, ok := n.(*syntax.Word); ok {
-			if t := still(w); !t.known() || strings.Trim(t.text, "0123456789") != "" {
+			if t := readWord(w); !t.known() || strings.Trim(t.text, "0123456789") != "" {
 				s.obscure("it calculates with variables, which may hold commands")
 			}
 		}
@@ -224,7 +221,7 @@ func (s *script) redirect(r *syntax.Redirect) {
 	if r.Word == nil || r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc {
 		return
 	}
-	w := still(r.Word)
+	w := readWord(r.Word)
 	name := w.text
 	switch {
 	case !w.known():
@@ -253,11 +250,11 @@ func (s *script) names(glob string) bool {
 	return slices.ContainsFunc(append(slices.Clone(s.writes), s.reads...), func(p string) bool { return within(glob, p, true) })
 }
 
-// mentions reports whether the words of a pattern stand in the text somewhere,
+// mentions reports whether the words of a pattern stand in text somewhere,
 // quoted or not. It is for text that is not understood, and errs on the side
 // of the rule.
-func (s *script) mentions(pattern []string) bool {
-	text := strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(s.raw)
+func mentions(text string, pattern []string) bool {
+	text = strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(text)
 	var words []word
 	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|<>(){}$`=,", r) }) {
 		words = append(words, word{text: f, static: true})
