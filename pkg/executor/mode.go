@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -33,7 +34,7 @@ func Narrower(a, b Mode) Mode {
 
 // Allows reports whether a tool may be used in a mode at all.
 func (m Mode) Allows(t tools.Metadata) bool {
-	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && (t.Needs&tools.Exec == 0 || repeatable(t))
+	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && !t.RunsCode && (t.Needs&tools.Exec == 0 || repeatable(t))
 }
 
 func repeatable(t tools.Metadata) bool {
@@ -60,7 +61,10 @@ func (m May) ordinary(t tools.Metadata, f Fence) (permit.Do, string) {
 		return permit.Allow, ""
 	case t.Needs&tools.Shell != 0:
 		return permit.Ask, ""
-	case m.Approve == ApproveAsk && (t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && !repeatable(t)):
+	case t.RunsCode && !f.closed():
+		// The workspace's code is as good as any command.
+		return permit.Ask, fmt.Sprintf("it runs the project's code, and no sandbox confines it; --sandbox auto confines it, and --approve all or a rule {tool: %s, do: allow} lets it run as it is", t.Name)
+	case m.Approve == ApproveAsk && (t.RunsCode || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && !repeatable(t)):
 		return permit.Ask, ""
 	}
 	return permit.Allow, ""

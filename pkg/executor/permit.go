@@ -86,7 +86,11 @@ func (h Host) permitted(ctx context.Context, p Performance, use Use, emit event.
 		if may.repeats(p.Tool) {
 			return denied(repeatWords + ". Nobody is there to approve it; tell the user"), nil
 		}
-		return denied("nobody is there to approve it; find a way without " + p.Tool.Name), nil
+		why := "nobody is there to approve it"
+		if v.Why != "" {
+			why += " (" + v.Why + ")"
+		}
+		return denied(why + "; find a way without " + p.Tool.Name), nil
 	case v.Do == permit.Ask:
 		q, err := h.question(p, may, use.Given, v, leaks)
 		if err != nil {

@@ -57,6 +57,7 @@ func (g *gate) set() *tools.Set {
 		tool(tools.Metadata{Name: "fetch", Needs: tools.Net}, 0),
 		tool(tools.Metadata{Name: "publish", Needs: tools.Read | tools.Publish, Paths: []string{"path"}}, 0),
 		tool(tools.Metadata{Name: "shell", Needs: tools.Shell, Command: "text"}, 0),
+		tool(tools.Metadata{Name: "test", Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, RunsCode: true}, 0),
 		tool(tools.Metadata{Name: "note", Needs: tools.Write, Paths: []string{"path"}}, 0),
 	)
 	if err != nil {
@@ -250,5 +251,43 @@ func TestPlanChangesNothing(t *testing.T) {
 	})
 	if q != nil || len(g.ran) != 1 || g.ran[0] != "leak " {
 		t.Errorf("ran %v", g.ran)
+	}
+}
+
+// A tool that runs the workspace's code counts as a command where nothing
+// confines it, and runs in no job that only plans.
+func TestRunningCode(t *testing.T) {
+	confined := executor.Fence{Sandbox: "full", Network: "private"}
+	for name, c := range map[string]struct {
+		fence executor.Fence
+		edit  func(*executor.Task)
+		asks  bool
+		ran   int
+		words string // for the model
+	}{
+		"confined":        {confined, nil, false, 1, "test done"},
+		"unconfined":      {executor.Fence{Sandbox: "off"}, nil, true, 0, ""},
+		"in auto":         {executor.Fence{Sandbox: "off"}, func(t *executor.Task) { t.Mode = executor.ModeAuto }, true, 0, ""},
+		"nobody there":    {executor.Fence{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveNone }, false, 0, "--sandbox auto"},
+		"all approved":    {executor.Fence{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveAll }, false, 1, "test done"},
+		"a rule":          {executor.Fence{Sandbox: "off"}, func(t *executor.Task) { t.Rules = permit.Rules{{Tool: "test", Do: permit.Allow}} }, false, 1, "test done"},
+		"every change":    {confined, func(t *executor.Task) { t.Approve = executor.ApproveAsk }, true, 0, ""},
+		"plan":            {confined, func(t *executor.Task) { t.Mode = executor.ModePlan }, false, 0, "plans and changes nothing"},
+		"plan, all":       {confined, func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, false, 0, "plans and changes nothing"},
+		"plan and a rule": {confined, func(t *executor.Task) { t.Mode, t.Rules = executor.ModePlan, permit.Rules{{Do: permit.Allow}} }, false, 0, "plans and changes nothing"},
+	} {
+		g := newGate(t, calls(call("test", `{}`)), say("ok"))
+		g.fence = c.fence
+		q := g.run(c.edit)
+		if (q != nil) != c.asks || len(g.ran) != c.ran {
+			t.Errorf("%s: asked %+v, ran %v", name, q, g.ran)
+			continue
+		}
+		if c.asks && !strings.Contains(q.Why+c.fence.Sandbox, "full") && !strings.Contains(q.Why, "no sandbox confines it") {
+			t.Errorf("%s: the question says %q", name, q.Why)
+		}
+		if words := g.last[len(g.last)-1].Text; !c.asks && !strings.Contains(words, c.words) {
+			t.Errorf("%s: the model reads %q", name, words)
+		}
 	}
 }

@@ -231,14 +231,14 @@ func (p *spec) first(words []word, i int, s *script) int {
 		case !w.known() || len(w.text) < 2 || w.text[0] != '-':
 			return i
 		}
-		o, _, attached, ok := p.find(w.text)
+		o, _, value, ok := p.find(w.text)
 		if !ok {
 			return -1
 		}
 		if o&starts != 0 {
 			s.moves = true
 		}
-		if o&takesValue != 0 && !attached {
+		if o&takesValue != 0 && value == "" && !strings.HasSuffix(w.text, "=") {
 			i++
 		}
 	}

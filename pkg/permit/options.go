@@ -26,7 +26,8 @@ const (
 type spec struct {
 	options  map[string]option
 	prefixes map[string]option
-	operand  *regexp.Regexp // what operands and values may be; nil: anything
+	values   map[string]*regexp.Regexp // by option: what its value may be
+	operand  *regexp.Regexp            // what operands and other values may be; nil: anything
 	subs     map[string]*spec
 
 	words   bool // -name is one option
@@ -81,7 +82,7 @@ func parseOptions(text string) (map[string]*spec, error) {
 			for _, parent := range at {
 				for _, name := range strings.Split(names, ",") {
 					if parent.subs[name] == nil {
-						parent.subs[name] = &spec{options: map[string]option{}, prefixes: map[string]option{}, subs: map[string]*spec{}}
+						parent.subs[name] = &spec{options: map[string]option{}, prefixes: map[string]option{}, values: map[string]*regexp.Regexp{}, subs: map[string]*spec{}}
 					}
 					next = append(next, parent.subs[name])
 				}
@@ -128,7 +129,13 @@ func (p *spec) take(tokens string, groups map[string]string) error {
 			} else if rest, ok := strings.CutSuffix(t, "^"); ok {
 				t, o = rest, starts
 			}
-			if rest, ok := strings.CutSuffix(t, "*"); ok {
+			if name, re, ok := strings.Cut(t, "=/"); ok {
+				value, err := regexp.Compile(`^(?:` + strings.TrimSuffix(re, "/") + `)$`)
+				if err != nil {
+					return err
+				}
+				p.options[name], p.values[name] = o|takesValue, value
+			} else if rest, ok := strings.CutSuffix(t, "*"); ok {
 				p.prefixes[rest] = o
 			} else if rest, ok := strings.CutSuffix(t, "="); ok {
 				p.options[rest] = o | takesValue
@@ -244,27 +251,21 @@ func (w *walk) sub(i int) bool {
 // judged as one, so that a mistake here about which takes a value does no harm.
 func (w *walk) option(i int) int {
 	text := w.words[i].text
-	o, value, attached, ok := w.spec.find(text)
-	if !ok || o&(writes|starts) != 0 {
-		w.risk(i, o&starts != 0)
-	}
-	if !ok || o&takesValue == 0 {
-		return i
-	}
-	pattern := w.spec.operand
-	name, _, _ := strings.Cut(strings.TrimLeft(text, "-"), "=")
-	special := w.spec.words && values[name] != nil
-	if special {
-		pattern = values[name]
-	}
-	if !attached {
-		if i+1 >= len(w.words) || !w.words[i+1].known() || strings.HasPrefix(w.words[i+1].text, "-") && !special && !negative.MatchString(w.words[i+1].text) {
-			return i
+	o, name, value, ok := w.spec.find(text)
+	at := i
+	if ok && o&takesValue != 0 && value == "" && !strings.HasSuffix(text, "=") && i+1 < len(w.words) && w.words[i+1].known() {
+		next := w.words[i+1].text
+		if w.spec.values[name] != nil || !strings.HasPrefix(next, "-") || negative.MatchString(next) {
+			i++
+			value = next
 		}
-		i++
-		value = w.words[i].text
 	}
-	if pattern != nil && !pattern.MatchString(value) {
+	pattern, special := w.spec.values[name]
+	switch {
+	case special && pattern.MatchString(value):
+	case special, !ok, o&(writes|starts) != 0:
+		w.risk(at, o&starts != 0)
+	case o&takesValue != 0 && value != "" && w.spec.operand != nil && !w.spec.operand.MatchString(value):
 		w.risk(i, false)
 	}
 	return i
@@ -272,24 +273,16 @@ func (w *walk) option(i int) int {
 
 var negative = regexp.MustCompile(`^-[0-9]+[cwbkMG]?$`)
 
-// values are what the values of options of go may be that are options again.
-var values = map[string]*regexp.Regexp{
-	"ldflags": regexp.MustCompile(`^(( |^)(-s|-w|-X[ =][\w./-]+=[\w.:/+-]*))*$`),
-	"gcflags": regexp.MustCompile(`^((all|\./\.\.\.)=)?((-N|-l|-m|-m=2|-S)( |$))*$`),
-}
-
 // find looks an option up: by its whole name first, then as letters behind one
-// dash. What it returns for letters is all that any of them is.
-func (p *spec) find(text string) (o option, value string, attached, ok bool) {
+// dash. What it returns for letters is all that any of them is, and the name
+// of the last.
+func (p *spec) find(text string) (o option, name, value string, ok bool) {
 	name, value, attached := strings.Cut(text, "=")
 	if p.words {
 		name = "-" + strings.TrimLeft(name, "-")
 	}
 	if o, ok := p.options[name]; ok {
-		if attached && o&takesValue == 0 && !p.words {
-			return 0, "", false, false
-		}
-		return o, value, attached, true
+		return o, name, value, !attached || o&takesValue != 0 || p.words
 	}
 	longest := ""
 	for prefix := range p.prefixes {
@@ -298,25 +291,26 @@ func (p *spec) find(text string) (o option, value string, attached, ok bool) {
 		}
 	}
 	if longest != "" {
-		return p.prefixes[longest], "", false, true
+		return p.prefixes[longest], "", "", true
 	}
 	if strings.HasPrefix(text, "--") || p.words {
-		return p.abbreviated(name), "", false, false
+		return p.abbreviated(name), "", "", false
 	}
 	if _, ok := p.options["-#"]; ok && strings.Trim(text[1:], "0123456789") == "" {
-		return 0, "", false, true
+		return 0, "", "", true
 	}
 	for i := 1; i < len(text); i++ {
-		letter, ok := p.options["-"+text[i:i+1]]
+		name = "-" + text[i:i+1]
+		letter, ok := p.options[name]
 		o |= letter
 		switch {
 		case !ok:
-			return o, "", false, false
+			return o, "", "", false
 		case letter&takesValue != 0:
-			return o, text[i+1:], i+1 < len(text), true
+			return o, name, text[i+1:], true
 		}
 	}
-	return o, "", false, true
+	return o, name, "", true
 }
 
 // abbreviated is what a long option may be whose beginning is given: programs

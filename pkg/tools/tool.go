@@ -95,13 +95,14 @@ type Metadata struct {
 	Examples    []Example     `json:"examples,omitempty"`
 	Needs       Caps          `json:"needs,omitempty"`
 	Effect      Effect        `json:"effect,omitempty"`
-	Requires    []string      `json:"requires,omitempty"` // host capabilities: git, ffmpeg
-	Consumes    []string      `json:"consumes,omitempty"` // artifacts that must exist before it is of use
-	Uses        []string      `json:"uses,omitempty"`     // artifacts it is given where they exist, and does without where not
-	Produces    []string      `json:"produces,omitempty"` // artifacts its results are bound to
-	Timeout     time.Duration `json:"timeout,omitempty"`  // of one call; zero means two minutes
-	Paths       []string      `json:"paths,omitempty"`    // arguments that are paths in the workspace, or lists of them: what rules about paths judge
-	Command     string        `json:"command,omitempty"`  // the argument that is shell text: what rules about commands judge
+	RunsCode    bool          `json:"runs_code,omitempty"` // it runs code of the workspace: tests, build scripts, plug-ins of a linter
+	Requires    []string      `json:"requires,omitempty"`  // host capabilities: git, ffmpeg
+	Consumes    []string      `json:"consumes,omitempty"`  // artifacts that must exist before it is of use
+	Uses        []string      `json:"uses,omitempty"`      // artifacts it is given where they exist, and does without where not
+	Produces    []string      `json:"produces,omitempty"`  // artifacts its results are bound to
+	Timeout     time.Duration `json:"timeout,omitempty"`   // of one call; zero means two minutes
+	Paths       []string      `json:"paths,omitempty"`     // arguments that are paths in the workspace, or lists of them: what rules about paths judge
+	Command     string        `json:"command,omitempty"`   // the argument that is shell text: what rules about commands judge
 
 	// Proves says what a successful call proves, as in "the project's tests pass".
 	// Only a tool that sets it is accepted as a check by agents lint: the success

@@ -151,9 +151,6 @@ func (res *StageResult) in(sc *executor.Scope, st Stage) error {
 // enough.
 func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 	most := 0
-	if sc.Task.Mode == executor.ModePlan {
-		st.Fix, st.Repair = "", "" // nothing may change
-	}
 	if st.Fix != "" {
 		if most = st.Attempts; most == 0 {
 			most = mendAttempts
@@ -270,6 +267,9 @@ func StagesOf(sc *executor.Scope) (s Stages, err error) {
 
 // stagesFound asks the project.
 func stagesFound(sc *executor.Scope) ([]Stage, error) {
+	if sc.Task.Mode == executor.ModePlan {
+		return nil, errors.New("checks run the project's code, and a job that plans runs none; use --mode edits")
+	}
 	if !sc.Has("run_check") {
 		return nil, fmt.Errorf("no stages are given, and agent %s has no tool run_check to look for some", sc.Task.Agent)
 	}

@@ -26,7 +26,7 @@ var checkProse string
 // there is, tests included, as a list of a [Found] each.
 var Check = tools.New(tools.Metadata{
 	Name: "run_check", Category: tools.Build, Optionality: tools.Optional,
-	Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Uses: []string{tools.TestCommand}, Produces: []string{"checks"},
+	Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, RunsCode: true, Uses: []string{tools.TestCommand}, Produces: []string{"checks"},
 	Proves: "the project's own check passes", ProvesWith: []string{"check"},
 	Examples: []tools.Example{{Note: "go vet, eslint, ruff …", Args: json.RawMessage(`{"check":"lint"}`)}},
 	Timeout:  limit + 30*time.Second,

@@ -24,7 +24,7 @@ var formatProse string
 // wants, by the same program.
 var Format = tools.New(tools.Metadata{
 	Name: "format_code", Category: tools.Build, Optionality: tools.Optional,
-	Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
+	Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent, RunsCode: true,
 	Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
 	Timeout:  limit + 30*time.Second,
 }.Prose(formatProse), format)

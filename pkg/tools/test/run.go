@@ -40,7 +40,7 @@ var prose string
 // pass or not.
 var Run = tools.New(tools.Metadata{
 	Name: "run_tests", Category: tools.Build,
-	Needs: tools.Read | tools.Exec, Paths: []string{"target"}, Effect: tools.Idempotent,
+	Needs: tools.Read | tools.Exec, Paths: []string{"target"}, Effect: tools.Idempotent, RunsCode: true,
 	Uses: []string{tools.TestCommand}, Produces: []string{"test_result"},
 	Proves:   "the project's tests pass",
 	Examples: []tools.Example{{Note: "everything", Args: json.RawMessage(`{}`)}},
