@@ -256,7 +256,7 @@ func (s *script) names(glob string) bool {
 func mentions(text string, pattern []string) bool {
 	text = strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(text)
 	var words []word
-	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|<>(){}$`=,", r) }) {
+	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|<>(){}$`=,!", r) }) {
 		words = append(words, word{text: f, static: true})
 	}
 	const reach = 32 // words after the program that may belong to it
