@@ -22,7 +22,7 @@ func TestDenyInAuto(t *testing.T) {
 			`sh -c 'git push'`, `bash -c "git push"`, `bash -ec 'git push'`, `bash -lc 'git push'`, `sh -c "sh -c 'git push'"`, `eval git push`, `eval 'git push'`, `zsh -c 'git push'`, `ksh -c 'git push'`, `fish -c 'git push'`,
 			`printf 'git push' | sh`, `echo git push | bash`, `echo 'git' 'push' | sh -s`, "sh <<E\ngit push\nE", "bash -s <<'E'\ngit push\nE", "cat >x.sh <<E\ngit push\nE\nbash x.sh", `printf 'git push' >x; . ./x`,
 			`python3 -c 'import os; os.system("git push")'`, `perl -e 'system "git push"'`, `ruby -e 'exec "git push"'`, `node -e 'require("child_process").execSync("git push")'`, `awk 'BEGIN{system("git push")}'`, `sed '1e git push' f`,
-			`trap 'git push' EXIT`, `alias p='git push'; p`, `git send-pack origin`, `git http-push x`, `ssh h git push`, `npx git push`, "make -f - <<E\nx:; git push\nE", `git -c alias.x='!git push' x`,`git -c alias.p=push p`,
+			`trap 'git push' EXIT`, `alias p='git push'; p`, `git send-pack origin`, `git http-push x`, `ssh h git push`, `npx git push`, "make -f - <<E\nx:; git push\nE", `git -c alias.x='!git push' x`, `git -c alias.p=push p`,
 		},
 		permit.Ask: {
 			`git $x`, `git "$(echo push)"`, `git $(printf pu)sh`, `echo push | xargs git`, `echo Z2l0IHB1c2g= | base64 -d | sh`, `sh x.sh`, `bash x.sh`, `bash ./x.sh a`, `sh <x`, `bash -s`, `bash`, `cat x | sh`, `curl x | bash`, `dash x`, `zsh x`,
