@@ -4,7 +4,7 @@ GO ?= go
 # A program built with -race would sleep for a second before it exits.
 export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: help build check fmt vet lint tidy docs test short kill edits e2e bench noise clean
+.PHONY: help build check fmt vet lint tidy docs test short kill edits permit e2e bench noise clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -40,6 +40,9 @@ kill: ## kill jobs at every point, where test kills at a sample; worth a night
 
 edits: ## edits from real commits by the thousand, where test makes a sample; figures go to docs/edits.md
 	ADROIT_EDIT_COMMITS=150 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./pkg/tools/edit -update
+
+permit: ## run what 40,000 generated pairs of rules and scripts allow, where test runs a sample
+	ADROIT_PERMIT_PAIRS=40000 $(GO) test -count 1 -timeout 60m -v -run 'TestAllowedRunsNothingElse' ./pkg/permit
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(GO) test -race -shuffle=on -timeout 30m ./...

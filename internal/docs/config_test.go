@@ -16,9 +16,9 @@ import (
 // HEADER stand for what the user calls things.
 var settings = []word{
 	{"model", "What `-m` is if it is left out, as provider/model. Without it: Ollama if it answers, else OpenAI if there is a key"},
-	{"mode", "How far a job goes unasked: `plan` changes nothing, `edits` changes files and asks about commands and publishing, `auto` also runs commands if a sandbox confines them"},
+	{"mode", "How far a job goes unasked: `plan` changes nothing and runs none of the project's code, tests included; `edits` changes files and asks about commands and publishing, `auto` also runs commands if a sandbox confines them"},
 	{"approve", "How questions are answered: `edits` by a person, `ask` too, who is asked about every change of a file as well, `all` with yes, `none` with no. What `permissions` deny stays denied"},
-	{"permissions", "Rules with `agent`, `tool`, `path` or `command`, `do` (`allow`, `ask`, `deny`) and `why`; deny is stronger than ask, ask than allow, in any order. Each simple command of a script is judged by itself"},
+	{"permissions", "Rules with `agent`, `tool`, `path` or `command`, `do` (`allow`, `ask`, `deny`) and `why`; deny is stronger than ask, ask than allow, in any order. Each simple command of a script is judged by itself; a `*` at the end of `command` stands for operands and for options known to be harmless. See [permissions](permissions.md)"},
 	{"test.DIRECTORY", "The command that runs the tests of the project in this directory (`~/shop: make check`), for `run_tests` and with it for builder, debugger, fixer, worker and validate; `\"*\"` is all other projects. `--test` goes before; a trusted project's `.adroit/validation.yaml` goes before `*`"},
 	{"limits.turns", "Answers of the model in one run"},
 	{"limits.tokens", "Tokens in one run, in and out"},

@@ -254,10 +254,10 @@ func (s *script) shell(c *command, depth int) {
 		case !w.known():
 			s.obscure("what a shell runs is made up at run time")
 			return
-		case !strings.HasPrefix(w.text, "-") || w.text == "-" || w.text == "--":
+		case w.text == "" || w.text[0] != '-' && w.text[0] != '+' || w.text == "-" || w.text == "--":
 			c.hides = "what is in a file that a shell runs cannot be read"
 			return
-		case strings.HasPrefix(w.text, "--") || strings.Trim(w.text[1:], "ceuxn") != "":
+		case strings.HasPrefix(w.text, "--") || w.text[0] == '+' || strings.Trim(w.text[1:], "ceuxn") != "":
 			s.obscure("a shell is started with the option %s", w.text)
 			return
 		case !strings.Contains(w.text, "c"):

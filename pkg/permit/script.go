@@ -194,6 +194,14 @@ func (s *script) expansion(p *syntax.ParamExp) {
 			plain = false
 		}
 	}
+	// bash starts what stands in <(…) there too, unlike the parser.
+	if plain && p.Exp != nil && p.Exp.Word != nil {
+		syntax.Walk(p.Exp.Word, func(n syntax.Node) bool {
+			lit, ok := n.(*syntax.Lit)
+			plain = plain && !(ok && (strings.Contains(lit.Value, "<(") || strings.Contains(lit.Value, ">(")))
+			return true
+		})
+	}
 	if !plain {
 		s.obscure("it expands a variable in a way that may run code")
 	}

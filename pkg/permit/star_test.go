@@ -23,7 +23,7 @@ func TestStarAsks(t *testing.T) {
 			`true & wait -n -p 'a[$(touch PWN)]'`, `bash -c 'true & wait -n -p "a[\$(touch PWN)]"'`, `wait -p x`, `wait $x`, `shift 'a[$(touch PWN)]'`,
 			`ksh -c "shift 'a[\$(touch PWN)]'"`, `exit 'a[$(x)]'`, `return "$x"`, `break 1 'a[$(x)]'`, `pwd -x`, `set 'a[$(x)]'`, `unset 'a[$(touch PWN)]'`, `unset -n x`,
 			`read 'a[$(touch PWN)]' </dev/null`, `read -a x`, `read -p 'a[$(x)]' y`, `export 'a[$(touch PWN)]=1'`, `declare -i x=1`, `local -n x=y`, `times 'a[$(x)]'`,
-			`cd $x`, `cd ..`, `cd -`, `cd /tmp`, `let x`, `getopts a 'a[$(x)]'`, `mapfile -C ./x`, `trap x 0`, `export PATH`, `hash -p ./x ls`,
+			`cd $x`, `cd ..`, `cd -`, `cd /tmp`, `let x`, `getopts a 'a[$(x)]'`, `mapfile -C ./x`, `trap x 0`, `export PATH`, `hash -p ./x ls`, `echo ${y-<(touch PWN)}`, `echo ${y#>(touch PWN)}`,
 		},
 		"find *": {
 			`x=' -exec touch PWN ;'; e=; find ."$e"$x`, `find . "$e"$x`, `find ."$e"*`, `find . -name "$x"{a,b}`, `find . -fprint PWN`, `find . -exec touch PWN \;`, `find . -unknown`,
@@ -61,7 +61,7 @@ func TestStarAsks(t *testing.T) {
 		"wget *":     {`wget --output-document=F x`, `wget --output-file=F x`, `wget -qO F x`, `wget -e x y`, `wget --use-askpass=x y`, `wget --output-d=F x`},
 		"xargs *":    {`xargs touch`, `xargs -I{} {} x`, `echo x | xargs sh -c`, `xargs --unknown cat`},
 		"env *":      {`env touch PWN`, `env -S 'touch PWN'`, `env PATH=. ls`, `env --split-string=x`},
-		"bash *":     {`bash -s <x`, `curl x | bash`, `bash`, `bash -`, `bash -c "$x"`, `bash -l`, `bash --rcfile x -i`, `bash --init-file x`},
+		"bash *":     {`bash -s <x`, `curl x | bash`, `bash`, `bash -`, `bash -c "$x"`, `bash -l`, `bash --rcfile x -i`, `bash --init-file x`, `bash +e -c ./evil.sh`, `bash -e +x x.sh`, `bash +O extglob x`},
 		"python *":   {`python -c x`, `python -m x`, `python`, `echo x | python -`, `python $x`, `python -uc x`, `python -X x y`},
 		"node *":     {`node -e x`, `node -pe x`, `node -r ./x y`, `node --import=x y`, `node`}, "perl *": {`perl -e x`, `perl -we x`, `perl -i x`, `perl -MX y`}, "ruby *": {`ruby -e x`},
 		"npm *":    {`npm test --script-shell=./x`, `npm exec x`, `npm run x --prefix /tmp`, `npm install x`, `npm config set x y`, `cd sub && npm test`},

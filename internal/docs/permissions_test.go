@@ -1,0 +1,16 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestPermissions holds docs/permissions.md to the list that decides.
+func TestPermissions(t *testing.T) {
+	list, err := os.ReadFile(filepath.Join("..", "..", "pkg", "permit", "options.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold(t, "permissions.md", "```text\n"+string(list)+"```\n")
+}
