@@ -143,7 +143,7 @@ func newPair(r *rand.Rand) pair {
 		if r.IntN(3) == 0 {
 			s = "true & " + s
 		}
-	case n <= 2 && len(tg.bad) > 0: // letters that the lists may have wrong
+	case n <= 2 && len(tg.bad) > 0 && tg.begin != "bash": // letters that the lists may have wrong; bash -e ./evil.sh is allowed
 		s = fmt.Sprintf("%s -%s%s %s %s", tg.begin, letter(r), pick(r, []string{"", letter(r), letter(r) + letter(r), "PWN"}), pick(r, []string{"PWN", "./evil.sh", pick(r, tg.bad), ""}), pick(r, tg.ends))
 	default:
 		words := tg.begin
