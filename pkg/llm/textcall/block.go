@@ -16,8 +16,11 @@ const maxRaw = 64 << 10
 // block reads the calls that m opens and moves behind them. It reports
 // whether there were any; if not, nothing has changed but the doubt.
 func (s *scan) block(m *marker) bool {
-	had := len(s.calls)
-	s.i = m.body(s.i)
+	had, begun := len(s.calls), false
+	s.i, s.end = m.body(s.i), "</tool_call>"
+	if strings.HasSuffix(m.open, "tool_call>") || strings.HasSuffix(m.open, "tool_call:opensource>") {
+		s.end = m.close[0]
+	}
 	if m.open == "<|action_start|>" {
 		s.skip("")
 		s.take("<|plugin|>")
@@ -30,12 +33,16 @@ func (s *scan) block(m *marker) bool {
 		if s.take("```json") || s.take("```") {
 			continue
 		}
-		if len(s.calls) > had && !s.itemHere(m) {
+		if s.nested(m, &begun) {
+			continue
+		}
+		if len(s.calls) > had && !begun && !s.itemHere(m) {
 			if s.junk(m.close) {
 				continue
 			}
 			break
 		}
+		begun = false
 		if err := s.item(); err != nil {
 			if len(s.calls) == had {
 				return false
@@ -44,6 +51,19 @@ func (s *scan) block(m *marker) bool {
 		}
 	}
 	return len(s.calls) > had
+}
+
+// nested takes the tags that Hunyuan puts around each call of a list.
+func (s *scan) nested(m *marker, begun *bool) bool {
+	suffix, list := strings.CutPrefix(m.open, "<tool_calls")
+	if !list {
+		return false
+	}
+	if s.take("<tool_call" + suffix) {
+		*begun, s.end = true, "</tool_call"+suffix
+		return true
+	}
+	return s.take("</tool_call" + suffix)
 }
 
 func (s *scan) takeAny(list []string) bool {
@@ -60,8 +80,13 @@ func (s *scan) itemHere(m *marker) bool {
 	if s.has("[TOOL_CALLS]") {
 		return false
 	}
-	for _, x := range []string{"{", "[", "<function=", "<invoke ", "<｜DSML｜invoke ", "<steptml:invoke ", "<｜tool▁call▁begin｜>", "<｜tool_call_begin｜>", "<|tool_call_begin|>", "<|open|>call ", "call:"} {
+	for _, x := range []string{"{", "[", "<function=", minimax + "<invoke ", "<｜tool▁call▁begin｜>", "<｜tool_call_begin｜>", "<|tool_call_begin|>", "<|open|>call ", "call:"} {
 		if s.has(x) {
+			return true
+		}
+	}
+	for _, e := range elements {
+		if s.has("<" + e.call + " ") {
 			return true
 		}
 	}
@@ -127,9 +152,12 @@ func (s *scan) item() error {
 	case s.take("call:"):
 		return s.gemma()
 	}
-	for _, space := range []string{"", "｜DSML｜", "steptml:"} {
-		if s.take("<" + space + "invoke ") {
-			return s.invoke(space)
+	if s.take(minimax + "<invoke ") {
+		return s.minimax()
+	}
+	for _, e := range elements {
+		if s.take("<" + e.call + " ") {
+			return s.invoke(e)
 		}
 	}
 	if s.pythonAhead() {
@@ -145,7 +173,7 @@ func (s *scan) named() error {
 	s.i += word(s.s[s.i:])
 	name, known := s.offered(s.s[at:s.i])
 	if !known {
-		for _, sign := range []string{"[ARGS]", "[CALL_ID]", "{", "<arg_key>", "\n<arg_key>", "</tool_call>"} {
+		for _, sign := range []string{"[ARGS]", "[CALL_ID]", "{", "<tool_sep>", "<arg_key", "\n<arg_key", "<longcat_arg_key", "\n<longcat_arg_key", s.end} {
 			if s.has(sign) {
 				_, err := s.tool(s.s[at:s.i])
 				return err
@@ -158,6 +186,7 @@ func (s *scan) named() error {
 		id = s.s[s.i:][:word(s.s[s.i:])]
 		s.i += len(id)
 	}
+	s.take("<tool_sep>")
 	if s.take("[ARGS]") || s.has("{") {
 		return s.arguments(name, id, at)
 	}
@@ -165,10 +194,15 @@ func (s *scan) named() error {
 	switch {
 	case s.i >= len(s.s):
 		return s.broken(name, id, at, errEnd)
-	case s.has("<arg_key>"), s.has("</tool_call>"):
-		return s.glm(name, at)
 	case s.has("{"):
 		return s.arguments(name, id, at)
+	case s.has(s.end):
+		return s.pairs(name, at, pairTags[0])
+	}
+	for _, tags := range pairTags {
+		if s.has(tags.key) {
+			return s.pairs(name, at, tags)
+		}
 	}
 	return errNot
 }

@@ -16,6 +16,7 @@ type shape struct {
 	Enum       []any            `json:"enum"`
 	Const      any              `json:"const"`
 	Required   []string         `json:"required"`
+	Items      *shape           `json:"items"`
 }
 
 type types []string
@@ -69,9 +70,12 @@ func (s shape) allows(into map[string]bool) {
 // coerce gives text the type that the schema wants. What does not fit stays
 // a string, for validation to complain about.
 func (k *kit) coerce(tool, name, text string) *value {
+	prop, known := k.shape(tool).Properties[name]
+	return k.typed(prop, known, text)
+}
+
+func (k *kit) typed(prop shape, known bool, text string) *value {
 	asText := &value{kind: '"', text: text}
-	props := k.shape(tool).Properties
-	prop, known := props[name]
 	if !known {
 		return asText
 	}
@@ -83,6 +87,12 @@ func (k *kit) coerce(tool, name, text string) *value {
 	}
 	if want["string"] {
 		return asText
+	}
+	switch {
+	case trimmed == "" && want["array"]:
+		return &value{kind: '['}
+	case trimmed == "" && want["object"]:
+		return &value{kind: '{'}
 	}
 	v, fixed, err := parseLenient(trimmed)
 	if err != nil || len(want) == 0 && fixed != 0 {

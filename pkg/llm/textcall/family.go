@@ -97,3 +97,25 @@ func Detect(template, name, architecture string) Family {
 // callsWhileThinking reports whether the family calls tools inside of its
 // thinking. For all others a call there is a thought.
 func (f Family) callsWhileThinking() bool { return f == Kimi }
+
+// OpensThought gives the end tag of the thought that a chat template opens in
+// the prompt, so that an answer begins inside of it: [Options.Opened]. It is ""
+// if the template does not, or leaves that to a setting.
+func OpensThought(template string) string {
+	if strings.Contains(template, ".Thinking") || strings.Contains(template, ".Think ") {
+		return "" // the server takes the thought out of the answer itself
+	}
+	for _, m := range markers {
+		if m.sort != opensThought {
+			continue
+		}
+		n := strings.LastIndex(template, m.open)
+		if n < 0 {
+			continue
+		}
+		if rest := strings.TrimLeft(template[n+len(m.open):], " \t\r\n"); rest == "" || strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(rest, "{{"), "- "), ".Response") {
+			return m.close[0]
+		}
+	}
+	return ""
+}

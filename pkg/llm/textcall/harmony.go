@@ -5,13 +5,20 @@ import "strings"
 // harmonic reports whether text is a conversation in the form of gpt-oss.
 func harmonic(text string) bool {
 	t := strings.TrimSpace(text)
+	if strings.HasPrefix(t, "to=") {
+		// The prompt ended inside of the first header.
+		head := t[:min(len(t), maxHeader)]
+		return strings.Contains(head, "<|message|>") || strings.Contains(head, "<|channel|>")
+	}
 	return strings.HasPrefix(t, "<|channel|>") || strings.HasPrefix(t, "<|start|>assistant") ||
 		strings.HasPrefix(t, "<|message|>")
 }
 
+const maxHeader = 256
+
 // The tokens that come most often are first: each bounds the search for those
 // behind it.
-var harmonyEnds = []string{"<|channel|>", "<|start|>", "<|end|>", "<|call|>", "<|return|>"}
+var harmonyEnds = []string{"<|channel|>", "<|start|>", "<|end|>", "<|call|>", "<|return|>", "<|eom|>", "<|eot|>"}
 
 // harmony reads messages that each have a header, with a channel and perhaps
 // a recipient, and a body.
@@ -45,6 +52,10 @@ func (s *scan) harmony() Found {
 			s.i += len(token)
 		}
 		switch to := recipient(head); {
+		case to == "self": // Muse Glimmer's thinking
+			thoughts = append(thoughts, body)
+		case to == "user":
+			text = append(text, body)
 		case to != "" && len(s.Offered) > 0:
 			if name, err := s.tool(to); err == nil {
 				s.harmonyCall(name, body, token != "")
@@ -79,6 +90,14 @@ func recipient(head string) string {
 func (s *scan) harmonyCall(name, body string, ended bool) {
 	in := &scan{kit: s.kit, walker: walker{s: body}}
 	in.skip("")
+	if in.has("<") {
+		// Glimmer writes the call in tags as well.
+		if m := in.next(true); m != nil && m.sort == opensCalls && in.block(m) {
+			s.unknown = s.unknown || in.unknown
+			return
+		}
+		in.i = 0
+	}
 	if in.i >= len(body) {
 		if !ended {
 			_ = in.broken(name, "", 0, errEnd)

@@ -95,10 +95,11 @@ const (
 	fixNumber
 	fixSpace
 	fixTuple
+	fixBetween
 )
 
 var fixNames = []string{"a trailing comma", "single quotes", "a comment", "raw line ends in a string", "Python's literals",
-	"keys without quotes", "wrong escapes", "the spelling of a number", "white space", "a tuple"}
+	"keys without quotes", "wrong escapes", "the spelling of a number", "white space", "a tuple", "a missing comma between objects"}
 
 func (f fixes) String() string {
 	var out []string
@@ -352,6 +353,10 @@ func (p *lenient) next(end byte) (bool, error) {
 	if p.i < len(p.s) && (p.s[p.i] == ',' || p.s[p.i] == end) {
 		p.i++
 		return p.s[p.i-1] == end, nil
+	}
+	if end == ']' && strings.HasPrefix(p.s[p.i:], "{") && strings.HasSuffix(strings.TrimRight(p.s[:p.i], " \t\r\n"), "}") {
+		p.fixes |= fixBetween
+		return false, nil
 	}
 	return false, p.wrong()
 }

@@ -12,8 +12,11 @@ import (
 // tag, and everything from where calls seem to begin. The zero value is not
 // usable. A Reader is not safe for concurrent use.
 //
-// However the answer was cut into chunks, the deltas add up to the same text
-// and the result is the same.
+// However the answer was cut into chunks, the result is the same, and so is
+// what the deltas add up to. That is the text of the result, with one
+// exception: where only the end of a thought comes, because the prompt opened
+// it and [Options.Opened] does not say so, what was shown as text until then
+// turns out to be thinking, and only the result has it there.
 type Reader struct {
 	kit  *kit
 	all  strings.Builder
@@ -37,7 +40,16 @@ const (
 )
 
 // New returns a Reader of one answer.
-func New(o Options) *Reader { return &Reader{kit: newKit(o)} }
+func New(o Options) *Reader {
+	r := &Reader{kit: newKit(o)}
+	if len(o.Offered) > 0 {
+		r.w.aware = r.kit
+	}
+	if o.Opened != "" {
+		r.mode, r.end, r.cut, r.w.opened = thinking, o.Opened, true, true
+	}
+	return r
+}
 
 // Write takes the next chunk and returns what can be shown of the answer.
 func (r *Reader) Write(chunk string) llm.Delta {
@@ -83,7 +95,8 @@ func (r *Reader) step(d *llm.Delta) bool {
 			return false
 		case calls || harmonic(rest):
 			r.mode = holding
-		case strings.HasPrefix("<|start|>assistant", rest), strings.HasPrefix("<|message|>", rest), strings.HasPrefix("<|channel|>", rest):
+		case strings.HasPrefix("<|start|>assistant", rest), strings.HasPrefix("<|message|>", rest), strings.HasPrefix("<|channel|>", rest),
+			len(rest) < maxHeader && (strings.HasPrefix("to=", rest) || strings.HasPrefix(rest, "to=")):
 			return false
 		default:
 			r.mode = talking
@@ -108,7 +121,7 @@ func (r *Reader) talk(d *llm.Delta) bool {
 	case opensThought:
 		r.show(d, at)
 		r.held = append(r.held, r.w.s[r.from:at]...)
-		r.from, r.mode, r.end, r.cut = at+len(m.open), thinking, m.close[0], true
+		r.from, r.mode, r.end, r.cut, r.w.opened = at+len(m.open), thinking, m.close[0], true, true
 	case endsThought:
 		r.show(d, at)
 		r.held = nil
@@ -131,6 +144,10 @@ func (r *Reader) talk(d *llm.Delta) bool {
 			return false
 		}
 		r.w.i, r.w.inked = at+len(m.open), true
+	case opensObjects:
+		r.show(d, at)
+		r.mode = holding
+		return false
 	default:
 		r.w.i, r.w.inked = at+len(m.open), true
 	}
@@ -173,7 +190,9 @@ func (r *Reader) think(d *llm.Delta) bool {
 		d.Thinking += rest[:n]
 		r.from += n + len(r.end)
 		r.w.jump(r.from)
-		r.mode = talking
+		if r.mode = talking; r.said.Len() == 0 && len(r.held) == 0 {
+			r.mode, r.gap = leading, max(r.gap, r.from)
+		}
 		return true
 	}
 	n := len(rest)
@@ -209,7 +228,7 @@ func (r *Reader) plausible(m *marker, body string) (calls, wait bool) {
 	if body == "" {
 		return false, !long
 	}
-	if strings.IndexByte("{[`<", body[0]) >= 0 {
+	if strings.IndexByte("{[`<]", body[0]) >= 0 {
 		return true, false
 	}
 	n := word(body)

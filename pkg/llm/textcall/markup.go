@@ -1,6 +1,7 @@
 package textcall
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -52,11 +53,22 @@ func (s *scan) function() error {
 		case s.has("</tool_call>"):
 			s.note("a tool call lacked its </function>")
 			return s.add(name, "", args.json())
+		case len(args.keys) > 0:
+			return s.garbled(name, from)
 		default:
 			return errNot
 		}
 	}
 }
+
+// garbled is a call that has a name and arguments and then goes on in a way
+// that cannot be read.
+func (s *scan) garbled(name string, from int) error {
+	s.toEnd()
+	return s.broken(name, "", from, errMarkup)
+}
+
+var errMarkup = errors.New("a tag is missing or stands in the wrong place")
 
 // content reads a value up to its end. Since a value may hold the same tag,
 // only one that is followed by another item or the end of the call counts.
@@ -134,50 +146,82 @@ func follows(text, tag string) bool {
 	return strings.HasPrefix(text, tag) || len(text) < len(tag) && strings.HasPrefix(tag, text)
 }
 
-// trimLine takes off the line ends that set a value apart from its tags, one
-// on each side.
+// trimLine takes off the line ends that set a value apart from its tags. Where
+// the value begins right behind its tag, a line end before the other one is
+// part of it.
 func trimLine(s string) string {
-	s = strings.TrimPrefix(strings.TrimPrefix(s, "\r"), "\n")
-	return strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
+	inside := strings.TrimPrefix(strings.TrimPrefix(s, "\r"), "\n")
+	if len(inside) == len(s) {
+		return s
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(inside, "\n"), "\r")
 }
 
-// glm reads <arg_key> and <arg_value> pairs up to </tool_call>.
-func (s *scan) glm(name string, from int) error {
-	args := &value{kind: '{'}
+// tagPair are the tags around the names and values of arguments.
+type tagPair struct{ key, keyEnd, value, valueEnd string }
+
+// pairTags are those of GLM, Laguna and Hunyuan 3, of Longcat and of Hunyuan 4.
+var pairTags = []tagPair{
+	{"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"},
+	{"<longcat_arg_key>", "</longcat_arg_key>", "<longcat_arg_value>", "</longcat_arg_value>"},
+	{"<arg_key:opensource>", "</arg_key:opensource>", "<arg_value:opensource>", "</arg_value:opensource>"},
+}
+
+// pairs reads arguments as pairs of tags up to the end of the call, which the
+// block takes.
+func (s *scan) pairs(name string, from int, tags tagPair) error {
+	args, end := &value{kind: '{'}, s.end
 	for {
 		s.skip("")
 		switch {
-		case s.has("</tool_call>"): // the block takes it
+		case s.has(end):
 			return s.add(name, "", args.json())
-		case s.take("<arg_key>"):
-			key, ok := s.until("</arg_key>")
+		case s.take(tags.key):
+			key, ok := s.until(tags.keyEnd)
 			if !ok {
 				return s.broken(name, "", from, errEnd)
 			}
 			s.skip("")
-			if !s.take("<arg_value>") {
-				if s.i >= len(s.s) || strings.HasPrefix("<arg_value>", s.s[s.i:]) {
+			if !s.take(tags.value) {
+				if s.i >= len(s.s) || strings.HasPrefix(tags.value, s.s[s.i:]) {
 					return s.broken(name, "", from, errEnd)
 				}
-				return errNot
+				return s.garbled(name, from)
 			}
-			text, ok := s.content("</arg_value>", "<arg_key>", "</tool_call>", nil)
-			if !ok {
+			text, ok := s.content(tags.valueEnd, tags.key, end, nil)
+			switch {
+			case !ok:
 				return s.broken(name, "", from, errEnd)
+			case strings.Contains(text, tags.key), strings.Contains(text, tags.value):
+				// An end was forgotten: what follows it would become part of the value.
+				return s.garbled(name, from)
 			}
 			key = strings.TrimSpace(key)
 			args.keys, args.kids = append(args.keys, key), append(args.kids, s.coerce(name, key, text))
-		case s.i >= len(s.s) || strings.HasPrefix("<arg_key>", s.s[s.i:]) || strings.HasPrefix("</tool_call>", s.s[s.i:]):
+		case s.i >= len(s.s) || strings.HasPrefix(tags.key, s.s[s.i:]) || strings.HasPrefix(end, s.s[s.i:]):
 			return s.broken(name, "", from, errEnd)
+		case len(args.keys) > 0:
+			return s.garbled(name, from)
 		default:
 			return errNot
 		}
 	}
 }
 
-// invoke reads <invoke name="…"> with parameters, with a namespace before the
-// names of the tags.
-func (s *scan) invoke(space string) error {
+// An element is how a family names the tags of a call and of its parameters.
+type element struct{ call, param string }
+
+var elements = []element{
+	{"invoke", "parameter"},                 // MiniMax M2, Claude
+	{"｜DSML｜invoke", "｜DSML｜parameter"},     // DeepSeek V3.2, V4
+	{"｜DSML｜ invoke", "｜DSML｜ parameter"},   // DeepSeek V4.1
+	{"steptml:invoke", "steptml:parameter"}, // Step 3
+	{"atem:invoke", "atem:parameter"},       // Muse Glimmer
+	{"function", "param"},                   // MiniCPM
+}
+
+// invoke reads <invoke name="…"> with its parameters.
+func (s *scan) invoke(e element) error {
 	from := s.i
 	head, ok := s.until(">")
 	if !ok {
@@ -187,11 +231,12 @@ func (s *scan) invoke(space string) error {
 	if err != nil {
 		return err
 	}
-	open, end, outer := "<"+space+"parameter ", "</"+space+"parameter>", "</"+space+"invoke>"
+	open, end, outer := "<"+e.param+" ", "</"+e.param+">", "</"+e.call+">"
 	args := &value{kind: '{'}
 	for {
 		s.skip("")
 		switch {
+		case s.take("<arguments>"), s.take("</arguments>"):
 		case s.take(outer):
 			return s.add(name, "", args.json())
 		case s.take(open):
@@ -199,7 +244,10 @@ func (s *scan) invoke(space string) error {
 			if !ok {
 				return s.broken(name, "", from, errEnd)
 			}
-			text, ok := s.content(end, open, outer, nil)
+			text, ok := s.cdata(end)
+			if !ok {
+				text, ok = s.content(end, open, outer, nil)
+			}
 			if !ok {
 				return s.broken(name, "", from, errEnd)
 			}
@@ -213,9 +261,124 @@ func (s *scan) invoke(space string) error {
 		case s.i >= len(s.s) || strings.HasPrefix(outer, s.s[s.i:]) || strings.HasPrefix(open, s.s[s.i:]):
 			return s.broken(name, "", from, errEnd)
 		default:
-			return errNot
+			key := s.property(name)
+			if key == "" && len(args.keys) > 0 {
+				return s.garbled(name, from)
+			}
+			if key == "" {
+				return errNot
+			}
+			// The parameter's name is the tag.
+			text, ok := s.content("</"+key+">", "<", outer, nil)
+			if !ok {
+				return s.broken(name, "", from, errEnd)
+			}
+			args.keys, args.kids = append(args.keys, key), append(args.kids, s.coerce(name, key, text))
 		}
 	}
+}
+
+// property takes a tag that is named as a property of the tool.
+func (s *scan) property(tool string) string {
+	if !s.has("<") {
+		return ""
+	}
+	key := s.s[s.i+1:][:word(s.s[s.i+1:])]
+	if _, ok := s.shape(tool).Properties[key]; !ok || !s.take("<"+key+">") {
+		return ""
+	}
+	return key
+}
+
+// cdata takes a value that is marked as text.
+func (s *scan) cdata(end string) (string, bool) {
+	at := s.i
+	s.skip("")
+	if s.take("<![CDATA[") {
+		if text, ok := s.until("]]>"); ok {
+			if s.skip(""); s.take(end) {
+				return text, true
+			}
+		}
+	}
+	s.i = at
+	return "", false
+}
+
+// minimax is the token before each tag of MiniMax M3.
+const minimax = "]<]minimax[>["
+
+// minimax reads a call whose parameters are elements, named by what they are,
+// that hold text or further elements.
+func (s *scan) minimax() error {
+	from := s.i
+	head, ok := s.until(">")
+	if !ok {
+		return errNot
+	}
+	name, err := s.tool(attribute(head, "name"))
+	if err != nil {
+		return err
+	}
+	args, err := s.children(minimax+"</invoke>", s.shape(name), 0)
+	if err == errNot {
+		return s.garbled(name, from)
+	}
+	if err != nil {
+		return s.broken(name, "", from, err)
+	}
+	args.kind = '{'
+	return s.add(name, "", args.json())
+}
+
+// children reads elements up to end. Elements that are all named item are a
+// list.
+func (s *scan) children(end string, in shape, depth int) (*value, error) {
+	if depth > maxDepth {
+		return nil, errDeep
+	}
+	v, items := &value{kind: '{'}, true
+	for s.skip(""); !s.take(end); s.skip("") {
+		if rest := s.s[s.i:]; strings.HasPrefix(end, rest) || strings.HasPrefix(minimax+"<", rest) {
+			return nil, errEnd
+		}
+		if !s.take(minimax + "<") {
+			return nil, errNot
+		}
+		key, ok := s.until(">")
+		if !ok {
+			return nil, errEnd
+		}
+		shut, kid := minimax+"</"+key+">", in.Properties[key]
+		if items = items && key == "item"; items && in.Items != nil {
+			kid = *in.Items
+		}
+		value, err := s.element(shut, kid, depth)
+		if err != nil {
+			return nil, err
+		}
+		v.keys, v.kids = append(v.keys, key), append(v.kids, value)
+	}
+	if items && len(v.kids) > 0 {
+		v.kind, v.keys = '[', nil
+	}
+	return v, nil
+}
+
+func (s *scan) element(shut string, of shape, depth int) (*value, error) {
+	at := s.i
+	if s.skip(""); s.has(minimax+"<") && !s.has(shut) {
+		return s.children(shut, of, depth+1)
+	}
+	s.i = at
+	text, ok := s.until(shut)
+	switch {
+	case !ok:
+		return nil, errEnd
+	case strings.Contains(text, minimax):
+		return nil, errNot
+	}
+	return s.typed(of, true, text), nil
 }
 
 // attribute is the value of an attribute in a tag, "" if it is not there.
@@ -243,7 +406,7 @@ func (s *scan) deepseek(sep, end string) error {
 	if strings.TrimSpace(head) == "function" {
 		s.skip("")
 		if s.take("<steptml:invoke ") {
-			if err := s.invoke("steptml:"); err != nil {
+			if err := s.invoke(element{"steptml:invoke", "steptml:parameter"}); err != nil {
 				return err
 			}
 			s.skip("")

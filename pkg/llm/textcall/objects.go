@@ -77,6 +77,12 @@ func (s *scan) calling(v *value, tagged bool) (name string, args *value, id stri
 	if v == nil || v.kind != '{' {
 		return "", nil, "", false
 	}
+	if tagged && len(v.keys) == 1 && v.kids[0].kind == '{' {
+		// Apertus writes {"name": {"key": "value"}}.
+		if known, ok := s.offered(v.keys[0]); ok {
+			return known, v.kids[0], "", true
+		}
+	}
 	var wrapped *value
 	var more []int
 	for i, key := range v.keys {

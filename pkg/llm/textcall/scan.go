@@ -68,18 +68,39 @@ type scan struct {
 	*kit
 	walker
 	never   map[string]bool // ends that do not come any more
+	end     string          // what ends a call in the block that is read
 	unknown bool            // a tool was called that was not offered
 }
 
 func (s *scan) read() Found {
 	var visible strings.Builder // what is not thought
-	var thoughts []string
-	from, first, failed, amid, parted := 0, -1, 0, false, false
-	// said takes the prose up to i.
+	var thoughts, later []string
+	from, first, failed, amid, parted, token := 0, -1, 0, false, false, false
+	// said takes the prose up to i. Behind a call it makes that an example,
+	// unless the call stands between special tokens.
 	said := func(i int) {
 		part := s.s[from:i]
-		amid = amid || first >= 0 && strings.TrimSpace(part) != ""
+		if rest := s.trailing(part, first >= 0); first >= 0 && rest != "" {
+			amid = amid || !token
+			later = append(later, rest)
+		}
 		visible.WriteString(part)
+	}
+	if len(s.Offered) > 0 {
+		s.aware = s.kit
+	}
+	if end := s.Opened; end != "" {
+		inside, closed := s.until(end)
+		if !closed {
+			inside, s.i = s.s, len(s.s)
+		}
+		before := len(s.calls)
+		thoughts = append(thoughts, s.thought(inside, closed))
+		if len(s.calls) > before {
+			first = 0
+		}
+		s.jump(s.i)
+		from, parted, s.opened = s.i, true, true
 	}
 	for failed+s.malformed < maxFailed && len(s.calls) < maxCalls {
 		m := s.next(true)
@@ -90,14 +111,14 @@ func (s *scan) read() Found {
 		switch m.sort {
 		case opensThought:
 			said(at)
-			s.i += len(m.open)
+			s.i, s.opened = s.i+len(m.open), true
 			inside, ok := s.until(m.close[0])
 			if !ok {
 				inside = s.s[s.i:]
 				s.i = len(s.s)
 			}
 			before := len(s.calls)
-			thoughts = append(thoughts, s.thought(inside))
+			thoughts = append(thoughts, s.thought(inside, ok))
 			if before == 0 && len(s.calls) > 0 {
 				first = visible.Len()
 			}
@@ -130,16 +151,27 @@ func (s *scan) read() Found {
 			if first < 0 {
 				first = visible.Len()
 			}
+			token = m.token()
 			visible.WriteString(s.s[at:end])
 			s.jump(end)
 			from = end
+		case opensObjects:
+			s.past = at + 1
+			before := visible.String() + s.s[from:at]
+			if strings.TrimSpace(before) == "" {
+				s.aware = nil // the answer begins with it: see bare
+				continue
+			}
+			if first >= 0 || !s.ending(before) {
+				continue
+			}
+			said(at)
+			first, from = visible.Len(), len(s.s)
 		default:
 			s.i += len(m.open)
 		}
 	}
-	rest := s.trailing(s.s[from:], first >= 0)
-	amid = amid || first >= 0 && strings.TrimSpace(rest) != ""
-	visible.WriteString(s.s[from:])
+	said(len(s.s))
 	f := Found{Text: visible.String(), Thinking: join(thoughts), Calls: s.calls}
 	if amid {
 		s.doubtful(amidText)
@@ -150,7 +182,7 @@ func (s *scan) read() Found {
 	}
 	switch {
 	case len(f.Calls) > 0:
-		f.Text = strings.TrimSpace(f.Text[:first])
+		f.Text = join(append([]string{f.Text[:first]}, later...))
 	case parted:
 		f.Text = strings.TrimSpace(f.Text)
 	}
@@ -165,6 +197,11 @@ func (s *scan) read() Found {
 // finish adds what was noted. Without calls, repairs are of no interest.
 func (s *scan) finish(f Found) Found {
 	if len(f.Calls) == 0 {
+		if s.doubt == "" {
+			if name := s.overlooked(f.Text); name != "" {
+				s.doubtful(unreadText, name)
+			}
+		}
 		f.Calls, f.Doubt = nil, s.doubt
 		return f
 	}
@@ -175,12 +212,15 @@ func (s *scan) finish(f Found) Found {
 	return f
 }
 
-// thought reads calls out of the thinking of a family that calls there, and
-// returns the rest.
-func (s *scan) thought(inside string) string {
-	if !s.Family.callsWhileThinking() || len(s.Offered) == 0 {
+// thought reads calls out of thinking and returns the rest: those of a family
+// that calls there, and those that end an answer whose thinking was never
+// closed, which is where models lose the end of it.
+func (s *scan) thought(inside string, closed bool) string {
+	always := s.Family.callsWhileThinking()
+	if len(s.Offered) == 0 || !always && (closed || s.Cut) {
 		return inside
 	}
+	had, kit := len(s.calls), *s.kit
 	in := &scan{kit: s.kit, walker: walker{s: inside}}
 	var kept strings.Builder
 	from := 0
@@ -195,17 +235,35 @@ func (s *scan) thought(inside string) string {
 			in.i, in.inked = at+len(m.open), true
 			continue
 		}
+		if !always && from > 0 && strings.TrimSpace(inside[from:at]) != "" {
+			break
+		}
 		kept.WriteString(inside[from:at])
 		in.jump(in.i)
 		from = in.i
 		s.note("the model called a tool inside of its thinking")
 	}
+	if !always && (in.unknown || len(s.calls) > had && in.trailing(inside[from:], true) != "") {
+		*s.kit = kit
+		return inside
+	}
 	s.unknown = s.unknown || in.unknown
 	return kept.String() + inside[from:]
 }
 
-var ends = []string{"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>",
-	"<turn|>", "<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|return|>", "<|call|>", "[e~[", "</tool_call>", "</response>"}
+// ends are the tokens that end a turn, and the ends of calls: what a model
+// closes twice is no prose.
+var ends = func() []string {
+	list := []string{"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "</s>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>",
+		"<turn|>", "<|END_OF_TURN_TOKEN|>", "<｜end▁of▁sentence｜>", "<|return|>", "<|call|>", "[e~[", "</response>", "<|eot|>", "<|eom|>", "<|assistant_end|>",
+		"</function>", "</invoke>"}
+	for _, m := range markers {
+		if m.sort == opensCalls {
+			list = append(list, m.close...)
+		}
+	}
+	return list
+}()
 
 var results = []string{"<tool_response>", "<|tool_response>", "<start_function_response>", "<|START_TOOL_RESULT|>", "<tool_result>", "[TOOL_RESULTS]"}
 
@@ -216,7 +274,7 @@ func (s *scan) trailing(rest string, called bool) string {
 		rest = strings.TrimSpace(rest)
 		was := len(rest)
 		for _, end := range ends {
-			rest = strings.TrimPrefix(rest, end)
+			rest = strings.TrimSuffix(strings.TrimPrefix(rest, end), end)
 		}
 		for _, r := range results {
 			if strings.HasPrefix(rest, r) {

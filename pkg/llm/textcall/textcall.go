@@ -29,6 +29,9 @@ type Options struct {
 	Family  Family
 	Offered []llm.ToolSpec
 	Cut     bool // the answer ran out of room
+	// Opened is the end tag of a thought that the prompt has opened already, as
+	// [OpensThought] finds it; "" for none.
+	Opened string
 }
 
 // A Found is an answer read again: what it said before the calls, what it

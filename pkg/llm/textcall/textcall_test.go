@@ -78,6 +78,8 @@ func TestMentionsAreNoCalls(t *testing.T) {
 		`Write ` + object,
 		object + ` is how it is called`,
 		"Like so:\n```json\n" + object + "\n```",
+		"For example:\n" + object,
+		"I read it.\n" + object + "\nThen I wait.",
 		"Like so:\n```\n" + call + "\n```",
 		"```go\n" + object + "\n```",
 		"```\n" + call + "\n```\nThat is the format.",
@@ -115,7 +117,14 @@ func TestDoubtIsSaid(t *testing.T) {
 		"<function=g>\n<parameter=a>\n1\n</parameter>\n</function>":                    `"g"`,
 		`[TOOL_CALLS]g[ARGS]{}`:                                                        `"g"`,
 		`Hello.`:                                                                       "",
-		"Like so:\n```\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n```": "",
+		"Like so:\n```\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n```": "a call of f",
+		"Like so:\n```\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n```\nThat is all.": "a call of f",
+		"Like so:\n```json\n{\"name\":\"f\",\"arguments\":{}}\n```":                                  "an example",
+		"I read it.\n{\"name\":\"read_file\",\"arguments\":{}}":                                      "path is missing",
+		"I read it.\n{\"name\":\"read_file\",\"arguments\":{\"path\":\"...\"}}":                      "placeholder",
+		"I read it.\n{\"name\":\"read_file\",\"arguments\":{\"path\":\"a\",\"b\":1}}":                "b is not known",
+		"I read it.\n{\"name\":\"f\",\"arguments\":{\"a\":1}}\nThen I wait.":                         "middle of text",
+		"I read it: {\"name\":\"f\",\"arguments\":{\"a\":1}}":                                        "a call of f",
 	} {
 		if f, ok := Recover(in, offered); ok || !strings.Contains(f.Doubt, want) || (want == "") != (f.Doubt == "") {
 			t.Errorf("%s: %t, doubt %q", in, ok, f.Doubt)
@@ -130,6 +139,25 @@ func TestThinking(t *testing.T) {
 		{"<think>a", "(a)"},
 		{"a\n</think>\n\nb", "b|(a)"},
 		{"a</think>", "(a)"},
+		// The template opened the thought, and the answer follows on its line.
+		{"Let me look.</think>Here is the answer.", "Here is the answer.|(Let me look.)"},
+		{"Let me look.</think> Here it is.", "Here it is.|(Let me look.)"},
+		{"Let me look. </think> Here it is.", "Here it is.|(Let me look.)"},
+		{"one\n\ntwo</think>three", "three|(one\n\ntwo)"},
+		{"a<|END_THINKING|><|START_RESPONSE|>b<|END_RESPONSE|>", "b|(a)"},
+		{"<|START_THINKING|>a<|END_THINKING|><|START_TEXT|>b<|END_TEXT|>", "b|(a)"},
+		{"<|channel>plan\na<channel|>b", "b|(plan\na)"},
+		{"<mm:think>a</mm:think>b", "b|(a)"},
+		{"a</mm:think>b", "b|(a)"},
+		{`a</think><tool_call>{"name":"f","arguments":{}}</tool_call>`, `(a)f{}`},
+		{`<think>a <tool_call>{"name":"f","arguments":{"a":1}}</tool_call>`, `(a)f{"a":1}`},
+		{`<think>I could <tool_call>{"name":"f","arguments":{"a":1}}</tool_call> or not`, `(I could <tool_call>{"name":"f","arguments":{"a":1}}</tool_call> or not)`},
+		// Where the tag is named nothing is a thought.
+		{"It ends with \"</think>\", mostly.", "It ends with \"</think>\", mostly.|"},
+		{"It ends with `</think>`.", "It ends with `</think>`.|"},
+		{"It is the tag </think>, which ends it.", "It is the tag </think>, which ends it.|"},
+		{"<think>a</think>The tag</think>b", "The tag</think>b|(a)"},
+		{`{"text": "a</think>b"}`, `{"text": "a</think>b"}|`},
 		{"<think>a <think> b </think> c\n</think>\nd", "d|(a <think> b\nc)"},
 		{"<seed:think>a</seed:think>b", "b|(a)"},
 		{"[THINK]a[/THINK]b", "b|(a)"},
@@ -147,7 +175,15 @@ func TestThinking(t *testing.T) {
 	if f := Read(in, Options{Offered: offered, Family: Kimi}); show(f) != `(Now.)f{"a":1}` || f.Calls[0].ID != "functions.f:0" {
 		t.Errorf("%q", show(f))
 	}
-	if f := Read(in, Options{Offered: offered, Family: Hermes}); len(f.Calls) != 0 {
+	// Where the thinking is never closed the call that ends it is meant, but
+	// not if it was closed, or if the answer was cut.
+	if f := Read(in, Options{Offered: offered}); show(f) != `(Now.)f{"a":1}` {
+		t.Errorf("%q", show(f))
+	}
+	if f := Read(in, Options{Offered: offered, Cut: true}); len(f.Calls) != 0 {
+		t.Errorf("%q", show(f))
+	}
+	if f := Read(in+"</think>", Options{Offered: offered, Family: Hermes}); len(f.Calls) != 0 {
 		t.Errorf("%q", show(f))
 	}
 }

@@ -11,6 +11,7 @@ const (
 	endsThought
 	opensHarmony
 	wraps // says nothing by itself
+	opensObjects
 )
 
 // A marker is text that begins something other than prose.
@@ -34,19 +35,36 @@ var markers = []marker{
 	{opensCalls, "<seed:tool_call>", []string{"</seed:tool_call>"}},
 	{opensCalls, "<minimax:tool_call>", []string{"</minimax:tool_call>"}},
 	{opensCalls, "<｜DSML｜function_calls>", []string{"</｜DSML｜function_calls>"}},
+	{opensCalls, "<｜DSML｜tool_calls>", []string{"</｜DSML｜tool_calls>"}},
+	{opensCalls, "<｜DSML｜ calls>", []string{"</｜DSML｜ calls>"}},
+	{opensCalls, "<atem:function_calls>", []string{"</atem:function_calls>"}},
+	{opensCalls, "]<]minimax[>[<tool_call>", []string{"]<]minimax[>[</tool_call>"}},
+	{opensCalls, "<function_call>", []string{"</function_call>"}},
+	{opensCalls, "<longcat_tool_call>", []string{"</longcat_tool_call>"}},
+	{opensCalls, "<iquest_tool_call>", []string{"</iquest_tool_call>"}},
+	{opensCalls, "<dots_function_call>", []string{"</dots_function_call>"}},
+	{opensCalls, "<tool_calls:opensource>", []string{"</tool_calls:opensource>"}},
+	{opensCalls, "<tool_call:opensource>", []string{"</tool_call:opensource>"}},
+	{opensCalls, "<|tools_prefix|>", []string{"<|tools_suffix|>"}},
+	{opensCalls, "<|function_call|>", []string{"<|message_sep|>"}},
+	{opensCalls, "function call<|role_sep|>", []string{"<|message_sep|>"}},
 	{opensCalls, "<start_function_call>", []string{"<end_function_call>"}},
 	{opensCalls, "<|tool_call>", []string{"<tool_call|>"}},
 	{opensCalls, "<｜tool▁calls▁begin｜>", []string{"<｜tool▁calls▁end｜>"}},
 	{opensCalls, "<｜tool_calls_begin｜>", []string{"<｜tool_calls_end｜>"}},
 	{opensCalls, "<|tool_calls_section_begin|>", []string{"<|tool_calls_section_end|>"}},
 	{opensCalls, "<|open|>tools<|sep|>", []string{"<|close|>tools<|sep|>"}},
-	{opensCalls, "[TOOL_CALLS]", nil},
+	{opensCalls, "[TOOL_CALLS]", []string{"[/TOOL_CALLS]"}},
 	{opensCalls, "functools[", nil},
 	// Items that small models write without what should be around them.
 	{opensCalls, "<function=", []string{"</tool_call>"}},
 	{opensCalls, "<|tool_call_begin|>", []string{"<|tool_calls_section_end|>"}},
 	{opensCalls, "<｜tool▁call▁begin｜>", []string{"<｜tool▁calls▁end｜>"}},
 	{opensCalls, "<|open|>call ", []string{"<|close|>tools<|sep|>"}},
+	{opensCalls, "<function name=", nil}, // MiniCPM writes nothing around it
+	{opensCalls, "<invoke name=", nil},
+	{opensCalls, "<atem:invoke name=", []string{"</atem:function_calls>"}},
+	{opensCalls, "<｜DSML｜invoke name=", []string{"</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"}},
 
 	{opensThought, "<think>", []string{"</think>"}},
 	{opensThought, "<thinking>", []string{"</thinking>"}},
@@ -55,6 +73,9 @@ var markers = []marker{
 	{opensThought, "[THINK]", []string{"[/THINK]"}},
 	{opensThought, "<|START_THINKING|>", []string{"<|END_THINKING|>"}},
 	{opensThought, "<|channel>thought", []string{"<channel|>"}},
+	{opensThought, "<|channel>", []string{"<channel|>"}},
+	{opensThought, "<mm:think>", []string{"</mm:think>"}},
+	{opensThought, "<think:opensource>", []string{"</think:opensource>"}},
 	{opensThought, "◁think▷", []string{"◁/think▷"}},
 	{opensThought, "<|open|>think<|sep|>", []string{"<|close|>think<|sep|>"}},
 	{endsThought, "<|close|>think<|sep|>", nil},
@@ -62,7 +83,18 @@ var markers = []marker{
 	{endsThought, "</seed:think>", nil},
 	{endsThought, "[/THINK]", nil},
 	{endsThought, "◁/think▷", nil},
+	{endsThought, "<|END_THINKING|>", nil},
+	{endsThought, "<channel|>", nil},
+	{endsThought, "</mm:think>", nil},
+	{endsThought, "</think:opensource>", nil},
+	{endsThought, "</thinking>", nil},
+	{endsThought, "</thought>", nil},
 
+	{wraps, "<|message_sep|>", nil},
+	{wraps, "<|START_TEXT|>", nil},
+	{wraps, "<|END_TEXT|>", nil},
+	{wraps, "<|START_RESPONSE|>", nil},
+	{wraps, "<|END_RESPONSE|>", nil},
 	{wraps, "<|open|>response<|sep|>", nil},
 	{wraps, "<|close|>response<|sep|>", nil},
 	{wraps, "<|close|>message<|sep|>", nil},
@@ -78,6 +110,17 @@ func (m *marker) keeps() bool {
 	case "<function=", "<|tool_call_begin|>", "<｜tool▁call▁begin｜>", "functools[", "<|open|>call ":
 		return true
 	}
+	return strings.HasSuffix(m.open, " name=")
+}
+
+// token reports whether the marker is a special token of its family, which
+// nobody writes into an example by accident.
+func (m *marker) token() bool {
+	for _, start := range []string{"<|", "<｜", "[TOOL_CALLS]", "]<]", "function call<|"} {
+		if strings.HasPrefix(m.open, start) {
+			return true
+		}
+	}
 	return false
 }
 
@@ -91,6 +134,9 @@ func (m *marker) body(i int) int {
 	}
 	return i + len(m.open)
 }
+
+// objectMarker stands for calls written as JSON on lines of their own.
+var objectMarker = &marker{sort: opensObjects}
 
 // begins is the set of the markers' first bytes.
 var begins = func() (set [256]bool) {
@@ -109,6 +155,10 @@ type walker struct {
 	inked bool // the line has had something other than space
 	ticks int  // the line's backticks so far
 	fence bool // inside of a fenced block
+
+	opened bool // the text has an opening tag of thinking
+	aware  *kit // tells which objects on a line of their own may be calls; nil for none
+	past   int  // objects before this place were looked at
 }
 
 // next moves to the next marker outside of code. Nil means that all of the
@@ -117,6 +167,15 @@ func (w *walker) next(whole bool) *marker {
 	for w.i < len(w.s) {
 		rest := w.s[w.i:]
 		c := rest[0]
+		if !w.inked && !w.fence && w.aware != nil && w.i >= w.past && strings.IndexByte("{[`", c) >= 0 {
+			calls, wait := w.aware.objectAhead(rest)
+			if calls {
+				return objectMarker
+			}
+			if wait && !whole {
+				return nil
+			}
+		}
 		switch {
 		case c == '\n':
 			w.inked, w.ticks = false, 0
@@ -158,6 +217,9 @@ func (w *walker) at(rest string, whole bool) (found *marker, wait bool) {
 			wait = wait || !whole && strings.HasPrefix(m.open, rest)
 			continue
 		}
+		if wait {
+			return nil, true // a longer marker may begin like this one
+		}
 		switch m.sort {
 		case opensThought, opensHarmony:
 			if w.inked {
@@ -168,7 +230,7 @@ func (w *walker) at(rest string, whole bool) (found *marker, wait bool) {
 			if after == "" && !whole {
 				return nil, true
 			}
-			if w.inked && after != "" && m.open[:2] != "<|" && !strings.ContainsRune("\r\n{[<", rune(after[0])) {
+			if m.open[:2] != "<|" && m.open != "<channel|>" && w.mentioned(after) {
 				continue
 			}
 		}
@@ -182,6 +244,30 @@ func (w *walker) at(rest string, whole bool) (found *marker, wait bool) {
 		return found, false
 	}
 	return nil, wait
+}
+
+// mentioned reports whether the end tag of a thought at w.i, with after behind
+// it, is named in prose rather than ending a thought. Templates that open the
+// thought in the prompt leave only its end in the answer, mostly in the middle
+// of a line.
+func (w *walker) mentioned(after string) bool {
+	if !w.inked || after == "" {
+		return false
+	}
+	next := after[0]
+	if strings.IndexByte("\r\n{[<", next) >= 0 {
+		return false
+	}
+	if start := strings.TrimLeft(w.s, " \t\r\n"); w.opened || start[0] == '{' || start[0] == '[' {
+		return true // the thought had its tags, or the answer is JSON
+	}
+	before := w.s[:w.i]
+	if prev := before[len(before)-1]; prev != ' ' && prev != '\t' {
+		return strings.IndexByte("\"'(", prev) >= 0 || strings.HasSuffix(before, "“") || strings.HasSuffix(before, "‘") || strings.IndexByte(",;:.)", next) >= 0
+	}
+	before = strings.TrimRight(before, " \t")
+	sentence := strings.IndexByte(".!?", before[len(before)-1]) >= 0
+	return strings.IndexByte(",;:.)\"'", next) >= 0 || (next == ' ' || next == '\t') && !sentence
 }
 
 // jump goes on at i, as at the start of a line.
