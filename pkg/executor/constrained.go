@@ -106,12 +106,15 @@ func constrained(ctx context.Context, model llm.Model, req *llm.Request, form js
 	d, ok := decide(resp.Message.Text, typed)
 	if !ok {
 		// The model may have called a tool in its own form.
-		found, called := textcall.Recover(resp.Message.Text, offered)
+		found := textcall.Read(resp.Message.Text, textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: offered, Cut: resp.Stop == llm.StopLength})
+		called := len(found.Calls) > 0
 		resp.Notes = append(resp.Notes, unheld)
 		resp.Message.Text = found.Text
 		if called {
 			resp.Message.Calls, resp.Stop = found.Calls, llm.StopCalls
 			resp.Notes, resp.Repairs = append(resp.Notes, found.Notes...), found.Notes
+		} else if found.Doubt != "" {
+			resp.Doubt, resp.Notes = found.Doubt, append(resp.Notes, found.Doubt)
 		}
 		show(llm.Delta{Text: found.Text})
 		return resp, "the answer was not in the form that was asked for", nil

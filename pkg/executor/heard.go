@@ -13,13 +13,14 @@ import (
 type heard struct {
 	lost    bool   // the server passed on nothing of a call
 	doubt   string // why something was not taken for a call
+	way     Calling
 	repairs []string
 	stopped string   // the bound that ended a model at its work
 	refused []string // what it asked there and was not allowed
 }
 
 func (s *State) hear(a *Answer) {
-	s.heard = heard{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.Doubt, repairs: a.Repairs}
+	s.heard = heard{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.Doubt, way: a.Calling, repairs: a.Repairs}
 	if !s.heard.lost && s.heard.doubt == "" {
 		s.Misread = 0
 	}
@@ -40,12 +41,23 @@ func (s *State) misread(answer llm.Message) bool {
 		// Without text it counts as an empty answer, which is bounded too.
 		s.tell("The server could not read your last tool call and lost it, so that nothing was run. Call the tool again, with valid JSON arguments.")
 	case h.doubt != "" && s.Misread < maxDoubts:
-		s.tell("No tool was called: %s. If you meant to call one, call it now. If you did not, answer again.", h.doubt)
+		s.tell("No tool was called: %s. If you meant to call one, call it now, %s. If you did not, answer again.", h.doubt, h.way.form())
 	default:
 		return false
 	}
 	s.Misread++
 	return true
+}
+
+// form tells a model in a few words how it calls a tool.
+func (w Calling) form() string {
+	switch w {
+	case CallingText:
+		return `as <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call> on a line of its own, with nothing behind it`
+	case CallingConstrained:
+		return `as {"next": {"tool": "tool_name", "arguments": {"key": "value"}}} and nothing else`
+	}
+	return "through the interface for tools and not in the text of your answer"
 }
 
 // mended says beside the first result of a turn what had to be repaired in

@@ -84,6 +84,12 @@ var misbehaviours = []misbehaviour{
 	{name: "call printed as text", ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "I add.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\":2}}\n</tool_call>"})}
 	}},
+	{name: "thinking of which only the end comes", asked: 2, last: true, does: func(w wire) []llmtest.Behaviour {
+		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "I could add.</think>The right answer."})}
+	}},
+	{name: "object in prose whose arguments do not fit", told: "No tool was called: the answer ends with a call of add whose arguments do not fit (n is missing)", does: func(w wire) []llmtest.Behaviour {
+		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "I add.\n{\"name\": \"add\", \"arguments\": {\"m\": 2}}"})}
+	}},
 	{name: "call in the middle of text", told: "No tool was called: the answer holds a tool call in the middle of text", does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\":2}}\n</tool_call>\nThat is how it is called."})}
 	}},
@@ -132,6 +138,21 @@ var misbehaviours = []misbehaviour{
 	{name: "never stops, doing the same", last: true, ran: slices.Repeat([]string{`add {"n":0}`}, 6), asked: 8, does: func(w wire) []llmtest.Behaviour {
 		return append(always(6, w.say(llmtest.Turn{Calls: []llm.Call{call("add", `{"n":0}`)}})), w.say(llmtest.Turn{Text: "Still adding."}))
 	}, status: executor.Stuck, reason: "the same call with the same result, 6 times over"},
+}
+
+// Every shape in which small models print their calls is run, or asked about
+// with words on how to call.
+func init() {
+	for name, shape := range llmtest.Shapes {
+		misbehaviours = append(misbehaviours, misbehaviour{name: "call printed " + name, ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
+			return []llmtest.Behaviour{w.say(llmtest.Print(shape, call("add", `{"n":2}`)))}
+		}})
+	}
+	for name, shape := range llmtest.Unclear {
+		misbehaviours = append(misbehaviours, misbehaviour{name: "call printed " + name, told: "call it now, through the interface for tools", does: func(w wire) []llmtest.Behaviour {
+			return []llmtest.Behaviour{w.say(llmtest.Print(shape, call("add", `{"n":2}`)))}
+		}})
+	}
 }
 
 func busy(status int, headers ...string) llmtest.Behaviour {

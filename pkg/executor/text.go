@@ -12,7 +12,8 @@ import (
 
 // asText asks a model whose calls are read from its answer's text.
 func asText(ctx context.Context, model llm.Model, req *llm.Request, offered []llm.ToolSpec, show func(llm.Delta)) (*llm.Response, error) {
-	reader := textcall.New(textcall.Options{Offered: offered})
+	o := textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: offered}
+	reader := textcall.New(o)
 	resp, err := model.Generate(ctx, req, func(d llm.Delta) {
 		now := reader.Write(d.Text)
 		now.Thinking = d.Thinking + now.Thinking
@@ -23,7 +24,8 @@ func asText(ctx context.Context, model llm.Model, req *llm.Request, offered []ll
 	if err != nil {
 		return nil, err
 	}
-	found := textcall.Read(resp.Message.Text, textcall.Options{Offered: offered, Cut: resp.Stop == llm.StopLength})
+	o.Cut = resp.Stop == llm.StopLength
+	found := textcall.Read(resp.Message.Text, o)
 	resp.Message.Text = found.Text
 	if resp.Message.Thinking == "" {
 		resp.Message.Thinking = found.Thinking

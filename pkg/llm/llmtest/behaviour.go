@@ -33,6 +33,29 @@ type Turn struct {
 	Usage    *llm.Usage // nil: none is reported
 }
 
+// Shapes are the ways in which small models print a call that they should
+// have made, by name, each as a format of the tool's name and its arguments.
+// Those in Unclear are not to be run but asked about.
+var (
+	Shapes = map[string]string{
+		"below a sentence":            "Sure, I'll do that.\n{\"name\": \"%s\", \"arguments\": %s}",
+		"in a fence below a sentence": "I will do that first.\n```json\n{\"name\": \"%s\", \"arguments\": %s}\n```",
+		"in tags below a sentence":    "Let me look.\n<tool_call>{\"name\": \"%s\", \"arguments\": %s}</tool_call>",
+		"behind the end of a thought": "Hm, that it is.</think><tool_call>{\"name\": \"%s\", \"arguments\": %s}</tool_call>",
+	}
+	Unclear = map[string]string{
+		"within a sentence":  "I call {\"name\": \"%s\", \"arguments\": %s} now.",
+		"in tags of its own": "<use_tool>\n<tool>%s</tool>\n<input>%s</input>\n</use_tool>",
+		"by an action":       "Thought: I need it.\nAction: %s\nAction Input: %s",
+		"before more text":   "I do that.\n```json\n{\"name\": \"%s\", \"arguments\": %s}\n```\nThen I go on.",
+	}
+)
+
+// Print is an answer whose text has a call in one of the shapes.
+func Print(shape string, c llm.Call) Turn {
+	return Turn{Text: fmt.Sprintf(shape, c.Name, c.Args)}
+}
+
 // Say answers well.
 func Say(t Turn) Behaviour {
 	return func(x *Exchange) {

@@ -126,6 +126,20 @@ func (s *suite) answers(t *testing.T) {
 			t.Errorf("streamed %q and %q", &text, &thinking)
 		}
 	})
+	t.Run("thinking in the text", func(t *testing.T) {
+		for _, text := range []string{"<think>Hm.</think>Hello.", "Hm.</think>Hello."} {
+			r := s.answer(t, Turn{Text: text, Usage: usage})
+			if r.Message.Text != "Hello." || r.Message.Thinking != "Hm." {
+				t.Errorf("%s: %+v", text, r)
+			}
+		}
+		var shown strings.Builder
+		srv := New(t, Say(Turn{Text: "<think>Hm.</think>Hello.", Usage: usage}))
+		_, err := s.newModel(srv.URL).Generate(t.Context(), question(), func(d llm.Delta) { shown.WriteString(d.Text) })
+		if err != nil || shown.String() != "Hello." {
+			t.Errorf("shown %q, %v", &shown, err)
+		}
+	})
 	t.Run("length", func(t *testing.T) {
 		if r := s.answer(t, Turn{Text: "The weather is", Finish: "length", Usage: usage}); r.Stop != llm.StopLength || r.Message.Text != "The weather is" {
 			t.Errorf("%+v", r)
@@ -161,9 +175,24 @@ func (s *suite) answers(t *testing.T) {
 				t.Errorf("%s: %+v", text, r)
 			}
 		}
+		for name, shape := range Shapes {
+			turn := Print(shape, paris)
+			turn.Usage = usage
+			r := s.answer(t, turn)
+			if len(r.Message.Calls) != 1 || string(r.Message.Calls[0].Args) != string(paris.Args) || r.Stop != llm.StopCalls || r.Doubt != "" {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		for name, shape := range Unclear {
+			turn := Print(shape, paris)
+			turn.Usage = usage
+			if r := s.answer(t, turn); len(r.Message.Calls) != 0 || r.Doubt == "" || r.Message.Text != turn.Text {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
 		r := s.answer(t, Turn{Text: `To call it, write {"name":"get_weather","arguments":{}}`, Usage: usage})
-		if len(r.Message.Calls) != 0 {
-			t.Errorf("an answer that talks about a call became one: %+v", r)
+		if len(r.Message.Calls) != 0 || r.Doubt == "" {
+			t.Errorf("an answer that talks about a call became one, or raised no doubt: %+v", r)
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 type known struct {
 	mu       sync.Mutex
 	families map[string]textcall.Family
+	opened   map[string]string // the ends of thoughts that templates open
 	windows  map[loading]int
 	thinks   map[string]thinking
 }
@@ -49,10 +50,18 @@ func (k *known) family(ctx context.Context, end *transport.Endpoint, model strin
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.families == nil {
-		k.families = map[string]textcall.Family{}
+		k.families, k.opened = map[string]textcall.Family{}, map[string]string{}
 	}
-	k.families[model] = f
+	k.families[model], k.opened[model] = f, textcall.OpensThought(info.Template)
 	return f
+}
+
+// opens is the end of the thought that the model's template opens in the
+// prompt, "" if it does not, or is not known yet.
+func (k *known) opens(model string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.opened[model]
 }
 
 // window is the window that the model was really loaded with when it was
@@ -99,15 +108,22 @@ func (m *model) verify(ctx context.Context, a *answer) {
 	}
 }
 
-// withinThought reads calls out of the thinking that the server told apart,
-// for the families that call tools there.
+// withinThought reads calls out of the thinking that the server told apart:
+// those of the families that call tools there, and one that ends an answer
+// which has nothing else.
 func (m *model) withinThought(ctx context.Context, a *answer, r *llm.Response) {
 	thinking := a.thinking.String()
-	if len(r.Message.Calls) > 0 || len(a.req.Tools) == 0 || !strings.Contains(thinking, "<|tool_call") {
+	if len(r.Message.Calls) > 0 || len(a.req.Tools) == 0 || thinking == "" {
 		return
 	}
-	o := textcall.Options{Family: m.known.family(ctx, &m.end, a.req.Model), Offered: a.req.Tools, Cut: r.Stop == llm.StopLength}
-	found := textcall.Read("<think>"+thinking+"</think>", o)
+	var found textcall.Found
+	if strings.Contains(thinking, "<|tool_call") {
+		o := textcall.Options{Family: m.known.family(ctx, &m.end, a.req.Model), Offered: a.req.Tools, Cut: r.Stop == llm.StopLength}
+		found = textcall.Read("<think>"+thinking+"</think>", o)
+	}
+	if len(found.Calls) == 0 && strings.TrimSpace(r.Message.Text) == "" {
+		found = a.reader.Thought(thinking, r.Stop == llm.StopLength)
+	}
 	if len(found.Calls) == 0 {
 		return
 	}

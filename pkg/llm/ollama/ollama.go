@@ -116,7 +116,7 @@ func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
 	family := textcall.Detect("", req.Model, "")
-	a := &answer{end: &m.end, req: req, emit: emit, reader: textcall.New(textcall.Options{Family: family, Offered: req.Tools})}
+	a := &answer{end: &m.end, req: req, emit: emit, reader: textcall.New(textcall.Options{Family: family, Offered: req.Tools, Opened: m.known.opens(req.Model)})}
 	body, err := m.body(ctx, req, &a.notes)
 	if err != nil {
 		return nil, m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
@@ -139,6 +139,10 @@ func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	r, err := a.response()
 	if err == nil {
 		m.withinThought(ctx, a, r)
+	}
+	if a.unopened {
+		// From now on its thinking is told apart while it comes.
+		m.known.family(ctx, &m.end, req.Model)
 	}
 	return r, err
 }

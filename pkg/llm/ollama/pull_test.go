@@ -193,12 +193,13 @@ func TestWindowLimits(t *testing.T) {
 }
 
 // The server tells thinking apart before anybody looks for calls in it. Only
-// the template says that this model calls tools there.
+// the template says that this model calls tools there. Where the answer has
+// nothing else, the call that ends its thinking is meant whatever the family.
 func TestCallsWithinThinking(t *testing.T) {
 	for _, c := range []struct {
-		template string
-		calls    int
-	}{{"<|tool_calls_section_begin|>", 1}, {"<tool_call>", 0}} {
+		template, text string
+		calls          int
+	}{{"<|tool_calls_section_begin|>", "", 1}, {"<tool_call>", "", 1}, {"<|tool_calls_section_begin|>", "Done.", 1}, {"<tool_call>", "Done.", 0}} {
 		var shows atomic.Int32
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
@@ -206,7 +207,7 @@ func TestCallsWithinThinking(t *testing.T) {
 				shows.Add(1)
 				fmt.Fprintf(w, `{"template":"%s"}`, c.template)
 			case "/api/chat":
-				fmt.Fprint(w, `{"message":{"content":"","thinking":"Now. <|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0`+
+				fmt.Fprint(w, `{"message":{"content":"`+c.text+`","thinking":"Now. <|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0`+
 					`<|tool_call_argument_begin|>{\"path\":\"a\"}<|tool_call_end|><|tool_calls_section_end|>"},"done":true,"prompt_eval_count":9,"eval_count":9}`+"\n")
 			}
 		}))

@@ -47,7 +47,9 @@ type answer struct {
 	req    *llm.Request
 	emit   func(llm.Delta)
 	window int // that the model was loaded with, 0 if unknown
-	sent   int
+	// unopened says that the prompt opened the thought of the answer.
+	unopened bool
+	sent     int
 
 	reader         *textcall.Reader
 	text, thinking strings.Builder
@@ -128,8 +130,9 @@ func (a *answer) response() (*llm.Response, error) {
 	}
 	found, rest := a.reader.Close(cut)
 	a.show(rest)
+	a.unopened = found.Unopened
 	r := &llm.Response{
-		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: join(a.thinking.String(), found.Thinking)},
+		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: transport.Join(a.thinking.String(), found.Thinking)},
 		Stop:    llm.StopEnd,
 		Model:   a.last.Model,
 		Notes:   a.notes,
@@ -168,13 +171,6 @@ func (a *answer) response() (*llm.Response, error) {
 		r.Notes = append(r.Notes, note)
 	}
 	return r, nil
-}
-
-func join(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "\n" + b
 }
 
 // thin is more bytes of a request than a token of any text has on average:

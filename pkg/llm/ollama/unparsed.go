@@ -25,7 +25,7 @@ func (a *answer) unparsed(err error) (*llm.Response, error) {
 	found, rest := a.reader.Close(false)
 	a.show(rest)
 	r := &llm.Response{
-		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: join(a.thinking.String(), found.Thinking)},
+		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: transport.Join(a.thinking.String(), found.Thinking)},
 		Stop:    llm.StopCalls,
 		Model:   a.req.Model,
 		Notes:   append(a.notes, "the server could not parse a tool call and reported an error; its text was read from there"),

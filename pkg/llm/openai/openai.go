@@ -159,7 +159,8 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if idle := m.idle(req); idle != "" {
 		notes = append(notes, idle)
 	}
-	a := &answer{end: &m.end, dialect: &m.dialect, req: req, emit: emit, sent: body.Len(), notes: notes}
+	a := &answer{end: &m.end, dialect: &m.dialect, req: req, emit: emit, sent: body.Len(), notes: notes,
+		reader: textcall.New(textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools})}
 	switch reply.Type {
 	case "text/event-stream", "text/plain", "application/octet-stream", "":
 		if m.stream {
@@ -201,7 +202,7 @@ func (m *model) generation(req *llm.Request, err error, sent int) *llm.Response 
 	}
 	r := &llm.Response{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopCalls, Model: req.Model,
 		Notes: []string{"the server could not parse a tool call and reported an error; its text was read from there"}}
-	found := textcall.Read(string(raw), textcall.Options{Offered: req.Tools})
+	found := textcall.Read(string(raw), textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools})
 	r.Message.Text, r.Message.Thinking = found.Text, found.Thinking
 	calls := found.Calls
 	r.Notes, r.Repairs = append(r.Notes, found.Notes...), found.Notes

@@ -131,6 +131,7 @@ type answer struct {
 	details details
 	notes   []string
 
+	reader          *textcall.Reader
 	text, thinking  strings.Builder
 	calls           transport.Calls
 	list            []llm.Call // of an answer in one piece, where nothing is to be put together
@@ -245,15 +246,21 @@ func (a *answer) add(p *part, whole bool) {
 	a.details.add(p.Details)
 	a.text.WriteString(d.Text)
 	a.thinking.WriteString(d.Thinking)
-	if a.emit != nil && d != (llm.Delta{}) {
-		a.emit(d)
-	}
+	shown := a.reader.Write(d.Text)
+	shown.Thinking = d.Thinking + shown.Thinking
+	a.show(shown)
 	for _, t := range p.ToolCalls {
 		if whole {
 			a.list = append(a.list, llm.Call{ID: t.ID, Name: t.Function.Name, Args: json.RawMessage(t.Function.Arguments)})
 			continue
 		}
 		a.calls.Add(t.Index, t.ID, t.Function.Name, string(t.Function.Arguments))
+	}
+}
+
+func (a *answer) show(d llm.Delta) {
+	if a.emit != nil && d != (llm.Delta{}) {
+		a.emit(d)
 	}
 }
 
@@ -269,8 +276,10 @@ func (a *answer) response() (*llm.Response, error) {
 		return nil, a.end.Error(llm.Overloaded, fmt.Sprintf("the server gave up with finish reason %q after %s", a.finish, a.had()))
 	}
 	cut := slices.Contains([]goopenai.FinishReason{goopenai.FinishReasonLength, "model_length", "max_tokens", "MAX_TOKENS"}, a.finish)
+	found, rest := a.reader.Close(cut)
+	a.show(rest)
 	r := &llm.Response{
-		Message: llm.Message{Role: llm.Assistant, Text: a.text.String(), Thinking: a.thinking.String()},
+		Message: llm.Message{Role: llm.Assistant, Text: found.Text, Thinking: transport.Join(a.thinking.String(), found.Thinking)},
 		Stop:    llm.StopEnd,
 		Model:   a.model,
 		Notes:   a.notes,
@@ -281,17 +290,20 @@ func (a *answer) response() (*llm.Response, error) {
 		received += len(c.Name) + len(c.Args)
 	}
 	if len(calls) == 0 && len(a.req.Tools) > 0 {
-		f := textcall.Read(r.Message.Text, textcall.Options{Offered: a.req.Tools, Cut: cut})
-		r.Doubt = f.Doubt
-		if len(f.Calls) > 0 {
-			calls, r.Message.Text = f.Calls, f.Text
-			if r.Message.Thinking == "" {
-				r.Message.Thinking = f.Thinking
+		if a.thinking.Len() > 0 && strings.TrimSpace(found.Text) == "" && len(found.Calls) == 0 {
+			// The server told the thinking apart and found nothing behind it: a
+			// call that ends it was not closed off.
+			if in := a.reader.Thought(a.thinking.String(), cut); len(in.Calls) > 0 {
+				found, r.Message.Thinking = in, in.Thinking
 			}
-			r.Notes = append(append(r.Notes, "the server returned a tool call as text; it was read from there"), f.Notes...)
-			r.Repairs = f.Notes
-		} else if f.Doubt != "" {
-			r.Notes = append(r.Notes, f.Doubt)
+		}
+		switch {
+		case len(found.Calls) > 0:
+			calls = found.Calls
+			r.Notes = append(append(r.Notes, "the server returned a tool call as text; it was read from there"), found.Notes...)
+			r.Repairs = found.Notes
+		case found.Doubt != "":
+			r.Doubt, r.Notes = found.Doubt, append(r.Notes, found.Doubt)
 		}
 	}
 	r.Message.Calls = transport.Tidy(calls, a.req.Messages, cut)

@@ -3,6 +3,7 @@ package textcall
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -153,7 +154,8 @@ func (k *kit) misfit(tool string, args json.RawMessage) string {
 			return name + " is missing"
 		}
 	}
-	for name, v := range given {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		v := given[name]
 		prop, known := in.Properties[name]
 		if !known && len(in.Properties) > 0 {
 			return name + " is not known"

@@ -81,6 +81,14 @@ func (r *Reader) Close(cut bool) (Found, llm.Delta) {
 	return f, d
 }
 
+// Thought reads a call out of thinking that the server told apart, as
+// Close does where the end of a thought is missing.
+func (r *Reader) Thought(thinking string, cut bool) Found {
+	o := r.kit.Options
+	o.Opened, o.Cut = "</think>", cut
+	return Read(thinking, o)
+}
+
 // step goes on as far as it can in one mode and reports whether another one
 // follows.
 func (r *Reader) step(d *llm.Delta) bool {

@@ -75,7 +75,7 @@ type scan struct {
 func (s *scan) read() Found {
 	var visible strings.Builder // what is not thought
 	var thoughts, later []string
-	from, first, failed, amid, parted, token := 0, -1, 0, false, false, false
+	from, first, failed, amid, parted, token, unopened := 0, -1, 0, false, false, false, false
 	// said takes the prose up to i. Behind a call it makes that an example,
 	// unless the call stands between special tokens.
 	said := func(i int) {
@@ -132,6 +132,7 @@ func (s *scan) read() Found {
 			// A template that opens the thinking in the prompt leaves only
 			// its end in the answer.
 			said(at)
+			unopened = unopened || !s.opened
 			thoughts = append(thoughts, visible.String())
 			visible.Reset()
 			s.jump(at + len(m.open))
@@ -172,7 +173,7 @@ func (s *scan) read() Found {
 		}
 	}
 	said(len(s.s))
-	f := Found{Text: visible.String(), Thinking: join(thoughts), Calls: s.calls}
+	f := Found{Text: visible.String(), Thinking: join(thoughts), Calls: s.calls, Unopened: unopened}
 	if amid {
 		s.doubtful(amidText)
 		f.Calls = nil

@@ -159,7 +159,7 @@ func spoil(r *rand.Rand, text string) (string, string) {
 
 // No answer that holds something like a call of an offered tool is passed over
 // in silence: the call is read as it was meant, or marked malformed, or there
-// is a doubt. And nothing else is ever called.
+// is a doubt. And nothing else is ever called, however the answer came in.
 func TestNoCallIsLostInSilence(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -199,6 +199,12 @@ func TestNoCallIsLostInSilence(t *testing.T) {
 				continue // a bare name in an unknown tag is no call
 			}
 			f := Read(text, Options{Offered: desk})
+			n, m := r.IntN(len(text)+1), r.IntN(len(text)+1)
+			n, m = min(n, m), max(n, m)
+			o := Options{Offered: desk}
+			if whole, cut := shown(o, text), shown(o, text[:n], text[n:m], text[m:]); whole != cut {
+				t.Errorf("seed %d: %s, %s, split at %d and %d: %s\nwant %s", seed, label, how, n, m, cut, whole)
+			}
 			switch {
 			case len(f.Calls) == 0 && f.Doubt == "":
 				t.Errorf("seed %d: %s, %s: passed over in silence:\n%s", seed, label, how, text)

@@ -45,6 +45,9 @@ type Found struct {
 	// Doubt says why something that looks like a call was not taken for
 	// one, in words fit to show the model; "" if nothing does.
 	Doubt string
+	// Unopened says that the thinking came with its end only: the prompt opened
+	// it.
+	Unopened bool
 }
 
 // Recover reads text without knowing the model's family and reports whether

@@ -119,3 +119,12 @@ func Usage(in, out, cached Count, sent, received int) (llm.Usage, string) {
 
 // tokens estimates from above: 3.3 bytes a token is dense for prose and code.
 func tokens(bytes int) int { return int(math.Ceil(float64(bytes) / 3.3)) }
+
+// Join puts the thinking that a server told apart before what an answer had
+// in its text.
+func Join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
