@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +17,13 @@ type Callable struct {
 }
 
 // GBNF gives a grammar of llama.cpp's kind for the JSON values of a schema.
-// Whatever it derives has the right types, properties, constants and lengths;
-// patterns, formats, most bounds of numbers, and that no key comes twice where
-// keys are free, it cannot say, so that the full schema still has to judge. The same schema always gives the same text.
+// It is never narrower than the schema: each valid value has a spelling in it,
+// with keys in the schema's order and numbers of 19 digits at most. Where it
+// cannot say a keyword it is wider, so that the full schema still has to judge:
+// most bounds of numbers, uniqueness, conditions, negation, patterns with more
+// than a regular language of characters or with another bound beside them, and
+// that no key comes twice where keys are free. The same schema always gives the
+// same text.
 func GBNF(full json.RawMessage) (string, error) {
 	g := newGrammar()
 	rule, err := g.schema("value", full)
@@ -89,9 +94,9 @@ func newGrammar() *grammar {
 		"string":  `"\"" char* "\""`,
 		"char":    `[^"\\\x00-\x1F\x7F] | "\\" ( ["\\/bfnrt] | "u" ( [0-9a-cA-CefEF] hex hex hex | [dD] [0-7] hex hex ) )`,
 		"hex":     `[0-9a-fA-F]`,
-		"natural": `"0" | [1-9] [0-9]{0,15}`,
+		"natural": `"0" | [1-9] [0-9]{0,18}`,
 		"integer": `"-"? natural`,
-		"number":  `integer ( "." [0-9]{1,16} )? ( [eE] [-+]? [0-9]{1,2} )?`,
+		"number":  `integer ( "." [0-9]{1,18} )? ( [eE] [-+]? "1"? [0-9]{1,2} )?`,
 		"boolean": `"true" | "false"`,
 		"null":    `"null"`,
 		"any":     `object | array | string | number | boolean | null`,
@@ -130,13 +135,9 @@ func (g *grammar) rule(name, text string) string {
 }
 
 func (g *grammar) schema(name string, full json.RawMessage) (string, error) {
-	small, err := Grammar.Down(full)
+	n, err := parse(full)
 	if err != nil {
-		return "", err
-	}
-	n, err := parse(small)
-	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the schema cannot be read: %w", err)
 	}
 	return g.of(name, n), nil
 }
@@ -148,12 +149,22 @@ func literal(s string) string {
 
 // of is the rule for the values of a schema.
 func (g *grammar) of(name string, n *node) string {
-	if values := n.at("enum"); values != nil {
-		var out []string
+	if n.kind != '{' {
+		return "any"
+	}
+	n, _ = merge(n)
+	if values := n.at("enum"); values != nil && len(values.kids) > 0 {
+		var fit, all []string
 		for _, v := range values.kids {
-			out = append(out, literal(string(v.appendTo(nil))))
+			text := literal(string(v.appendTo(nil)))
+			if all = append(all, text); n.allows(v) {
+				fit = append(fit, text)
+			}
 		}
-		return g.rule(name, strings.Join(out, " | "))
+		if len(fit) == 0 {
+			fit = all
+		}
+		return g.rule(name, strings.Join(fit, " | "))
 	}
 	if c := n.at("const"); c != nil {
 		return g.rule(name, literal(string(c.appendTo(nil))))
@@ -161,20 +172,22 @@ func (g *grammar) of(name string, n *node) string {
 	if forms := n.forms(); len(forms) > 0 {
 		var out []string
 		for i, f := range forms {
+			if f.never() {
+				continue
+			}
 			out = append(out, g.of(fmt.Sprintf("%s-%d", name, i), both(n, f)))
 		}
-		return g.rule(name, strings.Join(out, " | "))
+		if len(out) > 0 {
+			return g.rule(name, strings.Join(out, " | "))
+		}
 	}
 	kinds := n.types()
 	if len(kinds) == 0 {
-		switch {
-		case n.at("properties") != nil:
-			kinds = []string{"object"}
-		case n.at("items") != nil:
-			kinds = []string{"array"}
-		default:
+		// Keywords of one type let values of all others through.
+		if !slices.ContainsFunc(n.keys, func(key string) bool { return slices.Contains(judging, key) }) {
 			return "any"
 		}
+		kinds = []string{"object", "array", "string", "number", "boolean", "null"}
 	}
 	var out []string
 	for _, kind := range kinds {
@@ -189,6 +202,10 @@ func (g *grammar) of(name string, n *node) string {
 	}
 	return g.rule(name, strings.Join(out, " | "))
 }
+
+// judging are the keywords that a grammar can say for values of one type.
+var judging = []string{"properties", "patternProperties", "additionalProperties", "required", "minProperties", "maxProperties", "propertyNames",
+	"items", "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern", "format", "minimum"}
 
 // both is what satisfies a schema and one of its alternatives.
 func both(n, form *node) *node {
@@ -207,9 +224,18 @@ func (g *grammar) kind(name, kind string, n *node) string {
 	case "array":
 		return g.array(name, n)
 	case "string":
-		least, most := count(n, "minLength"), count(n, "maxLength")
+		least, most := max(count(n, "minLength"), 0), count(n, "maxLength")
+		expr := n.at("pattern").string()
+		if expr == "" {
+			expr = formats[n.at("format").string()]
+		}
+		if expr != "" {
+			if rule, ok := g.pattern(name, expr, least, most); ok {
+				return rule
+			}
+		}
 		if least > 0 || most >= 0 {
-			return g.rule(name, `"\"" char`+times(max(least, 0), most)+` "\""`)
+			return g.rule(name, `"\"" char`+times(least, most)+` "\""`)
 		}
 	case "integer":
 		return g.integer(name, n)
@@ -233,57 +259,115 @@ func (g *grammar) integer(name string, n *node) string {
 		}
 		return g.rule(name, strings.Join(out, " | "))
 	case low && least > 0:
-		return g.rule(name, "[1-9] [0-9]{0,15}") // the rest is for validation
+		return g.rule(name, "[1-9] [0-9]{0,18}") // the rest is for validation
 	case low && least == 0:
 		return "natural"
 	}
 	return "integer"
 }
 
+// array writes the items that have a schema by their place, then the others.
 func (g *grammar) array(name string, n *node) string {
-	item, least, most := "any", count(n, "minItems"), count(n, "maxItems")
-	if items := n.at("items"); items != nil {
-		item = g.of(name+"-item", items)
+	least, most := max(count(n, "minItems"), 0), count(n, "maxItems")
+	first, rest := n.at("prefixItems"), n.at("items")
+	if rest != nil && rest.kind == '[' { // as drafts before 2020 have it
+		first, rest = rest, n.at("additionalItems")
+	}
+	var places []string
+	if first != nil {
+		for i, item := range first.kids {
+			if item.never() {
+				most = i
+				break
+			}
+			places = append(places, g.of(fmt.Sprintf("%s-%d", name, i), item))
+		}
+	}
+	if rest != nil && rest.never() && (most < 0 || most > len(places)) {
+		most = len(places)
 	}
 	if most == 0 {
 		return g.rule(name, `"[" ws "]" ws`)
 	}
-	more := most
-	if more > 0 {
-		more--
+	// From the last to the first: what may follow an item.
+	item, after := "any", ""
+	if most < 0 || most > len(places) {
+		if rest != nil {
+			item = g.of(name+"-item", rest)
+		}
+		more := -1
+		if most >= 0 {
+			more = most - max(len(places), 1)
+		}
+		after = fmt.Sprintf(`( "," ws %s )%s`, item, times(max(least-max(len(places), 1), 0), more))
+	} else {
+		places = places[:most]
 	}
-	list := fmt.Sprintf(`%s ( "," ws %s )%s`, item, item, times(max(least-1, 0), more))
-	if least <= 0 {
+	for i := len(places) - 1; i > 0; i-- {
+		after = strings.TrimSpace(`"," ws ` + places[i] + " " + after)
+		if i >= least {
+			after = "( " + after + " )?"
+		}
+	}
+	if len(places) > 0 {
+		item = places[0]
+	}
+	list := strings.TrimSpace(item + " " + after)
+	if least == 0 {
 		list = "( " + list + " )?"
 	}
 	return g.rule(name, `"[" ws `+list+` "]" ws`)
 }
 
 // object writes the properties in the schema's order, those that are not
-// required or not.
+// required or not, and then others, where the schema lets them be.
 func (g *grammar) object(name string, n *node) string {
-	props, required := n.at("properties"), n.at("required")
-	if props == nil || len(props.keys) == 0 {
-		more := n.at("additionalProperties")
-		switch {
-		case more.is("false"):
-			return g.rule(name, `"{" ws "}" ws`)
-		case more != nil && more.kind == '{':
-			pair := g.rule(name+"-pair", `string ":" ws `+g.of(name+"-value", more))
-			return g.rule(name, `"{" ws ( `+pair+` ( "," ws `+pair+` )* )? "}" ws`)
+	props, must := object(), map[string]bool{}
+	if known := n.at("properties"); known != nil {
+		for i, key := range known.keys {
+			if !known.kids[i].never() {
+				props.set(key, known.kids[i])
+			}
 		}
-		return "object"
+	}
+	if required := n.at("required"); required != nil {
+		for _, k := range required.kids {
+			key := k.string()
+			if must[key] = true; props.at(key) == nil {
+				props.set(key, n.other(key))
+			}
+		}
+	}
+	least, most := max(count(n, "minProperties"), 0), count(n, "maxProperties")
+	other := g.others(name, n, props.keys)
+	if len(props.keys) == 0 {
+		switch {
+		case other == "" || most == 0:
+			return g.rule(name, `"{" ws "}" ws`)
+		case other == "pair" && least == 0 && most < 0:
+			return "object"
+		case most > 0:
+			most--
+		}
+		list := other + ` ( "," ws ` + other + ` )` + times(max(least-1, 0), most)
+		if least == 0 {
+			list = "( " + list + " )?"
+		}
+		return g.rule(name, `"{" ws `+list+` "}" ws`)
 	}
 	// From the last to the first: what may follow when something was written
 	// before, and when nothing was.
 	next, first := `""`, `""`
+	if other != "" {
+		next = `( "," ws ` + other + ` )*`
+		first = "( " + other + ` ( "," ws ` + other + " )* )?"
+	}
 	for i := len(props.keys) - 1; i >= 0; i-- {
 		key := props.keys[i]
 		as := fmt.Sprintf("%s-%d", name, i)
 		pair := literal(quoted(key).text+":") + " ws " + g.of(as, props.kids[i])
-		must := required != nil && slices.ContainsFunc(required.kids, func(k *node) bool { return k.string() == key })
 		tail := g.rule(as+"-next", next)
-		if must {
+		if must[key] {
 			first = pair + " " + tail
 			next = `"," ws ` + pair + " " + tail
 			continue
@@ -294,9 +378,73 @@ func (g *grammar) object(name string, n *node) string {
 	return g.rule(name, `"{" ws `+g.rule(name+"-body", first)+` "}" ws`)
 }
 
+// other is the schema of a property that is not listed.
+func (n *node) other(key string) *node {
+	if patterns := n.at("patternProperties"); patterns != nil {
+		for i, expr := range patterns.keys {
+			if re, err := regexp.Compile(expr); err == nil && re.MatchString(key) {
+				return patterns.kids[i]
+			}
+		}
+	}
+	if more := n.at("additionalProperties"); more != nil && more.kind == '{' {
+		return more
+	}
+	return object()
+}
+
+// others is the rule of a property that is not listed, "" if there may be
+// none.
+func (g *grammar) others(name string, n *node, known []string) string {
+	var out []string
+	if patterns := n.at("patternProperties"); patterns != nil {
+		for i, expr := range patterns.keys {
+			if patterns.kids[i].never() {
+				continue
+			}
+			key, ok := g.pattern(fmt.Sprintf("%s-key%d", name, i), expr, 0, -1)
+			if !ok {
+				key = g.freeKey(name, known)
+			}
+			out = append(out, key+` ":" ws `+g.of(fmt.Sprintf("%s-value%d", name, i), patterns.kids[i]))
+		}
+	}
+	if more := n.at("additionalProperties"); more == nil || !more.never() {
+		key, value := g.freeKey(name, known), "any"
+		if names := n.at("propertyNames"); names != nil && names.kind == '{' {
+			text := names.without("type")
+			text.set("type", quoted("string"))
+			key = g.of(name+"-names", text)
+		}
+		if more != nil {
+			value = g.of(name+"-value", more)
+		}
+		if key == "string" && value == "any" && len(out) == 0 {
+			return "pair"
+		}
+		out = append(out, key+` ":" ws `+value)
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return g.rule(name+"-pair", strings.Join(out, " | "))
+}
+
+// freeKey is a key that is none of those that are known.
+func (g *grammar) freeKey(name string, known []string) string {
+	if len(known) == 0 {
+		return "string"
+	}
+	return g.otherKey(name+"-key", known)
+}
+
 // times is how often something may be repeated; most below zero is no bound.
 func times(least, most int) string {
 	switch {
+	case least > mostRepeated:
+		return fmt.Sprintf("{%d,}", mostRepeated)
+	case most > mostRepeated:
+		return times(least, -1)
 	case most < 0 && least == 0:
 		return "*"
 	case most < 0:
@@ -311,6 +459,21 @@ func count(n *node, key string) int {
 		return v
 	}
 	return -1
+}
+
+// allows reports whether a value has one of the types of n.
+func (n *node) allows(v *node) bool {
+	kinds, kind := n.types(), v.typeName()
+	return len(kinds) == 0 || slices.Contains(kinds, kind) || slices.Contains(kinds, "number") && kind == "integer" || slices.Contains(kinds, "integer") && kind == "number"
+}
+
+// never reports whether nothing satisfies a schema.
+func (n *node) never() bool {
+	if n.is("false") {
+		return true
+	}
+	no := n.at("not")
+	return no.is("true") || no != nil && no.kind == '{' && len(no.without("description").keys) == 0
 }
 
 func whole(n *node, key string) (int, bool) {

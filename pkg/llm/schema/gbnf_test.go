@@ -104,12 +104,13 @@ func (p *reader) char() rune {
 		return '\r'
 	case 't':
 		return '\t'
-	case 'x':
-		v, err := strconv.ParseUint(p.s[p.i:p.i+2], 16, 8)
+	case 'x', 'u', 'U':
+		n := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
+		v, err := strconv.ParseUint(p.s[p.i:p.i+n], 16, 32)
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		p.i += 2
+		p.i += n
 		return rune(v)
 	case '\\', '"', '[', ']':
 		return rune(c)
@@ -222,9 +223,9 @@ func (x *term) pick(r *rand.Rand) rune {
 		c := all[r.IntN(len(all))]
 		if !x.not {
 			one := x.ranges[r.IntN(len(x.ranges))]
-			c = one[0] + rune(r.IntN(int(one[1]-one[0])+1))
+			c = one[0] + rune(r.IntN(int(min(one[1]-one[0], 0x2fff))+1))
 		}
-		if x.has(c) {
+		if x.has(c) && utf8.ValidRune(c) {
 			return c
 		}
 	}
@@ -304,11 +305,24 @@ func (g grammar) matches(s string) bool {
 // sayable is a schema all of which a grammar can say.
 func sayable(r *rand.Rand, depth int) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	kind := r.IntN(9)
+	kind := r.IntN(12)
 	if depth == 0 {
 		kind = r.IntN(5)
 	}
 	switch kind {
+	case 9:
+		return `{"type":"string","pattern":` + pick(`"^[a-z][a-z0-9-]*$"`, `"^v\\d+(\\.\\d+){0,2}$"`, `"a+b"`, `"^(?i)yes|no$"`, `"^[^\"\\\\]{1,4}$"`, `"^\\S+\\s\\S+$"`, `"^$"`, `"\\.go$"`, `"^[\\x00-\\x7f]{2}$"`, `"^(é|字|\\\\n|\"){2,3}$"`, `"^.{2}\\n"`) +
+			pick(``, ``, `,"description":"x"`) + `}`
+	case 10:
+		return `{"type":"string","format":"` + pick("date", "time", "date-time", "uuid", "ipv4") + `"}`
+	case 11:
+		switch r.IntN(3) {
+		case 0:
+			return `{"type":"array","prefixItems":[` + sayable(r, depth-1) + `,` + sayable(r, depth-1) + `]` + pick(``, `,"items":false`, `,"items":`+sayable(r, depth-1), `,"minItems":2`, `,"minItems":1,"maxItems":3`, `,"minItems":3`) + `}`
+		case 1:
+			return `{"type":"object","patternProperties":{"^x[0-9]{1,3}$":` + sayable(r, depth-1) + `},"additionalProperties":false` + pick(``, `,"minProperties":1`, `,"minProperties":2,"maxProperties":3`) + `}`
+		}
+		return `{"type":"object","properties":{"q":` + sayable(r, depth-1) + `,"quick \"é":{"type":"integer"}},"required":["q","r"],"additionalProperties":` + pick(`{"type":"integer"}`, `{"type":"string"}`) + `}`
 	case 0:
 		return pick(`{"type":"string"}`, `{"type":"string","minLength":2,"maxLength":5}`, `{"type":"string","minLength":1}`, `{"type":"string","maxLength":3}`)
 	case 1:
@@ -340,6 +354,7 @@ func sayable(r *rand.Rand, depth int) string {
 func TestGBNF(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
 	matched := 0
 	for range 300 {
 		full := json.RawMessage(sayable(r, 3))
@@ -367,8 +382,11 @@ func TestGBNF(t *testing.T) {
 				t.Fatalf("seed %d: %s\nderives %s and does not match it", seed, text, value)
 			}
 		}
-		if sample := rules.Sample(); sample != nil && g.matches(string(sample)) {
+		if sample := rules.Sample(); sample != nil {
 			matched++
+			if !g.matches(string(sample)) {
+				t.Errorf("seed %d: %s\ndoes not match %s\nwhich %s accepts", seed, text, sample, full)
+			}
 		}
 	}
 	if matched < 100 {
@@ -429,5 +447,99 @@ func TestTextOrCall(t *testing.T) {
 		if got := g.matches(in); got != want {
 			t.Errorf("%q: %v", in, got)
 		}
+	}
+}
+
+// TestGBNFKeywords holds grammars against schemas whose keywords they say, or
+// cannot say: values that the schema accepts are in the grammar, values that it
+// should keep out are not, and among what it derives are valid ones; all are
+// unless the grammar is wider.
+func TestGBNFKeywords(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, c := range []struct {
+		name, full string
+		wider      bool
+		in, out    []string
+	}{
+		{"a tuple and more items", `{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"items":{"type":"boolean"}}`, false,
+			[]string{`[]`, `["a"]`, `["a",1]`, `["a",1,true,false]`}, []string{`[1]`, `["a",true]`, `["a",1,2]`}},
+		{"a tuple that is closed", `{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"items":false,"minItems":1}`, false,
+			[]string{`["a"]`, `["a",1]`}, []string{`[]`, `["a",1,2]`}},
+		{"a tuple of a draft before", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"array","items":[{"type":"string"}],"additionalItems":{"type":"integer"},"maxItems":2}`, false,
+			[]string{`[]`, `["a"]`, `["a",1]`}, []string{`["a","b"]`, `["a",1,1]`}},
+		{"required and not described", `{"type":"object","properties":{"a":{"type":"string"}},"required":["b"],"additionalProperties":{"type":"integer"}}`, false,
+			[]string{`{"b":1}`, `{"a":"x","b":1}`, `{"b":1,"c":2}`}, []string{`{}`, `{"a":"x"}`, `{"b":"x"}`}},
+		{"required and matched by a pattern", `{"type":"object","required":["x1"],"patternProperties":{"^x":{"type":"string"}},"additionalProperties":false}`, false,
+			[]string{`{"x1":"a"}`, `{"x1":"a","x2":"b"}`}, []string{`{}`, `{"x1":1}`}},
+		{"names by pattern alone", `{"type":"object","patternProperties":{"^x-":{"type":"integer"}},"additionalProperties":false,"minProperties":1}`, false,
+			[]string{`{"x-a":1}`, `{"x-a":1,"x-b":2}`}, []string{`{}`, `{"y":1}`, `{"x-a":"1"}`}},
+		{"names by a pattern that cannot be said", `{"type":"object","patternProperties":{"\\bx":{"type":"integer"}},"additionalProperties":false}`, true,
+			[]string{`{}`, `{"x":1}`, `{"a x":1}`}, []string{`{"x":"1"}`}},
+		{"properties and more", `{"type":"object","properties":{"ab":{"type":"string"},"a":{"type":"string"}},"required":["a"],"additionalProperties":{"type":"integer"}}`, false,
+			[]string{`{"a":"x"}`, `{"ab":"y","a":"x","abc":1,"b":2,"":3}`}, []string{`{"a":1}`, `{"a":"x","b":"y"}`, `{"a":"x","ab":1}`}},
+		{"an open object", `{"type":"object","properties":{"a":{"type":"string"}}}`, false, []string{`{}`, `{"a":"x"}`, `{"a":"x","b":[null]}`, `{"b":1}`}, []string{`{"a":1}`, `{"b":1,"a":2}`}},
+		{"the form of names", `{"type":"object","propertyNames":{"pattern":"^[a-z]+$"},"additionalProperties":{"type":"integer"}}`, false, []string{`{}`, `{"a":1}`}, []string{`{"A":1}`}},
+		{"a property that must not be", `{"type":"object","properties":{"a":false,"b":{"type":"integer"}},"additionalProperties":false}`, false, []string{`{}`, `{"b":1}`}, []string{`{"a":1}`}},
+		{"a pattern", `{"type":"string","pattern":"^[a-z]+-\\d{2}$"}`, false, []string{`"ab-12"`}, []string{`"ab-1"`, `"AB-12"`, `"x ab-12"`}},
+		{"a pattern with a bound", `{"type":"string","pattern":"^[a-z]+$","maxLength":3}`, false, []string{`"a"`, `"abc"`}, []string{`""`, `"abcd"`}},
+		{"a pattern without anchors", `{"type":"string","pattern":"\\d"}`, false, []string{`"1"`, `"a1b"`, `"\\\"1"`}, []string{`""`, `"ab"`}},
+		{"a pattern of either end", `{"type":"string","pattern":"^a|b$"}`, false, []string{`"ax"`, `"xb"`}, []string{`"xax"`, `"bx"`}},
+		{"a pattern of characters that JSON escapes", `{"type":"string","pattern":"^[\"\\\\\\n]+$"}`, false, []string{`"\"\\\n"`}, []string{`"a"`, `""`}},
+		{"a pattern of all but some characters", `{"type":"string","pattern":"^[^/]+$"}`, false, []string{`"a b"`, `"é\"\n\\"`}, []string{`"a/b"`, `""`}},
+		{"a pattern in both cases", `{"type":"string","pattern":"^(?i:ok)$"}`, false, []string{`"ok"`, `"Ok"`, `"OK"`}, []string{`"no"`}},
+		{"a pattern with a word boundary", `{"type":"string","pattern":"\\bgo\\b","minLength":3}`, true, []string{`"to go"`, `"xyz"`}, []string{`"a"`, `1`}},
+		{"a repetition of what may be empty", `{"type":"string","pattern":"^(a*)*$"}`, true, []string{`""`, `"aa"`}, []string{`1`}},
+		{"a date", `{"type":"string","format":"date"}`, false, []string{`"2024-02-29"`, `"2000-02-29"`, `"2023-12-31"`}, []string{`"2023-02-29"`, `"1900-02-29"`, `"2024-04-31"`, `"2024-13-01"`, `"24-1-1"`}},
+		{"a time", `{"type":"string","format":"time"}`, false, []string{`"23:59:59Z"`, `"00:00:00.123+05:30"`, `"23:59:60Z"`}, []string{`"24:00:00Z"`, `"12:00"`}},
+		{"a date and time", `{"type":"string","format":"date-time"}`, false, []string{`"2024-02-29T12:00:00Z"`, `"2024-01-01t00:00:00.5-08:00"`}, []string{`"2024-02-30T12:00:00Z"`, `"2024-01-01 00:00:00Z"`}},
+		{"a uuid", `{"type":"string","format":"uuid"}`, false, []string{`"123e4567-e89b-12d3-A456-426614174000"`}, []string{`"123e4567"`}},
+		{"an address", `{"type":"string","format":"ipv4"}`, false, []string{`"127.0.0.1"`, `"255.255.255.255"`}, []string{`"256.0.0.1"`, `"1.2.3"`}},
+		{"a format that is not said", `{"type":"string","format":"email"}`, true, []string{`"a@b.example"`}, []string{`1`}},
+		{"values of several types", `{"type":"string","enum":["a",1,null]}`, false, []string{`"a"`}, []string{`1`, `null`}},
+		{"no type and a keyword", `{"minLength":2}`, false, []string{`"ab"`, `1`, `null`, `[]`, `{}`}, []string{`"a"`}},
+		{"long texts", `{"type":"string","minLength":3,"maxLength":100000}`, false, []string{`"abc"`}, []string{`"ab"`}},
+		{"what is not said at all", `{"type":"object","properties":{"a":{"type":"integer"}},"dependentRequired":{"a":["b"]},"not":{"required":["c"]},"minProperties":1,"additionalProperties":{"type":"integer"}}`, true,
+			[]string{`{"a":1,"b":2}`, `{"b":1}`}, []string{`{"a":"x"}`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rules, err := tools.CompileSchema(json.RawMessage(c.full))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := schema.GBNF(rules.JSON())
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := readGrammar(t, text)
+			for _, in := range c.in {
+				if faults := rules.Validate(json.RawMessage(in)); faults != nil && c.name != "a pattern with a word boundary" {
+					t.Errorf("%s is not valid: %v", in, faults)
+				}
+				if !g.matches(in) {
+					t.Errorf("%s is not in\n%s", in, text)
+				}
+			}
+			for _, out := range c.out {
+				if g.matches(out) {
+					t.Errorf("%s is in\n%s", out, text)
+				}
+			}
+			valid := 0
+			for range 60 {
+				value := g.derive(r, g["root"], 0)
+				faults := rules.Validate(json.RawMessage(value))
+				if !json.Valid([]byte(value)) || faults != nil && !c.wider && !strings.Contains(fmt.Sprint(faults), "given more than once") {
+					t.Fatalf("%s\nderives %s: %v", text, value, faults)
+				}
+				if faults == nil {
+					valid++
+				}
+			}
+			if valid == 0 && c.name != "a format that is not said" && c.name != "a pattern with a word boundary" {
+				t.Errorf("nothing that is derived is valid:\n%s", text)
+			}
+		})
 	}
 }

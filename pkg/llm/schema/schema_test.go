@@ -307,7 +307,7 @@ func random(r *rand.Rand, depth int, root bool) string {
 		return strings.Join(out, "")
 	}
 	kind := r.IntN(9)
-	if depth == 0 {
+	if depth <= 0 {
 		kind = r.IntN(5)
 	}
 	if root {
