@@ -268,7 +268,11 @@ func strictSchema(a *Asked) (int, string) {
 	for _, t := range a.Tools {
 		var root any
 		json.Unmarshal(t.Function.Parameters, &root)
-		if why := faultless(root); t.Function.Strict && why != "" {
+		why := faultless(root)
+		if o, ok := root.(map[string]any); !ok || o["type"] != "object" || o["anyOf"] != nil {
+			why = "schema must be an object"
+		}
+		if t.Function.Strict && why != "" {
 			return 400, "Invalid schema for function '" + t.Function.Name + "': " + why
 		}
 	}
@@ -297,8 +301,12 @@ func faultless(v any) string {
 			return "'" + key + "' is not permitted"
 		}
 	}
-	if props, ok := s["properties"].(map[string]any); ok {
+	props, ok := s["properties"].(map[string]any)
+	if ok || strings.Contains(fmt.Sprint(s["type"]), "object") {
 		required, _ := s["required"].([]any)
+		if len(required) > len(props) {
+			return "'required' has a name that is no property"
+		}
 		if s["additionalProperties"] != false {
 			return "'additionalProperties' is required to be supplied and to be false"
 		}

@@ -178,6 +178,42 @@ func TestStrictTools(t *testing.T) {
 			t.Errorf("%s: strict is %v; refused: %q", d.Name, a.Tools[0].Function.Strict, p.Refused())
 		}
 	}
+	// Tools without a strict form go without, and only they. A server of the
+	// product refuses what is not what it demands.
+	for name, input := range map[string]string{
+		"none": `{"type":"object","properties":{}}`, "closed": `{"type":"object","properties":{},"additionalProperties":false}`,
+		"map": `{"type":"object","properties":{},"additionalProperties":{"type":"integer"}}`, "patterns": `{"type":"object","properties":{},"patternProperties":{"^x":{"type":"string"}}}`,
+		"choice":  `{"type":"object","properties":{},"oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`,
+		"more":    `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":{"type":"integer"}}`,
+		"nested":  `{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","properties":{"b":{"type":"integer"}},"patternProperties":{"^x":{"type":"string"}}}}}}`,
+		"listing": `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"array"}}},"m":{"type":"object"}},"required":["a"]}`,
+	} {
+		m, p := product(t, "openai", func(llmtest.Asked) llmtest.Turn { return llmtest.Turn{Text: "ok"} }, nil)
+		req := request()
+		req.Tools = append([]llm.ToolSpec{{Name: "g", Input: json.RawMessage(input)}}, tools...)
+		if _, err := m.Generate(t.Context(), req, nil); err != nil || len(p.Refused()) > 0 {
+			t.Errorf("%s: %v; refused: %q", name, err, p.Refused())
+			continue
+		}
+		a := p.Asked()[0]
+		if want := name == "closed" || name == "listing"; a.Tools[0].Function.Strict != want || !a.Tools[1].Function.Strict {
+			t.Errorf("%s: strict is %v, and of the other %v: %s", name, a.Tools[0].Function.Strict, a.Tools[1].Function.Strict, a.Tools[0].Function.Parameters)
+		}
+	}
+	// One refused schema does not loosen the others.
+	refusing := llmtest.New(t, llmtest.Fail(400, `{"error":{"message":"Invalid schema for function 'g': it is too deep."}}`), llmtest.Say(llmtest.Turn{Text: "ok"}))
+	strict, err := openai.New(openai.Config{BaseURL: refusing.URL + "/v1", Dialect: "openai", Key: llmtest.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := request()
+	asked.Tools, asked.Wire = append([]llm.ToolSpec{{Name: "g", Input: tools[0].Input}}, tools...), new(llm.Wire)
+	if _, err := strict.Generate(t.Context(), asked, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := refusing.Requests(); len(got) != 2 || strings.Count(string(got[0].Body), `"strict":true`) != 2 || strings.Count(string(got[1].Body), `"strict":true`) != 1 {
+		t.Errorf("%d requests: %s", len(got), got[len(got)-1].Body)
+	}
 	s := llmtest.New(t, llmtest.Fail(400, `{"error":{"message":"Invalid schema for function 'f': In context=('properties', 'm'), this is too deep."}}`), llmtest.Say(llmtest.Turn{Text: "ok"}))
 	m, err := openai.New(openai.Config{BaseURL: s.URL + "/v1", Dialect: "openai", Key: llmtest.Key})
 	if err != nil {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +24,24 @@ type quirks struct {
 // max_tokens is renamed rather than left out.
 var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort", "reasoning", "tool_choice", "grammar", "max_completion_tokens", "max_tokens"}
 
-// strictTools is the quirk of a server that does not take strict tools.
+// strictTools is the quirk of a server that does not take strict tools. With
+// the name of a tool behind it, it is that of a server that does not take the
+// strict schema of this one.
 const strictTools = "strict"
+
+// ofTool finds the tool that a refusal of a schema names.
+var ofTool = regexp.MustCompile("invalid schema for function ['\"`]?([A-Za-z0-9_-]+)")
+
+// loose are the tools of a model whose strict schemas were refused.
+func (q *quirks) loose(model string) []string {
+	var out []string
+	for _, f := range q.of(model) {
+		if name, ok := strings.CutPrefix(f, strictTools+" "); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
 
 func (q *quirks) of(model string) []string {
 	q.mu.Lock()
@@ -48,6 +65,9 @@ func (q *quirks) learn(model string, err error, body transport.Body) (field stri
 		if f == strictTools {
 			if !strings.Contains(said, "invalid schema for function") && !strings.Contains(said, "strict") || !offers(body, `"strict":true`) {
 				continue
+			}
+			if of := ofTool.FindStringSubmatch(strings.Replace(string(words), "Invalid", "invalid", 1)); of != nil && offers(body, `"name":"`+of[1]+`"`) {
+				f += " " + of[1]
 			}
 		} else if !about(said, f) || !sent(body, f) {
 			continue

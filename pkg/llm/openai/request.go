@@ -37,7 +37,9 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 	if list := m.shown(req); len(list) > 0 {
 		form, encode := "openai/"+d.Name, m.encodeTools
 		if m.strict(req.Model) {
-			form, encode = form+" strict", m.encodeStrict
+			loose := m.quirks.loose(req.Model)
+			form = strings.Join(append([]string{form, "strict"}, loose...), " ")
+			encode = func(specs []llm.ToolSpec) ([]byte, error) { return m.encode(specs, true, loose) }
 		}
 		offered, err := req.Wire.Tools(form, list, encode)
 		if err != nil {
@@ -194,12 +196,7 @@ func (m *model) responseFormat(output json.RawMessage) (any, error) {
 // wrapped reports whether a schema has to be put into an object, as the
 // strict form wants one at the root.
 func (m *model) wrapped(output json.RawMessage) bool {
-	var root struct {
-		Type  any             `json:"type"`
-		AnyOf json.RawMessage `json:"anyOf"`
-		OneOf json.RawMessage `json:"oneOf"`
-	}
-	return m.dialect.words().Object && (json.Unmarshal(output, &root) != nil || root.Type != "object" || root.AnyOf != nil || root.OneOf != nil)
+	return m.dialect.words().Object && !schema.Closes(output)
 }
 
 // raised is an answer to a schema in the form that was asked for.
@@ -221,23 +218,30 @@ func (m *model) raised(output json.RawMessage, text string) string {
 }
 
 func (m *model) encodeTools(specs []llm.ToolSpec) ([]byte, error) {
-	return m.encodeIn(schema.Common, specs)
+	return m.encode(specs, false, nil)
 }
 
-func (m *model) encodeStrict(specs []llm.ToolSpec) ([]byte, error) {
-	return m.encodeIn(schema.Strict, specs)
-}
-
-func (m *model) encodeIn(d *schema.Dialect, specs []llm.ToolSpec) ([]byte, error) {
+// encode writes tools, strict ones where their schemas have a strict form and
+// the server did not refuse it: loose names those.
+func (m *model) encode(specs []llm.ToolSpec, strict bool, loose []string) ([]byte, error) {
 	var list []goopenai.Tool
 	for _, s := range specs {
-		about, input, err := m.schemas.Parameters(d, s.Description, s.Input)
+		var about string
+		var input json.RawMessage
+		var err error
+		closed := false
+		if strict && !slices.Contains(loose, s.Name) {
+			about, input, closed, err = m.schemas.Strict(s.Description, s.Input)
+		}
+		if !closed && err == nil {
+			about, input, err = m.schemas.Parameters(schema.Common, s.Description, s.Input)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", s.Name, err)
 		}
 		list = append(list, goopenai.Tool{
 			Type:     goopenai.ToolTypeFunction,
-			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: about, Parameters: input, Strict: d.Strict},
+			Function: &goopenai.FunctionDefinition{Name: s.Name, Description: about, Parameters: input, Strict: closed},
 		})
 	}
 	return json.Marshal(list)

@@ -40,6 +40,18 @@ func (c *Cache) Down(d *Dialect, full json.RawMessage) (json.RawMessage, error) 
 	return down, nil
 }
 
+// Strict is [Cache.Parameters] in the strict dialect. It reports false for a
+// schema that has no strict form which says the same; that tool has to go out
+// without.
+func (c *Cache) Strict(about string, full json.RawMessage) (string, json.RawMessage, bool, error) {
+	n, err := parse(full)
+	if len(full) > 0 && (err != nil || !Closes(full) || n.loses()) {
+		return about, nil, false, nil
+	}
+	about, down, err := c.Parameters(Strict, about, full)
+	return about, down, err == nil, err
+}
+
 // Parameters gives the schema of a tool's arguments in d's words, and what is
 // to be said of the tool: what the root had in words goes there, since
 // servers drop it from the schema.

@@ -54,6 +54,38 @@ func (d *Dialect) close(n, required *node, words []string) (*node, []string) {
 	return n, words
 }
 
+// Closes reports whether the root of full can be a strict schema that says the
+// same: an object whose properties are listed. A map, a choice between objects
+// and an object that may be anything cannot.
+func Closes(full json.RawMessage) bool {
+	n, err := parse(full)
+	if err != nil {
+		return len(full) == 0
+	}
+	n, _ = merge(n)
+	return n.closes() && n.at("type").is(`"object"`) && len(n.forms()) == 0
+}
+
+func (n *node) closes() bool {
+	more, props := n.at("additionalProperties"), n.at("properties")
+	if more != nil && more.kind == '{' && !more.never() || n.at("patternProperties") != nil && !more.is("false") {
+		return false
+	}
+	return more != nil && !more.is("true") || props != nil && len(props.keys) > 0
+}
+
+// loses reports whether the strict form of a schema, which lists all
+// properties, leaves out some that it lets be by another rule.
+func (n *node) loses() bool {
+	if n.kind != '{' && n.kind != '[' {
+		return false
+	}
+	if props := n.at("properties"); props != nil && props.kind == '{' && len(props.keys) > 0 && (!n.closes() || n.at("patternProperties") != nil) {
+		return true
+	}
+	return slices.ContainsFunc(n.kids, (*node).loses)
+}
+
 // nullable lets null through as well.
 func nullable(n *node) *node {
 	if n.at("const") != nil {
