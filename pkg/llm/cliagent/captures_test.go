@@ -276,8 +276,12 @@ not json at all
 {"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls","tokens":{"input":1,"output":1}}}`, 0, "", session{},
 			heard{outcome: "no_result", tools: []string{"bash rm x: denied"}, turns: 1, session: true}},
 		"opencode ends with calls and code 0": {"opencode", `{"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls","tokens":{"input":1,"output":1}}}`, 0, "", session{}, heard{outcome: "no_result", turns: 1, session: true}},
-		"opencode stops and fails":            {"opencode", `{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}`, 1, "", session{}, heard{outcome: "no_result", turns: 1, session: true}},
-		"nothing at all":                      {"codex", ``, 0, "", session{}, heard{outcome: "no_result"}},
+		"opencode does not know the model":    {"opencode", `{"type":"error","timestamp":1,"sessionID":"s","error":{"name":"UnknownError","data":{"message":"Unexpected server error. Check server logs for details.","ref":"err_00111007"}}}`, 1, "", session{}, heard{outcome: "no_model", session: true}},
+		"opencode fails at its work": {"opencode", `{"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls","tokens":{"input":1,"output":1}}}
+{"type":"error","sessionID":"s","error":{"name":"UnknownError","data":{"message":"Unexpected server error. Check server logs for details."}}}`, 1, "", session{}, heard{outcome: "no_result", turns: 1, session: true}},
+		"opencode's server is busy": {"opencode", `{"type":"error","sessionID":"s","error":{"name":"APIError","data":{"message":"Internal server error","statusCode":500}}}`, 1, "", session{}, heard{outcome: "overloaded", session: true}},
+		"opencode stops and fails":  {"opencode", `{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}`, 1, "", session{}, heard{outcome: "no_result", turns: 1, session: true}},
+		"nothing at all":            {"codex", ``, 0, "", session{}, heard{outcome: "no_result"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, _ := play(t, c.format, [][]byte{[]byte(c.stream)}, c.code, c.stderr, c.before)

@@ -118,7 +118,13 @@ func (opencode) read(s *story, line []byte) {
 		s.turn()
 	case "error":
 		f := &fault{kind: llm.NoResult, message: brief(strings.Join(strings.Fields(l.Error.Name+": "+l.Error.Data.Message), " "), 500), status: l.Error.Data.Status}
-		s.pending = f.judge()
+		if s.pending = f.judge(); l.Error.Name == "UnknownError" && f.status == 0 && strings.HasPrefix(l.Error.Data.Message, "Unexpected server error") {
+			// The server meant is the program itself: it fails so before its first
+			// step if it does not know the model. Nobody is busy.
+			if f.kind = llm.NoResult; s.turns == 0 && !s.acted {
+				f.kind, f.hint = llm.NoModel, "opencode fails so if it does not know the model or its provider is not set up: opencode models lists those it knows"
+			}
+		}
 	}
 }
 
