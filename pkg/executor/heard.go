@@ -28,7 +28,7 @@ func (s *State) hear(a *Answer) {
 
 // maxDoubts is how many doubtful answers in a row the model is asked about;
 // the next is taken for what it is: text. It may be about calls.
-const maxDoubts = 1
+const maxDoubts = 2
 
 // misread tells the model of a call that was lost or not taken for one, and
 // reports whether it did: such an answer does not end the run.

@@ -290,7 +290,7 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 		}
 		dst = transport.AppendString(append(dst, sep...), d.id(c.ID))
 		dst = transport.AppendString(append(dst, `,"type":"function","function":{"name":`...), callName(c.Name))
-		dst = transport.AppendString(append(dst, `,"arguments":`...), string(transport.Object(c.Args)))
+		dst = transport.AppendString(append(dst, `,"arguments":`...), string(transport.Plain(transport.Object(c.Args))))
 		dst = append(dst, `}}`...)
 	}
 	if len(msg.Calls) > 0 {

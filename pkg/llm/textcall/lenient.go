@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -141,8 +142,12 @@ func (p *lenient) space() error {
 		switch c := rest[0]; {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
 			p.i++
-		case strings.HasPrefix(rest, "\u00a0"):
-			p.i += 2
+		case c >= utf8.RuneSelf:
+			r, n := utf8.DecodeRuneInString(rest)
+			if !unicode.IsSpace(r) && !strings.ContainsRune("\u200b\u200c\u200d\u2060\ufeff", r) {
+				return nil
+			}
+			p.i += n
 			p.fixes |= fixSpace
 		case strings.HasPrefix(rest, "//"):
 			p.fixes |= fixComment
@@ -196,8 +201,14 @@ func (p *lenient) plain() (*value, error) {
 	case c == '[':
 		return p.array(']')
 	case c == '(':
+		// (1) is the value itself in Python, (1,) and (1, 2) are tuples.
+		from := p.i
+		v, err := p.array(')')
 		p.fixes |= fixTuple
-		return p.array(')')
+		if err == nil && len(v.kids) == 1 && !strings.HasSuffix(strings.TrimRight(p.s[from:p.i-1], " \t\r\n"), ",") {
+			return v.kids[0], nil
+		}
+		return v, err
 	case c == '"' || c == '\'':
 		s, err := p.str()
 		return &value{kind: '"', text: s}, err

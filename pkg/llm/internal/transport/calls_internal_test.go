@@ -32,3 +32,16 @@ func FuzzOrdinary(f *testing.F) {
 		}
 	})
 }
+
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":"x \u003c y \u0026\u0026 z \u003e 1"}`: `{"a":"x < y && z > 1"}`,
+		`{"a":"\\u003c \\\u003c \u00e9"}`:            `{"a":"\\u003c \\< \u00e9"}`,
+		`{"a":1}`:                                    `{"a":1}`,
+		`{"a":"\u003`:                                `{"a":"\u003`,
+	} {
+		if got := string(Plain(json.RawMessage(in))); got != want {
+			t.Errorf("%s became %s, want %s", in, got, want)
+		}
+	}
+}
