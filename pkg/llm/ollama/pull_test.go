@@ -241,3 +241,26 @@ func TestSchemaWasIgnored(t *testing.T) {
 		}
 	}
 }
+
+// A template that opens the thought leaves only its end in the answer. The
+// first answer shows that; from the second on nothing of a thought is shown as
+// text.
+func TestTemplateOpensThought(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/show":
+			fmt.Fprint(w, `{"template":"<|assistant|><think>\n{{ .Response }}"}`)
+		case "/api/chat":
+			fmt.Fprint(w, `{"message":{"content":"Hm."}}`+"\n"+`{"message":{"content":"</think>Done."},"done":true,"prompt_eval_count":9,"eval_count":9}`+"\n")
+		}
+	}))
+	defer s.Close()
+	m := open(t, ollama.Config{BaseURL: s.URL})
+	for i, want := range []string{"Hm.Done.", "Done."} {
+		var shown string
+		r, err := m.Generate(t.Context(), ask("mine", "Go."), func(d llm.Delta) { shown += d.Text })
+		if err != nil || r.Message.Text != "Done." || r.Message.Thinking != "Hm." || shown != want {
+			t.Errorf("answer %d: shown %q, %+v, %v", i, shown, r, err)
+		}
+	}
+}

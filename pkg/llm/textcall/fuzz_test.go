@@ -115,6 +115,7 @@ func TestLinear(t *testing.T) {
 		"<|channel|>", "<|channel|>a<|message|>b", "<|start|>assistant", "call:f{", "<|tool_call>call:f{a:[", "<escape>", "<｜tool▁call▁begin｜>", "/*", "\n", " ",
 		`<tool_call>{"name":"f","arguments":{"s" 1}}`, `<tool_call>{"name":"f","arguments":{}}</tool_call>`, `<invoke name="f">`,
 		"<tool_call>f<arg_key>s</arg_key><arg_value>x</arg_value>",
+		"{\"name\":\"f\",\"arguments\":{}}\nx\n", "x\n{\"name\":\"f\",\"arguments\":{\"s\":\"", "```json\n{\"name\":\"f\"\n", "`f`` \n", "f(a", "\"f\": ", "a</think>b", "to=f", "]<]minimax[>[<a>", "<invoke name=\"f\"><s>",
 	}
 	for _, head := range []string{"", "<tool_call>", "<function=f><parameter=s>", "<think>", "<|channel|>commentary to=functions.f<|message|>", `<minimax:tool_call><invoke name="f"><parameter name="s">`, "<tool_call>f<arg_key>s</arg_key><arg_value>"} {
 		for _, p := range pieces {

@@ -165,17 +165,15 @@ func withoutExamples(text string, fences bool) string {
 		}
 		mark := text[n:][:len(text)-n-len(strings.TrimLeft(text[n:], "`"))]
 		kept.WriteString(text[:n])
-		end := strings.Index(text[n+len(mark):], mark)
+		rest := text[n+len(mark):]
 		if len(mark) < 3 {
-			// A quotation ends with its line.
-			if line := strings.IndexByte(text[n+len(mark):], '\n'); line >= 0 && line < end {
-				end = -1
-			}
-			if end < 0 {
-				kept.WriteString(mark)
-				text = text[n+len(mark):]
-				continue
-			}
+			rest, _, _ = strings.Cut(rest, "\n") // a quotation ends with its line
+		}
+		end := strings.Index(rest, mark)
+		if len(mark) < 3 && end < 0 {
+			kept.WriteString(mark)
+			text = text[n+len(mark):]
+			continue
 		}
 		if end < 0 {
 			text = text[n:]

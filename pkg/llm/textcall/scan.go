@@ -164,6 +164,7 @@ func (s *scan) read() Found {
 				continue
 			}
 			if first >= 0 || !s.ending(before) {
+				failed++
 				continue
 			}
 			said(at)

@@ -188,6 +188,44 @@ func TestThinking(t *testing.T) {
 	}
 }
 
+// Where the template opens the thought, nothing of it is shown as text,
+// however the answer comes in.
+func TestOpened(t *testing.T) {
+	o := Options{Offered: offered, Opened: OpensThought("{{ .System }}<|user|>{{ .Prompt }}<|assistant|><think>\n{{ .Response }}")}
+	for _, c := range []struct{ in, want, shown string }{
+		{"Hm.</think>Done.", "Done.|(Hm.)", "Done."},
+		{"Hm.\n</think>\n\nI look.\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", "I look.|(Hm.)f{}", "I look."},
+		{"Hm.</think>{\"name\":\"f\",\"arguments\":{\"a\":1}}", `(Hm.)f{"a":1}`, ""},
+		{"Hm. <tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", "(Hm.)f{}", ""},
+		{"Hm", "(Hm)", ""},
+		{"a</think>The tag</think>b", "The tag</think>b|(a)", "The tag</think>b"},
+	} {
+		if f := Read(c.in, o); show(f) != c.want || f.Unopened {
+			t.Errorf("%q: %s, want %s", c.in, show(f), c.want)
+		}
+		whole := shown(o, c.in)
+		if !strings.Contains(whole, "\nshown: "+c.shown+"\nthought: ") {
+			t.Errorf("%q: %s", c.in, whole)
+		}
+		for i := range len(c.in) + 1 {
+			if got := shown(o, c.in[:i], c.in[i:]); got != whole {
+				t.Errorf("%q, split at %d: %s\nwant %s", c.in, i, got, whole)
+			}
+		}
+	}
+	for template, want := range map[string]string{
+		"<|assistant|><think>":                                     "</think>",
+		"<|assistant|><think>\n{{- .Response }}<|end|>":            "</think>",
+		"{{ if .Thinking }}<think>{{ .Thinking }}{{ end }}":        "",
+		"<|assistant|>{{ .Response }}":                             "",
+		"<think>{{ .Prompt }}</think><|assistant|>{{ .Response }}": "",
+	} {
+		if got := OpensThought(template); got != want {
+			t.Errorf("%s: %q, want %q", template, got, want)
+		}
+	}
+}
+
 func ExampleRecover() {
 	f, ok := Recover(`<think>a.txt, then.</think><tool_call>{"name":"read_file","arguments":{"path":"a.txt"}}</tool_call>`,
 		[]llm.ToolSpec{{Name: "read_file"}})
