@@ -50,10 +50,33 @@ func (k *known) family(ctx context.Context, end *transport.Endpoint, model strin
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.families == nil {
-		k.families, k.opened = map[string]textcall.Family{}, map[string]string{}
+		k.families = map[string]textcall.Family{}
 	}
-	k.families[model], k.opened[model] = f, textcall.OpensThought(info.Template)
+	k.families[model] = f
 	return f
+}
+
+// unopened finds out whether it is the model's template that opens the thought
+// of which only the end came.
+func (k *known) unopened(ctx context.Context, end *transport.Endpoint, model string) {
+	k.mu.Lock()
+	_, ok := k.opened[model]
+	k.mu.Unlock()
+	if ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	info, err := (&Client{end}).Show(ctx, model)
+	if err != nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.opened == nil {
+		k.opened = map[string]string{}
+	}
+	k.opened[model] = textcall.OpensThought(info.Template)
 }
 
 // opens is the end of the thought that the model's template opens in the

@@ -142,7 +142,7 @@ func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	}
 	if a.unopened {
 		// From now on its thinking is told apart while it comes.
-		m.known.family(ctx, &m.end, req.Model)
+		m.known.unopened(ctx, &m.end, req.Model)
 	}
 	return r, err
 }

@@ -72,37 +72,29 @@ type scan struct {
 	unknown bool            // a tool was called that was not offered
 }
 
+// A reading is what a scan has made of an answer so far.
+type reading struct {
+	visible  strings.Builder // what is not thought
+	thoughts []string
+	later    []string // prose behind calls
+	from     int      // what is before it was dealt with
+	first    int      // where the first call stood in what is visible; -1 for none
+	failed   int
+	token    bool // the last call stood between special tokens
+	amid     bool // prose follows a call that did not
+	parted   bool // something was taken out
+	unopened bool
+}
+
 func (s *scan) read() Found {
-	var visible strings.Builder // what is not thought
-	var thoughts, later []string
-	from, first, failed, amid, parted, token, unopened := 0, -1, 0, false, false, false, false
-	// said takes the prose up to i. Behind a call it makes that an example,
-	// unless the call stands between special tokens.
-	said := func(i int) {
-		part := s.s[from:i]
-		if rest := s.trailing(part, first >= 0); first >= 0 && rest != "" {
-			amid = amid || !token
-			later = append(later, rest)
-		}
-		visible.WriteString(part)
-	}
+	r := &reading{first: -1}
 	if len(s.Offered) > 0 {
 		s.aware = s.kit
 	}
-	if end := s.Opened; end != "" {
-		inside, closed := s.until(end)
-		if !closed {
-			inside, s.i = s.s, len(s.s)
-		}
-		before := len(s.calls)
-		thoughts = append(thoughts, s.thought(inside, closed))
-		if len(s.calls) > before {
-			first = 0
-		}
-		s.jump(s.i)
-		from, parted, s.opened = s.i, true, true
+	if s.Opened != "" {
+		s.think(r, s.Opened)
 	}
-	for failed+s.malformed < maxFailed && len(s.calls) < maxCalls {
+	for r.failed+s.malformed < maxFailed && len(s.calls) < maxCalls {
 		m := s.next(true)
 		if m == nil {
 			break
@@ -110,72 +102,92 @@ func (s *scan) read() Found {
 		at := s.i
 		switch m.sort {
 		case opensThought:
-			said(at)
-			s.i, s.opened = s.i+len(m.open), true
-			inside, ok := s.until(m.close[0])
-			if !ok {
-				inside = s.s[s.i:]
-				s.i = len(s.s)
-			}
-			before := len(s.calls)
-			thoughts = append(thoughts, s.thought(inside, ok))
-			if before == 0 && len(s.calls) > 0 {
-				first = visible.Len()
-			}
-			s.jump(s.i)
-			from, parted = s.i, true
+			s.said(r, at)
+			s.i += len(m.open)
+			s.think(r, m.close[0])
 		case endsThought:
-			if first >= 0 {
+			if r.first >= 0 {
 				s.i += len(m.open)
 				continue
 			}
 			// A template that opens the thinking in the prompt leaves only
 			// its end in the answer.
-			said(at)
-			unopened = unopened || !s.opened
-			thoughts = append(thoughts, visible.String())
-			visible.Reset()
+			s.said(r, at)
+			r.unopened = r.unopened || !s.opened
+			r.thoughts = append(r.thoughts, r.visible.String())
+			r.visible.Reset()
 			s.jump(at + len(m.open))
-			from, parted = s.i, true
+			r.from, r.parted = s.i, true
 		case wraps:
-			said(at)
+			s.said(r, at)
 			s.jump(at + len(m.open))
-			from, parted = s.i, true
+			r.from, r.parted = s.i, true
 		case opensCalls:
 			if len(s.Offered) == 0 || !s.block(m) {
-				failed++
+				r.failed++
 				s.i, s.inked = at+len(m.open), true
 				continue
 			}
 			end := s.i
-			said(at)
-			if first < 0 {
-				first = visible.Len()
+			s.said(r, at)
+			if r.first < 0 {
+				r.first = r.visible.Len()
 			}
-			token = m.token()
-			visible.WriteString(s.s[at:end])
+			r.token = m.token()
+			r.visible.WriteString(s.s[at:end])
 			s.jump(end)
-			from = end
+			r.from = end
 		case opensObjects:
 			s.past = at + 1
-			before := visible.String() + s.s[from:at]
+			before := r.visible.String() + s.s[r.from:at]
 			if strings.TrimSpace(before) == "" {
 				s.aware = nil // the answer begins with it: see bare
 				continue
 			}
-			if first >= 0 || !s.ending(before) {
-				failed++
+			if r.first >= 0 || !s.ending(before) {
+				r.failed++
 				continue
 			}
-			said(at)
-			first, from = visible.Len(), len(s.s)
+			s.said(r, at)
+			r.first, r.from = r.visible.Len(), len(s.s)
 		default:
 			s.i += len(m.open)
 		}
 	}
-	said(len(s.s))
-	f := Found{Text: visible.String(), Thinking: join(thoughts), Calls: s.calls, Unopened: unopened}
-	if amid {
+	s.said(r, len(s.s))
+	return s.conclude(r)
+}
+
+// said takes the prose up to i. Behind a call it makes that an example, unless
+// the call stands between special tokens.
+func (s *scan) said(r *reading, i int) {
+	part := s.s[r.from:i]
+	if rest := s.trailing(part, r.first >= 0); r.first >= 0 && rest != "" {
+		r.amid = r.amid || !r.token
+		r.later = append(r.later, rest)
+	}
+	r.visible.WriteString(part)
+}
+
+// think takes a thought up to its end, or to that of the answer.
+func (s *scan) think(r *reading, end string) {
+	inside, closed := s.until(end)
+	if !closed {
+		inside, s.i = s.s[s.i:], len(s.s)
+	}
+	before := len(s.calls)
+	r.thoughts = append(r.thoughts, s.thought(inside, closed))
+	if before == 0 && len(s.calls) > 0 {
+		r.first = r.visible.Len()
+	}
+	s.jump(s.i)
+	r.from, r.parted, s.opened = s.i, true, true
+}
+
+// conclude makes an answer of what was read.
+func (s *scan) conclude(r *reading) Found {
+	f := Found{Text: r.visible.String(), Thinking: join(r.thoughts), Calls: s.calls, Unopened: r.unopened}
+	if r.amid {
 		s.doubtful(amidText)
 		f.Calls = nil
 	}
@@ -184,11 +196,11 @@ func (s *scan) read() Found {
 	}
 	switch {
 	case len(f.Calls) > 0:
-		f.Text = join(append([]string{f.Text[:first]}, later...))
-	case parted:
+		f.Text = join(append([]string{f.Text[:r.first]}, r.later...))
+	case r.parted:
 		f.Text = strings.TrimSpace(f.Text)
 	}
-	if len(f.Calls) == 0 && len(s.Offered) > 0 && first < 0 {
+	if len(f.Calls) == 0 && len(s.Offered) > 0 && r.first < 0 {
 		if s.calls = nil; s.bare(strings.TrimSpace(f.Text)) {
 			f.Calls, f.Text = s.calls, ""
 		}
