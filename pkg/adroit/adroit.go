@@ -151,6 +151,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		store, owner, rt.clean = db, sqlite.Owner(), db.Close
 	}
 	rt.Jobs = &jobs.Manager{Store: store, Owner: owner, Workflows: slices.Concat([]flow.Workflow{agents.Workflow}, o.Workflows), Mux: rt.mux,
+		Lock:  func(j *jobs.Job) (func(), bool, error) { return LockJob(filepath.Join(rt.home, j.ID)) },
 		Clean: func(ev event.Event) event.Event { return executor.Clean(o.Secrets, ev) }}
 	return rt, nil
 }

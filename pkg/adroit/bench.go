@@ -43,6 +43,9 @@ func OpenBench(dir, home string, opts ...workspace.Option) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := ledger.Lock(); err != nil { // now, rather than in the middle of the job
+		return nil, err
+	}
 	files, err := workspace.Open(dir, ledger)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
@@ -91,6 +94,9 @@ func (b *Bench) Env(context.Context, string, string) (*tools.Env, error) {
 	}
 	return env, nil
 }
+
+// Fault returns the storage failure that calls have met, nil for none.
+func (b *Bench) Fault(_, _ string) error { return b.ledger.Fault() }
 
 // maxDiff bounds the artifact "diff" in bytes: it travels with the job's
 // state. The ledger has all of it.
@@ -144,7 +150,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), erro
 		return nil, nil, err
 	}
 	m := executor.Serve(executor.Host{
-		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fence: rt.fence(j), Worktrees: b,
+		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Fence: rt.fence(j), Worktrees: b,
 		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(hide), b.Judge},
 		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
 		Shelf:  &executor.Shelf{Dir: filepath.Join(rt.home, j.ID, "results")},

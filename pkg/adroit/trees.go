@@ -123,7 +123,11 @@ func (bs *Benches) at(name string) (*Bench, error) {
 	}
 	b, err := bs.open(c.Dir(), home, c.Shows(), writes)
 	if err != nil {
-		return nil, fmt.Errorf("the worktree %s: %w", name, err)
+		err = fmt.Errorf("the worktree %s: %w", name, err)
+		if errors.As(err, new(*workspace.StorageError)) {
+			err = &flow.InfrastructureError{Err: err}
+		}
+		return nil, err
 	}
 	bs.subs[name] = b
 	return b, nil
@@ -154,6 +158,20 @@ func (bs *Benches) Bind(ctx context.Context, job, at string, t tools.Tool, res *
 		return err
 	}
 	return b.Bind(ctx, job, at, t, res)
+}
+
+// Fault returns the storage failure that calls there have met, nil for none.
+func (bs *Benches) Fault(job, at string) error {
+	if at == "" {
+		return bs.own.Fault(job, at)
+	}
+	bs.mu.Lock()
+	b := bs.subs[at]
+	bs.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	return b.Fault(job, at)
 }
 
 // Judge has changes looked at by the language servers of their directory.

@@ -111,7 +111,10 @@ func writeEvent(w io.Writer, ev event.Event) {
 
 // runFault explains why a job could not be run here.
 func (a *app) runFault(id string, err error) error {
+	held := new(jobs.HeldError)
 	switch {
+	case errors.As(err, &held) && held.Stopped:
+		return broken(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then adroit jobs resume %s goes on with the job here", held.PID, held.PID, id))
 	case errors.Is(err, jobs.ErrHeld), errors.Is(err, jobs.ErrLeaseLost):
 		return broken(err, fmt.Sprintf("adroit jobs logs %s -f follows it; adroit jobs cancel %s stops it", id, id))
 	case errors.Is(err, jobs.ErrBlocked):

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -82,7 +83,14 @@ func (a *app) manager(ctx context.Context) (*jobs.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &jobs.Manager{Store: db, Owner: sqlite.Owner(), Workflows: a.workflows(), Mux: a.mux, Clean: a.clean()}, nil
+	lock := func(j *jobs.Job) (func(), bool, error) {
+		home, err := a.jobDir(j.ID)
+		if err != nil {
+			return nil, false, err
+		}
+		return adroit.LockJob(home)
+	}
+	return &jobs.Manager{Store: db, Owner: sqlite.Owner(), Workflows: a.workflows(), Mux: a.mux, Lock: lock, Clean: a.clean()}, nil
 }
 
 // mux performs the steps of one job here.
@@ -136,7 +144,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	}
 	mux := executor.Serve(executor.Host{
 		Record: record,
-		Tools:  set, Env: b.Env, Bind: b.Bind, Worktrees: b, Fence: a.fence(s.Sandbox),
+		Tools:  set, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Worktrees: b, Fence: a.fence(s.Sandbox),
 		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide)}, conf.around(b, hook)...),
 		Driver: driver,
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),

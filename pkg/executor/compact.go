@@ -208,7 +208,7 @@ func (m *models) compact(ctx context.Context, s flow.Step, emit event.Sink) (jso
 	if in.Head != "" {
 		chain, err := m.chain(ctx, in.Head)
 		if err != nil {
-			return nil, fmt.Errorf("compact %s: reading the transcript: %w", s.Name, err)
+			return nil, unread(fmt.Errorf("compact %s: reading the transcript: %w", s.Name, err))
 		}
 		msgs = nil
 		for _, a := range slices.Backward(chain) {

@@ -84,6 +84,9 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.Resident, na
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	if err := m.fault(s.Job, a.At); err != nil {
+		return nil, err
+	}
 	if err != nil {
 		return nil, failure(err)
 	}

@@ -32,6 +32,9 @@ type Host struct {
 	// Bind adds the artifacts that the host rather than the tool produces,
 	// such as the diff of what the job has changed. May be nil.
 	Bind func(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error
+	// Fault returns the storage failure that calls there have met, nil for none.
+	// It ends the run, whatever the tool made of it. May be nil.
+	Fault func(job, at string) error
 	// Worktrees makes copies of the work tree for sub-agents. May be nil.
 	Worktrees Worktrees
 	// Fence is what stands around commands here; people who approve see it.
@@ -144,6 +147,10 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		think.lost(emit)
 		return nil, ctx.Err()
 	}
+	if err := h.fault(s.Job, use.At); err != nil {
+		think.lost(emit)
+		return nil, err
+	}
 	if ask := new(asking); errors.As(err, &ask) {
 		return json.Marshal(Reply{Ask: &ask.Question})
 	}
@@ -157,12 +164,24 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	}
 	if h.Bind != nil {
 		if err := h.Bind(ctx, s.Job, use.At, t, &res); err != nil {
-			return nil, err
+			return nil, errors.Join(h.fault(s.Job, use.At), err)
 		}
 	}
 	h.fit(ctx, s, use.Room, &res, emit)
 	reply := Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env), Spent: spent}
 	return reply.encode()
+}
+
+// fault returns the storage failure that calls at a worktree have met, as what
+// ends the run.
+func (h Host) fault(job, at string) error {
+	if h.Fault == nil {
+		return nil
+	}
+	if err := h.Fault(job, at); err != nil {
+		return &flow.InfrastructureError{Err: err}
+	}
+	return nil
 }
 
 // confinement is the level at which a tool's commands ran, as the record must
@@ -220,7 +239,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	}
 	c, err := m.conv(ctx, s.Digest(), a)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: reading the transcript: %w", s.Name, err)
+		return nil, unread(fmt.Errorf("model %s: reading the transcript: %w", s.Name, err))
 	}
 	model, name, err := m.Models(ctx, a.Model)
 	if err != nil {
@@ -306,6 +325,15 @@ func (m *models) conv(ctx context.Context, digest string, a Ask) (*conv, error) 
 	delete(m.convs, a.Head)
 	m.convs[digest] = c
 	return c, nil
+}
+
+// unread is a failure to read a transcript: one that is there and cannot be
+// read is the store's.
+func unread(err error) error {
+	if errors.Is(err, flow.ErrNoBlob) {
+		return err
+	}
+	return &flow.InfrastructureError{Err: err}
 }
 
 // chain reads the asks that lead up to head, the last first.

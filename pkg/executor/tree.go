@@ -103,14 +103,15 @@ func (h Host) trees() flow.Route {
 			}
 			if s.Name == addTree {
 				var err error
-				if t, err = h.Worktrees.Add(ctx, s.Job, t.Name, t.Of); err != nil {
-					return nil, err
+				of := t.Of
+				if t, err = h.Worktrees.Add(ctx, s.Job, t.Name, of); err != nil {
+					return nil, errors.Join(h.fault(s.Job, of), err)
 				}
 				return json.Marshal(t)
 			}
 			got, err := h.Worktrees.Join(ctx, s.Job, s.Path, t.Name, t.Of)
 			if err != nil {
-				return nil, err
+				return nil, errors.Join(h.fault(s.Job, t.Of), err)
 			}
 			return json.Marshal(got)
 		},

@@ -163,6 +163,9 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 			// never records a cancellation as an outcome.
 			return nil, context.Cause(l.Ctx)
 		}
+		if infra := new(InfrastructureError); errors.As(err, &infra) {
+			return nil, infra
+		}
 		if rec.Output, rec.Failure = out, asFailure(err); rec.Failure != nil {
 			f := *rec.Failure
 			f.Took = time.Since(start).Truncate(time.Second)

@@ -132,6 +132,16 @@ func (e *StepError) Error() string {
 	return fmt.Sprintf("step %s (%s %s): %s", e.Path, e.Kind, e.Name, e.Message)
 }
 
+// An InfrastructureError reports that what steps are performed with failed, and
+// not the step: a store, a ledger, a disk. A handler returns it to end the run
+// without an outcome. The step stays open, and the job can be resumed once
+// the cause is put right; no workflow, and no model, sees the failure.
+type InfrastructureError struct{ Err error }
+
+func (e *InfrastructureError) Error() string { return e.Err.Error() }
+
+func (e *InfrastructureError) Unwrap() error { return e.Err }
+
 // A DivergedError reports that a workflow no longer asks for what it asked
 // for before. The job is blocked for a person, never failed.
 type DivergedError struct {

@@ -28,6 +28,13 @@ type Manager struct {
 	// when the run has ended. close may be nil.
 	Mux func(ctx context.Context, j *Job) (mux flow.Mux, close func(), err error)
 
+	// Lock takes, before a job is claimed, what only one process may have of
+	// it, such as its files; release gives that back. Its error refuses the
+	// claim. clean reports whether the process that had it before released it:
+	// a job that it could not settle then, on a full disk, did not crash it. May
+	// be nil.
+	Lock func(j *Job) (release func(), clean bool, err error)
+
 	// Clean takes out of events what must not be kept or shown; it is called
 	// once for each but deltas, from several goroutines. Nil leaves them as
 	// they are.
@@ -224,6 +231,11 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 	if m.Mux == nil {
 		return nil, errors.New("run: the manager has no Mux to perform steps")
 	}
+	unlock, err := m.lock(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	j, err := m.Store.Claim(ctx, id, m.owner(), m.ttl())
 	if err != nil {
 		return nil, err
@@ -231,4 +243,30 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 	m.running.Add(1)
 	defer m.running.Add(-1)
 	return (&run{m: m, o: o, job: j}).do(ctx)
+}
+
+// lock takes the job's files. A job that its runner could not settle although
+// it ended in an orderly way is reopened, so that it counts as no crash.
+func (m *Manager) lock(ctx context.Context, id string) (unlock func(), err error) {
+	if m.Lock == nil {
+		return func() {}, nil
+	}
+	j, err := m.Store.Job(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if j.Status == Running {
+		return nil, fmt.Errorf("%s: %w (%s)", id, ErrHeld, j.Lease.Owner)
+	}
+	unlock, clean, err := m.Lock(j)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	if clean && j.Status == Interrupted && !j.Cancel {
+		if err := m.Store.Reopen(ctx, id); err != nil {
+			unlock()
+			return nil, err
+		}
+	}
+	return unlock, nil
 }

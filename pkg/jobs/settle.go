@@ -45,10 +45,12 @@ func verdict(err, cause error) (Status, string) {
 		Reason() string
 	}
 	parked, diverged, crash := new(flow.ParkedError), new(flow.DivergedError), new(panicError)
-	store, step := new(storeError), new(flow.StepError)
+	store, infra, step := new(storeError), new(flow.InfrastructureError), new(flow.StepError)
 	switch {
 	case errors.As(cause, &store):
 		return Interrupted, fmt.Sprintf("%s; put that right, then resume it", store)
+	case errors.As(err, &infra):
+		return Interrupted, fmt.Sprintf("%s; put that right, then resume it", infra)
 	case err == nil:
 		return Done, ""
 	case errors.As(err, &own):

@@ -254,6 +254,9 @@ func (f *Files) change(name string, follow bool, do func(p string) error) error 
 		return err
 	}
 	if err := do(p); err != nil {
+		if f.led != nil && diskFailed(err) {
+			_ = f.led.failed(err)
+		}
 		return f.tree.explainAs(name, err)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -65,6 +66,8 @@ type book struct {
 	cache   map[string]stamp
 	unkept  map[string]bool // paths whose original content was too much to keep
 	active  map[string]bool // snapshots of ours that wait for their Record
+
+	fault atomic.Pointer[StorageError]
 }
 
 // A delta is one path's part of a change.
@@ -245,17 +248,18 @@ func (b *book) apply(r record) {
 
 // begin opens the journal for adding and keeps other processes from doing so.
 // What a crash left after the last whole record is cut off.
-func (b *book) begin() error {
+func (b *book) begin() (err error) {
 	if b.journal != nil {
 		return nil
 	}
+	defer func() { _ = b.failed(err) }()
 	f, err := os.OpenFile(filepath.Join(b.dir, "journal"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("writing the ledger: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
-		return fmt.Errorf("the ledger in %s is in use by another process; wait for its job to stop: %w", b.dir, err)
+		return fmt.Errorf("the ledger in %s is locked by another process; wait until it has ended: %w", b.dir, err)
 	}
 	if err := b.read(); err != nil { // another process may have added to it meanwhile
 		f.Close()
@@ -286,11 +290,11 @@ func (b *book) add(r record, sync bool) error {
 	if _, err := b.journal.Write(line); err != nil {
 		_ = b.journal.Truncate(b.good)
 		_, _ = b.journal.Seek(b.good, io.SeekStart)
-		return fmt.Errorf("writing the ledger: %w", err)
+		return b.failed(fmt.Errorf("writing the ledger: %w", err))
 	}
 	if sync {
 		if err := b.journal.Sync(); err != nil {
-			return fmt.Errorf("writing the ledger: %w", err)
+			return b.failed(fmt.Errorf("writing the ledger: %w", err))
 		}
 	}
 	b.good += int64(len(line))
@@ -393,7 +397,7 @@ type blobWriter struct {
 func (b *book) blob() (*blobWriter, error) {
 	f, err := os.CreateTemp(filepath.Join(b.dir, "blobs"), "new-*") // 0600
 	if err != nil {
-		return nil, fmt.Errorf("keeping content in the ledger: %w", err)
+		return nil, b.failed(fmt.Errorf("keeping content in the ledger: %w", err))
 	}
 	return &blobWriter{b: b, f: f}, nil
 }
@@ -401,7 +405,7 @@ func (b *book) blob() (*blobWriter, error) {
 func (w *blobWriter) Write(p []byte) (int, error) {
 	n, err := w.f.Write(p)
 	if err != nil {
-		err = fmt.Errorf("keeping content in the ledger: %w", err)
+		err = w.b.failed(fmt.Errorf("keeping content in the ledger: %w", err))
 	}
 	return n, err
 }
@@ -420,7 +424,7 @@ func (w *blobWriter) commit(digest string, sync bool) error {
 		err = errors.Join(err, syncDir(filepath.Dir(to)))
 	}
 	if err != nil {
-		return fmt.Errorf("keeping content in the ledger: %w", err)
+		return w.b.failed(fmt.Errorf("keeping content in the ledger: %w", err))
 	}
 	w.b.mu.Lock()
 	defer w.b.mu.Unlock()

@@ -223,7 +223,7 @@ func (s *Snapshot) save() error {
 	}
 	f, err := os.CreateTemp(l.dir, "new-*") // 0600
 	if err != nil {
-		return fmt.Errorf("noting the files before the command: %w", err)
+		return l.failed(fmt.Errorf("noting the files before the command: %w", err))
 	}
 	_, err = f.Write(data)
 	err = errors.Join(err, syncBlobs(filepath.Join(l.dir, "blobs")), f.Sync(), f.Close())
@@ -233,7 +233,7 @@ func (s *Snapshot) save() error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return fmt.Errorf("noting the files before the command: %w", err)
+		return l.failed(fmt.Errorf("noting the files before the command: %w", err))
 	}
 	l.active[s.file] = true
 	return nil

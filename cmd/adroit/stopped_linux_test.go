@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A runner that is stopped longer than its lease lasts keeps the job: nobody
+// else takes it over, and once continued it ends the job as if nothing had
+// happened. One that is killed instead is taken over.
+func TestStoppedRunner(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  syscall.Signal
+	}{{"continued", syscall.SIGCONT}, {"killed", syscall.SIGKILL}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, map[string]string{
+				"home/.config/adroit/agents/hand.md": hand,
+				"turns.yaml": `turns:
+  - calls: [{name: write_file, args: {path: a.txt, content: "a\n"}}]
+  - {delay: 2s, calls: [{name: write_file, args: {path: b.txt, content: "b\n"}}]}
+  - calls: [{name: write_file, args: {path: c.txt, content: "c\n"}}]
+  - calls: [{name: finish, args: {summary: All written.}}]
+`})
+			cmd, out := p.command("run", "hand", "write", "-m", "script:"+p.path("turns.yaml"))
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the first file", func() bool { return p.read("repo/a.txt") != "" })
+			if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the end of the lease", func() bool {
+				_, list := p.run("jobs")
+				return strings.Contains(list, "interrupted")
+			})
+			code, text := p.run("jobs", "resume", "last")
+			if code != 1 || !strings.Contains(text, "has the job and is stopped") || !strings.Contains(text, "kill -CONT") {
+				t.Fatalf("resume of a job whose runner is stopped: exit %d\n%s", code, text)
+			}
+			if err := cmd.Process.Signal(c.end); err != nil {
+				t.Fatal(err)
+			}
+			err := cmd.Wait()
+			if c.end == syscall.SIGCONT {
+				if code := ended(t, err); code != 0 {
+					t.Errorf("the continued runner: exit %d\n%s", code, out)
+				}
+			} else if code, text := p.run("jobs", "resume", "last"); code != 0 {
+				t.Errorf("resume after the kill: exit %d\n%s", code, text)
+			}
+			if got := p.read("repo/a.txt") + p.read("repo/b.txt") + p.read("repo/c.txt"); got != "a\nb\nc\n" {
+				t.Errorf("the files have %q", got)
+			}
+		})
+	}
+}

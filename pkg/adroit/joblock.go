@@ -1,0 +1,97 @@
+package adroit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// lockPatience is how long LockJob waits for a process that is about to end.
+const lockPatience = 2 * time.Second
+
+// A jobLock is what the lock file of a job says of the process that has it, or
+// had it last. It always fills lockSize bytes, so that an orderly end can be
+// recorded on a full disk.
+type jobLock struct {
+	PID   int  `json:"pid"`
+	Ended bool `json:"ended"` // in an orderly way, whatever the store knows of it
+}
+
+const lockSize = 64
+
+// LockJob takes the lock of the job whose files are kept in home: only one
+// process at a time works with its ledgers. It is the Lock of a [jobs.Manager].
+// A job that a stopped process has is refused with a *jobs.HeldError: that
+// process may go on at any time, in the middle of a write. clean reports
+// whether the last process to have the lock released it.
+func LockJob(home string) (release func(), clean bool, err error) {
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, false, fmt.Errorf("locking the job: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(home, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, false, fmt.Errorf("locking the job: %w", err)
+	}
+	for until := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return nil, false, fmt.Errorf("locking the job: %w", err)
+		}
+		if held := (&jobs.HeldError{PID: readLock(f).PID}); suspended(held.PID) || time.Now().After(until) {
+			held.Stopped = suspended(held.PID)
+			f.Close()
+			return nil, false, held
+		}
+	}
+	clean = readLock(f).Ended
+	if err := writeLock(f, jobLock{PID: os.Getpid()}); err != nil {
+		f.Close()
+		return nil, false, fmt.Errorf("locking the job: %w", err)
+	}
+	return func() {
+		_ = writeLock(f, jobLock{PID: os.Getpid(), Ended: true}) // what is not written counts as a crash
+		_ = f.Close()
+	}, clean, nil
+}
+
+func readLock(f *os.File) (l jobLock) {
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, lockSize))
+	if err == nil {
+		_ = json.Unmarshal(b, &l) // an empty or damaged file names nobody
+	}
+	return l
+}
+
+func writeLock(f *os.File, l jobLock) error {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	b = append(b, bytes.Repeat([]byte(" "), lockSize-len(b)-1)...)
+	_, err = f.WriteAt(append(b, '\n'), 0)
+	return err
+}
+
+// suspended reports whether a process is stopped, as by SIGSTOP or Ctrl-Z. It
+// knows that of Linux only.
+func suspended(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // the name in parentheses may contain anything
+	return len(fields) > 0 && (string(fields[0]) == "T" || string(fields[0]) == "t")
+}
