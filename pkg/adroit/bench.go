@@ -98,6 +98,9 @@ func (b *Bench) Env(context.Context, string, string) (*tools.Env, error) {
 // Fault returns the storage failure that calls have met, nil for none.
 func (b *Bench) Fault(_, _ string) error { return b.ledger.Fault() }
 
+// Revert takes back what an interrupted step has changed of files so far.
+func (b *Bench) Revert(_, _, path string) (bool, error) { return b.files.At(path).Revert() }
+
 // maxDiff bounds the artifact "diff" in bytes: it travels with the job's
 // state. The ledger has all of it.
 const maxDiff = 64 << 10
@@ -150,7 +153,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), erro
 		return nil, nil, err
 	}
 	m := executor.Serve(executor.Host{
-		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Fence: rt.fence(j), Worktrees: b,
+		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Fence: rt.fence(j), Worktrees: b,
 		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(hide), b.Judge},
 		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
 		Shelf:  &executor.Shelf{Dir: filepath.Join(rt.home, j.ID, "results")},

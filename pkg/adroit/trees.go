@@ -174,6 +174,15 @@ func (bs *Benches) Fault(job, at string) error {
 	return b.Fault(job, at)
 }
 
+// Revert takes back what an interrupted step has changed of files there so far.
+func (bs *Benches) Revert(job, at, path string) (bool, error) {
+	b, err := bs.at(at)
+	if err != nil {
+		return false, err
+	}
+	return b.Revert(job, at, path)
+}
+
 // Judge has changes looked at by the language servers of their directory.
 func (bs *Benches) Judge(next executor.Performer) executor.Performer {
 	return func(ctx context.Context, p executor.Performance) (tools.Result, error) {

@@ -144,7 +144,7 @@ func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
 	}
 	mux := executor.Serve(executor.Host{
 		Record: record,
-		Tools:  set, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Worktrees: b, Fence: a.fence(s.Sandbox),
+		Tools:  set, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Worktrees: b, Fence: a.fence(s.Sandbox),
 		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide)}, conf.around(b, hook)...),
 		Driver: driver,
 		Blobs:  a.db.Journal(j.ID, j.Lease.Token),

@@ -35,6 +35,9 @@ type Host struct {
 	// Fault returns the storage failure that calls there have met, nil for none.
 	// It ends the run, whatever the tool made of it. May be nil.
 	Fault func(job, at string) error
+	// Revert takes back what the step at path has changed of files there, so
+	// that it can be performed again; false if it cannot. May be nil.
+	Revert func(job, at, path string) (bool, error)
 	// Worktrees makes copies of the work tree for sub-agents. May be nil.
 	Worktrees Worktrees
 	// Fence is what stands around commands here; people who approve see it.
@@ -88,7 +91,7 @@ func Serve(h Host) flow.Mux {
 	m := &models{Host: h, convs: map[string]*conv{}}
 	return flow.Mux{
 		"model": {Handler: m.serve, Timeout: max(h.ModelTimeout, stayTimeout), Attempts: attempts, Safe: again, Describe: h.priced(describeModel), Recount: recounted(h.priced(describeModel))},
-		"tool":  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Describe: h.priced(describeTool), Recount: recounted(h.priced(describeTool))},
+		"tool":  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.settle, Describe: h.priced(describeTool), Recount: recounted(h.priced(describeTool))},
 
 		worktree:   h.trees(),
 		compacting: {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: h.priced(describeCompact), Recount: recounted(h.priced(describeCompact))},
@@ -98,6 +101,17 @@ func Serve(h Host) flow.Mux {
 func (h Host) repeatable(s flow.Step) bool {
 	t, ok := h.Tools.Lookup(s.Name)
 	return ok && (t.Safe() != tools.Unsafe || h.idle(s, t))
+}
+
+// settle takes back what an interrupted edit has done: the ledger knows. What
+// commands have done, or calls to elsewhere, nobody knows.
+func (h Host) settle(_ context.Context, s flow.Step) (bool, error) {
+	var use Use
+	t, ok := h.Tools.Lookup(s.Name)
+	if !ok || h.Revert == nil || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || use.read(s.Input, h.mays.decode) != nil {
+		return false, nil
+	}
+	return h.Revert(s.Job, use.At, s.Path)
 }
 
 // tool performs a tool step. What goes wrong inside the tool is its result;

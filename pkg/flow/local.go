@@ -153,7 +153,14 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 	}
 
 	rt := l.Mux[s.Kind]
-	if again && rt.Handler != nil && !rt.Again(s) {
+	may := true
+	if again {
+		var err error
+		if may, err = rt.settled(l.Ctx, s); err != nil {
+			return nil, &InfrastructureError{fmt.Errorf("step %s: settling what was interrupted: %w", s.Path, err)}
+		}
+	}
+	if !may {
 		rec.Failure = &Failure{Code: Interrupted, Message: "interrupted: it may or may not have happened"}
 	} else {
 		l.emit(s, event.Event{Kind: event.StepStarted})

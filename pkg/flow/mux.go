@@ -23,6 +23,9 @@ type Route struct {
 	// Safe says whether a step that was interrupted may be performed again.
 	// Nil means no.
 	Safe func(Step) bool
+	// Settle takes back what an interrupted step did that is not Safe, and
+	// reports whether it may be performed again then. Nil means no.
+	Settle func(ctx context.Context, s Step) (bool, error)
 	// Describe gives one line for people about a finished step, and data for
 	// its event. May be nil.
 	Describe func(s Step, out json.RawMessage) (string, json.RawMessage)
@@ -33,6 +36,17 @@ type Route struct {
 
 // Again reports whether s may be performed again after an interruption.
 func (rt Route) Again(s Step) bool { return rt.Safe != nil && rt.Safe(s) }
+
+// settled is Again for the engine: a step that is not safe may be made so.
+func (rt Route) settled(ctx context.Context, s Step) (bool, error) {
+	if rt.Handler == nil || rt.Again(s) {
+		return true, nil
+	}
+	if rt.Settle == nil {
+		return false, nil
+	}
+	return rt.Settle(ctx, s)
+}
 
 // Always is a Safe for steps without side effects.
 func Always(Step) bool { return true }
