@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workflows"
 )
@@ -46,6 +47,11 @@ func (a *app) signalCommand() *cobra.Command {
 			name, q, err := a.addressed(ctx, j, args[1])
 			if err != nil {
 				return err
+			}
+			if q != nil {
+				if err := (flow.Wait{Type: q.Type}).Accepts(value); err != nil {
+					return usage("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", name, err)
+				}
 			}
 			if err := send(ctx, a.db, j.ID, name, value); err != nil {
 				return err

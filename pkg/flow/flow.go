@@ -33,7 +33,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -183,64 +182,6 @@ func (r *Run) Report(data any, format string, args ...any) error {
 func Sleep(r *Run, d time.Duration) error {
 	_, err := Do[struct{}](r, Sleeping, d.String(), d)
 	return err
-}
-
-// A Signal is what someone outside told a job.
-type Signal struct {
-	Name  string          `json:"name"`
-	Value json.RawMessage `json:"value,omitempty"`
-}
-
-// A Wait is the input of an awaiting step: what for, and how long. About
-// tells whoever answers what the question is.
-type Wait struct {
-	Signals []string        `json:"signals"`
-	About   json.RawMessage `json:"about,omitempty"`
-	Timeout time.Duration   `json:"timeout,omitempty"` // zero waits for ever, Now not at all
-}
-
-// Now is the Timeout of a Wait for signals that were sent before it.
-const Now time.Duration = -1
-
-// Await waits until someone signals the job by that name. Signals queue by
-// name and each is consumed once, in the order sent. A timeout is a
-// *StepError with code TimedOut; a timeout of zero waits for ever.
-func Await[Out any](r *Run, signal string, timeout time.Duration) (Out, error) {
-	var out Out
-	s, err := AwaitAny(r, nil, timeout, signal)
-	if err != nil || len(s.Value) == 0 {
-		return out, err
-	}
-	if err := json.Unmarshal(s.Value, &out); err != nil {
-		return out, fmt.Errorf("signal %s: decoding value: %w", signal, err)
-	}
-	return out, nil
-}
-
-// AwaitAny waits for the first signal that has one of the names. about is
-// shown to whoever is to answer.
-func AwaitAny(r *Run, about any, timeout time.Duration, names ...string) (Signal, error) {
-	w := Wait{Signals: names, Timeout: timeout}
-	if about != nil {
-		b, err := json.Marshal(about)
-		if err != nil {
-			return Signal{}, fmt.Errorf("await %v: encoding question: %w", names, err)
-		}
-		w.About = b
-	}
-	return do[Signal](r, Step{Kind: Awaiting, Name: strings.Join(names, "|"), Keep: true}, w)
-}
-
-// Poll takes a signal with one of the names that was sent already, and does not
-// wait for one. A workflow asks between two pieces of work whether it is to go
-// on.
-func Poll(r *Run, names ...string) (s Signal, ok bool, err error) {
-	s, err = AwaitAny(r, nil, Now, names...)
-	var se *StepError
-	if errors.As(err, &se) && se.Code == TimedOut {
-		return Signal{}, false, nil
-	}
-	return s, err == nil, err
 }
 
 // Save makes state the point from which this scope of the run resumes, and

@@ -20,7 +20,8 @@ type Journal interface {
 	Finish(ctx context.Context, rec *Record) error
 	// Receive takes the oldest unconsumed signal of s.Job that has one of the
 	// names and records it as the outcome of s, in one transaction. It
-	// returns nil if there is none.
+	// returns nil if there is none. A signal that s does not accept is
+	// discarded, and the error is s.Accepts'.
 	Receive(ctx context.Context, s Step, names []string) (*Record, error)
 	// Save replaces the checkpoint of scope and forgets all steps and
 	// checkpoints whose path begins with scope, in one transaction.

@@ -348,6 +348,11 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 	defer tick.Stop()
 	for told := false; ; {
 		rec, err := l.Journal.Receive(l.Ctx, s, w.Signals)
+		if refused := new(SignalError); errors.As(err, &refused) {
+			l.emit(s, event.Event{Kind: event.Note, Text: refused.Error()})
+			told = false // ask again
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("step %s: journal: %w", s.Path, err)
 		}

@@ -93,11 +93,15 @@ func (m *Memory) Receive(ctx context.Context, s Step, names []string) (*Record, 
 	if i < 0 {
 		return nil, nil
 	}
-	out, err := json.Marshal(m.signals[s.Job][i])
+	sig := m.signals[s.Job][i]
+	out, err := json.Marshal(sig)
 	if err != nil {
 		return nil, err
 	}
 	m.signals[s.Job] = slices.Delete(m.signals[s.Job], i, i+1)
+	if err := s.Accepts(sig); err != nil {
+		return nil, err
+	}
 	rec := &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Output: out}
 	m.keep(s.Key(), rec)
 	done := *rec

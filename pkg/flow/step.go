@@ -26,7 +26,8 @@ type Step struct {
 	// is no bound. It is no part of what the step asks for: see [Within].
 	Within time.Duration `json:"within_ns,omitempty"`
 
-	bound *bound
+	bound  *bound
+	accept func(value json.RawMessage) error // of an awaiting step; nil takes any value
 	// What Sum and Digest say, where the engine or the workflow has computed it:
 	// several ask in each step, and nobody changes a step that was asked for.
 	sum, digest string

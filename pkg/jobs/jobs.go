@@ -162,11 +162,12 @@ type Question struct {
 	About   json.RawMessage `json:"about,omitempty"`
 	Asked   time.Time       `json:"asked,omitzero"`
 	Until   time.Time       `json:"until,omitzero"` // when the job goes on without an answer; zero is never
+	Type    string          `json:"type,omitempty"` // of the answer: see flow.Wait
 }
 
 // Ask is the question that a step which waits for w asks since it began.
 func Ask(path string, w flow.Wait, since time.Time) Question {
-	q := Question{Path: path, Signals: w.Signals, About: w.About, Asked: since}
+	q := Question{Path: path, Signals: w.Signals, About: w.About, Asked: since, Type: w.Type}
 	if w.Timeout > 0 {
 		q.Until = since.Add(w.Timeout)
 	}

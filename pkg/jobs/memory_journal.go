@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -97,14 +98,19 @@ func (j *memoryJournal) Begin(ctx context.Context, s flow.Step, deadline time.Ti
 
 // Finish implements flow.Journal.
 func (j *memoryJournal) Finish(ctx context.Context, rec *flow.Record) error {
-	return j.with(ctx, rec.Job, func(h *held) error { return h.journal.Finish(ctx, rec) })
+	return j.with(ctx, rec.Job, func(h *held) error {
+		if rec.Failure == nil {
+			h.Crashes = 0 // only those of a run that got nowhere count
+		}
+		return h.journal.Finish(ctx, rec)
+	})
 }
 
 // Receive implements flow.Journal.
 func (j *memoryJournal) Receive(ctx context.Context, s flow.Step, names []string) (rec *flow.Record, err error) {
 	err = j.with(ctx, s.Job, func(h *held) (err error) {
 		rec, err = h.journal.Receive(ctx, s, names)
-		if i := slices.IndexFunc(h.queued, func(s flow.Signal) bool { return slices.Contains(names, s.Name) }); rec != nil && i >= 0 {
+		if i := slices.IndexFunc(h.queued, func(s flow.Signal) bool { return slices.Contains(names, s.Name) }); (rec != nil || errors.As(err, new(*flow.SignalError))) && i >= 0 {
 			h.queued = slices.Delete(h.queued, i, i+1)
 		}
 		return err
@@ -114,7 +120,7 @@ func (j *memoryJournal) Receive(ctx context.Context, s flow.Step, names []string
 
 // Save implements flow.Journal.
 func (j *memoryJournal) Save(ctx context.Context, job, scope string, st flow.State) error {
-	return j.with(ctx, job, func(h *held) error { return h.journal.Save(ctx, job, scope, st) })
+	return j.with(ctx, job, func(h *held) error { h.Crashes = 0; return h.journal.Save(ctx, job, scope, st) })
 }
 
 // Load implements flow.Journal.

@@ -187,7 +187,7 @@ type watched struct {
 
 func (w *watched) note(err error) error {
 	switch {
-	case err == nil || errors.Is(err, flow.ErrNoBlob) || w.ctx.Err() != nil:
+	case err == nil || errors.Is(err, flow.ErrNoBlob) || errors.As(err, new(*flow.SignalError)) || w.ctx.Err() != nil:
 	case errors.Is(err, ErrLeaseLost):
 		w.stop(ErrLeaseLost)
 	default:

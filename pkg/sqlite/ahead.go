@@ -60,6 +60,9 @@ func (j *journal) known(ctx context.Context, s flow.Step) (*flow.Record, error) 
 	if a.left--; a.left == 0 {
 		a.read = nil
 	}
+	if !r.rec.Done {
+		return nil, nil // it may be performed: that takes the lease
+	}
 	if r.big != "" {
 		if err := j.d.blob1.QueryRowContext(ctx, r.big).Scan((*[]byte)(&r.rec.Output)); err != nil {
 			return nil, fmt.Errorf("%w: output of step %s: %w", ErrDamaged, s.Path, err)

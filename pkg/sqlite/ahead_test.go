@@ -92,7 +92,8 @@ func TestReplayReadsAhead(t *testing.T) {
 }
 
 // TestAheadOfLostLease loses the lease in the midst of a replay: what was read
-// ahead is recalled, what was not is refused.
+// ahead is recalled if it is done. What is not done, or was not read, is refused:
+// whoever took over performs it.
 func TestAheadOfLostLease(t *testing.T) {
 	h := &hands{wall: time.Now(), boot: "b1", gone: map[string]bool{}}
 	d := open(t, filepath.Join(t.TempDir(), "a.db"), Options{clock: h.clock()})
@@ -100,6 +101,12 @@ func TestAheadOfLostLease(t *testing.T) {
 	j := d.Journal("J1", claim(t, d, "J1").Lease.Token)
 	step := func(n int) flow.Step { return flow.Step{Job: "J1", Path: fmt.Sprint(n), Kind: "do"} }
 	for n := range 8 {
+		if n == 3 { // begun and no more
+			if _, err := j.Begin(t.Context(), step(n), time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		rec := &flow.Record{Job: "J1", Path: fmt.Sprint(n), Kind: "do", Sum: step(n).Sum(), Done: true, Output: json.RawMessage("1")}
 		if err := j.Finish(t.Context(), rec); err != nil {
 			t.Fatal(err)
@@ -113,10 +120,10 @@ func TestAheadOfLostLease(t *testing.T) {
 			}
 		}
 		rec, err := j.Begin(t.Context(), step(n), time.Time{})
-		if n < 4 && (err != nil || rec == nil || !rec.Done) {
+		if n < 3 && (err != nil || rec == nil || !rec.Done) {
 			t.Errorf("step %d, read ahead: %+v, %v", n, rec, err)
 		}
-		if n >= 4 && !errors.Is(err, jobs.ErrLeaseLost) {
+		if n >= 3 && !errors.Is(err, jobs.ErrLeaseLost) {
 			t.Errorf("step %d: %+v, %v, want that the lease is lost", n, rec, err)
 		}
 	}

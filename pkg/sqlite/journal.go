@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -21,11 +22,13 @@ type journal struct {
 	job   string
 	token int64
 	ahead ahead
+	moved atomic.Bool // something was finished since the claim
 }
 
 // Journal implements jobs.Store. Every method of the journal returns
 // jobs.ErrLeaseLost once token is not the job's any more, except for Begin of
-// steps that were read ahead: those are recalled, and nothing is performed.
+// steps that were read ahead and are done: those are recalled, and nothing is
+// performed.
 func (d *DB) Journal(job string, token int64) flow.Journal {
 	return &journal{d: d, job: job, token: token}
 }
@@ -113,7 +116,27 @@ func (j *journal) Finish(ctx context.Context, rec *flow.Record) error {
 	if err := j.own(rec.Job); err != nil {
 		return err
 	}
-	return j.do(ctx, func(t *tx) error { return t.finish(rec) })
+	if rec.Failure != nil {
+		return j.do(ctx, func(t *tx) error { return t.finish(rec) })
+	}
+	return j.advance(ctx, func(t *tx) error { return t.finish(rec) })
+}
+
+// advance is do for what brings the job on: it forgives the crashes before,
+// since only those of runs that got nowhere count.
+func (j *journal) advance(ctx context.Context, f func(*tx) error) error {
+	err := j.do(ctx, func(t *tx) error {
+		if !j.moved.Load() {
+			if _, err := t.exec("update jobs set crashes = 0 where id = ? and crashes > 0", j.job); err != nil {
+				return err
+			}
+		}
+		return f(t)
+	})
+	if err == nil {
+		j.moved.Store(true)
+	}
+	return err
 }
 
 func (t *tx) finish(rec *flow.Record) error {
@@ -157,8 +180,9 @@ func (j *journal) Receive(ctx context.Context, s flow.Step, names []string) (*fl
 	}
 	in := "?" + strings.Repeat(",?", len(names)-1)
 	var rec *flow.Record
+	var refused error
 	err = j.do(ctx, func(t *tx) error {
-		rec = nil
+		rec, refused = nil, nil
 		known, err := t.record(s.Job, s.Path)
 		if err != nil {
 			return err
@@ -184,13 +208,16 @@ func (j *journal) Receive(ctx context.Context, s flow.Step, names []string) (*fl
 		if _, err := t.exec("delete from signals where n = ?", n); err != nil {
 			return err
 		}
+		if refused = s.Accepts(sig); refused != nil {
+			return nil
+		}
 		if err := t.finish(&flow.Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Output: out}); err != nil {
 			return err
 		}
 		rec, err = t.record(s.Job, s.Path)
 		return err
 	})
-	return rec, err
+	return rec, errors.Join(err, refused)
 }
 
 // fence is tx.fence for reads.
@@ -212,7 +239,7 @@ func (j *journal) Save(ctx context.Context, job, scope string, st flow.State) er
 		to = strings.TrimSuffix(scope, ".") + "/"
 	}
 	j.ahead.stop()
-	return j.do(ctx, func(t *tx) error {
+	return j.advance(ctx, func(t *tx) error {
 		for _, q := range []string{
 			// Outputs that lie in blobs go with their steps, unless the
 			// workflow keeps them or another step has the same.

@@ -148,7 +148,9 @@ func (e *engine) await(s flow.Step) (json.RawMessage, *flow.Failure, error) {
 		return nil, nil, err
 	}
 	find := func() int {
-		return slices.IndexFunc(e.j.Queue, func(sig flow.Signal) bool { return slices.Contains(w.Signals, sig.Name) })
+		return slices.IndexFunc(e.j.Queue, func(sig flow.Signal) bool {
+			return slices.Contains(w.Signals, sig.Name) && s.Accepts(sig) == nil
+		})
 	}
 	came, err := true, error(nil)
 	switch {

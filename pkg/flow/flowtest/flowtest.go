@@ -77,6 +77,7 @@ func Run(t *testing.T, open func(t testing.TB) Harness) {
 		{"signals are a queue", queue, nil},
 		{"signals by name", byName, nil},
 		{"signals are consumed once", once, []Ability{Resume}},
+		{"a signal of another type is refused", wrongType, nil},
 		{"signal while waiting", meanwhile, nil},
 		{"await times out", timeouts, nil},
 		{"parking", parking, []Ability{Park, Resume}},

@@ -66,6 +66,16 @@ func queue(t *testing.T, h Harness) {
 	equal(t, "result", h.must(t, Request{Workflow: wf}), "[0,1,2]")
 }
 
+// wrongType: a value that is no Out does not end the wait, nor the run.
+func wrongType(t *testing.T, h Harness) {
+	send(t, h, "n", "five")
+	send(t, h, "n", []int{5})
+	send(t, h, "n", true)
+	send(t, h, "n", 5)
+	wf := flow.Define("wrongType", func(r *flow.Run, _ any) (int, error) { return flow.Await[int](r, "n", 0) })
+	equal(t, "result", h.must(t, Request{Workflow: wf}), "5")
+}
+
 func byName(t *testing.T, h Harness) {
 	send(t, h, "a", 1)
 	send(t, h, "b", 2)

@@ -45,6 +45,7 @@ func Store(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Settle", settle},
 		{"TakeOver", takeOver},
 		{"CrashLimit", crashLimit},
+		{"CrashProgress", crashProgress},
 		{"Reopen", reopen},
 		{"ReopenFailed", reopenFailed},
 		{"CancelUnheld", cancelUnheld},
@@ -285,6 +286,22 @@ func crashLimit(t *testing.T, s jobs.Store) {
 	ok(t, s.Reopen(t.Context(), "J1"))
 	if j := hold(t, s, "J1", ttl); j.Crashes != 0 {
 		t.Errorf("%d crashes are held against a reopened job", j.Crashes)
+	}
+}
+
+// crashProgress: a runner that dies after it has finished something counts once
+// at most, however often that happens.
+func crashProgress(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	for i := range 10 {
+		j := hold(t, s, "J1", ttl)
+		if j.Crashes > 1 {
+			t.Fatalf("run %d: %d crashes are held against a job that gets on", i, j.Crashes)
+		}
+		st := flow.Step{Job: "J1", Path: strconv.Itoa(i), Kind: "do"}
+		ok(t, s.Journal("J1", j.Lease.Token).Finish(t.Context(), &flow.Record{Job: "J1", Path: st.Path, Kind: st.Kind, Sum: st.Sum(), Done: true}))
+		_, err := s.Beat(t.Context(), "J1", j.Lease.Token, instant)
+		ok(t, err)
 	}
 }
 
