@@ -279,10 +279,28 @@ func (rt *Runtime) submit(ctx context.Context, in agents.Input, id string) (agen
 	return rt.start(ctx, j.ID, rt.Jobs.Run)
 }
 
-// Resume goes on with a job that stopped, also one of an earlier process. The
-// end of ctx interrupts it, as with Submit.
+// Resume goes on with a job that stopped, also one of an earlier process. Of
+// one that failed or was stuck, what failed is tried again. The end of ctx
+// interrupts it, as with Submit.
 func (rt *Runtime) Resume(ctx context.Context, id string) (agents.Job, error) {
-	return rt.start(ctx, id, rt.Jobs.Resume)
+	return rt.ResumeWith(ctx, id, executor.Limits{})
+}
+
+// ResumeWith is Resume for a job that a limit has stopped: it goes on with
+// other limits. Turns are those of the agent that was stopped, all else bounds
+// the whole job.
+func (rt *Runtime) ResumeWith(ctx context.Context, id string, more executor.Limits) (agents.Job, error) {
+	j, err := rt.Jobs.Store.Job(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return rt.start(ctx, id, func(ctx context.Context, id string, o jobs.RunOptions) (*jobs.Job, error) {
+		o.Reopen = executor.Reopener(j.Output, rt.tools, more)
+		if words := more.String(); words != "" {
+			o.Reopened = "resumed with other limits: " + words
+		}
+		return rt.Jobs.Resume(ctx, id, o)
+	})
 }
 
 func (rt *Runtime) start(ctx context.Context, id string, run func(context.Context, string, jobs.RunOptions) (*jobs.Job, error)) (agents.Job, error) {

@@ -16,7 +16,7 @@ import (
 // detach goes on with a job in a process of its own session, so that neither
 // the end of this one nor that of the terminal reaches it. What it has to say
 // goes to a log beside the job; what the job does goes to the job's own log.
-func (a *app) detach(_ context.Context, j *jobs.Job) error {
+func (a *app) detach(_ context.Context, j *jobs.Job, flags ...string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("detaching: %w", err)
@@ -34,7 +34,7 @@ func (a *app) detach(_ context.Context, j *jobs.Job) error {
 		return fmt.Errorf("detaching: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(self, "--data-dir", data, "jobs", "resume", j.ID)
+	cmd := exec.Command(self, append([]string{"--data-dir", data, "jobs", "resume", j.ID}, flags...)...)
 	cmd.Args[0] = os.Args[0] // a program of several names goes by the one it was called
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

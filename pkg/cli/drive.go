@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -22,6 +23,12 @@ import (
 // not here, or is stopped, and tells how it went. With asJSON, stdout carries
 // the job's events and nothing else.
 func (a *app) drive(ctx context.Context, m *jobs.Manager, job *jobs.Job, asJSON bool) error {
+	return a.driveOn(ctx, m, job, executor.Limits{}, asJSON)
+}
+
+// driveOn is drive for a job that goes on with other limits than those that
+// stopped it.
+func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more executor.Limits, asJSON bool) error {
 	past, err := read(context.WithoutCancel(ctx), m.Store, job.ID, a.rate())
 	if err != nil {
 		return err
@@ -33,6 +40,9 @@ func (a *app) drive(ctx context.Context, m *jobs.Manager, job *jobs.Job, asJSON 
 	for {
 		start := time.Now()
 		o := jobs.RunOptions{Park: true, Hook: killHook()}
+		if err := a.reopening(job, more, &o); err != nil {
+			return err
+		}
 		end := a.watch(ctx, m.Store, job.ID, &past, asJSON, &o)
 		done, err := run(ctx, job.ID, o)
 		end()
@@ -234,9 +244,11 @@ func (a *app) next(job *jobs.Job) []string {
 			return []string{"adroit jobs logs " + id}
 		}
 		return changes
-	case jobs.Limit, jobs.Stuck:
+	case jobs.Limit:
+		return append([]string{"adroit jobs resume " + id + " " + raising(job)}, changes...)
+	case jobs.Cancelled:
 		return append(changes, "adroit jobs retry "+id)
-	case jobs.Failed, jobs.Cancelled:
+	case jobs.Failed, jobs.Stuck:
 		return append([]string{"adroit jobs resume " + id}, changes[:min(1, len(changes))]...)
 	case jobs.Waiting:
 		if s := a.awaited(id); s != "" {
@@ -249,6 +261,21 @@ func (a *app) next(job *jobs.Job) []string {
 		return []string{"adroit jobs logs " + id + " -f"}
 	}
 	return nil
+}
+
+// raising is the flag that raises the limit which stopped a job.
+func raising(job *jobs.Job) string {
+	var s struct{ Outcome struct{ Limit string } }
+	_ = json.Unmarshal(job.Output, &s) // a job without an outcome names none
+	switch s.Outcome.Limit {
+	case "tokens":
+		return "--max-tokens N"
+	case "cost":
+		return "--max-cost USD"
+	case "time":
+		return "--timeout DURATION"
+	}
+	return "--max-turns N"
 }
 
 // awaited is the signal that a waiting job most likely gets; "" if it has its

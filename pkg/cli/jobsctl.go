@@ -12,10 +12,15 @@ import (
 
 func (a *app) jobsResume() *cobra.Command {
 	var asJSON, detach bool
+	var more limitFlags
 	cmd := &cobra.Command{
 		Use:   "resume ID",
 		Short: "Go on with a job where it stopped",
-		Args:  cobra.ExactArgs(1),
+		Long: "Goes on with a job where it stopped. What it has finished is recalled, not repeated. Of a job that failed,\n" +
+			"the step that failed is tried again, with what depends on it: a sub-agent, a branch, a pipeline's step. A job\n" +
+			"that a limit stopped goes on with a higher one; one that was stuck goes on after you changed something. A job\n" +
+			"that is done or was cancelled does not go on: adroit jobs retry runs its task again.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			j, err := a.job(ctx, args[0])
@@ -32,23 +37,24 @@ func (a *app) jobsResume() *cobra.Command {
 				return &fault{exitWaiting, fmt.Errorf("%s still waits for a person: %s", j.ID, question(q)),
 					fmt.Sprintf("adroit signal %s approve, or deny; then adroit jobs resume %s", j.ID, j.ID)}
 			}
-			switch j.Status {
-			case jobs.Done, jobs.Limit, jobs.Stuck:
-				return a.runFault(j.ID, fmt.Errorf("%s: %w: %s", j.ID, jobs.ErrFinal, j.Status))
-			case jobs.Running:
+			if j.Status == jobs.Running {
 				return a.runFault(j.ID, fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
 			}
+			if err := more.check(a, j); err != nil {
+				return err
+			}
 			if detach {
-				return a.detach(ctx, j)
+				return a.detach(ctx, j, more.args()...)
 			}
 			if !asJSON {
 				a.header(ctx, j, 0)
 			}
-			return a.drive(ctx, m, j, asJSON)
+			return a.driveOn(ctx, m, j, more.limits(), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "go on in the background")
+	more.add(cmd.Flags())
 	return cmd
 }
 
@@ -93,7 +99,9 @@ func (a *app) jobsCancel() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel ID",
 		Short: "Stop a job for good, wherever it runs, and wait for that",
-		Args:  cobra.ExactArgs(1),
+		Long: "Stops a job for good, wherever it runs, and waits for that. A cancelled job does not go on: adroit jobs retry\n" +
+			"runs its task again from the start. To stop a job and go on with it later, stop its runner: Ctrl-C, or SIGTERM.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			j, err := a.job(ctx, args[0])

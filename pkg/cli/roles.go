@@ -165,6 +165,7 @@ func priceHint(e *agents.PriceError) string {
 	for _, ref := range e.Models {
 		fmt.Fprintf(&b, "\n  %q: {in: …, out: …}", ref)
 	}
+	b.WriteString("\nor bound the tokens instead: --max-tokens N")
 	return b.String()
 }
 

@@ -83,12 +83,14 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	if offered := t.offered(s); offered.names != s.Offered && !a.Bare {
 		a.Tools, s.Offered = offered.specs, offered.names
 	}
+	t.ration(s, &a.Options)
 	answer, head, err := t.answer(r, s, a)
 	if err != nil {
 		return llm.Message{}, err
 	}
 	if t.Budget != nil && answer.Work == nil {
 		s.Context.count(s.Context.Weight+weigh(s.New...), s.need(t), answer.Usage.In)
+		s.Context.In, s.Context.Out = answer.Usage.In, answer.Usage.Out
 	}
 	s.Head, s.New = head, nil
 	s.Turns++
@@ -191,12 +193,14 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 		}
 	}
 	s.Spent += longest
+	var reports []Report
 	for _, reply := range replies {
 		s.spend(t, reply.Spent)
 		if reply.report != nil {
-			s.absorb(*reply.report)
+			reports = append(reports, *reply.report)
 		}
 	}
+	s.absorb(reports...)
 	s.mark(answer.Calls, replies)
 	s.tried(t, answer.Calls, replies)
 }

@@ -110,6 +110,11 @@ type Gauge struct {
 	Limit int `json:"limit,omitempty"` // what a request may have
 	Cap   int `json:"cap,omitempty"`   // learnt from a refusal: no request may have more
 
+	// In and Out are what the last request took, by the server's account; zero
+	// after a compaction.
+	In  int `json:"in,omitempty"`
+	Out int `json:"out,omitempty"`
+
 	Compactions int `json:"compactions,omitempty"`
 	Dropped     int `json:"dropped,omitempty"`    // results
 	Shortened   int `json:"shortened,omitempty"`  // results

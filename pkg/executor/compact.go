@@ -114,6 +114,7 @@ func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
 		return t.full(r, s, fmt.Sprintf("the conversation was compacted %d times in %d turns and is too long again", g.Compactions, s.Turns))
 	}
 	g.Compactions++
+	g.In, g.Out = 0, 0
 	fixed := func(n *Notes) int { return g.Extra + g.tokens(g.Tools+weigh(s.opening(t, n)...)) }
 	// So that the next one is some turns away, however much is kept in any case.
 	target := max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2))

@@ -438,7 +438,7 @@ func (o *object) gauge(g *Gauge) {
 		return
 	}
 	rest := *g
-	rest.Tokens, rest.Weight, rest.Tools, rest.Opening, rest.Rate, rest.Extra, rest.Limit = 0, 0, 0, 0, 0, 0, 0
+	rest.Tokens, rest.Weight, rest.Tools, rest.Opening, rest.Rate, rest.Extra, rest.Limit, rest.In, rest.Out = 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if rest != (Gauge{}) {
 		o.other("context", g)
 		return
@@ -452,6 +452,8 @@ func (o *object) gauge(g *Gauge) {
 	o.count("rate", g.Rate)
 	o.count("extra", g.Extra)
 	o.count("limit", g.Limit)
+	o.count("in", g.In)
+	o.count("out", g.Out)
 	o.b = append(o.b, '}')
 }
 

@@ -148,7 +148,7 @@ func (s *State) guide(t *Task) {
 // nearEnd tells once of each limit that little of it is left, and what is
 // still to be done.
 func (s *State) nearEnd(t *Task) string {
-	l := t.Limits.Or(DefaultLimits)
+	l := t.limits(s)
 	var left []string
 	for _, x := range []struct {
 		name       string

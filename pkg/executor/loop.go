@@ -43,6 +43,9 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 // run has turns until the state has an outcome, and makes each a checkpoint.
 func run(r *flow.Run, t *Task, s *State) error {
 	for s.Outcome == nil {
+		if t.unaffordable(s) {
+			return flow.Save(r, s)
+		}
 		answer, err := ask(r, t, s)
 		if failed(s, err) {
 			return nil
@@ -100,7 +103,7 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 			return err
 		}
 	}
-	if limit, words := t.Limits.exceeded(s); limit != "" {
+	if limit, words := t.reached(s); limit != "" {
 		t.stop(s, &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words})
 		return nil
 	}

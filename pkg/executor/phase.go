@@ -16,7 +16,7 @@ import (
 // calls were made.
 func (sc *Scope) Act(calls ...llm.Call) ([]Reply, error) {
 	t, s := sc.Task, sc.State
-	if limit, words := t.Limits.exceeded(s); limit != "" {
+	if limit, words := t.limits(s).exceeded(s); limit != "" {
 		return nil, &StopError{Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}}
 	}
 	for i := range calls {

@@ -133,6 +133,9 @@ func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) 
 		sc.State.merge(b.State)
 		longest = max(longest, b.State.Spent)
 	}
+	for _, b := range branches {
+		sc.State.inherit(b.State.left())
+	}
 	sc.State.Spent += longest
 	return outs, err
 }

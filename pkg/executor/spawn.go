@@ -113,6 +113,8 @@ type Report struct {
 	Below     Below                      `json:"below"`             // what it has taken, its own sub-agents included
 	Joined    *Joined                    `json:"joined,omitempty"`  // of one with a worktree
 	Taint     tools.Taint                `json:"taint,omitempty"`
+
+	left Limits // of limits that were raised for it: see Reopener
 }
 
 // OK reports whether the sub-agent is done and what it changed is here.
@@ -193,8 +195,8 @@ func (sc *Scope) SpawnAll(orders ...Order) ([]Report, error) {
 			return append(reps, got...), err
 		}
 		longest := time.Duration(0)
+		sc.State.absorb(got...)
 		for i := range got {
-			sc.State.absorb(got[i])
 			longest = max(longest, got[i].Took)
 			if failed[i] == nil && some[i].Worktree {
 				failed[i] = sc.join(&got[i])
@@ -225,7 +227,7 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 	case sc.State.Below.Agents >= sp.Total:
 		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.Below.Agents)
 	}
-	if limit, words := sc.Task.Limits.exceeded(sc.State); limit != "" {
+	if limit, words := sc.Task.limits(sc.State).exceeded(sc.State); limit != "" {
 		rep.Status = Limit
 		return refused("the task has reached %s", words)
 	}
@@ -272,7 +274,7 @@ func (r *Report) read(out json.RawMessage, err error) {
 	if len(out) > 0 && json.Unmarshal(out, s) != nil {
 		s = new(State)
 	}
-	r.Turns, r.Took, r.Summary, r.Taint = s.Turns, s.Spent, s.Last, s.Taint
+	r.Turns, r.Took, r.Summary, r.Taint, r.left = s.Turns, s.Spent, s.Last, s.Taint, s.left()
 	r.Below = Below{Agents: 1, Turns: s.Turns, Calls: s.Calls, Usage: s.Usage, Cost: s.Cost, Used: s.Used}.add(s.Below)
 	for _, name := range s.Names() {
 		if name == "output" {
@@ -347,9 +349,14 @@ func (b Below) add(o Below) Below {
 
 // absorb adds what an order has taken to the accounts. Whoever reads what the
 // sub-agent says has read what it has.
-func (s *State) absorb(r Report) {
-	s.Below = s.Below.add(r.Below)
-	s.Taint |= r.Taint
+func (s *State) absorb(reps ...Report) {
+	for i := range reps {
+		s.Below = s.Below.add(reps[i].Below)
+		s.Taint |= reps[i].Taint
+	}
+	for i := range reps {
+		s.inherit(reps[i].left)
+	}
 }
 
 // below is what one of several sub-agents may spawn in turn: its share of what
@@ -376,7 +383,7 @@ func narrowing(rules permit.Rules) (out permit.Rules) {
 
 // rest is what the task's limits leave.
 func (t *Task) rest(s *State) Limits {
-	l := t.Limits.Or(DefaultLimits)
+	l := t.limits(s)
 	if l.Tokens > 0 {
 		l.Tokens = max(1, l.Tokens-s.Usage.In-s.Usage.Out-s.Below.Usage.In-s.Below.Usage.Out)
 	}

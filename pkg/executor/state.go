@@ -46,6 +46,9 @@ type State struct {
 	Notes     *Notes               `json:"notes,omitempty"`   // in place of turns that were left out
 	Outcome   *Outcome             `json:"outcome,omitempty"`
 	Below     Below                `json:"below,omitzero"` // what sub-agents have taken
+	// Raised are limits that a person gave when the job was resumed, in place of
+	// the task's: see [Reopener].
+	Raised Limits `json:"raised,omitzero"`
 
 	Slips    int       `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
 	Setbacks []Setback `json:"setbacks,omitempty"` // ways to call tools that did not work

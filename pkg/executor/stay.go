@@ -57,7 +57,7 @@ func (t *Task) stay(s *State, model string) *Stay {
 	if s.Landing != nil { // last words
 		return &Stay{Bounds: llm.Bounds{Turns: 5, Tokens: -1, CostUSD: -1, Wall: lastWords}}
 	}
-	l := t.Limits.Or(DefaultLimits)
+	l := t.limits(s)
 	st := &Stay{May: t.rights(), Permit: t.may(standing{taint: s.Taint, rules: s.Rules}), Bounds: llm.Bounds{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxStay}}
 	for _, tool := range t.Tools {
 		st.Needs |= tool.Needs
@@ -125,7 +125,7 @@ func (s *State) cutShort(t *Task) *Outcome {
 	case "same":
 		return &Outcome{Status: Stuck, Reason: "the model made the same calls over and over and was ended"}
 	default:
-		if limit, words := t.Limits.exceeded(s); limit != "" {
+		if limit, words := t.limits(s).exceeded(s); limit != "" {
 			return &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}
 		}
 		return &Outcome{Status: Limit, Limit: stopped, Reason: "the model was ended at its work: it passed the bound of " + stopped}

@@ -36,7 +36,7 @@ func (t *Task) thinking(s *State) *Think {
 		return nil
 	}
 	k := *t.Think
-	l := t.Limits.Or(DefaultLimits)
+	l := t.limits(s)
 	k.Tokens, k.USD = -1, -1
 	if l.Tokens > 0 {
 		k.Tokens = max(0, l.Tokens-s.Usage.In-s.Usage.Out-s.Below.Usage.In-s.Below.Usage.Out)

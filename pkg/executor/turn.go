@@ -61,7 +61,7 @@ func AITurn[Out any](sc *Scope, turn Turn) (Out, error) {
 // turn has one turn, which resumes by replaying at most one request.
 func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error) {
 	s, t := sc.State, *sc.Task
-	if limit, words := t.Limits.exceeded(s); limit != "" {
+	if limit, words := t.limits(s).exceeded(s); limit != "" {
 		return nil, &StopError{Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}}
 	}
 	t.Done, t.Output = Criterion{}, output

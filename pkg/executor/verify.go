@@ -134,11 +134,14 @@ func (t *Task) claim(answer llm.Message, replies []Reply) *Claim {
 	return nil
 }
 
+// mustStop begins what the model is told before its last words.
+const mustStop = "You have to stop now:"
+
 // land stops the run after one more call without tools, in which the model
 // says in words where things stand.
 func (s *State) land(o *Outcome) {
 	s.Landing = o
-	s.tell("You have to stop now: %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
+	s.tell(mustStop+" %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
 }
 
 // stop ends the run: at once where there is nothing to tell about, since the

@@ -64,11 +64,34 @@ func (m *Memory) keep(key string, rec *Record) {
 	m.records[key] = rec
 }
 
-// Forget drops the record of one step, so that it is performed anew.
-func (m *Memory) Forget(job, path string) {
+// History is what is kept of job, for [Reopener.Plan].
+func (m *Memory) History(job string) History {
+	h := History{Steps: m.Records(job), States: map[string]State{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.records, Step{Job: job, Path: path}.Key())
+	for key, st := range m.states {
+		if scope, ok := strings.CutPrefix(key, job+"/"); ok {
+			h.States[scope] = st
+		}
+	}
+	h.Output = func(path string) (json.RawMessage, error) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.records[Step{Job: job, Path: path}.Key()].Output, nil
+	}
+	return h
+}
+
+// Reopen does what was planned for job.
+func (m *Memory) Reopen(job string, o Reopening) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, path := range o.Forget {
+		delete(m.records, Step{Job: job, Path: path}.Key())
+	}
+	for scope, st := range o.States {
+		m.states[job+"/"+scope] = st
+	}
 }
 
 // Send queues a signal for job.

@@ -38,6 +38,14 @@ const (
 	Cancelled   Status = "cancelled"
 )
 
+// halted reports whether a job was stopped short of being done by a decision
+// that holds as long as nothing else changes.
+func (s Status) halted() bool { return s == Limit || s == Stuck }
+
+// Replans reports whether reopening a job in this status plans what of it is
+// tried again.
+func (s Status) Replans() bool { return s == Failed || s.halted() }
+
 // Final reports whether a job in this status never runs again by itself.
 func (s Status) Final() bool {
 	switch s {
@@ -138,9 +146,10 @@ type Store interface {
 	// nil, is appended to the event log in the same transaction.
 	Settle(ctx context.Context, j *Job, token int64, last *event.Event) error
 	// Reopen makes an ended, interrupted, waiting or blocked job claimable
-	// again. The failure that a failed job ended with, if it is the last step
-	// it has, is forgotten: resuming tries that step again.
-	Reopen(ctx context.Context, id string) error
+	// again. Of one that failed or was stopped by a limit, what o plans is tried
+	// again. ErrFinal if it was stopped by a limit, or was stuck, and there is
+	// nothing to go on with.
+	Reopen(ctx context.Context, id string, o flow.Reopener) error
 	// RequestCancel marks the job. One that nobody holds is settled as
 	// cancelled at once. ErrFinal if it has ended.
 	RequestCancel(ctx context.Context, id string) error

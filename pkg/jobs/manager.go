@@ -57,6 +57,10 @@ type RunOptions struct {
 	Emit event.Sink
 	// Hook is passed to the engine, for tests that kill.
 	Hook func(point string, s flow.Step)
+	// Reopen decides what of a job that ended is tried again when it is resumed;
+	// Reopened is said of it in the job's events.
+	Reopen   flow.Reopener
+	Reopened string
 }
 
 const (
@@ -157,21 +161,29 @@ func (j *Job) describe() {
 }
 
 // Resume goes on with a job that stopped: an interrupted, waiting or blocked
-// one continues after its last step, a failed or cancelled one is opened again
-// first. A done one is ErrFinal; Retry repeats it.
+// one continues after its last step. One that failed tries again what it failed
+// with, and keeps what succeeded; one that was stopped by a limit or was stuck
+// goes on if o.Reopen finds what with. A done or cancelled one is ErrFinal; Retry
+// repeats it.
 func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, error) {
 	j, err := m.Store.Job(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case j.Status == Done:
-		return nil, fmt.Errorf("%s: %w (done); retry it to run it from the start", id, ErrFinal)
+	case j.Status == Done || j.Status == Cancelled:
+		return nil, fmt.Errorf("%s: %w (%s); retry it to run it from the start", id, ErrFinal, j.Status)
 	case j.Status == Running:
 		return nil, fmt.Errorf("%s: %w", id, ErrHeld)
 	case j.Status.Final() || j.Status == Blocked:
-		if err := m.Store.Reopen(ctx, id); err != nil {
+		if err := m.Store.Reopen(ctx, id, o.Reopen); err != nil {
 			return nil, err
+		}
+		if o.Reopened != "" {
+			ev := event.Event{Job: id, Time: m.now(), Kind: event.Note, Text: o.Reopened}
+			if err := m.Store.Append(ctx, ev); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return m.Run(ctx, id, o)
@@ -263,7 +275,7 @@ func (m *Manager) lock(ctx context.Context, id string) (unlock func(), err error
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
 	if clean && j.Status == Interrupted && !j.Cancel {
-		if err := m.Store.Reopen(ctx, id); err != nil {
+		if err := m.Store.Reopen(ctx, id, flow.Reopener{}); err != nil {
 			unlock()
 			return nil, err
 		}

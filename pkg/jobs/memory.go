@@ -245,7 +245,7 @@ func (h *held) settle(status Status, reason string, output json.RawMessage, last
 }
 
 // Reopen implements Store.
-func (m *Memory) Reopen(ctx context.Context, id string) error {
+func (m *Memory) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h, err := m.find(ctx, id)
@@ -255,10 +255,15 @@ func (m *Memory) Reopen(ctx context.Context, id string) error {
 	if h.Status == Running && !h.dead() {
 		return fmt.Errorf("%s: %w", id, ErrRunning)
 	}
-	if recs := h.journal.Records(id); h.Status == Failed && len(recs) > 0 {
-		if last := recs[len(recs)-1]; last.Failure != nil {
-			h.journal.Forget(id, last.Path)
+	if h.Status.Replans() {
+		plan, err := o.Plan(h.journal.History(id))
+		if err != nil {
+			return fmt.Errorf("%s: reopening it: %w", id, err)
 		}
+		if plan.Empty() && h.Status.halted() {
+			return fmt.Errorf("%s: %w (%s)", id, ErrFinal, h.Status)
+		}
+		h.journal.Reopen(id, plan)
 	}
 	h.Status, h.Reason, h.Cancel, h.Crashes, h.Finished, h.Lease.Owner = Queued, "", false, 0, time.Time{}, ""
 	h.Updated = time.Now()

@@ -27,7 +27,7 @@ func harness(t testing.TB) flowtest.Harness {
 	return flowtest.Harness{
 		Run: func(t testing.TB, q flowtest.Request) (json.RawMessage, error) {
 			ensure(t, q.Job)
-			if err := d.Reopen(t.Context(), q.Job); err != nil {
+			if err := d.Reopen(t.Context(), q.Job, flow.Reopener{}); err != nil {
 				t.Fatal(err)
 			}
 			j := claim(t, d, q.Job)

@@ -98,7 +98,7 @@ func TestThirdCrashBlocks(t *testing.T) {
 	if j, err := d.Job(t.Context(), "J"); err != nil || j.Status != jobs.Blocked || j.Reason == "" || j.Crashes != 3 {
 		t.Errorf("%+v, %v", j, err)
 	}
-	if err := d.Reopen(t.Context(), "J"); err != nil {
+	if err := d.Reopen(t.Context(), "J", flow.Reopener{}); err != nil {
 		t.Fatal(err)
 	}
 	if j := claim(t, d, "J"); j.Crashes != 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -311,10 +312,9 @@ func (t *tx) settle(id string, status jobs.Status, reason string, output json.Ra
 	return t.log([]event.Event{ev})
 }
 
-// Reopen implements jobs.Store. It forgives earlier crashes, takes back a
-// cancel and forgets the step that a failed job failed with. A queued job
-// stays as it is.
-func (d *DB) Reopen(ctx context.Context, id string) error {
+// Reopen implements jobs.Store. It forgives earlier crashes and takes back a
+// cancel. A queued job stays as it is.
+func (d *DB) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 	return d.do(ctx, func(t *tx) error {
 		r, err := t.load(id)
 		if err != nil {
@@ -323,9 +323,8 @@ func (d *DB) Reopen(ctx context.Context, id string) error {
 		if r.Status == jobs.Running && !d.clock.dead(r) {
 			return fmt.Errorf("%s: %w", id, jobs.ErrRunning)
 		}
-		if r.Status == jobs.Failed {
-			_, err := t.exec("delete from steps where failure is not null and rowid = (select max(rowid) from steps where job = ?)", id)
-			if err != nil {
+		if r.Status.Replans() {
+			if err := t.replan(id, r.Status, o); err != nil {
 				return err
 			}
 		}

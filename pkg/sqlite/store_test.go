@@ -264,10 +264,10 @@ func TestCancel(t *testing.T) {
 	if cancel, err := d.Beat(ctx, "running", j.Lease.Token, ttl); err != nil || !cancel {
 		t.Errorf("beat: %v, %v", cancel, err)
 	}
-	if err := d.Reopen(ctx, "running"); !errors.Is(err, jobs.ErrRunning) {
+	if err := d.Reopen(ctx, "running", flow.Reopener{}); !errors.Is(err, jobs.ErrRunning) {
 		t.Errorf("reopening a held job: %v", err)
 	}
-	if err := d.Reopen(ctx, "queued"); err != nil {
+	if err := d.Reopen(ctx, "queued", flow.Reopener{}); err != nil {
 		t.Fatal(err)
 	}
 	if again := claim(t, d, "queued"); again.Cancel {

@@ -74,6 +74,25 @@ func (t *tx) one(query string, args []any, to ...any) error {
 	return s.QueryRow(args...).Scan(to...)
 }
 
+// each calls f with what scans each row of a query.
+func (t *tx) each(query string, args []any, f func(scan func(...any) error) error) error {
+	s, err := t.stmt(query)
+	if err != nil {
+		return err
+	}
+	rows, err := s.Query(args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // ring wakes the followers of job once the transaction is durable.
 func (t *tx) ring(job string) { t.o.rings = append(t.o.rings, job) }
 

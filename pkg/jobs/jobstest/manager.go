@@ -42,6 +42,7 @@ func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.f(t, newBench(open(t))) })
 	}
+	t.Run("ResumeFailed", func(t *testing.T) { resumeFailed(t, open) })
 }
 
 // bench is a manager with one workflow, whose steps do what a test says.
@@ -303,12 +304,8 @@ func cancel(t *testing.T, b *bench) {
 	}
 	_, err = b.Manager.Cancel(t.Context(), id)
 	is(t, err, jobs.ErrFinal)
-	b.step = func(_ context.Context, s flow.Step) (json.RawMessage, error) { return s.Input, nil }
-	j, err = b.Resume(t.Context(), id, jobs.RunOptions{})
-	ok(t, err)
-	if j.Status != jobs.Done {
-		t.Errorf("resumed to %+v", j)
-	}
+	_, err = b.Resume(t.Context(), id, jobs.RunOptions{})
+	is(t, err, jobs.ErrFinal) // a cancel is for good
 }
 
 func cancelFirst(t *testing.T, b *bench) {

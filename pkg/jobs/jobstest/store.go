@@ -283,7 +283,7 @@ func crashLimit(t *testing.T, s jobs.Store) {
 	}
 	_, err = s.Claim(t.Context(), "J1", runner(1), ttl)
 	is(t, err, jobs.ErrBlocked)
-	ok(t, s.Reopen(t.Context(), "J1"))
+	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	if j := hold(t, s, "J1", ttl); j.Crashes != 0 {
 		t.Errorf("%d crashes are held against a reopened job", j.Crashes)
 	}
@@ -308,10 +308,10 @@ func crashProgress(t *testing.T, s jobs.Store) {
 func reopen(t *testing.T, s jobs.Store) {
 	add(t, s, "J1")
 	j := hold(t, s, "J1", ttl)
-	is(t, s.Reopen(t.Context(), "J1"), jobs.ErrRunning)
+	is(t, s.Reopen(t.Context(), "J1", flow.Reopener{}), jobs.ErrRunning)
 	j.Status, j.Reason = jobs.Failed, "no luck"
 	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
-	ok(t, s.Reopen(t.Context(), "J1"))
+	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	if got := status(t, s, "J1", jobs.Queued); got.Reason != "" || !got.Finished.IsZero() {
 		t.Errorf("reopened as %+v", got)
 	}
@@ -339,7 +339,7 @@ func reopenFailed(t *testing.T, s jobs.Store) {
 	}
 	j.Status = jobs.Failed
 	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
-	ok(t, s.Reopen(t.Context(), "J1"))
+	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	journal := s.Journal("J1", hold(t, s, "J1", ttl).Lease.Token)
 	for i, st := range steps {
 		rec, err := journal.Begin(t.Context(), st, time.Time{})
@@ -383,7 +383,7 @@ func cancelHeld(t *testing.T, s jobs.Store) {
 	}
 	j.Status = jobs.Cancelled
 	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
-	ok(t, s.Reopen(t.Context(), "J1"))
+	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	if j := hold(t, s, "J1", ttl); j.Cancel {
 		t.Error("a reopened job is still to be cancelled")
 	}
@@ -412,7 +412,7 @@ func unknown(t *testing.T, s jobs.Store) {
 	_, err = s.Claim(ctx, "J9", runner(1), ttl)
 	is(t, err, jobs.ErrNotExist)
 	is(t, s.Remove(ctx, "J9"), jobs.ErrNotExist)
-	is(t, s.Reopen(ctx, "J9"), jobs.ErrNotExist)
+	is(t, s.Reopen(ctx, "J9", flow.Reopener{}), jobs.ErrNotExist)
 	is(t, s.RequestCancel(ctx, "J9"), jobs.ErrNotExist)
 	is(t, s.Send(ctx, "J9", flow.Signal{Name: "go"}), jobs.ErrNotExist)
 	is(t, s.Append(ctx, event.Event{Job: "J9", Kind: event.Note}), jobs.ErrNotExist)

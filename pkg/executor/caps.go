@@ -1,0 +1,108 @@
+package executor
+
+import (
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// Caps of tokens and money hold within one request: what the next one takes is
+// estimated before it is made, and one that would pass a cap is left out. So is
+// the closing request, in which the model says its last words.
+
+// limits are those of the task, as far as no person has raised them.
+func (t *Task) limits(s *State) Limits { return s.Raised.Or(t.Limits).Or(DefaultLimits) }
+
+// used is what counts towards the caps of tokens and money.
+func (s *State) used() (tokens int, usd float64) {
+	return s.Usage.In + s.Usage.Out + s.Below.Usage.In + s.Below.Usage.Out, s.Cost + s.Below.Cost
+}
+
+// upcoming estimates what the next request takes: by the conversation's size, but
+// no less than the one before it took.
+func (s *State) upcoming(t *Task) llm.Usage {
+	in := s.need(t)
+	if most := t.limit(s); most > 0 {
+		in = min(in, most) // it is made to fit first
+	}
+	return llm.Usage{In: max(in, s.Context.In), Out: s.Context.Out}
+}
+
+// gauged reports whether the next request can be estimated. What models take
+// that work on their own is bounded by their Stay.
+func (t *Task) gauged(s *State) bool {
+	model, _ := t.at(s.Fell)
+	return t.Budget != nil && !llm.Resides(model)
+}
+
+// passes reports which cap n more requests would pass, with its figure; "" is
+// none.
+func (t *Task) passes(s *State, n int) (limit, words string) {
+	l := t.limits(s)
+	if l.Tokens <= 0 && l.CostUSD <= 0 || !t.gauged(s) {
+		return "", ""
+	}
+	model, _ := t.at(s.Fell)
+	tokens, usd := s.used()
+	u := s.upcoming(t)
+	if u.Out == 0 {
+		u.Out = 1
+	}
+	switch more := n * (u.In + u.Out); {
+	case l.Tokens > 0 && tokens+more > l.Tokens:
+		return "tokens", fmt.Sprintf("the limit of %d tokens: %d are used, and the next request would take about %d", l.Tokens, tokens, u.In+u.Out)
+	case l.CostUSD > 0 && usd+float64(n)*t.price(model).Cost(u) > l.CostUSD:
+		return "cost", fmt.Sprintf("the limit of %.2f USD: %.4f are used, and the next request would cost about %.4f", l.CostUSD, usd, t.price(model).Cost(u))
+	}
+	return "", ""
+}
+
+// reached names the limit that ends the run after a turn. It leaves room for
+// the closing request, if that fits at all.
+func (t *Task) reached(s *State) (limit, words string) {
+	if limit, words = t.limits(s).exceeded(s); limit != "" {
+		return limit, words
+	}
+	return t.passes(s, 2)
+}
+
+// unaffordable ends the run if the next request does not fit its caps. What
+// the model would have said last is left out then.
+func (t *Task) unaffordable(s *State) bool {
+	limit, words := t.passes(s, 1)
+	switch {
+	case limit == "":
+		return false
+	case s.Landing != nil:
+		s.Outcome = s.Landing
+		s.Outcome.Summary = s.Last
+	default:
+		s.Outcome = &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words, Summary: s.Last}
+	}
+	return true
+}
+
+// rationed is the length of an answer, in tokens, below which what is left
+// bounds it.
+const rationed = 16 << 10
+
+// ration bounds the length of the next answer by what the caps leave.
+func (t *Task) ration(s *State, o *llm.Options) {
+	l := t.limits(s)
+	if l.Tokens <= 0 && l.CostUSD <= 0 || !t.gauged(s) {
+		return
+	}
+	model, _ := t.at(s.Fell)
+	tokens, usd := s.used()
+	in := s.upcoming(t).In
+	left := rationed
+	if l.Tokens > 0 {
+		left = min(left, l.Tokens-tokens-in)
+	}
+	if p := t.price(model); l.CostUSD > 0 && p.Out > 0 {
+		left = int(min(float64(left), (l.CostUSD-usd-p.Cost(llm.Usage{In: in}))/p.Out*1e6))
+	}
+	if left < rationed && (o.MaxTokens <= 0 || left < o.MaxTokens) {
+		o.MaxTokens = max(left, 1)
+	}
+}

@@ -1,0 +1,195 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Reopener says what of a job that ended without being done goes on when it is
+// resumed. output is the job's, set has the bodies of its tools. more are limits
+// in place of those that stopped it: turns are of the agent that was stopped,
+// all else of the whole job. A job that a limit stopped goes on only if more
+// raises that limit.
+func Reopener(output json.RawMessage, set *tools.Set, more Limits) flow.Reopener {
+	job := new(State)
+	if json.Unmarshal(output, job) != nil {
+		job = new(State) // a workflow of another kind, or one that said nothing
+	}
+	o := reopener{set, more, job}
+	return flow.Reopener{Failed: o.failed, Repeat: o.repeat, RepeatScope: o.repeatScope, Ended: o.ended, Revive: o.revive}
+}
+
+type reopener struct {
+	set  *tools.Set
+	more Limits
+	job  *State
+}
+
+// failed reports that a tool said so: a command of a pipeline, a check.
+func (o reopener) failed(rec flow.Record, output json.RawMessage) bool {
+	var r struct{ Failed bool }
+	return rec.Kind == "tool" && json.Unmarshal(output, &r) == nil && r.Failed
+}
+
+// repeat reports that a step leaves nothing behind but its result.
+func (o reopener) repeat(rec flow.Record) bool {
+	switch rec.Kind {
+	case "model", compacting, worktree:
+		return true
+	case "tool":
+		return o.idle(rec.Name)
+	}
+	return false
+}
+
+func (o reopener) idle(tool string) bool {
+	t, ok := o.set.Lookup(tool)
+	return tool == finish || ok && t.Safe() != tools.Unsafe && t.Needs&^(tools.Read|tools.Think|tools.Exec) == 0
+}
+
+func (o reopener) repeatScope(state json.RawMessage) bool {
+	s := new(State)
+	if json.Unmarshal(state, s) != nil {
+		return false
+	}
+	for name := range s.Called {
+		if !o.idle(name) {
+			return false
+		}
+	}
+	return s.Below.Agents == 0
+}
+
+// stopped is the outcome that a scope ended with, or is about to; nil if there
+// is none to go on from.
+func stopped(state json.RawMessage) (*State, *Outcome) {
+	s := new(State)
+	if json.Unmarshal(state, s) != nil {
+		return nil, nil
+	}
+	if s.Outcome != nil {
+		if s.Outcome.Status == Done {
+			return nil, nil
+		}
+		return s, s.Outcome
+	}
+	return s, s.Landing
+}
+
+func (o reopener) ended(state json.RawMessage) bool {
+	s, end := stopped(state)
+	if end == nil {
+		return false
+	}
+	if end.Status != Limit {
+		return true
+	}
+	all, used := o.share(s, 1), new(Task).limits(s)
+	used.Turns, used.Time = s.Turns, s.Spent
+	used.Tokens, used.CostUSD = s.used()
+	switch end.Limit {
+	case "turns":
+		return all.Turns > used.Turns || all.Turns < 0
+	case "tokens":
+		return all.Tokens > used.Tokens || all.Tokens < 0
+	case "cost":
+		return all.CostUSD > used.CostUSD || all.CostUSD < 0
+	case "time":
+		return all.Time > used.Time || all.Time < 0
+	}
+	return false
+}
+
+// share is what more comes to for one of n agents that go on: it has what it
+// used, and its part of what the job has left.
+func (o reopener) share(s *State, n int) Limits {
+	l := Limits{Turns: o.more.Turns, Tokens: o.more.Tokens, CostUSD: o.more.CostUSD, Time: o.more.Time}
+	jobTokens, jobUSD := o.job.used()
+	tokens, usd := s.used()
+	if l.Tokens > 0 {
+		l.Tokens = max(1, tokens+(l.Tokens-max(jobTokens, tokens))/n)
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD = max(1e-9, usd+(l.CostUSD-max(jobUSD, usd))/float64(n))
+	}
+	if l.Time > 0 {
+		l.Time = max(1, s.Spent+l.Time-max(o.job.Spent, s.Spent))
+	}
+	return l
+}
+
+// revive is the state with which a scope goes on.
+func (o reopener) revive(state json.RawMessage, n int) (json.RawMessage, error) {
+	s, end := stopped(state)
+	if end == nil {
+		return nil, fmt.Errorf("reopening an agent: its state has no outcome")
+	}
+	s.Raised = o.share(s, n).Or(s.Raised)
+	if last := len(s.New) - 1; last >= 0 && strings.HasPrefix(s.New[last].Text, mustStop) {
+		s.New = s.New[:last]
+	}
+	s.Outcome, s.Landing, s.Claim, s.Must = nil, nil, nil, false
+	s.Rejects, s.Empty, s.Recent, s.Nudged, s.Failing, s.Warned, s.Slips, s.Misread = 0, 0, nil, 0, nil, nil, 0, 0
+	words := fmt.Sprintf("You were stopped: %s. You may go on now", strings.TrimSuffix(end.Reason, "."))
+	if end.Status == Limit {
+		words += ", with a higher limit"
+	} else {
+		words += "; somebody may have changed something since, so look again at how things are"
+	}
+	s.tell("%s. All your tools are there.", words)
+	return s.AppendJSON(nil)
+}
+
+// left is what is left of limits that were raised, for whoever the run belongs
+// to.
+func (s *State) left() (l Limits) {
+	tokens, usd := s.used()
+	if s.Raised.Tokens != 0 {
+		l.Tokens = max(-1, s.Raised.Tokens-tokens)
+	}
+	if s.Raised.CostUSD != 0 {
+		l.CostUSD = max(-1, s.Raised.CostUSD-usd)
+	}
+	if s.Raised.Time != 0 {
+		l.Time = max(-1, s.Raised.Time-s.Spent)
+	}
+	return l
+}
+
+// inherit raises the limits of a run by what is left of those that were raised
+// for a part of it.
+func (s *State) inherit(left Limits) {
+	tokens, usd := s.used()
+	if left.Tokens > 0 {
+		s.Raised.Tokens = max(s.Raised.Tokens, tokens+left.Tokens)
+	}
+	if left.CostUSD > 0 {
+		s.Raised.CostUSD = max(s.Raised.CostUSD, usd+left.CostUSD)
+	}
+	if left.Time > 0 {
+		s.Raised.Time = max(s.Raised.Time, s.Spent+left.Time)
+	}
+}
+
+// String lists the limits that are set, as the flags that set them.
+func (l Limits) String() string {
+	var out []string
+	if l.Turns != 0 {
+		out = append(out, fmt.Sprintf("%d turns", l.Turns))
+	}
+	if l.Tokens != 0 {
+		out = append(out, fmt.Sprintf("%d tokens", l.Tokens))
+	}
+	if l.CostUSD != 0 {
+		out = append(out, fmt.Sprintf("%.2f USD", l.CostUSD))
+	}
+	if l.Time != 0 {
+		out = append(out, l.Time.Round(time.Millisecond).String())
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,231 @@
+package flow
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A History is what a journal has of a run that ended: its steps, without
+// their outputs, and its checkpoints by scope.
+type History struct {
+	Steps  []Record
+	States map[string]State
+	// Output reads the output of one of the steps.
+	Output func(path string) (json.RawMessage, error)
+}
+
+// A Reopening is what a journal changes so that an ended run goes on: steps
+// that it forgets, and checkpoints that it replaces.
+type Reopening struct {
+	Forget []string
+	States map[string]State
+}
+
+// A Reopener decides what of an ended run is tried again, as CI systems re-run
+// failed jobs: the step that failed last, and what depends on it. Its functions
+// know the workflow's data; each may be nil, which means no.
+type Reopener struct {
+	// Failed reports whether a step that has an output is a failure to the
+	// workflow, as a command with another exit code than 0.
+	Failed func(rec Record, output json.RawMessage) bool
+	// Repeat reports whether a finished step may be performed again where it
+	// depends on one that is.
+	Repeat func(rec Record) bool
+	// RepeatScope is Repeat for a scope of which only a checkpoint is left.
+	RepeatScope func(state json.RawMessage) bool
+	// Ended reports whether a checkpoint is that of a scope that ended without
+	// being done and can go on. Revive gives the one with which it does, as one
+	// of n.
+	Ended  func(state json.RawMessage) bool
+	Revive func(state json.RawMessage, n int) (json.RawMessage, error)
+}
+
+// Plan finds the failed leaves of a run: the last step in a scope that is not
+// just a note, or the ones in all branches of a fork. What comes after them in
+// their scopes, and in those around, depends on them. Nothing is reopened that
+// lies before a step which succeeded and may not be performed again.
+func (o Reopener) Plan(h History) (Reopening, error) {
+	p := &reopening{Reopener: o, h: h, root: &stepTree{}}
+	for i := range h.Steps {
+		p.root.at(h.Steps[i].Path).rec = &h.Steps[i]
+	}
+	for scope, st := range h.States {
+		p.root.at(strings.TrimSuffix(scope, ".")).state = &st
+	}
+	if _, err := p.scope(p.root, ""); err != nil {
+		return Reopening{}, err
+	}
+	out := Reopening{Forget: p.forget}
+	slices.SortFunc(out.Forget, ComparePaths)
+	for _, scope := range p.revive {
+		st := h.States[scope]
+		value, err := o.Revive(st.Value, len(p.revive))
+		if err != nil {
+			return Reopening{}, err
+		}
+		if out.States == nil {
+			out.States = map[string]State{}
+		}
+		out.States[scope] = State{Next: st.Next, Value: value}
+	}
+	return out, nil
+}
+
+// Empty reports whether a reopening changes nothing.
+func (r Reopening) Empty() bool { return len(r.Forget) == 0 && len(r.States) == 0 }
+
+// A stepTree is a step, or a branch of a fork, with what lies in its scope.
+type stepTree struct {
+	rec   *Record
+	state *State
+	kids  map[int]*stepTree
+}
+
+// at is the tree at a path, which is made if it is not there.
+func (t *stepTree) at(path string) *stepTree {
+	if path == "" {
+		return t
+	}
+	for part := range strings.SplitSeq(path, ".") {
+		n, _ := strconv.Atoi(part) // paths of workflows' steps are numbers
+		if t.kids == nil {
+			t.kids = map[int]*stepTree{}
+		}
+		if t.kids[n] == nil {
+			t.kids[n] = &stepTree{}
+		}
+		t = t.kids[n]
+	}
+	return t
+}
+
+// fork reports whether t is that of a Map: its branches are no steps.
+func (t *stepTree) fork() bool { return t != nil && t.rec == nil && len(t.kids) > 0 }
+
+// A reopening is one Plan under way.
+type reopening struct {
+	Reopener
+	h      History
+	root   *stepTree
+	forget []string
+	revive []string // scopes
+}
+
+func (p *reopening) drop(t *stepTree) {
+	if t.rec != nil {
+		p.forget = append(p.forget, t.rec.Path)
+	}
+	for _, k := range t.kids {
+		p.drop(k)
+	}
+}
+
+// scope reopens what a scope ended with. It reports whether there was anything.
+func (p *reopening) scope(t *stepTree, scope string) (bool, error) {
+	if t.state != nil && p.Ended != nil && p.Ended(t.state.Value) {
+		p.revive = append(p.revive, scope)
+		for _, k := range t.kids {
+			p.drop(k)
+		}
+		return true, nil
+	}
+	var after []*stepTree // depends on what comes before
+	unanswered := 0       // how many of them go if all that failed is the last await
+	at := slices.Sorted(maps.Keys(t.kids))
+back:
+	for i, n := range slices.Backward(at) {
+		k := t.kids[n]
+		found, err := p.step(k, scope+strconv.Itoa(n))
+		if err != nil {
+			return false, err
+		}
+		if found {
+			for _, k := range after {
+				p.drop(k)
+			}
+			return true, nil
+		}
+		free, err := p.free(k)
+		switch {
+		case err != nil:
+			return false, err
+		case free:
+			after = append(after, k)
+			if k.rec != nil && k.rec.Kind == Awaiting && unanswered == 0 {
+				unanswered = len(after)
+			}
+		case k.fork() && i > 0 && t.kids[at[i-1]].fork():
+			// Branches that were run in portions do not depend on each other.
+		default:
+			break back
+		}
+	}
+	for _, k := range after[:unanswered] {
+		p.drop(k)
+	}
+	return unanswered > 0, nil
+}
+
+// step reopens a step that failed, or what lies in its scope.
+func (p *reopening) step(t *stepTree, path string) (bool, error) {
+	rec := t.rec
+	switch {
+	case rec == nil: // a fork: each branch that failed
+		any := false
+		for n, k := range t.kids {
+			found, err := p.scope(k, path+"."+strconv.Itoa(n)+".")
+			if err != nil {
+				return false, err
+			}
+			any = any || found
+		}
+		return any, nil
+	case rec.Kind == Spawning || rec.Kind == Calling:
+		return p.scope(t, path+".")
+	case !rec.Done:
+		return true, nil // it goes on there by itself
+	case rec.Kind == Awaiting:
+		return false, nil // see free: one that was not answered may be a poll
+	case rec.Failure != nil:
+		p.drop(t)
+		return true, nil
+	case p.Failed == nil || rec.Kind == Noting || rec.Kind == Returning || rec.Kind == Sleeping:
+		return false, nil
+	}
+	out, err := p.h.Output(rec.Path)
+	if err != nil || !p.Failed(*rec, out) {
+		return false, err
+	}
+	p.drop(t)
+	return true, nil
+}
+
+// free reports whether a step that succeeded, and all in its scope, may be
+// performed again.
+func (p *reopening) free(t *stepTree) (bool, error) {
+	if t.state != nil && (p.RepeatScope == nil || !p.RepeatScope(t.state.Value)) {
+		return false, nil
+	}
+	if rec := t.rec; rec != nil {
+		switch rec.Kind {
+		case Noting, Returning, Sleeping, Spawning, Calling:
+		case Awaiting:
+			if rec.Failure == nil {
+				return false, nil // somebody has answered
+			}
+		default:
+			if p.Repeat == nil || !p.Repeat(*rec) {
+				return false, nil
+			}
+		}
+	}
+	for _, k := range t.kids {
+		if ok, err := p.free(k); err != nil || !ok {
+			return ok, err
+		}
+	}
+	return true, nil
+}

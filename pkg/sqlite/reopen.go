@@ -1,0 +1,87 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// replan has o plan what of an ended job is tried again, and does that.
+func (t *tx) replan(id string, status jobs.Status, o flow.Reopener) error {
+	h, err := t.history(id)
+	if err != nil {
+		return err
+	}
+	plan, err := o.Plan(h)
+	if err != nil {
+		return fmt.Errorf("%s: reopening it: %w", id, err)
+	}
+	if plan.Empty() && status != jobs.Failed {
+		return fmt.Errorf("%s: %w (%s)", id, jobs.ErrFinal, status)
+	}
+	forget, err := json.Marshal(plan.Forget)
+	if err != nil {
+		return err
+	}
+	for _, q := range []string{
+		// Outputs that lie in blobs go with their steps, as in journal.Save.
+		`delete from refs where job = ?1 and not keep
+			and digest in (select big from steps where job = ?1 and path in (select value from json_each(?2)) and big <> '')
+			and not exists (select 1 from steps o where o.job = ?1 and o.big = refs.digest and o.path not in (select value from json_each(?2)))`,
+		`delete from blobs where digest in (select big from steps where job = ?1 and path in (select value from json_each(?2)) and big <> '')
+			and not exists (select 1 from refs where refs.digest = blobs.digest)`,
+		`delete from steps where job = ?1 and path in (select value from json_each(?2))`,
+	} {
+		if _, err := t.exec(q, id, string(forget)); err != nil {
+			return err
+		}
+	}
+	for scope, st := range plan.States {
+		if _, err := t.exec("update checkpoints set value = ? where job = ? and scope = ?", []byte(st.Value), id, scope); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// history reads what is left of a job's run, without the outputs of steps.
+func (t *tx) history(id string) (flow.History, error) {
+	h := flow.History{States: map[string]flow.State{}}
+	err := t.each("select path, kind, name, sum, done, failure from steps where job = ?", []any{id}, func(scan func(...any) error) error {
+		rec := flow.Record{Job: id}
+		var failure []byte
+		if err := scan(&rec.Path, &rec.Kind, &rec.Name, &rec.Sum, &rec.Done, &failure); err != nil {
+			return err
+		}
+		if failure != nil {
+			rec.Failure = new(flow.Failure)
+			if err := json.Unmarshal(failure, rec.Failure); err != nil {
+				return fmt.Errorf("%w: failure of step %s: %w", ErrDamaged, rec.Path, err)
+			}
+		}
+		h.Steps = append(h.Steps, rec)
+		return nil
+	})
+	if err != nil {
+		return h, err
+	}
+	err = t.each("select scope, next, value from checkpoints where job = ?", []any{id}, func(scan func(...any) error) error {
+		var scope string
+		var st flow.State
+		if err := scan(&scope, &st.Next, (*[]byte)(&st.Value)); err != nil {
+			return err
+		}
+		h.States[scope] = st
+		return nil
+	})
+	h.Output = func(path string) (json.RawMessage, error) {
+		rec, err := t.record(id, path)
+		if err != nil || rec == nil {
+			return nil, err
+		}
+		return rec.Output, nil
+	}
+	return h, err
+}
