@@ -46,6 +46,9 @@ func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more 
 		end := a.watch(ctx, m.Store, job.ID, &past, asJSON, &o)
 		done, err := run(ctx, job.ID, o)
 		end()
+		if errors.Is(err, jobs.ErrFinal) && job.Status == jobs.Limit {
+			return usage(raiseHint(job), "%s was stopped by a limit that %s does not raise: %s", job.ID, more, job.Reason)
+		}
 		if err != nil {
 			return a.runFault(job.ID, err)
 		}

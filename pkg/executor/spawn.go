@@ -105,6 +105,7 @@ type Report struct {
 	Agent     string                     `json:"agent"`
 	Status    string                     `json:"status"` // of an Outcome
 	Reason    string                     `json:"reason,omitempty"`
+	Limit     string                     `json:"limit,omitempty"`   // that was reached: turns, tokens, cost, time
 	Summary   string                     `json:"summary,omitempty"` // its last words, or those of its finish
 	Output    json.RawMessage            `json:"output,omitempty"`  // of an agent with typed output
 	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
@@ -288,7 +289,7 @@ func (r *Report) read(out json.RawMessage, err error) {
 	}
 	switch o := s.Outcome; {
 	case o != nil:
-		r.Status, r.Reason = o.Status, o.Reason
+		r.Status, r.Reason, r.Limit = o.Status, o.Reason, o.Limit
 		if o.Summary != "" {
 			r.Summary = o.Summary
 		}

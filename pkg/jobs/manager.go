@@ -184,6 +184,9 @@ func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, er
 			if err := m.Store.Append(ctx, ev); err != nil {
 				return nil, err
 			}
+			if o.Emit != nil {
+				o.Emit(ev)
+			}
 		}
 	}
 	return m.Run(ctx, id, o)

@@ -172,7 +172,7 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 		return outcome{}, err
 	}
 	bad := failed("%s", rep.Reason)
-	bad.output, bad.ended, bad.artifacts = quote(rep.Summary), rep.Status, rep.Artifacts
+	bad.output, bad.ended, bad.limit, bad.artifacts = quote(rep.Summary), rep.Status, rep.Limit, rep.Artifacts
 	if rep.Status == executor.Done { // but in conflict
 		bad.ended = executor.Failed
 	}
@@ -182,7 +182,7 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 	}
 	if rep.Status == executor.Limit && rep.Below.Agents == 0 {
 		// It was not begun: nothing that follows would be.
-		bad.spent = &executor.StopError{Outcome: executor.Outcome{Status: executor.Limit, Reason: rep.Reason}}
+		bad.spent = &executor.StopError{Outcome: executor.Outcome{Status: executor.Limit, Limit: rep.Limit, Reason: rep.Reason}}
 	}
 	return bad, nil
 }
@@ -305,7 +305,7 @@ func (x *run) within(s *Step) (outcome, error) {
 		return outcome{}, err
 	}
 	o := failed("%s", stop.Outcome.Reason)
-	o.output, o.ended, o.code, o.rows = output, stop.Outcome.Status, stop.Outcome.Code, res.Rows
+	o.output, o.ended, o.code, o.limit, o.rows = output, stop.Outcome.Status, stop.Outcome.Code, stop.Outcome.Limit, res.Rows
 	if y.spent {
 		o.spent = stop
 	}
@@ -352,7 +352,7 @@ func (x *run) group(s *Step) (outcome, error) {
 			}
 			if b.out.status == Failed && x.p.policy(kid) != Continue {
 				bad = append(bad, fmt.Sprintf("%s: %s", kid.ID, b.row.why()))
-				o.ended = b.out.ended
+				o.ended, o.limit = b.out.ended, b.out.limit
 			}
 		}
 	}

@@ -134,7 +134,7 @@ func (x *run) follow(res *Result) (output json.RawMessage, last *executor.StopEr
 			i = next
 			continue
 		case rec.status == Failed:
-			last = &executor.StopError{Outcome: executor.Outcome{Status: rec.ended, Reason: fmt.Sprintf("step %s: %s", s.ID, row.why()), Code: rec.code}}
+			last = &executor.StopError{Outcome: executor.Outcome{Status: rec.ended, Reason: fmt.Sprintf("step %s: %s", s.ID, row.why()), Code: rec.code, Limit: rec.limit}}
 			to := slices.IndexFunc(p.Steps, func(t Step) bool { return t.ID == s.OnFailure })
 			if to < 0 && p.policy(s) != Continue {
 				return output, nil, last
@@ -193,6 +193,7 @@ type outcome struct {
 	record
 	ended     string // of a failure: the status of an executor.Outcome
 	code      string
+	limit     string // that an agent has reached
 	skipped   bool // by its condition, not by a recovery
 	diagnosis string
 	spent     *executor.StopError // the job's own limits are used up
