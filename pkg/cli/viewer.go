@@ -154,6 +154,10 @@ func (v *viewer) log(ev event.Event) {
 	switch ev.Kind {
 	case event.JobStarted:
 		v.aside(plain, ev.Text)
+	case event.StepRecalled:
+		if ev.Step == "" { // of many
+			v.aside(dim, ev.Text)
+		}
 	case event.JobFinished, event.JobWaiting:
 		var f jobs.Final
 		if json.Unmarshal(ev.Data, &f) == nil {

@@ -2,9 +2,11 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -19,7 +21,12 @@ type recorder struct {
 	fail  func(cause error)
 	parts atomic.Bool // there are sub-agents or steps of pipelines
 
+	// known reports whether the log has an event of the step at a path; nil is
+	// no. It is asked about steps that are recalled.
+	known func(path string) bool
+
 	mu     sync.Mutex
+	past   Recalled // steps that were recalled since the last event
 	queue  []event.Event
 	drop   bool // the lease is lost: nothing more may be written
 	closed bool
@@ -58,11 +65,52 @@ func (r *recorder) emit(ev event.Event) {
 			r.parts.Store(true)
 		}
 	}
+	past := ev.Kind == event.StepRecalled && (len(ev.Data) == 0 || r.known != nil && r.known(ev.Path))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return
 	}
+	if past {
+		r.past.add(ev)
+		return
+	}
+	r.tellPast()
+	r.queue = append(r.queue, ev)
+	r.ring()
+}
+
+// Recalled is the data of the step.recalled of many steps, which the log has in
+// place of one for each.
+type Recalled struct {
+	Steps int    `json:"steps"`
+	From  string `json:"from"` // path of the first
+	To    string `json:"to"`   // and of the last
+
+	job  string
+	time time.Time
+}
+
+func (p *Recalled) add(ev event.Event) {
+	if p.Steps == 0 {
+		p.From = ev.Path
+	}
+	p.Steps++
+	p.To, p.job, p.time = ev.Path, ev.Job, ev.Time
+}
+
+// tellPast queues one event for all steps that were recalled. It is called with
+// mu held.
+func (r *recorder) tellPast() {
+	if r.past.Steps == 0 {
+		return
+	}
+	ev := event.Event{Job: r.past.job, Time: r.past.time, Kind: event.StepRecalled, Text: fmt.Sprintf("%d steps recalled, %s to %s", r.past.Steps, r.past.From, r.past.To)}
+	if r.past.Steps == 1 {
+		ev.Text = fmt.Sprintf("step %s recalled", r.past.From)
+	}
+	ev.Data, _ = json.Marshal(r.past) // a number and strings
+	r.past = Recalled{}
 	r.queue = append(r.queue, ev)
 	r.ring()
 }
@@ -115,6 +163,7 @@ func (r *recorder) flush() {
 // close writes what is queued, or drops it if the lease was lost, and waits.
 func (r *recorder) close(drop bool) error {
 	r.mu.Lock()
+	r.tellPast()
 	r.closed, r.drop = true, drop
 	r.idle.Broadcast()
 	r.mu.Unlock()

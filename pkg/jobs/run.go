@@ -42,6 +42,10 @@ func (r *run) do(ctx context.Context) (*Job, error) {
 	defer stop(nil)
 	r.rec = newRecorder(r.m.Store, r.o.Emit, stop)
 	r.rec.clean = r.m.Clean
+	if r.job.Lease.Token > 1 {
+		told := sync.OnceValue(func() map[string]bool { return r.told(context.WithoutCancel(ctx)) })
+		r.rec.known = func(path string) bool { return told()[path] }
+	}
 	var heart sync.WaitGroup
 	end := make(chan struct{})
 	heart.Go(func() { r.beat(ctx, stop, end) })
@@ -67,6 +71,24 @@ func (r *run) do(ctx context.Context) (*Job, error) {
 		cause = &storeError{kept}
 	}
 	return r.settle(context.WithoutCancel(ctx), out, err, cause)
+}
+
+// told are the paths of the steps whose end the log has. What it does not have,
+// because the process died before it was written, is told when they are recalled.
+func (r *run) told(ctx context.Context) map[string]bool {
+	paths := map[string]bool{}
+	for ev, err := range r.m.Store.Events(ctx, r.job.ID, 0, false) {
+		if err != nil {
+			return nil // the run ends when it is written to
+		}
+		switch {
+		case ev.Kind == event.StepFinished, ev.Kind == event.StepRecalled && ev.Step != "":
+			paths[ev.Path] = true
+		case ev.Step == flow.Spawning, ev.Step == flow.Returning, ev.Step == flow.Noting: // these have one event
+			paths[ev.Path] = true
+		}
+	}
+	return paths
 }
 
 func (r *run) emit(ev event.Event) {

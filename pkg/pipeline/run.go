@@ -194,7 +194,7 @@ type outcome struct {
 	ended     string // of a failure: the status of an executor.Outcome
 	code      string
 	limit     string // that an agent has reached
-	skipped   bool // by its condition, not by a recovery
+	skipped   bool   // by its condition, not by a recovery
 	diagnosis string
 	spent     *executor.StopError // the job's own limits are used up
 	rows      []Row

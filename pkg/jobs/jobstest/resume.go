@@ -58,7 +58,9 @@ func child(r *flow.Run, names ...string) error {
 }
 
 func branches(r *flow.Run, each ...string) error {
-	_, err := flow.Map(r, each, func(r *flow.Run, names string) (struct{}, error) { return struct{}{}, effects(r, strings.Fields(names)...) })
+	_, err := flow.Map(r, each, func(r *flow.Run, names string) (struct{}, error) {
+		return struct{}{}, effects(r, strings.Fields(names)...)
+	})
 	return err
 }
 
