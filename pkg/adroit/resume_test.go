@@ -1,0 +1,95 @@
+package adroit_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/script"
+)
+
+// strict is boss for a workflow that fails with its sub-agents.
+var strict = agents.Define("boss", func(sc *executor.Scope) error {
+	plan, err := executor.AITurn[parts](sc, executor.Turn{Prompt: "Plan: " + sc.Task.Prompt})
+	if err != nil {
+		return err
+	}
+	var orders []executor.Order
+	for _, p := range plan.Parts {
+		orders = append(orders, executor.Order{Agent: "counter", Prompt: p})
+	}
+	reps, err := sc.SpawnAll(orders...)
+	if err != nil {
+		return err
+	}
+	var words []string
+	for _, rep := range reps {
+		words = append(words, string(rep.Artifacts["words"])+" "+rep.Summary)
+	}
+	if err := sc.Bind("counts", words); err != nil {
+		return err
+	}
+	_, err = executor.AITurn[string](sc, executor.Turn{Prompt: "Sum up: " + strings.Join(words, "; ")})
+	return err
+})
+
+// Whichever request of a workflow with sub-agents fails for good, the job goes
+// on there when it is resumed: to the same end, with the same accounts, and no
+// model is asked twice for what it has answered.
+func TestResumeAfterAnyRequest(t *testing.T) {
+	o := bossed(t, bossScript, map[string]string{"boss": bossFile, "counter": counterFile})
+	o.Workflows = []flow.Workflow{strict}
+	for n := int64(1); n <= 8; n++ {
+		model, err := script.Parse("boss", []byte(bossScript))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asked, answered atomic.Int64
+		o.Data = filepath.Join(t.TempDir(), "data")
+		o.Models = map[string]llm.Model{"script": llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+			if asked.Add(1) == n {
+				return nil, &llm.Error{Kind: llm.Auth, Message: "bad key"}
+			}
+			answered.Add(1)
+			return model.Generate(ctx, req, emit)
+		})}
+		rt, err := adroit.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := rt.Submit(t.Context(), agents.Input{Agent: "boss", Prompt: "the words"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = job.Wait(t.Context())
+		if asked.Load() >= n {
+			if err == nil {
+				t.Fatalf("request %d: the job is done although it failed", n)
+			}
+			if job, err = rt.Resume(t.Context(), job.ID()); err != nil {
+				t.Fatal(err)
+			}
+			_, err = job.Wait(t.Context())
+		}
+		j, jerr := rt.Jobs.Store.Job(t.Context(), job.ID())
+		if jerr != nil {
+			t.Fatal(jerr)
+		}
+		s := new(executor.State)
+		if jerr := json.Unmarshal(j.Output, s); err != nil || jerr != nil || j.Status != jobs.Done || s.Below.Usage.In != 620 || s.Usage.In != 60 || answered.Load() != 7 {
+			t.Errorf("request %d: %s: %s, %v; %d answers, %+v, %+v", n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.Below)
+		}
+		if err := rt.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
