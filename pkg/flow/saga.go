@@ -22,8 +22,9 @@ import (
 //
 // The error is that of f; those of actions that fail are joined to it, and the
 // actions before them run all the same. A result that f gives with its error
-// is kept. A run that only stops, because it was cancelled, is parked or
-// diverged, takes nothing back: it may be resumed.
+// is kept. A run that only stops, because it was interrupted or cancelled, is
+// parked or diverged, takes nothing back. A saga that has taken back its actions
+// is not reopened: see [Reopener].
 func Saga[Out any](r *Run, f func(*Run, *Undo) (Out, error)) (Out, error) {
 	u := &Undo{run: r}
 	out, err := f(r, u)
