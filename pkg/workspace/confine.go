@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
@@ -102,12 +103,20 @@ func (c *cell) policy(level sandbox.Level, root, dir string, names *Names, lasts
 	p.Mask = slices.Clone(p.Mask)
 	for _, f := range found.secret {
 		// What is hidden is covered already, with the command's own below it.
-		if !slices.ContainsFunc(p.Hide, func(h string) bool { return within(h, f) }) {
+		if !slices.ContainsFunc(slices.Concat(p.Hide, p.Mask), func(h string) bool { return within(h, f) }) {
 			p.Mask = append(p.Mask, f)
 		}
 	}
 	p.Fix = append(slices.Clone(p.Fix), found.fixed...)
 	p.Pin = slices.Concat(found.repos, found.around)
+	p.Expect = map[string]sandbox.ID{}
+	for _, f := range slices.Concat(p.Write, p.Mask, p.Fix, p.Pin) {
+		if info, err := os.Lstat(f); err == nil {
+			if st, ok := info.Sys().(*syscall.Stat_t); ok {
+				p.Expect[f] = sandbox.ID{Dev: uint64(st.Dev), Ino: st.Ino}
+			}
+		}
+	}
 	v, err := begin(found, level == sandbox.Landlock)
 	if err != nil {
 		return nil, nil, err

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,6 +25,17 @@ func (p *Policy) bwrap(argv []string) error {
 	if err != nil {
 		if bin, err = exec.LookPath("bwrap"); err != nil {
 			return fmt.Errorf("bwrap is not installed: %w", err)
+		}
+	}
+	// bwrap takes names. What it made of them is looked at inside, before the
+	// command starts; looking here as well gives the better error.
+	for _, m := range p.view() {
+		if m.want != nil {
+			fd, err := m.open()
+			if err != nil {
+				return err
+			}
+			unix.Close(fd)
 		}
 	}
 	inner := *p
@@ -90,7 +102,7 @@ func (p *Policy) bwrapArgs() []string {
 			// wrote itself, at the place that Environ names.
 			args = append(args, "--bind", m.from, m.from)
 		case m.at == "/var/tmp" && !isDir(m.at):
-		case m.ro && exists(m.from):
+		case m.ro && (m.want != nil || exists(m.from)):
 			args = append(args, "--ro-bind", m.from, m.at)
 		case !m.ro:
 			args = append(args, "--bind", m.from, m.at)
@@ -104,6 +116,37 @@ func (p *Policy) bwrapArgs() []string {
 		args = append(args, "--remount-ro", d)
 	}
 	return append(args, "--chdir", p.Dir, "--")
+}
+
+// verifyMounts checks from inside that bwrap mounted what the policy names where
+// the policy names it: bwrap follows links in both, and another process of the
+// user's may have put one there.
+func (p *Policy) verifyMounts() error {
+	for _, m := range p.view() {
+		if m.want == nil {
+			continue
+		}
+		fd, err := openNoLinks(m.at)
+		if err != nil {
+			return changed(m.at, err)
+		}
+		var st unix.Stat_t
+		var mounted unix.Statx_t
+		var fs unix.Statfs_t
+		err = errors.Join(unix.Fstat(fd, &st), unix.Fstatfs(fd, &fs), unix.Statx(fd, "", unix.AT_EMPTY_PATH, 0, &mounted))
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("looking at the mount on %s: %w", m.at, err)
+		}
+		same := ID{st.Dev, st.Ino} == *m.want
+		switch {
+		case mounted.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0:
+			return errors.New("checking the mounts that bwrap made needs Linux 5.8")
+		case mounted.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0, same == (m.kind == "mask"), m.ro && fs.Flags&unix.ST_RDONLY == 0:
+			return changed(m.at, nil)
+		}
+	}
+	return nil
 }
 
 // nothing is a file that has ended. bwrap reads one for each secret it covers.

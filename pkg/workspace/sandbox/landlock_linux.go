@@ -74,6 +74,10 @@ func (r *ruleset) allow(path string, access uint64) error {
 		return fmt.Errorf("opening %s: %w", path, err)
 	}
 	defer unix.Close(fd)
+	return r.allowFD(fd, path, access)
+}
+
+func (r *ruleset) allowFD(fd int, path string, access uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return fmt.Errorf("looking at %s: %w", path, err)
@@ -162,8 +166,22 @@ func (p *Policy) restrictFiles() error {
 			return err
 		}
 	}
+	write := r.mask &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 	for _, d := range p.writable(p.Level) {
-		if err := r.allow(d, r.mask&^(unix.LANDLOCK_ACCESS_FS_MAKE_CHAR|unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)); err != nil {
+		id, ok := p.Expect[d]
+		if !ok {
+			if err := r.allow(d, write); err != nil {
+				return err
+			}
+			continue
+		}
+		fd, err := mount{at: d, want: &id}.open()
+		if err != nil {
+			return err
+		}
+		err = r.allowFD(fd, d, write)
+		unix.Close(fd)
+		if err != nil {
 			return err
 		}
 	}

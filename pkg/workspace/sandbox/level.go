@@ -73,6 +73,11 @@ func (l Level) Gaps() []string {
 // the level that was asked for, so the command was not run.
 var ErrRefused = errors.New("the sandbox is not available")
 
+// ErrChanged is in the chain of an error that means: the command did not run
+// because something else lies now at a path of Policy.Expect. It may run under a
+// policy that is made anew.
+var ErrChanged = errors.New("the workspace changed while the sandbox was being set up")
+
 // A Finding is what became of one level on this machine.
 type Finding struct {
 	Level  Level    `json:"level"`

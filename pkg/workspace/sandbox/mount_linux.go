@@ -60,8 +60,55 @@ func setattr(fd int, set uint64, flags uint) error {
 	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|flags, &a)
 }
 
-// take opens what is to be mounted, -1 if there is nothing to do.
+// openNoLinks opens a path for its place in the tree only, and follows no link
+// in any part of it.
+func openNoLinks(path string) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+}
+
+// open opens what is at a mount's place and fails if that is not what the policy
+// expects there. From then on the descriptor is used and no longer the name.
+func (m mount) open() (int, error) {
+	fd, err := openNoLinks(m.at)
+	if err != nil {
+		if m.want != nil {
+			return -1, changed(m.at, err)
+		}
+		return -1, err
+	}
+	if m.want == nil {
+		return fd, nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("looking at %s: %w", m.at, err)
+	}
+	if (ID{st.Dev, st.Ino}) != *m.want {
+		unix.Close(fd)
+		return -1, changed(m.at, nil)
+	}
+	return fd, nil
+}
+
+// changed says that a path of Policy.Expect has something else or nothing by now.
+func changed(path string, err error) error {
+	if err == nil {
+		return fmt.Errorf("%w: %s is something else now", ErrChanged, path)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrChanged, path, err)
+}
+
+// take opens what is to be mounted, -1 if there is nothing to do. Descriptors
+// of the runner's are of no use here: the kernel clones mounts of the caller's
+// own namespace only, so each is opened anew and compared with what the runner
+// found.
 func (m mount) take(p *Policy, b blank) (int, error) {
+	if m.want != nil {
+		return m.takeExpected(b)
+	}
 	switch m.kind {
 	case "tmpfs":
 		var st unix.Stat_t
@@ -92,6 +139,32 @@ func (m mount) take(p *Policy, b blank) (int, error) {
 		return -1, nil
 	case err != nil:
 		return -1, fmt.Errorf("taking %s: %w", m.from, err)
+	}
+	return fd, nil
+}
+
+// takeExpected is take for what lies in a tree that other processes may be
+// changing.
+func (m mount) takeExpected(b blank) (int, error) {
+	at, err := m.open()
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	dir, path, flags := at, "", uint(unix.AT_EMPTY_PATH)
+	if m.kind == "mask" {
+		var st unix.Stat_t
+		if err := unix.Fstat(at, &st); err != nil {
+			return -1, fmt.Errorf("looking at %s: %w", m.at, err)
+		}
+		dir, path, flags = b.file, "file", 0
+		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			path = "dir"
+		}
+	}
+	fd, err := unix.OpenTree(dir, path, flags|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return -1, fmt.Errorf("taking %s: %w", m.at, err)
 	}
 	return fd, nil
 }
@@ -153,12 +226,14 @@ func (m mount) place(fd int) error {
 			return fmt.Errorf("making room for %s: %w", m.at, err)
 		}
 	}
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	at, err := unix.Openat2(unix.AT_FDCWD, m.at, &how)
+	if !m.pin {
+		m.want = nil // a place that was just made for it
+	}
+	at, err := m.open()
 	if m.kind == "bind" && m.at == "/var/tmp" && err != nil {
 		return nil // a link to /tmp, or not there
 	}
-	if m.pin && errors.Is(err, unix.ENOENT) {
+	if m.pin && m.want == nil && errors.Is(err, unix.ENOENT) {
 		return nil // gone between the look and now
 	}
 	if err != nil {

@@ -8,6 +8,13 @@ import (
 	"strings"
 )
 
+// An ID identifies a file or directory whatever its name is, for as long as
+// somebody keeps it open.
+type ID struct {
+	Dev uint64 `json:"dev"`
+	Ino uint64 `json:"ino"`
+}
+
 // A Policy is what one command may touch. All paths are absolute and have
 // their links followed. Everything that it does not name is read-only.
 type Policy struct {
@@ -22,11 +29,18 @@ type Policy struct {
 	Mask    []string `json:"mask,omitempty"` // files and trees that cannot be read
 	// Fix are files and trees that stay read-only inside of Write; Pin are
 	// directories that can be written but not renamed or replaced.
-	Fix     []string  `json:"fix,omitempty"`
-	Pin     []string  `json:"pin,omitempty"`
-	Caches  []Overlay `json:"caches,omitempty"`
-	NetOpen bool      `json:"net_open,omitempty"` // the host's network instead of a private loopback
-	Limits  Limits    `json:"limits"`
+	Fix []string `json:"fix,omitempty"`
+	Pin []string `json:"pin,omitempty"`
+	// Expect is what was found at paths of Write, Fix, Pin and Mask when the
+	// policy was made. Each is opened once, without following a link, and
+	// compared: if something else is there by now, the command does not run and
+	// the error is ErrChanged. Paths that it does not have are taken as they are.
+	// The caller keeps what it names open until Started has returned, so that no
+	// number is given to another file.
+	Expect  map[string]ID `json:"expect,omitempty"`
+	Caches  []Overlay     `json:"caches,omitempty"`
+	NetOpen bool          `json:"net_open,omitempty"` // the host's network instead of a private loopback
+	Limits  Limits        `json:"limits"`
 
 	Level  Level `json:"level"`
 	Locked bool  `json:"locked,omitempty"` // inside bwrap: the mounts are done
@@ -125,6 +139,7 @@ type mount struct {
 	at   string
 	ro   bool
 	pin  bool // must exist before: it is not made
+	want *ID  // what is at from and at; nil: anything
 }
 
 // view is the mounts of a policy in the order they are made: parents first, so
@@ -159,6 +174,11 @@ func (p *Policy) view() []mount {
 	}
 	for _, d := range p.Mask {
 		out = append(out, mount{kind: "mask", at: d, ro: true, pin: true})
+	}
+	for i, m := range out {
+		if id, ok := p.Expect[m.at]; ok && (m.kind == "mask" || m.from == m.at) {
+			out[i].want = &id
+		}
 	}
 	slices.SortStableFunc(out, func(a, b mount) int {
 		return strings.Count(a.at, "/") - strings.Count(b.at, "/")

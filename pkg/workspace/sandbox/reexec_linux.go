@@ -87,6 +87,9 @@ func (p *Policy) become(argv []string, status *os.File) error {
 	}
 	if p.Level == Bubblewrap {
 		_ = os.Remove(bwrapSelf)
+		if err := p.verifyMounts(); err != nil {
+			return err
+		}
 	}
 	if err := p.confine(); err != nil {
 		return err
@@ -217,6 +220,9 @@ func (s *Stage) Started(err error) error {
 	text, ok := strings.CutPrefix(string(said), ready)
 	if ok && text == "" {
 		return nil
+	}
+	if what, changed := strings.CutPrefix(text, ErrChanged.Error()+": "); changed {
+		return fmt.Errorf("%w: %w: %s; the command did not run", ErrRefused, ErrChanged, what)
 	}
 	if rest, mine := strings.CutPrefix(text, commandMark); mine {
 		if name, missing := strings.CutSuffix(rest, ": executable file not found"); missing {
