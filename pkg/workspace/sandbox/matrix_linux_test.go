@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == probeWord {
 		os.Exit(beHostile(os.Args[2:]))
 	}
+	if len(os.Args) == 4 && os.Args[1] == withoutCloseRange {
+		os.Exit(runWithoutCloseRange(Level(os.Args[2]), os.Args[3]))
+	}
 	// Built with -race, a program sleeps for a second before it exits.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	os.Exit(m.Run())

@@ -109,6 +109,49 @@ func shell(script string, args ...string) error {
 	return exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...).Run()
 }
 
+// makeProgram makes a program that runs with the rights of its owner or group.
+func makeProgram(bit uint32) error {
+	mode := bit | 0o755
+	made := func(name string, err error) error {
+		var st unix.Stat_t
+		if err == nil {
+			err = unix.Lstat(name, &st)
+		}
+		if err == nil && st.Mode&bit == 0 {
+			err = unix.EPERM
+		}
+		return err
+	}
+	// Each must fail: the first that works is what became of the probe.
+	if err := os.WriteFile("plain", nil, 0o644); err != nil {
+		return err
+	}
+	err := made("plain", unix.Chmod("plain", mode))
+	for i, try := range []func(name string) error{
+		func(name string) error {
+			fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY, mode)
+			unix.Close(fd)
+			return err
+		},
+		func(name string) error { return unix.Mknod(name, unix.S_IFREG|mode, 0) },
+		func(name string) error {
+			fd, err := unix.Openat2(unix.AT_FDCWD, name, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: uint64(mode)})
+			unix.Close(fd)
+			return err
+		},
+		func(string) error { return unix.Fchmodat(unix.AT_FDCWD, "plain", mode, 0) },
+	} {
+		name := fmt.Sprintf("program-%o-%d", bit, i)
+		if i == 3 {
+			name = "plain"
+		}
+		if made(name, try(name)) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 var hostiles = []hostile{
 	{"create a file outside", func(t target) error { return put(t.Outside + "/new") }},
 	{"create a file beside the workspace by ..", func(t target) error { return put("../new") }},
@@ -170,44 +213,8 @@ var hostiles = []hostile{
 		_, err = f.Read(make([]byte, 512))
 		return err
 	}},
-	{"make a set-user-ID program", func(t target) error {
-		made := func(name string, err error) error {
-			if err == nil {
-				var info os.FileInfo
-				if info, err = os.Lstat(name); err == nil && info.Mode()&os.ModeSetuid == 0 {
-					err = unix.EPERM
-				}
-			}
-			return err
-		}
-		// Each must fail: the first that works is what became of the probe.
-		err := made("mine", unix.Chmod("mine", 0o4755))
-		for i, try := range []func(name string) error{
-			func(name string) error {
-				fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY, 0o4755)
-				unix.Close(fd)
-				return err
-			},
-			func(name string) error { return unix.Mknod(name, unix.S_IFREG|0o4755, 0) },
-			func(name string) error {
-				fd, err := unix.Openat2(unix.AT_FDCWD, name, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755})
-				unix.Close(fd)
-				return err
-			},
-			func(name string) error { return unix.Fchmodat(unix.AT_FDCWD, "mine", 0o4755, 0) },
-		} {
-			name := fmt.Sprintf("suid%d", i)
-			if e := try(name); e == nil {
-				if i == 3 {
-					name = "mine"
-				}
-				if e = made(name, nil); e == nil {
-					return nil
-				}
-			}
-		}
-		return err
-	}},
+	{"make a set-user-ID program", func(target) error { return makeProgram(unix.S_ISUID) }},
+	{"make a set-group-ID program", func(target) error { return makeProgram(unix.S_ISGID) }},
 	{"make a device", func(t target) error { return unix.Mknod("disk", unix.S_IFBLK|0o600, 254<<8) }},
 	{"leave something in /dev/shm", func(t target) error {
 		name := filepath.Join("/dev/shm", filepath.Base(filepath.Dir(t.Outside)))
@@ -281,6 +288,9 @@ var hostiles = []hostile{
 	{"read another process's environment", func(t target) error { return read(proc(t, "environ")) }},
 	{"see another process's command line", func(t target) error { return read(proc(t, "cmdline")) }},
 	{"signal another process", func(t target) error { return syscall.Kill(t.Victim, syscall.SIGURG) }},
+	{"limit another process", func(t target) error {
+		return unix.Prlimit(t.Victim, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+	}},
 	{"take a file of another process", func(t target) error {
 		fd, err := unix.PidfdOpen(t.Victim, 0)
 		if err != nil {

@@ -43,12 +43,16 @@ func init() {
 	// What comes after fd 5 was not given to us on purpose, or is what the
 	// runtime polls if another package read a file before our turn came. So it is
 	// not closed, which would end us, but the command does not get it.
-	_ = unix.CloseRange(selfFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	err := unix.CloseRange(selfFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	unix.CloseOnExec(policyFD)
 	unix.CloseOnExec(statusFD)
 	unix.CloseOnExec(selfFD)
 	status := os.NewFile(statusFD, "status")
-	err := stage(os.Args[1:], status)
+	if err != nil {
+		err = fmt.Errorf("keeping inherited files from the command (close_range): %w", err)
+	} else {
+		err = stage(os.Args[1:], status)
+	}
 	fmt.Fprint(status, err)
 	os.Exit(126)
 }

@@ -112,6 +112,13 @@ func filter(n network) ([]unix.SockFilter, error) {
 			stmt(opRet, eperm),
 			stmt(opRet, allow))
 	}
+	// The limits of another process: a low one on processor time ends it.
+	prog = append(prog,
+		jump(opEq, unix.SYS_PRLIMIT64, 0, 4),
+		stmt(opLoad, offArg0),
+		jump(opEq, 0, 1, 0), // the caller itself
+		stmt(opRet, eperm),
+		stmt(opRet, allow))
 	// Typing into the terminal of the person who runs us.
 	prog = append(prog,
 		jump(opEq, unix.SYS_IOCTL, 0, 4),
@@ -134,10 +141,11 @@ var modes = []moder{
 	{unix.SYS_MKNODAT, offArg2, 0}, {unix.SYS_OPENAT, offArg3, offArg2},
 }
 
-// rule refuses set-user-ID programs. Out here, where no sandbox is, anybody who
-// can reach one could run it with the rights of whoever runs adroit.
+// rule refuses set-user-ID and set-group-ID programs. Out here, where no sandbox
+// is, anybody who can reach one could run it with the rights of whoever runs
+// adroit. The filter cannot tell a directory, for which the latter is harmless.
 func (m moder) rule() []unix.SockFilter {
-	judge := []unix.SockFilter{stmt(opLoad, m.mode), jump(opSet, unix.S_ISUID, 0, 1), stmt(opRet, eperm), stmt(opRet, allow)}
+	judge := []unix.SockFilter{stmt(opLoad, m.mode), jump(opSet, unix.S_ISUID|unix.S_ISGID, 0, 1), stmt(opRet, eperm), stmt(opRet, allow)}
 	if m.flags != 0 {
 		judge = slices.Concat([]unix.SockFilter{stmt(opLoad, m.flags), jump(opSet, unix.O_CREAT|tmpFile, 1, 0), stmt(opRet, allow)}, judge)
 	}
