@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
@@ -112,18 +114,23 @@ func larger(dir string, limit int64) bool {
 
 // Discard removes a tree that commands made, such as Confine.Private, although
 // some of its directories may not be writable: those of Go's module cache are
-// not, nor those in which the kernel keeps an overlay's work.
+// not, nor those in which the kernel keeps an overlay's work. It follows no link
+// below dir.
 func Discard(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
+	if fd, err := unix.Open(dir, placeOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+		unlock(fd)
+		unix.Close(fd)
+	}
 	return os.RemoveAll(dir)
+}
+
+// unlock gives us all rights to the directories of a tree.
+func unlock(dir int) {
+	_ = chmodDir(dir, 0o700)
+	eachDir(dir, ".", func(sub int, _ string) { unlock(sub) })
 }
 
 // userCache is Go's cache of the user, empty if there is none.

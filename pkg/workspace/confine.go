@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
@@ -28,6 +30,7 @@ import (
 type Confine struct {
 	Level   sandbox.Level // Auto if empty
 	Private string        // keeps /tmp, home and build caches of the commands; empty: a temporary directory
+	Removed string        // keeps what commands must not leave in the workspace; empty: a directory of Private, or a temporary one that stays
 	Cache   string        // build caches of workspaces, where Private's cannot have the user's below them
 	Write   []string      // besides the workspace
 	Show    []string      // read-only, although in the user's home
@@ -42,7 +45,7 @@ type Option func(*Runner)
 // Confined puts every command of a Runner into the sandbox. If the level cannot
 // be had, every command is refused. Without this option there is no sandbox.
 func Confined(c Confine) Option {
-	return func(r *Runner) { r.cell = &cell{Confine: c, counts: map[string]*census{}, told: map[string]bool{}} }
+	return func(r *Runner) { r.cell = &cell{Confine: c, scans: map[string]*scan{}, told: map[string]bool{}} }
 }
 
 // A cell is the sandbox of one Runner. It is safe for concurrent use.
@@ -52,12 +55,12 @@ type cell struct {
 	mu      sync.Mutex
 	report  *sandbox.Report
 	base    *sandbox.Policy
-	scratch string // to be removed in the end
-	put     int    // things put aside
-	counts  map[string]*census
-	told    map[string]bool // hidden files that a note has named
-	sized   time.Time       // when the size of a build cache was looked at
-	sizing  time.Duration   // what that cost
+	scratch string           // to be removed in the end
+	removed removed          // what commands must not leave
+	scans   map[string]*scan // by tree
+	told    map[string]bool  // hidden files that a note has named
+	sized   time.Time        // when the size of a build cache was looked at
+	sizing  time.Duration    // what that cost
 }
 
 // level is the one in force, found out at the first call.
@@ -97,45 +100,84 @@ func (c *cell) policy(level sandbox.Level, root, dir string, names *Names, lasts
 		}
 		c.base = p
 	}
-	found := look(c.base.Write, names, c.counts)
-	p := *c.base
-	p.Dir = dir
-	p.Mask = slices.Clone(p.Mask)
-	for _, f := range found.secret {
-		// What is hidden is covered already, with the command's own below it.
-		if !slices.ContainsFunc(slices.Concat(p.Hide, p.Mask), func(h string) bool { return within(h, f) }) {
-			p.Mask = append(p.Mask, f)
-		}
-	}
-	p.Fix = append(slices.Clone(p.Fix), found.fixed...)
-	p.Pin = slices.Concat(found.repos, found.around)
-	p.Expect = map[string]sandbox.ID{}
-	for _, f := range slices.Concat(p.Write, p.Mask, p.Fix, p.Pin) {
-		if info, err := os.Lstat(f); err == nil {
-			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				p.Expect[f] = sandbox.ID{Dev: uint64(st.Dev), Ino: st.Ino}
-			}
-		}
-	}
-	v, err := begin(found, level == sandbox.Landlock)
+	scans, err := c.look(names)
 	if err != nil {
 		return nil, nil, err
 	}
-	st := &stay{vigil: v}
+	found, err := protect(scans, level == sandbox.Landlock)
+	if err != nil {
+		return nil, nil, err
+	}
+	st := &stay{protection: found}
+	p := *c.base
+	p.Dir = dir
+	found.apply(&p)
 	if level != sandbox.Landlock {
-		st.hidden = found.secret
+		for _, f := range found.secret {
+			st.hidden = append(st.hidden, f.rel)
+		}
 	}
 	if p.Caches, st.slot, err = c.caches(level, c.base, lasts); err != nil {
+		found.close()
 		return nil, nil, err
 	}
 	return &p, st, nil
 }
 
+// look returns the scans of the trees that commands may change, not up to date.
+func (c *cell) look(names *Names) ([]*scan, error) {
+	for i, dir := range c.base.Write {
+		if slices.Contains(c.base.Write[:i], dir) || c.scans[dir] != nil {
+			continue
+		}
+		t, err := openTree(dir)
+		if errors.Is(err, syscall.ENOTDIR) {
+			continue // a file
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.scans[dir] = newScan(t, names)
+	}
+	var out []*scan
+	for i, dir := range c.base.Write {
+		if s := c.scans[dir]; s != nil && !slices.Contains(c.base.Write[:i], dir) {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// apply adds what was found to the policy of a command.
+func (p *protection) apply(to *sandbox.Policy) {
+	to.Mask, to.Fix, to.Pin, to.Expect = slices.Clone(to.Mask), slices.Clone(to.Fix), nil, map[string]sandbox.ID{}
+	for _, s := range p.scans {
+		var st unix.Stat_t
+		if err := unix.Fstat(s.tree.fd(), &st); err == nil {
+			to.Expect[s.tree.dir] = fileID(&st)
+		}
+	}
+	add := func(list *[]string, all []found) {
+		for _, f := range all {
+			if _, twice := to.Expect[f.rel]; !twice || !slices.Contains(*list, f.rel) {
+				*list = append(*list, f.rel)
+				to.Expect[f.rel] = f.id
+			}
+		}
+	}
+	// What is hidden is covered already, with the command's own below it.
+	add(&to.Mask, slices.DeleteFunc(slices.Clone(p.secret), func(f found) bool {
+		return slices.ContainsFunc(to.Hide, func(h string) bool { return within(h, f.rel) })
+	}))
+	add(&to.Fix, p.fixed)
+	add(&to.Pin, p.pinned)
+}
+
 // A stay is what one command has of the cell, to be settled when it has ended.
 type stay struct {
-	vigil  *vigil
-	slot   *slot
-	hidden []string // in the workspace, where the level hides it
+	protection *protection
+	slot       *slot
+	hidden     []string // in the workspace, where the level hides it
 }
 
 // settle makes the part of the policy that is the same for all commands.
@@ -159,6 +201,9 @@ func (c *cell) settle(level sandbox.Level, root string) (*sandbox.Policy, error)
 	}
 	if private = real(private); private == "" {
 		return nil, fmt.Errorf("%s cannot be found", c.Private)
+	}
+	if c.removed.dir = c.Removed; c.removed.dir == "" && c.scratch == "" {
+		c.removed.dir = filepath.Join(private, "removed")
 	}
 	p := &sandbox.Policy{Write: []string{root}, Private: private, NetOpen: c.NetOpen, Limits: c.Limits}
 	for _, w := range c.Write {
@@ -264,12 +309,18 @@ func (r *Runner) confine(p *Process, c Cmd) error {
 		return errors.New("no command can be started: the job is ending")
 	}
 	root := filepath.FromSlash(t.dir)
-	if p.policy, p.stay, err = r.cell.policy(level, root, p.cmd.Dir, r.Names, c.Interactive); err != nil {
-		return err
+	p.plan = func() error {
+		if p.policy, p.stay, err = r.cell.policy(level, root, p.cmd.Dir, r.Names, c.Interactive); err != nil {
+			return err
+		}
+		if c.Net && !p.policy.NetOpen {
+			p.policy.NetOpen, p.sandbox = true, string(level)+", network open"
+			p.policy.Show = append(slices.Clone(p.policy.Show), resolver()...)
+		}
+		return nil
 	}
-	if c.Net && !p.policy.NetOpen {
-		p.policy.NetOpen, p.sandbox = true, string(level)+", network open"
-		p.policy.Show = append(slices.Clone(p.policy.Show), resolver()...)
+	if err := p.plan(); err != nil {
+		return err
 	}
 	if p.disks, err = disks(p.policy, r.cell.Limits.FreeMB); err != nil {
 		return err
@@ -288,17 +339,34 @@ func resolver() []string {
 	return nil
 }
 
-// launch starts the command, in its sandbox or not at all.
-func (p *Process) launch() error {
-	st, err := sandbox.Wrap(p.cmd, p.level, p.policy)
-	if err != nil {
-		return err
+// attempts is how often a command is started whose workspace changes meanwhile.
+const attempts = 3
+
+// launch starts the command, in its sandbox or not at all. If something else lies
+// where the policy expects a file, the workspace is looked at again.
+func (r *Runner) launch(p *Process) error {
+	plain := *p.cmd
+	for n := 1; ; n++ {
+		cmd := plain
+		cmd.SysProcAttr = session()
+		p.cmd = &cmd
+		st, err := sandbox.Wrap(p.cmd, p.level, p.policy)
+		if err != nil {
+			return err
+		}
+		if err = st.Started(p.cmd.Start()); err != nil && p.cmd.Process != nil {
+			_ = p.cmd.Process.Kill()
+			_ = p.cmd.Wait() // what went wrong has been said
+		}
+		if n == attempts || !errors.Is(err, sandbox.ErrChanged) {
+			return err
+		}
+		r.cell.abandon(p.stay)
+		p.stay = nil
+		if err := p.plan(); err != nil {
+			return err
+		}
 	}
-	if err = st.Started(p.cmd.Start()); err != nil && p.cmd.Process != nil {
-		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait() // what went wrong has been said
-	}
-	return err
 }
 
 // settled does what is left when the command has ended, and says what that was.
@@ -310,7 +378,8 @@ func (c *cell) settled(s *stay, o *Output, unseen bool) string {
 	c.release(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	note := s.vigil.end(filepath.Join(c.base.Private, "aside"), &c.put)
+	note := s.protection.check(&c.removed)
+	s.protection = nil
 	if o.Code != 0 {
 		if h := c.covered(s, o.Text, unseen); h != "" && note != "" {
 			note += "; " + h
@@ -380,7 +449,16 @@ func (c *cell) covered(s *stay, text string, unseen bool) string {
 		", which by their names may be secrets: permission denied there is no fault of the code; the person who runs you can allow a name with secrets.allow in the configuration"
 }
 
-// release gives back what a command had, whether it ran or not. Looking at the
+// abandon gives back what a command had that did not run.
+func (c *cell) abandon(s *stay) {
+	if s == nil {
+		return
+	}
+	s.protection.close()
+	c.release(s)
+}
+
+// release gives back the build cache of a command, whether it ran or not. Looking at the
 // size of a cache is kept to a twentieth of the time.
 func (c *cell) release(s *stay) {
 	if s == nil || s.slot == nil {
@@ -402,10 +480,20 @@ func (c *cell) release(s *stay) {
 }
 
 func (c *cell) close() error {
-	if c == nil || c.scratch == "" {
+	if c == nil {
 		return nil
 	}
-	return Discard(c.scratch)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	for dir, s := range c.scans {
+		err = errors.Join(err, s.tree.close())
+		delete(c.scans, dir)
+	}
+	if c.scratch != "" {
+		err = errors.Join(err, Discard(c.scratch))
+	}
+	return err
 }
 
 // within reports whether path is dir or lies below it.
@@ -483,5 +571,14 @@ func identity(home string) error {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\n"+out.String()), 0o600)
+	// Commands of an earlier run of the job have written here: nothing is followed.
+	dir, err := unix.Open(home, placeOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	if err := removeAt(dir, ".gitconfig"); err != nil {
+		return err
+	}
+	return createAt(dir, ".gitconfig", strings.NewReader("[user]\n"+out.String()), 0o600)
 }

@@ -27,13 +27,32 @@ var (
 	}
 	// openNames are examples that only look like secrets.
 	openNames = []string{".env.example", ".env.sample", ".env.template", ".env.dist"}
+	// startNames are those of secretNames from which a program takes code when it
+	// starts. Commands cannot make them either.
+	startNames = []string{".npmrc", ".yarnrc.yml", ".envrc"}
 	// guardedNames may be read but not written: each is taken as instruction or
 	// configuration by adroit, another agent or an editor, some without asking.
 	guardedNames = []string{
 		".adroit", ".claude", ".mcp.json", ".vscode", ".idea",
 		".cursor", ".codex", ".gemini", ".windsurf", ".kiro", ".opencode", "opencode.json", ".zed",
 	}
+	// askedNames are written by tools only when a person has agreed: they are part
+	// of many a task, but say what runs later without a question, on the machine
+	// of continuous integration, with a commit, or when a shell or a program starts.
+	askedNames = []string{
+		".github/workflows", ".github/actions", ".gitlab-ci.yml", ".gitlab-ci.yaml", ".gitlab/ci", ".circleci", ".cirrus.yml", ".travis.yml",
+		".drone.yml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml", ".buildkite", ".forgejo/workflows", ".gitea/workflows",
+		"azure-pipelines.yml", "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml", "jenkinsfile",
+		".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".husky", ".devcontainer",
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
+		".gitconfig", ".yarnrc", ".pnpmfile.cjs", ".ripgreprc", ".exrc", ".nvimrc", ".nvim.lua", ".vimrc", ".gdbinit", ".lldbinit",
+		".pdbrc", ".irbrc", ".pryrc", ".rprofile",
+	}
 )
+
+// Asks reports whether a tool writes a file of this name, relative to the
+// workspace, only when a person has agreed.
+func Asks(name string) bool { return listed(foldedParts(path.Clean(name)), askedNames) }
 
 // fold gives the spellings that some file system takes for one name a single
 // form: case, full-width letters, accents apart from their letters, characters
@@ -102,15 +121,8 @@ func (n *Names) NameError(name string) error { return n.deny(name, path.Clean(na
 func deny(name, p string, write bool) error { return (*Names)(nil).deny(name, p, write) }
 
 func (n *Names) deny(name, p string, write bool) error {
-	parts := strings.Split(p, "/")
-	for i := range parts {
-		parts[i] = fold(parts[i])
-	}
-	secret := listed(parts, secretNames)
-	if n != nil {
-		secret = secret && !listed(parts, folded(n.Allow)) || listed(parts, folded(n.Deny))
-	}
-	if secret {
+	parts := foldedParts(p)
+	if n.secret(parts) {
 		return &PathError{Name: name, Reason: "is on the list of secrets and repository internals that no tool may touch; ask the person who runs you"}
 	}
 	if write && listed(parts, guardedNames) {
@@ -119,14 +131,26 @@ func (n *Names) deny(name, p string, write bool) error {
 	return nil
 }
 
+func (n *Names) secret(parts []string) bool {
+	secret := listed(parts, secretNames)
+	if n != nil {
+		secret = secret && !listed(parts, folded(n.Allow)) || listed(parts, folded(n.Deny))
+	}
+	return secret
+}
+
+func foldedParts(p string) []string {
+	parts := strings.Split(p, "/")
+	for i := range parts {
+		parts[i] = fold(parts[i])
+	}
+	return parts
+}
+
 func folded(patterns []string) []string {
 	var out []string
 	for _, p := range patterns {
-		parts := strings.Split(p, "/")
-		for i := range parts {
-			parts[i] = fold(parts[i])
-		}
-		out = append(out, strings.Join(parts, "/"))
+		out = append(out, strings.Join(foldedParts(p), "/"))
 	}
 	return out
 }

@@ -145,6 +145,7 @@ type Process struct {
 	level   sandbox.Level
 	sandbox string
 	policy  *sandbox.Policy
+	plan    func() error // makes policy and stay, anew each time
 	stay    *stay
 	disks   []*disk // to be left with some room
 	shell   string  // Cmd.Shell
@@ -350,7 +351,7 @@ func (t *tree) workdir(name string) (string, error) {
 
 // forget takes back admit.
 func (r *Runner) forget(p *Process) {
-	r.cell.release(p.stay)
+	r.cell.abandon(p.stay)
 	p.log.close()
 	r.mu.Lock()
 	delete(r.procs, p.ID)

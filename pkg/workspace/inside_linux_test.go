@@ -98,20 +98,3 @@ func TestConfinedAccount(t *testing.T) {
 		did(t, r, "sh -c 'echo hi'; git --version && go version", 0, "go version")
 	})
 }
-
-func TestPlainConfig(t *testing.T) {
-	for text, want := range map[string]bool{
-		"[core]\n\tbare = false\n[user]\n\tname = a\n":    true,
-		"[core]\n\tfsmonitor = x\n":                       false,
-		"[core] fsmonitor = x\n":                          false,
-		"[core]\n\tbare = false\n[core \"x\"]fsmonitor=x": false,
-		"[include]\n\tpath = x\n":                         false,
-		"[CORE]\n\tFileMode = \\\n[core] fsmonitor = x\n": false,
-	} {
-		p := filepath.Join(t.TempDir(), "config")
-		write(t, p, text)
-		if plainConfig(p) != want {
-			t.Errorf("%q: %v", text, !want)
-		}
-	}
-}

@@ -1,432 +1,471 @@
 package workspace
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io/fs"
-	"maps"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
-// findings are what in a workspace needs protection from commands.
-type findings struct {
-	names  *Names
-	secret []string          // not to be read
-	fixed  []string          // not to be changed
-	repos  []string          // git directories: to be written, not replaced
-	absent []string          // not to be made
-	around []string          // directories around what is fixed: to be written, not replaced
-	counts []*census         // where all this was looked for
-	strays []string          // repositories inside of secrets
-	links  map[string]string // of the name .git, to where they lead
+// A protection is what commands must leave as it is in the trees that they may
+// change, as it was found before one command. Everything is found and judged
+// through the open directories of the trees; see beneath.go.
+type protection struct {
+	scans []*scan
+
+	secret []found // not to be read
+	fixed  []found // not to be changed
+	pinned []found // directories to be written, not to be replaced
+	masked []string
+
+	before  map[string]found       // everything that was found, by absolute name
+	configs map[sandbox.ID]found   // of them, what configures programs
+	links   map[string]string      // links that were there, and where they led
+	repos   map[sandbox.ID]*gitDir // git directories
+	hooks   []found                // directories of hooks that settings name, without an ID where there is none
+	backups []backup
+
+	everything bool // keep what must not change, where the level cannot lock it
 }
 
-// In a git directory, these make git run something or read settings from
-// somewhere else. Those of the first list are made if they are not there,
-// empty, which git takes for not there: then they can be protected.
-var (
-	gitFixed  = []string{"config", "config.worktree", "hooks/", "info/attributes"}
-	gitAbsent = []string{"commondir"}
+// A gitDir is a git directory that was there before a command. It is kept open:
+// as long as it is, no other gets its number, so that it is known wherever it is
+// moved.
+type gitDir struct {
+	scan  *scan
+	rel   string
+	fd    int
+	kind  gitKind
+	had   map[string]found // of gitNames and gitDirs, what was there
+	hooks string           // core.hooksPath
+}
+
+type gitKind int
+
+const (
+	gitMain     gitKind = iota // named .git
+	gitBare                    // with its work tree elsewhere or without one
+	gitModule                  // of a submodule, below modules
+	gitWorktree                // of a linked work tree, below worktrees
 )
 
-// look goes through trees that commands may change. counts has the earlier
-// looks, by tree, and keeps this one.
-func look(trees []string, names *Names, counts map[string]*census) *findings {
-	f := &findings{names: names, links: map[string]string{}}
-	seen := map[string]bool{}
-	for _, tree := range trees {
-		if seen[tree] {
+// In a git directory, these make git run something or read settings from
+// somewhere else. Those of the first list are made where they are not there,
+// empty, which git takes for not there: then they can be locked.
+var (
+	gitNames  = []string{"config", "config.worktree", "hooks", "info/attributes"}
+	gitAbsent = []string{"commondir"}
+	gitDirs   = []string{"info", "modules", "worktrees"}
+)
+
+// protect looks through trees that commands may change. everything asks for a
+// backup of all that must not change, for levels that do not lock it.
+func protect(scans []*scan, everything bool) (*protection, error) {
+	p := &protection{
+		scans: scans, everything: everything, before: map[string]found{}, configs: map[sandbox.ID]found{}, links: map[string]string{}, repos: map[sandbox.ID]*gitDir{},
+	}
+	for _, s := range scans {
+		if s.isRepo() {
+			p.addRepo(s, ".", gitMain)
 			continue
 		}
-		seen[tree] = true
-		if isGitDir(tree) {
-			f.repository(tree)
-			continue
+		if err := s.update(); err != nil {
+			p.close()
+			return nil, err
 		}
-		for _, name := range guardedNames {
-			if p := filepath.Join(tree, name); !exists(p) {
-				f.absent = append(f.absent, p)
-			}
-		}
-		if p := filepath.Join(tree, ".git"); !exists(p) {
-			f.absent = append(f.absent, p)
-		}
-		c := counts[tree]
-		if c == nil {
-			c = newCensus(tree, names)
-			counts[tree] = c
-		}
-		f.counts = append(f.counts, c)
-		c.count()
-		for _, dir := range slices.Sorted(maps.Keys(c.rooms)) {
-			f.add(tree, c.rooms[dir])
+		for f := range s.all {
+			p.add(s, f)
 		}
 	}
+	p.uncover()
+	return p, nil
+}
+
+// uncover leaves out what lies in something that is covered: nothing in there can
+// be reached, or mounted.
+func (p *protection) uncover() {
+	inSecret := func(f found) bool {
+		return slices.ContainsFunc(p.masked, func(m string) bool { return m != f.rel && within(m, f.rel) })
+	}
+	p.secret = slices.DeleteFunc(p.secret, inSecret)
+	covered := func(f found) bool { return slices.Contains(p.masked, f.rel) || inSecret(f) }
+	p.fixed, p.pinned = slices.DeleteFunc(p.fixed, covered), slices.DeleteFunc(p.pinned, covered)
+}
+
+func (p *protection) close() {
+	for _, r := range p.repos {
+		unix.Close(r.fd)
+	}
+}
+
+// isRepo reports whether the tree itself is a git directory, as that of a linked
+// work tree's is.
+func (s *scan) isRepo() bool { return filepath.Base(s.tree.dir) == ".git" && isGitDir(s.tree.fd()) }
+
+// isGitDir reports whether an open directory looks like a git directory.
+func isGitDir(fd int) bool {
+	head, err := statAt(fd, "HEAD")
+	if err != nil || typeOf(&head) == unix.S_IFDIR {
+		return false
+	}
+	_, objects := statAt(fd, "objects")
+	_, common := statAt(fd, "commondir")
+	return objects == nil || common == nil
+}
+
+func (p *protection) add(s *scan, f found) {
+	at := s.abs(f.rel)
+	p.before[at] = f
+	switch {
+	case f.what == gitEntry && slices.ContainsFunc(p.masked, func(m string) bool { return within(m, at) }):
+		return // no command can see it, and it stays what it is
+	case f.what == gitEntry && f.kind == unix.S_IFDIR:
+		kind := gitMain
+		if path.Base(f.rel) != ".git" {
+			kind = gitBare
+		}
+		p.addRepo(s, f.rel, kind)
+		return
+	case f.kind == unix.S_IFLNK:
+		p.addLink(s, f)
+		return
+	case f.what == gitEntry && f.kind == unix.S_IFREG:
+		p.addGitFile(s, f)
+		return
+	case f.kind != unix.S_IFREG && f.kind != unix.S_IFDIR:
+		return
+	}
+	if f.what.secret() {
+		p.secret = append(p.secret, s.located(f))
+		p.masked = append(p.masked, at)
+	}
+	if f.what.config() {
+		p.configs[f.id] = f
+		p.fix(s, f)
+	}
+}
+
+// located is f with its absolute name.
+func (s *scan) located(f found) found {
+	f.rel = s.abs(f.rel)
 	return f
 }
 
-func (f *findings) add(tree string, r *room) {
-	for _, g := range r.gits {
-		switch {
-		case slices.ContainsFunc(f.secret, func(s string) bool { return within(s, g.path) }):
-			f.strays = append(f.strays, g.path)
-		case g.kind.IsDir():
-			f.repository(g.path)
-			f.hooks(tree, g.path)
-		case g.kind.IsRegular(): // it says where the repository is
-			f.fixed = append(f.fixed, g.path)
-		default:
-			f.links[g.path], _ = os.Readlink(g.path)
-			if to, err := filepath.EvalSymlinks(g.path); err == nil && within(tree, to) && isGitDir(to) {
-				f.repository(to)
-			}
-		}
+// fix has a file or directory of a tree locked, or kept.
+func (p *protection) fix(s *scan, f found) {
+	if !f.what.secret() { // what is covered cannot be changed
+		p.fixed = append(p.fixed, s.located(f))
 	}
-	for _, s := range r.secret {
-		if s.kind&fs.ModeSymlink != 0 {
-			// The link gives nothing away; what it leads to, here, does.
-			target, err := filepath.EvalSymlinks(s.path)
-			if err != nil || !within(tree, target) || target == tree {
-				continue
-			}
-			s.path = target
-		}
-		f.secret = append(f.secret, s.path)
-	}
-	f.fixed = append(f.fixed, r.guarded...)
-}
-
-// hooks protects the hooks that a repository's settings put elsewhere in the tree.
-func (f *findings) hooks(tree, repo string) {
-	for _, dir := range hookDirs(tree, hooksIn(repo)) {
-		if exists(dir) {
-			f.fixed = append(f.fixed, dir)
-			for up := filepath.Dir(dir); up != tree && within(tree, up); up = filepath.Dir(up) {
-				f.around = append(f.around, up)
-			}
-		} else {
-			f.absent = append(f.absent, dir)
-		}
+	if p.everything {
+		p.backup(s, path.Dir(f.rel), path.Base(f.rel))
 	}
 }
 
-func isGitDir(dir string) bool {
-	head, err := os.Lstat(filepath.Join(dir, "HEAD"))
-	return err == nil && !head.IsDir() && exists(filepath.Join(dir, "objects"))
-}
-
-func (f *findings) repository(dir string) {
-	f.repos = append(f.repos, dir)
-	for _, name := range gitFixed {
-		p := filepath.Join(dir, name)
-		if _, err := os.Lstat(p); err != nil && isGitDir(dir) {
-			if strings.HasSuffix(name, "/") {
-				err = os.Mkdir(p, 0o755)
-			} else if err = os.MkdirAll(filepath.Dir(p), 0o755); err == nil {
-				err = os.WriteFile(p, nil, 0o644)
-			}
-			if err != nil {
-				f.absent = append(f.absent, p)
-				continue
-			}
-		}
-		if exists(p) {
-			f.fixed = append(f.fixed, p)
-		}
+// backup keeps what lies at below in the directory dir.
+func (p *protection) backup(s *scan, dir, below string) {
+	b := backup{scan: s, rel: path.Join(dir, below), below: below}
+	fd, err := openBeneath(s.tree.fd(), dir)
+	if err != nil {
+		return // gone since: the command finds nothing there either
 	}
-	for _, name := range gitAbsent {
-		if p := filepath.Join(dir, name); !exists(p) {
-			f.absent = append(f.absent, p)
-		}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return
 	}
-	f.modules(filepath.Join(dir, "modules"))
-	// Those of linked work trees say where their settings are.
-	trees, _ := os.ReadDir(filepath.Join(dir, "worktrees"))
-	for _, t := range trees {
-		for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
-			if p := filepath.Join(dir, "worktrees", t.Name(), name); exists(p) {
-				f.fixed = append(f.fixed, p)
-			}
-		}
+	b.anchor = fileID(&st)
+	at, err := openBeneath(fd, path.Dir(below))
+	if err != nil {
+		return
+	}
+	defer unix.Close(at)
+	left := int64(maxBackup)
+	if b.held, err = readNode(at, path.Base(below), &left); err == nil || b.held == nil {
+		p.backups = append(p.backups, b)
 	}
 }
 
-// modules looks after the repositories of submodules, which may have slashes in
-// their names: git reads their settings when it is asked about the one around.
-func (f *findings) modules(dir string) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if sub := filepath.Join(dir, e.Name()); e.IsDir() && isGitDir(sub) {
-			f.repository(sub)
-		} else if e.IsDir() {
-			f.modules(sub)
+// addLink notes a link in the place of something that needs protection. The link
+// cannot be locked, so it is kept; what it leads to in the tree is protected there.
+func (p *protection) addLink(s *scan, f found) {
+	dir, base, err := openParent(s.tree.fd(), f.rel)
+	if err != nil {
+		return
+	}
+	to, err := linkAt(dir, base)
+	unix.Close(dir)
+	if err != nil {
+		return
+	}
+	p.links[s.abs(f.rel)] = to
+	if f.what != secretName {
+		p.backup(s, path.Dir(f.rel), base)
+	}
+	target, ok := p.follow(s, f.rel)
+	if !ok {
+		return
+	}
+	switch {
+	case f.what == gitEntry && target.kind == unix.S_IFDIR:
+		p.addRepo(s, target.rel, gitBare)
+	case f.what.secret():
+		p.secret = append(p.secret, s.located(target))
+		p.masked = append(p.masked, s.abs(target.rel))
+	case f.what.config():
+		p.fix(s, target)
+		p.pinAround(s, target.rel)
+	}
+}
+
+// follow finds what a name leads to in its tree.
+func (p *protection) follow(s *scan, rel string) (found, bool) {
+	real, err := s.tree.resolve(rel, rel, true)
+	if err != nil || real == "." {
+		return found{}, false
+	}
+	return s.lookup(real)
+}
+
+// lookup is what lies at a name of the tree that has no links in it.
+func (s *scan) lookup(rel string) (found, bool) {
+	dir, base, err := openParent(s.tree.fd(), rel)
+	if err != nil {
+		return found{}, false
+	}
+	defer unix.Close(dir)
+	st, err := statAt(dir, base)
+	if err != nil || typeOf(&st) != unix.S_IFREG && typeOf(&st) != unix.S_IFDIR {
+		return found{}, false
+	}
+	return found{rel: rel, kind: typeOf(&st), id: fileID(&st)}, true
+}
+
+// pinAround keeps the directories around a protected one from being replaced
+// with it.
+func (p *protection) pinAround(s *scan, rel string) {
+	for up := path.Dir(rel); up != "."; up = path.Dir(up) {
+		if f, ok := s.lookup(up); ok {
+			p.pinned = append(p.pinned, s.located(f))
 		}
 	}
 }
 
-// strangers lists the git directories, and the files that stand for one, that
-// were not there to be protected. They matter wherever they are: with an entry in
-// the index, git status of the repository around one asks the one inside.
-func (f *findings) strangers() []string {
-	var out []string
-	for _, c := range f.counts {
-		c.count()
-		for _, dir := range slices.Sorted(maps.Keys(c.rooms)) {
-			for _, g := range c.rooms[dir].gits {
-				to, linked := f.links[g.path]
-				now, _ := os.Readlink(g.path)
-				if same := linked && now == to; !same && !slices.Contains(f.repos, g.path) && !slices.Contains(f.fixed, g.path) && !slices.Contains(f.strays, g.path) {
-					out = append(out, g.path)
+// addGitFile protects a file named .git, which says where the repository is. Git
+// rewrites those of submodules and linked work trees that are moved, so what
+// became of them is judged afterwards. Others are locked.
+func (p *protection) addGitFile(s *scan, f found) {
+	p.backup(s, path.Dir(f.rel), ".git")
+	if f.rel != ".git" {
+		if b := p.backups; len(b) > 0 && b[len(b)-1].rel == f.rel {
+			if to, ok := gitDirOf(b[len(b)-1].held.data); ok {
+				if _, inside := joined(s.tree.dir, path.Dir(f.rel), to); inside {
+					return
 				}
 			}
 		}
 	}
-	return out
+	p.fixed = append(p.fixed, s.located(f))
 }
 
-// A vigil is what was there before a command, to compare with after it.
-type vigil struct {
-	found  *findings
-	absent []string
-	kept   []keepsake // where the level does not lock what must not change
-}
-
-// A keepsake is a file or a small tree as it was.
-type keepsake struct {
-	path  string
-	files map[string]kept
-	whole bool // all of it is here
-}
-
-type kept struct {
-	mode fs.FileMode
-	data []byte
-}
-
-// maxKept bounds one keepsake, in bytes.
-const maxKept = 4 << 20
-
-func begin(f *findings, keep bool) (*vigil, error) {
-	v := &vigil{found: f, absent: f.absent}
-	if !keep {
-		return v, nil
+// addRepo protects a git directory, those of its submodules, which git reads when
+// it is asked about the one around, and those of its linked work trees.
+func (p *protection) addRepo(s *scan, rel string, kind gitKind) {
+	fd, err := openBeneath(s.tree.fd(), rel)
+	if err != nil {
+		return
 	}
-	for _, p := range f.fixed {
-		v.kept = append(v.kept, remembered(p))
-	}
-	return v, nil
+	defer unix.Close(fd)
+	eachRepo(fd, rel, kind, func(fd int, rel string, kind gitKind) { p.addOne(s, fd, rel, kind) })
 }
 
-func remembered(path string) keepsake {
-	k := keepsake{path: path, files: map[string]kept{}, whole: true}
-	size := 0
-	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
+func (p *protection) addOne(s *scan, fd int, rel string, kind gitKind) {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || p.repos[fileID(&st)] != nil {
+		return
+	}
+	keep, err := openDirAt(fd, ".")
+	if err != nil {
+		return
+	}
+	r := &gitDir{scan: s, rel: rel, fd: keep, kind: kind, had: map[string]found{}}
+	p.repos[fileID(&st)] = r
+	if kind != gitWorktree { // git removes it with the work tree
+		p.pinned = append(p.pinned, s.located(found{rel: rel, id: fileID(&st)}))
+	}
+	if kind == gitMain && isGitDir(fd) {
+		makeMissing(fd)
+	}
+	for _, name := range slices.Concat(gitNames, gitAbsent, gitDirs, []string{"gitdir"}) {
+		f, link := r.entry(name)
+		if f.id == (sandbox.ID{}) {
+			continue
 		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
+		r.had[name] = f
+		if link != "" {
+			p.links[s.abs(f.rel)] = link
 		}
-		var data []byte
 		switch {
-		case d.Type().IsRegular():
-			if size += int(min(info.Size(), maxKept+1)); size > maxKept {
-				k.whole = false
-				return fs.SkipAll
+		case slices.Contains(gitDirs, name):
+			if link != "" {
+				p.backup(s, rel, name)
 			}
-			if data, err = os.ReadFile(p); err != nil {
-				return nil
+		case link != "":
+			p.addLink(s, f)
+		case kind == gitWorktree, kind == gitModule && name == "config":
+			// Git writes these when a work tree is moved.
+			p.backup(s, rel, name)
+		case name != "gitdir" && (f.kind == unix.S_IFREG || f.kind == unix.S_IFDIR):
+			p.fixed = append(p.fixed, s.located(f))
+			if p.everything {
+				p.backup(s, rel, name)
 			}
-		case d.Type()&fs.ModeSymlink != 0:
-			to, _ := os.Readlink(p)
-			data = []byte(to)
 		}
-		k.files[p] = kept{info.Mode(), data}
-		return nil
-	})
-	return k
+	}
+	if config, err := readAt(fd, "config", maxGitConfig); err == nil && kind == gitMain {
+		r.hooks = hooksPath(config)
+		p.addHooks(s, r)
+	}
 }
 
-func (k keepsake) same(o keepsake) bool {
-	if len(k.files) != len(o.files) {
-		return false
+const maxGitConfig = 1 << 20
+
+// entry is what a git directory has under a name, the zero found if it has
+// nothing; link is where it leads if it is one.
+func (r *gitDir) entry(name string) (f found, link string) {
+	dir, err := openBeneath(r.fd, path.Dir(name))
+	if err != nil {
+		return found{}, ""
 	}
-	for p, a := range k.files {
-		if b, ok := o.files[p]; !ok || a.mode != b.mode || !bytes.Equal(a.data, b.data) {
-			return false
-		}
+	defer unix.Close(dir)
+	st, err := statAt(dir, path.Base(name))
+	if err != nil {
+		return found{}, ""
 	}
-	return true
+	f = found{rel: path.Join(r.rel, name), what: configName, kind: typeOf(&st), id: fileID(&st)}
+	if f.kind == unix.S_IFLNK {
+		link, _ = linkAt(dir, path.Base(name))
+	}
+	return f, link
 }
 
-// end puts aside what must not be there, into dir, and puts back what must not
-// have changed. It returns what it did in words for the reader of the output.
-func (v *vigil) end(dir string, number *int) string {
-	var notes []string
-	for _, p := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(v.absent, v.found.strangers())))) {
-		for _, bad := range unwanted(p) {
-			if err := aside(bad, dir, number); err != nil {
-				notes = append(notes, fmt.Sprintf("%s was made by the command, may run code on this machine, and could not be taken away: %v", bad, err))
-				continue
-			}
-			notes = append(notes, fmt.Sprintf("%s was made by the command and taken away, since it configures programs that run outside of the sandbox", bad))
+// makeMissing makes what a git directory lacks of gitNames. Where it cannot, what
+// a command makes is judged afterwards.
+func makeMissing(fd int) {
+	for _, name := range gitNames {
+		switch {
+		case name == "hooks":
+			_ = unix.Mkdirat(fd, name, 0o755)
+			continue
+		case path.Dir(name) != ".":
+			_ = unix.Mkdirat(fd, path.Dir(name), 0o755)
 		}
+		dir, err := openBeneath(fd, path.Dir(name))
+		if err != nil {
+			continue
+		}
+		if f, err := openAt(dir, path.Base(name), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o644); err == nil {
+			unix.Close(f)
+		}
+		unix.Close(dir)
 	}
-	for _, k := range v.kept {
-		now := remembered(k.path)
-		if now.same(k) {
-			continue
+}
+
+// addHooks protects the hooks that a repository's settings put elsewhere in the
+// tree: husky's own files only run those of the directory around them.
+func (p *protection) addHooks(s *scan, r *gitDir) {
+	if r.hooks == "" {
+		return
+	}
+	rel, ok := joined(s.tree.dir, path.Dir(r.rel), r.hooks)
+	if !ok || rel == "." {
+		return
+	}
+	p.linksOn(s, rel)
+	real, err := s.tree.resolve(rel, rel, true)
+	if err != nil || real == "." {
+		return
+	}
+	if around := path.Dir(real); path.Base(real) == "_" && around != "." {
+		real = around
+	}
+	dir, exists := s.lookup(real)
+	dir.rel = real
+	p.hooks = append(p.hooks, s.located(dir))
+	if exists {
+		p.fix(s, dir)
+		p.pinAround(s, real)
+	}
+}
+
+// linksOn keeps the links on the way to a protected name.
+func (p *protection) linksOn(s *scan, rel string) {
+	at := "."
+	for part := range strings.SplitSeq(rel, "/") {
+		at = path.Join(at, part)
+		dir, base, err := openParent(s.tree.fd(), at)
+		if err != nil {
+			return // behind a link: what is there is found by its own name
 		}
-		if !k.whole {
-			notes = append(notes, k.path+" was changed by the command and was too large to put back; look at it before you trust it")
-			continue
-		}
-		err := error(nil)
-		if exists(k.path) {
-			err = aside(k.path, dir, number)
-		}
+		to, err := linkAt(dir, base)
+		unix.Close(dir)
 		if err == nil {
-			err = k.restore()
+			p.links[s.abs(at)] = to
+			p.backup(s, path.Dir(at), base)
 		}
-		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s was changed by the command and could not be put back: %v", k.path, err))
-			continue
-		}
-		notes = append(notes, k.path+" was changed by the command and put back, since it configures programs that run outside of the sandbox")
 	}
-	return strings.Join(notes, "; ")
 }
 
-func (k keepsake) restore() error {
-	for _, p := range slices.Sorted(maps.Keys(k.files)) { // parents first
-		f := k.files[p]
-		var err error
+// eachRepo calls visit for a git directory and all git directories inside.
+func eachRepo(fd int, rel string, kind gitKind, visit func(fd int, rel string, kind gitKind)) {
+	visit(fd, rel, kind)
+	if modules, err := openDirAt(fd, "modules"); err == nil {
+		eachModule(modules, path.Join(rel, "modules"), 0, visit)
+		unix.Close(modules)
+	}
+	if kind == gitWorktree {
+		return
+	}
+	eachDir(fd, "worktrees", func(sub int, name string) {
+		eachRepo(sub, path.Join(rel, "worktrees", name), gitWorktree, visit)
+	})
+}
+
+// maxModule bounds the slashes in the name of a submodule.
+const maxModule = 64
+
+// eachModule goes through the repositories of submodules, which may have slashes
+// in their names.
+func eachModule(modules int, rel string, depth int, visit func(fd int, rel string, kind gitKind)) {
+	eachDir(modules, ".", func(sub int, name string) {
+		at := path.Join(rel, name)
 		switch {
-		case f.mode.IsDir():
-			err = os.Mkdir(p, f.mode.Perm())
-		case f.mode&fs.ModeSymlink != 0:
-			err = os.Symlink(string(f.data), p)
-		case f.mode.IsRegular():
-			err = os.WriteFile(p, f.data, f.mode.Perm())
+		case isGitDir(sub):
+			eachRepo(sub, at, gitModule, visit)
+		case depth < maxModule:
+			eachModule(sub, at, depth+1, visit)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
-// unwanted is what of a path that did not exist must go. A new repository may
-// stay, as git init makes it.
-func unwanted(path string) []string {
-	info, err := os.Lstat(path)
+// eachDir calls visit for the directories of a directory.
+func eachDir(up int, name string, visit func(fd int, name string)) {
+	dir, err := openDirAt(up, name)
 	if err != nil {
-		return nil
+		return
 	}
-	if filepath.Base(path) != ".git" || !info.IsDir() {
-		return []string{path}
-	}
-	var out []string
-	for _, name := range append([]string{"commondir", "config.worktree", "info/attributes"}, "config") {
-		p := filepath.Join(path, name)
-		if exists(p) && (name != "config" || !plainConfig(p)) {
-			out = append(out, p)
-		}
-	}
-	hooks, _ := os.ReadDir(filepath.Join(path, "hooks"))
-	for _, h := range hooks {
-		if !strings.HasSuffix(h.Name(), ".sample") {
-			out = append(out, filepath.Join(path, "hooks", h.Name()))
-		}
-	}
-	if info, err := os.Lstat(filepath.Join(path, "hooks")); err == nil && !info.IsDir() {
-		out = append(out, filepath.Join(path, "hooks"))
-	}
-	return out
-}
-
-var plainSections = []string{"[core]", "[user]"}
-
-// plainConfig reports whether a repository's settings are of the kind that git
-// init writes, and who commits.
-func plainConfig(path string) bool {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 64<<10 {
-		return false
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return false
-	}
-	section := ""
-	for line := range strings.Lines(string(b)) {
-		line = strings.ToLower(strings.TrimSpace(line))
-		if line == "" || line[0] == '#' || line[0] == ';' {
+	defer unix.Close(dir)
+	entries, _ := listAt(dir) // in part, if that is what can be read
+	for _, e := range entries {
+		if !e.IsDir() {
 			continue
 		}
-		if line[0] == '[' {
-			// A setting may stand behind its section on the same line.
-			if section = line; !slices.Contains(plainSections, section) {
-				return false
-			}
-			continue
-		}
-		key, value, _ := strings.Cut(line, "=")
-		switch section + strings.TrimSpace(key) {
-		case "[core]repositoryformatversion", "[core]filemode", "[core]bare", "[core]logallrefupdates", "[core]ignorecase", "[core]precomposeunicode", "[core]symlinks",
-			"[user]name", "[user]email":
-			if strings.HasSuffix(value, `\`) { // it goes on in the next line
-				return false
-			}
-		default:
-			return false
+		if fd, err := openDirAt(dir, e.Name()); err == nil {
+			visit(fd, e.Name())
+			unix.Close(fd)
 		}
 	}
-	return true
-}
-
-// aside moves path into dir. It never follows a link.
-func aside(path, dir string, number *int) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for {
-		*number++
-		to := filepath.Join(dir, fmt.Sprintf("%d-%s", *number, filepath.Base(path)))
-		if exists(to) {
-			continue
-		}
-		if err := os.Rename(path, to); !errors.Is(err, syscall.EXDEV) {
-			return err
-		}
-		if err := copied(path, to); err != nil {
-			return err
-		}
-		return os.RemoveAll(path)
-	}
-}
-
-// copied copies a file or a tree to another file system, so that whoever made
-// it after all has it. Links are not worth that.
-func copied(path, to string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil:
-		return err
-	case info.IsDir():
-		return os.CopyFS(to, os.DirFS(path))
-	case !info.Mode().IsRegular():
-		return nil
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, b, 0o600)
 }

@@ -1,133 +1,235 @@
 package workspace
 
 import (
-	"io/fs"
-	"os"
+	"errors"
+	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
-// A census is what a tree has of names that need protection from commands. It
-// is taken before and after each command, so it remembers every directory with
-// the state that it was in, and reads again only those that have changed: what
-// comes, goes or is renamed changes the directory that it is in.
-type census struct {
-	tree  string
+// A scan is what a tree has of names that need protection from commands. It is
+// brought up to date before and after each command, so it remembers every
+// directory with the state that it was in and reads again only those that have
+// changed: what comes, goes or is renamed changes the directory that it is in.
+type scan struct {
+	tree  *tree
 	names *suspects
-	rooms map[string]*room
-	read  int           // directories read by the last count
-	whole time.Time     // when all were read
-	cost  time.Duration // of that
+	dirs  map[string]*dirState // by their names relative to the tree
+	hits  []string             // of them, those in which something was found
+	read  int                  // directories read by the last update
+	whole time.Time            // when all were read
+	cost  time.Duration        // of that
+	err   error                // that kept the last update from seeing everything
 }
 
-// A room is one directory of a census.
-type room struct {
-	state   roomState
+// A dirState is what one directory of a scan was found to have.
+type dirState struct {
+	stamp   dirStamp
 	checked time.Time // when it was about to be read
-	below   []passage
-	gits    []named
-	secret  []named
-	guarded []string
+	below   []subdir
+	found   []found
+	bare    bool // git takes it for a repository, whatever its name
 }
 
-type passage struct {
-	path string
-	bare bool // inside of a secret: only repositories matter
+type subdir struct {
+	name   string
+	secret bool // nothing in it can be read by commands: only repositories matter
 }
 
-type named struct {
-	path string
-	kind fs.FileMode // its type
+// A dirStamp changes whenever an entry of the directory does.
+type dirStamp struct {
+	id      sandbox.ID
+	changed int64 // in nanoseconds, 0 if the system does not tell
 }
 
-type roomState struct {
-	dev, ino uint64
-	changed  int64 // in nanoseconds, 0 if the system does not say
+// found is one entry of a directory that needs protection.
+type found struct {
+	rel  string
+	what class
+	kind uint32 // S_IFDIR and its like
+	id   sandbox.ID
 }
+
+// A class is why an entry needs protection.
+type class int
+
+const (
+	gitEntry     class = iota + 1 // named .git: a directory, a file or a link
+	secretName                    // not to be read by commands
+	configName                    // not to be made or changed by commands
+	secretConfig                  // neither
+)
+
+func (c class) secret() bool { return c == secretName || c == secretConfig }
+func (c class) config() bool { return c == configName || c == secretConfig }
 
 // settledIn is how old a change must be before a look for the look to have seen
 // all of it: file systems count time in ticks.
 const settledIn = 50 * time.Millisecond
 
-// rereads is how many times its cost passes until a census is taken anew in
-// whole, for file systems that do not note what changes a directory.
+// rereads is how many times its cost passes until a scan is made anew in whole,
+// for file systems that do not note what changes a directory.
 const rereads = 100
 
-func newCensus(tree string, names *Names) *census {
-	return &census{tree: tree, names: newSuspects(names), rooms: map[string]*room{}}
+func newScan(t *tree, names *Names) *scan {
+	return &scan{tree: t, names: newSuspects(names), dirs: map[string]*dirState{}}
 }
 
-// count brings the census up to date.
-func (c *census) count() {
+// abs is the absolute name of an entry.
+func (s *scan) abs(rel string) string { return path.Join(s.tree.dir, rel) }
+
+// update brings the scan up to date. It fails if it could not look everywhere
+// that a command can reach.
+func (s *scan) update() error {
 	began := time.Now()
-	old := c.rooms
-	all := began.Sub(c.whole) > rereads*c.cost
+	old := s.dirs
+	all := began.Sub(s.whole) > rereads*s.cost
 	if all {
 		old = nil
 	}
-	c.rooms, c.read = make(map[string]*room, len(c.rooms)), 0
-	c.visit(passage{path: c.tree}, old)
+	s.dirs, s.read, s.err = make(map[string]*dirState, len(s.dirs)), 0, nil
+	s.hits = s.hits[:0]
+	s.visit(s.tree.fd(), subdir{name: "."}, ".", old)
+	slices.Sort(s.hits)
 	if all {
-		c.whole, c.cost = began, time.Since(began)
+		s.whole, s.cost = began, time.Since(began)
 	}
+	return s.err
 }
 
-func (c *census) visit(p passage, old map[string]*room) {
-	info, err := os.Lstat(p.path)
-	if err != nil || !info.IsDir() {
-		return // what we cannot see, a command cannot either
-	}
-	state := roomState{}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		state = roomState{uint64(st.Dev), st.Ino, ctime(st)}
-	}
-	r := old[p.path]
-	if r == nil || r.state != state || state.changed == 0 || r.checked.Sub(time.Unix(0, state.changed)) < settledIn {
-		r = c.enter(p)
-		r.state = state
-	}
-	c.rooms[p.path] = r
-	for _, b := range r.below {
-		c.visit(b, old)
-	}
-}
-
-// enter reads one directory.
-func (c *census) enter(p passage) *room {
-	c.read++
-	r := &room{checked: time.Now()}
-	entries, _ := os.ReadDir(p.path) // in part, if that is what can be read
-	for _, e := range entries {
-		at, name := filepath.Join(p.path, e.Name()), fold(e.Name())
-		switch {
-		case name == ".git":
-			r.gits = append(r.gits, named{at, e.Type()})
-		case p.bare:
-			if e.IsDir() {
-				r.below = append(r.below, passage{at, true})
-			}
-		case c.names.maybe(name) && c.names.are(c.tree, at):
-			r.secret = append(r.secret, named{at, e.Type()})
-			if e.IsDir() {
-				r.below = append(r.below, passage{at, true})
-			}
-		case slices.Contains(guardedNames, name):
-			if e.IsDir() || e.Type().IsRegular() {
-				r.guarded = append(r.guarded, at) // nothing in it can be changed
-			}
-		case e.IsDir():
-			r.below = append(r.below, passage{path: at})
+// visit looks at one directory by its name in the one above.
+func (s *scan) visit(up int, sub subdir, rel string, old map[string]*dirState) {
+	d := old[rel]
+	if d != nil && len(d.below) == 0 {
+		// Most directories are such: not opening them saves two calls of three.
+		if st, err := statAt(up, sub.name); err == nil && d.current(&st) {
+			s.keep(rel, d)
+			return
 		}
 	}
-	return r
+	fd, err := openDirAt(up, sub.name)
+	if err != nil {
+		s.missed(rel, err)
+		return
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		s.missed(rel, err)
+		return
+	}
+	if d == nil || !d.current(&st) {
+		d = s.readDir(fd, sub, rel)
+		d.stamp = dirStamp{fileID(&st), changeTime(&st)}
+	}
+	s.keep(rel, d)
+	for _, b := range d.below {
+		if at := path.Join(rel, b.name); len(at) <= maxName { // beyond, no program can name it
+			s.visit(fd, b, at, old)
+		}
+	}
 }
 
-// Suspects tell apart quickly the many names of which none is a secret. What
-// they let through is judged as the file tools do.
+func (s *scan) keep(rel string, d *dirState) {
+	s.dirs[rel] = d
+	if d.bare || len(d.found) > 0 {
+		s.hits = append(s.hits, rel)
+	}
+}
+
+// missed notes why a directory could not be looked at. What is gone and what we
+// have no right to is nothing to a command either.
+func (s *scan) missed(rel string, err error) {
+	for _, e := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EACCES, unix.EPERM} {
+		if errors.Is(err, e) {
+			return
+		}
+	}
+	if s.err == nil {
+		s.err = fmt.Errorf("looking at %s: %w", s.abs(rel), err)
+	}
+}
+
+// current reports whether a directory is as it was when it was read.
+func (d *dirState) current(st *unix.Stat_t) bool {
+	changed := changeTime(st)
+	return d.stamp == dirStamp{fileID(st), changed} && changed != 0 && d.checked.Sub(time.Unix(0, changed)) >= settledIn
+}
+
+// readDir reads one directory.
+func (s *scan) readDir(fd int, sub subdir, rel string) *dirState {
+	s.read++
+	d := &dirState{checked: time.Now()}
+	entries, err := listAt(fd)
+	if err != nil {
+		s.missed(rel, err)
+		if st, err := statAt(fd, ".git"); err == nil { // git finds it without listing
+			d.found = append(d.found, found{path.Join(rel, ".git"), gitEntry, typeOf(&st), fileID(&st)})
+		}
+	}
+	var has struct{ head, objects, refs, common bool }
+	for _, e := range entries {
+		at, name := path.Join(rel, e.Name()), fold(e.Name())
+		switch name {
+		case "head":
+			has.head = !e.IsDir()
+		case "objects":
+			has.objects = true
+		case "refs":
+			has.refs = true
+		case "commondir":
+			has.common = true
+		}
+		what := class(0)
+		switch {
+		case name == ".git":
+			what = gitEntry
+		case !sub.secret && s.names.maybe(name):
+			what = s.names.class(at)
+		}
+		switch {
+		case what == 0 && e.IsDir():
+			d.below = append(d.below, subdir{e.Name(), sub.secret})
+			continue
+		case what == 0:
+			continue
+		case what.secret() && e.IsDir():
+			d.below = append(d.below, subdir{e.Name(), true})
+		}
+		if st, err := statAt(fd, e.Name()); err == nil {
+			d.found = append(d.found, found{at, what, typeOf(&st), fileID(&st)})
+		}
+	}
+	slices.SortFunc(d.found, func(a, b found) int { return strings.Compare(a.rel, b.rel) })
+	d.bare = has.head && (has.objects && has.refs || has.common)
+	return d
+}
+
+// all yields what was found, in the order of the names of directories.
+func (s *scan) all(yield func(found) bool) {
+	for _, rel := range s.hits {
+		d := s.dirs[rel]
+		if d.bare {
+			if !yield(found{rel, gitEntry, unix.S_IFDIR, d.stamp.id}) {
+				return
+			}
+		}
+		for _, f := range d.found {
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// Suspects tell apart quickly the many names that need no protection. What they
+// let through is judged as the file tools do.
 type suspects struct {
 	names *Names
 	exact map[string]bool
@@ -138,7 +240,7 @@ type suspects struct {
 
 func newSuspects(n *Names) *suspects {
 	s := &suspects{names: n, exact: map[string]bool{}}
-	patterns := secretNames
+	patterns := slices.Concat(secretNames, guardedNames, askedNames)
 	if n != nil {
 		patterns = slices.Concat(patterns, folded(n.Deny))
 	}
@@ -169,11 +271,17 @@ func (s *suspects) maybe(name string) bool {
 		slices.ContainsFunc(s.other, func(p string) bool { ok, _ := path.Match(p, name); return ok })
 }
 
-func (s *suspects) are(tree, at string) bool {
-	rel, err := filepath.Rel(tree, at)
-	if err != nil {
-		return true
+// class is that of a name relative to the tree, 0 if it needs no protection.
+func (s *suspects) class(rel string) class {
+	parts := foldedParts(rel)
+	secret := s.names.secret(parts)
+	switch {
+	case secret && listed(parts, startNames):
+		return secretConfig
+	case secret:
+		return secretName
+	case listed(parts, guardedNames), listed(parts, askedNames):
+		return configName
 	}
-	rel = filepath.ToSlash(rel)
-	return s.names.deny(rel, rel, false) != nil
+	return 0
 }

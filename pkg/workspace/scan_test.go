@@ -6,29 +6,55 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// seen is what a census has found, whatever it took to find it.
-func (c *census) seen() []string {
+// seen is what a scan has found, whatever it took to find it.
+func (s *scan) seen() []string {
 	var out []string
-	for _, dir := range slices.Sorted(maps.Keys(c.rooms)) {
-		r := c.rooms[dir]
-		out = append(out, fmt.Sprintf("%s: %v %v %v %v", dir, r.below, r.gits, r.secret, r.guarded))
+	for _, dir := range slices.Sorted(maps.Keys(s.dirs)) {
+		d := s.dirs[dir]
+		out = append(out, fmt.Sprintf("%s: %v %v %v", dir, sorted(d.below), sorted(d.found), d.bare))
 	}
 	return out
 }
 
-// After any changes, a census that reads only what changed has what one has
-// that reads everything.
-func TestCensusKeepsUp(t *testing.T) {
+// sorted lists what a directory has in an order that does not depend on it.
+func sorted[T any](all []T) []string {
+	var out []string
+	for _, e := range all {
+		out = append(out, fmt.Sprint(e))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func scanned(t testing.TB, dir string) *scan {
+	t.Helper()
+	tree, err := openTree(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.close() })
+	return newScan(tree, nil)
+}
+
+func (s *scan) must(t testing.TB) {
+	t.Helper()
+	if err := s.update(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// After any changes, a scan that reads only what changed has what one has that
+// reads everything.
+func TestScanKeepsUp(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 2))
-	names := []string{"a", "b", "c", ".env", "x.pem", ".git", ".vscode", ".kube", "config", ".ssh"}
+	names := []string{"a", "b", "c", ".env", "x.pem", ".git", ".vscode", ".kube", "config", ".ssh", "HEAD", "objects", "refs", ".github", "workflows", ".npmrc"}
 	pick := func() string {
 		parts := make([]string, 1+rng.IntN(4))
 		for i := range parts {
@@ -36,7 +62,7 @@ func TestCensusKeepsUp(t *testing.T) {
 		}
 		return filepath.Join(dir, filepath.Join(parts...))
 	}
-	c := newCensus(dir, nil)
+	c := scanned(t, dir)
 	c.cost = 1 << 40 // never whole again
 	for step := range 400 {
 		p := pick()
@@ -53,9 +79,9 @@ func TestCensusKeepsUp(t *testing.T) {
 		default:
 			_ = os.MkdirAll(p, 0o755)
 		}
-		c.count()
-		fresh := newCensus(dir, nil)
-		fresh.count()
+		c.must(t)
+		fresh := newScan(c.tree, nil)
+		fresh.must(t)
 		if got, want := c.seen(), fresh.seen(); !slices.Equal(got, want) {
 			t.Fatalf("after step %d:\n%s\nwant\n%s", step, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
@@ -63,7 +89,7 @@ func TestCensusKeepsUp(t *testing.T) {
 }
 
 // A second look reads only what changed.
-func TestCensusIsCheap(t *testing.T) {
+func TestScanIsCheap(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("this system does not say when a directory changed")
 	}
@@ -71,22 +97,22 @@ func TestCensusIsCheap(t *testing.T) {
 	for i := range 50 {
 		write(t, filepath.Join(dir, fmt.Sprintf("d%d/sub/f", i)), "")
 	}
-	c := newCensus(dir, nil)
-	c.count()
+	c := scanned(t, dir)
+	c.must(t)
 	if c.read != 101 {
 		t.Errorf("the first look reads %d directories, want 101", c.read)
 	}
 	c.cost = 1 << 40
-	for _, r := range c.rooms { // as if that had been a while ago
+	for _, r := range c.dirs { // as if that had been a while ago
 		r.checked = r.checked.Add(2 * settledIn)
 	}
-	c.count()
+	c.must(t)
 	if c.read != 0 {
 		t.Errorf("a second look reads %d directories, want none", c.read)
 	}
 	write(t, filepath.Join(dir, "d7/sub/.env"), "")
-	c.count()
-	if c.read != 1 || len(c.rooms[filepath.Join(dir, "d7/sub")].secret) != 1 {
+	c.must(t)
+	if c.read != 1 || len(c.dirs["d7/sub"].found) != 1 {
 		t.Errorf("after one change %d directories are read, want 1", c.read)
 	}
 }
@@ -127,26 +153,35 @@ func TestFoldPlain(t *testing.T) {
 }
 
 // What was in a guarded directory, or in one that is hidden as a secret, stays.
-func TestCensusLeavesWhatWasThere(t *testing.T) {
+func TestScanLeavesWhatWasThere(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{".claude/worktrees/x/.git", ".ssh/repo/.git", ".idea/y/.git"} {
 		write(t, filepath.Join(dir, name), "gitdir: /elsewhere\n")
 	}
-	counts := map[string]*census{}
-	f := look([]string{dir}, nil, counts)
-	if got := f.strangers(); len(got) != 0 {
-		t.Errorf("what was there before is taken for the command's: %v", got)
+	s := scanned(t, dir)
+	check := func(command func()) string {
+		t.Helper()
+		p, err := protect([]*scan{s}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command()
+		return p.check(&removed{dir: t.TempDir()})
 	}
-	write(t, filepath.Join(dir, ".ssh/repo2/.git"), "gitdir: /elsewhere\n")
-	write(t, filepath.Join(dir, "sub/.git"), "gitdir: /elsewhere\n")
-	want := []string{filepath.Join(dir, ".ssh/repo2/.git"), filepath.Join(dir, "sub/.git")}
-	if got := f.strangers(); !reflect.DeepEqual(got, want) {
-		t.Errorf("new are %v, want %v", got, want)
+	if got := check(func() {}); got != "" {
+		t.Errorf("what was there before is taken for the command's: %s", got)
+	}
+	got := check(func() {
+		write(t, filepath.Join(dir, ".ssh/repo2/.git"), "gitdir: /elsewhere/2\n")
+		write(t, filepath.Join(dir, "sub/.git"), "gitdir: /elsewhere/2\n")
+	})
+	if strings.Count(got, " was made by the command") != 2 || exists(filepath.Join(dir, "sub/.git")) || exists(filepath.Join(dir, ".ssh/repo2/.git")) {
+		t.Errorf("taken away is %q", got)
 	}
 }
 
-// BenchmarkCensus is a look at a workspace of 10,000 files in 1,000 directories.
-func BenchmarkCensus(b *testing.B) {
+// BenchmarkScan is a scan of a workspace of 10,000 files in 1,000 directories.
+func BenchmarkScan(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 1000 {
 		d := filepath.Join(dir, fmt.Sprintf("p%d/q%d", i%20, i))
@@ -159,20 +194,21 @@ func BenchmarkCensus(b *testing.B) {
 			}
 		}
 	}
+	tree := scanned(b, dir).tree
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			newCensus(dir, nil).count()
+			newScan(tree, nil).must(b)
 		}
 	})
 	b.Run("again", func(b *testing.B) {
-		c := newCensus(dir, nil)
-		c.count()
+		c := newScan(tree, nil)
+		c.must(b)
 		c.cost = 1 << 40
-		for _, r := range c.rooms {
+		for _, r := range c.dirs {
 			r.checked = r.checked.Add(2 * settledIn)
 		}
 		for b.Loop() {
-			c.count()
+			c.must(b)
 		}
 	})
 }

@@ -27,8 +27,7 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 	sinks, err := p.plumb(c)
 	if err == nil {
 		r.guard.begin()
-		p.cmd.SysProcAttr = session()
-		err = p.launch()
+		err = r.launch(p)
 		sinks.started()
 	}
 	if err != nil {

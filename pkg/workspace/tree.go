@@ -46,6 +46,9 @@ func openTree(dir string) (*tree, error) {
 	return &tree{root: root, self: self, dir: filepath.ToSlash(real), given: filepath.ToSlash(given)}, nil
 }
 
+// fd is the directory itself, open for as long as the tree is.
+func (t *tree) fd() int { return int(t.self.Fd()) }
+
 func (t *tree) close() error { return errors.Join(t.self.Close(), t.root.Close()) }
 
 // lock keeps every other adroit process, and every other tree of this one, from

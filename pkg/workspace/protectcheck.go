@@ -1,0 +1,608 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+)
+
+// A check looks at the trees after a command, takes away what must not be there,
+// and puts back what must not have changed.
+type check struct {
+	*protection
+	removed *removed
+
+	repos []*gitDir // those of now; had is of before, nil for new ones
+	known map[sandbox.ID]bool
+	notes []string
+}
+
+// maxNotes bounds how many things a note names.
+const maxNotes = 20
+
+// check ends the protection of a command. It returns what it did in words for the
+// reader of the output.
+func (p *protection) check(to *removed) string {
+	defer p.close()
+	c := &check{protection: p, removed: to, known: map[sandbox.ID]bool{}}
+	defer c.closeRepos()
+	for _, s := range p.scans {
+		if s.isRepo() {
+			c.addRepos(s, ".", gitMain)
+			continue
+		}
+		if err := s.update(); err != nil {
+			c.note("%v; what the command made there was not looked at", err)
+		}
+		for f := range s.all {
+			if f.what == gitEntry && f.kind == unix.S_IFDIR && !c.hidden(s, f) {
+				kind := gitMain
+				if path.Base(f.rel) != ".git" {
+					kind = gitBare
+				}
+				c.addRepos(s, f.rel, kind)
+			}
+		}
+	}
+	for _, b := range p.backups {
+		c.restore(b)
+	}
+	for _, r := range c.repos {
+		c.judgeRepo(r)
+	}
+	for _, s := range p.scans {
+		for f := range s.all {
+			c.judge(s, f)
+		}
+	}
+	for _, h := range p.hooks {
+		c.judgeHooksPath(h)
+	}
+	if n := len(c.notes) - maxNotes; n > 0 {
+		c.notes = append(c.notes[:maxNotes], fmt.Sprintf("and %d more like these", n))
+	}
+	return strings.Join(c.notes, "; ")
+}
+
+func (c *check) note(format string, args ...any) {
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// hidden reports whether a git directory was there before in something that no
+// command can see.
+func (c *check) hidden(s *scan, f found) bool {
+	at := s.abs(f.rel)
+	return c.before[at].id == f.id && slices.ContainsFunc(c.masked, func(m string) bool { return within(m, at) })
+}
+
+// addRepos opens a git directory of now and those inside.
+func (c *check) addRepos(s *scan, rel string, kind gitKind) {
+	fd, err := openBeneath(s.tree.fd(), rel)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	eachRepo(fd, rel, kind, func(fd int, rel string, kind gitKind) {
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) != nil || c.known[fileID(&st)] {
+			return
+		}
+		keep, err := openDirAt(fd, ".")
+		if err != nil {
+			c.note("%s could not be looked at: %v", s.abs(rel), err)
+			return
+		}
+		r := &gitDir{scan: s, rel: rel, fd: keep, kind: kind}
+		if was := c.protection.repos[fileID(&st)]; was != nil {
+			r.had, r.hooks = was.had, was.hooks
+		}
+		c.known[fileID(&st)] = true
+		c.repos = append(c.repos, r)
+	})
+}
+
+func (c *check) closeRepos() {
+	for _, r := range c.repos {
+		unix.Close(r.fd)
+	}
+}
+
+// take moves what a name stands for to where it is kept, and tells.
+func (c *check) take(s *scan, dir int, rel, why string) {
+	to, err := c.removed.take(dir, path.Base(rel))
+	switch {
+	case errors.Is(err, unix.ENOENT):
+	case err != nil:
+		c.note("%s was made by the command, may run code on this machine, and could not be taken away: %v", s.abs(rel), err)
+	default:
+		c.note("%s was made by the command and taken away to %s, since it %s", s.abs(rel), to, why)
+	}
+}
+
+const (
+	configures = "configures programs that run outside of the sandbox"
+	needsYes   = "says what runs later without a question; write it with a file tool, which asks for approval"
+)
+
+// judgeRepo takes from a git directory what was not there before and makes git
+// run something.
+func (c *check) judgeRepo(r *gitDir) {
+	for _, name := range slices.Concat(gitAbsent, gitNames, gitDirs) {
+		now, link := r.entry(name)
+		if now.id == (sandbox.ID{}) {
+			continue
+		}
+		was, had := r.had[name]
+		if had && (link == "" || was.kind == unix.S_IFLNK) {
+			continue // it was locked, or is put back
+		}
+		dir, err := openBeneath(r.fd, path.Dir(name))
+		if err != nil {
+			continue
+		}
+		switch {
+		case link == "" && c.harmless(r, dir, name, now):
+			if name == "hooks" {
+				c.judgeHooks(r.scan, dir, now.rel)
+			}
+		case r.kind == gitBare && r.had == nil:
+			// What is in a directory may have been there long before git took it for a
+			// repository: what makes it one goes.
+			c.take(r.scan, r.fd, path.Join(r.rel, "HEAD"), configures)
+			unix.Close(dir)
+			return
+		default:
+			c.take(r.scan, dir, now.rel, configures)
+		}
+		unix.Close(dir)
+	}
+}
+
+// harmless reports whether a new entry of a git directory may stay, a directory
+// as such.
+func (c *check) harmless(r *gitDir, dir int, name string, now found) bool {
+	base := path.Base(name)
+	switch name {
+	case "hooks", "info", "modules", "worktrees":
+		return now.kind == unix.S_IFDIR
+	case "commondir":
+		b, err := readAt(dir, base, maxName)
+		return r.kind == gitWorktree && err == nil && strings.TrimRight(string(b), "\n") == "../.."
+	}
+	if r.kind == gitWorktree && name == "config" { // git reads that of the repository
+		return false
+	}
+	b, err := readAt(dir, base, maxGitConfig)
+	if err != nil {
+		return false
+	}
+	if len(bytes.TrimSpace(b)) == 0 || c.copied(name, b) {
+		return true
+	}
+	return name != "info/attributes" && plainConfig(b, nil, r.inside)
+}
+
+// inside reports whether a work tree that the settings of a repository name lies
+// in the tree.
+func (r *gitDir) inside(dir string) bool {
+	_, ok := joined(r.scan.tree.dir, r.rel, dir)
+	return ok
+}
+
+// copied reports whether a repository that was there before has the same content
+// under the same name: the new one is a copy of it.
+func (c *check) copied(name string, content []byte) bool {
+	if path.Base(name) == "config" && bound(content) {
+		return false
+	}
+	for _, r := range c.repos {
+		if _, had := r.had[name]; r.had == nil || !had && path.Dir(name) != "hooks" {
+			continue
+		}
+		dir, err := openBeneath(r.fd, path.Dir(name))
+		if err != nil {
+			continue
+		}
+		b, err := readAt(dir, path.Base(name), maxBackup)
+		unix.Close(dir)
+		if err == nil && bytes.Equal(b, content) {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeHooks takes the hooks from a new directory of hooks.
+func (c *check) judgeHooks(s *scan, up int, rel string) {
+	fd, err := openDirAt(up, path.Base(rel))
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	entries, err := listAt(fd)
+	if err != nil {
+		c.take(s, up, rel, configures)
+		return
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".sample") {
+			continue
+		}
+		b, err := readAt(fd, e.Name(), maxBackup)
+		if err != nil || !c.copied("hooks/"+e.Name(), b) {
+			c.take(s, fd, path.Join(rel, e.Name()), configures)
+		}
+	}
+}
+
+// judge takes away one entry of a tree if it may not be there.
+func (c *check) judge(s *scan, f found) {
+	at := s.abs(f.rel)
+	was, there := c.before[at]
+	dir, base, err := openParent(s.tree.fd(), f.rel)
+	if err != nil {
+		return
+	}
+	defer unix.Close(dir)
+	st, err := statAt(dir, base) // what was put back is not what the scan saw
+	if err != nil {
+		return
+	}
+	f.kind, f.id = typeOf(&st), fileID(&st)
+	switch {
+	case f.kind == unix.S_IFLNK:
+		to, err := linkAt(dir, base)
+		if old, linked := c.links[at]; f.what != secretName && (err != nil || !linked || old != to) {
+			c.take(s, dir, f.rel, whyNot(f))
+		}
+	case f.what == gitEntry && (f.kind == unix.S_IFDIR || c.hidden(s, f)):
+		// see judgeRepo
+	case f.what == gitEntry:
+		if !(there && was.id == f.id && c.unchanged(at)) && !c.leadsHere(s, dir, f) {
+			c.take(s, dir, f.rel, configures)
+		}
+	case !f.what.config() || c.stays(at, was, f):
+	default:
+		if _, moved := c.configs[f.id]; !(moved && !c.everything) && !c.copyOf(dir, base) {
+			c.take(s, dir, f.rel, whyNot(f))
+		}
+	}
+}
+
+// stays reports whether an entry that configures programs was locked while the
+// command ran, or holds what it held.
+func (c *check) stays(at string, was, now found) bool {
+	switch {
+	case was.kind != now.kind:
+		return false
+	case c.everything:
+		return c.unchanged(at)
+	}
+	return true
+}
+
+func whyNot(f found) string {
+	if Asks(f.rel) {
+		return needsYes
+	}
+	return configures
+}
+
+// unchanged reports whether a file holds what its backup does.
+func (c *check) unchanged(at string) bool {
+	for _, b := range c.backups {
+		if b.scan.abs(b.rel) == at {
+			n, err := b.now()
+			return err == nil && n.same(b.held) || errors.Is(err, errTooLarge) && b.held == nil
+		}
+	}
+	return false
+}
+
+// leadsHere reports whether a file named .git names a git directory that is
+// protected or was judged.
+func (c *check) leadsHere(s *scan, dir int, f found) bool {
+	b, err := readAt(dir, path.Base(f.rel), maxName)
+	if err != nil {
+		return false
+	}
+	to, ok := gitDirOf(b)
+	if !ok {
+		return false
+	}
+	if path.IsAbs(to) && slices.ContainsFunc(c.backups, func(k backup) bool { return path.Base(k.rel) == ".git" && k.held != nil && bytes.Equal(k.held.data, b) }) {
+		return true // moved with its directory
+	}
+	if !path.IsAbs(to) {
+		to = path.Join(s.tree.dir, path.Dir(f.rel), to)
+	}
+	for _, t := range c.scans {
+		rel, ok := joined(t.tree.dir, ".", to)
+		if !ok {
+			continue
+		}
+		for _, r := range c.repos {
+			if fd, err := openBeneath(t.tree.fd(), rel); err == nil {
+				var st unix.Stat_t
+				err := unix.Fstat(r.fd, &st)
+				same := err == nil && sameDir(fd, fileID(&st))
+				unix.Close(fd)
+				if same {
+					return c.judgeWorktree(s, path.Dir(f.rel), r)
+				}
+			}
+		}
+	}
+	return false
+}
+
+// judgeWorktree takes the hooks of a new work tree that are not those of its
+// repository, where settings put them into the work tree. It reports whether the
+// work tree may stay one.
+func (c *check) judgeWorktree(s *scan, rel string, r *gitDir) bool {
+	if r.kind != gitWorktree {
+		return true
+	}
+	for _, main := range c.repos {
+		if main.scan != r.scan || path.Dir(path.Dir(r.rel)) != main.rel || main.hooks == "" || path.IsAbs(main.hooks) {
+			continue
+		}
+		own, ok1 := joined(s.tree.dir, rel, main.hooks)
+		theirs, ok2 := joined(s.tree.dir, path.Dir(main.rel), main.hooks)
+		if !ok1 || !ok2 || own == theirs {
+			continue
+		}
+		dir, base, err := openParent(s.tree.fd(), own)
+		if err != nil {
+			continue
+		}
+		left := int64(maxBackup)
+		mine, err := readNode(dir, base, &left)
+		if err == nil {
+			from, base, err := openParent(s.tree.fd(), theirs)
+			var known *node
+			if err == nil {
+				known, _ = readNode(from, base, &left)
+				unix.Close(from)
+			}
+			if !mine.same(known) {
+				c.take(s, dir, own, configures)
+			}
+		} else if !errors.Is(err, unix.ENOENT) {
+			c.take(s, dir, own, configures)
+		}
+		unix.Close(dir)
+	}
+	return true
+}
+
+// copyOf reports whether a new entry is a copy of one that was there before, or
+// is it under another name.
+func (c *check) copyOf(dir int, base string) bool {
+	left := int64(maxBackup)
+	n, err := readNode(dir, base, &left)
+	if err != nil {
+		return false
+	}
+	for _, b := range c.backups {
+		if path.Base(b.rel) == base && b.held.same(n) {
+			return true
+		}
+	}
+	for at, f := range c.before {
+		if c.everything || !f.what.config() || path.Base(at) != base {
+			continue
+		}
+		for _, s := range c.scans {
+			rel, ok := joined(s.tree.dir, ".", at)
+			if !ok {
+				continue
+			}
+			if up, name, err := openParent(s.tree.fd(), rel); err == nil {
+				left := int64(maxBackup)
+				o, err := readNode(up, name, &left)
+				unix.Close(up)
+				if err == nil && o.same(n) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// judgeHooksPath takes away a directory of hooks that settings name, where there
+// was none or another before, and links on the way to it.
+func (c *check) judgeHooksPath(was found) {
+	if was.id != (sandbox.ID{}) && !c.everything {
+		return // it was locked
+	}
+	for _, s := range c.scans {
+		rel, ok := joined(s.tree.dir, ".", was.rel)
+		if !ok {
+			continue
+		}
+		at := ""
+		for part := range strings.SplitSeq(rel, "/") {
+			at = path.Join(at, part)
+			dir, base, err := openParent(s.tree.fd(), at)
+			if err != nil {
+				break
+			}
+			st, err := statAt(dir, base)
+			if err == nil && (typeOf(&st) == unix.S_IFLNK || at == rel && fileID(&st) != was.id && !c.unchanged(was.rel)) {
+				c.take(s, dir, at, configures)
+			}
+			unix.Close(dir)
+		}
+	}
+}
+
+// now reads what is in the place of a backup.
+func (b backup) now() (*node, error) {
+	dir, base, err := openParent(b.scan.tree.fd(), b.rel)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	left := int64(maxBackup)
+	return readNode(dir, base, &left)
+}
+
+// restore puts back what a backup holds if it was changed, in the directory that
+// it was in, wherever that is by now, and in no other.
+func (c *check) restore(b backup) {
+	anchor, rel := c.locate(b)
+	if anchor < 0 {
+		// Removed with all around it, which is told of repositories only.
+		if r := c.protection.repos[b.anchor]; r != nil && r.kind == gitMain && b.below == "config" {
+			c.note("the git directory %s was removed by the command", b.scan.abs(r.rel))
+		}
+		return
+	}
+	defer unix.Close(anchor)
+	at := path.Join(rel, b.below)
+	dir, err := openBeneath(anchor, path.Dir(b.below))
+	if err != nil {
+		c.note("%s was changed by the command and could not be put back: %v", b.scan.abs(at), err)
+		return
+	}
+	defer unix.Close(dir)
+	base := path.Base(b.below)
+	left := int64(maxBackup)
+	now, err := readNode(dir, base, &left)
+	switch {
+	case b.held == nil && err == nil, b.held == nil && errors.Is(err, errTooLarge):
+		return // too large then, too large now
+	case b.held == nil:
+		c.note("%s was changed by the command and was too large to put back; look at it before you trust it", b.scan.abs(at))
+		return
+	case err == nil && now.same(b.held), c.allowed(b, now, err):
+		return
+	}
+	if !errors.Is(err, unix.ENOENT) {
+		if _, err := c.removed.take(dir, base); err != nil && !errors.Is(err, unix.ENOENT) {
+			c.note("%s was changed by the command and could not be put back: %v", b.scan.abs(at), err)
+			return
+		}
+	}
+	if err := b.held.write(dir, base); err != nil {
+		c.note("%s was changed by the command and could not be put back: %v", b.scan.abs(at), err)
+		return
+	}
+	c.note("%s was changed by the command and put back, since it configures programs that run outside of the sandbox", b.scan.abs(at))
+}
+
+// locate opens the directory that a backup is anchored in.
+func (c *check) locate(b backup) (int, string) {
+	open := func(rel string) int {
+		if fd, err := openBeneath(b.scan.tree.fd(), rel); err == nil {
+			if sameDir(fd, b.anchor) {
+				return fd
+			}
+			unix.Close(fd)
+		}
+		return -1
+	}
+	old := strings.TrimSuffix(strings.TrimSuffix(b.rel, b.below), "/")
+	if old == "" {
+		old = "."
+	}
+	if fd := open(old); fd >= 0 {
+		return fd, old
+	}
+	for _, r := range c.repos {
+		if r.scan == b.scan && sameDir(r.fd, b.anchor) {
+			return open(r.rel), r.rel
+		}
+	}
+	for _, rel := range slices.Sorted(maps.Keys(b.scan.dirs)) {
+		if b.scan.dirs[rel].stamp.id == b.anchor {
+			return open(rel), rel
+		}
+	}
+	return -1, ""
+}
+
+// allowed reports whether a change is one that git makes when a repository, a
+// submodule or a linked work tree is moved or removed.
+func (c *check) allowed(b backup, now *node, err error) bool {
+	gone := errors.Is(err, unix.ENOENT)
+	base := path.Base(b.rel)
+	if base == ".git" && b.held.mode&unix.S_IFMT == unix.S_IFREG {
+		return gone || now != nil && now.mode&unix.S_IFMT == unix.S_IFREG && c.leadsHereFrom(b, now)
+	}
+	r := c.repoOf(b.anchor)
+	switch {
+	case r == nil:
+		return false
+	case r.kind == gitWorktree && base == "gitdir":
+		return true // where the work tree is, for git worktree list
+	case now == nil || now.mode&unix.S_IFMT != unix.S_IFREG:
+		return false
+	case r.kind == gitModule && base == "config", r.kind == gitWorktree && base == "config.worktree":
+		return plainConfig(now.data, b.held.data, r.inside)
+	}
+	return false
+}
+
+func (c *check) repoOf(id sandbox.ID) *gitDir {
+	i := slices.IndexFunc(c.repos, func(r *gitDir) bool { return sameDir(r.fd, id) })
+	if i < 0 {
+		return nil
+	}
+	return c.repos[i]
+}
+
+func (c *check) leadsHereFrom(b backup, now *node) bool {
+	dir, _, err := openParent(b.scan.tree.fd(), b.rel)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	return c.leadsHere(b.scan, dir, found{rel: b.rel})
+}
+
+// removed is where what commands must not leave is kept. It is safe for
+// concurrent use if calls of take are not concurrent.
+type removed struct {
+	dir    string // made when it is needed; empty: a new temporary one
+	number int
+}
+
+// take moves what a name stands for, a link as such, and returns where it is.
+func (r *removed) take(dir int, name string) (string, error) {
+	if r.dir == "" {
+		dir, err := os.MkdirTemp("", "adroit-removed-")
+		if err != nil {
+			return "", err
+		}
+		r.dir = dir
+	}
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return "", err
+	}
+	to, err := unix.Open(r.dir, placeOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(to)
+	for {
+		r.number++
+		own := fmt.Sprintf("%d-%s", r.number, name)
+		if _, err := statAt(to, own); err == nil {
+			continue
+		}
+		return filepath.Join(r.dir, own), moveAt(dir, name, to, own)
+	}
+}
