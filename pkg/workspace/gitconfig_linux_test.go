@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,4 +64,9 @@ func TestConfinedHooksPath(t *testing.T) {
 			}
 		})
 	})
+}
+
+// gitFails runs git as a user would who looks at what a command left.
+func gitFails(dir string, args ...string) error {
+	return exec.Command("git", append([]string{"-C", dir}, args...)...).Run()
 }

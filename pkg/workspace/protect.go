@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -325,6 +326,10 @@ func (p *protection) addOne(s *scan, fd int, rel string, kind gitKind) {
 			}
 		}
 	}
+	eachInnerLink(fd, rel, func(_ int, rel, to string) {
+		p.links[s.abs(rel)] = to
+		p.backup(s, path.Dir(rel), path.Base(rel))
+	})
 	if config, err := readAt(fd, "config", maxGitConfig); err == nil && kind == gitMain {
 		r.hooks = hooksPath(config)
 		p.addHooks(s, r)
@@ -432,6 +437,36 @@ func eachRepo(fd int, rel string, kind gitKind, visit func(fd int, rel string, k
 	eachDir(fd, "worktrees", func(sub int, name string) {
 		eachRepo(sub, path.Join(rel, "worktrees", name), gitWorktree, visit)
 	})
+}
+
+// eachInnerLink calls visit for links where git directories inside of one are:
+// eachRepo does not follow them, but git would.
+func eachInnerLink(fd int, rel string, visit func(dir int, rel, to string)) {
+	var walk func(dir int, rel string, depth int)
+	walk = func(dir int, rel string, depth int) {
+		entries, _ := listAt(dir) // in part, if that is what can be read
+		for _, e := range entries {
+			at := path.Join(rel, e.Name())
+			if e.Type()&fs.ModeSymlink != 0 {
+				if to, err := linkAt(dir, e.Name()); err == nil {
+					visit(dir, at, to)
+				}
+			} else if e.IsDir() && depth < maxModule {
+				if sub, err := openDirAt(dir, e.Name()); err == nil {
+					if !isGitDir(sub) {
+						walk(sub, at, depth+1)
+					}
+					unix.Close(sub)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"modules", "worktrees"} {
+		if dir, err := openDirAt(fd, name); err == nil {
+			walk(dir, path.Join(rel, name), 0)
+			unix.Close(dir)
+		}
+	}
 }
 
 // maxModule bounds the slashes in the name of a submodule.

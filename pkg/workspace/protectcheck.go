@@ -137,6 +137,11 @@ const (
 // judgeRepo takes from a git directory what was not there before and makes git
 // run something.
 func (c *check) judgeRepo(r *gitDir) {
+	eachInnerLink(r.fd, r.rel, func(dir int, rel, to string) {
+		if old, ok := c.links[r.scan.abs(rel)]; !ok || old != to {
+			c.take(r.scan, dir, rel, configures)
+		}
+	})
 	for _, name := range slices.Concat(gitAbsent, gitNames, gitDirs) {
 		now, link := r.entry(name)
 		if now.id == (sandbox.ID{}) {
@@ -487,7 +492,7 @@ func (c *check) restore(b backup) {
 	case b.held == nil:
 		c.note("%s was changed by the command and was too large to put back; look at it before you trust it", b.scan.abs(at))
 		return
-	case err == nil && now.same(b.held), c.allowed(b, now, err):
+	case err == nil && now.same(b.held), c.allowed(b, now, err, dir, at):
 		return
 	}
 	if !errors.Is(err, unix.ENOENT) {
@@ -536,11 +541,12 @@ func (c *check) locate(b backup) (int, string) {
 
 // allowed reports whether a change is one that git makes when a repository, a
 // submodule or a linked work tree is moved or removed.
-func (c *check) allowed(b backup, now *node, err error) bool {
+// It looks at what lies now at a name of the tree, in the open directory dir.
+func (c *check) allowed(b backup, now *node, err error, dir int, at string) bool {
 	gone := errors.Is(err, unix.ENOENT)
 	base := path.Base(b.rel)
 	if base == ".git" && b.held.mode&unix.S_IFMT == unix.S_IFREG {
-		return gone || now != nil && now.mode&unix.S_IFMT == unix.S_IFREG && c.leadsHereFrom(b, now)
+		return gone || now != nil && now.mode&unix.S_IFMT == unix.S_IFREG && c.leadsHere(b.scan, dir, found{rel: at})
 	}
 	r := c.repoOf(b.anchor)
 	switch {
@@ -562,15 +568,6 @@ func (c *check) repoOf(id sandbox.ID) *gitDir {
 		return nil
 	}
 	return c.repos[i]
-}
-
-func (c *check) leadsHereFrom(b backup, now *node) bool {
-	dir, _, err := openParent(b.scan.tree.fd(), b.rel)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(dir)
-	return c.leadsHere(b.scan, dir, found{rel: b.rel})
 }
 
 // removed is where what commands must not leave is kept. It is safe for
