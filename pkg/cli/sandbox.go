@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -81,6 +82,10 @@ func (s sandboxConfig) settings() []setting {
 func (a *app) confine(level, home string) (workspace.Option, error) {
 	c, err := a.confinement(level)
 	c.Private = filepath.Join(home, "sandbox")
+	if data, derr := a.dataDir(); derr == nil {
+		// home goes when the command has ended; what it must not leave stays.
+		c.Removed = filepath.Join(data, "removed", time.Now().UTC().Format("20060102T150405.000"))
+	}
 	return workspace.Confined(c), err
 }
 

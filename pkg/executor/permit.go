@@ -128,6 +128,12 @@ func (m May) verdict(p Performance, f Fence) (v permit.Verdict, leaks bool) {
 	if do == permit.Deny {
 		return permit.Verdict{Do: do, Why: why}, false
 	}
+	if writes := t.Needs & (tools.Write | tools.Exec); do == permit.Allow && writes == tools.Write && m.Approve != ApproveAll && p.Env != nil && p.Env.Files != nil {
+		// A command cannot write these: the sandbox takes them away.
+		if i := slices.IndexFunc(m.call(p, do).Paths, p.Env.Files.Asks); i >= 0 {
+			do, why = permit.Ask, "it says what runs later without a question, in continuous integration, with a commit, or when a program starts"
+		}
+	}
 	v = permit.Verdict{Do: do}
 	if len(m.Rules) > 0 || do == permit.Ask {
 		v = m.Rules.Judge(m.call(p, do))

@@ -50,9 +50,8 @@ var (
 	}
 )
 
-// Asks reports whether a tool writes a file of this name, relative to the
-// workspace, only when a person has agreed.
-func Asks(name string) bool { return listed(foldedParts(path.Clean(name)), askedNames) }
+// asks reports whether a clean name is one of askedNames.
+func asks(p string) bool { return listed(foldedParts(p), askedNames) }
 
 // fold gives the spellings that some file system takes for one name a single
 // form: case, full-width letters, accents apart from their letters, characters

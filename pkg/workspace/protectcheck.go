@@ -297,7 +297,7 @@ func (c *check) stays(at string, was, now found) bool {
 }
 
 func whyNot(f found) string {
-	if Asks(f.rel) {
+	if asks(f.rel) {
 		return needsYes
 	}
 	return configures

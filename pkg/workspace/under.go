@@ -1,5 +1,7 @@
 package workspace
 
+import "path"
+
 // A Barrier says why a file may not be used, "" if it may. name is relative to
 // the root, with links followed. It is called often and from several
 // goroutines.
@@ -17,6 +19,11 @@ func (f *Files) Under(b Barrier) *Files {
 func (f *Files) Naming(n *Names) *Files {
 	return &Files{desk: f.desk, led: f.led, barrier: f.barrier, names: n}
 }
+
+// Asks reports whether a file of this name, relative to the root, is to be written
+// only when a person has agreed: it says what runs later without a question, as
+// the settings of continuous integration do. Commands cannot write it at all.
+func (f *Files) Asks(name string) bool { return asks(path.Clean(name)) }
 
 // Naming makes diffs of l leave out what those names hide. It is called before l
 // is used.

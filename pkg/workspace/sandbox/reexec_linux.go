@@ -225,7 +225,7 @@ func (s *Stage) Started(err error) error {
 	if ok && text == "" {
 		return nil
 	}
-	if what, changed := strings.CutPrefix(text, ErrChanged.Error()+": "); changed {
+	if _, what, changed := strings.Cut(text, ErrChanged.Error()+": "); changed {
 		return fmt.Errorf("%w: %w: %s; the command did not run", ErrRefused, ErrChanged, what)
 	}
 	if rest, mine := strings.CutPrefix(text, commandMark); mine {
