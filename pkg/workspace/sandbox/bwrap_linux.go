@@ -30,7 +30,7 @@ func (p *Policy) bwrap(argv []string) error {
 	// bwrap takes names. What it made of them is looked at inside, before the
 	// command starts; looking here as well gives the better error.
 	for _, m := range p.view() {
-		if m.want != nil {
+		if m.want != nil && p.Mounts == mountsByName {
 			fd, err := m.open()
 			if err != nil {
 				return err
@@ -53,6 +53,10 @@ func (p *Policy) bwrap(argv []string) error {
 		}
 	}
 	args := append(p.bwrapArgs(), bwrapSelf)
+	if p.Mounts == mountsInside {
+		args = append(p.bwrapNamespaces(), "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP", "--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc",
+			"--", selfPath, stageName)
+	}
 	// bwrap's own processes sit in the command's group and do not handle TERM:
 	// ending with it they would kill the command before its time to clean up is
 	// over. The stage inside gives the command the default again.
@@ -60,13 +64,20 @@ func (p *Policy) bwrap(argv []string) error {
 	return fmt.Errorf("starting bwrap: %w", unix.Exec(bin, append(append([]string{"bwrap"}, args...), argv...), os.Environ()))
 }
 
-// bwrapArgs is the view in bwrap's words.
-func (p *Policy) bwrapArgs() []string {
+// selfPath is this program for bwrap.
+var selfPath = "/proc/self/fd/" + strconv.Itoa(selfFD)
+
+func (p *Policy) bwrapNamespaces() []string {
 	args := []string{"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--die-with-parent", "--cap-drop", "ALL"}
 	if !p.NetOpen {
 		args = append(args, "--unshare-net")
 	}
-	args = append(args, "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/dev/shm")
+	return args
+}
+
+// bwrapArgs is the view in bwrap's words.
+func (p *Policy) bwrapArgs() []string {
+	args := append(p.bwrapNamespaces(), "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/dev/shm")
 	exists := func(path string) bool {
 		_, err := os.Lstat(path)
 		return err == nil
@@ -92,7 +103,7 @@ func (p *Policy) bwrapArgs() []string {
 			if isDir(m.at) {
 				args = append(args, "--tmpfs", m.at)
 				if m.at == "/run" {
-					args = append(args, "--symlink", "/proc/self/fd/"+strconv.Itoa(selfFD), bwrapSelf)
+					args = append(args, "--symlink", selfPath, bwrapSelf)
 					continue // the link is taken away from inside
 				}
 				closed = append(closed, m.at)

@@ -38,7 +38,7 @@ func try(l Level) Finding {
 // probe runs a command that does nothing under a level, for real.
 func probe(l Level) Finding {
 	f := Finding{Level: l, Gaps: l.Gaps()}
-	err := attempt(l)
+	err := attempt(l, "")
 	if err == nil {
 		f.OK, f.Detail = true, fmt.Sprintf("Landlock version %d", landlockABI())
 		return f
@@ -48,7 +48,23 @@ func probe(l Level) Finding {
 	return f
 }
 
-func attempt(l Level) error {
+var (
+	bwrapOnce  sync.Once
+	bwrapFound bwrapMount
+)
+
+// bwrapMounts is who makes the mounts at the level Bubblewrap on this machine.
+func bwrapMounts() bwrapMount {
+	bwrapOnce.Do(func() {
+		bwrapFound = mountsByName
+		if attempt(Bubblewrap, mountsInside) == nil {
+			bwrapFound = mountsInside
+		}
+	})
+	return bwrapFound
+}
+
+func attempt(l Level, mounts bwrapMount) error {
 	if l == Bubblewrap {
 		if _, err := exec.LookPath("bwrap"); err != nil {
 			return errors.New("bwrap is not installed")
@@ -75,7 +91,7 @@ func attempt(l Level) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var said, out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	st, err := Wrap(cmd, l, &Policy{Dir: ws, Write: []string{ws}, Private: filepath.Join(dir, "private")})
+	st, err := Wrap(cmd, l, &Policy{Dir: ws, Write: []string{ws}, Private: filepath.Join(dir, "private"), Mounts: mounts})
 	if err != nil {
 		return err
 	}

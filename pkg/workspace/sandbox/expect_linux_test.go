@@ -45,8 +45,10 @@ func confinedRun(level Level, p *Policy, script string) (string, error) {
 // A command does not run if a path of its policy has been replaced since the
 // policy was made: what would be mounted is not what the runner looked at.
 func TestExpect(t *testing.T) {
-	for _, f := range Survey() {
-		t.Run(string(f.Level), func(t *testing.T) {
+	// Bubblewrap twice: as on this machine, and as where only bwrap makes mounts.
+	for i, f := range append(Survey(), try(Bubblewrap)) {
+		mounts := []bwrapMount{"", mountsByName}[i/len(order)]
+		t.Run(string(f.Level)+string(mounts), func(t *testing.T) {
 			if !f.OK {
 				t.Skip(f.Why)
 			}
@@ -79,7 +81,7 @@ func TestExpect(t *testing.T) {
 						}
 					}
 					p := &Policy{Dir: ws, Write: []string{ws}, Private: base + "/private", Pin: []string{ws + "/sub/.git"}, Fix: []string{ws + "/sub/.git/config"},
-						Mask: []string{ws + "/.env"}, Expect: map[string]ID{}}
+						Mask: []string{ws + "/.env"}, Expect: map[string]ID{}, Mounts: mounts}
 					for _, path := range []string{ws, ws + "/sub/.git", ws + "/sub/.git/config", ws + "/.env"} {
 						p.Expect[path] = identity(t, path)
 					}
@@ -104,5 +106,16 @@ func TestExpect(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// Where bwrap lets the helper make the mounts, as root and as any user, it does.
+func TestBwrapMounts(t *testing.T) {
+	if f := try(Bubblewrap); !f.OK {
+		t.Skip(f.Why)
+	}
+	t.Logf("mounts are made %s", bwrapMounts())
+	if restricted, _ := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"); bwrapMounts() != mountsInside && string(restricted) != "1\n" {
+		t.Errorf("bwrap makes the mounts: %v", attempt(Bubblewrap, mountsInside))
 	}
 }

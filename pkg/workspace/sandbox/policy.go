@@ -35,16 +35,26 @@ type Policy struct {
 	// policy was made. Each is opened once, without following a link, and
 	// compared: if something else is there by now, the command does not run and
 	// the error is ErrChanged. Paths that it does not have are taken as they are.
-	// The caller keeps what it names open until Started has returned, so that no
-	// number is given to another file.
 	Expect  map[string]ID `json:"expect,omitempty"`
 	Caches  []Overlay     `json:"caches,omitempty"`
 	NetOpen bool          `json:"net_open,omitempty"` // the host's network instead of a private loopback
 	Limits  Limits        `json:"limits"`
 
-	Level  Level `json:"level"`
-	Locked bool  `json:"locked,omitempty"` // inside bwrap: the mounts are done
+	Level  Level      `json:"level"`
+	Locked bool       `json:"locked,omitempty"` // inside bwrap
+	Mounts bwrapMount `json:"mounts,omitempty"` // at the level Bubblewrap; empty: whatever can be had
 }
+
+// A bwrapMount says who makes the mounts at the level Bubblewrap.
+type bwrapMount string
+
+const (
+	// mountsInside is the helper, from descriptors, in the namespaces of bwrap.
+	mountsInside bwrapMount = "inside"
+	// mountsByName is bwrap, where AppArmor lets nothing else make mounts. It
+	// follows links; see verifyMounts.
+	mountsByName bwrapMount = "by name"
+)
 
 // An Overlay shows Lower at its own place, while what is written goes to Upper.
 // No two commands may use one Upper at a time, unless Alone is set.

@@ -36,6 +36,9 @@ const ready = "\x06"
 // init of the project: any binary that links this package, tests and programs
 // of other people too, must be able to be the helper, without a line in its main.
 func init() {
+	if len(os.Args) > 1 && os.Args[0] == selfPath && os.Args[1] == stageName {
+		os.Args = os.Args[1:] // started by bwrap, which cannot give a program another name
+	}
 	if len(os.Args) == 0 || filepath.Base(os.Args[0]) != stageName {
 		return
 	}
@@ -85,15 +88,24 @@ func stage(argv []string, status *os.File) error {
 
 // become turns this process into the command.
 func (p *Policy) become(argv []string, status *os.File) error {
-	exe, err := program(argv[0])
-	if err != nil {
-		return err
-	}
-	if p.Level == Bubblewrap {
+	switch p.Mounts {
+	case mountsInside:
+		if err := p.build(p.Limits.or()); err != nil {
+			return err
+		}
+		// The current directory is still the one below the new mounts.
+		if err := os.Chdir(p.Dir); err != nil {
+			return fmt.Errorf("entering the command's directory: %w", err)
+		}
+	case mountsByName:
 		_ = os.Remove(bwrapSelf)
 		if err := p.verifyMounts(); err != nil {
 			return err
 		}
+	}
+	exe, err := program(argv[0])
+	if err != nil {
+		return err
 	}
 	if err := p.confine(); err != nil {
 		return err
@@ -145,7 +157,9 @@ func Wrap(cmd *exec.Cmd, level Level, p *Policy) (*Stage, error) {
 		return nil, fmt.Errorf("preparing the sandbox: %w", err)
 	}
 	q := *p
-	q.Level = level
+	if q.Level = level; level == Bubblewrap && q.Mounts == "" {
+		q.Mounts = bwrapMounts()
+	}
 	st := &Stage{level: level}
 	policy, err := memory(&q)
 	if err != nil {
