@@ -47,6 +47,9 @@ permit: ## run what 40,000 generated pairs of rules and scripts allow, where tes
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(GO) test -race -shuffle=on -timeout 30m ./...
 
+flips: ## change a workspace during 2,000 commands at each level, as root and as a user; an hour
+	ADROIT_FLIPS=2000 $(GO) test ./pkg/workspace -run '^TestFlips$$' -v -timeout 3h
+
 bench: ## benchmarks; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./pkg/sqlite
 	ADROIT_BENCH=full $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/bench

@@ -81,12 +81,14 @@ func listAt(dir int) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Where a file system gives no types of entries, os looks each up below the
-	// name of the directory: this one leads to the open one.
-	f := os.NewFile(uintptr(fd), fmt.Sprintf("/proc/self/fd/%d", fd))
+	f := openedDir(fd)
 	defer f.Close()
 	return f.ReadDir(-1) // in part, if that is what can be read
 }
+
+// openedDir is an open directory as a file. Where a file system gives no types of
+// entries, os looks each up below its name: this one leads to the open one.
+func openedDir(fd int) *os.File { return os.NewFile(uintptr(fd), fmt.Sprintf("/proc/self/fd/%d", fd)) }
 
 var errNotRegular = errors.New("it is not a regular file")
 

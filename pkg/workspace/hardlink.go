@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// twin refuses a file that is one of the list of secrets under another name: a
+// hardLink refuses a file that is one of the list of secrets under another name: a
 // hard link beside it or to one at the top of the workspace. A link to a file
 // somewhere else is not found; what is read of it is still looked at for
 // secrets.
-func (t *tree) twin(name, p string, info fs.FileInfo) error {
+func (t *tree) hardLink(name, p string, info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink < 2 {
 		return nil
 	}

@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -113,20 +114,39 @@ func (s *scan) visit(up int, sub subdir, rel string, old map[string]*dirState) {
 			return
 		}
 	}
-	fd, err := openDirAt(up, sub.name)
+	flags := placeOnly
+	if d == nil { // it is going to be read
+		flags = unix.O_RDONLY
+	}
+	fd, err := openAt(up, sub.name, flags|unix.O_DIRECTORY, 0)
+	if errors.Is(err, unix.EACCES) {
+		flags = placeOnly
+		fd, err = openDirAt(up, sub.name)
+	}
 	if err != nil {
 		s.missed(rel, err)
 		return
 	}
-	defer unix.Close(fd)
+	dir := openedDir(fd)
+	defer dir.Close()
 	var st unix.Stat_t
+	began := time.Now()
 	if err := unix.Fstat(fd, &st); err != nil {
 		s.missed(rel, err)
 		return
 	}
 	if d == nil || !d.current(&st) {
-		d = s.readDir(fd, sub, rel)
-		d.stamp = dirStamp{fileID(&st), changeTime(&st)}
+		entries, err := []fs.DirEntry(nil), error(nil)
+		if flags == unix.O_RDONLY {
+			entries, err = dir.ReadDir(-1)
+		} else {
+			entries, err = listAt(fd)
+		}
+		if err != nil {
+			s.missed(rel, err)
+		}
+		d = s.readDir(fd, sub, rel, entries, err == nil)
+		d.checked, d.stamp = began, dirStamp{fileID(&st), changeTime(&st)}
 	}
 	s.keep(rel, d)
 	for _, b := range d.below {
@@ -162,13 +182,11 @@ func (d *dirState) current(st *unix.Stat_t) bool {
 	return d.stamp == dirStamp{fileID(st), changed} && changed != 0 && d.checked.Sub(time.Unix(0, changed)) >= settledIn
 }
 
-// readDir reads one directory.
-func (s *scan) readDir(fd int, sub subdir, rel string) *dirState {
+// readDir notes what one directory has. listed is whether its entries are all.
+func (s *scan) readDir(fd int, sub subdir, rel string, entries []fs.DirEntry, listed bool) *dirState {
 	s.read++
-	d := &dirState{checked: time.Now()}
-	entries, err := listAt(fd)
-	if err != nil {
-		s.missed(rel, err)
+	d := &dirState{}
+	if !listed {
 		if st, err := statAt(fd, ".git"); err == nil { // git finds it without listing
 			d.found = append(d.found, found{path.Join(rel, ".git"), gitEntry, typeOf(&st), fileID(&st)})
 		}

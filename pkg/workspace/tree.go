@@ -80,7 +80,7 @@ func (t *tree) open(name, p string) (*os.File, fs.FileInfo, error) {
 		err = regular(name, info)
 	}
 	if err == nil {
-		err = t.twin(name, p, info)
+		err = t.hardLink(name, p, info)
 	}
 	if err != nil {
 		f.Close()

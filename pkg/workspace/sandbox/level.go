@@ -56,7 +56,7 @@ func (l Level) Gaps() []string {
 			"secrets inside the workspace (.env, *.pem and the like) can be read by commands",
 			"hooks and config of the repository, and the settings of agents and editors, are put back after a command rather than locked",
 			"mode, owner, times and attributes of the user's own files outside the workspace can be changed",
-			"command lines of other processes can be seen",
+			"command lines of other processes can be seen, and their priority and processor affinity changed",
 			"a process that leaves its session and clears its environment outlives its command",
 			"there is no network at all, not even loopback: tests that open a socket fail",
 		}
