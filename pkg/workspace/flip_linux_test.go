@@ -34,7 +34,6 @@ type flipper struct {
 	ws, outside string
 	stop        atomic.Bool
 	done        chan uint64 // how often it did
-	errs        map[string]bool
 }
 
 // flipped are what is exchanged, each with what it is exchanged for: a link to
