@@ -7,10 +7,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/lsp"
@@ -287,7 +287,7 @@ func (bs *Benches) Join(ctx context.Context, job, path, name, of string) (execut
 	return out, err
 }
 
-var treeName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+var treeName = lazyregexp.New(`^[A-Za-z0-9_-]{1,100}$`)
 
 func treeHome(data, job, name string) string {
 	return filepath.Join(data, "jobs", job, "trees", name)

@@ -3,11 +3,11 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -118,7 +118,7 @@ func asked(q *jobs.Question, limit int) (text string, whole bool) {
 	return b.String(), whole
 }
 
-var spaces = regexp.MustCompile(` {9,}`)
+var spaces = lazyregexp.New(` {9,}`)
 
 // plainly is lines for text that a person is to approve: nothing in it is
 // unseen, and no run of spaces pushes the rest out of sight.

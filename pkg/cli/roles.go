@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -43,7 +43,7 @@ func (r *role) UnmarshalYAML(b []byte) error {
 	return yaml.UnmarshalWithOptions(b, (*plain)(r), yaml.Strict())
 }
 
-var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+var roleName = lazyregexp.New(`^[a-z][a-z0-9_-]{0,31}$`)
 
 // checkRoles judges models and fallbacks, and lets models.default stand for
 // model.

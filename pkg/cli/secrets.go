@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -164,4 +164,4 @@ func (s secrets) check(where string) error {
 	return nil
 }
 
-var fingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
+var fingerprint = lazyregexp.New(`^[0-9a-f]{16}$`)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workflows"
@@ -71,7 +71,7 @@ func (a *app) signalCommand() *cobra.Command {
 }
 
 // signalName is what workflows and pipelines may call signals of their own.
-var signalName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+var signalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
 // jsonOrString is text as it stands if it is JSON, else as a JSON string.
 func jsonOrString(text string) (json.RawMessage, error) {

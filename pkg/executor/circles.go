@@ -4,9 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -20,7 +20,7 @@ type mark struct {
 // maxMarks is how many turns are remembered; enough for every rule below.
 const maxMarks = 24
 
-var digits = regexp.MustCompile(`[0-9]+`)
+var digits = lazyregexp.New(`[0-9]+`)
 
 func (s *State) mark(calls []llm.Call, replies []Reply) {
 	if len(calls) == 0 {

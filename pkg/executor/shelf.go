@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/secret"
@@ -40,7 +40,7 @@ const (
 	lineRoom = 120       // for the line that says what is left out
 )
 
-var resultID = regexp.MustCompile(`^[0-9a-f]{12}$`)
+var resultID = lazyregexp.New(`^[0-9a-f]{12}$`)
 
 // errFull reports that the job has kept as much as it may.
 var errFull = errors.New("the job has kept as many results as it may")

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -231,7 +231,7 @@ func (t *trimmer) handle(text string) string {
 
 const handleWords = `%s with id "%s" shows it.`
 
-var handles = regexp.MustCompile(readResult + ` with id "([0-9a-f]{12})"`)
+var handles = lazyregexp.New(readResult + ` with id "([0-9a-f]{12})"`)
 
 // ends gives the beginning and the end of s, each at most so many bytes, cut
 // at lines where there are any, with a line in between that says how much is

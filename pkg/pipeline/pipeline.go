@@ -31,9 +31,9 @@ package pipeline
 
 import (
 	"encoding/json"
-	"regexp"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -248,7 +248,7 @@ const (
 
 // IDs and names of variables become parts of templates and of events.
 var (
-	nameRule = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-	idRule   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	varRule  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+	nameRule = lazyregexp.New(`^[a-z][a-z0-9_-]{0,63}$`)
+	idRule   = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	varRule  = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 )

@@ -5,16 +5,17 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // named are the variables whose names say that they hold a secret.
-var named = regexp.MustCompile(`(?i)(token|secret|passw|passphrase|credential|api_?key|access_?key|private_?key|_key$|^key$|_pwd$|_pat$)`)
+var named = lazyregexp.New(`(?i)(token|secret|passw|passphrase|credential|api_?key|access_?key|private_?key|_key$|^key$|_pwd$|_pat$)`)
 
 // about are the variables that say where a secret is or how long, not what.
-var about = regexp.MustCompile(`(?i)(_file|_path|_dir|_name|_id|_url|_type|_len|_sock|_helper)$`)
+var about = lazyregexp.New(`(?i)(_file|_path|_dir|_name|_id|_url|_type|_len|_sock|_helper)$`)
 
 // Environ finds the values of an environment, as os.Environ gives it, whose
 // names say that they are secrets. Paths, plain words and short values are
@@ -131,9 +132,9 @@ func Dotenv(text string) []Known {
 
 // common are values that stand in other texts as well: names with a number at
 // the end, versions and dates, hosts with ports, mail addresses.
-var common = regexp.MustCompile(`^([A-Za-z]+([-_./: ]?[A-Za-z]+)*([-_./:]?\d{1,5})?|[\d.:/TZ+-]+|[A-Za-z0-9.-]+:\d{1,5}|[^@\s:/]+@[A-Za-z0-9.-]+|v?\d+(\.\d+)+[-+.A-Za-z0-9]*)$`)
+var common = lazyregexp.New(`^([A-Za-z]+([-_./: ]?[A-Za-z]+)*([-_./:]?\d{1,5})?|[\d.:/TZ+-]+|[A-Za-z0-9.-]+:\d{1,5}|[^@\s:/]+@[A-Za-z0-9.-]+|v?\d+(\.\d+)+[-+.A-Za-z0-9]*)$`)
 
-var date = regexp.MustCompile(`^\d{4}-\d\d-\d\d`)
+var date = lazyregexp.New(`^\d{4}-\d\d-\d\d`)
 
 // unnamed is the value of a variable whose name does not say that it is secret.
 func unnamed(key, value string) []Known {

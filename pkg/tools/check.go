@@ -3,11 +3,12 @@ package tools
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 const maxTimeout = 24 * time.Hour
@@ -31,6 +32,8 @@ func check(tools []Tool) error {
 	return errors.Join(errs...)
 }
 
+var toolName = lazyregexp.New(`^[a-z][a-z0-9_]{0,63}$`)
+
 // Check returns all that is wrong with t by itself, one sentence a line. A
 // [Set] and a [Registry] take only tools without fault.
 func (t Tool) Check() error {
@@ -38,7 +41,7 @@ func (t Tool) Check() error {
 	bad := func(format string, a ...any) {
 		errs = append(errs, fmt.Errorf("tool %q "+format, append([]any{t.Name}, a...)...))
 	}
-	if !regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`).MatchString(t.Name) {
+	if !toolName.MatchString(t.Name) {
 		bad("has a bad name: use small letters, digits and underscores, a letter first, at most 64 bytes")
 	}
 	if strings.TrimSpace(t.Description) == "" {

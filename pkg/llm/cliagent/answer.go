@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -88,18 +88,18 @@ func lastLine(s string) string {
 }
 
 var (
-	statusWords = regexp.MustCompile(`(?i)(?:\bstatus|\bhttp|\bAPI error:?|\bcode"?:?)\s*"?:?\s*([45]\d\d)\b`)
+	statusWords = lazyregexp.New(`(?i)(?:\bstatus|\bhttp|\bAPI error:?|\bcode"?:?)\s*"?:?\s*([45]\d\d)\b`)
 	causes      = []struct {
 		kind llm.ErrorKind
-		is   *regexp.Regexp
+		is   *lazyregexp.Regexp
 	}{
-		{llm.TooLong, regexp.MustCompile(`(?i)prompt is too long|prompt_too_long|context.?(length|window)|maximum context|too many tokens|input token count`)},
-		{llm.RateLimit, regexp.MustCompile(`(?i)rate.?limit|too many requests|quota|resource_exhausted|usage limit`)},
-		{llm.Auth, regexp.MustCompile(`(?i)unauthori[sz]ed|unauthenticated|authenticat|invalid.{0,10}api key|api key not|not logged in|please (log|sign) in|auth method|login required|permission_denied`)},
-		{llm.NoModel, regexp.MustCompile(`(?i)model.{0,80}(not (found|exist|supported|available)|does not exist|unknown)|unknown model|(ProviderModelNotFound|ModelNotFound)`)},
-		{llm.Overloaded, regexp.MustCompile(`(?i)overloaded|internal server error|bad gateway|service unavailable|high demand|server error`)},
-		{llm.Unreachable, regexp.MustCompile(`(?i)connection refused|econnrefused|enotfound|network|fetch failed|error sending request|unable to connect|dns`)},
-		{llm.Cut, regexp.MustCompile(`(?i)stream (disconnected|closed|ended)|unexpected end|connection (reset|closed)|econnreset`)},
+		{llm.TooLong, lazyregexp.New(`(?i)prompt is too long|prompt_too_long|context.?(length|window)|maximum context|too many tokens|input token count`)},
+		{llm.RateLimit, lazyregexp.New(`(?i)rate.?limit|too many requests|quota|resource_exhausted|usage limit`)},
+		{llm.Auth, lazyregexp.New(`(?i)unauthori[sz]ed|unauthenticated|authenticat|invalid.{0,10}api key|api key not|not logged in|please (log|sign) in|auth method|login required|permission_denied`)},
+		{llm.NoModel, lazyregexp.New(`(?i)model.{0,80}(not (found|exist|supported|available)|does not exist|unknown)|unknown model|(ProviderModelNotFound|ModelNotFound)`)},
+		{llm.Overloaded, lazyregexp.New(`(?i)overloaded|internal server error|bad gateway|service unavailable|high demand|server error`)},
+		{llm.Unreachable, lazyregexp.New(`(?i)connection refused|econnrefused|enotfound|network|fetch failed|error sending request|unable to connect|dns`)},
+		{llm.Cut, lazyregexp.New(`(?i)stream (disconnected|closed|ended)|unexpected end|connection (reset|closed)|econnreset`)},
 	}
 )
 

@@ -3,9 +3,9 @@ package ollama
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
 )
@@ -34,7 +34,7 @@ var (
 )
 
 // A speller finds tokens in both spellings.
-type speller struct{ plain, barred *regexp.Regexp }
+type speller struct{ plain, barred *lazyregexp.Regexp }
 
 func spelling(tokens string) speller {
 	// The first character of each alternative, and what follows it.
@@ -51,7 +51,7 @@ func spelling(tokens string) speller {
 		}
 	}
 	barred := strings.ReplaceAll(strings.Join(parts, "|"), bar+"*", bar+"+")
-	return speller{regexp.MustCompile(strings.Join(parts, "|")), regexp.MustCompile(barred)}
+	return speller{lazyregexp.New(strings.Join(parts, "|")), lazyregexp.New(barred)}
 }
 
 // alternatives are those of a pattern that are not inside of brackets.

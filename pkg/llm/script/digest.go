@@ -6,10 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -34,12 +34,12 @@ type heard struct {
 // What differs from run to run and means nothing: times, how long something
 // took, and where the workspace is.
 var passing = []struct {
-	re *regexp.Regexp
+	re *lazyregexp.Regexp
 	by string
 }{
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
-	{regexp.MustCompile(`\b\d+(\.\d+)?(ns|µs|us|ms|s)\b`), "0s"},
-	{regexp.MustCompile(`(/[A-Za-z0-9._@+~-]+){2,}/?`), "/PATH"},
+	{lazyregexp.New(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?`), "TIME"},
+	{lazyregexp.New(`\b\d+(\.\d+)?(ns|µs|us|ms|s)\b`), "0s"},
+	{lazyregexp.New(`(/[A-Za-z0-9._@+~-]+){2,}/?`), "/PATH"},
 }
 
 func sum(parts ...string) string {

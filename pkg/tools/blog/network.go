@@ -1,11 +1,12 @@
 package blog
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // A network is where a post is announced, and how it counts.
@@ -65,9 +66,9 @@ func (n network) cut(s, link string) string {
 }
 
 var (
-	address = regexp.MustCompile(`https?://[^\s<>"]+`)
-	domain  = regexp.MustCompile(`(?i)\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24}\b(?:/[^\s<>"]*)?`)
-	mention = regexp.MustCompile(`(@[A-Za-z0-9_]+)@[A-Za-z0-9.-]+[A-Za-z0-9]`)
+	address = lazyregexp.New(`https?://[^\s<>"]+`)
+	domain  = lazyregexp.New(`(?i)\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24}\b(?:/[^\s<>"]*)?`)
+	mention = lazyregexp.New(`(@[A-Za-z0-9_]+)@[A-Za-z0-9.-]+[A-Za-z0-9]`)
 )
 
 // linked is how many characters a link counts for where links are shortened,

@@ -5,9 +5,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -61,8 +61,8 @@ var Check = tools.New(tools.Metadata{
 })
 
 var (
-	heading     = regexp.MustCompile(`(?m)^(#{1,6}) +(.+?) *#*$`)
-	placeholder = regexp.MustCompile(`(?i)\b(?:TODO|TBD|FIXME|lorem ipsum)\b|\[(?:insert|your|link|name|date)\b[^\]]*\](?:[^(]|$)|\]\(\s*(?:#|url|link)?\s*\)`)
+	heading     = lazyregexp.New(`(?m)^(#{1,6}) +(.+?) *#*$`)
+	placeholder = lazyregexp.New(`(?i)\b(?:TODO|TBD|FIXME|lorem ipsum)\b|\[(?:insert|your|link|name|date)\b[^\]]*\](?:[^(]|$)|\]\(\s*(?:#|url|link)?\s*\)`)
 )
 
 // seen are the faults that need no model.

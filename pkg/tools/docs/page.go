@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"unicode"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -29,12 +29,12 @@ type block struct {
 }
 
 var (
-	inlineCode = regexp.MustCompile("`+[^`]*`+")
-	inlineLink = regexp.MustCompile(`\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)`)
-	definition = regexp.MustCompile(`^ {0,3}\[[^\]^][^\]]*\]:\s*<?([^\s<>]+)`)
-	htmlAnchor = regexp.MustCompile(`<[a-zA-Z]+[^>]*\s(?:id|name)=["']([^"']+)["']`)
-	heading    = regexp.MustCompile(`^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$`)
-	inlineText = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	inlineCode = lazyregexp.New("`+[^`]*`+")
+	inlineLink = lazyregexp.New(`\]\(\s*<?([^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*)>?(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)`)
+	definition = lazyregexp.New(`^ {0,3}\[[^\]^][^\]]*\]:\s*<?([^\s<>]+)`)
+	htmlAnchor = lazyregexp.New(`<[a-zA-Z]+[^>]*\s(?:id|name)=["']([^"']+)["']`)
+	heading    = lazyregexp.New(`^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$`)
+	inlineText = lazyregexp.New(`!?\[([^\]]*)\]\([^)]*\)`)
 )
 
 // parse reads Markdown line by line: enough for links, headings and fences.

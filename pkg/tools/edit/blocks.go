@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -69,11 +69,11 @@ func (p *plan) block(b block) error {
 type block struct{ path, old, new string }
 
 var (
-	blockHead  = regexp.MustCompile(`^\s*<{5,9}\s*(SEARCH|ORIGINAL|HEAD|OLD)\b.*$`)
-	blockMid   = regexp.MustCompile(`^\s*={5,9}\s*$`)
-	blockTail  = regexp.MustCompile(`^\s*>{5,9}\s*(REPLACE|UPDATED|NEW|SEARCH)?\b.*$`)
-	fence      = regexp.MustCompile("^\\s*(```+|~~~+)\\s*[\\w+.#-]*\\s*$")
-	fencedPath = regexp.MustCompile("^\\s*```+[\\w+#-]*[ :]([\\w./-]+\\.\\w+)\\s*$")
+	blockHead  = lazyregexp.New(`^\s*<{5,9}\s*(SEARCH|ORIGINAL|HEAD|OLD)\b.*$`)
+	blockMid   = lazyregexp.New(`^\s*={5,9}\s*$`)
+	blockTail  = lazyregexp.New(`^\s*>{5,9}\s*(REPLACE|UPDATED|NEW|SEARCH)?\b.*$`)
+	fence      = lazyregexp.New("^\\s*(```+|~~~+)\\s*[\\w+.#-]*\\s*$")
+	fencedPath = lazyregexp.New("^\\s*```+[\\w+#-]*[ :]([\\w./-]+\\.\\w+)\\s*$")
 )
 
 const blockForm = "The form is:\npath/of/file\n<<<<<<< SEARCH\nlines as they are\n=======\nlines as they become\n>>>>>>> REPLACE"
@@ -144,7 +144,7 @@ func pathAbove(ls []string) string {
 // label matches what may stand in front of a path: a sign of a heading, list or
 // comment and a word such as "File:". Each needs what divides it from the path,
 // or it is the beginning of the path: fileutil.go, paths.py, *a.go, -x/a.go.
-var label = regexp.MustCompile(`(?i)^(//[ \t]*|(#+|--|;|\*|-)[ \t]+)?([*_"'\x60]*(file(name)?|path)[*_]*(:[*_]*[ \t]*|[ \t]+))?`)
+var label = lazyregexp.New(`(?i)^(//[ \t]*|(#+|--|;|\*|-)[ \t]+)?([*_"'\x60]*(file(name)?|path)[*_]*(:[*_]*[ \t]*|[ \t]+))?`)
 
 // pathIn takes the decoration off a line that names a file. A line with blanks
 // inside is prose, and so is one without a letter or digit.

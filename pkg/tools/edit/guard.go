@@ -3,9 +3,10 @@ package edit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // Check refuses the edits that are wrong whatever the file holds.
@@ -158,27 +159,27 @@ func strayEscape(s string) bool {
 }
 
 var (
-	quotation    = regexp.MustCompile("\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|`[^`]*`|/(?:[^/\\\\\n ]|\\\\.)+/")
-	strayNewline = regexp.MustCompile(`(?:^|[^\\])\\n(?:$|[ \t}\])\\A-Za-z#/])`)
+	quotation    = lazyregexp.New("\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|`[^`]*`|/(?:[^/\\\\\n ]|\\\\.)+/")
+	strayNewline = lazyregexp.New(`(?:^|[^\\])\\n(?:$|[ \t}\])\\A-Za-z#/])`)
 )
 
 // An omission is a comment that stands for code which is not there: "... rest
 // of the code", "existing code", "unchanged ...". Without a comment sign it
 // needs more words, because "...rest" is JavaScript.
-var omissions = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)^\s*` + sign + `[\s(\[]*(\.\.\.|…).*\b(rest|existing|remaining|remainder|unchanged|same|previous|other|omitted)\b`),
-	regexp.MustCompile(`(?i)^\s*` + sign + `[\s(\[]*(the\s+)?(rest of|existing|remaining|unchanged|same as|other)\b.{0,60}(\.\.\.|…)`),
-	regexp.MustCompile(`(?i)^\s*` + sign + `\s*(the\s+)?(rest of (the )?(code|file|function|method|class|implementation)|existing (code|implementation)|(code|rest) (is |remains |stays )?(unchanged|omitted)|same as before|unchanged code)\s*(goes )?(here|as before|unchanged|remains)?[^a-z]*$`),
-	regexp.MustCompile(`(?i)^\s*[(\[]\s*(the )?(rest of|existing|remaining|unchanged)\s[^()\[\],]*(\.\.\.|…)\s*[)\]]\s*$`),
-	regexp.MustCompile(`(?i)^\s*[(\[]?(\.\.\.|…)\s*[(\[]?(the )?(rest of|existing (code|lines)|remaining (code|lines)|unchanged|same as before)\b`),
+var omissions = []*lazyregexp.Regexp{
+	lazyregexp.New(`(?i)^\s*` + sign + `[\s(\[]*(\.\.\.|…).*\b(rest|existing|remaining|remainder|unchanged|same|previous|other|omitted)\b`),
+	lazyregexp.New(`(?i)^\s*` + sign + `[\s(\[]*(the\s+)?(rest of|existing|remaining|unchanged|same as|other)\b.{0,60}(\.\.\.|…)`),
+	lazyregexp.New(`(?i)^\s*` + sign + `\s*(the\s+)?(rest of (the )?(code|file|function|method|class|implementation)|existing (code|implementation)|(code|rest) (is |remains |stays )?(unchanged|omitted)|same as before|unchanged code)\s*(goes )?(here|as before|unchanged|remains)?[^a-z]*$`),
+	lazyregexp.New(`(?i)^\s*[(\[]\s*(the )?(rest of|existing|remaining|unchanged)\s[^()\[\],]*(\.\.\.|…)\s*[)\]]\s*$`),
+	lazyregexp.New(`(?i)^\s*[(\[]?(\.\.\.|…)\s*[(\[]?(the )?(rest of|existing (code|lines)|remaining (code|lines)|unchanged|same as before)\b`),
 }
 
 const sign = `(//|#|/\*+|<!--|--|;|\{/\*)`
 
 var (
-	bare    = regexp.MustCompile(`^\s*` + sign + `?\s*[\[(]?(\.\.\.|…)[\])]?\s*(\*/\}?|-->)?\s*$`)
-	uttered = regexp.MustCompile(`(?i)\.(md|markdown|rst|txt|adoc|tex)$`)
-	literal = regexp.MustCompile(`(?i)\.(pyi?|ya?ml)$`)
+	bare    = lazyregexp.New(`^\s*` + sign + `?\s*[\[(]?(\.\.\.|…)[\])]?\s*(\*/\}?|-->)?\s*$`)
+	uttered = lazyregexp.New(`(?i)\.(md|markdown|rst|txt|adoc|tex)$`)
+	literal = lazyregexp.New(`(?i)\.(pyi?|ya?ml)$`)
 )
 
 // omits reports whether a line stands for others. Without a name it is not

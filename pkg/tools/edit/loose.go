@@ -1,11 +1,11 @@
 package edit
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	udiff "github.com/aymanbagabas/go-udiff"
 )
 
@@ -90,7 +90,7 @@ func unled(text, old, replacement string) (place, bool) {
 	return place{s, closed(put, strings.HasSuffix(text[s.Start:s.End], "\n")), Indent}, true
 }
 
-var numberedLine = regexp.MustCompile(`^\s*(\d+)(\t|[:|] ?)(.*)$`)
+var numberedLine = lazyregexp.New(`^\s*(\d+)(\t|[:|] ?)(.*)$`)
 
 // unnumbered takes off the line numbers that read_file shows. The numbers must
 // be those of the place; new must have them on each line or on none.

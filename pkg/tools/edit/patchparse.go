@@ -3,10 +3,11 @@ package edit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 const (
@@ -86,7 +87,7 @@ func indexLine(ls []string, prefix string) int {
 	return slices.IndexFunc(ls, func(l string) bool { return strings.HasPrefix(l, prefix) })
 }
 
-var anyFence = regexp.MustCompile("^ {0,3}(```+|~~~+)")
+var anyFence = lazyregexp.New("^ {0,3}(```+|~~~+)")
 
 // closesFence reports whether l ends what the fence open began: it is a fence
 // of that kind without an info string. A line with a blank in front is one of
@@ -116,7 +117,7 @@ func until(ls []string, stop func(string) bool) []string {
 	return ls
 }
 
-var fileLine = regexp.MustCompile(`^\*\*\* (Update|Add|Delete) File: *(.+?)\s*$`)
+var fileLine = lazyregexp.New(`^\*\*\* (Update|Add|Delete) File: *(.+?)\s*$`)
 
 func parseSections(ls []string) ([]section, error) {
 	var out []section
@@ -187,7 +188,7 @@ func added(body []string) (string, error) {
 	return closed(out, true), nil
 }
 
-var unifiedAt = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$`)
+var unifiedAt = lazyregexp.New(`^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$`)
 
 func parseHunks(body []string) ([]hunk, error) {
 	var out []hunk

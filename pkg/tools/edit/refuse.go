@@ -3,8 +3,9 @@ package edit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // A MatchError says why old could not be located, with what the model needs
@@ -80,7 +81,7 @@ func called(what string, err error) error {
 	return err
 }
 
-var gutter = regexp.MustCompile(`^\s*\d+\t`)
+var gutter = lazyregexp.New(`^\s*\d+\t`)
 
 func (e *MatchError) nothing() string {
 	var b strings.Builder

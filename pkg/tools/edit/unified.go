@@ -3,8 +3,9 @@ package edit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // fileHead reports whether ls begins with the two lines that name a file of a
@@ -15,7 +16,7 @@ func fileHead(ls []string) bool {
 
 // headerLine matches the lines of git above a file's names that need nothing
 // done: what they say is in the names or the hunks too.
-var headerLine = regexp.MustCompile(`^(diff --git .*|index .*|(dis)?similarity index .*|rename (from|to) .*|deleted file mode .*|new file mode 100644|)\s*$`)
+var headerLine = lazyregexp.New(`^(diff --git .*|index .*|(dis)?similarity index .*|rename (from|to) .*|deleted file mode .*|new file mode 100644|)\s*$`)
 
 // parseUnified reads a diff as git and diff -u write it. A change that is not
 // in names and hunks, such as a file's mode, is an error.

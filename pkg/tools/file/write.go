@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -107,7 +107,7 @@ func count(content string) string {
 	return fmt.Sprintf("%d lines", n)
 }
 
-var opening = regexp.MustCompile("^\\s*```[\\w+#.-]*\\s*$")
+var opening = lazyregexp.New("^\\s*```[\\w+#.-]*\\s*$")
 
 // unwrap takes off the fence, and the line with the path above it, in which
 // models put whole files. A document may begin and end with a fence of its own.

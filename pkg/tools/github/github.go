@@ -18,9 +18,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -62,7 +62,7 @@ func Configure(list []tools.Tool, c Config) []tools.Tool {
 	return out
 }
 
-var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+var hostName = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 // Check reports what is wrong with the configuration, by key.
 func (c Config) Check() error {

@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"regexp"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // marked finds our marks in a text.
-var marked = regexp.MustCompile(`\s*<!-- adroit:[0-9a-f]{24} -->`)
+var marked = lazyregexp.New(`\s*<!-- adroit:[0-9a-f]{24} -->`)
 
 // mark is a comment that nobody sees, by which what has been written is found
 // again: it stands for the job and what it says, so that a model that calls once

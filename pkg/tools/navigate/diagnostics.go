@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"os/exec"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -120,7 +120,7 @@ func (c code) judge(ctx context.Context, names []string) ([]tools.Diagnostic, er
 	return nil, err
 }
 
-var vetLine = regexp.MustCompile(`^(?:vet: )?(?:\./)?([^\s:][^:]*\.go):(\d+):(?:(\d+):)? (.*)$`)
+var vetLine = lazyregexp.New(`^(?:vet: )?(?:\./)?([^\s:][^:]*\.go):(\d+):(?:(\d+):)? (.*)$`)
 
 // vet runs go vet on the packages of files.
 func (c code) vet(ctx context.Context, names []string) ([]tools.Diagnostic, error) {

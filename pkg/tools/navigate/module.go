@@ -9,11 +9,16 @@ import (
 	"go/token"
 	"go/types"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+var (
+	moduleLine   = lazyregexp.New(`(?m)^module\s+"?([^\s"]+)`)
+	majorVersion = lazyregexp.New(`^v[0-9]+$`)
 )
 
 // A module is a Go module that is type-checked here, each package once when it
@@ -37,7 +42,7 @@ func (c code) module(ctx context.Context, file string) (*module, error) {
 	m := &module{fset: token.NewFileSet(), dirs: map[string][]*ast.File{}, checked: map[string]*types.Package{}, working: map[string]bool{}}
 	for d := path.Dir(file); ; d = path.Dir(d) {
 		if text, err := c.read(path.Join(d, "go.mod")); err == nil {
-			if found := regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`).FindStringSubmatch(text); found != nil {
+			if found := moduleLine.FindStringSubmatch(text); found != nil {
 				m.dir, m.path = d, found[1]
 			}
 			break
@@ -149,7 +154,7 @@ func (m *module) Import(importPath string) (*types.Package, error) {
 // guess is what a package is likely called.
 func guess(importPath string) string {
 	name := path.Base(importPath)
-	if regexp.MustCompile(`^v[0-9]+$`).MatchString(name) {
+	if majorVersion.MatchString(name) {
 		name = path.Base(path.Dir(importPath))
 	}
 	name, _, _ = strings.Cut(name, ".")

@@ -2,13 +2,14 @@ package podcast
 
 import (
 	"html"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // timing is the line above a cue in SRT and VTT.
-var timing = regexp.MustCompile(`(?m)^[ \t]*(-?[0-9:.,]{4,20})[ \t]*-+>[ \t]*(-?[0-9:.,]{4,20})(?:[ \t].*)?$`)
+var timing = lazyregexp.New(`(?m)^[ \t]*(-?[0-9:.,]{4,20})[ \t]*-+>[ \t]*(-?[0-9:.,]{4,20})(?:[ \t].*)?$`)
 
 // readCues reads SRT and VTT: blocks of lines, in each a line with times and
 // below it text. Blocks without times are counters, notes, styles and regions.
@@ -89,10 +90,10 @@ func counter(line string) bool {
 }
 
 var (
-	voice    = regexp.MustCompile(`(?i)<v(?:\.[^\s<>]*)?[ \t]+([^<>\n]{1,200})>`)
-	tag      = regexp.MustCompile(`(?i)</?(?:v|c|i|b|u|s|em|strong|font|span|lang|ruby|rt|rp|br)(?:[.\s][^<>]{0,500})?/?>|<\d[\d:.]{3,15}>`)
-	override = regexp.MustCompile(`\{\\[^{}]{0,500}\}|\{[yY]:[a-z]\}`) // of ASS, as SRT files often have them
-	spaces   = regexp.MustCompile(`[ \t\p{Zs}]+`)
+	voice    = lazyregexp.New(`(?i)<v(?:\.[^\s<>]*)?[ \t]+([^<>\n]{1,200})>`)
+	tag      = lazyregexp.New(`(?i)</?(?:v|c|i|b|u|s|em|strong|font|span|lang|ruby|rt|rp|br)(?:[.\s][^<>]*)?/?>|<\d[\d:.]{3,15}>`)
+	override = lazyregexp.New(`\{\\[^{}]*\}|\{[yY]:[a-z]\}`) // of ASS, as SRT files often have them
+	spaces   = lazyregexp.New(`[ \t\p{Zs}]+`)
 )
 
 // clean takes markup and what cannot be printed out of a cue, and returns the
@@ -103,8 +104,8 @@ func (q *Cue) clean(format string) (speaker string) {
 		if m := voice.FindStringSubmatch(s); m != nil {
 			speaker = label(m[1])
 		}
-		s = tag.ReplaceAllString(s, "")
-		s = override.ReplaceAllString(s, "")
+		s = tag.ReplaceAllStringFunc(s, dropMarkup)
+		s = override.ReplaceAllStringFunc(s, dropMarkup)
 		s = strings.NewReplacer(`\N`, "\n", `\h`, " ").Replace(s)
 		s = html.UnescapeString(s)
 	}
@@ -119,6 +120,17 @@ func (q *Cue) clean(format string) (speaker string) {
 	q.Text = strings.Join(kept, "\n")
 	q.Speaker = label(q.Speaker)
 	return speaker
+}
+
+// maxMarkup is the length of the longest tag that is taken for one; what is
+// longer between two brackets is speech.
+const maxMarkup = 500
+
+func dropMarkup(tag string) string {
+	if len(tag) > maxMarkup {
+		return tag
+	}
+	return ""
 }
 
 // printable drops control and format characters: marks of direction, too,

@@ -1,15 +1,16 @@
 package podcast
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 var (
 	// at is a line that begins with a time, in brackets or not.
-	at = regexp.MustCompile(`^[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?(?:\s*[-–—]\s+|\s+|$)(.*)$`)
+	at = lazyregexp.New(`^[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?(?:\s*[-–—]\s+|\s+|$)(.*)$`)
 	// by is a line of its own that says who and when, as in "Ann Lee  00:01:02".
-	by = regexp.MustCompile(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?$`)
+	by = lazyregexp.New(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?$`)
 )
 
 // readPlain reads text: paragraphs, or lines with a time before them.

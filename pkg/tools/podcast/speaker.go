@@ -1,12 +1,13 @@
 package podcast
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // said is a line that begins with who says it.
-var said = regexp.MustCompile(`^(?:(>>|-)\s*)?([\p{Lu}\p{Lo}][\p{L}\p{M}\d.'’-]{0,30}(?: [\p{Lu}\p{Lo}\d][\p{L}\p{M}\d.'’-]{0,30}){0,3})\s?:\s+(.*)$`)
+var said = lazyregexp.New(`^(?:(>>|-)\s*)?([\p{Lu}\p{Lo}][\p{L}\p{M}\d.'’-]{0,30}(?: [\p{Lu}\p{Lo}\d][\p{L}\p{M}\d.'’-]{0,30}){0,3})\s?:\s+(.*)$`)
 
 // split finds speakers that are written into the text, as in "Ann: Hello". A
 // name counts if it comes back, or if most of the text is written that way: a

@@ -3,9 +3,10 @@ package podcast
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // maxTime is the longest that an episode may be, in seconds. What lies beyond
@@ -14,7 +15,7 @@ const maxTime = 100 * 3600
 
 // clock is a time as transcripts write it: hours may be left out, the fraction
 // has a point or a comma.
-var clock = regexp.MustCompile(`^(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2})(?:[.,](\d{1,9}))?$`)
+var clock = lazyregexp.New(`^(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2})(?:[.,](\d{1,9}))?$`)
 
 // parseTime reads 01:02:03.500, 2:03,5 or 2:03 as seconds.
 func parseTime(s string) (float64, bool) {

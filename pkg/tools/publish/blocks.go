@@ -2,8 +2,9 @@ package publish
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // A block is one of Notion's. Body is what stands under its type.
@@ -45,12 +46,12 @@ func (b block) total() int {
 }
 
 var (
-	headingLine = regexp.MustCompile(`^(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
-	listLine    = regexp.MustCompile(`^([ \t]*)(?:([-*+])|(\d{1,9})[.)])[ \t]+(.*)$`)
-	taskText    = regexp.MustCompile(`^\[([ xX])\][ \t]+(.*)$`)
-	ruleLine    = regexp.MustCompile(`^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
-	tableRule   = regexp.MustCompile(`^\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?$`)
-	imageLine   = regexp.MustCompile(`^!\[([^\]]*)\]\((https?://[^\s)]+)(?:[ \t]+"[^"]*")?\)$`)
+	headingLine = lazyregexp.New(`^(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
+	listLine    = lazyregexp.New(`^([ \t]*)(?:([-*+])|(\d{1,9})[.)])[ \t]+(.*)$`)
+	taskText    = lazyregexp.New(`^\[([ xX])\][ \t]+(.*)$`)
+	ruleLine    = lazyregexp.New(`^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
+	tableRule   = lazyregexp.New(`^\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?$`)
+	imageLine   = lazyregexp.New(`^!\[([^\]]*)\]\((https?://[^\s)]+)(?:[ \t]+"[^"]*")?\)$`)
 )
 
 // blocks reads the Markdown that posts are written in. What it does not know

@@ -1,9 +1,10 @@
 package publish
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // maxSpans is how many spans one text may have.
@@ -33,9 +34,9 @@ type look struct {
 }
 
 var (
-	mdLink   = regexp.MustCompile(`^!?\[((?:[^\[\]\\]|\\.)*)\]\(<?([^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)?)>?(?:[ \t]+"[^"]*")?\)`)
-	autoLink = regexp.MustCompile(`^<(https?://[^\s<>]+)>`)
-	bareLink = regexp.MustCompile(`^https?://[^\s<>"\])]+`)
+	mdLink   = lazyregexp.New(`^!?\[((?:[^\[\]\\]|\\.)*)\]\(<?([^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)?)>?(?:[ \t]+"[^"]*")?\)`)
+	autoLink = lazyregexp.New(`^<(https?://[^\s<>]+)>`)
+	bareLink = lazyregexp.New(`^https?://[^\s<>"\])]+`)
 )
 
 // inline reads the marks within a line of Markdown: code, strong, emphasis,

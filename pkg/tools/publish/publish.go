@@ -21,13 +21,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -174,7 +174,7 @@ func key(env *tools.Env, what ...any) (string, error) {
 	return env.Job + "-" + sum, nil
 }
 
-var slugRule = regexp.MustCompile(`^[\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*$`)
+var slugRule = lazyregexp.New(`^[\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*$`)
 
 // slug is a title as part of an address: letters, digits and dashes, at most 80
 // bytes.

@@ -2,21 +2,28 @@ package research
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 var (
-	inline    = regexp.MustCompile(`\]\(\s*(?:<([^<>\n]{1,1000})>|([^\s()<>]{1,1000}(?:\([^\s()]{0,200}\)[^\s()<>]{0,1000})?))(?:\s+(?:"[^"\n]{0,500}"|'[^'\n]{0,500}'|\([^)\n]{0,500}\)))?\s*\)`)
-	reference = regexp.MustCompile(`^ {0,3}\[[^\]\n]{1,500}\]:\s*(?:<([^<>\n]{1,1000})>|(\S{1,1000}))`)
-	bare      = regexp.MustCompile(`https?://[^\s<>"'\x60|\\^{}]{1,1000}`)
-	tagged    = regexp.MustCompile(`(?i)\b(?:href|src)\s*=\s*["']([^"'\n]{1,1000})["']`)
-	span      = regexp.MustCompile("`+[^`\n]*`+")
+	inline    = lazyregexp.New(`\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()<>]*)?))(?:\s+(?:"[^"\n]*"|'[^'\n]*'|\([^)\n]*\)))?\s*\)`)
+	reference = lazyregexp.New(`^ {0,3}\[[^\]\n]+\]:\s*(?:<([^<>\n]+)>|(\S+))`)
+	bare      = lazyregexp.New(`https?://[^\s<>"'\x60|\\^{}]+`)
+	tagged    = lazyregexp.New(`(?i)\b(?:href|src)\s*=\s*["']([^"'\n]+)["']`)
+	span      = lazyregexp.New("`+[^`\n]*`+")
 )
 
+// maxAddress bounds the addresses that are looked at, in bytes. The bound is
+// here and not in the expressions: a counted repetition of a thousand is
+// compiled into a thousand copies.
+const maxAddress = 1000
+
 // markdownLinks finds where the links of a Markdown text lead: inline ones,
-// references, addresses as they are, and those of HTML; not those in code.
+// references, addresses as they are, and those of HTML; not those in code, nor any
+// longer than maxAddress.
 func markdownLinks(text string) []string {
 	var out []string
 	open := ""
@@ -34,10 +41,10 @@ func markdownLinks(text string) []string {
 			continue
 		}
 		l = span.ReplaceAllString(l, "")
-		take := func(re *regexp.Regexp) {
+		take := func(re *lazyregexp.Regexp) {
 			for _, f := range re.FindAllStringSubmatch(l, 1000) {
 				for _, s := range f[1:] {
-					if s != "" {
+					if s != "" && len(s) <= maxAddress {
 						out = append(out, s)
 					}
 				}
@@ -48,7 +55,9 @@ func markdownLinks(text string) []string {
 		take(reference)
 		take(tagged)
 		for _, s := range bare.FindAllString(l, 1000) {
-			out = append(out, trimAddress(s))
+			if len(s) <= maxAddress {
+				out = append(out, trimAddress(s))
+			}
 		}
 	}
 	return out
@@ -70,7 +79,7 @@ func trimAddress(s string) string {
 	return s
 }
 
-var heading = regexp.MustCompile(`^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$`)
+var heading = lazyregexp.New(`^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$`)
 
 // headings are the anchors that forges and site generators make of headings.
 func headings(text string) []string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"codeberg.org/readeck/go-readability"
@@ -14,6 +13,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
@@ -174,7 +174,7 @@ func (p *page) absolute(n *html.Node, name string) {
 }
 
 // languages are the ways in which highlighters name the language of a block.
-var languages = regexp.MustCompile(`(?i)(?:^|\s)(?:language-|lang-|highlight-source-|highlight-text-|highlight-|brush:\s*|sourceCode\s+)([a-z][a-z0-9+#_.-]{0,30})`)
+var languages = lazyregexp.New(`(?i)(?:^|\s)(?:language-|lang-|highlight-source-|highlight-text-|highlight-|brush:\s*|sourceCode\s+)([a-z][a-z0-9+#_.-]{0,30})`)
 
 // language moves the language of a code block to the code element in it.
 func (p *page) language(pre *html.Node) {

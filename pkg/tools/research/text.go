@@ -3,16 +3,16 @@ package research
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
 )
 
-var declared = regexp.MustCompile(`(?i)^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-z0-9._:-]{1,40})["']`)
+var declared = lazyregexp.New(`(?i)^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-z0-9._:-]{1,40})["']`)
 
 // decode makes UTF-8 of an answer's body: by its byte order mark, the charset
 // its server names, or the one it names itself. What claims to be UTF-8, or

@@ -2,10 +2,11 @@ package transport
 
 import (
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // waiting finds out how long the server wants to be left alone from what it
@@ -28,7 +29,7 @@ func waiting(h http.Header, body string) time.Duration {
 }
 
 // again matches "try again in 1m2.5s", "retry in 3 s" and "retryDelay": "34s".
-var again = regexp.MustCompile(`(?i)(?:again in|retry in|retry after|"retryDelay":)\s*"?((?:[0-9.]+ ?(?:ms|h|m|s)[a-z]*)+)`)
+var again = lazyregexp.New(`(?i)(?:again in|retry in|retry after|"retryDelay":)\s*"?((?:[0-9.]+ ?(?:ms|h|m|s)[a-z]*)+)`)
 
 // span reads a duration as it is written in headers and sentences: Go's form,
 // seconds, or the time at which it ends, in seconds or milliseconds.
