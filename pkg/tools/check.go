@@ -53,9 +53,9 @@ func (t Tool) Check() error {
 	if t.Call == nil {
 		bad("has nothing to call: give it a function")
 	}
-	switch {
-	case t.err != nil:
-		bad("has no usable input: %w", t.err)
+	switch err := t.inputErr(); {
+	case err != nil:
+		bad("has no usable input: %w", err)
 	case t.Input == nil:
 		bad("has no input schema: make it with tools.New or tools.Func")
 	default:

@@ -44,7 +44,7 @@ func faultWords(faults []Fault) string {
 // keys, numbers no float64 holds, more than 64 levels and more than 8 MiB. It
 // never panics, whatever args are.
 func (s *Schema) Validate(args json.RawMessage) []Fault {
-	if s == nil || s.rules == nil {
+	if s == nil || s.resolve() != nil || s.rules == nil {
 		return []Fault{{Message: "cannot be checked: there is no schema"}}
 	}
 	value, faults := parse(args)

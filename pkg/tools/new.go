@@ -15,11 +15,11 @@ import (
 // otherwise.
 //
 // An error from f is told to the model as a failed Result, unless it is marked
-// with [Fatal] or the context is done. New never panics: what is wrong with In
-// is reported when the tool is put into a Set.
+// with [Fatal] or the context is done. New never panics, and it costs next to
+// nothing, as fits a package variable: the schema is inferred at its first use,
+// and what is wrong with In is reported when the tool is put into a Set.
 func New[In, Out any](m Metadata, f func(ctx context.Context, env *Env, in In) (Out, error)) Tool {
-	schema, err := SchemaOf[In]()
-	t := Tool{Metadata: m, Input: schema, err: err}
+	t := Tool{Metadata: m, Input: lazySchema(SchemaOf[In])}
 	if f == nil {
 		return t
 	}
@@ -42,11 +42,14 @@ func New[In, Out any](m Metadata, f func(ctx context.Context, env *Env, in In) (
 // the operator's problem; what the model should read is a Result with Failed
 // set.
 func Func(m Metadata, input json.RawMessage, f func(ctx context.Context, env *Env, args json.RawMessage) (Result, error)) Tool {
-	schema, err := CompileSchema(input)
-	if err == nil {
-		schema, err = schema.forInput()
-	}
-	return Tool{Metadata: m, Input: schema, Call: f, err: err}
+	input = bytes.Clone(input) // it is read later
+	return Tool{Metadata: m, Call: f, Input: lazySchema(func() (*Schema, error) {
+		schema, err := CompileSchema(input)
+		if err != nil {
+			return nil, err
+		}
+		return schema.forInput()
+	})}
 }
 
 // A FatalError is an error that the model can do nothing about.

@@ -13,6 +13,9 @@ type param struct {
 }
 
 func (s *Schema) params() []param {
+	if s.resolve() != nil {
+		return nil
+	}
 	props := s.root.at("properties")
 	if props == nil {
 		return nil

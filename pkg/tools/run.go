@@ -27,8 +27,8 @@ const DefaultTimeout = 2 * time.Minute
 // (then it is ctx's error), or the tool says [Fatal]. Run waits for the tool,
 // so a tool that ignores its context delays it.
 func (t Tool) Run(ctx context.Context, env *Env, args json.RawMessage) (Result, error) {
-	if t.err != nil {
-		return Result{}, Fatal(fmt.Errorf("tool %s cannot be called: %w", t.Name, t.err))
+	if err := t.inputErr(); err != nil {
+		return Result{}, Fatal(fmt.Errorf("tool %s cannot be called: %w", t.Name, err))
 	}
 	if t.Call == nil || t.Input == nil {
 		return Result{}, Fatal(fmt.Errorf("tool %s cannot be called: it has no function or no input schema; make it with tools.New", t.Name))

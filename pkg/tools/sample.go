@@ -10,6 +10,9 @@ import (
 // filled from defaults, examples and enums where there are any. It returns nil
 // if it finds none, as for a pattern it cannot guess.
 func (s *Schema) Sample() json.RawMessage {
+	if s.resolve() != nil {
+		return nil
+	}
 	n := sample(s.root, "")
 	raw := json.RawMessage(n.appendTo(nil))
 	if s.Validate(raw) != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -13,16 +14,45 @@ import (
 // $id and $schema, its keys keep the order they were written in, and boolean
 // schemas are spelled out, since providers choke on all of these. It is safe
 // for concurrent use and never changes.
+//
+// The schema of a tool made with [New] or [Func] is inferred and compiled at
+// its first use: a program pays for those of the tools it offers, not for all
+// that it links. An error is reported when the tool is put into a [Set].
 type Schema struct {
+	once   sync.Once
+	source func() (*Schema, error) // called at first use for the fields below; nil if they are set
+	err    error                   // of source
+
 	raw   json.RawMessage
 	root  *node
 	rules *jsonschema.Schema
 	draft *jsonschema.Draft
 }
 
-// JSON returns the schema as sent to models. The caller must not change it.
+// lazySchema returns the schema that source returns, which it calls at most once.
+func lazySchema(source func() (*Schema, error)) *Schema { return &Schema{source: source} }
+
+// resolve calls source if it was not called yet. The fields of a Schema that
+// others may hold are read only after it.
+func (s *Schema) resolve() error {
+	s.once.Do(func() {
+		if s.source == nil {
+			return
+		}
+		made, err := s.source()
+		if s.source = nil; err != nil {
+			s.err = err
+			return
+		}
+		s.raw, s.root, s.rules, s.draft = made.raw, made.root, made.rules, made.draft
+	})
+	return s.err
+}
+
+// JSON returns the schema as sent to models, nil if it has a fault. The caller
+// must not change it.
 func (s *Schema) JSON() json.RawMessage {
-	if s == nil {
+	if s == nil || s.resolve() != nil {
 		return nil
 	}
 	return s.raw
@@ -35,6 +65,9 @@ func (s *Schema) String() string { return string(s.JSON()) }
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	if s == nil {
 		return []byte("null"), nil
+	}
+	if err := s.resolve(); err != nil {
+		return nil, err
 	}
 	return s.raw, nil
 }

@@ -182,6 +182,13 @@ type Tool struct {
 	// is asked before a job begins; it reads Env.Files and Env.Artifacts and runs
 	// nothing. May be nil.
 	Missing func(env *Env, args json.RawMessage) string
+}
 
-	err error // what New or Func found wrong; reported by NewSet and Run
+// inputErr returns what is wrong with the schema of t's arguments, nil if it
+// has none.
+func (t Tool) inputErr() error {
+	if t.Input == nil {
+		return nil
+	}
+	return t.Input.resolve()
 }
