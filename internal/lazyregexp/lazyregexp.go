@@ -34,7 +34,7 @@ func New(pattern string) *Regexp {
 }
 
 // inTest does not ask testing.Testing, which would link that package.
-var inTest = len(os.Args) > 0 && strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test")
+var inTest = len(os.Args) > 0 && strings.HasSuffix(strings.TrimSuffix(os.Args[0], ".exe"), ".test") //flowvet:ignore it decides when a pattern is compiled, not what it matches
 
 // Regexp returns the compiled expression, for functions that take one.
 func (r *Regexp) Regexp() *regexp.Regexp {
@@ -42,9 +42,12 @@ func (r *Regexp) Regexp() *regexp.Regexp {
 	return r.re
 }
 
-func (r *Regexp) String() string             { return r.pattern }
-func (r *Regexp) MatchString(s string) bool  { return r.Regexp().MatchString(s) }
-func (r *Regexp) FindString(s string) string { return r.Regexp().FindString(s) }
+func (r *Regexp) String() string              { return r.pattern }
+func (r *Regexp) Match(b []byte) bool         { return r.Regexp().Match(b) }
+func (r *Regexp) SubexpNames() []string       { return r.Regexp().SubexpNames() }
+func (r *Regexp) SubexpIndex(name string) int { return r.Regexp().SubexpIndex(name) }
+func (r *Regexp) MatchString(s string) bool   { return r.Regexp().MatchString(s) }
+func (r *Regexp) FindString(s string) string  { return r.Regexp().FindString(s) }
 
 func (r *Regexp) FindStringIndex(s string) []int { return r.Regexp().FindStringIndex(s) }
 

@@ -26,8 +26,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -123,7 +123,7 @@ func lastDot(key string) int {
 }
 
 // Name of an agent: it is typed, and becomes part of step names and URLs.
-var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+var nameRule = lazyregexp.New(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // A Runner starts jobs. pkg/adroit has one for Go programs.
 type Runner interface {

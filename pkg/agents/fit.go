@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -266,7 +267,7 @@ func (a *DynamicAgent) Fitted(set *tools.Set, tokens int) ([]executor.Fitted, er
 	return t.Fitted, err
 }
 
-var wordRule = regexp.MustCompile(`[\p{L}]{3,}`)
+var wordRule = lazyregexp.New(`[\p{L}]{3,}`)
 
 // common are words that say nothing of what a request is about.
 var common = strings.Fields("the and for with that this from into are not you your its has have can may all any but use when which what make each than them they will one two out user wants want asks asked")

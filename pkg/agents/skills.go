@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 )
 
@@ -22,7 +22,7 @@ const (
 )
 
 // Name of a skill, as the open format has it.
-var skillName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+var skillName = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
 // LoadSkills reads the skills of the layers, each a directory with a folder for
 // each skill; later ones lie over earlier ones. They come sorted by name. What

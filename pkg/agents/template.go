@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -169,7 +169,7 @@ func inputsUsed(t *template.Template) (names []string, all bool) {
 	return names, false
 }
 
-var templateAt = regexp.MustCompile(`^template: [^:]*:(\d+):(?:(\d+):)? (.*)$`)
+var templateAt = lazyregexp.New(`^template: [^:]*:(\d+):(?:(\d+):)? (.*)$`)
 
 // explain takes place and words from a template's error.
 func explain(err error) (line, col int, words string) {

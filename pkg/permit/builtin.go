@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // evaluators are builtins of some shell that take text and run it, calculate
@@ -71,7 +73,7 @@ var (
 	unaryTests  = set(`-b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S`)
 	numberTests = set(`-eq -ne -lt -le -gt -ge`)
 	binaryTests = set(`= == != < > -nt -ot -ef -eq -ne -lt -le -gt -ge`)
-	integerWord = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	integerWord = lazyregexp.New(`^[-+]?[0-9]+$`)
 )
 
 // harmlessTest lets through what test compares and looks at, as long as it is
@@ -107,7 +109,7 @@ func harmlessTest(args []word) bool {
 	return true
 }
 
-var conversion = regexp.MustCompile(`%[-+ #0]*(\*|[0-9]+)?(\.(\*|[0-9]+)?)?[diouxXfFeEgGaAcsbq%]`)
+var conversion = lazyregexp.New(`%[-+ #0]*(\*|[0-9]+)?(\.(\*|[0-9]+)?)?[diouxXfFeEgGaAcsbq%]`)
 
 // harmlessPrintf lets formats through that print: an option, or %n, would set
 // a variable.

@@ -3,10 +3,11 @@ package permit
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // wrappers are programs that run the command that their operands are, in the
@@ -49,7 +50,7 @@ var shells = set(`sh bash dash ash rbash`)
 
 var systemDirs = set(`/bin /usr/bin /sbin /usr/sbin /usr/local/bin`)
 
-var assignment = regexp.MustCompile(`^[^=]*=`)
+var assignment = lazyregexp.New(`^[^=]*=`)
 
 // command notes a simple command and those that it runs.
 func (s *script) command(words []word, depth int) {

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // sed judges the scripts of sed, which can run programs and write files.
@@ -50,7 +52,7 @@ func (w *walk) sedScript(i int) {
 // plainSed is what a script of sed may be to do nothing but print, delete and
 // replace. A bracket expression may not hold the delimiter: there sed of GNU
 // and of BSD differ about where it ends.
-var plainSed = func() *regexp.Regexp {
+var plainSed = func() *lazyregexp.Regexp {
 	var subs []string
 	for _, d := range []string{"/", "|", ",", "#", ":", "@", "!"} {
 		piece := `(?:\\[^\n]|\[\^?[^\]\[\\\n` + d + `]+\]|[^\\\[\n` + d + `])*`
@@ -59,7 +61,7 @@ var plainSed = func() *regexp.Regexp {
 	const re = `/(?:\\[^\n]|\[\^?[^\]\[\\\n/]+\]|[^\\\[\n/])+/`
 	address := `(?:(?:[0-9]+|\$|` + re + `)(?:,(?:\+?[0-9]+|\$|` + re + `))?[ \t]*!?[ \t]*)?`
 	command := address + `(?:[pdqDNnPlGHhgx=]|` + strings.Join(subs, "|") + `)`
-	return regexp.MustCompile(`^[ \t]*` + command + `(?:[ \t]*;[ \t]*` + command + `)*[ \t]*;?[ \t]*$`)
+	return lazyregexp.New(`^[ \t]*` + command + `(?:[ \t]*;[ \t]*` + command + `)*[ \t]*;?[ \t]*$`)
 }()
 
 // awk judges the program of awk: it may not open files or start programs.
@@ -74,7 +76,7 @@ func (w *walk) awk() {
 	}
 }
 
-var awkName = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*[ \t\n\\]*\(?`)
+var awkName = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*[ \t\n\\]*\(?`)
 
 var awkFunctions = []string{"length", "substr", "index", "split", "sub", "gsub", "match", "sprintf", "tolower", "toupper", "int", "sqrt", "exp", "log", "sin", "cos",
 	"atan2", "rand", "srand", "if", "while", "for", "print", "printf", "in", "return", "strftime", "systime", "asort", "asorti", "gensub", "strtonum"}

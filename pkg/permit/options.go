@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 //go:embed options.txt
@@ -56,7 +58,7 @@ func mustParse(text string) map[string]*spec {
 	return out
 }
 
-var continued = regexp.MustCompile(`\n[ \t]+`)
+var continued = lazyregexp.New(`\n[ \t]+`)
 
 func parseOptions(text string) (map[string]*spec, error) {
 	root := &spec{subs: map[string]*spec{}}
@@ -270,7 +272,7 @@ func (w *walk) option(i int) int {
 	return i
 }
 
-var negative = regexp.MustCompile(`^-[0-9]+[cwbkMG]?$`)
+var negative = lazyregexp.New(`^-[0-9]+[cwbkMG]?$`)
 
 // find looks an option up: by its whole name first, then as letters behind one
 // dash. What it returns for letters is all that any of them is, and the name

@@ -3,10 +3,10 @@ package permit
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -56,7 +56,7 @@ func (c command) String() string {
 	return strings.Join(out, " ")
 }
 
-var joinedComment = regexp.MustCompile(`#[^\n]*\\\n`)
+var joinedComment = lazyregexp.New(`#[^\n]*\\\n`)
 
 func read(text string) *script {
 	s := &script{raw: text}

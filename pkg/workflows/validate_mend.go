@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -44,7 +44,7 @@ func repair(sc *executor.Scope, st Stage) error {
 	return err
 }
 
-var exitCode = regexp.MustCompile(`^exit code (\d+)`)
+var exitCode = lazyregexp.New(`^exit code (\d+)`)
 
 // judged reads a reply of shell or of a check.
 func judged(reply executor.Reply) attempt {
@@ -67,7 +67,7 @@ func judged(reply executor.Reply) attempt {
 	return a
 }
 
-var changing = regexp.MustCompile(`\(c\d+, \d+ bytes of output\)|\d+(\.\d+)?(ms|s)\b|0x[0-9a-f]+|c\d+\.log`)
+var changing = lazyregexp.New(`\(c\d+, \d+ bytes of output\)|\d+(\.\d+)?(ms|s)\b|0x[0-9a-f]+|c\d+\.log`)
 
 // signature is what is the same of two failures that are: without times,
 // addresses and the numbers of commands.

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -171,7 +171,7 @@ const (
 	maxTimeout   = time.Hour // that of the tool shell
 )
 
-var stageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,63}$`)
+var stageName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,63}$`)
 
 // Check says all that is wrong with the stages.
 func (s Stages) Check() error {

@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 const (
@@ -173,7 +174,7 @@ func (c *capped) Write(p []byte) (int, error) {
 
 // drivers are the settings whose names a repository chooses and whose values
 // are programs.
-var drivers = regexp.MustCompile(`(?s)^(filter|diff|merge)\.(.+)\.(clean|smudge|process|required|command|textconv|driver)$`)
+var drivers = lazyregexp.New(`(?s)^(filter|diff|merge)\.(.+)\.(clean|smudge|process|required|command|textconv|driver)$`)
 
 // run runs git after switching off the programs the repository's own
 // configuration names. Those of the user's configuration stay.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // A Remote is where a repository is on a server.
@@ -18,8 +19,8 @@ type Remote struct {
 var ErrNoRemote = errors.New("the repository has no such remote")
 
 var (
-	scpLike  = regexp.MustCompile(`^(?:[\w.-]+@)?([\w.-]+):([^/].*)$`)
-	noRemote = regexp.MustCompile(`[^\w.-]`)
+	scpLike  = lazyregexp.New(`^(?:[\w.-]+@)?([\w.-]+):([^/].*)$`)
+	noRemote = lazyregexp.New(`[^\w.-]`)
 )
 
 // Remote is the address of a remote such as origin. It is what the

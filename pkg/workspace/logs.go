@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,7 +67,7 @@ func (l *logFile) close() {
 	}
 }
 
-var logID = regexp.MustCompile(`^c[0-9]{1,9}$`)
+var logID = lazyregexp.New(`^c[0-9]{1,9}$`)
 
 // openLog opens the log of a command of this or an earlier run of the job.
 func (r *Runner) openLog(id string) (*os.File, error) {

@@ -5,7 +5,8 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
-	"regexp"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // A fault is one thing that is not the same in a replay.
@@ -26,7 +27,7 @@ const (
 )
 
 // verbP is %p with flags, width and index.
-var verbP = regexp.MustCompile(`(?:^|[^%])(?:%%)*%[-+# 0]*(?:\[\d+\])?\d*p`)
+var verbP = lazyregexp.New(`(?:^|[^%])(?:%%)*%[-+# 0]*(?:\[\d+\])?\d*p`)
 
 // scan fills u from body. Literals that are workflow code become units of
 // their own.

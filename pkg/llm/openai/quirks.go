@@ -2,11 +2,11 @@ package openai
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
 )
@@ -30,7 +30,7 @@ var fields = []string{"temperature", "stream_options", "parallel_tool_calls", "c
 const strictTools = "strict"
 
 // ofTool finds the tool that a refusal of a schema names.
-var ofTool = regexp.MustCompile("invalid schema for function ['\"`]?([A-Za-z0-9_-]+)")
+var ofTool = lazyregexp.New("invalid schema for function ['\"`]?([A-Za-z0-9_-]+)")
 
 // loose are the tools of a model whose strict schemas were refused.
 func (q *quirks) loose(model string) []string {

@@ -1,8 +1,9 @@
 package textcall
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 const (
@@ -58,24 +59,24 @@ func (k *kit) look(text string, are func(tool, before, after string) bool) strin
 var (
 	// underName is what stands before the name of a tool that is the value of
 	// a key, in JSON, YAML or a tag.
-	underName = regexp.MustCompile(`(?i)\\?["']?\b(tool_?name|function_?name|recipient_?name|tool|function|action|name)\\?["']?\s*[:=]\s*\\?["'` + "`" + `]?(functions\.)?$`)
+	underName = lazyregexp.New(`(?i)\\?["']?\b(tool_?name|function_?name|recipient_?name|tool|function|action|name)\\?["']?\s*[:=]\s*\\?["'` + "`" + `]?(functions\.)?$`)
 	// argumentsKey is a key for arguments.
-	argumentsKey = regexp.MustCompile(`(?i)\b(arguments|parameters|args|kwargs|inputs?|params|tool_?input|action_?input)\\?["']?\s*[:=]`)
+	argumentsKey = lazyregexp.New(`(?i)\b(arguments|parameters|args|kwargs|inputs?|params|tool_?input|action_?input)\\?["']?\s*[:=]`)
 	// inTag is an unfinished tag before a name, or tags with nothing but the
 	// words of protocols between them and the name.
-	inTag = regexp.MustCompile(`(?i)[<\[][^<>\[\]\n]*\b(|[a-z0-9]+[_:▁-])(tools?|toolcalls?|functions?|functioncalls?|invoke|calls?|plugin)(|[_:▁-][a-z0-9▁_]+)\b[^<>\[\]\n]*([>\]]([\s"':=|{]|<[^<>\n]*>|\b(function|name|tool|call|json)\b)*<?)?$`)
+	inTag = lazyregexp.New(`(?i)[<\[][^<>\[\]\n]*\b(|[a-z0-9]+[_:▁-])(tools?|toolcalls?|functions?|functioncalls?|invoke|calls?|plugin)(|[_:▁-][a-z0-9▁_]+)\b[^<>\[\]\n]*([>\]]([\s"':=|{]|<[^<>\n]*>|\b(function|name|tool|call|json)\b)*<?)?$`)
 	// isTag is the beginning of a tag that the name is, or that it is in.
-	isTag = regexp.MustCompile(`<([\w:-]+(\s+\w+)?\s*=\s*["']?)?$`)
+	isTag = lazyregexp.New(`<([\w:-]+(\s+\w+)?\s*=\s*["']?)?$`)
 	// addressed is a recipient before the name.
-	addressed = regexp.MustCompile(`\bto=[\w.:]*$|\bcall:$`)
+	addressed = lazyregexp.New(`\bto=[\w.:]*$|\bcall:$`)
 	// labelled is a line that says that a tool is used.
-	labelled = regexp.MustCompile(`(?i)(^|\n)[ \t>*#-]*(action|tool|function|call|tool call|function call|calling|tool name)\**\s*:\**[ \t` + "`\"'*" + `]*$`)
+	labelled = lazyregexp.New(`(?i)(^|\n)[ \t>*#-]*(action|tool|function|call|tool call|function call|calling|tool name)\**\s*:\**[ \t` + "`\"'*" + `]*$`)
 	// ownLine is the beginning of a line.
-	ownLine = regexp.MustCompile(`(^|\n)[ \t]*(print\(|await )?\[?$|\[$`)
+	ownLine = lazyregexp.New(`(^|\n)[ \t]*(print\(|await )?\[?$|\[$`)
 	// toObject is what may stand between a name and its arguments.
-	toObject = regexp.MustCompile(`^(["'` + "`" + `\s:=,>|)(\]]|\[ARGS\]|:\d+|<[^<>\n]{0,40}>|` + "```[a-z_]*\n" + `){0,12}\{\s*`)
+	toObject = lazyregexp.New(`^(["'` + "`" + `\s:=,>|)(\]]|\[ARGS\]|:\d+|<[^<>\n]{0,40}>|` + "```[a-z_]*\n" + `){0,12}\{\s*`)
 	// toTag is an element behind a name.
-	toTag = regexp.MustCompile(`^["']?\s*[^<>\n]{0,20}>?\s*<[^<>\n]{1,60}>?`)
+	toTag = lazyregexp.New(`^["']?\s*[^<>\n]{0,20}>?\s*<[^<>\n]{1,60}>?`)
 )
 
 // called reports whether a tool's name between these texts looks like a call.

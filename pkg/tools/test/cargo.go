@@ -1,19 +1,20 @@
 package test
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 var (
-	rustRun   = regexp.MustCompile(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
-	rustTest  = regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
-	rustStart = regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. `)
-	rustHead  = regexp.MustCompile(`^---- (.+?) (?:stdout|stderr) ----$`)
-	rustPlace = regexp.MustCompile(`panicked at (?:'.*', )?([^\s:]+\.rs):(\d+):\d+`)
-	rustError = regexp.MustCompile(`^error(\[E\d+\])?: `)
-	rustThere = regexp.MustCompile(`(?m)^\s+--> ([^\s:]+):(\d+):\d+`)
+	rustRun   = lazyregexp.New(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
+	rustTest  = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
+	rustStart = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. `)
+	rustHead  = lazyregexp.New(`^---- (.+?) (?:stdout|stderr) ----$`)
+	rustPlace = lazyregexp.New(`panicked at (?:'.*', )?([^\s:]+\.rs):(\d+):\d+`)
+	rustError = lazyregexp.New(`^error(\[E\d+\])?: `)
+	rustThere = lazyregexp.New(`(?m)^\s+--> ([^\s:]+):(\d+):\d+`)
 )
 
 // readCargo reads the text of `cargo test`; its JSON is not stable yet.

@@ -1,35 +1,36 @@
 package test
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // A summary is how a runner sums up. Groups are named passed, failed, errors,
 // skipped and total; what is passed follows from the total where it has no
 // group. A runner prints one such line, or one for each part.
-var summaries = []*regexp.Regexp{
-	regexp.MustCompile(`(?m)^=* ?(?:(?P<failed>\d+) failed,? ?)?(?:(?P<passed>\d+) passed,? ?)?(?:(?P<skipped>\d+) skipped,? ?)?(?:\d+ (?:deselected|xfailed|xpassed|warnings?),? ?)*(?:(?P<errors>\d+) errors?,? ?)?in [\d.]+s(?: \([\d:]+\))? ?=*$`), // pytest
-	regexp.MustCompile(`(?m)^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored;`),                                                                                                                            // cargo
-	regexp.MustCompile(`(?m)^(?:\[\w+\] )?Tests run: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)\s*$`),                                                                                               // Maven, without the line of each class
-	regexp.MustCompile(`(?m)^(?P<total>\d+) tests? completed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$`),                                                                                                                                 // Gradle
-	regexp.MustCompile(`(?m)^\w+!\s+- Failed:\s+(?P<failed>\d+), Passed:\s+(?P<passed>\d+), Skipped:\s+(?P<skipped>\d+), Total:`),                                                                                                                      // dotnet
-	regexp.MustCompile(`(?m)^(?:\d+ doctests?, )?(?P<total>\d+) tests?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) (?:skipped|excluded))*$`),                                                                                                       // mix, CppUTest, bats
-	regexp.MustCompile(`(?m)^(?P<total>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?$`),                                                                                                                                     // RSpec
-	regexp.MustCompile(`(?m)^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors, (?P<skipped>\d+) skips`),                                                                                                 // minitest
-	regexp.MustCompile(`(?m)^OK \((?P<passed>\d+) tests?, \d+ assertions?\)$`),                                                                                                                                                                         // PHPUnit
-	regexp.MustCompile(`(?m)^Tests: (?P<total>\d+), Assertions: \d+(?:, Errors: (?P<errors>\d+))?(?:, Failures: (?P<failed>\d+))?(?:, Skipped: (?P<skipped>\d+))?`),                                                                                    // PHPUnit
-	regexp.MustCompile(`(?m)^\d+% tests passed, (?P<failed>\d+) tests failed out of (?P<total>\d+)$`),                                                                                                                                                  // CTest
-	regexp.MustCompile(`(?m)^(?:ok|FAILED) \| (?P<passed>\d+) passed(?: \(\d+ steps?\))? \| (?P<failed>\d+) failed`),                                                                                                                                   // Deno
-	regexp.MustCompile(`(?m)^Executed \d+ out of (?P<total>\d+) tests?: (?:\d+ tests? pass\w*(?: and (?P<failed>\d+) fails?)?)?`),                                                                                                                      // Bazel
-	regexp.MustCompile(`(?m)^Executed (?P<total>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?`),                                                                                                                 // Swift
-	regexp.MustCompile(`(?m)^Ran (?P<total>\d+) tests? in [\d.]+s\n\n(?:OK|FAILED)(?: \((?:failures=(?P<failed>\d+))?(?:, )?(?:errors=(?P<errors>\d+))?(?:, )?(?:skipped=(?P<skipped>\d+))?)?`),                                                        // unittest
+var summaries = []*lazyregexp.Regexp{
+	lazyregexp.New(`(?m)^=* ?(?:(?P<failed>\d+) failed,? ?)?(?:(?P<passed>\d+) passed,? ?)?(?:(?P<skipped>\d+) skipped,? ?)?(?:\d+ (?:deselected|xfailed|xpassed|warnings?),? ?)*(?:(?P<errors>\d+) errors?,? ?)?in [\d.]+s(?: \([\d:]+\))? ?=*$`), // pytest
+	lazyregexp.New(`(?m)^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored;`),                                                                                                                            // cargo
+	lazyregexp.New(`(?m)^(?:\[\w+\] )?Tests run: (?P<total>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)\s*$`),                                                                                               // Maven, without the line of each class
+	lazyregexp.New(`(?m)^(?P<total>\d+) tests? completed, (?P<failed>\d+) failed(?:, (?P<skipped>\d+) skipped)?$`),                                                                                                                                 // Gradle
+	lazyregexp.New(`(?m)^\w+!\s+- Failed:\s+(?P<failed>\d+), Passed:\s+(?P<passed>\d+), Skipped:\s+(?P<skipped>\d+), Total:`),                                                                                                                      // dotnet
+	lazyregexp.New(`(?m)^(?:\d+ doctests?, )?(?P<total>\d+) tests?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) (?:skipped|excluded))*$`),                                                                                                       // mix, CppUTest, bats
+	lazyregexp.New(`(?m)^(?P<total>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?$`),                                                                                                                                     // RSpec
+	lazyregexp.New(`(?m)^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors, (?P<skipped>\d+) skips`),                                                                                                 // minitest
+	lazyregexp.New(`(?m)^OK \((?P<passed>\d+) tests?, \d+ assertions?\)$`),                                                                                                                                                                         // PHPUnit
+	lazyregexp.New(`(?m)^Tests: (?P<total>\d+), Assertions: \d+(?:, Errors: (?P<errors>\d+))?(?:, Failures: (?P<failed>\d+))?(?:, Skipped: (?P<skipped>\d+))?`),                                                                                    // PHPUnit
+	lazyregexp.New(`(?m)^\d+% tests passed, (?P<failed>\d+) tests failed out of (?P<total>\d+)$`),                                                                                                                                                  // CTest
+	lazyregexp.New(`(?m)^(?:ok|FAILED) \| (?P<passed>\d+) passed(?: \(\d+ steps?\))? \| (?P<failed>\d+) failed`),                                                                                                                                   // Deno
+	lazyregexp.New(`(?m)^Executed \d+ out of (?P<total>\d+) tests?: (?:\d+ tests? pass\w*(?: and (?P<failed>\d+) fails?)?)?`),                                                                                                                      // Bazel
+	lazyregexp.New(`(?m)^Executed (?P<total>\d+) tests?, with (?:(?P<skipped>\d+) tests? skipped and )?(?P<failed>\d+) failures?`),                                                                                                                 // Swift
+	lazyregexp.New(`(?m)^Ran (?P<total>\d+) tests? in [\d.]+s\n\n(?:OK|FAILED)(?: \((?:failures=(?P<failed>\d+))?(?:, )?(?:errors=(?P<errors>\d+))?(?:, )?(?:skipped=(?P<skipped>\d+))?)?`),                                                        // unittest
 }
 
 var (
-	tapPoint = regexp.MustCompile(`(?m)^(not )?ok \d+\b(.*)$`)
-	tapPlan  = regexp.MustCompile(`(?m)^1\.\.\d+`)
+	tapPoint = lazyregexp.New(`(?m)^(not )?ok \d+\b(.*)$`)
+	tapPlan  = lazyregexp.New(`(?m)^1\.\.\d+`)
 )
 
 // readCounts reads the closing lines of any runner whose form is known. Without

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"os/exec"
 	"path"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -221,7 +221,7 @@ func hasRust(files *workspace.Files, dir string) bool {
 	})
 }
 
-var goModule = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
+var goModule = lazyregexp.New(`(?m)^module\s+"?([^\s"]+)`)
 
 func goProject(p project, mod []byte, rel string, isDir, all bool, filter string) project {
 	if m := goModule.FindSubmatch(mod); m != nil {
@@ -342,9 +342,9 @@ func onPath(name string) bool {
 	return err == nil
 }
 
-var bunTest = regexp.MustCompile(`[._](test|spec)\.[cm]?[jt]sx?$`)
+var bunTest = lazyregexp.New(`[._](test|spec)\.[cm]?[jt]sx?$`)
 
-var nodeTest = regexp.MustCompile(`([._-]test|^test(-.*)?)\.[cm]?js$`)
+var nodeTest = lazyregexp.New(`([._-]test|^test(-.*)?)\.[cm]?js$`)
 
 func hasNodeTests(files *workspace.Files, dir string) bool {
 	return hasFile(files, dir, func(name string) bool {

@@ -3,9 +3,10 @@ package test
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // An action is a line of `go test -json` (see `go doc test2json`).
@@ -20,7 +21,7 @@ type goTest struct {
 	bad      bool // a child failed
 }
 
-var goPlace = regexp.MustCompile(`(?m)^\s+(\S+\.go):(\d+):|^\t(\S+_test\.go):(\d+) \+0x`)
+var goPlace = lazyregexp.New(`(?m)^\s+(\S+\.go):(\d+):|^\t(\S+_test\.go):(\d+) \+0x`)
 
 // readGo reads `go test -json`. Lines that are no JSON come from the go
 // command itself and matter when it could not even start. A test with

@@ -1,15 +1,16 @@
 package test
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 var (
-	tapLine = regexp.MustCompile(`^( *)(not ok|ok)\b ?(\d+)?(?: - | |$)?(.*)$`)
-	tapDir  = regexp.MustCompile(`(?i)\s#\s*(skip|todo)\b.*$`)
-	tapLoc  = regexp.MustCompile(`(?m)^\s*location: '(.+):(\d+):\d+'`)
+	tapLine = lazyregexp.New(`^( *)(not ok|ok)\b ?(\d+)?(?: - | |$)?(.*)$`)
+	tapDir  = lazyregexp.New(`(?i)\s#\s*(skip|todo)\b.*$`)
+	tapLoc  = lazyregexp.New(`(?m)^\s*location: '(.+):(\d+):\d+'`)
 )
 
 // A point is one line "ok" or "not ok" and what followed it.

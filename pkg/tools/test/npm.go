@@ -1,24 +1,25 @@
 package test
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // A tally is how a JavaScript runner sums up. They have no common format; the
 // closing lines of these are stable.
-var tallies = []*regexp.Regexp{
-	regexp.MustCompile(`(?m)^\s*Tests:?\s+((?:\d+ \w+[,| ]*)+)`),             // jest, vitest
-	regexp.MustCompile(`(?m)^\s*(\d+ passing|\d+ failing|\d+ pending)\b`),    // mocha
-	regexp.MustCompile(`(?m)^\s*[ℹ#] (pass \d+|fail \d+|skipped \d+)\s*$`),   // node's spec and tap reporters
-	regexp.MustCompile(`(?m)^\s*(\d+ pass|\d+ fail|\d+ skip)\s*$`),           // bun
-	regexp.MustCompile(`(?m)^\s*(\d+ tests? (?:passed|failed|skipped))\s*$`), // ava
+var tallies = []*lazyregexp.Regexp{
+	lazyregexp.New(`(?m)^\s*Tests:?\s+((?:\d+ \w+[,| ]*)+)`),             // jest, vitest
+	lazyregexp.New(`(?m)^\s*(\d+ passing|\d+ failing|\d+ pending)\b`),    // mocha
+	lazyregexp.New(`(?m)^\s*[ℹ#] (pass \d+|fail \d+|skipped \d+)\s*$`),   // node's spec and tap reporters
+	lazyregexp.New(`(?m)^\s*(\d+ pass|\d+ fail|\d+ skip)\s*$`),           // bun
+	lazyregexp.New(`(?m)^\s*(\d+ tests? (?:passed|failed|skipped))\s*$`), // ava
 }
 
 var (
-	counted  = regexp.MustCompile(`(\d+) (?:tests? )?(pass|fail|skip|pending|todo)\w*|(pass|fail|skipped) (\d+)`)
-	jestFail = regexp.MustCompile(`(?m)^\s*(?:●|FAIL|✖|×)\s+(\S.*)$`)
+	counted  = lazyregexp.New(`(\d+) (?:tests? )?(pass|fail|skip|pending|todo)\w*|(pass|fail|skipped) (\d+)`)
+	jestFail = lazyregexp.New(`(?m)^\s*(?:●|FAIL|✖|×)\s+(\S.*)$`)
 )
 
 // readNPM reads whatever `npm test` ran: TAP in full, of others the counts and

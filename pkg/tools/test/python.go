@@ -1,17 +1,18 @@
 package test
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 var (
-	pyRule    = regexp.MustCompile(`^[=_]{3,} .+ [=_]{3,}$|^[=_]{5,}$`)
-	pySection = regexp.MustCompile(`^_{3,} (.+?) _{3,}$`)
-	pyTotal   = regexp.MustCompile(`(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)`)
-	pyLine    = regexp.MustCompile(`^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (.+)$`)
-	pyPlace   = regexp.MustCompile(`(?m)^([^\s:][^:\n]*\.py):(\d+):`)
+	pyRule    = lazyregexp.New(`^[=_]{3,} .+ [=_]{3,}$|^[=_]{5,}$`)
+	pySection = lazyregexp.New(`^_{3,} (.+?) _{3,}$`)
+	pyTotal   = lazyregexp.New(`(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)`)
+	pyLine    = lazyregexp.New(`^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (.+)$`)
+	pyPlace   = lazyregexp.New(`(?m)^([^\s:][^:\n]*\.py):(\d+):`)
 )
 
 // readPytest reads pytest's text with -rA style summary lines. Names come from

@@ -4,21 +4,22 @@ import (
 	"encoding/json"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // Makefiles and the like name what the project itself calls its tests.
 var (
-	makeTest  = regexp.MustCompile(`(?m)^(?:[\w./%-]+[ \t]+)*test(?:[ \t]+[\w./%-]+)*[ \t]*::?(?:[^=:]|$)`)
-	makeCheck = regexp.MustCompile(`(?m)^(?:[\w./%-]+[ \t]+)*check(?:[ \t]+[\w./%-]+)*[ \t]*::?(?:[^=:]|$)`)
-	justTest  = regexp.MustCompile(`(?m)^@?test[ \t]*(?:\*\w+[ \t]*)?:(?:[^=]|$)`)
-	taskTest  = regexp.MustCompile(`(?m)^[ \t]+["']?test["']?:`)
-	rakeTest  = regexp.MustCompile(`Rake::TestTask|RSpec::Core::RakeTask|(?m)^\s*task[ (]+["':]?(test|spec)\b`)
-	rakeSpec  = regexp.MustCompile(`RSpec::Core::RakeTask|(?m)^\s*task[ (]+["':]?spec\b`)
+	makeTest  = lazyregexp.New(`(?m)^(?:[\w./%-]+[ \t]+)*test(?:[ \t]+[\w./%-]+)*[ \t]*::?(?:[^=:]|$)`)
+	makeCheck = lazyregexp.New(`(?m)^(?:[\w./%-]+[ \t]+)*check(?:[ \t]+[\w./%-]+)*[ \t]*::?(?:[^=:]|$)`)
+	justTest  = lazyregexp.New(`(?m)^@?test[ \t]*(?:\*\w+[ \t]*)?:(?:[^=]|$)`)
+	taskTest  = lazyregexp.New(`(?m)^[ \t]+["']?test["']?:`)
+	rakeTest  = lazyregexp.New(`Rake::TestTask|RSpec::Core::RakeTask|(?m)^\s*task[ (]+["':]?(test|spec)\b`)
+	rakeSpec  = lazyregexp.New(`RSpec::Core::RakeTask|(?m)^\s*task[ (]+["':]?spec\b`)
 
-	makeIdle  = regexp.MustCompile(`(?m)^make(\[\d+\])?: (Nothing to be done for |'?[\w./-]+'? is up to date)`)
-	gradleRan = regexp.MustCompile(`(?m)^> Task :(?:\S*:)?\w*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)
+	makeIdle  = lazyregexp.New(`(?m)^make(\[\d+\])?: (Nothing to be done for |'?[\w./-]+'? is up to date)`)
+	gradleRan = lazyregexp.New(`(?m)^> Task :(?:\S*:)?\w*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)
 )
 
 // first is the text of the first of the files that is there.
@@ -69,7 +70,7 @@ func (s *site) script(name string, args ...string) []string {
 func (s *site) task() *project {
 	if name, text := s.first("GNUmakefile", "makefile", "Makefile"); text != nil {
 		for _, t := range []struct {
-			rule   *regexp.Regexp
+			rule   *lazyregexp.Regexp
 			target string
 		}{{makeTest, "test"}, {makeCheck, "check"}} {
 			if t.rule.Match(text) {
