@@ -42,14 +42,12 @@ func (r *Regexp) Regexp() *regexp.Regexp {
 	return r.re
 }
 
-func (r *Regexp) String() string              { return r.pattern }
 func (r *Regexp) Match(b []byte) bool         { return r.Regexp().Match(b) }
 func (r *Regexp) SubexpNames() []string       { return r.Regexp().SubexpNames() }
 func (r *Regexp) SubexpIndex(name string) int { return r.Regexp().SubexpIndex(name) }
+func (r *Regexp) String() string              { return r.pattern }
 func (r *Regexp) MatchString(s string) bool   { return r.Regexp().MatchString(s) }
 func (r *Regexp) FindString(s string) string  { return r.Regexp().FindString(s) }
-
-func (r *Regexp) FindStringIndex(s string) []int { return r.Regexp().FindStringIndex(s) }
 
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.Regexp().FindStringSubmatch(s) }
 
@@ -61,16 +59,8 @@ func (r *Regexp) FindSubmatch(b []byte) [][]byte { return r.Regexp().FindSubmatc
 
 func (r *Regexp) FindAllString(s string, n int) []string { return r.Regexp().FindAllString(s, n) }
 
-func (r *Regexp) FindAllStringIndex(s string, n int) [][]int {
-	return r.Regexp().FindAllStringIndex(s, n)
-}
-
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.Regexp().FindAllStringSubmatch(s, n)
-}
-
-func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
-	return r.Regexp().FindAllStringSubmatchIndex(s, n)
 }
 
 func (r *Regexp) ReplaceAllString(s, repl string) string {

@@ -28,7 +28,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if re.Regexp() != re.Regexp() {
+	if first := re.Regexp(); re.Regexp() != first {
 		t.Error("the expression was compiled twice")
 	}
 }

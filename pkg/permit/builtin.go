@@ -1,7 +1,6 @@
 package permit
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -61,7 +60,7 @@ func anything([]word) bool { return true }
 
 // each is a grammar in which every argument is of a form.
 func each(form string) func([]word) bool {
-	re := regexp.MustCompile(`^(?:` + form + `)$`)
+	re := lazyregexp.New(`^(?:` + form + `)$`)
 	return func(args []word) bool {
 		return !slices.ContainsFunc(args, func(w word) bool { return !w.number && (!w.known() || !re.MatchString(w.text)) })
 	}
