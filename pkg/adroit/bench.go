@@ -128,7 +128,7 @@ func (b *Bench) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.
 
 // diff is the artifact "diff" as it is now.
 func (b *Bench) diff(ctx context.Context) (v json.RawMessage, empty bool, err error) {
-	diff, err := b.ledger.Diff(ctx, b.files.Dir(), false)
+	diff, err := b.ledger.All().IncludeReported().Diff(ctx, b.files.Dir(), false)
 	if err != nil {
 		return nil, false, fmt.Errorf("diff of what the job changed: %w", err)
 	}

@@ -70,17 +70,30 @@ func (a *app) jobsDiff() *cobra.Command {
 					Diff    string             `json:"diff"`
 				}{j.ID, changes, diff})
 			}
-			if diff == "" {
-				fmt.Fprintf(a.Stderr, "%s changed nothing\n", j.ID)
-				return nil
-			}
 			a.printDiff(diff)
+			if unsure := a.printUncertain(changes, about.uncertain); unsure && !about.uncertain {
+				fmt.Fprintf(a.Stderr, "adroit jobs diff %s --include-uncertain shows what is uncertain as well\n", j.ID)
+			} else if diff == "" {
+				fmt.Fprintf(a.Stderr, "%s changed nothing\n", j.ID)
+			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the list of changed files")
 	about.flags(cmd.Flags())
 	return cmd
+}
+
+// printUncertain names, in lines that git apply passes over, the uncertain
+// changes that a diff leaves out.
+func (a *app) printUncertain(changes []workspace.Change, shown bool) (unsure bool) {
+	for _, c := range changes {
+		unsure = unsure || c.Uncertain
+		if c.Uncertain && !shown {
+			fmt.Fprintf(a.Stdout, "# uncertain: %s %s while step %s ran, perhaps by somebody else\n", c.Kind, line(c.Path), line(c.Step))
+		}
+	}
+	return unsure
 }
 
 // printDiff prints a diff: escaped and in colour on a terminal, byte for byte
@@ -114,8 +127,10 @@ func (a *app) jobsUndo() *cobra.Command {
 		Use:   "undo ID",
 		Short: "Give the files a job changed their former content back",
 		Long: "Gives every file that the job changed its content from before the job, or from before one of its steps.\n" +
-			"A file that somebody, or a later step, changed since is left alone and named. An undo is a step of the\n" +
-			"job, and can be undone by its name: adroit jobs undo ID --step undo.1.",
+			"A file that somebody, or a later step, changed since is left alone and named. What somebody wrote between\n" +
+			"two edits of the job stays, or the file is left alone. So is what changed while a command ran and may be\n" +
+			"somebody else's work, unless --include-uncertain is given. An undo is a step of the job, and can be\n" +
+			"undone by its name: adroit jobs undo ID --step undo.1.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -193,7 +208,10 @@ func (a *app) printUndo(id string, r workspace.UndoReport) {
 	for _, s := range r.Skipped {
 		fmt.Fprintf(a.Stdout, "left alone %s: %s\n", line(s.Path), line(s.Reason))
 	}
-	if len(r.Restored)+len(r.Removed)+len(r.Skipped) == 0 {
+	switch {
+	case r.Step != "":
+		fmt.Fprintf(a.Stderr, "adroit jobs undo %s --step %s takes this back\n", id, r.Step)
+	case len(r.Skipped) == 0:
 		fmt.Fprintf(a.Stderr, "%s has nothing left to undo\n", id)
 	}
 }

@@ -14,15 +14,27 @@ import (
 )
 
 // A portion is the part of a job's changes that diff and undo are about.
-type portion struct{ step, from string }
+type portion struct {
+	step, from string
+	uncertain  bool
+}
 
 func (s *portion) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.step, "step", "", "only what this step changed; adroit jobs steps lists them")
 	f.StringVar(&s.from, "from", "", "what this step and all later ones changed")
+	f.BoolVar(&s.uncertain, "include-uncertain", false, "also what changed while a command ran, which may be somebody else's work")
 }
 
 // part cuts the portion out of a ledger.
 func (s portion) part(id string, led *workspace.Ledger) (workspace.Part, error) {
+	part, err := s.certain(id, led)
+	if err == nil && s.uncertain {
+		part = part.IncludeUncertain()
+	}
+	return part, err
+}
+
+func (s portion) certain(id string, led *workspace.Ledger) (workspace.Part, error) {
 	var part workspace.Part
 	var err error
 	switch {
@@ -54,7 +66,8 @@ func (a *app) jobsSteps() *cobra.Command {
 		Use:   "steps ID",
 		Short: "List the steps of a job that changed files",
 		Long: "Lists the steps that changed files, as jobs diff and jobs undo take them with --step and --from.\n" +
-			"An undo is a step too, and can be undone.",
+			"An undo is a step too, and can be undone. Uncertain is what changed while a command ran and may be somebody\n" +
+			"else's work: diff and undo leave it out, unless --include-uncertain is given.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -166,6 +179,9 @@ func summary(cs []workspace.Change) string {
 		what := string(c.Kind) + " " + c.Path
 		if c.Kind == workspace.Renamed {
 			what = "renamed " + c.From + " to " + c.Path
+		}
+		if c.Uncertain {
+			what += " (uncertain)"
 		}
 		parts = append(parts, what)
 	}

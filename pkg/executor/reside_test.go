@@ -63,6 +63,10 @@ func works(text string, w llm.Work, do func(llm.Place)) func(llm.Place, func(llm
 		if do != nil {
 			emit(llm.Delta{Activity: &llm.Activity{Kind: llm.ToolFinished, Name: "shell", Text: "make", Status: llm.OK}})
 			do(p)
+			files, _ := os.ReadDir(p.Dir)
+			for _, f := range files {
+				emit(llm.Delta{Activity: &llm.Activity{Kind: llm.FileChanged, Name: "update", Text: filepath.Join(p.Dir, f.Name())}})
+			}
 		}
 		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text, Echo: &llm.Echo{Dialect: "cli/fake", Field: "session", Value: json.RawMessage(`"s1"`)}},
 			Usage: llm.Usage{In: 100, Out: 10}, Work: &w}, nil
@@ -116,7 +120,7 @@ func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Place, f
 		},
 		Env: func(context.Context, string, string) (*tools.Env, error) { return &tools.Env{Files: h.files}, nil },
 		Bind: func(ctx context.Context, _, _ string, _ tools.Tool, res *tools.Result) error {
-			diff, err := h.led.Diff(ctx, dir, false)
+			diff, err := h.led.All().IncludeReported().Diff(ctx, dir, false)
 			v, _ := json.Marshal(diff)
 			res.Artifacts = map[string]json.RawMessage{"diff": v}
 			return err

@@ -28,42 +28,124 @@ type Change struct {
 	Link    bool        `json:"link,omitempty"` // a symbolic link; the digests are of its target
 	Step    string      `json:"step,omitempty"` // the last step that changed it
 	Unkept  bool        `json:"unkept,omitempty"`
+	// Uncertain: the file changed while the step ran a command, and nothing shows
+	// whether that or somebody else did it.
+	Uncertain bool `json:"uncertain,omitempty"`
+}
+
+// A span is changes of one path in a row that are in a part, and all uncertain
+// or all not.
+type span struct {
+	from, to  state
+	uncertain bool
 }
 
 // net is the sum of a path's deltas in a part of the ledger.
 type net struct {
-	path   string
-	from   string
-	orig   state // before the first of them
-	last   delta // the newest of them
-	step   string
-	record int    // that of the newest
-	later  string // the newest step outside the part that changed the path afterwards
-	mixed  string // a step outside the part that changed the path in between
-	unkept bool
+	path  string
+	from  string
+	spans []span // oldest first; where two do not meet, somebody else changed the path
+	last  delta  // the newest of the deltas
+	begun state  // before the record of that
+	step  string
+	// record is the number of the newest one's record.
+	record int
+	// later and mixed are the entries outside of the part that changed the path
+	// after it and amid it. Step is "" if the ledger knows no more than that.
+	later, mixed *entry
+	unkept       bool
+	uncertain    bool // some of the deltas are
+}
+
+// orig is the state before the first of the deltas.
+func (n *net) orig() state { return n.spans[0].from }
+
+// foreign are the states that somebody else left between the spans.
+func (n *net) foreign() []state {
+	var out []state
+	for i, s := range n.spans[1:] {
+		if !s.from.same(n.spans[i].to) {
+			out = append(out, s.from)
+		}
+	}
+	return out
+}
+
+// rewind takes out the changes since the path was like now.
+func (n *net) rewind(now state) {
+	for i, s := range n.spans {
+		if s.from.same(now) && i > 0 {
+			n.spans = n.spans[:i]
+			return
+		}
+	}
+	n.spans[len(n.spans)-1].to = now
+}
+
+// ineffective reports whether taking the changes out of what they left changes
+// nothing any more.
+func (l *Ledger) ineffective(n *net) bool {
+	if len(n.foreign()) == 0 {
+		return n.orig().same(n.last.After)
+	}
+	vs, err := l.without(n, version{state: n.last.After})
+	return err == nil && vs[0].same(n.last.After)
+}
+
+// happened returns the entries whose After was ever there: one that a crash
+// prevented is followed by another with the same Before.
+func (b *book) happened() []bool {
+	real := make([]bool, len(b.log))
+	newest := map[string][]int{} // the entries of a path's newest record
+	for i, e := range b.log {
+		real[i] = true
+		p := string(e.Path)
+		is := newest[p]
+		if len(is) > 0 && b.log[is[0]].record == e.record {
+			newest[p] = append(is, i)
+			continue
+		}
+		if len(is) > 0 && e.Before.same(b.log[is[0]].Before) && !e.Before.same(b.log[is[len(is)-1]].After) {
+			for _, k := range is {
+				real[k] = false
+			}
+		}
+		newest[p] = []int{i}
+	}
+	return real
 }
 
 // nets returns what the chosen changes come to, sorted by path.
 func (b *book) nets(take func(i int, e entry) bool) []net {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	found := map[string]*net{}
-	for i, e := range b.log {
+	found, before := map[string]*net{}, map[string]*entry{}
+	real := b.happened()
+	for i := range b.log {
+		if !real[i] {
+			continue
+		}
+		e := &b.log[i]
 		p := string(e.Path)
-		n := found[p]
-		if !take(i, e) {
+		n, was := found[p], before[p]
+		before[p] = e
+		if !take(i, *e) {
 			if n != nil {
-				n.later = e.step
+				n.later = e
 			}
 			continue
 		}
 		if n == nil {
-			n = &net{path: p, orig: e.Before, unkept: b.unkept[p]}
+			n = &net{path: p, spans: []span{{e.Before, e.After, e.Uncertain}}, unkept: b.unkept[p]}
 			found[p] = n
-		} else if n.later != "" && !e.Before.same(n.last.After) {
-			n.mixed = n.later
+		} else {
+			n.extend(e, was)
 		}
-		n.last, n.step, n.record, n.later = e.delta, e.step, e.record, ""
+		if n.record != e.record {
+			n.begun = e.Before
+		}
+		n.last, n.step, n.record, n.later = e.delta, e.step, e.record, nil
+		n.uncertain = n.uncertain || e.Uncertain
 		switch {
 		case e.From != "":
 			n.from = string(e.From)
@@ -77,12 +159,31 @@ func (b *book) nets(take func(i int, e entry) bool) []net {
 	var ns []net
 	for _, n := range found {
 		// The newest record may be of something that a crash prevented: an undo, for one.
-		if !n.orig.same(n.last.After) || n.record == b.records {
+		if len(n.foreign()) > 0 || !n.orig().same(n.last.After) || n.record == b.records {
 			ns = append(ns, *n)
 		}
 	}
 	slices.SortFunc(ns, func(a, b net) int { return cmp.Compare(a.path, b.path) })
 	return ns
+}
+
+// extend takes in one more entry of the part; was is the one before it of the
+// path, of the part or not.
+func (n *net) extend(e, was *entry) {
+	end := &n.spans[len(n.spans)-1]
+	meets := e.Before.same(end.to)
+	if meets && e.Uncertain == end.uncertain {
+		end.to = e.After
+		return
+	}
+	switch {
+	case meets:
+	case n.later != nil:
+		n.mixed = n.later
+	case !e.Before.same(was.After):
+		n.mixed = &entry{}
+	}
+	n.spans = append(n.spans, span{e.Before, e.After, e.Uncertain})
 }
 
 // Changes returns what the job changed, all in all: a file that was created and
@@ -97,28 +198,28 @@ type shift struct {
 	old state // what it is compared with
 }
 
-func changes(ns []net) []shift {
+func (l *Ledger) shifts(ns []net) []shift {
 	gone := map[string]state{}
 	for _, n := range ns {
-		if n.last.After.Type == "" && n.orig.Type == isFile {
-			gone[n.path] = n.orig
+		if n.last.After.Type == "" && n.orig().Type == isFile {
+			gone[n.path] = n.orig()
 		}
 	}
 	var cs []shift
 	moved := map[string]bool{}
 	for _, n := range ns {
-		if n.orig.same(n.last.After) || n.orig.Type == isDir || n.orig.Type == "" && n.last.After.Type == isDir {
+		if l.ineffective(&n) || n.orig().Type == isDir || n.orig().Type == "" && n.last.After.Type == isDir {
 			continue // git has no directories either
 		}
-		c := Change{Path: n.path, Kind: Modified, Before: n.orig.Digest, After: n.last.After.Digest, OldMode: n.orig.Mode,
-			Mode: n.last.After.Mode, Step: n.step, Unkept: n.unkept, Link: n.orig.Type == isLink || n.last.After.Type == isLink}
-		old := n.orig
+		c := Change{Path: n.path, Kind: Modified, Before: n.orig().Digest, After: n.last.After.Digest, OldMode: n.orig().Mode,
+			Mode: n.last.After.Mode, Step: n.step, Unkept: n.unkept, Uncertain: n.uncertain, Link: n.orig().Type == isLink || n.last.After.Type == isLink}
+		old := n.orig()
 		was, left := gone[n.from]
 		switch {
-		case n.orig.Type == "" && left && !moved[n.from]:
+		case n.orig().Type == "" && left && !moved[n.from]:
 			c.Kind, c.From, c.Before, c.OldMode = Renamed, n.from, was.Digest, was.Mode
 			moved[n.from], old = true, was
-		case n.orig.Type == "":
+		case n.orig().Type == "":
 			c.Kind = Created
 		case n.last.After.Type == "":
 			c.Kind = Deleted

@@ -14,10 +14,11 @@ import (
 // maxDiff is the largest content that is compared line by line, in bytes.
 const maxDiff = 4 << 20
 
-// Diff returns a unified diff, in git's form, from the original content to what
-// is on disk now, of the paths this job changed. Paths that are as they were
-// are left out; binary and very large files are named only. With color it has
-// the escape sequences of a terminal.
+// Diff returns a unified diff, in git's form, of what this job changed: from what
+// the files would be like without it to what they are like. What others changed
+// in the same files is not in it, nor are paths that are as they were; binary
+// and very large files are named only. Uncertain changes are left out: see
+// [Part.IncludeUncertain]. With color it has the escape sequences of a terminal.
 func (l *Ledger) Diff(ctx context.Context, root string, color bool) (string, error) {
 	return l.All().Diff(ctx, root, color)
 }
@@ -49,11 +50,7 @@ func (p Part) diffOne(t *tree, c shift) (string, error) {
 	if p.l.names.deny(source, source, false) != nil || p.l.names.deny(c.Path, c.Path, false) != nil {
 		return fmt.Sprintf("diff --git %s %s\n# not shown: on the list of secrets and repository internals\n", quoteName("a/"+source), quoteName("b/"+c.Path)), nil
 	}
-	old, err := p.l.kept(c.old, c.Unkept)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", c.Path, err)
-	}
-	now, err := p.after(t, c)
+	old, now, err := p.sides(t, c)
 	if err != nil {
 		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", quoteName("a/"+source), quoteName("b/"+c.Path), Visible(err.Error())), nil
 	}
@@ -62,6 +59,9 @@ func (p Part) diffOne(t *tree, c shift) (string, error) {
 	}
 	var out strings.Builder
 	from, to := quoteName("a/"+source), quoteName("b/"+c.Path)
+	if c.Uncertain {
+		fmt.Fprintf(&out, "# uncertain: %s\n", doubt(c.Change.Step))
+	}
 	fmt.Fprintf(&out, "diff --git %s %s\n", from, to)
 	switch {
 	case old.Type == "":
@@ -102,18 +102,38 @@ func (l *Ledger) kept(s state, unkept bool) (side, error) {
 	return side{state: s, data: data}, err
 }
 
-// after is the other half: what is on disk for the job as a whole, and what
-// the steps left for some of them.
-func (p Part) after(t *tree, c shift) (side, error) {
-	now, err := t.side(c.Path)
-	if p.whole || err == nil && now.same(c.last.After) {
-		return now, err
+// sides are what a path would be like without the part's changes, and what it
+// is like. Where somebody else changed the path as well, their changes are on
+// both sides; if they cannot be told apart, the sides are what the part's first
+// change began with and what its last one left.
+func (p Part) sides(t *tree, c shift) (old, now side, err error) {
+	if old, err = p.l.kept(c.old, c.Unkept); err != nil {
+		return old, now, err
 	}
-	left, err := p.l.kept(c.last.After, false)
-	if err != nil {
-		return side{}, errors.New("it has been changed since, and what the step left was not kept")
+	if now, err = t.side(c.Path); err != nil && p.whole {
+		return old, now, err
 	}
-	return left, nil
+	ours := err == nil && now.same(c.last.After)
+	if ours && len(c.spans) == 1 {
+		return old, now, nil
+	}
+	if ours || p.whole && c.Kind != Renamed && !now.large {
+		vs, err := p.l.without(&c.net, version{now.state, now.data})
+		switch {
+		case err != nil:
+		case vs[0].state == old.state:
+			return old, now, nil
+		case vs[0].data != nil:
+			return side{state: vs[0].state, data: vs[0].data}, now, nil
+		default:
+			old, err = p.l.kept(vs[0].state, false)
+			return old, now, err
+		}
+	}
+	if now, err = p.l.kept(c.last.After, false); err != nil {
+		return old, now, errors.New("it has been changed since, and what the job left was not kept")
+	}
+	return old, now, nil
 }
 
 // side reads what is on disk, if no part of the name is a link.

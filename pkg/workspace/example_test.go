@@ -18,7 +18,7 @@ func Example() {
 	// Output:
 	// modified greeting.txt
 	// created made.txt
-	// 1 restored, 1 removed
+	// 1 restored, 0 removed, 1 left alone
 }
 
 func job(ctx context.Context) error {
@@ -68,6 +68,6 @@ func job(ctx context.Context) error {
 		fmt.Println(c.Kind, c.Path)
 	}
 	report, err := led.Undo(dir)
-	fmt.Printf("%d restored, %d removed\n", len(report.Restored), len(report.Removed))
+	fmt.Printf("%d restored, %d removed, %d left alone\n", len(report.Restored), len(report.Removed), len(report.Skipped))
 	return err
 }

@@ -97,7 +97,10 @@ type Output struct {
 	Log      string        `json:"log,omitempty"`     // file with the output up to MaxLog bytes
 	Sandbox  string        `json:"sandbox"`           // the level in force; see Confined
 	Changed  []string      `json:"changed,omitempty"` // with Cmd.Snapshot: files that changed
-	Note     string        `json:"note,omitempty"`    // something about the record that the reader should know
+	// Uncertain: Changed was found by comparing the files before and after, which
+	// does not show who changed them.
+	Uncertain bool   `json:"uncertain,omitempty"`
+	Note      string `json:"note,omitempty"` // something about the record that the reader should know
 }
 
 // A Runner is the Exec of this machine. Each command is a session of its own

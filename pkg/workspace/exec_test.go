@@ -414,7 +414,7 @@ func TestSnapshotOfACommand(t *testing.T) {
 	if err != nil || !slices.Equal(o.Changed, []string{"d0/f0.txt", "z/y"}) || o.Note != "" {
 		t.Errorf("Run = %+v, %v", o, err)
 	}
-	if _, err := led.Undo(dir); err != nil {
+	if _, err := led.All().IncludeUncertain().Undo(dir); err != nil {
 		t.Fatal(err)
 	}
 	if after := tree0(t, dir); !slices.Equal(before, after) {

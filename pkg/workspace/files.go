@@ -230,6 +230,7 @@ func (f *Files) write(name string, data []byte, check func(p string, now state) 
 		if err != nil {
 			return err
 		}
+		f.keepAfter(data)
 		temp := tempName(p)
 		ds := append(made(dirs), delta{Path: rawName(p), Before: now, After: after})
 		return f.commit(temp, ds, func() error {
@@ -268,6 +269,15 @@ func (f *Files) keep(p string) (state, error) {
 		return f.tree.state(p, nil)
 	}
 	return f.led.keep(f.tree, p)
+}
+
+// keepAfter keeps what is about to be written, so that what somebody else makes
+// of it later can be told apart from it. Without it an undo leaves such a file
+// alone, so it need not be durable, and an error is no reason not to write.
+func (f *Files) keepAfter(data []byte) {
+	if f.led != nil && len(data) <= maxDiff && !f.led.full() {
+		_ = f.led.store(data)
+	}
 }
 
 // commit notes a change in the ledger, makes it, and notes what the job now

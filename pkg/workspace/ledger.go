@@ -76,6 +76,11 @@ type delta struct {
 	From   rawName `json:"from,omitempty"`
 	Before state   `json:"before,omitzero"`
 	After  state   `json:"after,omitzero"`
+	// Uncertain: the path was compared before and after a command, which does
+	// not show who changed it in between. An undo of such a change has it too.
+	Uncertain bool `json:"uncertain,omitempty"`
+	// Reported: the program that was watched reported that it changed the path.
+	Reported bool `json:"reported,omitempty"`
 }
 
 // A record is one line of the journal.
@@ -314,7 +319,7 @@ func (l *Ledger) change(temp string, ds ...delta) error {
 func (l *Ledger) took(ds ...delta) {
 	back := make([]delta, 0, len(ds))
 	for _, d := range ds {
-		back = append(back, delta{Path: d.Path, Before: d.After, After: d.Before})
+		back = append(back, delta{Path: d.Path, Before: d.After, After: d.Before, Uncertain: d.Uncertain})
 	}
 	// If even this cannot be written, Undo finds the content as it was before
 	// the change and takes that for the job's.

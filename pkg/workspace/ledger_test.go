@@ -133,18 +133,18 @@ func TestUndoMixedEdits(t *testing.T) {
 		if err != nil || !strings.Contains(diff, "diff --git a/") {
 			t.Fatalf("Diff = %q, %v", diff, err)
 		}
-		report, err := led.Undo(dir)
+		report, err := led.All().IncludeUncertain().Undo(dir)
 		if err != nil || len(report.Skipped) > 0 {
 			t.Fatalf("seed %d: Undo = %+v, %v", seed, report, err)
 		}
 		if after := tree0(t, dir); !slices.Equal(before, after) {
 			t.Fatalf("seed %d: not as before:\n%s", seed, differ(before, after))
 		}
-		again, err := led.Undo(dir)
+		again, err := led.All().IncludeUncertain().Undo(dir)
 		if err != nil || len(again.Restored)+len(again.Removed)+len(again.Skipped) > 0 {
 			t.Errorf("the second Undo did %+v, %v", again, err)
 		}
-		if cs, _ := led.Changes(); len(cs) > 0 {
+		if cs, _ := led.All().IncludeUncertain().Changes(); len(cs) > 0 {
 			t.Errorf("changes after Undo: %+v", cs)
 		}
 	}
@@ -378,7 +378,7 @@ func TestInterruptedCommandIsRecorded(t *testing.T) {
 	if err != nil || len(cs) != 1 || cs[0].Path != "d0/f0.txt" {
 		t.Fatalf("Changes = %+v, %v", cs, err)
 	}
-	if report, err := again.Undo(dir); err != nil || len(report.Restored) != 1 {
+	if report, err := again.All().IncludeUncertain().Undo(dir); err != nil || len(report.Restored) != 1 {
 		t.Errorf("Undo = %+v, %v", report, err)
 	}
 	if after := tree0(t, dir); !slices.Equal(before, after) {

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,10 +11,42 @@ import (
 // A Part is some of the changes in a ledger: all of them, those of a step, or
 // those since a step. It is a view: changes that are made later and belong to
 // it are in it too.
+//
+// A change that was found by comparing the tree before and after a command is
+// uncertain: the command, a person or another job made it. Changes lists it as
+// such, Diff leaves it out and Undo leaves it alone, unless the part is one of
+// IncludeUncertain.
 type Part struct {
-	l     *Ledger
-	take  func(i int, e entry) bool
-	whole bool
+	l         *Ledger
+	take      func(i int, e entry) bool
+	whole     bool
+	uncertain bool
+	reported  bool
+}
+
+// IncludeUncertain is the part with what may be somebody else's as its own.
+func (p Part) IncludeUncertain() Part {
+	p.uncertain = true
+	return p
+}
+
+// IncludeReported is the part with the uncertain changes that the program which
+// made them reported.
+func (p Part) IncludeReported() Part {
+	p.reported = true
+	return p
+}
+
+func (p Part) certain(e entry) bool { return !e.Uncertain || p.uncertain || p.reported && e.Reported }
+
+// nets is what the changes of the part come to.
+func (p Part) nets() []net {
+	return p.l.nets(func(i int, e entry) bool { return p.certain(e) && p.take(i, e) })
+}
+
+// doubtful is what the changes come to that the part leaves alone.
+func (p Part) doubtful() []net {
+	return p.l.nets(func(i int, e entry) bool { return !p.certain(e) && p.take(i, e) })
 }
 
 // All is everything the job changed.
@@ -27,7 +60,9 @@ func (l *Ledger) Step(path string) (Part, error) {
 	if _, err := l.begun(path); err != nil {
 		return Part{}, err
 	}
-	return Part{l: l, take: func(_ int, e entry) bool { return below(e.step, path) }}, nil
+	p := Part{l: l, take: func(_ int, e entry) bool { return below(e.step, path) }}
+	p.uncertain = strings.HasPrefix(path, undoStep) // that we made it is certain
+	return p, nil
 }
 
 // From is what that step and everything after it changed.
@@ -98,15 +133,17 @@ func (l *Ledger) Steps() ([]StepChanges, error) {
 	return steps, nil
 }
 
-// Changes returns what the part comes to, sorted by path.
+// Changes returns what the part comes to, sorted by path. What is uncertain is
+// in it as changes of its own, or as part of the others if it is included.
 func (p Part) Changes() ([]Change, error) {
 	if err := p.l.settle(context.Background()); err != nil {
 		return nil, err
 	}
 	var cs []Change
-	for _, c := range changes(p.l.nets(p.take)) {
+	for _, c := range slices.Concat(p.l.shifts(p.nets()), p.l.shifts(p.doubtful())) {
 		cs = append(cs, c.Change)
 	}
+	slices.SortStableFunc(cs, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
 	return slices.Clip(cs), nil
 }
 
@@ -122,7 +159,7 @@ func (p Part) Diff(ctx context.Context, root string, color bool) (string, error)
 	}
 	defer t.close()
 	var out strings.Builder
-	for _, c := range changes(p.l.nets(p.take)) {
+	for _, c := range p.l.shifts(p.nets()) {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}

@@ -291,8 +291,11 @@ func (l *Ledger) settle(ctx context.Context) error {
 
 // Record notes in the ledger what is different from when the snapshot was taken
 // and returns the files that are, sorted. Changes the file tools made meanwhile
-// are theirs already.
-func (s *Snapshot) Record(ctx context.Context) (changed []string, err error) {
+// are theirs already. The others are uncertain: a comparison does not show
+// whether the command, a person or another job made them. Reported are paths
+// that the program itself reported to have changed: these changes are evidence
+// of work, and as uncertain as the others otherwise.
+func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []string, err error) {
 	t, err := openTree(s.root)
 	if err != nil {
 		return nil, err
@@ -322,7 +325,7 @@ func (s *Snapshot) Record(ctx context.Context) (changed []string, err error) {
 		if between, ok := mine[p]; ok {
 			was = between
 		}
-		ds = append(ds, delta{Path: rawName(p), Before: was, After: now})
+		ds = append(ds, delta{Path: rawName(p), Before: was, After: now, Uncertain: true, Reported: slices.Contains(reported, p)})
 		if s.unkept[p] {
 			unkept = append(unkept, rawName(p))
 		}

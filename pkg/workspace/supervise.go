@@ -79,7 +79,7 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		changed, err := snap.Record(ctx)
 		cancel()
-		o.Changed, o.Note = changed, snap.Partial
+		o.Changed, o.Uncertain, o.Note = changed, len(changed) > 0, snap.Partial
 		if err != nil {
 			o.Note = "what it changed could not be recorded and cannot be undone: " + err.Error()
 		}
