@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -30,6 +31,7 @@ type Bench struct {
 	exec   *workspace.Runner
 	code   *lsp.Servers // nil until Speak
 	http   *http.Client
+	doubts atomic.Bool // there were uncertain changes
 }
 
 // OpenBench opens the workspace dir of a job. What the job changes and prints
@@ -45,6 +47,9 @@ func OpenBench(dir, home string, opts ...workspace.Option) (*Bench, error) {
 	}
 	if err := ledger.Lock(); err != nil { // now, rather than in the middle of the job
 		return nil, err
+	}
+	if err := ledger.Recover(context.Background()); err != nil {
+		return nil, errors.Join(err, ledger.Close())
 	}
 	files, err := workspace.Open(dir, ledger)
 	if err != nil {
@@ -101,11 +106,16 @@ func (b *Bench) Fault(_, _ string) error { return b.ledger.Fault() }
 // Revert takes back what an interrupted step has changed of files so far.
 func (b *Bench) Revert(_, _, path string) (bool, error) { return b.files.At(path).Revert() }
 
+// mostUncertain bounds the paths of uncertain changes that are listed.
+const mostUncertain = 50
+
 // maxDiff bounds the artifact "diff" in bytes: it travels with the job's
 // state. The ledger has all of it.
 const maxDiff = 64 << 10
 
-// Bind makes what the job has changed so far its artifact "diff".
+// Bind makes what the job has changed so far its artifact "diff". What changed
+// while a command ran and may be somebody else's is not in it: the paths are the
+// artifact [executor.UncertainChanges].
 func (b *Bench) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.Result) error {
 	if t.Needs&(tools.Write|tools.Exec|tools.Shell) == 0 {
 		return nil
@@ -114,16 +124,43 @@ func (b *Bench) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.
 	if err != nil {
 		return err
 	}
+	found := map[string]json.RawMessage{}
 	// An empty diff is news only after a change that took back the others.
-	if empty && (res.Failed || t.Needs&(tools.Write|tools.Shell) == 0) {
+	if !empty || !res.Failed && t.Needs&(tools.Write|tools.Shell) != 0 {
+		found["diff"] = v
+	}
+	if err := b.uncertain(found); err != nil || len(found) == 0 {
+		return err
+	}
+	all := maps.Clone(res.Artifacts)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	maps.Copy(all, found)
+	res.Artifacts = all
+	return nil
+}
+
+// uncertain puts the paths of uncertain changes among the artifacts, if there
+// are any or were.
+func (b *Bench) uncertain(found map[string]json.RawMessage) error {
+	all, err := b.ledger.All().IncludeReported().Changes()
+	if err != nil {
+		return err
+	}
+	paths := []string{}
+	for _, c := range all {
+		if c.Uncertain && !c.Reported {
+			paths = append(paths, c.Path)
+		}
+	}
+	if len(paths) == 0 && !b.doubts.Load() {
 		return nil
 	}
-	res.Artifacts = maps.Clone(res.Artifacts)
-	if res.Artifacts == nil {
-		res.Artifacts = map[string]json.RawMessage{}
-	}
-	res.Artifacts["diff"] = v
-	return nil
+	b.doubts.Store(true)
+	v, err := json.Marshal(paths[:min(len(paths), mostUncertain)])
+	found[executor.UncertainChanges] = v
+	return err
 }
 
 // diff is the artifact "diff" as it is now.

@@ -259,7 +259,7 @@ func (a *app) next(job *jobs.Job) []string {
 		}
 		return []string{"adroit jobs resume " + id}
 	case jobs.Interrupted, jobs.Blocked, jobs.Queued:
-		return []string{"adroit jobs resume " + id}
+		return append([]string{"adroit jobs resume " + id}, changes...)
 	case jobs.Running:
 		return []string{"adroit jobs logs " + id + " -f"}
 	}

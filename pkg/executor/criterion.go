@@ -91,7 +91,7 @@ func (c Criterion) Judge(s *State, check func(Criterion) error) Verdict {
 func (c Criterion) artifact(s *State) Verdict {
 	v := s.Value(c.Artifact)
 	if v == nil {
-		return unmet("artifact %q has not been produced", c.Artifact)
+		return unmet("artifact %q has not been produced%s", c.Artifact, c.uncertain(s))
 	}
 	if len(c.Where) > 0 {
 		schema, err := tools.CompileSchema(c.Where)
@@ -101,12 +101,29 @@ func (c Criterion) artifact(s *State) Verdict {
 		if faults := schema.Validate(v); len(faults) > 0 {
 			var w Verdict
 			for _, f := range faults {
-				w.add(unmet("artifact %q: %s", c.Artifact, f))
+				w.add(unmet("artifact %q: %s%s", c.Artifact, f, c.uncertain(s)))
 			}
 			return w
 		}
 	}
 	return met("%s produced", c.Artifact)
+}
+
+// UncertainChanges is the artifact that lists paths which changed while a command
+// ran, and may be somebody else's work. They are no evidence for "diff".
+const UncertainChanges = "uncertain_changes"
+
+// uncertain says why changes that are there do not count.
+func (c Criterion) uncertain(s *State) string {
+	var paths []string
+	if c.Artifact != "diff" || json.Unmarshal(s.Value(UncertainChanges), &paths) != nil || len(paths) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(paths); n > 5 {
+		paths, more = paths[:5], fmt.Sprintf(" and %d more", n-5)
+	}
+	return fmt.Sprintf("; %s%s changed while a command ran, which does not show who changed it, and does not count: make changes with the tools for files, or with commands at sandbox level full or bubblewrap", strings.Join(paths, ", "), more)
 }
 
 // all judges the cheap parts first: checks cost time and are run only when

@@ -31,6 +31,8 @@ type Change struct {
 	// Uncertain: the file changed while the step ran a command, and nothing shows
 	// whether that or somebody else did it.
 	Uncertain bool `json:"uncertain,omitempty"`
+	// Reported: the program that worked reported that it changed the file.
+	Reported bool `json:"reported,omitempty"`
 }
 
 // A span is changes of one path in a row that are in a part, and all uncertain
@@ -55,6 +57,7 @@ type net struct {
 	later, mixed *entry
 	unkept       bool
 	uncertain    bool // some of the deltas are
+	reported     bool // all of those are
 }
 
 // orig is the state before the first of the deltas.
@@ -145,6 +148,7 @@ func (b *book) nets(take func(i int, e entry) bool) []net {
 			n.begun = e.Before
 		}
 		n.last, n.step, n.record, n.later = e.delta, e.step, e.record, nil
+		n.reported = e.Uncertain && e.Reported && (n.reported || !n.uncertain)
 		n.uncertain = n.uncertain || e.Uncertain
 		switch {
 		case e.From != "":
@@ -212,7 +216,7 @@ func (l *Ledger) shifts(ns []net) []shift {
 			continue // git has no directories either
 		}
 		c := Change{Path: n.path, Kind: Modified, Before: n.orig().Digest, After: n.last.After.Digest, OldMode: n.orig().Mode,
-			Mode: n.last.After.Mode, Step: n.step, Unkept: n.unkept, Uncertain: n.uncertain, Link: n.orig().Type == isLink || n.last.After.Type == isLink}
+			Mode: n.last.After.Mode, Step: n.step, Unkept: n.unkept, Uncertain: n.uncertain, Reported: n.reported, Link: n.orig().Type == isLink || n.last.After.Type == isLink}
 		old := n.orig()
 		was, left := gone[n.from]
 		switch {

@@ -50,18 +50,31 @@ func (p Part) diffOne(t *tree, c shift) (string, error) {
 	if p.l.names.deny(source, source, false) != nil || p.l.names.deny(c.Path, c.Path, false) != nil {
 		return fmt.Sprintf("diff --git %s %s\n# not shown: on the list of secrets and repository internals\n", quoteName("a/"+source), quoteName("b/"+c.Path)), nil
 	}
-	old, now, err := p.sides(t, c)
+	pairs, err := p.sides(t, c)
 	if err != nil {
 		return fmt.Sprintf("diff --git %s %s\n# not compared: %v\n", quoteName("a/"+source), quoteName("b/"+c.Path), Visible(err.Error())), nil
 	}
+	var out strings.Builder
+	for i, pair := range pairs {
+		one := c.unified(source, pair[0], pair[1])
+		if one != "" && c.Uncertain {
+			fmt.Fprintf(&out, "# uncertain: %s\n", doubt(c.Change.Step))
+		}
+		if one != "" && len(pairs) > 1 {
+			fmt.Fprintf(&out, "# part %d of %d: somebody else changed the same lines in between\n", i+1, len(pairs))
+		}
+		out.WriteString(one)
+	}
+	return out.String(), nil
+}
+
+// unified is the diff of two sides, "" if there is no difference.
+func (c shift) unified(source string, old, now side) string {
 	if c.Kind != Renamed && old.same(now.state) || old.Type == "" && now.Type == "" {
-		return "", nil
+		return ""
 	}
 	var out strings.Builder
 	from, to := quoteName("a/"+source), quoteName("b/"+c.Path)
-	if c.Uncertain {
-		fmt.Fprintf(&out, "# uncertain: %s\n", doubt(c.Change.Step))
-	}
 	fmt.Fprintf(&out, "diff --git %s %s\n", from, to)
 	switch {
 	case old.Type == "":
@@ -87,7 +100,7 @@ func (p Part) diffOne(t *tree, c shift) (string, error) {
 	default:
 		out.WriteString(udiff.Unified(from, to, string(old.data), string(now.data)))
 	}
-	return out.String(), nil
+	return out.String()
 }
 
 // kept is a state with its content from the ledger.
@@ -104,36 +117,50 @@ func (l *Ledger) kept(s state, unkept bool) (side, error) {
 
 // sides are what a path would be like without the part's changes, and what it
 // is like. Where somebody else changed the path as well, their changes are on
-// both sides; if they cannot be told apart, the sides are what the part's first
-// change began with and what its last one left.
-func (p Part) sides(t *tree, c shift) (old, now side, err error) {
-	if old, err = p.l.kept(c.old, c.Unkept); err != nil {
-		return old, now, err
-	}
-	if now, err = t.side(c.Path); err != nil && p.whole {
-		return old, now, err
+// both sides; if they cannot be told apart, there is a pair for each span.
+func (p Part) sides(t *tree, c shift) ([][2]side, error) {
+	now, err := t.side(c.Path)
+	if err != nil && p.whole {
+		return nil, err
 	}
 	ours := err == nil && now.same(c.last.After)
-	if ours && len(c.spans) == 1 {
-		return old, now, nil
-	}
-	if ours || p.whole && c.Kind != Renamed && !now.large {
-		vs, err := p.l.without(&c.net, version{now.state, now.data})
-		switch {
-		case err != nil:
-		case vs[0].state == old.state:
-			return old, now, nil
-		case vs[0].data != nil:
-			return side{state: vs[0].state, data: vs[0].data}, now, nil
-		default:
-			old, err = p.l.kept(vs[0].state, false)
-			return old, now, err
+	alone := len(c.foreign()) == 0
+	if !ours && p.whole && c.Kind != Renamed && !now.large || ours && !alone {
+		if old, err := p.mergedOut(c, now); err == nil {
+			return [][2]side{{old, now}}, nil
 		}
 	}
-	if now, err = p.l.kept(c.last.After, false); err != nil {
-		return old, now, errors.New("it has been changed since, and what the job left was not kept")
+	spans := c.spans
+	if alone || c.Kind == Renamed {
+		spans = []span{{from: c.old, to: c.last.After}}
 	}
-	return old, now, nil
+	var pairs [][2]side
+	for _, s := range spans {
+		from, err := p.l.kept(s.from, c.Unkept)
+		if err != nil {
+			return nil, err
+		}
+		to := now
+		if !ours || !alone {
+			if to, err = p.l.kept(s.to, false); err != nil {
+				return nil, errors.New("it has been changed since, and what the job left was not kept")
+			}
+		}
+		pairs = append(pairs, [2]side{from, to})
+	}
+	return pairs, nil
+}
+
+// mergedOut is what is left of a side without the part's changes.
+func (p Part) mergedOut(c shift, now side) (side, error) {
+	vs, err := p.l.without(&c.net, version{now.state, now.data})
+	switch {
+	case err != nil:
+		return side{}, err
+	case vs[0].data != nil:
+		return side{state: vs[0].state, data: vs[0].data}, nil
+	}
+	return p.l.kept(vs[0].state, c.Unkept)
 }
 
 // side reads what is on disk, if no part of the name is a link.

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,7 +42,8 @@ const undoStep = "undo."
 // one change that was not.
 //
 // A Ledger is safe for concurrent use. One process at a time may add to it;
-// any number may read it with Changes and Diff.
+// any number may read it with Steps, Changes, Diff and Incomplete, which write
+// nothing.
 type Ledger struct {
 	*book
 	step string
@@ -68,6 +70,8 @@ type book struct {
 	active  map[string]bool // snapshots of ours that wait for their Record
 
 	fault atomic.Pointer[StorageError]
+	partial []string        // why not everything is in the ledger
+	peeked  bool            // the maps have what no record has; see peek
 }
 
 // A delta is one path's part of a change.
@@ -89,6 +93,7 @@ type record struct {
 	Temp    rawName   `json:"temp,omitempty"`
 	Changes []delta   `json:"changes,omitempty"`
 	Unkept  []rawName `json:"unkept,omitempty"`
+	Partial string    `json:"partial,omitempty"`
 	Seen    rawName   `json:"seen,omitempty"`
 	Digest  string    `json:"digest,omitempty"`
 }
@@ -115,6 +120,9 @@ func (n *rawName) UnmarshalJSON(b []byte) error {
 
 // Recorded reports whether the ledger in dir has any changes, without opening it.
 func Recorded(dir string) bool {
+	if cut, _ := filepath.Glob(filepath.Join(dir, "pending-*")); len(cut) > 0 {
+		return true // perhaps: a command was cut short, or runs
+	}
 	f, err := os.Open(filepath.Join(dir, "journal"))
 	if err != nil {
 		return false
@@ -140,14 +148,27 @@ func OpenLedger(dir string) (*Ledger, error) {
 	if err := os.MkdirAll(filepath.Join(abs, "blobs"), 0o700); err != nil {
 		return nil, fmt.Errorf("opening the ledger: %w", err)
 	}
-	b := &book{
-		dir: abs, first: map[string]state{}, last: map[string]delta{}, size: -1, seen: map[string]string{},
-		cache: map[string]stamp{}, unkept: map[string]bool{}, active: map[string]bool{},
-	}
+	b := &book{dir: abs, size: -1, cache: map[string]stamp{}, active: map[string]bool{}}
+	b.reset()
 	if err := b.read(); err != nil {
 		return nil, err
 	}
 	return &Ledger{book: b}, nil
+}
+
+// reset forgets what was read of the journal.
+func (b *book) reset() {
+	b.good, b.log, b.records, b.undone, b.temp, b.partial, b.peeked = 0, nil, 0, 0, "", nil, false
+	b.first, b.last, b.seen, b.unkept = map[string]state{}, map[string]delta{}, map[string]string{}, map[string]bool{}
+}
+
+// Incomplete returns why not everything that the job's commands changed is in
+// the ledger, nil if all is. What is missing is not in Diff and cannot be undone.
+func (l *Ledger) Incomplete(ctx context.Context) []string {
+	l.peek(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(l.partial)))
 }
 
 // An entry is a delta, the step that made it and the number of its record.
@@ -227,6 +248,9 @@ func (b *book) apply(r record) {
 	if r.Seen != "" {
 		b.seen[string(r.Seen)] = r.Digest
 	}
+	if r.Partial != "" {
+		b.partial = append(b.partial, r.Partial)
+	}
 	if len(r.Changes) > 0 {
 		b.temp = string(r.Temp)
 		b.records++
@@ -265,6 +289,9 @@ func (b *book) begin() (err error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
 		return fmt.Errorf("the ledger in %s is locked by another process; wait until it has ended: %w", b.dir, err)
+	}
+	if b.peeked {
+		b.reset()
 	}
 	if err := b.read(); err != nil { // another process may have added to it meanwhile
 		f.Close()

@@ -78,9 +78,7 @@ func below(step, path string) bool { return step == path || strings.HasPrefix(st
 
 // begun is the number of a step's first entry.
 func (l *Ledger) begun(path string) (int, error) {
-	if err := l.settle(context.Background()); err != nil {
-		return 0, err
-	}
+	l.peek(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, e := range l.log {
@@ -107,9 +105,7 @@ type StepChanges struct {
 // Steps lists the steps that changed files, in the order they began to. An
 // Undo is a step too, by the name undo.1, undo.2, …
 func (l *Ledger) Steps() ([]StepChanges, error) {
-	if err := l.settle(context.Background()); err != nil {
-		return nil, err
-	}
+	l.peek(context.Background())
 	l.mu.Lock()
 	var order []string
 	seen := map[string]bool{}
@@ -136,9 +132,7 @@ func (l *Ledger) Steps() ([]StepChanges, error) {
 // Changes returns what the part comes to, sorted by path. What is uncertain is
 // in it as changes of its own, or as part of the others if it is included.
 func (p Part) Changes() ([]Change, error) {
-	if err := p.l.settle(context.Background()); err != nil {
-		return nil, err
-	}
+	p.l.peek(context.Background())
 	var cs []Change
 	for _, c := range slices.Concat(p.l.shifts(p.nets()), p.l.shifts(p.doubtful())) {
 		cs = append(cs, c.Change)
@@ -150,9 +144,7 @@ func (p Part) Changes() ([]Change, error) {
 // Diff is like [Ledger.Diff]. For a part that is not the whole it shows what
 // the steps left, also where the files have been changed since.
 func (p Part) Diff(ctx context.Context, root string, color bool) (string, error) {
-	if err := p.l.settle(ctx); err != nil {
-		return "", err
-	}
+	p.l.peek(ctx)
 	t, err := openTree(root)
 	if err != nil {
 		return "", err

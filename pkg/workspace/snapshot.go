@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -51,7 +53,7 @@ type Snapshot struct {
 // of what is beyond the bytes, changes are noted but cannot be undone. What
 // has not been touched since an earlier Snapshot costs no reading.
 func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
-	if err := l.settle(ctx); err != nil {
+	if err := l.Recover(ctx); err != nil {
 		return nil, err
 	}
 	if step, ok := ctx.Value(stepKey{}).(string); ok {
@@ -249,38 +251,25 @@ type pending struct {
 	Unkept  []rawName `json:"unkept,omitempty"`
 }
 
-// settle records what commands changed that were under way when their runner
-// was killed. It does nothing while another process has the ledger.
-func (l *Ledger) settle(ctx context.Context) error {
-	files, err := filepath.Glob(filepath.Join(l.dir, "pending-*"))
-	if err != nil {
-		return fmt.Errorf("looking for interrupted commands: %w", err)
-	}
+// Recover notes what commands changed that were under way when the process that
+// ran them was killed. Who changed it, and whether before or after that, is not
+// known: all of it is uncertain. It does nothing while another process has the
+// ledger. A run calls it before its first step.
+func (l *Ledger) Recover(ctx context.Context) error {
 	l.mu.Lock()
-	files = slices.DeleteFunc(files, func(f string) bool { return l.active[f] })
+	files, err := l.interrupted()
 	busy := len(files) == 0 || l.begin() != nil
 	l.mu.Unlock()
-	if busy {
-		return nil
+	if err != nil || busy {
+		return err
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		var p pending
-		if err == nil {
-			err = json.Unmarshal(data, &p)
-		}
+		s, err := l.reopen(file)
 		if err != nil {
-			return fmt.Errorf("reading what an interrupted command began with: %w", err)
+			return err
 		}
-		s := &Snapshot{l: l.At(p.Step), root: p.Root, Partial: p.Partial, began: p.Began, file: file, before: map[string]state{}, unkept: map[string]bool{}}
-		for _, d := range p.Before {
-			s.before[string(d.Path)] = d.Before
-		}
-		for _, name := range p.Unkept {
-			s.unkept[string(name)] = true
+		if s == nil {
+			continue
 		}
 		if _, err := s.Record(ctx); err != nil {
 			return err
@@ -289,29 +278,121 @@ func (l *Ledger) settle(ctx context.Context) error {
 	return nil
 }
 
+// interrupted are the snapshots on disk that nobody of ours waits to record.
+func (b *book) interrupted() ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(b.dir, "pending-*"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for interrupted commands: %w", err)
+	}
+	return slices.DeleteFunc(files, func(f string) bool { return b.active[f] }), nil
+}
+
+// reopen reads a snapshot from disk, nil if it is not there any more.
+func (l *Ledger) reopen(file string) (*Snapshot, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var p pending
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading what an interrupted command began with: %w", err)
+	}
+	s := &Snapshot{l: l.At(p.Step), root: p.Root, Partial: p.Partial, began: p.Began, file: file, before: map[string]state{}, unkept: map[string]bool{}}
+	for _, d := range p.Before {
+		s.before[string(d.Path)] = d.Before
+	}
+	for _, name := range p.Unkept {
+		s.unkept[string(name)] = true
+	}
+	return s, nil
+}
+
+// peek takes in what Recover would note, without noting it: for those who only
+// read, while no run of the job has taken care of it.
+func (l *Ledger) peek(ctx context.Context) {
+	l.mu.Lock()
+	files, err := l.interrupted()
+	skip := err != nil || len(files) == 0 || l.journal != nil || l.peeked || l.busy()
+	l.peeked = l.peeked || !skip
+	l.mu.Unlock()
+	if skip {
+		return
+	}
+	for _, file := range files {
+		var r record
+		s, err := l.reopen(file)
+		if err == nil && s != nil {
+			r, _, err = s.compare(ctx, nil)
+		}
+		if err != nil {
+			r.Partial = "a command was cut short, and what it changed is not known: " + err.Error()
+		}
+		l.mu.Lock()
+		l.apply(r)
+		l.mu.Unlock()
+	}
+}
+
+// busy reports whether another process adds to the ledger.
+func (b *book) busy() bool {
+	f, err := os.Open(filepath.Join(b.dir, "journal"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+}
+
 // Record notes in the ledger what is different from when the snapshot was taken
 // and returns the files that are, sorted. Changes the file tools made meanwhile
 // are theirs already. The others are uncertain: a comparison does not show
 // whether the command, a person or another job made them. Reported are paths
 // that the program itself reported to have changed: these changes are evidence
-// of work, and as uncertain as the others otherwise.
+// of work, and as uncertain as the others otherwise. If it fails, the snapshot
+// is recorded with the next one, or by Recover.
 func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []string, err error) {
-	t, err := openTree(s.root)
+	l := s.l
+	defer func() {
+		l.mu.Lock()
+		delete(l.active, s.file)
+		l.mu.Unlock()
+	}()
+	r, changed, err := s.compare(ctx, reported)
 	if err != nil {
 		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(r.Changes) > 0 || r.Partial != "" {
+		if err := l.add(r, true); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Remove(s.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return changed, fmt.Errorf("closing the record of a command: %w", err)
+	}
+	return changed, nil
+}
+
+// compare finds what is different now.
+func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, changed []string, err error) {
+	t, err := openTree(s.root)
+	if err != nil {
+		return r, nil, err
 	}
 	defer t.close()
 	after, err := s.scan(ctx, t, false)
 	if err != nil {
-		return nil, err
+		return r, nil, err
 	}
-	partial := s.Partial != ""
+	r = record{Step: s.l.step, Partial: s.Partial}
 	mine := s.l.since(s.began)
-	var ds []delta
-	var unkept []rawName
 	for _, p := range s.union(after) {
 		was, now := s.before[p], after[p]
-		if _, had := s.before[p]; !had && partial {
+		if _, had := s.before[p]; !had && s.Partial != "" {
 			continue // perhaps it was there, and was not looked at
 		}
 		if now.Type == "" && was.Type != "" { // perhaps it is only ignored now
@@ -325,28 +406,16 @@ func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []st
 		if between, ok := mine[p]; ok {
 			was = between
 		}
-		ds = append(ds, delta{Path: rawName(p), Before: was, After: now, Uncertain: true, Reported: slices.Contains(reported, p)})
+		r.Changes = append(r.Changes, delta{Path: rawName(p), Before: was, After: now, Uncertain: true, Reported: slices.Contains(reported, p)})
 		if s.unkept[p] {
-			unkept = append(unkept, rawName(p))
+			r.Unkept = append(r.Unkept, rawName(p))
 		}
 		if was.Type != isDir && now.Type != isDir {
 			changed = append(changed, p)
 		}
 	}
-	pair(ds)
-	l := s.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.active, s.file)
-	if len(ds) > 0 {
-		if err := l.add(record{Step: l.step, Changes: ds, Unkept: unkept}, true); err != nil {
-			return nil, err
-		}
-	}
-	if err := os.Remove(s.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return changed, fmt.Errorf("closing the record of a command: %w", err)
-	}
-	return changed, nil
+	pair(r.Changes)
+	return r, changed, nil
 }
 
 // since is how the paths were left that other steps changed after an entry:

@@ -38,7 +38,7 @@ func (l *Ledger) Undo(root string) (UndoReport, error) { return l.All().Undo(roo
 // changed afterwards is skipped.
 func (p Part) Undo(root string) (UndoReport, error) {
 	l := p.l
-	if err := l.settle(context.Background()); err != nil {
+	if err := l.Recover(context.Background()); err != nil {
 		return UndoReport{}, err
 	}
 	t, err := openTree(root)

@@ -1,0 +1,324 @@
+package workspace
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A party of several works in one tree: a job, a second job and a person. Each
+// line that somebody writes is in no other place and begins with who wrote it.
+type party struct {
+	*testing.T
+	rnd  *rand.Rand
+	dir  string
+	led  [2]*Ledger
+	f    [2]*Files
+	step int
+	n    int
+	// taken are lines of the person that the first job's tools removed.
+	taken map[string]bool
+}
+
+func (p *party) line(who string) string {
+	p.n++
+	return fmt.Sprintf("%s wrote %d\n", who, p.n)
+}
+
+// files are the regular files of the tree.
+func (p *party) files() []string {
+	return slices.Sorted(maps.Keys(linesOf(p.T, p.dir)))
+}
+
+func (p *party) pick() string {
+	names := p.files()
+	if len(names) == 0 {
+		write(p.T, filepath.Join(p.dir, "a"), p.line("the person"))
+		return "a"
+	}
+	return names[p.rnd.IntN(len(names))]
+}
+
+// edited changes some lines of a text.
+func (p *party) edited(text, who string) string {
+	lines := strings.SplitAfter(text, "\n")
+	lines = lines[:len(lines)-1]
+	i := p.rnd.IntN(len(lines) + 1)
+	switch p.rnd.IntN(5) {
+	case 0, 1, 2:
+		lines = slices.Insert(lines, i, p.line(who))
+	case 3:
+		if i < len(lines) {
+			lines[i] = p.line(who)
+		}
+	case 4:
+		if i < len(lines) && len(lines) > 3 {
+			lines = slices.Delete(lines, i, i+1)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// scribbles changes the tree as a person or a command does: not through us.
+func (p *party) scribbles(who string) {
+	name := p.pick()
+	at := filepath.Join(p.dir, name)
+	switch p.rnd.IntN(12) {
+	case 0:
+		write(p.T, filepath.Join(p.dir, fmt.Sprintf("new/%d", p.rnd.IntN(4))), p.line(who)+p.line(who))
+	case 1:
+		_ = os.Rename(at, filepath.Join(p.dir, fmt.Sprintf("m%d", p.rnd.IntN(4))))
+	case 2:
+		_ = os.Remove(at)
+	case 3:
+		must(p.T, os.Chmod(at, []fs.FileMode{0o600, 0o644, 0o755}[p.rnd.IntN(3)]))
+	case 4:
+		ln := filepath.Join(p.dir, fmt.Sprintf("ln%d", p.rnd.IntN(3)))
+		_ = os.Remove(ln)
+		_ = os.Symlink(name, ln)
+	default:
+		must(p.T, os.WriteFile(at, []byte(p.edited(content(p.T, at), who)), 0o644))
+	}
+}
+
+// tools has job j change something through its tools; what they refuse is not
+// done.
+func (p *party) tools(j int) {
+	p.step++
+	at := p.f[j].At(fmt.Sprint(p.step))
+	name := p.pick()
+	if links, _ := filepath.Glob(filepath.Join(p.dir, "ln*")); len(links) > 0 && p.rnd.IntN(3) == 0 {
+		name = filepath.Base(links[p.rnd.IntN(len(links))]) // through a link, into what it leads to
+	}
+	before := p.persons()
+	who := fmt.Sprint("job ", j)
+	switch p.rnd.IntN(8) {
+	case 0:
+		_ = at.WriteFile(fmt.Sprintf("new/%d", p.rnd.IntN(4)), []byte(p.line(who)))
+	case 1:
+		_ = at.Rename(name, fmt.Sprintf("moved/%d", p.n))
+	case 2:
+		_, _ = at.ReadFile(name)
+		_ = at.Remove(name)
+	case 3:
+		_ = at.WriteFile(name, []byte(p.line(who))) // with no look at what is there
+	default:
+		if old, err := at.ReadFile(name); err == nil {
+			_ = at.WriteFile(name, []byte(p.edited(string(old), who)))
+		}
+	}
+	if j == 0 {
+		now := p.persons()
+		for l := range before {
+			p.taken[l] = p.taken[l] || !now[l]
+		}
+	}
+}
+
+// command has job j run a command during which others work. It may be killed,
+// with the job; then others work on, somebody looks at the job, and it resumes.
+func (p *party) command(j int) {
+	p.step++
+	snap, err := p.led[j].At(fmt.Sprint(p.step)).Snapshot(p.Context(), p.dir)
+	must(p.T, err)
+	for range 1 + p.rnd.IntN(3) {
+		switch p.rnd.IntN(4) {
+		case 0, 1:
+			p.scribbles(fmt.Sprint("a command of job ", j))
+		case 2:
+			p.scribbles("the person")
+		case 3:
+			p.tools(1 - j)
+		}
+	}
+	if p.rnd.IntN(3) > 0 {
+		_, err := snap.Record(p.Context())
+		must(p.T, err)
+		return
+	}
+	must(p.T, p.led[j].Close())
+	p.scribbles("the person")
+	ledger := tree0(p.T, p.led[j].dir)
+	reader, err := OpenLedger(p.led[j].dir)
+	must(p.T, err)
+	_, err = reader.Steps()
+	must(p.T, err)
+	_, err = reader.Diff(p.Context(), p.dir, false)
+	must(p.T, err)
+	if now := tree0(p.T, p.led[j].dir); !slices.Equal(ledger, now) {
+		p.Errorf("looking at the job changed its ledger:\n%s", differ(ledger, now))
+	}
+	p.scribbles("the person")
+	p.open(j)
+	must(p.T, p.led[j].Recover(p.Context()))
+}
+
+// open opens the ledger of job j, and its files.
+func (p *party) open(j int) {
+	home := filepath.Join(filepath.Dir(p.dir), fmt.Sprint("ledger", j))
+	if p.f[j] != nil {
+		p.f[j].Close()
+	}
+	var err error
+	p.led[j], err = OpenLedger(home)
+	must(p.T, err)
+	p.f[j], err = Open(p.dir, p.led[j])
+	must(p.T, err)
+}
+
+// subAgent has a sub-agent of the first job work in a copy, which is joined
+// after the person has worked on.
+func (p *party) subAgent() {
+	p.step++
+	c := twinned(p.T, p.dir, "")
+	whole := p.dir
+	p.dir = c.Dir()
+	for range 3 {
+		p.scribbles("a sub-agent")
+	}
+	p.dir = whole
+	p.scribbles("the person")
+	before := p.persons()
+	if _, err := c.Join(p.Context(), p.f[0].At(fmt.Sprint(p.step))); err != nil {
+		p.Fatal(err)
+	}
+	now := p.persons()
+	for l := range before {
+		p.taken[l] = p.taken[l] || !now[l]
+	}
+}
+
+// persons are the person's lines in the tree.
+func (p *party) persons() map[string]bool {
+	found := map[string]bool{}
+	for _, lines := range linesOf(p.T, p.dir) {
+		for _, l := range lines {
+			if strings.HasPrefix(l, "the person") {
+				found[l] = true
+			}
+		}
+	}
+	return found
+}
+
+// undo takes back the first job, or a part of it, and checks what is left.
+func (p *party) undo(what string, part Part, err error) {
+	var none *StepError
+	if _, is := err.(*StepError); is {
+		_ = none
+		return
+	}
+	must(p.T, err)
+	before := p.persons()
+	trees := visible(p.T, p.dir)
+	diff, err := p.led[0].Diff(p.Context(), p.dir, false)
+	must(p.T, err)
+	if m := regexp.MustCompile(`(?m)^index|^--- a/(.*)\n(?:.*\n)*?\+the person`).FindString(diff); m != "" && what == "all" && !strings.Contains(diff, "rename") && !strings.Contains(diff, "new file") {
+		p.Errorf("the diff has lines of the person as the job's:\n%s", diff)
+	}
+	report, err := part.Undo(p.dir)
+	must(p.T, err)
+	after := p.persons()
+	for l := range before {
+		if !after[l] {
+			p.Errorf("undo %s took %q: %+v\nbefore: %q\n after: %q\n%s", what, l, report, trees, visible(p.T, p.dir), p.journal())
+		}
+	}
+	if what != "all" {
+		return
+	}
+	for l, gone := range p.taken {
+		if gone && !after[l] && len(report.Skipped) == 0 {
+			p.Errorf("undo did not bring %q back, and skipped nothing: %+v\n%s", l, report, p.journal())
+		}
+	}
+	again, err := p.led[0].Undo(p.dir)
+	must(p.T, err)
+	if len(again.Restored)+len(again.Removed) > 0 {
+		p.Errorf("a second undo did %+v after %+v\n%s", again, report, p.journal())
+	}
+	if report.Step == "" {
+		return
+	}
+	back, err := p.led[0].Step(report.Step)
+	must(p.T, err)
+	if _, err := back.Undo(p.dir); err != nil {
+		p.Fatal(err)
+	}
+	now := p.persons()
+	for l := range before {
+		if !now[l] {
+			p.Errorf("undoing the undo took %q\n%s", l, p.journal())
+		}
+	}
+}
+
+func (p *party) journal() string {
+	return content(p.T, filepath.Join(p.led[0].dir, "journal"))
+}
+
+// A person's last bytes survive any undo that is not told to take uncertain
+// changes: whatever a job, a second job and a person do, in whatever order,
+// also through links, across kills and in sub-agents' copies. ADROIT_UNDO_RUNS
+// is how many interleavings are tried, ADROIT_UNDO_SEED the first.
+func TestUndoLeavesThePersonsWork(t *testing.T) {
+	runs, first := 60, rand.Uint64()
+	if n, err := strconv.Atoi(os.Getenv("ADROIT_UNDO_RUNS")); err == nil {
+		runs = n
+	}
+	if n, err := strconv.ParseUint(os.Getenv("ADROIT_UNDO_SEED"), 10, 64); err == nil {
+		first = n
+	}
+	t.Logf("ADROIT_UNDO_SEED=%d", first)
+	for seed := first; seed < first+uint64(runs) && !t.Failed(); seed++ {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 3))
+			p := &party{T: t, rnd: rnd, dir: filepath.Join(t.TempDir(), "ws"), taken: map[string]bool{}}
+			for i := range 5 {
+				var text strings.Builder
+				for j := range 3 + rnd.IntN(8) {
+					fmt.Fprintf(&text, "line %d of file %d\n", j, i)
+				}
+				write(t, filepath.Join(p.dir, fmt.Sprintf("d%d/f%d", i%2, i)), text.String())
+			}
+			p.open(0)
+			p.open(1)
+			defer func() {
+				for j := range 2 {
+					p.f[j].Close()
+					p.led[j].Close()
+				}
+			}()
+			for range 5 + rnd.IntN(15) {
+				switch k := rnd.IntN(40); {
+				case k < 16:
+					p.tools(0)
+				case k < 22:
+					p.tools(1)
+				case k < 32:
+					p.scribbles("the person")
+				case k < 37:
+					p.command(rnd.IntN(2))
+				case k < 38:
+					p.subAgent()
+				case p.step > 0:
+					part, err := p.led[0].Step(fmt.Sprint(1 + rnd.IntN(p.step)))
+					p.undo("one step", part, err)
+				}
+			}
+			if rnd.IntN(4) == 0 && p.step > 0 {
+				part, err := p.led[0].From(fmt.Sprint(1 + rnd.IntN(p.step)))
+				p.undo("from a step", part, err)
+			}
+			p.undo("all", p.led[0].All(), nil)
+		})
+	}
+}
