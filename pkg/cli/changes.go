@@ -50,6 +50,7 @@ func (a *app) jobsDiff() *cobra.Command {
 				return err
 			}
 			diff, changes := "", []workspace.Change{}
+			var missing []string
 			if led != nil {
 				defer led.Close()
 				part, err := about.part(j.ID, led)
@@ -62,13 +63,16 @@ func (a *app) jobsDiff() *cobra.Command {
 				if changes, err = part.Changes(); err != nil {
 					return err
 				}
+				missing = led.Incomplete(ctx)
 			}
 			if asJSON {
-				return a.json(struct {
-					Job     string             `json:"job"`
-					Changes []workspace.Change `json:"changes"`
-					Diff    string             `json:"diff"`
-				}{j.ID, changes, diff})
+				err := a.json(struct {
+					Job        string             `json:"job"`
+					Changes    []workspace.Change `json:"changes"`
+					Diff       string             `json:"diff"`
+					Incomplete []string           `json:"incomplete,omitempty"`
+				}{j.ID, changes, diff, missing})
+				return errors.Join(err, a.incomplete(missing))
 			}
 			a.printDiff(diff)
 			if unsure := a.printUncertain(changes, about.uncertain); unsure && !about.uncertain {
@@ -76,12 +80,37 @@ func (a *app) jobsDiff() *cobra.Command {
 			} else if diff == "" {
 				fmt.Fprintf(a.Stderr, "%s changed nothing\n", j.ID)
 			}
-			return nil
+			return a.incomplete(missing)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the list of changed files")
 	about.flags(cmd.Flags())
 	return cmd
+}
+
+// incomplete prints why a job's record is not complete. If it is not, that is
+// the exit code, too.
+func (a *app) incomplete(missing []string) error {
+	for _, m := range missing {
+		fmt.Fprintf(a.Stderr, "incomplete: %s\n", line(m))
+	}
+	if len(missing) > 0 {
+		return exit(exitFailed)
+	}
+	return nil
+}
+
+// missing is why a job's record is not complete, nil if it is.
+func (a *app) missing(j *jobs.Job) []string {
+	led, err := a.ledger(j)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if led == nil {
+		return nil
+	}
+	defer led.Close()
+	return led.Incomplete(context.Background())
 }
 
 // printUncertain names, in lines that git apply passes over, the uncertain
@@ -146,6 +175,7 @@ func (a *app) jobsUndo() *cobra.Command {
 				return err
 			}
 			var report workspace.UndoReport
+			var missing []string
 			if led != nil {
 				defer led.Close()
 				part, err := about.part(j.ID, led)
@@ -155,6 +185,7 @@ func (a *app) jobsUndo() *cobra.Command {
 				if report, err = part.Undo(j.Dir); err != nil {
 					return err
 				}
+				missing = led.Incomplete(ctx)
 			}
 			if asJSON {
 				if err := a.json(report); err != nil {
@@ -172,10 +203,10 @@ func (a *app) jobsUndo() *cobra.Command {
 			for _, c := range made {
 				fmt.Fprintf(a.Stderr, "its commit %s stays: an undo changes files only; git revert %s takes it back\n", line(c), line(strings.Fields(c + " HEAD")[0]))
 			}
-			if len(report.Skipped) > 0 {
-				return exit(exitFailed)
+			if err := a.incomplete(missing); err != nil || len(report.Skipped) == 0 {
+				return err
 			}
-			return nil
+			return exit(exitFailed)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")

@@ -168,6 +168,9 @@ func (a *app) tell(job *jobs.Job, past history, took time.Duration) {
 	for _, l := range a.verdict(job, f) {
 		fmt.Fprintln(s, s.paint(statusStyle(job.Status), lines(l)))
 	}
+	for _, m := range a.missing(job) {
+		fmt.Fprintln(s, s.paint(red, line("incomplete: "+m)))
+	}
 	if figures := a.figures(job, f, took); figures != "" {
 		fmt.Fprintln(s, strings.Join(append([]string{figures}, a.next(job)...), "    "))
 	} else if next := a.next(job); len(next) > 0 {

@@ -269,6 +269,9 @@ func (a *app) jobsLogs() *cobra.Command {
 			if ctx.Err() != nil {
 				return a.stopped(ctx)
 			}
+			for _, m := range a.missing(j) {
+				fmt.Fprintf(a.Stderr, "incomplete: %s\n", line(m))
+			}
 			return nil
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -364,6 +365,27 @@ func (a *app) header(ctx context.Context, j *jobs.Job, window int) {
 	s := a.screen()
 	text := line(fmt.Sprintf("job %s  %s  %s  sandbox %s  %s", j.ID, j.Agent, model, a.jobSandbox(j.ID), a.place(j)))
 	fmt.Fprintln(s, s.paint(bold, text))
+	a.neighbours(ctx, j)
+}
+
+// neighbours names the other jobs that run in the same directory, or in one
+// that contains the other: each may meet what the other is about to change.
+func (a *app) neighbours(ctx context.Context, j *jobs.Job) {
+	all, err := a.db.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Running}})
+	if err != nil {
+		return // the run will say what is wrong with the store
+	}
+	for _, o := range all {
+		if o.ID != j.ID && overlap(o.Dir, j.Dir) {
+			fmt.Fprintf(a.Stderr, "%s is also working here; --worktree keeps them apart\n", o.ID)
+		}
+	}
+}
+
+// overlap reports whether two directories are one, or one lies in the other.
+func overlap(a, b string) bool {
+	a, b = filepath.Clean(a)+string(filepath.Separator), filepath.Clean(b)+string(filepath.Separator)
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
 // windowWords says which context window was asked for and what the server

@@ -106,7 +106,7 @@ func (a *app) jobsSteps() *cobra.Command {
 				t.row(r.Step, r.Name, summary(r.Changes))
 			}
 			t.write(a.Stdout)
-			return nil
+			return a.incomplete(a.missing(j))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
@@ -153,6 +153,9 @@ func (a *app) trace(j *jobs.Job, put func(label, value string)) {
 		names = append(names[:8], fmt.Sprintf("and %d more", n-8))
 	}
 	put("changed by", strings.Join(names, ", "))
+	for _, m := range a.missing(j) {
+		put("incomplete", m)
+	}
 	if n, err := a.shadow(j); err == nil && n > 0 {
 		put("kept for undo", size(n))
 	}

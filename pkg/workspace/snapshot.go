@@ -18,10 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	maxSnapFiles = 20_000
-	maxSnapBytes = 256 << 20
-)
+// maxSnapBytes bounds the content that is copied for one snapshot.
+const maxSnapBytes = 256 << 20
 
 // A stamp tells whether a file was touched since its content was last read.
 type stamp struct {
@@ -49,9 +47,9 @@ type Snapshot struct {
 }
 
 // Snapshot keeps the content of root's files, so that whatever a command does
-// to them can be recorded and undone. Up to 20,000 files and 256 MiB are kept;
-// of what is beyond the bytes, changes are noted but cannot be undone. What
-// has not been touched since an earlier Snapshot costs no reading.
+// to them can be recorded and undone. Up to 256 MiB are copied; of what is beyond
+// that, changes are noted but cannot be undone. What has not been touched since
+// an earlier Snapshot costs no reading.
 func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	if err := l.Recover(ctx); err != nil {
 		return nil, err
@@ -86,9 +84,8 @@ func (s *Snapshot) scan(ctx context.Context, t *tree, keep bool) (map[string]sta
 			names = append(names, p)
 		}
 	}
-	if more || len(names) > maxSnapFiles {
-		names = names[:min(len(names), maxSnapFiles)]
-		s.Partial = fmt.Sprintf("the workspace has more than %d files; changes to the rest were not recorded", maxSnapFiles)
+	if more {
+		s.Partial = fmt.Sprintf("the workspace has more than %d files; changes to the rest were not recorded", maxNames)
 	}
 	found := map[string]state{}
 	var bytes int64
@@ -181,7 +178,6 @@ func (t *tree) dirs(ctx context.Context, names map[string]state) (map[string]sta
 			add(d)
 		}
 	}
-	seen := 0
 	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -191,9 +187,6 @@ func (t *tree) dirs(ctx context.Context, names map[string]state) (map[string]sta
 		}
 		if slices.Contains(skipped, d.Name()) {
 			return fs.SkipDir
-		}
-		if seen++; seen > maxSnapFiles {
-			return fs.SkipAll
 		}
 		if _, ok := found[p]; !ok {
 			add(p)
