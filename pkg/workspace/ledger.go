@@ -66,12 +66,17 @@ type book struct {
 	seen    map[string]string
 	temp    string // the newest change's temporary file
 	cache   map[string]stamp
-	unkept  map[string]bool // paths whose original content was too much to keep
-	active  map[string]bool // snapshots of ours that wait for their Record
+	unkept  map[string]bool   // paths whose original content was too much to keep
+	active  map[string]bool   // snapshots of ours that wait for their Record
+	partial []string          // why not everything is in the ledger
+	memory  map[string][]byte // content that is in no blob; see recall
+	scans   sync.Mutex        // held for a scan; guards index and prefix
+	index   *gitIndex
+	prefix  string
+	listing *listing
+	peeked  bool // the maps have what no record has; see peek
 
 	fault atomic.Pointer[StorageError]
-	partial []string        // why not everything is in the ledger
-	peeked  bool            // the maps have what no record has; see peek
 }
 
 // A delta is one path's part of a change.
@@ -410,6 +415,12 @@ func (b *book) blobPath(digest string) string { return filepath.Join(b.dir, "blo
 
 // load returns kept content.
 func (b *book) load(want string) ([]byte, error) {
+	b.mu.Lock()
+	data, ok := b.memory[want]
+	b.mu.Unlock()
+	if ok {
+		return data, nil
+	}
 	data, err := os.ReadFile(b.blobPath(want))
 	if err != nil {
 		return nil, fmt.Errorf("the original content is not in the ledger: %w", err)

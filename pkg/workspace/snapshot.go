@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,19 +36,26 @@ type stamp struct {
 type Snapshot struct {
 	l      *Ledger
 	root   string
-	before map[string]state
+	before map[string]state // but for the files that were as git's index has them
 	unkept map[string]bool
-	began  int    // entries of the ledger when it was taken
-	file   string // what is needed for Record, on disk
+	index  *gitIndex       // nil: none that could be read
+	prefix string          // of the root in the repository
+	dirty  map[string]bool // files of the index that were not as it has them
+	began  int             // entries of the ledger when it was taken
+	file   string          // what is needed for Record, on disk
+	// looking: nothing may be written, so content from git stays in memory.
+	looking bool
+	// reopened: it was read from disk, where only the index has what it has.
+	reopened bool
 	// Partial says why not everything was noted, if that is so: changes to what
 	// was left out are not in the record and cannot be undone.
 	Partial string
 }
 
-// Snapshot keeps the content of root's files, so that whatever a command does
-// to them can be recorded and undone. Up to 256 MiB are copied; of what is beyond
-// that, changes are noted but cannot be undone. What has not been touched since
-// an earlier Snapshot costs no reading.
+// Snapshot notes how root's files are, so that whatever a command does to them
+// can be recorded and undone. What git has is not copied. Of the rest up to 256
+// MiB are; of what is beyond that, changes are noted but cannot be undone. What
+// has not been touched since an earlier Snapshot costs no reading.
 func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	if err := l.Recover(ctx); err != nil {
 		return nil, err
@@ -66,55 +72,140 @@ func (l *Ledger) Snapshot(ctx context.Context, root string) (*Snapshot, error) {
 	began := len(l.log)
 	l.mu.Unlock()
 	s := &Snapshot{l: l, began: began, root: root, unkept: map[string]bool{}}
-	if s.before, err = s.scan(ctx, t, true); err != nil {
+	s.index, s.prefix = l.indexed(ctx, t)
+	if s.before, s.dirty, err = s.scan(ctx, t, true); err != nil {
 		return nil, err
 	}
 	return s, s.save()
 }
 
-// scan reads the state of every file, link and directory.
-func (s *Snapshot) scan(ctx context.Context, t *tree, keep bool) (map[string]state, error) {
-	names, more, err := t.names(ctx, ".")
-	if err != nil {
-		return nil, err
+// indexed is git's index, read anew if it has changed; nil if it cannot be used.
+func (b *book) indexed(ctx context.Context, t *tree) (*gitIndex, string) {
+	b.scans.Lock()
+	defer b.scans.Unlock()
+	if x := b.index; x != nil && x.dir == t.dir {
+		if st, err := t.stat(x.file); err == nil && stampFrom(&st) == x.now {
+			return x, b.prefix
+		}
 	}
-	slices.Sort(names)
-	for _, p := range s.l.paths() { // also those that are ignored
-		if _, found := slices.BinarySearch(names, p); !found {
+	var err error
+	if b.index, b.prefix, err = indexOf(ctx, t); err != nil {
+		b.index = nil
+	}
+	return b.index, b.prefix
+}
+
+// scan reads the state of every file, link and directory, except the files that
+// are as the index has them. Those of the index that are not are others.
+func (s *Snapshot) scan(ctx context.Context, t *tree, keep bool) (found map[string]state, others map[string]bool, err error) {
+	b := s.l.book
+	b.scans.Lock()
+	defer b.scans.Unlock()
+	ls, err := b.list(ctx, t, s.index)
+	if err != nil {
+		return nil, nil, err
+	}
+	var x gitIndex
+	if s.index != nil {
+		x = *s.index
+	}
+	names := slices.Clip(ls.files)
+	for _, p := range b.paths() { // also those that are ignored
+		if _, found := slices.BinarySearch(ls.files, p); !found && x.find(p) == nil {
 			names = append(names, p)
 		}
 	}
-	if more {
+	if ls.more {
 		s.Partial = fmt.Sprintf("the workspace has more than %d files; changes to the rest were not recorded", maxNames)
 	}
-	found := map[string]state{}
+	found = maps.Clone(ls.dirs)
+	others = map[string]bool{}
 	var bytes int64
-	for _, p := range names {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	look, now := t.looker(), time.Now()
+	for i := range len(x.files) + len(names) {
+		if i%1000 == 0 && ctx.Err() != nil {
+			return nil, nil, ctx.Err()
 		}
-		if t.plain(p) != nil {
+		var p string
+		var e *tracked
+		if i < len(x.files) {
+			e = &x.files[i]
+			p = e.name
+		} else {
+			p = names[i-len(x.files)]
+		}
+		st, ok := look(p)
+		if ok && e != nil && !(keep && !stampFrom(&st).settled(now)) && s.asIndexed(t, p, e, &st, keep) {
 			continue
 		}
-		info, err := t.root.Lstat(p)
-		if err != nil || info.IsDir() || !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
-			continue
+		if e != nil {
+			others[p] = true
 		}
-		bytes += info.Size()
-		// What no tool may read is not copied either: its change shows, but is
-		// not undone.
-		st, kept, err := s.l.stampOf(t, p, info, keep && bytes <= maxSnapBytes && s.l.names.deny(p, p, false) == nil)
-		if err != nil {
-			continue // unreadable, or gone since
-		}
-		found[p] = st
-		if keep && !kept {
-			s.unkept[p] = true
+		if ok {
+			_ = s.read(t, p, keep, &bytes, found) // one that is unreadable, or gone since, is left out
 		}
 	}
-	dirs, err := t.dirs(ctx, found)
-	maps.Copy(found, dirs)
-	return found, err
+	return found, others, nil
+}
+
+// looker returns a func that looks at files and links of the tree, and at nothing
+// that is not reached through directories alone.
+func (t *tree) looker() func(p string) (unix.Stat_t, bool) {
+	straight := map[string]bool{".": true}
+	last, fine := "", true // files of one directory come in a row
+	return func(p string) (unix.Stat_t, bool) {
+		dir := ""
+		if i := strings.LastIndexByte(p, '/'); i >= 0 {
+			dir = p[:i]
+		}
+		if dir != last {
+			last, fine = dir, dir == "" || t.straight(dir, straight)
+		}
+		if !fine {
+			return unix.Stat_t{}, false
+		}
+		st, err := t.stat(p)
+		kind := st.Mode & unix.S_IFMT
+		return st, err == nil && (kind == unix.S_IFREG || kind == unix.S_IFLNK)
+	}
+}
+
+// asIndexed reports whether a file is as the index has it, and was before.
+func (s *Snapshot) asIndexed(t *tree, p string, e *tracked, st *unix.Stat_t, first bool) bool {
+	perm := fs.FileMode(st.Mode & 0o777)
+	if !first {
+		return !s.dirty[p] && (e.perm == perm || s.reopened) && e.clean(st)
+	}
+	if !e.clean(st) {
+		s.l.mu.Lock()
+		_, other := s.l.cache[p]
+		s.l.mu.Unlock()
+		if other || !e.verify(t, p, st) {
+			return false
+		}
+	}
+	e.perm = perm
+	return true
+}
+
+// read reads the state of a file or link.
+func (s *Snapshot) read(t *tree, p string, keep bool, bytes *int64, found map[string]state) error {
+	info, err := t.root.Lstat(p)
+	if err != nil {
+		return err
+	}
+	*bytes += info.Size()
+	// What no tool may read is not copied either: its change shows, but is
+	// not undone.
+	st, kept, err := s.l.stampOf(t, p, info, keep && *bytes <= maxSnapBytes && s.l.names.deny(p, p, false) == nil)
+	if err != nil {
+		return err
+	}
+	found[p] = st
+	if keep && !kept {
+		s.unkept[p] = true
+	}
+	return nil
 }
 
 // paths are those the ledger has heard of, sorted.
@@ -161,41 +252,6 @@ func (b *book) stampOf(t *tree, p string, info fs.FileInfo, keep bool) (state, b
 	return now.state, now.kept, nil
 }
 
-// dirs returns the directories that exist, except those that hold no work, and
-// those above the given names.
-func (t *tree) dirs(ctx context.Context, names map[string]state) (map[string]state, error) {
-	found := map[string]state{}
-	add := func(d string) {
-		if info, err := t.root.Lstat(d); err == nil && info.IsDir() {
-			found[d] = state{Type: isDir, Mode: info.Mode().Perm()}
-		}
-	}
-	for p := range names {
-		for d := path.Dir(p); d != "."; d = path.Dir(d) {
-			if _, ok := found[d]; ok {
-				break
-			}
-			add(d)
-		}
-	}
-	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil || !d.IsDir() || p == "." {
-			return nil
-		}
-		if slices.Contains(skipped, d.Name()) {
-			return fs.SkipDir
-		}
-		if _, ok := found[p]; !ok {
-			add(p)
-		}
-		return nil
-	})
-	return found, err
-}
-
 // save makes the kept content durable and notes that a command is under way, so
 // that its changes are found also if we are killed before Record.
 func (s *Snapshot) save() error {
@@ -211,6 +267,18 @@ func (s *Snapshot) save() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.unkept)) {
 		p.Unkept = append(p.Unkept, rawName(name))
+	}
+	for p0 := range s.dirty {
+		if _, there := s.before[p0]; !there {
+			p.Gone = append(p.Gone, rawName(p0))
+		}
+	}
+	if s.index != nil {
+		var err error
+		if p.Index, err = l.saveIndex(s.index); err != nil {
+			return fmt.Errorf("noting the files before the command: %w", err)
+		}
+		p.Prefix = s.prefix
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -242,6 +310,28 @@ type pending struct {
 	Began   int       `json:"began,omitempty"`
 	Before  []delta   `json:"before"`
 	Unkept  []rawName `json:"unkept,omitempty"`
+	Index   string    `json:"index,omitempty"` // the file with git's index as it was
+	Prefix  string    `json:"prefix,omitempty"`
+	Gone    []rawName `json:"gone,omitempty"` // files of the index that were not there
+}
+
+// saveIndex copies git's index, once for all snapshots that go by it.
+func (b *book) saveIndex(x *gitIndex) (string, error) {
+	name := fmt.Sprintf("index-%x-%x", x.stamp.mtime, x.stamp.size)
+	if _, err := os.Lstat(filepath.Join(b.dir, name)); err == nil {
+		return name, nil
+	}
+	data, err := os.ReadFile(x.file)
+	if err != nil {
+		return "", err
+	}
+	if len(b.active) == 0 {
+		old, _ := filepath.Glob(filepath.Join(b.dir, "index-*")) // what stays costs room only
+		for _, f := range old {
+			_ = os.Remove(f)
+		}
+	}
+	return name, os.WriteFile(filepath.Join(b.dir, name), data, 0o600)
 }
 
 // Recover notes what commands changed that were under way when the process that
@@ -300,6 +390,25 @@ func (l *Ledger) reopen(file string) (*Snapshot, error) {
 	for _, name := range p.Unkept {
 		s.unkept[string(name)] = true
 	}
+	if s.reopened = true; p.Index != "" {
+		if s.index, err = readIndex(filepath.Join(l.dir, filepath.Base(p.Index)), p.Prefix); err != nil {
+			return nil, fmt.Errorf("reading what an interrupted command began with: %w", err)
+		}
+		s.dirty = map[string]bool{}
+		for _, name := range p.Gone {
+			s.dirty[string(name)] = true
+		}
+		for i := range s.index.files {
+			e := &s.index.files[i]
+			if _, other := s.before[e.name]; other {
+				s.dirty[e.name] = true
+			}
+			e.perm = 0o644
+			if e.exec {
+				e.perm = 0o755
+			}
+		}
+	}
 	return s, nil
 }
 
@@ -318,6 +427,7 @@ func (l *Ledger) peek(ctx context.Context) {
 		var r record
 		s, err := l.reopen(file)
 		if err == nil && s != nil {
+			s.looking = true
 			r, _, err = s.compare(ctx, nil)
 		}
 		if err != nil {
@@ -377,7 +487,10 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 		return r, nil, err
 	}
 	defer t.close()
-	after, err := s.scan(ctx, t, false)
+	after, others, err := s.scan(ctx, t, false)
+	if err == nil {
+		err = s.recall(ctx, t, others)
+	}
 	if err != nil {
 		return r, nil, err
 	}
@@ -409,6 +522,55 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 	}
 	pair(r.Changes)
 	return r, changed, nil
+}
+
+// recall takes into the states before the command the files that were as the
+// index had them and are not any more. Git has their content.
+func (s *Snapshot) recall(ctx context.Context, t *tree, others map[string]bool) error {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(others)), func(p string) bool { return s.dirty[p] })
+	for some := range slices.Chunk(names, 200) {
+		var oids []string
+		for _, p := range some {
+			oids = append(oids, s.index.find(p).id())
+		}
+		content, err := t.contents(ctx, oids)
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for _, p := range some {
+			e := s.index.find(p)
+			data, ok := content[e.id()]
+			was := state{Type: isFile, Mode: e.perm, Digest: "git-" + e.id()}
+			if st, err := t.stat(p); s.reopened && err == nil && e.exec == (st.Mode&0o100 != 0) {
+				was.Mode = fs.FileMode(st.Mode & 0o777) // nobody noted it
+			}
+			if ok {
+				was.Digest, was.Size = digest(data), int64(len(data))
+			}
+			if !ok || s.l.keepFromGit(was.Digest, data, s.looking || s.l.names.deny(p, p, false) != nil) != nil {
+				s.unkept[p] = true
+			}
+			s.before[p] = was
+		}
+	}
+	if len(names) > 0 && !s.looking {
+		return syncBlobs(filepath.Join(s.l.dir, "blobs"))
+	}
+	return nil
+}
+
+// keepFromGit keeps what a command replaced, or has it for a while.
+func (b *book) keepFromGit(digest string, data []byte, looking bool) error {
+	if !looking {
+		return b.store(data)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.memory == nil {
+		b.memory = map[string][]byte{}
+	}
+	b.memory[digest] = data
+	return nil
 }
 
 // since is how the paths were left that other steps changed after an entry:
