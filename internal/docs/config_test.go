@@ -102,6 +102,7 @@ var settings = []word{
 	{"github.token_env", "The environment variable that holds the token of the GitHub tools; without it no agent is offered them. See [github.md](github.md)"},
 	{"github.host", "The name of a GitHub Enterprise server in place of `github.com`"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
+	{"retention", "How long jobs are kept after their end, as 30d, 2w or 12h: a run removes the older ones, with what `jobs undo` needs of them. Without it jobs stay until `jobs rm` or `jobs prune`"},
 }
 
 // named is what stands for the keys of a map, by the map's key.

@@ -86,6 +86,9 @@ func (bs *Benches) open(dir, home, shows string, writes []string) (*Bench, error
 	if err != nil {
 		return nil, err
 	}
+	if err := b.ledger.Share(ContentDir(bs.o.Data)); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
 	b.Hide(bs.o.Hide)
 	b.Reach(bs.o.Network)
 	b.Name(bs.o.Names)
@@ -286,6 +289,10 @@ func (bs *Benches) Join(ctx context.Context, job, path, name, of string) (execut
 	}
 	return out, err
 }
+
+// ContentDir is where the jobs of a data directory keep, once for all of them,
+// what files were like before.
+func ContentDir(data string) string { return filepath.Join(data, "content") }
 
 var treeName = lazyregexp.New(`^[A-Za-z0-9_-]{1,100}$`)
 

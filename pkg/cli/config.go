@@ -34,6 +34,7 @@ type config struct {
 	Prices    executor.Prices     `yaml:"-"`
 	Rates     map[string]rate     `yaml:"prices"`
 	DataDir   string              `yaml:"data_dir"`
+	Retention string              `yaml:"retention"` // as parseAge reads it
 
 	Diagnostics string                    `yaml:"diagnostics"`
 	Servers     map[string]languageServer `yaml:"language_servers"`
@@ -228,6 +229,9 @@ func (c *config) check(where string) error {
 	if err := checkFormats(where, c.EditFormats); err != nil {
 		return err
 	}
+	if _, err := parseAge(c.Retention); c.Retention != "" && err != nil {
+		return broken(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
+	}
 	if err := c.checkBudget(where); err != nil {
 		return err
 	}
@@ -304,6 +308,7 @@ func (c *config) settings() []setting {
 		pick("limits.cost_usd", num(c.Limits.CostUSD), "none"),
 		pick("limits.time", span, d.Time.String()),
 		pick("data_dir", c.DataDir, ""),
+		pick("retention", c.Retention, "none"),
 		pick("conventions.bytes", num(float64(c.Conventions.Bytes)), strconv.Itoa(agents.DefaultWords)),
 	}
 	for _, l := range []struct {

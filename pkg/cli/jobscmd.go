@@ -40,7 +40,7 @@ func (a *app) jobsCommand() *cobra.Command {
 		c.Flags().StringVar(&agent, "agent", "", "only jobs of this agent")
 	}
 	cmd.AddCommand(sub, a.jobsShow(), a.jobsLogs(), a.jobsWait(), a.jobsResume(), a.jobsRetry(),
-		a.jobsCancel(), a.jobsRemove(), a.jobsArtifacts(), a.jobsDiff(), a.jobsSteps(), a.jobsUndo(), a.jobsMerge())
+		a.jobsCancel(), a.jobsRemove(), a.jobsPrune(), a.jobsArtifacts(), a.jobsDiff(), a.jobsSteps(), a.jobsUndo(), a.jobsMerge())
 	return cmd
 }
 

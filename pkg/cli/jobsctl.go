@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 func (a *app) jobsResume() *cobra.Command {
@@ -147,30 +146,13 @@ func (a *app) jobsRemove() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if j.Status != jobs.Running {
-					if err := a.unroot(ctx, j.ID, force); err != nil {
-						return err
-					}
-				}
-				if j.Status == lost {
-					// There is nothing else to remove.
-				} else if err := a.db.Remove(ctx, j.ID); err != nil {
-					hint := ""
-					if errors.Is(err, jobs.ErrRunning) {
-						hint = "adroit jobs cancel " + j.ID
-					}
-					return broken(err, hint)
-				}
-				dir, err := a.jobDir(j.ID)
-				if err != nil {
-					return err
-				}
-				if err := workspace.Discard(dir); err != nil {
+				if err := a.remove(ctx, j, force); err != nil {
 					return err
 				}
 				fmt.Fprintf(a.Stdout, "%s removed\n", j.ID)
 			}
-			return nil
+			_, err := a.sweep()
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also throw away what is not committed or merged in a job's worktree")

@@ -291,6 +291,7 @@ func (a *app) run(ctx context.Context, q request) error {
 	if err != nil {
 		return err
 	}
+	a.retire(ctx)
 	id := jobs.NewID(a.now())
 	job, err := a.submit(ctx, m, id, q, in, task)
 	if err != nil {

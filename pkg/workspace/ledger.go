@@ -69,6 +69,7 @@ type book struct {
 	unkept  map[string]bool   // paths whose original content was too much to keep
 	active  map[string]bool   // snapshots of ours that wait for their Record
 	partial []string          // why not everything is in the ledger
+	shared  string            // see Share
 	memory  map[string][]byte // content that is in no blob; see recall
 	scans   sync.Mutex        // held for a scan; guards index and prefix
 	index   *gitIndex
@@ -461,6 +462,9 @@ func (w *blobWriter) commit(digest string, sync bool) error {
 	var err error
 	if sync {
 		err = w.f.Sync()
+	}
+	if info, ierr := w.f.Stat(); ierr == nil {
+		w.b.shareBlob(w.f.Name(), digest, info.Size())
 	}
 	err = errors.Join(err, os.Rename(w.f.Name(), to))
 	if sync {

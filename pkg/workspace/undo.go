@@ -111,7 +111,8 @@ func (u *undoing) plan(ns []net) []*goal {
 	left, kept := map[string]bool{}, map[string]bool{}
 	skip := func(n *net, err error) {
 		u.skip(n.path, err)
-		left[n.path] = true
+		// What it was like may be nowhere but under the name that it was moved to.
+		left[n.path] = n.orig().Type == isFile || len(n.foreign()) > 0
 		for _, s := range n.foreign() {
 			kept[s.Digest] = s.Type == isFile
 		}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// remove forgets a job with all that is kept for it.
+func (a *app) remove(ctx context.Context, j *jobs.Job, force bool) error {
+	if j.Status != jobs.Running {
+		if err := a.unroot(ctx, j.ID, force); err != nil {
+			return err
+		}
+	}
+	if j.Status == lost {
+		// There is nothing else to remove.
+	} else if err := a.db.Remove(ctx, j.ID); err != nil {
+		hint := ""
+		if errors.Is(err, jobs.ErrRunning) {
+			hint = "adroit jobs cancel " + j.ID
+		}
+		return broken(err, hint)
+	}
+	dir, err := a.jobDir(j.ID)
+	if err != nil {
+		return err
+	}
+	return workspace.Discard(dir)
+}
+
+// sweep frees the former content of files that no job has any more.
+func (a *app) sweep() (int64, error) {
+	dir, err := a.dataDir()
+	if err != nil {
+		return 0, err
+	}
+	return workspace.SweepContent(adroit.ContentDir(dir))
+}
+
+func (a *app) jobsPrune() *cobra.Command {
+	var older string
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "prune [--older-than AGE]",
+		Short: "Forget the jobs that ended long ago",
+		Long: "Forgets the jobs that ended longer ago than an age such as 30d or 12h: journal, log and what undo needs.\n" +
+			"Without --older-than the age is the setting retention. A job whose worktree has something that is not\n" +
+			"committed or merged is kept and named; adroit jobs rm --force removes it.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			conf, err := a.config()
+			if err != nil {
+				return err
+			}
+			if older == "" {
+				older = conf.Retention
+			}
+			if older == "" {
+				return usage("for example adroit jobs prune --older-than 30d", "an age is missing: --older-than, or retention in the configuration")
+			}
+			age, err := parseAge(older)
+			if err != nil {
+				return usage("for example 30d, 2w or 12h", "--older-than: %v", err)
+			}
+			removed, err := a.prune(cmd.Context(), age, dry)
+			for _, id := range removed {
+				fmt.Fprintf(a.Stdout, "%s %s\n", id, map[bool]string{false: "removed", true: "would be removed"}[dry])
+			}
+			if len(removed) == 0 && err == nil {
+				fmt.Fprintf(a.Stderr, "no job ended longer ago than %s\n", older)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&older, "older-than", "", "the age, as 30d, 2w or 12h")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only list them")
+	return cmd
+}
+
+// prune removes the jobs that ended longer ago than age. One that cannot be
+// removed keeps no other from it.
+func (a *app) prune(ctx context.Context, age time.Duration, dry bool) (removed []string, err error) {
+	store, err := a.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := store.List(ctx, jobs.Query{})
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, j := range all {
+		if !j.Status.Final() || j.Finished.IsZero() || a.now().Sub(j.Finished) < age {
+			continue
+		}
+		if !dry {
+			if err := a.remove(ctx, j, false); err != nil {
+				errs = append(errs, fmt.Errorf("%s is kept: %w", j.ID, err))
+				continue
+			}
+		}
+		removed = append(removed, j.ID)
+	}
+	if !dry {
+		_, err = a.sweep()
+	}
+	return removed, errors.Join(append(errs, err)...)
+}
+
+// retire removes what the setting retention says is old. It is done when a job
+// begins, and fails no job.
+func (a *app) retire(ctx context.Context) {
+	conf, err := a.config()
+	if err != nil || conf.Retention == "" {
+		return
+	}
+	if age, err := parseAge(conf.Retention); err == nil {
+		if _, err := a.prune(ctx, age, false); err != nil {
+			a.note("retention: %v", err)
+		}
+	}
+}
+
+// parseAge reads a duration that may be given in days or weeks.
+func parseAge(s string) (time.Duration, error) {
+	day := 24 * time.Hour
+	for unit, d := range map[string]time.Duration{"d": day, "w": 7 * day} {
+		if n, ok := strings.CutSuffix(s, unit); ok {
+			if k, err := strconv.Atoi(n); err == nil && k >= 0 && k < 100_000 {
+				return time.Duration(k) * d, nil
+			}
+		}
+	}
+	d, err := time.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = errors.New("an age is not below zero")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is no age", s)
+	}
+	return d, nil
+}
