@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -30,6 +31,19 @@ func (a *app) ledger(j *jobs.Job) (*workspace.Ledger, error) {
 		return nil, nil
 	}
 	return workspace.OpenLedger(dir)
+}
+
+// ownLedger is ledger for one who adds to it.
+func (a *app) ownLedger(j *jobs.Job) (*workspace.Ledger, error) {
+	led, err := a.ledger(j)
+	if err != nil || led == nil {
+		return led, err
+	}
+	data, err := a.dataDir()
+	if err == nil {
+		err = led.Share(adroit.ContentDir(data))
+	}
+	return led, err
 }
 
 func (a *app) jobsDiff() *cobra.Command {
@@ -170,7 +184,7 @@ func (a *app) jobsUndo() *cobra.Command {
 			if j.Status == jobs.Running {
 				return broken(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
 			}
-			led, err := a.ledger(j)
+			led, err := a.ownLedger(j)
 			if err != nil {
 				return err
 			}

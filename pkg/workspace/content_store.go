@@ -17,9 +17,36 @@ func (l *Ledger) Share(dir string) error {
 		return fmt.Errorf("opening the store of former content: %w", err)
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.shared = dir
+	l.mu.Unlock()
+	keepReserve(dir)
 	return nil
+}
+
+// reserveName is a file in a store of content that an undo gives up for room
+// when the disk is full, of reserveSize bytes.
+const (
+	reserveName = "reserve"
+	reserveSize = 1 << 20
+)
+
+// keepReserve makes the reserve if it is not there. Without room there is none.
+func keepReserve(dir string) {
+	name := filepath.Join(dir, reserveName)
+	if _, err := os.Lstat(name); err == nil {
+		return
+	}
+	if err := os.WriteFile(name, make([]byte, reserveSize), 0o600); err != nil {
+		_ = os.Remove(name)
+	}
+}
+
+// giveReserve makes room on a full disk, and reports whether it could.
+func (b *book) giveReserve() bool {
+	b.mu.Lock()
+	dir := b.shared
+	b.mu.Unlock()
+	return dir != "" && os.Remove(filepath.Join(dir, reserveName)) == nil
 }
 
 // shareBlob replaces a file that is about to become a blob by the one that other
@@ -52,6 +79,9 @@ func SweepContent(dir string) (freed int64, err error) {
 	}
 	var errs []error
 	for _, e := range entries {
+		if e.Name() == reserveName {
+			continue
+		}
 		info, err := e.Info()
 		if err != nil {
 			continue // gone by another sweep

@@ -155,7 +155,14 @@ func folded(patterns []string) []string {
 }
 
 func listed(parts []string, patterns []string) bool {
+	var quick *nameList
+	if len(patterns) > 0 {
+		quick = builtIn[&patterns[0]]
+	}
 	for i, part := range parts {
+		if !quick.maybe(part) {
+			continue
+		}
 		open := false
 		for _, o := range openNames {
 			open = open || part == o

@@ -48,3 +48,31 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("the ledger has %+v", cs)
 	}
 }
+
+// An undo works on a full disk: it has a reserve for what it has to note.
+func TestUndoOnAFullDisk(t *testing.T) {
+	base := t.TempDir()
+	if err := unix.Mount("tmpfs", base, "tmpfs", 0, "size=3m"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(base, unix.MNT_DETACH) })
+	dir := filepath.Join(base, "ws")
+	must(t, os.Mkdir(dir, 0o755))
+	led, err := OpenLedger(filepath.Join(base, "ledger"))
+	must(t, err)
+	defer led.Close()
+	must(t, led.Share(filepath.Join(base, "content")))
+	f, err := Open(dir, led)
+	must(t, err)
+	defer f.Close()
+	write(t, filepath.Join(dir, "f"), "old\n")
+	must(t, f.WriteFile("f", []byte("new\n")))
+	must(t, f.WriteFile("made", []byte("made\n")))
+	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 3<<20), 0o644); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	report, err := led.Undo(dir)
+	if err != nil || len(report.Skipped) > 0 || content(t, filepath.Join(dir, "f")) != "old\n" {
+		t.Errorf("%+v, %v", report, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -480,6 +481,12 @@ func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []st
 	return changed, nil
 }
 
+// temporary reports whether a name is one that only adroit's tools give.
+func temporary(p string) bool {
+	ok, _ := path.Match(".adroit-*", path.Base(p))
+	return ok
+}
+
 // compare finds what is different now.
 func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, changed []string, err error) {
 	t, err := openTree(s.root)
@@ -512,7 +519,7 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 		if between, ok := mine[p]; ok {
 			was = between
 		}
-		r.Changes = append(r.Changes, delta{Path: rawName(p), Before: was, After: now, Uncertain: true, Reported: slices.Contains(reported, p)})
+		r.Changes = append(r.Changes, delta{Path: rawName(p), Before: was, After: now, Uncertain: !temporary(p), Reported: slices.Contains(reported, p)})
 		if s.unkept[p] {
 			r.Unkept = append(r.Unkept, rawName(p))
 		}

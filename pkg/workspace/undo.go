@@ -73,6 +73,9 @@ func (p Part) Undo(root string) (UndoReport, error) {
 		}
 	}
 	u.name(p.doubtful())
+	if dir := l.shared; dir != "" {
+		keepReserve(dir)
+	}
 	if len(u.report.Restored)+len(u.report.Removed) > 0 {
 		u.report.Step = step
 	}
@@ -198,6 +201,9 @@ func (u *undoing) do(g *goal, how func(*goal, state) error) error {
 	if err == nil {
 		err = how(g, now)
 	}
+	if errors.Is(err, syscall.ENOSPC) && u.l.giveReserve() {
+		return u.do(g, how)
+	}
 	var broken *ledgerError
 	if errors.As(err, &broken) {
 		return broken.err
@@ -211,6 +217,7 @@ func (u *undoing) do(g *goal, how func(*goal, state) error) error {
 type ledgerError struct{ err error }
 
 func (e *ledgerError) Error() string { return e.err.Error() }
+func (e *ledgerError) Unwrap() error { return e.err }
 
 // note puts the path's return to its original state in the journal.
 func (u *undoing) note(g *goal, now state, temp string) error {
@@ -423,6 +430,9 @@ func (u *undoing) failed(g *goal, now state, err error) error {
 	}
 	if lerr := u.l.change("", ds...); lerr != nil {
 		return &ledgerError{lerr}
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return err
 	}
 	return errSkip(u.t.explain(g.path, err).Error())
 }
