@@ -49,6 +49,7 @@ type net struct {
 	spans []span // oldest first; where two do not meet, somebody else changed the path
 	last  delta  // the newest of the deltas
 	begun state  // before the record of that
+	all   []state
 	step  string
 	// record is the number of the newest one's record.
 	record int
@@ -147,6 +148,7 @@ func (b *book) nets(take func(i int, e entry) bool) []net {
 		if n.record != e.record {
 			n.begun = e.Before
 		}
+		n.all = append(n.all, e.Before, e.After)
 		n.last, n.step, n.record, n.later = e.delta, e.step, e.record, nil
 		n.reported = e.Uncertain && e.Reported && (n.reported || !n.uncertain)
 		n.uncertain = n.uncertain || e.Uncertain

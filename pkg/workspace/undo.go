@@ -116,8 +116,8 @@ func (u *undoing) plan(ns []net) []*goal {
 		u.skip(n.path, err)
 		// What it was like may be nowhere but under the name that it was moved to.
 		left[n.path] = n.orig().Type == isFile || len(n.foreign()) > 0
-		for _, s := range n.foreign() {
-			kept[s.Digest] = s.Type == isFile
+		for _, s := range n.all {
+			kept[s.Digest] = kept[s.Digest] || s.Type == isFile && len(n.foreign()) > 0
 		}
 	}
 	for i := range ns {

@@ -29,6 +29,7 @@ type party struct {
 	n    int
 	// taken are lines of the person that the first job's tools removed.
 	taken map[string]bool
+	moved bool // somebody removed or renamed a file, with what the job made of it
 	// copied are lines that only a sub-agent's copy still had when it was joined.
 	copied map[string]bool
 }
@@ -76,7 +77,9 @@ func (p *party) edited(text, who string) string {
 func (p *party) scribbles(who string) {
 	name := p.pick()
 	at := filepath.Join(p.dir, name)
-	switch p.rnd.IntN(12) {
+	k := p.rnd.IntN(12)
+	p.moved = p.moved || k == 1 || k == 2
+	switch k {
 	case 0:
 		write(p.T, filepath.Join(p.dir, fmt.Sprintf("new/%d", p.rnd.IntN(4))), p.line(who)+p.line(who))
 	case 1:
@@ -255,7 +258,7 @@ func (p *party) undo(what string, part Part, err error) {
 		return
 	}
 	for l, gone := range p.taken {
-		if gone && !after[l] && !p.copied[l] && len(report.Skipped) == 0 {
+		if gone && !after[l] && !p.moved && !p.copied[l] && len(report.Skipped) == 0 {
 			p.Errorf("undo did not bring %q back, and skipped nothing: %+v\n%s", l, report, p.journal())
 		}
 	}
