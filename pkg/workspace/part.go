@@ -41,12 +41,12 @@ func (p Part) certain(e entry) bool { return !e.Uncertain || p.uncertain || p.re
 
 // nets is what the changes of the part come to.
 func (p Part) nets() []net {
-	return p.l.nets(func(i int, e entry) bool { return p.certain(e) && p.take(i, e) })
+	return p.l.nets(func(i int, e entry) bool { return p.take(i, e) && p.certain(e) })
 }
 
 // doubtful is what the changes come to that the part leaves alone.
 func (p Part) doubtful() []net {
-	return p.l.nets(func(i int, e entry) bool { return !p.certain(e) && p.take(i, e) })
+	return p.l.nets(func(i int, e entry) bool { return p.take(i, e) && !p.certain(e) })
 }
 
 // All is everything the job changed.
@@ -65,13 +65,32 @@ func (l *Ledger) Step(path string) (Part, error) {
 	return p, nil
 }
 
-// From is what that step and everything after it changed.
+// From is what that step and everything after it changed. An undo of what was
+// before is not in it, unless the step is an undo itself: else undoing it would
+// bring back what an undo took away.
 func (l *Ledger) From(path string) (Part, error) {
 	first, err := l.begun(path)
 	if err != nil {
 		return Part{}, err
 	}
-	return Part{l: l, take: func(i int, _ entry) bool { return i >= first }}, nil
+	if strings.HasPrefix(path, undoStep) {
+		return Part{l: l, take: func(i int, _ entry) bool { return i >= first }}, nil
+	}
+	var last int
+	var between map[string][]state // that a path had since the step
+	take := func(i int, e entry) bool {
+		if between == nil || i <= last { // another pass over the ledger
+			between = map[string][]state{}
+		}
+		last = i
+		p := string(e.Path)
+		if i < first || strings.HasPrefix(e.step, undoStep) && !slices.ContainsFunc(between[p], e.After.same) {
+			return false
+		}
+		between[p] = append(between[p], e.Before, e.After)
+		return true
+	}
+	return Part{l: l, take: take}, nil
 }
 
 func below(step, path string) bool { return step == path || strings.HasPrefix(step, path+".") }
