@@ -50,7 +50,9 @@ type net struct {
 	last  delta  // the newest of the deltas
 	begun state  // before the record of that
 	all   []state
-	step  string
+	// sources are the names that what is here was renamed from, one after another.
+	sources []string
+	step    string
 	// record is the number of the newest one's record.
 	record int
 	// later and mixed are the entries outside of the part that changed the path
@@ -155,8 +157,10 @@ func (b *book) nets(take func(i int, e entry) bool) []net {
 		switch {
 		case e.From != "":
 			n.from = string(e.From)
-			if was := found[n.from]; was != nil && was.from != "" {
-				n.from = was.from
+			n.sources = append(n.sources, n.from)
+			if was := found[n.from]; was != nil {
+				n.sources = append(n.sources, was.sources...)
+				n.from = cmp.Or(was.from, n.from)
 			}
 		case e.After.Type == "":
 			n.from = ""

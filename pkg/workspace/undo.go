@@ -142,6 +142,9 @@ func (u *undoing) plan(ns []net) []*goal {
 		case n.mixed.step != "":
 			err = errSkip("step " + n.mixed.step + " changed it in between")
 		}
+		if err != nil && n.orig().same(n.last.After) && len(n.foreign()) == 0 {
+			continue // nothing of the part is there any more
+		}
 		if err != nil {
 			skip(n, err)
 			continue
@@ -149,7 +152,7 @@ func (u *undoing) plan(ns []net) []*goal {
 		goals = append(goals, g)
 	}
 	return slices.DeleteFunc(goals, func(g *goal) bool {
-		if g.to.Type != "" || !left[g.from] && !kept[g.last.After.Digest] {
+		if g.to.Type != "" || !slices.ContainsFunc(g.sources, func(p string) bool { return left[p] }) && !kept[g.last.After.Digest] {
 			return false
 		}
 		u.skip(g.path, errSkip("it has what somebody else wrote to a file that is left alone"))
