@@ -111,7 +111,7 @@ type goal struct {
 // and so is one that has the only copy of what somebody else wrote there.
 func (u *undoing) plan(ns []net) []*goal {
 	var goals []*goal
-	left, kept := map[string]bool{}, map[string]bool{}
+	left, kept, lines := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	skip := func(n *net, err error) {
 		u.skip(n.path, err)
 		// What it was like may be nowhere but under the name that it was moved to.
@@ -119,6 +119,7 @@ func (u *undoing) plan(ns []net) []*goal {
 		for _, s := range n.all {
 			kept[s.Digest] = kept[s.Digest] || s.Type == isFile && len(n.foreign()) > 0
 		}
+		u.foreignLines(n, lines)
 	}
 	for i := range ns {
 		n := &ns[i]
@@ -152,12 +153,55 @@ func (u *undoing) plan(ns []net) []*goal {
 		goals = append(goals, g)
 	}
 	return slices.DeleteFunc(goals, func(g *goal) bool {
-		if g.to.Type != "" || !slices.ContainsFunc(g.sources, func(p string) bool { return left[p] }) && !kept[g.last.After.Digest] {
+		moved := slices.ContainsFunc(g.sources, func(p string) bool { return left[p] })
+		if !moved && !kept[g.last.After.Digest] && !u.takes(g, lines) {
 			return false
 		}
 		u.skip(g.path, errSkip("it has what somebody else wrote to a file that is left alone"))
 		return true
 	})
+}
+
+// foreignLines adds the lines that somebody else wrote between two changes.
+func (u *undoing) foreignLines(n *net, lines map[string]bool) {
+	for i, s := range n.spans[1:] {
+		if s.from.same(n.spans[i].to) || s.from.Type != isFile || s.from.Size > maxDiff {
+			continue
+		}
+		before, _ := u.l.load(n.spans[i].to.Digest) // without it all lines count
+		after, _ := u.l.load(s.from.Digest)
+		was := map[string]bool{}
+		for l := range strings.Lines(string(before)) {
+			was[l] = true
+		}
+		for l := range strings.Lines(string(after)) {
+			if !was[l] && len(strings.TrimSpace(l)) > 3 {
+				lines[l] = true
+			}
+		}
+	}
+}
+
+// takes reports whether a path has one of the lines, which it would lose. A
+// sub-agent may have moved what was in a file to another that has it alone.
+func (u *undoing) takes(g *goal, lines map[string]bool) bool {
+	if len(lines) == 0 || g.to.same(g.last.After) {
+		return false
+	}
+	now, err := u.t.side(g.path)
+	if err != nil || now.Type != isFile || now.large {
+		return false
+	}
+	to := g.to.data
+	if to == nil && g.to.Digest != "" {
+		to, _ = u.l.load(g.to.Digest)
+	}
+	for l := range strings.Lines(string(now.data)) {
+		if lines[l] && !strings.Contains(string(to), l) {
+			return true
+		}
+	}
+	return false
 }
 
 // includeIt is what to do about a path that is left alone for a doubt.
