@@ -44,6 +44,9 @@ edits: ## edits from real commits by the thousand, where test makes a sample; fi
 permit: ## run what 40,000 generated pairs of rules and scripts allow, where test runs a sample
 	ADROIT_PERMIT_PAIRS=40000 $(GO) test -count 1 -timeout 60m -v -run 'TestAllowedRunsNothingElse|TestBuiltinsEvaluateNothing' ./pkg/permit
 
+undo: ## 2,000 interleavings of jobs and a person, where test tries a sample
+	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run TestUndoLeavesThePersonsWork ./pkg/workspace
+
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(GO) test -race -shuffle=on -timeout 30m ./...
 
