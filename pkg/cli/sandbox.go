@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -146,6 +147,24 @@ func (a *app) jobSandbox(id string) string {
 	return a.sandboxWords(s.Sandbox)
 }
 
+// examineAttribution reports whether a command's changes can be told from those
+// of others here.
+func (a *app) examineAttribution(level sandbox.Level) finding {
+	c, err := a.config()
+	if err != nil {
+		return finding{"attribution", lacks, err.Error(), ""}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return finding{"attribution", lacks, err.Error(), ""}
+	}
+	how, why := workspace.Attribution(level, dir, c.DataDir)
+	if how == workspace.Exact {
+		return finding{"attribution", fine, "exact: what a command changes is told from what others change meanwhile", ""}
+	}
+	return finding{"attribution", report, "uncertain: what changes while a command runs may be somebody else's, since " + why, ""}
+}
+
 // examineSandbox tells what commands get and, for each better level, why not.
 func (a *app) examineSandbox() []finding {
 	level, open := "", false
@@ -171,7 +190,7 @@ func (a *app) examineSandbox() []finding {
 	if open && r.Level != sandbox.Off {
 		f.Status, f.What = report, f.What+"; the network is open, because the configuration says so"
 	}
-	out := []finding{f}
+	out := []finding{f, a.examineAttribution(r.Level)}
 	for _, t := range sandbox.Survey() {
 		if t.Level == r.Level {
 			break

@@ -61,6 +61,8 @@ type cell struct {
 	told    map[string]bool  // hidden files that a note has named
 	sized   time.Time        // when the size of a build cache was looked at
 	sizing  time.Duration    // what that cost
+
+	overlays overlays
 }
 
 // level is the one in force, found out at the first call.
@@ -317,9 +319,15 @@ func (r *Runner) confine(p *Process, c Cmd) error {
 			p.policy.NetOpen, p.sandbox = true, string(level)+", network open"
 			p.policy.Show = append(slices.Clone(p.policy.Show), resolver()...)
 		}
+		if p.overlay != nil {
+			p.policy.Collect = p.overlay.path()
+		}
 		return nil
 	}
 	if err := p.plan(); err != nil {
+		return err
+	}
+	if err := r.collect(p, root); err != nil {
 		return err
 	}
 	if p.disks, err = disks(p.policy, r.cell.Limits.FreeMB); err != nil {
@@ -328,6 +336,40 @@ func (r *Runner) confine(p *Process, c Cmd) error {
 	// What the caller set wins, also over where the sandbox puts things.
 	p.cmd.Env = append(r.cell.environ(level, p.policy, p.cmd.Env), c.Env...)
 	return nil
+}
+
+// collect gives a command an overlay for its changes, if it records them, is
+// waited for, and can have one. A command in the background has none: it and the
+// job's other tools have to see each other's changes at once. For the same reason
+// no other command has one meanwhile.
+func (r *Runner) collect(p *Process, root string) error {
+	if p.snap == nil {
+		return nil
+	}
+	if !p.awaited || r.background() || p.stay.protection.nested() {
+		return nil
+	}
+	if usable(p.level, root, r.led.dir, &r.cell.overlays) != "" || r.cell.overlays.fits(root, p.policy.Write) != "" {
+		return nil
+	}
+	var err error
+	if p.overlay, err = makeOverlay(p.snap); err != nil {
+		return err
+	}
+	p.policy.Collect = p.overlay.path()
+	return nil
+}
+
+// background reports whether a recorded command runs that nobody waits for.
+func (r *Runner) background() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.procs {
+		if p.recorded && !p.awaited && p.running() {
+			return true
+		}
+	}
+	return false
 }
 
 // resolver is the file by which names are looked up, where it is a link into

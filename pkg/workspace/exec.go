@@ -150,19 +150,32 @@ type Process struct {
 	policy  *sandbox.Policy
 	plan    func() error // makes policy and stay, anew each time
 	stay    *stay
-	disks   []*disk // to be left with some room
-	shell   string  // Cmd.Shell
-	began   time.Time
-	out     *tail
-	log     *logFile
-	hide    *secret.Redactor
-	stdin   *os.File // our end of the pipe of an interactive command
-	done    chan struct{}
-	stop    chan struct{} // closed to ask for the end
-	stopped sync.Once
+	disks   []*disk   // to be left with some room
+	shell   string    // Cmd.Shell
+	snap    *Snapshot // of a command that records its changes
+	overlay *overlay  // that collects them; nil: they are compared
+	// awaited: the caller of Run waits for it.
+	recorded, awaited bool
+	began             time.Time
+	out               *tail
+	log               *logFile
+	hide              *secret.Redactor
+	stdin             *os.File // our end of the pipe of an interactive command
+	done              chan struct{}
+	stop              chan struct{} // closed to ask for the end
+	stopped           sync.Once
 
 	mu    sync.Mutex
 	final *Output
+}
+
+func (p *Process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // Done is closed when the command has ended, its group is gone and its output
@@ -212,7 +225,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (*Output, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
 	}
-	p, err := r.Start(ctx, c)
+	p, err := r.start(ctx, c, true)
 	if err != nil {
 		return nil, err
 	}
@@ -257,6 +270,10 @@ func (r *Runner) Close() error {
 
 // Start implements Exec.
 func (r *Runner) Start(ctx context.Context, c Cmd) (*Process, error) {
+	return r.start(ctx, c, false)
+}
+
+func (r *Runner) start(ctx context.Context, c Cmd, awaited bool) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -264,13 +281,12 @@ func (r *Runner) Start(ctx context.Context, c Cmd) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, dir, err := r.admit(c)
+	p, dir, err := r.admit(c, awaited)
 	if err != nil {
 		return nil, err
 	}
-	var snap *Snapshot
 	if c.Snapshot && r.led != nil {
-		if snap, err = r.led.Snapshot(ctx, r.root); err != nil {
+		if p.snap, err = r.led.Snapshot(ctx, r.root); err != nil {
 			r.forget(p)
 			return nil, fmt.Errorf("noting the files before the command: %w", err)
 		}
@@ -283,7 +299,7 @@ func (r *Runner) Start(ctx context.Context, c Cmd) (*Process, error) {
 		return nil, err
 	}
 	started := make(chan error)
-	go r.supervise(p, c, snap, started)
+	go r.supervise(p, c, started)
 	if err := <-started; err != nil {
 		return nil, err
 	}
@@ -291,7 +307,7 @@ func (r *Runner) Start(ctx context.Context, c Cmd) (*Process, error) {
 }
 
 // admit gives a command its id, log and directory, and counts it.
-func (r *Runner) admit(c Cmd) (*Process, string, error) {
+func (r *Runner) admit(c Cmd, awaited bool) (*Process, string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -308,7 +324,7 @@ func (r *Runner) admit(c Cmd) (*Process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	p := &Process{shell: c.Shell, began: time.Now(), out: &tail{}, hide: r.Hide, done: make(chan struct{}), stop: make(chan struct{})}
+	p := &Process{shell: c.Shell, recorded: c.Snapshot && r.led != nil, awaited: awaited, began: time.Now(), out: &tail{}, hide: r.Hide, done: make(chan struct{}), stop: make(chan struct{})}
 	for p.ID == "" {
 		r.next++
 		id := "c" + strconv.Itoa(r.next)
@@ -354,6 +370,10 @@ func (t *tree) workdir(name string) (string, error) {
 
 // forget takes back admit.
 func (r *Runner) forget(p *Process) {
+	if p.snap != nil {
+		p.overlay.discard()
+		_ = p.snap.drop() // nothing has run: a later comparison would find nothing of it
+	}
 	r.cell.abandon(p.stay)
 	p.log.close()
 	r.mu.Lock()

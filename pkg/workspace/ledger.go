@@ -75,9 +75,10 @@ type book struct {
 	index   *gitIndex
 	prefix  string
 	listing *listing
-	peeked  bool // the maps have what no record has; see peek
-
-	fault atomic.Pointer[StorageError]
+	fault   atomic.Pointer[StorageError]
+	peeked  bool         // the maps have what no record has; see peek
+	brink   func(string) // for tests: called at each point of joining a command's changes
+	later   []string     // what the reader of the next command's output should know
 }
 
 // A delta is one path's part of a change.
@@ -493,6 +494,16 @@ func syncDir(dir string) error {
 	}
 	defer d.Close()
 	return d.Sync()
+}
+
+// belated returns what is to be known about interrupted commands whose changes
+// were joined since, once.
+func (b *book) belated() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	notes := b.later
+	b.later = nil
+	return notes
 }
 
 // Seen notes the digest of a file as the job last saw it, for the stale check;

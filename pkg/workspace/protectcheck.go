@@ -449,3 +449,37 @@ func (c *check) judgeHooksPath(was found) {
 		}
 	}
 }
+
+// refuses says why what a command made must not come into the workspace, "" if
+// it may. It lies in an open directory outside of the workspace by now, under
+// the base name of rel.
+func (p *protection) refuses(dir int, rel string) string {
+	names := p.scans[0].names
+	if !names.maybe(fold(path.Base(rel))) || !names.class(rel).config() || (&check{protection: p}).copyOf(dir, path.Base(rel)) {
+		return ""
+	}
+	return whyNot(found{rel: rel})
+}
+
+// refusesAny is refuses where what was there before the command is not known.
+func refusesAny(names *Names) func(dir int, rel string) string {
+	s := newSuspects(names)
+	return func(_ int, rel string) string {
+		if path.Base(rel) == ".git" || s.maybe(fold(path.Base(rel))) && s.class(rel).config() {
+			return whyNot(found{rel: rel})
+		}
+		return ""
+	}
+}
+
+// nested reports whether there is a repository below the workspace's own. Its
+// directory is mounted by itself, so that on an overlay the directories around
+// it could not be renamed.
+func (p *protection) nested() bool {
+	for _, r := range p.repos {
+		if r.rel != "." && r.kind != gitModule && r.kind != gitWorktree && path.Dir(r.rel) != "." {
+			return true
+		}
+	}
+	return false
+}

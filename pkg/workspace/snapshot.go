@@ -337,9 +337,13 @@ func (b *book) saveIndex(x *gitIndex) (string, error) {
 
 // Recover notes what commands changed that were under way when the process that
 // ran them was killed. Who changed it, and whether before or after that, is not
-// known: all of it is uncertain. It does nothing while another process has the
+// known: all of it is uncertain, but for commands that had an overlay: what that
+// has is brought into the workspace. It does nothing while another process has the
 // ledger. A run calls it before its first step.
 func (l *Ledger) Recover(ctx context.Context) error {
+	if err := l.recoverOverlays(ctx); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	files, err := l.interrupted()
 	busy := len(files) == 0 || l.begin() != nil
@@ -427,7 +431,10 @@ func (l *Ledger) peek(ctx context.Context) {
 	for _, file := range files {
 		var r record
 		s, err := l.reopen(file)
-		if err == nil && s != nil {
+		switch {
+		case l.overlaid(file):
+			r.Partial = "a command was cut short, and what it changed is not in the workspace yet; resuming or undoing the job brings it there"
+		case err == nil && s != nil:
 			s.looking = true
 			r, _, err = s.compare(ctx, nil)
 		}
@@ -448,6 +455,23 @@ func (b *book) busy() bool {
 	}
 	defer f.Close()
 	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+}
+
+// drop takes the snapshot away without a comparison: what the command changed
+// is known otherwise.
+func (s *Snapshot) drop() error {
+	s.leave()
+	if err := os.Remove(s.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("closing the record of a command: %w", err)
+	}
+	return nil
+}
+
+// leave gives the snapshot to whoever recovers what was interrupted.
+func (s *Snapshot) leave() {
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	delete(s.l.active, s.file)
 }
 
 // Record notes in the ledger what is different from when the snapshot was taken

@@ -19,7 +19,7 @@ import (
 // supervise owns a command from its start to the end of its last output. It
 // stays on one thread, since a command is killed when the thread that started
 // it ends.
-func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- error) {
+func (r *Runner) supervise(p *Process, c Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -70,26 +70,47 @@ func (r *Runner) supervise(p *Process, c Cmd, snap *Snapshot, started chan<- err
 		o.Note = "how it ended is not known: " + werr.Error()
 	}
 	p.log.close()
-	taken := r.cell.settled(p.stay, o, c.Stdout != nil)
 	if room != "" {
 		o.Killed = true
 	}
-	if snap != nil {
-		// The command is over, whatever became of the caller: its changes are real.
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		changed, err := snap.Record(ctx)
-		cancel()
-		o.Changed, o.Uncertain, o.Note = changed, len(changed) > 0, snap.Partial
-		if err != nil {
-			o.Note = "what it changed could not be recorded and cannot be undone: " + err.Error()
-		}
-	}
-	o.Note = strings.Join(slices.DeleteFunc([]string{room, taken, o.Note}, func(s string) bool { return s == "" }), "; ")
+	notes := append([]string{room}, r.record(p, o, c)...)
+	o.Note = strings.Join(slices.DeleteFunc(append(notes, o.Note), func(s string) bool { return s == "" }), "; ")
 	p.mu.Lock()
 	p.final = o
 	p.out.release()
 	p.mu.Unlock()
 	r.retire(p)
+}
+
+// record notes what the command changed and settles what the sandbox protects.
+// It returns what the reader of the output should know. The command is over,
+// whatever became of the caller: its changes are real.
+func (r *Runner) record(p *Process, o *Output, c Cmd) (notes []string) {
+	if p.overlay != nil {
+		rep, err := p.overlay.finish(context.Background(), p.snap, p.stay.protection.refuses)
+		if rep != nil {
+			o.Changed = rep.Changed
+			notes = rep.words()
+		}
+		if err != nil {
+			notes = append(notes, err.Error())
+		}
+	}
+	notes = append(notes, r.cell.settled(p.stay, o, c.Stdout != nil))
+	if p.snap == nil {
+		return notes
+	}
+	if p.overlay == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		changed, err := p.snap.Record(ctx)
+		o.Changed, o.Uncertain = changed, len(changed) > 0
+		notes = append(notes, p.snap.Partial)
+		if err != nil {
+			notes = append(notes, "what it changed could not be recorded and cannot be undone: "+err.Error())
+		}
+	}
+	return append(notes, p.snap.l.belated()...)
 }
 
 // watch ends the command when its time is over or somebody asks.

@@ -27,6 +27,13 @@ func (p *Policy) confine() error {
 	if err := dropCaps(); err != nil {
 		return err
 	}
+	if p.Collect != "" {
+		fd, err := notifyRenames()
+		if err != nil {
+			return err
+		}
+		p.renames = fd
+	}
 	// The last step: the filter forbids most of the above.
 	n := noNet
 	switch {

@@ -133,3 +133,29 @@ func help(l Level) string {
 	}
 	return "in a container, allow user namespaces and an unmasked /proc (docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined)"
 }
+
+// ProbeCollect runs a command that makes, removes and renames something in the
+// first of the policy's Write, at Full with the policy's Collect, and fails if it
+// could not. Where .adroit-gone is, Collect has new/made afterwards and the
+// removal of that.
+func ProbeCollect(ctx context.Context, p *Policy) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `mkdir "$1" && echo x >"$1/made" && if [ -d .adroit-gone ]; then rm -r .adroit-gone && mv -T .adroit-old older && mv -T "$1" new; fi`, "sh", ".adroit-probe-"+strings.ToLower(filepath.Base(p.Collect)))
+	cmd.Dir, cmd.Env = p.Dir, []string{"PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	st, err := Wrap(cmd, Full, p)
+	if err != nil {
+		return err
+	}
+	err = st.Started(cmd.Start())
+	if cmd.Process != nil {
+		err = errors.Join(err, cmd.Wait())
+	}
+	if text := strings.TrimSpace(said.String()); err != nil && text != "" {
+		err = fmt.Errorf("%w: %s", err, text)
+	}
+	return err
+}

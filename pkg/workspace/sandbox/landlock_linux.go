@@ -169,7 +169,7 @@ func (p *Policy) restrictFiles() error {
 	write := r.mask &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 	for _, d := range p.writable(p.Level) {
 		id, ok := p.Expect[d]
-		if !ok {
+		if !ok || p.Collect != "" && d == p.Write[0] { // that is our overlay by now
 			if err := r.allow(d, write); err != nil {
 				return err
 			}

@@ -106,6 +106,9 @@ func changed(path string, err error) error {
 // own namespace only, so each is opened anew and compared with what the runner
 // found.
 func (m mount) take(p *Policy, b blank) (int, error) {
+	if m.kind == "collect" {
+		return m.takeCollect()
+	}
 	if m.want != nil {
 		return m.takeExpected(b)
 	}
@@ -176,23 +179,7 @@ func overlay(lower, upper string) (int, error) {
 		if strings.ContainsAny(lower+upper, `,:\`) {
 			return -1, errors.New("a path has a character that overlays give a meaning")
 		}
-		fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
-		if err != nil {
-			return -1, err
-		}
-		defer unix.Close(fs)
-		for _, o := range [][2]string{{"lowerdir", lower}, {"upperdir", upper}, {"workdir", upper + "-work"}} {
-			if err := unix.FsconfigSetString(fs, o[0], o[1]); err != nil {
-				return -1, err
-			}
-		}
-		if err := unix.FsconfigSetFlag(fs, "userxattr"); err != nil {
-			return -1, err
-		}
-		if err := unix.FsconfigCreate(fs); err != nil {
-			return -1, err
-		}
-		return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		return overlayMount(lower, upper, upper+"-work")
 	}()
 	if err == nil {
 		return fd, nil
@@ -226,8 +213,8 @@ func (m mount) place(fd int) error {
 			return fmt.Errorf("making room for %s: %w", m.at, err)
 		}
 	}
-	if !m.pin {
-		m.want = nil // a place that was just made for it
+	if !m.pin || m.over {
+		m.want = nil // a place that was just made for it, or a name in the overlay
 	}
 	at, err := m.open()
 	if m.kind == "bind" && m.at == "/var/tmp" && err != nil {

@@ -35,6 +35,11 @@ func namespaces(attr *syscall.SysProcAttr, netOpen bool) {
 // other process of the namespace, wherever it has hidden.
 func (p *Policy) first(argv []string, status *os.File) error {
 	limits := p.Limits.or()
+	if p.Collect != "" {
+		if err := holdCollect(p.Collect); err != nil {
+			return err
+		}
+	}
 	if err := p.build(limits); err != nil {
 		return err
 	}
@@ -59,8 +64,17 @@ func (p *Policy) first(argv []string, status *os.File) error {
 	// TERM reaches the command by its process group; it is not for us. A
 	// handler rather than ignoring it, which the command would inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM)
+	var r *renamer
+	if p.Collect != "" {
+		if r, err = newRenamer(p.Write[0]); err != nil {
+			return err
+		}
+	}
 	if err := p.confine(); err != nil {
 		return err
+	}
+	if r != nil {
+		r.listen <- p.renames
 	}
 	pid, err := syscall.ForkExec(exe, argv, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
 	if err != nil {

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 )
@@ -26,3 +27,6 @@ func Wrap(_ *exec.Cmd, level Level, _ *Policy) (*Stage, error) {
 
 // Started returns err.
 func (*Stage) Started(err error) error { return err }
+
+// ProbeCollect fails: there are no overlays.
+func ProbeCollect(context.Context, *Policy) error { return ErrRefused }

@@ -35,14 +35,21 @@ type Policy struct {
 	// policy was made. Each is opened once, without following a link, and
 	// compared: if something else is there by now, the command does not run and
 	// the error is ErrChanged. Paths that it does not have are taken as they are.
-	Expect  map[string]ID `json:"expect,omitempty"`
-	Caches  []Overlay     `json:"caches,omitempty"`
-	NetOpen bool          `json:"net_open,omitempty"` // the host's network instead of a private loopback
-	Limits  Limits        `json:"limits"`
+	Expect map[string]ID `json:"expect,omitempty"`
+	// Collect is a directory of ours with the directories upper and work and the
+	// file lock. At Full, what the command changes in the first of Write goes to
+	// upper, as the upper layer of an overlay, and nothing there changes. Other
+	// levels refuse it.
+	Collect string    `json:"collect,omitempty"`
+	Caches  []Overlay `json:"caches,omitempty"`
+	NetOpen bool      `json:"net_open,omitempty"` // the host's network instead of a private loopback
+	Limits  Limits    `json:"limits"`
 
 	Level  Level      `json:"level"`
 	Locked bool       `json:"locked,omitempty"` // inside bwrap
 	Mounts bwrapMount `json:"mounts,omitempty"` // at the level Bubblewrap; empty: whatever can be had
+
+	renames int // with Collect, where the renames of the command are reported
 }
 
 // A bwrapMount says who makes the mounts at the level Bubblewrap.
@@ -144,12 +151,13 @@ func under(path, dir string) bool {
 
 // A mount is one step of building what the command sees.
 type mount struct {
-	kind string // bind, tmpfs, overlay, mask
+	kind string // bind, tmpfs, overlay, collect, mask
 	from string
 	at   string
 	ro   bool
 	pin  bool // must exist before: it is not made
 	want *ID  // what is at from and at; nil: anything
+	over bool // its place is seen through an overlay, where files have other identities
 }
 
 // view is the mounts of a policy in the order they are made: parents first, so
@@ -173,7 +181,11 @@ func (p *Policy) view() []mount {
 		}
 		out = append(out, mount{kind: kind, from: o.Upper, at: o.Lower})
 	}
-	for _, d := range p.Write {
+	for i, d := range p.Write {
+		if i == 0 && p.Collect != "" {
+			out = append(out, mount{kind: "collect", from: p.Collect, at: d})
+			continue
+		}
 		out = append(out, mount{kind: "bind", from: d, at: d})
 	}
 	for _, d := range p.Pin {
@@ -186,8 +198,9 @@ func (p *Policy) view() []mount {
 		out = append(out, mount{kind: "mask", at: d, ro: true, pin: true})
 	}
 	for i, m := range out {
-		if id, ok := p.Expect[m.at]; ok && (m.kind == "mask" || m.from == m.at) {
+		if id, ok := p.Expect[m.at]; ok && (m.kind == "mask" || m.kind == "collect" || m.from == m.at) {
 			out[i].want = &id
+			out[i].over = p.Collect != "" && m.pin && under(m.at, p.Write[0])
 		}
 	}
 	slices.SortStableFunc(out, func(a, b mount) int {

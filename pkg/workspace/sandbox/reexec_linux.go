@@ -153,6 +153,9 @@ func Wrap(cmd *exec.Cmd, level Level, p *Policy) (*Stage, error) {
 	if len(cmd.ExtraFiles) > 0 {
 		return nil, errors.New("a confined command cannot inherit files")
 	}
+	if p.Collect != "" && level != Full {
+		return nil, errors.New("only the level full collects what a command writes")
+	}
 	if err := p.prepare(); err != nil {
 		return nil, fmt.Errorf("preparing the sandbox: %w", err)
 	}

@@ -12,3 +12,17 @@ var deniedHere = []uint32{unix.SYS_IOPERM, unix.SYS_IOPL, unix.SYS_MODIFY_LDT, u
 
 // modesHere are the calls of this architecture that give a file its mode.
 var modesHere = []moder{{unix.SYS_CHMOD, offArg1, 0}, {unix.SYS_CREAT, offArg1, 0}, {unix.SYS_MKNOD, offArg1, 0}, {unix.SYS_OPEN, offArg2, offArg1}}
+
+// renames are the calls that rename.
+var renames = []uint32{unix.SYS_RENAME, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2}
+
+// renameArgs are the two paths and the flags of such a call.
+func renameArgs(d *seccompData) (from, to operand, flags uint64) {
+	switch d.nr {
+	case unix.SYS_RENAME:
+		return operand{unix.AT_FDCWD, d.args[0]}, operand{unix.AT_FDCWD, d.args[1]}, 0
+	case unix.SYS_RENAMEAT2:
+		flags = uint64(uint32(d.args[4]))
+	}
+	return operand{int32(d.args[0]), d.args[1]}, operand{int32(d.args[2]), d.args[3]}, flags
+}
