@@ -174,6 +174,9 @@ func TestOverlayIsTransparent(t *testing.T) {
 				t.Error("undo brought back what the person removed")
 			}
 			for _, p := range []string{"a", "b", "d/x", "d/e/y", "keep"} {
+				if info, err := os.Lstat(filepath.Join(dir, p)); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+					continue // which undo leaves alone
+				}
 				if b, err := os.ReadFile(filepath.Join(dir, p)); err != nil || string(b) != "0 "+p+"\n" {
 					t.Errorf("undo left %s as %q, %v\nafter\n%s", p, b, err, script)
 				}

@@ -252,6 +252,10 @@ func (j *overlayJoin) weighPut(ctx context.Context, op *overlayOp) error {
 	p := op.path
 	var err error
 	if op.now, err = j.up.state(p, nil); err != nil {
+		if op.low != nil && !j.touched(op.low) { // a FIFO, for one, in its place
+			op.now = state{}
+			return j.remember(op)
+		}
 		op.quiet = true
 		j.weighQuiet(op)
 		return j.oddState(op, err)
