@@ -32,7 +32,7 @@ func scriptOf(rnd *rand.Rand, n int) string {
 			fmt.Sprintf("echo %d >%s", i, p), fmt.Sprintf("echo %d >>%s", i, p), "rm -f " + p, "rm -rf " + p, "mkdir -p " + p,
 			"mv -T " + p + " " + q, "cp -rT " + p + " " + q, "ln -sfn " + q + " " + p, "[ -d " + p + " ] || chmod 600 " + p, "chmod 755 " + p,
 			": >" + p, "touch -d @1000000000 " + p, "mkdir -p " + p + " && echo x >" + p + "/in", "rm -rf " + p + " && mkdir " + p,
-			"ln " + p + " " + q, "mkfifo " + p, "truncate -s 100000 " + p, "sed -i s/0/zero/ " + p,
+			"ln " + p + " " + q, fmt.Sprintf("mkfifo pipe%d", i), // which nothing else opens, and so waits for "truncate -s 100000 " + p, "sed -i s/0/zero/ " + p,
 			"python3 -c 'import os,sys; os.rename(sys.argv[1],sys.argv[2])' " + p + " " + q,
 		}
 		k := rnd.IntN(len(ops) + 8)
