@@ -25,6 +25,8 @@ func (f *Files) Revert() (bool, error) {
 			return false, err
 		}
 		switch {
+		case n.Uncertain:
+			return false, nil
 		case now.Type == n.Before.Type && now.Digest == n.Before.Digest:
 			continue
 		case now.Type != n.After.Type || now.Digest != n.After.Digest:
@@ -64,7 +66,8 @@ func (f *Files) restore(d delta) error {
 }
 
 // own lists what the ledger's step comes to for each path, in the order in
-// which the step came to them.
+// which the step came to them. Uncertain is one that somebody else may have had
+// a part in.
 func (l *Ledger) own() (nets []delta) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,11 +77,12 @@ func (l *Ledger) own() (nets []delta) {
 			continue
 		}
 		if i, ok := at[e.Path]; ok {
+			nets[i].Uncertain = nets[i].Uncertain || e.Uncertain || !e.Before.same(nets[i].After)
 			nets[i].After = e.After
 			continue
 		}
 		at[e.Path] = len(nets)
-		nets = append(nets, delta{Path: e.Path, Before: e.Before, After: e.After})
+		nets = append(nets, delta{Path: e.Path, Before: e.Before, After: e.After, Uncertain: e.Uncertain})
 	}
 	return nets
 }
