@@ -14,7 +14,10 @@ type nameList struct {
 }
 
 // builtIn are the lists of this package, by their first pattern.
-var builtIn = map[*string]*nameList{&secretNames[0]: newNameList(secretNames), &guardedNames[0]: newNameList(guardedNames)}
+var builtIn = map[*string]*nameList{
+	&secretNames[0]: newNameList(secretNames), &guardedNames[0]: newNameList(guardedNames),
+	&askedNames[0]: newNameList(askedNames), &startNames[0]: newNameList(startNames),
+}
 
 func newNameList(patterns []string) *nameList {
 	l := &nameList{exact: map[string]bool{}}

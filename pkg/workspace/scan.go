@@ -250,43 +250,15 @@ func (s *scan) all(yield func(found) bool) {
 // let through is judged as the file tools do.
 type suspects struct {
 	names *Names
-	exact map[string]bool
-	begin []string
-	end   []string
-	other []string
+	*nameList
 }
 
 func newSuspects(n *Names) *suspects {
-	s := &suspects{names: n, exact: map[string]bool{}}
 	patterns := slices.Concat(secretNames, guardedNames, askedNames)
 	if n != nil {
 		patterns = slices.Concat(patterns, folded(n.Deny))
 	}
-	for _, p := range patterns {
-		p = path.Base(p)
-		body := strings.Trim(p, "*")
-		switch {
-		case strings.ContainsAny(body, `*?[\`):
-			s.other = append(s.other, p)
-		case body == p:
-			s.exact[p] = true
-		case p == body+"*":
-			s.begin = append(s.begin, body)
-		case p == "*"+body:
-			s.end = append(s.end, body)
-		default:
-			s.other = append(s.other, p)
-		}
-	}
-	return s
-}
-
-// maybe reports whether a folded name matches the end of a pattern.
-func (s *suspects) maybe(name string) bool {
-	return s.exact[name] ||
-		slices.ContainsFunc(s.begin, func(b string) bool { return strings.HasPrefix(name, b) }) ||
-		slices.ContainsFunc(s.end, func(e string) bool { return strings.HasSuffix(name, e) }) ||
-		slices.ContainsFunc(s.other, func(p string) bool { ok, _ := path.Match(p, name); return ok })
+	return &suspects{n, newNameList(patterns)}
 }
 
 // class is that of a name relative to the tree, 0 if it needs no protection.
