@@ -13,13 +13,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // A gitIndex is what git's index says of the files below a directory. The
@@ -70,7 +71,7 @@ func (s fileStamp) settled(now time.Time) bool {
 var errIndex = errors.New("git's index has a form that is not read here")
 
 // converts finds attributes by which a file is another on disk than in git.
-var converts = regexp.MustCompile(`(?m)^[^#\n]*\s-?!?(text|eol|crlf|filter|ident|working-tree-encoding)\b`)
+var converts = lazyregexp.New(`(?m)^[^#\n]*\s-?!?(text|eol|crlf|filter|ident|working-tree-encoding)\b`)
 
 // indexOf finds and reads the index of the repository that t lies in.
 func indexOf(ctx context.Context, t *tree) (*gitIndex, string, error) {
