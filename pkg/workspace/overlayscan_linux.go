@@ -72,15 +72,16 @@ func (j *overlayJoin) scan(ctx context.Context, upper, lower int, rel string, op
 		}
 	}
 	for _, n := range names {
-		if err := j.visit(ctx, upper, lower, path.Join(rel, n), quiet); err != nil {
+		if err := j.visit(ctx, upper, lower, path.Join(rel, n), opaque, quiet); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// visit decides what becomes of one name of the upper layer.
-func (j *overlayJoin) visit(ctx context.Context, upper, lower int, p string, quiet bool) error {
+// visit decides what becomes of one name of the upper layer. In an opaque
+// directory every directory is opaque, marked or not: overlayfs looks no further.
+func (j *overlayJoin) visit(ctx context.Context, upper, lower int, p string, opaque, quiet bool) error {
 	name := path.Base(p)
 	op := overlayOp{path: p, quiet: quiet || name == ".git"}
 	if err := unix.Fstatat(upper, name, &op.up, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -123,7 +124,7 @@ func (j *overlayJoin) visit(ctx context.Context, upper, lower int, p string, qui
 		return fmt.Errorf("%s: %w", p, err)
 	}
 	defer unix.Close(sub)
-	opaque := fxattr(sub, "user.overlay.opaque") == "y"
+	opaque = opaque || fxattr(sub, "user.overlay.opaque") == "y"
 	below := -1
 	op.kind = opTree
 	if op.low != nil {
