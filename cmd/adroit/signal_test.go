@@ -158,7 +158,7 @@ func TestSignals(t *testing.T) {
 		t.Run(tc.sig.String(), func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "turns.yaml": sleeper})
-			cmd, out := p.command("run", "hand", "write", "-m", "script:../turns.yaml", "--approve", "all")
+			cmd, out := p.command("run", "hand", "write", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "landlock")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +196,7 @@ func TestInterruptTwice(t *testing.T) {
 	t.Parallel()
 	stubborn := strings.Replace(sleeper, "echo $$ >>pid; exec sleep 300", "trap '' TERM; echo $$ >>pid; while :; do sleep 1; done", 1)
 	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "turns.yaml": stubborn})
-	cmd, out := p.command("run", "hand", "write", "-m", "script:../turns.yaml", "--approve", "all")
+	cmd, out := p.command("run", "hand", "write", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "landlock")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func pendingSignal(pid int) bool {
 func TestKilledRunner(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "turns.yaml": sleeper})
-	cmd, _ := p.command("run", "hand", "write", "-m", "script:../turns.yaml", "--approve", "all")
+	cmd, _ := p.command("run", "hand", "write", "-m", "script:../turns.yaml", "--approve", "all", "--sandbox", "landlock")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

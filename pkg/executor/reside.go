@@ -64,13 +64,7 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.Resident, na
 	place.Permit = m.decide(ctx, *a.Stay, &tools.Env{Files: files}, a)
 	req := &llm.Request{Model: name, Messages: c.msgs, Output: a.Output, Options: a.Options}
 	start := time.Now()
-	var reported []string // files that it says it changed
-	resp, err := model.In(place).Generate(ctx, req, func(d llm.Delta) {
-		if d.Activity != nil && d.Activity.Kind == llm.FileChanged {
-			reported = append(reported, within(place.Dir, d.Activity.Text))
-		}
-		emit(told(d))
-	})
+	resp, err := model.In(place).Generate(ctx, req, func(d llm.Delta) { emit(told(d)) })
 
 	var changed []string
 	var partial string
@@ -78,7 +72,9 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.Resident, na
 		// The files are as they are, also if the run is being stopped.
 		settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 		var noted error
-		changed, noted = before.Record(settle, reported...)
+		// The program lists the files that it edits and not what its commands
+		// change: all of it is evidence that it worked, and none of it is certain.
+		changed, noted = before.Record(settle, ".")
 		cancel()
 		if partial = before.Partial; noted != nil {
 			partial = "what it changed could not be recorded and cannot be undone: " + noted.Error()
@@ -113,16 +109,6 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.Resident, na
 		emit(event.Event{Kind: event.Note, Text: "not recorded: " + s.Name + " works on its own, and a recording could not play what it did"})
 	}
 	return answer, nil
-}
-
-// within is a path as the ledger spells it: relative to the job's directory.
-func within(dir, path string) string {
-	if filepath.IsAbs(path) {
-		if rel, err := filepath.Rel(dir, path); err == nil {
-			path = rel
-		}
-	}
-	return filepath.ToSlash(filepath.Clean(path))
 }
 
 // told is a piece of what a model says or does as an event.

@@ -478,8 +478,8 @@ func (s *Snapshot) leave() {
 // and returns the files that are, sorted. Changes the file tools made meanwhile
 // are theirs already. The others are uncertain: a comparison does not show
 // whether the command, a person or another job made them. Reported are paths
-// that the program itself reported to have changed: these changes are evidence
-// of work, and as uncertain as the others otherwise. If it fails, the snapshot
+// that the program itself reported to have changed, "." for all: these changes
+// are evidence of work, and as uncertain as the others otherwise. If it fails, the snapshot
 // is recorded with the next one, or by Recover.
 func (s *Snapshot) Record(ctx context.Context, reported ...string) (changed []string, err error) {
 	l := s.l
@@ -543,7 +543,7 @@ func (s *Snapshot) compare(ctx context.Context, reported []string) (r record, ch
 		if between, ok := mine[p]; ok {
 			was = between
 		}
-		r.Changes = append(r.Changes, delta{Path: rawName(p), Before: was, After: now, Uncertain: !temporary(p), Reported: slices.Contains(reported, p)})
+		r.Changes = append(r.Changes, delta{Path: rawName(p), Before: was, After: now, Uncertain: !temporary(p), Reported: slices.Contains(reported, p) || slices.Contains(reported, ".")})
 		if s.unkept[p] {
 			r.Unkept = append(r.Unkept, rawName(p))
 		}

@@ -265,11 +265,11 @@ func TestWork(t *testing.T) {
 			if last := asked[len(asked)-1]; !strings.Contains(last, "I believe that it is done.") || !strings.Contains(last, "Not done yet") {
 				t.Errorf("the session was not taken up with what is unmet")
 			}
-			out, _, _ := w.command("jobs", "diff", r.job)
+			out, _, _ := w.command("jobs", "diff", r.job, "--include-uncertain")
 			if !strings.Contains(out, "+beta") {
 				t.Errorf("jobs diff says\n%s", out)
 			}
-			if _, errs, code := w.command("jobs", "undo", r.job); code != 0 {
+			if _, errs, code := w.command("jobs", "undo", r.job, "--include-uncertain"); code != 0 {
 				t.Errorf("undo: code %d\n%s", code, errs)
 			}
 			if w.read("b.txt") != "" || w.read("a.txt") != "alpha\n" {
@@ -363,7 +363,7 @@ func TestKilled(t *testing.T) {
 			if len(told) == 0 || !strings.Contains(told[0], "You were interrupted") {
 				t.Errorf("it was not told that it had been interrupted")
 			}
-			if out, _, _ := w.command("jobs", "diff", id); !strings.Contains(out, "+once") {
+			if out, _, _ := w.command("jobs", "diff", id, "--include-uncertain"); !strings.Contains(out, "+once") {
 				t.Errorf("jobs diff says\n%s", out)
 			}
 		})
@@ -481,7 +481,7 @@ func TestACP(t *testing.T) {
 	if asked := w.server.Requests(); !strings.Contains(asked[len(asked)-1], "nobody can be asked") {
 		t.Error("it was not told why it was refused")
 	}
-	if out, _, _ := w.command("jobs", "diff", r.job); !strings.Contains(out, "+alpha") {
+	if out, _, _ := w.command("jobs", "diff", r.job, "--include-uncertain"); !strings.Contains(out, "+alpha") {
 		t.Errorf("jobs diff says\n%s", out)
 	}
 }
