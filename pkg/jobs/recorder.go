@@ -65,7 +65,9 @@ func (r *recorder) emit(ev event.Event) {
 			r.parts.Store(true)
 		}
 	}
-	past := ev.Kind == event.StepRecalled && (len(ev.Data) == 0 || r.known != nil && r.known(ev.Path))
+	// A spawn has no data, and its event is the only one that names the sub-agent.
+	silent := len(ev.Data) == 0 && ev.Step != flow.Spawning
+	past := ev.Kind == event.StepRecalled && (silent || r.known != nil && r.known(ev.Path))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {

@@ -1,0 +1,55 @@
+package jobs
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// A recalled step gets an event of its own exactly if the log may lack what it
+// says: a spawn has no data, and is the only event that names its sub-agent.
+func TestRecorderRecalled(t *testing.T) {
+	logged := map[string]bool{"2": true, "4": true}
+	data := json.RawMessage(`{"usage":{}}`)
+	for _, c := range []struct {
+		name string
+		ev   event.Event
+		own  bool
+	}{
+		{"nothing to report", event.Event{Path: "1", Step: "claim"}, false},
+		{"counted, in the log", event.Event{Path: "2", Step: "model", Data: data}, false},
+		{"counted, not in the log", event.Event{Path: "3", Step: "model", Data: data}, true},
+		{"a sub-agent in the log", event.Event{Path: "4", Step: flow.Spawning, Name: "leaf"}, false},
+		{"a sub-agent not in the log", event.Event{Path: "5", Step: flow.Spawning, Name: "leaf"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store := new(Memory)
+			job, err := store.Add(t.Context(), &Job{Workflow: "w"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := newRecorder(store, nil, func(err error) { t.Error(err) })
+			r.known = func(path string) bool { return logged[path] }
+			c.ev.Job, c.ev.Kind = job.ID, event.StepRecalled
+			r.emit(c.ev)
+			if err := r.close(false); err != nil {
+				t.Fatal(err)
+			}
+			var got []event.Event
+			for ev, err := range store.Events(t.Context(), job.ID, 0, false) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, ev)
+			}
+			if len(got) != 1 {
+				t.Fatalf("%d events, want one", len(got))
+			}
+			if own := got[0].Step != ""; own != c.own {
+				t.Errorf("event of its own: %v, want %v", own, c.own)
+			}
+		})
+	}
+}
