@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -59,16 +63,37 @@ func TestRealFaults(t *testing.T) {
 		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
+		// Between client and server, to see whether the client hangs up.
+		target, err := url.Parse(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hungUp := make(chan struct{}, 1)
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() { // the proxy panics where its client is gone
+				if r.URL.Path == "/api/chat" && r.Context().Err() != nil {
+					hungUp <- struct{}{}
+				}
+			}()
+			(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }, FlushInterval: -1}).ServeHTTP(w, r)
+		}))
+		defer proxy.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		req := ask("endless", "Go.")
 		req.Options.MaxTokens = 1 << 20
-		_, err := m.Generate(ctx, req, func(llm.Delta) { cancel() })
+		_, err = open(t, ollama.Config{BaseURL: proxy.URL, IdleTimeout: 30 * time.Second}).Generate(ctx, req, func(llm.Delta) { cancel() })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
+		select {
+		case <-hungUp:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the client keeps the connection of a cancelled request open")
+		}
 		// The server has stopped too: it answers one request at a time. Once
-		// in many runs this version of it stays silent to the next request;
-		// then the idle limit ends that, and asking again helps.
+		// in many runs this version of it stays silent to all requests after a
+		// cancelled one, until its runner is restarted; then the idle limit
+		// ends each.
 		quick := open(t, ollama.Config{BaseURL: s.URL, IdleTimeout: 10 * time.Second})
 		for try := 1; ; try++ {
 			r, err := quick.Generate(t.Context(), ask("plain", "Hello?"), nil)
@@ -76,10 +101,13 @@ func TestRealFaults(t *testing.T) {
 				break
 			}
 			var e *llm.Error
-			if try == 3 || !errors.As(err, &e) || !e.Retryable() {
+			if try == 4 || !errors.As(err, &e) || !e.Retryable() {
 				t.Fatalf("afterwards: %+v, %v", r, err)
 			}
 			t.Logf("afterwards: %v", err)
+			if try == 2 {
+				t.Logf("runners killed: %d", s.KillRunners())
+			}
 		}
 	})
 	t.Run("never ends", func(t *testing.T) {
