@@ -25,8 +25,10 @@ type place struct {
 
 // newPlace makes a place whose program is this test binary under the name
 // adroit.
-func newPlace(t *testing.T, files map[string]string) *place {
-	p := &place{t: t, dir: t.TempDir()}
+func newPlace(t *testing.T, files map[string]string) *place { return newPlaceIn(t, t.TempDir(), files) }
+
+func newPlaceIn(t *testing.T, dir string, files map[string]string) *place {
+	p := &place{t: t, dir: dir}
 	var err error
 	if p.bin, err = os.Executable(); err != nil {
 		t.Fatal(err)
