@@ -11,8 +11,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-type rawJSON = json.RawMessage
-
 // An Ask is the input of a model step: what the model has not been told yet,
 // and a reference to what it has. Asks form a chain by digest, so that each
 // message is stored once however long the run gets.

@@ -66,7 +66,7 @@ func (t *Task) own(s *State, tool *Tool, given map[string]json.RawMessage) {
 	delete(given, tools.TestCommand)
 	delete(given, runState)
 	if t.Test != "" && slices.Contains(tool.Uses, tools.TestCommand) {
-		given[tools.TestCommand] = appendText(nil, t.Test)
+		given[tools.TestCommand], _ = json.Marshal(t.Test) // a string always can be
 	}
 	if !slices.Contains(tool.Uses, runState) {
 		return

@@ -142,7 +142,7 @@ func (o reopener) revive(state json.RawMessage, n int) (json.RawMessage, error) 
 		words += "; somebody may have changed something since, so look again at how things are"
 	}
 	s.tell("%s. All your tools are there.", words)
-	return s.AppendJSON(nil)
+	return json.Marshal(s)
 }
 
 // left is what is left of limits that were raised, for whoever the run belongs

@@ -61,8 +61,6 @@ type Host struct {
 	Attempts     int
 	// Rate is what a model costs, in USD, for events to say. May be nil.
 	Rate func(model string, u llm.Usage) float64
-
-	mays *mays
 }
 
 // A Performance is one call of a tool about to happen: the step, the tool with
@@ -87,7 +85,6 @@ func Serve(h Host) flow.Mux {
 	if attempts == 0 {
 		attempts = 5
 	}
-	h.mays = new(mays)
 	m := &models{Host: h, convs: map[string]*conv{}}
 	return flow.Mux{
 		"model": {Handler: m.serve, Timeout: max(h.ModelTimeout, stayTimeout), Attempts: attempts, Safe: again, Describe: h.priced(describeModel), Recount: recounted(h.priced(describeModel))},
@@ -108,7 +105,7 @@ func (h Host) repeatable(s flow.Step) bool {
 func (h Host) settle(_ context.Context, s flow.Step) (bool, error) {
 	var use Use
 	t, ok := h.Tools.Lookup(s.Name)
-	if !ok || h.Revert == nil || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || use.read(s.Input, h.mays.decode) != nil {
+	if !ok || h.Revert == nil || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || json.Unmarshal(s.Input, &use) != nil {
 		return false, nil
 	}
 	return h.Revert(s.Job, use.At, s.Path)
@@ -118,7 +115,7 @@ func (h Host) settle(_ context.Context, s flow.Step) (bool, error) {
 // an error is for the operator.
 func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
 	var use Use
-	if err := use.read(s.Input, h.mays.decode); err != nil {
+	if err := json.Unmarshal(s.Input, &use); err != nil {
 		return nil, fmt.Errorf("tool %s: decoding input: %w", s.Name, err)
 	}
 	t, ok := h.Tools.Lookup(s.Name)
@@ -183,7 +180,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	}
 	h.fit(ctx, s, use.Room, &res, emit)
 	reply := Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env), Spent: spent}
-	return reply.encode()
+	return json.Marshal(reply)
 }
 
 // fault returns the storage failure that calls at a worktree have met, as what
@@ -248,7 +245,7 @@ type conv struct {
 
 func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
 	var a Ask
-	if err := a.UnmarshalJSON(s.Input); err != nil {
+	if err := json.Unmarshal(s.Input, &a); err != nil {
 		return nil, fmt.Errorf("model %s: decoding input: %w", s.Name, err)
 	}
 	c, err := m.conv(ctx, s.Digest(), a)
@@ -296,7 +293,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		}
 	}
 	answer.Took, answer.Spent = time.Since(start), hedge.spent
-	return answer.encode()
+	return json.Marshal(answer)
 }
 
 // readable makes the arguments of every call valid JSON, whatever the adapter
@@ -305,10 +302,10 @@ func readable(calls []llm.Call) {
 	for i := range calls {
 		c := &calls[i]
 		if len(c.Args) == 0 {
-			c.Args = rawJSON("{}")
+			c.Args = json.RawMessage("{}")
 		}
 		if !json.Valid(c.Args) {
-			c.Malformed, c.Raw, c.Args = "the arguments are not valid JSON", string(c.Args), rawJSON("{}")
+			c.Malformed, c.Raw, c.Args = "the arguments are not valid JSON", string(c.Args), json.RawMessage("{}")
 		}
 	}
 }
@@ -397,7 +394,7 @@ func failure(err error) error {
 
 func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	var a Answer
-	if a.UnmarshalJSON(out) != nil {
+	if json.Unmarshal(out, &a) != nil {
 		return "", nil
 	}
 	var calls []string
@@ -407,9 +404,6 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	way, why := a.Calling, a.Why
 	if way == CallingNative {
 		way = "" // the usual
-	}
-	if a.Notes == nil && a.Spent == nil && a.Work == nil && a.Changed == nil {
-		return first(a.Message.Text), toldAnswer(way, calls, &a, why)
 	}
 	data, _ := json.Marshal(struct {
 		Calling Calling   `json:"calling,omitempty"`
@@ -429,7 +423,7 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	var use Use
 	var r Reply
-	if use.read(s.Input, unjudged) != nil || r.UnmarshalJSON(out) != nil {
+	if json.Unmarshal(s.Input, &use) != nil || json.Unmarshal(out, &r) != nil {
 		return "", nil
 	}
 	if r.Ask != nil {
@@ -439,9 +433,6 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	text := r.Summary
 	if text == "" {
 		text = first(r.Text)
-	}
-	if r.Spent == nil {
-		return text, toldReply(use.Args, &r)
 	}
 	data, _ := json.Marshal(struct {
 		Args    json.RawMessage `json:"args"`

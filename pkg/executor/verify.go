@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,7 +88,7 @@ func typed(t *Task, s *State, answer llm.Message) Verdict {
 		v.add(unmet("answer with JSON of the schema only: %s", f))
 	}
 	if len(v.Unmet) == 0 {
-		s.bind("", map[string]rawJSON{"output": text})
+		s.bind("", map[string]json.RawMessage{"output": text})
 		v.add(met("output valid"))
 	}
 	return v
