@@ -28,7 +28,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,10 +35,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -53,10 +54,13 @@ type Options struct {
 	// check over the state of a run.
 	Tools  []tools.Tool
 	Models map[string]llm.Model // by the part of provider/model before the slash
+	Source ModelSource          // instead of Models: opens them by reference
 	Model  string               // of requests and agents that name none
 	Agents []agents.Layer       // files, for Lookup and by name
+	// Pipelines are files, for requests that name one.
+	Pipelines []pipeline.Layer
 	// Workflows are those that agents name with workflow:, of agents.Define. The
-	// agent loop is there without being named.
+	// agent loop and that of pipelines are there without being named.
 	Workflows []flow.Workflow
 	// Defaults for what neither requests nor agents say. Its Model is not
 	// read: see Model. Without Instead, models get the tools of the form of
@@ -65,6 +69,13 @@ type Options struct {
 	// Servers are the language servers that look at what jobs change; nil means
 	// those of lsp.Known that are installed, an empty list none.
 	Servers []lsp.Server
+	// NoDiagnostics keeps the language servers from checking what calls change.
+	NoDiagnostics bool
+	// Hooks are commands that see each call of a tool and its result.
+	Hooks []hooks.Hook
+	// Middleware wraps each call of a tool, inside of the hooks; the first is
+	// outermost.
+	Middleware []func(executor.Performer) executor.Performer
 	// Dir is the workspace of requests that name none; empty means the
 	// current directory.
 	Dir string
@@ -78,12 +89,29 @@ type Options struct {
 	// workspace. Empty keeps them in memory: they end with the Runtime, and of
 	// those that have ended it remembers the newest hundred.
 	Data string
+	// DataInWorkspace accepts workspaces that contain Data.
+	DataInWorkspace bool
+	// Store keeps the jobs, instead of a database in Data. Close leaves it open.
+	Store jobs.Store
+	// Names changes the list of names of files that no tool may touch.
+	Names *workspace.Names
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
 	// the environment and the well-known shapes. Those of a workspace's .env*
 	// files are added for its jobs.
 	Secrets *secret.Redactor
 	// Emit sees the events of all jobs that run here. May be nil.
 	Emit event.Sink
+	// Person returns what asks a person, while a job runs, about something that
+	// a model at work is about to do on its own; question is JSON of
+	// executor.Question, and no says why not. Nil, or nil returned: nobody is there.
+	Person func() func(ctx context.Context, question json.RawMessage) (no string, err error)
+	// Warn reports what is no reason to stop. May be nil.
+	Warn func(text string)
+
+	// Resolve and Pin bind requests to agents and pipelines, instead of what
+	// the options above have.
+	Resolve func(ctx context.Context, in agents.Input, c JobConfig, m ModelSource) (executor.Task, error)
+	Pin     func(ctx context.Context, in agents.Input, c JobConfig, m ModelSource) (pipeline.Pinned, error)
 }
 
 // A Runtime runs jobs in this process. It is safe for concurrent use. Close
@@ -92,11 +120,13 @@ type Runtime struct {
 	// Jobs has everything else one can do with a job.
 	Jobs *jobs.Manager
 
-	o     Options
-	tools *tools.Set
-	cat   *agents.Catalog
-	home  string // has a directory for each job
-	clean func() error
+	o         Options
+	models    ModelSource
+	tools     *tools.Set
+	cat       *agents.Catalog
+	pipelines *pipeline.Catalog
+	home      string // has a directory for each job
+	clean     func() error
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -112,14 +142,18 @@ var _ agents.Runner = (*Runtime)(nil)
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	set, err := tools.NewSet(o.Tools...)
 	cat, problems := agents.Load(o.Agents...)
-	if err := errors.Join(err, problems.Err(), o.Network.Check()); err != nil {
+	pipelines, more := pipeline.Load(o.Pipelines...)
+	if err := errors.Join(err, problems.Err(), more.Err(), o.Network.Check()); err != nil {
 		return nil, err
 	}
-	if err := apart(o.Data, o.Dir); err != nil {
+	if err := o.apart(o.Dir); err != nil {
 		return nil, err
 	}
-	if len(o.Models) == 0 {
-		return nil, errors.New("adroit: Options.Models is empty; a runtime needs a model")
+	if o.Source == nil {
+		if len(o.Models) == 0 {
+			return nil, errors.New("adroit: Options.Models is empty; a runtime needs a model")
+		}
+		o.Source = modelMap(o.Models)
 	}
 	o.Defaults.Model = o.Model
 	if o.Defaults.Instead == nil {
@@ -131,38 +165,65 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
 	}
-	rt := &Runtime{o: o, tools: set, cat: cat}
+	rt := &Runtime{o: o, models: o.Source, tools: set, cat: cat, pipelines: pipelines}
 	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	var store jobs.Store = new(jobs.Memory)
-	var owner string
-	if o.Data == "" {
-		data, err := os.MkdirTemp("", "adroit-")
-		if err != nil {
-			return nil, err
-		}
-		rt.home = filepath.Join(data, "jobs")
-		rt.clean = func() error { return errors.Join(rt.removeTrees(), os.RemoveAll(data)) }
-	} else {
-		rt.home = filepath.Join(o.Data, "jobs")
-		db, err := sqlite.Open(ctx, filepath.Join(o.Data, "adroit.db"), sqlite.Options{})
-		if err != nil {
-			return nil, err
-		}
-		store, owner, rt.clean = db, sqlite.Owner(), db.Close
+	store, err := rt.open(ctx)
+	if err != nil {
+		return nil, err
 	}
-	rt.Jobs = &jobs.Manager{Store: store, Owner: owner, Workflows: slices.Concat([]flow.Workflow{agents.Workflow}, o.Workflows), Mux: rt.mux,
+	rt.Jobs = &jobs.Manager{Store: store, Owner: sqlite.Owner(), Workflows: rt.workflows(), Mux: rt.mux,
 		Lock:  func(j *jobs.Job) (func(), bool, error) { return LockJob(filepath.Join(rt.home, j.ID)) },
 		Clean: func(ev event.Event) event.Event { return executor.Clean(o.Secrets, ev) }}
 	return rt, nil
 }
 
+// open finds the store and the directory of jobs.
+func (rt *Runtime) open(ctx context.Context) (jobs.Store, error) {
+	rt.clean = func() error { return nil }
+	data := rt.o.Data
+	if data == "" {
+		var err error
+		if data, err = os.MkdirTemp("", "adroit-"); err != nil {
+			return nil, err
+		}
+		rt.clean = func() error { return errors.Join(rt.removeTrees(), os.RemoveAll(data)) }
+	}
+	rt.home = filepath.Join(data, "jobs")
+	switch {
+	case rt.o.Store != nil:
+		return rt.o.Store, nil
+	case rt.o.Data == "":
+		return new(jobs.Memory), nil
+	}
+	db, err := sqlite.Open(ctx, filepath.Join(data, "adroit.db"), sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	rt.clean = db.Close
+	return db, nil
+}
+
+// data is the directory that keeps jobs.
+func (rt *Runtime) data() string { return filepath.Dir(rt.home) }
+
+// workflows are those that jobs here may run.
+func (rt *Runtime) workflows() []flow.Workflow {
+	all := []flow.Workflow{agents.Workflow, pipeline.Workflow}
+	for _, w := range rt.o.Workflows {
+		if !slices.ContainsFunc(all, func(have flow.Workflow) bool { return have.Name == w.Name }) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
 // apart is an error if the data directory lies in a workspace: there the tools
 // of a job could change what undoing it needs.
-func apart(data, dir string) error {
-	if data == "" {
+func (o *Options) apart(dir string) error {
+	if o.Data == "" || o.DataInWorkspace {
 		return nil
 	}
-	d, err := real(data)
+	d, err := real(o.Data)
 	if err != nil {
 		return fmt.Errorf("adroit: Options.Data: %w", err)
 	}
@@ -171,7 +232,7 @@ func apart(data, dir string) error {
 		return fmt.Errorf("adroit: the workspace: %w", err)
 	}
 	if rel, err := filepath.Rel(w, d); err == nil && filepath.IsLocal(rel) {
-		return fmt.Errorf("adroit: Options.Data (%s) lies in the workspace %s; keep jobs outside of it, for example below os.UserCacheDir", data, w)
+		return fmt.Errorf("adroit: Options.Data (%s) lies in the workspace %s; keep jobs outside of it, for example below os.UserCacheDir", o.Data, w)
 	}
 	return nil
 }
@@ -234,14 +295,14 @@ func (rt *Runtime) Submit(ctx context.Context, in agents.Input) (agents.Job, err
 	if err != nil {
 		return nil, err
 	}
-	if err := apart(rt.o.Data, dir); err != nil {
+	if err := rt.o.apart(dir); err != nil {
 		return nil, err
 	}
 	in.Dir = dir
 	id := ""
 	if in.Worktree {
 		id = jobs.NewID(time.Now())
-		w, err := AddWorktree(ctx, filepath.Dir(rt.home), id, dir)
+		w, err := AddWorktree(ctx, rt.data(), id, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -261,8 +322,10 @@ func (rt *Runtime) submit(ctx context.Context, in agents.Input, id string) (agen
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := rt.model(ctx, task.Model); err != nil {
-		return nil, err
+	if task.Model != pipeline.NoModel {
+		if _, _, err := rt.models.Open(task.Model); err != nil {
+			return nil, err
+		}
 	}
 	workflow, err := rt.workflow(in)
 	if err != nil {
@@ -342,12 +405,11 @@ func (rt *Runtime) release() {
 	}
 }
 
-func (rt *Runtime) resolve(_ context.Context, in agents.Input) (executor.Task, error) {
-	return agents.Resolve(in, rt.cat, rt.tools, rt.o.Defaults)
-}
-
 // workflow is the one that runs a request's agent.
 func (rt *Runtime) workflow(in agents.Input) (string, error) {
+	if in.Pipeline != "" {
+		return pipeline.Workflow.Name, nil
+	}
 	a := in.Spec
 	if a == nil {
 		var err error
@@ -360,15 +422,6 @@ func (rt *Runtime) workflow(in agents.Input) (string, error) {
 		return "", fmt.Errorf("agent %s: there is no workflow %s; put it into Options.Workflows", in.Name(), name)
 	}
 	return name, nil
-}
-
-func (rt *Runtime) model(_ context.Context, name string) (llm.Model, string, error) {
-	provider, rest, ok := strings.Cut(name, "/")
-	m := rt.o.Models[provider]
-	if !ok || m == nil {
-		return nil, "", &llm.Error{Kind: llm.NoModel, Message: fmt.Sprintf("there is no model %s", name), Hint: "name one as provider/model, with a provider in Options.Models"}
-	}
-	return m, rest, nil
 }
 
 // A job is a run that this process has begun.

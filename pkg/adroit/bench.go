@@ -12,10 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/secret"
@@ -175,27 +173,4 @@ func (b *Bench) diff(ctx context.Context) (v json.RawMessage, empty bool, err er
 	}
 	v, err = json.Marshal(diff)
 	return v, empty, err
-}
-
-// mux opens the workspace of a job and serves its steps.
-func (rt *Runtime) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
-	data := filepath.Dir(rt.home)
-	hide := rt.o.Secrets.With(workspace.EnvSecrets(ctx, j.Dir)...)
-	servers := rt.o.Servers
-	if servers == nil {
-		servers = lsp.Known()
-	}
-	b, err := OpenBenches(BenchOptions{Job: j.ID, Dir: j.Dir, Data: data, Confine: rt.confine(), Hide: hide, Network: rt.o.Network, Servers: servers})
-	if err != nil {
-		return nil, nil, err
-	}
-	m := executor.Serve(executor.Host{
-		Models: rt.model, Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Fence: rt.fence(j), Worktrees: b,
-		Around: []func(executor.Performer) executor.Performer{executor.KeepSecrets(hide), b.Judge},
-		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
-		Shelf:  &executor.Shelf{Dir: filepath.Join(rt.home, j.ID, "results")},
-	})
-	maps.Copy(m, agents.Routes(rt.resolve))
-	// Nothing depends on what Close says: all writes are synced already.
-	return executor.Guard(m, hide), func() { _ = b.Close() }, nil
 }

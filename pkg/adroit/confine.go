@@ -2,6 +2,7 @@ package adroit
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -28,15 +29,15 @@ func (rt *Runtime) confine() workspace.Confine {
 }
 
 // fence is what stands around the commands of a job here. Where they are
-// refused there is none to speak of: then nobody is told that one would be
-// confined. Finding out runs this program anew in a sandbox, so a job whose
-// tools run nothing does not ask.
-func (rt *Runtime) fence(j *jobs.Job) executor.Fence {
+// refused there is none: then nobody reads that one would be confined. Finding
+// out runs this program anew in a sandbox, so a job whose tools run nothing does
+// not ask.
+func (rt *Runtime) fence(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) executor.Fence {
 	f := executor.Fence{Sandbox: string(sandbox.Off), Network: "open"}
-	if !rt.runsCommands(j) {
+	if !rt.runsCommands(ctx, j, c, m) {
 		return f
 	}
-	r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
+	r := sandbox.Choose(cmp.Or(c.Sandbox, rt.o.Sandbox.Level, sandbox.Auto))
 	if r.Err() != nil || r.Level == sandbox.Off {
 		return f
 	}
@@ -48,7 +49,7 @@ func (rt *Runtime) fence(j *jobs.Job) executor.Fence {
 }
 
 // runsCommands reports whether a job may come to run a command.
-func (rt *Runtime) runsCommands(j *jobs.Job) bool {
+func (rt *Runtime) runsCommands(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) bool {
 	const runs = tools.Exec | tools.Shell
 	any := false
 	for t := range rt.tools.All() {
@@ -61,7 +62,7 @@ func (rt *Runtime) runsCommands(j *jobs.Job) bool {
 	if json.Unmarshal(j.Input, &in) != nil {
 		return true
 	}
-	task, err := agents.Resolve(in, rt.cat, rt.tools, rt.o.Defaults)
+	task, err := rt.resolveJob(ctx, in, c, m)
 	return err != nil || task.Spawning != nil ||
 		slices.ContainsFunc(slices.Concat(task.Tools, task.Checks), func(t executor.Tool) bool { return t.Needs&runs != 0 })
 }

@@ -137,7 +137,7 @@ func TestOnlyCommandsNeedASandbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := rt.runsCommands(&jobs.Job{Workflow: agents.Workflow.Name, Input: in}); got != c.want {
+		if got := rt.runsCommands(t.Context(), &jobs.Job{Workflow: agents.Workflow.Name, Input: in}, JobConfig{}, rt.models); got != c.want {
 			t.Errorf("%v of %d tools: %v", c.own, len(c.all), got)
 		}
 	}

@@ -184,7 +184,7 @@ func (a *app) resolveWith(ctx context.Context, in agents.Input, trust bool, m *m
 	if in.Model == pipeline.NoModel {
 		route = unmodelled
 	}
-	if played, err := m.recording(in.Model); err != nil {
+	if played, err := m.Recording(in.Model); err != nil {
 		return t, s, err
 	} else if played != nil {
 		// All that follows from the model is as it was.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -28,7 +29,8 @@ type app struct {
 	out   *output
 	conf  *config
 	db    *sqlite.DB
-	stuck error // why db can only be read, nil if it can be written
+	rt    *adroit.Runtime // see runtime
+	stuck error           // why db can only be read, nil if it can be written
 	set   *tools.Set
 	hide  *secret.Redactor // see redactor
 	noted []string         // see note
@@ -57,12 +59,15 @@ func newApp(p Program) *app {
 
 // close releases what was opened. It may be called again.
 func (a *app) close() error {
-	if a.db == nil {
-		return nil
+	var errs []error
+	if a.rt != nil {
+		errs = append(errs, a.rt.Close())
 	}
-	err := a.db.Close()
-	a.db = nil
-	return err
+	if a.db != nil {
+		errs = append(errs, a.db.Close())
+	}
+	a.rt, a.db = nil, nil
+	return errors.Join(errs...)
 }
 
 // dataDir is where all state is, absolute.

@@ -102,12 +102,8 @@ type memory struct {
 	At time.Time `json:"at"`
 }
 
-func (a *app) callings(m *models) (*callings, error) {
-	dir, err := a.dataDir()
-	if err != nil {
-		return nil, err
-	}
-	return &callings{models: m, path: filepath.Join(dir, "calling.json"), now: time.Now, can: map[string][]executor.Calling{}}, nil
+func (m *models) callings() *callings {
+	return &callings{models: m, path: m.path, now: time.Now, can: map[string][]executor.Calling{}}
 }
 
 // Ways implements [executor.Driver].
@@ -272,10 +268,7 @@ func (a *app) modelsForget() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := a.callings(m)
-			if err != nil {
-				return err
-			}
+			c := m.callings()
 			ref := ""
 			if len(args) == 1 {
 				if ref, err = m.canonical(args[0]); err != nil {

@@ -7,32 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
-
-// jobFile keeps in a job's folder what undoing its changes needs, so that this
-// does not depend on the database.
-const jobFile = "job.json"
-
-// saveJob writes the job file of a job that is about to run.
-func (a *app) saveJob(j *jobs.Job) error {
-	dir, err := a.jobDir(j.ID)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, jobFile)
-	if _, err := os.Lstat(path); err == nil {
-		return nil
-	}
-	b, err := json.Marshal(jobs.Job{ID: j.ID, Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Model: j.Model, Created: j.Created})
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, b, 0o600)
-}
 
 // jobOrFolder finds a job like job does, and also one whose folder is all that
 // is left: its database was lost or replaced. Such a job has the status lost.
@@ -52,7 +29,7 @@ func (a *app) jobOrFolder(ctx context.Context, ref string) (*jobs.Job, error) {
 		if name := f.Name(); len(ref) < 2 || !strings.HasPrefix(name, ref) && !strings.HasSuffix(name, ref) {
 			continue
 		}
-		b, failed := os.ReadFile(filepath.Join(data, "jobs", f.Name(), jobFile))
+		b, failed := os.ReadFile(filepath.Join(data, "jobs", f.Name(), adroit.JobFile))
 		j := &jobs.Job{}
 		if failed != nil || json.Unmarshal(b, j) != nil || j.ID != f.Name() {
 			continue

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -77,7 +78,11 @@ func (a *app) jobsRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.copySpot(old.ID, j.ID); err != nil {
+			data, err := a.dataDir()
+			if err != nil {
+				return err
+			}
+			if err := adroit.CopyJobConfig(data, old.ID, j.ID); err != nil {
 				return err
 			}
 			if detach {

@@ -2,165 +2,81 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/pipeline"
-	"github.com/adroit-run/adroit/pkg/sqlite"
 )
 
-// A spot is what a job's runner must know and the job itself does not say.
-// It is kept beside the job, so that another process can go on with it.
-type spot struct {
-	BaseURL string `json:"base_url,omitempty"`
-	Trust   bool   `json:"trust_project,omitempty"`
-	Record  string `json:"record,omitempty"`  // the file that keeps what models answer
-	Sandbox string `json:"sandbox,omitempty"` // asked for; empty: what the configuration says
-}
-
-func (a *app) spotFile(id string) (string, error) {
-	dir, err := a.jobDir(id)
-	return filepath.Join(dir, "host.json"), err
-}
-
-func (a *app) saveSpot(id string, s spot) error {
-	path, err := a.spotFile(id)
+// jobConfig is what a job's runner must know and the job itself does not hold.
+func (a *app) jobConfig(id string) (c adroit.JobConfig, err error) {
+	data, err := a.dataDir()
 	if err != nil {
-		return err
+		return c, err
 	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, b, 0o600)
-}
-
-func (a *app) spot(id string) (s spot, err error) {
-	path, err := a.spotFile(id)
-	if err != nil {
-		return s, err
-	}
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
-	if err != nil {
-		return s, err
-	}
-	if err := json.Unmarshal(b, &s); err != nil {
-		return s, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
-}
-
-// copySpot gives a new job what an old one ran with.
-func (a *app) copySpot(from, to string) error {
-	s, err := a.spot(from)
-	s.Record = "" // a recording is of one job
-	if err != nil || s == (spot{}) {
-		return err
-	}
-	return a.saveSpot(to, s)
+	return adroit.LoadJobConfig(data, id)
 }
 
 // manager runs this machine's jobs.
 func (a *app) manager(ctx context.Context) (*jobs.Manager, error) {
+	rt, err := a.runtime(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rt.Jobs, nil
+}
+
+// runtime is the program's one runtime, with what the configuration says.
+func (a *app) runtime(ctx context.Context) (*adroit.Runtime, error) {
+	if a.rt != nil {
+		return a.rt, nil
+	}
 	db, err := a.store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lock := func(j *jobs.Job) (func(), bool, error) {
-		home, err := a.jobDir(j.ID)
-		if err != nil {
-			return nil, false, err
-		}
-		return adroit.LockJob(home)
-	}
-	return &jobs.Manager{Store: db, Owner: sqlite.Owner(), Workflows: a.workflows(), Mux: a.mux, Lock: lock, Clean: a.clean()}, nil
-}
-
-// mux performs the steps of one job here.
-func (a *app) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
-	set, err := a.tools()
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := a.spot(j.ID)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := a.models(s.BaseURL)
-	if err != nil {
-		return nil, nil, err
-	}
-	if j.Model != "" && j.Model != pipeline.NoModel {
-		if m.only, _, err = m.split(j.Model); err != nil {
-			return nil, nil, err
-		}
-	}
-	home, err := a.jobDir(j.ID)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := a.saveJob(j); err != nil {
-		return nil, nil, err
-	}
 	conf, err := a.config()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	driver, err := a.callings(m)
+	set, err := a.tools()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	hide := a.redactorIn(ctx, j.Dir)
-	b, err := a.openBenches(j, s.Sandbox, hide)
+	data, err := a.dataDir()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	record, err := a.recorder(j, s.Record, hide, m)
+	m, err := a.models("")
 	if err != nil {
-		return nil, nil, errors.Join(err, b.Close())
+		return nil, err
 	}
-	hook := &hookRooms{dir: b.Dir, list: conf.hooksIn(a.Getenv("HOME"))}
-	done := func() {
-		if err := errors.Join(hook.Close(), b.Close()); err != nil {
-			a.complain(fmt.Errorf("%s: closing its workspace: %w", j.ID, err))
-		}
+	confine, err := a.confinement("")
+	if err != nil {
+		return nil, err
 	}
-	mux := executor.Serve(executor.Host{
-		Record: record,
-		Tools:  set, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Worktrees: b, Fence: a.fence(s.Sandbox),
-		Around: append([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide)}, conf.around(b, hook)...),
-		Driver: driver,
-		Blobs:  a.db.Journal(j.ID, j.Lease.Token),
-		Shelf:  &executor.Shelf{Dir: filepath.Join(home, "results")},
-		Rate:   a.rate(),
-		Person: a.person(func(raw json.RawMessage) json.RawMessage { raw, _ = hide.Known().JSON(raw); return raw }),
-		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return m.open(ref) },
+	a.rt, err = adroit.Open(ctx, adroit.Options{
+		Tools: slices.Collect(set.All()), Source: m, Data: data, DataInWorkspace: true, Store: db, Workflows: a.workflows(),
+		Defaults: agents.Defaults{Prices: conf.Prices},
+		Servers:  conf.servers(), NoDiagnostics: conf.Diagnostics == "off", Hooks: conf.hooksIn(a.Getenv("HOME")),
+		Sandbox: confine, Network: conf.Network.guard(), Names: a.names(), Secrets: a.redactor(),
+		Person: a.person, Warn: func(text string) { a.complain(errors.New(text)) },
+		Resolve: func(ctx context.Context, in agents.Input, c adroit.JobConfig, m adroit.ModelSource) (executor.Task, error) {
+			t, _, err := a.resolveWith(ctx, in, c.Trust, m.(*models))
+			return t, err
+		},
+		Pin: func(ctx context.Context, in agents.Input, c adroit.JobConfig, m adroit.ModelSource) (pipeline.Pinned, error) {
+			pin, _, err := a.pin(ctx, in, c.Trust, m.(*models))
+			return pin, err
+		},
 	})
-	for kind, route := range agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
-		t, _, err := a.resolveWith(ctx, in, s.Trust, m)
-		return t, err
-	}) {
-		mux[kind] = route
-	}
-	maps.Copy(mux, a.pins(s.Trust, m))
-	return executor.Guard(mux, hide), done, nil
+	return a.rt, err
 }
 
 // rate says what models cost, in USD; it is 0 for one without a price.

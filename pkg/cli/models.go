@@ -12,10 +12,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/secret"
 )
 
@@ -36,6 +39,7 @@ func reserved(name string) bool {
 type models struct {
 	conf    *config
 	getenv  func(string) string
+	path    string // keeps which ways to call tools did not work
 	baseURL string
 	only    string // the provider that baseURL is for; empty: all
 	hide    *secret.Redactor
@@ -58,7 +62,11 @@ func (a *app) models(baseURL string) (*models, error) {
 			return nil, usage("keys are read from OPENAI_API_KEY, or from the variable that an endpoint of the config names", "--base-url must not hold a password")
 		}
 	}
-	return &models{conf: conf, getenv: a.Getenv, baseURL: baseURL, hide: a.redactor(), opened: map[string]llm.Model{}}, nil
+	dir, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return &models{conf: conf, getenv: a.Getenv, path: filepath.Join(dir, "calling.json"), baseURL: baseURL, hide: a.redactor(), opened: map[string]llm.Model{}}, nil
 }
 
 // split takes a reference apart. A script's file is made absolute, because
@@ -109,9 +117,24 @@ func (m *models) canonical(ref string) (string, error) {
 	return ref, err
 }
 
-// open returns the model and the name it goes by at its provider. It is safe
-// for concurrent use.
-func (m *models) open(ref string) (llm.Model, string, error) {
+var _ adroit.ModelSource = (*models)(nil)
+
+// At implements [adroit.ModelSource].
+func (m *models) At(baseURL, model string) (adroit.ModelSource, error) {
+	of := &models{conf: m.conf, getenv: m.getenv, path: m.path, baseURL: baseURL, hide: m.hide, opened: map[string]llm.Model{}}
+	if model == "" || model == pipeline.NoModel {
+		return of, nil
+	}
+	var err error
+	of.only, _, err = of.split(model)
+	return of, err
+}
+
+// Driver implements [adroit.ModelSource].
+func (m *models) Driver() executor.Driver { return m.callings() }
+
+// Open implements [adroit.ModelSource].
+func (m *models) Open(ref string) (llm.Model, string, error) {
 	provider, name, err := m.split(ref)
 	if err != nil {
 		return nil, "", err
@@ -257,7 +280,7 @@ func capable(ctx context.Context, c *ollama.Client) (string, error) {
 func (m *models) window(ctx context.Context, ref string) (int, error) {
 	provider, name, err := m.split(ref)
 	if provider == scriptProvider && err == nil {
-		r, err := m.recording(ref)
+		r, err := m.Recording(ref)
 		if r == nil {
 			return 0, err
 		}

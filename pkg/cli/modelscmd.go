@@ -67,10 +67,7 @@ func (a *app) modelsList() *cobra.Command {
 				Note string `json:"note,omitempty"`
 			}
 			ctx, list := cmd.Context(), []entry{}
-			ways, err := a.callings(m)
-			if err != nil {
-				return err
-			}
+			ways := m.callings()
 			client, err := ollama.NewClient(m.ollama())
 			if err == nil && client.Up(ctx) {
 				found, err := client.List(ctx)
@@ -187,10 +184,7 @@ func (a *app) modelsCheck() *cobra.Command {
 				r.Calling = m.cliWords(cmd.Context(), ref)
 				return a.checked(r, asJSON)
 			}
-			c, err := a.callings(m)
-			if err != nil {
-				return err
-			}
+			c := m.callings()
 			r.Calling = c.words(cmd.Context(), ref)
 			if r.Drive != nil {
 				r.Drive.Tools = c.first(cmd.Context(), ref)
@@ -240,7 +234,7 @@ func (m *models) try(ctx context.Context, ref string) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, name, err := m.open(ref)
+	model, name, err := m.Open(ref)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/permit"
-	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
 // checkMode says what is wrong with a mode, nil if it can be left as it is.
@@ -41,29 +39,6 @@ func permissionSetting(rules []permit.Rule) setting {
 		return setting{"permissions", "none", false}
 	}
 	return setting{"permissions", strings.Join(out, "; "), true}
-}
-
-// fence is what stands around commands at a level, the configured one if it is
-// empty.
-func (a *app) fence(level string) executor.Fence {
-	off := executor.Fence{Sandbox: string(sandbox.Off), Network: "open"}
-	c, err := a.config()
-	if err != nil {
-		return off
-	}
-	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
-	if err != nil {
-		return off
-	}
-	r := sandbox.Choose(l)
-	if r.Err() != nil || r.Level == sandbox.Off {
-		return off
-	}
-	f := executor.Fence{Sandbox: string(r.Level), Network: "private"}
-	if c.Sandbox.Net == "open" {
-		f.Network = "open"
-	}
-	return f
 }
 
 // warnIgnored tells which of an agent's permissions do not hold.

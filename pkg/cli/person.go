@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -35,24 +34,20 @@ func (f *front) meet(pause func(func())) (leave func()) {
 // person asks who is at the terminal about something that a model is about to
 // do on its own, nil if nobody can be asked in this run: unlike a job, a process
 // at work cannot be parked until somebody comes.
-func (a *app) person(hide func(json.RawMessage) json.RawMessage) func(context.Context, executor.Question) (string, error) {
+func (a *app) person() func(context.Context, json.RawMessage) (string, error) {
 	f := &a.front
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.pause == nil {
 		return nil
 	}
-	return func(ctx context.Context, q executor.Question) (no string, err error) {
+	return func(ctx context.Context, about json.RawMessage) (no string, err error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.pause == nil {
 			return "", errors.New("nobody is at the terminal any more")
 		}
-		about, err := json.Marshal(q)
-		if err != nil {
-			return "", err
-		}
-		f.pause(func() { no, err = a.put(ctx, &jobs.Question{About: hide(about)}) })
+		f.pause(func() { no, err = a.put(ctx, &jobs.Question{About: about}) })
 		return no, err
 	}
 }

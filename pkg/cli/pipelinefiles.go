@@ -13,7 +13,6 @@ import (
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -139,7 +138,7 @@ func (m *models) check(ref string) error {
 	}
 	var err error
 	if strings.HasPrefix(m.conf.stands(ref), scriptProvider+":") {
-		_, _, err = m.open(ref)
+		_, _, err = m.Open(ref)
 	} else {
 		_, _, err = m.split(ref)
 	}
@@ -202,14 +201,6 @@ func (a *app) pin(ctx context.Context, in agents.Input, trust bool, m *models) (
 	named := append(p.Models(), m.roles()...)
 	slices.Sort(named)
 	return pipeline.Pinned{Pipeline: p, Task: t, Models: slices.Compact(named)}, s, nil
-}
-
-// pins performs the first step of the jobs of pipelines.
-func (a *app) pins(trust bool, m *models) flow.Mux {
-	return pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
-		pin, _, err := a.pin(ctx, in, trust, m)
-		return pin, err
-	})
 }
 
 // unmodelled is a route where no model is asked.

@@ -12,12 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
 // A request is what run was asked for.
@@ -211,7 +213,7 @@ func (a *app) usable(ctx context.Context, m *models, in *agents.Input) (err erro
 	if in.Model == pipeline.NoModel {
 		return nil
 	}
-	if _, _, err := m.open(in.Model); err != nil {
+	if _, _, err := m.Open(in.Model); err != nil {
 		return usageOr(err)
 	}
 	if m.only, _, err = m.split(in.Model); err != nil {
@@ -325,7 +327,11 @@ func (a *app) submit(ctx context.Context, m *jobs.Manager, id string, q request,
 	if err != nil {
 		return nil, err
 	}
-	if err := a.saveSpot(id, spot{BaseURL: q.baseURL, Trust: q.trust, Sandbox: q.sandbox, Record: q.record}); err != nil {
+	data, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := adroit.SaveJobConfig(data, id, adroit.JobConfig{BaseURL: q.baseURL, Trust: q.trust, Sandbox: sandbox.Level(q.sandbox), Record: q.record}); err != nil {
 		return nil, err
 	}
 	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: a.runs(in, q.trust), Dir: in.Dir, Model: task.Model, Key: q.key, Title: a.title(in.Prompt), Input: raw})
@@ -392,7 +398,7 @@ func overlap(a, b string) bool {
 // windowWords says which context window was asked for and what the server
 // says it gave.
 func (a *app) windowWords(ctx context.Context, j *jobs.Job, window int) string {
-	s, err := a.spot(j.ID)
+	s, err := a.jobConfig(j.ID)
 	if err != nil {
 		return ""
 	}

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
@@ -140,11 +137,11 @@ func (a *app) sandboxWords(level string) string {
 
 // jobSandbox says which level the commands of a job get here.
 func (a *app) jobSandbox(id string) string {
-	s, err := a.spot(id)
+	s, err := a.jobConfig(id)
 	if err != nil {
 		return "unknown"
 	}
-	return a.sandboxWords(s.Sandbox)
+	return a.sandboxWords(string(s.Sandbox))
 }
 
 // examineAttribution reports whether a command's changes can be told from those
@@ -202,23 +199,4 @@ func (a *app) examineSandbox() []finding {
 		out = append(out, finding{"sandbox " + string(t.Level), lacks, t.Why, t.Help})
 	}
 	return out
-}
-
-// openBenches opens a job's workspace with its commands confined at a level.
-func (a *app) openBenches(j *jobs.Job, level string, hide *secret.Redactor) (*adroit.Benches, error) {
-	c, err := a.config()
-	if err != nil {
-		return nil, err
-	}
-	data, err := a.dataDir()
-	if err != nil {
-		return nil, err
-	}
-	conf, err := a.confinement(level)
-	if err != nil {
-		return nil, err
-	}
-	return adroit.OpenBenches(adroit.BenchOptions{
-		Job: j.ID, Dir: j.Dir, Data: data, Confine: conf, Hide: hide, Names: a.names(), Network: c.Network.guard(), Servers: c.servers(),
-	})
 }

@@ -1,0 +1,64 @@
+package adroit
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/hooks"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// hookRunners run hooks in the directory that a call is about: the job's, or the
+// worktree of a sub-agent.
+type hookRunners struct {
+	dir  func(at string) (string, error)
+	list []hooks.Hook
+
+	mu      sync.Mutex
+	runners map[string]*hooks.Runner
+}
+
+func (h *hookRunners) around(next executor.Performer) executor.Performer {
+	if len(h.list) == 0 {
+		return next
+	}
+	return func(ctx context.Context, p executor.Performance) (tools.Result, error) {
+		r, err := h.at(p.At)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		return r.Around(next)(ctx, p)
+	}
+}
+
+func (h *hookRunners) at(name string) (*hooks.Runner, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r, ok := h.runners[name]; ok {
+		return r, nil
+	}
+	dir, err := h.dir(name)
+	if err != nil {
+		return nil, err
+	}
+	if h.runners == nil {
+		h.runners = map[string]*hooks.Runner{}
+	}
+	h.runners[name] = hooks.New(dir, h.list)
+	return h.runners[name], nil
+}
+
+// Close kills what still runs.
+func (h *hookRunners) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(h.runners)) {
+		errs = append(errs, h.runners[name].Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,132 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/lsp"
+	"github.com/adroit-run/adroit/pkg/pipeline"
+	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+)
+
+// mux opens the workspace of a job and serves its steps. It is the only place
+// that constructs an executor.Host.
+func (rt *Runtime) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
+	c, err := rt.jobConfig(j.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	models, err := rt.models.At(c.BaseURL, j.Model)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := rt.saveJob(j); err != nil {
+		return nil, nil, err
+	}
+	hide := rt.o.Secrets.With(workspace.EnvSecrets(ctx, j.Dir)...)
+	b, err := rt.openBenches(j, c, hide)
+	if err != nil {
+		return nil, nil, err
+	}
+	record, err := recorder(j, c.Record, hide, models)
+	if err != nil {
+		return nil, nil, errors.Join(err, b.Close())
+	}
+	hooks := &hookRunners{dir: b.Dir, list: rt.o.Hooks}
+	// Nothing depends on what Close says: all writes are synced already.
+	done := func() {
+		if err := errors.Join(hooks.Close(), b.Close()); err != nil {
+			rt.warn("%s: closing its workspace: %v", j.ID, err)
+		}
+	}
+	m := executor.Serve(executor.Host{
+		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
+		Driver: models.Driver(), Rate: rt.rate(), Record: record,
+		Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Worktrees: b, Fence: rt.fence(ctx, j, c, models),
+		Around: rt.around(hide, hooks, b),
+		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
+		Shelf:  &executor.Shelf{Dir: filepath.Join(rt.home, j.ID, "results")},
+		Person: rt.person(hide),
+	})
+	maps.Copy(m, agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
+		return rt.resolveJob(ctx, in, c, models)
+	}))
+	maps.Copy(m, pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
+		return rt.pin(ctx, in, c, models)
+	}))
+	return executor.Guard(m, hide), done, nil
+}
+
+// around lists what happens around a call of a tool, outermost first: the
+// operator's hooks see the call first and the result last.
+func (rt *Runtime) around(hide *secret.Redactor, h *hookRunners, b *Benches) []func(executor.Performer) executor.Performer {
+	list := slices.Concat([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide), h.around}, rt.o.Middleware)
+	if !rt.o.NoDiagnostics {
+		list = append(list, b.Judge)
+	}
+	return list
+}
+
+// openBenches opens a job's workspace with its commands confined.
+func (rt *Runtime) openBenches(j *jobs.Job, c JobConfig, hide *secret.Redactor) (*Benches, error) {
+	servers := rt.o.Servers
+	if servers == nil {
+		servers = lsp.Known()
+	}
+	confine := rt.confine()
+	if c.Sandbox != "" {
+		var err error
+		if confine.Level, err = sandbox.Parse(string(c.Sandbox)); err != nil {
+			return nil, fmt.Errorf("the job's sandbox: %w", err)
+		}
+	}
+	return OpenBenches(BenchOptions{Job: j.ID, Dir: j.Dir, Data: rt.data(), Confine: confine, Hide: hide, Names: rt.o.Names, Network: rt.o.Network, Servers: servers})
+}
+
+// rate returns what models cost, in USD; it is 0 for one without a price.
+func (rt *Runtime) rate() func(model string, u llm.Usage) float64 {
+	prices := rt.o.Defaults.Prices
+	return func(model string, u llm.Usage) float64 {
+		p, _ := prices.Of(model)
+		return p.Cost(u)
+	}
+}
+
+// person asks who watches the job about what a model is about to do on its
+// own, without the secrets that are known.
+func (rt *Runtime) person(hide *secret.Redactor) func(context.Context, executor.Question) (string, error) {
+	if rt.o.Person == nil {
+		return nil
+	}
+	ask := rt.o.Person()
+	if ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, q executor.Question) (string, error) {
+		b, err := json.Marshal(q)
+		if err != nil {
+			return "", err
+		}
+		b, _ = hide.Known().JSON(b)
+		return ask(ctx, b)
+	}
+}
+
+// warn reports something to the operator that is no reason to stop.
+func (rt *Runtime) warn(format string, args ...any) {
+	if rt.o.Warn != nil {
+		rt.o.Warn(fmt.Sprintf(format, args...))
+	}
+}
