@@ -62,7 +62,7 @@ func (c *config) agent(name string, getenv func(string) string) (*cliagent.Agent
 		}
 	}
 	return cliagent.New(cliagent.Config{Name: name, Command: command, Format: e.Format, Env: e.Env, Args: cliagent.Args(e.Args), Fields: e.Fields, Types: e.Types,
-		Bounds: llm.Bounds{Idle: e.Idle, Same: e.Same}, Getenv: getenv})
+		Limits: llm.AgentLimits{Idle: e.Idle, SameCalls: e.Same}, Getenv: getenv})
 }
 
 // agents lists the command-line agents that can be named: the known and the
@@ -165,11 +165,11 @@ func (m *models) splitCLI(name string) error {
 // A guardedResident is guarded for a model that works on its own.
 type guardedResident struct {
 	llm.Model
-	own  llm.Resident
+	own  llm.AgentModel
 	hide *secret.Redactor
 }
 
-func (g guardedResident) In(p llm.Place) llm.Model { return guarded(g.own.In(p), g.hide) }
+func (g guardedResident) Open(p llm.Session) llm.Model { return guarded(g.own.Open(p), g.hide) }
 
 // cliModel opens cli/NAME[:MODEL] and fails if the program is not there.
 func (m *models) cliModel(name string) (llm.Model, error) {
@@ -257,7 +257,7 @@ func (m *models) examineCLIs(ctx context.Context) []finding {
 // outside says, for the first line of a run, that the model works beside the
 // sandbox: what runs in it are the checks.
 func outside(model string) string {
-	if !llm.Resides(model) {
+	if !llm.IsAgent(model) {
 		return ""
 	}
 	return " (works on its own, outside of the sandbox)"
@@ -276,13 +276,13 @@ func (v *viewer) activity(ev event.Event) {
 		return
 	case llm.ToolFinished:
 		v.now = ""
-		if a.Status == llm.Wrong || a.Status == llm.Denied {
+		if a.Status == llm.StatusError || a.Status == llm.StatusDenied {
 			style = red
 		}
-	case llm.SessionOpened, llm.Spent:
+	case llm.SessionOpened, llm.UsageReported:
 		style = dim
-	case llm.Asked:
-		if a.Status == llm.Denied {
+	case llm.PermissionAsked:
+		if a.Status == llm.StatusDenied {
 			style = red
 		}
 	}

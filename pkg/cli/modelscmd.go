@@ -180,7 +180,7 @@ func (a *app) modelsCheck() *cobra.Command {
 			if err != nil {
 				return modelFault(err)
 			}
-			if llm.Resides(ref) {
+			if llm.IsAgent(ref) {
 				r.Calling = m.cliWords(cmd.Context(), ref)
 				return a.checked(r, asJSON)
 			}

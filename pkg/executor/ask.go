@@ -62,7 +62,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 		return llm.Message{}, err
 	}
 	answer, err := request(r, t, s)
-	if model, _ := t.at(s.Fell); t.Budget == nil || !refused(err) || llm.Resides(model) {
+	if model, _ := t.at(s.Fell); t.Budget == nil || !refused(err) || llm.IsAgent(model) {
 		return answer, err
 	}
 	if err := refit(r, t, s, err); err != nil {
@@ -110,7 +110,7 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 // within the run, nine letters and digits as the strictest wants them; no
 // thoughts of the past.
 func (s *State) clean(m llm.Message) llm.Message {
-	out := llm.Message{Role: llm.Assistant, Text: strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD")), Calls: slices.Clone(m.Calls), Echo: m.Echo}
+	out := llm.Message{Role: llm.Assistant, Text: strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD")), Calls: slices.Clone(m.Calls), State: m.State}
 	for i := range out.Calls {
 		c := &out.Calls[i]
 		s.Calls++
@@ -158,7 +158,7 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 	if len(answer.Calls) > 0 || answer.Text != "" {
 		s.New = append(s.New, answer)
 		s.Empty = 0
-	} else if answer.Echo != nil {
+	} else if answer.State != nil {
 		// Without it the session that it names would be lost.
 		said := answer
 		said.Text = "(nothing)"

@@ -178,14 +178,14 @@ func (m *models) in(ctx context.Context, way Calling, model llm.Model, c *conv, 
 		return nil, "", err
 	}
 	plain := *req
-	plain.Tools, plain.Spare, plain.Must, plain.Messages, plain.Wire = nil, nil, false, sp.msgs, sp.wire
+	plain.Tools, plain.HiddenTools, plain.RequireCall, plain.Messages, plain.History = nil, nil, false, sp.msgs, sp.wire
 	switch {
 	case a.Bare:
 		resp, err := model.Generate(ctx, &plain, show)
 		return resp, "", err
 	case way == CallingText:
 		// A server cannot hold an answer to a schema and let it call tools.
-		plain.Output, plain.Spoken = nil, c.tools
+		plain.Output, plain.TextTools = nil, c.tools
 		resp, err := asText(ctx, model, &plain, c.tools, show)
 		return resp, "", err
 	}
@@ -208,7 +208,7 @@ type speech struct {
 	form  json.RawMessage // what a constrained answer satisfies
 	from  int             // how much of the conversation is in it
 	msgs  []llm.Message
-	wire  *llm.Wire
+	wire  *llm.EncodedHistory
 }
 
 // speech gives the conversation written out, and takes up what is new in it.
@@ -224,7 +224,7 @@ func (c *conv) speech(way Calling, all *tools.Set, a Ask) (*speech, error) {
 		if err != nil {
 			return nil, err
 		}
-		sp = &speech{way: way, names: names, wire: new(llm.Wire)}
+		sp = &speech{way: way, names: names, wire: new(llm.EncodedHistory)}
 		if way == CallingConstrained {
 			if sp.form, err = form(c.tools, a.Output, false); err != nil {
 				return nil, err

@@ -163,7 +163,7 @@ func TestFallsBack(t *testing.T) {
 		{"swallowed", func(n int, way executor.Calling) (*llm.Response, error) {
 			if way == executor.CallingNative {
 				r, _ := answer(llm.Message{})
-				r.Notes = []string{llm.Dropped}
+				r.Notes = []string{llm.DroppedCall}
 				return r, nil
 			}
 			return inWay(way, []llm.Message{2: calls(call("add", `{"n":4}`)), 3: say("done")}[n])

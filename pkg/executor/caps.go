@@ -32,7 +32,7 @@ func (s *State) upcoming(t *Task) llm.Usage {
 // that work on their own is bounded by their Stay.
 func (t *Task) gauged(s *State) bool {
 	model, _ := t.at(s.Fell)
-	return t.Budget != nil && !llm.Resides(model)
+	return t.Budget != nil && !llm.IsAgent(model)
 }
 
 // passes reports which cap n more requests would pass, with its figure; "" is

@@ -90,7 +90,7 @@ func constrained(ctx context.Context, model llm.Model, req *llm.Request, form js
 	if _, ok := decide(resp.Message.Text, typed); !ok && resp.Stop == llm.StopLength {
 		spent := resp.Usage
 		again := *req
-		again.Wire = nil // the extra message is not part of the transcript
+		again.History = nil // the extra message is not part of the transcript
 		again.Messages = append(append([]llm.Message(nil), req.Messages...), llm.Message{Role: llm.User, Text: smaller})
 		if resp, err = model.Generate(ctx, &again, thought); err != nil {
 			return nil, "", err
@@ -113,8 +113,8 @@ func constrained(ctx context.Context, model llm.Model, req *llm.Request, form js
 		if called {
 			resp.Message.Calls, resp.Stop = found.Calls, llm.StopCalls
 			resp.Notes, resp.Repairs = append(resp.Notes, found.Notes...), found.Notes
-		} else if found.Doubt != "" {
-			resp.Doubt, resp.Notes = found.Doubt, append(resp.Notes, found.Doubt)
+		} else if found.UnreadCall != "" {
+			resp.UnreadCall, resp.Notes = found.UnreadCall, append(resp.Notes, found.UnreadCall)
 		}
 		show(llm.Delta{Text: found.Text})
 		return resp, "the answer was not in the form that was asked for", nil

@@ -20,7 +20,7 @@ type heard struct {
 }
 
 func (s *State) hear(a *Answer) {
-	s.heard = heard{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.Doubt, way: a.Calling, repairs: a.Repairs}
+	s.heard = heard{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.UnreadCall, way: a.Calling, repairs: a.Repairs}
 	if !s.heard.lost && s.heard.doubt == "" {
 		s.Misread = 0
 	}

@@ -21,7 +21,7 @@ const settleTime = time.Minute
 
 // again reports whether an interrupted model step may be performed again: not
 // if the model works on its own.
-func again(s flow.Step) bool { return !llm.Resides(s.Name) }
+func again(s flow.Step) bool { return !llm.IsAgent(s.Name) }
 
 // ordinarily bounds the answer of a model that only answers, as the engine
 // would: the step's own time is for those that work.
@@ -44,7 +44,7 @@ func late(outer, inner context.Context, d time.Duration, err error) error {
 
 // reside has a model work in the job's directory for its answer. What it
 // changes there is noted under the step, whatever becomes of it.
-func (m *models) reside(ctx context.Context, s flow.Step, model llm.Resident, name string, c *conv, a Ask, emit event.Sink) (*Answer, error) {
+func (m *models) reside(ctx context.Context, s flow.Step, model llm.AgentModel, name string, c *conv, a Ask, emit event.Sink) (*Answer, error) {
 	if a.Stay == nil || m.Env == nil {
 		return nil, fmt.Errorf("model %s works on its own, and this step gives it no place to", s.Name)
 	}
@@ -60,11 +60,11 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.Resident, na
 	if err != nil {
 		return nil, fmt.Errorf("noting the files before %s works: %w", s.Name, err)
 	}
-	place := llm.Place{Dir: files.Dir(), May: a.Stay.May, Bounds: a.Stay.Bounds}
-	place.Permit = m.decide(ctx, *a.Stay, &tools.Env{Files: files}, a)
+	place := llm.Session{Dir: files.Dir(), Access: a.Stay.May, Limits: a.Stay.Bounds}
+	place.Approve = m.decide(ctx, *a.Stay, &tools.Env{Files: files}, a)
 	req := &llm.Request{Model: name, Messages: c.msgs, Output: a.Output, Options: a.Options}
 	start := time.Now()
-	resp, err := model.In(place).Generate(ctx, req, func(d llm.Delta) { emit(told(d)) })
+	resp, err := model.Open(place).Generate(ctx, req, func(d llm.Delta) { emit(told(d)) })
 
 	var changed []string
 	var partial string
@@ -97,7 +97,7 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.Resident, na
 	if answer.Work == nil {
 		answer.Work = new(llm.Work)
 	}
-	if m.Bind != nil && (place.May.Write || len(changed) > 0) {
+	if m.Bind != nil && (place.Access.Write || len(changed) > 0) {
 		var res tools.Result
 		t := tools.Tool{Metadata: tools.Metadata{Name: s.Name, Needs: tools.Write}}
 		if err := m.Bind(ctx, s.Job, a.At, t, &res); err != nil {
@@ -126,8 +126,8 @@ func told(d llm.Delta) event.Event {
 // decide answers what a model asks before it does it. The job cannot be parked
 // while a process waits: rules and the approval mode decide, then a person if
 // one is there, and if nobody is there the answer is no.
-func (m *models) decide(ctx context.Context, st Stay, env *tools.Env, a Ask) llm.Permit {
-	return func(p llm.Permission) string {
+func (m *models) decide(ctx context.Context, st Stay, env *tools.Env, a Ask) llm.ApproveFunc {
+	return func(p llm.PermissionRequest) string {
 		may := May{}
 		if st.Permit != nil {
 			may = *st.Permit
@@ -177,7 +177,7 @@ func raw(v any) json.RawMessage {
 
 // asTool is what a request of a model for permission comes to in our words, so
 // that one set of rules holds for both.
-func asTool(p llm.Permission) (tools.Tool, json.RawMessage) {
+func asTool(p llm.PermissionRequest) (tools.Tool, json.RawMessage) {
 	m := tools.Metadata{Name: "shell", Needs: tools.Shell}
 	if p.Command != "" { // rules cannot judge a command that is not told
 		m.Command = "command"

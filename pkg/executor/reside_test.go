@@ -25,14 +25,14 @@ import (
 // does in its place what it likes.
 type inmate struct {
 	t     *testing.T
-	works []func(llm.Place, func(llm.Delta)) (*llm.Response, error)
+	works []func(llm.Session, func(llm.Delta)) (*llm.Response, error)
 
 	mu   sync.Mutex
 	reqs []*llm.Request
-	at   []llm.Place
+	at   []llm.Session
 }
 
-func (m *inmate) In(p llm.Place) llm.Model {
+func (m *inmate) Open(p llm.Session) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 		m.mu.Lock()
 		n := len(m.reqs)
@@ -58,23 +58,23 @@ func (m *inmate) told(n int) string {
 	return msgs[len(msgs)-1].Text
 }
 
-func works(text string, w llm.Work, do func(llm.Place)) func(llm.Place, func(llm.Delta)) (*llm.Response, error) {
-	return func(p llm.Place, emit func(llm.Delta)) (*llm.Response, error) {
+func works(text string, w llm.Work, do func(llm.Session)) func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
+	return func(p llm.Session, emit func(llm.Delta)) (*llm.Response, error) {
 		if do != nil {
-			emit(llm.Delta{Activity: &llm.Activity{Kind: llm.ToolFinished, Name: "shell", Text: "make", Status: llm.OK}})
+			emit(llm.Delta{Activity: &llm.Activity{Kind: llm.ToolFinished, Name: "shell", Text: "make", Status: llm.StatusOK}})
 			do(p)
 			files, _ := os.ReadDir(p.Dir)
 			for _, f := range files {
 				emit(llm.Delta{Activity: &llm.Activity{Kind: llm.FileChanged, Name: "update", Text: filepath.Join(p.Dir, f.Name())}})
 			}
 		}
-		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text, Echo: &llm.Echo{Dialect: "cli/fake", Field: "session", Value: json.RawMessage(`"s1"`)}},
+		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text, State: &llm.ProviderState{Dialect: "cli/fake", Field: "session", Value: json.RawMessage(`"s1"`)}},
 			Usage: llm.Usage{In: 100, Out: 10}, Work: &w}, nil
 	}
 }
 
-func writes(name, text string) func(llm.Place) {
-	return func(p llm.Place) {
+func writes(name, text string) func(llm.Session) {
+	return func(p llm.Session) {
 		if err := os.WriteFile(filepath.Join(p.Dir, name), []byte(text), 0o644); err != nil {
 			panic(err)
 		}
@@ -94,7 +94,7 @@ type house struct {
 	in     json.RawMessage
 }
 
-func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Place, func(llm.Delta)) (*llm.Response, error)) *house {
+func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Session, func(llm.Delta)) (*llm.Response, error)) *house {
 	t.Helper()
 	h := &house{T: t, inmate: &inmate{t: t, works: list}, w: newWorld(t, say("I stand in.\nDONE")), mem: new(flow.Memory)}
 	var err error
@@ -113,7 +113,7 @@ func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Place, f
 	h.host = executor.Host{
 		Tools: h.w.tools, Blobs: h.mem, Attempts: 2,
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) {
-			if llm.Resides(ref) {
+			if llm.IsAgent(ref) {
 				return h.inmate, "", nil
 			}
 			return h.w, "m", nil
@@ -172,12 +172,12 @@ func TestResidentWorks(t *testing.T) {
 		t.Errorf("%+v, turns %d, calls %d, cost %v, usage %+v", s.Outcome, s.Turns, s.Calls, s.Cost, s.Usage)
 	}
 	for i, r := range h.reqs {
-		if len(r.Tools)+len(r.Spare) > 0 || h.at[i].Dir != h.files.Dir() || !h.at[i].May.Write || h.at[i].May.Run {
+		if len(r.Tools)+len(r.HiddenTools) > 0 || h.at[i].Dir != h.files.Dir() || !h.at[i].Access.Write || h.at[i].Access.Run {
 			t.Errorf("request %d: %d tools, place %+v", i, len(r.Tools), h.at[i])
 		}
 	}
 	second := h.reqs[1].Messages
-	if !strings.HasPrefix(h.told(1), "Not done yet") || second[len(second)-2].Echo == nil {
+	if !strings.HasPrefix(h.told(1), "Not done yet") || second[len(second)-2].State == nil {
 		t.Errorf("told %q after %+v", h.told(1), second[len(second)-2])
 	}
 	steps, err := h.led.Steps()
@@ -196,7 +196,7 @@ func TestResidentWorks(t *testing.T) {
 // What was changed is known, and the next is told.
 func TestResidentInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	h := newHouse(t, nil, func(p llm.Place, _ func(llm.Delta)) (*llm.Response, error) {
+	h := newHouse(t, nil, func(p llm.Session, _ func(llm.Delta)) (*llm.Response, error) {
 		writes("b.txt", "half")(p)
 		cancel()
 		return nil, context.Canceled
@@ -243,7 +243,7 @@ func TestResidentStopped(t *testing.T) {
 		if !errors.As(err, &stop) || s.Outcome.Status != want.status || s.Outcome.Limit != want.limit || s.Outcome.Summary != "Half of it is there." {
 			t.Errorf("%s: %v, %+v", stopped, err, s.Outcome)
 		}
-		if len(h.at) != 2 || h.at[1].May != (llm.Rights{}) || h.at[1].Bounds.Wall > 5*time.Minute || h.at[0].Bounds.Turns != 20 {
+		if len(h.at) != 2 || h.at[1].Access != (llm.Access{}) || h.at[1].Limits.Wall > 5*time.Minute || h.at[0].Limits.Turns != 20 {
 			t.Errorf("%s: places %+v", stopped, h.at)
 		}
 	}
@@ -252,8 +252,8 @@ func TestResidentStopped(t *testing.T) {
 // It is tried again only if it had not begun, and the model behind it is told
 // whom it follows.
 func TestResidentFails(t *testing.T) {
-	fails := func(acted bool) func(llm.Place, func(llm.Delta)) (*llm.Response, error) {
-		return func(llm.Place, func(llm.Delta)) (*llm.Response, error) {
+	fails := func(acted bool) func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
+		return func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
 			return nil, &llm.Error{Kind: llm.RateLimit, Provider: "cli/fake", Message: "busy", Acted: acted}
 		}
 	}
@@ -288,7 +288,7 @@ func TestResidentWordless(t *testing.T) {
 		t.Errorf("told %q", h.told(1))
 	}
 	msgs := h.reqs[1].Messages
-	if last := msgs[len(msgs)-2]; last.Role != llm.Assistant || last.Echo == nil || last.Text == "" {
+	if last := msgs[len(msgs)-2]; last.Role != llm.Assistant || last.State == nil || last.Text == "" {
 		t.Errorf("its session is lost: %+v", last)
 	}
 }
@@ -296,21 +296,21 @@ func TestResidentWordless(t *testing.T) {
 func TestResidentRights(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*executor.Task)
-		want llm.Rights
+		want llm.Access
 	}{
-		"edits":            {nil, llm.Rights{Write: true}},
-		"plan":             {func(t *executor.Task) { t.Mode = executor.ModePlan }, llm.Rights{}},
-		"auto":             {func(t *executor.Task) { t.Mode = executor.ModeAuto }, llm.Rights{Write: true, Run: true, Held: true}},
-		"approved":         {func(t *executor.Task) { t.Approve = executor.ApproveAll }, llm.Rights{Write: true, Run: true}},
-		"no writing tool":  {func(t *executor.Task) { t.Tools = only(t.Tools, "peek") }, llm.Rights{}},
-		"no command":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Mode = executor.ModeAuto }, llm.Rights{Write: true}},
-		"plan, though all": {func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, llm.Rights{}},
+		"edits":            {nil, llm.Access{Write: true}},
+		"plan":             {func(t *executor.Task) { t.Mode = executor.ModePlan }, llm.Access{}},
+		"auto":             {func(t *executor.Task) { t.Mode = executor.ModeAuto }, llm.Access{Write: true, Run: true, SandboxedOnly: true}},
+		"approved":         {func(t *executor.Task) { t.Approve = executor.ApproveAll }, llm.Access{Write: true, Run: true}},
+		"no writing tool":  {func(t *executor.Task) { t.Tools = only(t.Tools, "peek") }, llm.Access{}},
+		"no command":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Mode = executor.ModeAuto }, llm.Access{Write: true}},
+		"plan, though all": {func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, llm.Access{}},
 	} {
 		h := newHouse(t, c.edit, works("DONE", llm.Work{}, nil))
 		if _, err := h.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.at[0].May; got != c.want {
+		if got := h.at[0].Access; got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -323,18 +323,18 @@ func only(all []executor.Tool, name string) []executor.Tool {
 // What it asks before it does it is decided as the calls of our own tools are,
 // except that nobody waits for a person who is not there.
 func TestResidentPermits(t *testing.T) {
-	edit := llm.Permission{Kind: "edit", Paths: []string{"b.txt"}}
-	run := llm.Permission{Kind: "execute", Command: "go test ./..."}
+	edit := llm.PermissionRequest{Kind: "edit", Paths: []string{"b.txt"}}
+	run := llm.PermissionRequest{Kind: "execute", Command: "go test ./..."}
 	for name, c := range map[string]struct {
 		edit   func(*executor.Task)
 		person func(context.Context, executor.Question) (string, error)
-		ask    llm.Permission
+		ask    llm.PermissionRequest
 		want   string // part of the refusal, "" for yes
 	}{
 		"a change":                      {nil, nil, edit, ""},
 		"a change in plan mode":         {func(t *executor.Task) { t.Mode = executor.ModePlan }, nil, edit, "plans and changes nothing"},
-		"a change outside":              {nil, nil, llm.Permission{Kind: "edit", Paths: []string{"../x"}}, "outside of the workspace"},
-		"a change somewhere else":       {nil, nil, llm.Permission{Kind: "edit", Paths: []string{"/etc/passwd"}}, "outside of the workspace"},
+		"a change outside":              {nil, nil, llm.PermissionRequest{Kind: "edit", Paths: []string{"../x"}}, "outside of the workspace"},
+		"a change somewhere else":       {nil, nil, llm.PermissionRequest{Kind: "edit", Paths: []string{"/etc/passwd"}}, "outside of the workspace"},
 		"a change that a rule denies":   {func(t *executor.Task) { t.Rules = permit.Rules{{Path: "b.txt", Do: permit.Deny, Why: "it is mine"}} }, nil, edit, "it is mine"},
 		"a command, nobody there":       {nil, nil, run, "nobody can be asked"},
 		"a command in auto mode":        {func(t *executor.Task) { t.Mode = executor.ModeAuto }, nil, run, "nobody can be asked"}, // nothing confines it
@@ -348,16 +348,16 @@ func TestResidentPermits(t *testing.T) {
 			t.Rules = permit.Rules{{Command: "go *", Do: permit.Deny, Why: "no go"}}
 		}, nil, run, "no go"},
 		"a command without a tool":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Approve = executor.ApproveAll }, nil, run, "no tool that needs"},
-		"the network without a tool":     {func(t *executor.Task) { t.Approve = executor.ApproveAll }, nil, llm.Permission{Kind: "fetch"}, "no tool that needs"},
-		"something unknown, nobody":      {nil, nil, llm.Permission{Kind: "other"}, "nobody can be asked"},
+		"the network without a tool":     {func(t *executor.Task) { t.Approve = executor.ApproveAll }, nil, llm.PermissionRequest{Kind: "fetch"}, "no tool that needs"},
+		"something unknown, nobody":      {nil, nil, llm.PermissionRequest{Kind: "other"}, "nobody can be asked"},
 		"a command that a person allows": {nil, func(context.Context, executor.Question) (string, error) { return "", nil }, run, ""},
 		"a command that a person denies": {nil, func(_ context.Context, q executor.Question) (string, error) { return "not " + string(q.Args), nil }, run, `not {"command":"go test ./..."}`},
 		"a person who goes away":         {nil, func(context.Context, executor.Question) (string, error) { return "", errors.New("gone") }, run, "nobody answered: gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := "it was not asked"
-			h := newHouse(t, c.edit, func(p llm.Place, emit func(llm.Delta)) (*llm.Response, error) {
-				got = p.Permit(c.ask)
+			h := newHouse(t, c.edit, func(p llm.Session, emit func(llm.Delta)) (*llm.Response, error) {
+				got = p.Approve(c.ask)
 				return works("DONE", llm.Work{}, nil)(p, emit)
 			})
 			h.host.Person = c.person

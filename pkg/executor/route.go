@@ -102,7 +102,7 @@ func (t *Task) answer(r *flow.Run, s *State, a Ask) (Answer, string, error) {
 		if !again {
 			return answer, "", err
 		}
-		if llm.Resides(a.Model) {
+		if llm.IsAgent(a.Model) {
 			a.New = also(a.New, inherited(a.Model, err))
 		}
 	}
@@ -134,7 +134,7 @@ func (h *hedger) Generate(ctx context.Context, req *llm.Request, show func(llm.D
 		return h.Model.Generate(ctx, req, show)
 	}
 	again := *req
-	again.Wire = nil // the first may still be writing to it
+	again.History = nil // the first may still be writing to it
 	resp, lost, err := route.Hedge(ctx, h.wait,
 		func(ctx context.Context, emit func(llm.Delta)) (*llm.Response, error) {
 			return h.Model.Generate(ctx, req, emit)

@@ -105,7 +105,7 @@ func cleanAnswer(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool
 	for i := range a.Notes {
 		a.Notes[i], _ = r.String(a.Notes[i])
 	}
-	a.Doubt, _ = r.String(a.Doubt)
+	a.UnreadCall, _ = r.String(a.UnreadCall)
 	for name, v := range a.Artifacts {
 		a.Artifacts[name], _ = r.JSON(v)
 	}

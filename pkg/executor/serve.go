@@ -236,7 +236,7 @@ type models struct {
 type conv struct {
 	msgs  []llm.Message
 	tools []llm.ToolSpec
-	wire  *llm.Wire
+	wire  *llm.EncodedHistory
 
 	spoken   *speech // the same for a model that is not called natively
 	setbacks []Setback
@@ -259,7 +259,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if a.Output, err = flat(a.Output); err != nil {
 		return nil, fmt.Errorf("model %s: %w", s.Name, err)
 	}
-	if own, ok := model.(llm.Resident); ok {
+	if own, ok := model.(llm.AgentModel); ok {
 		answer, err := m.reside(ctx, s, own, name, c, a, emit)
 		if err != nil {
 			return nil, err
@@ -270,10 +270,10 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	ctx, cancel, most := m.ordinarily(ctx)
 	defer cancel()
 	hedge := &hedger{Model: model, ref: a.Model, wait: a.Hedge}
-	req := &llm.Request{Model: name, Messages: c.msgs, Tools: c.tools, Output: a.Output, Options: a.Options, Wire: c.wire}
-	req.Must, req.Gone = a.Must, a.Gone
+	req := &llm.Request{Model: name, Messages: c.msgs, Tools: c.tools, Output: a.Output, Options: a.Options, History: c.wire}
+	req.RequireCall, req.Compacted = a.Must, a.Gone
 	if a.Bare {
-		req.Tools, req.Spare = nil, c.tools
+		req.Tools, req.HiddenTools = nil, c.tools
 	}
 	start := time.Now()
 	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }
@@ -321,13 +321,13 @@ func (m *models) conv(ctx context.Context, digest string, a Ask) (*conv, error) 
 	c, ok := m.convs[a.Head]
 	switch {
 	case a.Head == "":
-		c = &conv{wire: new(llm.Wire)}
+		c = &conv{wire: new(llm.EncodedHistory)}
 	case !ok:
 		chain, err := m.chain(ctx, a.Head)
 		if err != nil {
 			return nil, err
 		}
-		c = &conv{wire: new(llm.Wire)}
+		c = &conv{wire: new(llm.EncodedHistory)}
 		for i := len(chain) - 1; i >= 0; i-- {
 			c.add(chain[i])
 		}

@@ -12,10 +12,10 @@ import (
 )
 
 // A Stay is what a model that works on its own may do for one answer: see
-// [llm.Resident]. It follows from the task, so that the step says it all.
+// [llm.AgentModel]. It follows from the task, so that the step says it all.
 type Stay struct {
-	May    llm.Rights `json:"may,omitzero"`
-	Bounds llm.Bounds `json:"bounds,omitzero"`
+	May    llm.Access      `json:"may,omitzero"`
+	Bounds llm.AgentLimits `json:"bounds,omitzero"`
 	// Needs are those of the task's tools together, Permit what decides: both
 	// are for models that ask before they do something.
 	Needs  tools.Caps `json:"needs,omitempty"`
@@ -32,33 +32,33 @@ const (
 // To run commands takes more than to have a tool for it, since nobody can be
 // asked about each: that somebody has approved all of them, or ModeAuto and
 // something that confines them.
-func (t *Task) rights() llm.Rights {
+func (t *Task) rights() llm.Access {
 	var needs tools.Caps
 	for _, tool := range t.Tools {
 		needs |= tool.Needs
 	}
 	if t.Mode == ModePlan {
-		return llm.Rights{Net: needs&tools.Net != 0}
+		return llm.Access{Net: needs&tools.Net != 0}
 	}
-	return llm.Rights{
-		Write: needs&(tools.Write|tools.Shell) != 0,
-		Run:   needs&(tools.Shell|tools.Exec) != 0 && (t.Mode == ModeAuto || t.Approve == ApproveAll),
-		Held:  needs&(tools.Shell|tools.Exec) != 0 && t.Mode == ModeAuto && t.Approve != ApproveAll,
-		Net:   needs&tools.Net != 0,
+	return llm.Access{
+		Write:         needs&(tools.Write|tools.Shell) != 0,
+		Run:           needs&(tools.Shell|tools.Exec) != 0 && (t.Mode == ModeAuto || t.Approve == ApproveAll),
+		SandboxedOnly: needs&(tools.Shell|tools.Exec) != 0 && t.Mode == ModeAuto && t.Approve != ApproveAll,
+		Net:           needs&tools.Net != 0,
 	}
 }
 
 // stay is what the model may do for this answer, nil for one that does nothing
 // on its own.
 func (t *Task) stay(s *State, model string) *Stay {
-	if !llm.Resides(model) {
+	if !llm.IsAgent(model) {
 		return nil
 	}
 	if s.Landing != nil { // last words
-		return &Stay{Bounds: llm.Bounds{Turns: 5, Tokens: -1, CostUSD: -1, Wall: lastWords}}
+		return &Stay{Bounds: llm.AgentLimits{Turns: 5, Tokens: -1, CostUSD: -1, Wall: lastWords}}
 	}
 	l := t.limits(s)
-	st := &Stay{May: t.rights(), Permit: t.may(standing{taint: s.Taint, rules: s.Rules}), Bounds: llm.Bounds{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxStay}}
+	st := &Stay{May: t.rights(), Permit: t.may(standing{taint: s.Taint, rules: s.Rules}), Bounds: llm.AgentLimits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxStay}}
 	for _, tool := range t.Tools {
 		st.Needs |= tool.Needs
 	}
@@ -81,7 +81,7 @@ func (t *Task) stay(s *State, model string) *Stay {
 // what it did may or may not be whole, and is not done again.
 func interrupted(err error, model string) bool {
 	var se *flow.StepError
-	return llm.Resides(model) && errors.As(err, &se) && se.Code == flow.Interrupted
+	return llm.IsAgent(model) && errors.As(err, &se) && se.Code == flow.Interrupted
 }
 
 const wasInterrupted = "You were interrupted while you worked on this: what you did last may or may not have happened. Look at how things are before you repeat or go on with anything."

@@ -37,8 +37,8 @@ func asText(ctx context.Context, model llm.Model, req *llm.Request, offered []ll
 		if resp.Stop != llm.StopLength {
 			resp.Stop = llm.StopCalls
 		}
-	case found.Doubt != "":
-		resp.Doubt, resp.Notes = found.Doubt, append(resp.Notes, found.Doubt)
+	case found.UnreadCall != "":
+		resp.UnreadCall, resp.Notes = found.UnreadCall, append(resp.Notes, found.UnreadCall)
 	}
 	return resp, nil
 }

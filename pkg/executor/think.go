@@ -87,7 +87,7 @@ func (k *thinker) ask(ctx context.Context, i int, ref string, req *llm.Request, 
 		return nil, err
 	}
 	own := *req
-	own.Model, own.Wire = name, nil
+	own.Model, own.History = name, nil
 	own.Options.Window = k.think.Window
 	if i > 0 {
 		own.Options.Window = k.think.Fallbacks[i-1].Window

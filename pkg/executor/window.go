@@ -18,7 +18,7 @@ func (w Windows) Of(model string) (tokens int, guess bool) {
 	if n, ok := route.Pick(w, model); ok {
 		return n, false
 	}
-	if llm.Resides(model) {
+	if llm.IsAgent(model) {
 		return 0, false // it keeps its conversation itself
 	}
 	_, name, _ := strings.Cut(strings.ToLower(model), "/")

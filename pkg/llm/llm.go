@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 )
 
-// A Role says who speaks.
+// A Role is the author of a message.
 type Role string
 
 const (
@@ -35,7 +35,7 @@ type Call struct {
 }
 
 // A Message is one entry of a conversation. Once it is part of a transcript
-// it is never changed: adapters keep its encoded form (see [Request.Wire]).
+// it is never changed: adapters keep its encoded form (see [Request.History]).
 type Message struct {
 	Role     Role   `json:"role"`
 	Text     string `json:"text,omitempty"`
@@ -44,19 +44,20 @@ type Message struct {
 	CallID   string `json:"call_id,omitempty"` // Role Tool: the call this answers
 	Name     string `json:"name,omitempty"`    // Role Tool: the tool's name
 	Failed   bool   `json:"failed,omitempty"`  // Role Tool: the tool reported failure
-	// Echo is what the provider wants back with this message. It stays with
-	// the message and means nothing to anybody else.
-	Echo *Echo `json:"echo,omitempty"`
+	// State is data that the provider wants back with this message. Other
+	// providers ignore it.
+	State *ProviderState `json:"echo,omitempty"`
 }
 
-// An Echo is a field of a message in a dialect, left out in any other.
-type Echo struct {
+// A ProviderState is an extra field of a message in one dialect of a protocol.
+// Other dialects leave it out.
+type ProviderState struct {
 	Dialect string          `json:"dialect"`
 	Field   string          `json:"field"`
 	Value   json.RawMessage `json:"value"`
 }
 
-// A ToolSpec is what a model is told of a tool.
+// A ToolSpec describes a tool to a model.
 type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -84,27 +85,28 @@ type Request struct {
 	Output   json.RawMessage `json:"output,omitempty"`
 	Options  Options         `json:"options,omitzero"`
 
-	// Must asks for a call of one of Tools: an answer without one would be
-	// refused by whoever asks. A hint; adapters that cannot say it leave it.
-	Must bool `json:"must,omitempty"`
-	// Spare are tools in place of Tools that may not be called this time.
-	// Adapters that can say so show them, which keeps the prompt as it was
-	// for the server's cache; for all others there are none.
-	Spare []ToolSpec `json:"-"`
+	// RequireCall asks for a call of one of Tools: the caller would refuse an
+	// answer without one. A hint; adapters without such a field ignore it.
+	RequireCall bool `json:"must,omitempty"`
+	// HiddenTools replace Tools in a request that may not call any. Adapters
+	// that can forbid calls still send them, which keeps the prompt unchanged
+	// for the server's cache; the others send none.
+	HiddenTools []ToolSpec `json:"-"`
 
-	// Spoken are tools that the prompt tells of and that the answer's text may
-	// call, in <tool_call> tags. Adapters that can hold a text to that do.
-	Spoken []ToolSpec `json:"-"`
+	// TextTools are tools that the prompt describes and that the answer's text
+	// may call, in <tool_call> tags. Adapters that can constrain a text to that
+	// do so.
+	TextTools []ToolSpec `json:"-"`
 
-	// Gone is how many of the model's answers were taken out of Messages to
-	// make them fewer. It is for models that are no models, such as scripts.
-	Gone int `json:"-"`
+	// Compacted counts the assistant messages that compaction removed from
+	// Messages. Only scripted models read it.
+	Compacted int `json:"-"`
 
-	// Wire keeps the encoded form of Messages from one request of a
+	// History keeps the encoded form of Messages from one request of a
 	// conversation to the next, so that each message is encoded once. May be
-	// nil. The owner of the conversation passes the same Wire as long as
+	// nil. The owner of the conversation passes the same History as long as
 	// Messages only grows.
-	Wire *Wire `json:"-"`
+	History *EncodedHistory `json:"-"`
 }
 
 // Usage counts tokens. Cached is the part of In that the provider served from
@@ -120,8 +122,8 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{u.In + v.In, u.Out + v.Out, u.Cached + v.Cached}
 }
 
-// A Stop says why a model stopped, as read from the answer itself rather than
-// from the provider's word, which lies.
+// A Stop is why a model stopped, derived from the answer itself: the reasons
+// that providers report are unreliable.
 type Stop string
 
 const (
@@ -129,7 +131,7 @@ const (
 	StopCalls  Stop = "calls"  // it wants tools to be run
 	StopLength Stop = "length" // it ran out of room; calls that were cut are Malformed
 	StopFilter Stop = "filter" // the provider withheld the answer
-	StopBound  Stop = "bound"  // a [Resident] was ended by one of its bounds: see Work.Stopped
+	StopLimit  Stop = "bound"  // an [AgentModel] reached one of its limits: see Work.Stopped
 )
 
 // A Response is a complete answer. An adapter never returns a Response for a
@@ -139,16 +141,16 @@ type Response struct {
 	Usage   Usage   `json:"usage"`
 	Stop    Stop    `json:"stop,omitempty"`
 	Model   string  `json:"model,omitempty"` // as the provider names it
-	// Notes tell the operator what had to be repaired or could not be done,
-	// in plain sentences.
+	// Notes are sentences for the operator about repairs and about parts of
+	// the request that could not be sent.
 	Notes []string `json:"notes,omitempty"`
-	// Repairs say how the calls differ from what the model wrote, in words fit
-	// to show it. They are among the Notes.
+	// Repairs are the Notes about calls that differ from what the model wrote.
+	// They are fit to show to the model.
 	Repairs []string `json:"repairs,omitempty"`
-	// Doubt says why something that looks like a call was not read as one, in
-	// words fit to show the model. There are no calls then.
-	Doubt string `json:"doubt,omitempty"`
-	// Work is set by a [Resident].
+	// UnreadCall explains to the model why text that looks like a call was not
+	// read as one. There are no calls then.
+	UnreadCall string `json:"doubt,omitempty"`
+	// Work is set by an [AgentModel].
 	Work *Work `json:"work,omitempty"`
 }
 
@@ -156,7 +158,7 @@ type Response struct {
 type Delta struct {
 	Text     string `json:"text,omitempty"`
 	Thinking string `json:"thinking,omitempty"`
-	// Activity is what a [Resident] did; there is no text then.
+	// Activity is an action of an [AgentModel]; there is no text then.
 	Activity *Activity `json:"activity,omitempty"`
 }
 

@@ -391,9 +391,9 @@ func TestLostSession(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			resp, err := a.In(llm.Place{Dir: w.dir}).Generate(t.Context(), &llm.Request{Messages: []llm.Message{
+			resp, err := a.Open(llm.Session{Dir: w.dir}).Generate(t.Context(), &llm.Request{Messages: []llm.Message{
 				{Role: llm.User, Text: "The first word."},
-				{Role: llm.Assistant, Text: "Heard.", Echo: &llm.Echo{Dialect: "cli/" + cli, Field: "session", Value: value}},
+				{Role: llm.Assistant, Text: "Heard.", State: &llm.ProviderState{Dialect: "cli/" + cli, Field: "session", Value: value}},
 				{Role: llm.User, Text: "The second word."},
 			}}, nil)
 			if err != nil {
@@ -471,7 +471,7 @@ func TestACP(t *testing.T) {
 	}
 	var asked []string
 	for _, a := range r.activities {
-		if a.Kind == llm.Asked {
+		if a.Kind == llm.PermissionAsked {
 			asked = append(asked, a.Text+" "+string(a.Status))
 		}
 	}

@@ -20,15 +20,15 @@ import (
 )
 
 // converse runs a program that speaks the Agent Client Protocol: it asks before
-// it does what needs permission, and is answered by the place's Permit.
-func (r *resident) converse(ctx context.Context, o order, s *story) (ending, error) {
+// it does what needs permission, and is answered by the session's Approve.
+func (r *opened) runACP(ctx context.Context, o invocation, s *run) (ending, error) {
 	env, err := r.acpEnv(o)
 	if err != nil {
 		return ending{}, err
 	}
 	out, in := io.Pipe()
 	w := &watch{story: s, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
-	c := &client{watch: w, permit: r.place.Permit, calls: map[acp.ToolCallId]*toolCall{}}
+	c := &client{watch: w, permit: r.at.Approve, calls: map[acp.ToolCallId]*toolCall{}}
 	talk := func(ctx context.Context, p *workspace.Process) {
 		defer out.Close() // nobody reads any more: the program must not wait for us
 		conn := acp.NewClientSideConnection(c, p.Stdin(), out)
@@ -49,10 +49,10 @@ func (r *resident) converse(ctx context.Context, o order, s *story) (ending, err
 
 // acpEnv is the environment of the program. opencode is told to ask before it
 // does anything.
-func (r *resident) acpEnv(o order) ([]string, error) {
+func (r *opened) acpEnv(o invocation) ([]string, error) {
 	keys := []string{"OPENCODE_CONFIG_CONTENT"}
-	for _, f := range []form{claude{}, codex{}, gemini{}, opencode{}} {
-		if filepath.Base(r.Command[0]) == formName(f) {
+	for _, f := range []format{claude{}, codex{}, gemini{}, opencode{}} {
+		if filepath.Base(r.Command[0]) == formatName(f) {
 			keys = f.keys()
 		}
 	}
@@ -75,7 +75,7 @@ func (r *resident) acpEnv(o order) ([]string, error) {
 	return append(env, "OPENCODE_CONFIG_CONTENT="+string(b), "OPENCODE_DISABLE_AUTOUPDATE=1"), nil
 }
 
-func formName(f form) string { return strings.TrimPrefix(fmt.Sprintf("%T", f), "cliagent.") }
+func formatName(f format) string { return strings.TrimPrefix(fmt.Sprintf("%T", f), "cliagent.") }
 
 // A drain passes a program's output on and counts it. A reader that is gone
 // must not stop the program.
@@ -104,7 +104,7 @@ func (d *drain) Write(p []byte) (int, error) {
 // A client is our side of a connection.
 type client struct {
 	*watch
-	permit llm.Permit
+	permit llm.ApproveFunc
 
 	live   bool // what comes before is the history of a session that is taken up
 	lost   bool
@@ -113,7 +113,7 @@ type client struct {
 }
 
 // turn has one turn with the program. Its failures are in the story.
-func (c *client) turn(ctx context.Context, conn *acp.ClientSideConnection, o order) error {
+func (c *client) turn(ctx context.Context, conn *acp.ClientSideConnection, o invocation) error {
 	hello, err := conn.Initialize(ctx, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersionNumber,
 		ClientInfo:      &acp.Implementation{Name: "adroit", Version: "1"},
@@ -144,14 +144,14 @@ func (c *client) turn(ctx context.Context, conn *acp.ClientSideConnection, o ord
 	}
 	c.mu.Lock()
 	c.live = true
-	c.story.meet(string(id), program)
+	c.story.identify(string(id), program)
 	c.mu.Unlock()
 	if o.Model != "" {
 		if _, err := conn.UnstableSetSessionModel(ctx, acp.UnstableSetSessionModelRequest{SessionId: id, ModelId: acp.UnstableModelId(o.Model)}); err != nil {
 			return fmt.Errorf("model %s not found: %w", o.Model, err)
 		}
 	}
-	done, err := conn.Prompt(ctx, acp.PromptRequest{SessionId: id, Prompt: []acp.ContentBlock{acp.TextBlock(o.opening())}})
+	done, err := conn.Prompt(ctx, acp.PromptRequest{SessionId: id, Prompt: []acp.ContentBlock{acp.TextBlock(o.promptWithSystem())}})
 	if err != nil {
 		return err
 	}
@@ -271,9 +271,9 @@ func (c *client) settle(id acp.ToolCallId, status acp.ToolCallStatus, content []
 		return
 	}
 	s := c.story
-	state := llm.OK
+	state := llm.StatusOK
 	if status == acp.ToolCallStatusFailed {
-		state = llm.Wrong
+		state = llm.StatusError
 	}
 	said := ""
 	for _, x := range content {
@@ -284,7 +284,7 @@ func (c *client) settle(id acp.ToolCallId, status acp.ToolCallStatus, content []
 	s.finish(string(id), c.calls[id].name, state, nil, said)
 	delete(c.calls, id)
 	for _, x := range content {
-		if x.Diff != nil && state == llm.OK {
+		if x.Diff != nil && state == llm.StatusOK {
 			s.file(x.Diff.Path, "update")
 		}
 	}

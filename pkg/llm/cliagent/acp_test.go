@@ -156,9 +156,9 @@ func TestACPPermissions(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("alpha\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var asked []llm.Permission
+	var asked []llm.PermissionRequest
 	var did []string
-	resp, err := acpProgram(t, "acp").In(llm.Place{Dir: dir, May: llm.Rights{Write: true}, Permit: func(p llm.Permission) string {
+	resp, err := acpProgram(t, "acp").Open(llm.Session{Dir: dir, Access: llm.Access{Write: true}, Approve: func(p llm.PermissionRequest) string {
 		asked = append(asked, p)
 		if p.Kind == "execute" {
 			return "no commands here"
@@ -195,7 +195,7 @@ func TestACPPermissions(t *testing.T) {
 // With nobody to decide the answer is no.
 func TestACPNobody(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := acpProgram(t, "acp").In(llm.Place{Dir: dir}).Generate(t.Context(), asking("write"), nil); err != nil {
+	if _, err := acpProgram(t, "acp").Open(llm.Session{Dir: dir}).Generate(t.Context(), asking("write"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "b.txt")); err == nil {
@@ -206,12 +206,12 @@ func TestACPNobody(t *testing.T) {
 func TestACPSession(t *testing.T) {
 	for _, kind := range []string{"acp", "acp-loads"} {
 		a := acpProgram(t, kind)
-		first, err := a.In(llm.Place{Dir: t.TempDir()}).Generate(t.Context(), asking("one"), nil)
+		first, err := a.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), asking("one"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req := &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "one"}, first.Message, {Role: llm.User, Text: "two"}}}
-		second, err := a.In(llm.Place{Dir: t.TempDir()}).Generate(t.Context(), req, nil)
+		second, err := a.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), req, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestACPGuards(t *testing.T) {
 	} {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
-			resp, err := acpProgram(t, "acp").In(llm.Place{Dir: t.TempDir(), Bounds: llm.Bounds{Idle: c.idle}}).Generate(t.Context(), asking(words), nil)
+			resp, err := acpProgram(t, "acp").Open(llm.Session{Dir: t.TempDir(), Limits: llm.AgentLimits{Idle: c.idle}}).Generate(t.Context(), asking(words), nil)
 			var le *llm.Error
 			if c.err != "" && (!errors.As(err, &le) || le.Kind != c.err) {
 				t.Errorf("error %v, want %s", err, c.err)

@@ -3,17 +3,17 @@
 // that speak the Agent Client Protocol.
 //
 //	agent, err := cliagent.New(cliagent.Config{Name: "codex"})
-//	resp, err := agent.In(llm.Place{Dir: dir, May: llm.Rights{Write: true}}).Generate(ctx, req, emit)
+//	resp, err := agent.In(llm.Session{Dir: dir, Access: llm.Access{Write: true}}).Generate(ctx, req, emit)
 //
-// Such a program is a [llm.Resident]: it works in a directory with tools of its
+// Such a program is a [llm.AgentModel]: it works in a directory with tools of its
 // own until it has an answer. What it streams is read into one form, whatever
 // program it is; a stream without an end is an error of kind no_result, because
-// an exit code of 0 says nothing. Bounds that most of these programs lack
-// (time, silence, turns, calls that repeat) are kept here.
+// an exit code of 0 proves nothing. Limits that most of these programs lack
+// (time, silence, turns, repeated calls) are enforced here.
 //
 // It is no sandbox: the program runs as we do, with its own login and network.
-// What it may do is told to it by its own flags; see docs/cli-agents.md for what
-// each of them makes of it.
+// Its own flags restrict it; docs/cli-agents.md lists what each program makes of
+// them.
 package cliagent
 
 import (
@@ -38,10 +38,10 @@ type Config struct {
 	Args   Args
 	Fields map[string]string
 	Types  map[string]string
-	// Bounds hold where the place says nothing.
-	Bounds llm.Bounds
-	// Grace is how long the program may take to end after it has said how it
-	// ended; zero is three seconds.
+	// Limits apply where the session sets none.
+	Limits llm.AgentLimits
+	// Grace is how long the program may take to exit after the end of its
+	// stream; zero is three seconds.
 	Grace  time.Duration
 	Getenv func(string) string // nil is os.Getenv
 }
@@ -50,14 +50,14 @@ type Config struct {
 // is a process of its own.
 type Agent struct {
 	Config
-	form   form
+	format format
 	stream int64 // bytes that a run may write; zero is maxStream
 }
 
-var _ llm.Resident = (*Agent)(nil)
+var _ llm.AgentModel = (*Agent)(nil)
 
-// defaults bound a program where nobody says anything.
-var defaults = llm.Bounds{Turns: 200, Tokens: -1, CostUSD: -1, Wall: time.Hour, Idle: 10 * time.Minute, Same: 12}
+// defaults are the limits where nothing else is set.
+var defaults = llm.AgentLimits{Turns: 200, Tokens: -1, CostUSD: -1, Wall: time.Hour, Idle: 10 * time.Minute, SameCalls: 12}
 
 // New checks a configuration. It does not look whether the program is there:
 // see [Agent.Find].
@@ -66,19 +66,19 @@ func New(c Config) (*Agent, error) {
 	name := cmp.Or(c.Format, c.Name)
 	switch name {
 	case "codex":
-		a.form = codex{}
+		a.format = codex{}
 	case "claude":
-		a.form = claude{}
+		a.format = claude{}
 	case "gemini":
-		a.form = gemini{}
+		a.format = gemini{}
 	case "opencode":
-		a.form = opencode{}
+		a.format = opencode{}
 	case "jsonl":
 		j, err := newLines(c.Args, c.Fields, c.Types)
 		if err != nil {
 			return nil, fmt.Errorf("cli %s: %w", c.Name, err)
 		}
-		a.form = j
+		a.format = j
 	case "acp":
 	default:
 		return nil, fmt.Errorf("cli %s: there is no format %q; it is one of %v", c.Name, name, Formats)
@@ -107,8 +107,8 @@ var Known = []string{"claude", "codex", "gemini", "opencode"}
 // Formats are the valid values of Config.Format.
 var Formats = append(slices.Clone(Known), "jsonl", "acp")
 
-// In implements [llm.Resident].
-func (a *Agent) In(p llm.Place) llm.Model { return &resident{a, p} }
+// Open implements [llm.AgentModel].
+func (a *Agent) Open(p llm.Session) llm.Model { return &opened{a, p} }
 
 // Generate asks the program where there is nothing to touch: in an empty
 // directory, with no rights.
@@ -118,31 +118,31 @@ func (a *Agent) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return nil, fmt.Errorf("cli %s: %w", a.Name, err)
 	}
 	defer os.RemoveAll(dir)
-	p := llm.Place{Dir: dir, Bounds: llm.Bounds{Turns: 20, Wall: 5 * time.Minute}}
-	return a.In(p).Generate(ctx, req, emit)
+	p := llm.Session{Dir: dir, Limits: llm.AgentLimits{Turns: 20, Wall: 5 * time.Minute}}
+	return a.Open(p).Generate(ctx, req, emit)
 }
 
-// A resident is an agent in a place.
-type resident struct {
+// An opened agent has a session.
+type opened struct {
 	*Agent
-	place llm.Place
+	at llm.Session
 }
 
 // Generate implements [llm.Model]: it takes up the session of the conversation
 // if there is one, and begins anew if the program does not know it any more.
-func (r *resident) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+func (r *opened) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	if emit == nil {
 		emit = func(llm.Delta) {}
 	}
-	if r.place.May.Held && r.Format != "codex" {
-		r.place.May.Run = false // nothing confines its commands
+	if r.at.Access.SandboxedOnly && r.Format != "codex" {
+		r.at.Access.Run = false // nothing confines its commands
 	}
-	talk := r.talk(req)
+	talk := r.input(req)
 	resp, err := r.once(ctx, req, talk, emit)
 	if lost := new(lostSession); talk.session.ID != "" && errors.As(err, &lost) {
 		words := "the session " + talk.session.ID + " is not known any more; began a new one with the whole conversation"
-		emit(llm.Delta{Activity: &llm.Activity{Kind: llm.Warned, ID: talk.session.ID, Text: words}})
-		if resp, err = r.once(ctx, req, r.anew(req), emit); err == nil {
+		emit(llm.Delta{Activity: &llm.Activity{Kind: llm.AgentWarning, ID: talk.session.ID, Text: words}})
+		if resp, err = r.once(ctx, req, r.newSession(req), emit); err == nil {
 			resp.Notes = append(resp.Notes, words)
 		}
 	}
@@ -150,20 +150,20 @@ func (r *resident) Generate(ctx context.Context, req *llm.Request, emit func(llm
 }
 
 // once runs the program for one answer.
-func (r *resident) once(ctx context.Context, req *llm.Request, t talk, emit func(llm.Delta)) (*llm.Response, error) {
+func (r *opened) once(ctx context.Context, req *llm.Request, t turnInput, emit func(llm.Delta)) (*llm.Response, error) {
 	scratch, err := os.MkdirTemp("", "adroit-cli-")
 	if err != nil {
 		return nil, fmt.Errorf("cli %s: %w", r.Name, err)
 	}
 	defer os.RemoveAll(scratch)
-	o := order{Model: req.Model, Prompt: t.prompt, System: t.system, Session: t.session.ID, Dir: r.place.Dir, Scratch: scratch,
-		May: r.place.May, Bounds: bounds(r.place.Bounds, r.Bounds), Effort: req.Options.Effort, Getenv: r.Getenv}
-	s := &story{emit: emit, bounds: o.Bounds, before: t.session.Total, began: t.session.ID}
+	o := invocation{Model: req.Model, Prompt: t.prompt, System: t.system, Session: t.session.ID, Dir: r.at.Dir, Scratch: scratch,
+		Access: r.at.Access, Limits: mergeLimits(r.at.Limits, r.Limits), Effort: req.Options.Effort, Getenv: r.Getenv}
+	s := &run{emit: emit, limits: o.Limits, usageBefore: t.session.Total, began: t.session.ID}
 	var e ending
 	if r.Format == "acp" {
-		e, err = r.converse(ctx, o, s)
+		e, err = r.runACP(ctx, o, s)
 	} else {
-		e, err = r.perform(ctx, o, s)
+		e, err = r.runProgram(ctx, o, s)
 	}
 	if err != nil {
 		return nil, err
@@ -171,13 +171,13 @@ func (r *resident) once(ctx context.Context, req *llm.Request, t talk, emit func
 	return r.answer(s, e, req.Model)
 }
 
-// bounds takes what a place leaves open from the configuration, and what that
-// leaves open from the defaults.
-func bounds(list ...llm.Bounds) llm.Bounds {
-	var b llm.Bounds
+// mergeLimits takes each limit from the first of list, then the defaults, that
+// sets it.
+func mergeLimits(list ...llm.AgentLimits) llm.AgentLimits {
+	var b llm.AgentLimits
 	for _, d := range append(list, defaults) {
 		b.Turns, b.Tokens, b.CostUSD = cmp.Or(b.Turns, d.Turns), cmp.Or(b.Tokens, d.Tokens), cmp.Or(b.CostUSD, d.CostUSD)
-		b.Wall, b.Idle, b.Same = cmp.Or(b.Wall, d.Wall), cmp.Or(b.Idle, d.Idle), cmp.Or(b.Same, d.Same)
+		b.Wall, b.Idle, b.SameCalls = cmp.Or(b.Wall, d.Wall), cmp.Or(b.Idle, d.Idle), cmp.Or(b.SameCalls, d.SameCalls)
 	}
 	return b
 }

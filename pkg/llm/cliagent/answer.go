@@ -19,7 +19,7 @@ func (e *lostSession) Error() string { return e.err.Error() }
 func (e *lostSession) Unwrap() error { return e.err }
 
 // answer makes what a program told and how it ended a response, or an error.
-func (r *resident) answer(s *story, e ending, model string) (*llm.Response, error) {
+func (r *opened) answer(s *run, e ending, model string) (*llm.Response, error) {
 	name := "cli/" + r.Name
 	fail := func(f fault) error {
 		le := &llm.Error{Kind: f.kind, Provider: name, Status: f.status, Message: f.message, Hint: f.hint, RetryAfter: f.after, Acted: s.acted}
@@ -38,7 +38,7 @@ func (r *resident) answer(s *story, e ending, model string) (*llm.Response, erro
 		return nil, fail(*s.fault)
 	case s.ended, s.stopped != "":
 	case e.idle:
-		return nil, fail(fault{kind: llm.Timeout, message: "it gave no sign of life for " + bounds(r.place.Bounds, r.Bounds).Idle.String() + " and was ended"})
+		return nil, fail(fault{kind: llm.Timeout, message: "it gave no sign of life for " + mergeLimits(r.at.Limits, r.Limits).Idle.String() + " and was ended"})
 	case e.timedOut && s.session == "" && !s.acted:
 		return nil, fail(fault{kind: llm.Timeout, message: "it did nothing in the time that it had, and was ended"})
 	case e.timedOut:
@@ -57,9 +57,9 @@ func (r *resident) answer(s *story, e ending, model string) (*llm.Response, erro
 	u = llm.Usage{In: max(0, u.In), Out: max(0, u.Out), Cached: max(0, u.Cached)}
 	work := &llm.Work{Session: s.session, Program: s.program, Turns: max(s.turns, 1), Calls: s.calls, Denied: s.denied, CostUSD: s.cost, Changed: s.changed, Refused: s.refused, Stopped: s.stopped}
 	resp := &llm.Response{Usage: u, Stop: llm.StopEnd, Model: model, Work: work,
-		Message: llm.Message{Role: llm.Assistant, Text: s.words()}}
+		Message: llm.Message{Role: llm.Assistant, Text: s.answer()}}
 	if s.stopped != "" {
-		resp.Stop = llm.StopBound
+		resp.Stop = llm.StopLimit
 		resp.Notes = append(resp.Notes, name+" was ended: it passed the bound of "+s.stopped)
 	}
 	if s.denied > 0 {
@@ -70,7 +70,7 @@ func (r *resident) answer(s *story, e ending, model string) (*llm.Response, erro
 		if err != nil {
 			return nil, err
 		}
-		resp.Message.Echo = &llm.Echo{Dialect: name, Field: "session", Value: v}
+		resp.Message.State = &llm.ProviderState{Dialect: name, Field: "session", Value: v}
 	}
 	return resp, nil
 }

@@ -33,7 +33,7 @@ func play(t *testing.T, format string, pieces [][]byte, code int, stderr string,
 		t.Fatal(err)
 	}
 	var h heard
-	s := &story{before: before.Total, began: before.ID, bounds: bounds(llm.Bounds{}), emit: func(d llm.Delta) {
+	s := &run{usageBefore: before.Total, began: before.ID, limits: mergeLimits(llm.AgentLimits{}), emit: func(d llm.Delta) {
 		if d.Activity == nil {
 			return
 		}
@@ -46,11 +46,11 @@ func play(t *testing.T, format string, pieces [][]byte, code int, stderr string,
 			h.tools = append(h.tools, strings.TrimSpace(x.Name+" "+x.Text)+": "+string(x.Status)+code)
 		case llm.FileChanged:
 			h.files = append(h.files, x.Name+" "+x.Text)
-		case llm.Warned, llm.Retried:
+		case llm.AgentWarning, llm.AgentRetry:
 			h.warned++
 		}
 	}}
-	w := &watch{story: s, form: a.form, wake: make(chan struct{}, 1)}
+	w := &watch{story: s, form: a.format, wake: make(chan struct{}, 1)}
 	lines := &splitter{line: w.line, long: w.long}
 	for _, p := range pieces {
 		if n, err := lines.Write(p); n != len(p) || err != nil {
@@ -59,9 +59,9 @@ func play(t *testing.T, format string, pieces [][]byte, code int, stderr string,
 	}
 	lines.close()
 	if !s.ended && s.stopped == "" {
-		a.form.over(s, code, stderr)
+		a.format.exited(s, code, stderr)
 	}
-	resp, err := (&resident{a, llm.Place{}}).answer(s, ending{code: code, stderr: stderr}, "m")
+	resp, err := (&opened{a, llm.Session{}}).answer(s, ending{code: code, stderr: stderr}, "m")
 	h.session = s.session != ""
 	h.turns = s.turns
 	var le *llm.Error
@@ -326,7 +326,7 @@ func TestCircle(t *testing.T) {
 		"three in turn":          {"abcabcabcabc", 4, true},
 		"without a bound":        {strings.Repeat("a", 100), -1, false},
 	} {
-		var x circle
+		var x loopDetector
 		closed := false
 		for _, call := range c.calls {
 			closed = x.add(string(call), c.same) || closed
@@ -343,7 +343,7 @@ func TestMissingProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.In(llm.Place{Dir: t.TempDir()}).Generate(context.Background(), &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "x"}}}, nil)
+	_, err = a.Open(llm.Session{Dir: t.TempDir()}).Generate(context.Background(), &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "x"}}}, nil)
 	var le *llm.Error
 	if !errors.As(err, &le) || le.Kind != llm.NoProgram || le.Retryable() || !strings.Contains(le.Hint, "cli: codex") {
 		t.Errorf("%v, %+v", err, le)

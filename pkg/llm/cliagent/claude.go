@@ -19,16 +19,16 @@ func (claude) keys() []string {
 		"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_MAX_RETRIES"}
 }
 
-func (claude) invoke(o order) (invocation, error) {
+func (claude) command(o invocation) (commandLine, error) {
 	offer := []string{"Read", "Glob", "Grep", "TodoWrite"}
 	mode := "default"
-	if o.May.Net {
+	if o.Access.Net {
 		offer = append(offer, "WebFetch", "WebSearch")
 	}
-	if o.May.Write {
+	if o.Access.Write {
 		offer, mode = append(offer, "Edit", "Write", "NotebookEdit"), "acceptEdits"
 	}
-	if o.May.Run {
+	if o.Access.Run {
 		offer = append(offer, "Bash", "BashOutput", "KillShell")
 	}
 	tools := strings.Join(offer, ",")
@@ -37,27 +37,27 @@ func (claude) invoke(o order) (invocation, error) {
 		args = append(args, "--model", o.Model)
 	}
 	if o.System != "" {
-		args = append(args, "--append-system-prompt", asWord(o.System))
+		args = append(args, "--append-system-prompt", notAFlag(o.System))
 	}
 	if o.Effort != "" {
 		args = append(args, "--effort", string(o.Effort))
 	}
-	if n, ok := whole(o.Bounds.Turns); ok {
+	if n, ok := whole(o.Limits.Turns); ok {
 		args = append(args, "--max-turns", strconv.Itoa(n))
 	}
-	if o.Bounds.CostUSD > 0 {
-		args = append(args, "--max-budget-usd", strconv.FormatFloat(o.Bounds.CostUSD, 'f', -1, 64))
+	if o.Limits.CostUSD > 0 {
+		args = append(args, "--max-budget-usd", strconv.FormatFloat(o.Limits.CostUSD, 'f', -1, 64))
 	}
 	if o.Session != "" {
 		args = append(args, "--resume", o.Session)
 	}
-	inv := invocation{env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1"}}
+	inv := commandLine{env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1"}}
 	if len(o.Prompt) > most {
 		inv.args, inv.stdin = args, []byte(o.Prompt)
 		return inv, nil
 	}
 	// The flags before take any number of words.
-	inv.args = append(args, "--", asWord(o.Prompt))
+	inv.args = append(args, "--", notAFlag(o.Prompt))
 	return inv, nil
 }
 
@@ -121,7 +121,7 @@ type claudeBlock struct {
 	Content  json.RawMessage `json:"content"`
 }
 
-func (claude) read(s *story, line []byte) {
+func (claude) read(s *run, line []byte) {
 	var l claudeLine
 	if !decode(line, &l) {
 		return
@@ -142,10 +142,10 @@ func (claude) read(s *story, line []byte) {
 	}
 }
 
-func (l *claudeLine) system(s *story) {
+func (l *claudeLine) system(s *run) {
 	switch l.Subtype {
 	case "init":
-		s.meet(l.Session, strings.TrimSpace("claude "+l.Version+" "+l.Model))
+		s.identify(l.Session, strings.TrimSpace("claude "+l.Version+" "+l.Model))
 	case "api_retry":
 		s.retry("attempt %d of %d after %d %s", l.Attempt, l.Max, l.Status, words(l.Error))
 	case "permission_denied":
@@ -155,7 +155,7 @@ func (l *claudeLine) system(s *story) {
 	}
 }
 
-func (l *claudeLine) assistant(s *story) {
+func (l *claudeLine) assistant(s *run) {
 	own := l.Parent == ""
 	if own && l.Message.ID != "" && l.Message.ID != s.request && l.Message.Model != "<synthetic>" {
 		s.request = l.Message.ID
@@ -167,7 +167,7 @@ func (l *claudeLine) assistant(s *story) {
 		switch b.Type {
 		case "text":
 			if own && l.Message.Model != "<synthetic>" {
-				s.say(b.Text)
+				s.text(b.Text)
 			}
 		case "thinking":
 			s.think(b.Thinking)
@@ -195,13 +195,13 @@ func claudeFile(b claudeBlock) string {
 	return cmp.Or(in.File, in.Notebook)
 }
 
-func (l *claudeLine) result(s *story, b claudeBlock) {
-	text, status := words(b.Content), llm.OK
+func (l *claudeLine) result(s *run, b claudeBlock) {
+	text, status := words(b.Content), llm.StatusOK
 	var code *int
 	if b.IsError {
-		status = llm.Wrong
+		status = llm.StatusError
 		if strings.Contains(text, "requested permissions") || strings.Contains(text, "haven't granted") || strings.Contains(text, "has been denied") || strings.Contains(text, "was blocked") {
-			status = llm.Denied
+			status = llm.StatusDenied
 		}
 		var n int
 		if _, err := fmt.Sscanf(text, "Exit code %d", &n); err == nil {
@@ -211,8 +211,8 @@ func (l *claudeLine) result(s *story, b claudeBlock) {
 	s.finish(b.UseID, "", status, code, text)
 }
 
-func (l *claudeLine) end(s *story) {
-	s.meet(l.Session, s.program)
+func (l *claudeLine) end(s *run) {
+	s.identify(l.Session, s.program)
 	s.usage, s.cost = l.Usage.all(), l.Cost
 	s.turns = max(s.turns, l.Turns)
 	s.denied = max(s.denied, len(l.Denials))
@@ -237,14 +237,14 @@ func (l *claudeLine) end(s *story) {
 		f.lost = strings.Contains(message, "No conversation found with session ID")
 		s.end(f)
 	default:
-		if s.words() == "" {
-			s.say(l.Result)
+		if s.answer() == "" {
+			s.text(l.Result)
 		}
 		s.end(nil)
 	}
 }
 
-func (claude) over(s *story, _ int, stderr string) {
+func (claude) exited(s *run, _ int, stderr string) {
 	if s.session == "" && lastLine(stderr) != "" {
 		f := blame(lastLine(stderr))
 		f.lost = strings.Contains(stderr, "No conversation found with session ID")

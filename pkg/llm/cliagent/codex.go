@@ -16,7 +16,7 @@ func (codex) keys() []string {
 	return []string{"CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"}
 }
 
-func (codex) invoke(o order) (invocation, error) {
+func (codex) command(o invocation) (commandLine, error) {
 	args := []string{"exec"}
 	if o.Session != "" {
 		args = append(args, "resume")
@@ -24,15 +24,15 @@ func (codex) invoke(o order) (invocation, error) {
 	args = append(args, "--json", "--skip-git-repo-check")
 	set := func(key, value string) { args = append(args, "-c", key+"="+value) }
 	mode := "read-only"
-	if o.May.Write {
+	if o.Access.Write {
 		mode = "workspace-write"
 	}
 	set("sandbox_mode", quoted(mode))
 	set("approval_policy", quoted("never"))
-	if o.May.Write {
-		set("sandbox_workspace_write.network_access", fmt.Sprint(o.May.Run && o.May.Net))
+	if o.Access.Write {
+		set("sandbox_workspace_write.network_access", fmt.Sprint(o.Access.Run && o.Access.Net))
 	}
-	if !o.May.Net {
+	if !o.Access.Net {
 		set("web_search", quoted("disabled"))
 	}
 	set("check_for_update_on_startup", "false")
@@ -52,9 +52,9 @@ func (codex) invoke(o order) (invocation, error) {
 		args = append(args, o.Session)
 	}
 	if len(o.Prompt) > most {
-		return invocation{args: append(args, "-"), stdin: []byte(o.Prompt)}, nil
+		return commandLine{args: append(args, "-"), stdin: []byte(o.Prompt)}, nil
 	}
-	return invocation{args: append(args, asWord(o.Prompt))}, nil
+	return commandLine{args: append(args, notAFlag(o.Prompt))}, nil
 }
 
 // codexLine is a line of codex exec --json.
@@ -90,14 +90,14 @@ type codexLine struct {
 	} `json:"item"`
 }
 
-func (codex) read(s *story, line []byte) {
+func (codex) read(s *run, line []byte) {
 	var l codexLine
 	if !decode(line, &l) {
 		return
 	}
 	switch l.Type {
 	case "thread.started":
-		s.meet(l.ThreadID, "")
+		s.identify(l.ThreadID, "")
 	case "item.started", "item.updated", "item.completed":
 		l.item(s, l.Type == "item.completed")
 	case "error":
@@ -111,7 +111,7 @@ func (codex) read(s *story, line []byte) {
 	}
 }
 
-func (l *codexLine) item(s *story, done bool) {
+func (l *codexLine) item(s *run, done bool) {
 	it := &l.Item
 	name, args := "", ""
 	switch it.Type {
@@ -126,7 +126,7 @@ func (l *codexLine) item(s *story, done bool) {
 	case "agent_message":
 		if done {
 			s.turn()
-			s.say(it.Text)
+			s.text(it.Text)
 		}
 		return
 	case "reasoning":
@@ -161,7 +161,7 @@ func (l *codexLine) item(s *story, done bool) {
 	s.finish(it.ID, name, codexStatus(it.Status, it.Code), it.Code, it.Output)
 }
 
-func (l *codexLine) changes(s *story) {
+func (l *codexLine) changes(s *run) {
 	s.turn()
 	var paths []string
 	for _, c := range l.Item.Changes {
@@ -170,7 +170,7 @@ func (l *codexLine) changes(s *story) {
 	s.start(l.Item.ID, "apply_patch", strings.Join(paths, " "))
 	status := codexStatus(l.Item.Status, nil)
 	s.finish(l.Item.ID, "apply_patch", status, nil, "")
-	if status == llm.OK {
+	if status == llm.StatusOK {
 		for _, c := range l.Item.Changes {
 			s.file(c.Path, c.Kind)
 		}
@@ -180,16 +180,16 @@ func (l *codexLine) changes(s *story) {
 func codexStatus(status string, code *int) llm.Status {
 	switch {
 	case status == "declined":
-		return llm.Denied
+		return llm.StatusDenied
 	case status == "failed", code != nil && *code != 0:
-		return llm.Wrong
+		return llm.StatusError
 	case status == "completed":
-		return llm.OK
+		return llm.StatusOK
 	}
-	return llm.Unknown
+	return llm.StatusUnknown
 }
 
-func (codex) over(s *story, _ int, stderr string) {
+func (codex) exited(s *run, _ int, stderr string) {
 	words := lastLine(stderr)
 	switch {
 	case strings.Contains(stderr, "no rollout found"), strings.Contains(stderr, "No saved session found"), strings.Contains(stderr, "thread not found"):

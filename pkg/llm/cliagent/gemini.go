@@ -19,12 +19,12 @@ func (gemini) keys() []string {
 		"GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_GENAI_USE_VERTEXAI", "GEMINI_MODEL", "GEMINI_CLI_HOME"}
 }
 
-func (gemini) invoke(o order) (invocation, error) {
+func (gemini) command(o invocation) (commandLine, error) {
 	mode := "default"
 	switch {
-	case o.May.Write && o.May.Run:
+	case o.Access.Write && o.Access.Run:
 		mode = "yolo"
-	case o.May.Write:
+	case o.Access.Write:
 		mode = "auto_edit"
 	}
 	args := []string{"-o", "stream-json", "--approval-mode", mode}
@@ -34,14 +34,14 @@ func (gemini) invoke(o order) (invocation, error) {
 	if o.Session != "" {
 		args = append(args, "--resume", o.Session)
 	}
-	inv := invocation{env: []string{"GEMINI_CLI_TRUST_WORKSPACE=true"}}
+	inv := commandLine{env: []string{"GEMINI_CLI_TRUST_WORKSPACE=true"}}
 	// What the user has set wins over these.
 	quiet := map[string]any{
 		"general":   map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
 		"privacy":   map[string]any{"usageStatisticsEnabled": false},
 		"telemetry": map[string]any{"enabled": false},
 	}
-	if n, ok := whole(o.Bounds.Turns); ok {
+	if n, ok := whole(o.Limits.Turns); ok {
 		quiet["model"] = map[string]any{"maxSessionTurns": n}
 	}
 	if o.Getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH") == "" {
@@ -57,11 +57,11 @@ func (gemini) invoke(o order) (invocation, error) {
 	} else {
 		inv.env = append(inv.env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH="+o.Getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH"))
 	}
-	prompt := o.opening()
+	prompt := o.promptWithSystem()
 	if len(prompt) > most {
 		inv.stdin, prompt = []byte(prompt), "Do what the text before this says."
 	}
-	inv.args = append(args, "-p", asWord(prompt))
+	inv.args = append(args, "-p", notAFlag(prompt))
 	return inv, nil
 }
 
@@ -91,14 +91,14 @@ type geminiLine struct {
 	} `json:"stats"`
 }
 
-func (gemini) read(s *story, line []byte) {
+func (gemini) read(s *run, line []byte) {
 	var l geminiLine
 	if !decode(line, &l) {
 		return
 	}
 	switch l.Type {
 	case "init":
-		s.meet(l.Session, strings.TrimSpace("gemini "+l.Model))
+		s.identify(l.Session, strings.TrimSpace("gemini "+l.Model))
 	case "message":
 		if l.Role != "assistant" {
 			return
@@ -106,7 +106,7 @@ func (gemini) read(s *story, line []byte) {
 		if l.Delta {
 			s.piece(l.Content)
 		} else {
-			s.say(l.Content)
+			s.text(l.Content)
 		}
 	case "tool_use":
 		s.turn()
@@ -119,14 +119,14 @@ func (gemini) read(s *story, line []byte) {
 			s.later(l.ToolID, in.Path)
 		}
 	case "tool_result":
-		status := llm.Unknown
+		status := llm.StatusUnknown
 		switch {
 		case l.Status == "error" && strings.Contains(l.Error.Type, "denied"):
-			status = llm.Denied
+			status = llm.StatusDenied
 		case l.Status == "error":
-			status = llm.Wrong
+			status = llm.StatusError
 		case l.Status == "success" && s.open[l.ToolID].name != "run_shell_command":
-			status = llm.OK // of a command it says so whatever its exit code was
+			status = llm.StatusOK // of a command it says so whatever its exit code was
 		}
 		s.finish(l.ToolID, l.ToolName, status, nil, l.Output)
 	case "error":
@@ -165,7 +165,7 @@ const (
 	geminiUntrusted = 55
 )
 
-func (gemini) over(s *story, code int, stderr string) {
+func (gemini) exited(s *run, code int, stderr string) {
 	words := geminiWords(stderr)
 	switch code {
 	case geminiNoAuth:

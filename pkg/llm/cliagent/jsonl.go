@@ -85,7 +85,7 @@ func newLines(a Args, fields, types map[string]string) (lines, error) {
 
 func (lines) keys() []string { return nil }
 
-func (l lines) invoke(o order) (invocation, error) {
+func (l lines) command(o invocation) (commandLine, error) {
 	var args []string
 	put := func(words []string, holder, value string) {
 		if value == "" && holder != "" {
@@ -99,25 +99,25 @@ func (l lines) invoke(o order) (invocation, error) {
 		}
 	}
 	switch {
-	case o.May.Run && o.May.Write && l.args.Run != nil:
+	case o.Access.Run && o.Access.Write && l.args.Run != nil:
 		put(l.args.Run, "", "")
-	case o.May.Write:
+	case o.Access.Write:
 		put(l.args.Write, "", "")
 	default:
 		put(l.args.Read, "", "")
 	}
 	put(l.args.Model, "{model}", o.Model)
 	put(l.args.Session, "{session}", o.Session)
-	prompt := o.opening()
+	prompt := o.promptWithSystem()
 	if l.args.System != nil {
 		put(l.args.System, "{system}", o.System)
 		prompt = o.Prompt
 	}
 	if len(prompt) > most {
-		return invocation{args: args, stdin: []byte(prompt)}, nil
+		return commandLine{args: args, stdin: []byte(prompt)}, nil
 	}
-	put(l.args.Prompt, "{prompt}", asWord(prompt))
-	return invocation{args: args}, nil
+	put(l.args.Prompt, "{prompt}", notAFlag(prompt))
+	return commandLine{args: args}, nil
 }
 
 // at is the value at a path of a line, nil if there is none.
@@ -151,12 +151,12 @@ func (l lines) number(line []byte, field string) (n float64) {
 	return max(n, 0)
 }
 
-func (l lines) read(s *story, line []byte) {
-	s.meet(l.text(line, "session"), s.program)
+func (l lines) read(s *run, line []byte) {
+	s.identify(l.text(line, "session"), s.program)
 	id, name, text := l.text(line, "id"), l.text(line, "name"), l.text(line, "text")
 	switch l.types[l.text(line, "type")] {
 	case "message":
-		s.say(text)
+		s.text(text)
 	case "thinking":
 		s.think(text)
 	case "turn":
@@ -171,13 +171,13 @@ func (l lines) read(s *story, line []byte) {
 		}
 		status := llm.Status(l.text(line, "status"))
 		switch {
-		case status == llm.OK || status == llm.Wrong || status == llm.Denied:
+		case status == llm.StatusOK || status == llm.StatusError || status == llm.StatusDenied:
 		case status == "" && code != nil && *code == 0:
-			status = llm.OK
+			status = llm.StatusOK
 		case status == "" && code != nil:
-			status = llm.Wrong
+			status = llm.StatusError
 		default:
-			status = llm.Unknown
+			status = llm.StatusUnknown
 		}
 		s.finish(id, name, status, code, l.text(line, "output"))
 	case "file.changed":
@@ -190,8 +190,8 @@ func (l lines) read(s *story, line []byte) {
 		s.retry("%s", text)
 	case "done":
 		l.count(s, line)
-		if s.words() == "" {
-			s.say(text)
+		if s.answer() == "" {
+			s.text(text)
 		}
 		s.end(nil)
 	case "failed":
@@ -205,14 +205,14 @@ func (l lines) read(s *story, line []byte) {
 	}
 }
 
-func (l lines) count(s *story, line []byte) {
+func (l lines) count(s *run, line []byte) {
 	u := llm.Usage{In: int(l.number(line, "in")), Out: int(l.number(line, "out")), Cached: int(l.number(line, "cached"))}
 	if cost := l.number(line, "cost"); u != (llm.Usage{}) || cost > 0 {
 		s.spend(u, cost)
 	}
 }
 
-func (lines) over(s *story, code int, stderr string) {
+func (lines) exited(s *run, code int, stderr string) {
 	if words := lastLine(stderr); s.session == "" && !s.acted && code != 0 && words != "" {
 		f := blame(words)
 		f.lost = s.began != "" && strings.Contains(strings.ToLower(words), "session")

@@ -28,7 +28,7 @@ func TestDescribed(t *testing.T) {
 	}
 	var did []string
 	req := &llm.Request{Model: "m1", Messages: hi.Messages}
-	resp, err := a.In(llm.Place{Dir: t.TempDir(), May: llm.Rights{Write: true}}).Generate(t.Context(), req, func(d llm.Delta) {
+	resp, err := a.Open(llm.Session{Dir: t.TempDir(), Access: llm.Access{Write: true}}).Generate(t.Context(), req, func(d llm.Delta) {
 		if d.Activity != nil {
 			did = append(did, string(d.Activity.Kind)+" "+d.Activity.String())
 		}
@@ -46,7 +46,7 @@ func TestDescribed(t *testing.T) {
 		t.Errorf("it did %q", did)
 	}
 	msgs := append(slices.Clone(hi.Messages), resp.Message, llm.Message{Role: llm.User, Text: "fail now"})
-	_, err = a.In(llm.Place{Dir: t.TempDir()}).Generate(t.Context(), &llm.Request{Messages: msgs}, nil)
+	_, err = a.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), &llm.Request{Messages: msgs}, nil)
 	var le *llm.Error
 	if !errors.As(err, &le) || le.Kind != llm.Overloaded || !strings.Contains(le.Message, "--ro --resume th-9 --ask fail now") {
 		t.Errorf("%v", err)

@@ -17,7 +17,7 @@ func (opencode) keys() []string {
 		"GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY", "OLLAMA_HOST"}
 }
 
-func (opencode) invoke(o order) (invocation, error) {
+func (opencode) command(o invocation) (commandLine, error) {
 	allow := func(may bool) string {
 		if may {
 			return "allow"
@@ -27,17 +27,17 @@ func (opencode) invoke(o order) (invocation, error) {
 	conf := map[string]any{}
 	if own := o.Getenv("OPENCODE_CONFIG_CONTENT"); own != "" {
 		if err := json.Unmarshal([]byte(own), &conf); err != nil {
-			return invocation{}, fmt.Errorf("OPENCODE_CONFIG_CONTENT: %w", err)
+			return commandLine{}, fmt.Errorf("OPENCODE_CONFIG_CONTENT: %w", err)
 		}
 	}
 	conf["share"], conf["autoupdate"] = "disabled", false
 	conf["permission"] = map[string]string{
-		"edit": allow(o.May.Write), "bash": allow(o.May.Write && o.May.Run), "webfetch": allow(o.May.Net), "websearch": allow(o.May.Net),
+		"edit": allow(o.Access.Write), "bash": allow(o.Access.Write && o.Access.Run), "webfetch": allow(o.Access.Net), "websearch": allow(o.Access.Net),
 		"external_directory": "deny", "doom_loop": "deny", "question": "deny",
 	}
 	b, err := json.Marshal(conf)
 	if err != nil {
-		return invocation{}, err
+		return commandLine{}, err
 	}
 	args := []string{"run", "--format", "json", "--title", "adroit"}
 	if o.Model != "" {
@@ -49,13 +49,13 @@ func (opencode) invoke(o order) (invocation, error) {
 	if o.Session != "" {
 		args = append(args, "-s", o.Session)
 	}
-	inv := invocation{env: []string{"OPENCODE_CONFIG_CONTENT=" + string(b), "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"}}
-	prompt := o.opening()
+	inv := commandLine{env: []string{"OPENCODE_CONFIG_CONTENT=" + string(b), "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"}}
+	prompt := o.promptWithSystem()
 	if len(prompt) > most {
 		inv.args, inv.stdin = args, []byte(prompt)
 		return inv, nil
 	}
-	inv.args = append(args, "--", asWord(prompt))
+	inv.args = append(args, "--", notAFlag(prompt))
 	return inv, nil
 }
 
@@ -97,16 +97,16 @@ type opencodeLine struct {
 	} `json:"error"`
 }
 
-func (opencode) read(s *story, line []byte) {
+func (opencode) read(s *run, line []byte) {
 	var l opencodeLine
 	if !decode(line, &l) {
 		return
 	}
-	s.meet(l.Session, "opencode")
+	s.identify(l.Session, "opencode")
 	p := &l.Part
 	switch l.Type {
 	case "text":
-		s.say(p.Text)
+		s.text(p.Text)
 	case "reasoning":
 		s.think(p.Text)
 	case "tool_use":
@@ -128,18 +128,18 @@ func (opencode) read(s *story, line []byte) {
 	}
 }
 
-func (l *opencodeLine) tool(s *story) {
+func (l *opencodeLine) tool(s *run) {
 	p := &l.Part
 	code := p.State.Metadata.Exit
-	status, said := llm.OK, p.State.Output
+	status, said := llm.StatusOK, p.State.Output
 	switch {
 	case p.State.Status == "error":
-		status, said = llm.Wrong, p.State.Error
+		status, said = llm.StatusError, p.State.Error
 		if strings.Contains(said, "rejected permission") || strings.Contains(said, "prevents you from using") {
-			status = llm.Denied
+			status = llm.StatusDenied
 		}
 	case p.Tool == "invalid", code != nil && *code != 0:
-		status = llm.Wrong
+		status = llm.StatusError
 	}
 	s.start(p.CallID, p.Tool, string(p.State.Input))
 	if p.Tool == "write" || p.Tool == "edit" {
@@ -152,7 +152,7 @@ func (l *opencodeLine) tool(s *story) {
 	s.finish(p.CallID, p.Tool, status, code, said)
 }
 
-func (opencode) over(s *story, code int, stderr string) {
+func (opencode) exited(s *run, code int, stderr string) {
 	switch {
 	case s.pending != nil:
 		s.end(s.pending)

@@ -34,13 +34,13 @@ func (c *client) RequestPermission(ctx context.Context, req acp.RequestPermissio
 	c.mu.Lock()
 	c.waiting--
 	c.seen = time.Now() // the time that we took is not the program's
-	status := llm.OK
+	status := llm.StatusOK
 	if no != "" {
-		status = llm.Denied
+		status = llm.StatusDenied
 		c.story.denied++
 		c.story.refuse(cmp.Or(p.Command, p.Title, p.Kind) + ": " + no)
 	}
-	c.story.activity(llm.Activity{Kind: llm.Asked, ID: string(req.ToolCall.ToolCallId), Name: p.Kind, Text: cmp.Or(p.Command, p.Title), Status: status, Said: no})
+	c.story.activity(llm.Activity{Kind: llm.PermissionAsked, ID: string(req.ToolCall.ToolCallId), Name: p.Kind, Text: cmp.Or(p.Command, p.Title), Status: status, Output: no})
 	c.mu.Unlock()
 	want := []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce, acp.PermissionOptionKindAllowAlways}
 	if no != "" {
@@ -55,8 +55,8 @@ func (c *client) RequestPermission(ctx context.Context, req acp.RequestPermissio
 }
 
 // permission is what a program asks, as far as it tells.
-func permission(t acp.ToolCallUpdate) llm.Permission {
-	p := llm.Permission{Kind: "other"}
+func permission(t acp.ToolCallUpdate) llm.PermissionRequest {
+	p := llm.PermissionRequest{Kind: "other"}
 	if t.Kind != nil && *t.Kind != "" {
 		p.Kind = string(*t.Kind)
 	}

@@ -17,7 +17,7 @@ import (
 //	rt, err := adroit.Open(adroit.Options{Models: map[string]llm.Model{"cli": programs}})
 type Programs map[string]*Agent
 
-var _ llm.Resident = Programs(nil)
+var _ llm.AgentModel = Programs(nil)
 
 // Open gives the known programs, and those of the configurations, which replace
 // a known one of the same name. It does not look whether they are there.
@@ -36,14 +36,14 @@ func Open(more ...Config) (Programs, error) {
 	return ps, nil
 }
 
-// In implements [llm.Resident].
-func (ps Programs) In(p llm.Place) llm.Model {
+// Open implements [llm.AgentModel].
+func (ps Programs) Open(p llm.Session) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 		a, own, err := ps.pick(req)
 		if err != nil {
 			return nil, err
 		}
-		return a.In(p).Generate(ctx, own, emit)
+		return a.Open(p).Generate(ctx, own, emit)
 	})
 }
 

@@ -23,7 +23,7 @@ func TestPrograms(t *testing.T) {
 	}
 	for ref, want := range map[string]string{"codex:gpt-9:mini": "gpt-9:mini", "codex": ""} {
 		req := &llm.Request{Model: ref, Messages: hi.Messages}
-		for _, m := range []llm.Model{ps, ps.In(llm.Place{Dir: t.TempDir()})} {
+		for _, m := range []llm.Model{ps, ps.Open(llm.Session{Dir: t.TempDir()})} {
 			resp, err := m.Generate(t.Context(), req, nil)
 			if err != nil {
 				t.Fatal(err)

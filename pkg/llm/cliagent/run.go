@@ -34,8 +34,8 @@ type ending struct {
 // ends the process.
 type watch struct {
 	mu    sync.Mutex
-	story *story
-	form  form
+	story *run
+	form  format
 	seen  time.Time // the last sign of life
 	bytes int64
 	wake  chan struct{} // something changed that may end the process
@@ -108,15 +108,15 @@ func (w *watch) state() (done, stop bool, idle time.Duration) {
 }
 
 // perform runs the program and reads its stream to the end.
-func (r *resident) perform(ctx context.Context, o order, s *story) (ending, error) {
-	inv, err := r.form.invoke(o)
+func (r *opened) runProgram(ctx context.Context, o invocation, s *run) (ending, error) {
+	inv, err := r.format.command(o)
 	if err != nil {
 		return ending{}, fmt.Errorf("cli %s: %w", r.Name, err)
 	}
-	w := &watch{story: s, form: r.form, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
+	w := &watch{story: s, form: r.format, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
 	lines := &splitter{line: w.line, long: w.long}
 	e, err := r.process(ctx, o, w, workspace.Cmd{
-		Args: slices.Concat(r.Command, inv.args), Env: append(r.environ(r.form.keys()), inv.env...), Stdin: inv.stdin, Stdout: meter{lines, w},
+		Args: slices.Concat(r.Command, inv.args), Env: append(r.environ(r.format.keys()), inv.env...), Stdin: inv.stdin, Stdout: meter{lines, w},
 	}, nil)
 	if err != nil {
 		return e, err
@@ -128,7 +128,7 @@ func (r *resident) perform(ctx context.Context, o order, s *story) (ending, erro
 		lines.close()
 	}
 	if !s.ended && s.stopped == "" && !e.timedOut && !e.idle && !e.flooded {
-		r.form.over(s, e.code, e.stderr)
+		r.format.exited(s, e.code, e.stderr)
 	}
 	return e, nil
 }
@@ -136,14 +136,14 @@ func (r *resident) perform(ctx context.Context, o order, s *story) (ending, erro
 // process starts a program and returns when it has ended, by itself or because
 // it passed a bound. talk, if set, speaks with it meanwhile through its
 // standard input; when it returns the program is ended.
-func (r *resident) process(ctx context.Context, o order, w *watch, c workspace.Cmd, talk func(context.Context, *workspace.Process)) (ending, error) {
+func (r *opened) process(ctx context.Context, o invocation, w *watch, c workspace.Cmd, talk func(context.Context, *workspace.Process)) (ending, error) {
 	if err := ctx.Err(); err != nil {
 		return ending{}, err
 	}
 	runner := workspace.NewExec(o.Dir, "", nil)
 	defer runner.Close() // everything is dead by then
-	if o.Bounds.Wall > 0 {
-		c.Timeout = o.Bounds.Wall
+	if o.Limits.Wall > 0 {
+		c.Timeout = o.Limits.Wall
 	}
 	p, err := runner.Start(ctx, c)
 	if err != nil {
@@ -169,8 +169,8 @@ func (r *resident) process(ctx context.Context, o order, w *watch, c workspace.C
 }
 
 // attend waits for the process and ends it when it has to be.
-func (r *resident) attend(ctx context.Context, o order, w *watch, p *workspace.Process, spoken <-chan struct{}) (e ending) {
-	tick := time.NewTicker(min(time.Second, max(o.Bounds.Idle/4, 10*time.Millisecond)))
+func (r *opened) attend(ctx context.Context, o invocation, w *watch, p *workspace.Process, spoken <-chan struct{}) (e ending) {
+	tick := time.NewTicker(min(time.Second, max(o.Limits.Idle/4, 10*time.Millisecond)))
 	defer tick.Stop()
 	var grace <-chan time.Time
 	for {
@@ -201,7 +201,7 @@ func (r *resident) attend(ctx context.Context, o order, w *watch, p *workspace.P
 			t := time.NewTimer(r.Grace)
 			defer t.Stop()
 			grace = t.C
-		case o.Bounds.Idle > 0 && quiet > o.Bounds.Idle && !done:
+		case o.Limits.Idle > 0 && quiet > o.Limits.Idle && !done:
 			e.idle = true
 			p.Kill()
 			return e

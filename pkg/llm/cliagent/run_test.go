@@ -159,18 +159,18 @@ var hi = &llm.Request{Messages: []llm.Message{{Role: llm.System, Text: "You are 
 func TestGuards(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind   string
-		bounds llm.Bounds
+		bounds llm.AgentLimits
 		stream int64
 		err    llm.ErrorKind
 		stop   string
 		text   string
 	}{
 		"ends with code 0 and without a word": {kind: "silent", err: llm.NoResult},
-		"hangs":                               {kind: "hang", bounds: llm.Bounds{Idle: 200 * time.Millisecond}, err: llm.Timeout},
-		"does not die of TERM":                {kind: "stubborn", bounds: llm.Bounds{Idle: 200 * time.Millisecond}, err: llm.Timeout},
-		"goes on for ever":                    {kind: "busy", bounds: llm.Bounds{Wall: 3 * time.Second}, stop: "time"},
+		"hangs":                               {kind: "hang", bounds: llm.AgentLimits{Idle: 200 * time.Millisecond}, err: llm.Timeout},
+		"does not die of TERM":                {kind: "stubborn", bounds: llm.AgentLimits{Idle: 200 * time.Millisecond}, err: llm.Timeout},
+		"goes on for ever":                    {kind: "busy", bounds: llm.AgentLimits{Wall: 3 * time.Second}, stop: "time"},
 		"makes the same call over and over":   {kind: "repeats", stop: "same"},
-		"makes call after call":               {kind: "turns", bounds: llm.Bounds{Turns: 30}, stop: "turns"},
+		"makes call after call":               {kind: "turns", bounds: llm.AgentLimits{Turns: 30}, stop: "turns"},
 		"floods":                              {kind: "floods", stream: 40 << 20, err: llm.Garbled},
 		"hangs after its end":                 {kind: "late", text: "done"},
 		"dies in the middle of a line":        {kind: "midline", err: llm.NoResult},
@@ -179,7 +179,7 @@ func TestGuards(t *testing.T) {
 			t.Parallel()
 			a := program(t, c.kind)
 			a.stream = c.stream
-			resp, err := a.In(llm.Place{Dir: t.TempDir(), Bounds: c.bounds}).Generate(t.Context(), hi, nil)
+			resp, err := a.Open(llm.Session{Dir: t.TempDir(), Limits: c.bounds}).Generate(t.Context(), hi, nil)
 			var le *llm.Error
 			switch {
 			case c.err != "":
@@ -188,7 +188,7 @@ func TestGuards(t *testing.T) {
 				}
 			case err != nil:
 				t.Fatal(err)
-			case resp.Work.Stopped != c.stop || (resp.Stop == llm.StopBound) != (c.stop != ""):
+			case resp.Work.Stopped != c.stop || (resp.Stop == llm.StopLimit) != (c.stop != ""):
 				t.Errorf("stopped by %q (%s), want %q", resp.Work.Stopped, resp.Stop, c.stop)
 			case c.text != "" && resp.Message.Text != c.text:
 				t.Errorf("text %q, want %q", resp.Message.Text, c.text)
@@ -203,7 +203,7 @@ func TestGuards(t *testing.T) {
 // It may be silent for as long as a tool of its runs, or a question of its is
 // being answered.
 func TestSilence(t *testing.T) {
-	s := &story{emit: func(llm.Delta) {}}
+	s := &run{emit: func(llm.Delta) {}}
 	w := &watch{story: s, seen: time.Now().Add(-time.Hour)}
 	quiet := func() bool { _, _, d := w.state(); return d >= time.Hour }
 	if !quiet() {
@@ -213,7 +213,7 @@ func TestSilence(t *testing.T) {
 	if quiet() {
 		t.Error("a tool is at work, and that is silence")
 	}
-	s.finish("1", "shell", llm.OK, nil, "")
+	s.finish("1", "shell", llm.StatusOK, nil, "")
 	if !quiet() {
 		t.Error("the tool is done, and there is no silence")
 	}
@@ -244,7 +244,7 @@ func TestGroup(t *testing.T) {
 					once.Do(cancel)
 				}
 			}
-			_, err := program(t, "grandchild", c.args...).In(llm.Place{Dir: dir, Bounds: llm.Bounds{Idle: c.idle}}).Generate(ctx, hi, emit)
+			_, err := program(t, "grandchild", c.args...).Open(llm.Session{Dir: dir, Limits: llm.AgentLimits{Idle: c.idle}}).Generate(ctx, hi, emit)
 			if c.stop && !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v, want that of the context", err)
 			}
@@ -290,7 +290,7 @@ func TestActed(t *testing.T) {
 		if acts {
 			a = program(t, "refused", "acts")
 		}
-		_, err := a.In(llm.Place{Dir: t.TempDir()}).Generate(t.Context(), hi, nil)
+		_, err := a.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), hi, nil)
 		var le *llm.Error
 		if !errors.As(err, &le) || le.Kind != llm.RateLimit || le.Status != 429 || le.Acted != acts || le.Retryable() == acts {
 			t.Errorf("acted %v: %v, %+v", acts, err, le)
@@ -298,10 +298,10 @@ func TestActed(t *testing.T) {
 	}
 }
 
-func echoed(t *testing.T, a *Agent, p llm.Place, req *llm.Request) (args []string, stdin string, env []string, resp *llm.Response) {
+func echoed(t *testing.T, a *Agent, p llm.Session, req *llm.Request) (args []string, stdin string, env []string, resp *llm.Response) {
 	t.Helper()
 	p.Dir = t.TempDir()
-	resp, err := a.In(p).Generate(t.Context(), req, nil)
+	resp, err := a.Open(p).Generate(t.Context(), req, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func echoed(t *testing.T, a *Agent, p llm.Place, req *llm.Request) (args []strin
 // The next turn goes on in the session, with what is new alone.
 func TestSession(t *testing.T) {
 	a := program(t, "echo")
-	args, _, _, first := echoed(t, a, llm.Place{}, hi)
+	args, _, _, first := echoed(t, a, llm.Session{}, hi)
 	if args[len(args)-1] != "hi" || slices.Contains(args, "resume") || !strings.Contains(strings.Join(args, " "), "You are a test.") {
 		t.Errorf("first %q", args)
 	}
@@ -320,7 +320,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("work %+v, usage %+v", first.Work, first.Usage)
 	}
 	msgs := append(slices.Clone(hi.Messages), first.Message, llm.Message{Role: llm.User, Text: "not done yet"})
-	args, _, _, second := echoed(t, a, llm.Place{}, &llm.Request{Messages: msgs})
+	args, _, _, second := echoed(t, a, llm.Session{}, &llm.Request{Messages: msgs})
 	if args[1] != "resume" || args[len(args)-2] != "t-1" || args[len(args)-1] != "not done yet" || strings.Contains(strings.Join(args, " "), "You are a test.") {
 		t.Errorf("second %q", args)
 	}
@@ -330,8 +330,8 @@ func TestSession(t *testing.T) {
 
 	lost := program(t, "session")
 	var told []string
-	resp, err := lost.In(llm.Place{Dir: t.TempDir()}).Generate(t.Context(), &llm.Request{Messages: msgs}, func(d llm.Delta) {
-		if d.Activity != nil && d.Activity.Kind == llm.Warned {
+	resp, err := lost.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), &llm.Request{Messages: msgs}, func(d llm.Delta) {
+		if d.Activity != nil && d.Activity.Kind == llm.AgentWarning {
 			told = append(told, d.Activity.Text)
 		}
 	})
@@ -351,7 +351,7 @@ func TestHandedOver(t *testing.T) {
 		llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "1", Name: "read_file", Args: []byte(`{"path":"a"}`)}}},
 		llm.Message{Role: llm.Tool, CallID: "1", Name: "read_file", Text: "the file"},
 		llm.Message{Role: llm.User, Text: "go on"})
-	args, _, _, _ := echoed(t, a, llm.Place{}, &llm.Request{Messages: msgs})
+	args, _, _, _ := echoed(t, a, llm.Session{}, &llm.Request{Messages: msgs})
 	prompt := args[len(args)-1]
 	for _, want := range []string{"hi", "[called read_file", "the file", "[user]\ngo on"} {
 		if !strings.Contains(prompt, want) {
@@ -368,7 +368,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "anthropic")
 	a := program(t, "echo")
 	a.Env = []string{"ADROIT_TEST_KEY"}
-	_, stdin, env, _ := echoed(t, a, llm.Place{}, hi)
+	_, stdin, env, _ := echoed(t, a, llm.Session{}, hi)
 	if stdin != "" {
 		t.Errorf("there was %q on the standard input", stdin)
 	}
@@ -389,11 +389,11 @@ func TestEnvironment(t *testing.T) {
 func TestPrompts(t *testing.T) {
 	a := program(t, "echo")
 	long := strings.Repeat("word ", 50_000)
-	args, stdin, _, _ := echoed(t, a, llm.Place{}, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: long}}})
+	args, stdin, _, _ := echoed(t, a, llm.Session{}, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: long}}})
 	if args[len(args)-1] != "-" || stdin != strings.TrimSpace(long) {
 		t.Errorf("args end with %q, %d bytes on the standard input", args[len(args)-1], len(stdin))
 	}
-	args, _, _, _ = echoed(t, a, llm.Place{}, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "--help"}}})
+	args, _, _, _ = echoed(t, a, llm.Session{}, &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "--help"}}})
 	if args[len(args)-1] != " --help" {
 		t.Errorf("args end with %q", args[len(args)-1])
 	}
@@ -414,7 +414,7 @@ func TestHeld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		args, _, _, _ := echoed(t, a, llm.Place{May: llm.Rights{Write: true, Run: true, Held: true}}, hi)
+		args, _, _, _ := echoed(t, a, llm.Session{Access: llm.Access{Write: true, Run: true, SandboxedOnly: true}}, hi)
 		if words := strings.Join(args, " "); !strings.Contains(words, want) {
 			t.Errorf("%s is told %q", format, words)
 		}
@@ -423,26 +423,26 @@ func TestHeld(t *testing.T) {
 
 // The words that each program is told for what it may do.
 func TestRights(t *testing.T) {
-	all := llm.Rights{Write: true, Run: true, Net: true}
+	all := llm.Access{Write: true, Run: true, Net: true}
 	for _, c := range []struct {
-		form     form
-		may      llm.Rights
+		form     format
+		may      llm.Access
 		has, not []string
 	}{
-		{codex{}, llm.Rights{}, []string{`sandbox_mode="read-only"`, `web_search="disabled"`}, []string{"workspace-write"}},
-		{codex{}, llm.Rights{Write: true}, []string{`sandbox_mode="workspace-write"`, "sandbox_workspace_write.network_access=false"}, []string{"danger"}},
+		{codex{}, llm.Access{}, []string{`sandbox_mode="read-only"`, `web_search="disabled"`}, []string{"workspace-write"}},
+		{codex{}, llm.Access{Write: true}, []string{`sandbox_mode="workspace-write"`, "sandbox_workspace_write.network_access=false"}, []string{"danger"}},
 		{codex{}, all, []string{`sandbox_mode="workspace-write"`, "sandbox_workspace_write.network_access=true"}, []string{"danger", "web_search"}},
-		{claude{}, llm.Rights{}, []string{"--tools Read,Glob,Grep,TodoWrite ", "--permission-mode default"}, []string{"Edit", "Bash", "Web", "bypass"}},
-		{claude{}, llm.Rights{Write: true}, []string{"Edit,Write", "--permission-mode acceptEdits"}, []string{"Bash", "bypass"}},
+		{claude{}, llm.Access{}, []string{"--tools Read,Glob,Grep,TodoWrite ", "--permission-mode default"}, []string{"Edit", "Bash", "Web", "bypass"}},
+		{claude{}, llm.Access{Write: true}, []string{"Edit,Write", "--permission-mode acceptEdits"}, []string{"Bash", "bypass"}},
 		{claude{}, all, []string{"Edit,Write", "Bash", "WebFetch"}, []string{"bypass"}},
-		{gemini{}, llm.Rights{}, []string{"--approval-mode default"}, []string{"yolo", "auto_edit"}},
-		{gemini{}, llm.Rights{Write: true}, []string{"--approval-mode auto_edit"}, []string{"yolo"}},
+		{gemini{}, llm.Access{}, []string{"--approval-mode default"}, []string{"yolo", "auto_edit"}},
+		{gemini{}, llm.Access{Write: true}, []string{"--approval-mode auto_edit"}, []string{"yolo"}},
 		{gemini{}, all, []string{"--approval-mode yolo"}, nil},
-		{opencode{}, llm.Rights{}, []string{`"edit":"deny"`, `"bash":"deny"`, `"webfetch":"deny"`, `"external_directory":"deny"`}, []string{"allow", "--auto"}},
-		{opencode{}, llm.Rights{Write: true}, []string{`"edit":"allow"`, `"bash":"deny"`}, nil},
+		{opencode{}, llm.Access{}, []string{`"edit":"deny"`, `"bash":"deny"`, `"webfetch":"deny"`, `"external_directory":"deny"`}, []string{"allow", "--auto"}},
+		{opencode{}, llm.Access{Write: true}, []string{`"edit":"allow"`, `"bash":"deny"`}, nil},
 		{opencode{}, all, []string{`"edit":"allow"`, `"bash":"allow"`, `"webfetch":"allow"`}, []string{"--auto"}},
 	} {
-		inv, err := c.form.invoke(order{Prompt: "p", Scratch: t.TempDir(), May: c.may, Bounds: llm.Bounds{Turns: 7}, Getenv: func(string) string { return "" }})
+		inv, err := c.form.command(invocation{Prompt: "p", Scratch: t.TempDir(), Access: c.may, Limits: llm.AgentLimits{Turns: 7}, Getenv: func(string) string { return "" }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -179,19 +179,19 @@ func (s *suite) answers(t *testing.T) {
 			turn := Print(shape, paris)
 			turn.Usage = usage
 			r := s.answer(t, turn)
-			if len(r.Message.Calls) != 1 || string(r.Message.Calls[0].Args) != string(paris.Args) || r.Stop != llm.StopCalls || r.Doubt != "" {
+			if len(r.Message.Calls) != 1 || string(r.Message.Calls[0].Args) != string(paris.Args) || r.Stop != llm.StopCalls || r.UnreadCall != "" {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}
 		for name, shape := range Unclear {
 			turn := Print(shape, paris)
 			turn.Usage = usage
-			if r := s.answer(t, turn); len(r.Message.Calls) != 0 || r.Doubt == "" || r.Message.Text != turn.Text {
+			if r := s.answer(t, turn); len(r.Message.Calls) != 0 || r.UnreadCall == "" || r.Message.Text != turn.Text {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}
 		r := s.answer(t, Turn{Text: `To call it, write {"name":"get_weather","arguments":{}}`, Usage: usage})
-		if len(r.Message.Calls) != 0 || r.Doubt == "" {
+		if len(r.Message.Calls) != 0 || r.UnreadCall == "" {
 			t.Errorf("an answer that talks about a call became one, or raised no doubt: %+v", r)
 		}
 	})
@@ -338,7 +338,7 @@ func (s *suite) request(t *testing.T) {
 	zero := 0.0
 	req := question()
 	req.Options = llm.Options{Temperature: &zero, MaxTokens: 77}
-	req.Wire = new(llm.Wire)
+	req.History = new(llm.EncodedHistory)
 	r, err := m.Generate(t.Context(), req, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -347,7 +347,7 @@ func (s *suite) request(t *testing.T) {
 	if _, err := m.Generate(t.Context(), req, nil); err != nil {
 		t.Fatal(err)
 	}
-	req.Wire = nil
+	req.History = nil
 	if _, err := m.Generate(t.Context(), req, nil); err != nil {
 		t.Fatal(err)
 	}

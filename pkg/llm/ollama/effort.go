@@ -66,4 +66,6 @@ func (m *model) effort(ctx context.Context, name string, e llm.Effort, otherwise
 	return otherwise, "the server does not say whether the model thinks"
 }
 
-func left(e llm.Effort, why string) string { return "effort " + string(e) + " is left out: " + why }
+func effortOmitted(e llm.Effort, why string) string {
+	return "effort " + string(e) + " is left out: " + why
+}

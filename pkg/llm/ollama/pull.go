@@ -113,7 +113,7 @@ func pull(ctx context.Context, end *transport.Endpoint, body []byte, progress fu
 // reached: the server reports both in the same way.
 func named(err error) error {
 	var e *llm.Error
-	var said transport.Said
+	var said transport.ErrorText
 	if !errors.As(err, &e) || !errors.As(err, &said) {
 		return err
 	}

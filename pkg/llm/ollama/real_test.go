@@ -45,7 +45,7 @@ func TestRealServer(t *testing.T) {
 		})
 		var streamed strings.Builder
 		req := said("Weather?")
-		req.Model, req.Tools, req.Options.Window, req.Wire = "agent", tools, 4096, new(llm.Wire)
+		req.Model, req.Tools, req.Options.Window, req.History = "agent", tools, 4096, new(llm.EncodedHistory)
 		r, err := m.Generate(t.Context(), req, func(d llm.Delta) { streamed.WriteString(d.Text) })
 		if err != nil {
 			t.Fatal(err)

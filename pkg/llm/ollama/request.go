@@ -32,7 +32,7 @@ type options struct {
 
 // body is the request in pieces around the encoded messages.
 func (m *model) body(ctx context.Context, req *llm.Request, notes *[]string) (transport.Body, error) {
-	messages, err := req.Wire.Encode("ollama", req.Messages, appendMessage)
+	messages, err := req.History.Encode("ollama", req.Messages, appendMessage)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (m *model) body(ctx context.Context, req *llm.Request, notes *[]string) (tr
 		t.Options.Answer = DefaultAnswer // 0 would mean no limit
 	}
 	if len(req.Tools) > 0 {
-		if t.Tools, err = req.Wire.Tools("ollama", req.Tools, m.encodeTools); err != nil {
+		if t.Tools, err = req.History.Tools("ollama", req.Tools, m.encodeTools); err != nil {
 			return nil, err
 		}
 	}
@@ -72,11 +72,11 @@ func (m *model) body(ctx context.Context, req *llm.Request, notes *[]string) (tr
 	}
 	switch e := req.Options.Effort; {
 	case idle:
-		*notes = append(*notes, left(e, "thoughts would come before the answer that a schema holds"))
+		*notes = append(*notes, effortOmitted(e, "thoughts would come before the answer that a schema holds"))
 	case e != "":
 		var why string
 		if t.Think, why = m.effort(ctx, req.Model, e, t.Think); why != "" {
-			*notes = append(*notes, left(e, why))
+			*notes = append(*notes, effortOmitted(e, why))
 		}
 	}
 	end, err := json.Marshal(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // Dropped is [llm.Dropped].
-const Dropped = llm.Dropped
+const Dropped = llm.DroppedCall
 
 // Unbound is the note on an answer that is no JSON although a schema was sent
 // for it: models that think are sometimes not held to it.
@@ -151,8 +151,8 @@ func (a *answer) response() (*llm.Response, error) {
 	case a.last.Out.N > 0 && strings.TrimSpace(found.Text) == "" && r.Message.Thinking == "":
 		r.Message.Text = ""
 		r.Notes = append(r.Notes, Dropped)
-	case found.Doubt != "":
-		r.Doubt, r.Notes = found.Doubt, append(r.Notes, found.Doubt)
+	case found.UnreadCall != "":
+		r.UnreadCall, r.Notes = found.UnreadCall, append(r.Notes, found.UnreadCall)
 	}
 	// The server hands over calls whole, so none of them is cut; what was
 	// read from text says so itself.
@@ -173,12 +173,13 @@ func (a *answer) response() (*llm.Response, error) {
 	return r, nil
 }
 
-// thin is more bytes of a request than a token of any text has on average:
-// prose has four, indented code up to eight.
-const thin = 12
+// minBytesPerToken: with more bytes of a request than this for each token that
+// the server counted, it truncated the prompt. Prose has four bytes a token,
+// indented code up to eight.
+const minBytesPerToken = 12
 
-// silentCut recognises a prompt that the server made fit by leaving part of
-// it out, as servers do that do not know the wish not to.
+// silentCut detects a prompt that the server truncated, as servers do that do
+// not know the truncate field.
 func (a *answer) silentCut() error {
 	window := a.window
 	if window <= 0 || !a.last.In.Known {
@@ -188,7 +189,7 @@ func (a *answer) silentCut() error {
 	switch in := a.last.In.N; {
 	case in >= window-1 && a.sent > window:
 		why = fmt.Sprintf("the prompt filled the window of %d tokens to the last one", window)
-	case in < window && a.sent/thin > window:
+	case in < window && a.sent/minBytesPerToken > window:
 		why = fmt.Sprintf("%d bytes were sent and the server read %d tokens of them, with a window of %d", a.sent, in, window)
 	default:
 		return nil

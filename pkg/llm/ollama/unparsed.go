@@ -14,7 +14,7 @@ import (
 // into the words; our parsers often can read it. If not, the answer is one
 // with [llm.Dropped]: asking again the same way would fail again.
 func (a *answer) unparsed(err error) (*llm.Response, error) {
-	var said transport.Said
+	var said transport.ErrorText
 	if len(a.req.Tools) == 0 || !errors.As(err, &said) {
 		return nil, err
 	}

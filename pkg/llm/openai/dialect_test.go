@@ -51,7 +51,7 @@ func TestDialects(t *testing.T) {
 				Messages: []llm.Message{{Role: llm.System, Text: "Be brief."}, {Role: llm.User, Text: "Look."}},
 				Tools:    []llm.ToolSpec{{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"any":true}}`)}},
 				Options:  llm.Options{Temperature: &zero, MaxTokens: 100},
-				Wire:     new(llm.Wire),
+				History:  new(llm.EncodedHistory),
 			}
 			r, err := m.Generate(t.Context(), req, nil)
 			if err != nil {
@@ -74,7 +74,7 @@ func TestDialects(t *testing.T) {
 			if r, err = m.Generate(t.Context(), req, nil); err != nil {
 				t.Fatalf("%v; refused: %q", err, p.Refused())
 			}
-			if r.Message.Text != "done" || r.Stop != llm.StopEnd || r.Message.Echo != nil {
+			if r.Message.Text != "done" || r.Stop != llm.StopEnd || r.Message.State != nil {
 				t.Errorf("%+v", r)
 			}
 			if no := p.Refused(); len(no) != 0 {
@@ -100,7 +100,7 @@ func TestChoice(t *testing.T) {
 			m, p := product(t, d.Name, func(llmtest.Asked) llmtest.Turn { return llmtest.Turn{Text: "well"} }, nil)
 			tools := []llm.ToolSpec{{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}}
 			req := request()
-			req.Tools, req.Spare, req.Must = tools, nil, true
+			req.Tools, req.HiddenTools, req.RequireCall = tools, nil, true
 			ask := func() llmtest.Asked {
 				t.Helper()
 				if _, err := m.Generate(t.Context(), req, nil); err != nil {
@@ -118,11 +118,11 @@ func TestChoice(t *testing.T) {
 			if a := ask(); string(a.Body["tool_choice"]) != quoted(d.Must) || len(a.Tools) != 1 {
 				t.Errorf("a call was asked for by %s", a.Body["tool_choice"])
 			}
-			req.Tools, req.Spare, req.Must = nil, tools, false
+			req.Tools, req.HiddenTools, req.RequireCall = nil, tools, false
 			if a := ask(); (len(a.Tools) == 1) != (d.Must != "") || (string(a.Body["tool_choice"]) == `"none"`) != (d.Must != "") {
 				t.Errorf("%d tools with choice %s", len(a.Tools), a.Body["tool_choice"])
 			}
-			req.Tools, req.Spare = tools, nil
+			req.Tools, req.HiddenTools = tools, nil
 			if a := ask(); a.Body["tool_choice"] != nil {
 				t.Errorf("choice %s although the model is free", a.Body["tool_choice"])
 			}
@@ -133,8 +133,8 @@ func TestChoice(t *testing.T) {
 // TestGrammar holds text that may call to a grammar where there are some, and
 // does without where a server refuses it.
 func TestGrammar(t *testing.T) {
-	req := &llm.Request{Model: "m", Messages: request().Messages, Wire: new(llm.Wire),
-		Spoken: []llm.ToolSpec{{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}}}
+	req := &llm.Request{Model: "m", Messages: request().Messages, History: new(llm.EncodedHistory),
+		TextTools: []llm.ToolSpec{{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}}}
 	for _, d := range openai.Dialects() {
 		m, p := product(t, d.Name, func(llmtest.Asked) llmtest.Turn { return llmtest.Turn{Text: "well"} }, nil)
 		if _, err := m.Generate(t.Context(), req, nil); err != nil {
@@ -207,7 +207,7 @@ func TestStrictTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := request()
-	asked.Tools, asked.Wire = append([]llm.ToolSpec{{Name: "g", Input: tools[0].Input}}, tools...), new(llm.Wire)
+	asked.Tools, asked.History = append([]llm.ToolSpec{{Name: "g", Input: tools[0].Input}}, tools...), new(llm.EncodedHistory)
 	if _, err := strict.Generate(t.Context(), asked, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestStrictTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	req := request()
-	req.Tools, req.Wire = tools, new(llm.Wire)
+	req.Tools, req.History = tools, new(llm.EncodedHistory)
 	r, err := m.Generate(t.Context(), req, nil)
 	if err != nil || r.Message.Text != "ok" || !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "strict") }) {
 		t.Errorf("%+v, %v", r, err)

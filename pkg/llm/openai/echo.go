@@ -40,7 +40,7 @@ next:
 
 // echo is what the server wants back with an answer, nil for nothing: only an
 // answer with calls goes on in the same thought.
-func (a *answer) echo(calls int) *llm.Echo {
+func (a *answer) echo(calls int) *llm.ProviderState {
 	if calls == 0 {
 		return nil
 	}
@@ -63,5 +63,5 @@ func (a *answer) echo(calls int) *llm.Echo {
 	default:
 		return nil
 	}
-	return &llm.Echo{Dialect: a.dialect.Name, Field: a.dialect.Echo, Value: value}
+	return &llm.ProviderState{Dialect: a.dialect.Name, Field: a.dialect.Echo, Value: value}
 }

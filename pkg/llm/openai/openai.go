@@ -215,7 +215,7 @@ func (m *model) generation(req *llm.Request, err error, sent int) *llm.Response 
 		}
 	}
 	if len(calls) == 0 {
-		r.Stop, r.Message.Text, r.Notes = llm.StopEnd, "", []string{llm.Dropped}
+		r.Stop, r.Message.Text, r.Notes = llm.StopEnd, "", []string{llm.DroppedCall}
 	}
 	r.Message.Calls = transport.Tidy(calls, req.Messages, false)
 	r.Usage, _ = transport.Usage(transport.Count{}, transport.Count{}, transport.Count{}, sent, len(raw))

@@ -218,7 +218,7 @@ func BenchmarkLongConversation(b *testing.B) {
 				req.Messages = append(req.Messages, llm.Message{Role: llm.User, Text: strings.Repeat("word ", 100)})
 			}
 			if wire {
-				req.Wire = new(llm.Wire)
+				req.History = new(llm.EncodedHistory)
 			}
 			for b.Loop() {
 				// The server has nothing there; what counts is the way to it.

@@ -56,7 +56,7 @@ func (q *quirks) learn(model string, err error, body transport.Body) (field stri
 	if !errors.As(err, &e) || e.Kind != llm.BadRequest && e.Kind != llm.Unsupported || e.Status != 400 && e.Status != 422 {
 		return "", false
 	}
-	var words transport.Said
+	var words transport.ErrorText
 	if !errors.As(err, &words) {
 		return "", false
 	}
@@ -125,7 +125,7 @@ var unable = []struct{ words, what string }{
 // that another way can be tried.
 func able(err error, req *llm.Request) error {
 	var e *llm.Error
-	var words transport.Said
+	var words transport.ErrorText
 	if !errors.As(err, &e) || !errors.As(err, &words) || e.Kind != llm.BadRequest && e.Kind != llm.Overloaded || e.Status < 400 || e.Status > 500 {
 		return err
 	}

@@ -29,7 +29,7 @@ func TestRealServer(t *testing.T) {
 		Tools: []llm.ToolSpec{{Name: "get_weather", Description: "The weather.", Input: json.RawMessage(
 			`{"type":"object","properties":{"city":{"type":"string"},"any":true,"either":{"anyOf":[true]}},"required":["city"]}`)}},
 		Options: llm.Options{Temperature: &zero},
-		Wire:    new(llm.Wire),
+		History: new(llm.EncodedHistory),
 	}
 	r, err := m.Generate(t.Context(), req, nil)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 func (m *model) body(req *llm.Request) (transport.Body, error) {
 	d := &m.dialect
 	encode := func(dst []byte, msg *llm.Message) ([]byte, error) { return m.append(dst, req, msg) }
-	messages, err := req.Wire.Encode("openai/"+d.Name, req.Messages, encode)
+	messages, err := req.History.Encode("openai/"+d.Name, req.Messages, encode)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 	head := transport.AppendString([]byte(`{"model":`), req.Model)
 	head = append(head, `,"messages":`...)
 	// The tools go before the rest. The bracket that closes the messages is
-	// sent from here: the Wire overwrites its own when the conversation grows,
+	// sent from here: the history overwrites its own when the conversation grows,
 	// and the HTTP client may still be reading then.
 	body := transport.Body{head, messages[:len(messages)-1]}
 	if list := m.shown(req); len(list) > 0 {
@@ -41,7 +41,7 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 			form = strings.Join(append([]string{form, "strict"}, loose...), " ")
 			encode = func(specs []llm.ToolSpec) ([]byte, error) { return m.encode(specs, true, loose) }
 		}
-		offered, err := req.Wire.Tools(form, list, encode)
+		offered, err := req.History.Tools(form, list, encode)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (m *model) body(req *llm.Request) (transport.Body, error) {
 // are among them only where that can be said.
 func (m *model) shown(req *llm.Request) []llm.ToolSpec {
 	if len(req.Tools) == 0 && m.dialect.Must != "" && !m.format(req) && !slices.Contains(m.quirks.of(req.Model), "tool_choice") {
-		return req.Spare
+		return req.HiddenTools
 	}
 	return req.Tools
 }
@@ -123,11 +123,11 @@ func (m *model) tail(req *llm.Request) ([]byte, error) {
 	switch shown := len(m.shown(req)) > 0; {
 	case shown && len(req.Tools) == 0:
 		set("tool_choice", "none")
-	case shown && req.Must && d.Must != "":
+	case shown && req.RequireCall && d.Must != "":
 		set("tool_choice", d.Must)
 	}
-	if d.Grammar && len(req.Spoken) > 0 && len(req.Tools)+len(req.Output) == 0 {
-		text, err := req.Wire.Tools("gbnf", req.Spoken, textOrCall)
+	if d.Grammar && len(req.TextTools) > 0 && len(req.Tools)+len(req.Output) == 0 {
+		text, err := req.History.Tools("gbnf", req.TextTools, textOrCall)
 		if err != nil {
 			return nil, err
 		}
@@ -296,7 +296,7 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 	if len(msg.Calls) > 0 {
 		dst = append(dst, ']')
 	}
-	if e := msg.Echo; e != nil && e.Dialect == d.Name && e.Field == d.Echo && json.Valid(e.Value) {
+	if e := msg.State; e != nil && e.Dialect == d.Name && e.Field == d.Echo && json.Valid(e.Value) {
 		dst = append(transport.AppendString(append(dst, ','), e.Field), ':')
 		dst = append(dst, e.Value...)
 	}

@@ -302,12 +302,12 @@ func (a *answer) response() (*llm.Response, error) {
 			calls = found.Calls
 			r.Notes = append(append(r.Notes, "the server returned a tool call as text; it was read from there"), found.Notes...)
 			r.Repairs = found.Notes
-		case found.Doubt != "":
-			r.Doubt, r.Notes = found.Doubt, append(r.Notes, found.Doubt)
+		case found.UnreadCall != "":
+			r.UnreadCall, r.Notes = found.UnreadCall, append(r.Notes, found.UnreadCall)
 		}
 	}
 	r.Message.Calls = transport.Tidy(calls, a.req.Messages, cut)
-	r.Message.Echo = a.echo(len(r.Message.Calls))
+	r.Message.State = a.echo(len(r.Message.Calls))
 	switch {
 	case a.finish == goopenai.FinishReasonContentFilter:
 		// What a filter interrupted is not what the model meant to do.

@@ -427,7 +427,7 @@ func TestTextOrCall(t *testing.T) {
 		answer := "Well" + strings.Repeat(".", r.IntN(2)) + "\n<tool_call>" + g.derive(r, g["calls"], 0)
 		found := textcall.Read(answer, textcall.Options{Offered: offered})
 		if len(found.Calls) == 0 {
-			t.Fatalf("seed %d: no call in %s: %s", seed, answer, found.Doubt)
+			t.Fatalf("seed %d: no call in %s: %s", seed, answer, found.UnreadCall)
 		}
 		for _, c := range found.Calls {
 			if c.Malformed != "" || !json.Valid(c.Args) {

@@ -72,7 +72,7 @@ func hear(m *llm.Message) heard {
 }
 
 // hearAll gives the messages and the digests of the conversation up to each.
-func hearAll(msgs []llm.Message) (all []heard, digests []string) {
+func digestAll(msgs []llm.Message) (all []heard, digests []string) {
 	last := ""
 	for i := range msgs {
 		h := hear(&msgs[i])

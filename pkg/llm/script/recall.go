@@ -13,7 +13,7 @@ func (m *Model) Recording() *Recording { return m.recording }
 // made is the first divergence of the run from the recorded one: the error
 // says at which turn, and what is another than it was.
 func (m *Model) recall(req *llm.Request) (*turn, error) {
-	all, digests := hearAll(req.Messages)
+	all, digests := digestAll(req.Messages)
 	if len(all) == 0 {
 		return nil, m.diverged(1, "the conversation is empty")
 	}

@@ -120,7 +120,7 @@ func (r *Recorder) whole() []byte {
 // Keep records a turn; resp is nil if the request was too long. The error of a file that cannot be written is given
 // for every turn from then on: a recording with holes is none.
 func (r *Recorder) Keep(req *llm.Request, resp *llm.Response) error {
-	all, digests := hearAll(req.Messages)
+	all, digests := digestAll(req.Messages)
 	if len(all) == 0 {
 		return nil
 	}

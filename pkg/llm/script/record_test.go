@@ -111,7 +111,7 @@ func TestRecordedRefusal(t *testing.T) {
 func TestGone(t *testing.T) {
 	m := parse(t, "turns: [{text: a}, {text: b}, {text: c}, {text: d}]")
 	req := talk("q", "b", "and?")
-	req.Gone = 2
+	req.Compacted = 2
 	if r, err := m.Generate(t.Context(), req, nil); err != nil || r.Message.Text != "d" {
 		t.Errorf("%+v, %v", r, err)
 	}

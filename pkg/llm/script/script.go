@@ -230,7 +230,7 @@ func (m *Model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if s := m.scene(req); s != nil {
 		return s.Generate(ctx, req, emit)
 	}
-	n, calls := req.Gone, 0
+	n, calls := req.Compacted, 0
 	for i := range req.Messages {
 		if req.Messages[i].Role == llm.Assistant {
 			n++

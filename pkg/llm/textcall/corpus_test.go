@@ -43,9 +43,9 @@ func TestOrdinaryText(t *testing.T) {
 			if len(f.Calls) > 0 {
 				t.Errorf("%s: call of %s", path, f.Calls[0].Name)
 			}
-			if f.Doubt != "" {
+			if f.UnreadCall != "" {
 				doubts++
-				t.Logf("%s: %s", path, f.Doubt)
+				t.Logf("%s: %s", path, f.UnreadCall)
 			}
 		}
 		err := filepath.WalkDir(c.root, func(path string, d os.DirEntry, err error) error {

@@ -134,7 +134,7 @@ func TestFamilies(t *testing.T) {
 	for _, c := range samples {
 		f := Read(c.in, Options{Family: c.family, Offered: offered})
 		if got := show(f); got != c.want {
-			t.Errorf("%s: %s\nwant %s\nnotes %q, doubt %q", c.label, got, c.want, f.Notes, f.Doubt)
+			t.Errorf("%s: %s\nwant %s\nnotes %q, doubt %q", c.label, got, c.want, f.Notes, f.UnreadCall)
 		}
 	}
 }

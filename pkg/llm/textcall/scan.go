@@ -216,7 +216,7 @@ func (s *scan) finish(f Found) Found {
 				s.doubtful(unreadText, name)
 			}
 		}
-		f.Calls, f.Doubt = nil, s.doubt
+		f.Calls, f.UnreadCall = nil, s.doubt
 		return f
 	}
 	f.Notes = s.notes

@@ -206,7 +206,7 @@ func TestNoCallIsLostInSilence(t *testing.T) {
 				t.Errorf("seed %d: %s, %s, split at %d and %d: %s\nwant %s", seed, label, how, n, m, cut, whole)
 			}
 			switch {
-			case len(f.Calls) == 0 && f.Doubt == "":
+			case len(f.Calls) == 0 && f.UnreadCall == "":
 				t.Errorf("seed %d: %s, %s: passed over in silence:\n%s", seed, label, how, text)
 			case len(f.Calls) == 0:
 				doubted++

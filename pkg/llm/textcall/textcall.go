@@ -42,9 +42,9 @@ type Found struct {
 	Calls    []llm.Call
 	// Notes say in sentences what had to be repaired.
 	Notes []string
-	// Doubt says why something that looks like a call was not taken for
-	// one, in words fit to show the model; "" if nothing does.
-	Doubt string
+	// UnreadCall explains to the model why text that looks like a call was not
+	// read as one; "" if nothing does.
+	UnreadCall string
 	// Unopened says that the thinking came with its end only: the prompt opened
 	// it.
 	Unopened bool

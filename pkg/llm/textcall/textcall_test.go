@@ -58,7 +58,7 @@ func TestRecover(t *testing.T) {
 	} {
 		f, ok := Recover(c.in, offered)
 		if s := show(f); s != c.want || !ok {
-			t.Errorf("%s: %q, %t, want %q; doubt %q", c.in, s, ok, c.want, f.Doubt)
+			t.Errorf("%s: %q, %t, want %q; doubt %q", c.in, s, ok, c.want, f.UnreadCall)
 		}
 	}
 }
@@ -126,8 +126,8 @@ func TestDoubtIsSaid(t *testing.T) {
 		"I read it.\n{\"name\":\"f\",\"arguments\":{\"a\":1}}\nThen I wait.":                         "middle of text",
 		"I read it: {\"name\":\"f\",\"arguments\":{\"a\":1}}":                                        "a call of f",
 	} {
-		if f, ok := Recover(in, offered); ok || !strings.Contains(f.Doubt, want) || (want == "") != (f.Doubt == "") {
-			t.Errorf("%s: %t, doubt %q", in, ok, f.Doubt)
+		if f, ok := Recover(in, offered); ok || !strings.Contains(f.UnreadCall, want) || (want == "") != (f.UnreadCall == "") {
+			t.Errorf("%s: %t, doubt %q", in, ok, f.UnreadCall)
 		}
 	}
 }

@@ -38,12 +38,12 @@ func (e *Endpoint) Reported(object []byte) *llm.Error {
 	return err
 }
 
-// Said is the cause of an error that a server reported: all of its words, for
-// an adapter that finds more in them than a message for people. They may hold
-// what the model wrote, so Error does not repeat them.
-type Said string
+// ErrorText is the cause of an error that a server reported: its full text,
+// for adapters that read more from it than a message for people. It may hold
+// the model's output, so Error does not repeat it.
+type ErrorText string
 
-func (Said) Error() string { return "the server said so" }
+func (ErrorText) Error() string { return "the server reported it" }
 
 // A Generation is the cause of an error about a tool call that a server could
 // not parse: what the model wrote.
@@ -51,11 +51,11 @@ type Generation string
 
 func (Generation) Error() string { return "the model wrote a call that the server could not parse" }
 
-func (s said) cause() error {
+func (s reported) cause() error {
 	if s.generation != "" {
 		return Generation(s.generation)
 	}
-	return Said(s.text)
+	return ErrorText(s.text)
 }
 
 // refused is the error for an answer whose status is not 200.
@@ -194,13 +194,13 @@ func (e *Endpoint) plain(s string) string {
 }
 
 // said is what a server says of an error, in whichever shape it says it.
-type said struct {
+type reported struct {
 	text, code, typ string
 	status          int    // from inside the object, 0 if not there
 	generation      string // what the model wrote, where the server tells
 }
 
-func read(body []byte) said {
+func read(body []byte) reported {
 	var o struct {
 		Error   json.RawMessage `json:"error"`
 		Message json.RawMessage `json:"message"`
@@ -212,9 +212,9 @@ func read(body []byte) said {
 	if json.Unmarshal(body, &o) != nil {
 		var s string
 		if json.Unmarshal(body, &s) == nil {
-			return said{text: s}
+			return reported{text: s}
 		}
-		return said{text: string(body)}
+		return reported{text: string(body)}
 	}
 	if len(o.Error) > 0 && string(o.Error) != "null" {
 		in := read(o.Error)
@@ -227,7 +227,7 @@ func read(body []byte) said {
 		}
 		return in
 	}
-	out := said{typ: o.Type, code: strings.Trim(string(o.Code), `"`), generation: o.Failed}
+	out := reported{typ: o.Type, code: strings.Trim(string(o.Code), `"`), generation: o.Failed}
 	if n, err := strconv.Atoi(out.code); err == nil && n >= 400 && n < 600 {
 		out.status = n
 	}

@@ -8,39 +8,39 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A session is what an answer keeps of the program's own conversation.
+// A session identifies the program's own conversation. An answer carries it.
 type session struct {
 	ID string `json:"id"`
-	// Total is what it has counted so far, for programs that count whole sessions.
+	// Total is its usage so far, for programs that report usage per session.
 	Total llm.Usage `json:"total,omitzero"`
 }
 
-// A talk is what is said to the program now.
-type talk struct {
+// A turnInput is the input of one run of the program.
+type turnInput struct {
 	session session
 	system  string
 	prompt  string
 }
 
-// talk goes on with the session of the last answer that is the program's own,
-// and says what has come since.
-func (r *resident) talk(req *llm.Request) talk {
+// input resumes the session of the program's own last answer with the messages
+// since then.
+func (r *opened) input(req *llm.Request) turnInput {
 	for i := len(req.Messages) - 1; i >= 0; i-- {
 		m := req.Messages[i]
 		if m.Role != llm.Assistant {
 			continue
 		}
 		var was session
-		if m.Echo == nil || m.Echo.Dialect != "cli/"+r.Name || json.Unmarshal(m.Echo.Value, &was) != nil || was.ID == "" {
-			break // another model has spoken since
+		if m.State == nil || m.State.Dialect != "cli/"+r.Name || json.Unmarshal(m.State.Value, &was) != nil || was.ID == "" {
+			break // the last answer is another model's
 		}
-		return talk{session: was, prompt: prompt(req.Messages[i+1:], req.Output)}
+		return turnInput{session: was, prompt: prompt(req.Messages[i+1:], req.Output)}
 	}
-	return r.anew(req)
+	return r.newSession(req)
 }
 
-// anew says all there is to say.
-func (r *resident) anew(req *llm.Request) talk {
+// newSession is the whole conversation as the input of a new session.
+func (r *opened) newSession(req *llm.Request) turnInput {
 	var system []string
 	var rest []llm.Message
 	for _, m := range req.Messages {
@@ -50,15 +50,15 @@ func (r *resident) anew(req *llm.Request) talk {
 			rest = append(rest, m)
 		}
 	}
-	system = append(system, fmt.Sprintf(footing, r.place.May.Words()))
-	return talk{system: strings.TrimSpace(strings.Join(system, "\n\n")), prompt: prompt(rest, req.Output)}
+	system = append(system, fmt.Sprintf(headlessNote, r.at.Access.List()))
+	return turnInput{system: strings.TrimSpace(strings.Join(system, "\n\n")), prompt: prompt(rest, req.Output)}
 }
 
-const footing = `You are run by a program, and nobody can answer questions while you work: decide yourself, or end and say what you need. Work with the tools that you have; a tool that is named above and that you do not have is not there. In the current directory you may: %s. Leave everything outside of it alone. When you are done, end with a short message that says what you did.`
+const headlessNote = `You are run by a program, and nobody can answer questions while you work: decide yourself, or end and say what you need. Work with the tools that you have; a tool that is named above and that you do not have is not there. In the current directory you may: %s. Leave everything outside of it alone. When you are done, end with a short message that says what you did.`
 
 // prompt writes messages out as one text.
 func prompt(msgs []llm.Message, output json.RawMessage) string {
-	alone := true // only one side has spoken
+	alone := true // there are only user messages
 	for _, m := range msgs {
 		alone = alone && m.Role == llm.User
 	}

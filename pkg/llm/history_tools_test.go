@@ -10,7 +10,7 @@ import (
 // TestWireTools checks that tools are encoded once, and again as soon as
 // anything about them or the format is another.
 func TestWireTools(t *testing.T) {
-	var w llm.Wire
+	var w llm.EncodedHistory
 	encoded := 0
 	ask := func(dialect string, specs ...llm.ToolSpec) string {
 		b, err := w.Tools(dialect, specs, func(specs []llm.ToolSpec) ([]byte, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestWireEncodesEachMessageOnce(t *testing.T) {
-	var w llm.Wire
+	var w llm.EncodedHistory
 	encoded := 0
 	encode := func(dst []byte, m *llm.Message) ([]byte, error) {
 		encoded++
@@ -44,7 +44,7 @@ func TestWireEncodesEachMessageOnce(t *testing.T) {
 			t.Errorf("%s with %d messages: encoded %d, want %d (%v, %s)", c.dialect, len(c.msgs), encoded, c.want, err, got)
 		}
 	}
-	if got, err := (*llm.Wire)(nil).Encode("a", msgs[:2], encode); err != nil || string(got) != `["message 0","message 1"]` {
+	if got, err := (*llm.EncodedHistory)(nil).Encode("a", msgs[:2], encode); err != nil || string(got) != `["message 0","message 1"]` {
 		t.Errorf("without a Wire: %s, %v", got, err)
 	}
 }

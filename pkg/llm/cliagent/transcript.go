@@ -13,22 +13,22 @@ import (
 
 const (
 	maxText     = 300  // bytes of an activity's words
-	maxKept     = 2000 // activities of one run that are told; a program in a circle makes millions
+	maxKept     = 2000 // activities of one run that are passed on; a looping program makes millions
 	maxWarnings = 50
 	maxRefused  = 8
-	maxSaid     = 1 << 20 // bytes of the answer
+	maxAnswer   = 1 << 20 // bytes of the answer
 )
 
-// A story is what a program has told so far, whatever its stream looks like. It
-// is written by one goroutine at a time.
-type story struct {
-	emit   func(llm.Delta)
-	bounds llm.Bounds
-	before llm.Usage // what a cumulative count began with
-	began  string    // the session that was to go on
+// A run collects what a program's stream reports, whatever its format. It is
+// written by one goroutine at a time.
+type run struct {
+	emit        func(llm.Delta)
+	limits      llm.AgentLimits
+	usageBefore llm.Usage // the cumulative count at the start
+	began       string    // the session to resume
 
 	session, program string
-	said             []string // texts since the last tool was called
+	texts            []string // texts since the last tool was called
 	last             string   // the text before, for repeats
 	usage            llm.Usage
 	interim          llm.Usage // of requests so far, where only the end has the true count
@@ -38,7 +38,7 @@ type story struct {
 	turns, calls, denied, changed int
 
 	open     map[string]call // tools at work
-	repeated circle
+	loops    loopDetector
 	kept     int
 	warnings int
 
@@ -46,14 +46,14 @@ type story struct {
 	request string            // the last that was counted
 	reason  string            // why the last request ended
 	pending *fault            // that is final if nothing follows
-	looped  bool              // it has noticed a circle of its own
+	looped  bool              // the program detected a loop of its own
 
 	refused []string
 
 	acted   bool // it has used a tool or changed something
 	ended   bool
 	fault   *fault
-	stopped string // the bound that was passed
+	stopped string // the limit that was exceeded
 }
 
 // A call is a tool at work.
@@ -69,18 +69,18 @@ type fault struct {
 	after   time.Duration
 }
 
-func (s *story) activity(a llm.Activity) {
-	a.Text, a.Said = brief(a.Text, maxText), brief(a.Said, maxText)
+func (s *run) activity(a llm.Activity) {
+	a.Text, a.Output = brief(a.Text, maxText), brief(a.Output, maxText)
 	if s.kept++; s.kept == maxKept {
-		a = llm.Activity{Kind: llm.Warned, Text: fmt.Sprintf("more than %d activities; the rest of this run is not told", maxKept)}
+		a = llm.Activity{Kind: llm.AgentWarning, Text: fmt.Sprintf("more than %d activities; the rest of this run is left out", maxKept)}
 	} else if s.kept > maxKept {
 		return
 	}
 	s.emit(llm.Delta{Activity: &a})
 }
 
-// meet takes the session's id and the program's words about itself.
-func (s *story) meet(session, program string) {
+// identify records the session's id and the program's name and version.
+func (s *run) identify(session, program string) {
 	if program != "" {
 		s.program = program
 	}
@@ -91,54 +91,54 @@ func (s *story) meet(session, program string) {
 	s.activity(llm.Activity{Kind: llm.SessionOpened, ID: session, Text: s.program})
 }
 
-// say takes a text of the answer. Some programs write a text twice when their
+// text records a text of the answer. Some programs write a text twice when their
 // own connection was cut.
-func (s *story) say(text string) {
-	if strings.TrimSpace(text) == "" || text == s.last && len(s.said) > 0 {
+func (s *run) text(text string) {
+	if strings.TrimSpace(text) == "" || text == s.last && len(s.texts) > 0 {
 		return
 	}
 	s.last = text
-	if s.size() < maxSaid {
-		s.said = append(s.said, text)
+	if s.size() < maxAnswer {
+		s.texts = append(s.texts, text)
 	}
 	s.emit(llm.Delta{Text: text})
 }
 
-// piece continues the text that is being said.
-func (s *story) piece(text string) {
-	if n := len(s.said); n > 0 {
-		if s.size() < maxSaid {
-			s.said[n-1] += text
+// piece continues the last text.
+func (s *run) piece(text string) {
+	if n := len(s.texts); n > 0 {
+		if s.size() < maxAnswer {
+			s.texts[n-1] += text
 		}
 		s.emit(llm.Delta{Text: text})
 		return
 	}
 	if text != "" {
-		s.said = append(s.said, text)
+		s.texts = append(s.texts, text)
 		s.emit(llm.Delta{Text: text})
 	}
 }
 
-func (s *story) size() (n int) {
-	for _, t := range s.said {
+func (s *run) size() (n int) {
+	for _, t := range s.texts {
 		n += len(t)
 	}
 	return n
 }
 
-func (s *story) think(text string) {
+func (s *run) think(text string) {
 	if text != "" {
 		s.emit(llm.Delta{Thinking: text})
 	}
 }
 
-// words are the last words: what was said after the last call.
-func (s *story) words() string {
-	return strings.TrimSpace(strings.Join(s.said, "\n\n"))
+// answer is the text after the last call.
+func (s *run) answer() string {
+	return strings.TrimSpace(strings.Join(s.texts, "\n\n"))
 }
 
 // start notes that a tool was called. args are JSON or plain words.
-func (s *story) start(id, name, args string) {
+func (s *run) start(id, name, args string) {
 	if _, twice := s.open[id]; twice {
 		return
 	}
@@ -147,45 +147,45 @@ func (s *story) start(id, name, args string) {
 	}
 	text := gist(args)
 	s.open[id] = call{name, text}
-	s.said, s.last = nil, ""
+	s.texts, s.last = nil, ""
 	s.calls++
 	s.acted = true
 	s.activity(llm.Activity{Kind: llm.ToolStarted, ID: id, Name: name, Text: text})
-	if s.repeated.add(name+"\x00"+args, s.bounds.Same) {
+	if s.loops.add(name+"\x00"+args, s.limits.SameCalls) {
 		s.stop("same")
 	}
 }
 
-// finish notes how a call ended. It says so of a call that nobody started, too.
-func (s *story) finish(id, name string, status llm.Status, code *int, output string) {
+// finish notes how a call ended, also one whose start was not reported.
+func (s *run) finish(id, name string, status llm.Status, code *int, output string) {
 	c, ok := s.open[id]
 	if !ok {
 		c = call{name: name}
 		s.calls++
 		s.acted = true
-		s.said, s.last = nil, ""
+		s.texts, s.last = nil, ""
 	}
 	delete(s.open, id)
-	if status == llm.Denied {
+	if status == llm.StatusDenied {
 		s.denied++
 	}
-	s.activity(llm.Activity{Kind: llm.ToolFinished, ID: id, Name: c.name, Text: c.text, Status: status, Code: code, Said: firstLine(output)})
-	if path := s.changes[id]; path != "" && status == llm.OK {
+	s.activity(llm.Activity{Kind: llm.ToolFinished, ID: id, Name: c.name, Text: c.text, Status: status, Code: code, Output: firstLine(output)})
+	if path := s.changes[id]; path != "" && status == llm.StatusOK {
 		s.file(path, "update")
 	}
 	delete(s.changes, id)
 }
 
 // later notes the file that a call changes if it succeeds.
-func (s *story) later(id, path string) {
+func (s *run) later(id, path string) {
 	if s.changes == nil {
 		s.changes = map[string]string{}
 	}
 	s.changes[id] = path
 }
 
-// file notes a change of a file, by the program's own account.
-func (s *story) file(path, kind string) {
+// file notes a change of a file, as the program reports it.
+func (s *run) file(path, kind string) {
 	if path == "" {
 		return
 	}
@@ -194,82 +194,82 @@ func (s *story) file(path, kind string) {
 	s.activity(llm.Activity{Kind: llm.FileChanged, Name: kind, Text: path})
 }
 
-// refuse notes what was refused and why, for a program that was not told.
-func (s *story) refuse(words string) {
+// refuse notes a refused permission and the reason, which the program does not get.
+func (s *run) refuse(words string) {
 	if len(s.refused) < maxRefused {
 		s.refused = append(s.refused, brief(words, maxText))
 	}
 }
 
-func (s *story) warn(format string, args ...any) {
+func (s *run) warn(format string, args ...any) {
 	if s.warnings++; s.warnings <= maxWarnings {
-		s.activity(llm.Activity{Kind: llm.Warned, Text: fmt.Sprintf(format, args...)})
+		s.activity(llm.Activity{Kind: llm.AgentWarning, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
-func (s *story) retry(format string, args ...any) {
+func (s *run) retry(format string, args ...any) {
 	if s.warnings++; s.warnings <= maxWarnings {
-		s.activity(llm.Activity{Kind: llm.Retried, Text: fmt.Sprintf(format, args...)})
+		s.activity(llm.Activity{Kind: llm.AgentRetry, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
 // turn counts a request to the model behind the program.
-func (s *story) turn() {
+func (s *run) turn() {
 	s.turns++
-	if s.bounds.Turns > 0 && s.turns > s.bounds.Turns {
+	if s.limits.Turns > 0 && s.turns > s.limits.Turns {
 		s.stop("turns")
 	}
 }
 
-// spend takes the counts so far of a program that gives them as it goes.
-func (s *story) spend(u llm.Usage, cost float64) {
+// spend adds the usage that a program reports while it runs.
+func (s *run) spend(u llm.Usage, cost float64) {
 	s.usage, s.cost = s.usage.Add(u), s.cost+cost
 	s.check()
 }
 
-func (s *story) check() {
+func (s *run) check() {
 	u := s.usage
 	if u == (llm.Usage{}) {
 		u = s.interim
 	}
 	switch {
-	case s.bounds.Tokens > 0 && u.In+u.Out > s.bounds.Tokens:
+	case s.limits.Tokens > 0 && u.In+u.Out > s.limits.Tokens:
 		s.stop("tokens")
-	case s.bounds.CostUSD > 0 && s.cost > s.bounds.CostUSD:
+	case s.limits.CostUSD > 0 && s.cost > s.limits.CostUSD:
 		s.stop("cost")
 	}
 }
 
-// cumulative takes the count of a whole session.
-func (s *story) cumulative(u llm.Usage) {
+// cumulative records the usage of a whole session.
+func (s *run) cumulative(u llm.Usage) {
 	s.total = u
-	b := s.before
+	b := s.usageBefore
 	if u.In < b.In || u.Out < b.Out {
 		b = llm.Usage{} // it counts this run alone after all
 	}
 	s.usage = llm.Usage{In: u.In - b.In, Out: u.Out - b.Out, Cached: max(0, u.Cached-b.Cached)}
 }
 
-func (s *story) stop(bound string) {
+func (s *run) stop(bound string) {
 	if s.stopped == "" && !s.ended {
 		s.stopped = bound
 	}
 }
 
 // end is the terminal event of a stream. A nil fault is success.
-func (s *story) end(f *fault) {
+func (s *run) end(f *fault) {
 	if s.ended {
 		return
 	}
 	s.ended, s.fault = true, f
 	if s.usage != (llm.Usage{}) {
 		u := s.usage
-		s.activity(llm.Activity{Kind: llm.Spent, Usage: &u})
+		s.activity(llm.Activity{Kind: llm.UsageReported, Usage: &u})
 	}
 }
 
-// gist is what a call was made with, in a line for people: the argument that
-// says most, else all of them.
+// gist is the arguments of a call in a line for people: the most telling one,
+// else all of them.
 func gist(args string) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &m) != nil {

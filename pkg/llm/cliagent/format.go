@@ -8,60 +8,60 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// An order is one run of a program.
-type order struct {
+// An invocation is the input and the limits of one run of a program.
+type invocation struct {
 	Model   string // empty is the program's own choice
 	Prompt  string
 	System  string // empty in a session that has it
 	Session string // to go on with, empty for a new one
 	Dir     string
 	Scratch string // a directory for files of this run
-	May     llm.Rights
-	Bounds  llm.Bounds
+	Access  llm.Access
+	Limits  llm.AgentLimits
 	Effort  llm.Effort
 	Getenv  func(string) string
 }
 
-// An invocation is how a program is told an order.
-type invocation struct {
+// A commandLine starts a program for an invocation.
+type commandLine struct {
 	args  []string
 	env   []string // KEY=value
 	stdin []byte   // nil: there is nothing to read
 }
 
-// A form is what there is to know of one kind of program.
-type form interface {
+// A format knows the command line and the stream of one kind of program.
+type format interface {
 	// keys are the names of our variables that it gets.
 	keys() []string
-	invoke(o order) (invocation, error)
-	// read takes in a line of its stream. What it does not know it leaves.
-	read(s *story, line []byte)
-	// over hears how the process ended. It ends the story of a program whose
-	// stream does not, or tells why there was none.
-	over(s *story, code int, stderr string)
+	command(o invocation) (commandLine, error)
+	// read parses a line of its stream. Unknown lines are ignored.
+	read(s *run, line []byte)
+	// exited is called when the process has ended. It ends the run of a program
+	// whose stream has no end of its own, or records why there was no stream.
+	exited(s *run, code int, stderr string)
 }
 
 // most is the longest prompt that is passed as an argument: Linux takes 128 KiB.
 const most = 100 << 10
 
-// asWord keeps a prompt from being read as a flag.
-func asWord(prompt string) string {
+// notAFlag keeps a prompt from being read as a flag.
+func notAFlag(prompt string) string {
 	if strings.HasPrefix(prompt, "-") {
 		return " " + prompt
 	}
 	return prompt
 }
 
-// opening is a prompt with the system's words before it, for programs that
-// cannot add to their own.
-func (o order) opening() string {
+// promptWithSystem is the prompt behind the system prompt, for programs that
+// take no system prompt.
+func (o invocation) promptWithSystem() string {
 	if o.System == "" {
 		return o.Prompt
 	}
 	return "<instructions>\n" + o.System + "\n</instructions>\n\n" + o.Prompt
 }
 
-// whole is the value of a bound for a flag; ok is false if there is none.
+// whole is the value of a limit for a flag; ok is false if there is none.
 func whole(n int) (int, bool) { return n, n > 0 }
 
 // decode reads as much of a line as fits into v: programs change their streams,
