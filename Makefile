@@ -17,8 +17,9 @@ check: fmt vet lint tidy test ## everything that must hold before a commit
 fmt: ## fail if gofmt would change a file
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 
-vet: ## go vet
+vet: ## go vet, and flowvet over the workflow code
 	$(GO) vet ./...
+	$(GO) run -trimpath -buildvcs=false ./cmd/flowvet ./...
 
 lint: ## staticcheck, pinned in internal/lint/staticcheck
 	$(GO) tool -modfile=internal/lint/staticcheck/go.mod staticcheck ./...
