@@ -30,8 +30,9 @@ tidy: ## fail if go.mod or go.sum are not tidy
 docs: ## write the reference in docs/ from the code
 	$(GO) test ./internal/docs -update
 
-test: ## all tests; layers, goldens and generated files are tests too
-	$(GO) test -race -shuffle=on ./...
+test: ## all tests, with the race detector where there are goroutines; layers, goldens and generated files are tests too
+	$(GO) test -shuffle=on -timeout 30m $$(internal/race/packages norace)
+	$(GO) test -race -shuffle=on -timeout 30m $$(internal/race/packages race)
 
 short: ## tests without the long ones
 	$(GO) test -short ./...
@@ -49,7 +50,7 @@ undo: ## 2,000 interleavings of jobs and a person, where test tries a sample
 	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run TestUndoLeavesThePersonsWork ./pkg/workspace
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
-	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(GO) test -race -shuffle=on -timeout 30m ./...
+	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(MAKE) --no-print-directory test
 
 flips: ## change a workspace during 2,000 commands at each level, as root and as a user; an hour
 	ADROIT_FLIPS=2000 $(GO) test ./pkg/workspace -run '^TestFlips$$' -v -timeout 3h

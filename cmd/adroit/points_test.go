@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,10 +91,17 @@ func (b *programs) program(t *testing.T, tags string) string {
 	return bin
 }
 
-// A tidy run of tests takes away what was built for it.
+// A tidy run of tests selects those for the race detector where it is on, and
+// takes away what was built.
 type tidy struct{ *testing.M }
 
 func (m tidy) Run() int {
+	flag.Parse()
+	if run := flag.Lookup("test.run"); raced != "" && run.Value.String() == "" {
+		if err := run.Value.Set(raced); err != nil {
+			panic(err) // the flag takes every string
+		}
+	}
 	code := m.M.Run()
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
