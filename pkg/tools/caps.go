@@ -63,7 +63,7 @@ next:
 				continue next
 			}
 		}
-		unknown = append(unknown, fmt.Sprintf("%q%s", name, didYouMean(name, capNames())))
+		unknown = append(unknown, fmt.Sprintf("%q%s", name, DidYouMean(name, capNames())))
 	}
 	if unknown != nil {
 		return 0, fmt.Errorf("unknown capability %s; there are %s",

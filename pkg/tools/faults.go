@@ -216,10 +216,10 @@ func (s *Schema) unknown(path, schemaAt string, props []string) []Fault {
 	}
 	var faults []Fault
 	for _, prop := range props {
-		why := "is not known" + didYouMean(prop, known)
+		why := "is not known" + DidYouMean(prop, known)
 		if known == nil {
 			why += "; no properties are taken here"
-		} else if nearest(prop, known) == "" {
+		} else if Nearest(prop, known) == "" {
 			why += "; there are " + strings.Join(known, ", ")
 		}
 		faults = append(faults, Fault{join(path, prop), why})
@@ -238,7 +238,7 @@ func enumWords(got *node, want []any) string {
 	}
 	words := fmt.Sprintf("is %s, want one of %s", shown(got), strings.Join(allowed, ", "))
 	if got.is('"') {
-		words += didYouMean(got.text, names)
+		words += DidYouMean(got.text, names)
 	}
 	return words
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// nearest returns the one of names that a writer of name most likely meant,
+// Nearest returns the one of names that a writer of name most likely meant,
 // or "" if none is close. Ties go to the one that comes first.
-func nearest(name string, names []string) string {
+func Nearest(name string, names []string) string {
 	if len(name) > 256 {
 		return ""
 	}
@@ -33,9 +33,9 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// didYouMean returns ` (did you mean "x"?)`, or "" if no name is close.
-func didYouMean(name string, names []string) string {
-	if n := nearest(name, names); n != "" {
+// DidYouMean returns ` (did you mean "x"?)`, or "" if no name is close.
+func DidYouMean(name string, names []string) string {
+	if n := Nearest(name, names); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)
 	}
 	return ""

@@ -69,7 +69,7 @@ func (r *Registry) replace(remove []string, add []Tool) error {
 	var errs []error
 	for _, name := range remove {
 		if _, ok := r.set.Lookup(name); !ok {
-			errs = append(errs, fmt.Errorf("tool %q is not registered%s", name, didYouMean(name, r.set.Names())))
+			errs = append(errs, fmt.Errorf("tool %q is not registered%s", name, DidYouMean(name, r.set.Names())))
 		}
 	}
 	rest := r.set.where(func(t Tool) bool { return !slices.Contains(remove, t.Name) })

@@ -78,7 +78,7 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 
 // Nearest returns the name of the tool that name most likely means, "" if
 // none is close. It is for advice: a call is never redirected.
-func (s *Set) Nearest(name string) string { return nearest(name, s.Names()) }
+func (s *Set) Nearest(name string) string { return Nearest(name, s.Names()) }
 
 // All yields the tools in the order of their names.
 func (s *Set) All() iter.Seq[Tool] { return slices.Values(s.list()) }
