@@ -53,6 +53,7 @@ var may = map[string][]string{
 	"pkg/lsp":                    {"pkg/tools", "pkg/workspace"},
 	"pkg/sqlite":                 {"pkg/event", "pkg/flow", "pkg/jobs"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
+	"pkg/tools/schema":           {},
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/tools", "pkg/workspace"},
 	"pkg/tools/file":             {"pkg/tools", "pkg/tools/edit", "pkg/workspace"},
 	"pkg/tools/blog":             {"pkg/llm", "pkg/tools"},
@@ -116,8 +117,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// leaves are packages of pure functions over text that every package may use.
-var leaves = []string{"internal/lazyregexp", "pkg/secret"}
+// leaves are packages of pure functions over text and JSON that every package may use.
+var leaves = []string{"internal/lazyregexp", "internal/spelling", "pkg/secret", "pkg/tools/schema"}
 
 func allowed(pkg, imp string) bool {
 	if slices.Contains(leaves, imp) && imp != pkg {

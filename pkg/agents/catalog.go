@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -188,7 +189,7 @@ func (c *Catalog) Lookup(name string) (*DynamicAgent, error) {
 	}
 	if e == nil {
 		names := c.Names()
-		return nil, &UnknownError{name, tools.Nearest(name, names), names}
+		return nil, &UnknownError{name, spelling.Nearest(name, names), names}
 	}
 	if err := e.problems.Err(); err != nil {
 		return nil, err

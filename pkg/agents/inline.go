@@ -2,8 +2,8 @@ package agents
 
 import (
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Inline reads an agent that is written out within another file: the keys that
@@ -18,7 +18,7 @@ func Inline(file, name string, n *plainyaml.Node) (*DynamicAgent, Problems) {
 	front := *root
 	front.Keys, front.Kids = nil, nil
 	for i, k := range root.Keys {
-		if k.Text != "prompt" && tools.Nearest(k.Text, []string{"prompt"}) != "" {
+		if k.Text != "prompt" && spelling.Nearest(k.Text, []string{"prompt"}) != "" {
 			d.bad(k, "did you mean prompt?", "unknown key %q", k.Text)
 			continue
 		}

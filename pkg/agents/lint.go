@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // maxTokens is how much of a model's attention an agent may take before the
@@ -59,7 +60,7 @@ func (l *linter) header() {
 		l.key("limits", Warning, "keep at least one limit", "nothing bounds what a run may take")
 	}
 	if a.Output != nil {
-		if _, err := tools.CompileSchema(a.Output); err != nil {
+		if _, err := schema.Compile(a.Output); err != nil {
 			l.key("output", Error, "", "output: %s", leaves(err))
 		}
 	}
@@ -159,7 +160,7 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 		if c.Artifact == "" {
 			l.key(key+".where", Error, "name the artifact that it is about", "where stands without artifact")
 		}
-		if _, err := tools.CompileSchema(c.Where); err != nil {
+		if _, err := schema.Compile(c.Where); err != nil {
 			l.key(key+".where", Error, "it is a JSON Schema, as in {minLength: 1}", "where: %s", leaves(err))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
-	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 // template checks the prompt: that it can be read, that every field it names
@@ -57,7 +57,7 @@ func (l *linter) template() {
 func (l *linter) field(path []string) (hint string, ok bool) {
 	known := slices.Concat(fields[Data](), fields[ToolData]())
 	if !slices.Contains(known, path[0]) {
-		if near := tools.Nearest(path[0], known); near != "" {
+		if near := spelling.Nearest(path[0], known); near != "" {
 			return "did you mean ." + near + "?", false
 		}
 		return "there are ." + strings.Join(known, ", ."), false
@@ -72,7 +72,7 @@ func (l *linter) field(path []string) (hint string, ok bool) {
 	if slices.Contains(names, path[1]) {
 		return "", true
 	}
-	if near := tools.Nearest(path[1], names); near != "" {
+	if near := spelling.Nearest(path[1], names); near != "" {
 		return "did you mean .Inputs." + near + "?", false
 	}
 	return "declare it under inputs, beside " + strings.Join(names, ", "), false

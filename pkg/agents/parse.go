@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -100,7 +101,7 @@ type decoder struct {
 
 func decode(a *DynamicAgent, rep *report) *decoder {
 	d := &decoder{rep: rep, a: a}
-	d.Nearest, d.Odd = tools.Nearest, d.claudeKey
+	d.Nearest, d.Odd = spelling.Nearest, d.claudeKey
 	d.Report = func(p place, hint, words string) { rep.at(p, Error, hint, "%s", words) }
 	return d
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -333,7 +334,7 @@ func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json
 			continue
 		}
 		hint := "; there are " + strings.Join(names, ", ")
-		if near := tools.Nearest(name, names); near != "" {
+		if near := spelling.Nearest(name, names); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
 		errs = append(errs, fmt.Errorf("there is no input %s%s", name, hint))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -50,7 +51,7 @@ func (a *DynamicAgent) choose(there []Skill) ([]Skill, error) {
 			return nil, fmt.Errorf("the skill pattern %q is malformed; wildcards are *, ? and [a-z]", name)
 		}
 		if !strings.ContainsAny(name, "*?[") && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no skill %s%s; adroit skills list lists them", name, tools.DidYouMean(name, names))
+			return nil, fmt.Errorf("there is no skill %s%s; adroit skills list lists them", name, spelling.DidYouMean(name, names))
 		}
 	}
 	return out, nil

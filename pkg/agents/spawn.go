@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -157,7 +158,7 @@ func (c *Catalog) lintSpawn(a *DynamicAgent) Problems {
 			continue
 		}
 		hint := "there are " + strings.Join(c.Names(), ", ")
-		if near := tools.Nearest(p, c.Names()); near != "" {
+		if near := spelling.Nearest(p, c.Names()); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		rep.key("spawn", Error, hint, "there is no agent %s to spawn", p)

@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Exit codes. They are a contract: scripts branch on them.
@@ -200,4 +199,4 @@ func (s *single) Set(v string) error {
 }
 
 // nearest returns the name that was most likely meant, or "".
-func nearest(word string, names []string) string { return tools.Nearest(word, names) }
+func nearest(word string, names []string) string { return spelling.Nearest(word, names) }

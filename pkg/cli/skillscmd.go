@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/spf13/cobra"
 )
 
 func (a *app) skillsCommand() *cobra.Command {
@@ -105,7 +104,7 @@ func (a *app) skillsShow() *cobra.Command {
 			i := slices.Index(names, args[0])
 			if i < 0 {
 				hint := "adroit skills list lists the skills"
-				if near := tools.Nearest(args[0], names); near != "" {
+				if near := spelling.Nearest(args[0], names); near != "" {
 					hint = "did you mean " + near + "?"
 				}
 				return usage(hint, "unknown skill %q", args[0])

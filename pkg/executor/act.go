@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -179,7 +180,7 @@ func refusal(t *Task, s *State, now standing, c llm.Call) string {
 		// A name that is near is no help where the tool itself is withheld.
 		return fmt.Sprintf("there is no tool %q: this job plans and changes nothing, so say in words what should be done; you have: %s", c.Name, strings.Join(t.names(), ", "))
 	case tool == nil:
-		return fmt.Sprintf("there is no tool %q%s; you have: %s", c.Name, tools.DidYouMean(c.Name, t.names()), strings.Join(t.names(), ", "))
+		return fmt.Sprintf("there is no tool %q%s; you have: %s", c.Name, spelling.DidYouMean(c.Name, t.names()), strings.Join(t.names(), ", "))
 	case c.Malformed != "":
 		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name)
 	}

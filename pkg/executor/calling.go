@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A Calling is a way to have a model call tools. Above all of them is the same
@@ -250,7 +251,7 @@ func flat(output json.RawMessage) (json.RawMessage, error) {
 	if len(output) == 0 {
 		return nil, nil
 	}
-	s, err := tools.CompileSchema(output)
+	s, err := schema.Compile(output)
 	if err != nil {
 		return nil, fmt.Errorf("the output schema cannot be used: %w", err)
 	}

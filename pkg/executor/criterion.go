@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A Criterion is a condition on a State that can say why it does not hold.
@@ -94,7 +94,7 @@ func (c Criterion) artifact(s *State) Verdict {
 		return unmet("artifact %q has not been produced%s", c.Artifact, c.uncertain(s))
 	}
 	if len(c.Where) > 0 {
-		schema, err := tools.CompileSchema(c.Where)
+		schema, err := schema.Compile(c.Where)
 		if err != nil {
 			return unmet("artifact %q: its schema cannot be used: %v", c.Artifact, err)
 		}

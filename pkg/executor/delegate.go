@@ -8,6 +8,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // spawnAgent is the tool that the loop performs itself: it runs an agent as
@@ -18,7 +19,7 @@ const spawnAgent = "spawn_agent"
 // the same answer.
 func delegate(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
 	var in struct{ Agent, Task string }
-	if args, _ := tools.Repair(c.Args); decode(args, &in) != nil || in.Agent == "" || strings.TrimSpace(in.Task) == "" {
+	if args, _ := schema.Repair(c.Args); decode(args, &in) != nil || in.Agent == "" || strings.TrimSpace(in.Task) == "" {
 		const takes = "spawn_agent takes {\"agent\": its name, \"task\": what to do and what to report}"
 		return refuse(takes), r.Note("%s refused: %s", spawnAgent, takes)
 	}
@@ -73,7 +74,7 @@ func cut(text string, room int) string {
 // directory: it could change what they read.
 func (t *Task) alone(c llm.Call) bool {
 	var in struct{ Agent string }
-	if args, _ := tools.Repair(c.Args); decode(args, &in) != nil || t.Spawning == nil {
+	if args, _ := schema.Repair(c.Args); decode(args, &in) != nil || t.Spawning == nil {
 		return false // it is refused
 	}
 	who, ok := t.Spawning.Agents[in.Agent]

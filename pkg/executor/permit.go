@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A May is what decides about a call besides the call itself. It travels with
@@ -70,7 +71,7 @@ func (h Host) permitted(ctx context.Context, p Performance, use Use, emit event.
 	}
 	v, leaks := may.verdict(p, h.Fence)
 	if v.Do != permit.Allow {
-		args, _ := tools.Repair(p.Args)
+		args, _ := schema.Repair(p.Args)
 		if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
 			// Not a call yet: the tool says what is wrong without running.
 			return p.Tool.Run(ctx, p.Env, p.Args)
@@ -159,7 +160,7 @@ func (m May) call(p Performance, def permit.Do) permit.Call {
 	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
 		return c // it has nothing in its arguments that rules are about
 	}
-	args, _ := tools.Repair(p.Args)
+	args, _ := schema.Repair(p.Args)
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(args, &fields) != nil {
 		return c

@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A Scope is what a workflow of an agent's own has to work with: the run it is
@@ -74,7 +75,7 @@ func (sc *Scope) CheckFault(tool string, args json.RawMessage) string {
 	if !said(*t) {
 		return fmt.Sprintf("%s cannot be a check: nothing says what its success proves", tool)
 	}
-	schema, err := tools.CompileSchema(t.Input)
+	schema, err := schema.Compile(t.Input)
 	if err != nil {
 		return err.Error()
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -224,7 +225,7 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 	case sp == nil || len(sp.May) == 0:
 		return refused("agent %s may spawn nobody; name those it may under spawn: in its file", sc.Task.Agent)
 	case !slices.Contains(sp.May, o.Agent):
-		return refused("agent %s may not spawn %s%s; it may spawn %s", sc.Task.Agent, o.Agent, tools.DidYouMean(o.Agent, sp.May), strings.Join(sp.May, ", "))
+		return refused("agent %s may not spawn %s%s; it may spawn %s", sc.Task.Agent, o.Agent, spelling.DidYouMean(o.Agent, sp.May), strings.Join(sp.May, ", "))
 	case sc.State.Below.Agents >= sp.Total:
 		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.Below.Agents)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A Turn is what a workflow asks the model in words.
@@ -38,7 +38,7 @@ func AITurn[Out any](sc *Scope, turn Turn) (Out, error) {
 	var out Out
 	var output json.RawMessage
 	if reflect.TypeFor[Out]().Kind() != reflect.String {
-		schema, err := tools.SchemaOf[Out]()
+		schema, err := schema.Infer[Out]()
 		if err != nil {
 			return out, fmt.Errorf("an answer of type %T: %w", out, err)
 		}

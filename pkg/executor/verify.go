@@ -9,7 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // finish is the tool whose successful call is the completion signal.
@@ -78,7 +78,7 @@ func typed(t *Task, s *State, answer llm.Message) Verdict {
 	if len(t.Output) == 0 {
 		return Verdict{}
 	}
-	schema, err := tools.CompileSchema(t.Output)
+	schema, err := schema.Compile(t.Output)
 	if err != nil {
 		return unmet("the output schema cannot be used: %v", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A Condition asks about one value: that of a variable, or what became of a
@@ -50,7 +50,7 @@ func (c *Condition) holds(look func(path string) (json.RawMessage, error)) (why 
 	case c.Not != nil && same(v, c.Not):
 		return fmt.Sprintf("%s is %s", path, brief(v)), nil
 	case c.Where != nil:
-		schema, err := tools.CompileSchema(c.Where)
+		schema, err := schema.Compile(c.Where)
 		if err != nil {
 			return "", fmt.Errorf("the schema about %s cannot be used: %w", path, err)
 		}

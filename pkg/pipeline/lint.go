@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // Known is what a pipeline may name.
@@ -202,7 +203,7 @@ func (l *linter) condition(key string, c *Condition) {
 		}
 	}
 	if c.Where != nil {
-		if _, err := tools.CompileSchema(c.Where); err != nil {
+		if _, err := schema.Compile(c.Where); err != nil {
 			l.bad(key+".where", "it is a JSON Schema, as in {minLength: 1}", "where cannot be used: %s", lastLine(err))
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // maxFile bounds the file of a pipeline, in bytes: what is larger is none, and
@@ -36,7 +36,7 @@ func parse(from Source, src []byte) (*Pipeline, agents.Problems) {
 	rep.src.at = map[string]plainyaml.Place{}
 	root.Places("", rep.src.at)
 	p := &Pipeline{Name: strings.TrimSuffix(strings.TrimSuffix(path.Base(from.File), ".yaml"), ".yml"), Source: rep.src}
-	d := &decoder{rep: rep, p: p, Decoder: plainyaml.Decoder{Nearest: tools.Nearest}}
+	d := &decoder{rep: rep, p: p, Decoder: plainyaml.Decoder{Nearest: spelling.Nearest}}
 	d.Report = func(at plainyaml.Place, hint, words string) { rep.at(at, agents.Error, hint, "%s", words) }
 	d.pipeline(root)
 	return p, rep.list.Sort()

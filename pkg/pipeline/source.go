@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A Source is where a pipeline was read; the zero value means it was built.
@@ -51,7 +51,7 @@ func (r *report) bad(key, hint, format string, args ...any) {
 // near is a hint for a name that is not among some.
 func near(name string, names []string, otherwise string) string {
 	// To a name of one or two letters, every other such is near.
-	if n := tools.Nearest(name, names); n != "" && len(name) > 2 {
+	if n := spelling.Nearest(name, names); n != "" && len(name) > 2 {
 		return "did you mean " + n + "?"
 	}
 	if otherwise == "" && len(names) > 0 {
@@ -63,7 +63,7 @@ func near(name string, names []string, otherwise string) string {
 // meant is near for the middle of a sentence.
 func meant[V any](name string, m map[string]V) string {
 	names := sorted(m)
-	if n := tools.Nearest(name, names); n != "" {
+	if n := spelling.Nearest(name, names); n != "" {
 		return "; did you mean " + n + "?"
 	}
 	if len(names) == 0 || len(names) > 20 {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 // capNames lists the capabilities in the order of their bits.
@@ -63,7 +65,7 @@ next:
 				continue next
 			}
 		}
-		unknown = append(unknown, fmt.Sprintf("%q%s", name, DidYouMean(name, capNames())))
+		unknown = append(unknown, fmt.Sprintf("%q%s", name, spelling.DidYouMean(name, capNames())))
 	}
 	if unknown != nil {
 		return 0, fmt.Errorf("unknown capability %s; there are %s",

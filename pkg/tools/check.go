@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 const maxTimeout = 24 * time.Hour
@@ -19,10 +21,10 @@ func check(tools []Tool) error {
 	first := map[string]string{} // folded name -> the name that has it
 	for _, t := range tools {
 		errs = append(errs, t.Check())
-		other, taken := first[fold(t.Name)]
+		other, taken := first[spelling.Fold(t.Name)]
 		switch {
 		case !taken:
-			first[fold(t.Name)] = t.Name
+			first[spelling.Fold(t.Name)] = t.Name
 		case other == t.Name:
 			errs = append(errs, fmt.Errorf("tool %q is registered twice; rename one or leave it out", t.Name))
 		default:
@@ -61,7 +63,7 @@ func (t Tool) Check() error {
 	default:
 		for i, e := range t.Examples {
 			if faults := t.Input.Validate(e.Args); faults != nil {
-				bad("has an example (number %d) that it would refuse: it %s", i+1, faultWords(faults))
+				bad("has an example (number %d) that it would refuse: it %s", i+1, schema.FaultText(faults))
 			}
 		}
 	}

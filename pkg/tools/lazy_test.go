@@ -72,7 +72,7 @@ func TestFaultySchema(t *testing.T) {
 	if _, err := json.Marshal(tool.Input); err == nil {
 		t.Error("a faulty schema was marshaled")
 	}
-	if tool.Input.Sample() != nil || tool.Input.params() != nil || tool.Input.Validate(json.RawMessage(`{}`)) == nil {
+	if tool.Input.Sample() != nil || tool.Input.Params() != nil || tool.Input.Validate(json.RawMessage(`{}`)) == nil {
 		t.Error("a faulty schema has a sample, parameters, or accepts arguments")
 	}
 	_, err := tool.Run(t.Context(), &Env{}, json.RawMessage(`{}`))

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // New makes a Tool of a typed function. In is decoded from arguments that
-// satisfy its inferred schema (see [SchemaOf]). Out becomes the text the model
+// satisfy its inferred schema (see [Infer]). Out becomes the text the model
 // reads: a string as it is, a [Result] untouched, anything else as JSON; the
 // same value is bound to every artifact in m.Produces unless a Result says
 // otherwise.
@@ -19,13 +21,13 @@ import (
 // nothing, as fits a package variable: the schema is inferred at its first use,
 // and what is wrong with In is reported when the tool is put into a Set.
 func New[In, Out any](m Metadata, f func(ctx context.Context, env *Env, in In) (Out, error)) Tool {
-	t := Tool{Metadata: m, Input: lazySchema(SchemaOf[In])}
+	t := Tool{Metadata: m, Input: schema.Lazy(schema.Infer[In])}
 	if f == nil {
 		return t
 	}
 	t.Call = func(ctx context.Context, env *Env, args json.RawMessage) (Result, error) {
 		var in In
-		if err := decode(args, &in); err != nil {
+		if err := schema.Decode(args, &in); err != nil {
 			return Result{Text: "The arguments could not be read: " + err.Error(), Failed: true}, nil
 		}
 		out, err := f(ctx, env, in)
@@ -43,12 +45,12 @@ func New[In, Out any](m Metadata, f func(ctx context.Context, env *Env, in In) (
 // set.
 func Func(m Metadata, input json.RawMessage, f func(ctx context.Context, env *Env, args json.RawMessage) (Result, error)) Tool {
 	input = bytes.Clone(input) // it is read later
-	return Tool{Metadata: m, Call: f, Input: lazySchema(func() (*Schema, error) {
-		schema, err := CompileSchema(input)
+	return Tool{Metadata: m, Call: f, Input: schema.Lazy(func() (*schema.Schema, error) {
+		schema, err := schema.Compile(input)
 		if err != nil {
 			return nil, err
 		}
-		return schema.forInput()
+		return schema.ForArguments()
 	})}
 }
 
@@ -93,7 +95,7 @@ func (m Metadata) result(out any) (Result, error) {
 	case string:
 		return Result{Text: out}, nil
 	}
-	value, err := encode(out)
+	value, err := schema.Encode(out)
 	if err != nil {
 		return Result{}, Fatal(fmt.Errorf("tool %s: its result cannot be written as JSON: %w", m.Name, err))
 	}
@@ -108,41 +110,4 @@ func (m Metadata) result(out any) (Result, error) {
 		r.Artifacts[name] = value
 	}
 	return r, nil
-}
-
-// encode writes v without turning < and > into escapes, which models repeat.
-func encode(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
-
-// decode reads validated arguments into a typed value. JSON Schema takes 3.0
-// for an integer, encoding/json does not: such numbers are rewritten, but only
-// if reading them as they are fails.
-func decode(args json.RawMessage, into any) error {
-	err := unmarshal(args, into)
-	if typed := new(json.UnmarshalTypeError); errors.As(err, &typed) {
-		if whole := wholeNumbers(args); whole != nil {
-			err = unmarshal(whole, into)
-		}
-	}
-	if typed := new(json.UnmarshalTypeError); errors.As(err, &typed) {
-		where := typed.Field
-		if where == "" {
-			where = "the value"
-		}
-		return fmt.Errorf("%s: %s does not fit into %s", where, typed.Value, typed.Type)
-	}
-	return err
-}
-
-func unmarshal(b []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	return dec.Decode(into)
 }

@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,11 +100,11 @@ func section(set *Set, detail func(string) Detail) string {
 // marked.
 func (t Tool) signature() string {
 	var names []string
-	for _, p := range t.Input.params() {
-		if !p.required {
-			p.name += "?"
+	for _, p := range t.Input.Params() {
+		if !p.Required {
+			p.Name += "?"
 		}
-		names = append(names, p.name)
+		names = append(names, p.Name)
 	}
 	return t.Name + "(" + strings.Join(names, ", ") + ")"
 }
@@ -110,7 +112,7 @@ func (t Tool) signature() string {
 // full writes all that a model needs to call t.
 func (t Tool) full(b *strings.Builder) {
 	fmt.Fprintf(b, "### %s\n%s%s\n", t.Name, oneLine(t.Description), t.condition())
-	params := t.Input.params()
+	params := t.Input.Params()
 	if len(params) == 0 {
 		b.WriteString("Parameters: none\n")
 	} else {
@@ -118,12 +120,12 @@ func (t Tool) full(b *strings.Builder) {
 	}
 	for _, p := range params {
 		need := "optional"
-		if p.required {
+		if p.Required {
 			need = "required"
 		}
-		fmt.Fprintf(b, "- %s (%s, %s)", p.name, p.kind, need)
-		if p.about != "" {
-			fmt.Fprintf(b, ": %s", oneLine(p.about))
+		fmt.Fprintf(b, "- %s (%s, %s)", p.Name, p.Type, need)
+		if p.Description != "" {
+			fmt.Fprintf(b, ": %s", oneLine(p.Description))
 		}
 		b.WriteByte('\n')
 	}
@@ -150,8 +152,9 @@ func (t Tool) full(b *strings.Builder) {
 // on one line. Both satisfy the schema.
 func (t Tool) example() (args, note string) {
 	if len(t.Examples) > 0 {
-		if n, faults := parse(t.Examples[0].Args); faults == nil {
-			return n.String(), t.Examples[0].Note
+		var line bytes.Buffer
+		if err := json.Compact(&line, t.Examples[0].Args); err == nil {
+			return line.String(), t.Examples[0].Note
 		}
 	}
 	return string(t.Input.Sample()), ""

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 func (t Tool) checkProves(bad func(string, ...any)) {
@@ -15,7 +17,7 @@ func (t Tool) checkProves(bad func(string, ...any)) {
 		return
 	}
 	for _, arg := range t.ProvesWith {
-		if !slices.ContainsFunc(t.Input.params(), func(p param) bool { return p.name == arg }) {
+		if !slices.ContainsFunc(t.Input.Params(), func(p schema.Param) bool { return p.Name == arg }) {
 			bad("proves something with %q, which is none of its arguments", arg)
 		}
 	}

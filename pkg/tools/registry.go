@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 // A Registry is a collection of tools that changes while the program runs, as
@@ -69,7 +71,7 @@ func (r *Registry) replace(remove []string, add []Tool) error {
 	var errs []error
 	for _, name := range remove {
 		if _, ok := r.set.Lookup(name); !ok {
-			errs = append(errs, fmt.Errorf("tool %q is not registered%s", name, DidYouMean(name, r.set.Names())))
+			errs = append(errs, fmt.Errorf("tool %q is not registered%s", name, spelling.DidYouMean(name, r.set.Names())))
 		}
 	}
 	rest := r.set.where(func(t Tool) bool { return !slices.Contains(remove, t.Name) })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // DefaultTimeout bounds a call of a tool that declares no Timeout.
@@ -34,7 +35,7 @@ func (t Tool) Run(ctx context.Context, env *Env, args json.RawMessage) (Result, 
 		return Result{}, Fatal(fmt.Errorf("tool %s cannot be called: it has no function or no input schema; make it with tools.New", t.Name))
 	}
 	env = env.Only(t.Needs)
-	args, note := Repair(args)
+	args, note := schema.Repair(args)
 	if note != "" {
 		env.note(t.Name, note, "")
 	}
@@ -85,10 +86,14 @@ func (t Tool) finish(env *Env, r Result) Result {
 		if r.Failed || len(t.Produces) == 0 {
 			return r
 		}
+		text, err := schema.Encode(r.Text)
+		if err != nil { // a string can always be encoded
+			panic(err)
+		}
 		r.Artifacts = map[string]json.RawMessage{}
 		for _, name := range t.Produces {
 			if !Family(name) {
-				r.Artifacts[name] = text(r.Text).appendTo(nil)
+				r.Artifacts[name] = text
 			}
 		}
 		return r
@@ -110,7 +115,7 @@ func (t Tool) finish(env *Env, r Result) Result {
 
 // refusal tells the model all that is wrong with its arguments and what would
 // be right.
-func (t Tool) refusal(faults []Fault) string {
+func (t Tool) refusal(faults []schema.Fault) string {
 	const most = 12
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s was not called, its arguments do not fit:\n", t.Name)
@@ -121,7 +126,7 @@ func (t Tool) refusal(faults []Fault) string {
 		}
 		fmt.Fprintf(&b, "- %s\n", f)
 	}
-	fmt.Fprintf(&b, "It takes: %s", t.Input.signature())
+	fmt.Fprintf(&b, "It takes: %s", t.Input.Signature())
 	return b.String()
 }
 

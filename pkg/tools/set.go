@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -78,7 +79,7 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 
 // Nearest returns the name of the tool that name most likely means, "" if
 // none is close. It is for advice: a call is never redirected.
-func (s *Set) Nearest(name string) string { return Nearest(name, s.Names()) }
+func (s *Set) Nearest(name string) string { return spelling.Nearest(name, s.Names()) }
 
 // All yields the tools in the order of their names.
 func (s *Set) All() iter.Seq[Tool] { return slices.Values(s.list()) }

@@ -27,7 +27,11 @@ func mustSet(t *testing.T, list ...Tool) *Set {
 	return s
 }
 
-func TestNewSetTellsAll(t *testing.T) {
+type tree struct {
+	Kids []*tree `json:"kids"`
+}
+
+func TestNewSetReportsAllFaults(t *testing.T) {
 	f := func(context.Context, *Env, in) (string, error) { return "", nil }
 	rec := func(context.Context, *Env, tree) (string, error) { return "", nil }
 	_, err := NewSet(

@@ -82,8 +82,8 @@ func (t Tool) checkJudged(bad func(string, ...any)) {
 		return
 	}
 	known := map[string]bool{}
-	for _, p := range t.Input.params() {
-		known[p.name] = true
+	for _, p := range t.Input.Params() {
+		known[p.Name] = true
 	}
 	for _, name := range append([]string{t.Command}, t.Paths...) {
 		if name != "" && !known[name] {

@@ -28,6 +28,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -172,7 +173,7 @@ const TestCommand = "test_command"
 // retried; what the model should read is a Result with Failed set.
 type Tool struct {
 	Metadata
-	Input *Schema // of the arguments; free of $ref, compiled
+	Input *schema.Schema // of the arguments; free of $ref, compiled
 	Call  func(ctx context.Context, env *Env, args json.RawMessage) (Result, error)
 	// Touches names the paths that a call is about where they are not arguments
 	// of their own, as in a patch. The args have been validated. May be nil.
@@ -190,5 +191,5 @@ func (t Tool) inputErr() error {
 	if t.Input == nil {
 		return nil
 	}
-	return t.Input.resolve()
+	return t.Input.Err()
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Stages are what must hold of a project, in order. As JSON they are such an
@@ -234,7 +234,7 @@ func (s Stages) suits(sc *executor.Scope) error {
 		case st.Repair != "" && st.Check != "" && !sc.Has(st.Repair):
 			errs = append(errs, fmt.Errorf("stage %s: repair: agent %s has no tool %s", st.Name, sc.Task.Agent, st.Repair))
 		case st.Fix != "" && !slices.Contains(may, string(st.Fix)):
-			errs = append(errs, fmt.Errorf("stage %s: fix: agent %s may not spawn %s%s", st.Name, sc.Task.Agent, st.Fix, tools.DidYouMean(string(st.Fix), may)))
+			errs = append(errs, fmt.Errorf("stage %s: fix: agent %s may not spawn %s%s", st.Name, sc.Task.Agent, st.Fix, spelling.DidYouMean(string(st.Fix), may)))
 		}
 	}
 	return errors.Join(errs...)

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
-	checker "github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // schemas are what the noise is made to fit, with bounds on what could go on
@@ -50,12 +50,12 @@ func TestRandomModel(t *testing.T) {
 	for seed := uint64(1); time.Since(begun) < span; seed++ {
 		ollamatest.Create(t, s.URL, "noise", tinymodel.Random(seed, 4096), tinymodel.Head())
 		for round := 0; round < 20 && time.Since(begun) < span; round++ {
-			schema := schemas[(int(seed)+round)%len(schemas)]
+			text := schemas[(int(seed)+round)%len(schemas)]
 			req := ask("noise", "Say something, "+time.Duration(round).String())
 			req.Options.MaxTokens = 300
 			grammar := round%4 != 3
 			if grammar {
-				req.Output = json.RawMessage(schema)
+				req.Output = json.RawMessage(text)
 			} else {
 				req.Tools = tools
 			}
@@ -64,7 +64,7 @@ func TestRandomModel(t *testing.T) {
 			switch {
 			case errors.As(err, &e):
 				if refused++; e.Kind == llm.BadRequest {
-					t.Fatalf("seed %d, %s: %v", seed, schema, err)
+					t.Fatalf("seed %d, %s: %v", seed, text, err)
 				}
 				continue
 			case err != nil:
@@ -82,7 +82,7 @@ func TestRandomModel(t *testing.T) {
 				}
 				continue
 			}
-			fit, err := checker.CompileSchema(json.RawMessage(schema))
+			fit, err := schema.Compile(json.RawMessage(text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestRandomModel(t *testing.T) {
 				continue
 			}
 			if len(faults) > 0 {
-				t.Errorf("seed %d, %s: %q: %v", seed, schema, r.Message.Text, faults)
+				t.Errorf("seed %d, %s: %q: %v", seed, text, r.Message.Text, faults)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/schema"
 	"github.com/adroit-run/adroit/pkg/llm/textcall"
-	"github.com/adroit-run/adroit/pkg/tools"
+	toolschema "github.com/adroit-run/adroit/pkg/tools/schema"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
@@ -358,7 +358,7 @@ func TestGBNF(t *testing.T) {
 	matched := 0
 	for range 300 {
 		full := json.RawMessage(sayable(r, 3))
-		rules, err := tools.CompileSchema(full)
+		rules, err := toolschema.Compile(full)
 		if err != nil {
 			t.Fatalf("seed %d: %s: %v", seed, full, err)
 		}
@@ -504,7 +504,7 @@ func TestGBNFKeywords(t *testing.T) {
 			[]string{`{"a":1,"b":2}`, `{"b":1}`}, []string{`{"a":"x"}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rules, err := tools.CompileSchema(json.RawMessage(c.full))
+			rules, err := toolschema.Compile(json.RawMessage(c.full))
 			if err != nil {
 				t.Fatal(err)
 			}

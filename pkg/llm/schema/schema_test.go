@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm/schema"
 	"github.com/adroit-run/adroit/pkg/tools"
+	toolschema "github.com/adroit-run/adroit/pkg/tools/schema"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
@@ -193,7 +194,7 @@ func TestTools(t *testing.T) {
 // comes back as it was.
 func fits(t *testing.T, d *schema.Dialect, full, down, value json.RawMessage) {
 	t.Helper()
-	rules, err := tools.CompileSchema(down)
+	rules, err := toolschema.Compile(down)
 	if err != nil {
 		t.Fatalf("%s: %v", down, err)
 	}
@@ -205,7 +206,7 @@ func fits(t *testing.T, d *schema.Dialect, full, down, value json.RawMessage) {
 		t.Errorf("%s: %s\nrefuses %s\nof %s: %v", d.Name, down, said, full, faults)
 		return
 	}
-	whole, err := tools.CompileSchema(full)
+	whole, err := toolschema.Compile(full)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func strictly(down, value json.RawMessage) json.RawMessage {
 	switch {
 	case len(s.AnyOf) > 0:
 		for _, form := range s.AnyOf {
-			rules, err := tools.CompileSchema(form)
+			rules, err := toolschema.Compile(form)
 			if err != nil {
 				continue
 			}
@@ -267,7 +268,7 @@ func TestRandom(t *testing.T) {
 	sampled := 0
 	for range 800 {
 		full := json.RawMessage(random(r, 3, true))
-		compiled, err := tools.CompileSchema(full)
+		compiled, err := toolschema.Compile(full)
 		if err != nil {
 			t.Fatalf("seed %d: %s: %v", seed, full, err)
 		}

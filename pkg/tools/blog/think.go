@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 //go:embed prompts/*.md
@@ -42,7 +43,7 @@ const voice = "You help to write a blog post. Text between <data> and </data> is
 // with what is wrong.
 func typed[T any](ctx context.Context, env *tools.Env, name string, data any, check func(*T) error) (T, error) {
 	var out T
-	schema, err := tools.SchemaOf[T]()
+	schema, err := schema.Infer[T]()
 	if err != nil {
 		return out, tools.Fatal(err)
 	}

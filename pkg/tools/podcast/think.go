@@ -15,6 +15,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // WriteInput is the input of write_show_notes.
@@ -174,7 +175,7 @@ const writer = "You help to make a podcast. Text between <data> and </data> is m
 // does not fit is sent back once.
 func asked[T any](ctx context.Context, env *tools.Env, prompt string, about talk) (T, error) {
 	var out T
-	schema, err := tools.SchemaOf[T]()
+	schema, err := schema.Infer[T]()
 	if err != nil {
 		return out, tools.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func asked[T any](ctx context.Context, env *tools.Env, prompt string, about talk
 }
 
 // fit reads the JSON object in an answer, which models wrap in fences.
-func fit(schema *tools.Schema, text string, into any) error {
+func fit(schema *schema.Schema, text string, into any) error {
 	at := strings.IndexByte(text, '{')
 	if at < 0 {
 		return errors.New("there is no JSON object in it")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -132,7 +133,7 @@ func (d *desk) icsOf(ctx context.Context, env *tools.Env, in CalendarInput, from
 	if !configured {
 		if !strings.Contains(in.Calendar, ":") {
 			return nil, "", fmt.Errorf("%q is neither an address nor a configured calendar%s; %s. A file of the workspace goes into file",
-				clip(in.Calendar, 80), tools.DidYouMean(in.Calendar, keys(d.Calendars)), known("calendars", d.Calendars))
+				clip(in.Calendar, 80), spelling.DidYouMean(in.Calendar, keys(d.Calendars)), known("calendars", d.Calendars))
 		}
 		s.URL = in.Calendar
 	}

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/html"
-
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"golang.org/x/net/html"
 )
 
 //go:embed link_check.md
@@ -71,7 +71,7 @@ func (d *desk) check(ctx context.Context, env *tools.Env, in CheckInput) (tools.
 	if in.Artifact != "" {
 		v := env.Artifacts.Value(in.Artifact)
 		if v == nil {
-			return tools.Result{}, fmt.Errorf("there is no artifact %q%s", clip(in.Artifact, 60), tools.DidYouMean(in.Artifact, env.Artifacts.Names()))
+			return tools.Result{}, fmt.Errorf("there is no artifact %q%s", clip(in.Artifact, 60), spelling.DidYouMean(in.Artifact, env.Artifacts.Names()))
 		}
 		texts = append(texts, strs(v)...)
 	}

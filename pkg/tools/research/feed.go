@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -63,7 +64,7 @@ func source(name string, configured map[string]string, what string) (*url.URL, s
 		return u, name, nil
 	}
 	if !strings.Contains(name, ":") {
-		return nil, "", fmt.Errorf("%q is neither an address nor a configured name%s; %s", clip(name, 80), tools.DidYouMean(name, keys(configured)), known(what, configured))
+		return nil, "", fmt.Errorf("%q is neither an address nor a configured name%s; %s", clip(name, 80), spelling.DidYouMean(name, keys(configured)), known(what, configured))
 	}
 	u, err := address(name)
 	if err != nil {

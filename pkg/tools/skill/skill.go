@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -57,7 +58,7 @@ func read(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
 	}
 	i := slices.Index(names, in.Name)
 	if i < 0 {
-		return tools.Result{}, fmt.Errorf("there is no skill %q%s; there are %s", in.Name, tools.DidYouMean(in.Name, names), strings.Join(names, ", "))
+		return tools.Result{}, fmt.Errorf("there is no skill %q%s; there are %s", in.Name, spelling.DidYouMean(in.Name, names), strings.Join(names, ", "))
 	}
 	s := list[i]
 	files := slices.Sorted(maps.Keys(s.Files))
@@ -74,7 +75,7 @@ func read(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
 		if len(files) == 0 {
 			return tools.Result{}, fmt.Errorf("the skill %s has no files besides its instructions", s.Name)
 		}
-		return tools.Result{}, fmt.Errorf("the skill %s has no file %q%s; it has %s", s.Name, in.File, tools.DidYouMean(name, files), strings.Join(files, ", "))
+		return tools.Result{}, fmt.Errorf("the skill %s has no file %q%s; it has %s", s.Name, in.File, spelling.DidYouMean(name, files), strings.Join(files, ", "))
 	}
 	return tools.Result{Text: text, Summary: s.Name + " " + name}, nil
 }

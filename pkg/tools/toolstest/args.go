@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A shape is the part of an input schema from which arguments are made.
@@ -129,7 +130,7 @@ func valid(tool tools.Tool) []json.RawMessage {
 	add(encode(sample))
 	s := shapeOf(tool)
 	for _, name := range s.names() {
-		if one, err := tools.CompileSchema(s.Properties[name]); err == nil {
+		if one, err := schema.Compile(s.Properties[name]); err == nil {
 			if v := one.Sample(); v != nil {
 				add(with(sample, name, v))
 			}

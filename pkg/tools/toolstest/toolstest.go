@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // prompt is how long a call may go on after its context has ended.
@@ -38,7 +39,7 @@ func Check(t testing.TB, list ...tools.Tool) {
 			continue // reported with the set
 		}
 		prose(t, tool)
-		schema(t, tool)
+		checkSchema(t, tool)
 		refuses(t, tool)
 		survives(t, tool)
 		cancels(t, tool)
@@ -60,8 +61,8 @@ func prose(t testing.TB, tool tools.Tool) {
 	}
 }
 
-// schema checks what providers and people need of a schema.
-func schema(t testing.TB, tool tools.Tool) {
+// checkSchema checks what providers and people need of a schema.
+func checkSchema(t testing.TB, tool tools.Tool) {
 	t.Helper()
 	raw := tool.Input.JSON()
 	for _, word := range []string{`"$ref"`, `"$id"`, `"$schema"`, `"$defs"`} {
@@ -69,7 +70,7 @@ func schema(t testing.TB, tool tools.Tool) {
 			t.Errorf("tool %s: its schema has %s, which some models are not told", tool.Name, word)
 		}
 	}
-	again, err := tools.CompileSchema(raw)
+	again, err := schema.Compile(raw)
 	if err != nil {
 		t.Errorf("tool %s: its schema does not compile a second time: %v", tool.Name, err)
 	} else if !bytes.Equal(again.JSON(), raw) {

@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"bytes"
@@ -94,7 +94,7 @@ func (n *node) appendTo(b []byte) []byte {
 		}
 		return append(b, ']')
 	case '"':
-		quoted, err := encode(n.text)
+		quoted, err := Encode(n.text)
 		if err != nil { // a string can always be encoded
 			panic(err)
 		}
@@ -134,7 +134,7 @@ func (n *node) value() any {
 	return nil
 }
 
-// parse reads one JSON value strictly. It returns nil and one fault if the
+// Parse reads one JSON value strictly. It returns nil and one fault if the
 // text cannot be read at all, and the value with faults if it can but breaks
 // a rule: duplicate keys, numbers that no float64 holds.
 func parse(b []byte) (*node, []Fault) {

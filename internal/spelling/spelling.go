@@ -1,4 +1,5 @@
-package tools
+// Package spelling suggests the name that a misspelt one most likely meant.
+package spelling
 
 import (
 	"fmt"
@@ -11,10 +12,10 @@ func Nearest(name string, names []string) string {
 	if len(name) > 256 {
 		return ""
 	}
-	want := fold(name)
+	want := Fold(name)
 	best, bestCost := "", 1<<30
 	for _, n := range names {
-		f := fold(n)
+		f := Fold(n)
 		cost := distance(want, f)
 		limit := max(1, (max(len(want), len(f))+1)/3)
 		switch {
@@ -41,8 +42,8 @@ func DidYouMean(name string, names []string) string {
 	return ""
 }
 
-// fold removes what people vary in names without meaning anything by it.
-func fold(name string) string {
+// Fold removes what people vary in names without meaning anything by it.
+func Fold(name string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(name))
 }
 

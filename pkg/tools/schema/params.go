@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"fmt"
@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A param is a property of a schema, as told to people and models.
-type param struct {
-	name, kind, about string
-	required          bool
+// A Param is a property of a schema, as told to people and models.
+type Param struct {
+	Name, Type, Description string
+	Required                bool
 }
 
-func (s *Schema) params() []param {
-	if s.resolve() != nil {
+func (s *Schema) Params() []Param {
+	if s.Err() != nil {
 		return nil
 	}
 	props := s.root.at("properties")
@@ -21,26 +21,26 @@ func (s *Schema) params() []param {
 		return nil
 	}
 	required := s.root.at("required").words()
-	var out []param
+	var out []Param
 	for i, name := range props.keys {
-		p := param{name: name, kind: typeWords(props.kids[i]), required: slices.Contains(required, name)}
+		p := Param{Name: name, Type: typeWords(props.kids[i]), Required: slices.Contains(required, name)}
 		if d := props.kids[i].at("description"); d.is('"') {
-			p.about = d.text
+			p.Description = d.text
 		}
 		out = append(out, p)
 	}
 	return out
 }
 
-// signature lists the properties on one line: path (string), n (integer, optional).
-func (s *Schema) signature() string {
+// Signature lists the properties on one line: path (string), n (integer, optional).
+func (s *Schema) Signature() string {
 	var parts []string
-	for _, p := range s.params() {
-		kind := p.kind
-		if !p.required {
+	for _, p := range s.Params() {
+		kind := p.Type
+		if !p.Required {
 			kind += ", optional"
 		}
-		parts = append(parts, fmt.Sprintf("%s (%s)", p.name, kind))
+		parts = append(parts, fmt.Sprintf("%s (%s)", p.Name, kind))
 	}
 	if parts == nil {
 		return "{}, no properties"

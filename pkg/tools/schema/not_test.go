@@ -1,16 +1,16 @@
-package tools_test
+package schema_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A fault of what must not be says what the schema says of it.
 func TestNotSaysWhy(t *testing.T) {
-	s, err := tools.CompileSchema(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","not":{"description":"end it without a full stop","pattern":"\\.$"}},"b":{"not":{"type":"number"}}}}`))
+	s, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","not":{"description":"end it without a full stop","pattern":"\\.$"}},"b":{"not":{"type":"number"}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
@@ -29,7 +30,7 @@ func (f Fault) String() string {
 	return f.Path + " " + f.Message
 }
 
-func faultWords(faults []Fault) string {
+func FaultText(faults []Fault) string {
 	words := make([]string, len(faults))
 	for i, f := range faults {
 		if words[i] = f.Message; f.Path != "" {
@@ -44,7 +45,7 @@ func faultWords(faults []Fault) string {
 // keys, numbers no float64 holds, more than 64 levels and more than 8 MiB. It
 // never panics, whatever args are.
 func (s *Schema) Validate(args json.RawMessage) []Fault {
-	if s == nil || s.resolve() != nil || s.rules == nil {
+	if s == nil || s.Err() != nil || s.rules == nil {
 		return []Fault{{Message: "cannot be checked: there is no schema"}}
 	}
 	value, faults := parse(args)
@@ -216,10 +217,10 @@ func (s *Schema) unknown(path, schemaAt string, props []string) []Fault {
 	}
 	var faults []Fault
 	for _, prop := range props {
-		why := "is not known" + DidYouMean(prop, known)
+		why := "is not known" + spelling.DidYouMean(prop, known)
 		if known == nil {
 			why += "; no properties are taken here"
-		} else if Nearest(prop, known) == "" {
+		} else if spelling.Nearest(prop, known) == "" {
 			why += "; there are " + strings.Join(known, ", ")
 		}
 		faults = append(faults, Fault{join(path, prop), why})
@@ -238,7 +239,7 @@ func enumWords(got *node, want []any) string {
 	}
 	words := fmt.Sprintf("is %s, want one of %s", shown(got), strings.Join(allowed, ", "))
 	if got.is('"') {
-		words += DidYouMean(got.text, names)
+		words += spelling.DidYouMean(got.text, names)
 	}
 	return words
 }
@@ -330,7 +331,7 @@ func articles(types []string) []string {
 }
 
 func literal(v any) string {
-	b, err := encode(v)
+	b, err := Encode(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}

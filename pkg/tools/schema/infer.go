@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"encoding"
@@ -13,12 +13,12 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// SchemaOf infers the schema of a struct from its fields and their json and
+// Infer infers the schema of a struct from its fields and their json and
 // jsonschema tags. A description in a tag may hold commas; a word in a tag that
 // is no setting is an error. Fields without omitempty or omitzero are required, unknown
 // properties are refused. Types that have no finite schema or that a model
 // cannot fill in sensibly are refused with an error that says where.
-func SchemaOf[T any]() (*Schema, error) {
+func Infer[T any]() (*Schema, error) {
 	return schemaOf(reflect.TypeFor[T]())
 }
 
@@ -40,13 +40,13 @@ func schemaOf(t reflect.Type) (*Schema, error) {
 	}
 	root, faults := parse(raw)
 	if faults != nil {
-		return nil, fmt.Errorf("the schema of %s %s", t, faultWords(faults))
+		return nil, fmt.Errorf("the schema of %s %s", t, FaultText(faults))
 	}
-	s, err := compile(root)
+	s, err := compileNode(root)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
-	return s.forInput()
+	return s.ForArguments()
 }
 
 func reflectType(t reflect.Type) (raw json.RawMessage, err error) {
@@ -59,7 +59,7 @@ func reflectType(t reflect.Type) (raw json.RawMessage, err error) {
 	s := r.ReflectFromType(t)
 	s.Version = ""
 	describe(t, s)
-	return encode(s)
+	return Encode(s)
 }
 
 // mapper spells out the types that invopop takes for something else than

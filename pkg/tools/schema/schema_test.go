@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"encoding/json"
@@ -26,8 +26,8 @@ type edit struct {
 	Any   []any           `json:"any,omitempty"`
 }
 
-func TestSchemaOf(t *testing.T) {
-	s, err := SchemaOf[edit]()
+func TestInfer(t *testing.T) {
+	s, err := Infer[edit]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,21 +60,21 @@ type embedsItself struct {
 }
 type embedsItself2 struct{ *embedsItself } //lint:ignore U1000 reached by reflection
 
-func TestSchemaOfRefuses(t *testing.T) {
+func TestInferRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		infer func() (*Schema, error)
 		want  string
 	}{
-		"recursive":     {SchemaOf[tree], "tools.tree.Kids is recursive"},
-		"through a map": {SchemaOf[viaMap], "recursive"},
-		"by embedding":  {SchemaOf[embedsItself], "recursive"},
-		"channel":       {SchemaOf[struct{ C chan int }], "JSON cannot hold"},
-		"duration":      {SchemaOf[struct{ D time.Duration }], "number of seconds"},
-		"int keys":      {SchemaOf[struct{ M map[int]string }], "string keys only"},
-		"not a struct":  {SchemaOf[string], "must be a struct"},
-		"an interface":  {SchemaOf[any], "must be a struct"},
-		"raw":           {SchemaOf[json.RawMessage], "must be a struct"},
-		"two at a time": {SchemaOf[struct{ A, B chan int }], "B is a chan"},
+		"recursive":     {Infer[tree], "schema.tree.Kids is recursive"},
+		"through a map": {Infer[viaMap], "recursive"},
+		"by embedding":  {Infer[embedsItself], "recursive"},
+		"channel":       {Infer[struct{ C chan int }], "JSON cannot hold"},
+		"duration":      {Infer[struct{ D time.Duration }], "number of seconds"},
+		"int keys":      {Infer[struct{ M map[int]string }], "string keys only"},
+		"not a struct":  {Infer[string], "must be a struct"},
+		"an interface":  {Infer[any], "must be a struct"},
+		"raw":           {Infer[json.RawMessage], "must be a struct"},
+		"two at a time": {Infer[struct{ A, B chan int }], "B is a chan"},
 	} {
 		if _, err := c.infer(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
@@ -82,8 +82,8 @@ func TestSchemaOfRefuses(t *testing.T) {
 	}
 }
 
-func TestSchemaOfNothing(t *testing.T) {
-	s, err := SchemaOf[struct{}]()
+func TestInferNothing(t *testing.T) {
+	s, err := Infer[struct{}]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +92,8 @@ func TestSchemaOfNothing(t *testing.T) {
 	}
 }
 
-func TestCompileSchemaInlines(t *testing.T) {
-	s, err := CompileSchema(json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","$id":"x","type":"object",
+func TestCompileInlines(t *testing.T) {
+	s, err := Compile(json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","$id":"x","type":"object",
 		"properties":{"a":{"$ref":"#/definitions/p","description":"first"},"b":{"$ref":"#/definitions/p"},"c":true,"d":{"$ref":"#/definitions/p","minLength":3}},
 		"definitions":{"p":{"type":"string","description":"a p"}}}`))
 	if err != nil {
@@ -104,7 +104,7 @@ func TestCompileSchemaInlines(t *testing.T) {
 	if s.String() != want {
 		t.Errorf("got  %s\nwant %s", s, want)
 	}
-	again, err := CompileSchema(s.JSON())
+	again, err := Compile(s.JSON())
 	if err != nil || again.String() != s.String() {
 		t.Errorf("compiling the result again gives %v, %v", again, err)
 	}
@@ -119,7 +119,7 @@ func TestCompileSchemaInlines(t *testing.T) {
 		"lookahead":    `{"type":"string","pattern":"(?=x)"}`,
 		"list":         `[]`,
 	} {
-		if s, err := CompileSchema(json.RawMessage(bad)); err == nil {
+		if s, err := Compile(json.RawMessage(bad)); err == nil {
 			t.Errorf("%s: compiled to %.200s", name, s)
 		} else if strings.Contains(err.Error(), "tool:///") {
 			t.Errorf("%s: %v", name, err)
@@ -138,7 +138,7 @@ func laughs() string {
 }
 
 func TestValidateWords(t *testing.T) {
-	s, err := SchemaOf[edit]()
+	s, err := Infer[edit]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ since is the string "soon", want a valid date-time`},
 }
 
 func TestValidateChoices(t *testing.T) {
-	s, err := CompileSchema(json.RawMessage(`{"type":"object","properties":{
+	s, err := Compile(json.RawMessage(`{"type":"object","properties":{
 		"a":{"anyOf":[{"type":"string"},{"type":"null"}]},
 		"b":{"oneOf":[{"type":"object","properties":{"k":{"type":"integer"}},"required":["k"]},{"type":"string"}]},
 		"c":{"type":["integer","null"]}, "d":{"const":"x"}, "e":{"type":"array","uniqueItems":true,"maxItems":2}}}`))
@@ -232,7 +232,7 @@ func TestRepair(t *testing.T) {
 }
 
 func FuzzValidate(f *testing.F) {
-	s, err := SchemaOf[edit]()
+	s, err := Infer[edit]()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func FuzzValidate(f *testing.F) {
 			// Beyond what a schema says: Go's integers are bounded, and its
 			// times know no leap seconds.
 			var in edit
-			err := decode(args, &in)
+			err := Decode(args, &in)
 			if err != nil && !strings.Contains(err.Error(), "does not fit into") && !strings.Contains(err.Error(), "parsing time") {
 				t.Fatalf("%q is valid but cannot be read: %v", args, err)
 			}

@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 // filled from defaults, examples and enums where there are any. It returns nil
 // if it finds none, as for a pattern it cannot guess.
 func (s *Schema) Sample() json.RawMessage {
-	if s.resolve() != nil {
+	if s.Err() != nil {
 		return nil
 	}
 	n := sample(s.root, "")

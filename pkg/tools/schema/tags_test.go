@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ func TestDescriptionsAreWhole(t *testing.T) {
 		One   *inner           `json:"one,omitempty" jsonschema:"description=May be left out, then nothing happens"`
 		Bare  string
 	}
-	s, err := SchemaOf[in]()
+	s, err := Infer[in]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestUnknownWordsInTags(t *testing.T) {
 	type pattern struct {
 		A string `json:"a" jsonschema:"pattern=^a{1,3}$"`
 	}
-	for name, infer := range map[string]func() (*Schema, error){"the text": SchemaOf[free], "desciption=the text": SchemaOf[misspelt], "3}$": SchemaOf[pattern]} {
+	for name, infer := range map[string]func() (*Schema, error){"the text": Infer[free], "desciption=the text": Infer[misspelt], "3}$": Infer[pattern]} {
 		if _, err := infer(); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), ".A") {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -1,4 +1,14 @@
-package tools
+// Package schema infers, compiles, simplifies and checks the JSON Schemas of
+// tool arguments.
+//
+//	s, err := schema.Infer[input]()
+//	for _, fault := range s.Validate(args) {
+//		fmt.Println(fault) // edits[2].line is missing; it is required
+//	}
+//
+// It is not about the limits of providers: pkg/llm/schema rewrites a schema for
+// those that take a part of the language only.
+package schema
 
 import (
 	"encoding/json"
@@ -15,9 +25,8 @@ import (
 // schemas are spelled out, since providers choke on all of these. It is safe
 // for concurrent use and never changes.
 //
-// The schema of a tool made with [New] or [Func] is inferred and compiled at
-// its first use: a program pays for those of the tools it offers, not for all
-// that it links. An error is reported when the tool is put into a [Set].
+// A schema made with [Lazy] is inferred and compiled at its first use: a program
+// pays for those of the tools it offers, not for all that it links.
 type Schema struct {
 	once   sync.Once
 	source func() (*Schema, error) // called at first use for the fields below; nil if they are set
@@ -29,12 +38,12 @@ type Schema struct {
 	draft *jsonschema.Draft
 }
 
-// lazySchema returns the schema that source returns, which it calls at most once.
-func lazySchema(source func() (*Schema, error)) *Schema { return &Schema{source: source} }
+// Lazy returns the schema that source makes. It calls source once, at the first use.
+func Lazy(source func() (*Schema, error)) *Schema { return &Schema{source: source} }
 
-// resolve calls source if it was not called yet. The fields of a Schema that
-// others may hold are read only after it.
-func (s *Schema) resolve() error {
+// Err returns what is wrong with a schema made with [Lazy]. It infers and
+// compiles the schema at the first call; the other fields are valid after it.
+func (s *Schema) Err() error {
 	s.once.Do(func() {
 		if s.source == nil {
 			return
@@ -52,7 +61,7 @@ func (s *Schema) resolve() error {
 // JSON returns the schema as sent to models, nil if it has a fault. The caller
 // must not change it.
 func (s *Schema) JSON() json.RawMessage {
-	if s == nil || s.resolve() != nil {
+	if s == nil || s.Err() != nil {
 		return nil
 	}
 	return s.raw
@@ -66,25 +75,25 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	if s == nil {
 		return []byte("null"), nil
 	}
-	if err := s.resolve(); err != nil {
+	if err := s.Err(); err != nil {
 		return nil, err
 	}
 	return s.raw, nil
 }
 
-// CompileSchema reads a JSON Schema of any draft from 4 to 2020-12. References
+// Compile reads a JSON Schema of any draft from 4 to 2020-12. References
 // within the document are inlined; recursive ones and those to other documents
 // are refused, and nothing is ever loaded.
-func CompileSchema(raw json.RawMessage) (*Schema, error) {
+func Compile(raw json.RawMessage) (*Schema, error) {
 	root, faults := parse(raw)
 	if faults != nil {
-		return nil, fmt.Errorf("the schema %s", faultWords(faults))
+		return nil, fmt.Errorf("the schema %s", FaultText(faults))
 	}
-	return compile(root)
+	return compileNode(root)
 }
 
-// compile consumes root.
-func compile(root *node) (*Schema, error) {
+// compileNode consumes root.
+func compileNode(root *node) (*Schema, error) {
 	draft := jsonschema.Draft2020
 	if v := root.at("$schema"); v.is('"') {
 		if draft = draftOf(v.text); draft == nil {
@@ -139,9 +148,9 @@ func draftOf(url string) *jsonschema.Draft {
 	return nil
 }
 
-// forInput makes s fit to describe arguments: an object whose properties are
+// ForArguments makes s fit to describe arguments: an object whose properties are
 // listed, though there be none. Some providers refuse anything else.
-func (s *Schema) forInput() (*Schema, error) {
+func (s *Schema) ForArguments() (*Schema, error) {
 	t := s.root.at("type")
 	switch {
 	case !s.root.is('{'):

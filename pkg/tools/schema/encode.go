@@ -1,0 +1,45 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Encode writes v without turning < and > into escapes, which models repeat.
+func Encode(v any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// Decode reads validated arguments into a typed value. JSON Schema takes 3.0
+// for an integer, encoding/json does not: such numbers are rewritten, but only
+// if reading them as they are fails.
+func Decode(args json.RawMessage, into any) error {
+	err := unmarshal(args, into)
+	if typed := new(json.UnmarshalTypeError); errors.As(err, &typed) {
+		if whole := wholeNumbers(args); whole != nil {
+			err = unmarshal(whole, into)
+		}
+	}
+	if typed := new(json.UnmarshalTypeError); errors.As(err, &typed) {
+		where := typed.Field
+		if where == "" {
+			where = "the value"
+		}
+		return fmt.Errorf("%s: %s does not fit into %s", where, typed.Value, typed.Type)
+	}
+	return err
+}
+
+func unmarshal(b []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	return dec.Decode(into)
+}
