@@ -30,8 +30,8 @@ func database(t testing.TB, path string) *sqlite.DB {
 
 func (k *kit) manager(db *sqlite.DB) *jobs.Manager {
 	return &jobs.Manager{Store: db, Workflows: []flow.Workflow{agent}, Owner: sqlite.Owner(),
-		Mux: func(_ context.Context, j *jobs.Job) (flow.Mux, func(), error) {
-			return k.mux(db.Journal(j.ID, j.Lease.Token)), nil, nil
+		Mux: func(_ context.Context, _ *jobs.Job, blobs flow.Blobs) (flow.Mux, func(), error) {
+			return k.mux(blobs), nil, nil
 		}}
 }
 
@@ -50,7 +50,7 @@ func submit(t testing.TB, m *jobs.Manager, n int, task json.RawMessage) []string
 // whole checks that a job is done with all its turns, and that its log tells
 // each of them once, in order, without a gap.
 func whole(ctx context.Context, db *sqlite.DB, id string, turns int) error {
-	j, err := db.Job(ctx, id)
+	j, err := jobs.Find(ctx, db, id)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func TestNothingLost(t *testing.T) {
 			}
 		}
 		together(t, agents, func(_ context.Context, i int) error {
-			j, err := db.Job(context.Background(), ids[i])
+			j, err := jobs.Find(context.Background(), db, ids[i])
 			if err != nil || j.Status == jobs.Done {
 				return err
 			}

@@ -62,7 +62,7 @@ func claimed(t testing.TB, db *sqlite.DB, id string) flow.Journal {
 	}
 	// The lease is over at once, so that a manager may take the job over; until
 	// then its token is good.
-	j, err := db.Claim(t.Context(), id, "bench", time.Nanosecond)
+	j, _, err := db.Claim(t.Context(), id, "bench", time.Nanosecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func resume(t testing.TB, db *sqlite.DB, n int) time.Duration {
 	t.Helper()
 	m := &jobs.Manager{Store: db, Owner: sqlite.Owner(),
 		Workflows: []flow.Workflow{flow.Define("bench", func(r *flow.Run, _ any) (int, error) { return long(r, n, func(int) {}) })},
-		Mux:       func(context.Context, *jobs.Job) (flow.Mux, func(), error) { return nil, nil, nil }}
+		Mux:       func(context.Context, *jobs.Job, flow.Blobs) (flow.Mux, func(), error) { return nil, nil, nil }}
 	start := time.Now()
 	j, err := m.Run(t.Context(), "J1", jobs.RunOptions{})
 	if err != nil || j.Status != jobs.Done {

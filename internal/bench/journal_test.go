@@ -70,7 +70,7 @@ func steps(b *testing.B, runs, each int, output json.RawMessage) time.Duration {
 		if _, err := db.Add(b.Context(), &jobs.Job{ID: id, Workflow: "bench", Input: json.RawMessage("{}")}); err != nil {
 			b.Fatal(err)
 		}
-		j, err := db.Claim(b.Context(), id, sqlite.Owner(), time.Minute)
+		j, _, err := db.Claim(b.Context(), id, sqlite.Owner(), time.Minute)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -353,7 +353,7 @@ func (rt *Runtime) Resume(ctx context.Context, id string) (agents.Job, error) {
 // other limits. Turns are those of the agent that was stopped, all else bounds
 // the whole job.
 func (rt *Runtime) ResumeWith(ctx context.Context, id string, more executor.Limits) (agents.Job, error) {
-	j, err := rt.Jobs.Store.Job(ctx, id)
+	j, err := jobs.Find(ctx, rt.Jobs.Store, id)
 	if err != nil {
 		return nil, err
 	}

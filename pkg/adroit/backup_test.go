@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -32,6 +33,10 @@ func TestBackupUnderLoad(t *testing.T) {
 		if _, err := db.Add(ctx, &jobs.Job{ID: id, Workflow: "w"}); err != nil {
 			t.Fatal(err)
 		}
+		_, journal, err := db.Claim(ctx, id, "test", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
 		led, err := workspace.OpenLedger(filepath.Join(data, "jobs", id, "ledger"))
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +52,7 @@ func TestBackupUnderLoad(t *testing.T) {
 				if err := files.WriteFile(fmt.Sprintf("%s-%d.txt", id, n%5), fmt.Appendf(nil, "%s %d", id, n)); err != nil {
 					t.Error(err)
 				}
-				_ = db.Append(ctx, event.Event{Job: id, Kind: event.Note, Text: "x"}) // fails when the test ends
+				_ = journal.Append(ctx, event.Event{Job: id, Kind: event.Note, Text: "x"}) // fails when the test ends
 			}
 		})
 	}

@@ -46,7 +46,7 @@ func TestWorkspaceGoesAway(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "workspace "+dir+" is gone") {
 		t.Errorf("%v", err)
 	}
-	job, err := rt.Jobs.Store.Job(t.Context(), j.ID())
+	job, err := jobs.Find(t.Context(), rt.Jobs.Store, j.ID())
 	if err != nil || job.Status != jobs.Failed {
 		t.Errorf("the job is %s, %v", job.Status, err)
 	}

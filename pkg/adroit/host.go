@@ -23,7 +23,7 @@ import (
 
 // mux opens the workspace of a job and serves its steps. It is the only place
 // that constructs an executor.Host.
-func (rt *Runtime) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), error) {
+func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow.Mux, func(), error) {
 	c, err := rt.jobConfig(j.ID)
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +56,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job) (flow.Mux, func(), erro
 		Driver: models.Driver(), Rate: rt.rate(), Record: record,
 		Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Worktrees: b, Fence: rt.fence(ctx, j, c, models),
 		Around: rt.around(hide, hooks, b),
-		Blobs:  rt.Jobs.Store.Journal(j.ID, j.Lease.Token),
+		Blobs:  blobs,
 		Shelf:  &executor.Shelf{Dir: filepath.Join(rt.home, j.ID, "results")},
 		Person: rt.person(hide),
 	})

@@ -80,7 +80,7 @@ func TestResumeAfterAnyRequest(t *testing.T) {
 			}
 			_, err = job.Wait(t.Context())
 		}
-		j, jerr := rt.Jobs.Store.Job(t.Context(), job.ID())
+		j, jerr := jobs.Find(t.Context(), rt.Jobs.Store, job.ID())
 		if jerr != nil {
 			t.Fatal(jerr)
 		}

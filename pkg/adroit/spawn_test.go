@@ -105,7 +105,7 @@ func runBoss(t *testing.T, o adroit.Options, in agents.Input) (*executor.State, 
 		return nil, nil, err
 	}
 	s, err := job.Wait(t.Context())
-	j, jerr := rt.Jobs.Store.Job(t.Context(), job.ID())
+	j, jerr := jobs.Find(t.Context(), rt.Jobs.Store, job.ID())
 	if jerr != nil {
 		t.Fatal(jerr)
 	}

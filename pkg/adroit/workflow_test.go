@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -104,7 +105,7 @@ func TestWorkflows(t *testing.T) {
 	}
 	rt = open()
 	defer rt.Close()
-	kept, err := rt.Jobs.Store.Job(t.Context(), job.ID())
+	kept, err := jobs.Find(t.Context(), rt.Jobs.Store, job.ID())
 	if err != nil || kept.Workflow != "count_twice" || kept.Status != "done" {
 		t.Errorf("%+v, %v", kept, err)
 	}

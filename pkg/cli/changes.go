@@ -229,7 +229,7 @@ func (a *app) jobsUndo() *cobra.Command {
 }
 
 // commits are those that a job made with its tool, by hash and subject.
-func commits(ctx context.Context, log jobs.Log, id string) (out []string, err error) {
+func commits(ctx context.Context, log jobs.Store, id string) (out []string, err error) {
 	for ev, err := range log.Events(ctx, id, 0, false) {
 		if err != nil {
 			return nil, err

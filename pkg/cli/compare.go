@@ -228,7 +228,7 @@ func (c *contender) keep(output json.RawMessage) {
 }
 
 // requests counts what was asked of models: turns, and what tools asked.
-func requests(ctx context.Context, log jobs.Log, id string) (n int, err error) {
+func requests(ctx context.Context, log jobs.Store, id string) (n int, err error) {
 	for ev, err := range log.Events(ctx, id, 0, false) {
 		if err != nil {
 			return n, err

@@ -75,7 +75,7 @@ func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more 
 
 // watch shows what happens during one run. The function it returns ends that
 // and waits.
-func (a *app) watch(ctx context.Context, log jobs.Log, id string, past *history, asJSON bool, o *jobs.RunOptions) func() {
+func (a *app) watch(ctx context.Context, log jobs.Store, id string, past *history, asJSON bool, o *jobs.RunOptions) func() {
 	if !asJSON {
 		v := a.view(*past)
 		o.Emit = v.sink
@@ -324,7 +324,7 @@ func bare(signal string) string {
 
 // pending is the question a job waits with, nil if there is none.
 func pending(ctx context.Context, store jobs.Store, id string) (*jobs.Question, error) {
-	qs, err := store.Pending(ctx, id)
+	qs, err := jobs.Pending(ctx, store, id)
 	if err != nil || len(qs) == 0 {
 		return nil, err
 	}

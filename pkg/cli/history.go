@@ -53,7 +53,7 @@ type history struct {
 }
 
 // read takes a log in. rate, if not nil, says what models cost.
-func read(ctx context.Context, log jobs.Log, id string, rate func(string, llm.Usage) float64) (history, error) {
+func read(ctx context.Context, log jobs.Store, id string, rate func(string, llm.Usage) float64) (history, error) {
 	h := history{paths: map[string]bool{}, tally: tally{rate: rate}}
 	for ev, err := range log.Events(ctx, id, 0, false) {
 		if err != nil {

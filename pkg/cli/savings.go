@@ -188,7 +188,7 @@ func (a *app) printSavings(rows []saving) {
 // spendings is what a job took, by operation. The sub-agents of the workflow
 // have one each; a turn of the agent belongs to the one that its first call is
 // part of, and the answer that calls nothing is the words of the pull request.
-func spendings(ctx context.Context, log jobs.Log, id string) (map[string]spending, error) {
+func spendings(ctx context.Context, log jobs.Store, id string) (map[string]spending, error) {
 	out := map[string]spending{}
 	add := func(op string, s spending) {
 		sum := out[op]

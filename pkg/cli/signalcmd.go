@@ -85,7 +85,7 @@ func jsonOrString(text string) (json.RawMessage, error) {
 // the question it asks now, with that question, or name itself for those that
 // may come early.
 func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, *jobs.Question, error) {
-	qs, err := a.db.Pending(ctx, j.ID)
+	qs, err := jobs.Pending(ctx, a.db, j.ID)
 	if err != nil {
 		return "", nil, err
 	}

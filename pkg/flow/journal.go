@@ -30,9 +30,9 @@ type Journal interface {
 	Load(ctx context.Context, job, scope string) (*State, error)
 }
 
-// Blobs is a content-addressed store: what is put under Digest(b) stays.
+// Blobs is a content-addressed store. It has the inputs of the steps that asked
+// for it with Keep.
 type Blobs interface {
-	Put(ctx context.Context, b json.RawMessage) (digest string, err error)
 	// Blob returns ErrNoBlob if it does not have digest.
 	Blob(ctx context.Context, digest string) (json.RawMessage, error)
 }

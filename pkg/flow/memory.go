@@ -161,19 +161,11 @@ func (m *Memory) Load(_ context.Context, job, scope string) (*State, error) {
 	return nil, nil
 }
 
-func (m *Memory) put(d string, b json.RawMessage) string {
+func (m *Memory) put(d string, b json.RawMessage) {
 	if m.blobs == nil {
 		m.blobs = map[string]json.RawMessage{}
 	}
 	m.blobs[d] = slices.Clone(b)
-	return d
-}
-
-// Put implements Blobs.
-func (m *Memory) Put(_ context.Context, b json.RawMessage) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.put(Digest(b), b), nil
 }
 
 // Blob implements Blobs.

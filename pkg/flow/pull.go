@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"slices"
-	"strconv"
-	"strings"
 )
 
 // Pull drives wf by hand, one step at a time, like a generator: for tests of
@@ -56,13 +53,4 @@ func (p *pull) Fork(n int, branch func(int, Engine)) {
 	for i := range n {
 		branch(i, p)
 	}
-}
-
-// ComparePaths orders step paths by position: 2 before 10, 1 before 1.0.
-func ComparePaths(a, b string) int {
-	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(x, y string) int {
-		m, _ := strconv.Atoi(x)
-		n, _ := strconv.Atoi(y)
-		return m - n
-	})
 }

@@ -1,11 +1,14 @@
 package flow
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -35,6 +38,22 @@ type Step struct {
 
 // Key identifies the step across engines and restarts.
 func (s Step) Key() string { return s.Job + "/" + s.Path }
+
+// ComparePaths orders paths of steps as the steps begin: 1.9 is before 1.10, and
+// 1 before 1.0.
+func ComparePaths(p, q string) int {
+	for p != "" && q != "" {
+		var x, y string
+		x, p, _ = strings.Cut(p, ".")
+		y, q, _ = strings.Cut(q, ".")
+		m, _ := strconv.Atoi(x)
+		n, _ := strconv.Atoi(y)
+		if c := cmp.Compare(m, n); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(p), len(q))
+}
 
 // Sum is the digest of what the step asks for. A journal that has another sum
 // at the same path belongs to another workflow.

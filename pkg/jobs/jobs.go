@@ -76,6 +76,9 @@ type Job struct {
 	Finished time.Time       `json:"finished,omitzero"`
 	// Lease is who runs it; the zero value means nobody.
 	Lease Lease `json:"lease,omitzero"`
+	// Questions are the awaiting steps that have no answer yet, in the order of
+	// their paths. Only a Query that asks for them fills them in.
+	Questions []Question `json:"questions,omitempty"`
 }
 
 // A Lease is a runner's right to run a job until Expires. Token grows with
@@ -117,51 +120,85 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // A Query selects jobs. The zero value selects all, newest first.
 type Query struct {
+	ID     string
 	Status []Status
 	Agent  string
 	Prefix string // of the id
 	Limit  int
+	// Questions fills in Job.Questions.
+	Questions bool
 }
 
 // A Store keeps jobs and all that belongs to them. Methods that return nil
 // have made their effect durable. It is safe for concurrent use, also by
-// several processes.
+// several processes. Package jobstest has the suite that every Store passes.
 type Store interface {
 	// Add creates j. If j.Key is set and a job has it already, that job is
 	// returned and nothing is created.
 	Add(ctx context.Context, j *Job) (*Job, error)
-	Job(ctx context.Context, id string) (*Job, error)
 	List(ctx context.Context, q Query) ([]*Job, error)
 	// Remove deletes an ended job with its journal, events and signals, and
 	// blobs that no other job refers to. ErrRunning if it is held.
 	Remove(ctx context.Context, id string) error
 
-	// Claim takes the lease of a job that nobody holds and sets it running.
-	// ErrHeld if another runner has it, ErrFinal if it has ended.
-	Claim(ctx context.Context, id, owner string, ttl time.Duration) (*Job, error)
-	// Beat extends the lease and reports whether a cancel was asked for.
-	// ErrLeaseLost if another runner took it.
-	Beat(ctx context.Context, id string, token int64, ttl time.Duration) (cancel bool, err error)
-	// Settle records how a run ended and gives the lease back. last, if not
-	// nil, is appended to the event log in the same transaction.
-	Settle(ctx context.Context, j *Job, token int64, last *event.Event) error
+	// Claim takes the lease of a job that nobody holds, sets it running and
+	// returns its journal. ErrHeld if another runner has it, ErrFinal if it has
+	// ended.
+	Claim(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error)
 	// Reopen makes an ended, interrupted, waiting or blocked job claimable
 	// again. Of one that failed or was stopped by a limit, what o plans is tried
 	// again. ErrFinal if it was stopped by a limit, or was stuck, and there is
 	// nothing to go on with.
 	Reopen(ctx context.Context, id string, o flow.Reopener) error
-	// RequestCancel marks the job. One that nobody holds is settled as
-	// cancelled at once. ErrFinal if it has ended.
-	RequestCancel(ctx context.Context, id string) error
+	// Cancel asks the runner of a job to end it. A job that nobody holds is
+	// finished as cancelled at once. ErrFinal if it has ended.
+	Cancel(ctx context.Context, id string) error
 
-	// Journal gives the journal of a claimed job. All its writes are fenced
-	// by token.
-	Journal(job string, token int64) flow.Journal
+	// Send queues a signal until the job asks for it. ErrFinal if it has ended.
 	Send(ctx context.Context, job string, sig flow.Signal) error
-	// Pending lists the awaiting steps of job that have no answer yet.
-	Pending(ctx context.Context, job string) ([]Question, error)
+	// Events replays the events of job after the given number and then, if
+	// follow is set, waits for more until the job is no longer running.
+	Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error]
+}
 
-	Log
+// A Journal is what the holder of a lease writes of its job. Every method
+// returns ErrLeaseLost once another runner has the job.
+type Journal interface {
+	flow.Journal
+	// Append numbers events and keeps them, all or none. Deltas are not kept.
+	Append(ctx context.Context, evs ...event.Event) error
+	// Heartbeat extends the lease and reports whether a cancel was asked for.
+	Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error)
+	// FinishJob records status, reason and output of j, with which the run ended, and
+	// gives the lease back. last, if not nil, is appended to the event log in
+	// the same transaction.
+	FinishJob(ctx context.Context, j *Job, last *event.Event) error
+}
+
+// Find returns the job with this id, or ErrNotExist.
+func Find(ctx context.Context, s Store, id string) (*Job, error) {
+	return find(ctx, s, Query{ID: id})
+}
+
+// Pending returns the awaiting steps of a job that have no answer yet. A
+// question that a queued signal will answer is not pending any more.
+func Pending(ctx context.Context, s Store, id string) ([]Question, error) {
+	j, err := find(ctx, s, Query{ID: id, Questions: true})
+	if err != nil {
+		return nil, err
+	}
+	return j.Questions, nil
+}
+
+func find(ctx context.Context, s Store, q Query) (*Job, error) {
+	list, err := s.List(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: %w", q.ID, ErrNotExist)
+	}
+	return list[0], nil
 }
 
 // A Question is an awaiting step that nobody has answered.
@@ -185,12 +222,3 @@ func Ask(path string, w flow.Wait, since time.Time) Question {
 
 // Over reports whether the time to answer is over.
 func (q Question) Over(now time.Time) bool { return !q.Until.IsZero() && !now.Before(q.Until) }
-
-// A Log is the numbered event log of each job.
-type Log interface {
-	// Append numbers and keeps events. They are durable when it returns.
-	Append(ctx context.Context, evs ...event.Event) error
-	// Events replays the events of job after the given number and then, if
-	// follow is set, waits for more until the job is no longer running.
-	Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error]
-}

@@ -25,8 +25,8 @@ type Manager struct {
 	Store     Store
 	Workflows []flow.Workflow
 	// Mux gives what performs the steps of a job, and what gives it back
-	// when the run has ended. close may be nil.
-	Mux func(ctx context.Context, j *Job) (mux flow.Mux, close func(), err error)
+	// when the run has ended. close may be nil. blobs are those of the job.
+	Mux func(ctx context.Context, j *Job, blobs flow.Blobs) (mux flow.Mux, close func(), err error)
 
 	// Lock takes, before a job is claimed, what only one process may have of
 	// it, such as its files; release gives that back. Its error refuses the
@@ -61,6 +61,8 @@ type RunOptions struct {
 	// Reopened is said of it in the job's events.
 	Reopen   flow.Reopener
 	Reopened string
+
+	reopened bool
 }
 
 const (
@@ -132,7 +134,7 @@ func (m *Manager) Submit(ctx context.Context, j *Job) (*Job, error) {
 		if j.ID != "" {
 			break
 		}
-		if _, there := m.Store.Job(ctx, add.ID); there != nil {
+		if _, there := Find(ctx, m.Store, add.ID); there != nil {
 			break
 		}
 	}
@@ -166,7 +168,7 @@ func (j *Job) describe() {
 // goes on if o.Reopen finds what with. A done or cancelled one is ErrFinal; Retry
 // repeats it.
 func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, error) {
-	j, err := m.Store.Job(ctx, id)
+	j, err := Find(ctx, m.Store, id)
 	if err != nil {
 		return nil, err
 	}
@@ -179,22 +181,14 @@ func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, er
 		if err := m.Store.Reopen(ctx, id, o.Reopen); err != nil {
 			return nil, err
 		}
-		if o.Reopened != "" {
-			ev := event.Event{Job: id, Time: m.now(), Kind: event.Note, Text: o.Reopened}
-			if err := m.Store.Append(ctx, ev); err != nil {
-				return nil, err
-			}
-			if o.Emit != nil {
-				o.Emit(ev)
-			}
-		}
+		o.reopened = true
 	}
 	return m.Run(ctx, id, o)
 }
 
 // Retry submits a new job with the input of an old one, without its key.
 func (m *Manager) Retry(ctx context.Context, id string) (*Job, error) {
-	j, err := m.Store.Job(ctx, id)
+	j, err := Find(ctx, m.Store, id)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +198,7 @@ func (m *Manager) Retry(ctx context.Context, id string) (*Job, error) {
 // Cancel asks for a job to end and waits until its runner has confirmed. It
 // gives up after ten seconds; the request stays.
 func (m *Manager) Cancel(ctx context.Context, id string) (*Job, error) {
-	if err := m.Store.RequestCancel(ctx, id); err != nil {
+	if err := m.Store.Cancel(ctx, id); err != nil {
 		return nil, err
 	}
 	late := fmt.Errorf("%s: its runner has not confirmed the cancel within %s; it will as soon as its step lets it", id, confirmCancel)
@@ -219,7 +213,7 @@ func (m *Manager) Wait(ctx context.Context, id string) (*Job, error) {
 	tick := time.NewTicker(pollEnd)
 	defer tick.Stop()
 	for {
-		j, err := m.Store.Job(ctx, id)
+		j, err := Find(ctx, m.Store, id)
 		if err != nil {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
@@ -251,13 +245,13 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 		return nil, err
 	}
 	defer unlock()
-	j, err := m.Store.Claim(ctx, id, m.owner(), m.ttl())
+	j, journal, err := m.Store.Claim(ctx, id, m.owner(), m.ttl())
 	if err != nil {
 		return nil, err
 	}
 	m.running.Add(1)
 	defer m.running.Add(-1)
-	return (&run{m: m, o: o, job: j}).do(ctx)
+	return (&run{m: m, o: o, job: j, journal: journal}).do(ctx)
 }
 
 // lock takes the job's files. A job that its runner could not settle although
@@ -266,7 +260,7 @@ func (m *Manager) lock(ctx context.Context, id string) (unlock func(), err error
 	if m.Lock == nil {
 		return func() {}, nil
 	}
-	j, err := m.Store.Job(ctx, id)
+	j, err := Find(ctx, m.Store, id)
 	if err != nil {
 		return nil, err
 	}

@@ -112,17 +112,6 @@ func (m *Memory) Add(ctx context.Context, j *Job) (*Job, error) {
 	return h.job(), nil
 }
 
-// Job implements Store.
-func (m *Memory) Job(ctx context.Context, id string) (*Job, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h, err := m.find(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return h.job(), nil
-}
-
 // List implements Store.
 func (m *Memory) List(ctx context.Context, q Query) ([]*Job, error) {
 	m.mu.Lock()
@@ -132,7 +121,7 @@ func (m *Memory) List(ctx context.Context, q Query) ([]*Job, error) {
 	}
 	var found []*held
 	for _, h := range m.jobs {
-		if (q.Agent == "" || q.Agent == h.Agent) && strings.HasPrefix(h.ID, q.Prefix) &&
+		if (q.ID == "" || q.ID == h.ID) && (q.Agent == "" || q.Agent == h.Agent) && strings.HasPrefix(h.ID, q.Prefix) &&
 			(len(q.Status) == 0 || slices.Contains(q.Status, h.job().Status)) {
 			found = append(found, h)
 		}
@@ -143,7 +132,11 @@ func (m *Memory) List(ctx context.Context, q Query) ([]*Job, error) {
 	}
 	var out []*Job
 	for _, h := range found {
-		out = append(out, h.job())
+		j := h.job()
+		if q.Questions {
+			j.Questions = h.pending()
+		}
+		out = append(out, j)
 	}
 	return out, nil
 }
@@ -165,22 +158,22 @@ func (m *Memory) Remove(ctx context.Context, id string) error {
 }
 
 // Claim implements Store.
-func (m *Memory) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*Job, error) {
+func (m *Memory) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h, err := m.find(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch {
 	case owner == "":
-		return nil, fmt.Errorf("%s: claim: an owner is needed", id)
+		return nil, nil, fmt.Errorf("%s: claim: an owner is needed", id)
 	case h.Status.Final():
-		return nil, fmt.Errorf("%s: %w (%s)", id, ErrFinal, h.Status)
+		return nil, nil, fmt.Errorf("%s: %w (%s)", id, ErrFinal, h.Status)
 	case h.Status == Blocked:
-		return nil, fmt.Errorf("%s: %w: %s", id, ErrBlocked, h.Reason)
+		return nil, nil, fmt.Errorf("%s: %w: %s", id, ErrBlocked, h.Reason)
 	case !h.dead():
-		return nil, fmt.Errorf("%s: %w (%s)", id, ErrHeld, h.Lease.Owner)
+		return nil, nil, fmt.Errorf("%s: %w (%s)", id, ErrHeld, h.Lease.Owner)
 	}
 	defer h.ring()
 	now := time.Now()
@@ -192,7 +185,7 @@ func (m *Memory) Claim(ctx context.Context, id, owner string, ttl time.Duration)
 	if h.Crashes >= crashLimit {
 		h.Status, h.Lease.Owner = Blocked, ""
 		h.Reason = fmt.Sprintf("its runner died %d times; look at its last events, then resume it", h.Crashes)
-		return nil, fmt.Errorf("%s: %w: %s", id, ErrBlocked, h.Reason)
+		return nil, nil, fmt.Errorf("%s: %w: %s", id, ErrBlocked, h.Reason)
 	}
 	h.Status, h.Reason = Running, ""
 	if h.Started.IsZero() {
@@ -200,46 +193,17 @@ func (m *Memory) Claim(ctx context.Context, id, owner string, ttl time.Duration)
 	}
 	h.Lease.Owner, h.Lease.Expires = owner, now.Add(ttl)
 	j := h.Job
-	return &j, nil
+	return &j, &memoryJournal{m, id, j.Lease.Token}, nil
 }
 
-// Beat implements Store.
-func (m *Memory) Beat(ctx context.Context, id string, token int64, ttl time.Duration) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h, err := m.fenced(ctx, id, token)
-	if err != nil {
-		return false, err
-	}
-	h.Lease.Expires = time.Now().Add(ttl)
-	return h.Cancel, nil
-}
-
-// Settle implements Store.
-func (m *Memory) Settle(ctx context.Context, j *Job, token int64, last *event.Event) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if j.Status == Running || j.Status == "" {
-		return fmt.Errorf("%s: settling needs the status it ended with", j.ID)
-	}
-	h, err := m.fenced(ctx, j.ID, token)
-	if err != nil {
-		return err
-	}
-	h.settle(j.Status, j.Reason, j.Output, last)
-	return nil
-}
-
-func (h *held) settle(status Status, reason string, output json.RawMessage, last *event.Event) {
+func (h *held) finish(status Status, reason string, output json.RawMessage, last *event.Event) {
 	h.Status, h.Reason, h.Output, h.Updated, h.Lease.Owner = status, reason, slices.Clone(output), time.Now(), ""
 	h.Finished = time.Time{}
 	if status.Final() {
 		h.Finished = h.Updated
 	}
 	if last != nil {
-		ev := *last
-		ev.Job = h.ID
-		h.log(ev)
+		h.log(*last)
 	}
 	h.ring()
 }
@@ -271,8 +235,8 @@ func (m *Memory) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 	return nil
 }
 
-// RequestCancel implements Store.
-func (m *Memory) RequestCancel(ctx context.Context, id string) error {
+// Cancel implements Store.
+func (m *Memory) Cancel(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h, err := m.find(ctx, id)
@@ -294,34 +258,16 @@ func (m *Memory) RequestCancel(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	h.settle(Cancelled, reason, h.Output, &event.Event{Time: time.Now(), Kind: event.JobFinished, Data: data})
-	return nil
-}
-
-// Append implements Log.
-func (m *Memory) Append(ctx context.Context, evs ...event.Event) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, ev := range evs {
-		if _, err := m.find(ctx, ev.Job); err != nil {
-			return err
-		}
-	}
-	for _, ev := range evs {
-		if h := m.jobs[ev.Job]; ev.Kind != event.Delta {
-			h.log(ev)
-			h.ring()
-		}
-	}
+	h.finish(Cancelled, reason, h.Output, &event.Event{Time: time.Now(), Kind: event.JobFinished, Data: data})
 	return nil
 }
 
 func (h *held) log(ev event.Event) {
-	ev.Seq = int64(len(h.events)) + 1
+	ev.Job, ev.Seq = h.ID, int64(len(h.events))+1
 	h.events = append(h.events, ev)
 }
 
-// Events implements Log.
+// Events implements Store.
 func (m *Memory) Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for {

@@ -8,13 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
-
-// Journal implements Store.
-func (m *Memory) Journal(job string, token int64) flow.Journal {
-	return &memoryJournal{m, job, token}
-}
 
 // Send implements Store.
 func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
@@ -32,18 +28,11 @@ func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
 	return h.journal.Send(ctx, job, sig)
 }
 
-// Pending implements Store. A question that a queued signal will answer is
-// not pending any more.
-func (m *Memory) Pending(ctx context.Context, job string) ([]Question, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h, err := m.find(ctx, job)
-	if err != nil {
-		return nil, err
-	}
+// pending are the questions that no queued signal will answer.
+func (h *held) pending() []Question {
 	queued := slices.Clone(h.queued)
 	var out []Question
-	for _, rec := range h.journal.Records(job) {
+	for _, rec := range h.journal.Records(h.ID) {
 		q, ok := h.questions[rec.Path]
 		if !ok || rec.Done || rec.Kind != flow.Awaiting {
 			continue
@@ -55,7 +44,7 @@ func (m *Memory) Pending(ctx context.Context, job string) ([]Question, error) {
 		}
 		out = append(out, q)
 	}
-	return out, nil
+	return out
 }
 
 // A memoryJournal is the journal of one job as the holder of one lease sees
@@ -129,14 +118,41 @@ func (j *memoryJournal) Load(ctx context.Context, job, scope string) (st *flow.S
 	return st, err
 }
 
-// Put implements flow.Blobs.
-func (j *memoryJournal) Put(ctx context.Context, b json.RawMessage) (digest string, err error) {
-	err = j.with(ctx, j.job, func(h *held) (err error) { digest, err = h.journal.Put(ctx, b); return err })
-	return digest, err
-}
-
 // Blob implements flow.Blobs.
 func (j *memoryJournal) Blob(ctx context.Context, digest string) (b json.RawMessage, err error) {
 	err = j.with(ctx, j.job, func(h *held) (err error) { b, err = h.journal.Blob(ctx, digest); return err })
 	return b, err
+}
+
+// Append implements Journal.
+func (j *memoryJournal) Append(ctx context.Context, evs ...event.Event) error {
+	return j.with(ctx, j.job, func(h *held) error {
+		for _, ev := range evs {
+			if ev.Kind != event.Delta {
+				h.log(ev)
+				h.ring()
+			}
+		}
+		return nil
+	})
+}
+
+// Heartbeat implements Journal.
+func (j *memoryJournal) Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error) {
+	err = j.with(ctx, j.job, func(h *held) error {
+		h.Lease.Expires, cancel = time.Now().Add(ttl), h.Job.Cancel
+		return nil
+	})
+	return cancel, err
+}
+
+// FinishJob implements Journal.
+func (j *memoryJournal) FinishJob(ctx context.Context, end *Job, last *event.Event) error {
+	if end.Status == Running || end.Status == "" {
+		return fmt.Errorf("%s: a job is finished with the status it ended with", j.job)
+	}
+	return j.with(ctx, j.job, func(h *held) error {
+		h.finish(end.Status, end.Reason, end.Output, last)
+		return nil
+	})
 }

@@ -3,9 +3,9 @@ package jobs
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/flow"
 )
 
 // Figures are what something has taken.
@@ -101,7 +101,7 @@ func (a *Account) Parts(limit int, status Status) (parts []Part, more int) {
 	all := slices.Clone(a.nodes)
 	if limit > 0 && len(all) > limit {
 		slices.SortStableFunc(all, func(m, n *node) int {
-			return cmp.Or(cmp.Compare(m.depth(), n.depth()), ComparePaths(m.Path, n.Path))
+			return cmp.Or(cmp.Compare(m.depth(), n.depth()), flow.ComparePaths(m.Path, n.Path))
 		})
 		all, more = all[:limit], len(all)-limit
 	}
@@ -112,7 +112,7 @@ func (a *Account) Parts(limit int, status Status) (parts []Part, more int) {
 	var walk func(n *node)
 	walk = func(n *node) {
 		kids := slices.Clone(n.kids)
-		slices.SortFunc(kids, func(m, n *node) int { return ComparePaths(m.Path, n.Path) })
+		slices.SortFunc(kids, func(m, n *node) int { return flow.ComparePaths(m.Path, n.Path) })
 		for _, k := range kids {
 			if kept[k] {
 				parts = append(parts, k.part(status))
@@ -129,18 +129,3 @@ func (a *Account) Own() Figures { return a.root.own }
 
 // All is what the job has taken so far, its parts included.
 func (a *Account) All() Figures { return a.root.all() }
-
-// ComparePaths orders paths of steps as the steps begin: 1.9 is before 1.10.
-func ComparePaths(p, q string) int {
-	for p != "" && q != "" {
-		var x, y string
-		x, p, _ = strings.Cut(p, ".")
-		y, q, _ = strings.Cut(q, ".")
-		m, _ := strconv.Atoi(x)
-		n, _ := strconv.Atoi(y)
-		if c := cmp.Compare(m, n); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(p), len(q))
-}

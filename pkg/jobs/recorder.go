@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 // A recorder is a sink that never blocks: it queues events, and a goroutine
 // writes them to the log in order, as many at once as have come.
 type recorder struct {
-	log   Log
+	log   Journal
 	live  event.Sink
 	clean func(event.Event) event.Event // before anyone sees it; nil: as it is
 	fail  func(cause error)
@@ -39,7 +40,7 @@ type recorder struct {
 
 // newRecorder starts a recorder. fail is called when the log cannot be
 // written: a run whose events are lost must not go on as if nothing were.
-func newRecorder(log Log, live event.Sink, fail func(error)) *recorder {
+func newRecorder(log Journal, live event.Sink, fail func(error)) *recorder {
 	r := &recorder{log: log, live: live, fail: fail, wake: make(chan struct{}, 1)}
 	r.idle = sync.NewCond(&r.mu)
 	r.done.Go(r.write)
@@ -140,7 +141,11 @@ func (r *recorder) write() {
 			// The run's context may have ended; what happened still happened.
 			if err := r.log.Append(context.Background(), batch...); err != nil {
 				r.err = fmt.Errorf("keeping events: %w", err)
-				r.fail(&storeError{r.err})
+				if errors.Is(err, ErrLeaseLost) {
+					r.fail(ErrLeaseLost)
+				} else {
+					r.fail(&storeError{r.err})
+				}
 			}
 		}
 		if len(batch) > 0 {

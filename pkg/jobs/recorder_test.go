@@ -3,6 +3,7 @@ package jobs
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -26,11 +27,14 @@ func TestRecorderRecalled(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := new(Memory)
-			job, err := store.Add(t.Context(), &Job{Workflow: "w"})
+			if _, err := store.Add(t.Context(), &Job{ID: "J1", Workflow: "w"}); err != nil {
+				t.Fatal(err)
+			}
+			job, journal, err := store.Claim(t.Context(), "J1", "test", time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := newRecorder(store, nil, func(err error) { t.Error(err) })
+			r := newRecorder(journal, nil, func(err error) { t.Error(err) })
 			r.known = func(path string) bool { return logged[path] }
 			c.ev.Job, c.ev.Kind = job.ID, event.StepRecalled
 			r.emit(c.ev)

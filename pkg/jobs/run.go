@@ -16,10 +16,11 @@ import (
 // A run is one claim of a job. It owns two goroutines, the heart and the
 // recorder, and ends only after both have.
 type run struct {
-	m   *Manager
-	o   RunOptions
-	job *Job
-	rec *recorder
+	m       *Manager
+	o       RunOptions
+	job     *Job
+	journal Journal
+	rec     *recorder
 }
 
 // A storeError is a store that failed the run: the job is not at fault and
@@ -40,7 +41,7 @@ func (e *panicError) Error() string { return fmt.Sprintf("the workflow panicked:
 func (r *run) do(ctx context.Context) (*Job, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	r.rec = newRecorder(r.m.Store, r.o.Emit, stop)
+	r.rec = newRecorder(r.journal, r.o.Emit, stop)
 	r.rec.clean = r.m.Clean
 	if r.job.Lease.Token > 1 {
 		told := sync.OnceValue(func() map[string]bool { return r.told(context.WithoutCancel(ctx)) })
@@ -50,6 +51,9 @@ func (r *run) do(ctx context.Context) (*Job, error) {
 	end := make(chan struct{})
 	heart.Go(func() { r.beat(ctx, stop, end) })
 
+	if r.o.reopened && r.o.Reopened != "" {
+		r.emit(event.Event{Kind: event.Note, Text: r.o.Reopened})
+	}
 	r.started()
 	out, err := r.perform(ctx, stop)
 	if p := new(panicError); errors.As(err, &p) {
@@ -129,7 +133,7 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 	if !ok {
 		return nil, &blockedError{fmt.Sprintf("this program has no workflow %q; resume the job with the one that submitted it", r.job.Workflow)}
 	}
-	mux, done, err := r.m.Mux(ctx, r.job)
+	mux, done, err := r.m.Mux(ctx, r.job, r.journal)
 	if done != nil {
 		defer done()
 	}
@@ -141,7 +145,7 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 			out, err = nil, &panicError{p, debug.Stack()}
 		}
 	}()
-	e := flow.NewLocal(ctx, &watched{r.m.Store.Journal(r.job.ID, r.job.Lease.Token), ctx, stop, r.rec.flush}, mux, r.rec.emit)
+	e := flow.NewLocal(ctx, &watched{r.journal, ctx, stop, r.rec.flush}, mux, r.rec.emit)
 	e.Park, e.Hook = r.o.Park, r.o.Hook
 	out, err = wf.Run(flow.NewRun(r.job.ID, e).With(r.m.Workflows...), r.job.Input)
 	if ended := e.Ended(); ended != nil {
@@ -170,7 +174,7 @@ func (r *run) beat(ctx context.Context, stop context.CancelCauseFunc, end <-chan
 		}
 		tick.Reset(poll())
 		if time.Since(last) < every {
-			j, err := r.m.Store.Job(live, r.job.ID)
+			j, err := Find(live, r.m.Store, r.job.ID)
 			if err != nil {
 				continue // the next beat decides whether the store is broken
 			}
@@ -182,7 +186,7 @@ func (r *run) beat(ctx context.Context, stop context.CancelCauseFunc, end <-chan
 			}
 			continue
 		}
-		cancel, err := r.m.Store.Beat(live, r.job.ID, r.job.Lease.Token, r.m.ttl())
+		cancel, err := r.journal.Heartbeat(live, r.m.ttl())
 		switch {
 		case errors.Is(err, ErrLeaseLost):
 			stop(ErrLeaseLost)

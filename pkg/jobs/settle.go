@@ -126,12 +126,12 @@ func (r *run) settle(ctx context.Context, out json.RawMessage, err, cause error)
 		last = r.m.Clean(last)
 		j.Reason = last.Text
 	}
-	if err := r.m.Store.Settle(ctx, &j, r.job.Lease.Token, &last); err != nil {
+	if err := r.journal.FinishJob(ctx, &j, &last); err != nil {
 		// Left as it is, the job shows as interrupted once the lease is over.
 		return nil, errors.Join(fmt.Errorf("%s: recording how it ended: %w", j.ID, err), cause)
 	}
 	if r.o.Emit != nil {
 		r.o.Emit(last)
 	}
-	return r.m.Store.Job(ctx, j.ID)
+	return Find(ctx, r.m.Store, j.ID)
 }

@@ -115,7 +115,7 @@ func TestAheadOfLostLease(t *testing.T) {
 	for n := range 8 {
 		if n == 1 {
 			h.up += 2 * ttl
-			if _, err := d.Claim(t.Context(), "J1", "second", ttl); err != nil {
+			if _, _, err := d.Claim(t.Context(), "J1", "second", ttl); err != nil {
 				t.Fatal(err)
 			}
 		}

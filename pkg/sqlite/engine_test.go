@@ -18,7 +18,7 @@ func harness(t testing.TB) flowtest.Harness {
 	c.gone = func(string) bool { return true }
 	d := open(t, filepath.Join(t.TempDir(), "a.db"), Options{clock: &c})
 	ensure := func(t testing.TB, id string) {
-		if _, err := d.Job(t.Context(), id); errors.Is(err, jobs.ErrNotExist) {
+		if _, err := jobs.Find(t.Context(), d, id); errors.Is(err, jobs.ErrNotExist) {
 			add(t, d, id)
 		} else if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
@@ -19,46 +20,19 @@ const pollOthers = 100 * time.Millisecond
 // while the caller thinks, so the write-ahead log can be emptied.
 const page = 256
 
-// Append implements jobs.Log: all of evs or nothing. Deltas are not kept.
-func (d *DB) Append(ctx context.Context, evs ...event.Event) error {
-	return d.do(ctx, func(t *tx) error { return t.log(evs) })
-}
-
-func (t *tx) log(evs []event.Event) error {
-	for len(evs) > 0 {
-		// Events that come together are mostly of one job: they take their
-		// numbers at once.
-		job, n, kept := evs[0].Job, 0, int64(0)
-		for n < len(evs) && evs[n].Job == job {
-			if evs[n].Kind != event.Delta {
-				kept++
-			}
-			n++
-		}
-		if kept > 0 {
-			if err := t.number(job, evs[:n], kept); err != nil {
-				return err
-			}
-			t.ring(job)
-		}
-		evs = evs[n:]
+// log gives the events of a job the next numbers and keeps them. Deltas are not
+// kept.
+func (t *tx) log(job string, evs []event.Event) error {
+	kept := slices.DeleteFunc(slices.Clone(evs), func(ev event.Event) bool { return ev.Kind == event.Delta })
+	if len(kept) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// number gives the kept events of one job the next numbers and keeps them.
-func (t *tx) number(job string, evs []event.Event, kept int64) error {
 	var last int64
-	if err := t.one("update jobs set seq = seq + ? where id = ? returning seq", []any{kept, job}, &last); err != nil {
+	if err := t.one("update jobs set seq = seq + ? where id = ? returning seq", []any{len(kept), job}, &last); err != nil {
 		return missing(job, err)
 	}
-	seq := last - kept
-	for _, ev := range evs {
-		if ev.Kind == event.Delta {
-			continue
-		}
-		seq++
-		ev.Seq = seq
+	for i, ev := range kept {
+		ev.Job, ev.Seq = job, last-int64(len(kept)-1-i)
 		b, err := json.Marshal(ev)
 		if err != nil {
 			return fmt.Errorf("event %s: %w", ev.Kind, err)
@@ -67,10 +41,11 @@ func (t *tx) number(job string, evs []event.Event, kept int64) error {
 			return err
 		}
 	}
+	t.ring(job)
 	return nil
 }
 
-// Events implements jobs.Log. A job that is queued counts as running: its
+// Events implements jobs.Store. A job that is queued counts as running: its
 // follower waits for it to start.
 func (d *DB) Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {

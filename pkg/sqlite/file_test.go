@@ -20,7 +20,7 @@ func kept(t *testing.T) string {
 	d := open(t, path, Options{Version: "v1.2.3"})
 	add(t, d, "J")
 	for range 100 {
-		if err := d.Append(t.Context(), event.Event{Job: "J", Kind: event.Note, Text: strings.Repeat("x", 500)}); err != nil {
+		if err := d.appendEvents(t.Context(), event.Event{Job: "J", Kind: event.Note, Text: strings.Repeat("x", 500)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestLongReader(t *testing.T) {
 		for i := range evs {
 			evs[i] = event.Event{Job: "J", Kind: event.Note, Text: strings.Repeat("x", 4000)}
 		}
-		if err := d.Append(t.Context(), evs...); err != nil {
+		if err := d.appendEvents(t.Context(), evs...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -229,7 +229,7 @@ func TestClosed(t *testing.T) {
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.RequestCancel(context.Background(), "J"); !errors.Is(err, ErrClosed) {
+	if err := d.Cancel(context.Background(), "J"); !errors.Is(err, ErrClosed) {
 		t.Errorf("after closing: %v", err)
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // inline is the size in bytes up to which an output lies in its step's row.
@@ -25,11 +27,11 @@ type journal struct {
 	moved atomic.Bool // something was finished since the claim
 }
 
-// Journal implements jobs.Store. Every method of the journal returns
-// jobs.ErrLeaseLost once token is not the job's any more, except for Begin of
-// steps that were read ahead and are done: those are recalled, and nothing is
-// performed.
-func (d *DB) Journal(job string, token int64) flow.Journal {
+// Journal returns the journal of job for the claim with this token. Every method
+// returns jobs.ErrLeaseLost once token is not the job's any more, except for
+// Begin of steps that were read ahead and are done: those are recalled, and
+// nothing is performed.
+func (d *DB) Journal(job string, token int64) jobs.Journal {
 	return &journal{d: d, job: job, token: token}
 }
 
@@ -277,12 +279,6 @@ func (j *journal) Load(ctx context.Context, job, scope string) (*flow.State, err
 	return &st, nil
 }
 
-// Put implements flow.Blobs. The blob stays until the job is removed.
-func (j *journal) Put(ctx context.Context, b json.RawMessage) (string, error) {
-	digest := flow.Digest(b)
-	return digest, j.do(ctx, func(t *tx) error { return t.put(j.job, digest, b, true) })
-}
-
 func (t *tx) put(job, digest string, b []byte, keep bool) error {
 	if b == nil {
 		b = []byte{}
@@ -306,4 +302,27 @@ func (j *journal) Blob(ctx context.Context, digest string) (json.RawMessage, err
 		return nil, flow.ErrNoBlob
 	}
 	return b, explain(j.d.path, err)
+}
+
+// Append implements jobs.Journal.
+func (j *journal) Append(ctx context.Context, evs ...event.Event) error {
+	return j.do(ctx, func(t *tx) error { return t.log(j.job, evs) })
+}
+
+// Heartbeat implements jobs.Journal.
+func (j *journal) Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error) {
+	err = j.d.do(ctx, func(t *tx) error {
+		expires, boot, ticks := t.d.clock.until(ttl)
+		return lost(j.job, t.one(`update jobs set expires = ?, boot = ?, ticks = ? where id = ? and token = ? and owner <> '' returning cancel`,
+			[]any{expires, boot, ticks, j.job, j.token}, &cancel))
+	})
+	return cancel, err
+}
+
+// FinishJob implements jobs.Journal.
+func (j *journal) FinishJob(ctx context.Context, end *jobs.Job, last *event.Event) error {
+	if end.Status == jobs.Running || end.Status == "" {
+		return fmt.Errorf("%s: a job is finished with the status it ended with", j.job)
+	}
+	return j.do(ctx, func(t *tx) error { return t.finishJob(j.job, end.Status, end.Reason, end.Output, last) })
 }

@@ -79,7 +79,7 @@ func runner(dir, at string) error {
 	if _, err := d.Add(ctx, &jobs.Job{ID: "J", Key: "once"}); err != nil {
 		return err
 	}
-	j, err := d.Claim(ctx, "J", Owner(), ttl)
+	j, _, err := d.Claim(ctx, "J", Owner(), ttl)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func runner(dir, at string) error {
 		if _, err := fmt.Fprintln(world, "did", s.Name); err != nil {
 			return nil, err
 		}
-		if err := d.Append(ctx, event.Event{Job: "J", Kind: event.Note, Text: s.Name}); err != nil {
+		if err := d.appendEvents(ctx, event.Event{Job: "J", Kind: event.Note, Text: s.Name}); err != nil {
 			return nil, err
 		}
 		_, err := fmt.Fprintln(world, "ack", s.Name)
@@ -108,7 +108,7 @@ func runner(dir, at string) error {
 		return err
 	}
 	j.Status, j.Output = jobs.Done, out
-	return d.Settle(ctx, j, j.Lease.Token, &event.Event{Kind: event.JobFinished})
+	return d.Journal(j.ID, j.Lease.Token).FinishJob(ctx, j, &event.Event{Kind: event.JobFinished})
 }
 
 // TestKill kills a runner with SIGKILL at every point of ten steps and resumes
@@ -154,7 +154,7 @@ func audit(t *testing.T, dir string, at int) {
 		count[strings.TrimSpace(line)]++
 	}
 	d := open(t, filepath.Join(dir, "a.db"), Options{Check: true})
-	j, err := d.Job(t.Context(), "J")
+	j, err := jobs.Find(t.Context(), d, "J")
 	if err != nil || j.Status != jobs.Done {
 		t.Fatalf("point %d: %+v, %v", at, j, err)
 	}

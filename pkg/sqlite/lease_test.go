@@ -41,20 +41,20 @@ func TestLeaseTakenOver(t *testing.T) {
 	old := d.Journal("J", first.Lease.Token)
 
 	h.up += ttl / 2
-	if _, err := d.Beat(ctx, "J", first.Lease.Token, ttl); err != nil {
+	if _, err := d.Journal("J", first.Lease.Token).Heartbeat(ctx, ttl); err != nil {
 		t.Fatal(err)
 	}
 	h.up += ttl * 3 / 4
-	if _, err := d.Claim(ctx, "J", "second", ttl); !errors.Is(err, jobs.ErrHeld) {
+	if _, _, err := d.Claim(ctx, "J", "second", ttl); !errors.Is(err, jobs.ErrHeld) {
 		t.Fatalf("claim of a beating job: %v", err)
 	}
 	h.up += ttl
-	if j, err := d.Job(ctx, "J"); err != nil || j.Status != jobs.Interrupted {
+	if j, err := jobs.Find(ctx, d, "J"); err != nil || j.Status != jobs.Interrupted {
 		t.Errorf("with a dead lease: %+v, %v", j, err)
 	}
 	for range d.Events(ctx, "J", 0, true) { // ends, because nobody runs it
 	}
-	second, err := d.Claim(ctx, "J", "second", ttl)
+	second, _, err := d.Claim(ctx, "J", "second", ttl)
 	if err != nil || second.Lease.Token <= first.Lease.Token || second.Crashes != 1 {
 		t.Fatalf("takeover: %+v, %v", second, err)
 	}
@@ -64,21 +64,21 @@ func TestLeaseTakenOver(t *testing.T) {
 	_, begin := old.Begin(ctx, s, time.Time{})
 	_, receive := old.Receive(ctx, s, []string{"x"})
 	_, load := old.Load(ctx, "J", "")
-	_, put := old.Put(ctx, []byte("1"))
+	put := old.Append(ctx, event.Event{Kind: event.Note})
 	_, blob := old.Blob(ctx, "x")
-	_, beat := d.Beat(ctx, "J", first.Lease.Token, ttl)
+	_, beat := d.Journal("J", first.Lease.Token).Heartbeat(ctx, ttl)
 	first.Status = jobs.Done
 	for what, err := range map[string]error{
 		"begin": begin, "receive": receive, "load": load, "put": put, "blob": blob, "beat": beat,
 		"finish": old.Finish(ctx, &flow.Record{Job: "J", Path: "0"}),
 		"save":   old.Save(ctx, "J", "", flow.State{}),
-		"settle": d.Settle(ctx, first, first.Lease.Token, &event.Event{Kind: event.JobFinished}),
+		"settle": d.Journal(first.ID, first.Lease.Token).FinishJob(ctx, first, &event.Event{Kind: event.JobFinished}),
 	} {
 		if !errors.Is(err, jobs.ErrLeaseLost) {
 			t.Errorf("%s by the first runner: %v", what, err)
 		}
 	}
-	if j, err := d.Job(ctx, "J"); err != nil || j.Status != jobs.Running || j.Lease.Owner != "second" {
+	if j, err := jobs.Find(ctx, d, "J"); err != nil || j.Status != jobs.Running || j.Lease.Owner != "second" {
 		t.Errorf("after that: %+v, %v", j, err)
 	}
 }
@@ -91,11 +91,11 @@ func TestThirdCrashBlocks(t *testing.T) {
 		claim(t, d, "J")
 	}
 	for range 2 {
-		if _, err := d.Claim(t.Context(), "J", "test", ttl); !errors.Is(err, jobs.ErrBlocked) {
+		if _, _, err := d.Claim(t.Context(), "J", "test", ttl); !errors.Is(err, jobs.ErrBlocked) {
 			t.Fatalf("after three crashes: %v", err)
 		}
 	}
-	if j, err := d.Job(t.Context(), "J"); err != nil || j.Status != jobs.Blocked || j.Reason == "" || j.Crashes != 3 {
+	if j, err := jobs.Find(t.Context(), d, "J"); err != nil || j.Status != jobs.Blocked || j.Reason == "" || j.Crashes != 3 {
 		t.Errorf("%+v, %v", j, err)
 	}
 	if err := d.Reopen(t.Context(), "J", flow.Reopener{}); err != nil {
@@ -132,7 +132,7 @@ func TestWallClock(t *testing.T) {
 			claim(t, d, "J")
 			c.change(h)
 			later := open(t, path, Options{clock: h.clock()})
-			_, err := later.Claim(t.Context(), "J", "other", ttl)
+			_, _, err := later.Claim(t.Context(), "J", "other", ttl)
 			if held := errors.Is(err, jobs.ErrHeld); held != c.held || !held && err != nil {
 				t.Errorf("claim: %v, want it held: %v", err, c.held)
 			}

@@ -17,6 +17,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // cuts runs four writers and cuts the power at random operations of the disk.
@@ -67,7 +68,7 @@ func cuts(t *testing.T, rounds int, pragmas ...string) (bad int) {
 	for i := range acked {
 		wg.Go(func() {
 			for n := 1; ctx.Err() == nil; n++ {
-				err := db.Append(ctx, event.Event{Job: fmt.Sprint("J", i), Kind: event.Note, Text: strings.Repeat("x", n*37%3000)})
+				err := db.appendEvents(ctx, event.Event{Job: fmt.Sprint("J", i), Kind: event.Note, Text: strings.Repeat("x", n*37%3000)})
 				if err != nil {
 					if ctx.Err() == nil {
 						t.Error(err)
@@ -144,7 +145,7 @@ func TestSyncFails(t *testing.T) {
 	}
 	d.mu.Unlock()
 	for range 2 {
-		if err := db.Append(t.Context(), note); !errors.Is(err, ErrDisk) {
+		if err := db.appendEvents(t.Context(), note); !errors.Is(err, ErrDisk) {
 			t.Fatalf("append with a failing sync: %v", err)
 		}
 	}
@@ -164,7 +165,7 @@ func TestSyncFails(t *testing.T) {
 	if n != 0 {
 		t.Errorf("%d events that were never acknowledged", n)
 	}
-	if err := again.Append(t.Context(), note); err != nil {
+	if err := again.appendEvents(t.Context(), note); err != nil {
 		t.Error(err)
 	}
 }
@@ -176,7 +177,7 @@ func TestFull(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "a.db"), Options{vfs: d.name})
 	add(t, db, "J")
 	note := event.Event{Job: "J", Kind: event.Note}
-	if err := db.Append(t.Context(), note); err != nil {
+	if err := db.appendEvents(t.Context(), note); err != nil {
 		t.Fatal(err)
 	}
 	d.mu.Lock()
@@ -190,7 +191,7 @@ func TestFull(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 { // some of them in one batch
 		wg.Go(func() {
-			if err := db.Append(t.Context(), note); !errors.Is(err, ErrFull) {
+			if err := db.appendEvents(t.Context(), note); !errors.Is(err, ErrFull) {
 				t.Errorf("append on a full disk: %v", err)
 			}
 		})
@@ -199,7 +200,7 @@ func TestFull(t *testing.T) {
 	d.mu.Lock()
 	d.fault = nil
 	d.mu.Unlock()
-	if err := db.Append(t.Context(), note); err != nil {
+	if err := db.appendEvents(t.Context(), note); err != nil {
 		t.Fatalf("append with space again: %v", err)
 	}
 	n := int64(0)
@@ -230,9 +231,9 @@ func TestSlowSync(t *testing.T) {
 	}
 	d.mu.Unlock()
 	first := make(chan error, 1)
-	go func() { first <- db.Append(t.Context(), event.Event{Job: "J", Kind: event.Note}) }()
+	go func() { first <- db.appendEvents(t.Context(), event.Event{Job: "J", Kind: event.Note}) }()
 	<-syncing
-	if _, err := db.Job(t.Context(), "J"); err != nil {
+	if _, err := jobs.Find(t.Context(), db, "J"); err != nil {
 		t.Errorf("reading during a sync: %v", err)
 	}
 	for _, err := range db.Events(t.Context(), "J", 0, false) {
@@ -240,7 +241,7 @@ func TestSlowSync(t *testing.T) {
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	gaveUp := make(chan error, 1)
-	go func() { gaveUp <- db.Append(ctx, event.Event{Job: "J", Kind: event.Note}) }()
+	go func() { gaveUp <- db.appendEvents(ctx, event.Event{Job: "J", Kind: event.Note}) }()
 	cause := errors.New("enough")
 	stop(cause)
 	if err := <-gaveUp; !errors.Is(err, cause) {

@@ -47,7 +47,7 @@ func fillJobs(t *testing.T, d *DB) {
 	for i := range 20 {
 		id := fmt.Sprint("J", i)
 		add(t, d, id)
-		if err := d.Append(t.Context(), event.Event{Job: id, Kind: event.Note, Text: strings.Repeat("x", 500)}); err != nil {
+		if err := d.appendEvents(t.Context(), event.Event{Job: id, Kind: event.Note, Text: strings.Repeat("x", 500)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				err := d.Append(t.Context(), event.Event{Job: "J", Kind: event.Note, Text: "lost"})
+				err := d.appendEvents(t.Context(), event.Event{Job: "J", Kind: event.Note, Text: "lost"})
 				if !errors.Is(err, ErrReplaced) || !strings.Contains(err.Error(), path) {
 					t.Errorf("a write after that: %v", err)
 				}

@@ -26,12 +26,9 @@ func (d *DB) Send(ctx context.Context, job string, sig flow.Signal) error {
 	})
 }
 
-// Pending implements jobs.Store. A question that a queued signal will answer
+// pending returns the questions of a job. One that a queued signal will answer
 // is not pending any more, though the job has not read the signal yet.
-func (d *DB) Pending(ctx context.Context, job string) ([]jobs.Question, error) {
-	if _, err := d.peek(ctx, job); err != nil {
-		return nil, err
-	}
+func (d *DB) pending(ctx context.Context, job string) ([]jobs.Question, error) {
 	queued, err := d.queued(ctx, job)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -41,7 +42,7 @@ func add(t testing.TB, d *DB, id string) *jobs.Job {
 
 func claim(t testing.TB, d *DB, id string) *jobs.Job {
 	t.Helper()
-	j, err := d.Claim(t.Context(), id, "test", ttl)
+	j, _, err := d.Claim(t.Context(), id, "test", ttl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +54,10 @@ func TestLife(t *testing.T) {
 	ctx := t.Context()
 	add(t, d, "J1")
 	j := claim(t, d, "J1")
-	if _, err := d.Claim(ctx, "J1", "other", ttl); !errors.Is(err, jobs.ErrHeld) {
+	if _, _, err := d.Claim(ctx, "J1", "other", ttl); !errors.Is(err, jobs.ErrHeld) {
 		t.Errorf("second claim: %v", err)
 	}
-	if err := d.Append(ctx, event.Event{Job: "J1", Kind: event.JobStarted}, event.Event{Job: "J1", Kind: event.Delta}, event.Event{Job: "J1", Kind: event.Note}); err != nil {
+	if err := d.appendEvents(ctx, event.Event{Job: "J1", Kind: event.JobStarted}, event.Event{Job: "J1", Kind: event.Delta}, event.Event{Job: "J1", Kind: event.Note}); err != nil {
 		t.Fatal(err)
 	}
 	jr := d.Journal("J1", j.Lease.Token)
@@ -68,13 +69,13 @@ func TestLife(t *testing.T) {
 		t.Fatal(rec, err)
 	}
 	j.Status, j.Reason, j.Output = jobs.Done, "because", []byte(`"out"`)
-	if err := d.Settle(ctx, j, j.Lease.Token, &event.Event{Kind: event.JobFinished}); err != nil {
+	if err := d.Journal(j.ID, j.Lease.Token).FinishJob(ctx, j, &event.Event{Kind: event.JobFinished}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := jr.Begin(ctx, s, time.Time{}); !errors.Is(err, jobs.ErrLeaseLost) {
 		t.Errorf("journal after settle: %v", err)
 	}
-	if _, err := d.Claim(ctx, "J1", "test", ttl); !errors.Is(err, jobs.ErrFinal) {
+	if _, _, err := d.Claim(ctx, "J1", "test", ttl); !errors.Is(err, jobs.ErrFinal) {
 		t.Errorf("claim of an ended job: %v", err)
 	}
 	var got string
@@ -87,7 +88,7 @@ func TestLife(t *testing.T) {
 	if want := "1 job.started;2 note;3 job.finished;"; got != want {
 		t.Errorf("events %q, want %q", got, want)
 	}
-	back, err := d.Job(ctx, "J1")
+	back, err := jobs.Find(ctx, d, "J1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,19 @@ func TestLife(t *testing.T) {
 	if err := d.Remove(ctx, "J1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Job(ctx, "J1"); !errors.Is(err, jobs.ErrNotExist) {
+	if _, err := jobs.Find(ctx, d, "J1"); !errors.Is(err, jobs.ErrNotExist) {
 		t.Errorf("after remove: %v", err)
 	}
+}
+
+// appendEvents keeps events without a claim of their jobs.
+func (d *DB) appendEvents(ctx context.Context, evs ...event.Event) error {
+	return d.do(ctx, func(t *tx) error {
+		for _, ev := range evs {
+			if err := t.log(ev.Job, []event.Event{ev}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -122,15 +122,6 @@ func (d *DB) Add(ctx context.Context, j *jobs.Job) (*jobs.Job, error) {
 	return out, err
 }
 
-// Job implements jobs.Store.
-func (d *DB) Job(ctx context.Context, id string) (*jobs.Job, error) {
-	r, err := d.peek(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return d.job(r), nil
-}
-
 func (d *DB) peek(ctx context.Context, id string) (*row, error) {
 	r := new(row)
 	err := r.scan(d.job1.QueryRowContext(ctx, id).Scan)
@@ -140,6 +131,28 @@ func (d *DB) peek(ctx context.Context, id string) (*row, error) {
 // List implements jobs.Store, newest first. A running job whose lease is dead
 // is listed as interrupted.
 func (d *DB) List(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
+	out, err := d.list(ctx, q)
+	if q.Questions {
+		for _, j := range out {
+			if err == nil {
+				j.Questions, err = d.pending(ctx, j.ID)
+			}
+		}
+	}
+	return out, err
+}
+
+func (d *DB) list(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
+	if q.ID != "" {
+		r, err := d.peek(ctx, q.ID) // runners and those who wait ask for one again and again
+		if errors.Is(err, jobs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return []*jobs.Job{d.job(r)}, nil
+	}
 	where, args := []string{"1"}, []any{}
 	if q.Agent != "" {
 		where, args = append(where, "agent = ?"), append(args, q.Agent)
@@ -206,9 +219,9 @@ func (d *DB) Remove(ctx context.Context, id string) error {
 // Claim implements jobs.Store. The lease of a runner that died is taken over,
 // at once if that is known, else when it has expired; the third time a job
 // lost its runner like that it is blocked instead, with jobs.ErrBlocked.
-func (d *DB) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*jobs.Job, error) {
+func (d *DB) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*jobs.Job, jobs.Journal, error) {
 	if owner == "" {
-		return nil, errors.New("claim: an owner is needed; see sqlite.Owner")
+		return nil, nil, errors.New("claim: an owner is needed; see sqlite.Owner")
 	}
 	var out *jobs.Job
 	var blocked error
@@ -252,9 +265,9 @@ func (d *DB) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*j
 		return err
 	})
 	if err := errors.Join(err, blocked); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return out, nil
+	return out, d.Journal(id, out.Lease.Token), nil
 }
 
 // fence refuses whoever does not hold the job by token.
@@ -271,30 +284,7 @@ func lost(id string, err error) error {
 	return err
 }
 
-// Beat implements jobs.Store.
-func (d *DB) Beat(ctx context.Context, id string, token int64, ttl time.Duration) (cancel bool, err error) {
-	err = d.do(ctx, func(t *tx) error {
-		expires, boot, ticks := d.clock.until(ttl)
-		return lost(id, t.one(`update jobs set expires = ?, boot = ?, ticks = ? where id = ? and token = ? and owner <> '' returning cancel`,
-			[]any{expires, boot, ticks, id, token}, &cancel))
-	})
-	return cancel, err
-}
-
-// Settle implements jobs.Store. It takes status, reason and output from j.
-func (d *DB) Settle(ctx context.Context, j *jobs.Job, token int64, last *event.Event) error {
-	if j.Status == jobs.Running || j.Status == "" {
-		return fmt.Errorf("%s: settling needs the status it ended with", j.ID)
-	}
-	return d.do(ctx, func(t *tx) error {
-		if err := t.fence(j.ID, token); err != nil {
-			return err
-		}
-		return t.settle(j.ID, j.Status, j.Reason, j.Output, last)
-	})
-}
-
-func (t *tx) settle(id string, status jobs.Status, reason string, output json.RawMessage, last *event.Event) error {
+func (t *tx) finishJob(id string, status jobs.Status, reason string, output json.RawMessage, last *event.Event) error {
 	now, finished := t.d.clock.now(), time.Time{}
 	if status.Final() {
 		finished = now
@@ -307,9 +297,7 @@ func (t *tx) settle(id string, status jobs.Status, reason string, output json.Ra
 	if last == nil {
 		return nil
 	}
-	ev := *last
-	ev.Job = id
-	return t.log([]event.Event{ev})
+	return t.log(id, []event.Event{*last})
 }
 
 // Reopen implements jobs.Store. It forgives earlier crashes and takes back a
@@ -335,8 +323,8 @@ func (d *DB) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 	})
 }
 
-// RequestCancel implements jobs.Store.
-func (d *DB) RequestCancel(ctx context.Context, id string) error {
+// Cancel implements jobs.Store.
+func (d *DB) Cancel(ctx context.Context, id string) error {
 	return d.do(ctx, func(t *tx) error {
 		r, err := t.load(id)
 		if err != nil {
@@ -360,7 +348,7 @@ func (d *DB) RequestCancel(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		return t.settle(id, jobs.Cancelled, "cancelled while nobody ran it", r.Output,
+		return t.finishJob(id, jobs.Cancelled, "cancelled while nobody ran it", r.Output,
 			&event.Event{Time: d.clock.now(), Kind: event.JobFinished, Data: data})
 	})
 }

@@ -58,7 +58,7 @@ func TestSpoiled(t *testing.T) {
 				job, want = "nobody", jobs.ErrNotExist
 			}
 			// Two events: the first of a bad pair must not stay either.
-			err := d.Append(t.Context(), event.Event{Job: "J", Kind: event.Note}, event.Event{Job: job, Kind: event.Note})
+			err := d.appendEvents(t.Context(), event.Event{Job: "J", Kind: event.Note}, event.Event{Job: job, Kind: event.Note})
 			if !errors.Is(err, want) {
 				t.Errorf("append: %v, want %v", err, want)
 			}
@@ -108,12 +108,12 @@ func TestFollow(t *testing.T) {
 	}
 	j := claim(t, d, "J")
 	for i := range 600 {
-		if err := d.Append(t.Context(), event.Event{Job: "J", Kind: event.Note, Text: fmt.Sprint(i)}); err != nil {
+		if err := d.appendEvents(t.Context(), event.Event{Job: "J", Kind: event.Note, Text: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	j.Status = jobs.Waiting
-	if err := d.Settle(t.Context(), j, j.Lease.Token, &event.Event{Kind: event.JobWaiting}); err != nil {
+	if err := d.Journal(j.ID, j.Lease.Token).FinishJob(t.Context(), j, &event.Event{Kind: event.JobWaiting}); err != nil {
 		t.Fatal(err)
 	}
 	wg.Wait()
@@ -161,13 +161,13 @@ func TestBlobsBelongToJobs(t *testing.T) {
 	if err := d.Remove(ctx, "A"); !errors.Is(err, jobs.ErrRunning) {
 		t.Fatalf("removing a held job: %v", err)
 	}
-	a, err := d.Job(ctx, "A")
+	a, err := jobs.Find(ctx, d, "A")
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := a.Lease.Token
 	a.Status = jobs.Done
-	if err := errors.Join(d.Settle(ctx, a, token, nil), d.Remove(ctx, "A")); err != nil {
+	if err := errors.Join(d.Journal(a.ID, token).FinishJob(ctx, a, nil), d.Remove(ctx, "A")); err != nil {
 		t.Fatal(err)
 	}
 	have("nobody has the output", "big", big, false)
@@ -217,7 +217,7 @@ func TestPending(t *testing.T) {
 		t.Fatal(err)
 	}
 	show := func() (s string) {
-		qs, err := d.Pending(t.Context(), "J")
+		qs, err := jobs.Pending(t.Context(), d, "J")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,11 +244,11 @@ func TestCancel(t *testing.T) {
 	add(t, d, "running")
 	j := claim(t, d, "running")
 	for _, id := range []string{"queued", "running"} {
-		if err := d.RequestCancel(ctx, id); err != nil {
+		if err := d.Cancel(ctx, id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if q, err := d.Job(ctx, "queued"); err != nil || q.Status != jobs.Cancelled || q.Finished.IsZero() {
+	if q, err := jobs.Find(ctx, d, "queued"); err != nil || q.Status != jobs.Cancelled || q.Finished.IsZero() {
 		t.Errorf("queued: %+v, %v", q, err)
 	}
 	last := event.Event{}
@@ -258,10 +258,10 @@ func TestCancel(t *testing.T) {
 	if last.Kind != event.JobFinished {
 		t.Errorf("last event of a job cancelled in the queue: %+v", last)
 	}
-	if err := d.RequestCancel(ctx, "queued"); !errors.Is(err, jobs.ErrFinal) {
+	if err := d.Cancel(ctx, "queued"); !errors.Is(err, jobs.ErrFinal) {
 		t.Errorf("cancelling again: %v", err)
 	}
-	if cancel, err := d.Beat(ctx, "running", j.Lease.Token, ttl); err != nil || !cancel {
+	if cancel, err := d.Journal("running", j.Lease.Token).Heartbeat(ctx, ttl); err != nil || !cancel {
 		t.Errorf("beat: %v, %v", cancel, err)
 	}
 	if err := d.Reopen(ctx, "running", flow.Reopener{}); !errors.Is(err, jobs.ErrRunning) {
@@ -324,7 +324,7 @@ func TestTwoRunners(t *testing.T) {
 			d := handles[w%2]
 			for i := range 200 {
 				id := fmt.Sprintf("J%03d", i)
-				j, err := d.Claim(t.Context(), id, fmt.Sprint("runner", w), ttl)
+				j, _, err := d.Claim(t.Context(), id, fmt.Sprint("runner", w), ttl)
 				if errors.Is(err, jobs.ErrHeld) || errors.Is(err, jobs.ErrFinal) {
 					continue
 				}
@@ -342,7 +342,7 @@ func TestTwoRunners(t *testing.T) {
 					t.Error(err)
 				}
 				j.Status = jobs.Done
-				if err := d.Settle(t.Context(), j, j.Lease.Token, nil); err != nil {
+				if err := d.Journal(j.ID, j.Lease.Token).FinishJob(t.Context(), j, nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -373,7 +373,7 @@ func TestBackup(t *testing.T) {
 				if i == 50 {
 					under <- struct{}{}
 				}
-				_ = d.Append(ctx, event.Event{Job: "J", Kind: event.Note, Text: strings.Repeat("x", 500)})
+				_ = d.appendEvents(ctx, event.Event{Job: "J", Kind: event.Note, Text: strings.Repeat("x", 500)})
 			}
 		})
 	}
@@ -404,7 +404,7 @@ func TestBackup(t *testing.T) {
 	if n < 50 {
 		t.Errorf("the copy has %d events, want 50 at least", n)
 	}
-	if _, err := b.Beat(t.Context(), "J", j.Lease.Token, ttl); err != nil {
+	if _, err := b.Journal("J", j.Lease.Token).Heartbeat(t.Context(), ttl); err != nil {
 		t.Errorf("the job does not go on in the copy: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func TestVerify(t *testing.T) {
 			d := open(t, path, Options{})
 			add(t, d, "J")
 			for range 3 {
-				if err := d.Append(t.Context(), event.Event{Job: "J", Kind: event.Note, Text: "x"}); err != nil {
+				if err := d.appendEvents(t.Context(), event.Event{Job: "J", Kind: event.Note, Text: "x"}); err != nil {
 					t.Fatal(err)
 				}
 			}

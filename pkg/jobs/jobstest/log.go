@@ -24,15 +24,18 @@ func read(t testing.TB, s jobs.Store, id string, after int64) []event.Event {
 
 // events numbers from 1 without gaps, also when many write.
 func events(t *testing.T, s jobs.Store) {
-	add(t, s, "J1")
-	add(t, s, "J2")
+	journals := map[string]claimed{}
+	for _, id := range []string{"J1", "J2"} {
+		add(t, s, id)
+		journals[id] = hold(t, s, id, ttl)
+	}
 	const writers, each = 4, 10
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
 			for i := range each {
 				id := []string{"J1", "J2"}[i%2]
-				err := s.Append(t.Context(), event.Event{Job: id, Kind: event.Delta, Text: "lost"},
+				err := journals[id].Append(t.Context(), event.Event{Job: id, Kind: event.Delta, Text: "lost"},
 					event.Event{Job: id, Kind: event.Note, Text: fmt.Sprintf("%d.%d", w, i)})
 				if err != nil {
 					t.Errorf("append: %v", err)
@@ -76,13 +79,13 @@ func follow(t *testing.T, s jobs.Store) {
 	})
 	j := hold(t, s, "J1", ttl)
 	for i := range 5 {
-		ok(t, s.Append(t.Context(), event.Event{Job: "J1", Kind: event.Note, Text: fmt.Sprint(i)}))
+		ok(t, j.Append(t.Context(), event.Event{Job: "J1", Kind: event.Note, Text: fmt.Sprint(i)}))
 		if ev := <-got; ev.Text != fmt.Sprint(i) || ev.Seq != int64(i)+1 {
 			t.Fatalf("event is %+v, want number %d", ev, i+1)
 		}
 	}
 	j.Status = jobs.Done
-	ok(t, s.Settle(t.Context(), j, j.Lease.Token, &event.Event{Kind: event.JobFinished}))
+	ok(t, j.FinishJob(t.Context(), j.Job, &event.Event{Kind: event.JobFinished}))
 	if ev := <-got; ev.Kind != event.JobFinished {
 		t.Errorf("the last event is %+v", ev)
 	}
@@ -97,7 +100,7 @@ func signals(t *testing.T, s jobs.Store) {
 	ctx := t.Context()
 	add(t, s, "J1")
 	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "go", Value: json.RawMessage(`1`)}))
-	j := s.Journal("J1", hold(t, s, "J1", ttl).Lease.Token)
+	j := hold(t, s, "J1", ttl)
 	ask := func(path string, names ...string) flow.Step {
 		b, err := json.Marshal(flow.Wait{Signals: names, About: json.RawMessage(`"what?"`)})
 		ok(t, err)
@@ -108,7 +111,7 @@ func signals(t *testing.T, s jobs.Store) {
 	}
 	pending := func(want ...string) {
 		t.Helper()
-		qs, err := s.Pending(ctx, "J1")
+		qs, err := jobs.Pending(ctx, s, "J1")
 		ok(t, err)
 		var got []string
 		for _, q := range qs {

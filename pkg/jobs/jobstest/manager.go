@@ -70,7 +70,7 @@ func newBench(s jobs.Store) *bench {
 	b.Manager = &jobs.Manager{
 		Store: s, TTL: ttl, Owner: runner(1),
 		Workflows: []flow.Workflow{flow.Define("work", func(r *flow.Run, n int) (int, error) { return b.work(r, n) })},
-		Mux: func(context.Context, *jobs.Job) (flow.Mux, func(), error) {
+		Mux: func(context.Context, *jobs.Job, flow.Blobs) (flow.Mux, func(), error) {
 			return flow.Mux{"add": {Safe: flow.Always, Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
 				b.runs.Add(1)
 				return b.step(ctx, s)
@@ -329,14 +329,14 @@ func leaseLost(t *testing.T, b *bench) {
 			// The lease runs out because nobody beats: claim it as a stranger
 			// would, again and again until that works.
 			for other == nil {
-				if j, err := b.Store.Claim(t.Context(), id, runner(2), ttl); err == nil {
+				if j, _, err := b.Store.Claim(t.Context(), id, runner(2), ttl); err == nil {
 					other = j
 				}
 			}
 		}
 	}
 	s := b.Store
-	b.Store = &deaf{Store: s}
+	b.Store = &wrapped{s, func(j jobs.Journal) jobs.Journal { return noHeartbeat{j} }}
 	_, err := b.Run(t.Context(), id, jobs.RunOptions{Hook: hook})
 	is(t, err, jobs.ErrLeaseLost)
 	b.Store = s
@@ -354,10 +354,24 @@ func leaseLost(t *testing.T, b *bench) {
 	}
 }
 
-// deaf is a store whose beats get lost.
-type deaf struct{ jobs.Store }
+// A wrapped store changes the journals of another one.
+type wrapped struct {
+	jobs.Store
+	journal func(jobs.Journal) jobs.Journal
+}
 
-func (*deaf) Beat(context.Context, string, int64, time.Duration) (bool, error) {
+func (w *wrapped) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*jobs.Job, jobs.Journal, error) {
+	j, journal, err := w.Store.Claim(ctx, id, owner, ttl)
+	if err != nil {
+		return nil, nil, err
+	}
+	return j, w.journal(journal), nil
+}
+
+// noHeartbeat is a journal whose heartbeats are lost.
+type noHeartbeat struct{ jobs.Journal }
+
+func (noHeartbeat) Heartbeat(context.Context, time.Duration) (bool, error) {
 	return false, errors.New("no answer")
 }
 
@@ -388,7 +402,7 @@ func noWorkflow(t *testing.T, b *bench) {
 
 func setup(t *testing.T, b *bench) {
 	mux := b.Mux
-	bad := func(context.Context, *jobs.Job) (flow.Mux, func(), error) {
+	bad := func(context.Context, *jobs.Job, flow.Blobs) (flow.Mux, func(), error) {
 		return nil, nil, errors.New("the workspace is gone")
 	}
 	b.Mux = bad
@@ -426,34 +440,25 @@ func retry(t *testing.T, b *bench) {
 	}
 }
 
-// full is a store whose disk is full from the n-th outcome on, or whose event
-// log is.
+// full is a journal whose disk is full from the n-th outcome on, or from the
+// n-th write of events.
 type full struct {
-	jobs.Store
-	left   atomic.Int32
+	jobs.Journal
+	left   *atomic.Int32
 	events bool
 }
 
 var errFull = errors.New("the disk is full")
 
-func (f *full) Journal(job string, token int64) flow.Journal {
-	return &fullJournal{f.Store.Journal(job, token), f}
-}
-
-func (f *full) Append(ctx context.Context, evs ...event.Event) error {
-	if f.events && f.left.Add(-1) < 0 {
+func (j *full) Append(ctx context.Context, evs ...event.Event) error {
+	if j.events && j.left.Add(-1) < 0 {
 		return errFull
 	}
-	return f.Store.Append(ctx, evs...)
+	return j.Journal.Append(ctx, evs...)
 }
 
-type fullJournal struct {
-	flow.Journal
-	f *full
-}
-
-func (j *fullJournal) Finish(ctx context.Context, rec *flow.Record) error {
-	if !j.f.events && j.f.left.Add(-1) < 0 {
+func (j *full) Finish(ctx context.Context, rec *flow.Record) error {
+	if !j.events && j.left.Add(-1) < 0 {
 		return errFull
 	}
 	return j.Journal.Finish(ctx, rec)
@@ -461,26 +466,26 @@ func (j *fullJournal) Finish(ctx context.Context, rec *flow.Record) error {
 
 // storeFails must not fail the job: it did nothing wrong.
 func storeFails(t *testing.T, b *bench) {
-	f := &full{Store: b.Store}
-	f.left.Store(2)
-	b.Store = f
+	store, left := b.Store, new(atomic.Int32)
+	left.Store(2)
+	b.Store = &wrapped{store, func(j jobs.Journal) jobs.Journal { return &full{j, left, false} }}
 	id := b.submit(t, 4)
 	j := b.run(t, id, jobs.Interrupted)
 	if j.Reason != "the store failed: the disk is full; put that right, then resume it" {
 		t.Errorf("reason is %q", j.Reason)
 	}
-	b.Store = f.Store
+	b.Store = store
 	if j := b.run(t, id, jobs.Done); string(j.Output) != "6" {
 		t.Errorf("job is %+v", j)
 	}
 }
 
 func eventsFail(t *testing.T, b *bench) {
-	f := &full{Store: b.Store, events: true}
-	b.Store = f
+	store := b.Store
+	b.Store = &wrapped{store, func(j jobs.Journal) jobs.Journal { return &full{j, new(atomic.Int32), true} }}
 	id := b.submit(t, 4)
 	b.run(t, id, jobs.Interrupted)
-	b.Store = f.Store
+	b.Store = store
 	if j := b.run(t, id, jobs.Done); string(j.Output) != "6" {
 		t.Errorf("job is %+v", j)
 	}

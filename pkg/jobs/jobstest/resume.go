@@ -121,7 +121,7 @@ func resumeFailed(t *testing.T, open func(t testing.TB) jobs.Store) {
 			count := map[string]int{}
 			m := &jobs.Manager{Store: open(t), TTL: ttl, Owner: runner(1), Workflows: []flow.Workflow{part,
 				flow.Define("work", func(r *flow.Run, _ any) (string, error) { return "", c.work(r) })},
-				Mux: func(context.Context, *jobs.Job) (flow.Mux, func(), error) {
+				Mux: func(context.Context, *jobs.Job, flow.Blobs) (flow.Mux, func(), error) {
 					return flow.Mux{"do": {Handler: func(_ context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
 						mu.Lock()
 						defer mu.Unlock()

@@ -42,7 +42,7 @@ func Store(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Claim", claim},
 		{"ClaimRace", claimRace},
 		{"Fence", fence},
-		{"Settle", settle},
+		{"FinishJob", finishJob},
 		{"TakeOver", takeOver},
 		{"CrashLimit", crashLimit},
 		{"CrashProgress", crashProgress},
@@ -76,7 +76,7 @@ func is(t testing.TB, err, want error) {
 
 func status(t testing.TB, s jobs.Store, id string, want jobs.Status) *jobs.Job {
 	t.Helper()
-	j, err := s.Job(t.Context(), id)
+	j, err := jobs.Find(t.Context(), s, id)
 	ok(t, err)
 	if j.Status != want {
 		t.Fatalf("job %s is %s (%s), want %s", id, j.Status, j.Reason, want)
@@ -91,11 +91,17 @@ func add(t testing.TB, s jobs.Store, id string) *jobs.Job {
 	return j
 }
 
-func hold(t testing.TB, s jobs.Store, id string, ttl time.Duration) *jobs.Job {
+// claimed is a job with the journal of its claim.
+type claimed struct {
+	*jobs.Job
+	jobs.Journal
+}
+
+func hold(t testing.TB, s jobs.Store, id string, ttl time.Duration) claimed {
 	t.Helper()
-	j, err := s.Claim(t.Context(), id, runner(1), ttl)
+	j, journal, err := s.Claim(t.Context(), id, runner(1), ttl)
 	ok(t, err)
-	return j
+	return claimed{j, journal}
 }
 
 func addAndList(t *testing.T, s jobs.Store) {
@@ -140,7 +146,7 @@ func key(t *testing.T, s jobs.Store) {
 	if one.ID != "J1" || two.ID != "J1" {
 		t.Errorf("jobs are %s and %s, want J1 twice", one.ID, two.ID)
 	}
-	_, err = s.Job(t.Context(), "J2")
+	_, err = jobs.Find(t.Context(), s, "J2")
 	is(t, err, jobs.ErrNotExist)
 }
 
@@ -150,9 +156,9 @@ func claim(t *testing.T, s jobs.Store) {
 	if j.Status != jobs.Running || j.Lease.Token == 0 || j.Started.IsZero() || string(j.Input) != `{"n":1}` {
 		t.Errorf("claimed %+v", j)
 	}
-	_, err := s.Claim(t.Context(), "J1", runner(2), ttl)
+	_, _, err := s.Claim(t.Context(), "J1", runner(2), ttl)
 	is(t, err, jobs.ErrHeld)
-	cancel, err := s.Beat(t.Context(), "J1", j.Lease.Token, ttl)
+	cancel, err := j.Heartbeat(t.Context(), ttl)
 	ok(t, err)
 	if cancel {
 		t.Error("a cancel nobody asked for")
@@ -172,7 +178,7 @@ func claimRace(t *testing.T, s jobs.Store) {
 		wg.Go(func() {
 			for i := range n {
 				id := fmt.Sprintf("J%d", (i+r)%n)
-				_, err := s.Claim(context.WithoutCancel(t.Context()), id, runner(r), ttl)
+				_, _, err := s.Claim(context.WithoutCancel(t.Context()), id, runner(r), ttl)
 				switch {
 				case err == nil:
 					mu.Lock()
@@ -200,57 +206,56 @@ func fence(t *testing.T, s jobs.Store) {
 	if now.Lease.Token <= old.Lease.Token {
 		t.Fatalf("token went from %d to %d", old.Lease.Token, now.Lease.Token)
 	}
-	ctx, token := t.Context(), old.Lease.Token
-	_, err := s.Beat(ctx, "J1", token, ttl)
+	ctx := t.Context()
+	_, err := old.Heartbeat(ctx, ttl)
 	is(t, err, jobs.ErrLeaseLost)
-	is(t, s.Settle(ctx, &jobs.Job{ID: "J1", Status: jobs.Done}, token, nil), jobs.ErrLeaseLost)
-	j := s.Journal("J1", token)
+	is(t, old.FinishJob(ctx, &jobs.Job{ID: "J1", Status: jobs.Done}, nil), jobs.ErrLeaseLost)
+	is(t, old.Append(ctx, event.Event{Job: "J1", Kind: event.Note}), jobs.ErrLeaseLost)
 	step := flow.Step{Job: "J1", Path: "0", Kind: "k", Input: json.RawMessage(`1`)}
-	_, err = j.Begin(ctx, step, time.Time{})
+	_, err = old.Begin(ctx, step, time.Time{})
 	is(t, err, jobs.ErrLeaseLost)
-	is(t, j.Finish(ctx, &flow.Record{Job: "J1", Path: "0", Kind: "k", Sum: step.Sum(), Done: true}), jobs.ErrLeaseLost)
-	is(t, j.Save(ctx, "J1", "", flow.State{Value: json.RawMessage(`1`)}), jobs.ErrLeaseLost)
-	_, err = j.Receive(ctx, step, []string{"go"})
+	is(t, old.Finish(ctx, &flow.Record{Job: "J1", Path: "0", Kind: "k", Sum: step.Sum(), Done: true}), jobs.ErrLeaseLost)
+	is(t, old.Save(ctx, "J1", "", flow.State{Value: json.RawMessage(`1`)}), jobs.ErrLeaseLost)
+	_, err = old.Receive(ctx, step, []string{"go"})
 	is(t, err, jobs.ErrLeaseLost)
-	_, err = j.Load(ctx, "J1", "")
+	_, err = old.Load(ctx, "J1", "")
 	is(t, err, jobs.ErrLeaseLost)
 	status(t, s, "J1", jobs.Running)
 
-	mine := s.Journal("J1", now.Lease.Token)
-	rec, err := mine.Begin(ctx, step, time.Time{})
+	rec, err := now.Begin(ctx, step, time.Time{})
 	ok(t, err)
 	if rec != nil {
 		t.Errorf("a refused step was recorded: %+v", rec)
 	}
 }
 
-func settle(t *testing.T, s jobs.Store) {
+func finishJob(t *testing.T, s jobs.Store) {
 	add(t, s, "J1")
 	j := hold(t, s, "J1", ttl)
 	j.Status, j.Reason, j.Output = jobs.Limit, "reached the limit", json.RawMessage(`{"x":1}`)
-	ok(t, s.Settle(t.Context(), j, j.Lease.Token, &event.Event{Kind: event.JobFinished, Data: json.RawMessage(`{"y":2}`)}))
+	ok(t, j.FinishJob(t.Context(), j.Job, &event.Event{Kind: event.JobFinished, Data: json.RawMessage(`{"y":2}`)}))
 	got := status(t, s, "J1", jobs.Limit)
 	if got.Reason != j.Reason || string(got.Output) != `{"x":1}` || got.Finished.IsZero() || got.Lease != (jobs.Lease{}) {
-		t.Errorf("settled as %+v", got)
+		t.Errorf("finished as %+v", got)
 	}
 	evs := read(t, s, "J1", 0)
 	if len(evs) != 1 || evs[0].Kind != event.JobFinished || evs[0].Job != "J1" || string(evs[0].Data) != `{"y":2}` {
 		t.Errorf("events are %+v", evs)
 	}
-	_, err := s.Claim(t.Context(), "J1", runner(1), ttl)
+	_, _, err := s.Claim(t.Context(), "J1", runner(1), ttl)
 	is(t, err, jobs.ErrFinal)
-	is(t, s.Settle(t.Context(), j, j.Lease.Token, nil), jobs.ErrLeaseLost)
+	is(t, j.FinishJob(t.Context(), j.Job, nil), jobs.ErrLeaseLost)
 
 	add(t, s, "J2")
 	j = hold(t, s, "J2", ttl)
 	j.Status = jobs.Waiting
-	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	ok(t, j.FinishJob(t.Context(), j.Job, nil))
 	if got := status(t, s, "J2", jobs.Waiting); !got.Finished.IsZero() {
 		t.Error("a waiting job has ended")
 	}
 	j = hold(t, s, "J2", ttl)
-	if err := s.Settle(t.Context(), j, j.Lease.Token, nil); err == nil {
-		t.Error("a job was settled as running")
+	if err := j.FinishJob(t.Context(), j.Job, nil); err == nil {
+		t.Error("a job was finished as running")
 	}
 }
 
@@ -276,12 +281,12 @@ func crashLimit(t *testing.T, s jobs.Store) {
 	for range 3 {
 		hold(t, s, "J1", instant)
 	}
-	_, err := s.Claim(t.Context(), "J1", runner(1), ttl)
+	_, _, err := s.Claim(t.Context(), "J1", runner(1), ttl)
 	is(t, err, jobs.ErrBlocked)
 	if j := status(t, s, "J1", jobs.Blocked); j.Reason == "" {
 		t.Error("blocked without a reason")
 	}
-	_, err = s.Claim(t.Context(), "J1", runner(1), ttl)
+	_, _, err = s.Claim(t.Context(), "J1", runner(1), ttl)
 	is(t, err, jobs.ErrBlocked)
 	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	if j := hold(t, s, "J1", ttl); j.Crashes != 0 {
@@ -299,8 +304,8 @@ func crashProgress(t *testing.T, s jobs.Store) {
 			t.Fatalf("run %d: %d crashes are held against a job that gets on", i, j.Crashes)
 		}
 		st := flow.Step{Job: "J1", Path: strconv.Itoa(i), Kind: "do"}
-		ok(t, s.Journal("J1", j.Lease.Token).Finish(t.Context(), &flow.Record{Job: "J1", Path: st.Path, Kind: st.Kind, Sum: st.Sum(), Done: true}))
-		_, err := s.Beat(t.Context(), "J1", j.Lease.Token, instant)
+		ok(t, j.Finish(t.Context(), &flow.Record{Job: "J1", Path: st.Path, Kind: st.Kind, Sum: st.Sum(), Done: true}))
+		_, err := j.Heartbeat(t.Context(), instant)
 		ok(t, err)
 	}
 }
@@ -310,7 +315,7 @@ func reopen(t *testing.T, s jobs.Store) {
 	j := hold(t, s, "J1", ttl)
 	is(t, s.Reopen(t.Context(), "J1", flow.Reopener{}), jobs.ErrRunning)
 	j.Status, j.Reason = jobs.Failed, "no luck"
-	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	ok(t, j.FinishJob(t.Context(), j.Job, nil))
 	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	if got := status(t, s, "J1", jobs.Queued); got.Reason != "" || !got.Finished.IsZero() {
 		t.Errorf("reopened as %+v", got)
@@ -332,15 +337,14 @@ func reopenFailed(t *testing.T, s jobs.Store) {
 		} else {
 			rec.Failure = &flow.Failure{Code: flow.Failed, Message: "no key"}
 		}
-		journal := s.Journal("J1", j.Lease.Token)
-		_, err := journal.Begin(t.Context(), steps[i], time.Time{})
+		_, err := j.Begin(t.Context(), steps[i], time.Time{})
 		ok(t, err)
-		ok(t, journal.Finish(t.Context(), rec))
+		ok(t, j.Finish(t.Context(), rec))
 	}
 	j.Status = jobs.Failed
-	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	ok(t, j.FinishJob(t.Context(), j.Job, nil))
 	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
-	journal := s.Journal("J1", hold(t, s, "J1", ttl).Lease.Token)
+	journal := hold(t, s, "J1", ttl)
 	for i, st := range steps {
 		rec, err := journal.Begin(t.Context(), st, time.Time{})
 		ok(t, err)
@@ -352,37 +356,37 @@ func reopenFailed(t *testing.T, s jobs.Store) {
 
 func cancelUnheld(t *testing.T, s jobs.Store) {
 	add(t, s, "J1")
-	ok(t, s.RequestCancel(t.Context(), "J1"))
+	ok(t, s.Cancel(t.Context(), "J1"))
 	status(t, s, "J1", jobs.Cancelled)
 	evs := read(t, s, "J1", 0)
 	var fin jobs.Final
 	if len(evs) != 1 || evs[0].Kind != event.JobFinished || json.Unmarshal(evs[0].Data, &fin) != nil || fin.Status != jobs.Cancelled {
 		t.Errorf("events are %+v", evs)
 	}
-	is(t, s.RequestCancel(t.Context(), "J1"), jobs.ErrFinal)
+	is(t, s.Cancel(t.Context(), "J1"), jobs.ErrFinal)
 
 	add(t, s, "J2") // its runner is dead, and must not come back
 	old := hold(t, s, "J2", instant)
-	ok(t, s.RequestCancel(t.Context(), "J2"))
+	ok(t, s.Cancel(t.Context(), "J2"))
 	status(t, s, "J2", jobs.Cancelled)
-	_, err := s.Beat(t.Context(), "J2", old.Lease.Token, ttl)
+	_, err := old.Heartbeat(t.Context(), ttl)
 	is(t, err, jobs.ErrLeaseLost)
 }
 
 func cancelHeld(t *testing.T, s jobs.Store) {
 	add(t, s, "J1")
 	j := hold(t, s, "J1", ttl)
-	ok(t, s.RequestCancel(t.Context(), "J1"))
+	ok(t, s.Cancel(t.Context(), "J1"))
 	if got := status(t, s, "J1", jobs.Running); !got.Cancel {
 		t.Error("the request cannot be seen")
 	}
-	cancel, err := s.Beat(t.Context(), "J1", j.Lease.Token, ttl)
+	cancel, err := j.Heartbeat(t.Context(), ttl)
 	ok(t, err)
 	if !cancel {
 		t.Error("the runner is not told")
 	}
 	j.Status = jobs.Cancelled
-	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	ok(t, j.FinishJob(t.Context(), j.Job, nil))
 	ok(t, s.Reopen(t.Context(), "J1", flow.Reopener{}))
 	if j := hold(t, s, "J1", ttl); j.Cancel {
 		t.Error("a reopened job is still to be cancelled")
@@ -393,11 +397,11 @@ func remove(t *testing.T, s jobs.Store) {
 	add(t, s, "J1")
 	j := hold(t, s, "J1", ttl)
 	is(t, s.Remove(t.Context(), "J1"), jobs.ErrRunning)
-	ok(t, s.Append(t.Context(), event.Event{Job: "J1", Kind: event.Note}))
+	ok(t, j.Append(t.Context(), event.Event{Job: "J1", Kind: event.Note}))
 	j.Status = jobs.Done
-	ok(t, s.Settle(t.Context(), j, j.Lease.Token, nil))
+	ok(t, j.FinishJob(t.Context(), j.Job, nil))
 	ok(t, s.Remove(t.Context(), "J1"))
-	_, err := s.Job(t.Context(), "J1")
+	_, err := jobs.Find(t.Context(), s, "J1")
 	is(t, err, jobs.ErrNotExist)
 	add(t, s, "J1")
 	if evs := read(t, s, "J1", 0); len(evs) != 0 {
@@ -407,16 +411,15 @@ func remove(t *testing.T, s jobs.Store) {
 
 func unknown(t *testing.T, s jobs.Store) {
 	ctx := t.Context()
-	_, err := s.Job(ctx, "J9")
+	_, err := jobs.Find(ctx, s, "J9")
 	is(t, err, jobs.ErrNotExist)
-	_, err = s.Claim(ctx, "J9", runner(1), ttl)
+	_, _, err = s.Claim(ctx, "J9", runner(1), ttl)
 	is(t, err, jobs.ErrNotExist)
 	is(t, s.Remove(ctx, "J9"), jobs.ErrNotExist)
 	is(t, s.Reopen(ctx, "J9", flow.Reopener{}), jobs.ErrNotExist)
-	is(t, s.RequestCancel(ctx, "J9"), jobs.ErrNotExist)
+	is(t, s.Cancel(ctx, "J9"), jobs.ErrNotExist)
 	is(t, s.Send(ctx, "J9", flow.Signal{Name: "go"}), jobs.ErrNotExist)
-	is(t, s.Append(ctx, event.Event{Job: "J9", Kind: event.Note}), jobs.ErrNotExist)
-	_, err = s.Pending(ctx, "J9")
+	_, err = jobs.Pending(ctx, s, "J9")
 	is(t, err, jobs.ErrNotExist)
 	for _, err = range s.Events(ctx, "J9", 0, true) {
 		break
