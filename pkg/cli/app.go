@@ -140,3 +140,18 @@ func (a *app) tools() (*tools.Set, error) {
 	a.set = set
 	return set, nil
 }
+
+// screen is where progress goes.
+func (a *app) screen() *screen { return newScreen(a.Stderr, a.Getenv) }
+
+// output is where results go.
+func (a *app) output() *screen { return newScreen(a.Stdout, a.Getenv) }
+
+// asks reports whether a person can be asked here.
+func (a *app) asks() bool {
+	in, ok := a.Stdin.(*os.File)
+	return ok && isTerminal(in) && a.screen().isTerminal()
+}
+
+// json writes v for scripts.
+func (a *app) json(v any) error { return writeJSON(a.Stdout, v) }

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -22,7 +20,7 @@ func (a *app) ask(ctx context.Context, store jobs.Store, job *jobs.Job) (bool, e
 	if yes == "" || no == "" {
 		return false, nil
 	}
-	in := &reader{ctx: ctx, r: bufio.NewReader(a.Stdin)}
+	in := newReader(ctx, a.Stdin)
 	text, whole := asked(q, firstLook)
 	fmt.Fprint(a.Stderr, text)
 	e := about(q)
@@ -67,34 +65,4 @@ func listens(q *jobs.Question, name string) string {
 		}
 	}
 	return ""
-}
-
-// A reader reads lines until its context ends.
-type reader struct {
-	ctx context.Context
-	r   *bufio.Reader
-}
-
-// line waits for a line. When the context ends first, the goroutine that reads
-// is left behind: a read of a terminal cannot be stopped, and the process is
-// about to end.
-func (r *reader) line() (string, error) {
-	type answer struct {
-		text string
-		err  error
-	}
-	ch := make(chan answer, 1)
-	go func() {
-		s, err := r.r.ReadString('\n')
-		if err == io.EOF && s != "" {
-			err = nil
-		}
-		ch <- answer{s, err}
-	}()
-	select {
-	case got := <-ch:
-		return got.text, got.err
-	case <-r.ctx.Done():
-		return "", context.Cause(r.ctx)
-	}
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -82,7 +84,7 @@ func asked(q *jobs.Question, limit int) (text string, whole bool) {
 		put("arguments", string(e.Args))
 	}
 	all := ""
-	for _, name := range sorted(args) {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
 		text := readable(args[name])
 		var s string
 		if json.Unmarshal(args[name], &s) == nil {
@@ -99,7 +101,7 @@ func asked(q *jobs.Question, limit int) (text string, whole bool) {
 		put("look", "letters of several alphabets in one word: "+strings.Join(alike, ", "))
 	}
 	put("in", e.Dir)
-	for _, name := range sorted(e.Files) {
+	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		put("publishes", fmt.Sprintf("%s (sha256 %.12s)", name, e.Files[name]))
 	}
 	around := ""
@@ -154,4 +156,27 @@ func lookalikes(s string) []string {
 		}
 	}
 	return out
+}
+
+// readable is JSON as a person would write it: < and > for themselves.
+func readable(raw json.RawMessage) string {
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return string(raw)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return string(raw)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// bare is the name of a signal without the step it is for.
+func bare(signal string) string {
+	name, _, _ := strings.Cut(signal, "@")
+	return name
 }

@@ -320,7 +320,7 @@ func (a *app) printArtifact(j *jobs.Job, st *executor.State, name string, asJSON
 	if json.Unmarshal(v, &s) != nil {
 		return a.json(v)
 	}
-	if a.output().fd >= 0 {
+	if a.output().isTerminal() {
 		s = lines(s)
 	}
 	fmt.Fprintln(a.Stdout, strings.TrimSuffix(s, "\n"))

@@ -14,6 +14,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -58,7 +59,7 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 		a.complain(err)
 	}
 	if err == nil {
-		err = a.out.lost()
+		err = a.lostOutput()
 	}
 	if err == nil {
 		return exitDone
@@ -108,4 +109,13 @@ func (a *app) root() *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	tidy(root)
 	return root
+}
+
+// lostOutput is the fault of a result that could not be printed.
+func (a *app) lostOutput() error {
+	err := a.out.failure()
+	if err == nil {
+		return nil
+	}
+	return broken(fmt.Errorf("standard output: %w", err), "what was printed is incomplete; jobs themselves are kept, see adroit jobs")
 }

@@ -47,33 +47,6 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-func TestOllamaHost(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                       "",
-		"127.0.0.1:1234":         "http://127.0.0.1:1234",
-		"0.0.0.0":                "http://127.0.0.1:11434",
-		"gpu":                    "http://gpu:11434",
-		"https://gpu.example":    "https://gpu.example:443",
-		"[::1]:99":               "http://[::1]:99",
-		"http://gpu:8080/ollama": "http://gpu:8080/ollama",
-	} {
-		if got := ollamaHost(in); got != want {
-			t.Errorf("ollamaHost(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-func TestInputs(t *testing.T) {
-	for in, want := range map[string]string{
-		"007": `"007"`, "true": `"true"`, `{"a": 1}`: `{"a": 1}`, "[1]": "[1]", "[draft]": `"[draft]"`, "": `""`,
-	} {
-		got, err := structured(in)
-		if err != nil || string(got) != want {
-			t.Errorf("structured(%q) = %s, %v; want %s", in, got, err, want)
-		}
-	}
-}
-
 func TestFigures(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
 		if got := count(n); got != want {
@@ -93,7 +66,7 @@ func TestFigures(t *testing.T) {
 // never writes past the width.
 func TestViewer(t *testing.T) {
 	var out bytes.Buffer
-	v := &viewer{screen: &screen{Writer: &out, fd: 0, cols: 40}, seen: map[string]bool{"1.1": true}, number: 1, past: 1}
+	v := &viewer{screen: &screen{Writer: &out, cols: 40}, seen: map[string]bool{"1.1": true}, number: 1, past: 1}
 	data, err := json.Marshal(map[string]any{"failed": true})
 	if err != nil {
 		t.Fatal(err)

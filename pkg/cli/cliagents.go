@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/cliagent"
@@ -261,34 +259,4 @@ func outside(model string) string {
 		return ""
 	}
 	return " (works on its own, outside of the sandbox)"
-}
-
-// activity shows what a model did that works on its own, below the steps.
-func (v *viewer) activity(ev event.Event) {
-	var a llm.Activity
-	if json.Unmarshal(ev.Data, &a) != nil {
-		return
-	}
-	style := plain
-	switch a.Kind {
-	case llm.ToolStarted:
-		v.now = a.Name
-		return
-	case llm.ToolFinished:
-		v.now = ""
-		if a.Status == llm.StatusError || a.Status == llm.StatusDenied {
-			style = red
-		}
-	case llm.SessionOpened, llm.UsageReported:
-		style = dim
-	case llm.PermissionAsked:
-		if a.Status == llm.StatusDenied {
-			style = red
-		}
-	}
-	text := line(ev.Text)
-	if w := v.width(); w > 0 {
-		text = cut(text, w-9)
-	}
-	v.print("       - ", style, text, "")
 }

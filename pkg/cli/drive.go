@@ -1,18 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -77,13 +74,13 @@ func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more 
 // and waits.
 func (a *app) watch(ctx context.Context, log jobs.Store, id string, past *history, asJSON bool, o *jobs.RunOptions) func() {
 	if !asJSON {
-		v := a.view(*past)
+		v := newViewer(a.screen(), *past)
 		o.Emit = v.sink
 		if !a.asks() {
 			return v.close
 		}
 		leave := a.front.meet(func(ask func()) {
-			v.pause(func() { v.drain(); v.clear(); ask() })
+			v.interrupt(ask)
 		})
 		return func() { leave(); v.close() }
 	}
@@ -112,14 +109,6 @@ func (a *app) watch(ctx context.Context, log jobs.Store, id string, past *histor
 			writeEvent(a.Stdout, ev)
 		}
 	}
-}
-
-func writeEvent(w io.Writer, ev event.Event) {
-	b, err := json.Marshal(ev)
-	if err != nil {
-		return // an event that came out of the log went in as JSON
-	}
-	fmt.Fprintf(w, "%s\n", b)
 }
 
 // runFault explains why a job could not be run here.
@@ -165,13 +154,13 @@ func (a *app) tell(job *jobs.Job, past history, took time.Duration) {
 	if f == nil {
 		f = &jobs.Final{Status: job.Status, Reason: job.Reason}
 	}
-	for _, l := range a.verdict(job, f) {
+	for _, l := range verdict(job, f) {
 		fmt.Fprintln(s, s.paint(statusStyle(job.Status), lines(l)))
 	}
 	for _, m := range a.missing(job) {
 		fmt.Fprintln(s, s.paint(red, line("incomplete: "+m)))
 	}
-	if figures := a.figures(job, f, took); figures != "" {
+	if figures := figures(f, a.cost(job.Model, f), took); figures != "" {
 		fmt.Fprintln(s, strings.Join(append([]string{figures}, a.next(job)...), "    "))
 	} else if next := a.next(job); len(next) > 0 {
 		fmt.Fprintln(s, strings.Join(next, "    "))
@@ -179,53 +168,6 @@ func (a *app) tell(job *jobs.Job, past history, took time.Duration) {
 	if text := strings.TrimSpace(f.Summary); text != "" && job.Status.Final() {
 		fmt.Fprintln(a.Stdout, lines(text))
 	}
-}
-
-func statusStyle(s jobs.Status) string {
-	switch s {
-	case jobs.Failed, jobs.Blocked, jobs.Stuck, jobs.Limit:
-		return red
-	}
-	return bold
-}
-
-// verdict is why a job stopped: the first line says it, the others what is
-// missing.
-func (a *app) verdict(job *jobs.Job, f *jobs.Final) []string {
-	in := ""
-	if f.Turns > 0 {
-		in = " in " + plural(f.Turns, "turn")
-	}
-	switch job.Status {
-	case jobs.Done:
-		return []string{strings.TrimSuffix(fmt.Sprintf("done%s: %s", in, job.Reason), ": ")}
-	case jobs.Waiting:
-		return []string{"waiting for a person: " + question(f.Waiting)}
-	case jobs.Interrupted:
-		return []string{"interrupted: " + strings.TrimPrefix(job.Reason, "interrupted: ") + "; nothing that was finished is lost"}
-	case jobs.Cancelled:
-		return []string{"cancelled" + in}
-	}
-	out := []string{fmt.Sprintf("%s%s: %s", job.Status, in, job.Reason)}
-	for _, u := range f.Unmet {
-		out = append(out, "  not met: "+u)
-	}
-	return out
-}
-
-func (a *app) figures(job *jobs.Job, f *jobs.Final, took time.Duration) string {
-	if f.Usage.In+f.Usage.Out == 0 {
-		return ""
-	}
-	s := count(f.Usage.In) + " tokens in"
-	if f.Usage.Cached > 0 {
-		s += fmt.Sprintf(" (%s cached)", count(f.Usage.Cached))
-	}
-	s += fmt.Sprintf(", %s out", count(f.Usage.Out))
-	if usd := a.cost(job.Model, f); usd > 0 {
-		s += fmt.Sprintf(", %.4f USD", usd)
-	}
-	return s + ", " + span(took)
 }
 
 // changed reports whether a job changed files.
@@ -269,21 +211,6 @@ func (a *app) next(job *jobs.Job) []string {
 	return nil
 }
 
-// raising is the flag that raises the limit which stopped a job.
-func raising(job *jobs.Job) string {
-	var s struct{ Outcome struct{ Limit string } }
-	_ = json.Unmarshal(job.Output, &s) // a job without an outcome names none
-	switch s.Outcome.Limit {
-	case "tokens":
-		return "--max-tokens N"
-	case "cost":
-		return "--max-cost USD"
-	case "time":
-		return "--timeout DURATION"
-	}
-	return "--max-turns N"
-}
-
 // awaited is the signal that a waiting job most likely gets; "" if it has its
 // answer and only has to go on.
 func (a *app) awaited(id string) string {
@@ -297,29 +224,6 @@ func (a *app) awaited(id string) string {
 		}
 	}
 	return "approve"
-}
-
-// readable is JSON as a person would write it: < and > for themselves.
-func readable(raw json.RawMessage) string {
-	var v any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if dec.Decode(&v) != nil {
-		return string(raw)
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
-		return string(raw)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// bare is the name of a signal without the step it is for.
-func bare(signal string) string {
-	name, _, _ := strings.Cut(signal, "@")
-	return name
 }
 
 // pending is the question a job waits with, nil if there is none.

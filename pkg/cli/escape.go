@@ -70,3 +70,12 @@ func cut(s string, n int) string {
 	}
 	return string(r[:n-3]) + "..."
 }
+
+// first is the first sentence of a text.
+func first(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if head, _, ok := strings.Cut(s, ". "); ok {
+		return head + "."
+	}
+	return s
+}

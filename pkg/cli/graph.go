@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // maxDrawn is how many nodes a drawing of a run has.
@@ -43,30 +43,9 @@ const (
 	graphMermaid = "mermaid"
 )
 
-// showGraph prints a drawing of what a job did so far.
-func (a *app) showGraph(ctx context.Context, j *jobs.Job, how string) error {
-	if how != graphText && how != graphMermaid {
-		return usage("it is one of text, mermaid", "--graph is %q", how)
-	}
-	var evs []event.Event
-	for ev, err := range a.db.Events(ctx, j.ID, 0, false) {
-		if err != nil {
-			return err
-		}
-		evs = append(evs, ev)
-	}
-	d := a.drawing(j, evs)
-	if how == graphMermaid {
-		fmt.Fprint(a.Stdout, d.mermaid())
-	} else {
-		fmt.Fprint(a.Stdout, d.text())
-	}
-	return nil
-}
-
 // drawing makes the drawing of a job of what its log tells.
-func (a *app) drawing(j *jobs.Job, evs []event.Event) *drawn {
-	books := &tally{rate: a.rate()}
+func drawing(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage) float64) *drawn {
+	books := &tally{rate: rate}
 	root := &drawn{what: "job", title: strings.TrimSpace(j.ID + " " + j.Agent), status: string(j.Status)}
 	parts, steps := map[string]*drawn{}, map[string]*drawn{}
 	var first, last time.Time

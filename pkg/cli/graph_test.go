@@ -33,8 +33,7 @@ func (l *logbook) step(path, kind, name, text string, data any) {
 }
 
 func (l *logbook) draw(status jobs.Status) *drawn {
-	a := &app{conf: new(config)}
-	return a.drawing(&jobs.Job{ID: "J1", Agent: "lead", Status: status}, l.evs)
+	return drawing(&jobs.Job{ID: "J1", Agent: "lead", Status: status}, l.evs, nil)
 }
 
 // The grammar of the flowcharts that are written, which is a part of Mermaid's.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"path/filepath"
-	"slices"
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -116,17 +113,6 @@ func nameOf(ev event.Event) string {
 	return ev.Step
 }
 
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// realPath is path, absolute and without links.
-func realPath(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
-
 // place says where an interrupted job stands.
 func (h history) place() string {
 	turns := h.tally.all().Turns
@@ -137,4 +123,23 @@ func (h history) place() string {
 		return fmt.Sprintf("interrupted at step %d of turn %d", h.calls+1, turns)
 	}
 	return fmt.Sprintf("interrupted after step %d of turn %d", h.calls, turns)
+}
+
+// subAgents are the sub-agents and pipeline steps of a job, with what each took.
+func (h *history) subAgents(status jobs.Status, most int) ([]jobs.Part, int) {
+	return h.tally.books().Parts(most, status)
+}
+
+// tell says what a job has taken that has not ended.
+func (t *tally) tell(put func(label, value string)) {
+	all := t.all()
+	if all.Turns > 0 {
+		put("turns", count(all.Turns))
+	}
+	if u := all.Usage; u.In+u.Out > 0 {
+		put("tokens", fmt.Sprintf("%s in (%s cached), %s out", count(u.In), count(u.Cached), count(u.Out)))
+	}
+	if all.Cost > 0 {
+		put("cost", fmt.Sprintf("%.4f USD", all.Cost))
+	}
 }

@@ -156,7 +156,7 @@ func (a *app) jobsShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				all, _ := a.partsOf(j, h, 0)
+				all, _ := h.subAgents(j.Status, 0)
 				return a.json(struct {
 					*jobs.Job
 					Final   *jobs.Final    `json:"final,omitempty"`
@@ -230,7 +230,9 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 	a.tellTrees(j, put)
 	put("next", strings.Join(a.next(j), "    "))
 	t.write(a.Stdout)
-	a.showParts(j, h)
+	if text := subAgentTable(j, &h); text != "" {
+		fmt.Fprintf(a.Stdout, "\n%s", text)
+	}
 	if q != nil {
 		text, _ := asked(q, -1)
 		fmt.Fprint(a.Stdout, "\n", text)
@@ -253,7 +255,7 @@ func (a *app) jobsLogs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := &viewer{screen: &screen{Writer: a.Stdout, fd: -1}, seen: map[string]bool{}}
+			v := newLogViewer(a.Stdout)
 			for ev, err := range a.db.Events(ctx, j.ID, after, follow) {
 				switch {
 				case err != nil && ctx.Err() != nil:

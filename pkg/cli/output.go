@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"sync"
 )
@@ -27,12 +26,9 @@ func (o *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// lost returns the fault of a result that nobody got, nil if all was written.
-func (o *output) lost() error {
+// failure is the first error of a Write, nil if all was written.
+func (o *output) failure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.err == nil {
-		return nil
-	}
-	return broken(fmt.Errorf("standard output: %w", o.err), "what was printed is incomplete; jobs themselves are kept, see adroit jobs")
+	return o.err
 }

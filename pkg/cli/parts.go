@@ -7,17 +7,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// partsOf are the sub-agents and steps of pipelines of a job, with what each took.
-func (a *app) partsOf(j *jobs.Job, h history, most int) ([]jobs.Part, int) {
-	return h.tally.books().Parts(most, j.Status)
-}
-
-// showParts prints the parts of a job as a table: each below the one it is in,
-// whose figures have its own in them.
-func (a *app) showParts(j *jobs.Job, h history) {
-	parts, more := a.partsOf(j, h, jobs.MaxParts)
+// subAgentTable renders the parts of a job: each below the one it is in,
+// whose figures include its own. It is empty if the job has no parts.
+func subAgentTable(j *jobs.Job, h *history) string {
+	parts, more := h.subAgents(j.Status, jobs.MaxParts)
 	if len(parts) == 0 {
-		return
+		return ""
 	}
 	var t table
 	t.row("parts:", "status", "turns", "calls", "tokens in", "out", "cost", "time", "attempts", "retries", "path")
@@ -44,11 +39,12 @@ func (a *app) showParts(j *jobs.Job, h history) {
 	if f := h.final; f != nil && f.Own != nil {
 		row("  outside of parts", "", *f.Own)
 	}
-	fmt.Fprintln(a.Stdout)
-	t.write(a.Stdout)
+	var b strings.Builder
+	t.write(&b)
 	if more > 0 {
-		fmt.Fprintf(a.Stdout, "  and %s within these; --json has all of them\n", plural(more, "more part"))
+		fmt.Fprintf(&b, "  and %s within these; --json has all of them\n", plural(more, "more part"))
 	}
+	return b.String()
 }
 
 // other is a model if it is not the usual one.
@@ -57,18 +53,4 @@ func other(model, usual string) string {
 		return ""
 	}
 	return model
-}
-
-// tell says what a job has taken that has not ended.
-func (t *tally) tell(put func(label, value string)) {
-	all := t.all()
-	if all.Turns > 0 {
-		put("turns", count(all.Turns))
-	}
-	if u := all.Usage; u.In+u.Out > 0 {
-		put("tokens", fmt.Sprintf("%s in (%s cached), %s out", count(u.In), count(u.Cached), count(u.Out)))
-	}
-	if all.Cost > 0 {
-		put("cost", fmt.Sprintf("%.4f USD", all.Cost))
-	}
 }

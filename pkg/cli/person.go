@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,7 +53,7 @@ func (a *app) person() func(context.Context, json.RawMessage) (string, error) {
 
 // put shows a question and reads the answer: why not, "" for yes.
 func (a *app) put(ctx context.Context, q *jobs.Question) (no string, err error) {
-	in := &reader{ctx: ctx, r: bufio.NewReader(a.Stdin)}
+	in := newReader(ctx, a.Stdin)
 	text, whole := asked(q, firstLook)
 	fmt.Fprint(a.Stderr, text)
 	for {

@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/term"
 )
@@ -19,35 +18,13 @@ type screen struct {
 	cols  int // from COLUMNS, 0 to ask the terminal
 }
 
-// screen is where progress goes.
-func (a *app) screen() *screen { return a.onto(a.Stderr) }
-
-// output is where results go.
-func (a *app) output() *screen { return a.onto(a.Stdout) }
-
-func (a *app) onto(w io.Writer) *screen {
-	s := &screen{Writer: w, fd: -1}
-	if o, ok := w.(*output); ok {
-		w = o.Writer
-	}
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return s
-	}
-	s.fd = int(f.Fd())
-	s.cols, _ = strconv.Atoi(a.Getenv("COLUMNS"))
-	s.live = a.Getenv("TERM") != "dumb"
-	s.color = s.live && a.Getenv("NO_COLOR") == ""
-	return s
-}
-
 // width is how many columns a line may take, 0 for any number.
 func (s *screen) width() int {
-	if s.fd < 0 {
-		return 0
-	}
 	if s.cols > 0 {
 		return s.cols
+	}
+	if s.fd < 0 {
+		return 0
 	}
 	w, _, err := term.GetSize(s.fd)
 	if err != nil || w <= 0 {
@@ -72,16 +49,28 @@ func (s *screen) paint(style, text string) string {
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
-// asks reports whether a person can be asked here.
-func (a *app) asks() bool {
-	in, ok := a.Stdin.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && a.screen().fd >= 0
-}
-
-// pad fills s with blanks up to n columns.
-func pad(s string, n int) string {
-	if d := n - len([]rune(s)); d > 0 {
-		return s + strings.Repeat(" ", d)
+// newScreen opens w with what the environment decides about terminals.
+func newScreen(w io.Writer, getenv func(string) string) *screen {
+	s := &screen{Writer: w, fd: -1}
+	if o, ok := w.(*output); ok {
+		w = o.Writer
 	}
+	f, ok := w.(*os.File)
+	if !ok || !isTerminal(f) {
+		return s
+	}
+	s.fd = int(f.Fd())
+	s.cols, _ = strconv.Atoi(getenv("COLUMNS"))
+	s.live = getenv("TERM") != "dumb"
+	s.color = s.live && getenv("NO_COLOR") == ""
 	return s
 }
+
+// plainScreen is a stream that is no terminal.
+func plainScreen(w io.Writer) *screen { return &screen{Writer: w, fd: -1} }
+
+// isTerminal reports whether f is a terminal.
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// isTerminal reports whether the stream is a terminal.
+func (s *screen) isTerminal() bool { return s.fd >= 0 }

@@ -160,33 +160,3 @@ func (a *app) trace(j *jobs.Job, put func(label, value string)) {
 		put("kept for undo", size(n))
 	}
 }
-
-func size(n int64) string {
-	if n < 10_000 {
-		return plural(int(n), "byte")
-	}
-	if n < 10_000_000 {
-		return fmt.Sprintf("%d kB", n/1000)
-	}
-	return fmt.Sprintf("%d MB", n/1_000_000)
-}
-
-// summary names what was changed, and not everything of much.
-func summary(cs []workspace.Change) string {
-	var parts []string
-	for i, c := range cs {
-		if i == 6 {
-			parts = append(parts, fmt.Sprintf("and %d more", len(cs)-i))
-			break
-		}
-		what := string(c.Kind) + " " + c.Path
-		if c.Kind == workspace.Renamed {
-			what = "renamed " + c.From + " to " + c.Path
-		}
-		if c.Uncertain {
-			what += " (uncertain)"
-		}
-		parts = append(parts, what)
-	}
-	return strings.Join(parts, ", ")
-}

@@ -41,14 +41,6 @@ func (t *table) write(w io.Writer) {
 	}
 }
 
-// json writes v for scripts.
-func (a *app) json(v any) error {
-	enc := json.NewEncoder(a.Stdout)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
 // ago says how long before now t was.
 func ago(now, t time.Time) string {
 	switch d := now.Sub(t); {
@@ -94,4 +86,30 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return count(n) + " " + noun + "s"
+}
+
+// pad fills s with blanks up to n columns.
+func pad(s string, n int) string {
+	if d := n - len([]rune(s)); d > 0 {
+		return s + strings.Repeat(" ", d)
+	}
+	return s
+}
+
+// writeJSON writes v for scripts.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+func size(n int64) string {
+	if n < 10_000 {
+		return plural(int(n), "byte")
+	}
+	if n < 10_000_000 {
+		return fmt.Sprintf("%d kB", n/1000)
+	}
+	return fmt.Sprintf("%d MB", n/1_000_000)
 }

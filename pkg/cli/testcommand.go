@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools/test"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -115,15 +114,4 @@ func (a *app) examineTests() finding {
 		all = append(all, fmt.Sprintf("%s (found: %s)", s.Command, s.From))
 	}
 	return finding{name, fine, strings.Join(all, "; "), ""}
-}
-
-// testRow renders how a task's tests are run, for the dry run; empty if it has no
-// tool for it.
-func testRow(t executor.Task) string {
-	var rows []string
-	if t.Test != "" {
-		rows = append(rows, t.Test)
-	}
-	rows = append(rows, slices.Sorted(maps.Values(t.Lacking))...)
-	return strings.Join(slices.Compact(rows), "; ")
 }

@@ -61,15 +61,6 @@ func (a *app) toolsList() *cobra.Command {
 	return cmd
 }
 
-// first is the first sentence of a text.
-func first(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	if head, _, ok := strings.Cut(s, ". "); ok {
-		return head + "."
-	}
-	return s
-}
-
 func (a *app) tool(name string) (tools.Tool, error) {
 	set, err := a.tools()
 	if err != nil {

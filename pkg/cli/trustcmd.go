@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -81,7 +80,7 @@ func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJ
 	if !show && (len(open) > 0 || len(st.Removed) > 0) {
 		if a.asks() && len(open) > 0 {
 			fmt.Fprintf(a.Stderr, "trust %s of %s as they are now? [y]es, [n]o: ", plural(len(open), "file"), a.home(line(st.Root)))
-			in := &reader{ctx: cmd.Context(), r: bufio.NewReader(a.Stdin)}
+			in := newReader(cmd.Context(), a.Stdin)
 			word, err := in.line()
 			if w := strings.ToLower(strings.TrimSpace(word)); err != nil || w != "y" && w != "yes" {
 				return broken(errors.New("nothing was changed"), "")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -38,9 +39,9 @@ type viewer struct {
 	opened map[string]bool // sub-agents that were mentioned
 }
 
-// view starts a viewer. past is what the log holds already of a resumed job.
-func (a *app) view(past history) *viewer {
-	v := &viewer{screen: a.screen(), wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{}),
+// newViewer starts a viewer. past is what the log holds already of a resumed job.
+func newViewer(s *screen, past history) *viewer {
+	v := &viewer{screen: s, wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{}),
 		number: past.calls, past: past.calls, seen: past.paths, tally: past.tally, start: time.Now()}
 	if v.seen == nil {
 		v.seen = map[string]bool{}
@@ -280,4 +281,15 @@ func (v *viewer) clear() {
 		fmt.Fprint(v, "\r\x1b[K")
 		v.drawn = false
 	}
+}
+
+// newLogViewer shows a log that is read back, on the caller's goroutine.
+func newLogViewer(w io.Writer) *viewer {
+	return &viewer{screen: plainScreen(w), seen: map[string]bool{}}
+}
+
+// interrupt runs do while the screen is still: what is queued is shown first,
+// and the last line is cleared.
+func (v *viewer) interrupt(do func()) {
+	v.pause(func() { v.drain(); v.clear(); do() })
 }

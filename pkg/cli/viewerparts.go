@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // stand finds where what ev tells belongs: below the sub-agent that it is part
@@ -108,4 +110,34 @@ func ending(p jobs.Part) string {
 		parts = append(parts, fmt.Sprintf("%.4f USD", p.Cost))
 	}
 	return strings.Join(append(parts, span(p.Took)), ", ")
+}
+
+// activity shows what a model did that works on its own, below the steps.
+func (v *viewer) activity(ev event.Event) {
+	var a llm.Activity
+	if json.Unmarshal(ev.Data, &a) != nil {
+		return
+	}
+	style := plain
+	switch a.Kind {
+	case llm.ToolStarted:
+		v.now = a.Name
+		return
+	case llm.ToolFinished:
+		v.now = ""
+		if a.Status == llm.StatusError || a.Status == llm.StatusDenied {
+			style = red
+		}
+	case llm.SessionOpened, llm.UsageReported:
+		style = dim
+	case llm.PermissionAsked:
+		if a.Status == llm.StatusDenied {
+			style = red
+		}
+	}
+	text := line(ev.Text)
+	if w := v.width(); w > 0 {
+		text = cut(text, w-9)
+	}
+	v.print("       - ", style, text, "")
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -145,7 +144,7 @@ func (a *app) welcome(ctx context.Context, q request) error {
 	}
 	fmt.Fprintf(a.Stderr, "%s has files that would instruct agents, and nobody has trusted them:\n", a.home(line(st.Root)))
 	a.present(a.Stderr, pending, 0)
-	in := &reader{ctx: ctx, r: bufio.NewReader(a.Stdin)}
+	in := newReader(ctx, a.Stdin)
 	for {
 		fmt.Fprint(a.Stderr, "     use them? [y]es, [n]o, [v]iew their first lines: ")
 		word, err := in.line()

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -191,7 +190,7 @@ func (a *app) write(ctx context.Context, q request) (message, id string, err err
 
 // confirm asks whether the message is right. The error ends the command.
 func (a *app) confirm(ctx context.Context) (edit bool, err error) {
-	in := &reader{ctx: ctx, r: bufio.NewReader(a.Stdin)}
+	in := newReader(ctx, a.Stdin)
 	for {
 		fmt.Fprint(a.Stderr, "commit with this message? [y]es, [e]dit it first, [n]o: ")
 		word, err := in.line()

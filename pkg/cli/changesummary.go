@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// summary names what was changed, and not everything of much.
+func summary(cs []workspace.Change) string {
+	var parts []string
+	for i, c := range cs {
+		if i == 6 {
+			parts = append(parts, fmt.Sprintf("and %d more", len(cs)-i))
+			break
+		}
+		what := string(c.Kind) + " " + c.Path
+		if c.Kind == workspace.Renamed {
+			what = "renamed " + c.From + " to " + c.Path
+		}
+		if c.Uncertain {
+			what += " (uncertain)"
+		}
+		parts = append(parts, what)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"io"
+)
+
+// A reader reads lines until its context ends.
+type reader struct {
+	ctx context.Context
+	r   *bufio.Reader
+}
+
+// newReader reads from r.
+func newReader(ctx context.Context, r io.Reader) *reader {
+	return &reader{ctx: ctx, r: bufio.NewReader(r)}
+}
+
+// line waits for a line. When the context ends first, the goroutine that reads
+// is left behind: a read of a terminal cannot be stopped, and the process is
+// about to end.
+func (r *reader) line() (string, error) {
+	type answer struct {
+		text string
+		err  error
+	}
+	ch := make(chan answer, 1)
+	go func() {
+		s, err := r.r.ReadString('\n')
+		if err == io.EOF && s != "" {
+			err = nil
+		}
+		ch <- answer{s, err}
+	}()
+	select {
+	case got := <-ch:
+		return got.text, got.err
+	case <-r.ctx.Done():
+		return "", context.Cause(r.ctx)
+	}
+}
