@@ -62,9 +62,14 @@ var may = map[string][]string{
 	"pkg/tools/std":              {"pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
 
-	"configs":     {},
-	"pkg/adroit":  {"pkg/", "configs"},
-	"pkg/cli":     {"internal/plainyaml", "pkg/", "configs"},
+	"configs":    {},
+	"pkg/adroit": {"pkg/", "configs"},
+	"pkg/cli":    {"internal/plainyaml", "pkg/", "configs"},
+
+	"pkg/cli/exit":   {},
+	"pkg/cli/term":   {},
+	"pkg/cli/render": {"pkg/cli/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace"},
+
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"pkg/flow/flowvet"},
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -124,12 +126,12 @@ func (a *app) agent(cat *agents.Catalog, name, dir string) (*agents.DynamicAgent
 		if _, ours := fs.Stat(os.DirFS(dir), projectAgents+"/"+name+".md"); ours == nil && fs.ValidPath(name) {
 			hint = "this directory has an agent of that name: adroit trust shows and trusts what is there; --trust-project uses it this once"
 		}
-		return nil, usage(hint, "unknown agent %q", name)
+		return nil, exit.Usagef(hint, "unknown agent %q", name)
 	case errors.As(err, &bad):
-		return nil, usage("adroit agents lint checks all of them", "agent %s cannot be used:\n%s", name, bad)
+		return nil, exit.Usagef("adroit agents lint checks all of them", "agent %s cannot be used:\n%s", name, bad)
 	}
 	if now, renamed := cat.Renamed(name); renamed && err == nil {
-		fmt.Fprintf(a.Stderr, "adroit: note: the agent %s is called %s now\n", line(name), line(now))
+		fmt.Fprintf(a.Stderr, "adroit: note: the agent %s is called %s now\n", render.SanitizeLine(name), render.SanitizeLine(now))
 	}
 	return agent, err
 }

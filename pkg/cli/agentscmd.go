@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 )
 
 func (a *app) agentsCommand() *cobra.Command {
@@ -42,15 +44,15 @@ func (a *app) agentsList() *cobra.Command {
 				File  string `json:"file"`
 			}
 			list := []entry{}
-			var t table
+			var t render.Table
 			for _, ag := range cat.List() {
 				list = append(list, entry{ag, ag.Source.Layer, ag.Source.File})
-				t.row(ag.Name, ag.Source.Layer, first(ag.Description))
+				t.Row(ag.Name, ag.Source.Layer, render.FirstSentence(ag.Description))
 			}
 			if asJSON {
 				return a.json(list)
 			}
-			t.write(a.Stdout)
+			t.Write(a.Stdout)
 			if problems.Err() != nil {
 				fmt.Fprintln(a.Stderr, "some agents cannot be used; adroit agents lint says why")
 			}
@@ -85,10 +87,10 @@ func (a *app) agentsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var t table
+			var t render.Table
 			put := func(label, value string) {
 				if value != "" {
-					t.row(label, value)
+					t.Row(label, value)
 				}
 			}
 			put("agent", ag.Name)
@@ -97,12 +99,12 @@ func (a *app) agentsShow() *cobra.Command {
 			put("model", ag.Model)
 			put("workflow", ag.Workflow)
 			put("tools", strings.Join(ag.Tools, ", "))
-			for _, tokens := range smallWindows {
+			for _, tokens := range render.SmallWindows {
 				fitted, err := ag.Fitted(set, tokens)
 				if err != nil {
 					break // its tools are not part of this program, which lint says
 				}
-				fittedRows(&t, fmt.Sprintf("in %s tokens, ", count(tokens)), fitted)
+				render.ShortenedRows(&t, fmt.Sprintf("in %s tokens, ", render.Count(tokens)), fitted)
 			}
 			put("skills", strings.Join(ag.Skills, ", "))
 			if ag.Grant != nil {
@@ -116,7 +118,7 @@ func (a *app) agentsShow() *cobra.Command {
 				put("turns", fmt.Sprint(l.Turns))
 			}
 			if l := ag.Limits; l.Tokens > 0 {
-				put("tokens", count(l.Tokens))
+				put("tokens", render.Count(l.Tokens))
 			}
 			if l := ag.Limits; l.Time > 0 {
 				put("time", l.Time.String())
@@ -124,8 +126,8 @@ func (a *app) agentsShow() *cobra.Command {
 			if l := ag.Limits; l.CostUSD > 0 {
 				put("cost", fmt.Sprintf("%.2f USD", l.CostUSD))
 			}
-			t.write(a.Stdout)
-			fmt.Fprintf(a.Stdout, "\n%s\n", strings.TrimSpace(lines(ag.Prompt)))
+			t.Write(a.Stdout)
+			fmt.Fprintf(a.Stdout, "\n%s\n", strings.TrimSpace(render.Sanitize(ag.Prompt)))
 			return nil
 		},
 	}
@@ -153,7 +155,7 @@ func (a *app) agentsLint() *cobra.Command {
 			for _, file := range args {
 				b, err := os.ReadFile(file)
 				if err != nil {
-					return usage("name agent files, or none for all", "%v", err)
+					return exit.Usagef("name agent files, or none for all", "%v", err)
 				}
 				ag, problems := agents.Parse(file, b)
 				found = append(found, problems...)
@@ -170,12 +172,12 @@ func (a *app) agentsLint() *cobra.Command {
 				}
 			} else {
 				for _, p := range found {
-					fmt.Fprintln(a.Stdout, lines(p.String()))
+					fmt.Fprintln(a.Stdout, render.Sanitize(p.String()))
 				}
-				fmt.Fprintf(a.Stderr, "%s, %s\n", plural(checked, "agent"), plural(len(found), "problem"))
+				fmt.Fprintf(a.Stderr, "%s, %s\n", render.Plural(checked, "agent"), render.Plural(len(found), "problem"))
 			}
 			if found.Err() != nil {
-				return exit(exitFailed)
+				return exit.With(exit.Failed)
 			}
 			return nil
 		},
@@ -194,20 +196,20 @@ func (a *app) agentsNew() *cobra.Command {
 			name := args[0]
 			dir := a.configDir()
 			if dir == "" {
-				return broken(fmt.Errorf("there is no home directory to keep agents in"), "set HOME")
+				return exit.Fail(fmt.Errorf("there is no home directory to keep agents in"), "set HOME")
 			}
 			text, err := agents.Skeleton(name)
 			if err != nil {
-				return usage("for example: adroit agents new changelog", "%v", err)
+				return exit.Usagef("for example: adroit agents new changelog", "%v", err)
 			}
 			path := filepath.Join(dir, "agents", name+".md")
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				return broken(err, "make it writable, or keep agents elsewhere with XDG_CONFIG_HOME")
+				return exit.Fail(err, "make it writable, or keep agents elsewhere with XDG_CONFIG_HOME")
 			}
 			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 			if err != nil {
 				if os.IsExist(err) {
-					return broken(fmt.Errorf("%s is there already", a.home(path)), "edit it, or choose another name")
+					return exit.Fail(fmt.Errorf("%s is there already", a.home(path)), "edit it, or choose another name")
 				}
 				return err
 			}

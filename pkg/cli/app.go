@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -26,7 +29,7 @@ type app struct {
 	flags struct{ dataDir string }
 	now   func() time.Time
 
-	out   *output
+	out   *term.Output
 	conf  *config
 	db    *sqlite.DB
 	rt    *adroit.Runtime // see runtime
@@ -52,7 +55,7 @@ func newApp(p Program) *app {
 	if p.Getenv == nil {
 		p.Getenv = os.Getenv
 	}
-	out := &output{Writer: p.Stdout}
+	out := &term.Output{Writer: p.Stdout}
 	p.Stdout = out
 	return &app{Program: p, out: out, now: time.Now}
 }
@@ -77,7 +80,7 @@ func (a *app) dataDir() (string, error) {
 		return "", err
 	}
 	if c.DataDir == "" {
-		return "", broken(errors.New("there is no home directory to keep jobs in"), "name one with --data-dir DIR or ADROIT_HOME")
+		return "", exit.Fail(errors.New("there is no home directory to keep jobs in"), "name one with --data-dir DIR or ADROIT_HOME")
 	}
 	return filepath.Abs(c.DataDir)
 }
@@ -101,7 +104,7 @@ func (a *app) store(ctx context.Context) (*sqlite.DB, error) {
 	// follows may be the settling of a job.
 	db, err := sqlite.Open(context.WithoutCancel(ctx), filepath.Join(dir, "adroit.db"), sqlite.Options{Version: version().Version})
 	if err != nil {
-		return nil, broken(fmt.Errorf("opening the data directory: %w", err), "adroit doctor tells more; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
+		return nil, exit.Fail(fmt.Errorf("opening the data directory: %w", err), "adroit doctor tells more; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
 	}
 	a.db = db
 	return db, nil
@@ -135,23 +138,23 @@ func (a *app) tools() (*tools.Set, error) {
 	}
 	set, err := tools.NewSet(a.onGitHub(a.publishing(a.informed(a.Tools)))...)
 	if err != nil {
-		return nil, broken(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; adroit tools lint tells more")
+		return nil, exit.Fail(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; adroit tools lint tells more")
 	}
 	a.set = set
 	return set, nil
 }
 
 // screen is where progress goes.
-func (a *app) screen() *screen { return newScreen(a.Stderr, a.Getenv) }
+func (a *app) screen() *term.Screen { return term.NewScreen(a.Stderr, a.Getenv) }
 
 // output is where results go.
-func (a *app) output() *screen { return newScreen(a.Stdout, a.Getenv) }
+func (a *app) output() *term.Screen { return term.NewScreen(a.Stdout, a.Getenv) }
 
 // asks reports whether a person can be asked here.
 func (a *app) asks() bool {
 	in, ok := a.Stdin.(*os.File)
-	return ok && isTerminal(in) && a.screen().isTerminal()
+	return ok && term.IsTerminal(in) && a.screen().IsTerminal()
 }
 
 // json writes v for scripts.
-func (a *app) json(v any) error { return writeJSON(a.Stdout, v) }
+func (a *app) json(v any) error { return render.JSON(a.Stdout, v) }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -20,18 +22,18 @@ func (a *app) ask(ctx context.Context, store jobs.Store, job *jobs.Job) (bool, e
 	if yes == "" || no == "" {
 		return false, nil
 	}
-	in := newReader(ctx, a.Stdin)
-	text, whole := asked(q, firstLook)
+	in := term.NewLineReader(ctx, a.Stdin)
+	text, whole := render.Question(q, firstLook)
 	fmt.Fprint(a.Stderr, text)
-	e := about(q)
+	e := render.ToolQuestion(q)
 	choices := "[y]es, [n]o, [v]iew all of it: "
 	if e != nil && e.Always != nil {
-		fmt.Fprintf(a.Stderr, "     always means, in this job only: %s\n", plainly(line(e.Always.String())))
+		fmt.Fprintf(a.Stderr, "     always means, in this job only: %s\n", render.Quote(render.SanitizeLine(e.Always.String())))
 		choices = "[y]es, [a]lways, [n]o, [v]iew all of it: "
 	}
 	for {
 		fmt.Fprint(a.Stderr, "     run it? "+choices)
-		word, err := in.line()
+		word, err := in.ReadLine()
 		if err != nil {
 			fmt.Fprintln(a.Stderr)
 			return false, nil
@@ -48,7 +50,7 @@ func (a *app) ask(ctx context.Context, store jobs.Store, job *jobs.Job) (bool, e
 		case word == "n" || word == "no":
 			return true, send(ctx, store, job.ID, no, nil)
 		case word == "v" || word == "view":
-			text, whole = asked(q, -1)
+			text, whole = render.Question(q, -1)
 			fmt.Fprint(a.Stderr, text)
 		}
 	}
@@ -60,7 +62,7 @@ const firstLook = 2000
 // listens is the full name of a signal that q waits for, "" if it does not.
 func listens(q *jobs.Question, name string) string {
 	for _, s := range q.Signals {
-		if s == name || bare(s) == name {
+		if s == name || render.SignalName(s) == name {
 			return s
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 )
@@ -36,12 +38,12 @@ func (a *app) backupCommand() *cobra.Command {
 				if errors.Is(err, sqlite.ErrDamaged) {
 					hint = "adroit doctor --check says what is damaged"
 				}
-				return broken(err, hint)
+				return exit.Fail(err, hint)
 			}
 			if asJSON {
 				return a.json(m)
 			}
-			fmt.Fprintf(a.Stdout, "%s: %s    adroit restore %s\n", args[0], plural(m.Jobs, "job"), args[0])
+			fmt.Fprintf(a.Stdout, "%s: %s    adroit restore %s\n", args[0], render.Plural(m.Jobs, "job"), args[0])
 			return nil
 		},
 	}
@@ -66,12 +68,12 @@ func (a *app) restoreCommand() *cobra.Command {
 			}
 			r, err := adroit.Restore(cmd.Context(), dir, args[0], version().Version, replace)
 			if err != nil {
-				return broken(err, "the data directory is "+a.home(dir)+"; --data-dir names another")
+				return exit.Fail(err, "the data directory is "+a.home(dir)+"; --data-dir names another")
 			}
 			if asJSON {
 				return a.json(r)
 			}
-			fmt.Fprintf(a.Stdout, "restored %s, copied %s, to %s\n", plural(r.Jobs, "job"), ago(a.now(), r.Made), a.home(dir))
+			fmt.Fprintf(a.Stdout, "restored %s, copied %s, to %s\n", render.Plural(r.Jobs, "job"), render.Ago(a.now(), r.Made), a.home(dir))
 			if r.Aside != "" {
 				fmt.Fprintf(a.Stderr, "what was there before is in %s\n", a.home(r.Aside))
 			}
@@ -133,7 +135,7 @@ func (a *app) examineWhole(ctx context.Context) []finding {
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, finding{name, fine, fmt.Sprintf("database and %s", plural(ledgers, "record")) + " of changes", ""})
+		out = append(out, finding{name, fine, fmt.Sprintf("database and %s", render.Plural(ledgers, "record")) + " of changes", ""})
 	}
 	return out
 }

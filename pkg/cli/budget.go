@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -19,11 +20,11 @@ const leastWindow, leastResult = 1024, 600
 func (c *config) checkBudget(where string) error {
 	for _, p := range sorted(c.Windows) {
 		if c.Windows[p] < leastWindow {
-			return broken(fmt.Errorf("%s: windows: %s has %d tokens", where, p, c.Windows[p]), fmt.Sprintf("a window has at least %d tokens", leastWindow))
+			return exit.Fail(fmt.Errorf("%s: windows: %s has %d tokens", where, p, c.Windows[p]), fmt.Sprintf("a window has at least %d tokens", leastWindow))
 		}
 	}
 	if n := c.Results.Bytes; n < -1 || n > 0 && n < leastResult {
-		return broken(fmt.Errorf("%s: results.bytes is %d", where, n), fmt.Sprintf("at least %d; -1 shows all, 0 or leaving it out means the default", leastResult))
+		return exit.Fail(fmt.Errorf("%s: results.bytes is %d", where, n), fmt.Sprintf("at least %d; -1 shows all, 0 or leaving it out means the default", leastResult))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
@@ -30,7 +31,7 @@ const callingHint = "it is one of auto, native, constrained, text"
 func checkCalling(where string, by map[string]executor.Calling) error {
 	for _, p := range slices.Sorted(maps.Keys(by)) {
 		if !slices.Contains(executor.Callings, by[p]) {
-			return broken(fmt.Errorf("%s: calling: %s is %q", where, p, by[p]), callingHint)
+			return exit.Fail(fmt.Errorf("%s: calling: %s is %q", where, p, by[p]), callingHint)
 		}
 	}
 	return nil
@@ -277,7 +278,7 @@ func (a *app) modelsForget() *cobra.Command {
 			}
 			n, err := c.forget(ref)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return broken(fmt.Errorf("forgetting: %w", err), "check the data directory with adroit doctor")
+				return exit.Fail(fmt.Errorf("forgetting: %w", err), "check the data directory with adroit doctor")
 			}
 			switch {
 			case n == 0:

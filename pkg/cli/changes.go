@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -106,10 +109,10 @@ func (a *app) jobsDiff() *cobra.Command {
 // the exit code, too.
 func (a *app) incomplete(missing []string) error {
 	for _, m := range missing {
-		fmt.Fprintf(a.Stderr, "incomplete: %s\n", line(m))
+		fmt.Fprintf(a.Stderr, "incomplete: %s\n", render.SanitizeLine(m))
 	}
 	if len(missing) > 0 {
-		return exit(exitFailed)
+		return exit.With(exit.Failed)
 	}
 	return nil
 }
@@ -133,7 +136,7 @@ func (a *app) printUncertain(changes []workspace.Change, shown bool) (unsure boo
 	for _, c := range changes {
 		unsure = unsure || c.Uncertain
 		if c.Uncertain && !shown {
-			fmt.Fprintf(a.Stdout, "# uncertain: %s %s while step %s ran, perhaps by somebody else\n", c.Kind, line(c.Path), line(c.Step))
+			fmt.Fprintf(a.Stdout, "# uncertain: %s %s while step %s ran, perhaps by somebody else\n", c.Kind, render.SanitizeLine(c.Path), render.SanitizeLine(c.Step))
 		}
 	}
 	return unsure
@@ -143,23 +146,23 @@ func (a *app) printUncertain(changes []workspace.Change, shown bool) (unsure boo
 // into a pipe, so that git apply takes it.
 func (a *app) printDiff(diff string) {
 	s := a.output()
-	if s.fd < 0 {
+	if !s.IsTerminal() {
 		fmt.Fprint(s, diff)
 		return
 	}
 	for l := range strings.Lines(diff) {
-		style := plain
+		style := term.Plain
 		switch {
 		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"), strings.HasPrefix(l, "diff "):
-			style = bold
+			style = term.Bold
 		case strings.HasPrefix(l, "+"):
-			style = green
+			style = term.Green
 		case strings.HasPrefix(l, "-"):
-			style = red
+			style = term.Red
 		case strings.HasPrefix(l, "@@"):
-			style = dim
+			style = term.Dim
 		}
-		fmt.Fprintln(s, s.paint(style, lines(strings.TrimSuffix(l, "\n"))))
+		fmt.Fprintln(s, s.Paint(style, render.Sanitize(strings.TrimSuffix(l, "\n"))))
 	}
 }
 
@@ -182,7 +185,7 @@ func (a *app) jobsUndo() *cobra.Command {
 				return err
 			}
 			if j.Status == jobs.Running {
-				return broken(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
+				return exit.Fail(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
 			}
 			led, err := a.ownLedger(j)
 			if err != nil {
@@ -215,12 +218,12 @@ func (a *app) jobsUndo() *cobra.Command {
 				}
 			}
 			for _, c := range made {
-				fmt.Fprintf(a.Stderr, "its commit %s stays: an undo changes files only; git revert %s takes it back\n", line(c), line(strings.Fields(c + " HEAD")[0]))
+				fmt.Fprintf(a.Stderr, "its commit %s stays: an undo changes files only; git revert %s takes it back\n", render.SanitizeLine(c), render.SanitizeLine(strings.Fields(c + " HEAD")[0]))
 			}
 			if err := a.incomplete(missing); err != nil || len(report.Skipped) == 0 {
 				return err
 			}
-			return exit(exitFailed)
+			return exit.With(exit.Failed)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
@@ -245,13 +248,13 @@ func commits(ctx context.Context, log jobs.Store, id string) (out []string, err 
 
 func (a *app) printUndo(id string, r workspace.UndoReport) {
 	for _, p := range r.Restored {
-		fmt.Fprintf(a.Stdout, "restored %s\n", line(p))
+		fmt.Fprintf(a.Stdout, "restored %s\n", render.SanitizeLine(p))
 	}
 	for _, p := range r.Removed {
-		fmt.Fprintf(a.Stdout, "removed %s\n", line(p))
+		fmt.Fprintf(a.Stdout, "removed %s\n", render.SanitizeLine(p))
 	}
 	for _, s := range r.Skipped {
-		fmt.Fprintf(a.Stdout, "left alone %s: %s\n", line(s.Path), line(s.Reason))
+		fmt.Fprintf(a.Stdout, "left alone %s: %s\n", render.SanitizeLine(s.Path), render.SanitizeLine(s.Reason))
 	}
 	switch {
 	case r.Step != "":
@@ -291,12 +294,12 @@ func (a *app) jobsArtifacts() *cobra.Command {
 				fmt.Fprintf(a.Stderr, "%s has produced nothing so far\n", j.ID)
 				return nil
 			}
-			var t table
+			var t render.Table
 			for _, name := range st.Names() {
 				art := st.Artifacts[name]
-				t.row(name, plural(len(art.Value), "byte"), "by "+art.Tool, fmt.Sprintf("version %d", art.Version))
+				t.Row(name, render.Plural(len(art.Value), "byte"), "by "+art.Tool, fmt.Sprintf("version %d", art.Version))
 			}
-			t.write(a.Stdout)
+			t.Write(a.Stdout)
 			return nil
 		},
 	}
@@ -311,7 +314,7 @@ func (a *app) printArtifact(j *jobs.Job, st *executor.State, name string, asJSON
 		if n := nearest(name, st.Names()); n != "" {
 			hint = fmt.Sprintf("did you mean %q?", n)
 		}
-		return broken(fmt.Errorf("%s has no artifact %q", j.ID, name), hint)
+		return exit.Fail(fmt.Errorf("%s has no artifact %q", j.ID, name), hint)
 	}
 	if asJSON {
 		return a.json(v)
@@ -320,8 +323,8 @@ func (a *app) printArtifact(j *jobs.Job, st *executor.State, name string, asJSON
 	if json.Unmarshal(v, &s) != nil {
 		return a.json(v)
 	}
-	if a.output().isTerminal() {
-		s = lines(s)
+	if a.output().IsTerminal() {
+		s = render.Sanitize(s)
 	}
 	fmt.Fprintln(a.Stdout, strings.TrimSuffix(s, "\n"))
 	return nil

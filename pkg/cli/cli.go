@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -29,7 +30,7 @@ func Main(ts ...tools.Tool) {
 	ctx, caught := catch(context.Background())
 	p := Program{Tools: ts, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	code := p.Run(ctx, os.Args[1:]...)
-	if c := caught(); c != 0 && code != exitDone {
+	if c := caught(); c != 0 && code != exit.Done {
 		code = c
 	}
 	os.Exit(code)
@@ -62,19 +63,19 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 		err = a.lostOutput()
 	}
 	if err == nil {
-		return exitDone
+		return exit.Done
 	}
-	var f *fault
+	var f *exit.Error
 	if !errors.As(err, &f) {
-		f = &fault{code: exitFailed, err: err}
+		f = &exit.Error{Code: exit.Failed, Err: err}
 		if isUsage(err) {
 			f = misused(cmd, err)
 		}
 	}
-	if f.err != nil {
+	if f.Err != nil {
 		a.complain(f)
 	}
-	return f.code
+	return f.Code
 }
 
 // Command is the command tree, for pages and manuals made from it. Run is what
@@ -113,9 +114,9 @@ func (a *app) root() *cobra.Command {
 
 // lostOutput is the fault of a result that could not be printed.
 func (a *app) lostOutput() error {
-	err := a.out.failure()
+	err := a.out.Err()
 	if err == nil {
 		return nil
 	}
-	return broken(fmt.Errorf("standard output: %w", err), "what was printed is incomplete; jobs themselves are kept, see adroit jobs")
+	return exit.Fail(fmt.Errorf("standard output: %w", err), "what was printed is incomplete; jobs themselves are kept, see adroit jobs")
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/cliagent"
@@ -94,17 +95,17 @@ func (c *config) checkCLI(where string) error {
 		at := fmt.Sprintf("%s: cli.%s", where, name)
 		switch {
 		case strings.ContainsAny(name, "/: \t") || name == "":
-			return broken(fmt.Errorf("%s: %q is no name", at, name), "a name has neither a slash nor a colon, which begin what follows it")
+			return exit.Fail(fmt.Errorf("%s: %q is no name", at, name), "a name has neither a slash nor a colon, which begin what follows it")
 		case e.Format != "jsonl" && (e.Fields != nil || e.Types != nil || !e.Args.none()):
-			return broken(fmt.Errorf("%s: args, fields and types are for format: jsonl", at), "leave them out, or say format: jsonl")
+			return exit.Fail(fmt.Errorf("%s: args, fields and types are for format: jsonl", at), "leave them out, or say format: jsonl")
 		case e.Idle < 0 || e.Same < 0:
-			return broken(fmt.Errorf("%s: a bound is negative", at), "leave it out for the default")
+			return exit.Fail(fmt.Errorf("%s: a bound is negative", at), "leave it out for the default")
 		}
 		if slices.ContainsFunc(e.Env, func(v string) bool { return v == "" || strings.Contains(v, "=") }) {
-			return broken(fmt.Errorf("%s: env holds names of variables, not values", at), "for example env: [LAB_KEY]; the key itself is never in this file")
+			return exit.Fail(fmt.Errorf("%s: env holds names of variables, not values", at), "for example env: [LAB_KEY]; the key itself is never in this file")
 		}
 		if _, err := c.agent(name, nil); err != nil {
-			return broken(fmt.Errorf("%s: %w", where, err), "see docs/cli-agents.md")
+			return exit.Fail(fmt.Errorf("%s: %w", where, err), "see docs/cli-agents.md")
 		}
 	}
 	return nil
@@ -157,7 +158,7 @@ func (m *models) splitCLI(name string) error {
 	if n := nearest(base, known); n != "" {
 		hint = fmt.Sprintf("did you mean %s/%s?\n%s", cliProvider, strings.Replace(name, base, n, 1), hint)
 	}
-	return usage(hint, "there is no command-line agent %q", base)
+	return exit.Usagef(hint, "there is no command-line agent %q", base)
 }
 
 // A guardedResident is guarded for a model that works on its own.
@@ -174,7 +175,7 @@ func (m *models) cliModel(name string) (llm.Model, error) {
 	base, _, _ := strings.Cut(name, ":")
 	agent, err := m.conf.agent(base, m.getenv)
 	if err != nil {
-		return nil, broken(err, "")
+		return nil, exit.Fail(err, "")
 	}
 	if _, err := agent.Find(); err != nil {
 		return nil, modelFault(err)

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -57,7 +59,7 @@ func (a *app) compareCommand() *cobra.Command {
 			"  adroit compare builder pipeline:feature \"add CSV export\" --worktree",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return usage("adroit agents list and adroit pipelines list say which there are", "compare needs two agents or pipelines")
+				return exit.Usagef("adroit agents list and adroit pipelines list say which there are", "compare needs two agents or pipelines")
 			}
 			return nil
 		},
@@ -86,7 +88,7 @@ func (a *app) compareCommand() *cobra.Command {
 
 func (a *app) compare(ctx context.Context, q request, left, right, artifact string) error {
 	if q.approve != string(executor.ApproveNone) && q.approve != string(executor.ApproveAll) {
-		return usage("it is none or all: a comparison waits for nobody", "--approve is %q", q.approve)
+		return exit.Usagef("it is none or all: a comparison waits for nobody", "--approve is %q", q.approve)
 	}
 	m, err := a.manager(ctx)
 	if err != nil {
@@ -99,14 +101,14 @@ func (a *app) compare(ctx context.Context, q request, left, right, artifact stri
 		}
 	}
 	var sides []*contender
-	worst := exitDone
+	worst := exit.Done
 	for _, asked := range []string{left, right} {
 		c, code, err := a.contend(ctx, m, q.side(asked), asked)
 		if err != nil {
 			return err
 		}
 		sides = append(sides, c)
-		if worst == exitDone {
+		if worst == exit.Done {
 			worst = code
 		}
 		if ctx.Err() != nil {
@@ -114,7 +116,7 @@ func (a *app) compare(ctx context.Context, q request, left, right, artifact stri
 		}
 	}
 	if len(sides) < 2 {
-		return exit(worst)
+		return exit.With(worst)
 	}
 	if _, changed := sides[0].Artifacts["diff"]; changed && !q.worktree {
 		a.note("%s changed files, and %s began with these changes; --worktree keeps them apart", left, right)
@@ -130,7 +132,7 @@ func (a *app) compare(ctx context.Context, q request, left, right, artifact stri
 		if artifact != "" {
 			out["diff"] = diff
 		}
-		return errors.Join(a.json(out), exit(worst))
+		return errors.Join(a.json(out), exit.With(worst))
 	}
 	a.sideBySide(sides)
 	if artifact != "" {
@@ -140,7 +142,7 @@ func (a *app) compare(ctx context.Context, q request, left, right, artifact stri
 		}
 		a.printDiff(diff)
 	}
-	return exit(worst)
+	return exit.With(worst)
 }
 
 // side is the request of one side.
@@ -162,10 +164,10 @@ func (a *app) contend(ctx context.Context, m *jobs.Manager, q request, asked str
 	if err != nil {
 		return nil, 0, err
 	}
-	var past history
+	var past render.History
 	if !q.json {
 		a.header(ctx, job, task.Options.Window)
-		if past, err = read(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
+		if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -181,12 +183,12 @@ func (a *app) contend(ctx context.Context, m *jobs.Manager, q request, asked str
 	if err != nil {
 		return nil, 0, a.runFault(job.ID, err)
 	}
-	if past, err = read(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
+	if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
 		return nil, 0, err
 	}
 	c := &contender{Asked: asked, Job: job.ID, Agent: in.Agent, Workflow: job.Workflow, Model: job.Model,
 		Status: job.Status, Reason: job.Reason, Seconds: took.Round(time.Millisecond).Seconds(), Artifacts: map[string]int{}}
-	if f := past.final; f != nil {
+	if f := past.Final; f != nil {
 		c.Turns, c.Calls, c.Agents, c.Usage, c.Cost = f.Turns, f.Calls, f.Agents, f.Usage, a.cost(job.Model, f)
 	}
 	if c.Requests, err = requests(context.WithoutCancel(ctx), m.Store, job.ID); err != nil {
@@ -221,7 +223,7 @@ func (c *contender) keep(output json.RawMessage) {
 		c.Artifacts[name] = len(art.Value)
 		var text string
 		if json.Unmarshal(art.Value, &text) != nil {
-			text = readable(art.Value)
+			text = render.Readable(art.Value)
 		}
 		c.texts[name] = text
 	}
@@ -257,7 +259,7 @@ func differ(sides []*contender, name string) (string, error) {
 			if have == "" {
 				have = "none"
 			}
-			return "", usage("leave out --artifact, or name one that both have", "%s has made no %s; its artifacts: %s", c.Asked, name, have)
+			return "", exit.Usagef("leave out --artifact, or name one that both have", "%s has made no %s; its artifacts: %s", c.Asked, name, have)
 		}
 	}
 	text := func(c *contender) string { return strings.TrimRight(c.texts[name], "\n") + "\n" }
@@ -266,31 +268,31 @@ func differ(sides []*contender, name string) (string, error) {
 
 // sideBySide prints the table.
 func (a *app) sideBySide(sides []*contender) {
-	var rows table
+	var rows render.Table
 	row := func(name string, cell func(*contender) string) {
 		cells := []string{name}
 		for _, c := range sides {
 			cells = append(cells, cell(c))
 		}
-		rows.row(cells...)
+		rows.Row(cells...)
 	}
 	row("", func(c *contender) string { return c.Asked })
 	row("job", func(c *contender) string { return c.Job })
 	row("runs", func(c *contender) string { return c.runs() })
 	row("model", func(c *contender) string { return c.Model })
-	row("outcome", func(c *contender) string { return string(c.Status) + ": " + cut(c.Reason, 60) })
-	row("turns", func(c *contender) string { return count(c.Turns) })
-	row("tool calls", func(c *contender) string { return count(c.Calls) })
+	row("outcome", func(c *contender) string { return string(c.Status) + ": " + render.Cut(c.Reason, 60) })
+	row("turns", func(c *contender) string { return render.Count(c.Turns) })
+	row("tool calls", func(c *contender) string { return render.Count(c.Calls) })
 	if sides[0].Agents > 0 || sides[1].Agents > 0 {
-		row("sub-agents", func(c *contender) string { return count(c.Agents) })
+		row("sub-agents", func(c *contender) string { return render.Count(c.Agents) })
 	}
-	row("model requests", func(c *contender) string { return count(c.Requests) })
-	row("tokens in", func(c *contender) string { return count(c.Usage.In) })
-	row("tokens out", func(c *contender) string { return count(c.Usage.Out) })
+	row("model requests", func(c *contender) string { return render.Count(c.Requests) })
+	row("tokens in", func(c *contender) string { return render.Count(c.Usage.In) })
+	row("tokens out", func(c *contender) string { return render.Count(c.Usage.Out) })
 	if sides[0].Cost > 0 || sides[1].Cost > 0 {
 		row("USD", func(c *contender) string { return fmt.Sprintf("%.4f", c.Cost) })
 	}
-	row("time", func(c *contender) string { return span(time.Duration(c.Seconds * float64(time.Second))) })
+	row("time", func(c *contender) string { return render.Duration(time.Duration(c.Seconds * float64(time.Second))) })
 	names := map[string]bool{}
 	for _, c := range sides {
 		for name := range c.Artifacts {
@@ -300,10 +302,10 @@ func (a *app) sideBySide(sides []*contender) {
 	for _, name := range sorted(names) {
 		row(name, func(c *contender) string {
 			if n, ok := c.Artifacts[name]; ok {
-				return count(n) + " bytes"
+				return render.Count(n) + " bytes"
 			}
 			return "-"
 		})
 	}
-	rows.write(a.Stdout)
+	rows.Write(a.Stdout)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
@@ -135,7 +136,7 @@ func (a *app) config() (*config, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && a.Getenv("ADROIT_CONFIG") == "", errors.Is(err, fs.ErrPermission) && len(b) == 0 && a.Getenv("ADROIT_CONFIG") == "":
 		case err != nil:
-			return nil, broken(fmt.Errorf("reading the configuration: %w", err), "unset ADROIT_CONFIG or name a file that can be read")
+			return nil, exit.Fail(fmt.Errorf("reading the configuration: %w", err), "unset ADROIT_CONFIG or name a file that can be read")
 		default:
 			if err := c.parse(path, b); err != nil {
 				return nil, err
@@ -163,7 +164,7 @@ func (c *config) parse(path string, b []byte) error {
 	var file config
 	if len(strings.TrimSpace(string(b))) > 0 {
 		if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
-			return broken(fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))), hint)
+			return exit.Fail(fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))), hint)
 		}
 	}
 	file.from = c.from
@@ -180,12 +181,12 @@ func (c *config) parse(path string, b []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		switch {
 		case reserved(name):
-			return broken(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", path, name), "choose another name")
+			return exit.Fail(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", path, name), "choose another name")
 		case c.Endpoints[name].BaseURL == "":
-			return broken(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
+			return exit.Fail(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
 		if _, err := openai.New(c.Endpoints[name].config(name)); err != nil {
-			return broken(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL tells how an endpoint is spoken to")
+			return exit.Fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL tells how an endpoint is spoken to")
 		}
 	}
 	if err := c.checkRoles(path); err != nil {
@@ -221,7 +222,7 @@ func (c *config) environ(getenv func(string) string) error {
 
 func (c *config) check(where string) error {
 	if c.Approve != "" && !slices.Contains(executor.Approves, c.Approve) {
-		return broken(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
+		return exit.Fail(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
 	}
 	if err := c.Secrets.check(where); err != nil {
 		return err
@@ -230,7 +231,7 @@ func (c *config) check(where string) error {
 		return err
 	}
 	if _, err := parseAge(c.Retention); c.Retention != "" && err != nil {
-		return broken(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
+		return exit.Fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
 	}
 	if err := c.checkBudget(where); err != nil {
 		return err
@@ -260,13 +261,13 @@ func (c *config) check(where string) error {
 		return err
 	}
 	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 {
-		return broken(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
+		return exit.Fail(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
 	}
 	if err := c.checkTest(where); err != nil {
 		return err
 	}
 	if c.Conventions.Bytes < -1 {
-		return broken(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
+		return exit.Fail(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
 	}
 	if err := c.checkHooks(where); err != nil {
 		return err

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -36,11 +39,11 @@ func (a *app) configCommand() *cobra.Command {
 			if asJSON {
 				return a.json(list)
 			}
-			var t table
+			var t render.Table
 			for _, e := range list {
-				t.row(e.Key, e.Value, e.From)
+				t.Row(e.Key, e.Value, e.From)
 			}
-			t.write(a.Stdout)
+			t.Write(a.Stdout)
 			return nil
 		},
 	}
@@ -57,7 +60,7 @@ func (a *app) configCommand() *cobra.Command {
 			var names []string
 			for _, s := range c.settings() {
 				if s.key == args[0] {
-					fmt.Fprintln(a.Stdout, line(s.value))
+					fmt.Fprintln(a.Stdout, render.SanitizeLine(s.value))
 					return nil
 				}
 				names = append(names, s.key)
@@ -66,7 +69,7 @@ func (a *app) configCommand() *cobra.Command {
 			if n := nearest(args[0], names); n != "" {
 				hint = fmt.Sprintf("did you mean %q?", n)
 			}
-			return usage(hint, "there is no setting %q", args[0])
+			return exit.Usagef(hint, "there is no setting %q", args[0])
 		},
 	}
 	path := &cobra.Command{
@@ -76,7 +79,7 @@ func (a *app) configCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			p := a.configPath()
 			if p == "" {
-				return broken(fmt.Errorf("there is no home directory to keep a configuration in"), "set HOME or ADROIT_CONFIG")
+				return exit.Fail(fmt.Errorf("there is no home directory to keep a configuration in"), "set HOME or ADROIT_CONFIG")
 			}
 			fmt.Fprintln(a.Stdout, p)
 			return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -36,7 +37,7 @@ const demoAgent = "builder"
 
 func (a *app) demo(ctx context.Context, q request, keep bool) (err error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return broken(errors.New("the demonstration runs the tests of a Go project, and go is not on PATH"), "install Go from go.dev/dl")
+		return exit.Fail(errors.New("the demonstration runs the tests of a Go project, and go is not on PATH"), "install Go from go.dev/dl")
 	}
 	work, err := os.MkdirTemp("", "adroit-demo-")
 	if err != nil {

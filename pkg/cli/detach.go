@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -39,7 +40,7 @@ func (a *app) detach(_ context.Context, j *jobs.Job, flags ...string) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return broken(fmt.Errorf("detaching: %w", err), "adroit jobs resume "+j.ID+" runs it in the foreground")
+		return exit.Fail(fmt.Errorf("detaching: %w", err), "adroit jobs resume "+j.ID+" runs it in the foreground")
 	}
 	fmt.Fprintln(a.Stdout, j.ID)
 	fmt.Fprintf(a.Stderr, "running in the background    adroit jobs logs %s -f    adroit jobs wait %s    adroit jobs cancel %s\n", j.ID, j.ID, j.ID)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -47,26 +49,26 @@ func (a *app) doctorCommand() *cobra.Command {
 			if whole {
 				found = append(found, a.examineWhole(cmd.Context())...)
 			}
-			code := exitDone
+			code := exit.Done
 			if slices.ContainsFunc(found, func(f finding) bool { return f.Status == broke }) {
-				code = exitFailed
+				code = exit.Failed
 			}
 			if asJSON {
 				if err := a.json(found); err != nil {
 					return err
 				}
-				return exit(code)
+				return exit.With(code)
 			}
-			var t table
+			var t render.Table
 			for _, f := range found {
 				what := f.What
 				if f.Do != "" {
 					what += "; " + f.Do
 				}
-				t.row(f.Status, f.Name, what)
+				t.Row(f.Status, f.Name, what)
 			}
-			t.write(a.Stdout)
-			return exit(code)
+			t.Write(a.Stdout)
+			return exit.With(code)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
@@ -99,7 +101,7 @@ func (a *app) examine(ctx context.Context) []finding {
 			out = append(out, finding{"tools", lacks, missing[name].Error(), ""})
 		}
 	} else {
-		out = append(out, finding{"tools", fine, plural(set.Len(), "tool"), ""})
+		out = append(out, finding{"tools", fine, render.Plural(set.Len(), "tool"), ""})
 	}
 	out = append(out, a.examineTests(), a.examineAgents())
 	out = append(out, a.examineModels(ctx)...)
@@ -121,7 +123,7 @@ func (a *app) examineConfig() finding {
 
 func (a *app) examineAgents() finding {
 	cat, problems := a.catalog("")
-	f := finding{"agents", fine, plural(len(cat.List()), "agent"), ""}
+	f := finding{"agents", fine, render.Plural(len(cat.List()), "agent"), ""}
 	if err := problems.Err(); err != nil {
 		f.Status, f.What, f.Do = lacks, err.Error(), "adroit agents lint tells more"
 	}

@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -26,7 +29,7 @@ func (a *app) drive(ctx context.Context, m *jobs.Manager, job *jobs.Job, asJSON 
 // driveOn is drive for a job that goes on with other limits than those that
 // stopped it.
 func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more executor.Limits, asJSON bool) error {
-	past, err := read(context.WithoutCancel(ctx), m.Store, job.ID, a.rate())
+	past, err := render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate())
 	if err != nil {
 		return err
 	}
@@ -44,13 +47,13 @@ func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more 
 		done, err := run(ctx, job.ID, o)
 		end()
 		if errors.Is(err, jobs.ErrFinal) && job.Status == jobs.Limit {
-			return usage(raiseHint(job), "%s was stopped by a limit that %s does not raise: %s", job.ID, more, job.Reason)
+			return exit.Usagef(raiseHint(job), "%s was stopped by a limit that %s does not raise: %s", job.ID, more, job.Reason)
 		}
 		if err != nil {
 			return a.runFault(job.ID, err)
 		}
 		job = done
-		if past, err = read(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
+		if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
 			return err
 		}
 		if job.Status == jobs.Waiting && !asJSON && a.asks() && ctx.Err() == nil {
@@ -66,36 +69,36 @@ func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more 
 		if !asJSON {
 			a.tell(job, past, time.Since(start))
 		}
-		return exit(a.outcome(ctx, job))
+		return exit.With(a.outcome(ctx, job))
 	}
 }
 
 // watch shows what happens during one run. The function it returns ends that
 // and waits.
-func (a *app) watch(ctx context.Context, log jobs.Store, id string, past *history, asJSON bool, o *jobs.RunOptions) func() {
+func (a *app) watch(ctx context.Context, log jobs.Store, id string, past *render.History, asJSON bool, o *jobs.RunOptions) func() {
 	if !asJSON {
-		v := newViewer(a.screen(), *past)
-		o.Emit = v.sink
+		v := render.NewViewer(a.screen(), *past)
+		o.Emit = v.Sink
 		if !a.asks() {
-			return v.close
+			return v.Close
 		}
 		leave := a.front.meet(func(ask func()) {
-			v.interrupt(ask)
+			v.Interrupt(ask)
 		})
-		return func() { leave(); v.close() }
+		return func() { leave(); v.Close() }
 	}
 	// The log rather than the live events: those have no numbers, and a
 	// reader of --json must be able to say how far it got.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var follower sync.WaitGroup
-	last := past.last
+	last := past.Last
 	follower.Go(func() {
 		for ev, err := range log.Events(ctx, id, last, true) {
 			if err != nil {
 				return
 			}
 			last = ev.Seq
-			writeEvent(a.Stdout, ev)
+			render.Event(a.Stdout, ev)
 		}
 	})
 	return func() {
@@ -106,7 +109,7 @@ func (a *app) watch(ctx context.Context, log jobs.Store, id string, past *histor
 			if err != nil {
 				return
 			}
-			writeEvent(a.Stdout, ev)
+			render.Event(a.Stdout, ev)
 		}
 	}
 }
@@ -116,13 +119,13 @@ func (a *app) runFault(id string, err error) error {
 	held := new(jobs.HeldError)
 	switch {
 	case errors.As(err, &held) && held.Stopped:
-		return broken(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then adroit jobs resume %s goes on with the job here", held.PID, held.PID, id))
+		return exit.Fail(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then adroit jobs resume %s goes on with the job here", held.PID, held.PID, id))
 	case errors.Is(err, jobs.ErrHeld), errors.Is(err, jobs.ErrLeaseLost):
-		return broken(err, fmt.Sprintf("adroit jobs logs %s -f follows it; adroit jobs cancel %s stops it", id, id))
+		return exit.Fail(err, fmt.Sprintf("adroit jobs logs %s -f follows it; adroit jobs cancel %s stops it", id, id))
 	case errors.Is(err, jobs.ErrBlocked):
-		return broken(err, fmt.Sprintf("adroit jobs show %s says why; adroit jobs resume %s tries once more", id, id))
+		return exit.Fail(err, fmt.Sprintf("adroit jobs show %s says why; adroit jobs resume %s tries once more", id, id))
 	case errors.Is(err, jobs.ErrFinal):
-		return &fault{exitUsage, err, fmt.Sprintf("adroit jobs retry %s runs it again from the start", id)}
+		return &exit.Error{Code: exit.Usage, Err: err, Hint: fmt.Sprintf("adroit jobs retry %s runs it again from the start", id)}
 	}
 	return err
 }
@@ -131,42 +134,42 @@ func (a *app) runFault(id string, err error) error {
 func (a *app) outcome(ctx context.Context, job *jobs.Job) int {
 	switch job.Status {
 	case jobs.Done:
-		return exitDone
+		return exit.Done
 	case jobs.Limit, jobs.Stuck:
-		return exitLimit
+		return exit.Limit
 	case jobs.Waiting:
-		return exitWaiting
+		return exit.Waiting
 	case jobs.Cancelled:
-		return exitCancelled
+		return exit.Cancelled
 	}
 	var s *stopError
 	if errors.As(context.Cause(ctx), &s) {
 		return code(s.signal)
 	}
-	return exitFailed
+	return exit.Failed
 }
 
 // tell says how a run went: the reason and the figures to stderr, the model's
 // last words to stdout.
-func (a *app) tell(job *jobs.Job, past history, took time.Duration) {
+func (a *app) tell(job *jobs.Job, past render.History, took time.Duration) {
 	s := a.screen()
-	f := past.final
+	f := past.Final
 	if f == nil {
 		f = &jobs.Final{Status: job.Status, Reason: job.Reason}
 	}
-	for _, l := range verdict(job, f) {
-		fmt.Fprintln(s, s.paint(statusStyle(job.Status), lines(l)))
+	for _, l := range render.Verdict(job, f) {
+		fmt.Fprintln(s, s.Paint(render.StatusStyle(job.Status), render.Sanitize(l)))
 	}
 	for _, m := range a.missing(job) {
-		fmt.Fprintln(s, s.paint(red, line("incomplete: "+m)))
+		fmt.Fprintln(s, s.Paint(term.Red, render.SanitizeLine("incomplete: "+m)))
 	}
-	if figures := figures(f, a.cost(job.Model, f), took); figures != "" {
+	if figures := render.Figures(f, a.cost(job.Model, f), took); figures != "" {
 		fmt.Fprintln(s, strings.Join(append([]string{figures}, a.next(job)...), "    "))
 	} else if next := a.next(job); len(next) > 0 {
 		fmt.Fprintln(s, strings.Join(next, "    "))
 	}
 	if text := strings.TrimSpace(f.Summary); text != "" && job.Status.Final() {
-		fmt.Fprintln(a.Stdout, lines(text))
+		fmt.Fprintln(a.Stdout, render.Sanitize(text))
 	}
 }
 
@@ -193,7 +196,7 @@ func (a *app) next(job *jobs.Job) []string {
 		}
 		return changes
 	case jobs.Limit:
-		return append([]string{"adroit jobs resume " + id + " " + raising(job)}, changes...)
+		return append([]string{"adroit jobs resume " + id + " " + render.RaiseFlag(job)}, changes...)
 	case jobs.Cancelled:
 		return append(changes, "adroit jobs retry "+id)
 	case jobs.Failed, jobs.Stuck:
@@ -219,8 +222,8 @@ func (a *app) awaited(id string) string {
 		case err != nil:
 		case q == nil:
 			return ""
-		case about(q) == nil && len(q.Signals) > 0:
-			return bare(q.Signals[0])
+		case render.ToolQuestion(q) == nil && len(q.Signals) > 0:
+			return render.SignalName(q.Signals[0])
 		}
 	}
 	return "approve"

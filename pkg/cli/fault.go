@@ -6,19 +6,23 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/adroit-run/adroit/internal/spelling"
+
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 )
 
 // complain tells the operator what is wrong and what to do next.
 func (a *app) complain(err error) {
 	words, _ := a.redactor().String(err.Error())
-	fmt.Fprintf(a.Stderr, "adroit: error: %s\n", lines(words))
+	fmt.Fprintf(a.Stderr, "adroit: error: %s\n", render.Sanitize(words))
 	hint := ""
-	var f *fault
+	var f *exit.Error
 	if errors.As(err, &f) {
-		hint = f.hint
+		hint = f.Hint
 	}
 	if hint == "" {
 		var h interface{ Hint() string }
@@ -28,7 +32,7 @@ func (a *app) complain(err error) {
 	}
 	for _, h := range strings.Split(hint, "\n") {
 		if h != "" {
-			fmt.Fprintf(a.Stderr, "adroit: hint: %s\n", lines(h))
+			fmt.Fprintf(a.Stderr, "adroit: hint: %s\n", render.Sanitize(h))
 		}
 	}
 }
@@ -45,11 +49,11 @@ func isUsage(err error) bool {
 
 // misused says of arguments that cannot be meant what cmd takes instead.
 // Counting them is cobra's, in words for programmers: they are replaced.
-func misused(cmd *cobra.Command, err error) *fault {
+func misused(cmd *cobra.Command, err error) *exit.Error {
 	if w := err.Error(); strings.HasPrefix(w, "accepts ") || strings.HasPrefix(w, "requires at least") || strings.HasPrefix(w, "unknown command") {
 		given := "without arguments"
 		if n := cmd.Flags().NArg(); n > 0 {
-			given = "with " + plural(n, "argument")
+			given = "with " + render.Plural(n, "argument")
 		}
 		err = fmt.Errorf("%s cannot be called %s", cmd.CommandPath(), given)
 	}
@@ -57,7 +61,7 @@ func misused(cmd *cobra.Command, err error) *fault {
 	if _, args, ok := strings.Cut(cmd.Use, " "); ok {
 		takes += " " + args
 	}
-	return &fault{exitUsage, err, fmt.Sprintf("usage: %s\n%s --help tells more", takes, cmd.CommandPath())}
+	return &exit.Error{Code: exit.Usage, Err: err, Hint: fmt.Sprintf("usage: %s\n%s --help tells more", takes, cmd.CommandPath())}
 }
 
 // helpCommand is cobra's, but what it cannot find is an error.
@@ -102,7 +106,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 			hint = fmt.Sprintf("did you mean --%s?\n%s", n, hint)
 		}
 	}
-	return &fault{exitUsage, err, hint}
+	return &exit.Error{Code: exit.Usage, Err: err, Hint: hint}
 }
 
 // group is the body of a command that only has subcommands.
@@ -120,7 +124,7 @@ func group(cmd *cobra.Command, args []string) error {
 	if n := nearest(args[0], names); n != "" {
 		hint = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, hint)
 	}
-	return usage(hint, "unknown command %q", cmd.CommandPath()+" "+args[0])
+	return exit.Usagef(hint, "unknown command %q", cmd.CommandPath()+" "+args[0])
 }
 
 // tidy gives every command of the tree the same manners.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 )
 
@@ -13,7 +14,7 @@ import (
 func checkFormats(where string, f map[string]edit.Format) error {
 	for _, p := range slices.Sorted(maps.Keys(f)) {
 		if !slices.Contains(edit.Formats, f[p]) {
-			return broken(fmt.Errorf("%s: edit_formats: %s is %q", where, p, f[p]), "it is one of edit, blocks, patch, whole")
+			return exit.Fail(fmt.Errorf("%s: edit_formats: %s is %q", where, p, f[p]), "it is one of edit, blocks, patch, whole")
 		}
 	}
 	return nil

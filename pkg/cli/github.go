@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/github"
 )
@@ -20,7 +21,7 @@ func (c githubConfig) target() github.Config {
 
 func (c githubConfig) check(where string) error {
 	if err := c.target().Check(); err != nil {
-		return broken(fmt.Errorf("%s: github.%w", where, err), "docs/github.md shows how GitHub is set up")
+		return exit.Fail(fmt.Errorf("%s: github.%w", where, err), "docs/github.md shows how GitHub is set up")
 	}
 	return nil
 }

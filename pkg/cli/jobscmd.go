@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -58,7 +60,7 @@ func (a *app) job(ctx context.Context, ref string) (*jobs.Job, error) {
 			return nil, err
 		}
 		if len(got) == 0 {
-			return nil, usage("adroit run AGENT PROMPT starts one", "there are no jobs")
+			return nil, exit.Usagef("adroit run AGENT PROMPT starts one", "there are no jobs")
 		}
 		return got[0], nil
 	}
@@ -79,13 +81,13 @@ func (a *app) job(ctx context.Context, ref string) (*jobs.Job, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return nil, usage("adroit jobs lists them", "no such job: %q", ref)
+		return nil, exit.Usagef("adroit jobs lists them", "no such job: %q", ref)
 	}
 	var ids []string
 	for _, j := range found[:min(len(found), 4)] {
 		ids = append(ids, j.ID)
 	}
-	return nil, usage("give more of the id", "%q means any of %s jobs: %s", ref, count(len(found)), strings.Join(ids, ", "))
+	return nil, exit.Usagef("give more of the id", "%q means any of %s jobs: %s", ref, render.Count(len(found)), strings.Join(ids, ", "))
 }
 
 func (a *app) listJobs(ctx context.Context, agent string, asJSON bool) error {
@@ -107,7 +109,7 @@ func (a *app) listJobs(ctx context.Context, agent string, asJSON bool) error {
 		fmt.Fprintln(a.Stderr, "no jobs yet; adroit run AGENT PROMPT starts one")
 		return nil
 	}
-	var t table
+	var t render.Table
 	for _, j := range all {
 		next := ""
 		if n := a.next(j); len(n) > 0 {
@@ -115,15 +117,15 @@ func (a *app) listJobs(ctx context.Context, agent string, asJSON bool) error {
 		}
 		status := string(j.Status)
 		if j.Status == jobs.Interrupted {
-			h, err := read(ctx, store, j.ID, nil)
+			h, err := render.ReadHistory(ctx, store, j.ID, nil)
 			if err != nil {
 				return err
 			}
-			status = h.place()
+			status = h.Place()
 		}
-		t.row(j.ID, j.Agent, status, fmt.Sprintf("%q", cut(j.Title, 40)), ago(a.now(), j.Created), next)
+		t.Row(j.ID, j.Agent, status, fmt.Sprintf("%q", render.Cut(j.Title, 40)), render.Ago(a.now(), j.Created), next)
 	}
-	t.write(a.Stdout)
+	t.Write(a.Stdout)
 	return nil
 }
 
@@ -143,7 +145,7 @@ func (a *app) jobsShow() *cobra.Command {
 			if cmd.Flags().Changed("graph") {
 				return a.showGraph(ctx, j, graph)
 			}
-			h, err := read(ctx, a.db, j.ID, a.rate())
+			h, err := render.ReadHistory(ctx, a.db, j.ID, a.rate())
 			if err != nil {
 				return err
 			}
@@ -156,14 +158,14 @@ func (a *app) jobsShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				all, _ := h.subAgents(j.Status, 0)
+				all, _ := h.SubAgents(j.Status, 0)
 				return a.json(struct {
 					*jobs.Job
 					Final   *jobs.Final    `json:"final,omitempty"`
 					Parts   []jobs.Part    `json:"parts,omitempty"`
 					Pending *jobs.Question `json:"pending,omitempty"`
 					Trees   []keptTree     `json:"worktrees,omitempty"`
-				}{j, h.final, all, q, trees})
+				}{j, h.Final, all, q, trees})
 			}
 			a.show(j, h, q)
 			return nil
@@ -171,21 +173,21 @@ func (a *app) jobsShow() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with input and output")
 	cmd.Flags().StringVar(&graph, "graph", "", "draw what ran: text, or mermaid")
-	cmd.Flags().Lookup("graph").NoOptDefVal = graphText
+	cmd.Flags().Lookup("graph").NoOptDefVal = render.GraphText
 	cmd.MarkFlagsMutuallyExclusive("json", "graph")
 	return cmd
 }
 
-func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
-	var t table
+func (a *app) show(j *jobs.Job, h render.History, q *jobs.Question) {
+	var t render.Table
 	put := func(label, value string) {
 		if value != "" {
-			t.row(label, value)
+			t.Row(label, value)
 		}
 	}
 	status := string(j.Status)
 	if j.Status == jobs.Interrupted {
-		status = h.place()
+		status = h.Place()
 	}
 	put("job", j.ID)
 	put("agent", j.Agent)
@@ -204,8 +206,8 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 	if !j.Finished.IsZero() {
 		put("finished", j.Finished.Local().Format(time.DateTime))
 	}
-	if f := h.final; f == nil || h.last != h.end.Seq && !j.Status.Final() {
-		h.tally.tell(put) // it has not got to say its figures
+	if f := h.Final; f == nil || h.Last != h.End.Seq && !j.Status.Final() {
+		h.Usage.Rows(put) // it has not got to say its figures
 	} else {
 		for _, m := range f.Met {
 			put("met", m)
@@ -218,27 +220,27 @@ func (a *app) show(j *jobs.Job, h history, q *jobs.Question) {
 			put("turns", fmt.Sprint(f.Turns))
 		}
 		if f.Usage.In > 0 {
-			put("tokens", fmt.Sprintf("%s in (%s cached), %s out", count(f.Usage.In), count(f.Usage.Cached), count(f.Usage.Out)))
+			put("tokens", fmt.Sprintf("%s in (%s cached), %s out", render.Count(f.Usage.In), render.Count(f.Usage.Cached), render.Count(f.Usage.Out)))
 		}
 		if usd := a.cost(j.Model, f); usd > 0 {
 			put("cost", fmt.Sprintf("%.4f USD", usd))
 		}
 		a.shares(f, put)
-		put("context", contextOf(j))
+		put("context", render.JobContext(j))
 	}
 	a.trace(j, put)
 	a.tellTrees(j, put)
 	put("next", strings.Join(a.next(j), "    "))
-	t.write(a.Stdout)
-	if text := subAgentTable(j, &h); text != "" {
+	t.Write(a.Stdout)
+	if text := render.SubAgents(j, &h); text != "" {
 		fmt.Fprintf(a.Stdout, "\n%s", text)
 	}
 	if q != nil {
-		text, _ := asked(q, -1)
+		text, _ := render.Question(q, -1)
 		fmt.Fprint(a.Stdout, "\n", text)
 	}
-	if f := h.final; f != nil && strings.TrimSpace(f.Summary) != "" {
-		fmt.Fprintf(a.Stdout, "\n%s\n", lines(strings.TrimSpace(f.Summary)))
+	if f := h.Final; f != nil && strings.TrimSpace(f.Summary) != "" {
+		fmt.Fprintf(a.Stdout, "\n%s\n", render.Sanitize(strings.TrimSpace(f.Summary)))
 	}
 }
 
@@ -255,7 +257,7 @@ func (a *app) jobsLogs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := newLogViewer(a.Stdout)
+			v := render.NewLogViewer(a.Stdout)
 			for ev, err := range a.db.Events(ctx, j.ID, after, follow) {
 				switch {
 				case err != nil && ctx.Err() != nil:
@@ -263,16 +265,16 @@ func (a *app) jobsLogs() *cobra.Command {
 				case err != nil:
 					return err
 				case asJSON:
-					writeEvent(a.Stdout, ev)
+					render.Event(a.Stdout, ev)
 				default:
-					v.log(ev)
+					v.Log(ev)
 				}
 			}
 			if ctx.Err() != nil {
 				return a.stopped(ctx)
 			}
 			for _, m := range a.missing(j) {
-				fmt.Fprintf(a.Stderr, "incomplete: %s\n", line(m))
+				fmt.Fprintf(a.Stderr, "incomplete: %s\n", render.SanitizeLine(m))
 			}
 			return nil
 		},
@@ -287,7 +289,7 @@ func (a *app) jobsLogs() *cobra.Command {
 func (a *app) stopped(ctx context.Context) error {
 	var s *stopError
 	if errors.As(context.Cause(ctx), &s) {
-		return exit(code(s.signal))
+		return exit.With(code(s.signal))
 	}
 	return context.Cause(ctx)
 }
@@ -317,7 +319,7 @@ func (a *app) jobsWait() *cobra.Command {
 			if err := a.standing(ctx, j, asJSON); err != nil {
 				return err
 			}
-			return exit(a.outcome(ctx, j))
+			return exit.With(a.outcome(ctx, j))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the job's last event as JSON")
@@ -326,20 +328,20 @@ func (a *app) jobsWait() *cobra.Command {
 
 // standing prints how a job stands now: its last event, or the same in words.
 func (a *app) standing(ctx context.Context, j *jobs.Job, asJSON bool) error {
-	h, err := read(ctx, a.db, j.ID, nil)
+	h, err := render.ReadHistory(ctx, a.db, j.ID, nil)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		if h.end.Seq == 0 || h.last != h.end.Seq {
+		if h.End.Seq == 0 || h.Last != h.End.Seq {
 			// Its runner died before it could say a last word.
 			f, err := json.Marshal(jobs.Final{Status: j.Status, Stopped: string(j.Status), Reason: j.Reason})
 			if err != nil {
 				return err
 			}
-			h.end.Job, h.end.Time, h.end.Kind, h.end.Data = j.ID, a.now(), "job.finished", f
+			h.End.Job, h.End.Time, h.End.Kind, h.End.Data = j.ID, a.now(), "job.finished", f
 		}
-		writeEvent(a.Stdout, h.end)
+		render.Event(a.Stdout, h.End)
 		return nil
 	}
 	a.tell(j, h, j.Updated.Sub(j.Started))

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -34,8 +36,8 @@ func (a *app) jobsResume() *cobra.Command {
 			if q, err := pending(ctx, a.db, j.ID); err != nil {
 				return err
 			} else if j.Status == jobs.Waiting && q != nil && !a.asks() && !q.Over(a.now()) {
-				return &fault{exitWaiting, fmt.Errorf("%s still waits for a person: %s", j.ID, question(q)),
-					fmt.Sprintf("adroit signal %s approve, or deny; then adroit jobs resume %s", j.ID, j.ID)}
+				return &exit.Error{Code: exit.Waiting, Err: fmt.Errorf("%s still waits for a person: %s", j.ID, render.QuestionLine(q)),
+					Hint: fmt.Sprintf("adroit signal %s approve, or deny; then adroit jobs resume %s", j.ID, j.ID)}
 			}
 			if j.Status == jobs.Running {
 				return a.runFault(j.ID, fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
@@ -119,11 +121,11 @@ func (a *app) jobsCancel() *cobra.Command {
 			j, err = m.Cancel(ctx, j.ID)
 			switch {
 			case errors.Is(err, jobs.ErrFinal):
-				return broken(err, "there is nothing to cancel; adroit jobs undo takes back what it changed")
+				return exit.Fail(err, "there is nothing to cancel; adroit jobs undo takes back what it changed")
 			case err != nil:
 				return err
 			case j.Status != jobs.Cancelled:
-				return broken(fmt.Errorf("%s ended as %s before the cancel reached it", j.ID, j.Status), "adroit jobs show "+j.ID)
+				return exit.Fail(fmt.Errorf("%s ended as %s before the cancel reached it", j.ID, j.Status), "adroit jobs show "+j.ID)
 			}
 			next := "logs"
 			if a.changed(j.ID) {

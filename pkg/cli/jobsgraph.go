@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // showGraph prints a drawing of what a job did so far.
 func (a *app) showGraph(ctx context.Context, j *jobs.Job, how string) error {
-	if how != graphText && how != graphMermaid {
-		return usage("it is one of text, mermaid", "--graph is %q", how)
+	if how != render.GraphText && how != render.GraphMermaid {
+		return exit.Usagef("it is one of text, mermaid", "--graph is %q", how)
 	}
 	var evs []event.Event
 	for ev, err := range a.db.Events(ctx, j.ID, 0, false) {
@@ -20,11 +22,11 @@ func (a *app) showGraph(ctx context.Context, j *jobs.Job, how string) error {
 		}
 		evs = append(evs, ev)
 	}
-	d := drawing(j, evs, a.rate())
-	if how == graphMermaid {
-		fmt.Fprint(a.Stdout, d.mermaid())
+	d := render.NewGraph(j, evs, a.rate())
+	if how == render.GraphMermaid {
+		fmt.Fprint(a.Stdout, d.Mermaid())
 	} else {
-		fmt.Fprint(a.Stdout, d.text())
+		fmt.Fprint(a.Stdout, d.Text())
 	}
 	return nil
 }

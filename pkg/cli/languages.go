@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/lsp"
 )
 
@@ -30,16 +31,16 @@ func (c *config) servers() []lsp.Server {
 
 func (c *config) checkServers(where string) error {
 	if c.Diagnostics != "" && c.Diagnostics != "on" && c.Diagnostics != "off" {
-		return broken(fmt.Errorf("%s: diagnostics is %q", where, c.Diagnostics), "it is on or off")
+		return exit.Fail(fmt.Errorf("%s: diagnostics is %q", where, c.Diagnostics), "it is on or off")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		s := c.Servers[name]
 		if len(s.Command) == 0 || len(s.Files) == 0 {
-			return broken(fmt.Errorf("%s: language_servers.%s needs command and files", where, name), `for example {command: [rust-analyzer], files: ["*.rs"]}`)
+			return exit.Fail(fmt.Errorf("%s: language_servers.%s needs command and files", where, name), `for example {command: [rust-analyzer], files: ["*.rs"]}`)
 		}
 		for _, p := range s.Files {
 			if _, err := path.Match(p, ""); err != nil || strings.Contains(p, "/") {
-				return broken(fmt.Errorf("%s: language_servers.%s.files: %q is not a pattern of file names", where, name, p), `a pattern is for example "*.rs"`)
+				return exit.Fail(fmt.Errorf("%s: language_servers.%s.files: %q is not a pattern of file names", where, name, p), `a pattern is for example "*.rs"`)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -56,10 +57,10 @@ func (a *app) models(baseURL string) (*models, error) {
 	if baseURL != "" {
 		u, err := url.Parse(baseURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, usage("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address", baseURL)
+			return nil, exit.Usagef("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address", baseURL)
 		}
 		if u.User != nil {
-			return nil, usage("keys are read from OPENAI_API_KEY, or from the variable that an endpoint of the config names", "--base-url must not hold a password")
+			return nil, exit.Usagef("keys are read from OPENAI_API_KEY, or from the variable that an endpoint of the config names", "--base-url must not hold a password")
 		}
 	}
 	dir, err := a.dataDir()
@@ -75,7 +76,7 @@ func (m *models) split(ref string) (provider, name string, err error) {
 	ref = m.conf.stands(ref)
 	if file, ok := strings.CutPrefix(ref, scriptProvider+":"); ok {
 		if file == "" {
-			return "", "", usage("for example script:turns.yaml", "model %q names no file", ref)
+			return "", "", exit.Usagef("for example script:turns.yaml", "model %q names no file", ref)
 		}
 		file, err = filepath.Abs(file)
 		return scriptProvider, file, err
@@ -84,12 +85,12 @@ func (m *models) split(ref string) (provider, name string, err error) {
 	if !ok || provider == "" || name == "" {
 		hint := "models are named provider/model, for example ollama/qwen3:8b or openai/gpt-5-mini"
 		if ok || ref == "" || strings.HasPrefix(ref, "-") {
-			return "", "", usage(hint, "%q is not a model", ref)
+			return "", "", exit.Usagef(hint, "%q is not a model", ref)
 		}
 		if n := nearest(ref, m.roles()); n != "" {
-			return "", "", usage("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
+			return "", "", exit.Usagef("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
 		}
-		return "", "", usage(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
+		return "", "", exit.Usagef(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
 	}
 	if provider == cliProvider {
 		return cliProvider, name, m.splitCLI(name)
@@ -100,7 +101,7 @@ func (m *models) split(ref string) (provider, name string, err error) {
 		if n := nearest(provider, known); n != "" {
 			hint = fmt.Sprintf("did you mean %s/%s?\n%s", n, name, hint)
 		}
-		return "", "", usage(hint, "unknown model provider %q", provider)
+		return "", "", exit.Usagef(hint, "unknown model provider %q", provider)
 	}
 	return provider, name, nil
 }
@@ -166,7 +167,7 @@ func (m *models) make(provider, name string) (llm.Model, error) {
 	case scriptProvider:
 		s, err := script.Load(name)
 		if err != nil {
-			return nil, broken(err, "")
+			return nil, exit.Fail(err, "")
 		}
 		return s, nil
 	case cliProvider:
@@ -256,7 +257,7 @@ func (m *models) choose(ctx context.Context) (string, error) {
 	if m.getenv("OPENAI_API_KEY") != "" {
 		return openaiDefault, nil
 	}
-	return "", usage("start Ollama and run: ollama pull qwen3:8b\n"+
+	return "", exit.Usagef("start Ollama and run: ollama pull qwen3:8b\n"+
 		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
 		"or see adroit at work without a model: adroit demo",
 		"no model: none is configured, %s, and OPENAI_API_KEY is not set", tried)
@@ -319,7 +320,7 @@ func (m *models) verify(ctx context.Context, ref string, window int) int {
 func modelFault(err error) error {
 	var e *llm.Error
 	if errors.As(err, &e) {
-		return broken(err, cmp.Or(e.Hint, "adroit models list says which models there are"))
+		return exit.Fail(err, cmp.Or(e.Hint, "adroit models list says which models there are"))
 	}
 	return err
 }

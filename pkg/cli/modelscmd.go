@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/textcall"
@@ -109,19 +110,19 @@ func (a *app) modelsList() *cobra.Command {
 			if asJSON {
 				return a.json(list)
 			}
-			var t table
+			var t render.Table
 			for _, e := range list {
 				var notes []string
 				if e.Size > 0 {
-					notes = append(notes, strings.TrimSpace(e.Parameters+" "+e.Quantisation), size(e.Size))
+					notes = append(notes, strings.TrimSpace(e.Parameters+" "+e.Quantisation), render.Bytes(e.Size))
 				}
 				notes = append(notes, e.drive.words()...)
 				if e.Note != "" {
 					notes = append(notes, e.Note)
 				}
-				t.row(e.Model, strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), ", "))
+				t.Row(e.Model, strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), ", "))
 			}
-			t.write(a.Stdout)
+			t.Write(a.Stdout)
 			return nil
 		},
 	}
@@ -146,9 +147,9 @@ func (d drive) words() []string {
 		}
 	}
 	if d.Window > 0 {
-		words := fmt.Sprintf("window %s", count(d.Window))
+		words := fmt.Sprintf("window %s", render.Count(d.Window))
 		if d.Context > d.Window {
-			words += " of " + count(d.Context)
+			words += " of " + render.Count(d.Context)
 		}
 		out = append(out, words)
 	}
@@ -202,12 +203,12 @@ func (a *app) checked(r *trial, asJSON bool) error {
 	if asJSON {
 		return a.json(r)
 	}
-	fmt.Fprintf(a.Stdout, "%s answers in %s: %s\n", line(r.Model), span(time.Duration(r.TookMS)*time.Millisecond), line(cut(r.Answer, 60)))
+	fmt.Fprintf(a.Stdout, "%s answers in %s: %s\n", render.SanitizeLine(r.Model), render.Duration(time.Duration(r.TookMS)*time.Millisecond), render.SanitizeLine(render.Cut(r.Answer, 60)))
 	if r.Drive != nil {
 		fmt.Fprintln(a.Stdout, strings.Join(r.Drive.words(), ", "))
 	}
 	for _, words := range r.Calling {
-		fmt.Fprintln(a.Stdout, line(words))
+		fmt.Fprintln(a.Stdout, render.SanitizeLine(words))
 	}
 	if r.Window > 0 {
 		fmt.Fprintf(a.Stdout, "window: %d asked, %d given\n", r.Window, r.Given)

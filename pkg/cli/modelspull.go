@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 )
 
@@ -30,7 +32,7 @@ func (a *app) modelsPull() *cobra.Command {
 			}
 			name := strings.TrimPrefix(args[0], ollamaProvider+"/")
 			if name == "" {
-				return usage("for example: adroit models pull qwen3:8b", "no model is named")
+				return exit.Usagef("for example: adroit models pull qwen3:8b", "no model is named")
 			}
 			client, err := ollama.NewClient(m.ollama())
 			if err != nil {
@@ -49,12 +51,12 @@ func (a *app) modelsPull() *cobra.Command {
 			err = client.Pull(ctx, name, insecure, show)
 			switch {
 			case errors.Is(err, context.DeadlineExceeded):
-				return broken(fmt.Errorf("%s is not complete after %s", name, limit), "the same command goes on where this one stopped")
+				return exit.Fail(fmt.Errorf("%s is not complete after %s", name, limit), "the same command goes on where this one stopped")
 			case err != nil:
 				return modelFault(err)
 			}
 			if !asJSON {
-				fmt.Fprintf(a.Stdout, "%s is there; try it with: adroit models check ollama/%s\n", line(name), line(name))
+				fmt.Fprintf(a.Stdout, "%s is there; try it with: adroit models check ollama/%s\n", render.SanitizeLine(name), render.SanitizeLine(name))
 			}
 			return nil
 		},
@@ -73,7 +75,7 @@ func (a *app) pulling() func(ollama.Progress) {
 		if p.Status != status {
 			status, tenth = p.Status, -1
 			if p.Total == 0 {
-				fmt.Fprintln(a.Stderr, line(p.Status))
+				fmt.Fprintln(a.Stderr, render.SanitizeLine(p.Status))
 			}
 		}
 		if p.Total <= 0 {
@@ -81,7 +83,7 @@ func (a *app) pulling() func(ollama.Progress) {
 		}
 		if now := min(p.Done, p.Total) * 10 / p.Total; now > tenth {
 			tenth = now
-			fmt.Fprintf(a.Stderr, "%s  %d%% of %s\n", line(p.Status), now*10, size(p.Total))
+			fmt.Fprintf(a.Stderr, "%s  %d%% of %s\n", render.SanitizeLine(p.Status), now*10, render.Bytes(p.Total))
 		}
 	}
 }

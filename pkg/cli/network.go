@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/research"
@@ -31,15 +32,15 @@ func (n networkConfig) guard() netguard.Guard {
 
 func (n networkConfig) check(where string) error {
 	if err := n.guard().Check(); err != nil {
-		return broken(fmt.Errorf("%s: network.allow: %w", where, err), "an entry without a port stands for every port")
+		return exit.Fail(fmt.Errorf("%s: network.allow: %w", where, err), "an entry without a port stands for every port")
 	}
 	switch {
 	case n.Timeout < 0:
-		return broken(fmt.Errorf("%s: network.timeout is negative", where), "leave it out for "+netguard.DefaultTimeout.String())
+		return exit.Fail(fmt.Errorf("%s: network.timeout is negative", where), "leave it out for "+netguard.DefaultTimeout.String())
 	case n.MaxBody < 0 || n.MaxBody > 1<<10:
-		return broken(fmt.Errorf("%s: network.max_body is %d", where, n.MaxBody), "it is a number of MB, 1024 at most")
+		return exit.Fail(fmt.Errorf("%s: network.max_body is %d", where, n.MaxBody), "it is a number of MB, 1024 at most")
 	case n.Redirects < -1 || n.Redirects > 20:
-		return broken(fmt.Errorf("%s: network.redirects is %d", where, n.Redirects), "it is -1 for none, or 20 at most")
+		return exit.Fail(fmt.Errorf("%s: network.redirects is %d", where, n.Redirects), "it is -1 for none, or 20 at most")
 	}
 	return nil
 }
@@ -88,26 +89,26 @@ func (r researchConfig) check(where string) error {
 	}{{"feeds", r.Feeds}, {"links", r.Links}} {
 		for _, name := range slices.Sorted(maps.Keys(m.of)) {
 			if err := checkAddress(m.of[name]); err != nil {
-				return broken(fmt.Errorf("%s: research.%s.%s: %w", where, m.key, name, err), "for example https://go.dev/blog/feed.atom")
+				return exit.Fail(fmt.Errorf("%s: research.%s.%s: %w", where, m.key, name, err), "for example https://go.dev/blog/feed.atom")
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Calendars)) {
 		c := r.Calendars[name]
 		if c.Kind != "" && c.Kind != "ics" && c.Kind != "caldav" {
-			return broken(fmt.Errorf("%s: research.calendars.%s.kind is %q", where, name, c.Kind), "it is ics or caldav")
+			return exit.Fail(fmt.Errorf("%s: research.calendars.%s.kind is %q", where, name, c.Kind), "it is ics or caldav")
 		}
 		if err := checkAddress(strings.Replace(c.URL, "webcal://", "https://", 1)); err != nil {
-			return broken(fmt.Errorf("%s: research.calendars.%s.url: %w", where, name, err), "for example https://example.org/team.ics")
+			return exit.Fail(fmt.Errorf("%s: research.calendars.%s.url: %w", where, name, err), "for example https://example.org/team.ics")
 		}
 	}
 	switch s := r.Search; {
 	case s.Engine == "" && (s.URL != "" || s.KeyEnv != ""), s.Engine != "" && !slices.Contains(research.Engines, s.Engine):
-		return broken(fmt.Errorf("%s: research.search.engine is %q", where, s.Engine), "it is one of "+strings.Join(research.Engines, ", "))
+		return exit.Fail(fmt.Errorf("%s: research.search.engine is %q", where, s.Engine), "it is one of "+strings.Join(research.Engines, ", "))
 	case s.Engine == "searxng" && s.URL == "", s.URL != "" && checkAddress(s.URL) != nil:
-		return broken(fmt.Errorf("%s: research.search.url is %q", where, s.URL), "it is the address of your SearxNG, for example http://searx.lan:8080")
+		return exit.Fail(fmt.Errorf("%s: research.search.url is %q", where, s.URL), "it is the address of your SearxNG, for example http://searx.lan:8080")
 	case s.Engine == "brave" && s.KeyEnv == "":
-		return broken(fmt.Errorf("%s: research.search: brave needs key_env", where), "it names the variable that holds the key")
+		return exit.Fail(fmt.Errorf("%s: research.search: brave needs key_env", where), "it names the variable that holds the key")
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
@@ -13,7 +15,7 @@ import (
 // checkMode says what is wrong with a mode, nil if it can be left as it is.
 func checkMode(where string, m executor.Mode) error {
 	if m != "" && !slices.Contains(executor.Modes, m) {
-		return broken(fmt.Errorf("%s: mode is %q", where, m), "it is one of plan, edits, auto")
+		return exit.Fail(fmt.Errorf("%s: mode is %q", where, m), "it is one of plan, edits, auto")
 	}
 	return nil
 }
@@ -23,7 +25,7 @@ func checkMode(where string, m executor.Mode) error {
 func checkPermissions(where string, rules []permit.Rule) error {
 	for i, r := range rules {
 		if err := r.Check(); err != nil {
-			return broken(fmt.Errorf("%s: permissions, rule %d: %w", where, i+1, err), "for example - {tool: shell, command: \"go test *\", do: allow}")
+			return exit.Fail(fmt.Errorf("%s: permissions, rule %d: %w", where, i+1, err), "for example - {tool: shell, command: \"go test *\", do: allow}")
 		}
 	}
 	return nil
@@ -44,6 +46,6 @@ func permissionSetting(rules []permit.Rule) setting {
 // warnIgnored tells which of an agent's permissions do not hold.
 func (a *app) warnIgnored(agent *agents.DynamicAgent) {
 	for _, words := range agent.Ignored() {
-		fmt.Fprintf(a.Stderr, "adroit: warning: %s\n", line(words))
+		fmt.Fprintf(a.Stderr, "adroit: warning: %s\n", render.SanitizeLine(words))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -53,12 +55,12 @@ func (a *app) person() func(context.Context, json.RawMessage) (string, error) {
 
 // put shows a question and reads the answer: why not, "" for yes.
 func (a *app) put(ctx context.Context, q *jobs.Question) (no string, err error) {
-	in := newReader(ctx, a.Stdin)
-	text, whole := asked(q, firstLook)
+	in := term.NewLineReader(ctx, a.Stdin)
+	text, whole := render.Question(q, firstLook)
 	fmt.Fprint(a.Stderr, text)
 	for {
 		fmt.Fprint(a.Stderr, "     may it? [y]es, [n]o, [v]iew all of it: ")
-		word, err := in.line()
+		word, err := in.ReadLine()
 		if err != nil {
 			fmt.Fprintln(a.Stderr)
 			return "", err
@@ -72,7 +74,7 @@ func (a *app) put(ctx context.Context, q *jobs.Question) (no string, err error) 
 		case "n", "no":
 			return "denied by a person; find a way without it", nil
 		case "v", "view":
-			text, whole = asked(q, -1)
+			text, whole = render.Question(q, -1)
 			fmt.Fprint(a.Stderr, text)
 		}
 	}

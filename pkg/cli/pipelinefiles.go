@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -126,10 +127,10 @@ func (a *app) known(v vouch, m *models) (pipeline.Known, error) {
 }
 
 // A hintedError is a fault as other packages may read it.
-type hintedError struct{ fault *fault }
+type hintedError struct{ fault *exit.Error }
 
-func (e *hintedError) Error() string { return e.fault.err.Error() }
-func (e *hintedError) Hint() string  { return e.fault.hint }
+func (e *hintedError) Error() string { return e.fault.Err.Error() }
+func (e *hintedError) Hint() string  { return e.fault.Hint }
 
 // check says what is wrong with the name of a model, nil if nothing is.
 func (m *models) check(ref string) error {
@@ -142,7 +143,7 @@ func (m *models) check(ref string) error {
 	} else {
 		_, _, err = m.split(ref)
 	}
-	if f := new(fault); errors.As(err, &f) {
+	if f := new(exit.Error); errors.As(err, &f) {
 		return &hintedError{f}
 	}
 	return err

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 )
@@ -33,7 +35,7 @@ func (a *app) chosen(q request, v vouch, in *agents.Input) (*agents.DynamicAgent
 		isAgent := !errors.As(err, new(*agents.UnknownError))
 		switch {
 		case isAgent && all.Has(name):
-			return nil, usage(fmt.Sprintf("say %s%s or %s%s", pipelinePrefix, name, agentPrefix, name), "there is an agent and a pipeline %q", name)
+			return nil, exit.Usagef(fmt.Sprintf("say %s%s or %s%s", pipelinePrefix, name, agentPrefix, name), "there is an agent and a pipeline %q", name)
 		case isAgent:
 			return a.named(cat, name, in)
 		case !all.Has(name):
@@ -58,7 +60,7 @@ func (a *app) chosen(q request, v vouch, in *agents.Input) (*agents.DynamicAgent
 		}
 	}
 	if p, err = pipeline.Pin(p, k); err != nil {
-		return nil, usage("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+		return nil, exit.Usagef("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
 	}
 	if err := p.EachModel(func(ref *string) error {
 		if m.lesser(*ref) {
@@ -70,11 +72,11 @@ func (a *app) chosen(q request, v vouch, in *agents.Input) (*agents.DynamicAgent
 	}
 	switch {
 	case in.Limits.Turns > 0:
-		return nil, usage("give its steps limits: {turns: N}, or bound all of them by --max-tokens, --max-cost or --timeout", "--max-turns is for agents, and %s is a pipeline", p.Name)
+		return nil, exit.Usagef("give its steps limits: {turns: N}, or bound all of them by --max-tokens, --max-cost or --timeout", "--max-turns is for agents, and %s is a pipeline", p.Name)
 	case len(p.Inputs) == 0 && len(in.Inputs) > 0:
-		return nil, usage("declare them under inputs: in its file", "the pipeline %s takes no inputs", p.Name)
+		return nil, exit.Usagef("declare them under inputs: in its file", "the pipeline %s takes no inputs", p.Name)
 	case p.Prompted() && strings.TrimSpace(in.Prompt) == "":
-		return nil, usage(fmt.Sprintf("for example: adroit run %s \"add CSV export\"", q.agent), "the pipeline %s reads {{input}}, and there is no prompt", p.Name)
+		return nil, exit.Usagef(fmt.Sprintf("for example: adroit run %s \"add CSV export\"", q.agent), "the pipeline %s reads {{input}}, and there is no prompt", p.Name)
 	}
 	in.Agent, in.Pipeline = p.Name, p.Name
 	agent, _ := p.Carrier()
@@ -84,10 +86,10 @@ func (a *app) chosen(q request, v vouch, in *agents.Input) (*agents.DynamicAgent
 // unknownTarget says that neither an agent nor a pipeline has a name.
 func (a *app) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name, dir string) error {
 	if _, ours := fs.Stat(os.DirFS(dir), projectPipelines+"/"+name+".yaml"); ours == nil && fs.ValidPath(name) {
-		return usage("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
+		return exit.Usagef("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
 	}
 	if n := nearest(name, all.Names()); n != "" && nearest(name, cat.Names()) == "" {
-		return usage("did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is", "unknown agent %q", name)
+		return exit.Usagef("did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is", "unknown agent %q", name)
 	}
 	_, err := a.agent(cat, name, dir)
 	return err
@@ -118,9 +120,9 @@ func (a *app) pipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, 
 		if n := nearest(name, all.Names()); n != "" {
 			hint = "did you mean " + n + "?\n" + hint
 		}
-		return nil, usage(hint, "unknown pipeline %q", name)
+		return nil, exit.Usagef(hint, "unknown pipeline %q", name)
 	case err != nil:
-		return nil, usage("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+		return nil, exit.Usagef("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
 	}
 	return p, nil
 }
@@ -143,17 +145,17 @@ func (a *app) dryPipeline(ctx context.Context, in agents.Input, t executor.Task,
 		names = append(names, tool.Name)
 	}
 	l := t.Limits.Or(executor.DefaultLimits)
-	var rows table
-	rows.row("pipeline", pin.Pipeline.Name)
-	rows.row("model", t.Model)
-	rows.row("directory", a.home(in.Dir))
+	var rows render.Table
+	rows.Row("pipeline", pin.Pipeline.Name)
+	rows.Row("model", t.Model)
+	rows.Row("directory", a.home(in.Dir))
 	if names != nil {
-		rows.row("tools", strings.Join(names, ", "))
+		rows.Row("tools", strings.Join(names, ", "))
 	}
-	rows.row("limits", fmt.Sprintf("%s, %s, of all steps together", plural(l.Tokens, "token"), l.Time))
-	rows.row("mode", string(t.Mode))
-	rows.row("approve", string(t.Approve))
-	rows.write(a.Stdout)
-	fmt.Fprintf(a.Stdout, "\n%s\n", lines(pin.Pipeline.Text()))
+	rows.Row("limits", fmt.Sprintf("%s, %s, of all steps together", render.Plural(l.Tokens, "token"), l.Time))
+	rows.Row("mode", string(t.Mode))
+	rows.Row("approve", string(t.Approve))
+	rows.Write(a.Stdout)
+	fmt.Fprintf(a.Stdout, "\n%s\n", render.Sanitize(pin.Pipeline.Text()))
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
@@ -55,15 +57,15 @@ func (a *app) pipelinesList() *cobra.Command {
 				File        string `json:"file"`
 			}
 			list := []entry{}
-			var t table
+			var t render.Table
 			for _, p := range cat.List() {
 				list = append(list, entry{p.Name, p.Description, len(p.Steps), p.Source.Layer, p.Source.File})
-				t.row(p.Name, p.Source.Layer, plural(len(p.Steps), "step"), first(p.Description))
+				t.Row(p.Name, p.Source.Layer, render.Plural(len(p.Steps), "step"), render.FirstSentence(p.Description))
 			}
 			if asJSON {
 				return a.json(list)
 			}
-			t.write(a.Stdout)
+			t.Write(a.Stdout)
 			if problems.Err() != nil {
 				fmt.Fprintln(a.Stderr, "some pipelines cannot be used; adroit pipelines lint says why")
 			}
@@ -90,10 +92,10 @@ func (a *app) pipelinesShow() *cobra.Command {
 			if asJSON {
 				return a.json(p)
 			}
-			var t table
+			var t render.Table
 			put := func(label, value string) {
 				if value != "" {
-					t.row(label, value)
+					t.Row(label, value)
 				}
 			}
 			put("pipeline", p.Name)
@@ -103,12 +105,12 @@ func (a *app) pipelinesShow() *cobra.Command {
 				put("input", strings.TrimSpace(f.Name+" "+f.Description))
 			}
 			for _, name := range sorted(p.Variables) {
-				put("variable", name+" = "+readable(p.Variables[name]))
+				put("variable", name+" = "+render.Readable(p.Variables[name]))
 			}
 			put("model", p.Defaults.Model)
 			put("on failure", string(p.OnFailure))
-			t.write(a.Stdout)
-			fmt.Fprintf(a.Stdout, "\n%s\n", lines(p.Text()))
+			t.Write(a.Stdout)
+			fmt.Fprintf(a.Stdout, "\n%s\n", render.Sanitize(p.Text()))
 			return nil
 		},
 	}
@@ -140,7 +142,7 @@ func (a *app) pipelinesLint() *cobra.Command {
 			for _, file := range args {
 				b, err := readBounded(file)
 				if err != nil {
-					return usage("name files of pipelines, or none for all", "%v", err)
+					return exit.Usagef("name files of pipelines, or none for all", "%v", err)
 				}
 				p, problems := pipeline.Parse(file, b)
 				found = append(found, problems...)
@@ -159,12 +161,12 @@ func (a *app) pipelinesLint() *cobra.Command {
 				}
 			} else {
 				for _, p := range found {
-					fmt.Fprintln(a.Stdout, lines(p.String()))
+					fmt.Fprintln(a.Stdout, render.Sanitize(p.String()))
 				}
-				fmt.Fprintf(a.Stderr, "%s, %s\n", plural(checked, "pipeline"), plural(len(found), "problem"))
+				fmt.Fprintf(a.Stderr, "%s, %s\n", render.Plural(checked, "pipeline"), render.Plural(len(found), "problem"))
 			}
 			if found.Err() != nil {
-				return exit(exitFailed)
+				return exit.With(exit.Failed)
 			}
 			return nil
 		},
@@ -199,11 +201,11 @@ func (a *app) pipelinesGraph() *cobra.Command {
 			}
 			switch format {
 			case "text":
-				fmt.Fprintln(a.Stdout, lines(p.Text()))
+				fmt.Fprintln(a.Stdout, render.Sanitize(p.Text()))
 			case "mermaid":
-				fmt.Fprintln(a.Stdout, lines(p.Mermaid()))
+				fmt.Fprintln(a.Stdout, render.Sanitize(p.Mermaid()))
 			default:
-				return usage("it is one of text, mermaid", "--format is %q", format)
+				return exit.Usagef("it is one of text, mermaid", "--format is %q", format)
 			}
 			return nil
 		},

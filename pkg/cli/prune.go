@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -29,7 +30,7 @@ func (a *app) remove(ctx context.Context, j *jobs.Job, force bool) error {
 		if errors.Is(err, jobs.ErrRunning) {
 			hint = "adroit jobs cancel " + j.ID
 		}
-		return broken(err, hint)
+		return exit.Fail(err, hint)
 	}
 	dir, err := a.jobDir(j.ID)
 	if err != nil {
@@ -66,11 +67,11 @@ func (a *app) jobsPrune() *cobra.Command {
 				older = conf.Retention
 			}
 			if older == "" {
-				return usage("for example adroit jobs prune --older-than 30d", "an age is missing: --older-than, or retention in the configuration")
+				return exit.Usagef("for example adroit jobs prune --older-than 30d", "an age is missing: --older-than, or retention in the configuration")
 			}
 			age, err := parseAge(older)
 			if err != nil {
-				return usage("for example 30d, 2w or 12h", "--older-than: %v", err)
+				return exit.Usagef("for example 30d, 2w or 12h", "--older-than: %v", err)
 			}
 			removed, err := a.prune(cmd.Context(), age, dry)
 			for _, id := range removed {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -64,7 +65,7 @@ func (a *app) publishing(list []tools.Tool) []tools.Tool {
 
 func checkPublish(where string, c publishConfig) error {
 	if err := c.targets().Check(); err != nil {
-		return broken(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
+		return exit.Fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (a *app) led(in agents.Input, trust bool) error {
 	if n := nearest(name, all); n != "" {
 		hint = fmt.Sprintf("did you mean workflow: %s?\n%s", n, hint)
 	}
-	return usage(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Agent, name)
+	return exit.Usagef(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Agent, name)
 }
 
 // runs is the workflow that a request's agent names.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 )
@@ -22,12 +23,12 @@ func recordFile(path string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", usage("name another file, or remove it first", "--record: %s is there already", path)
+		return "", exit.Usagef("name another file, or remove it first", "--record: %s is there already", path)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", usage("name a file in a directory that can be read", "--record: %v", err)
+		return "", exit.Usagef("name a file in a directory that can be read", "--record: %v", err)
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return "", usage("make it first", "--record: there is no directory %s", filepath.Dir(path))
+		return "", exit.Usagef("make it first", "--record: there is no directory %s", filepath.Dir(path))
 	}
 	return path, nil
 }
@@ -40,7 +41,7 @@ func (m *models) Recording(ref string) (*script.Recording, error) {
 	}
 	s, err := script.Load(name)
 	if err != nil {
-		return nil, usageOr(broken(err, ""))
+		return nil, usageOr(exit.Fail(err, ""))
 	}
 	return s.Recording(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/pipeline"
@@ -52,13 +53,13 @@ func (l *limitFlags) check(a *app, j *jobs.Job) error {
 	given := l.limits()
 	switch {
 	case l.turns < 0 || l.tokens < 0 || l.cost < 0 || l.timeout < 0:
-		return usage("leave it out to keep the limit", "a limit is negative")
+		return exit.Usagef("leave it out to keep the limit", "a limit is negative")
 	case j.Status == jobs.Done || j.Status == jobs.Cancelled:
 		return a.runFault(j.ID, fmt.Errorf("%s: %w: %s", j.ID, jobs.ErrFinal, j.Status))
 	case j.Status == jobs.Limit && given.String() == "":
-		return usage(raiseHint(j), "%s was stopped by a limit: %s", j.ID, j.Reason)
+		return exit.Usagef(raiseHint(j), "%s was stopped by a limit: %s", j.ID, j.Reason)
 	case given.String() != "" && j.Status != jobs.Limit && j.Status != jobs.Stuck:
-		return usage("adroit jobs resume "+j.ID+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
+		return exit.Usagef("adroit jobs resume "+j.ID+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
 	}
 	if l.cost > 0 && j.Model != pipeline.NoModel {
 		c, err := a.config()
@@ -67,7 +68,7 @@ func (l *limitFlags) check(a *app, j *jobs.Job) error {
 		}
 		if _, ok := c.Prices.Of(j.Model); !ok {
 			e := &agents.PriceError{USD: l.cost, Models: []string{j.Model}}
-			return usage(priceHint(e), "%v", e)
+			return exit.Usagef(priceHint(e), "%v", e)
 		}
 	}
 	return nil

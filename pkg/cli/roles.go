@@ -12,6 +12,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -49,7 +51,7 @@ var roleName = lazyregexp.New(`^[a-z][a-z0-9_-]{0,31}$`)
 // model.
 func (c *config) checkRoles(path string) error {
 	bad := func(hint, format string, args ...any) error {
-		return broken(fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)), hint)
+		return exit.Fail(fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)), hint)
 	}
 	for _, name := range sorted(c.Models) {
 		r := c.Models[name]
@@ -174,7 +176,7 @@ func (a *app) shares(f *jobs.Final, put func(label, value string)) {
 	rate := a.rate()
 	for _, ref := range sorted(f.Used) {
 		u := f.Used[ref]
-		words := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", ref, count(u.In), count(u.Cached), count(u.Out))
+		words := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", ref, render.Count(u.In), render.Count(u.Cached), render.Count(u.Out))
 		if rate != nil {
 			if usd := rate(ref, llm.Usage(u)); usd > 0 {
 				words += fmt.Sprintf(", %.4f USD", usd)

@@ -14,6 +14,9 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -61,7 +64,7 @@ func (a *app) runCommand() *cobra.Command {
 			"  git log -5 | adroit run builder - --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("adroit agents list lists the agents", "run needs an agent")
+				return exit.Usagef("adroit agents list lists the agents", "run needs an agent")
 			}
 			return nil
 		},
@@ -107,7 +110,7 @@ func (a *app) prompt(q *request, words []string) error {
 			return err
 		}
 		if strings.TrimSpace(text) == "" {
-			return usage("- reads the prompt from standard input, which has ended", "the prompt is empty")
+			return exit.Usagef("- reads the prompt from standard input, which has ended", "the prompt is empty")
 		}
 		q.prompt, q.taint = text, tools.Untrusted // what is piped in, others may have written
 		if _, secret := a.redactor().String(text); secret {
@@ -137,7 +140,7 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 		err = errors.New("--timeout is negative")
 	}
 	if err != nil {
-		return fail(usage("leave it out for the default", "%v", err))
+		return fail(exit.Usagef("leave it out for the default", "%v", err))
 	}
 	in.Limits = executor.Limits{Turns: q.turns, Tokens: q.tokens, CostUSD: q.cost, Time: q.timeout}
 	if in.Inputs, err = a.inputs(q.inputs, &in.Taint); err != nil {
@@ -147,16 +150,16 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 		in.Inputs = q.given
 	}
 	if a := in.Approve; a != "" && a != executor.ApproveAsk && a != executor.ApproveEdits && a != executor.ApproveAll && a != executor.ApproveNone {
-		return fail(usage("it is one of ask, edits, all, none", "--approve is %q", a))
+		return fail(exit.Usagef("it is one of ask, edits, all, none", "--approve is %q", a))
 	}
 	if in.Mode != "" && !slices.Contains(executor.Modes, in.Mode) {
-		return fail(usage("it is one of plan, edits, auto", "--mode is %q", in.Mode))
+		return fail(exit.Usagef("it is one of plan, edits, auto", "--mode is %q", in.Mode))
 	}
 	if in.Calling != "" && !slices.Contains(executor.Callings, in.Calling) {
-		return fail(usage(callingHint, "--calling is %q", in.Calling))
+		return fail(exit.Usagef(callingHint, "--calling is %q", in.Calling))
 	}
 	if in.Options.Effort = llm.Effort(q.effort); !in.Options.Effort.Known() {
-		return fail(usage(effortHint, "--effort is %q", q.effort))
+		return fail(exit.Usagef(effortHint, "--effort is %q", q.effort))
 	}
 	if _, err := a.confine(q.sandbox, ""); err != nil {
 		return fail(err)
@@ -193,10 +196,10 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	}
 	t, s, err := a.resolveIn(ctx, in, q.trust)
 	if price := new(agents.PriceError); errors.As(err, &price) {
-		return fail(usage(priceHint(price), "%v", err))
+		return fail(exit.Usagef(priceHint(price), "%v", err))
 	}
 	if err != nil {
-		return fail(usage(a.shown(in)+" says what it takes", "%v", err))
+		return fail(exit.Usagef(a.shown(in)+" says what it takes", "%v", err))
 	}
 	if err := a.led(in, q.trust); err != nil {
 		return fail(err)
@@ -227,9 +230,9 @@ func (a *app) usable(ctx context.Context, m *models, in *agents.Input) (err erro
 
 // usageOr makes an unreadable script a mistake of the command line.
 func usageOr(err error) error {
-	f := new(fault)
+	f := new(exit.Error)
 	errors.As(err, &f) // it may know what to do
-	return &fault{exitUsage, err, f.hint}
+	return &exit.Error{Code: exit.Usage, Err: err, Hint: f.Hint}
 }
 
 // inputs reads key=value pairs, and adds to taint what it finds.
@@ -238,10 +241,10 @@ func (a *app) inputs(pairs []string, taint *tools.Taint) (map[string]json.RawMes
 	for _, p := range pairs {
 		key, value, ok := strings.Cut(p, "=")
 		if !ok || key == "" {
-			return nil, usage("for example -i issue=@issue.md", "-i %q is not key=value", p)
+			return nil, exit.Usagef("for example -i issue=@issue.md", "-i %q is not key=value", p)
 		}
 		if _, twice := out[key]; twice {
-			return nil, usage("give each input once", "-i %s is given twice", key)
+			return nil, exit.Usagef("give each input once", "-i %s is given twice", key)
 		}
 		if file, ok := strings.CutPrefix(value, "@"); ok && a.names().NameError(file) != nil {
 			*taint |= tools.Secret
@@ -249,7 +252,7 @@ func (a *app) inputs(pairs []string, taint *tools.Taint) (map[string]json.RawMes
 		}
 		text, err := a.content(value)
 		if err != nil {
-			return nil, usage("@ reads the value from a file", "-i %s: %v", key, err)
+			return nil, exit.Usagef("@ reads the value from a file", "-i %s: %v", key, err)
 		}
 		if _, secret := a.redactor().String(text); secret {
 			*taint |= tools.Secret
@@ -320,7 +323,7 @@ func (a *app) submit(ctx context.Context, m *jobs.Manager, id string, q request,
 		// What the request was checked with may not be in the commit.
 		if _, err := a.resolve(ctx, in, q.trust); err != nil {
 			err = errors.Join(fmt.Errorf("in a worktree of the last commit: %w", err), a.forget(id))
-			return nil, broken(err, "commit what the agent needs, its file first of all, or run it without --worktree")
+			return nil, exit.Fail(err, "commit what the agent needs, its file first of all, or run it without --worktree")
 		}
 	}
 	raw, err := json.Marshal(in)
@@ -359,7 +362,7 @@ func (a *app) repeated(ctx context.Context, job *jobs.Job, id string, q request)
 	if err := a.standing(ctx, job, q.json); err != nil {
 		return err
 	}
-	return exit(a.outcome(ctx, job))
+	return exit.With(a.outcome(ctx, job))
 }
 
 // header is the first line of a run.
@@ -370,8 +373,8 @@ func (a *app) header(ctx context.Context, j *jobs.Job, window int) {
 	}
 	model += outside(j.Model)
 	s := a.screen()
-	text := line(fmt.Sprintf("job %s  %s  %s  sandbox %s  %s", j.ID, j.Agent, model, a.jobSandbox(j.ID), a.place(j)))
-	fmt.Fprintln(s, s.paint(bold, text))
+	text := render.SanitizeLine(fmt.Sprintf("job %s  %s  %s  sandbox %s  %s", j.ID, j.Agent, model, a.jobSandbox(j.ID), a.place(j)))
+	fmt.Fprintln(s, s.Paint(term.Bold, text))
 	a.neighbours(ctx, j)
 }
 
@@ -435,38 +438,38 @@ func (a *app) dryRun(ctx context.Context, in agents.Input, t executor.Task, q re
 		return err
 	}
 	l := t.Limits.Or(executor.DefaultLimits)
-	bounds := []string{plural(l.Turns, "turn"), plural(l.Tokens, "token"), l.Time.String()}
+	bounds := []string{render.Plural(l.Turns, "turn"), render.Plural(l.Tokens, "token"), l.Time.String()}
 	if l.CostUSD > 0 {
 		bounds = append(bounds, fmt.Sprintf("%.2f USD", l.CostUSD))
 	}
-	var rows table
-	rows.row("agent", t.Agent)
-	rows.row("model", strings.Join(executor.Route{Model: t.Model, Fallbacks: t.Fallbacks}.Refs(), ", then "))
+	var rows render.Table
+	rows.Row("agent", t.Agent)
+	rows.Row("model", strings.Join(executor.Route{Model: t.Model, Fallbacks: t.Fallbacks}.Refs(), ", then "))
 	if t.Think != nil {
-		rows.row("thinks with", strings.Join(t.Think.Refs(), ", then "))
+		rows.Row("thinks with", strings.Join(t.Think.Refs(), ", then "))
 	}
-	if w := windowRow(t); w != "" {
-		rows.row("window", w)
+	if w := render.Window(t); w != "" {
+		rows.Row("window", w)
 	}
 	if e := t.Options.Effort; e != "" {
-		rows.row("effort", a.effort(ctx, q.baseURL, t.Model, e))
+		rows.Row("effort", a.effort(ctx, q.baseURL, t.Model, e))
 	}
-	rows.row("directory", a.home(in.Dir))
-	rows.row("tools", strings.Join(names, ", "))
-	fittedRows(&rows, "", t.Fitted)
-	rows.row("done", string(done))
-	if tests := testRow(t); tests != "" {
-		rows.row("tests", tests)
+	rows.Row("directory", a.home(in.Dir))
+	rows.Row("tools", strings.Join(names, ", "))
+	render.ShortenedRows(&rows, "", t.Fitted)
+	rows.Row("done", string(done))
+	if tests := render.Tests(t); tests != "" {
+		rows.Row("tests", tests)
 	}
-	rows.row("limits", strings.Join(bounds, ", "))
-	rows.row("mode", string(t.Mode))
+	rows.Row("limits", strings.Join(bounds, ", "))
+	rows.Row("mode", string(t.Mode))
 	for _, r := range t.Rules {
-		rows.row("permission", r.String())
+		rows.Row("permission", r.String())
 	}
-	rows.row("approve", string(t.Approve))
-	rows.row("prompt", fmt.Sprintf("about %s with tools", plural(tokens(size), "token")))
-	rows.write(a.Stdout)
-	fmt.Fprintf(a.Stdout, "\n%s\n\n%s\n", lines(t.System), lines(t.Prompt))
+	rows.Row("approve", string(t.Approve))
+	rows.Row("prompt", fmt.Sprintf("about %s with tools", render.Plural(tokens(size), "token")))
+	rows.Write(a.Stdout)
+	fmt.Fprintf(a.Stdout, "\n%s\n\n%s\n", render.Sanitize(t.System), render.Sanitize(t.Prompt))
 	return nil
 }
 

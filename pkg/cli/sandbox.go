@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/workspace"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
@@ -35,19 +36,19 @@ type commandLimits struct {
 
 func (s sandboxConfig) check(where string) error {
 	if _, err := sandbox.Parse(s.Level); err != nil {
-		return broken(fmt.Errorf("%s: sandbox.level: %w", where, err), "auto takes the best that this machine can do")
+		return exit.Fail(fmt.Errorf("%s: sandbox.level: %w", where, err), "auto takes the best that this machine can do")
 	}
 	if s.Net != "" && s.Net != "private" && s.Net != "open" {
-		return broken(fmt.Errorf("%s: sandbox.net is %q", where, s.Net), "it is private (a loopback of the command's own) or open (the network of this machine)")
+		return exit.Fail(fmt.Errorf("%s: sandbox.net is %q", where, s.Net), "it is private (a loopback of the command's own) or open (the network of this machine)")
 	}
 	for _, p := range slices.Concat(s.Show, s.Write) {
 		if !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") {
-			return broken(fmt.Errorf("%s: sandbox: %q is not an absolute path", where, p), "begin it with / or ~/")
+			return exit.Fail(fmt.Errorf("%s: sandbox: %q is not an absolute path", where, p), "begin it with / or ~/")
 		}
 	}
 	l := s.Limits
 	if min(l.MemoryMB, l.FileMB, l.Processes, l.CPUSecs, l.FreeMB) < -1 {
-		return broken(fmt.Errorf("%s: sandbox.limits: a limit is negative", where), "-1 means no limit, and leaving it out the default")
+		return exit.Fail(fmt.Errorf("%s: sandbox.limits: a limit is negative", where), "-1 means no limit, and leaving it out the default")
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (a *app) confinement(level string) (workspace.Confine, error) {
 	}
 	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
 	if err != nil {
-		return workspace.Confine{}, usage("", "--sandbox: %v", err)
+		return workspace.Confine{}, exit.Usagef("", "--sandbox: %v", err)
 	}
 	conf := workspace.Confine{
 		Level: l, NetOpen: c.Sandbox.Net == "open", Limits: sandbox.Limits(c.Sandbox.Limits),

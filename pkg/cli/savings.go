@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -82,7 +84,7 @@ type saving struct {
 func (a *app) savings(ctx context.Context, q request) (err error) {
 	for _, program := range []string{"git", "go"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return broken(fmt.Errorf("the task is one in a repository of a Go project, and %s is not on PATH", program), "install git and Go")
+			return exit.Fail(fmt.Errorf("the task is one in a repository of a Go project, and %s is not on PATH", program), "install git and Go")
 		}
 	}
 	work, err := os.MkdirTemp("", "adroit-savings-")
@@ -127,8 +129,8 @@ func (a *app) savings(ctx context.Context, q request) (err error) {
 		if err != nil {
 			return err
 		}
-		if code != exitDone {
-			return broken(fmt.Errorf("%s did not get done: %s: %s", agent, c.Status, c.Reason), "there is nothing to compare; another model may do better")
+		if code != exit.Done {
+			return exit.Fail(fmt.Errorf("%s did not get done: %s: %s", agent, c.Status, c.Reason), "there is nothing to compare; another model may do better")
 		}
 		spent, err := spendings(context.WithoutCancel(ctx), m.Store, c.Job)
 		if err != nil {
@@ -172,17 +174,17 @@ func total(rows []saving) saving {
 }
 
 func (a *app) printSavings(rows []saving) {
-	var t table
-	t.row("", "one agent", "", "workflow", "", "saved")
-	t.row("", "requests", "tokens", "requests", "tokens", "")
+	var t render.Table
+	t.Row("", "one agent", "", "workflow", "", "saved")
+	t.Row("", "requests", "tokens", "requests", "tokens", "")
 	for _, r := range rows {
 		saved := "-"
 		if r.Agent.Tokens > 0 {
 			saved = fmt.Sprintf("%.0f %%", 100*(1-float64(r.Workflow.Tokens)/float64(r.Agent.Tokens)))
 		}
-		t.row(r.Operation, count(r.Agent.Requests), count(r.Agent.Tokens), count(r.Workflow.Requests), count(r.Workflow.Tokens), saved)
+		t.Row(r.Operation, render.Count(r.Agent.Requests), render.Count(r.Agent.Tokens), render.Count(r.Workflow.Requests), render.Count(r.Workflow.Tokens), saved)
 	}
-	t.write(a.Stdout)
+	t.Write(a.Stdout)
 }
 
 // spendings is what a job took, by operation. The sub-agents of the workflow
@@ -203,7 +205,7 @@ func spendings(ctx context.Context, log jobs.Store, id string) (map[string]spend
 		if ev.Kind == event.AgentStarted {
 			within[ev.Path+"."] = map[string]string{"commit_message": opCommit, "pr_description": opWords}[ev.Name]
 		}
-		if ev.Kind != event.StepFinished || ev.Step != stepModel && ev.Step != stepTool {
+		if ev.Kind != event.StepFinished || ev.Step != render.StepModel && ev.Step != render.StepTool {
 			continue
 		}
 		var d struct {
@@ -223,9 +225,9 @@ func spendings(ctx context.Context, log jobs.Store, id string) (map[string]spend
 		}
 		s := spending{1, d.Usage.In + d.Usage.Out}
 		switch {
-		case ev.Step == stepModel && own != "":
+		case ev.Step == render.StepModel && own != "":
 			add(own, s)
-		case ev.Step == stepModel:
+		case ev.Step == render.StepModel:
 			add(opWords, turn)
 			turn = s
 		case own == "":

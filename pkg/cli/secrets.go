@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -115,7 +117,7 @@ func (a *app) title(prompt string) string {
 	if !hit {
 		return ""
 	}
-	return cut(clean, 80)
+	return render.Cut(clean, 80)
 }
 
 // guarded is a model whose errors do not echo keys: what a provider says of a
@@ -153,12 +155,12 @@ func hushed(r *secret.Redactor, err error) error {
 func (s secrets) check(where string) error {
 	for _, name := range append(slices.Clone(s.Deny), s.Allow...) {
 		if err := workspace.CheckName(name); err != nil {
-			return broken(fmt.Errorf("%s: secrets: %w", where, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
+			return exit.Fail(fmt.Errorf("%s: secrets: %w", where, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
 		}
 	}
 	for _, f := range s.Known {
 		if !fingerprint.MatchString(f) {
-			return broken(fmt.Errorf("%s: secrets.known has %q, which is no fingerprint", where, f), "git_commit prints one beside each finding: sixteen letters and digits")
+			return exit.Fail(fmt.Errorf("%s: secrets.known has %q, which is no fingerprint", where, f), "git_commit prints one beside each finding: sixteen letters and digits")
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/finish"
 )
@@ -89,7 +90,7 @@ func TestProviderEchoesTheKey(t *testing.T) {
 		{"run", "poet", "say it", "-m", "lab/x"},
 	} {
 		stdout, stderr, data, code := lab(t, echo, args...)
-		if code != exitFailed {
+		if code != exit.Failed {
 			t.Errorf("%v: exit code %d", args, code)
 		}
 		if both := stdout + stderr; !strings.Contains(both, "[secret: LAB_KEY]") || !strings.Contains(both, "Incorrect API key provided") {
@@ -98,7 +99,7 @@ func TestProviderEchoesTheKey(t *testing.T) {
 		absent(t, data, stdout, stderr)
 	}
 	stdout, stderr, _, code := lab(t, echo, "models", "check", "lab/x")
-	if code == exitDone || strings.Contains(stdout+stderr, "Marble") || !strings.Contains(stdout+stderr, "[secret: LAB_KEY]") {
+	if code == exit.Done || strings.Contains(stdout+stderr, "Marble") || !strings.Contains(stdout+stderr, "[secret: LAB_KEY]") {
 		t.Errorf("models check, exit %d:\n%s%s", code, stdout, stderr)
 	}
 }
@@ -120,7 +121,7 @@ func TestStreamSplitsTheKey(t *testing.T) {
 		{"run", "poet", "tell me", "-m", "lab/x"},
 	} {
 		stdout, stderr, data, code := lab(t, stream, args...)
-		if code != exitDone {
+		if code != exit.Done {
 			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
 		}
 		if !strings.Contains(stdout, "Your key is [secret: LAB_KEY]") || strings.Contains(stdout+stderr, "UXo4LU1hcmJsZS1GYWxjb24tMzF4") {
@@ -137,7 +138,7 @@ func TestModesOfWhatIsKept(t *testing.T) {
 		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}
 	_, stderr, data, code := lab(t, stream, "run", "poet", "x", "-m", "lab/x")
-	if code != exitDone {
+	if code != exit.Done {
 		t.Fatal(stderr)
 	}
 	seen := 0

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workflows"
@@ -42,7 +44,7 @@ func (a *app) signalCommand() *cobra.Command {
 				}
 			}
 			if j.Status.Final() {
-				return broken(fmt.Errorf("%s has ended: %s", j.ID, j.Status), "adroit jobs show "+j.ID)
+				return exit.Fail(fmt.Errorf("%s has ended: %s", j.ID, j.Status), "adroit jobs show "+j.ID)
 			}
 			name, q, err := a.addressed(ctx, j, args[1])
 			if err != nil {
@@ -50,7 +52,7 @@ func (a *app) signalCommand() *cobra.Command {
 			}
 			if q != nil {
 				if err := (flow.Wait{Type: q.Type}).Accepts(value); err != nil {
-					return usage("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", name, err)
+					return exit.Usagef("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", name, err)
 				}
 			}
 			if err := send(ctx, a.db, j.ID, name, value); err != nil {
@@ -60,9 +62,9 @@ func (a *app) signalCommand() *cobra.Command {
 			if j.Status == jobs.Running {
 				next = "adroit jobs logs " + j.ID + " -f"
 			}
-			fmt.Fprintf(a.Stdout, "%s: %s sent    %s\n", j.ID, line(args[1]), next)
-			if about(q) != nil {
-				text, _ := asked(q, -1)
+			fmt.Fprintf(a.Stdout, "%s: %s sent    %s\n", j.ID, render.SanitizeLine(args[1]), next)
+			if render.ToolQuestion(q) != nil {
+				text, _ := render.Question(q, -1)
 				fmt.Fprint(a.Stdout, text)
 			}
 			return nil
@@ -95,7 +97,7 @@ func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, 
 			return full, &qs[i], nil
 		}
 		for _, s := range qs[i].Signals {
-			waits = append(waits, bare(s))
+			waits = append(waits, render.SignalName(s))
 		}
 	}
 	switch name {
@@ -103,22 +105,22 @@ func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, 
 		return name, nil, nil
 	}
 	if len(waits) > 0 {
-		return "", nil, usage("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
+		return "", nil, exit.Usagef("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
 	}
 	if len(qs) == 0 && j.Status == jobs.Waiting {
-		return "", nil, usage("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
+		return "", nil, exit.Usagef("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
 	}
 	all := []string{"approve", "deny", "continue", "abort", "answer", workflows.CancelStages}
 	if !slices.Contains(all, name) {
 		hint := "signals are " + strings.Join(all, ", ") + ", and those that workflows and pipelines name"
 		if n := nearest(name, all); n != "" {
-			return "", nil, usage(fmt.Sprintf("did you mean %q?\n%s", n, hint), "unknown signal %q", name)
+			return "", nil, exit.Usagef(fmt.Sprintf("did you mean %q?\n%s", n, hint), "unknown signal %q", name)
 		}
 		if !signalName.MatchString(name) {
-			return "", nil, usage("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
+			return "", nil, exit.Usagef("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
 		}
 		a.note("%s does not wait for %s now; it is kept until the job asks for it", j.ID, name)
 		return name, nil, nil
 	}
-	return "", nil, broken(fmt.Errorf("%s asks nothing now, so there is nothing to %s", j.ID, name), "adroit jobs show "+j.ID+" says how it stands")
+	return "", nil, exit.Fail(fmt.Errorf("%s asks nothing now, so there is nothing to %s", j.ID, name), "adroit jobs show "+j.ID+" says how it stands")
 }

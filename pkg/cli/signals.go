@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -37,7 +39,7 @@ func catch(parent context.Context) (ctx context.Context, done func() int) {
 			select {
 			case s := <-ch:
 				sig := s.(syscall.Signal)
-				if sig == syscall.SIGPIPE && !unread() {
+				if sig == syscall.SIGPIPE && !term.ReaderGone() {
 					continue
 				}
 				if !first.CompareAndSwap(0, int32(sig)) {
@@ -70,5 +72,5 @@ func code(s syscall.Signal) int {
 	if s == syscall.SIGHUP {
 		s = syscall.SIGTERM
 	}
-	return exitSignal + int(s)
+	return exit.Signal + int(s)
 }

@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/spf13/cobra"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 )
 
 func (a *app) skillsCommand() *cobra.Command {
@@ -40,7 +43,7 @@ func (a *app) loaded(trusted bool) ([]agents.Skill, error) {
 	}
 	list, problems, err := a.skills(dir, v)
 	for _, p := range problems {
-		fmt.Fprintln(a.Stderr, lines(p.String()))
+		fmt.Fprintln(a.Stderr, render.Sanitize(p.String()))
 	}
 	return list, err
 }
@@ -64,17 +67,17 @@ func (a *app) skillsList() *cobra.Command {
 				File        string   `json:"file"`
 			}
 			entries := []entry{}
-			var t table
+			var t render.Table
 			for _, s := range list {
 				files := slices.AppendSeq([]string{}, maps.Keys(s.Files))
 				slices.Sort(files)
 				entries = append(entries, entry{s.Name, s.Description, files, s.Source.Layer, s.Source.File})
-				t.row(s.Name, s.Source.Layer, first(s.Description))
+				t.Row(s.Name, s.Source.Layer, render.FirstSentence(s.Description))
 			}
 			if asJSON {
 				return a.json(entries)
 			}
-			t.write(a.Stdout)
+			t.Write(a.Stdout)
 			if len(list) == 0 {
 				fmt.Fprintln(a.Stderr, "no skills; one is a folder with a SKILL.md in "+a.home(filepath.Join(a.configDir(), "skills")))
 			}
@@ -107,22 +110,22 @@ func (a *app) skillsShow() *cobra.Command {
 				if near := spelling.Nearest(args[0], names); near != "" {
 					hint = "did you mean " + near + "?"
 				}
-				return usage(hint, "unknown skill %q", args[0])
+				return exit.Usagef(hint, "unknown skill %q", args[0])
 			}
 			s := list[i]
 			if asJSON {
 				return a.json(s)
 			}
-			var t table
-			t.row("skill", s.Name)
-			t.row("description", s.Description)
-			t.row("from", s.Source.Layer+" "+a.home(s.Source.File))
+			var t render.Table
+			t.Row("skill", s.Name)
+			t.Row("description", s.Description)
+			t.Row("from", s.Source.Layer+" "+a.home(s.Source.File))
 			if len(s.Files) > 0 {
-				t.row("files", strings.Join(slices.Sorted(maps.Keys(s.Files)), ", "))
+				t.Row("files", strings.Join(slices.Sorted(maps.Keys(s.Files)), ", "))
 			}
-			t.row("size", fmt.Sprintf("about %s when read whole", plural(tokens(s.Size()), "token")))
-			t.write(a.Stdout)
-			fmt.Fprintf(a.Stdout, "\n%s\n", lines(s.Body))
+			t.Row("size", fmt.Sprintf("about %s when read whole", render.Plural(tokens(s.Size()), "token")))
+			t.Write(a.Stdout)
+			fmt.Fprintf(a.Stdout, "\n%s\n", render.Sanitize(s.Body))
 			return nil
 		},
 	}

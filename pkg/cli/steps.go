@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -39,7 +41,7 @@ func (s portion) certain(id string, led *workspace.Ledger) (workspace.Part, erro
 	var err error
 	switch {
 	case s.step != "" && s.from != "":
-		return part, usage("--from has --step in it", "--step and --from exclude each other")
+		return part, exit.Usagef("--from has --step in it", "--step and --from exclude each other")
 	case s.step != "":
 		part, err = led.Step(s.step)
 	case s.from != "":
@@ -49,7 +51,7 @@ func (s portion) certain(id string, led *workspace.Ledger) (workspace.Part, erro
 	}
 	var none *workspace.StepError
 	if errors.As(err, &none) {
-		return part, usage("adroit jobs steps "+id+" lists those that did", "%s: %v", id, err)
+		return part, exit.Usagef("adroit jobs steps "+id+" lists those that did", "%s: %v", id, err)
 	}
 	return part, err
 }
@@ -84,7 +86,7 @@ func (a *app) jobsSteps() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if ev.Kind == event.StepStarted && (ev.Step == stepTool || ev.Step == stepModel || ev.Step == stepWorktree) {
+				if ev.Kind == event.StepStarted && (ev.Step == render.StepTool || ev.Step == render.StepModel || ev.Step == render.StepWorktree) {
 					names[ev.Path] = ev.Name
 				}
 			}
@@ -101,11 +103,11 @@ func (a *app) jobsSteps() *cobra.Command {
 				fmt.Fprintf(a.Stderr, "%s changed nothing\n", j.ID)
 				return nil
 			}
-			var t table
+			var t render.Table
 			for _, r := range rows {
-				t.row(r.Step, r.Name, summary(r.Changes))
+				t.Row(r.Step, r.Name, render.Changes(r.Changes))
 			}
-			t.write(a.Stdout)
+			t.Write(a.Stdout)
 			return a.incomplete(a.missing(j))
 		},
 	}
@@ -157,6 +159,6 @@ func (a *app) trace(j *jobs.Job, put func(label, value string)) {
 		put("incomplete", m)
 	}
 	if n, err := a.shadow(j); err == nil && n > 0 {
-		put("kept for undo", size(n))
+		put("kept for undo", render.Bytes(n))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -114,6 +115,6 @@ func (a *app) skills(dir string, v vouch) ([]agents.Skill, agents.Problems, erro
 // tellSurroundings says what of the surroundings is not used, and why.
 func (a *app) tellSurroundings(s surroundings) {
 	for _, p := range s.problems {
-		fmt.Fprintf(a.Stderr, "adroit: note: %s\n", lines(p.String()))
+		fmt.Fprintf(a.Stderr, "adroit: note: %s\n", render.Sanitize(p.String()))
 	}
 }

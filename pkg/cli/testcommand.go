@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/tools/test"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -65,9 +67,9 @@ func (c *config) checkTest(where string) error {
 	for _, dir := range slices.Sorted(maps.Keys(c.Test)) {
 		switch {
 		case dir != anyProject && !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/"):
-			return broken(fmt.Errorf("%s: test: %q is no directory", where, dir), "for example test: {~/shop: make check}, or \"*\" for all projects")
+			return exit.Fail(fmt.Errorf("%s: test: %q is no directory", where, dir), "for example test: {~/shop: make check}, or \"*\" for all projects")
 		case strings.TrimSpace(c.Test[dir]) == "":
-			return broken(fmt.Errorf("%s: test: %q has no command", where, dir), "for example test: {~/shop: make check}")
+			return exit.Fail(fmt.Errorf("%s: test: %q has no command", where, dir), "for example test: {~/shop: make check}")
 		}
 	}
 	return nil
@@ -107,7 +109,7 @@ func (a *app) examineTests() finding {
 	case len(found) == 0:
 		return finding{name, lacks, "no tests found in " + a.home(dir), "if there are some, name the command that runs them: test: COMMAND in " + projectStages + ", or adroit run --test COMMAND"}
 	case command != "":
-		return finding{name, fine, fmt.Sprintf("%s (from %s)", line(command), from), ""}
+		return finding{name, fine, fmt.Sprintf("%s (from %s)", render.SanitizeLine(command), from), ""}
 	}
 	var all []string
 	for _, s := range found {

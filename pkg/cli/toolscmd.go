@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -44,16 +46,16 @@ func (a *app) toolsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var t table
+			var t render.Table
 			views := []toolView{}
 			for tool := range set.All() {
 				views = append(views, toolView{tool.Metadata, tool.Input.JSON()})
-				t.row(tool.Name, tool.Category, tool.Needs.String(), first(tool.Description))
+				t.Row(tool.Name, tool.Category, tool.Needs.String(), render.FirstSentence(tool.Description))
 			}
 			if asJSON {
 				return a.json(views)
 			}
-			t.write(a.Stdout)
+			t.Write(a.Stdout)
 			return nil
 		},
 	}
@@ -72,7 +74,7 @@ func (a *app) tool(name string) (tools.Tool, error) {
 		if n := set.Nearest(name); n != "" {
 			hint = fmt.Sprintf("did you mean %q?", n)
 		}
-		return t, usage(hint, "unknown tool %q", name)
+		return t, exit.Usagef(hint, "unknown tool %q", name)
 	}
 	return t, nil
 }
@@ -95,20 +97,20 @@ func (a *app) toolsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(a.Stdout, strings.TrimSpace(lines(tools.Section(one, tools.Full))))
-			var rows table
-			rows.row("needs", t.Needs.String())
-			rows.row("effect", string(t.Safe()))
+			fmt.Fprintln(a.Stdout, strings.TrimSpace(render.Sanitize(tools.Section(one, tools.Full))))
+			var rows render.Table
+			rows.Row("needs", t.Needs.String())
+			rows.Row("effect", string(t.Safe()))
 			for _, l := range []struct {
 				label string
 				names []string
 			}{{"requires", t.Requires}, {"consumes", t.Consumes}, {"uses", t.Uses}, {"produces", t.Produces}} {
 				if len(l.names) > 0 {
-					rows.row(l.label, strings.Join(l.names, ", "))
+					rows.Row(l.label, strings.Join(l.names, ", "))
 				}
 			}
 			fmt.Fprintln(a.Stdout)
-			rows.write(a.Stdout)
+			rows.Write(a.Stdout)
 			return nil
 		},
 	}
@@ -124,14 +126,14 @@ func (a *app) toolsLint() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			set, err := tools.NewSet(a.Tools...)
 			if err != nil {
-				fmt.Fprintln(a.Stdout, lines(err.Error()))
-				return exit(exitFailed)
+				fmt.Fprintln(a.Stdout, render.Sanitize(err.Error()))
+				return exit.With(exit.Failed)
 			}
 			missing := tools.Missing(set, nil)
 			for _, name := range sorted(missing) {
-				fmt.Fprintf(a.Stdout, "warning: %s\n", line(missing[name].Error()))
+				fmt.Fprintf(a.Stdout, "warning: %s\n", render.SanitizeLine(missing[name].Error()))
 			}
-			fmt.Fprintf(a.Stdout, "%s, no errors, %s\n", plural(set.Len(), "tool"), plural(len(missing), "warning"))
+			fmt.Fprintf(a.Stdout, "%s, no errors, %s\n", render.Plural(set.Len(), "tool"), render.Plural(len(missing), "warning"))
 			return nil
 		},
 	}
@@ -158,7 +160,7 @@ func (a *app) toolsCall() *cobra.Command {
 				}
 			}
 			if !json.Valid([]byte(input)) {
-				return usage("adroit tools show "+t.Name+" lists them", "the arguments are not valid JSON")
+				return exit.Usagef("adroit tools show "+t.Name+" lists them", "the arguments are not valid JSON")
 			}
 			root, err := directory(dir)
 			if err != nil {
@@ -200,10 +202,10 @@ func (a *app) toolsCall() *cobra.Command {
 			if asJSON {
 				err = a.json(executor.Reply{Result: res})
 			} else {
-				fmt.Fprintln(a.Stdout, strings.TrimSuffix(lines(res.Text), "\n"))
+				fmt.Fprintln(a.Stdout, strings.TrimSuffix(render.Sanitize(res.Text), "\n"))
 			}
 			if err == nil && res.Failed {
-				return exit(exitFailed)
+				return exit.With(exit.Failed)
 			}
 			return err
 		},
@@ -226,7 +228,7 @@ func (a *app) content(arg string) (string, error) {
 	case strings.HasPrefix(arg, "@"):
 		f, err := os.Open(arg[1:])
 		if err != nil {
-			return "", usage("@ reads the value from a file", "%v", err)
+			return "", exit.Usagef("@ reads the value from a file", "%v", err)
 		}
 		defer f.Close()
 		r = f
@@ -235,10 +237,10 @@ func (a *app) content(arg string) (string, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err != nil {
-		return "", broken(fmt.Errorf("reading %s: %w", arg, err), "")
+		return "", exit.Fail(fmt.Errorf("reading %s: %w", arg, err), "")
 	}
 	if len(b) > maxInput {
-		return "", usage("put it into the workspace and name the file instead", "%s holds more than %d MiB", arg, maxInput>>20)
+		return "", exit.Usagef("put it into the workspace and name the file instead", "%s holds more than %d MiB", arg, maxInput>>20)
 	}
 	return string(b), nil
 }
@@ -248,11 +250,11 @@ func directory(dir string) (string, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "", usage("create it first, or name another with -C", "there is no directory %q", dir)
+		return "", exit.Usagef("create it first, or name another with -C", "there is no directory %q", dir)
 	case err != nil:
-		return "", usage("", "%v", err)
+		return "", exit.Usagef("", "%v", err)
 	case !info.IsDir():
-		return "", usage("name its directory with -C", "%q is not a directory", dir)
+		return "", exit.Usagef("name its directory with -C", "%q is not a directory", dir)
 	}
 	return realPath(dir)
 }

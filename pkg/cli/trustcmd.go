@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
 
@@ -35,7 +38,7 @@ func (a *app) trustCommand() *cobra.Command {
 			switch {
 			case list:
 				if len(args) > 0 {
-					return usage("leave the directory out", "--list lists all projects")
+					return exit.Usagef("leave the directory out", "--list lists all projects")
 				}
 				return a.trustList(s, asJSON)
 			case revoke:
@@ -71,7 +74,7 @@ func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJ
 	if !asJSON {
 		a.present(a.Stdout, st.Files, 3)
 		for _, p := range st.Removed {
-			fmt.Fprintf(a.Stdout, "removed  %s\n", line(p))
+			fmt.Fprintf(a.Stdout, "removed  %s\n", render.SanitizeLine(p))
 		}
 		if st.Partial {
 			fmt.Fprintln(a.Stderr, "adroit: note: the project has too many directories to look into all; what was not seen is not trusted")
@@ -79,11 +82,11 @@ func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJ
 	}
 	if !show && (len(open) > 0 || len(st.Removed) > 0) {
 		if a.asks() && len(open) > 0 {
-			fmt.Fprintf(a.Stderr, "trust %s of %s as they are now? [y]es, [n]o: ", plural(len(open), "file"), a.home(line(st.Root)))
-			in := newReader(cmd.Context(), a.Stdin)
-			word, err := in.line()
+			fmt.Fprintf(a.Stderr, "trust %s of %s as they are now? [y]es, [n]o: ", render.Plural(len(open), "file"), a.home(render.SanitizeLine(st.Root)))
+			in := term.NewLineReader(cmd.Context(), a.Stdin)
+			word, err := in.ReadLine()
 			if w := strings.ToLower(strings.TrimSpace(word)); err != nil || w != "y" && w != "yes" {
-				return broken(errors.New("nothing was changed"), "")
+				return exit.Fail(errors.New("nothing was changed"), "")
 			}
 		}
 		if err := s.Record(st, open, true); err != nil {
@@ -99,7 +102,7 @@ func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJ
 	if len(st.Files) == 0 {
 		fmt.Fprintln(a.Stdout, "nothing here would instruct agents: there are no agents, no skills, no AGENTS.md, no CLAUDE.md")
 	} else if !show {
-		fmt.Fprintf(a.Stdout, "%s trusted in %s    adroit trust --revoke %s\n", plural(len(open), "more file"), a.home(line(st.Root)), a.home(line(st.Root)))
+		fmt.Fprintf(a.Stdout, "%s trusted in %s    adroit trust --revoke %s\n", render.Plural(len(open), "more file"), a.home(render.SanitizeLine(st.Root)), a.home(render.SanitizeLine(st.Root)))
 	}
 	return nil
 }
@@ -107,16 +110,16 @@ func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJ
 // present lists files with their first n lines.
 func (a *app) present(w io.Writer, files []trust.File, n int) {
 	for _, f := range files {
-		fmt.Fprintf(w, "%-8s %-13s %s  %s\n", f.State, f.Kind, line(f.Path), plural(int(f.Size), "byte"))
+		fmt.Fprintf(w, "%-8s %-13s %s  %s\n", f.State, f.Kind, render.SanitizeLine(f.Path), render.Plural(int(f.Size), "byte"))
 		if f.Why != "" {
-			fmt.Fprintf(w, "         %s\n", line(f.Why))
+			fmt.Fprintf(w, "         %s\n", render.SanitizeLine(f.Why))
 		}
 		head, _ := a.redactor().String(f.Head)
 		for i, l := range strings.Split(strings.TrimRight(head, "\n"), "\n") {
 			if i >= n || head == "" {
 				break
 			}
-			fmt.Fprintf(w, "         | %s\n", cut(line(l), 100))
+			fmt.Fprintf(w, "         | %s\n", render.Cut(render.SanitizeLine(l), 100))
 		}
 	}
 }
@@ -132,11 +135,11 @@ func (a *app) trustList(s *trust.Store, asJSON bool) error {
 		}
 		return a.json(places)
 	}
-	var t table
+	var t render.Table
 	for _, p := range places {
-		t.row(a.home(line(p.Root)), plural(len(p.Trusted), "file")+" trusted", fmt.Sprintf("%d refused", len(p.Refused)), p.Since.Local().Format("2006-01-02"))
+		t.Row(a.home(render.SanitizeLine(p.Root)), render.Plural(len(p.Trusted), "file")+" trusted", fmt.Sprintf("%d refused", len(p.Refused)), p.Since.Local().Format("2006-01-02"))
 	}
-	t.write(a.Stdout)
+	t.Write(a.Stdout)
 	return nil
 }
 
@@ -146,8 +149,8 @@ func (a *app) trustRevoke(s *trust.Store, dir string) error {
 		return err
 	}
 	if !had {
-		return broken(fmt.Errorf("nothing was said of %s", line(dir)), "adroit trust --list lists the projects")
+		return exit.Fail(fmt.Errorf("nothing was said of %s", render.SanitizeLine(dir)), "adroit trust --list lists the projects")
 	}
-	fmt.Fprintf(a.Stdout, "nothing in %s is trusted any more\n", line(dir))
+	fmt.Fprintf(a.Stdout, "nothing in %s is trusted any more\n", render.SanitizeLine(dir))
 	return nil
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
 
@@ -106,7 +109,7 @@ func (a *app) note(format string, args ...any) {
 		return
 	}
 	a.noted = append(a.noted, text)
-	fmt.Fprintf(a.Stderr, "adroit: note: %s\n", lines(text))
+	fmt.Fprintf(a.Stderr, "adroit: note: %s\n", render.Sanitize(text))
 }
 
 // welcome settles before a run what of the workspace has a say. At a terminal
@@ -123,7 +126,7 @@ func (a *app) welcome(ctx context.Context, q request) error {
 	}
 	st, err := s.Check(dir)
 	if err != nil {
-		return broken(err, "adroit trust --list shows what is trusted; remove the file to start anew")
+		return exit.Fail(err, "adroit trust --list shows what is trusted; remove the file to start anew")
 	}
 	for _, f := range st.Files {
 		if f.Kind == trust.Config {
@@ -142,12 +145,12 @@ func (a *app) welcome(ctx context.Context, q request) error {
 		a.note("%s %s; adroit trust shows and trusts what is there, --trust-project uses it this once", pending[0].Path, is)
 		return nil
 	}
-	fmt.Fprintf(a.Stderr, "%s has files that would instruct agents, and nobody has trusted them:\n", a.home(line(st.Root)))
+	fmt.Fprintf(a.Stderr, "%s has files that would instruct agents, and nobody has trusted them:\n", a.home(render.SanitizeLine(st.Root)))
 	a.present(a.Stderr, pending, 0)
-	in := newReader(ctx, a.Stdin)
+	in := term.NewLineReader(ctx, a.Stdin)
 	for {
 		fmt.Fprint(a.Stderr, "     use them? [y]es, [n]o, [v]iew their first lines: ")
-		word, err := in.line()
+		word, err := in.ReadLine()
 		if err != nil {
 			fmt.Fprintln(a.Stderr)
 			return nil

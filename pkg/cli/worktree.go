@@ -12,6 +12,8 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -36,7 +38,7 @@ func (a *app) isolate(ctx context.Context, id string, in *agents.Input) error {
 		return err
 	}
 	if w.Left > 0 {
-		fmt.Fprintf(a.Stderr, "the worktree begins at commit %.10s: %s in %s not in it\n", w.Base, plural(w.Left, "uncommitted change"), a.home(w.Repo)+isAre(w.Left))
+		fmt.Fprintf(a.Stderr, "the worktree begins at commit %.10s: %s in %s not in it\n", w.Base, render.Plural(w.Left, "uncommitted change"), a.home(w.Repo)+isAre(w.Left))
 	}
 	in.Dir, in.Worktree = w.Dir(), true
 	return nil
@@ -103,7 +105,7 @@ func (a *app) unroot(ctx context.Context, id string, force bool) error {
 	}
 	var we *workspace.WorktreeError
 	if errors.As(err, &we) {
-		return broken(fmt.Errorf("%s: %w", id, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", id, id))
+		return exit.Fail(fmt.Errorf("%s: %w", id, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", id, id))
 	}
 	if err != nil {
 		return err
@@ -180,14 +182,14 @@ func (a *app) jobsMerge() *cobra.Command {
 				return err
 			}
 			if j.Status == jobs.Running {
-				return broken(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
+				return exit.Fail(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
 			}
 			w, err := a.worktree(j.ID)
 			if err != nil {
 				return err
 			}
 			if w == nil {
-				return broken(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, a.home(j.Dir)), "adroit run --worktree gives a job a worktree")
+				return exit.Fail(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, a.home(j.Dir)), "adroit run --worktree gives a job a worktree")
 			}
 			if message == "" {
 				message = j.Title
@@ -210,9 +212,9 @@ func (a *app) jobsMerge() *cobra.Command {
 				return nil
 			}
 			for _, p := range merged.Paths {
-				fmt.Fprintf(a.Stdout, "%s\n", line(p))
+				fmt.Fprintf(a.Stdout, "%s\n", render.SanitizeLine(p))
 			}
-			fmt.Fprintf(a.Stderr, "%s merged into %s of %s as %.10s    adroit jobs rm %s\n", plural(len(merged.Paths), "file"), merged.Into, a.home(w.Repo), merged.Commit, j.ID)
+			fmt.Fprintf(a.Stderr, "%s merged into %s of %s as %.10s    adroit jobs rm %s\n", render.Plural(len(merged.Paths), "file"), merged.Into, a.home(w.Repo), merged.Commit, j.ID)
 			return nil
 		},
 	}

@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -67,7 +70,7 @@ func (a *app) commit(ctx context.Context, q request, purpose string, yes bool) e
 	if err != nil || q.dry {
 		return err
 	}
-	fmt.Fprintln(a.Stdout, lines(message))
+	fmt.Fprintln(a.Stdout, render.Sanitize(message))
 	edit := false
 	if !yes {
 		if !a.asks() {
@@ -83,7 +86,7 @@ func (a *app) commit(ctx context.Context, q request, purpose string, yes bool) e
 		return err
 	}
 	if then.diff != now.diff {
-		return broken(errors.New("what is staged has changed while the message was written; nothing is committed"), "adroit commit again")
+		return exit.Fail(errors.New("what is staged has changed while the message was written; nothing is committed"), "adroit commit again")
 	}
 	return a.gitCommit(ctx, now.root, message, edit, id)
 }
@@ -103,7 +106,7 @@ func (a *app) staged(ctx context.Context, dir string) (s staging, err error) {
 	g, done := git(dir)
 	s.root, err = g.Root(ctx)
 	if err = errors.Join(err, done()); err != nil {
-		return s, usage("-C names a directory of a git repository", "%v", err)
+		return s, exit.Usagef("-C names a directory of a git repository", "%v", err)
 	}
 	g, done = git(s.root)
 	defer func() { err = errors.Join(err, done()) }()
@@ -114,7 +117,7 @@ func (a *app) staged(ctx context.Context, dir string) (s staging, err error) {
 	staged := false
 	for _, e := range status.Entries {
 		if e.Conflict {
-			return s, usage("resolve it and git add it", "%s is in conflict", e.Path)
+			return s, exit.Usagef("resolve it and git add it", "%s is in conflict", e.Path)
 		}
 		if e.Index != "" && e.Index != "D" && a.names().NameError(e.Path) != nil {
 			a.note("%s is on the list of secrets: the model does not see it, but it is staged and will be committed", e.Path)
@@ -122,13 +125,13 @@ func (a *app) staged(ctx context.Context, dir string) (s staging, err error) {
 		staged = staged || e.Index != ""
 	}
 	if !staged {
-		return s, usage("git add what the commit is to have", "nothing is staged")
+		return s, exit.Usagef("git add what the commit is to have", "nothing is staged")
 	}
 	if s.diff, err = g.Diff(ctx, workspace.DiffOptions{Staged: true}); err != nil {
 		return s, err
 	}
 	if s.diff == "" {
-		return s, usage("write the message yourself: git commit", "all that is staged is on the list of secrets, which no model is shown")
+		return s, exit.Usagef("write the message yourself: git commit", "all that is staged is on the list of secrets, which no model is shown")
 	}
 	if status.Commit == "" {
 		return s, nil // there are no subjects before the first commit
@@ -158,7 +161,7 @@ func (a *app) write(ctx context.Context, q request) (message, id string, err err
 		return "", "", err
 	}
 	a.header(ctx, job, task.Options.Window)
-	past, err := read(context.WithoutCancel(ctx), m.Store, job.ID, a.rate())
+	past, err := render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate())
 	if err != nil {
 		return "", "", err
 	}
@@ -170,11 +173,11 @@ func (a *app) write(ctx context.Context, q request) (message, id string, err err
 		return "", "", a.runFault(job.ID, err)
 	}
 	if done.Status != jobs.Done {
-		if past, err = read(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
+		if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
 			return "", "", err
 		}
 		a.tell(done, past, time.Since(start))
-		return "", "", exit(a.outcome(ctx, done))
+		return "", "", exit.With(a.outcome(ctx, done))
 	}
 	var st executor.State
 	var out struct{ Subject, Body string }
@@ -182,7 +185,7 @@ func (a *app) write(ctx context.Context, q request) (message, id string, err err
 		return "", "", fmt.Errorf("%s: reading its output: %w", job.ID, err)
 	}
 	if err := json.Unmarshal(st.Value("output"), &out); err != nil || out.Subject == "" {
-		return "", "", broken(fmt.Errorf("%s: the agent %s answers with no subject", job.ID, commitWriter),
+		return "", "", exit.Fail(fmt.Errorf("%s: the agent %s answers with no subject", job.ID, commitWriter),
 			"an agent of your own has this name; its output needs subject and body: adroit agents show "+commitWriter)
 	}
 	return strings.TrimSpace(out.Subject + "\n\n" + out.Body), job.ID, nil
@@ -190,10 +193,10 @@ func (a *app) write(ctx context.Context, q request) (message, id string, err err
 
 // confirm asks whether the message is right. The error ends the command.
 func (a *app) confirm(ctx context.Context) (edit bool, err error) {
-	in := newReader(ctx, a.Stdin)
+	in := term.NewLineReader(ctx, a.Stdin)
 	for {
 		fmt.Fprint(a.Stderr, "commit with this message? [y]es, [e]dit it first, [n]o: ")
-		word, err := in.line()
+		word, err := in.ReadLine()
 		if err != nil {
 			fmt.Fprintln(a.Stderr)
 			word = "n"
@@ -205,7 +208,7 @@ func (a *app) confirm(ctx context.Context) (edit bool, err error) {
 			return true, nil
 		case "n", "no":
 			fmt.Fprintln(a.Stderr, "nothing is committed")
-			return false, exit(exitCancelled)
+			return false, exit.With(exit.Cancelled)
 		}
 	}
 }
@@ -225,7 +228,7 @@ func (a *app) gitCommit(ctx context.Context, dir, message string, edit bool, job
 		cmd.Stdin = a.Stdin // for an editor, a hook or a signature
 	}
 	if err := cmd.Run(); err != nil {
-		return broken(fmt.Errorf("git commit: %w; nothing is committed", err), "adroit jobs artifacts "+job+" output has the message")
+		return exit.Fail(fmt.Errorf("git commit: %w; nothing is committed", err), "adroit jobs artifacts "+job+" output has the message")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// about is what a question about a tool call shows, nil if it is about
+// ToolQuestion is what a question about a tool call shows, nil if it is about
 // something else.
-func about(q *jobs.Question) *executor.Question {
+func ToolQuestion(q *jobs.Question) *executor.Question {
 	var e executor.Question
 	if q == nil || json.Unmarshal(q.About, &e) != nil || e.Tool == "" {
 		return nil
@@ -24,59 +24,59 @@ func about(q *jobs.Question) *executor.Question {
 	return &e
 }
 
-// question says in one line what a person is asked.
-func question(q *jobs.Question) string {
+// QuestionLine is a question on one line.
+func QuestionLine(q *jobs.Question) string {
 	if q == nil {
 		return "see adroit jobs show"
 	}
-	if e := about(q); e != nil {
-		text := fmt.Sprintf("may %s run with %s", e.Tool, plainly(readable(e.Args)))
+	if e := ToolQuestion(q); e != nil {
+		text := fmt.Sprintf("may %s run with %s", e.Tool, Quote(Readable(e.Args)))
 		if n := len([]rune(text)); n > 240 {
-			text = fmt.Sprintf("%s (%s in all; adroit jobs show shows them)", cut(text, 240), plural(n, "character"))
+			text = fmt.Sprintf("%s (%s in all; adroit jobs show shows them)", Cut(text, 240), Plural(n, "character"))
 		}
 		if e.Why != "" {
 			text += "; " + e.Why
 		}
 		return text
 	}
-	if w := inWords(q); w != "" {
+	if w := summary(q); w != "" {
 		return w
 	}
 	var names []string
 	for _, s := range q.Signals {
-		names = append(names, bare(s))
+		names = append(names, SignalName(s))
 	}
 	return "one of " + strings.Join(names, ", ")
 }
 
-// inWords is a question that a workflow puts in words, such as the step of a
+// summary is a question that a workflow puts in words, such as the step of a
 // pipeline that waits.
-func inWords(q *jobs.Question) string {
+func summary(q *jobs.Question) string {
 	var e struct{ Question string }
 	if json.Unmarshal(q.About, &e) != nil {
 		return ""
 	}
-	return plainly(line(e.Question))
+	return Quote(SanitizeLine(e.Question))
 }
 
-// asked shows what exactly will run, each argument on lines of its own, and
+// Question shows what exactly will run, each argument on lines of its own, and
 // where; at most limit characters of each argument, all of it if limit is
-// negative. whole says that nothing was left out.
-func asked(q *jobs.Question, limit int) (text string, whole bool) {
-	e := about(q)
-	if w := inWords(q); e == nil && w != "" {
+// negative. whole reports whether nothing was left out.
+func Question(q *jobs.Question, limit int) (text string, whole bool) {
+	e := ToolQuestion(q)
+	if w := summary(q); e == nil && w != "" {
 		return fmt.Sprintf("     asks: %s\n", w), true
 	}
 	if e == nil {
-		return fmt.Sprintf("     asks: %s\n", plainly(string(q.About))), true
+		return fmt.Sprintf("     asks: %s\n", Quote(string(q.About))), true
 	}
 	whole = true
 	var b strings.Builder
-	fmt.Fprintf(&b, "     %s wants to run:\n", plainly(line(e.Tool)))
+	fmt.Fprintf(&b, "     %s wants to run:\n", Quote(SanitizeLine(e.Tool)))
 	put := func(name, text string) {
 		if text != "" {
-			text = strings.ReplaceAll(plainly(text), "\n", "\n         ")
-			fmt.Fprintf(&b, "       %s: %s\n", plainly(line(name)), text)
+			text = strings.ReplaceAll(Quote(text), "\n", "\n         ")
+			fmt.Fprintf(&b, "       %s: %s\n", Quote(SanitizeLine(name)), text)
 		}
 	}
 	var args map[string]json.RawMessage
@@ -85,7 +85,7 @@ func asked(q *jobs.Question, limit int) (text string, whole bool) {
 	}
 	all := ""
 	for _, name := range slices.Sorted(maps.Keys(args)) {
-		text := readable(args[name])
+		text := Readable(args[name])
 		var s string
 		if json.Unmarshal(args[name], &s) == nil {
 			text = s
@@ -93,7 +93,7 @@ func asked(q *jobs.Question, limit int) (text string, whole bool) {
 		all += text + " "
 		if n := len([]rune(text)); limit >= 0 && n > limit {
 			whole = false
-			text = fmt.Sprintf("%s (%s in all; v shows them)", cut(text, limit), plural(n, "character"))
+			text = fmt.Sprintf("%s (%s in all; v shows them)", Cut(text, limit), Plural(n, "character"))
 		}
 		put(name, text)
 	}
@@ -122,11 +122,11 @@ func asked(q *jobs.Question, limit int) (text string, whole bool) {
 
 var spaces = lazyregexp.New(` {9,}`)
 
-// plainly is lines for text that a person is to approve: nothing in it is
+// Quote is lines for text that a person is to approve: nothing in it is
 // unseen, and no run of spaces pushes the rest out of sight.
-func plainly(s string) string {
+func Quote(s string) string {
 	var b strings.Builder
-	for _, r := range lines(s) {
+	for _, r := range Sanitize(s) {
 		switch {
 		case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r),
 			r != ' ' && unicode.Is(unicode.Z, r), unicode.Is(unicode.Co, r), r == 0x2800:
@@ -158,8 +158,8 @@ func lookalikes(s string) []string {
 	return out
 }
 
-// readable is JSON as a person would write it: < and > for themselves.
-func readable(raw json.RawMessage) string {
+// Readable is JSON as a person would write it: < and > for themselves.
+func Readable(raw json.RawMessage) string {
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -175,8 +175,8 @@ func readable(raw json.RawMessage) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// bare is the name of a signal without the step it is for.
-func bare(signal string) string {
+// SignalName is the name of a signal without the step it is for.
+func SignalName(signal string) string {
 	name, _, _ := strings.Cut(signal, "@")
 	return name
 }

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -30,10 +30,10 @@ func TestMermaidReadsGraphs(t *testing.T) {
 		}
 		l.add(event.Event{Kind: event.AgentFinished, Path: "1.1.1.1", Name: words}, map[string]any{"status": "failed", "reason": words})
 		l.step("1.2", words, words, words, nil)
-		return l.draw(jobs.Running).mermaid()
+		return l.draw(jobs.Running).Mermaid()
 	}
 	work := t.TempDir()
-	args := []string{filepath.Join("..", "..", "internal", "e2e", "mermaid", "read.mjs")}
+	args := []string{filepath.Join("..", "..", "..", "internal", "e2e", "mermaid", "read.mjs")}
 	for i, words := range append([]string{"plain"}, hostile...) {
 		file := filepath.Join(work, fmt.Sprintf("%d.mmd", i))
 		if err := os.WriteFile(file, []byte(draw(words)), 0o600); err != nil {

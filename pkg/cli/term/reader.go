@@ -1,4 +1,4 @@
-package cli
+package term
 
 import (
 	"bufio"
@@ -6,21 +6,21 @@ import (
 	"io"
 )
 
-// A reader reads lines until its context ends.
-type reader struct {
+// A LineReader reads lines until its context ends.
+type LineReader struct {
 	ctx context.Context
 	r   *bufio.Reader
 }
 
-// newReader reads from r.
-func newReader(ctx context.Context, r io.Reader) *reader {
-	return &reader{ctx: ctx, r: bufio.NewReader(r)}
+// NewLineReader reads from r.
+func NewLineReader(ctx context.Context, r io.Reader) *LineReader {
+	return &LineReader{ctx: ctx, r: bufio.NewReader(r)}
 }
 
-// line waits for a line. When the context ends first, the goroutine that reads
+// ReadLine waits for a line. When the context ends first, the goroutine that reads
 // is left behind: a read of a terminal cannot be stopped, and the process is
 // about to end.
-func (r *reader) line() (string, error) {
+func (r *LineReader) ReadLine() (string, error) {
 	type answer struct {
 		text string
 		err  error

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"encoding/json"
@@ -7,11 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-func writeEvent(w io.Writer, ev event.Event) {
+// Event writes an event as one line of JSON.
+func Event(w io.Writer, ev event.Event) {
 	b, err := json.Marshal(ev)
 	if err != nil {
 		return // an event that came out of the log went in as JSON
@@ -19,16 +21,17 @@ func writeEvent(w io.Writer, ev event.Event) {
 	fmt.Fprintf(w, "%s\n", b)
 }
 
-func statusStyle(s jobs.Status) string {
+// StatusStyle is how the line about a job with status s is painted.
+func StatusStyle(s jobs.Status) string {
 	switch s {
 	case jobs.Failed, jobs.Blocked, jobs.Stuck, jobs.Limit:
-		return red
+		return term.Red
 	}
-	return bold
+	return term.Bold
 }
 
-// raising is the flag that raises the limit which stopped a job.
-func raising(job *jobs.Job) string {
+// RaiseFlag is the flag that raises the limit which stopped a job.
+func RaiseFlag(job *jobs.Job) string {
 	var s struct{ Outcome struct{ Limit string } }
 	_ = json.Unmarshal(job.Output, &s) // a job without an outcome names none
 	switch s.Outcome.Limit {
@@ -42,18 +45,18 @@ func raising(job *jobs.Job) string {
 	return "--max-turns N"
 }
 
-// verdict is why a job stopped: the first line says it, the others what is
-// missing.
-func verdict(job *jobs.Job, f *jobs.Final) []string {
+// Verdict is why a job stopped: the first line is the reason, the others list
+// what is missing.
+func Verdict(job *jobs.Job, f *jobs.Final) []string {
 	in := ""
 	if f.Turns > 0 {
-		in = " in " + plural(f.Turns, "turn")
+		in = " in " + Plural(f.Turns, "turn")
 	}
 	switch job.Status {
 	case jobs.Done:
 		return []string{strings.TrimSuffix(fmt.Sprintf("done%s: %s", in, job.Reason), ": ")}
 	case jobs.Waiting:
-		return []string{"waiting for a person: " + question(f.Waiting)}
+		return []string{"waiting for a person: " + QuestionLine(f.Waiting)}
 	case jobs.Interrupted:
 		return []string{"interrupted: " + strings.TrimPrefix(job.Reason, "interrupted: ") + "; nothing that was finished is lost"}
 	case jobs.Cancelled:
@@ -66,17 +69,18 @@ func verdict(job *jobs.Job, f *jobs.Final) []string {
 	return out
 }
 
-func figures(f *jobs.Final, usd float64, took time.Duration) string {
+// Figures are a job's tokens, cost and time on one line, "" if it used no model.
+func Figures(f *jobs.Final, usd float64, took time.Duration) string {
 	if f.Usage.In+f.Usage.Out == 0 {
 		return ""
 	}
-	s := count(f.Usage.In) + " tokens in"
+	s := Count(f.Usage.In) + " tokens in"
 	if f.Usage.Cached > 0 {
-		s += fmt.Sprintf(" (%s cached)", count(f.Usage.Cached))
+		s += fmt.Sprintf(" (%s cached)", Count(f.Usage.Cached))
 	}
-	s += fmt.Sprintf(", %s out", count(f.Usage.Out))
+	s += fmt.Sprintf(", %s out", Count(f.Usage.Out))
 	if usd > 0 {
 		s += fmt.Sprintf(", %.4f USD", usd)
 	}
-	return s + ", " + span(took)
+	return s + ", " + Duration(took)
 }

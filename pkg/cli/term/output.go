@@ -1,20 +1,20 @@
-package cli
+package term
 
 import (
 	"io"
 	"sync"
 )
 
-// An output remembers whether what was written to it got there: a result
+// An Output remembers whether what was written to it got there: a result
 // that was lost on a full disk must not end with exit code 0. It is safe for
 // concurrent use as far as its Writer is.
-type output struct {
+type Output struct {
 	io.Writer
 	mu  sync.Mutex
 	err error
 }
 
-func (o *output) Write(b []byte) (int, error) {
+func (o *Output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	if err != nil {
 		o.mu.Lock()
@@ -26,8 +26,8 @@ func (o *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// failure is the first error of a Write, nil if all was written.
-func (o *output) failure() error {
+// Err is the first error of a Write, nil if all was written.
+func (o *Output) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err

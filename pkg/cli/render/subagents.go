@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -7,21 +7,21 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// subAgentTable renders the parts of a job: each below the one it is in,
+// SubAgents renders the parts of a job: each below the one it is in,
 // whose figures include its own. It is empty if the job has no parts.
-func subAgentTable(j *jobs.Job, h *history) string {
-	parts, more := h.subAgents(j.Status, jobs.MaxParts)
+func SubAgents(j *jobs.Job, h *History) string {
+	parts, more := h.SubAgents(j.Status, jobs.MaxParts)
 	if len(parts) == 0 {
 		return ""
 	}
-	var t table
-	t.row("parts:", "status", "turns", "calls", "tokens in", "out", "cost", "time", "attempts", "retries", "path")
+	var t Table
+	t.Row("parts:", "status", "turns", "calls", "tokens in", "out", "cost", "time", "attempts", "retries", "path")
 	row := func(title, status string, f jobs.Figures, more ...string) {
 		cost := "-"
 		if f.Cost > 0 {
 			cost = fmt.Sprintf("%.4f USD", f.Cost)
 		}
-		t.row(append([]string{title, status, count(f.Turns), count(f.Calls), count(f.Usage.In), count(f.Usage.Out), cost}, more...)...)
+		t.Row(append([]string{title, status, Count(f.Turns), Count(f.Calls), Count(f.Usage.In), Count(f.Usage.Out), cost}, more...)...)
 	}
 	depth := map[string]int{}
 	for i := range parts {
@@ -32,17 +32,17 @@ func subAgentTable(j *jobs.Job, h *history) string {
 			title += " (" + p.Agent + ")"
 		}
 		if p.About != "" {
-			title += ": " + cut(p.About, 40)
+			title += ": " + Cut(p.About, 40)
 		}
-		row(strings.Repeat("  ", depth[p.Path])+title, p.Status, p.Figures, span(p.Took), count(max(p.Attempts, 1)), count(p.Retries), strings.TrimSpace(p.Path+" "+other(p.Model, j.Model)))
+		row(strings.Repeat("  ", depth[p.Path])+title, p.Status, p.Figures, Duration(p.Took), Count(max(p.Attempts, 1)), Count(p.Retries), strings.TrimSpace(p.Path+" "+other(p.Model, j.Model)))
 	}
-	if f := h.final; f != nil && f.Own != nil {
+	if f := h.Final; f != nil && f.Own != nil {
 		row("  outside of parts", "", *f.Own)
 	}
 	var b strings.Builder
-	t.write(&b)
+	t.Write(&b)
 	if more > 0 {
-		fmt.Fprintf(&b, "  and %s within these; --json has all of them\n", plural(more, "more part"))
+		fmt.Fprintf(&b, "  and %s within these; --json has all of them\n", Plural(more, "more part"))
 	}
 	return b.String()
 }

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// summary names what was changed, and not everything of much.
-func summary(cs []workspace.Change) string {
+// Changes names what was changed, and not everything of much.
+func Changes(cs []workspace.Change) string {
 	var parts []string
 	for i, c := range cs {
 		if i == 6 {

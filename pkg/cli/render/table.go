@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"encoding/json"
@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// A table aligns columns. Cells are escaped; the last column is not padded.
-type table struct{ rows [][]string }
+// A Table aligns columns. Cells are escaped; the last column is not padded.
+type Table struct{ rows [][]string }
 
-func (t *table) row(cells ...string) {
+func (t *Table) Row(cells ...string) {
 	for i, c := range cells {
-		cells[i] = line(c)
+		cells[i] = SanitizeLine(c)
 	}
 	t.rows = append(t.rows, cells)
 }
 
-func (t *table) write(w io.Writer) {
+func (t *Table) Write(w io.Writer) {
 	var width []int
 	for _, r := range t.rows {
 		for i, c := range r {
@@ -41,8 +41,8 @@ func (t *table) write(w io.Writer) {
 	}
 }
 
-// ago says how long before now t was.
-func ago(now, t time.Time) string {
+// Ago is how long before now t was.
+func Ago(now, t time.Time) string {
 	switch d := now.Sub(t); {
 	case t.IsZero():
 		return ""
@@ -57,8 +57,8 @@ func ago(now, t time.Time) string {
 	}
 }
 
-// span is a duration for people.
-func span(d time.Duration) string {
+// Duration is a duration for people.
+func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1fs", d.Seconds())
@@ -71,8 +71,8 @@ func span(d time.Duration) string {
 	}
 }
 
-// count writes n with thousands separated.
-func count(n int) string {
+// Count writes n with thousands separated.
+func Count(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -80,12 +80,12 @@ func count(n int) string {
 	return s
 }
 
-// plural writes n and the noun that fits it.
-func plural(n int, noun string) string {
+// Plural writes n and the noun that fits it.
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return count(n) + " " + noun + "s"
+	return Count(n) + " " + noun + "s"
 }
 
 // pad fills s with blanks up to n columns.
@@ -96,17 +96,17 @@ func pad(s string, n int) string {
 	return s
 }
 
-// writeJSON writes v for scripts.
-func writeJSON(w io.Writer, v any) error {
+// JSON writes v for scripts.
+func JSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
 
-func size(n int64) string {
+func Bytes(n int64) string {
 	if n < 10_000 {
-		return plural(int(n), "byte")
+		return Plural(int(n), "byte")
 	}
 	if n < 10_000_000 {
 		return fmt.Sprintf("%d kB", n/1000)

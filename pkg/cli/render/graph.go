@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"encoding/json"
@@ -17,8 +17,8 @@ import (
 // maxDrawn is how many nodes a drawing of a run has.
 const maxDrawn = 300
 
-// A drawn is a node of a drawing: the job, one of its parts, or a step.
-type drawn struct {
+// A Node is a node of a drawing: the job, one of its parts, or a step.
+type Node struct {
 	path    string
 	what    string // turn, call, another kind of step; agent, step of parts
 	title   string
@@ -32,25 +32,25 @@ type drawn struct {
 	took    time.Duration
 	from    int64 // numbers of the first event and of the last, 0 if it goes on
 	to      int64
-	kids    []*drawn
+	kids    []*Node
 	omitted int // kids that are not drawn
 	after   int // how many of the kids are before those
 }
 
 // Ways to draw.
 const (
-	graphText    = "text"
-	graphMermaid = "mermaid"
+	GraphText    = "text"
+	GraphMermaid = "mermaid"
 )
 
-// drawing makes the drawing of a job of what its log tells.
-func drawing(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage) float64) *drawn {
-	books := &tally{rate: rate}
-	root := &drawn{what: "job", title: strings.TrimSpace(j.ID + " " + j.Agent), status: string(j.Status)}
-	parts, steps := map[string]*drawn{}, map[string]*drawn{}
+// NewGraph builds the graph of a job from its events.
+func NewGraph(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage) float64) *Node {
+	books := &UsageTotals{rate: rate}
+	root := &Node{what: "job", title: strings.TrimSpace(j.ID + " " + j.Agent), status: string(j.Status)}
+	parts, steps := map[string]*Node{}, map[string]*Node{}
 	var first, last time.Time
-	within := func(path string) *drawn {
-		around := books.books().Around(path)
+	within := func(path string) *Node {
+		around := books.account().Around(path)
 		if n := len(around); n > 0 {
 			return parts[around[n-1].Path]
 		}
@@ -58,7 +58,7 @@ func drawing(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage
 	}
 	// A part is there from the event on that its first word is.
 	meet := func(ev event.Event) {
-		around := books.books().Around(ev.Path)
+		around := books.account().Around(ev.Path)
 		for i := range around {
 			p := &around[i]
 			if parts[p.Path] != nil {
@@ -68,14 +68,14 @@ func drawing(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage
 			if i > 0 {
 				up = parts[around[i-1].Path]
 			}
-			d := &drawn{path: p.Path, what: "agent", from: ev.Seq, start: p.Began.Sub(first)}
+			d := &Node{path: p.Path, what: "agent", from: ev.Seq, start: p.Began.Sub(first)}
 			if p.Step != "" {
 				d.what = "step"
 			}
 			parts[p.Path], up.kids = d, append(up.kids, d)
 		}
 	}
-	turns := map[*drawn]int{}
+	turns := map[*Node]int{}
 	ends := map[int64]int64{} // numbers of events that end parts, by their time
 	for _, ev := range evs {
 		if first.IsZero() {
@@ -102,12 +102,12 @@ func drawing(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage
 		d := steps[ev.Path]
 		if d == nil {
 			in := within(ev.Path)
-			d = &drawn{path: ev.Path, what: ev.Step, title: ev.Name, from: ev.Seq, start: ev.Time.Sub(first), tries: 1}
+			d = &Node{path: ev.Path, what: ev.Step, title: ev.Name, from: ev.Seq, start: ev.Time.Sub(first), tries: 1}
 			switch ev.Step {
-			case stepModel:
+			case StepModel:
 				turns[in]++
 				d.what, d.title = "turn", fmt.Sprintf("turn %d", turns[in])
-			case stepTool:
+			case StepTool:
 				d.what = "call"
 			case flow.Awaiting:
 				d.title = "waits for a person"
@@ -116,14 +116,14 @@ func drawing(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage
 			}
 			steps[ev.Path], in.kids = d, append(in.kids, d)
 		}
-		d.take(ev, books.books())
+		d.take(ev, books.account())
 	}
 	for _, d := range steps {
 		if d.to == 0 {
 			d.status, d.took = string(j.Status), max(0, last.Sub(first)-d.start)
 		}
 	}
-	all, _ := books.books().Parts(0, j.Status)
+	all, _ := books.account().Parts(0, j.Status)
 	for i := range all {
 		if d := parts[all[i].Path]; d != nil {
 			d.part(&all[i])
@@ -136,8 +136,8 @@ func drawing(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage
 	return root
 }
 
-// take adds what an event says of a step.
-func (d *drawn) take(ev event.Event, books *jobs.Account) {
+// take adds an event of the node's step.
+func (d *Node) take(ev event.Event, books *jobs.Account) {
 	switch ev.Kind {
 	case event.StepRetried:
 		d.tries++
@@ -171,8 +171,8 @@ func (d *drawn) take(ev event.Event, books *jobs.Account) {
 	}
 }
 
-// part takes what the job's account says of a part.
-func (d *drawn) part(p *jobs.Part) {
+// part copies a part's figures.
+func (d *Node) part(p *jobs.Part) {
 	d.title = p.Title()
 	if p.Step != "" && p.Agent != "" && p.Agent != p.Step {
 		d.title += " (" + p.Agent + ")"
@@ -186,10 +186,10 @@ func (d *drawn) part(p *jobs.Part) {
 
 // bound leaves out what a drawing of most nodes has no room for, the innermost
 // first, and of long rows what is in the middle.
-func (d *drawn) bound(most int) {
-	level := []*drawn{d}
+func (d *Node) bound(most int) {
+	level := []*Node{d}
 	for len(level) > 0 {
-		var next []*drawn
+		var next []*Node
 		total, rows := 0, 0
 		for _, n := range level {
 			if total += len(n.kids); len(n.kids) > 0 {
@@ -215,10 +215,10 @@ func (d *drawn) bound(most int) {
 
 // A row is what a node's kids are drawn as: one after the other, each either a
 // kid or several lanes of them at once.
-type lanes [][]*drawn
+type lanes [][]*Node
 
 // rows puts kids that were at work at once into lanes, one for each branch.
-func (d *drawn) rows() (out []lanes) {
+func (d *Node) rows() (out []lanes) {
 	for i := 0; i < len(d.kids); {
 		end, open := d.kids[i].to, d.kids[i].to == 0
 		n := i + 1
@@ -234,7 +234,7 @@ func (d *drawn) rows() (out []lanes) {
 }
 
 // branches sorts kids into the branches that their paths tell apart.
-func branches(kids []*drawn) lanes {
+func branches(kids []*Node) lanes {
 	if len(kids) == 1 {
 		return lanes{kids}
 	}
@@ -248,7 +248,7 @@ func branches(kids []*drawn) lanes {
 			break
 		}
 	}
-	by := map[int][]*drawn{}
+	by := map[int][]*Node{}
 	var order []int
 	for i, k := range kids {
 		at := 0
@@ -269,36 +269,36 @@ func branches(kids []*drawn) lanes {
 }
 
 // figures are what is written about a node beside its title.
-func (d *drawn) figures() string {
+func (d *Node) figures() string {
 	var parts []string
 	add := func(s string) { parts = append(parts, s) }
 	if d.status != "" && (d.status != "done" || d.what == "agent" || d.what == "step" || d.what == "job") {
 		add(d.status)
 	}
 	if d.tries > 1 {
-		add(plural(d.tries, "attempt"))
+		add(Plural(d.tries, "attempt"))
 	}
 	if d.turns > 0 {
-		add(plural(d.turns, "turn"))
+		add(Plural(d.turns, "turn"))
 	}
 	if d.tokens > 0 {
-		add(count(d.tokens) + " tokens")
+		add(Count(d.tokens) + " tokens")
 	}
 	if d.cost > 0 {
 		add(fmt.Sprintf("%.4f USD", d.cost))
 	}
 	if d.start > 0 {
-		add("at +" + span(d.start))
+		add("at +" + Duration(d.start))
 	}
-	add(span(d.took))
+	add(Duration(d.took))
 	return strings.Join(parts, ", ")
 }
 
 // said is the node's title and what it did, shortened.
-func (d *drawn) said() string {
+func (d *Node) said() string {
 	note, _, _ := strings.Cut(strings.TrimSpace(d.note), "\n")
 	if note == "" || note == d.title {
-		return cut(line(d.title), 60)
+		return Cut(SanitizeLine(d.title), 60)
 	}
-	return cut(line(d.title), 60) + ": " + cut(line(note), 60)
+	return Cut(SanitizeLine(d.title), 60) + ": " + Cut(SanitizeLine(note), 60)
 }

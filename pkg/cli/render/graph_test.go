@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"encoding/json"
@@ -32,8 +32,8 @@ func (l *logbook) step(path, kind, name, text string, data any) {
 	l.add(event.Event{Kind: event.StepFinished, Path: path, Step: kind, Name: name, Text: text, Took: time.Second}, data)
 }
 
-func (l *logbook) draw(status jobs.Status) *drawn {
-	return drawing(&jobs.Job{ID: "J1", Agent: "lead", Status: status}, l.evs, nil)
+func (l *logbook) draw(status jobs.Status) *Node {
+	return NewGraph(&jobs.Job{ID: "J1", Agent: "lead", Status: status}, l.evs, nil)
 }
 
 // The grammar of the flowcharts that are written, which is a part of Mermaid's.
@@ -115,10 +115,10 @@ func TestGraphHostile(t *testing.T) {
 		l.add(event.Event{Kind: event.StageStarted, Path: "1.3", Text: words}, nil)
 		l.step("1.4", words, words, words, nil)
 		d := l.draw(jobs.Running)
-		if text := d.text(); strings.ContainsAny(text, "\x1b\u202e") || strings.Count(text, "\n") != 6 {
+		if text := d.Text(); strings.ContainsAny(text, "\x1b\u202e") || strings.Count(text, "\n") != 6 {
 			t.Errorf("%q gets into the text:\n%s", words, text)
 		}
-		return d.mermaid()
+		return d.Mermaid()
 	}
 	nodes, edges := parsed(t, draw("plain"))
 	for _, words := range hostile {
@@ -134,7 +134,7 @@ func FuzzGraphLabel(f *testing.F) {
 	}
 	whole := regexp.MustCompile(`^` + chartText + `$`)
 	f.Fuzz(func(t *testing.T, words string) {
-		if got := label((&drawn{title: words, note: words}).said(), words); !whole.MatchString(got) {
+		if got := label((&Node{title: words, note: words}).said(), words); !whole.MatchString(got) {
 			t.Errorf("%q is written as %q", words, got)
 		}
 	})
@@ -152,7 +152,7 @@ func TestGraphBranches(t *testing.T) {
 	l.add(event.Event{Kind: event.AgentFinished, Path: "1.1.0.1", Name: "a"}, map[string]any{"status": "done"})
 	l.add(event.Event{Kind: event.AgentFinished, Path: "1.1.1.1", Name: "b"}, map[string]any{"status": "done"})
 	l.step("1.2", "model", "m", "Fine.", nil)
-	chart := l.draw(jobs.Done).mermaid()
+	chart := l.draw(jobs.Done).Mermaid()
 	parsed(t, chart)
 	// n1 the job, n2 turn 1, n3 a, n5 b, n7 turn 2.
 	for _, edge := range []string{"n1 --> n2", "n2 --> n3", "n2 --> n5", "n3 --> n7", "n5 --> n7"} {
@@ -163,12 +163,12 @@ func TestGraphBranches(t *testing.T) {
 	if strings.Contains(chart, "n3 --> n5") {
 		t.Errorf("branches follow each other:\n%s", chart)
 	}
-	if text := l.draw(jobs.Done).text(); !strings.Contains(text, "\n  2 at once\n  | a  (done, ") || !strings.Contains(text, "\n  |\n  | b  (done, ") {
+	if text := l.draw(jobs.Done).Text(); !strings.Contains(text, "\n  2 at once\n  | a  (done, ") || !strings.Contains(text, "\n  |\n  | b  (done, ") {
 		t.Errorf("the text has no branches:\n%s", text)
 	}
 	// The same, still at work.
 	l.evs = l.evs[:8]
-	open := l.draw(jobs.Running).mermaid()
+	open := l.draw(jobs.Running).Mermaid()
 	parsed(t, open)
 	if !strings.Contains(open, "n2 --> n3") || !strings.Contains(open, "n2 --> n5") || !strings.Contains(open, "class n3,n5 open") {
 		t.Errorf("what is at work is not drawn as that:\n%s", open)
@@ -189,11 +189,11 @@ func TestGraphBounded(t *testing.T) {
 	}
 	for name, l := range map[string]*logbook{"long": long, "wide": wide} {
 		d := l.draw(jobs.Done)
-		nodes, _ := parsed(t, d.mermaid())
+		nodes, _ := parsed(t, d.Mermaid())
 		if nodes < maxDrawn/2 || nodes > maxDrawn+10 {
 			t.Errorf("%s: %d nodes are drawn", name, nodes)
 		}
-		if chart, text := d.mermaid(), d.text(); !strings.Contains(chart, "1,700 nodes left out") || !strings.Contains(text, "... 1,700 nodes left out\n") || len(text) > 100_000 {
+		if chart, text := d.Mermaid(), d.Text(); !strings.Contains(chart, "1,700 nodes left out") || !strings.Contains(text, "... 1,700 nodes left out\n") || len(text) > 100_000 {
 			t.Errorf("%s: it does not say what is left out, or is too long:\n%s\n%s", name, chart[:1000], text[:1000])
 		}
 	}

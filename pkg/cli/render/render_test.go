@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/event"
 )
 
@@ -25,11 +26,11 @@ func TestEscape(t *testing.T) {
 		{"broken \xff", `broken \xff`, `broken \xff`},
 		{"日本語 é", "日本語 é", "日本語 é"},
 	} {
-		if got := lines(tc.in); got != tc.multi {
-			t.Errorf("lines(%q) = %q, want %q", tc.in, got, tc.multi)
+		if got := Sanitize(tc.in); got != tc.multi {
+			t.Errorf("Sanitize(%q) = %q, want %q", tc.in, got, tc.multi)
 		}
-		if got := line(tc.in); got != tc.one {
-			t.Errorf("line(%q) = %q, want %q", tc.in, got, tc.one)
+		if got := SanitizeLine(tc.in); got != tc.one {
+			t.Errorf("SanitizeLine(%q) = %q, want %q", tc.in, got, tc.one)
 		}
 	}
 }
@@ -37,27 +38,27 @@ func TestEscape(t *testing.T) {
 func FuzzEscape(f *testing.F) {
 	f.Add("\x1b[2J\u202e\xff\r")
 	f.Fuzz(func(t *testing.T, s string) {
-		got := lines(s)
-		if !utf8.ValidString(got) || strings.ContainsFunc(got, hidden) {
-			t.Fatalf("lines(%q) = %q", s, got)
+		got := Sanitize(s)
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, invisible) {
+			t.Fatalf("Sanitize(%q) = %q", s, got)
 		}
-		if one := line(s); strings.ContainsAny(one, "\n\t") {
-			t.Fatalf("line(%q) = %q", s, one)
+		if one := SanitizeLine(s); strings.ContainsAny(one, "\n\t") {
+			t.Fatalf("SanitizeLine(%q) = %q", s, one)
 		}
 	})
 }
 
 func TestFigures(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
-		if got := count(n); got != want {
-			t.Errorf("count(%d) = %q, want %q", n, got, want)
+		if got := Count(n); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{
 		1200 * time.Millisecond: "1.2s", 41 * time.Second: "41s", 90 * time.Second: "1m30s", 2*time.Hour + 5*time.Minute: "2h05m",
 	} {
-		if got := span(d); got != want {
-			t.Errorf("span(%s) = %q, want %q", d, got, want)
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%s) = %q, want %q", d, got, want)
 		}
 	}
 }
@@ -66,7 +67,7 @@ func TestFigures(t *testing.T) {
 // never writes past the width.
 func TestViewer(t *testing.T) {
 	var out bytes.Buffer
-	v := &viewer{screen: &screen{Writer: &out, cols: 40}, seen: map[string]bool{"1.1": true}, number: 1, past: 1}
+	v := &Viewer{Screen: &term.Screen{Writer: &out, Cols: 40}, seen: map[string]bool{"1.1": true}, number: 1, past: 1}
 	data, err := json.Marshal(map[string]any{"failed": true})
 	if err != nil {
 		t.Fatal(err)

@@ -1,21 +1,22 @@
-package cli
+package render
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// stand finds where what ev tells belongs: below the sub-agent that it is part
+// stand finds where ev belongs: below the sub-agent that it is part
 // of, with the path of that if others are at work beside it.
-func (v *viewer) stand(ev event.Event) {
+func (v *Viewer) stand(ev event.Event) {
 	v.place = ""
-	books := v.tally.books()
+	books := v.tally.account()
 	around := books.Around(ev.Path)
 	if ev.Kind == event.AgentStarted || len(around) == 0 {
 		return
@@ -36,7 +37,7 @@ func (v *viewer) stand(ev event.Event) {
 		if name == "" {
 			name = inner.Path
 		}
-		v.place += "[" + line(name) + "] "
+		v.place += "[" + SanitizeLine(name) + "] "
 	}
 	if strings.HasPrefix(string(ev.Kind), "pipeline.") {
 		v.place = strings.Repeat("  ", depth)
@@ -44,29 +45,29 @@ func (v *viewer) stand(ev event.Event) {
 }
 
 // begin mentions a sub-agent.
-func (v *viewer) begin(depth int, p jobs.Part) {
+func (v *Viewer) begin(depth int, p jobs.Part) {
 	if v.opened == nil {
 		v.opened = map[string]bool{}
 	}
 	v.opened[p.Path] = true
 	v.recalled()
 	v.place = strings.Repeat("  ", depth)
-	v.aside(bold, strings.TrimSpace(fmt.Sprintf("> %s [%s] %s", p.Agent, p.Path, p.About)))
+	v.aside(term.Bold, strings.TrimSpace(fmt.Sprintf("> %s [%s] %s", p.Agent, p.Path, p.About)))
 }
 
 // agent shows that a sub-agent begins or has ended; it reports whether ev is
 // about that.
-func (v *viewer) agent(ev event.Event) bool {
+func (v *Viewer) agent(ev event.Event) bool {
 	told := ev.Kind == event.AgentStarted || ev.Kind == event.AgentFinished
 	if !told && (ev.Kind != event.StepRecalled || ev.Step != flow.Spawning) {
 		return false
 	}
 	at := ev.Path
-	p, ended := v.tally.books().Ended(ev.Path)
+	p, ended := v.tally.account().Ended(ev.Path)
 	if ev.Kind == event.AgentFinished && ended {
 		at = p.Path
 	}
-	around := v.tally.books().Around(at)
+	around := v.tally.account().Around(at)
 	depth := 0
 	for i := range around {
 		if around[i].Step != "" || i > 0 && around[i-1].Step != "" {
@@ -86,39 +87,39 @@ func (v *viewer) agent(ev event.Event) bool {
 	case event.AgentFinished:
 		v.recalled()
 		v.place = strings.Repeat("  ", depth-1)
-		style := plain
+		style := term.Plain
 		if p.Status != string(jobs.Done) {
-			style = red
+			style = term.Red
 		}
 		v.aside(style, fmt.Sprintf("< %s [%s] %s", p.Agent, p.Path, ending(p)))
 	}
 	return true
 }
 
-// ending says how a part ended and what it took.
+// ending is how a part ended and what it used.
 func ending(p jobs.Part) string {
 	parts := []string{p.Status}
 	if p.Status != string(jobs.Done) && p.Reason != "" {
-		parts[0] += ": " + first(p.Reason)
+		parts[0] += ": " + FirstSentence(p.Reason)
 	}
-	parts = append(parts, plural(p.Turns, "turn"))
+	parts = append(parts, Plural(p.Turns, "turn"))
 	if p.Calls > 0 {
-		parts = append(parts, plural(p.Calls, "call"))
+		parts = append(parts, Plural(p.Calls, "call"))
 	}
-	parts = append(parts, count(p.Usage.In+p.Usage.Out)+" tokens")
+	parts = append(parts, Count(p.Usage.In+p.Usage.Out)+" tokens")
 	if p.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("%.4f USD", p.Cost))
 	}
-	return strings.Join(append(parts, span(p.Took)), ", ")
+	return strings.Join(append(parts, Duration(p.Took)), ", ")
 }
 
 // activity shows what a model did that works on its own, below the steps.
-func (v *viewer) activity(ev event.Event) {
+func (v *Viewer) activity(ev event.Event) {
 	var a llm.Activity
 	if json.Unmarshal(ev.Data, &a) != nil {
 		return
 	}
-	style := plain
+	style := term.Plain
 	switch a.Kind {
 	case llm.ToolStarted:
 		v.now = a.Name
@@ -126,18 +127,18 @@ func (v *viewer) activity(ev event.Event) {
 	case llm.ToolFinished:
 		v.now = ""
 		if a.Status == llm.StatusError || a.Status == llm.StatusDenied {
-			style = red
+			style = term.Red
 		}
 	case llm.SessionOpened, llm.UsageReported:
-		style = dim
+		style = term.Dim
 	case llm.PermissionAsked:
 		if a.Status == llm.StatusDenied {
-			style = red
+			style = term.Red
 		}
 	}
-	text := line(ev.Text)
-	if w := v.width(); w > 0 {
-		text = cut(text, w-9)
+	text := SanitizeLine(ev.Text)
+	if w := v.Width(); w > 0 {
+		text = Cut(text, w-9)
 	}
 	v.print("       - ", style, text, "")
 }

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ type chart struct {
 	ties []string // edges, below all nodes
 }
 
-// mermaid draws as a flowchart in Mermaid's language: sub-agents and steps of
+// Mermaid draws as a flowchart in Mermaid's language: sub-agents and steps of
 // pipelines are boxes around what they did, branches stand side by side.
-func (d *drawn) mermaid() string {
+func (d *Node) Mermaid() string {
 	c := &chart{}
 	c.b.WriteString("flowchart TD\n")
 	top := c.id()
@@ -46,12 +46,12 @@ func (c *chart) id() string {
 }
 
 // row draws the kids of d after the nodes that come before, and gives the last.
-func (c *chart) row(d *drawn, before []string, indent string) []string {
+func (c *chart) row(d *Node, before []string, indent string) []string {
 	yet := 0
 	gap := func() {
 		if d.omitted > 0 && yet == d.after {
 			id := c.id()
-			fmt.Fprintf(&c.b, "%s%s[%s]\n", indent, id, label(plural(d.omitted, "node")+" left out"))
+			fmt.Fprintf(&c.b, "%s%s[%s]\n", indent, id, label(Plural(d.omitted, "node")+" left out"))
 			before = c.tie(before, id)
 		}
 	}
@@ -92,7 +92,7 @@ func (c *chart) joint(before []string, indent string) []string {
 }
 
 // node draws one with what is in it.
-func (c *chart) node(d *drawn, indent string) string {
+func (c *chart) node(d *Node, indent string) string {
 	id := c.id()
 	switch d.status {
 	case "done", "skipped":
@@ -104,7 +104,7 @@ func (c *chart) node(d *drawn, indent string) string {
 	if len(d.kids) == 0 {
 		figures := d.figures()
 		if d.omitted > 0 {
-			figures += ", " + plural(d.omitted, "node") + " left out"
+			figures += ", " + Plural(d.omitted, "node") + " left out"
 		}
 		from, to := "[", "]"
 		if d.what == "turn" {

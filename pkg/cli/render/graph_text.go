@@ -1,21 +1,21 @@
-package cli
+package render
 
 import (
 	"fmt"
 	"strings"
 )
 
-// text draws in lines. What was done at once has a bar beside it, one branch
+// Text draws in lines. What was done at once has a bar beside it, one branch
 // below the other.
-func (d *drawn) text() string {
+func (d *Node) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n", d.said(), d.figures())
 	d.texts(&b, "  ")
 	return b.String()
 }
 
-func (d *drawn) texts(b *strings.Builder, indent string) {
-	left := func() { fmt.Fprintf(b, "%s... %s left out\n", indent, plural(d.omitted, "node")) }
+func (d *Node) texts(b *strings.Builder, indent string) {
+	left := func() { fmt.Fprintf(b, "%s... %s left out\n", indent, Plural(d.omitted, "node")) }
 	drawnYet := 0
 	for _, row := range d.rows() {
 		if d.omitted > 0 && drawnYet == d.after {

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"fmt"
@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// lines shows text that others wrote on a terminal: control sequences,
+// Sanitize shows text that others wrote on a terminal: control sequences,
 // direction overrides and broken UTF-8 are escaped, line ends and tabs stay.
-func lines(s string) string { return escape(s, true) }
+func Sanitize(s string) string { return escape(s, true) }
 
-// line is lines for text that must stay on one line.
-func line(s string) string { return escape(s, false) }
+// SanitizeLine is lines for text that must stay on one line.
+func SanitizeLine(s string) string { return escape(s, false) }
 
 func escape(s string, multi bool) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
-	if !strings.ContainsFunc(s, hidden) && utf8.ValidString(s) && (multi || !strings.ContainsAny(s, "\n\t")) {
+	if !strings.ContainsFunc(s, invisible) && utf8.ValidString(s) && (multi || !strings.ContainsAny(s, "\n\t")) {
 		return s
 	}
 	var b strings.Builder
@@ -28,7 +28,7 @@ func escape(s string, multi bool) string {
 			b.WriteString(`\n`)
 		case r == '\t' && !multi:
 			b.WriteByte(' ')
-		case !hidden(r):
+		case !invisible(r):
 			b.WriteRune(r)
 		case r < 0x80:
 			fmt.Fprintf(&b, `\x%02x`, r)
@@ -40,9 +40,9 @@ func escape(s string, multi bool) string {
 	return b.String()
 }
 
-// hidden reports whether r would act on the terminal, or reorder or hide what
+// invisible reports whether r would act on the terminal, or reorder or hide what
 // stands around it.
-func hidden(r rune) bool {
+func invisible(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return false
@@ -56,8 +56,8 @@ func hidden(r rune) bool {
 	return false
 }
 
-// cut shortens s to n columns, a rune counting as one.
-func cut(s string, n int) string {
+// Cut shortens s to n columns, a rune counting as one.
+func Cut(s string, n int) string {
 	if n <= 0 {
 		return ""
 	}
@@ -71,8 +71,8 @@ func cut(s string, n int) string {
 	return string(r[:n-3]) + "..."
 }
 
-// first is the first sentence of a text.
-func first(s string) string {
+// FirstSentence is the first sentence of a text.
+func FirstSentence(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	if head, _, ok := strings.Cut(s, ". "); ok {
 		return head + "."

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// windowRow says how large the window of a task is.
-func windowRow(t executor.Task) string {
+// Window is the size of a task's context window.
+func Window(t executor.Task) string {
 	switch {
 	case t.Options.Window > 0:
 		return fmt.Sprint(t.Options.Window)
@@ -24,8 +24,8 @@ func windowRow(t executor.Task) string {
 	return fmt.Sprint(t.Budget.Window)
 }
 
-// contextOf is the row of a job that has ended.
-func contextOf(j *jobs.Job) string {
+// JobContext is the row of a job that has ended.
+func JobContext(j *jobs.Job) string {
 	var s struct {
 		Context executor.Gauge `json:"context"`
 	}
@@ -35,17 +35,17 @@ func contextOf(j *jobs.Job) string {
 	return contextRow(s.Context)
 }
 
-// contextRow tells how full the window of a job got and what was done about it.
+// contextRow is how full a job's context window got and what compaction did.
 func contextRow(g executor.Gauge) string {
 	if g.Tokens == 0 {
 		return ""
 	}
-	s := count(g.Tokens) + " tokens"
+	s := Count(g.Tokens) + " tokens"
 	if g.Limit > 0 {
-		s = fmt.Sprintf("%s of %s tokens", count(g.Tokens), count(g.Limit))
+		s = fmt.Sprintf("%s of %s tokens", Count(g.Tokens), Count(g.Limit))
 	}
 	if g.Compactions > 0 {
-		s += fmt.Sprintf("; compacted %s: %s dropped, %d shortened, %s summarised", times(g.Compactions), plural(g.Dropped, "result"), g.Shortened, plural(g.Summarised, "turn"))
+		s += fmt.Sprintf("; compacted %s: %s dropped, %d shortened, %s summarised", times(g.Compactions), Plural(g.Dropped, "result"), g.Shortened, Plural(g.Summarised, "turn"))
 	}
 	return s
 }
@@ -57,9 +57,9 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// testRow renders how a task's tests are run, for the dry run; empty if it has no
+// Tests renders how a task's tests are run, for the dry run; empty if it has no
 // tool for it.
-func testRow(t executor.Task) string {
+func Tests(t executor.Task) string {
 	var rows []string
 	if t.Test != "" {
 		rows = append(rows, t.Test)

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"encoding/json"
@@ -6,13 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
 // stage shows what happens to the steps of a pipeline; it reports whether ev is
 // about that.
-func (v *viewer) stage(ev event.Event) bool {
+func (v *Viewer) stage(ev event.Event) bool {
 	switch ev.Kind {
 	case event.PipelineStarted:
 	case event.StageStarted:
@@ -35,7 +36,7 @@ func (v *viewer) stage(ev event.Event) bool {
 			text += fmt.Sprintf(", run %d", d.Round)
 		}
 		v.recalled()
-		v.aside(bold, text)
+		v.aside(term.Bold, text)
 	case event.StageRetried:
 		var d struct {
 			Error       string
@@ -50,22 +51,22 @@ func (v *viewer) stage(ev event.Event) bool {
 			text += " in " + d.Wait.String()
 		}
 		v.recalled()
-		v.aside(plain, text+": "+first(d.Error))
+		v.aside(term.Plain, text+": "+FirstSentence(d.Error))
 	case event.StageRecovery:
 		v.recalled()
-		v.aside(plain, "recovery: "+ev.Text)
+		v.aside(term.Plain, "recovery: "+ev.Text)
 	case event.StageFinished:
 		var r pipeline.Row
 		if json.Unmarshal(ev.Data, &r) != nil {
 			return true
 		}
 		v.recalled()
-		style, text := plain, "step "+r.ID+": "+r.Status
+		style, text := term.Plain, "step "+r.ID+": "+r.Status
 		if r.Status == pipeline.Failed {
-			style = red
+			style = term.Red
 		}
 		if r.Error != "" {
-			text += ": " + first(r.Error)
+			text += ": " + FirstSentence(r.Error)
 		}
 		v.aside(style, text)
 	case event.PipelineFinished:
@@ -75,7 +76,7 @@ func (v *viewer) stage(ev event.Event) bool {
 		}
 		v.recalled()
 		v.clear()
-		stages(r.Rows).write(v)
+		stages(r.Rows).Write(v)
 	default:
 		return false
 	}
@@ -83,9 +84,9 @@ func (v *viewer) stage(ev event.Event) bool {
 }
 
 // stages is the table of what became of a pipeline's steps.
-func stages(rows []pipeline.Row) *table {
-	t := new(table)
-	t.row("     step", "status", "attempts", "turns", "tokens in", "out", "cost", "time")
+func stages(rows []pipeline.Row) *Table {
+	t := new(Table)
+	t.Row("     step", "status", "attempts", "turns", "tokens in", "out", "cost", "time")
 	var add func(rows []pipeline.Row, indent string)
 	add = func(rows []pipeline.Row, indent string) {
 		for i := range rows {
@@ -98,7 +99,7 @@ func stages(rows []pipeline.Row) *table {
 			if r.Cost > 0 {
 				cost = fmt.Sprintf("%.4f USD", r.Cost)
 			}
-			t.row("     "+indent+id, r.Status, count(r.Attempts), count(r.Turns), count(r.In), count(r.Out), cost, strings.TrimSpace(span(r.Took)))
+			t.Row("     "+indent+id, r.Status, Count(r.Attempts), Count(r.Turns), Count(r.In), Count(r.Out), cost, strings.TrimSpace(Duration(r.Took)))
 			add(r.Rows, indent+"  ")
 		}
 	}

@@ -1,0 +1,50 @@
+// Package exit holds the exit codes of the command line and the error that
+// carries one.
+//
+//	return exit.Usagef("adroit jobs lists them", "no such job: %q", ref)
+package exit
+
+import "fmt"
+
+// Exit codes. They are a contract: scripts branch on them.
+const (
+	Done      = 0
+	Failed    = 1
+	Usage     = 2
+	Limit     = 3 // stopped by a limit or stuck, not done
+	Waiting   = 4 // for a person
+	Cancelled = 5
+	Signal    = 128 // plus the signal's number
+)
+
+// An Error ends the program with a code. Without Err nothing more is printed.
+type Error struct {
+	Code int
+	Err  error
+	Hint string
+}
+
+func (f *Error) Error() string {
+	if f.Err == nil {
+		return fmt.Sprintf("exit %d", f.Code)
+	}
+	return f.Err.Error()
+}
+
+func (f *Error) Unwrap() error { return f.Err }
+
+// Usagef is a usage error: the command line itself is wrong.
+func Usagef(hint, format string, args ...any) error {
+	return &Error{Usage, fmt.Errorf(format, args...), hint}
+}
+
+// Fail is an error with a hint for what to do about it.
+func Fail(err error, hint string) error { return &Error{Failed, err, hint} }
+
+// With ends the program with a code and prints nothing more; nil for [Done].
+func With(code int) error {
+	if code == Done {
+		return nil
+	}
+	return &Error{Code: code}
+}
