@@ -1,9 +1,12 @@
 package docs
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
+	"io/fs"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,18 +20,18 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
-// codes says what the exit codes mean, by their names in pkg/cli.
+// codes describes the exit codes, by their names in pkg/cli/exit.
 var codes = []word{
-	{"exitDone", "Done"},
-	{"exitFailed", "Failed, or something went wrong; stderr says what and what to do"},
-	{"exitUsage", "The command line cannot be meant"},
-	{"exitLimit", "Stopped by a limit or going in circles, not done; the partial result is kept"},
-	{"exitWaiting", "Waiting for a person"},
-	{"exitCancelled", "Cancelled"},
-	{"exitSignal", "and more: plus the signal's number: 130 after Ctrl-C, 143 after SIGTERM; `adroit jobs resume` goes on"},
+	{"Done", "Done"},
+	{"Failed", "Failed, or something went wrong; stderr says what and what to do"},
+	{"Usage", "Usage error"},
+	{"Limit", "Stopped by a limit or by loop detection; the partial result is kept"},
+	{"Waiting", "Waiting for a person"},
+	{"Cancelled", "Cancelled"},
+	{"Signal", "and more: plus the signal's number: 130 after Ctrl-C, 143 after SIGTERM; `adroit jobs resume` continues the job"},
 }
 
-// variables says what the environment variables do that pkg/cli reads.
+// variables describes the environment variables that the program reads.
 var variables = []word{
 	{"ADROIT_MODE", "Overrides `mode` of the configuration"},
 	{"ADROIT_APPROVE", "Overrides `approve` of the configuration"},
@@ -127,12 +130,12 @@ func writeFlags(b *strings.Builder, flags *pflag.FlagSet) {
 	}
 }
 
-// exitCodes gives the values of pkg/cli's exit constants by name.
+// exitCodes gives the values of the constants of pkg/cli/exit by name.
 func exitCodes(t *testing.T) map[string]string {
 	out := map[string]string{}
-	each(t, func(n ast.Node) {
+	each(t, []string{"pkg/cli/exit"}, func(n ast.Node) {
 		v, ok := n.(*ast.ValueSpec)
-		if !ok || !strings.HasPrefix(v.Names[0].Name, "exit") || len(v.Values) != 1 {
+		if !ok || len(v.Values) != 1 {
 			return
 		}
 		if lit, ok := v.Values[0].(*ast.BasicLit); ok && lit.Kind == token.INT {
@@ -144,14 +147,14 @@ func exitCodes(t *testing.T) map[string]string {
 
 var variable = regexp.MustCompile(`^[A-Z][A-Z_]{3,}$`)
 
-// variablesOf finds what pkg/cli reads from the environment: every string in
-// capitals is taken for a variable, so that none is missed.
+// variablesOf finds what the command line reads from the environment: every
+// string in capitals counts as a variable, so that none is missed.
 func variablesOf(t *testing.T) (out []string) {
 	not := []string{
 		"ADROIT_KILL_AT", // only in programs built for crash tests
 		"LAST",           // a job
 	}
-	each(t, func(n ast.Node) {
+	each(t, cliDirs(t), func(n ast.Node) {
 		lit, ok := n.(*ast.BasicLit)
 		if !ok || lit.Kind != token.STRING {
 			return
@@ -164,13 +167,40 @@ func variablesOf(t *testing.T) (out []string) {
 	return slices.Compact(out)
 }
 
-func each(t *testing.T, f func(ast.Node)) {
-	for _, file := range source(t, "pkg/cli") {
-		ast.Inspect(file, func(n ast.Node) bool {
-			if n != nil {
-				f(n)
+// cliDirs are the folders whose code reads the environment.
+func cliDirs(t *testing.T) (dirs []string) {
+	root := filepath.Join("..", "..")
+	for _, top := range []string{"pkg/cli", "pkg/config", "pkg/adroit"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(name string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
 			}
-			return true
+			if err == nil && d.IsDir() && d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			if err == nil && !d.IsDir() && strings.HasSuffix(name, ".go") {
+				rel, err := filepath.Rel(root, filepath.Dir(name))
+				dirs = append(dirs, filepath.ToSlash(rel))
+				return err
+			}
+			return err
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return slices.Compact(dirs)
+}
+
+func each(t *testing.T, dirs []string, f func(ast.Node)) {
+	for _, dir := range dirs {
+		for _, file := range source(t, dir) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if n != nil {
+					f(n)
+				}
+				return true
+			})
+		}
 	}
 }
