@@ -163,6 +163,9 @@ func (s *site) ways(t *testing.T) string {
 func TestBuilderInEachWay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "OLLAMA_HOST=127.0.0.1:9")
+	// The project is the same forty times: what is under test are the calls, so
+	// a line of shell stands for go test.
+	tests := []string{"--test", "grep -q 'a + b' cart.go && echo '1 test, 0 failures'"}
 	first := ""
 	same := func(t *testing.T, made string) {
 		t.Helper()
@@ -189,7 +192,7 @@ func TestBuilderInEachWay(t *testing.T) {
 				if name == "deepseek" && way == "constrained" {
 					continue // it holds no answer to a schema
 				}
-				same(t, s.build(t, "-m", "lab/gpt-5-mini", "--calling", way))
+				same(t, s.build(t, append(tests, "-m", "lab/gpt-5-mini", "--calling", way)...))
 				if got := s.ways(t); got != way {
 					t.Errorf("it was asked %s, want %s", got, way)
 				}
@@ -202,11 +205,11 @@ func TestBuilderInEachWay(t *testing.T) {
 	t.Run("falls back and remembers", func(t *testing.T) {
 		p := llmtest.NewProduct(t, "vllm without a parser", play)
 		s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s/v1\n    dialect: vllm\n", p.URL))
-		same(t, s.build(t, "-m", "lab/qwen"))
+		same(t, s.build(t, append(tests, "-m", "lab/qwen")...))
 		if got := s.ways(t); got != "constrained" || len(p.Refused()) != 1 {
 			t.Errorf("it was asked %s, refused %q", got, p.Refused())
 		}
-		same(t, s.build(t, "-m", "lab/qwen"))
+		same(t, s.build(t, append(tests, "-m", "lab/qwen")...))
 		if len(p.Refused()) != 1 {
 			t.Errorf("it was forgotten what the server cannot do: %q", p.Refused())
 		}
@@ -217,7 +220,7 @@ func TestBuilderInEachWay(t *testing.T) {
 		if out, err := s.adroit(t, "", "models", "forget", "lab/qwen"); err != nil || out != "forgot 1 way that did not work\n" {
 			t.Errorf("%v\n%s", err, out)
 		}
-		same(t, s.build(t, "-m", "lab/qwen"))
+		same(t, s.build(t, append(tests, "-m", "lab/qwen")...))
 		if len(p.Refused()) != 2 {
 			t.Errorf("it was not forgotten: %q", p.Refused())
 		}
