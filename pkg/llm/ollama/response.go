@@ -167,7 +167,7 @@ func (a *answer) response() (*llm.Response, error) {
 		r.Notes = append(r.Notes, Unbound)
 	}
 	var note string
-	if r.Usage, note = transport.Usage(a.last.In, a.last.Out, a.last.Cached, a.sent, received); note != "" {
+	if r.Usage, note = transport.Usage(llm.Usage{In: a.last.In.N, Out: a.last.Out.N, Cached: a.last.Cached.N}, a.sent, received); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
 	return r, nil

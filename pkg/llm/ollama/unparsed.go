@@ -49,7 +49,7 @@ func (a *answer) unparsed(err error) (*llm.Response, error) {
 	}
 	r.Message.Calls = transport.Tidy(calls, a.req.Messages, false)
 	var note string
-	r.Usage, note = transport.Usage(transport.Count{}, transport.Count{}, transport.Count{}, a.sent, received)
+	r.Usage, note = transport.Usage(llm.Usage{}, a.sent, received)
 	r.Notes = append(r.Notes, note)
 	return r, nil
 }

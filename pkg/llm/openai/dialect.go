@@ -30,9 +30,9 @@ type Dialect struct {
 	ID int
 	// Bridge says that a user may not speak right after a tool.
 	Bridge bool
-	// Echo is the field of an answer with calls that the server wants back
+	// State is the field of an answer with calls that the server wants back
 	// with it.
-	Echo string
+	State string
 	// Parallel says that parallel_tool_calls is known.
 	Parallel bool
 
@@ -96,14 +96,14 @@ func dialects() []Dialect {
 		{Name: "azure", Thinks: ThinksEffort, Must: "required", StrictTools: true, Hosts: []string{".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"}, Newer: reasoning, Parallel: true, Format: FormatStrict,
 			KeyHeader: "api-key", Deployment: true,
 			About: "as openai, with the deployment and the API's version in the address"},
-		{Name: "openrouter", Thinks: ThinksObject, Must: "required", Hosts: []string{"openrouter.ai"}, Parallel: true, Format: FormatStrict, Echo: "reasoning_details",
+		{Name: "openrouter", Thinks: ThinksObject, Must: "required", Hosts: []string{"openrouter.ai"}, Parallel: true, Format: FormatStrict, State: "reasoning_details",
 			WithFormat: map[string]any{"provider": map[string]any{"require_parameters": true}},
 			About:      "wants its reasoning_details back; only providers that heed a schema are asked for one"},
 		{Name: "mistral", Must: "any", Hosts: []string{"api.mistral.ai"}, UsageUnasked: true, ID: 9, Bridge: true, Parallel: true, Format: FormatStrict, Alone: true,
 			About: "ids of nine characters, no user right after a tool, refuses fields it does not know"},
 		{Name: "groq", Thinks: ThinksEffort, Must: "required", Hosts: []string{"api.groq.com"}, Parallel: true, Format: FormatSchema, Alone: true,
 			About: "tools and a schema exclude each other; a call it cannot parse is an error that holds the call"},
-		{Name: "deepseek", Hosts: []string{"api.deepseek.com"}, Format: FormatObject, Echo: "reasoning_content",
+		{Name: "deepseek", Hosts: []string{"api.deepseek.com"}, Format: FormatObject, State: "reasoning_content",
 			About: "wants its reasoning back with calls; any JSON object in place of a schema"},
 		{Name: "ollama", Thinks: ThinksEffort, Port: "11434", Format: FormatSchema, Alone: true, WithFormat: map[string]any{"reasoning_effort": "none"},
 			About: "the window cannot be set this way; models named ollama/NAME use its own protocol"},

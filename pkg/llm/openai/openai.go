@@ -4,11 +4,8 @@
 //	m, err := openai.New(openai.Config{Name: "vllm", BaseURL: "http://gpu:8000/v1"})
 //	answer, err := m.Generate(ctx, &llm.Request{Model: "qwen3", Messages: conversation}, nil)
 //
-// The types of github.com/sashabaranov/go-openai describe what is sent and
-// the errors that come back; its client is not used. That client marshals the
-// whole conversation anew for each request, cannot send a temperature of 0 or
-// an empty content, drops the reasoning field most servers use, takes a stream
-// that was cut off for a finished one, and loses Retry-After.
+// Requests, messages and chunks are the types of github.com/sashabaranov/go-openai,
+// and its client makes the calls, over an HTTPDoer of ours: see ADR 51.
 //
 // It is not for OpenAI's Responses API, images or audio.
 package openai
@@ -21,10 +18,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
@@ -114,71 +112,34 @@ func names() string {
 	return strings.Join(list, ", ")
 }
 
-// path is where a model is asked.
-func (m *model) path(name string) string {
-	if !m.dialect.Deployment || strings.HasSuffix(m.end.Base, "/v1") {
-		return "/chat/completions"
-	}
-	end := "/chat/completions?api-version=" + url.QueryEscape(m.version)
-	switch base := m.end.Base; {
-	case strings.Contains(base, "/deployments/"):
-		return end
-	case strings.HasSuffix(base, "/openai"):
-		return "/deployments/" + url.PathEscape(name) + end
-	}
-	return "/openai/deployments/" + url.PathEscape(name) + end
-}
-
 // Generate implements [llm.Model].
 func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	if len(req.Messages) == 0 {
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
-	var notes []string
-	var body transport.Body
-	var reply *transport.Reply
+	a := &answer{end: &m.end, emit: emit}
+	var stream *goopenai.ChatCompletionStream
 	for {
 		var err error
-		if body, err = m.body(req); err != nil {
+		if a.call, err = m.call(req); err != nil {
 			return nil, m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
 		}
-		if reply, err = m.end.Post(ctx, m.path(req.Model), body, m.stream); err == nil {
+		if stream, err = a.post(ctx); err == nil {
 			break
 		}
-		if field, ok := m.quirks.learn(req.Model, err, body); ok {
-			notes = append(notes, "the server refuses "+field+"; it was asked again without")
+		if field, ok := m.quirks.learn(a.call, err); ok {
+			a.notes = append(a.notes, "the server refuses "+field+"; it was asked again without")
 			continue
 		}
-		if r := m.generation(req, err, body.Len()); r != nil {
-			return r, nil
-		}
-		return nil, able(err, req)
+		return m.failed(a.call, err)
 	}
-	defer reply.Close()
-	var err error
+	defer stream.Close()
 	if idle := m.idle(req); idle != "" {
-		notes = append(notes, idle)
+		a.notes = append(a.notes, idle)
 	}
-	a := &answer{end: &m.end, dialect: &m.dialect, req: req, emit: emit, sent: body.Len(), notes: notes,
-		reader: textcall.New(textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools})}
-	switch reply.Type {
-	case "text/event-stream", "text/plain", "application/octet-stream", "":
-		if m.stream {
-			err = a.stream(reply)
-			break
-		}
-		err = a.whole(reply)
-	case "application/json", "application/problem+json":
-		// Some servers ignore the wish for a stream.
-		err = a.whole(reply)
-	default:
-		err = m.end.WrongType(reply.Type, "text/event-stream or application/json")
-	}
-	if err != nil {
-		if r := m.generation(req, err, body.Len()); r != nil {
-			return r, nil
-		}
-		return nil, able(err, req)
+	a.reader = textcall.New(textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools})
+	if err := a.read(stream); err != nil {
+		return m.failed(a.call, err)
 	}
 	r, err := a.response()
 	if err == nil && m.strict(req.Model) {
@@ -192,13 +153,14 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	return r, err
 }
 
-// generation makes an answer of what a model wrote and the server could not
-// parse, nil if err is about something else. If we cannot either, a call was
-// lost: asking again the same way would fail again.
-func (m *model) generation(req *llm.Request, err error, sent int) *llm.Response {
+// failed makes an answer of what a model wrote and the server could not parse.
+// If we cannot either, a call was lost: asking again the same way would fail
+// again. Other errors stay errors.
+func (m *model) failed(c *call, err error) (*llm.Response, error) {
+	req := c.req
 	var raw transport.Generation
 	if len(req.Tools) == 0 || !errors.As(err, &raw) {
-		return nil
+		return nil, able(err, req)
 	}
 	r := &llm.Response{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopCalls, Model: req.Model,
 		Notes: []string{"the server could not parse a tool call and reported an error; its text was read from there"}}
@@ -218,6 +180,6 @@ func (m *model) generation(req *llm.Request, err error, sent int) *llm.Response 
 		r.Stop, r.Message.Text, r.Notes = llm.StopEnd, "", []string{llm.DroppedCall}
 	}
 	r.Message.Calls = transport.Tidy(calls, req.Messages, false)
-	r.Usage, _ = transport.Usage(transport.Count{}, transport.Count{}, transport.Count{}, sent, len(raw))
-	return r
+	r.Usage, _ = transport.Usage(llm.Usage{}, c.sent, len(raw))
+	return r, nil
 }

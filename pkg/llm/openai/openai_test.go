@@ -174,10 +174,10 @@ func TestWhatIsSent(t *testing.T) {
 	}
 	got := s.Requests()
 	const anything = `{"description":"Any JSON value."}`
-	const both = `{"model":"m","messages":[{"role":"user","content":"q"}],"tools":[{"function":{"name":"f","description":"(x true)","parameters":` +
+	const both = `{"messages":[{"role":"user","content":"q"}],"tools":[{"function":{"name":"f","description":"(x true)","parameters":` +
 		`{"type":"object","properties":{"properties":` + anything + `,"b":{"type":"object","properties":{"a":` + anything + `}},"c":{"anyOf":[` + anything + `,{"properties":{"d":` + anything + `}}],"enum":[true],"type":"boolean"}},"required":["b"]}},"type":"function"}],` +
-		`"stream":%s"max_tokens":5}`
-	for i, middle := range []string{`true,"stream_options":{"include_usage":true},`, `false,`} {
+		`"max_tokens":5,"model":"m","stream":%s}`
+	for i, middle := range []string{`true,"stream_options":{"include_usage":true}`, `false`} {
 		if want := fmt.Sprintf(both, middle); string(got[i].Body) != want {
 			t.Errorf("sent\n%s\nwant\n%s", got[i].Body, want)
 		}

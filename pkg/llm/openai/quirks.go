@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -51,7 +52,8 @@ func (q *quirks) of(model string) []string {
 
 // learn reads a refusal and reports whether asking again without what it
 // names may help: whether it names a field that was sent.
-func (q *quirks) learn(model string, err error, body transport.Body) (field string, ok bool) {
+func (q *quirks) learn(c *call, err error) (field string, ok bool) {
+	model := c.req.Model
 	var e *llm.Error
 	if !errors.As(err, &e) || e.Kind != llm.BadRequest && e.Kind != llm.Unsupported || e.Status != 400 && e.Status != 422 {
 		return "", false
@@ -63,13 +65,13 @@ func (q *quirks) learn(model string, err error, body transport.Body) (field stri
 	said := strings.ToLower(string(words))
 	for _, f := range append([]string{strictTools}, fields...) {
 		if f == strictTools {
-			if !strings.Contains(said, "invalid schema for function") && !strings.Contains(said, "strict") || !offers(body, `"strict":true`) {
+			if !strings.Contains(said, "invalid schema for function") && !strings.Contains(said, "strict") || !bytes.Contains(c.tools, []byte(`"strict":true`)) {
 				continue
 			}
-			if of := ofTool.FindStringSubmatch(strings.Replace(string(words), "Invalid", "invalid", 1)); of != nil && offers(body, `"name":"`+of[1]+`"`) {
+			if of := ofTool.FindStringSubmatch(strings.Replace(string(words), "Invalid", "invalid", 1)); of != nil && bytes.Contains(c.tools, []byte(`"name":"`+of[1]+`"`)) {
 				f += " " + of[1]
 			}
-		} else if !about(said, f) || !sent(body, f) {
+		} else if !about(said, f) || !bytes.Contains(c.fields, []byte(`"`+f+`":`)) {
 			continue
 		}
 		q.mu.Lock()
@@ -90,17 +92,6 @@ func (q *quirks) learn(model string, err error, body transport.Body) (field stri
 // for a model that does not think.
 func about(said, field string) bool {
 	return strings.Contains(said, field) || field == string(ThinksEffort) && strings.Contains(said, "does not support thinking")
-}
-
-// sent reports whether the last part of a body, which has the fields, names
-// one.
-func sent(body transport.Body, field string) bool {
-	return strings.Contains(string(body[len(body)-1]), `"`+field+`":`)
-}
-
-// offers reports whether the tools of a body hold some words.
-func offers(body transport.Body, words string) bool {
-	return len(body) > 3 && strings.Contains(string(body[3]), words)
 }
 
 // unable are the words of servers that cannot do what was asked, for which

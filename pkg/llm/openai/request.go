@@ -16,38 +16,25 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/schema"
 )
 
-// body is the request in pieces around the encoded messages.
-func (m *model) body(req *llm.Request) (transport.Body, error) {
-	d := &m.dialect
+// call encodes the messages and tools of a request that the history does not
+// have yet.
+func (m *model) call(req *llm.Request) (*call, error) {
+	c := &call{m: m, req: req}
+	form := "openai/" + m.dialect.Name
+	var err error
 	encode := func(dst []byte, msg *llm.Message) ([]byte, error) { return m.append(dst, req, msg) }
-	messages, err := req.History.Encode("openai/"+d.Name, req.Messages, encode)
-	if err != nil {
+	if c.messages, err = req.History.Encode(form, req.Messages, encode); err != nil {
 		return nil, err
 	}
-	end, err := m.tail(req)
-	if err != nil {
-		return nil, err
-	}
-	head := transport.AppendString([]byte(`{"model":`), req.Model)
-	head = append(head, `,"messages":`...)
-	// The tools go before the rest. The bracket that closes the messages is
-	// sent from here: the history overwrites its own when the conversation grows,
-	// and the HTTP client may still be reading then.
-	body := transport.Body{head, messages[:len(messages)-1]}
 	if list := m.shown(req); len(list) > 0 {
-		form, encode := "openai/"+d.Name, m.encodeTools
-		if m.strict(req.Model) {
-			loose := m.quirks.loose(req.Model)
+		strict, loose := m.strict(req.Model), []string(nil)
+		if strict {
+			loose = m.quirks.loose(req.Model)
 			form = strings.Join(append([]string{form, "strict"}, loose...), " ")
-			encode = func(specs []llm.ToolSpec) ([]byte, error) { return m.encode(specs, true, loose) }
 		}
-		offered, err := req.History.Tools(form, list, encode)
-		if err != nil {
-			return nil, err
-		}
-		return append(body, []byte(`],"tools":`), offered, end), nil
+		c.tools, err = req.History.Tools(form, list, func(specs []llm.ToolSpec) ([]byte, error) { return m.encode(specs, strict, loose) })
 	}
-	return append(body, []byte{']'}, end), nil
+	return c, err
 }
 
 // shown are the tools that the server is told of. Those that may not be called
@@ -71,84 +58,52 @@ func (m *model) format(req *llm.Request) bool {
 	return len(req.Output) > 0 && !(m.dialect.Alone && len(req.Tools) > 0)
 }
 
-// tail is the part of a request behind its messages and tools: ours, then
-// what the endpoint's configuration adds, which wins.
-func (m *model) tail(req *llm.Request) ([]byte, error) {
-	d, refused := &m.dialect, m.quirks.of(req.Model)
-	no := func(field string) bool { return slices.Contains(refused, field) }
-	out := []byte{','}
-	var failed error
-	add := func(key string, value any) {
-		if no(key) {
-			return
-		}
-		b, err := json.Marshal(value)
-		if more, ok := m.more[key]; ok {
-			b = laid(b, more)
-		}
-		if err != nil {
-			failed = err
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(transport.AppendString(out, key), ':'), b...)
-	}
-	var ours []string
-	set := func(key string, value any) {
-		ours = append(ours, key)
-		add(key, value)
-	}
-	set("stream", m.stream)
+// request is all of a request but its model, messages and tools, in the
+// library's type and, for what that lacks, in c.extra.
+func (m *model) request(c *call) (goopenai.ChatCompletionRequest, error) {
+	d, req, refused := &m.dialect, c.req, m.quirks.of(c.req.Model)
+	c.extra = map[string]any{}
+	r := goopenai.ChatCompletionRequest{}
 	if m.stream && !d.UsageUnasked {
-		set("stream_options", goopenai.StreamOptions{IncludeUsage: true})
+		r.StreamOptions = &goopenai.StreamOptions{IncludeUsage: true}
 	}
 	newer := d.newer(req.Model)
 	if t := req.Options.Temperature; t != nil && !newer {
-		set("temperature", *t)
+		c.extra["temperature"] = *t // the library takes 0 for none
 	}
-	if n := req.Options.MaxTokens; n > 0 {
-		if newer && !no("max_completion_tokens") || no("max_tokens") {
-			set("max_completion_tokens", n)
-		} else {
-			set("max_tokens", n)
-		}
+	if n := req.Options.MaxTokens; newer && !slices.Contains(refused, "max_completion_tokens") || slices.Contains(refused, "max_tokens") {
+		r.MaxCompletionTokens = n
+	} else {
+		r.MaxTokens = n
 	}
 	if e := req.Options.Effort; e != "" && m.idle(req) == "" {
-		set(string(d.Thinks), d.Thinks.value(e))
+		c.extra[string(d.Thinks)] = d.Thinks.value(e)
 	}
 	if m.oneCall && len(req.Tools) > 0 {
-		set("parallel_tool_calls", false)
+		r.ParallelToolCalls = false
 	}
-	switch shown := len(m.shown(req)) > 0; {
-	case shown && len(req.Tools) == 0:
-		set("tool_choice", "none")
-	case shown && req.RequireCall && d.Must != "":
-		set("tool_choice", d.Must)
+	switch {
+	case c.tools == nil:
+	case len(req.Tools) == 0:
+		r.ToolChoice = "none"
+	case req.RequireCall && d.Must != "":
+		r.ToolChoice = d.Must
 	}
 	if d.Grammar && len(req.TextTools) > 0 && len(req.Tools)+len(req.Output) == 0 {
 		text, err := req.History.Tools("gbnf", req.TextTools, textOrCall)
 		if err != nil {
-			return nil, err
+			return r, err
 		}
-		set("grammar", string(text))
+		c.extra["grammar"] = string(text)
 	}
 	if m.format(req) {
-		value, err := m.responseFormat(req.Output)
-		if err != nil {
-			return nil, err
-		}
-		for _, key := range slices.Sorted(maps.Keys(d.WithFormat)) {
-			set(key, d.WithFormat[key])
-		}
-		set("response_format", value)
-	}
-	for _, key := range slices.Sorted(maps.Keys(m.more)) {
-		if !slices.Contains(ours, key) {
-			add(key, m.more[key])
+		maps.Copy(c.extra, d.WithFormat)
+		var err error
+		if r.ResponseFormat, err = m.responseFormat(req.Output); err != nil {
+			return r, err
 		}
 	}
-	return append(out, '}'), failed
+	return r, nil
 }
 
 func textOrCall(specs []llm.ToolSpec) ([]byte, error) {
@@ -160,24 +115,10 @@ func textOrCall(specs []llm.ToolSpec) ([]byte, error) {
 	return []byte(text), err
 }
 
-// laid lays more over b: key by key if both are objects.
-func laid(b, more json.RawMessage) json.RawMessage {
-	var under, over map[string]json.RawMessage
-	if json.Unmarshal(b, &under) != nil || json.Unmarshal(more, &over) != nil || under == nil || over == nil {
-		return more
-	}
-	maps.Copy(under, over)
-	both, err := json.Marshal(under)
-	if err != nil {
-		return more
-	}
-	return both
-}
-
-// responseFormat tells the server of the schema of the answer.
-func (m *model) responseFormat(output json.RawMessage) (any, error) {
+// responseFormat holds the answer to a schema.
+func (m *model) responseFormat(output json.RawMessage) (*goopenai.ChatCompletionResponseFormat, error) {
 	if m.dialect.Format == FormatObject {
-		return goopenai.ChatCompletionResponseFormat{Type: goopenai.ChatCompletionResponseFormatTypeJSONObject}, nil
+		return &goopenai.ChatCompletionResponseFormat{Type: goopenai.ChatCompletionResponseFormatTypeJSONObject}, nil
 	}
 	if m.wrapped(output) {
 		output = fmt.Appendf(nil, `{"type":"object","properties":{"value":%s},"required":["value"],"additionalProperties":false}`, output)
@@ -186,7 +127,7 @@ func (m *model) responseFormat(output json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return goopenai.ChatCompletionResponseFormat{
+	return &goopenai.ChatCompletionResponseFormat{
 		Type: goopenai.ChatCompletionResponseFormatTypeJSONSchema,
 		JSONSchema: &goopenai.ChatCompletionResponseFormatJSONSchema{
 			Name: "answer", Schema: down, Strict: m.dialect.Format == FormatStrict},
@@ -215,10 +156,6 @@ func (m *model) raised(output json.RawMessage, text string) string {
 		value = in.Value
 	}
 	return string(schema.Raise(output, value))
-}
-
-func (m *model) encodeTools(specs []llm.ToolSpec) ([]byte, error) {
-	return m.encode(specs, false, nil)
 }
 
 // encode writes tools, strict ones where their schemas have a strict form and
@@ -259,8 +196,8 @@ func loosened(calls []llm.Call, offered []llm.ToolSpec) {
 	}
 }
 
-// append appends one message. Content is always there, since several servers
-// refuse messages without it.
+// append appends one message, encoded by the library's type. Content is always
+// there, since several servers refuse messages without it.
 func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, error) {
 	d, text := &m.dialect, msg.Text
 	if text == "" {
@@ -274,33 +211,29 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 	if d.Bridge && msg.Role == llm.User && before(req.Messages, msg) == llm.Tool {
 		dst = append(dst, `{"role":"assistant","content":"(noted)"},`...)
 	}
-	role := string(msg.Role)
+	out := goopenai.ChatCompletionMessage{Role: string(msg.Role), Content: text}
 	if msg.Role == llm.System && d.newer(req.Model) {
-		role = "developer"
+		out.Role = goopenai.ChatMessageRoleDeveloper
 	}
-	dst = transport.AppendString(append(dst, `{"role":`...), role)
-	dst = transport.AppendString(append(dst, `,"content":`...), text)
 	if msg.Role == llm.Tool {
-		dst = transport.AppendString(append(dst, `,"tool_call_id":`...), d.id(msg.CallID))
+		out.ToolCallID = d.id(msg.CallID)
 	}
-	for i, c := range msg.Calls {
-		sep := `,{"id":`
-		if i == 0 {
-			sep = `,"tool_calls":[{"id":`
-		}
-		dst = transport.AppendString(append(dst, sep...), d.id(c.ID))
-		dst = transport.AppendString(append(dst, `,"type":"function","function":{"name":`...), callName(c.Name))
-		dst = transport.AppendString(append(dst, `,"arguments":`...), string(transport.Plain(transport.Object(c.Args))))
-		dst = append(dst, `}}`...)
+	for _, c := range msg.Calls {
+		out.ToolCalls = append(out.ToolCalls, goopenai.ToolCall{ID: d.id(c.ID), Type: goopenai.ToolTypeFunction,
+			Function: goopenai.FunctionCall{Name: callName(c.Name), Arguments: string(transport.Plain(transport.Object(c.Args)))}})
 	}
-	if len(msg.Calls) > 0 {
-		dst = append(dst, ']')
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
 	}
-	if e := msg.State; e != nil && e.Dialect == d.Name && e.Field == d.Echo && json.Valid(e.Value) {
-		dst = append(transport.AppendString(append(dst, ','), e.Field), ':')
-		dst = append(dst, e.Value...)
+	dst = append(dst, transport.Plain(b)...)
+	if text == "" { // which the library leaves out
+		dst = append(dst[:len(dst)-1], `,"content":""}`...)
 	}
-	return append(dst, '}'), nil
+	if s := msg.State; s != nil && s.Dialect == d.Name && s.Field == d.State && json.Valid(s.Value) {
+		dst = append(append(append(dst[:len(dst)-1], `,"`+d.State+`":`...), s.Value...), '}')
+	}
+	return dst, nil
 }
 
 // before is the role of the message before msg, which is one of msgs.

@@ -69,6 +69,9 @@ func Ends(err error) bool {
 	return errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input"
 }
 
+// maxCount keeps sums of absurd numbers positive.
+const maxCount = 1 << 40
+
 // A Count is a number of tokens as a server reports it: whatever stands
 // there, reading it does not fail.
 type Count struct {
@@ -78,32 +81,23 @@ type Count struct {
 
 // UnmarshalJSON never fails.
 func (c *Count) UnmarshalJSON(b []byte) error {
-	const most = 1 << 40 // so that sums of liars' numbers stay positive
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil && !math.IsInf(f, 1) || f < 0 || math.IsNaN(f) {
 		*c = Count{}
 		return nil
 	}
-	*c = Count{N: int(min(f, most)), Known: true}
+	*c = Count{N: int(min(f, maxCount)), Known: true}
 	return nil
 }
 
 var _ json.Unmarshaler = (*Count)(nil)
 
-// Larger is the larger of two counts of the same thing, for servers that
-// report usage more than once.
-func (c Count) Larger(d Count) Count {
-	if !c.Known || d.Known && d.N > c.N {
-		return d
-	}
-	return c
-}
-
-// Usage turns reported counts into a Usage. A count that is missing is
-// estimated from the bytes sent and received, on the high side, and the note
-// says so; it is "" otherwise.
-func Usage(in, out, cached Count, sent, received int) (llm.Usage, string) {
-	u := llm.Usage{In: in.N, Out: out.N, Cached: min(cached.N, in.N)}
+// Usage completes reported counts. A count that is missing is estimated from
+// the bytes sent and received, on the high side, and the note states that; it
+// is "" otherwise.
+func Usage(u llm.Usage, sent, received int) (llm.Usage, string) {
+	u.In, u.Out = max(0, min(u.In, maxCount)), max(0, min(u.Out, maxCount))
+	u.Cached = max(0, min(u.Cached, u.In))
 	guessed := false
 	if u.In == 0 {
 		u.In, guessed = tokens(sent), true
@@ -139,22 +133,20 @@ func Plain(args json.RawMessage) json.RawMessage {
 		return args
 	}
 	out := make(json.RawMessage, 0, len(args))
-	for i := 0; i < len(args); i++ {
-		if args[i] != '\\' || i+1 >= len(args) {
-			out = append(out, args[i])
-			continue
+	for {
+		i := bytes.IndexByte(args, '\\')
+		if i < 0 || i+2 > len(args) {
+			return append(out, args...)
 		}
-		if i+6 <= len(args) {
-			if c := escapedHTML[string(args[i:i+6])]; c != 0 {
-				out = append(out, c)
-				i += 5
-				continue
-			}
+		out, args = append(out, args[:i]...), args[i:]
+		n := 2 // an escape, so that its second character begins none
+		if c := escapedHTML[string(args[:min(6, len(args))])]; c != 0 {
+			out, n = append(out, c), 6
+		} else {
+			out = append(out, args[:n]...)
 		}
-		out = append(out, args[i], args[i+1])
-		i++
+		args = args[n:]
 	}
-	return out
 }
 
 var escapedHTML = map[string]byte{`\u003c`: '<', `\u003e`: '>', `\u0026`: '&'}

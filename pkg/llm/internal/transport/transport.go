@@ -169,12 +169,18 @@ func (e *Endpoint) Post(ctx context.Context, path string, body Body, stream bool
 }
 
 func (e *Endpoint) send(ctx context.Context, method, path string, body Body, stream bool) (*Reply, error) {
-	w := newWatch(ctx, e.Idle, e.Total, stream)
-	req, err := http.NewRequestWithContext(w.ctx, method, e.Base+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, e.Base+path, nil)
 	if err != nil {
-		w.stop()
 		return nil, e.Error(llm.BadRequest, "the base URL cannot be used: "+inner(err).Error())
 	}
+	return e.Do(req, body, stream)
+}
+
+// Do sends body, nil for none, in a request that somebody else made, under the
+// endpoint's limits and with its headers. It is otherwise as [Endpoint.Post].
+func (e *Endpoint) Do(req *http.Request, body Body, stream bool) (*Reply, error) {
+	w := newWatch(req.Context(), e.Idle, e.Total, stream)
+	req = req.WithContext(w.ctx)
 	if body != nil {
 		req.Body = body.reader()
 		req.GetBody = func() (io.ReadCloser, error) { return body.reader(), nil }
