@@ -47,11 +47,11 @@ func (d Defaults) budget(t *executor.Task) error {
 			return fmt.Errorf("the model that summarises: %w", err)
 		}
 		b.Cheap = r.Model
-		if price, ok := d.Prices.Of(r.Model); ok && r.Model != t.Model {
+		if cost, ok := d.Prices.Of(r.Model); ok && r.Model != t.Model {
 			if t.Prices == nil {
 				t.Prices = executor.Prices{}
 			}
-			t.Prices[r.Model] = price
+			t.Prices[r.Model] = cost
 		}
 	}
 	t.Budget = b

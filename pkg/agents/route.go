@@ -41,17 +41,17 @@ func (a *DynamicAgent) models(t *executor.Task, r executor.Route, in Input, def 
 	}
 	var unpriced []string
 	for _, ref := range refs {
-		price, ok := def.Prices.Of(ref)
+		cost, ok := def.Prices.Of(ref)
 		switch {
 		case !ok && !slices.Contains(unpriced, ref):
 			unpriced = append(unpriced, ref)
 		case ok && ref == t.Model:
-			t.Price = price
+			t.Price = cost
 		case ok:
 			if t.Prices == nil {
 				t.Prices = executor.Prices{}
 			}
-			t.Prices[ref] = price
+			t.Prices[ref] = cost
 		}
 	}
 	if t.Limits.CostUSD <= 0 || unpriced == nil {

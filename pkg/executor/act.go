@@ -255,7 +255,7 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, rules permit.Rules, 
 
 // perform is the tool step itself.
 func perform(r *flow.Run, name string, use Use) (Reply, error) {
-	reply, err := flow.Do[Reply](r, "tool", name, use)
+	reply, err := flow.Do[Reply](r, ToolStep, name, use)
 	if se, ok := asStep(err); ok {
 		if se.Code == flow.Interrupted {
 			reply := refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", name)

@@ -221,10 +221,14 @@ func weigh(msgs ...llm.Message) int {
 	return n
 }
 
+func weighTool(t *llm.ToolSpec) int {
+	return callWeight + weight(t.Name) + weight(t.Description) + weight(string(t.Input))
+}
+
 func weighTools(tools []Tool) int {
 	n := 0
 	for i := range tools {
-		n += callWeight + weight(tools[i].Name) + weight(tools[i].Description) + weight(string(tools[i].Input))
+		n += weighTool(&tools[i].ToolSpec)
 	}
 	return n
 }

@@ -14,13 +14,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// compacting is the kind of the steps that make a conversation smaller; their
-// names say how.
+// Names of the steps of kind [CompactStep]: how they make a conversation smaller.
 const (
-	compacting = "compact"
-	byResults  = "results" // by dropping and shortening results of earlier turns
-	bySummary  = "summary" // by notes of a model in place of earlier turns
-	byRecord   = "record"  // by notes made from the record of calls
+	byResults = "results" // by dropping and shortening results of earlier turns
+	bySummary = "summary" // by notes of a model in place of earlier turns
+	byRecord  = "record"  // by notes made from the record of calls
 )
 
 // Codes of the failures around compaction.
@@ -119,7 +117,7 @@ func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
 	// So that the next one is some turns away, however much is kept in any case.
 	target := max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2))
 	in := Compact{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(readResult) != nil}
-	out, err := flow.Do[Compacted](r, compacting, byResults, in)
+	out, err := flow.Do[Compacted](r, CompactStep, byResults, in)
 	if err != nil {
 		return err
 	}
@@ -135,9 +133,9 @@ func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
 		if t.Budget.Cheap != "" {
 			model = t.Budget.Cheap
 		}
-		next, err := flow.Do[Compacted](r, compacting, bySummary+" "+model, in)
+		next, err := flow.Do[Compacted](r, CompactStep, bySummary+" "+model, in)
 		if _, poor := asStep(err); poor {
-			next, err = flow.Do[Compacted](r, compacting, byRecord, in)
+			next, err = flow.Do[Compacted](r, CompactStep, byRecord, in)
 		}
 		if err != nil {
 			return err
@@ -194,7 +192,7 @@ func (t *Task) full(r *flow.Run, s *State, figures string) error {
 			window += " by a guess that windows: in the configuration can correct"
 		}
 	}
-	return &flow.StepError{Path: r.Next(), Kind: compacting, Failure: flow.Failure{Code: TooBig,
+	return &flow.StepError{Path: r.Next(), Kind: CompactStep, Failure: flow.Failure{Code: TooBig,
 		Message: "the conversation does not fit the model: " + figures + "; " + window +
 			"; take a model with a larger window, give the agent fewer tools or a shorter prompt, or split the task"}}
 }

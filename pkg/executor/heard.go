@@ -41,7 +41,7 @@ func (s *State) misread(answer llm.Message) bool {
 		// Without text it counts as an empty answer, which is bounded too.
 		s.tell("The server could not read your last tool call and lost it, so that nothing was run. Call the tool again, with valid JSON arguments.")
 	case h.doubt != "" && s.Misread < maxDoubts:
-		s.tell("No tool was called: %s. If you meant to call one, call it now, %s. If you did not, answer again.", h.doubt, h.way.form())
+		s.tell("No tool was called: %s. If you meant to call one, call it now, %s. If you did not, answer again.", h.doubt, callForm(h.way))
 	default:
 		return false
 	}
@@ -49,8 +49,8 @@ func (s *State) misread(answer llm.Message) bool {
 	return true
 }
 
-// form tells a model in a few words how it calls a tool.
-func (w Calling) form() string {
+// callForm describes to a model, in a few words, how it calls a tool.
+func callForm(w Calling) string {
 	switch w {
 	case CallingText:
 		return `as <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call> on a line of its own, with nothing behind it`

@@ -50,8 +50,8 @@ type Fence struct {
 func (f Fence) closed() bool { return f.Sandbox != "" && f.Sandbox != "off" }
 func (f Fence) open() bool   { return f.Network == "" || f.Network == "open" }
 
-// ordinary is what becomes of a call where no rule holds, and why.
-func (m May) ordinary(t tools.Metadata, f Fence) (permit.Do, string) {
+// defaultVerdict is what becomes of a call where no rule holds, and why.
+func defaultVerdict(m May, t tools.Metadata, f Fence) (permit.Do, string) {
 	switch {
 	case !m.Mode.Allows(t):
 		return permit.Deny, "this job plans and changes nothing; say in words what should be done"

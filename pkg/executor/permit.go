@@ -56,8 +56,8 @@ const leakWords = "the job has read something secret and text that others wrote,
 
 const repeatWords = "an earlier publication may have happened, and nobody can tell: look there first; to publish again may publish twice"
 
-// repeats reports whether a call may publish what was published already.
-func (m May) repeats(t tools.Tool) bool {
+// publishesAgain reports whether a call may publish what was published already.
+func publishesAgain(m May, t tools.Tool) bool {
 	return m.Taint.Has(tools.Unconfirmed) && t.Needs&tools.Publish != 0
 }
 
@@ -69,7 +69,7 @@ func (h Host) permitted(ctx context.Context, p Performance, use Use, emit event.
 	if use.May != nil {
 		may = *use.May
 	}
-	v, leaks := may.verdict(p, h.Fence)
+	v, leaks := verdict(may, p, h.Fence)
 	if v.Do != permit.Allow {
 		args, _ := schema.Repair(p.Args)
 		if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
@@ -79,12 +79,12 @@ func (h Host) permitted(ctx context.Context, p Performance, use Use, emit event.
 		p.Args = args
 	}
 	switch {
-	case v.Do == permit.Ask && may.Approve == ApproveAll && !may.repeats(p.Tool):
+	case v.Do == permit.Ask && may.Approve == ApproveAll && !publishesAgain(may, p.Tool):
 		if leaks {
 			emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakWords})
 		}
 	case v.Do == permit.Ask && may.Approve == ApproveNone:
-		if may.repeats(p.Tool) {
+		if publishesAgain(may, p.Tool) {
 			return denied(repeatWords + ". Nobody is there to approve it; tell the user"), nil
 		}
 		why := "nobody is there to approve it"
@@ -123,21 +123,21 @@ func denied(why string) tools.Result {
 
 // verdict decides, and reports whether the call could send what it should not,
 // or send it twice. It runs nothing.
-func (m May) verdict(p Performance, f Fence) (v permit.Verdict, leaks bool) {
+func verdict(m May, p Performance, f Fence) (v permit.Verdict, leaks bool) {
 	t := p.Tool
-	do, why := m.ordinary(t.Metadata, f)
+	do, why := defaultVerdict(m, t.Metadata, f)
 	if do == permit.Deny {
 		return permit.Verdict{Do: do, Why: why}, false
 	}
 	if writes := t.Needs & (tools.Write | tools.Exec); do == permit.Allow && writes == tools.Write && m.Approve != ApproveAll && p.Env != nil && p.Env.Files != nil {
 		// A command cannot write these: the sandbox takes them away.
-		if i := slices.IndexFunc(m.call(p, do).Paths, p.Env.Files.Asks); i >= 0 {
+		if i := slices.IndexFunc(ruleCall(m, p, do).Paths, p.Env.Files.Asks); i >= 0 {
 			do, why = permit.Ask, "it says what runs later without a question, in continuous integration, with a commit, or when a program starts"
 		}
 	}
 	v = permit.Verdict{Do: do}
 	if len(m.Rules) > 0 || do == permit.Ask {
-		v = m.Rules.Judge(m.call(p, do))
+		v = m.Rules.Judge(ruleCall(m, p, do))
 	}
 	if v.Why == "" {
 		v.Why = why
@@ -147,14 +147,14 @@ func (m May) verdict(p Performance, f Fence) (v permit.Verdict, leaks bool) {
 		v.Do = permit.Ask
 		v.Why = leakWords
 	}
-	if m.repeats(t) && v.Do != permit.Deny {
+	if publishesAgain(m, t) && v.Do != permit.Deny {
 		leaks, v.Do, v.Why = true, permit.Ask, repeatWords
 	}
 	return v, leaks
 }
 
-// call is what rules judge of a performance.
-func (m May) call(p Performance, def permit.Do) permit.Call {
+// ruleCall is what rules judge of a call.
+func ruleCall(m May, p Performance, def permit.Do) permit.Call {
 	t := p.Tool
 	c := permit.Call{Agent: m.Agent, Tool: t.Name, Default: def, Shell: t.Command != ""}
 	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
@@ -208,7 +208,7 @@ func touched(p Performance, fields map[string]json.RawMessage, args json.RawMess
 // question is what a person is to approve.
 func (h Host) question(p Performance, m May, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*Question, error) {
 	t := p.Tool
-	c := m.call(p, permit.Ask)
+	c := ruleCall(m, p, permit.Ask)
 	q := &Question{Tool: t.Name, Args: p.Args, Needs: t.Needs, Paths: c.Paths}
 	if p.Env != nil && p.Env.Files != nil {
 		q.Dir = p.Env.Files.Dir()
@@ -248,7 +248,7 @@ func (h Host) question(p Performance, m May, given map[string]json.RawMessage, v
 	}
 	q.Digest, q.Why = flow.Digest(whole), v.Why
 	if !leaks && t.Needs&tools.Publish == 0 {
-		q.Always = m.always(c)
+		q.Always = alwaysRule(m, c)
 	}
 	return q, nil
 }
@@ -268,9 +268,9 @@ func content(p Performance, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxPublished))
 }
 
-// always is the rule that would have kept the question from being asked, nil
+// alwaysRule is the rule that would have kept the question from being asked, nil
 // if there is none that says no more than what the person sees.
-func (m May) always(c permit.Call) *permit.Rule {
+func alwaysRule(m May, c permit.Call) *permit.Rule {
 	r, ok := m.Rules.Propose(c)
 	if !c.Shell {
 		r, ok = permit.Rule{Tool: c.Tool, Do: permit.Allow}, true
@@ -294,6 +294,6 @@ func (h Host) idle(s flow.Step, t tools.Tool) bool {
 		may = *use.May
 	}
 	// The most that any host allows.
-	v, _ := may.verdict(Performance{Step: s, Tool: t, Args: use.Args}, Fence{Sandbox: "full", Network: "off"})
+	v, _ := verdict(may, Performance{Step: s, Tool: t, Args: use.Args}, Fence{Sandbox: "full", Network: "off"})
 	return v.Do == permit.Deny || v.Do == permit.Ask && may.Approve != ApproveAll
 }

@@ -33,15 +33,15 @@ type reopener struct {
 // failed reports that a tool said so: a command of a pipeline, a check.
 func (o reopener) failed(rec flow.Record, output json.RawMessage) bool {
 	var r struct{ Failed bool }
-	return rec.Kind == "tool" && json.Unmarshal(output, &r) == nil && r.Failed
+	return rec.Kind == ToolStep && json.Unmarshal(output, &r) == nil && r.Failed
 }
 
 // repeat reports that a step leaves nothing behind but its result.
 func (o reopener) repeat(rec flow.Record) bool {
 	switch rec.Kind {
-	case "model", compacting, worktree:
+	case ModelStep, CompactStep, WorktreeStep:
 		return true
-	case "tool":
+	case ToolStep:
 		return o.idle(rec.Name)
 	}
 	return false

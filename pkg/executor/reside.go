@@ -146,7 +146,7 @@ func (m *models) decide(ctx context.Context, st Stay, env *tools.Env, a Ask) llm
 				return path + " is outside of the workspace"
 			}
 		}
-		v, _ := may.verdict(perf, Fence{}) // nothing of ours stands around what it runs
+		v, _ := verdict(may, perf, Fence{}) // nothing of ours stands around what it runs
 		switch {
 		case v.Do == permit.Allow, v.Do == permit.Ask && may.Approve == ApproveAll:
 			return ""

@@ -85,7 +85,7 @@ func (t *Task) answer(r *flow.Run, s *State, a Ask) (Answer, string, error) {
 		a.Model, a.Options.Window = t.at(s.Fell)
 		a.Chain = Chain{Backed: s.Fell < len(t.Fallbacks), Hedge: t.Hedge}
 		a.Stay = t.stay(s, a.Model)
-		answer, head, err := flow.DoKeep[Answer](r, "model", a.Model, a)
+		answer, head, err := flow.DoKeep[Answer](r, ModelStep, a.Model, a)
 		answer.Ref = a.Model
 		if err == nil {
 			answer.Stay = a.Stay
@@ -108,8 +108,8 @@ func (t *Task) answer(r *flow.Run, s *State, a Ask) (Answer, string, error) {
 	}
 }
 
-// impatient makes a failure final that another model can make good at once.
-func (c Chain) impatient(err error) error {
+// finalIfBacked makes a failure final that another model can make good at once.
+func finalIfBacked(c Chain, err error) error {
 	var f *flow.Failure
 	if c.Backed && errors.As(err, &f) && f.Code == "model."+string(llm.Unreachable) {
 		now := *f

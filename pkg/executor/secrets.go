@@ -29,9 +29,9 @@ func Guard(m flow.Mux, r *secret.Redactor) flow.Mux {
 	for kind, rt := range m {
 		clean := r.Known().JSON // a task keeps the operator's own words
 		switch kind {
-		case "tool":
+		case ToolStep:
 			clean = func(raw json.RawMessage) (json.RawMessage, bool) { return cleanReply(r, raw) }
-		case "model":
+		case ModelStep:
 			clean = func(raw json.RawMessage) (json.RawMessage, bool) { return cleanAnswer(r, raw) }
 		}
 		perform := rt.Handler

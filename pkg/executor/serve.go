@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -87,11 +88,11 @@ func Serve(h Host) flow.Mux {
 	}
 	m := &models{Host: h, convs: map[string]*conv{}}
 	return flow.Mux{
-		"model": {Handler: m.serve, Timeout: max(h.ModelTimeout, stayTimeout), Attempts: attempts, Safe: again, Describe: h.priced(describeModel), Recount: recounted(h.priced(describeModel))},
-		"tool":  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.settle, Describe: h.priced(describeTool), Recount: recounted(h.priced(describeTool))},
+		ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, stayTimeout), Attempts: attempts, Safe: again, Describe: h.priced(describeModel), Recount: recounted(h.priced(describeModel))},
+		ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.settle, Describe: h.priced(describeTool), Recount: recounted(h.priced(describeTool))},
 
-		worktree:   h.trees(),
-		compacting: {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: h.priced(describeCompact), Recount: recounted(h.priced(describeCompact))},
+		WorktreeStep: h.trees(),
+		CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: h.priced(describeCompact), Recount: recounted(h.priced(describeCompact))},
 	}
 }
 
@@ -171,7 +172,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	}
 	if err != nil {
 		// A failure has no bill: what was paid for is kept with the words.
-		res = refuse("%s could not be run: %s", s.Name, err).Result
+		res = tools.Result{Failed: true, Text: fmt.Sprintf("%s could not be run: %s", s.Name, err)}
 	}
 	if h.Bind != nil {
 		if err := h.Bind(ctx, s.Job, use.At, t, &res); err != nil {
@@ -214,15 +215,7 @@ func confinement(t tools.Tool, env *tools.Env) string {
 type given map[string]json.RawMessage
 
 func (g given) Value(name string) json.RawMessage { return g[name] }
-func (g given) Names() []string                   { return (&State{Artifacts: arts(g)}).Names() }
-
-func arts(g given) map[string]Artifact {
-	out := map[string]Artifact{}
-	for k, v := range g {
-		out[k] = Artifact{Value: v}
-	}
-	return out
-}
+func (g given) Names() []string                   { return slices.Sorted(maps.Keys(g)) }
 
 // models serves model steps and keeps the conversations of its job, so that a
 // turn costs what is new in it.
@@ -284,7 +277,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		}
 	}
 	if err != nil {
-		return nil, late(outer, ctx, most, a.impatient(failure(err)))
+		return nil, late(outer, ctx, most, finalIfBacked(a.Chain, failure(err)))
 	}
 	readable(answer.Message.Calls)
 	if m.Record != nil {

@@ -245,7 +245,7 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 	}
 	if o.Worktree {
 		at := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
-		got, err := flow.Do[Tree](sc.Run, worktree, addTree, Tree{Name: at, Of: sc.Task.At})
+		got, err := flow.Do[Tree](sc.Run, WorktreeStep, addTree, Tree{Name: at, Of: sc.Task.At})
 		if se, ok := asStep(err); ok {
 			return refused("a worktree for it: %s", se.Message)
 		}

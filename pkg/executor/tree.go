@@ -12,9 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// Steps about the worktrees of sub-agents.
+// Names of the steps of kind [WorktreeStep].
 const (
-	worktree = "worktree"
 	addTree  = "add"
 	joinTree = "join"
 )
@@ -58,7 +57,7 @@ type Joined struct {
 
 // join brings back what a sub-agent has changed.
 func (sc *Scope) join(rep *Report) error {
-	got, err := flow.Do[Joined](sc.Run, worktree, joinTree, Tree{Name: rep.Joined.Name, Of: sc.Task.At})
+	got, err := flow.Do[Joined](sc.Run, WorktreeStep, joinTree, Tree{Name: rep.Joined.Name, Of: sc.Task.At})
 	if se, ok := asStep(err); ok {
 		rep.Status, rep.Reason = Failed, "what it changed could not be brought back: "+se.Message
 		return &SpawnError{*rep, err}
@@ -67,7 +66,7 @@ func (sc *Scope) join(rep *Report) error {
 		return err
 	}
 	if got.Diff != nil {
-		sc.State.bind(worktree, map[string]json.RawMessage{"diff": got.Diff})
+		sc.State.bind(WorktreeStep, map[string]json.RawMessage{"diff": got.Diff})
 	}
 	rep.Joined = &got
 	if len(got.Conflicts) == 0 {
