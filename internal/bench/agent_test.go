@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
@@ -49,7 +50,7 @@ func newKit(t testing.TB, hc *http.Client, stream bool) *kit {
 }
 
 func (k *kit) mux(blobs flow.Blobs) flow.Mux {
-	h := executor.Host{
+	h := handler.Host{
 		Models: func(_ context.Context, name string) (llm.Model, string, error) { return k.model, name, nil },
 		Tools:  k.tools, Blobs: blobs,
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/e2e/ollamatest"
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
@@ -18,16 +19,16 @@ import (
 )
 
 // The ways to call tools, as answers that call echo once.
-var said = map[executor.Calling]string{
-	executor.CallingConstrained: `{"next":{"tool":"echo","arguments":{"text":"a"}}}`,
-	executor.CallingText:        `<tool_call>{"name": "echo", "arguments": {"text": "a"}}</tool_call>`,
+var said = map[toolcall.Mode]string{
+	toolcall.Constrained: `{"next":{"tool":"echo","arguments":{"text":"a"}}}`,
+	toolcall.Text:        `<tool_call>{"name": "echo", "arguments": {"text": "a"}}</tool_call>`,
 }
 
 const lastWord = `{"next":{"answer":"done"}}`
 
 // called runs jobs of two answers, one call and an end, and reports the
 // tokens that a job reads and writes.
-func called(b *testing.B, model llm.Model, way executor.Calling) {
+func called(b *testing.B, model llm.Model, way toolcall.Mode) {
 	k := newKit(b, nil, true)
 	k.model = model
 	task, err := json.Marshal(executor.Task{Model: "m-" + string(way), System: "You echo.", Prompt: "Go on.", Tools: executor.Pin(k.tools), Calling: way,
@@ -51,10 +52,10 @@ func called(b *testing.B, model llm.Model, way executor.Calling) {
 // BenchmarkCalling is what each way to call tools costs besides the model,
 // and what it costs to find out that the first one does not work (auto).
 func BenchmarkCalling(b *testing.B) {
-	for _, way := range []executor.Calling{executor.CallingNative, executor.CallingConstrained, executor.CallingText, executor.CallingAuto} {
+	for _, way := range []toolcall.Mode{toolcall.Native, toolcall.Constrained, toolcall.Text, toolcall.Auto} {
 		b.Run(string(way), func(b *testing.B) {
 			product := "compatible"
-			if way == executor.CallingAuto {
+			if way == toolcall.Auto {
 				product = "vllm without a parser"
 			}
 			p := llmtest.NewProduct(b, product, func(a llmtest.Asked) llmtest.Turn {
@@ -67,16 +68,16 @@ func BenchmarkCalling(b *testing.B) {
 				case len(a.Tools) > 0:
 					return llmtest.Turn{Calls: []llm.Call{{ID: "a", Name: "echo", Args: json.RawMessage(`{"text":"a"}`)}}}
 				case form:
-					return llmtest.Turn{Text: said[executor.CallingConstrained]}
+					return llmtest.Turn{Text: said[toolcall.Constrained]}
 				}
-				return llmtest.Turn{Text: said[executor.CallingText]}
+				return llmtest.Turn{Text: said[toolcall.Text]}
 			})
 			m, err := openai.New(openai.Config{BaseURL: p.URL + "/v1", Dialect: "compatible"})
 			if err != nil {
 				b.Fatal(err)
 			}
 			called(b, m, way)
-			if way == executor.CallingAuto {
+			if way == toolcall.Auto {
 				b.ReportMetric(float64(len(p.Refused()))/float64(b.N), "refusals/job")
 			}
 		})
@@ -87,13 +88,13 @@ func BenchmarkCalling(b *testing.B) {
 // bytes.
 func BenchmarkCallingOllama(b *testing.B) {
 	url := ollamatest.Start(b)
-	for _, way := range []executor.Calling{executor.CallingNative, executor.CallingConstrained, executor.CallingText} {
+	for _, way := range []toolcall.Mode{toolcall.Native, toolcall.Constrained, toolcall.Text} {
 		b.Run(string(way), func(b *testing.B) {
 			say, end := said[way], "done"
 			switch way {
-			case executor.CallingNative:
-				say = said[executor.CallingText]
-			case executor.CallingConstrained:
+			case toolcall.Native:
+				say = said[toolcall.Text]
+			case toolcall.Constrained:
 				end = lastWord
 			}
 			name := fmt.Sprintf("m-%s", way)

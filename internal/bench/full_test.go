@@ -6,7 +6,9 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/secret"
 )
@@ -17,22 +19,22 @@ import (
 // full is a loop without any of it.
 type full struct {
 	hide  *secret.Redactor
-	shelf *executor.Shelf
+	shelf *handler.ResultStore
 }
 
 func newFull(dir string) *full {
-	return &full{shelf: &executor.Shelf{Dir: dir}, hide: secret.New(secret.Options{Known: []secret.Known{
+	return &full{shelf: &handler.ResultStore{Dir: dir}, hide: secret.New(secret.Options{Known: []secret.Known{
 		{Name: "LAB_KEY", Value: "a key that nobody says"}, {Name: "OTHER", Value: "another one, for the search to do"},
 	}})}
 }
 
-func (f *full) around(h executor.Host) flow.Mux {
+func (f *full) around(h handler.Host) flow.Mux {
 	if f == nil {
-		return executor.Serve(h)
+		return handler.Serve(h)
 	}
-	h.Shelf = f.shelf
-	h.Around = []func(executor.Performer) executor.Performer{executor.KeepSecrets(f.hide)}
-	return executor.Guard(executor.Serve(h), f.hide)
+	h.Results = f.shelf
+	h.Middleware = []func(handler.ToolHandler) handler.ToolHandler{handler.KeepSecrets(f.hide)}
+	return handler.Guard(handler.Serve(h), f.hide)
 }
 
 func (f *full) of(t executor.Task) executor.Task {
@@ -42,7 +44,7 @@ func (f *full) of(t executor.Task) executor.Task {
 	t.Mode, t.Approve = "auto", "all"
 	t.Rules = permit.Rules{{Tool: "shell", Command: "git push *", Do: permit.Deny}, {Path: "docs/**", Do: permit.Ask}, {Tool: "echo", Do: permit.Allow}}
 	t.Budget = &executor.Budget{Window: 1_000_000}
-	t.Price = executor.Price{In: 1, Out: 2}
+	t.Price = price.Price{In: 1, Out: 2}
 	return t
 }
 
@@ -50,7 +52,7 @@ func (f *full) sink() event.Sink {
 	if f == nil {
 		return nil
 	}
-	return func(e event.Event) { executor.Clean(f.hide, e) }
+	return func(e event.Event) { handler.Clean(f.hide, e) }
 }
 
 // BenchmarkFull is BenchmarkLoop with all that the command line puts around

@@ -34,6 +34,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -75,7 +76,7 @@ type Options struct {
 	Hooks []hooks.Hook
 	// Middleware wraps each call of a tool, inside of the hooks; the first is
 	// outermost.
-	Middleware []func(executor.Performer) executor.Performer
+	Middleware []func(handler.ToolHandler) handler.ToolHandler
 	// Dir is the workspace of requests that name none; empty means the
 	// current directory.
 	Dir string
@@ -173,7 +174,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	rt.Jobs = &jobs.Manager{Store: store, Owner: sqlite.Owner(), Workflows: rt.workflows(), Mux: rt.mux,
 		Lock:  func(j *jobs.Job) (func(), bool, error) { return LockJob(filepath.Join(rt.home, j.ID)) },
-		Clean: func(ev event.Event) event.Event { return executor.Clean(o.Secrets, ev) }}
+		Clean: func(ev event.Event) event.Event { return handler.Clean(o.Secrets, ev) }}
 	return rt, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -32,8 +33,8 @@ func (rt *Runtime) confine() workspace.Confine {
 // refused there is none: then nobody reads that one would be confined. Finding
 // out runs this program anew in a sandbox, so a job whose tools run nothing does
 // not ask.
-func (rt *Runtime) fence(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) executor.Fence {
-	f := executor.Fence{Sandbox: string(sandbox.Off), Network: "open"}
+func (rt *Runtime) fence(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) handler.Fence {
+	f := handler.Fence{Sandbox: string(sandbox.Off), Network: "open"}
 	if !rt.runsCommands(ctx, j, c, m) {
 		return f
 	}

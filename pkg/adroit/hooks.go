@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -22,11 +22,11 @@ type hookRunners struct {
 	runners map[string]*hooks.Runner
 }
 
-func (h *hookRunners) around(next executor.Performer) executor.Performer {
+func (h *hookRunners) around(next handler.ToolHandler) handler.ToolHandler {
 	if len(h.list) == 0 {
 		return next
 	}
-	return func(ctx context.Context, p executor.Performance) (tools.Result, error) {
+	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
 		r, err := h.at(p.At)
 		if err != nil {
 			return tools.Result{}, err

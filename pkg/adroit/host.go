@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -22,7 +23,7 @@ import (
 )
 
 // mux opens the workspace of a job and serves its steps. It is the only place
-// that constructs an executor.Host.
+// that constructs a handler.Host.
 func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow.Mux, func(), error) {
 	c, err := rt.jobConfig(j.ID)
 	if err != nil {
@@ -51,14 +52,14 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 			rt.warn("%s: closing its workspace: %v", j.ID, err)
 		}
 	}
-	m := executor.Serve(executor.Host{
-		Models: func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
-		Driver: models.Driver(), Rate: rt.rate(), Record: record,
+	m := handler.Serve(handler.Host{
+		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
+		CallModes: models.Driver(), Rate: rt.rate(), Record: record,
 		Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Worktrees: b, Fence: rt.fence(ctx, j, c, models),
-		Around: rt.around(hide, hooks, b),
-		Blobs:  blobs,
-		Shelf:  &executor.Shelf{Dir: filepath.Join(rt.home, j.ID, "results")},
-		Person: rt.person(hide),
+		Middleware: rt.around(hide, hooks, b),
+		Blobs:      blobs,
+		Results:    &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
+		Person:     rt.person(hide),
 	})
 	maps.Copy(m, agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
 		return rt.resolveJob(ctx, in, c, models)
@@ -66,13 +67,13 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	maps.Copy(m, pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
 		return rt.pin(ctx, in, c, models)
 	}))
-	return executor.Guard(m, hide), done, nil
+	return handler.Guard(m, hide), done, nil
 }
 
 // around lists what happens around a call of a tool, outermost first: the
 // operator's hooks see the call first and the result last.
-func (rt *Runtime) around(hide *secret.Redactor, h *hookRunners, b *Benches) []func(executor.Performer) executor.Performer {
-	list := slices.Concat([]func(executor.Performer) executor.Performer{executor.KeepSecrets(hide), h.around}, rt.o.Middleware)
+func (rt *Runtime) around(hide *secret.Redactor, h *hookRunners, b *Benches) []func(handler.ToolHandler) handler.ToolHandler {
+	list := slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{handler.KeepSecrets(hide), h.around}, rt.o.Middleware)
 	if !rt.o.NoDiagnostics {
 		list = append(list, b.Judge)
 	}

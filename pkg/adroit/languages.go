@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -29,8 +29,8 @@ func (b *Bench) Speak(servers []lsp.Server) {
 // Judge has every change that a call makes to a file looked at by the file's
 // language server, if there is one, and tells the model what was not wrong
 // before. It never makes a call fail, and takes five seconds at most.
-func (b *Bench) Judge(next executor.Performer) executor.Performer {
-	return func(ctx context.Context, p executor.Performance) (tools.Result, error) {
+func (b *Bench) Judge(next handler.ToolHandler) handler.ToolHandler {
+	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
 		if b.code == nil || p.Tool.Needs&(tools.Write|tools.Shell) == 0 {
 			return next(ctx, p)
 		}

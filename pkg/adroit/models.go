@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 )
@@ -18,7 +18,7 @@ type ModelSource interface {
 	// Open returns the model and the name it goes by at its provider.
 	Open(ref string) (llm.Model, string, error)
 	// Driver knows how models call tools; nil tries all ways.
-	Driver() executor.Driver
+	Driver() handler.CallModes
 	// Recording is what ref is a recording of, nil for a model that is none.
 	Recording(ref string) (*script.Recording, error)
 }
@@ -27,7 +27,7 @@ type ModelSource interface {
 type modelMap map[string]llm.Model
 
 func (m modelMap) At(string, string) (ModelSource, error)      { return m, nil }
-func (m modelMap) Driver() executor.Driver                     { return nil }
+func (m modelMap) Driver() handler.CallModes                   { return nil }
 func (m modelMap) Recording(string) (*script.Recording, error) { return nil, nil }
 func (m modelMap) Open(ref string) (llm.Model, string, error) {
 	provider, name, ok := strings.Cut(ref, "/")

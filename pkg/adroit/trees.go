@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/netguard"
@@ -48,7 +49,7 @@ type Benches struct {
 	shut bool
 }
 
-var _ executor.Worktrees = (*Benches)(nil)
+var _ handler.Worktrees = (*Benches)(nil)
 
 // OpenBenches opens the workspace of a job.
 func OpenBenches(o BenchOptions) (*Benches, error) {
@@ -187,8 +188,8 @@ func (bs *Benches) Revert(job, at, path string) (bool, error) {
 }
 
 // Judge has changes looked at by the language servers of their directory.
-func (bs *Benches) Judge(next executor.Performer) executor.Performer {
-	return func(ctx context.Context, p executor.Performance) (tools.Result, error) {
+func (bs *Benches) Judge(next handler.ToolHandler) handler.ToolHandler {
+	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
 		b, err := bs.at(p.At)
 		if err != nil {
 			return tools.Result{}, err
@@ -224,7 +225,7 @@ func (bs *Benches) leave(name string) error {
 }
 
 // Add makes a copy of the work tree as it is now, on a branch of its own if
-// there is a repository. It implements [executor.Worktrees].
+// there is a repository. It implements [handler.Worktrees].
 func (bs *Benches) Add(ctx context.Context, job, name, of string) (executor.Tree, error) {
 	if !treeName.MatchString(name) {
 		return executor.Tree{}, fmt.Errorf("%q is no name for a worktree", name)
@@ -254,7 +255,7 @@ func (bs *Benches) Add(ctx context.Context, job, name, of string) (executor.Tree
 }
 
 // Join brings back what was changed in a copy, as the step at path. What still
-// runs there is killed first. It implements [executor.Worktrees].
+// runs there is killed first. It implements [handler.Worktrees].
 func (bs *Benches) Join(ctx context.Context, job, path, name, of string) (executor.Joined, error) {
 	out := executor.Joined{Name: name}
 	bs.join.Lock()

@@ -30,6 +30,7 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -60,7 +61,7 @@ type DynamicAgent struct {
 	Prompt       string             `json:"prompt"` // a text/template over Data
 
 	// Calling says how its model calls tools; empty is auto.
-	Calling executor.Calling `json:"calling,omitempty"`
+	Calling toolcall.Mode `json:"calling,omitempty"`
 	// Workflow is the one that runs it, a name of [Define]; empty is the loop, in
 	// which the model decides.
 	Workflow string `json:"workflow,omitempty"`

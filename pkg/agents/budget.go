@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -49,7 +50,7 @@ func (d Defaults) budget(t *executor.Task) error {
 		b.Cheap = r.Model
 		if cost, ok := d.Prices.Of(r.Model); ok && r.Model != t.Model {
 			if t.Prices == nil {
-				t.Prices = executor.Prices{}
+				t.Prices = price.Table{}
 			}
 			t.Prices[r.Model] = cost
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -158,14 +160,14 @@ func TestRealFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := func(way executor.Calling, name, args string) tinymodel.Turn {
-		if way == executor.CallingConstrained {
+	call := func(way toolcall.Mode, name, args string) tinymodel.Turn {
+		if way == toolcall.Constrained {
 			return tinymodel.Turn{Say: `{"next":{"tool":"` + name + `","arguments":` + args + `}}`}
 		}
 		return tinymodel.Turn{Say: `<tool_call>{"name": "` + name + `", "arguments": ` + args + `}</tool_call>`}
 	}
 	a := parse(t, "---\nname: reader\ndescription: Reads.\ntools: [annals, finish]\n---\nRead what is asked for.")
-	for _, way := range []executor.Calling{executor.CallingNative, executor.CallingConstrained, executor.CallingText} {
+	for _, way := range []toolcall.Mode{toolcall.Native, toolcall.Constrained, toolcall.Text} {
 		t.Run(string(way), func(t *testing.T) {
 			name := "reader-" + string(way)
 			template, err := tinymodel.Template([]tinymodel.Turn{call(way, "describe_tool", `{"name":"annals"}`), call(way, "annals", `{"year":876}`), call(way, "finish", `{"summary":"Nothing happened."}`)})
@@ -189,7 +191,7 @@ func TestRealFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			j, results := new(flow.Memory), map[string]string{}
-			mux := executor.Serve(executor.Host{Tools: set, Blobs: j, Models: func(context.Context, string) (llm.Model, string, error) { return model, name, nil },
+			mux := handler.Serve(handler.Host{Tools: set, Blobs: j, Models: func(context.Context, string) (llm.Model, string, error) { return model, name, nil },
 				Env: func(context.Context, string, string) (*tools.Env, error) { return new(tools.Env), nil }})
 			out, err := flow.Define("loop", executor.Loop).Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, func(ev event.Event) {
 				if ev.Kind == event.StepFinished && ev.Step == "tool" {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -39,7 +41,7 @@ type Input struct {
 	// Resolve does not read it. See pkg/pipeline.
 	Pipeline string `json:"pipeline,omitempty"`
 	// Calling says how tools are called, instead of the agent's.
-	Calling executor.Calling `json:"calling,omitempty"`
+	Calling toolcall.Mode `json:"calling,omitempty"`
 	// Taint is what the caller knows of Prompt and Inputs: that others wrote
 	// them, that they hold secrets. Inputs are taken for what others wrote in
 	// any case: an issue, a report, what an agent has made of a page.
@@ -67,10 +69,10 @@ type Defaults struct {
 	Rules    permit.Rules // what may run; the agent's own are added
 	Patience time.Duration
 	Options  llm.Options
-	Prices   executor.Prices // by provider/model or a pattern of it
-	Host     tools.Checker   // of what tools require; nil means tools.OnPath
-	Skills   []Skill         // to choose from; see LoadSkills
-	Project  Project         // what the workspace says about itself; see ReadProject
+	Prices   price.Table   // by provider/model or a pattern of it
+	Host     tools.Checker // of what tools require; nil means tools.OnPath
+	Skills   []Skill       // to choose from; see LoadSkills
+	Project  Project       // what the workspace says about itself; see ReadProject
 
 	// Route gives what the name of a model stands for: a role, and the models
 	// behind it. Nil takes names for provider/model.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -49,7 +50,7 @@ func (a *DynamicAgent) models(t *executor.Task, r executor.Route, in Input, def 
 			t.Price = cost
 		case ok:
 			if t.Prices == nil {
-				t.Prices = executor.Prices{}
+				t.Prices = price.Table{}
 			}
 			t.Prices[ref] = cost
 		}

@@ -15,29 +15,28 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/adroit-run/adroit/pkg/cli/exit"
-	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm/route"
+	"github.com/spf13/cobra"
 )
 
 const callingHint = "it is one of auto, native, constrained, text"
 
 // checkCalling judges calling: how models whose provider/model matches call
 // tools.
-func checkCalling(where string, by map[string]executor.Calling) error {
+func checkCalling(where string, by map[string]toolcall.Mode) error {
 	for _, p := range slices.Sorted(maps.Keys(by)) {
-		if !slices.Contains(executor.Callings, by[p]) {
+		if !slices.Contains(toolcall.Modes, by[p]) {
 			return exit.Fail(fmt.Errorf("%s: calling: %s is %q", where, p, by[p]), callingHint)
 		}
 	}
 	return nil
 }
 
-func callingSettings(by map[string]executor.Calling) []setting {
+func callingSettings(by map[string]toolcall.Mode) []setting {
 	var out []setting
 	for _, p := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, setting{"calling." + p, string(by[p]), true})
@@ -94,29 +93,29 @@ type callings struct {
 	now    func() time.Time
 
 	mu  sync.Mutex
-	can map[string][]executor.Calling // by model, as its server tells
+	can map[string][]toolcall.Mode // by model, as its server tells
 }
 
 // A memory is a way that did not work with a model.
 type memory struct {
-	executor.Setback
+	toolcall.ModeFailure
 	At time.Time `json:"at"`
 }
 
 func (m *models) callings() *callings {
-	return &callings{models: m, path: m.path, now: time.Now, can: map[string][]executor.Calling{}}
+	return &callings{models: m, path: m.path, now: time.Now, can: map[string][]toolcall.Mode{}}
 }
 
-// Ways implements [executor.Driver].
-func (c *callings) Ways(ctx context.Context, ref string) ([]executor.Calling, string) {
-	if way, ok := route.Pick(c.models.conf.Calling, ref); ok && way != executor.CallingAuto {
-		return []executor.Calling{way}, "configured under calling"
+// Modes implements [handler.CallModes].
+func (c *callings) Modes(ctx context.Context, ref string) ([]toolcall.Mode, string) {
+	if way, ok := route.Pick(c.models.conf.Calling, ref); ok && way != toolcall.Auto {
+		return []toolcall.Mode{way}, "configured under calling"
 	}
 	list, why := c.able(ctx, ref)
 	for _, b := range c.remembered()[ref] {
-		left := slices.DeleteFunc(slices.Clone(list), func(w executor.Calling) bool { return w == b.Way })
+		left := slices.DeleteFunc(slices.Clone(list), func(w toolcall.Mode) bool { return w == b.Mode })
 		if len(left) > 0 && len(left) < len(list) {
-			list, why = left, fmt.Sprintf("%s did not work on %s: %s", b.Way, b.At.Format(time.DateOnly), b.Why)
+			list, why = left, fmt.Sprintf("%s did not work on %s: %s", b.Mode, b.At.Format(time.DateOnly), b.Why)
 		}
 	}
 	return list, why
@@ -124,13 +123,13 @@ func (c *callings) Ways(ctx context.Context, ref string) ([]executor.Calling, st
 
 // first is the way that a model's next job begins with.
 func (c *callings) first(ctx context.Context, ref string) string {
-	list, _ := c.Ways(ctx, ref)
+	list, _ := c.Modes(ctx, ref)
 	return string(list[0])
 }
 
 // able lists the ways that a model's server offers.
-func (c *callings) able(ctx context.Context, ref string) ([]executor.Calling, string) {
-	all := []executor.Calling{executor.CallingNative, executor.CallingConstrained, executor.CallingText}
+func (c *callings) able(ctx context.Context, ref string) ([]toolcall.Mode, string) {
+	all := []toolcall.Mode{toolcall.Native, toolcall.Constrained, toolcall.Text}
 	provider, name, err := c.models.split(ref)
 	switch {
 	case err != nil:
@@ -139,7 +138,7 @@ func (c *callings) able(ctx context.Context, ref string) ([]executor.Calling, st
 		return all[:1], ""
 	case provider != ollamaProvider:
 		if d, _ := c.models.dialect(provider); !d.Holds() {
-			return []executor.Calling{executor.CallingNative, executor.CallingText}, ""
+			return []toolcall.Mode{toolcall.Native, toolcall.Text}, ""
 		}
 		return all, ""
 	}
@@ -168,11 +167,11 @@ func (c *callings) able(ctx context.Context, ref string) ([]executor.Calling, st
 	return list, ""
 }
 
-// Learn implements [executor.Driver].
-func (c *callings) Learn(ref string, s executor.Setback) {
+// Learn implements [handler.CallModes].
+func (c *callings) Learn(ref string, s toolcall.ModeFailure) {
 	// What cannot be kept is found out again.
 	_ = c.change(func(all map[string][]memory) bool {
-		if slices.ContainsFunc(all[ref], func(m memory) bool { return m.Way == s.Way }) {
+		if slices.ContainsFunc(all[ref], func(m memory) bool { return m.Mode == s.Mode }) {
 			return false
 		}
 		all[ref] = append(all[ref], memory{s, c.now().UTC().Truncate(time.Second)})
@@ -234,7 +233,7 @@ func (c *callings) change(do func(map[string][]memory) bool) error {
 
 // words tell how a model calls tools and why not in the first way.
 func (c *callings) words(ctx context.Context, ref string) []string {
-	list, why := c.Ways(ctx, ref)
+	list, why := c.Modes(ctx, ref)
 	text := "calls tools: " + string(list[0])
 	if len(list) > 1 {
 		var rest []string

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/cli/exit"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/cliagent"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/secret"
 )
 
@@ -83,9 +83,9 @@ func (c *config) accounts() {
 			continue
 		}
 		if c.Prices == nil {
-			c.Prices = executor.Prices{}
+			c.Prices = price.Table{}
 		}
-		c.Prices[ref], c.Prices[ref+":*"] = executor.Price{}, executor.Price{}
+		c.Prices[ref], c.Prices[ref+":*"] = price.Price{}, price.Price{}
 	}
 }
 

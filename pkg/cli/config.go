@@ -12,15 +12,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
+	"github.com/goccy/go-yaml"
 )
 
 // A config is what the configuration file may say. Everything is optional.
@@ -32,7 +33,7 @@ type config struct {
 	Endpoints map[string]endpoint `yaml:"endpoints"`
 	Models    map[string]role     `yaml:"models"`
 	Fallbacks map[string][]string `yaml:"fallbacks"`
-	Prices    executor.Prices     `yaml:"-"`
+	Prices    price.Table         `yaml:"-"`
 	Rates     map[string]rate     `yaml:"prices"`
 	DataDir   string              `yaml:"data_dir"`
 	Retention string              `yaml:"retention"` // as parseAge reads it
@@ -56,7 +57,7 @@ type config struct {
 	Windows map[string]int `yaml:"windows"`
 	Results results        `yaml:"results"`
 
-	Calling map[string]executor.Calling `yaml:"calling"`
+	Calling map[string]toolcall.Mode `yaml:"calling"`
 
 	Ollama ollamaConfig `yaml:"ollama"`
 
@@ -168,9 +169,9 @@ func (c *config) parse(path string, b []byte) error {
 		}
 	}
 	file.from = c.from
-	file.Prices = executor.Prices{}
+	file.Prices = price.Table{}
 	for name, r := range file.Rates {
-		file.Prices[name] = executor.Price{In: r.In, Out: r.Out, Cached: r.Cached}
+		file.Prices[name] = price.Price{In: r.In, Out: r.Out, Cached: r.Cached}
 	}
 	*c = file
 	for _, s := range c.settings() {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
-	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
@@ -132,7 +132,7 @@ func (m *models) At(baseURL, model string) (adroit.ModelSource, error) {
 }
 
 // Driver implements [adroit.ModelSource].
-func (m *models) Driver() executor.Driver { return m.callings() }
+func (m *models) Driver() handler.CallModes { return m.callings() }
 
 // Open implements [adroit.ModelSource].
 func (m *models) Open(ref string) (llm.Model, string, error) {

@@ -10,19 +10,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+	"github.com/spf13/cobra"
 )
 
 // A request is what run was asked for.
@@ -123,7 +123,7 @@ func (a *app) prompt(q *request, words []string) error {
 // input makes the request of a job, with everything settled that the command
 // line can settle, so that what is wrong is said before a job exists.
 func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task, error) {
-	in := agents.Input{Test: strings.TrimSpace(q.test), Prompt: q.prompt, Taint: q.taint, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode), Calling: executor.Calling(q.calling)}
+	in := agents.Input{Test: strings.TrimSpace(q.test), Prompt: q.prompt, Taint: q.taint, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode), Calling: toolcall.Mode(q.calling)}
 	fail := func(err error) (agents.Input, executor.Task, error) { return in, executor.Task{}, err }
 	var err error
 	if in.Dir, err = directory(q.dir); err != nil {
@@ -155,7 +155,7 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 	if in.Mode != "" && !slices.Contains(executor.Modes, in.Mode) {
 		return fail(exit.Usagef("it is one of plan, edits, auto", "--mode is %q", in.Mode))
 	}
-	if in.Calling != "" && !slices.Contains(executor.Callings, in.Calling) {
+	if in.Calling != "" && !slices.Contains(toolcall.Modes, in.Calling) {
 		return fail(exit.Usagef(callingHint, "--calling is %q", in.Calling))
 	}
 	if in.Options.Effort = llm.Effort(q.effort); !in.Options.Effort.Known() {

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -106,7 +106,7 @@ func (a *app) names() *workspace.Names {
 // clean is what the manager of jobs does to events.
 func (a *app) clean() func(event.Event) event.Event {
 	r := a.redactor()
-	return func(ev event.Event) event.Event { return executor.Clean(r, ev) }
+	return func(ev event.Event) event.Event { return handler.Clean(r, ev) }
 }
 
 // title is the first line of a prompt for lists of jobs, "" if that line can

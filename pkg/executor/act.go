@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -168,7 +169,7 @@ func one(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error
 	if why == "" {
 		return call(r, t, s, now, c)
 	}
-	return refuse("%s", why), r.Note("%s refused: %s", c.Name, first(why))
+	return refuse("%s", why), r.Note("%s refused: %s", c.Name, compaction.FirstLine(why))
 }
 
 // refusal says, in words for the model, why the call may not run; "" if it

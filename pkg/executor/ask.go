@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -30,8 +32,8 @@ type Ask struct {
 	Chain
 	// Calling is the way that is set for the job, Setbacks what did not work
 	// in it so far.
-	Calling  Calling   `json:"calling,omitempty"`
-	Setbacks []Setback `json:"setbacks,omitempty"`
+	Calling  toolcall.Mode          `json:"calling,omitempty"`
+	Setbacks []toolcall.ModeFailure `json:"setbacks,omitempty"`
 	// Stay is for a model that works on its own.
 	Stay *Stay `json:"stay,omitempty"`
 }
@@ -45,9 +47,9 @@ type Answer struct {
 	Ref   string  `json:"-"` // the provider/model that was asked
 	// Calling is the way in which it was asked, Why why not in the first one;
 	// Slip what was wrong with the form of the answer.
-	Calling Calling `json:"calling,omitempty"`
-	Why     string  `json:"why,omitempty"`
-	Slip    string  `json:"slip,omitempty"`
+	Calling toolcall.Mode `json:"calling,omitempty"`
+	Why     string        `json:"why,omitempty"`
+	Slip    string        `json:"slip,omitempty"`
 	// Changed and Artifacts are what a model that works on its own has left: the
 	// files that the ledger saw change, and what the host binds.
 	Changed   []string                   `json:"changed,omitempty"`
@@ -87,7 +89,7 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 		return llm.Message{}, err
 	}
 	if t.Budget != nil && answer.Work == nil {
-		s.Context.count(s.Context.Weight+weigh(s.New...), s.need(t), answer.Usage.In)
+		s.Context.count(s.Context.Weight+compaction.Weigh(s.New...), s.need(t), answer.Usage.In)
 		s.Context.In, s.Context.Out = answer.Usage.In, answer.Usage.Out
 	}
 	s.Head, s.New = head, nil

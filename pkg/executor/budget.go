@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -24,10 +25,7 @@ const (
 	// DefaultResult is the most bytes of a result that are shown at once.
 	DefaultResult = 16 << 10
 	leastResult   = 600
-	// firstRate is what is assumed of a tokenizer before the server has counted
-	// anything: thousandths of a unit of weight a token. English and code have
-	// about 3.3 bytes a token.
-	firstRate = 3300
+
 	// answerRoom is left in the window for an answer whose size is not bounded.
 	answerRoom = 4096
 	leastRoom  = 512 // where prompt and tools take most of the window
@@ -79,7 +77,7 @@ func (t *Task) limit(s *State) int {
 // room is how many bytes of each result are shown if n results come at once;
 // 0 is no bound. Together they take at most a third of what a request may have.
 func (t *Task) room(s *State, n int) int {
-	if t.Budget == nil || t.Budget.Result < 0 || t.tool(readResult) == nil {
+	if t.Budget == nil || t.Budget.Result < 0 || t.tool(compaction.ReadResult) == nil {
 		return 0
 	}
 	each, all := t.Budget.Result, t.limit(s)*s.Context.rate()/1000 // bytes
@@ -125,12 +123,10 @@ func (g *Gauge) rate() int {
 	if g.Rate > 0 {
 		return g.Rate
 	}
-	return firstRate
+	return compaction.FirstRate
 }
 
-func (g *Gauge) tokens(weight int) int { return tokensOf(weight, g.rate()) }
-
-func tokensOf(weight, rate int) int { return (weight*1000 + rate - 1) / rate }
+func (g *Gauge) tokens(weight int) int { return compaction.Tokens(weight, g.rate()) }
 
 // A server's count is believed within these bounds of weight a token, in
 // thousandths: tokenizers of single bytes exist, and so do servers that count
@@ -172,79 +168,26 @@ func (g *Gauge) learn(estimate, window int) {
 	g.Cap = estimate * 3 / 4
 }
 
-// weights has the weight of each byte in tenths of a byte of plain English:
-// digits, punctuation and other scripts make more tokens than letters do.
-// What a rune of several bytes weighs is counted with its first.
-var weights = func() (w [256]uint8) {
-	for b := range w {
-		switch {
-		case b >= 0xF0:
-			w[b] = 60
-		case b >= 0xE0:
-			w[b] = 33
-		case b >= 0xC0:
-			w[b] = 17
-		case b >= 0x80:
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b == ' ', b == '\n', b == '\t':
-			w[b] = 10
-		case b >= '0' && b <= '9':
-			w[b] = 13
-		default:
-			w[b] = 15
-		}
-	}
-	return w
-}()
-
-func weight(s string) int {
-	n := 0
-	for i := range len(s) {
-		n += int(weights[s[i]])
-	}
-	return n / 10
-}
-
-const (
-	roleWeight = 14 // what a template puts around a message
-	callWeight = 30 // and around a call
-)
-
-func weigh(msgs ...llm.Message) int {
-	n := 0
-	for i := range msgs {
-		m := &msgs[i]
-		n += roleWeight + weight(m.Text) + weight(m.Name)
-		for _, c := range m.Calls {
-			n += callWeight + weight(c.Name) + weight(string(c.Args))
-		}
-	}
-	return n
-}
-
-func weighTool(t *llm.ToolSpec) int {
-	return callWeight + weight(t.Name) + weight(t.Description) + weight(string(t.Input))
-}
-
 func weighTools(tools []Tool) int {
 	n := 0
 	for i := range tools {
-		n += weighTool(&tools[i].ToolSpec)
+		n += compaction.WeighTool(&tools[i].ToolSpec)
 	}
 	return n
 }
 
 // ToolTokens estimates what a list of tools takes of a prompt, in tokens.
-func ToolTokens(list []Tool) int { return tokensOf(weighTools(list), firstRate) }
+func ToolTokens(list []Tool) int { return compaction.Tokens(weighTools(list), compaction.FirstRate) }
 
 // need estimates the next request in tokens.
 func (s *State) need(t *Task) int {
 	g := &s.Context
 	if g.Tools == 0 {
 		g.Tools = weighTools(t.Tools)
-		g.Opening = weigh(llm.Message{Text: t.System}, llm.Message{Text: t.Prompt})
+		g.Opening = compaction.Weigh(llm.Message{Text: t.System}, llm.Message{Text: t.Prompt})
 	}
 	if s.Head == "" {
-		return g.Extra + g.tokens(g.Tools+weigh(s.New...))
+		return g.Extra + g.tokens(g.Tools+compaction.Weigh(s.New...))
 	}
-	return g.Tokens + g.tokens(weigh(s.New...))
+	return g.Tokens + g.tokens(compaction.Weigh(s.New...))
 }

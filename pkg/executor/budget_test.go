@@ -1,6 +1,11 @@
 package executor
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
+)
 
 func TestGauge(t *testing.T) {
 	for _, c := range []struct{ weight, estimate, in, tokens, rate int }{
@@ -16,10 +21,10 @@ func TestGauge(t *testing.T) {
 			t.Errorf("%+v: %+v", c, g)
 		}
 	}
-	if a, b := weight("plain words of English"), weight("純粋な日本語の文章です"); b < a {
+	if a, b := compaction.Weight("plain words of English"), compaction.Weight("純粋な日本語の文章です"); b < a {
 		t.Errorf("eleven ideographs weigh %d, 22 letters %d", b, a)
 	}
-	if a, b := weight(strings.Repeat("word ", 8)), weight(strings.Repeat(`{"a":1,`, 8)[:40]); b <= a {
+	if a, b := compaction.Weight(strings.Repeat("word ", 8)), compaction.Weight(strings.Repeat(`{"a":1,`, 8)[:40]); b <= a {
 		t.Errorf("JSON weighs %d, prose %d", b, a)
 	}
 }

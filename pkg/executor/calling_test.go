@@ -11,6 +11,8 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -20,17 +22,17 @@ import (
 type speaker struct {
 	mu    sync.Mutex
 	asked []llm.Request
-	reply func(n int, way executor.Calling, req *llm.Request) (*llm.Response, error)
+	reply func(n int, way toolcall.Mode, req *llm.Request) (*llm.Response, error)
 }
 
-func wayOf(req *llm.Request) executor.Calling {
+func wayOf(req *llm.Request) toolcall.Mode {
 	switch {
 	case len(req.Tools) > 0:
-		return executor.CallingNative
+		return toolcall.Native
 	case strings.Contains(string(req.Output), `"next"`):
-		return executor.CallingConstrained
+		return toolcall.Constrained
 	}
-	return executor.CallingText
+	return toolcall.Text
 }
 
 func (s *speaker) Generate(_ context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
@@ -47,11 +49,11 @@ func (s *speaker) Generate(_ context.Context, req *llm.Request, emit func(llm.De
 // learned is a driver that keeps what it hears.
 type learned struct {
 	mu   sync.Mutex
-	list []executor.Setback
+	list []toolcall.ModeFailure
 }
 
-func (l *learned) Ways(context.Context, string) ([]executor.Calling, string) { return nil, "" }
-func (l *learned) Learn(_ string, s executor.Setback) {
+func (l *learned) Modes(context.Context, string) ([]toolcall.Mode, string) { return nil, "" }
+func (l *learned) Learn(_ string, s toolcall.ModeFailure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !slices.Contains(l.list, s) {
@@ -69,13 +71,13 @@ func answer(m llm.Message) (*llm.Response, error) {
 }
 
 // inWay writes a message as a model does that is asked in a way.
-func inWay(way executor.Calling, m llm.Message) (*llm.Response, error) {
+func inWay(way toolcall.Mode, m llm.Message) (*llm.Response, error) {
 	switch {
-	case way == executor.CallingNative:
+	case way == toolcall.Native:
 		return answer(m)
-	case way == executor.CallingConstrained && len(m.Calls) > 0:
+	case way == toolcall.Constrained && len(m.Calls) > 0:
 		return answer(say(fmt.Sprintf(`{"next":{"tool":%q,"arguments":%s}}`, m.Calls[0].Name, m.Calls[0].Args)))
-	case way == executor.CallingConstrained:
+	case way == toolcall.Constrained:
 		return answer(say(fmt.Sprintf(`{"next":{"answer":%q}}`, m.Text)))
 	case len(m.Calls) > 0:
 		return answer(say(fmt.Sprintf(`<tool_call>{"name":%q,"arguments":%s}</tool_call>`, m.Calls[0].Name, m.Calls[0].Args)))
@@ -83,11 +85,11 @@ func inWay(way executor.Calling, m llm.Message) (*llm.Response, error) {
 	return answer(m)
 }
 
-func (w *world) drive(t *testing.T, model llm.Model, driver executor.Driver, edit func(*executor.Task)) (*executor.State, []event.Event, error) {
+func (w *world) drive(t *testing.T, model llm.Model, driver handler.CallModes, edit func(*executor.Task)) (*executor.State, []event.Event, error) {
 	t.Helper()
 	j := new(flow.Memory)
 	var seen []event.Event
-	mux := executor.Serve(executor.Host{Tools: w.tools, Blobs: j, Driver: driver,
+	mux := handler.Serve(handler.Host{Tools: w.tools, Blobs: j, CallModes: driver,
 		Env:    func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, func(e event.Event) { seen = append(seen, e) })), w.task(edit))
@@ -103,10 +105,10 @@ func TestWays(t *testing.T) {
 	script := []llm.Message{
 		calls(call("add", `{"n":2}`)), calls(call("add", `{"n":40}`)), calls(call("report", `{}`)), calls(call("finish", `{"summary":"it is 42"}`)), say("done"),
 	}
-	for _, way := range []executor.Calling{executor.CallingNative, executor.CallingConstrained, executor.CallingText} {
+	for _, way := range []toolcall.Mode{toolcall.Native, toolcall.Constrained, toolcall.Text} {
 		t.Run(string(way), func(t *testing.T) {
 			w := newWorld(t)
-			sp := &speaker{reply: func(n int, asked executor.Calling, _ *llm.Request) (*llm.Response, error) {
+			sp := &speaker{reply: func(n int, asked toolcall.Mode, _ *llm.Request) (*llm.Response, error) {
 				if asked != way {
 					t.Errorf("question %d was asked %s", n, asked)
 				}
@@ -128,7 +130,7 @@ func TestWays(t *testing.T) {
 					t.Errorf("question %d does not begin as the one before", i)
 				}
 				for _, m := range is {
-					if way != executor.CallingNative && (m.Role == llm.Tool || len(m.Calls) > 0) {
+					if way != toolcall.Native && (m.Role == llm.Tool || len(m.Calls) > 0) {
 						t.Errorf("%s has a message of the native form: %+v", way, m)
 					}
 				}
@@ -144,67 +146,67 @@ func TestFallsBack(t *testing.T) {
 	bad := llm.Message{Calls: []llm.Call{{ID: "a", Name: "add", Args: json.RawMessage(`{}`), Malformed: "the arguments are not valid JSON"}}}
 	for _, c := range []struct {
 		name  string
-		reply func(n int, way executor.Calling) (*llm.Response, error)
-		want  []executor.Calling // the ways of the questions
+		reply func(n int, way toolcall.Mode) (*llm.Response, error)
+		want  []toolcall.Mode // the ways of the questions
 		why   string
 	}{
-		{"refused", func(n int, way executor.Calling) (*llm.Response, error) {
-			if way == executor.CallingNative {
+		{"refused", func(n int, way toolcall.Mode) (*llm.Response, error) {
+			if way == toolcall.Native {
 				return nil, unsupported
 			}
 			return inWay(way, []llm.Message{1: calls(call("add", `{"n":4}`)), 2: say("done"), 3: say("done")}[n])
-		}, []executor.Calling{"native", "constrained", "constrained"}, "lab: no tools"},
-		{"twice refused", func(n int, way executor.Calling) (*llm.Response, error) {
-			if way != executor.CallingText {
+		}, []toolcall.Mode{"native", "constrained", "constrained"}, "lab: no tools"},
+		{"twice refused", func(n int, way toolcall.Mode) (*llm.Response, error) {
+			if way != toolcall.Text {
 				return nil, unsupported
 			}
 			return inWay(way, []llm.Message{2: calls(call("add", `{"n":4}`)), 3: say("done")}[n])
-		}, []executor.Calling{"native", "constrained", "text", "text"}, "lab: no tools"},
-		{"swallowed", func(n int, way executor.Calling) (*llm.Response, error) {
-			if way == executor.CallingNative {
+		}, []toolcall.Mode{"native", "constrained", "text", "text"}, "lab: no tools"},
+		{"swallowed", func(n int, way toolcall.Mode) (*llm.Response, error) {
+			if way == toolcall.Native {
 				r, _ := answer(llm.Message{})
 				r.Notes = []string{llm.DroppedCall}
 				return r, nil
 			}
 			return inWay(way, []llm.Message{2: calls(call("add", `{"n":4}`)), 3: say("done")}[n])
-		}, []executor.Calling{"native", "native", "constrained", "constrained"}, "the server swallowed a call, 2 times in a row"},
-		{"malformed", func(n int, way executor.Calling) (*llm.Response, error) {
-			if way == executor.CallingNative {
+		}, []toolcall.Mode{"native", "native", "constrained", "constrained"}, "the server swallowed a call, 2 times in a row"},
+		{"malformed", func(n int, way toolcall.Mode) (*llm.Response, error) {
+			if way == toolcall.Native {
 				return answer(bad)
 			}
 			return inWay(way, []llm.Message{2: calls(call("add", `{"n":4}`)), 3: say("done")}[n])
-		}, []executor.Calling{"native", "native", "constrained", "constrained"}, "the arguments of a call could not be read, 2 times in a row"},
-		{"not held to the form", func(n int, way executor.Calling) (*llm.Response, error) {
+		}, []toolcall.Mode{"native", "native", "constrained", "constrained"}, "the arguments of a call could not be read, 2 times in a row"},
+		{"not held to the form", func(n int, way toolcall.Mode) (*llm.Response, error) {
 			switch way {
-			case executor.CallingNative:
+			case toolcall.Native:
 				return nil, unsupported
-			case executor.CallingConstrained:
+			case toolcall.Constrained:
 				return answer(say(`<tool_call>{"name":"peek","arguments":{}}</tool_call>`))
 			}
 			return inWay(way, []llm.Message{3: calls(call("add", `{"n":4}`)), 4: say("done")}[n])
-		}, []executor.Calling{"native", "constrained", "constrained", "text", "text"}, "the answer was not in the form that was asked for, 2 times in a row"},
-		{"cut when held to a form", func(n int, way executor.Calling) (*llm.Response, error) {
+		}, []toolcall.Mode{"native", "constrained", "constrained", "text", "text"}, "the answer was not in the form that was asked for, 2 times in a row"},
+		{"cut when held to a form", func(n int, way toolcall.Mode) (*llm.Response, error) {
 			switch way {
-			case executor.CallingNative:
+			case toolcall.Native:
 				return nil, unsupported
-			case executor.CallingConstrained:
+			case toolcall.Constrained:
 				return nil, &llm.Error{Kind: llm.Cut, Provider: "lab", Message: "the answer ended early"}
 			}
 			return inWay(way, []llm.Message{3: calls(call("add", `{"n":4}`)), 4: say("done")}[n])
-		}, []executor.Calling{"native", "constrained", "constrained", "text", "text"}, "lab: the answer ended early"},
-		{"a good call between bad ones", func(n int, way executor.Calling) (*llm.Response, error) {
+		}, []toolcall.Mode{"native", "constrained", "constrained", "text", "text"}, "lab: the answer ended early"},
+		{"a good call between bad ones", func(n int, way toolcall.Mode) (*llm.Response, error) {
 			return []func() (*llm.Response, error){
 				func() (*llm.Response, error) { return answer(bad) },
 				func() (*llm.Response, error) { return answer(calls(call("add", `{"n":4}`))) },
 				func() (*llm.Response, error) { return answer(bad) },
 				func() (*llm.Response, error) { return answer(say("done")) },
 			}[n]()
-		}, []executor.Calling{"native", "native", "native", "native"}, ""},
+		}, []toolcall.Mode{"native", "native", "native", "native"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			var asked []executor.Calling
-			sp := &speaker{reply: func(n int, way executor.Calling, _ *llm.Request) (*llm.Response, error) {
+			var asked []toolcall.Mode
+			sp := &speaker{reply: func(n int, way toolcall.Mode, _ *llm.Request) (*llm.Response, error) {
 				asked = append(asked, way)
 				return c.reply(n, way)
 			}}
@@ -237,10 +239,10 @@ func TestFallsBack(t *testing.T) {
 
 func TestForcedWayIsKept(t *testing.T) {
 	w := newWorld(t)
-	sp := &speaker{reply: func(int, executor.Calling, *llm.Request) (*llm.Response, error) {
+	sp := &speaker{reply: func(int, toolcall.Mode, *llm.Request) (*llm.Response, error) {
 		return nil, &llm.Error{Kind: llm.Unsupported, Provider: "lab", Message: "no tools"}
 	}}
-	s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = executor.CallingNative })
+	s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = toolcall.Native })
 	if err == nil || s.Outcome.Code != "model.unsupported" || len(sp.asked) != 1 {
 		t.Errorf("%v, %+v, asked %d times", err, s.Outcome, len(sp.asked))
 	}
@@ -254,7 +256,7 @@ func TestConstrainedAndTooLong(t *testing.T) {
 	}
 	t.Run("the second one is shorter", func(t *testing.T) {
 		w := newWorld(t)
-		sp := &speaker{reply: func(n int, way executor.Calling, req *llm.Request) (*llm.Response, error) {
+		sp := &speaker{reply: func(n int, way toolcall.Mode, req *llm.Request) (*llm.Response, error) {
 			switch n {
 			case 0:
 				return cut()
@@ -269,15 +271,15 @@ func TestConstrainedAndTooLong(t *testing.T) {
 			}
 			return inWay(way, say("done"))
 		}}
-		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = executor.CallingConstrained })
+		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = toolcall.Constrained })
 		if err != nil || w.added.Load() != 4 || s.Usage != (llm.Usage{In: 30, Out: 15}) {
 			t.Errorf("%v, added %d, used %+v", err, w.added.Load(), s.Usage)
 		}
 	})
 	t.Run("never", func(t *testing.T) {
 		w := newWorld(t)
-		sp := &speaker{reply: func(int, executor.Calling, *llm.Request) (*llm.Response, error) { return cut() }}
-		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = executor.CallingConstrained })
+		sp := &speaker{reply: func(int, toolcall.Mode, *llm.Request) (*llm.Response, error) { return cut() }}
+		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = toolcall.Constrained })
 		if err == nil || s.Outcome.Code != "model.overrun" || len(sp.asked) != 2 || w.added.Load() != 0 {
 			t.Errorf("%v, %+v, asked %d times", err, s.Outcome, len(sp.asked))
 		}
@@ -285,11 +287,11 @@ func TestConstrainedAndTooLong(t *testing.T) {
 	t.Run("as text it is read", func(t *testing.T) {
 		w := newWorld(t)
 		l := new(learned)
-		sp := &speaker{reply: func(n int, way executor.Calling, _ *llm.Request) (*llm.Response, error) {
+		sp := &speaker{reply: func(n int, way toolcall.Mode, _ *llm.Request) (*llm.Response, error) {
 			switch way {
-			case executor.CallingNative:
+			case toolcall.Native:
 				return nil, &llm.Error{Kind: llm.Unsupported, Provider: "lab", Message: "no tools"}
-			case executor.CallingConstrained:
+			case toolcall.Constrained:
 				if n > 3 {
 					return inWay(way, say("done"))
 				}
@@ -305,16 +307,16 @@ func TestConstrainedAndTooLong(t *testing.T) {
 
 func TestTypedOutputInEachWay(t *testing.T) {
 	const schema = `{"type":"object","properties":{"sum":{"$ref":"#/$defs/n"},"note":{"type":"string"}},"required":["sum"],"additionalProperties":false,"$defs":{"n":{"type":"integer","minimum":10}}}`
-	for _, way := range []executor.Calling{executor.CallingNative, executor.CallingConstrained, executor.CallingText} {
+	for _, way := range []toolcall.Mode{toolcall.Native, toolcall.Constrained, toolcall.Text} {
 		t.Run(string(way), func(t *testing.T) {
 			w := newWorld(t)
-			wrapped := func(way executor.Calling, text string) (*llm.Response, error) {
-				if way == executor.CallingConstrained {
+			wrapped := func(way toolcall.Mode, text string) (*llm.Response, error) {
+				if way == toolcall.Constrained {
 					text = `{"next":{"answer":` + text + `}}`
 				}
 				return answer(say(text))
 			}
-			sp := &speaker{reply: func(n int, asked executor.Calling, req *llm.Request) (*llm.Response, error) {
+			sp := &speaker{reply: func(n int, asked toolcall.Mode, req *llm.Request) (*llm.Response, error) {
 				if strings.Contains(string(req.Output), "$ref") {
 					t.Errorf("the schema went out with references: %s", req.Output)
 				}
@@ -343,11 +345,11 @@ func TestFormIsTheSame(t *testing.T) {
 	var forms []string
 	for range 3 {
 		w := newWorld(t)
-		sp := &speaker{reply: func(_ int, way executor.Calling, req *llm.Request) (*llm.Response, error) {
+		sp := &speaker{reply: func(_ int, way toolcall.Mode, req *llm.Request) (*llm.Response, error) {
 			forms = append(forms, string(req.Output))
 			return inWay(way, say("done"))
 		}}
-		if _, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = executor.CallingConstrained }); err != nil {
+		if _, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = toolcall.Constrained }); err != nil {
 			t.Fatal(err)
 		}
 	}

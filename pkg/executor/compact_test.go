@@ -12,6 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -205,9 +206,9 @@ func (n *narrow) task(b *executor.Budget) json.RawMessage {
 // mux serves the job's steps with its files in dir.
 func (n *narrow) mux(j flow.Blobs, dir string) flow.Mux {
 	w := newWorld(n.t, say("x"))
-	return executor.Serve(executor.Host{
+	return handler.Serve(handler.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return n, "m", nil },
-		Tools:  n.kit(), Blobs: j, Shelf: &executor.Shelf{Dir: dir},
+		Tools:  n.kit(), Blobs: j, Results: &handler.ResultStore{Dir: dir},
 		Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 	})
 }
@@ -380,8 +381,8 @@ func TestWholeResultsStay(t *testing.T) {
 		last = req.Messages
 		return n.Generate(ctx, req, show)
 	})
-	mux := executor.Serve(executor.Host{Models: func(context.Context, string) (llm.Model, string, error) { return look, "m", nil },
-		Tools: n.kit(), Blobs: j, Shelf: &executor.Shelf{Dir: dir}, Env: func(context.Context, string, string) (*tools.Env, error) { return newWorld(t, say("x")).env, nil }})
+	mux := handler.Serve(handler.Host{Models: func(context.Context, string) (llm.Model, string, error) { return look, "m", nil },
+		Tools: n.kit(), Blobs: j, Results: &handler.ResultStore{Dir: dir}, Env: func(context.Context, string, string) (*tools.Env, error) { return newWorld(t, say("x")).env, nil }})
 	if _, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), in); err != nil {
 		t.Fatal(err)
 	}
@@ -391,12 +392,12 @@ func TestWholeResultsStay(t *testing.T) {
 		t.Fatalf("%d bytes were shown: %s", len(text), text[:200])
 	}
 	id, _, _ := strings.Cut(rest, `"`)
-	whole, err := (&executor.Shelf{Dir: dir}).Result(id)
+	whole, err := (&handler.ResultStore{Dir: dir}).Result(id)
 	if err != nil || len(whole) < 200_000 || !strings.HasSuffix(whole, text[len(text)-100:]) {
 		t.Errorf("%v, %d bytes", err, len(whole))
 	}
 	for _, bad := range []string{"", "../" + id, "zzzzzzzzzzzz", id + "0"} {
-		if s, err := (&executor.Shelf{Dir: dir}).Result(bad); err == nil {
+		if s, err := (&handler.ResultStore{Dir: dir}).Result(bad); err == nil {
 			t.Errorf("%q gives %d bytes", bad, len(s))
 		}
 	}

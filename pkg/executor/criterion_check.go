@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -183,7 +184,7 @@ func (r *Reply) Unjudged() tools.Inconclusive {
 func (t *Task) checkError(c Criterion, reply *Reply) error {
 	words := reply.Summary
 	if words == "" {
-		words = first(reply.Text)
+		words = compaction.FirstLine(reply.Text)
 	}
 	switch _, lacked := t.Lacking[c.Label()]; {
 	case reply.Unjudged() == tools.NothingToCheck && lacked:
@@ -193,7 +194,7 @@ func (t *Task) checkError(c Criterion, reply *Reply) error {
 		// gone proves nothing, and the model may bring it back.
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	case reply.Unjudged() != "":
-		return &InconclusiveError{Words: fmt.Sprintf("check %s: %s", c.Label(), first(reply.Text))}
+		return &InconclusiveError{Words: fmt.Sprintf("check %s: %s", c.Label(), compaction.FirstLine(reply.Text))}
 	case reply.Failed:
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	}

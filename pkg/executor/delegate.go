@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -33,7 +34,7 @@ func delegate(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, 
 		return Reply{}, err
 	}
 	if err != nil && e.Err == nil { // it was not spawned
-		if err := r.Note("%s refused: %s", spawnAgent, first(rep.Reason)); err != nil {
+		if err := r.Note("%s refused: %s", spawnAgent, compaction.FirstLine(rep.Reason)); err != nil {
 			return Reply{}, err
 		}
 	}

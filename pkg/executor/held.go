@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
 )
 
 // found tells the model, with the result that brought them, of artifacts that
@@ -46,13 +48,13 @@ func (s *State) held(t *Task) string {
 func holds(v json.RawMessage) string {
 	var x any
 	if json.Unmarshal(v, &x) != nil {
-		return thousands(len(v)) + " bytes"
+		return compaction.Thousands(len(v)) + " bytes"
 	}
 	switch x := x.(type) {
 	case string:
-		return fmt.Sprintf("text, %s bytes", thousands(len(x)))
+		return fmt.Sprintf("text, %s bytes", compaction.Thousands(len(x)))
 	case []any:
-		return fmt.Sprintf("list of %s", thousands(len(x)))
+		return fmt.Sprintf("list of %s", compaction.Thousands(len(x)))
 	case map[string]any:
 		keys := slices.Sorted(maps.Keys(x))
 		if len(keys) > 8 {
@@ -60,5 +62,5 @@ func holds(v json.RawMessage) string {
 		}
 		return fmt.Sprintf("object with %s", strings.Join(keys, ", "))
 	}
-	return brief(string(v), 40)
+	return compaction.OneLine(string(v), 40)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -94,12 +95,12 @@ func (w *world) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta))
 }
 
 func (w *world) mux(blobs flow.Blobs) flow.Mux {
-	h := executor.Host{
+	h := handler.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return w, "m", nil },
 		Tools:  w.tools, Blobs: blobs,
 		Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 	}
-	return executor.Serve(h)
+	return handler.Serve(h)
 }
 
 func (w *world) task(edit func(*executor.Task)) json.RawMessage {
@@ -323,7 +324,7 @@ func TestKillEverywhere(t *testing.T) {
 func TestModelFailureIsAnOutcome(t *testing.T) {
 	w := newWorld(t, say("x"))
 	j := new(flow.Memory)
-	mux := executor.Serve(executor.Host{Tools: w.tools, Blobs: j, Models: func(context.Context, string) (llm.Model, string, error) {
+	mux := handler.Serve(handler.Host{Tools: w.tools, Blobs: j, Models: func(context.Context, string) (llm.Model, string, error) {
 		return nil, "", &llm.Error{Kind: llm.Auth, Provider: "openai", Message: "the key was refused", Hint: "set OPENAI_API_KEY"}
 	}})
 	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), w.task(nil))
@@ -349,7 +350,7 @@ func TestModelWithoutToolsIsAskedInText(t *testing.T) {
 		}
 		return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text}}, nil
 	})
-	mux := executor.Serve(executor.Host{Tools: w.tools, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
+	mux := handler.Serve(handler.Host{Tools: w.tools, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 	if _, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), w.task(nil)); err != nil {
 		t.Fatal(err)

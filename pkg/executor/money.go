@@ -5,16 +5,8 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/route"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 )
-
-// Prices says what models cost, by provider/model or by a pattern in which *
-// stands for any text. The longest pattern decides. An entry of zeros is a
-// model that is known to be free.
-type Prices map[string]Price
-
-// Of gives the price of a model; ok is false if nobody knows it.
-func (p Prices) Of(model string) (price Price, ok bool) { return route.Pick(p, model) }
 
 // A Spend is what was paid a model for within a step, beside what the step's
 // answer tells: by the requests of a tool, by a hedge.
@@ -28,7 +20,7 @@ type Spend struct {
 }
 
 // price is what a model of the task costs.
-func (t *Task) price(model string) Price {
+func (t *Task) price(model string) price.Price {
 	if model == t.Model {
 		return t.Price
 	}
@@ -68,21 +60,4 @@ func (s *State) spend(t *Task, list []Spend) {
 	for _, x := range list {
 		s.pay(t, x.Model, x.Usage)
 	}
-}
-
-// guess is what a request of the executor may have cost at most when nobody
-// has counted: a token of English has more than three bytes.
-func guess(req *llm.Request, streamed int) llm.Usage {
-	n := 0
-	for i := range req.Messages {
-		m := &req.Messages[i]
-		n += len(m.Text) + 16
-		for _, c := range m.Calls {
-			n += len(c.Name) + len(c.Args) + 16
-		}
-	}
-	for _, t := range req.Tools {
-		n += len(t.Name) + len(t.Description) + len(t.Input)
-	}
-	return llm.Usage{In: (n + 2) / 3, Out: (streamed + 2) / 3}
 }

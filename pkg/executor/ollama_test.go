@@ -21,6 +21,7 @@ import (
 	"github.com/adroit-run/adroit/internal/e2e/tinymodel"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -129,7 +130,7 @@ func TestRealOllama(t *testing.T) {
 			t.Fatal(err)
 		}
 		set, j, env := pages(t, size), new(flow.Memory), newWorld(t, say("x")).env
-		mux := executor.Serve(executor.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, name, nil },
+		mux := handler.Serve(handler.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, name, nil },
 			Tools: set, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
 		in, err := json.Marshal(executor.Task{Model: "ollama/" + name, System: "You read.", Prompt: "the task is to read", Tools: executor.Pin(set),
 			Options: llm.Options{Window: window, MaxTokens: 512}, Budget: &executor.Budget{}})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
@@ -41,8 +42,8 @@ func TestPrefixStability(t *testing.T) {
 			model := w.model(t, server.URL, 10*time.Second, time.Minute)
 			j := new(flow.Memory)
 			env := newWorld(t, say("x")).env
-			mux := executor.Serve(executor.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil },
-				Tools: n.kit(), Blobs: j, Shelf: &executor.Shelf{Dir: t.TempDir()}, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
+			mux := handler.Serve(handler.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil },
+				Tools: n.kit(), Blobs: j, Results: &handler.ResultStore{Dir: t.TempDir()}, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
 			out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, nil)), n.task(&executor.Budget{Window: 24_000}))
 			var s executor.State
 			if uerr := json.Unmarshal(out, &s); err != nil || uerr != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
@@ -152,7 +153,7 @@ func (h *probe) run(t testing.TB, edit func(*executor.Task)) (*executor.State, e
 	t.Helper()
 	j := new(flow.Memory)
 	model := h.wire.model(t, h.server.URL, time.Second, h.total)
-	mux := executor.Serve(executor.Host{
+	mux := handler.Serve(handler.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil },
 		Tools:  h.tools, Blobs: j, Attempts: h.attempts,
 	})

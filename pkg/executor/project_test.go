@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -74,7 +75,7 @@ func TestNearby(t *testing.T) {
 				return &llm.Response{Message: llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "x", Name: "touch", Args: json.RawMessage(c.args[turn-1])}}}}, nil
 			})
 			mem := new(flow.Memory)
-			mux := executor.Serve(executor.Host{Tools: set, Env: env, Blobs: mem,
+			mux := handler.Serve(handler.Host{Tools: set, Env: env, Blobs: mem,
 				Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 			task := executor.Task{Model: "m/m", Prompt: "go", Tools: executor.Pin(set), Project: &executor.Project{Dir: "/w", Says: says}}
 			in, err := json.Marshal(task)

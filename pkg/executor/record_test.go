@@ -10,6 +10,8 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
@@ -37,9 +39,9 @@ func (n *narrow) played(model llm.Model, in json.RawMessage, record func(*llm.Re
 		turns = append(turns, told.String()+"=> "+said)
 		return resp, err
 	})
-	mux := executor.Serve(executor.Host{
+	mux := handler.Serve(handler.Host{
 		Models: func(context.Context, string) (llm.Model, string, error) { return watch, "m", nil },
-		Tools:  n.kit(), Blobs: j, Shelf: &executor.Shelf{Dir: dir}, Record: record,
+		Tools:  n.kit(), Blobs: j, Results: &handler.ResultStore{Dir: dir}, Record: record,
 		Env: func(context.Context, string, string) (*tools.Env, error) { return w.env, nil },
 	})
 	out, err := loop.Run(flow.NewRun("J1", flow.NewLocal(n.t.Context(), j, mux, func(ev event.Event) {
@@ -122,7 +124,7 @@ func TestScriptGoesOnAfterCompaction(t *testing.T) {
 func TestConstrainedMust(t *testing.T) {
 	script := []llm.Message{say("It is 42."), calls(call("add", `{"n":42}`)), say("Now it is.")}
 	w := newWorld(t)
-	sp := &speaker{reply: func(n int, asked executor.Calling, req *llm.Request) (*llm.Response, error) {
+	sp := &speaker{reply: func(n int, asked toolcall.Mode, req *llm.Request) (*llm.Response, error) {
 		free := strings.Contains(string(req.Output), `"answer"`)
 		if !json.Valid(req.Output) || !strings.Contains(string(req.Output), `"const":"add"`) || free != (n != 1) {
 			t.Errorf("question %d: words are free: %v, by %s", n, free, req.Output)
@@ -130,7 +132,7 @@ func TestConstrainedMust(t *testing.T) {
 		return inWay(asked, script[n])
 	}}
 	s, _, err := w.drive(t, sp, nil, func(t *executor.Task) {
-		t.Calling, t.Done = executor.CallingConstrained, executor.Criterion{Artifact: "sum"}
+		t.Calling, t.Done = toolcall.Constrained, executor.Criterion{Artifact: "sum"}
 	})
 	if err != nil || string(s.Value("sum")) != "42" || s.Turns != 3 {
 		t.Errorf("%v after %d turns: %+v", err, s.Turns, s.Outcome)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -89,7 +90,7 @@ type house struct {
 	led    *workspace.Ledger
 	files  *workspace.Files
 	events []event.Event
-	host   executor.Host
+	host   handler.Host
 	mem    *flow.Memory
 	in     json.RawMessage
 }
@@ -110,7 +111,7 @@ func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Session,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.files.Close() })
-	h.host = executor.Host{
+	h.host = handler.Host{
 		Tools: h.w.tools, Blobs: h.mem, Attempts: 2,
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) {
 			if llm.IsAgent(ref) {
@@ -137,7 +138,7 @@ func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Session,
 
 func (h *house) run(ctx context.Context) (*executor.State, error) {
 	h.Helper()
-	mux := executor.Serve(h.host)
+	mux := handler.Serve(h.host)
 	for kind, rt := range mux {
 		rt.Backoff = time.Millisecond
 		mux[kind] = rt

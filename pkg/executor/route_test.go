@@ -14,8 +14,10 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -49,7 +51,7 @@ func (b *switchboard) loop(t testing.TB, ctx context.Context, j *flow.Memory, ed
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux := executor.Serve(executor.Host{Models: b.find, Tools: set, Blobs: j, Attempts: 2,
+	mux := handler.Serve(handler.Host{Models: b.find, Tools: set, Blobs: j, Attempts: 2,
 		Env: func(context.Context, string, string) (*tools.Env, error) { return b.env, nil }})
 	note := func(ev event.Event) {
 		if ev.Kind == event.Note {
@@ -111,9 +113,9 @@ func TestFallback(t *testing.T) {
 					return answers("fine", llm.Usage{In: 1000, Out: 10})(ctx, req, emit)
 				}}}
 				s, err := b.loop(t, context.Background(), new(flow.Memory), func(t *executor.Task) {
-					t.Model, t.Options.Window, t.Price = "a", 1000, executor.Price{In: 100}
+					t.Model, t.Options.Window, t.Price = "a", 1000, price.Price{In: 100}
 					t.Fallbacks = []executor.Fallback{{Model: "b", Window: 2000}}
-					t.Prices = executor.Prices{"b": {In: 1, Out: 2}}
+					t.Prices = price.Table{"b": {In: 1, Out: 2}}
 				})
 				if got := strings.Join(b.asked, " "); got != want {
 					t.Fatalf("asked %q, want %q (%v)", got, want, err)
@@ -153,7 +155,7 @@ func TestFallbackHoldsAndResumes(t *testing.T) {
 		b, j := board(), new(flow.Memory)
 		ctx, stop := context.WithCancel(t.Context())
 		n, killed := 0, false
-		mux := executor.Serve(executor.Host{Models: b.find, Tools: b.tools, Blobs: j,
+		mux := handler.Serve(handler.Host{Models: b.find, Tools: b.tools, Blobs: j,
 			Env: func(context.Context, string, string) (*tools.Env, error) { return b.env, nil }})
 		local := flow.NewLocal(ctx, j, mux, event.Discard)
 		var mu sync.Mutex // two branches may be at a point
@@ -241,7 +243,7 @@ func TestThink(t *testing.T) {
 		"bounded in requests":         {20, nil, answers("short", llm.Usage{In: 1, Out: 1}), 16, "may ask a model 16 times", 32},
 		"bounded by the job's tokens": {5, func(t *executor.Task) { t.Limits.Tokens = 250 }, answers("short", llm.Usage{In: 100, Out: 10}), 3, "tokens that this job may use are used up", 330},
 		"bounded by the job's money": {5, func(t *executor.Task) {
-			t.Limits.CostUSD, t.Prices = 0.001, executor.Prices{"cheap": {In: 5}}
+			t.Limits.CostUSD, t.Prices = 0.001, price.Table{"cheap": {In: 5}}
 		}, answers("short", llm.Usage{In: 100, Out: 10}), 2, "money that this job may spend is spent", 220},
 		"falls back": {1, func(t *executor.Task) { t.Think.Fallbacks = []executor.Fallback{{Model: "spare"}} }, refuses(llm.Unreachable), 2, "spare words", 0},
 		"fails":      {1, nil, refuses(llm.BadRequest), 1, "no bad_request", 0},
@@ -331,13 +333,13 @@ func TestThinkStopped(t *testing.T) {
 }
 
 func TestPricesOf(t *testing.T) {
-	p := executor.Prices{"*": {In: 9}, "ollama/*": {}, "openai/gpt-5*": {In: 1}}
+	p := price.Table{"*": {In: 9}, "ollama/*": {}, "openai/gpt-5*": {In: 1}}
 	for ref, want := range map[string]float64{"ollama/qwen3:8b": 0, "openai/gpt-5-mini": 1, "lab/x": 9} {
 		if got, ok := p.Of(ref); !ok || got.In != want {
 			t.Errorf("%s costs %v, %v", ref, got, ok)
 		}
 	}
-	if _, ok := (executor.Prices{"ollama/*": {}}).Of("openai/x"); ok {
+	if _, ok := (price.Table{"ollama/*": {}}).Of("openai/x"); ok {
 		t.Error("a model that nobody has priced has a price")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -94,7 +95,7 @@ type Errand struct {
 
 // About is the beginning of what is asked.
 func (e Errand) About() string {
-	text := []rune(first(e.Prompt))
+	text := []rune(compaction.FirstLine(e.Prompt))
 	if len(text) > 60 {
 		return string(text[:59]) + "…"
 	}
@@ -245,7 +246,7 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 	}
 	if o.Worktree {
 		at := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
-		got, err := flow.Do[Tree](sc.Run, WorktreeStep, addTree, Tree{Name: at, Of: sc.Task.At})
+		got, err := flow.Do[Tree](sc.Run, WorktreeStep, AddWorktree, Tree{Name: at, Of: sc.Task.At})
 		if se, ok := asStep(err); ok {
 			return refused("a worktree for it: %s", se.Message)
 		}
@@ -308,7 +309,7 @@ func (r *Report) read(out json.RawMessage, err error) {
 func (r *Report) words() string {
 	text := r.Status
 	if r.Status != Done && r.Reason != "" {
-		text += ": " + first(r.Reason)
+		text += ": " + compaction.FirstLine(r.Reason)
 	}
 	return fmt.Sprintf("%s, %d turns, %d tokens", text, r.Below.Turns, r.Below.Usage.In+r.Below.Usage.Out)
 }
@@ -321,7 +322,7 @@ func (r *Report) brief() any {
 		Summary string        `json:"summary,omitempty"`
 		Took    time.Duration `json:"took_ns,omitempty"`
 		Below   Below         `json:"below"`
-	}{r.Status, r.Reason, clip(r.Summary), r.Took, r.Below}
+	}{r.Status, r.Reason, compaction.Excerpt(r.Summary), r.Took, r.Below}
 }
 
 // A Below is what sub-agents have taken, all together.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -43,18 +45,18 @@ type State struct {
 	Taint     tools.Taint          `json:"taint,omitempty"`   // of what the run has read
 	Rules     permit.Rules         `json:"rules,omitempty"`   // added by the people who approved
 	Context   Gauge                `json:"context,omitzero"`  // how full the window is
-	Notes     *Notes               `json:"notes,omitempty"`   // in place of turns that were left out
+	Notes     *compaction.Notes    `json:"notes,omitempty"`   // in place of turns that were left out
 	Outcome   *Outcome             `json:"outcome,omitempty"`
 	Below     Below                `json:"below,omitzero"` // what sub-agents have taken
 	// Raised are limits that a person gave when the job was resumed, in place of
 	// the task's: see [Reopener].
 	Raised Limits `json:"raised,omitzero"`
 
-	Slips    int       `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
-	Setbacks []Setback `json:"setbacks,omitempty"` // ways to call tools that did not work
-	Misread  int       `json:"misread,omitempty"`  // answers in a row whose calls were lost or doubtful
-	Must     bool      `json:"must,omitempty"`     // only a call can bring the job on
-	Mended   []string  `json:"mended,omitempty"`   // repairs of calls that the model was told of
+	Slips    int                    `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
+	Setbacks []toolcall.ModeFailure `json:"setbacks,omitempty"` // ways to call tools that did not work
+	Misread  int                    `json:"misread,omitempty"`  // answers in a row whose calls were lost or doubtful
+	Must     bool                   `json:"must,omitempty"`     // only a call can bring the job on
+	Mended   []string               `json:"mended,omitempty"`   // repairs of calls that the model was told of
 
 	heard heard // of the answer of this turn
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -23,9 +24,9 @@ type Stay struct {
 }
 
 const (
-	maxStay     = 115 * time.Minute // less than the step's own time, so that its end is ours
-	lastWords   = 3 * time.Minute
-	stayTimeout = 2 * time.Hour
+	maxStay      = 115 * time.Minute // less than the step's own time, so that its end is ours
+	lastWords    = 3 * time.Minute
+	AgentTimeout = 2 * time.Hour
 )
 
 // rights are what the task's tools would let a model do that works on its own.
@@ -109,7 +110,7 @@ func (s *State) worked(t *Task, a *Answer) {
 	if a.Stay != nil && a.Stay.May.Net {
 		s.Taint |= tools.Untrusted
 	}
-	if t.price(a.Ref) == (Price{}) {
+	if t.price(a.Ref) == (price.Price{}) {
 		s.Reported += w.CostUSD
 		s.Cost += w.CostUSD
 	}

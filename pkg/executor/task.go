@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/llm/schema"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -29,8 +31,8 @@ type Task struct {
 	Patience  time.Duration   `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
 	Options   llm.Options     `json:"options,omitzero"`
 	Budget    *Budget         `json:"budget,omitempty"`
-	Price     Price           `json:"price,omitzero"`
-	Prices    Prices          `json:"prices,omitempty"`    // of the other models that it names
+	Price     price.Price     `json:"price,omitzero"`
+	Prices    price.Table     `json:"prices,omitempty"`    // of the other models that it names
 	Fallbacks []Fallback      `json:"fallbacks,omitempty"` // for when Model does not answer
 	Hedge     time.Duration   `json:"hedge_ns,omitempty"`  // see Route
 	Think     *Think          `json:"think,omitempty"`     // for tools that ask a model
@@ -50,7 +52,7 @@ type Task struct {
 	// Fitted says what was made of tools that are too much for the window.
 	Fitted []Fitted `json:"fitted,omitempty"`
 	// Calling says how tools are called; empty is CallingAuto.
-	Calling Calling `json:"calling,omitempty"`
+	Calling toolcall.Mode `json:"calling,omitempty"`
 	// Spawning says which agents may work for this one; nil is none.
 	Spawning *Spawning `json:"spawning,omitempty"`
 	// Dir is the workspace. If it is the worktree of a sub-agent, At is its name
@@ -171,23 +173,6 @@ func (l Limits) exceeded(s *State) (limit, words string) {
 	return "", ""
 }
 
-// Price is what a model costs, in USD per million tokens. The zero value is
-// free. Cached input tokens cost Cached, or In if Cached is zero.
-type Price struct {
-	In     float64 `json:"in,omitempty"`
-	Out    float64 `json:"out,omitempty"`
-	Cached float64 `json:"cached,omitempty"`
-}
-
-// Cost is what u costs, in USD.
-func (p Price) Cost(u llm.Usage) float64 {
-	cached := p.Cached
-	if cached == 0 {
-		cached = p.In
-	}
-	return (float64(u.In-u.Cached)*p.In + float64(u.Cached)*cached + float64(u.Out)*p.Out) / 1e6
-}
-
 // Approve says how questions about tool calls are answered.
 type Approve string
 
@@ -214,7 +199,7 @@ func (t *Task) may(now standing) *May {
 	if t.Approve != ApproveEdits {
 		m.Approve = t.Approve
 	}
-	if now.taint.Has(bothTaints) || now.taint.Has(tools.Unconfirmed) {
+	if now.taint.Has(ExfiltrationTaint) || now.taint.Has(tools.Unconfirmed) {
 		m.Taint = now.taint
 	}
 	if len(m.Rules) == 0 && m.Mode == "" && m.Approve == "" && m.Taint == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -85,7 +86,7 @@ func TestNameIsNotFound(t *testing.T) {
 			}
 			before, retried := asked.Load(), 0
 			w, j := newWorld(t), new(flow.Memory)
-			mux := executor.Serve(executor.Host{Tools: w.tools, Blobs: j, Attempts: 3, Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
+			mux := handler.Serve(handler.Host{Tools: w.tools, Blobs: j, Attempts: 3, Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 			_, err = loop.Run(flow.NewRun("J1", flow.NewLocal(t.Context(), j, mux, func(ev event.Event) {
 				if ev.Kind == event.StepRetried {
 					retried++

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -64,13 +64,13 @@ func New(dir string, list []Hook) *Runner {
 // Close kills what still runs.
 func (r *Runner) Close() error { return r.exec.Close() }
 
-// Around is for executor.Host.Around. Hooks run in the order given; one that
+// Around is for handler.Host.Middleware. Hooks run in the order given; one that
 // refuses keeps the later ones from being asked.
-func (r *Runner) Around(next executor.Performer) executor.Performer {
+func (r *Runner) Around(next handler.ToolHandler) handler.ToolHandler {
 	if len(r.list) == 0 {
 		return next
 	}
-	return func(ctx context.Context, p executor.Performance) (tools.Result, error) {
+	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
 		for _, h := range r.list {
 			if !h.is(Before, p.Tool.Name) {
 				continue
@@ -104,7 +104,7 @@ func deref(r *tools.Result) tools.Result {
 }
 
 // before runs h and changes p, or gives the result of the call that it refuses.
-func (r *Runner) before(ctx context.Context, h Hook, p *executor.Performance) (*tools.Result, error) {
+func (r *Runner) before(ctx context.Context, h Hook, p *handler.Invocation) (*tools.Result, error) {
 	no := func(format string, args ...any) *tools.Result {
 		return &tools.Result{Failed: true, Text: "not run: " + fmt.Sprintf(format, args...)}
 	}
@@ -135,7 +135,7 @@ func (r *Runner) before(ctx context.Context, h Hook, p *executor.Performance) (*
 }
 
 // after runs h on a result and changes it. It reports whether h objects.
-func (r *Runner) after(ctx context.Context, h Hook, p executor.Performance, res *tools.Result) (stop bool, err error) {
+func (r *Runner) after(ctx context.Context, h Hook, p handler.Invocation, res *tools.Result) (stop bool, err error) {
 	v, err := r.run(ctx, h, p, &Result{res.Text, res.Failed})
 	switch {
 	case err != nil:
@@ -166,7 +166,7 @@ type verdict struct {
 }
 
 // run runs h once. The error is that of ctx alone.
-func (r *Runner) run(ctx context.Context, h Hook, p executor.Performance, res *Result) (verdict, error) {
+func (r *Runner) run(ctx context.Context, h Hook, p handler.Invocation, res *Result) (verdict, error) {
 	in, err := json.Marshal(Call{When: h.When, Job: p.Step.Job, Step: p.Step.Path, Dir: r.dir, Tool: p.Tool.Name, Args: p.Args, Result: res})
 	if err != nil {
 		return verdict{fault: fmt.Errorf("it could not be told of the call: %w", err)}, nil
@@ -213,7 +213,7 @@ func (r *Runner) run(ctx context.Context, h Hook, p executor.Performance, res *R
 }
 
 // note records in the job's events what a hook did.
-func (r *Runner) note(p executor.Performance, h Hook, did, fault string) {
+func (r *Runner) note(p handler.Invocation, h Hook, did, fault string) {
 	if p.Env == nil || p.Env.Emit == nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/flow/flowtest"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -111,7 +112,7 @@ func serve(t testing.TB, pin pipeline.Pinned, blobs flow.Blobs, turns string) fl
 		t.Fatal(err)
 	}
 	set := shells(t)
-	mux := executor.Serve(executor.Host{Tools: set, Blobs: blobs,
+	mux := handler.Serve(handler.Host{Tools: set, Blobs: blobs,
 		Models: func(context.Context, string) (llm.Model, string, error) { return m, "script", nil }})
 	for kind, r := range agents.Routes(func(_ context.Context, in agents.Input) (executor.Task, error) {
 		return agents.Resolve(in, nil, set, agents.Defaults{Model: "script"})

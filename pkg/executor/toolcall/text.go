@@ -1,4 +1,4 @@
-package executor
+package toolcall
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// asText asks a model whose calls are read from its answer's text.
-func asText(ctx context.Context, model llm.Model, req *llm.Request, offered []llm.ToolSpec, show func(llm.Delta)) (*llm.Response, error) {
+// GenerateText asks a model whose calls are read from its answer's text.
+func GenerateText(ctx context.Context, model llm.Model, req *llm.Request, offered []llm.ToolSpec, show func(llm.Delta)) (*llm.Response, error) {
 	o := textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: offered}
 	reader := textcall.New(o)
 	resp, err := model.Generate(ctx, req, func(d llm.Delta) {
@@ -47,10 +47,10 @@ const howToCall = `To call a tool, write on lines of their own:
 <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call>
 You may write several. Stop after them: the results come with the next message.`
 
-// section is the part of the system prompt that tells of the tools and how to
+// PromptSection is the part of the system prompt that tells of the tools and how to
 // call them. A window it would take too much of gets the short form; what a
 // tool wants is then told by its refusal of wrong arguments.
-func section(all *tools.Set, specs []llm.ToolSpec, way Calling, window int) (string, error) {
+func PromptSection(all *tools.Set, specs []llm.ToolSpec, way Mode, window int) (string, error) {
 	var names []string
 	brief := map[string]bool{}
 	for _, t := range specs {
@@ -64,7 +64,7 @@ func section(all *tools.Set, specs []llm.ToolSpec, way Calling, window int) (str
 		return "", err
 	}
 	how := howToCall
-	if way == CallingConstrained {
+	if way == Constrained {
 		how = howToAnswer
 	}
 	const share, bytes = 4, 3 // a quarter of the window, three bytes a token
@@ -82,12 +82,12 @@ func section(all *tools.Set, specs []llm.ToolSpec, way Calling, window int) (str
 	return text + "\n" + how, nil
 }
 
-// written puts the calls and results of m into its text, in the form in which
+// AsText puts the calls and results of m into its text, in the form in which
 // the model is asked to write them.
-func written(m llm.Message, way Calling) llm.Message {
+func AsText(m llm.Message, way Mode) llm.Message {
 	out := llm.Message{Role: m.Role, Text: m.Text}
 	for _, c := range m.Calls {
-		if way == CallingConstrained {
+		if way == Constrained {
 			out.Text = join(out.Text, string(choice(c.Name, c.Args)))
 			continue
 		}
@@ -103,7 +103,7 @@ func written(m llm.Message, way Calling) llm.Message {
 	case m.Role == llm.Tool:
 		out.Role = llm.User
 		out.Text = fmt.Sprintf("<tool_response name=%q>\n%s\n</tool_response>", m.Name, m.Text)
-	case way == CallingConstrained && m.Role == llm.Assistant && len(m.Calls) == 0:
+	case way == Constrained && m.Role == llm.Assistant && len(m.Calls) == 0:
 		out.Text = string(conclusion(m.Text))
 	}
 	return out

@@ -1,4 +1,4 @@
-package executor
+package handler
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -44,7 +45,7 @@ func late(outer, inner context.Context, d time.Duration, err error) error {
 
 // reside has a model work in the job's directory for its answer. What it
 // changes there is noted under the step, whatever becomes of it.
-func (m *models) reside(ctx context.Context, s flow.Step, model llm.AgentModel, name string, c *conv, a Ask, emit event.Sink) (*Answer, error) {
+func (m *models) reside(ctx context.Context, s flow.Step, model llm.AgentModel, name string, c *conv, a executor.Ask, emit event.Sink) (*executor.Answer, error) {
 	if a.Stay == nil || m.Env == nil {
 		return nil, fmt.Errorf("model %s works on its own, and this step gives it no place to", s.Name)
 	}
@@ -92,7 +93,7 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.AgentModel, 
 	if err != nil {
 		return nil, failure(err)
 	}
-	answer := &Answer{Response: *resp, Changed: changed, Took: time.Since(start)}
+	answer := &executor.Answer{Response: *resp, Changed: changed, Took: time.Since(start)}
 	answer.Message.Calls = nil // it has no tools of ours
 	if answer.Work == nil {
 		answer.Work = new(llm.Work)
@@ -126,9 +127,9 @@ func told(d llm.Delta) event.Event {
 // decide answers what a model asks before it does it. The job cannot be parked
 // while a process waits: rules and the approval mode decide, then a person if
 // one is there, and if nobody is there the answer is no.
-func (m *models) decide(ctx context.Context, st Stay, env *tools.Env, a Ask) llm.ApproveFunc {
+func (m *models) decide(ctx context.Context, st executor.Stay, env *tools.Env, a executor.Ask) llm.ApproveFunc {
 	return func(p llm.PermissionRequest) string {
-		may := May{}
+		may := executor.May{}
 		if st.Permit != nil {
 			may = *st.Permit
 		}
@@ -140,7 +141,7 @@ func (m *models) decide(ctx context.Context, st Stay, env *tools.Env, a Ask) llm
 		if lacks := t.Needs &^ has; lacks != 0 {
 			return "the agent has no tool that needs " + lacks.String()
 		}
-		perf := Performance{At: a.At, Tool: t, Env: env, Args: args}
+		perf := Invocation{At: a.At, Tool: t, Env: env, Args: args}
 		for _, path := range touched(perf, map[string]json.RawMessage{"paths": raw(p.Paths)}, args) {
 			if path == ".." || strings.HasPrefix(path, "../") || filepath.IsAbs(path) {
 				return path + " is outside of the workspace"
@@ -148,11 +149,11 @@ func (m *models) decide(ctx context.Context, st Stay, env *tools.Env, a Ask) llm
 		}
 		v, _ := verdict(may, perf, Fence{}) // nothing of ours stands around what it runs
 		switch {
-		case v.Do == permit.Allow, v.Do == permit.Ask && may.Approve == ApproveAll:
+		case v.Do == permit.Allow, v.Do == permit.Ask && may.Approve == executor.ApproveAll:
 			return ""
 		case v.Do == permit.Deny:
 			return v.Why
-		case may.Approve == ApproveNone || m.Person == nil:
+		case may.Approve == executor.ApproveNone || m.Person == nil:
 			return "a person would have to approve it, and nobody can be asked while it works; a rule under permissions: or --approve all allows it"
 		}
 		q, err := m.question(perf, may, nil, v, false)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -13,7 +14,7 @@ import (
 type heard struct {
 	lost    bool   // the server passed on nothing of a call
 	doubt   string // why something was not taken for a call
-	way     Calling
+	way     toolcall.Mode
 	repairs []string
 	stopped string   // the bound that ended a model at its work
 	refused []string // what it asked there and was not allowed
@@ -50,11 +51,11 @@ func (s *State) misread(answer llm.Message) bool {
 }
 
 // callForm describes to a model, in a few words, how it calls a tool.
-func callForm(w Calling) string {
+func callForm(w toolcall.Mode) string {
 	switch w {
-	case CallingText:
+	case toolcall.Text:
 		return `as <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call> on a line of its own, with nothing behind it`
-	case CallingConstrained:
+	case toolcall.Constrained:
 		return `as {"next": {"tool": "tool_name", "arguments": {"key": "value"}}} and nothing else`
 	}
 	return "through the interface for tools and not in the text of your answer"

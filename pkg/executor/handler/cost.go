@@ -1,8 +1,9 @@
-package executor
+package handler
 
 import (
 	"encoding/json"
 
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -11,12 +12,12 @@ type describe func(s flow.Step, out json.RawMessage) (string, json.RawMessage)
 
 // A taken is what the data of a step's event says of its cost.
 type taken struct {
-	Model string     `json:"model,omitempty"` // of a compaction
-	Usage *llm.Usage `json:"usage,omitempty"`
-	Spent []Spend    `json:"spent,omitempty"`
-	Work  *llm.Work  `json:"work,omitempty"`
-	Asks  bool       `json:"asks,omitempty"`
-	Cost  float64    `json:"cost_usd,omitempty"`
+	Model string           `json:"model,omitempty"` // of a compaction
+	Usage *llm.Usage       `json:"usage,omitempty"`
+	Spent []executor.Spend `json:"spent,omitempty"`
+	Work  *llm.Work        `json:"work,omitempty"`
+	Asks  bool             `json:"asks,omitempty"`
+	Cost  float64          `json:"cost_usd,omitempty"`
 }
 
 // priced adds to what tell says of a step what it has cost.
@@ -69,4 +70,21 @@ func recounted(tell describe) func(flow.Step, json.RawMessage) json.RawMessage {
 		}
 		return short
 	}
+}
+
+// guess is what a request of the executor may have cost at most when nobody
+// has counted: a token of English has more than three bytes.
+func guess(req *llm.Request, streamed int) llm.Usage {
+	n := 0
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		n += len(m.Text) + 16
+		for _, c := range m.Calls {
+			n += len(c.Name) + len(c.Args) + 16
+		}
+	}
+	for _, t := range req.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Input)
+	}
+	return llm.Usage{In: (n + 2) / 3, Out: (streamed + 2) / 3}
 }

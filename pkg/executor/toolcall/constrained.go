@@ -1,4 +1,4 @@
-package executor
+package toolcall
 
 import (
 	"bytes"
@@ -17,11 +17,11 @@ To call a tool: {"next": {"tool": "tool_name", "arguments": {"key": "value"}}}
 One call at a time: its result comes with the next message.
 When nothing is left to do: {"next": {"answer": "what you have to say"}}`
 
-// form is the schema of a constrained answer: one call of an offered tool with
+// AnswerSchema is the schema of a constrained answer: one call of an offered tool with
 // its arguments, or the final answer. The choice is inside of an object
 // because some servers want an object at the root. The same tools always give
 // the same bytes. must leaves out the final answer.
-func form(offered []llm.ToolSpec, output json.RawMessage, must bool) (json.RawMessage, error) {
+func AnswerSchema(offered []llm.ToolSpec, output json.RawMessage, must bool) (json.RawMessage, error) {
 	if len(output) == 0 {
 		output = json.RawMessage(`{"type":"string"}`)
 	}
@@ -73,10 +73,10 @@ const (
 	bounded = "the answer reached its token limit within the form; it was asked for again, shorter"
 )
 
-// constrained asks for an answer in the form. An answer that ran out of room
+// GenerateConstrained asks for an answer in the form. An answer that ran out of room
 // is asked for once more, shorter; if that is cut as well, the error is of
 // kind [llm.Overrun].
-func constrained(ctx context.Context, model llm.Model, req *llm.Request, form json.RawMessage, offered []llm.ToolSpec, typed bool, show func(llm.Delta)) (*llm.Response, string, error) {
+func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request, form json.RawMessage, offered []llm.ToolSpec, typed bool, show func(llm.Delta)) (*llm.Response, string, error) {
 	req.Output = form
 	thought := func(d llm.Delta) {
 		if d.Thinking != "" {
@@ -170,10 +170,10 @@ func decide(text string, typed bool) (decision, bool) {
 	return decision{text: s}, true
 }
 
-// conform brings a typed answer into the form that was asked for, as far as
+// Conform brings a typed answer into the form that was asked for, as far as
 // that does not change what it says.
-func conform(output json.RawMessage, text string) json.RawMessage {
-	full, err := flat(output)
+func Conform(output json.RawMessage, text string) json.RawMessage {
+	full, err := FlatSchema(output)
 	if err != nil {
 		return json.RawMessage(text)
 	}

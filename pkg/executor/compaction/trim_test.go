@@ -1,4 +1,4 @@
-package executor
+package compaction
 
 import (
 	"encoding/json"
@@ -51,9 +51,9 @@ func TestSuperseded(t *testing.T) {
 		{[]string{`ask {"path":"a"}`}, ""},
 		{[]string{`gone {"path":"a"}`}, ""},
 	} {
-		tr := newTrimmer(talk(append(slices.Clone(c.calls), spared...)...), kinds, func(string) string { return "0123456789ab" })
-		tr.drop()
-		got := tr.msgs[1].Text
+		tr := NewTrimmer(talk(append(slices.Clone(c.calls), spared...)...), kinds, func(string) string { return "0123456789ab" })
+		tr.Drop()
+		got := tr.Messages[1].Text
 		if c.want == "" {
 			if !strings.HasPrefix(got, "result 0\nsome") {
 				t.Errorf("%v: dropped: %s", c.calls, got)
@@ -63,8 +63,8 @@ func TestSuperseded(t *testing.T) {
 		if !strings.Contains(got, c.want) || !strings.Contains(got, `read_result with id "0123456789ab"`) || len(got) > 400 {
 			t.Errorf("%v: %q, want %q", c.calls, got, c.want)
 		}
-		if tr.w != weigh(tr.msgs...) {
-			t.Errorf("%v: weighs %d, counted %d", c.calls, weigh(tr.msgs...), tr.w)
+		if tr.Weight != Weigh(tr.Messages...) {
+			t.Errorf("%v: weighs %d, counted %d", c.calls, Weigh(tr.Messages...), tr.Weight)
 		}
 	}
 }
@@ -82,24 +82,24 @@ func TestTrimTwice(t *testing.T) {
 			msgs[i].Text += strings.Repeat("much more of it, größer\n", 200)
 		}
 	}
-	trim := func(msgs []llm.Message) *trimmer {
-		tr := newTrimmer(msgs, kinds, func(string) string { return "0123456789ab" })
-		tr.drop()
-		tr.shorten(func() bool { return true })
+	trim := func(msgs []llm.Message) *Trimmer {
+		tr := NewTrimmer(msgs, kinds, func(string) string { return "0123456789ab" })
+		tr.Drop()
+		tr.Shorten(func() bool { return true })
 		return tr
 	}
 	once := trim(msgs)
-	twice := trim(once.msgs)
-	if once.dropped == 0 || once.shortened == 0 || twice.dropped+twice.shortened > 0 {
-		t.Errorf("dropped %d and %d, shortened %d and %d", once.dropped, twice.dropped, once.shortened, twice.shortened)
+	twice := trim(once.Messages)
+	if once.Dropped == 0 || once.Shortened == 0 || twice.Dropped+twice.Shortened > 0 {
+		t.Errorf("dropped %d and %d, shortened %d and %d", once.Dropped, twice.Dropped, once.Shortened, twice.Shortened)
 	}
 	for i := range msgs {
-		if once.msgs[i].Text != twice.msgs[i].Text || i >= len(msgs)-4 && once.msgs[i].Text != msgs[i].Text {
-			t.Errorf("message %d: %q", i, twice.msgs[i].Text)
+		if once.Messages[i].Text != twice.Messages[i].Text || i >= len(msgs)-4 && once.Messages[i].Text != msgs[i].Text {
+			t.Errorf("message %d: %q", i, twice.Messages[i].Text)
 		}
 	}
-	twice.squeeze(func() bool { return true })
-	for _, m := range twice.msgs {
+	twice.Squeeze(func() bool { return true })
+	for _, m := range twice.Messages {
 		for _, c := range m.Calls {
 			if !json.Valid(c.Args) {
 				t.Errorf("%s", c.Args)

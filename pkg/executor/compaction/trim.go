@@ -1,4 +1,4 @@
-package executor
+package compaction
 
 import (
 	"encoding/json"
@@ -13,17 +13,17 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A trimmer makes the results of earlier turns smaller. It works on a copy of
+// A Trimmer makes the results of earlier turns smaller. It works on a copy of
 // a transcript and changes nothing but the texts of results, so that each call
 // keeps its one result.
-type trimmer struct {
-	msgs   []llm.Message
-	lookup func(name string) (tools.Tool, bool)
-	shelve func(text string) string // keeps a text and gives its id; "" where there is no shelf
+type Trimmer struct {
+	Messages []llm.Message
+	lookup   func(name string) (tools.Tool, bool)
+	shelve   func(text string) string // keeps a text and gives its id; "" where there is no shelf
 
-	w                  int // weight of msgs
+	Weight             int // of Messages
 	uses               []use
-	dropped, shortened int
+	Dropped, Shortened int
 }
 
 // A use is a call with its result, and what is known of it.
@@ -45,11 +45,11 @@ const (
 	allLines    = 1 << 30 // behind the last line of any file
 )
 
-func newTrimmer(msgs []llm.Message, lookup func(string) (tools.Tool, bool), shelve func(string) string) *trimmer {
-	t := &trimmer{msgs: slices.Clone(msgs), lookup: lookup, shelve: shelve, w: weigh(msgs...)}
+func NewTrimmer(msgs []llm.Message, lookup func(string) (tools.Tool, bool), shelve func(string) string) *Trimmer {
+	t := &Trimmer{Messages: slices.Clone(msgs), lookup: lookup, shelve: shelve, Weight: Weigh(msgs...)}
 	turn, calls := 0, map[string]int{}
-	for i := range t.msgs {
-		m := &t.msgs[i]
+	for i := range t.Messages {
+		m := &t.Messages[i]
 		switch m.Role {
 		case llm.Assistant:
 			turn++
@@ -68,7 +68,7 @@ func newTrimmer(msgs []llm.Message, lookup func(string) (tools.Tool, bool), shel
 	return t
 }
 
-func (t *trimmer) about(c llm.Call, turn int) use {
+func (t *Trimmer) about(c llm.Call, turn int) use {
 	u := use{call: c, turn: turn, to: allLines}
 	tool, ok := t.lookup(c.Name)
 	if !ok {
@@ -138,8 +138,8 @@ func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(p string) bool { return slices.Contains(b, p) })
 }
 
-// drop leaves a line in place of each result that is superseded.
-func (t *trimmer) drop() {
+// Drop leaves a line in place of each result that is superseded.
+func (t *Trimmer) Drop() {
 	for i := range t.old() {
 		u := &t.uses[i]
 		text := u.result.Text
@@ -152,24 +152,24 @@ func (t *trimmer) drop() {
 		}
 		stub := t.stub(u, why)
 		if u.result.Failed || u.runs() {
-			stub = brief(text, 160) + "\n" + stub // what went wrong, or how it went
+			stub = OneLine(text, 160) + "\n" + stub // what went wrong, or how it went
 		}
 		if len(stub) < len(text) {
 			t.set(u.result, stub)
-			t.dropped++
+			t.Dropped++
 		}
 	}
 }
 
 // old are the uses of all turns but the last.
-func (t *trimmer) old() []use {
+func (t *Trimmer) old() []use {
 	n := len(t.uses)
 	if n == 0 {
 		return nil
 	}
 	last := 0
-	for i := range t.msgs {
-		if t.msgs[i].Role == llm.Assistant {
+	for i := range t.Messages {
+		if t.Messages[i].Role == llm.Assistant {
 			last++
 		}
 	}
@@ -179,13 +179,13 @@ func (t *trimmer) old() []use {
 	return t.uses[:n]
 }
 
-// shorten cuts old results to head and tail, the biggest first, as long as the
+// Shorten cuts old results to head and tail, the biggest first, as long as the
 // rest is too big.
-func (t *trimmer) shorten(over func() bool) {
+func (t *Trimmer) Shorten(over func() bool) {
 	t.cut(t.old(), bigResult, headAndTail, over)
 }
 
-func (t *trimmer) cut(uses []use, above, each int, over func() bool) {
+func (t *Trimmer) cut(uses []use, above, each int, over func() bool) {
 	order := make([]int, len(uses))
 	for i := range order {
 		order[i] = i
@@ -196,13 +196,13 @@ func (t *trimmer) cut(uses []use, above, each int, over func() bool) {
 		if len(text) <= above || !over() {
 			return
 		}
-		t.set(uses[i].result, ends(text, each, each, t.handle(text)))
-		t.shortened++
+		t.set(uses[i].result, HeadAndTail(text, each, each, t.handle(text)))
+		t.Shortened++
 	}
 }
 
-func (t *trimmer) set(m *llm.Message, text string) {
-	t.w += weight(text) - weight(m.Text)
+func (t *Trimmer) set(m *llm.Message, text string) {
+	t.Weight += Weight(text) - Weight(m.Text)
 	m.Text = text
 }
 
@@ -211,12 +211,12 @@ const stubHead = "[left out: "
 func isStub(s string) bool { return strings.Contains(s, stubHead) && strings.HasSuffix(s, "]") }
 
 // stub is the line that stands for a result.
-func (t *trimmer) stub(u *use, why string) string {
-	return fmt.Sprintf("%s%d bytes of %s %s, %s.%s]", stubHead, len(u.result.Text), u.call.Name, brief(string(u.call.Args), 120), why, t.handle(u.result.Text))
+func (t *Trimmer) stub(u *use, why string) string {
+	return fmt.Sprintf("%s%d bytes of %s %s, %s.%s]", stubHead, len(u.result.Text), u.call.Name, OneLine(string(u.call.Args), 120), why, t.handle(u.result.Text))
 }
 
 // handle says how to get a text again.
-func (t *trimmer) handle(text string) string {
+func (t *Trimmer) handle(text string) string {
 	id := ""
 	if m := handles.FindAllStringSubmatch(text, -1); m != nil {
 		id = m[len(m)-1][1] // a part is shown already: the whole is kept
@@ -226,17 +226,17 @@ func (t *trimmer) handle(text string) string {
 	if id == "" {
 		return " Call it again if you need it."
 	}
-	return fmt.Sprintf(" "+handleWords, readResult, id)
+	return fmt.Sprintf(" "+HandleFormat, ReadResult, id)
 }
 
-const handleWords = `%s with id "%s" shows it.`
+const HandleFormat = `%s with id "%s" shows it.`
 
-var handles = lazyregexp.New(readResult + ` with id "([0-9a-f]{12})"`)
+var handles = lazyregexp.New(ReadResult + ` with id "([0-9a-f]{12})"`)
 
-// ends gives the beginning and the end of s, each at most so many bytes, cut
+// HeadAndTail gives the beginning and the end of s, each at most so many bytes, cut
 // at lines where there are any, with a line in between that says how much is
 // left out.
-func ends(s string, head, tail int, handle string) string {
+func HeadAndTail(s string, head, tail int, handle string) string {
 	if len(s) <= head+tail {
 		return s
 	}
@@ -247,15 +247,15 @@ func ends(s string, head, tail int, handle string) string {
 	if i := strings.IndexByte(b, '\n'); i >= 0 && i < tail/2 {
 		b = b[i+1:]
 	}
-	a, b = valid(a), valid(b)
+	a, b = TrimRunes(a), TrimRunes(b)
 	if !strings.HasSuffix(a, "\n") {
 		a += "\n"
 	}
 	return fmt.Sprintf("%s[%d of %d bytes left out here.%s]\n%s", a, len(s)-len(a)-len(b), len(s), handle, b)
 }
 
-// valid drops what a cut has left of a rune at either end.
-func valid(s string) string {
+// TrimRunes drops what a cut has left of a rune at either end.
+func TrimRunes(s string) string {
 	for len(s) > 0 && !utf8.RuneStart(s[0]) {
 		s = s[1:]
 	}
@@ -268,35 +268,35 @@ func valid(s string) string {
 	return s
 }
 
-// brief is s on one line of at most n bytes.
-func brief(s string, n int) string {
-	s = strings.Join(strings.Fields(first(s)), " ")
+// OneLine is s on one line of at most n bytes.
+func OneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(FirstLine(s)), " ")
 	if len(s) > n {
-		s = valid(s[:n]) + "…"
+		s = TrimRunes(s[:n]) + "…"
 	}
 	return s
 }
 
-// squeeze makes what is left of a transcript fit by all means but breaking
+// Squeeze makes what is left of a transcript fit by all means but breaking
 // it: results of every turn become small, then long texts in arguments.
-func (t *trimmer) squeeze(over func() bool) {
+func (t *Trimmer) Squeeze(over func() bool) {
 	t.cut(t.uses, 3*smallResult, smallResult, over)
 	t.cut(t.uses, smallResult, smallResult/4, over)
-	for i := range t.msgs {
-		m := &t.msgs[i]
+	for i := range t.Messages {
+		m := &t.Messages[i]
 		if m.Role != llm.Assistant || !over() {
 			continue
 		}
-		t.w -= weigh(*m)
+		t.Weight -= Weigh(*m)
 		if len(m.Text) > 4*smallResult {
-			m.Text = ends(m.Text, smallResult, smallResult, "")
+			m.Text = HeadAndTail(m.Text, smallResult, smallResult, "")
 		}
 		m.Calls = slices.Clone(m.Calls)
 		for k := range m.Calls {
 			m.Calls[k].Raw = ""
 			m.Calls[k].Args = lessArgs(m.Calls[k].Args)
 		}
-		t.w += weigh(*m)
+		t.Weight += Weigh(*m)
 	}
 }
 
@@ -313,7 +313,7 @@ func lessArgs(args json.RawMessage) json.RawMessage {
 	less = func(v any) any {
 		switch v := v.(type) {
 		case string:
-			return ends(v, smallResult/4, smallResult/4, " This record of the call is shorter than the call was.")
+			return HeadAndTail(v, smallResult/4, smallResult/4, " This record of the call is shorter than the call was.")
 		case []any:
 			for i := range v {
 				v[i] = less(v[i])
@@ -331,3 +331,6 @@ func lessArgs(args json.RawMessage) json.RawMessage {
 	}
 	return b
 }
+
+// ReadResult is the tool with which the model reads what it was shown in part.
+const ReadResult = "read_result"

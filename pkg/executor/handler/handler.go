@@ -1,4 +1,12 @@
-package executor
+// Package handler performs the steps that the agent loop of pkg/executor asks
+// for: it asks models, runs tools under permissions, compacts conversations and
+// copies work trees. Everything that does I/O for the loop is here.
+//
+//	mux := handler.Guard(handler.Serve(handler.Host{Models: models, Tools: set, Env: env, Blobs: blobs}), redactor)
+//
+// It decides nothing about the course of a job: that is the loop's, which is
+// replayed and cannot see files, clocks or the network.
+package handler
 
 import (
 	"context"
@@ -12,6 +20,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -29,7 +40,7 @@ type Host struct {
 	Env func(ctx context.Context, job, at string) (*tools.Env, error)
 	// Around wraps the calls of tools: each may look at a call, change it,
 	// answer it itself or work on its result. The first is outermost.
-	Around []func(next Performer) Performer
+	Middleware []func(next ToolHandler) ToolHandler
 	// Bind adds the artifacts that the host rather than the tool produces,
 	// such as the diff of what the job has changed. May be nil.
 	Bind func(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error
@@ -44,7 +55,7 @@ type Host struct {
 	// Fence is what stands around commands here; people who approve see it.
 	Fence Fence
 	// Driver knows how models call tools. May be nil: then all ways are tried.
-	Driver Driver
+	CallModes CallModes
 	// Record keeps what models have answered to what, nil for what was too long
 	// for one; an error of it fails the step. It may be called from several goroutines. May be nil.
 	Record func(*llm.Request, *llm.Response) error
@@ -52,9 +63,9 @@ type Host struct {
 	Blobs flow.Blobs
 	// Person asks whoever is there whether something may happen that a model is
 	// about to do on its own; no says why not. Nil: nobody is there.
-	Person func(ctx context.Context, q Question) (no string, err error)
+	Person func(ctx context.Context, q executor.Question) (no string, err error)
 	// Shelf keeps the results that models are shown in part. May be nil.
-	Shelf *Shelf
+	Results *ResultStore
 	// ModelTimeout bounds one attempt of a model call; zero means ten
 	// minutes. Attempts is how often a failed model call is tried; zero means
 	// five.
@@ -64,10 +75,10 @@ type Host struct {
 	Rate func(model string, u llm.Usage) float64
 }
 
-// A Performance is one call of a tool about to happen: the step, the tool with
+// A Invocation is one call of a tool about to happen: the step, the tool with
 // its body, what it may touch (not yet cut down to its needs) and the
 // arguments (not yet validated).
-type Performance struct {
+type Invocation struct {
 	Step flow.Step
 	At   string // the worktree it happens in; empty is the job's directory
 	Tool tools.Tool
@@ -75,9 +86,9 @@ type Performance struct {
 	Args json.RawMessage
 }
 
-// A Performer performs a call. Its errors are those of [tools.Tool.Run]. It
+// A ToolHandler performs a call. Its errors are those of [tools.Tool.Run]. It
 // may be called from several goroutines.
-type Performer func(ctx context.Context, p Performance) (tools.Result, error)
+type ToolHandler func(ctx context.Context, p Invocation) (tools.Result, error)
 
 // Serve returns the handlers of the steps that Loop asks for: "model", "tool"
 // and "compact".
@@ -88,11 +99,11 @@ func Serve(h Host) flow.Mux {
 	}
 	m := &models{Host: h, convs: map[string]*conv{}}
 	return flow.Mux{
-		ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, stayTimeout), Attempts: attempts, Safe: again, Describe: h.priced(describeModel), Recount: recounted(h.priced(describeModel))},
-		ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.settle, Describe: h.priced(describeTool), Recount: recounted(h.priced(describeTool))},
+		executor.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, executor.AgentTimeout), Attempts: attempts, Safe: again, Describe: h.priced(describeModel), Recount: recounted(h.priced(describeModel))},
+		executor.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.settle, Describe: h.priced(describeTool), Recount: recounted(h.priced(describeTool))},
 
-		WorktreeStep: h.trees(),
-		CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: h.priced(describeCompact), Recount: recounted(h.priced(describeCompact))},
+		executor.WorktreeStep: h.trees(),
+		executor.CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: h.priced(describeCompact), Recount: recounted(h.priced(describeCompact))},
 	}
 }
 
@@ -104,7 +115,7 @@ func (h Host) repeatable(s flow.Step) bool {
 // settle takes back what an interrupted edit has done: the ledger knows. What
 // commands have done, or calls to elsewhere, nobody knows.
 func (h Host) settle(_ context.Context, s flow.Step) (bool, error) {
-	var use Use
+	var use executor.Use
 	t, ok := h.Tools.Lookup(s.Name)
 	if !ok || h.Revert == nil || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || json.Unmarshal(s.Input, &use) != nil {
 		return false, nil
@@ -115,7 +126,7 @@ func (h Host) settle(_ context.Context, s flow.Step) (bool, error) {
 // tool performs a tool step. What goes wrong inside the tool is its result;
 // an error is for the operator.
 func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-	var use Use
+	var use executor.Use
 	if err := json.Unmarshal(s.Input, &use); err != nil {
 		return nil, fmt.Errorf("tool %s: decoding input: %w", s.Name, err)
 	}
@@ -134,8 +145,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
 	call.Artifacts = given(use.Given)
 	call.Room = use.Room
-	if h.Shelf != nil {
-		call.Results = h.Shelf
+	if h.Results != nil {
+		call.Results = h.Results
 	}
 	if call.Files != nil {
 		call.Files = call.Files.At(s.Path) // so that a step can be undone
@@ -147,12 +158,12 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		call.Model = think
 	}
 	// Innermost: what the wrappers make of a call is what is judged.
-	perform := Performer(func(ctx context.Context, u Performance) (tools.Result, error) { return h.permitted(ctx, u, use, emit) })
-	for _, wrap := range slices.Backward(h.Around) {
+	perform := ToolHandler(func(ctx context.Context, u Invocation) (tools.Result, error) { return h.permitted(ctx, u, use, emit) })
+	for _, wrap := range slices.Backward(h.Middleware) {
 		perform = wrap(perform)
 	}
 	start := time.Now()
-	res, err := perform(ctx, Performance{Step: s, At: use.At, Tool: t, Env: &call, Args: use.Args})
+	res, err := perform(ctx, Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: use.Args})
 	if ctx.Err() != nil {
 		// A tool that was stopped has not told what it did: the step stays
 		// open rather than to record half an outcome.
@@ -164,7 +175,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		return nil, err
 	}
 	if ask := new(asking); errors.As(err, &ask) {
-		return json.Marshal(Reply{Ask: &ask.Question})
+		return json.Marshal(executor.Reply{Ask: &ask.Question})
 	}
 	spent := think.bill()
 	if err != nil && spent == nil {
@@ -180,7 +191,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		}
 	}
 	h.fit(ctx, s, use.Room, &res, emit)
-	reply := Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env), Spent: spent}
+	reply := executor.Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env), Spent: spent}
 	return json.Marshal(reply)
 }
 
@@ -231,13 +242,13 @@ type conv struct {
 	tools []llm.ToolSpec
 	wire  *llm.EncodedHistory
 
-	spoken   *speech // the same for a model that is not called natively
-	setbacks []Setback
+	asText   *textTranscript // the same for a model that is not called natively
+	setbacks []toolcall.ModeFailure
 	cuts     int // constrained answers that ended before they were done
 }
 
 func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-	var a Ask
+	var a executor.Ask
 	if err := json.Unmarshal(s.Input, &a); err != nil {
 		return nil, fmt.Errorf("model %s: decoding input: %w", s.Name, err)
 	}
@@ -249,7 +260,7 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if err != nil {
 		return nil, failure(err)
 	}
-	if a.Output, err = flat(a.Output); err != nil {
+	if a.Output, err = toolcall.FlatSchema(a.Output); err != nil {
 		return nil, fmt.Errorf("model %s: %w", s.Name, err)
 	}
 	if own, ok := model.(llm.AgentModel); ok {
@@ -305,7 +316,7 @@ func readable(calls []llm.Call) {
 
 // conv gives the transcript up to and including a, from memory or, in a
 // process that has just taken the job over, from the blob store.
-func (m *models) conv(ctx context.Context, digest string, a Ask) (*conv, error) {
+func (m *models) conv(ctx context.Context, digest string, a executor.Ask) (*conv, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c, ok := m.convs[digest]; ok {
@@ -341,14 +352,14 @@ func unread(err error) error {
 }
 
 // chain reads the asks that lead up to head, the last first.
-func (m *models) chain(ctx context.Context, head string) ([]Ask, error) {
-	var chain []Ask
+func (m *models) chain(ctx context.Context, head string) ([]executor.Ask, error) {
+	var chain []executor.Ask
 	for ; head != ""; head = chain[len(chain)-1].Head {
 		b, err := m.Blobs.Blob(ctx, head)
 		if err != nil {
 			return nil, err
 		}
-		var prev Ask
+		var prev executor.Ask
 		if err := json.Unmarshal(b, &prev); err != nil {
 			return nil, err
 		}
@@ -365,7 +376,7 @@ func (m *models) forget() {
 	clear(m.convs)
 }
 
-func (c *conv) add(a Ask) {
+func (c *conv) add(a executor.Ask) {
 	c.msgs = append(c.msgs, a.New...)
 	if a.Tools != nil {
 		c.tools = a.Tools
@@ -386,7 +397,7 @@ func failure(err error) error {
 }
 
 func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
-	var a Answer
+	var a executor.Answer
 	if json.Unmarshal(out, &a) != nil {
 		return "", nil
 	}
@@ -395,27 +406,27 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		calls = append(calls, c.Name)
 	}
 	way, why := a.Calling, a.Why
-	if way == CallingNative {
+	if way == toolcall.Native {
 		way = "" // the usual
 	}
 	data, _ := json.Marshal(struct {
-		Calling Calling   `json:"calling,omitempty"`
-		Calls   []string  `json:"calls"`
-		Notes   []string  `json:"notes"`
-		Stop    llm.Stop  `json:"stop"`
-		Text    string    `json:"text"`
-		Usage   llm.Usage `json:"usage"`
-		Why     string    `json:"why,omitempty"`
-		Spent   []Spend   `json:"spent,omitempty"`
-		Work    *llm.Work `json:"work,omitempty"`
-		Changed []string  `json:"changed,omitempty"`
+		Calling toolcall.Mode    `json:"calling,omitempty"`
+		Calls   []string         `json:"calls"`
+		Notes   []string         `json:"notes"`
+		Stop    llm.Stop         `json:"stop"`
+		Text    string           `json:"text"`
+		Usage   llm.Usage        `json:"usage"`
+		Why     string           `json:"why,omitempty"`
+		Spent   []executor.Spend `json:"spent,omitempty"`
+		Work    *llm.Work        `json:"work,omitempty"`
+		Changed []string         `json:"changed,omitempty"`
 	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why, a.Spent, a.Work, a.Changed})
-	return first(a.Message.Text), data
+	return compaction.FirstLine(a.Message.Text), data
 }
 
 func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
-	var use Use
-	var r Reply
+	var use executor.Use
+	var r executor.Reply
 	if json.Unmarshal(s.Input, &use) != nil || json.Unmarshal(out, &r) != nil {
 		return "", nil
 	}
@@ -425,31 +436,14 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	}
 	text := r.Summary
 	if text == "" {
-		text = first(r.Text)
+		text = compaction.FirstLine(r.Text)
 	}
 	data, _ := json.Marshal(struct {
-		Args    json.RawMessage `json:"args"`
-		Failed  bool            `json:"failed"`
-		Sandbox string          `json:"sandbox,omitempty"`
-		Spent   []Spend         `json:"spent,omitempty"`
-		Text    string          `json:"text"`
-	}{use.Args, r.Failed, r.Sandbox, r.Spent, clip(r.Text)})
+		Args    json.RawMessage  `json:"args"`
+		Failed  bool             `json:"failed"`
+		Sandbox string           `json:"sandbox,omitempty"`
+		Spent   []executor.Spend `json:"spent,omitempty"`
+		Text    string           `json:"text"`
+	}{use.Args, r.Failed, r.Sandbox, r.Spent, compaction.Excerpt(r.Text)})
 	return text, data
-}
-
-// first is the first line of s that has something in it.
-func first(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
-}
-
-// eventText bounds what an event carries of a result; the whole is in the
-// journal.
-const eventText = 4 << 10
-
-func clip(s string) string {
-	if len(s) <= eventText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:eventText], "") + fmt.Sprintf("… (%d bytes in all)", len(s))
 }

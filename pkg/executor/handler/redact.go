@@ -1,4 +1,4 @@
-package executor
+package handler
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -29,9 +30,9 @@ func Guard(m flow.Mux, r *secret.Redactor) flow.Mux {
 	for kind, rt := range m {
 		clean := r.Known().JSON // a task keeps the operator's own words
 		switch kind {
-		case ToolStep:
+		case executor.ToolStep:
 			clean = func(raw json.RawMessage) (json.RawMessage, bool) { return cleanReply(r, raw) }
-		case ModelStep:
+		case executor.ModelStep:
 			clean = func(raw json.RawMessage) (json.RawMessage, bool) { return cleanAnswer(r, raw) }
 		}
 		perform := rt.Handler
@@ -79,7 +80,7 @@ func cleanReply(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool)
 	if !hit {
 		return raw, false
 	}
-	var reply Reply
+	var reply executor.Reply
 	if json.Unmarshal(clean, &reply) != nil {
 		return clean, true
 	}
@@ -95,7 +96,7 @@ func cleanAnswer(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool
 		return raw, false // known values are among what was looked for
 	}
 	raw, known := r.Known().JSON(raw)
-	var a Answer
+	var a executor.Answer
 	if json.Unmarshal(raw, &a) != nil {
 		return raw, known
 	}
@@ -179,9 +180,9 @@ func (s *shown) end() {
 // KeepSecrets wraps the calls of tools so that what a model copied from
 // redacted text is not written over the secret it stands for: a call that would
 // put a replacement into a file with a secret in it is refused.
-func KeepSecrets(r *secret.Redactor) func(next Performer) Performer {
-	return func(next Performer) Performer {
-		return func(ctx context.Context, p Performance) (tools.Result, error) {
+func KeepSecrets(r *secret.Redactor) func(next ToolHandler) ToolHandler {
+	return func(next ToolHandler) ToolHandler {
+		return func(ctx context.Context, p Invocation) (tools.Result, error) {
 			if r != nil && p.Env != nil && p.Env.Files != nil && p.Tool.Needs&tools.Write != 0 {
 				if why := overwrites(r, p); why != "" {
 					return tools.Result{Failed: true, Text: why}, nil
@@ -192,7 +193,7 @@ func KeepSecrets(r *secret.Redactor) func(next Performer) Performer {
 	}
 }
 
-func overwrites(r *secret.Redactor, p Performance) string {
+func overwrites(r *secret.Redactor, p Invocation) string {
 	held, ok := secret.Marked(string(p.Args))
 	if !ok {
 		return ""

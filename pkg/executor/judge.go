@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
@@ -83,7 +84,7 @@ func typed(t *Task, s *State, answer llm.Message) Verdict {
 		return unmet("the output schema cannot be used: %v", err)
 	}
 	var v Verdict
-	text := conform(t.Output, answer.Text)
+	text := toolcall.Conform(t.Output, answer.Text)
 	for _, f := range schema.Validate(text) {
 		v.add(unmet("answer with JSON of the schema only: %s", f))
 	}

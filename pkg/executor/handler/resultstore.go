@@ -1,4 +1,4 @@
-package executor
+package handler
 
 import (
 	"cmp"
@@ -12,19 +12,17 @@ import (
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor/compaction"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// readResult is the tool with which the model reads what it was shown in part.
-const readResult = "read_result"
-
-// A Shelf keeps the whole of results that a model is shown in part, each under
-// its digest, in a directory of the job: the same text is kept once, and a
-// step that is repeated finds it there. It is safe for concurrent use. A nil
-// Shelf keeps nothing.
-type Shelf struct {
+// A ResultStore keeps whole results of which a model is shown a part, each
+// under its digest, in a directory of the job: equal texts are stored once, and a
+// repeated step finds its own. It is safe for concurrent use. A nil ResultStore
+// stores nothing.
+type ResultStore struct {
 	Dir string // made when there is something to keep
 
 	mu   sync.Mutex
@@ -32,7 +30,7 @@ type Shelf struct {
 	seen bool
 }
 
-var _ tools.Results = (*Shelf)(nil)
+var _ tools.Results = (*ResultStore)(nil)
 
 const (
 	maxKept  = 8 << 20   // bytes of one text
@@ -47,12 +45,12 @@ var errFull = errors.New("the job has kept as many results as it may")
 
 // Put keeps text and returns its id. What is beyond 8 MB of one text or 256 MB
 // of all is not kept.
-func (s *Shelf) Put(text string) (string, error) {
+func (s *ResultStore) Put(text string) (string, error) {
 	if s == nil {
 		return "", errFull
 	}
 	if len(text) > maxKept {
-		text = valid(text[:maxKept]) + fmt.Sprintf("\n[cut here: it had %d bytes]\n", len(text))
+		text = compaction.TrimRunes(text[:maxKept]) + fmt.Sprintf("\n[cut here: it had %d bytes]\n", len(text))
 	}
 	id := flow.Digest([]byte(text))[:12]
 	s.mu.Lock()
@@ -85,7 +83,7 @@ func (s *Shelf) Put(text string) (string, error) {
 }
 
 // look finds out what an earlier process has left.
-func (s *Shelf) look() error {
+func (s *ResultStore) look() error {
 	if s.seen {
 		return nil
 	}
@@ -106,7 +104,7 @@ func (s *Shelf) look() error {
 }
 
 // Result gives a text back.
-func (s *Shelf) Result(id string) (string, error) {
+func (s *ResultStore) Result(id string) (string, error) {
 	if s == nil || !resultID.MatchString(id) {
 		return "", fs.ErrNotExist
 	}
@@ -126,15 +124,15 @@ func (h Host) fit(ctx context.Context, s flow.Step, room int, res *tools.Result,
 		res.Taint |= tools.Secret
 	}
 	var handle string
-	if s.Name == readResult {
+	if s.Name == compaction.ReadResult {
 		handle = " Ask for fewer lines."
-	} else if id, err := h.Shelf.Put(text); err == nil {
-		handle = fmt.Sprintf(" "+handleWords, readResult, id)
+	} else if id, err := h.Results.Put(text); err == nil {
+		handle = fmt.Sprintf(" "+compaction.HandleFormat, compaction.ReadResult, id)
 	} else {
 		emit(event.Event{Kind: event.Note, Text: "a result of " + s.Name + " is not kept in whole", Error: err.Error()})
 		handle = " The rest is not kept: call it again and ask for less."
 	}
-	res.Summary = cmp.Or(res.Summary, brief(text, 200))
+	res.Summary = cmp.Or(res.Summary, compaction.OneLine(text, 200))
 	space := max(room-lineRoom, room/2)
-	res.Text = ends(text, space*3/5, space*2/5, handle)
+	res.Text = compaction.HeadAndTail(text, space*3/5, space*2/5, handle)
 }

@@ -1,0 +1,33 @@
+package compaction
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Thousands writes n as people read it.
+func Thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// FirstLine is the first line of s that has something in it.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// eventText bounds what an event carries of a result; the whole is in the
+// journal.
+const eventText = 4 << 10
+
+// Excerpt is s, cut to what an event carries.
+func Excerpt(s string) string {
+	if len(s) <= eventText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:eventText], "") + fmt.Sprintf("… (%d bytes in all)", len(s))
+}

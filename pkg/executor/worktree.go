@@ -1,0 +1,74 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// Names of the steps of kind [WorktreeStep].
+const (
+	AddWorktree  = "add"
+	JoinWorktree = "join"
+)
+
+// A Tree is the input of a step about a worktree, and its output.
+type Tree struct {
+	Name string `json:"name"`
+	Of   string `json:"of,omitempty"`
+	Dir  string `json:"dir,omitempty"`
+
+	Files   int      `json:"files,omitempty"`      // that were copied
+	Left    []string `json:"not_copied,omitempty"` // the first of what was not: ignored, secret, in another repository
+	Omitted int      `json:"omitted,omitempty"`    // how many that are
+}
+
+// A Joined says what became of the changes in a worktree.
+type Joined struct {
+	Name  string   `json:"name"`
+	Paths []string `json:"paths,omitempty"` // that have changed here
+	// Conflicts are paths that are as they were here, most of them because
+	// somebody else has changed them too: Why says so of each. Kept is where the
+	// other version lies, and Branch has it if there is a repository. Of a
+	// sub-agent that did not get done, Kept is what it left.
+	Conflicts []string        `json:"conflicts,omitempty"`
+	Why       []string        `json:"why,omitempty"`
+	Kept      string          `json:"kept,omitempty"`
+	Branch    string          `json:"branch,omitempty"`
+	Diff      json.RawMessage `json:"diff,omitempty"` // the artifact "diff" after it
+}
+
+// join brings back what a sub-agent has changed.
+func (sc *Scope) join(rep *Report) error {
+	got, err := flow.Do[Joined](sc.Run, WorktreeStep, JoinWorktree, Tree{Name: rep.Joined.Name, Of: sc.Task.At})
+	if se, ok := asStep(err); ok {
+		rep.Status, rep.Reason = Failed, "what it changed could not be brought back: "+se.Message
+		return &SpawnError{*rep, err}
+	}
+	if err != nil {
+		return err
+	}
+	if got.Diff != nil {
+		sc.State.bind(WorktreeStep, map[string]json.RawMessage{"diff": got.Diff})
+	}
+	rep.Joined = &got
+	if len(got.Conflicts) == 0 {
+		return nil
+	}
+	rep.Reason = fmt.Sprintf("not brought back: %s; its version is in %s", got.ConflictList(), got.Kept)
+	return &SpawnError{Report: *rep}
+}
+
+// ConflictList names the paths in conflict, each with the reason.
+func (j *Joined) ConflictList() string {
+	var parts []string
+	for i, p := range j.Conflicts {
+		if i < len(j.Why) {
+			p += " (" + j.Why[i] + ")"
+		}
+		parts = append(parts, p)
+	}
+	return strings.Join(parts, ", ")
+}

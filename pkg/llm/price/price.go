@@ -1,0 +1,32 @@
+// Package price has what models cost.
+package price
+
+import (
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/route"
+)
+
+// Table says what models cost, by provider/model or by a pattern in which *
+// stands for any text. The longest pattern decides. An entry of zeros is a
+// model that is known to be free.
+type Table map[string]Price
+
+// Of gives the price of a model; ok is false if nobody knows it.
+func (p Table) Of(model string) (price Price, ok bool) { return route.Pick(p, model) }
+
+// Price is what a model costs, in USD per million tokens. The zero value is
+// free. Cached input tokens cost Cached, or In if Cached is zero.
+type Price struct {
+	In     float64 `json:"in,omitempty"`
+	Out    float64 `json:"out,omitempty"`
+	Cached float64 `json:"cached,omitempty"`
+}
+
+// Cost is what u costs, in USD.
+func (p Price) Cost(u llm.Usage) float64 {
+	cached := p.Cached
+	if cached == 0 {
+		cached = p.In
+	}
+	return (float64(u.In-u.Cached)*p.In + float64(u.Cached)*cached + float64(u.Out)*p.Out) / 1e6
+}
