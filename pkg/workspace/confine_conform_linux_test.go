@@ -123,6 +123,10 @@ func TestConfinedHome(t *testing.T) {
 				}
 				t.Setenv("HOME", home)
 				t.Setenv("GOCACHE", cache)
+				t.Setenv("GOPATH", "") // restored at the end
+				if err := os.Unsetenv("GOPATH"); err != nil {
+					t.Fatal(err)
+				}
 				r := NewExec(ws, "", nil, Confined(Confine{Level: level, Private: filepath.Join(data, "j1/sandbox"), Hide: []string{data}}))
 				defer r.Close()
 				at := "cd ./" + below + "; "
