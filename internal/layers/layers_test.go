@@ -70,7 +70,7 @@ var may = map[string][]string{
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
 
 	"configs":    {},
-	"pkg/adroit": {"pkg/", "configs"},
+	"pkg/adroit": {"internal/plainyaml", "pkg/"},
 	"pkg/cli":    {"internal/plainyaml", "pkg/", "configs"},
 
 	"pkg/cli/exit":   {},

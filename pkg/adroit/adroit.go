@@ -16,7 +16,7 @@
 //
 // The job ends with ctx: see [Runtime.Submit]. It is not the command line: there is no configuration, nobody to ask and
 // nothing printed. A call that a person must approve parks its job; answer
-// with Jobs.Store.Send and go on with Resume.
+// with the Store of Manager and go on with Resume.
 package adroit
 
 import (
@@ -27,9 +27,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -46,6 +44,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
+	"github.com/adroit-run/adroit/pkg/trust"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -58,8 +57,17 @@ type Options struct {
 	Source ModelSource          // instead of Models: opens them by reference
 	Model  string               // of requests and agents that name none
 	Agents []agents.Layer       // files, for Lookup and by name
-	// Pipelines are files, for requests that name one.
+	// Pipelines are files, for requests that name one; Skills are files for all agents.
 	Pipelines []pipeline.Layer
+	Skills    []agents.Layer
+	// Trust knows which agents, pipelines, skills and instructions of a workspace
+	// its operator trusts. Nil: none are looked at, but for a request with Trust.
+	Trust *trust.Store
+	// ProjectBytes bounds what a project's AGENTS.md may take of a prompt; 0 is
+	// the default, -1 none of it.
+	ProjectBytes int
+	// TestCommands are the command lines that run tests, by directory or AnyProject.
+	TestCommands map[string]string
 	// Workflows are those that agents name with workflow:, of agents.Define. The
 	// agent loop and that of pipelines are there without being named.
 	Workflows []flow.Workflow
@@ -92,8 +100,9 @@ type Options struct {
 	Data string
 	// DataInWorkspace accepts workspaces that contain Data.
 	DataInWorkspace bool
-	// Store keeps the jobs, instead of a database in Data. Close leaves it open.
-	Store jobs.Store
+	// Store opens what keeps the jobs, instead of a database in Data, when a job
+	// is first needed. Close leaves it open.
+	Store func(context.Context) (jobs.Store, error)
 	// Names changes the list of names of files that no tool may touch.
 	Names *workspace.Names
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
@@ -108,43 +117,40 @@ type Options struct {
 	Person func() func(ctx context.Context, question json.RawMessage) (no string, err error)
 	// Warn reports what is no reason to stop. May be nil.
 	Warn func(text string)
-
-	// Resolve and Pin bind requests to agents and pipelines, instead of what
-	// the options above have.
-	Resolve func(ctx context.Context, in agents.Input, c JobConfig, m ModelSource) (executor.Task, error)
-	Pin     func(ctx context.Context, in agents.Input, c JobConfig, m ModelSource) (pipeline.Pinned, error)
 }
 
 // A Runtime runs jobs in this process. It is safe for concurrent use. Close
 // it: that interrupts what still runs, and waits.
 type Runtime struct {
-	// Jobs has everything else one can do with a job.
-	Jobs *jobs.Manager
-
-	o         Options
-	models    ModelSource
-	tools     *tools.Set
-	cat       *agents.Catalog
-	pipelines *pipeline.Catalog
+	o      Options
+	models ModelSource
+	tools  *tools.Set
+	// What the options have, without any project's; read when it is needed.
+	agents    func() (*agents.Catalog, agents.Problems)
+	pipelines func() (*pipeline.Catalog, agents.Problems)
 	home      string // has a directory for each job
 	clean     func() error
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
 	mu   sync.Mutex
+	jobs *jobs.Manager // see Manager
 	shut bool
 	runs sync.WaitGroup
 }
-
-var _ agents.Runner = (*Runtime)(nil)
 
 // Open makes a Runtime. It checks all tools and agent files first; the error
 // tells all that is wrong. ctx bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	set, err := tools.NewSet(o.Tools...)
-	cat, problems := agents.Load(o.Agents...)
-	pipelines, more := pipeline.Load(o.Pipelines...)
-	if err := errors.Join(err, problems.Err(), more.Err(), o.Network.Check()); err != nil {
+	all := sync.OnceValues(func() (*agents.Catalog, agents.Problems) { return agents.Load(o.Agents...) })
+	pipelines := sync.OnceValues(func() (*pipeline.Catalog, agents.Problems) { return pipeline.Load(o.Pipelines...) })
+	if o.Source == nil {
+		_, problems := all()
+		_, more := pipelines()
+		err = errors.Join(err, problems.Err(), more.Err())
+	}
+	if err := errors.Join(err, o.Network.Check()); err != nil {
 		return nil, err
 	}
 	if err := o.apart(o.Dir); err != nil {
@@ -154,7 +160,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		if len(o.Models) == 0 {
 			return nil, errors.New("adroit: Options.Models is empty; a runtime needs a model")
 		}
-		o.Source = modelMap(o.Models)
+		o.Source = modelMap{o.Models, o.Model}
 	}
 	o.Defaults.Model = o.Model
 	if o.Defaults.Instead == nil {
@@ -166,57 +172,57 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
 	}
-	rt := &Runtime{o: o, models: o.Source, tools: set, cat: cat, pipelines: pipelines}
+	rt := &Runtime{o: o, models: o.Source, tools: set, agents: all, pipelines: pipelines}
 	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	store, err := rt.open(ctx)
+	return rt, rt.open(ctx)
+}
+
+// Manager creates, runs, resumes and cancels the jobs.
+func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.jobs != nil {
+		return rt.jobs, nil
+	}
+	store, err := rt.o.Store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rt.Jobs = &jobs.Manager{Store: store, Owner: sqlite.Owner(), Workflows: rt.workflows(), Mux: rt.mux,
+	rt.jobs = &jobs.Manager{Store: store, Owner: sqlite.Owner(), Workflows: rt.workflows(), Mux: rt.mux,
 		Lock:  func(j *jobs.Job) (func(), bool, error) { return LockJob(filepath.Join(rt.home, j.ID)) },
-		Clean: func(ev event.Event) event.Event { return handler.Clean(o.Secrets, ev) }}
-	return rt, nil
+		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}
+	return rt.jobs, nil
 }
 
 // open finds the store and the directory of jobs.
-func (rt *Runtime) open(ctx context.Context) (jobs.Store, error) {
+func (rt *Runtime) open(ctx context.Context) error {
 	rt.clean = func() error { return nil }
 	data := rt.o.Data
 	if data == "" {
 		var err error
 		if data, err = os.MkdirTemp("", "adroit-"); err != nil {
-			return nil, err
+			return err
 		}
 		rt.clean = func() error { return errors.Join(rt.removeTrees(), os.RemoveAll(data)) }
 	}
 	rt.home = filepath.Join(data, "jobs")
-	switch {
-	case rt.o.Store != nil:
-		return rt.o.Store, nil
-	case rt.o.Data == "":
-		return new(jobs.Memory), nil
+	if rt.o.Store != nil {
+		return nil
 	}
-	db, err := sqlite.Open(ctx, filepath.Join(data, "adroit.db"), sqlite.Options{})
-	if err != nil {
-		return nil, err
+	var store jobs.Store = new(jobs.Memory)
+	if rt.o.Data != "" {
+		db, err := sqlite.Open(ctx, filepath.Join(data, "adroit.db"), sqlite.Options{})
+		if err != nil {
+			return err
+		}
+		store, rt.clean = db, db.Close
 	}
-	rt.clean = db.Close
-	return db, nil
+	rt.o.Store = func(context.Context) (jobs.Store, error) { return store, nil }
+	return nil
 }
 
 // data is the directory that keeps jobs.
 func (rt *Runtime) data() string { return filepath.Dir(rt.home) }
-
-// workflows are those that jobs here may run.
-func (rt *Runtime) workflows() []flow.Workflow {
-	all := []flow.Workflow{agents.Workflow, pipeline.Workflow}
-	for _, w := range rt.o.Workflows {
-		if !slices.ContainsFunc(all, func(have flow.Workflow) bool { return have.Name == w.Name }) {
-			all = append(all, w)
-		}
-	}
-	return all
-}
 
 // apart is an error if the data directory lies in a workspace: there the tools
 // of a job could change what undoing it needs.
@@ -271,76 +277,42 @@ func (rt *Runtime) Close() error {
 
 // Agent binds an agent built in Go to the runtime, so that Execute works.
 func (rt *Runtime) Agent(a agents.DynamicAgent) *agents.DynamicAgent {
-	a.Runner = rt
+	a.Runner = runner{rt}
 	return &a
 }
 
 // Lookup finds an agent of Options.Agents, bound to the runtime.
 func (rt *Runtime) Lookup(name string) (*agents.DynamicAgent, error) {
-	a, err := rt.cat.Lookup(name)
+	cat, _ := rt.agents()
+	a, err := cat.Lookup(name)
 	if err != nil {
 		return nil, err
 	}
 	return rt.Agent(*a), nil
 }
 
-// Submit starts a job for a request and returns at once. A request that
-// cannot be resolved is refused here, before there is a job. The end of ctx
-// interrupts the job, as Close does: a job that is to outlive the caller's
-// context gets context.WithoutCancel of it.
-func (rt *Runtime) Submit(ctx context.Context, in agents.Input) (agents.Job, error) {
-	if in.Dir == "" {
-		in.Dir = rt.o.Dir
-	}
-	dir, err := filepath.Abs(in.Dir)
+// Execute starts a job for a request and returns at once. A request that cannot
+// be resolved is refused here, before there is a job. The end of ctx interrupts
+// the job, as Close does: a job that is to outlive the caller's context gets
+// context.WithoutCancel of it.
+func (rt *Runtime) Execute(ctx context.Context, in agents.Input) (agents.Job, error) {
+	s, err := rt.Submit(ctx, Request{Input: in})
 	if err != nil {
 		return nil, err
 	}
-	if err := rt.o.apart(dir); err != nil {
+	m, err := rt.Manager(ctx)
+	if err != nil {
 		return nil, err
 	}
-	in.Dir = dir
-	id := ""
-	if in.Worktree {
-		id = jobs.NewID(time.Now())
-		w, err := AddWorktree(ctx, rt.data(), id, dir)
-		if err != nil {
-			return nil, err
-		}
-		in.Dir = w.Dir()
-		j, err := rt.submit(ctx, in, id)
-		if err != nil {
-			return nil, errors.Join(err, w.Remove(ctx, true), os.RemoveAll(filepath.Join(rt.home, id)))
-		}
-		return j, nil
-	}
-	return rt.submit(ctx, in, id)
+	return rt.start(ctx, s.Job.ID, m.Run)
 }
 
-// submit adds a job and starts it.
-func (rt *Runtime) submit(ctx context.Context, in agents.Input, id string) (agents.Job, error) {
-	task, err := rt.resolve(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	if task.Model != pipeline.NoModel {
-		if _, _, err := rt.models.Open(task.Model); err != nil {
-			return nil, err
-		}
-	}
-	workflow, err := rt.workflow(in)
-	if err != nil {
-		return nil, err
-	}
-	input, err := json.Marshal(in)
-	if err != nil {
-		return nil, fmt.Errorf("agent %s: encoding the request: %w", in.Name(), err)
-	}
-	j, err := rt.Jobs.Submit(ctx, &jobs.Job{ID: id, Workflow: workflow, Agent: task.Agent, Dir: in.Dir, Model: task.Model, Input: input})
-	if err != nil {
-		return nil, err
-	}
-	return rt.start(ctx, j.ID, rt.Jobs.Run)
+// runner runs agents that are bound to a runtime.
+type runner struct{ *Runtime }
+
+// Submit implements [agents.Runner].
+func (r runner) Submit(ctx context.Context, in agents.Input) (agents.Job, error) {
+	return r.Execute(ctx, in)
 }
 
 // Resume goes on with a job that stopped, also one of an earlier process. Of
@@ -354,7 +326,11 @@ func (rt *Runtime) Resume(ctx context.Context, id string) (agents.Job, error) {
 // other limits. Turns are those of the agent that was stopped, all else bounds
 // the whole job.
 func (rt *Runtime) ResumeWith(ctx context.Context, id string, more executor.Limits) (agents.Job, error) {
-	j, err := jobs.Find(ctx, rt.Jobs.Store, id)
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j, err := jobs.Find(ctx, m.Store, id)
 	if err != nil {
 		return nil, err
 	}
@@ -363,7 +339,7 @@ func (rt *Runtime) ResumeWith(ctx context.Context, id string, more executor.Limi
 		if words := more.String(); words != "" {
 			o.Reopened = "resumed with other limits: " + words
 		}
-		return rt.Jobs.Resume(ctx, id, o)
+		return m.Resume(ctx, id, o)
 	})
 }
 
@@ -394,35 +370,20 @@ func (rt *Runtime) release() {
 		return
 	}
 	ctx := context.WithoutCancel(rt.ctx)
-	ended, err := rt.Jobs.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Done, jobs.Failed, jobs.Limit, jobs.Stuck, jobs.Cancelled}})
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return
+	}
+	ended, err := m.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Done, jobs.Failed, jobs.Limit, jobs.Stuck, jobs.Cancelled}})
 	if err != nil || len(ended) <= keepEnded {
 		return
 	}
 	for _, j := range ended[keepEnded:] {
 		// One that somebody resumes at this moment stays until later.
-		if rt.Jobs.Store.Remove(ctx, j.ID) == nil {
+		if m.Store.Remove(ctx, j.ID) == nil {
 			_ = workspace.Discard(filepath.Join(rt.home, j.ID))
 		}
 	}
-}
-
-// workflow is the one that runs a request's agent.
-func (rt *Runtime) workflow(in agents.Input) (string, error) {
-	if in.Pipeline != "" {
-		return pipeline.Workflow.Name, nil
-	}
-	a := in.Spec
-	if a == nil {
-		var err error
-		if a, err = rt.cat.Lookup(in.Agent); err != nil {
-			return "", err
-		}
-	}
-	name := a.Runs()
-	if !slices.ContainsFunc(rt.Jobs.Workflows, func(w flow.Workflow) bool { return w.Name == name }) {
-		return "", fmt.Errorf("agent %s: there is no workflow %s; put it into Options.Workflows", in.Name(), name)
-	}
-	return name, nil
 }
 
 // A job is a run that this process has begun.
@@ -473,6 +434,9 @@ func (e *StatusError) Error() string {
 }
 
 func (j *job) Cancel(ctx context.Context) error {
-	_, err := j.rt.Jobs.Cancel(ctx, j.id)
+	m, err := j.rt.Manager(ctx)
+	if err == nil {
+		_, err = m.Cancel(ctx, j.id)
+	}
 	return err
 }

@@ -46,6 +46,15 @@ func open(t testing.TB, o adroit.Options) *adroit.Runtime {
 	return rt
 }
 
+func manager(t testing.TB, rt *adroit.Runtime) *jobs.Manager {
+	t.Helper()
+	m, err := rt.Manager(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // TestDemo runs the demonstration that ships: the builder with real files,
 // edits and tests.
 func TestDemo(t *testing.T) {
@@ -67,7 +76,7 @@ func TestDemo(t *testing.T) {
 	}
 	s, err := job.Wait(t.Context())
 	if err != nil {
-		for ev := range rt.Jobs.Store.Events(t.Context(), job.ID(), 0, false) {
+		for ev := range manager(t, rt).Store.Events(t.Context(), job.ID(), 0, false) {
 			t.Logf("%s %s %s %s", ev.Kind, ev.Name, ev.Text, ev.Error)
 		}
 		t.Fatal(err)
@@ -110,7 +119,7 @@ func TestResume(t *testing.T) {
 	if se := new(adroit.StatusError); !errors.As(err, &se) || se.Job.Status != jobs.Interrupted {
 		t.Fatalf("the job ended with %v", err)
 	}
-	if _, err := first.Submit(t.Context(), agents.Input{Spec: &agent, Prompt: "x"}); err == nil {
+	if _, err := first.Execute(t.Context(), agents.Input{Spec: &agent, Prompt: "x"}); err == nil {
 		t.Error("a closed runtime took a job")
 	}
 
@@ -156,11 +165,11 @@ func TestRefuse(t *testing.T) {
 		{Spec: &agents.DynamicAgent{Name: "a", Prompt: "x", Tools: []string{"no_such"}}, Prompt: "x"},
 		{Spec: &agents.DynamicAgent{Name: "a", Prompt: "x"}, Prompt: "x", Model: "other/x"},
 	} {
-		if _, err := rt.Submit(t.Context(), in); err == nil {
+		if _, err := rt.Execute(t.Context(), in); err == nil {
 			t.Errorf("took %+v", in)
 		}
 	}
-	if list, err := rt.Jobs.Store.List(t.Context(), jobs.Query{}); err != nil || len(list) != 0 {
+	if list, err := manager(t, rt).Store.List(t.Context(), jobs.Query{}); err != nil || len(list) != 0 {
 		t.Errorf("refused requests left %d jobs, %v", len(list), err)
 	}
 }

@@ -63,7 +63,7 @@ func (rt *Runtime) runsCommands(ctx context.Context, j *jobs.Job, c JobConfig, m
 	if json.Unmarshal(j.Input, &in) != nil {
 		return true
 	}
-	task, err := rt.resolveJob(ctx, in, c, m)
+	task, _, err := rt.resolve(ctx, in, c.Trust, m)
 	return err != nil || task.Spawning != nil ||
 		slices.ContainsFunc(slices.Concat(task.Tools, task.Checks), func(t executor.Tool) bool { return t.Needs&runs != 0 })
 }

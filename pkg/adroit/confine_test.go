@@ -48,7 +48,7 @@ func TestAuto(t *testing.T) {
 		if !c.asks {
 			continue
 		}
-		q, err := jobs.Pending(t.Context(), rt.Jobs.Store, job.ID())
+		q, err := jobs.Pending(t.Context(), manager(t, rt).Store, job.ID())
 		var about executor.Question
 		if err != nil || len(q) != 1 || json.Unmarshal(q[0].About, &about) != nil || about.Sandbox != "off" || about.Network != "open" {
 			t.Errorf("%s: the question is %+v, %v", c.level, q, err)

@@ -39,7 +39,7 @@ func TestFullDiskEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = j.Wait(t.Context()) // the job says it all
-	job, err := jobs.Find(t.Context(), rt.Jobs.Store, j.ID())
+	job, err := jobs.Find(t.Context(), manager(t, rt).Store, j.ID())
 	if err != nil || job.Status != jobs.Interrupted || !strings.Contains(job.Reason, "no space") {
 		t.Fatalf("on a full disk the job is %s: %s, %v", job.Status, job.Reason, err)
 	}

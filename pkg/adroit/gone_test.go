@@ -46,12 +46,12 @@ func TestWorkspaceGoesAway(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "workspace "+dir+" is gone") {
 		t.Errorf("%v", err)
 	}
-	job, err := jobs.Find(t.Context(), rt.Jobs.Store, j.ID())
+	job, err := jobs.Find(t.Context(), manager(t, rt).Store, j.ID())
 	if err != nil || job.Status != jobs.Failed {
 		t.Errorf("the job is %s, %v", job.Status, err)
 	}
 	calls := 0
-	for ev, err := range rt.Jobs.Store.Events(t.Context(), j.ID(), 0, false) {
+	for ev, err := range manager(t, rt).Store.Events(t.Context(), j.ID(), 0, false) {
 		if err != nil {
 			t.Fatal(err)
 		}

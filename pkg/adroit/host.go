@@ -62,10 +62,12 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		Person:     rt.person(hide),
 	})
 	maps.Copy(m, agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
-		return rt.resolveJob(ctx, in, c, models)
+		t, _, err := rt.resolve(ctx, in, c.Trust, models)
+		return t, err
 	}))
 	maps.Copy(m, pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
-		return rt.pin(ctx, in, c, models)
+		pin, _, err := rt.pin(ctx, in, c.Trust, models)
+		return pin, err
 	}))
 	return handler.Guard(m, hide), done, nil
 }

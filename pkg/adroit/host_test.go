@@ -81,7 +81,7 @@ func TestPipeline(t *testing.T) {
 		Models:    scripted(t, "turns:\n  - calls: [{name: word_count, args: {text: a b c}}]\n  - text: Three."),
 		Pipelines: []pipeline.Layer{{Name: "mine", FS: fstest.MapFS{"count.yaml": {Data: []byte(countPipeline)}}}},
 	})
-	job, err := rt.Submit(t.Context(), agents.Input{Pipeline: "count", Prompt: "a b"})
+	job, err := rt.Execute(t.Context(), agents.Input{Pipeline: "count", Prompt: "a b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,14 +106,14 @@ func TestShippedPipeline(t *testing.T) {
 		Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
 		Pipelines: []pipeline.Layer{{Name: "built in", FS: configs.Pipelines()}},
 	})
-	job, err := rt.Submit(t.Context(), agents.Input{Pipeline: "review"})
+	job, err := rt.Execute(t.Context(), agents.Input{Pipeline: "review"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s, err := job.Wait(t.Context()); err != nil || s.Turns != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := rt.Submit(t.Context(), agents.Input{Pipeline: "nobody", Prompt: "x"}); err == nil {
+	if _, err := rt.Execute(t.Context(), agents.Input{Pipeline: "nobody", Prompt: "x"}); err == nil {
 		t.Error("took a pipeline that is not there")
 	}
 }

@@ -111,7 +111,11 @@ func TestEndedJobsAreReleased(t *testing.T) {
 			t.Fatalf("%+v, %v", s, err)
 		}
 	}
-	list, err := rt.Jobs.Store.List(t.Context(), jobs.Query{})
+	m, err := rt.Manager(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := m.Store.List(t.Context(), jobs.Query{})
 	if err != nil || len(list) != keepEnded {
 		t.Errorf("%d jobs are kept, want %d: %v", len(list), keepEnded, err)
 	}

@@ -25,21 +25,7 @@ func recorder(j *jobs.Job, path string, hide *secret.Redactor, m ModelSource) (f
 	}
 	r, err := script.Record(path, of, hide)
 	if err != nil {
-		return nil, &RecordError{Job: j.ID, Err: err}
+		return nil, WithHint(err, "the job has the file from its --record; adroit jobs retry "+j.ID+" runs it again without")
 	}
 	return r.Keep, nil
-}
-
-// A RecordError reports that the file of a job's recording cannot be written.
-type RecordError struct {
-	Job string
-	Err error
-}
-
-func (e *RecordError) Error() string { return e.Err.Error() }
-func (e *RecordError) Unwrap() error { return e.Err }
-
-// Hint names what helps.
-func (e *RecordError) Hint() string {
-	return "the job has the file from its --record; adroit jobs retry " + e.Job + " runs it again without"
 }

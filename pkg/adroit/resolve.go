@@ -10,58 +10,132 @@ import (
 	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
-// resolve binds a request to its agent or pipeline, its tools and its model.
-func (rt *Runtime) resolve(ctx context.Context, in agents.Input) (executor.Task, error) {
-	return rt.resolveJob(ctx, in, JobConfig{}, rt.models)
-}
-
-// resolveJob is resolve for a job.
-func (rt *Runtime) resolveJob(ctx context.Context, in agents.Input, c JobConfig, m ModelSource) (executor.Task, error) {
-	if rt.o.Resolve != nil {
-		return rt.o.Resolve(ctx, in, c, m)
-	}
+// resolve binds a request to its agent or pipeline, tools and model, as the
+// first step of a job does and as is done before there is one. more are agents
+// beside those of files.
+func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m ModelSource, more ...agents.DynamicAgent) (t executor.Task, p projectContext, err error) {
 	if in.Pipeline != "" {
-		p, err := rt.pin(ctx, in, c, m)
-		return p.Task, err
+		pin, p, err := rt.pin(ctx, in, trust, m)
+		return pin.Task, p, err
 	}
-	return agents.Resolve(in, rt.cat, rt.tools, rt.o.Defaults)
+	dir := in.Dir
+	if in.Parent != nil && in.Parent.At != "" {
+		dir = in.Parent.Home // the worktree is a copy of it
+	}
+	d, err := rt.trusts(dir, trust)
+	if err != nil {
+		return t, p, err
+	}
+	if p, err = rt.projectContext(ctx, dir, d); err != nil {
+		return t, p, err
+	}
+	def, err := rt.defaults(ctx, in, m)
+	if err != nil {
+		return t, p, err
+	}
+	cat, _ := rt.agentCatalog(d) // what is wrong with the one that is used, Lookup returns
+	cat = cat.With(more...)
+	if def.Given, err = given(in, cat, d); err != nil {
+		return t, p, err
+	}
+	if in.Parent == nil && in.Test == "" && def.Test == "" { // else it is settled
+		def.Test, _ = rt.testCommand(dir, d)
+	}
+	if p.skills != nil {
+		def.Skills = p.skills
+	}
+	if !rt.ignores(d) {
+		def.Project = p.project
+	}
+	t, err = agents.Resolve(in, cat, rt.tools, def)
+	return t, p, err
 }
 
-// pin resolves a pipeline with all that it names by value, and the task that its
-// steps are run with.
-func (rt *Runtime) pin(ctx context.Context, in agents.Input, c JobConfig, m ModelSource) (pin pipeline.Pinned, err error) {
-	if rt.o.Pin != nil {
-		return rt.o.Pin(ctx, in, c, m)
+// defaults are those of the options with what the source of models knows.
+func (rt *Runtime) defaults(ctx context.Context, in agents.Input, m ModelSource) (agents.Defaults, error) {
+	def := rt.o.Defaults
+	route := func(ref string) (executor.Route, error) { return m.Route(ctx, ref) }
+	if in.Parent != nil {
+		route = windowed(ctx, m)
 	}
-	found, err := rt.pipelines.Lookup(in.Pipeline)
+	if in.Model == pipeline.NoModel {
+		route = func(string) (executor.Route, error) { return executor.Route{Model: pipeline.NoModel}, nil }
+	}
+	think := m.Think()
+	if played, err := m.Recording(in.Model); err != nil {
+		return def, err
+	} else if played != nil {
+		// All that follows from the model is as it was.
+		route, think = func(string) (executor.Route, error) { return m.Route(ctx, in.Model) }, ""
+		def.Budget.Model = played.Model
+		instead := def.Instead
+		def.Instead = func(string) map[string][]string { return instead(played.Model) }
+	}
+	if def.Route == nil {
+		def.Route = route
+	}
+	if def.Lesser == nil {
+		def.Lesser = m.Unset
+	}
+	if def.Think == "" {
+		def.Think = think
+	}
+	return def, nil
+}
+
+// windowed is Route with the window of the model, where the server lets the
+// client set it: nobody has found it out for a sub-agent's.
+func windowed(ctx context.Context, m ModelSource) func(string) (executor.Route, error) {
+	return func(ref string) (executor.Route, error) {
+		r, err := m.Route(ctx, ref)
+		if err != nil || r.Window > 0 {
+			return r, err
+		}
+		if r.Window, err = m.Window(ctx, r.Model); err != nil && len(r.Fallbacks) == 0 {
+			return r, err
+		}
+		return r, nil
+	}
+}
+
+// pin returns a pipeline with all that it names by value, and the task that its
+// steps are run with: the first step of its job, and what is checked before
+// there is one.
+func (rt *Runtime) pin(ctx context.Context, in agents.Input, trust bool, m ModelSource) (pin pipeline.Pinned, p projectContext, err error) {
+	d, err := rt.trusts(in.Dir, trust)
 	if err != nil {
-		return pin, err
+		return pin, p, err
 	}
-	lesser := func(ref string) bool { return slices.Contains([]string{"default", "cheap", "strong"}, ref) }
-	p, err := pipeline.Pin(found, pipeline.Known{Tools: rt.tools, Agents: rt.cat, Pipelines: rt.pipelines, Model: func(ref string) error {
-		if lesser(ref) {
+	k := rt.known(d, m)
+	found, err := k.Pipelines.Lookup(in.Pipeline)
+	if err != nil {
+		return pin, p, err
+	}
+	pinned, err := pipeline.Pin(found, k)
+	if err != nil {
+		return pin, p, err
+	}
+	if err := pinned.EachModel(func(ref *string) (err error) {
+		if m.Unset(*ref) {
+			*ref = ""
 			return nil
 		}
-		_, _, err := m.Open(ref)
+		*ref, err = m.Canonical(*ref)
 		return err
-	}})
-	if err != nil {
-		return pin, err
-	}
-	if err := p.EachModel(func(ref *string) error {
-		if lesser(*ref) {
-			*ref = ""
-		}
-		return nil
 	}); err != nil {
-		return pin, err
+		return pin, p, err
 	}
-	var carried []agents.DynamicAgent
-	in.Spec, carried = p.Carrier()
-	in.Agent, in.Pipeline = "", ""
-	if strings.TrimSpace(in.Prompt) == "" {
-		in.Prompt = "Begin." // no model reads it
+	req, carried := in, []agents.DynamicAgent(nil)
+	req.Spec, carried = pinned.Carrier()
+	req.Agent, req.Pipeline = "", ""
+	if strings.TrimSpace(req.Prompt) == "" {
+		req.Prompt = "Begin." // no model reads it
 	}
-	t, err := agents.Resolve(in, rt.cat.With(carried...), rt.tools, rt.o.Defaults)
-	return pipeline.Pinned{Pipeline: p, Task: t, Models: p.Models()}, err
+	t, p, err := rt.resolve(ctx, req, trust, m, carried...)
+	if err != nil {
+		return pin, p, err
+	}
+	named := append(pinned.Models(), m.Roles()...)
+	slices.Sort(named)
+	return pipeline.Pinned{Pipeline: pinned, Task: t, Models: slices.Compact(named)}, p, nil
 }

@@ -66,7 +66,7 @@ func TestResumeAfterAnyRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := rt.Submit(t.Context(), agents.Input{Agent: "boss", Prompt: "the words"})
+		job, err := rt.Execute(t.Context(), agents.Input{Agent: "boss", Prompt: "the words"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestResumeAfterAnyRequest(t *testing.T) {
 			}
 			_, err = job.Wait(t.Context())
 		}
-		j, jerr := jobs.Find(t.Context(), rt.Jobs.Store, job.ID())
+		j, jerr := jobs.Find(t.Context(), manager(t, rt).Store, job.ID())
 		if jerr != nil {
 			t.Fatal(jerr)
 		}

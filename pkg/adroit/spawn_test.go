@@ -100,12 +100,12 @@ func runBoss(t *testing.T, o adroit.Options, in agents.Input) (*executor.State, 
 	if in.Agent == "" {
 		in.Agent = "boss"
 	}
-	job, err := rt.Submit(t.Context(), in)
+	job, err := rt.Execute(t.Context(), in)
 	if err != nil {
 		return nil, nil, err
 	}
 	s, err := job.Wait(t.Context())
-	j, jerr := jobs.Find(t.Context(), rt.Jobs.Store, job.ID())
+	j, jerr := jobs.Find(t.Context(), manager(t, rt).Store, job.ID())
 	if jerr != nil {
 		t.Fatal(jerr)
 	}
@@ -195,7 +195,7 @@ func TestSpawnKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := rt.Jobs.Submit(t.Context(), &jobs.Job{Workflow: "boss", Dir: o.Dir, Model: "script/boss", Input: raw})
+		job, err := manager(t, rt).Submit(t.Context(), &jobs.Job{Workflow: "boss", Dir: o.Dir, Model: "script/boss", Input: raw})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestSpawnKilled(t *testing.T) {
 				cancel(jobs.ErrStopped)
 			}
 		}}
-		first, err := rt.Jobs.Run(ctx, job.ID, run)
+		first, err := manager(t, rt).Run(ctx, job.ID, run)
 		cancel(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestSpawnKilled(t *testing.T) {
 		}
 		last := first
 		if first.Status != jobs.Done {
-			if last, err = rt.Jobs.Resume(t.Context(), job.ID, jobs.RunOptions{}); err != nil {
+			if last, err = manager(t, rt).Resume(t.Context(), job.ID, jobs.RunOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

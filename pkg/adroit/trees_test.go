@@ -323,7 +323,7 @@ func lead(t *testing.T, rt *adroit.Runtime, prompts []string) ([]executor.Report
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := rt.Submit(t.Context(), agents.Input{Agent: "chief", Prompt: string(b), Approve: executor.ApproveAll})
+	j, err := rt.Execute(t.Context(), agents.Input{Agent: "chief", Prompt: string(b), Approve: executor.ApproveAll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func reports(t *testing.T, rt *adroit.Runtime, j agents.Job) ([]executor.Report,
 	t.Helper()
 	s, err := j.Wait(t.Context())
 	if err != nil {
-		for ev := range rt.Jobs.Store.Events(t.Context(), j.ID(), 0, false) {
+		for ev := range manager(t, rt).Store.Events(t.Context(), j.ID(), 0, false) {
 			t.Logf("%s %s %s %s %s", ev.Path, ev.Kind, ev.Name, ev.Text, ev.Error)
 		}
 		t.Fatal(err)
@@ -347,7 +347,7 @@ func reports(t *testing.T, rt *adroit.Runtime, j agents.Job) ([]executor.Report,
 		if !t.Failed() {
 			return
 		}
-		for ev := range rt.Jobs.Store.Events(context.WithoutCancel(t.Context()), j.ID(), 0, false) {
+		for ev := range manager(t, rt).Store.Events(context.WithoutCancel(t.Context()), j.ID(), 0, false) {
 			t.Logf("%s %s %s %s %s %s", ev.Path, ev.Kind, ev.Name, ev.Text, ev.Error, ev.Data)
 		}
 	})
@@ -379,13 +379,13 @@ func TestTreesRunner(t *testing.T) {
 		}
 	}
 	rt := open(t, o)
-	list, err := rt.Jobs.Store.List(t.Context(), jobs.Query{})
+	list, err := manager(t, rt).Store.List(t.Context(), jobs.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var j agents.Job
 	if len(list) == 0 {
-		j, err = rt.Submit(t.Context(), agents.Input{Agent: "chief", Prompt: in.Prompt, Approve: executor.ApproveAll})
+		j, err = rt.Execute(t.Context(), agents.Input{Agent: "chief", Prompt: in.Prompt, Approve: executor.ApproveAll})
 	} else {
 		j, err = rt.Resume(t.Context(), list[0].ID)
 	}
@@ -542,7 +542,7 @@ func TestSubAgentsElsewhere(t *testing.T) {
 		before := files(t, dir)
 		rt := open(t, treesOptions(dir, data))
 		prompt, _ := json.Marshal([]string{edit("b.txt", "b", "one"), sh("echo two > n.txt; git add . && git commit -qm two")})
-		j, err := rt.Submit(t.Context(), agents.Input{Agent: "chief", Prompt: string(prompt), Approve: executor.ApproveAll, Worktree: true})
+		j, err := rt.Execute(t.Context(), agents.Input{Agent: "chief", Prompt: string(prompt), Approve: executor.ApproveAll, Worktree: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,7 @@ func TestWorkflows(t *testing.T) {
 		return rt
 	}
 	rt := open()
-	if _, err := rt.Submit(t.Context(), agents.Input{Agent: "twice", Prompt: "a b"}); err == nil || !strings.Contains(err.Error(), "there is no workflow count_twice; put it into Options.Workflows") {
+	if _, err := rt.Execute(t.Context(), agents.Input{Agent: "twice", Prompt: "a b"}); err == nil || !strings.Contains(err.Error(), "is led by the workflow \"count_twice\", which this program does not have") {
 		t.Errorf("without the workflow: %v", err)
 	}
 	if err := rt.Close(); err != nil {
@@ -93,7 +93,7 @@ func TestWorkflows(t *testing.T) {
 	}
 	o.Workflows = []flow.Workflow{countTwice}
 	rt = open()
-	job, err := rt.Submit(t.Context(), agents.Input{Agent: "twice", Prompt: "a b"})
+	job, err := rt.Execute(t.Context(), agents.Input{Agent: "twice", Prompt: "a b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestWorkflows(t *testing.T) {
 	}
 	rt = open()
 	defer rt.Close()
-	kept, err := jobs.Find(t.Context(), rt.Jobs.Store, job.ID())
+	kept, err := jobs.Find(t.Context(), manager(t, rt).Store, job.ID())
 	if err != nil || kept.Workflow != "count_twice" || kept.Status != "done" {
 		t.Errorf("%+v, %v", kept, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
@@ -27,7 +28,7 @@ func (a *app) agentsCommand() *cobra.Command {
 
 // trustFlag adds the flag that makes a command read the directory's own agents.
 func trustFlag(cmd *cobra.Command, on *bool) {
-	cmd.Flags().BoolVar(on, "trust-project", false, "also read the agents in "+projectAgents+" here")
+	cmd.Flags().BoolVar(on, "trust-project", false, "also read the agents in "+adroit.ProjectAgents+" here")
 }
 
 func (a *app) agentsList() *cobra.Command {
@@ -37,7 +38,11 @@ func (a *app) agentsList() *cobra.Command {
 		Short: "List the agents",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cat, problems := a.catalogHere(trusted)
+			rt, err := a.runtime()
+			if err != nil {
+				return err
+			}
+			cat, problems := rt.AgentCatalog(".", trusted)
 			type entry struct {
 				*agents.DynamicAgent
 				Layer string `json:"layer"`
@@ -71,8 +76,12 @@ func (a *app) agentsShow() *cobra.Command {
 		Short: "Show an agent: tools, definition of done, limits, prompt",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cat, _ := a.catalogHere(trusted)
-			ag, err := a.agent(cat, args[0], ".")
+			rt, err := a.runtime()
+			if err != nil {
+				return err
+			}
+			cat, _ := rt.AgentCatalog(".", trusted)
+			ag, err := rt.FindAgent(cat, args[0], ".")
 			if err != nil {
 				return err
 			}
@@ -149,7 +158,11 @@ func (a *app) agentsLint() *cobra.Command {
 			var found agents.Problems
 			checked := len(args)
 			if len(args) == 0 {
-				cat, _ := a.catalogHere(trusted)
+				rt, err := a.runtime()
+				if err != nil {
+					return err
+				}
+				cat, _ := rt.AgentCatalog(".", trusted)
 				found, checked = cat.Lint(set), len(cat.Names())
 			}
 			for _, file := range args {

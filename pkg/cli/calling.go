@@ -15,12 +15,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm/route"
-	"github.com/spf13/cobra"
 )
 
 const callingHint = "it is one of auto, native, constrained, text"
@@ -271,7 +272,7 @@ func (a *app) modelsForget() *cobra.Command {
 			c := m.callings()
 			ref := ""
 			if len(args) == 1 {
-				if ref, err = m.canonical(args[0]); err != nil {
+				if ref, err = m.Canonical(args[0]); err != nil {
 					return err
 				}
 			}

@@ -13,7 +13,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -65,8 +64,8 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 	if err == nil {
 		return exit.Done
 	}
-	var f *exit.Error
-	if !errors.As(err, &f) {
+	f := exitOf(err)
+	if f == nil {
 		f = &exit.Error{Code: exit.Failed, Err: err}
 		if isUsage(err) {
 			f = misused(cmd, err)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/cliagent"
@@ -158,7 +159,7 @@ func (m *models) splitCLI(name string) error {
 	if n := nearest(base, known); n != "" {
 		hint = fmt.Sprintf("did you mean %s/%s?\n%s", cliProvider, strings.Replace(name, base, n, 1), hint)
 	}
-	return exit.Usagef(hint, "there is no command-line agent %q", base)
+	return adroit.Invalidf(hint, "there is no command-line agent %q", base)
 }
 
 // A guardedResident is guarded for a model that works on its own.
@@ -175,7 +176,7 @@ func (m *models) cliModel(name string) (llm.Model, error) {
 	base, _, _ := strings.Cut(name, ":")
 	agent, err := m.conf.agent(base, m.getenv)
 	if err != nil {
-		return nil, exit.Fail(err, "")
+		return nil, adroit.WithHint(err, "")
 	}
 	if _, err := agent.Find(); err != nil {
 		return nil, modelFault(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
@@ -80,7 +81,7 @@ func (a *app) compareCommand() *cobra.Command {
 	f.Float64Var(&q.cost, "max-cost", 0, "stop each after this many USD; needs the model's price in the config")
 	f.DurationVar(&q.timeout, "timeout", 0, "stop each after this much work, for example 30m")
 	f.BoolVar(&q.worktree, "worktree", false, "give each a git worktree of the last commit")
-	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+projectAgents+", skills, AGENTS.md")
+	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+adroit.ProjectAgents+", skills, AGENTS.md")
 	f.StringVar(&artifact, "artifact", "", "also show how the two differ in this artifact, for example content")
 	f.BoolVar(&q.json, "json", false, "print the comparison as JSON")
 	return cmd
@@ -96,7 +97,7 @@ func (a *app) compare(ctx context.Context, q request, left, right, artifact stri
 	}
 	// What is wrong with the second is said before the first has run.
 	for _, asked := range []string{left, right} {
-		if _, _, err := a.input(ctx, q.side(asked)); err != nil {
+		if _, err := a.plan(ctx, q.side(asked)); err != nil {
 			return err
 		}
 	}
@@ -156,17 +157,14 @@ func (q request) side(asked string) request {
 
 // contend runs one side to its end.
 func (a *app) contend(ctx context.Context, m *jobs.Manager, q request, asked string) (*contender, int, error) {
-	in, task, err := a.input(ctx, q)
+	sub, err := a.submit(ctx, q)
 	if err != nil {
 		return nil, 0, err
 	}
-	job, err := a.submit(ctx, m, jobs.NewID(a.now()), q, in, task)
-	if err != nil {
-		return nil, 0, err
-	}
+	job := sub.Job
 	var past render.History
 	if !q.json {
-		a.header(ctx, job, task.Options.Window)
+		a.header(ctx, job, sub.Plan.Task.Options.Window)
 		if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
 			return nil, 0, err
 		}
@@ -186,7 +184,7 @@ func (a *app) contend(ctx context.Context, m *jobs.Manager, q request, asked str
 	if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
 		return nil, 0, err
 	}
-	c := &contender{Asked: asked, Job: job.ID, Agent: in.Agent, Workflow: job.Workflow, Model: job.Model,
+	c := &contender{Asked: asked, Job: job.ID, Agent: sub.Plan.Input.Agent, Workflow: job.Workflow, Model: job.Model,
 		Status: job.Status, Reason: job.Reason, Seconds: took.Round(time.Millisecond).Seconds(), Artifacts: map[string]int{}}
 	if f := past.Final; f != nil {
 		c.Turns, c.Calls, c.Agents, c.Usage, c.Cost = f.Turns, f.Calls, f.Agents, f.Usage, a.cost(job.Model, f)

@@ -122,7 +122,11 @@ func (a *app) examineConfig() finding {
 }
 
 func (a *app) examineAgents() finding {
-	cat, problems := a.catalog("")
+	rt, err := a.runtime()
+	if err != nil {
+		return finding{"agents", lacks, err.Error(), ""}
+	}
+	cat, problems := rt.AgentCatalog("", false)
 	f := finding{"agents", fine, render.Plural(len(cat.List()), "agent"), ""}
 	if err := problems.Err(); err != nil {
 		f.Status, f.What, f.Do = lacks, err.Error(), "adroit agents lint tells more"

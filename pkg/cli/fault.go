@@ -11,24 +11,47 @@ import (
 
 	"github.com/adroit-run/adroit/internal/spelling"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 )
+
+// exitOf finds in a chain of errors what decides about the exit code: an error
+// with one, or an error of the runtime. It is nil if neither is there.
+func exitOf(err error) *exit.Error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		switch t := e.(type) {
+		case *exit.Error:
+			return t
+		case *adroit.Error:
+			return exitOfRuntime(t)
+		}
+	}
+	var x *exit.Error
+	if errors.As(err, &x) { // of several errors
+		return x
+	}
+	if e := new(adroit.Error); errors.As(err, &e) {
+		return exitOfRuntime(e)
+	}
+	return nil
+}
+
+func exitOfRuntime(e *adroit.Error) *exit.Error {
+	code := exit.Failed
+	if e.Kind == adroit.Invalid {
+		code = exit.Usage
+	}
+	return &exit.Error{Code: code, Err: e, Hint: e.Hint}
+}
 
 // complain tells the operator what is wrong and what to do next.
 func (a *app) complain(err error) {
 	words, _ := a.redactor().String(err.Error())
 	fmt.Fprintf(a.Stderr, "adroit: error: %s\n", render.Sanitize(words))
-	hint := ""
-	var f *exit.Error
-	if errors.As(err, &f) {
-		hint = f.Hint
-	}
-	if hint == "" {
-		var h interface{ Hint() string }
-		if errors.As(err, &h) {
-			hint = h.Hint()
-		}
+	hint := adroit.Hint(err)
+	if x := exitOf(err); x != nil && x.Hint != "" {
+		hint = x.Hint
 	}
 	for _, h := range strings.Split(hint, "\n") {
 		if h != "" {

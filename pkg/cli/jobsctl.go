@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -76,17 +75,16 @@ func (a *app) jobsRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			j, err := a.again(ctx, m, old)
+			rt, err := a.runtime()
 			if err != nil {
 				return err
 			}
-			data, err := a.dataDir()
+			again, err := rt.Again(ctx, old.ID)
 			if err != nil {
 				return err
 			}
-			if err := adroit.CopyJobConfig(data, old.ID, j.ID); err != nil {
-				return err
-			}
+			j := again.Job
+			a.worktreeBegins(again.Worktree)
 			if detach {
 				return a.detach(ctx, j)
 			}

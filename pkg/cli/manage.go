@@ -2,16 +2,19 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/pipeline"
+	"github.com/adroit-run/adroit/pkg/tools/edit"
+	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // jobConfig is what a job's runner must know and the job itself does not hold.
@@ -25,21 +28,20 @@ func (a *app) jobConfig(id string) (c adroit.JobConfig, err error) {
 
 // manager runs this machine's jobs.
 func (a *app) manager(ctx context.Context) (*jobs.Manager, error) {
-	rt, err := a.runtime(ctx)
+	if _, err := a.store(ctx); err != nil {
+		return nil, err
+	}
+	rt, err := a.runtime()
 	if err != nil {
 		return nil, err
 	}
-	return rt.Jobs, nil
+	return rt.Manager(ctx)
 }
 
 // runtime is the program's one runtime, with what the configuration says.
-func (a *app) runtime(ctx context.Context) (*adroit.Runtime, error) {
+func (a *app) runtime() (*adroit.Runtime, error) {
 	if a.rt != nil {
 		return a.rt, nil
-	}
-	db, err := a.store(ctx)
-	if err != nil {
-		return nil, err
 	}
 	conf, err := a.config()
 	if err != nil {
@@ -61,22 +63,41 @@ func (a *app) runtime(ctx context.Context) (*adroit.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.rt, err = adroit.Open(ctx, adroit.Options{
-		Tools: slices.Collect(set.All()), Source: m, Data: data, DataInWorkspace: true, Store: db, Workflows: a.workflows(),
-		Defaults: agents.Defaults{Prices: conf.Prices},
-		Servers:  conf.servers(), NoDiagnostics: conf.Diagnostics == "off", Hooks: conf.hooksIn(a.Getenv("HOME")),
+	o := adroit.Options{
+		Tools: slices.Collect(set.All()), Source: m, Workflows: a.workflows(),
+		Data: data, DataInWorkspace: true, Store: func(ctx context.Context) (jobs.Store, error) { return a.store(ctx) },
+		Trust: trust.In(data), ProjectBytes: conf.Conventions.Bytes, TestCommands: a.testCommands(conf),
+		Defaults: agents.Defaults{
+			Instead: edit.Instead(conf.EditFormats), Budget: conf.budget(),
+			Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,
+			Limits: executor.Limits{Turns: conf.Limits.Turns, Tokens: conf.Limits.Tokens, CostUSD: conf.Limits.CostUSD, Time: conf.Limits.Time},
+		},
+		Servers: conf.servers(), NoDiagnostics: conf.Diagnostics == "off", Hooks: conf.hooksIn(a.Getenv("HOME")),
 		Sandbox: confine, Network: conf.Network.guard(), Names: a.names(), Secrets: a.redactor(),
-		Person: a.person, Warn: func(text string) { a.complain(errors.New(text)) },
-		Resolve: func(ctx context.Context, in agents.Input, c adroit.JobConfig, m adroit.ModelSource) (executor.Task, error) {
-			t, _, err := a.resolveWith(ctx, in, c.Trust, m.(*models))
-			return t, err
-		},
-		Pin: func(ctx context.Context, in agents.Input, c adroit.JobConfig, m adroit.ModelSource) (pipeline.Pinned, error) {
-			pin, _, err := a.pin(ctx, in, c.Trust, m.(*models))
-			return pin, err
-		},
-	})
+		Person: a.person, Warn: func(text string) { a.note("%s", text) },
+	}
+	a.layers(&o)
+	a.rt, err = adroit.Open(context.Background(), o)
 	return a.rt, err
+}
+
+// layers are the files of agents, pipelines and skills: what is built in, then
+// the user's.
+func (a *app) layers(o *adroit.Options) {
+	o.Agents = []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}
+	o.Pipelines = []pipeline.Layer{{Name: "built in", FS: configs.Pipelines(), Dir: "configs/pipelines"}}
+	user := func(dir string, claude bool) agents.Layer {
+		return agents.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir, Claude: claude}
+	}
+	if h := a.Getenv("HOME"); h != "" {
+		o.Agents = append(o.Agents, user(filepath.Join(h, ".claude", "agents"), true))
+	}
+	if d := a.configDir(); d != "" {
+		o.Agents = append(o.Agents, user(filepath.Join(d, "agents"), false))
+		dir := filepath.Join(d, "pipelines")
+		o.Pipelines = append(o.Pipelines, pipeline.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir})
+		o.Skills = append(o.Skills, user(filepath.Join(d, "skills"), false))
+	}
 }
 
 // rate says what models cost, in USD; it is 0 for one without a price.
@@ -108,16 +129,4 @@ func (a *app) cost(model string, f *jobs.Final) float64 {
 		usd = rate(model, llm.Usage(f.Usage))
 	}
 	return usd
-}
-
-// forget removes what was kept beside a job that was not created after all.
-func (a *app) forget(id string) error {
-	if err := a.unroot(context.Background(), id, true); err != nil {
-		return err
-	}
-	dir, err := a.jobDir(id)
-	if err != nil {
-		return err
-	}
-	return os.RemoveAll(dir)
 }

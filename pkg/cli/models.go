@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -54,14 +53,8 @@ func (a *app) models(baseURL string) (*models, error) {
 	if err != nil {
 		return nil, err
 	}
-	if baseURL != "" {
-		u, err := url.Parse(baseURL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, exit.Usagef("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address", baseURL)
-		}
-		if u.User != nil {
-			return nil, exit.Usagef("keys are read from OPENAI_API_KEY, or from the variable that an endpoint of the config names", "--base-url must not hold a password")
-		}
+	if err := checkBaseURL(baseURL); err != nil {
+		return nil, err
 	}
 	dir, err := a.dataDir()
 	if err != nil {
@@ -70,13 +63,27 @@ func (a *app) models(baseURL string) (*models, error) {
 	return &models{conf: conf, getenv: a.Getenv, path: filepath.Join(dir, "calling.json"), baseURL: baseURL, hide: a.redactor(), opened: map[string]llm.Model{}}, nil
 }
 
+func checkBaseURL(baseURL string) error {
+	if baseURL == "" {
+		return nil
+	}
+	u, err := url.Parse(baseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return adroit.Invalidf("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address", baseURL)
+	}
+	if u.User != nil {
+		return adroit.Invalidf("keys are read from OPENAI_API_KEY, or from the variable that an endpoint of the config names", "--base-url must not hold a password")
+	}
+	return nil
+}
+
 // split takes a reference apart. A script's file is made absolute, because
 // the job may go on in another directory.
 func (m *models) split(ref string) (provider, name string, err error) {
 	ref = m.conf.stands(ref)
 	if file, ok := strings.CutPrefix(ref, scriptProvider+":"); ok {
 		if file == "" {
-			return "", "", exit.Usagef("for example script:turns.yaml", "model %q names no file", ref)
+			return "", "", adroit.Invalidf("for example script:turns.yaml", "model %q names no file", ref)
 		}
 		file, err = filepath.Abs(file)
 		return scriptProvider, file, err
@@ -85,12 +92,12 @@ func (m *models) split(ref string) (provider, name string, err error) {
 	if !ok || provider == "" || name == "" {
 		hint := "models are named provider/model, for example ollama/qwen3:8b or openai/gpt-5-mini"
 		if ok || ref == "" || strings.HasPrefix(ref, "-") {
-			return "", "", exit.Usagef(hint, "%q is not a model", ref)
+			return "", "", adroit.Invalidf(hint, "%q is not a model", ref)
 		}
-		if n := nearest(ref, m.roles()); n != "" {
-			return "", "", exit.Usagef("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
+		if n := nearest(ref, m.Roles()); n != "" {
+			return "", "", adroit.Invalidf("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
 		}
-		return "", "", exit.Usagef(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
+		return "", "", adroit.Invalidf(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
 	}
 	if provider == cliProvider {
 		return cliProvider, name, m.splitCLI(name)
@@ -101,13 +108,13 @@ func (m *models) split(ref string) (provider, name string, err error) {
 		if n := nearest(provider, known); n != "" {
 			hint = fmt.Sprintf("did you mean %s/%s?\n%s", n, name, hint)
 		}
-		return "", "", exit.Usagef(hint, "unknown model provider %q", provider)
+		return "", "", adroit.Invalidf(hint, "unknown model provider %q", provider)
 	}
 	return provider, name, nil
 }
 
-// canonical is ref as a job keeps it.
-func (m *models) canonical(ref string) (string, error) {
+// Canonical implements [adroit.ModelSource].
+func (m *models) Canonical(ref string) (string, error) {
 	provider, name, err := m.split(ref)
 	if m.conf.stands(ref) != ref {
 		return ref, err // what a role stands for is settled when the job begins
@@ -122,6 +129,9 @@ var _ adroit.ModelSource = (*models)(nil)
 
 // At implements [adroit.ModelSource].
 func (m *models) At(baseURL, model string) (adroit.ModelSource, error) {
+	if err := checkBaseURL(baseURL); err != nil {
+		return nil, err
+	}
 	of := &models{conf: m.conf, getenv: m.getenv, path: m.path, baseURL: baseURL, hide: m.hide, opened: map[string]llm.Model{}}
 	if model == "" || model == pipeline.NoModel {
 		return of, nil
@@ -167,7 +177,7 @@ func (m *models) make(provider, name string) (llm.Model, error) {
 	case scriptProvider:
 		s, err := script.Load(name)
 		if err != nil {
-			return nil, exit.Fail(err, "")
+			return nil, adroit.WithHint(err, "")
 		}
 		return s, nil
 	case cliProvider:
@@ -234,11 +244,11 @@ func (m *models) endpoint(provider string) openai.Config {
 // openaiDefault is used when nothing names a model but a key is there.
 const openaiDefault = "openai/gpt-5-mini"
 
-// choose picks a model when the command line names none: the configured one,
+// Choose implements [adroit.ModelSource]: the configured one,
 // else the first of Ollama's that can call tools, else OpenAI's.
-func (m *models) choose(ctx context.Context) (string, error) {
+func (m *models) Choose(ctx context.Context) (string, error) {
 	if m.conf.Model != "" {
-		return m.canonical(m.conf.Model)
+		return m.Canonical(m.conf.Model)
 	}
 	var tried string
 	client, err := ollama.NewClient(m.ollama())
@@ -257,7 +267,7 @@ func (m *models) choose(ctx context.Context) (string, error) {
 	if m.getenv("OPENAI_API_KEY") != "" {
 		return openaiDefault, nil
 	}
-	return "", exit.Usagef("start Ollama and run: ollama pull qwen3:8b\n"+
+	return "", adroit.Invalidf("start Ollama and run: ollama pull qwen3:8b\n"+
 		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
 		"or see adroit at work without a model: adroit demo",
 		"no model: none is configured, %s, and OPENAI_API_KEY is not set", tried)
@@ -276,9 +286,8 @@ func capable(ctx context.Context, c *ollama.Client) (string, error) {
 	return "", errors.New("no model of Ollama can call tools")
 }
 
-// window is the context window to ask for, 0 where the provider decides. It
-// fails if the provider is sure not to have the model.
-func (m *models) window(ctx context.Context, ref string) (int, error) {
+// Window implements [adroit.ModelSource].
+func (m *models) Window(ctx context.Context, ref string) (int, error) {
 	provider, name, err := m.split(ref)
 	if provider == scriptProvider && err == nil {
 		r, err := m.Recording(ref)
@@ -320,7 +329,30 @@ func (m *models) verify(ctx context.Context, ref string, window int) int {
 func modelFault(err error) error {
 	var e *llm.Error
 	if errors.As(err, &e) {
-		return exit.Fail(err, cmp.Or(e.Hint, "adroit models list says which models there are"))
+		return adroit.WithHint(err, cmp.Or(e.Hint, "adroit models list says which models there are"))
 	}
 	return err
 }
+
+// Check implements [adroit.ModelSource].
+func (m *models) Check(ref string) error {
+	if m.Unset(ref) {
+		return nil
+	}
+	var err error
+	if strings.HasPrefix(m.conf.stands(ref), scriptProvider+":") {
+		_, _, err = m.Open(ref)
+	} else {
+		_, _, err = m.split(ref)
+	}
+	return err
+}
+
+// Unset implements [adroit.ModelSource].
+func (m *models) Unset(ref string) bool {
+	_, there := m.conf.Models[ref]
+	return !there && slices.Contains([]string{roleDefault, roleCheap, roleStrong}, ref)
+}
+
+// roleStrong is for what matters most: plans, judgements.
+const roleStrong = "strong"

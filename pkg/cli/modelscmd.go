@@ -170,9 +170,9 @@ func (a *app) modelsCheck() *cobra.Command {
 			}
 			var ref string
 			if len(args) == 1 {
-				ref, err = m.canonical(args[0])
+				ref, err = m.Canonical(args[0])
 			} else {
-				ref, err = m.choose(cmd.Context())
+				ref, err = m.Choose(cmd.Context())
 			}
 			if err != nil {
 				return err
@@ -231,7 +231,7 @@ type trial struct {
 }
 
 func (m *models) try(ctx context.Context, ref string) (*trial, error) {
-	window, err := m.window(ctx, ref)
+	window, err := m.Window(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

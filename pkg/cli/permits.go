@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -44,8 +43,8 @@ func permissionSetting(rules []permit.Rule) setting {
 }
 
 // warnIgnored tells which of an agent's permissions do not hold.
-func (a *app) warnIgnored(agent *agents.DynamicAgent) {
-	for _, words := range agent.Ignored() {
+func (a *app) warnIgnored(ignored []string) {
+	for _, words := range ignored {
 		fmt.Fprintf(a.Stderr, "adroit: warning: %s\n", render.SanitizeLine(words))
 	}
 }

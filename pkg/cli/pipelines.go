@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
@@ -28,17 +29,17 @@ func (a *app) pipelinesCommand() *cobra.Command {
 
 // pipelinesHere loads the pipelines with what is trusted of the current
 // directory, or all of it.
-func (a *app) pipelinesHere(all bool) (*pipeline.Catalog, agents.Problems, vouch) {
-	v, err := a.vouchFor(".", all)
+func (a *app) pipelinesHere(all bool) (*pipeline.Catalog, agents.Problems, error) {
+	rt, err := a.runtime()
 	if err != nil {
-		a.note("%v", err)
+		return nil, nil, err
 	}
-	cat, problems := a.pipelines(v)
-	return cat, problems, v
+	cat, problems := rt.PipelineCatalog(".", all)
+	return cat, problems, nil
 }
 
 func trustPipelines(cmd *cobra.Command, on *bool) {
-	cmd.Flags().BoolVar(on, "trust-project", false, "also read the pipelines in "+projectPipelines+" here")
+	cmd.Flags().BoolVar(on, "trust-project", false, "also read the pipelines in "+adroit.ProjectPipelines+" here")
 }
 
 func (a *app) pipelinesList() *cobra.Command {
@@ -48,7 +49,10 @@ func (a *app) pipelinesList() *cobra.Command {
 		Short: "List the pipelines",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cat, problems, _ := a.pipelinesHere(trusted)
+			cat, problems, err := a.pipelinesHere(trusted)
+			if err != nil {
+				return err
+			}
 			type entry struct {
 				Name        string `json:"name"`
 				Description string `json:"description"`
@@ -84,8 +88,11 @@ func (a *app) pipelinesShow() *cobra.Command {
 		Short: "Show a pipeline: its steps, where they lead, what they need",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cat, _, _ := a.pipelinesHere(trusted)
-			p, err := a.pipeline(cat, args[0])
+			cat, _, err := a.pipelinesHere(trusted)
+			if err != nil {
+				return err
+			}
+			p, err := adroit.FindPipeline(cat, args[0])
 			if err != nil {
 				return err
 			}
@@ -125,15 +132,15 @@ func (a *app) pipelinesLint() *cobra.Command {
 		Use:   "lint [FILE...]",
 		Short: "Check pipelines: all problems at once, with their places",
 		RunE: func(_ *cobra.Command, args []string) error {
-			cat, _, v := a.pipelinesHere(trusted)
-			m, err := a.models("")
+			rt, err := a.runtime()
 			if err != nil {
 				return err
 			}
-			k, err := a.known(v, m)
+			k, err := rt.Known(".", trusted)
 			if err != nil {
 				return err
 			}
+			cat := k.Pipelines
 			var found agents.Problems
 			checked := len(args)
 			if len(args) == 0 {
@@ -194,8 +201,11 @@ func (a *app) pipelinesGraph() *cobra.Command {
 		Short: "Draw a pipeline, as text or in Mermaid's language",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cat, _, _ := a.pipelinesHere(trusted)
-			p, err := a.pipeline(cat, args[0])
+			cat, _, err := a.pipelinesHere(trusted)
+			if err != nil {
+				return err
+			}
+			p, err := adroit.FindPipeline(cat, args[0])
 			if err != nil {
 				return err
 			}

@@ -5,10 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/publish"
 	"github.com/adroit-run/adroit/pkg/workflows"
@@ -101,38 +99,7 @@ func publishSettings(c publishConfig) []setting {
 	return out
 }
 
-// workflows are those that jobs here may run.
+// workflows are those that ship and the program's own.
 func (a *app) workflows() []flow.Workflow {
-	return slices.Concat([]flow.Workflow{agents.Workflow, pipeline.Workflow}, workflows.All(), a.Workflows)
-}
-
-// led sees to it that this program has the workflow that a request's agent names.
-func (a *app) led(in agents.Input, trust bool) error {
-	name := a.runs(in, trust)
-	var all []string
-	for _, w := range a.workflows() {
-		if w.Name == name {
-			return nil
-		}
-		all = append(all, w.Name)
-	}
-	hint := "run it with the program that has it; docs/workflows.md says how to make one"
-	if n := nearest(name, all); n != "" {
-		hint = fmt.Sprintf("did you mean workflow: %s?\n%s", n, hint)
-	}
-	return exit.Usagef(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Agent, name)
-}
-
-// runs is the workflow that a request's agent names.
-func (a *app) runs(in agents.Input, trust bool) string {
-	if in.Pipeline != "" {
-		return pipeline.Workflow.Name
-	}
-	if v, err := a.vouchFor(in.Dir, trust); err == nil {
-		cat, _ := a.catalogOf(v)
-		if agent, err := cat.Lookup(in.Agent); err == nil {
-			return agent.Runs()
-		}
-	}
-	return agents.Workflow.Name
+	return slices.Concat(workflows.All(), a.Workflows)
 }

@@ -110,16 +110,16 @@ func (c *config) behind(ref string) []string {
 	return list
 }
 
-// route is all that ref stands for. A fallback whose window cannot be found
+// Route implements [adroit.ModelSource]. A fallback whose window cannot be found
 // out now may be there when it is needed: its provider then decides.
-func (m *models) route(ctx context.Context, ref string) (executor.Route, error) {
+func (m *models) Route(ctx context.Context, ref string) (executor.Route, error) {
 	r := executor.Route{Hedge: m.conf.Models[ref].Hedge}
 	var err error
-	if r.Model, err = m.canonical(m.conf.stands(ref)); err != nil {
+	if r.Model, err = m.Canonical(m.conf.stands(ref)); err != nil {
 		return r, err
 	}
 	for _, name := range m.conf.behind(ref) {
-		next, err := m.canonical(m.conf.stands(name))
+		next, err := m.Canonical(m.conf.stands(name))
 		if err != nil {
 			return r, fmt.Errorf("a fallback of %s: %w", ref, err)
 		}
@@ -127,7 +127,7 @@ func (m *models) route(ctx context.Context, ref string) (executor.Route, error) 
 			continue
 		}
 		f := executor.Fallback{Model: next}
-		if w, err := m.window(ctx, next); err == nil {
+		if w, err := m.Window(ctx, next); err == nil {
 			f.Window = w
 		}
 		r.Fallbacks = append(r.Fallbacks, f)
@@ -135,30 +135,16 @@ func (m *models) route(ctx context.Context, ref string) (executor.Route, error) 
 	return r, nil
 }
 
-// windowed is route with the window of the model, where the server lets the
-// client set it: nobody has found it out for a sub-agent's.
-func (m *models) windowed(ctx context.Context, route func(string) (executor.Route, error)) func(string) (executor.Route, error) {
-	return func(ref string) (executor.Route, error) {
-		r, err := route(ref)
-		if err != nil || r.Window > 0 {
-			return r, err
-		}
-		if r.Window, err = m.window(ctx, r.Model); err != nil && len(r.Fallbacks) == 0 {
-			return r, err
-		}
-		return r, nil
-	}
-}
-
-// thinks names the model for what tools ask; empty is the job's own.
-func (m *models) thinks() string {
+// Think implements [adroit.ModelSource].
+func (m *models) Think() string {
 	if _, ok := m.conf.Models[roleCheap]; ok {
 		return roleCheap
 	}
 	return ""
 }
 
-func (m *models) roles() []string { return slices.Sorted(maps.Keys(m.conf.Models)) }
+// Roles implements [adroit.ModelSource].
+func (m *models) Roles() []string { return slices.Sorted(maps.Keys(m.conf.Models)) }
 
 // priceHint shows the lines of the config that are missing.
 func priceHint(e *agents.PriceError) string {

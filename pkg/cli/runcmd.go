@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
@@ -19,10 +21,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
-	"github.com/spf13/cobra"
 )
 
 // A request is what run was asked for.
@@ -97,7 +97,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&q.record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")
 	f.StringVar(&q.test, "test", "", "the command that runs the project's tests, as in --test \"make check\"; else that of the configuration, the project, or what is found")
 	f.BoolVar(&q.dry, "dry-run", false, "print what would run, and run nothing")
-	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+projectAgents+", skills, AGENTS.md")
+	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+adroit.ProjectAgents+", skills, AGENTS.md")
 	return cmd
 }
 
@@ -120,14 +120,16 @@ func (a *app) prompt(q *request, words []string) error {
 	return nil
 }
 
-// input makes the request of a job, with everything settled that the command
-// line can settle, so that what is wrong is said before a job exists.
-func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task, error) {
-	in := agents.Input{Test: strings.TrimSpace(q.test), Prompt: q.prompt, Taint: q.taint, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode), Calling: toolcall.Mode(q.calling)}
-	fail := func(err error) (agents.Input, executor.Task, error) { return in, executor.Task{}, err }
-	var err error
-	if in.Dir, err = directory(q.dir); err != nil {
-		return fail(err)
+// request is what q asks the runtime for.
+func (a *app) request(q request) (r adroit.Request, err error) {
+	r = adroit.Request{Target: q.agent, Key: q.key,
+		Input: agents.Input{Test: strings.TrimSpace(q.test), Prompt: q.prompt, Taint: q.taint, Approve: executor.Approve(q.approve), Mode: executor.Mode(q.mode),
+			Calling: toolcall.Mode(q.calling), Model: q.model, ForAll: q.model != "", Worktree: q.worktree,
+			Limits: executor.Limits{Turns: q.turns, Tokens: q.tokens, CostUSD: q.cost, Time: q.timeout}},
+		JobConfig: adroit.JobConfig{BaseURL: q.baseURL, Trust: q.trust, Sandbox: sandbox.Level(q.sandbox), Record: q.record},
+	}
+	if r.Dir, err = directory(q.dir); err != nil {
+		return r, err
 	}
 	switch {
 	case q.turns < 0:
@@ -140,99 +142,64 @@ func (a *app) input(ctx context.Context, q request) (agents.Input, executor.Task
 		err = errors.New("--timeout is negative")
 	}
 	if err != nil {
-		return fail(exit.Usagef("leave it out for the default", "%v", err))
+		return r, exit.Usagef("leave it out for the default", "%v", err)
 	}
-	in.Limits = executor.Limits{Turns: q.turns, Tokens: q.tokens, CostUSD: q.cost, Time: q.timeout}
-	if in.Inputs, err = a.inputs(q.inputs, &in.Taint); err != nil {
-		return fail(err)
+	if r.Inputs, err = a.inputs(q.inputs, &r.Taint); err != nil {
+		return r, err
 	}
 	if q.given != nil {
-		in.Inputs = q.given
+		r.Inputs = q.given
 	}
-	if a := in.Approve; a != "" && a != executor.ApproveAsk && a != executor.ApproveEdits && a != executor.ApproveAll && a != executor.ApproveNone {
-		return fail(exit.Usagef("it is one of ask, edits, all, none", "--approve is %q", a))
+	if a := r.Approve; a != "" && a != executor.ApproveAsk && a != executor.ApproveEdits && a != executor.ApproveAll && a != executor.ApproveNone {
+		return r, exit.Usagef("it is one of ask, edits, all, none", "--approve is %q", a)
 	}
-	if in.Mode != "" && !slices.Contains(executor.Modes, in.Mode) {
-		return fail(exit.Usagef("it is one of plan, edits, auto", "--mode is %q", in.Mode))
+	if r.Mode != "" && !slices.Contains(executor.Modes, r.Mode) {
+		return r, exit.Usagef("it is one of plan, edits, auto", "--mode is %q", r.Mode)
 	}
-	if in.Calling != "" && !slices.Contains(toolcall.Modes, in.Calling) {
-		return fail(exit.Usagef(callingHint, "--calling is %q", in.Calling))
+	if r.Calling != "" && !slices.Contains(toolcall.Modes, r.Calling) {
+		return r, exit.Usagef(callingHint, "--calling is %q", r.Calling)
 	}
-	if in.Options.Effort = llm.Effort(q.effort); !in.Options.Effort.Known() {
-		return fail(exit.Usagef(effortHint, "--effort is %q", q.effort))
+	if r.Options.Effort = llm.Effort(q.effort); !r.Options.Effort.Known() {
+		return r, exit.Usagef(effortHint, "--effort is %q", q.effort)
 	}
-	if _, err := a.confine(q.sandbox, ""); err != nil {
-		return fail(err)
-	}
-	v, err := a.vouchFor(in.Dir, q.trust)
-	if err != nil {
-		return fail(err)
-	}
-	agent, err := a.chosen(q, v, &in)
-	if err != nil {
-		return fail(err)
-	}
-	a.warnIgnored(agent)
-	m, err := a.models(q.baseURL)
-	if err != nil {
-		return fail(err)
-	}
-	switch {
-	case q.model != "":
-		in.ForAll = true
-		in.Model, err = m.canonical(q.model)
-	case agent.Model == pipeline.NoModel:
-		in.Model = pipeline.NoModel
-	case agent.Model != "" && !m.lesser(agent.Model):
-		in.Model, err = m.canonical(agent.Model)
-	default:
-		in.Model, err = m.choose(ctx)
-	}
-	if err != nil {
-		return fail(err)
-	}
-	if err := a.usable(ctx, m, &in); err != nil {
-		return fail(err)
-	}
-	t, s, err := a.resolveIn(ctx, in, q.trust)
-	if price := new(agents.PriceError); errors.As(err, &price) {
-		return fail(exit.Usagef(priceHint(price), "%v", err))
-	}
-	if err != nil {
-		return fail(exit.Usagef(a.shown(in)+" says what it takes", "%v", err))
-	}
-	if err := a.led(in, q.trust); err != nil {
-		return fail(err)
-	}
-	if len(t.Tools) > 0 {
-		a.tellSurroundings(s)
-	}
-	in.Test = t.Test // as it is now, also in a worktree elsewhere
-	return in, t, nil
+	_, err = a.confine(q.sandbox, "")
+	return r, err
 }
 
-// usable sees to it that the model of a request can be asked.
-func (a *app) usable(ctx context.Context, m *models, in *agents.Input) (err error) {
-	if in.Model == pipeline.NoModel {
-		return nil
+// plan is what a request resolves to, without a job.
+func (a *app) plan(ctx context.Context, q request) (*adroit.Plan, error) {
+	r, err := a.request(q)
+	if err != nil {
+		return nil, err
 	}
-	if _, _, err := m.Open(in.Model); err != nil {
-		return usageOr(err)
+	rt, err := a.runtime()
+	if err != nil {
+		return nil, err
 	}
-	if m.only, _, err = m.split(in.Model); err != nil {
-		return err
+	p, err := rt.Resolve(ctx, r)
+	if err == nil {
+		a.warnIgnored(p.Ignored)
 	}
-	if in.Options.Window, err = m.window(ctx, in.Model); err != nil && len(m.conf.behind(in.Model)) > 0 {
-		return nil
-	}
-	return err
+	return p, err
 }
 
-// usageOr makes an unreadable script a mistake of the command line.
-func usageOr(err error) error {
-	f := new(exit.Error)
-	errors.As(err, &f) // it may know what to do
-	return &exit.Error{Code: exit.Usage, Err: err, Hint: f.Hint}
+// submit adds the job of a request. With a key it may be one that there is.
+func (a *app) submit(ctx context.Context, q request) (*adroit.Submitted, error) {
+	r, err := a.request(q)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := a.runtime()
+	if err != nil {
+		return nil, err
+	}
+	s, err := rt.Submit(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	a.warnIgnored(s.Plan.Ignored)
+	a.worktreeBegins(s.Worktree)
+	return s, nil
 }
 
 // inputs reads key=value pairs, and adds to taint what it finds.
@@ -282,73 +249,36 @@ func (a *app) run(ctx context.Context, q request) error {
 	if err := a.welcome(ctx, q); err != nil {
 		return err
 	}
-	in, task, err := a.input(ctx, q)
+	if q.dry {
+		p, err := a.plan(ctx, q)
+		if err != nil {
+			return err
+		}
+		return a.dryRun(ctx, p, q)
+	}
+	s, err := a.submit(ctx, q)
 	if err != nil {
 		return err
-	}
-	if q.record, err = recordFile(q.record); err != nil {
-		return err
-	}
-	if q.dry {
-		return a.dryRun(ctx, in, task, q)
 	}
 	m, err := a.manager(ctx)
 	if err != nil {
 		return err
 	}
 	a.retire(ctx)
-	id := jobs.NewID(a.now())
-	job, err := a.submit(ctx, m, id, q, in, task)
-	if err != nil {
-		return err
-	}
-	if job.ID != id {
-		return a.repeated(ctx, job, id, q)
+	if s.Repeated {
+		return a.repeated(ctx, s.Job, q)
 	}
 	if q.detach {
-		return a.detach(ctx, job)
+		return a.detach(ctx, s.Job)
 	}
 	if !q.json {
-		a.header(ctx, job, task.Options.Window)
+		a.header(ctx, s.Job, s.Plan.Task.Options.Window)
 	}
-	return a.drive(ctx, m, job, q.json)
-}
-
-// submit adds the job of a request. With a key it may be one that there is.
-func (a *app) submit(ctx context.Context, m *jobs.Manager, id string, q request, in agents.Input, task executor.Task) (*jobs.Job, error) {
-	if q.worktree {
-		if err := a.isolate(ctx, id, &in); err != nil {
-			return nil, err
-		}
-		// What the request was checked with may not be in the commit.
-		if _, err := a.resolve(ctx, in, q.trust); err != nil {
-			err = errors.Join(fmt.Errorf("in a worktree of the last commit: %w", err), a.forget(id))
-			return nil, exit.Fail(err, "commit what the agent needs, its file first of all, or run it without --worktree")
-		}
-	}
-	raw, err := json.Marshal(in)
-	if err != nil {
-		return nil, err
-	}
-	data, err := a.dataDir()
-	if err != nil {
-		return nil, err
-	}
-	if err := adroit.SaveJobConfig(data, id, adroit.JobConfig{BaseURL: q.baseURL, Trust: q.trust, Sandbox: sandbox.Level(q.sandbox), Record: q.record}); err != nil {
-		return nil, err
-	}
-	job, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: a.runs(in, q.trust), Dir: in.Dir, Model: task.Model, Key: q.key, Title: a.title(in.Prompt), Input: raw})
-	if err != nil {
-		return nil, errors.Join(err, a.forget(id))
-	}
-	return job, nil
+	return a.drive(ctx, m, s.Job, q.json)
 }
 
 // repeated handles a run whose key an earlier job has.
-func (a *app) repeated(ctx context.Context, job *jobs.Job, id string, q request) error {
-	if err := a.forget(id); err != nil {
-		return err
-	}
+func (a *app) repeated(ctx context.Context, job *jobs.Job, q request) error {
 	if q.detach {
 		fmt.Fprintln(a.Stdout, job.ID)
 		return nil
@@ -420,10 +350,11 @@ func (a *app) windowWords(ctx context.Context, j *jobs.Job, window int) string {
 }
 
 // dryRun prints the task that a run would pin.
-func (a *app) dryRun(ctx context.Context, in agents.Input, t executor.Task, q request) error {
-	if in.Pipeline != "" {
-		return a.dryPipeline(ctx, in, t, q)
+func (a *app) dryRun(ctx context.Context, p *adroit.Plan, q request) error {
+	if p.Pinned != nil {
+		return a.dryPipeline(p, q)
 	}
+	in, t := p.Input, p.Task
 	if q.json {
 		return a.json(t)
 	}

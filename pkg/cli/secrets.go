@@ -11,9 +11,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
-	"github.com/adroit-run/adroit/pkg/cli/render"
-	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -101,23 +98,6 @@ func (a *app) names() *workspace.Names {
 		return nil
 	}
 	return &workspace.Names{Deny: c.Secrets.Deny, Allow: c.Secrets.Allow}
-}
-
-// clean is what the manager of jobs does to events.
-func (a *app) clean() func(event.Event) event.Event {
-	r := a.redactor()
-	return func(ev event.Event) event.Event { return handler.Clean(r, ev) }
-}
-
-// title is the first line of a prompt for lists of jobs, "" if that line can
-// be shown as it is: the prompt is the operator's own and kept.
-func (a *app) title(prompt string) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
-	clean, hit := a.redactor().String(first)
-	if !hit {
-		return ""
-	}
-	return render.Cut(clean, 80)
 }
 
 // guarded is a model whose errors do not echo keys: what a provider says of a

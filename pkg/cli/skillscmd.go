@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
@@ -28,7 +29,7 @@ func (a *app) skillsCommand() *cobra.Command {
 
 // trustSkills adds the flag that makes a command read the directory's skills.
 func trustSkills(cmd *cobra.Command, on *bool) {
-	cmd.Flags().BoolVar(on, "trust-project", false, "also read the skills in "+strings.Join(projectSkills(), " and ")+" here")
+	cmd.Flags().BoolVar(on, "trust-project", false, "also read the skills in "+strings.Join(adroit.ProjectSkills, " and ")+" here")
 }
 
 // loaded gives the skills there are here, and tells what is wrong with others.
@@ -37,11 +38,11 @@ func (a *app) loaded(trusted bool) ([]agents.Skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.vouchFor(dir, trusted)
+	rt, err := a.runtime()
 	if err != nil {
 		return nil, err
 	}
-	list, problems, err := a.skills(dir, v)
+	list, problems, err := rt.SkillList(dir, trusted)
 	for _, p := range problems {
 		fmt.Fprintln(a.Stderr, render.Sanitize(p.String()))
 	}

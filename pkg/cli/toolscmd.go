@@ -186,11 +186,11 @@ func (a *app) toolsCall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := a.vouchFor(root, false)
+			rt, err := a.runtime()
 			if err != nil {
 				return err
 			}
-			test, _, err := a.testCommand(root, v)
+			test, _, err := rt.TestCommandIn(root, false)
 			if err != nil {
 				return err
 			}

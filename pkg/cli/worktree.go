@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -27,21 +25,11 @@ func (a *app) worktree(id string) (*workspace.Worktree, error) {
 	return adroit.OpenWorktree(data, id)
 }
 
-// isolate makes a worktree for a job to be and moves its request there.
-func (a *app) isolate(ctx context.Context, id string, in *agents.Input) error {
-	data, err := a.dataDir()
-	if err != nil {
-		return err
-	}
-	w, err := adroit.AddWorktree(ctx, data, id, in.Dir)
-	if err != nil {
-		return err
-	}
-	if w.Left > 0 {
+// worktreeBegins reports what of the work tree a job's worktree lacks.
+func (a *app) worktreeBegins(w *workspace.Worktree) {
+	if w != nil && w.Left > 0 {
 		fmt.Fprintf(a.Stderr, "the worktree begins at commit %.10s: %s in %s not in it\n", w.Base, render.Plural(w.Left, "uncommitted change"), a.home(w.Repo)+isAre(w.Left))
 	}
-	in.Dir, in.Worktree = w.Dir(), true
-	return nil
 }
 
 func isAre(n int) string {
@@ -60,57 +48,17 @@ func (a *app) place(j *jobs.Job) string {
 	return fmt.Sprintf("%s, worktree of %s on branch %s", a.home(j.Dir), a.home(filepath.Join(w.Repo, filepath.FromSlash(w.Sub))), w.Branch)
 }
 
-// again submits the task of an old job as a new one, in a worktree of its own
-// if the old one had one.
-func (a *app) again(ctx context.Context, m *jobs.Manager, old *jobs.Job) (*jobs.Job, error) {
-	w, err := a.worktree(old.ID)
-	if err != nil {
-		return nil, err
-	}
-	if w == nil {
-		return m.Retry(ctx, old.ID)
-	}
-	var in agents.Input
-	if err := json.Unmarshal(old.Input, &in); err != nil {
-		return nil, fmt.Errorf("%s: reading its request: %w", old.ID, err)
-	}
-	in.Dir = filepath.Join(w.Repo, filepath.FromSlash(w.Sub))
-	id := jobs.NewID(a.now())
-	if err := a.isolate(ctx, id, &in); err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(in)
-	if err != nil {
-		return nil, err
-	}
-	j, err := m.Submit(ctx, &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: in.Dir, Model: old.Model, Input: raw})
-	if err != nil {
-		return nil, errors.Join(err, a.forget(id))
-	}
-	return j, nil
-}
-
 // unroot takes a job's worktree away, and those of its sub-agents.
 func (a *app) unroot(ctx context.Context, id string, force bool) error {
-	data, err := a.dataDir()
+	rt, err := a.runtime()
 	if err != nil {
 		return err
 	}
-	w, err := a.worktree(id)
-	if err != nil {
-		return err
-	}
-	if w != nil {
-		err = w.Remove(ctx, force)
-	}
-	var we *workspace.WorktreeError
-	if errors.As(err, &we) {
+	err = rt.RemoveWorktrees(ctx, id, force)
+	if we := new(workspace.WorktreeError); errors.As(err, &we) {
 		return exit.Fail(fmt.Errorf("%s: %w", id, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", id, id))
 	}
-	if err != nil {
-		return err
-	}
-	return adroit.RemoveTrees(ctx, data, id)
+	return err
 }
 
 // A keptTree is the worktree of a sub-agent that is still there.

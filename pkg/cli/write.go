@@ -145,22 +145,23 @@ func (a *app) staged(ctx context.Context, dir string) (s staging, err error) {
 
 // write has the message written by a job, and returns the job's id too.
 func (a *app) write(ctx context.Context, q request) (message, id string, err error) {
-	in, task, err := a.input(ctx, q)
-	if err != nil {
-		return "", "", err
-	}
 	if q.dry {
-		return "", "", a.dryRun(ctx, in, task, q)
+		p, err := a.plan(ctx, q)
+		if err != nil {
+			return "", "", err
+		}
+		return "", "", a.dryRun(ctx, p, q)
 	}
 	m, err := a.manager(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	job, err := a.submit(ctx, m, jobs.NewID(a.now()), q, in, task)
+	sub, err := a.submit(ctx, q)
 	if err != nil {
 		return "", "", err
 	}
-	a.header(ctx, job, task.Options.Window)
+	job := sub.Job
+	a.header(ctx, job, sub.Plan.Task.Options.Window)
 	past, err := render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate())
 	if err != nil {
 		return "", "", err

@@ -151,14 +151,14 @@ func stopped(t *testing.T, turns, dir string, in agents.Input, artifact string, 
 		t.Fatal(err)
 	}
 	rt := open()
-	job, err := rt.Jobs.Submit(t.Context(), &jobs.Job{Workflow: in.Agent, Dir: dir, Model: "script/turns", Input: raw})
+	job, err := manager(t, rt).Submit(t.Context(), &jobs.Job{Workflow: in.Agent, Dir: dir, Model: "script/turns", Input: raw})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var count atomic.Int64
-	last, err := rt.Jobs.Run(ctx, job.ID, jobs.RunOptions{Hook: func(string, flow.Step) {
+	last, err := manager(t, rt).Run(ctx, job.ID, jobs.RunOptions{Hook: func(string, flow.Step) {
 		if count.Add(1) == int64(n) {
 			cancel(jobs.ErrStopped)
 		}
@@ -172,7 +172,7 @@ func stopped(t *testing.T, turns, dir string, in agents.Input, artifact string, 
 	}
 	if last.Status != jobs.Done {
 		rt = open()
-		if last, err = rt.Jobs.Resume(t.Context(), job.ID, jobs.RunOptions{}); err != nil {
+		if last, err = manager(t, rt).Resume(t.Context(), job.ID, jobs.RunOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := rt.Close(); err != nil {
@@ -195,3 +195,12 @@ var noCheck = tools.New(tools.Metadata{
 }) (tools.Result, error) {
 	return tools.Result{Text: "none", Artifacts: map[string]json.RawMessage{"checks": json.RawMessage("[]")}}, nil
 })
+
+func manager(t testing.TB, rt *adroit.Runtime) *jobs.Manager {
+	t.Helper()
+	m, err := rt.Manager(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

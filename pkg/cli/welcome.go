@@ -1,98 +1,16 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
-
-// A vouch says what of a workspace has a say: what its operator trusts, or all
-// of it for one run.
-type vouch struct {
-	all    bool
-	dir    string
-	status trust.Status
-}
-
-// vouchFor looks at a workspace; all is --trust-project.
-func (a *app) vouchFor(dir string, all bool) (vouch, error) {
-	v := vouch{all: all, dir: dir}
-	if all {
-		return v, nil
-	}
-	s, err := a.trust()
-	if err != nil {
-		return v, nil // without a place to keep trust in there is none
-	}
-	origin, err := a.origin(dir)
-	if err == nil {
-		v.status, err = s.CheckAs(dir, origin)
-	}
-	return v, err
-}
-
-// origin is the work tree that the one of a job was made from, if dir is in one
-// that we made: what the operator trusts there is trusted in it.
-func (a *app) origin(dir string) (string, error) {
-	data, err := a.dataDir()
-	if err != nil {
-		return "", err
-	}
-	if data, err = filepath.EvalSymlinks(data); err != nil {
-		return "", nil // nothing was made yet
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	rel, err := filepath.Rel(filepath.Join(data, "worktrees"), dir)
-	if err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return "", nil
-	}
-	id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-	if id, name, ok := strings.Cut(id, "-"); ok { // of a sub-agent
-		c, err := adroit.OpenTree(data, id, name)
-		if err != nil || c == nil {
-			return "", err
-		}
-		if c.Plain {
-			from, err := a.origin(c.From)
-			return cmp.Or(from, c.From), err
-		}
-		return c.Tree.Repo, nil
-	}
-	w, err := a.worktree(id)
-	if err != nil || w == nil {
-		return "", err
-	}
-	return w.Repo, nil
-}
-
-// trusted reports whether a file or a directory of the workspace has a say.
-func (v vouch) trusted(path string) bool { return v.all || v.status.Trusted(path) }
-
-// agents are the project's agents that have a say.
-func (v vouch) agents() (agents.Layer, bool) {
-	dir := filepath.Join(v.dir, filepath.FromSlash(projectAgents))
-	if v.all {
-		return layer("project", dir, false), true
-	}
-	if len(v.status.Files) == 0 {
-		return agents.Layer{}, false
-	}
-	sub, err := fs.Sub(v.status.FS(), projectAgents)
-	return agents.Layer{Name: "project", FS: sub, Dir: dir}, err == nil
-}
 
 func (a *app) trust() (*trust.Store, error) {
 	dir, err := a.dataDir()

@@ -1,0 +1,192 @@
+package adroit
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/pipeline"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// AgentCatalog loads the agents: those of the options and, of the workspace dir,
+// those that its operator trusts, or all of them. An empty dir has none.
+func (rt *Runtime) AgentCatalog(dir string, trust bool) (*agents.Catalog, agents.Problems) {
+	d, err := rt.trusts(dir, trust)
+	if err != nil {
+		rt.warn("%v", err)
+	}
+	return rt.agentCatalog(d)
+}
+
+// agentCatalog loads the agents with those of the project that d trusts. One of
+// these may take the place of another agent, but not have more tools than that:
+// who asks for a reviewer gets nothing that can do more than one.
+func (rt *Runtime) agentCatalog(d trustDecision) (*agents.Catalog, agents.Problems) {
+	layers := rt.o.Agents
+	fsys, dir, ok := d.layer(ProjectAgents)
+	if !ok {
+		return rt.agents()
+	}
+	own := agents.Layer{Name: "project", FS: fsys, Dir: dir}
+	cat, problems := agents.Load(append(slices.Clip(layers), own)...)
+	base, _ := rt.agents()
+	var wide []string
+	for _, ag := range cat.List() {
+		under, err := base.Lookup(ag.Name)
+		if ag.Source.Layer != own.Name || err != nil {
+			continue
+		}
+		if more := rt.reach(ag) &^ rt.reach(under); more != 0 {
+			wide = append(wide, path.Base(ag.Source.File))
+			rt.warn("%s is not used: the agent %s would get more than it has (%s); give it a name of its own", ag.Source.File, ag.Name, more)
+		}
+	}
+	if len(wide) == 0 {
+		return cat, problems
+	}
+	own.FS = without{own.FS, wide}
+	return agents.Load(append(slices.Clip(layers), own)...)
+}
+
+// PipelineCatalog loads the pipelines like AgentCatalog loads the agents.
+func (rt *Runtime) PipelineCatalog(dir string, trust bool) (*pipeline.Catalog, agents.Problems) {
+	d, err := rt.trusts(dir, trust)
+	if err != nil {
+		rt.warn("%v", err)
+	}
+	return rt.pipelineCatalog(d)
+}
+
+// pipelineCatalog loads the pipelines with those of the project that d trusts.
+// One of these may take the place of another, but not do more than that one may.
+func (rt *Runtime) pipelineCatalog(d trustDecision) (*pipeline.Catalog, agents.Problems) {
+	layers := rt.o.Pipelines
+	fsys, dir, ok := d.layer(ProjectPipelines)
+	if !ok {
+		return rt.pipelines()
+	}
+	own := pipeline.Layer{Name: "project", FS: fsys, Dir: dir}
+	cat, problems := pipeline.Load(append(slices.Clip(layers), own)...)
+	base, _ := rt.pipelines()
+	var wide []string
+	for _, p := range cat.List() {
+		under, err := base.Lookup(p.Name)
+		if p.Source.Layer != own.Name || err != nil {
+			continue
+		}
+		there, _ := rt.agentCatalog(d)
+		if more := rt.pipelineReach(p, there, cat, 0) &^ rt.pipelineReach(under, there, base, 0); more != 0 {
+			wide = append(wide, path.Base(p.Source.File))
+			rt.warn("%s is not used: the pipeline %s would get more than it has (%s); give it a name of its own", p.Source.File, p.Name, more)
+		}
+	}
+	if len(wide) == 0 {
+		return cat, problems
+	}
+	own.FS = without{own.FS, wide}
+	return pipeline.Load(append(slices.Clip(layers), own)...)
+}
+
+// Known is what a pipeline may name in a workspace.
+func (rt *Runtime) Known(dir string, trust bool) (pipeline.Known, error) {
+	d, err := rt.trusts(dir, trust)
+	if err != nil {
+		return pipeline.Known{}, err
+	}
+	return rt.known(d, rt.models), nil
+}
+
+func (rt *Runtime) known(d trustDecision, m ModelSource) pipeline.Known {
+	cat, _ := rt.agentCatalog(d)
+	all, _ := rt.pipelineCatalog(d)
+	return pipeline.Known{Tools: rt.tools, Agents: cat, Pipelines: all, Model: m.Check}
+}
+
+// SkillList loads the skills of the options and those of a workspace that its
+// operator trusts, or all of them.
+func (rt *Runtime) SkillList(dir string, trust bool) ([]agents.Skill, agents.Problems, error) {
+	d, err := rt.trusts(dir, trust)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rt.skills(dir, d)
+}
+
+// reach is what the tools of an agent need, all in all.
+func (rt *Runtime) reach(ag *agents.DynamicAgent) tools.Caps {
+	matches := func(patterns []string, name string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
+	}
+	var caps tools.Caps
+	for t := range rt.tools.All() {
+		if matches(ag.Tools, t.Name) && !matches(ag.Deny, t.Name) {
+			caps |= t.Needs
+		}
+	}
+	if ag.Grant != nil {
+		caps &= *ag.Grant
+	}
+	return caps
+}
+
+// maxNesting bounds pipelines that call pipelines.
+const maxNesting = 5
+
+// pipelineReach is what the steps of a pipeline need, all in all.
+func (rt *Runtime) pipelineReach(p *pipeline.Pipeline, cat *agents.Catalog, all *pipeline.Catalog, depth int) tools.Caps {
+	if depth > maxNesting {
+		return 0
+	}
+	var caps tools.Caps
+	agent := func(g *pipeline.Agent) {
+		if g == nil {
+			return
+		}
+		spec := g.Spec
+		if spec == nil {
+			var err error
+			if spec, err = cat.Lookup(g.Name); err != nil {
+				return
+			}
+		}
+		caps |= rt.reach(spec)
+	}
+	if p.Recovery != nil {
+		agent(&p.Recovery.Agent)
+	}
+	var each func([]pipeline.Step)
+	each = func(steps []pipeline.Step) {
+		for i := range steps {
+			s := &steps[i]
+			agent(s.Agent)
+			name := s.Tool
+			if s.Run != "" {
+				name = "shell"
+			}
+			if t, ok := rt.tools.Lookup(name); ok {
+				caps |= t.Needs
+			}
+			if s.Pipeline != nil {
+				if inner, err := all.Lookup(s.Pipeline.Name); err == nil {
+					caps |= rt.pipelineReach(inner, cat, all, depth+1)
+				}
+			}
+			each(s.Parallel)
+		}
+	}
+	each(p.Steps)
+	return caps
+}
+
+// without is a directory that lacks some files.
+type without struct {
+	fs.FS
+	names []string
+}
+
+func (w without) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(w.FS, name)
+	return slices.DeleteFunc(list, func(e fs.DirEntry) bool { return slices.Contains(w.names, e.Name()) }), err
+}

@@ -1,0 +1,304 @@
+package adroit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/pipeline"
+)
+
+// A Request asks for a job. It is to Target, an agent or a pipeline by name,
+// or to what the Input names or holds.
+type Request struct {
+	agents.Input
+	JobConfig
+	// Target is the name of an agent or, if none has it, of a pipeline;
+	// agent:NAME and pipeline:NAME mean one of them.
+	Target string `json:"target,omitempty"`
+	// Key makes submitting idempotent: the first job with it is the only one.
+	Key string `json:"key,omitempty"`
+	// Title stands for the job in lists. Empty: the first line of the prompt,
+	// without secrets.
+	Title string `json:"title,omitempty"`
+}
+
+// A Plan is what a request has resolved to: what Submit would pin.
+type Plan struct {
+	Input    agents.Input     `json:"input"` // of the job
+	Task     executor.Task    `json:"task"`
+	Pinned   *pipeline.Pinned `json:"pinned,omitempty"` // of a request to a pipeline
+	Workflow string           `json:"workflow"`
+	Ignored  []string         `json:"ignored,omitempty"` // permissions of the agent that do not hold
+}
+
+// Prefixes of Request.Target that mean an agent or a pipeline.
+const (
+	agentPrefix    = "agent:"
+	pipelinePrefix = "pipeline:"
+)
+
+// Resolve binds a request to its agent, tools and model and settles what can be
+// settled before there is a job, so that what is wrong fails here.
+func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
+	in := r.Input
+	d, err := rt.trusts(in.Dir, r.Trust)
+	if err != nil {
+		return nil, err
+	}
+	m, err := rt.models.At(r.BaseURL, "")
+	if err != nil {
+		return nil, err
+	}
+	agent, err := rt.target(r, d, m, &in)
+	if err != nil {
+		return nil, err
+	}
+	if err := rt.chooseModel(ctx, agent, m, &in); err != nil {
+		return nil, err
+	}
+	p := &Plan{Ignored: agent.Ignored()}
+	var found projectContext
+	if in.Pipeline != "" {
+		p.Pinned = new(pipeline.Pinned)
+		*p.Pinned, found, err = rt.pin(ctx, in, r.Trust, m)
+		p.Task = p.Pinned.Task
+	} else {
+		p.Task, found, err = rt.resolve(ctx, in, r.Trust, m)
+	}
+	if price := new(agents.PriceError); errors.As(err, &price) {
+		return nil, Refuse(err, priceHint(price))
+	}
+	if err != nil {
+		return nil, &Error{Kind: Invalid, Message: err.Error(), Hint: shows(in) + " says what it takes", err: err}
+	}
+	if p.Workflow, err = rt.workflowOf(agent, in); err != nil {
+		return nil, err
+	}
+	if len(p.Task.Tools) > 0 {
+		for _, problem := range found.problems {
+			rt.warn("%s", problem)
+		}
+	}
+	in.Test = p.Task.Test // as it is now, also in a worktree elsewhere
+	p.Input = in
+	return p, nil
+}
+
+// chooseModel settles the model of a request and sees to it that it can be asked.
+func (rt *Runtime) chooseModel(ctx context.Context, agent *agents.DynamicAgent, m ModelSource, in *agents.Input) (err error) {
+	switch {
+	case in.Model != "":
+		in.Model, err = m.Canonical(in.Model)
+	case agent.Model == pipeline.NoModel:
+		in.Model = pipeline.NoModel
+	case agent.Model != "" && !m.Unset(agent.Model):
+		in.Model, err = m.Canonical(agent.Model)
+	default:
+		in.Model, err = m.Choose(ctx)
+	}
+	if err != nil || in.Model == pipeline.NoModel {
+		return err
+	}
+	if _, _, err := m.Open(in.Model); err != nil {
+		return Refuse(err, "")
+	}
+	if in.Options.Window > 0 {
+		return nil
+	}
+	if in.Options.Window, err = m.Window(ctx, in.Model); err != nil {
+		if r, err := m.Route(ctx, in.Model); err == nil && len(r.Fallbacks) > 0 {
+			return nil
+		}
+	}
+	return err
+}
+
+// target finds what a request is to: an agent, or the one that stands for a
+// pipeline if no agent has the name; in gets the name of either.
+func (rt *Runtime) target(r Request, d trustDecision, m ModelSource, in *agents.Input) (*agents.DynamicAgent, error) {
+	cat, _ := rt.agentCatalog(d)
+	all, _ := rt.pipelineCatalog(d)
+	name := r.Target
+	switch {
+	case name == "" && in.Pipeline != "":
+		name = pipelinePrefix + in.Pipeline
+	case name == "" && in.Spec != nil:
+		return in.Spec, nil
+	case name == "":
+		name = agentPrefix + in.Agent
+	}
+	if name, ok := strings.CutPrefix(name, agentPrefix); ok {
+		return rt.named(cat, name, in)
+	}
+	name, meant := strings.CutPrefix(name, pipelinePrefix)
+	if !meant {
+		_, err := cat.Lookup(name)
+		isAgent := !errors.As(err, new(*agents.UnknownError))
+		switch {
+		case isAgent && all.Has(name):
+			return nil, Invalidf(fmt.Sprintf("say %s%s or %s%s", pipelinePrefix, name, agentPrefix, name), "there is an agent and a pipeline %q", name)
+		case isAgent:
+			return rt.named(cat, name, in)
+		case !all.Has(name):
+			return nil, rt.unknownTarget(cat, all, name, in.Dir)
+		}
+	}
+	return rt.pipelineTarget(all, name, d, m, in)
+}
+
+// pipelineTarget finds the agent that stands for a pipeline.
+func (rt *Runtime) pipelineTarget(all *pipeline.Catalog, name string, d trustDecision, m ModelSource, in *agents.Input) (*agents.DynamicAgent, error) {
+	p, err := FindPipeline(all, name)
+	if err != nil {
+		return nil, err
+	}
+	k := rt.known(d, m)
+	for _, w := range pipeline.Lint(p, k) {
+		if w.Severity == agents.Warning {
+			rt.warn("%s", w)
+		}
+	}
+	if p, err = pipeline.Pin(p, k); err != nil {
+		return nil, Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+	}
+	if err := p.EachModel(func(ref *string) error {
+		if m.Unset(*ref) {
+			*ref = ""
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	switch {
+	case in.Limits.Turns > 0:
+		return nil, Invalidf("give its steps limits: {turns: N}, or bound all of them by --max-tokens, --max-cost or --timeout", "--max-turns is for agents, and %s is a pipeline", p.Name)
+	case len(p.Inputs) == 0 && len(in.Inputs) > 0:
+		return nil, Invalidf("declare them under inputs: in its file", "the pipeline %s takes no inputs", p.Name)
+	case p.Prompted() && strings.TrimSpace(in.Prompt) == "":
+		return nil, Invalidf(fmt.Sprintf("for example: adroit run %s \"add CSV export\"", name), "the pipeline %s reads {{input}}, and there is no prompt", p.Name)
+	}
+	in.Agent, in.Pipeline = p.Name, p.Name
+	agent, _ := p.Carrier()
+	return agent, nil
+}
+
+// unknownTarget is the error for a name that neither an agent nor a pipeline has.
+func (rt *Runtime) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, name, dir string) error {
+	if _, ours := fs.Stat(os.DirFS(dir), ProjectPipelines+"/"+name+".yaml"); ours == nil && fs.ValidPath(name) {
+		return Invalidf("adroit trust shows and trusts what is there; --trust-project uses it this once", "this directory has a pipeline %q, and nobody trusts it yet", name)
+	}
+	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" {
+		return Invalidf("did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is", "unknown agent %q", name)
+	}
+	_, err := rt.FindAgent(cat, name, dir)
+	return err
+}
+
+func (rt *Runtime) named(cat *agents.Catalog, name string, in *agents.Input) (*agents.DynamicAgent, error) {
+	agent, err := rt.FindAgent(cat, name, in.Dir)
+	if err == nil {
+		in.Agent = agent.Name
+	}
+	return agent, err
+}
+
+// FindAgent finds an agent by name. The error has a hint for what else could be
+// meant, also in the workspace dir.
+func (rt *Runtime) FindAgent(cat *agents.Catalog, name, dir string) (*agents.DynamicAgent, error) {
+	agent, err := cat.Lookup(name)
+	var unknown *agents.UnknownError
+	var bad *agents.ProblemError
+	switch {
+	case errors.As(err, &unknown):
+		hint := "adroit agents list lists the agents"
+		if unknown.Near != "" {
+			hint = "did you mean " + unknown.Near + "?\n" + hint
+		}
+		if _, ours := fs.Stat(os.DirFS(dir), ProjectAgents+"/"+name+".md"); ours == nil && fs.ValidPath(name) {
+			hint = "this directory has an agent of that name: adroit trust shows and trusts what is there; --trust-project uses it this once"
+		}
+		return nil, Invalidf(hint, "unknown agent %q", name)
+	case errors.As(err, &bad):
+		return nil, Invalidf("adroit agents lint checks all of them", "agent %s cannot be used:\n%s", name, bad)
+	}
+	if now, renamed := cat.Renamed(name); renamed && err == nil {
+		rt.warn("the agent %s is called %s now", name, now)
+	}
+	return agent, err
+}
+
+// FindPipeline finds a pipeline by name. The error has a hint for what else
+// could be meant.
+func FindPipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, error) {
+	p, err := all.Lookup(name)
+	switch {
+	case errors.As(err, new(*pipeline.UnknownError)):
+		hint := "adroit pipelines list lists the pipelines"
+		if n := spelling.Nearest(name, all.Names()); n != "" {
+			hint = "did you mean " + n + "?\n" + hint
+		}
+		return nil, Invalidf(hint, "unknown pipeline %q", name)
+	case err != nil:
+		return nil, Invalidf("adroit pipelines lint checks all of them", "pipeline %s cannot be used:\n%s", name, err)
+	}
+	return p, nil
+}
+
+// shows is the command that shows what a request is to.
+func shows(in agents.Input) string {
+	if in.Pipeline != "" {
+		return "adroit pipelines show " + in.Pipeline
+	}
+	return "adroit agents show " + in.Name()
+}
+
+// workflowOf is the workflow that runs the agent of a request.
+func (rt *Runtime) workflowOf(agent *agents.DynamicAgent, in agents.Input) (string, error) {
+	if in.Pipeline != "" {
+		return pipeline.Workflow.Name, nil
+	}
+	name := agent.Runs()
+	var all []string
+	for _, w := range rt.workflows() {
+		all = append(all, w.Name)
+	}
+	if slices.Contains(all, name) {
+		return name, nil
+	}
+	hint := "run it with the program that has it; docs/workflows.md says how to make one"
+	if n := spelling.Nearest(name, all); n != "" {
+		hint = fmt.Sprintf("did you mean workflow: %s?\n%s", n, hint)
+	}
+	return "", Invalidf(hint, "the agent %s is led by the workflow %q, which this program does not have", in.Name(), name)
+}
+
+// priceHint shows the lines of the configuration that are missing.
+func priceHint(e *agents.PriceError) string {
+	var b strings.Builder
+	b.WriteString("set what they cost in the config file, in USD per million tokens, with zeros for what is free:\nprices:")
+	for _, ref := range e.Models {
+		fmt.Fprintf(&b, "\n  %q: {in: …, out: …}", ref)
+	}
+	b.WriteString("\nor bound the tokens instead: --max-tokens N")
+	return b.String()
+}
+
+// workflows are those that jobs here may run.
+func (rt *Runtime) workflows() []flow.Workflow {
+	all := []flow.Workflow{agents.Workflow, pipeline.Workflow}
+	for _, w := range rt.o.Workflows {
+		if !slices.ContainsFunc(all, func(have flow.Workflow) bool { return have.Name == w.Name }) {
+			all = append(all, w)
+		}
+	}
+	return all
+}

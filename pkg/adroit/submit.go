@@ -1,0 +1,206 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A Submitted is a job that was added, and what it will run.
+type Submitted struct {
+	Job  *jobs.Job `json:"job"`
+	Plan *Plan     `json:"plan"`
+	// Repeated means that an earlier request with the same key has the job.
+	Repeated bool                `json:"repeated,omitempty"`
+	Worktree *workspace.Worktree `json:"worktree,omitempty"` // that was made for it
+}
+
+// Submit adds the job of a request, which does not run yet. A request that cannot
+// be resolved fails here, before there is a job.
+func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
+	if r.Dir == "" {
+		r.Dir = rt.o.Dir
+	}
+	var err error
+	if r.Dir, err = filepath.Abs(r.Dir); err != nil {
+		return nil, err
+	}
+	if err := rt.o.apart(r.Dir); err != nil {
+		return nil, err
+	}
+	if r.Record, err = recordingFile(r.Record); err != nil {
+		return nil, err
+	}
+	p, err := rt.Resolve(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Submitted{Plan: p}
+	id := jobs.NewID(time.Now())
+	if r.Worktree {
+		if s.Worktree, err = rt.isolate(ctx, id, r, p); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := json.Marshal(p.Input)
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: encoding the request: %w", p.Input.Name(), err)
+	}
+	if err := SaveJobConfig(rt.data(), id, r.JobConfig); err != nil {
+		return nil, err
+	}
+	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Title: rt.title(r), Input: raw})
+	if err != nil {
+		return nil, errors.Join(err, rt.forget(ctx, id))
+	}
+	if s.Repeated = s.Job.ID != id; s.Repeated {
+		return s, rt.forget(ctx, id)
+	}
+	return s, nil
+}
+
+// isolate makes a worktree for a job to be and moves its request there.
+func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (*workspace.Worktree, error) {
+	w, err := AddWorktree(ctx, rt.data(), id, p.Input.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p.Input.Dir, p.Input.Worktree = w.Dir(), true
+	m, err := rt.models.At(r.BaseURL, "")
+	if err == nil {
+		// What the request was checked with may not be in the commit.
+		_, _, err = rt.resolve(ctx, p.Input, r.Trust, m)
+	}
+	if err != nil {
+		err = fmt.Errorf("in a worktree of the last commit: %w", err)
+		return nil, &Error{Kind: Failed, Message: err.Error(), Hint: "commit what the agent needs, its file first of all, or run it without --worktree", err: errors.Join(err, rt.forget(ctx, id))}
+	}
+	return w, nil
+}
+
+// Again adds a new job with the task of an old one, in a worktree of its own if
+// the old one had one.
+func (rt *Runtime) Again(ctx context.Context, id string) (*Submitted, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	old, err := jobs.Find(ctx, m.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	w, err := OpenWorktree(rt.data(), id)
+	if err != nil {
+		return nil, err
+	}
+	s := &Submitted{}
+	if w == nil {
+		s.Job, err = m.Retry(ctx, id)
+	} else {
+		err = rt.againIn(ctx, m, old, w, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, CopyJobConfig(rt.data(), id, s.Job.ID)
+}
+
+func (rt *Runtime) againIn(ctx context.Context, m *jobs.Manager, old *jobs.Job, w *workspace.Worktree, s *Submitted) error {
+	var in agents.Input
+	if err := json.Unmarshal(old.Input, &in); err != nil {
+		return fmt.Errorf("%s: reading its request: %w", old.ID, err)
+	}
+	id := jobs.NewID(time.Now())
+	var err error
+	if s.Worktree, err = AddWorktree(ctx, rt.data(), id, filepath.Join(w.Repo, filepath.FromSlash(w.Sub))); err != nil {
+		return err
+	}
+	in.Dir, in.Worktree = s.Worktree.Dir(), true
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: in.Dir, Model: old.Model, Input: raw})
+	if err != nil {
+		return errors.Join(err, rt.forget(ctx, id))
+	}
+	return nil
+}
+
+// forget removes what was kept beside a job that was not created after all.
+func (rt *Runtime) forget(ctx context.Context, id string) error {
+	if err := rt.RemoveWorktrees(ctx, id, true); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(rt.home, id))
+}
+
+// RemoveWorktrees removes a job's worktree and those of its sub-agents. Without
+// force, a worktree with work that is nowhere else is a *workspace.WorktreeError.
+func (rt *Runtime) RemoveWorktrees(ctx context.Context, id string, force bool) error {
+	w, err := OpenWorktree(rt.data(), id)
+	if err != nil {
+		return err
+	}
+	if w != nil {
+		if err := w.Remove(ctx, force); err != nil {
+			return err
+		}
+	}
+	return RemoveTrees(ctx, rt.data(), id)
+}
+
+// maxTitle bounds the title of a job in characters.
+const maxTitle = 80
+
+// title is the first line of a prompt for lists of jobs, without its secrets, ""
+// if it has none: then it can be shown as it is.
+func (rt *Runtime) title(r Request) string {
+	if r.Title != "" {
+		return r.Title
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(r.Prompt), "\n")
+	clean, hit := rt.o.Secrets.String(first)
+	if !hit {
+		return ""
+	}
+	if r := []rune(clean); len(r) > maxTitle {
+		return string(r[:maxTitle-3]) + "..."
+	}
+	return clean
+}
+
+// recordingFile settles where a new job's recording goes, "" if there is none. A
+// file that is there belongs to another job, or to somebody else.
+func recordingFile(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", Invalidf("name another file, or remove it first", "--record: %s is there already", path)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", Invalidf("name a file in a directory that can be read", "--record: %v", err)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return "", Invalidf("make it first", "--record: there is no directory %s", filepath.Dir(path))
+	}
+	return path, nil
+}
