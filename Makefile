@@ -4,7 +4,7 @@ GO ?= go
 # A program built with -race would sleep for a second before it exits.
 export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: help build check fmt vet lint tidy docs test short kill edits permit e2e bench noise clean
+.PHONY: help build check fmt vet lint tidy docs test short kill edits permit e2e bench noise count clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -31,8 +31,8 @@ docs: ## write the reference in docs/ from the code
 	$(GO) test ./internal/docs -update
 
 test: ## all tests, with the race detector where there are goroutines; layers, goldens and generated files are tests too
-	$(GO) test -shuffle=on -timeout 30m $$(internal/race/packages norace)
-	$(GO) test -race -shuffle=on -timeout 30m $$(internal/race/packages race)
+	$(GO) test -shuffle=on -parallel 4 -timeout 30m $$(internal/race/packages norace)
+	$(GO) test -race -shuffle=on -parallel 4 -timeout 30m $$(internal/race/packages race)
 
 short: ## tests without the long ones
 	$(GO) test -short ./...
@@ -61,6 +61,9 @@ bench: ## benchmarks; see docs/performance.md
 
 noise: ## an hour of a random model under grammars, on a real Ollama server
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) ADROIT_RANDOM=1h $(GO) test -count 1 -timeout 70m -v -run TestRandomModel ./pkg/llm/ollama
+
+count: ## lines of Go outside tests, and exported names, for each package
+	@$(GO) run ./internal/api
 
 clean: ## remove what make build made
 	rm -rf bin
