@@ -1,10 +1,14 @@
 package ollama
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -44,9 +48,9 @@ func (i Info) Can(capability string) bool { return slices.Contains(i.Capabilitie
 // Show describes a model. The error is an [llm.Error] of kind NoModel if the
 // server does not have it.
 func (c *Client) Show(ctx context.Context, model string) (Info, error) {
-	var got api.ShowResponse
-	if err := c.post(ctx, "/api/show", map[string]any{"model": model}, &got); err != nil {
-		return Info{}, err
+	got, err := c.api().Show(ctx, &api.ShowRequest{Model: model})
+	if err != nil {
+		return Info{}, c.failed(err)
 	}
 	info := Info{
 		Family:       got.Details.Family,
@@ -87,9 +91,9 @@ type Listed struct {
 
 // List returns the models that the server has, by name.
 func (c *Client) List(ctx context.Context) ([]Listed, error) {
-	var got api.ListResponse
-	if err := c.get(ctx, "/api/tags", &got); err != nil {
-		return nil, err
+	got, err := c.api().List(ctx)
+	if err != nil {
+		return nil, c.failed(err)
 	}
 	var out []Listed
 	for _, m := range got.Models {
@@ -108,9 +112,9 @@ type Loaded struct {
 
 // Running returns the models in memory, by name.
 func (c *Client) Running(ctx context.Context) ([]Loaded, error) {
-	var got api.ProcessResponse
-	if err := c.get(ctx, "/api/ps", &got); err != nil {
-		return nil, err
+	got, err := c.api().ListRunning(ctx)
+	if err != nil {
+		return nil, c.failed(err)
 	}
 	var out []Loaded
 	for _, m := range got.Models {
@@ -124,20 +128,18 @@ func (c *Client) Running(ctx context.Context) ([]Loaded, error) {
 func (c *Client) Up(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	var got struct {
-		Version string `json:"version"`
-	}
-	return c.get(ctx, "/api/version", &got) == nil && got.Version != ""
+	version, err := c.api().Version(ctx)
+	return err == nil && version != ""
 }
 
 // Verify loads the model with a window and reports the window it really got,
 // which the server makes smaller without a word when the model was made for
 // less. The error says so too.
 func (c *Client) Verify(ctx context.Context, model string, window int) (int, error) {
-	load := map[string]any{"model": model, "messages": []any{}, "stream": false, "options": map[string]any{"num_ctx": window}}
-	var got struct{}
-	if err := c.post(ctx, "/api/chat", load, &got); err != nil {
-		return 0, err
+	whole := false
+	load := &api.ChatRequest{Model: model, Messages: []api.Message{}, Stream: &whole, Options: map[string]any{"num_ctx": window}}
+	if err := c.api().Chat(ctx, load, func(api.ChatResponse) error { return nil }); err != nil {
+		return 0, c.failed(err)
 	}
 	loaded, err := c.Running(ctx)
 	if err != nil {
@@ -156,36 +158,89 @@ func (c *Client) Verify(ctx context.Context, model string, window int) (int, err
 	return 0, fmt.Errorf("%s: %s was loaded, but the server does not list it as running; its window is not known", c.end.Name, model)
 }
 
-func (c *Client) get(ctx context.Context, path string, into any) error {
-	b, err := c.end.Get(ctx, path)
-	if err != nil {
-		return err
+// api is the library's client over the endpoint, for answers in one piece.
+func (c *Client) api() *api.Client { return (&roundTripper{end: c.end}).client() }
+
+// failed makes a typed error of one of the library's.
+func (c *Client) failed(err error) error {
+	if sent := sendError(err); sent != nil {
+		return sent
 	}
-	return c.decode(b, into)
+	e := c.end.Error(llm.Garbled, "the answer is not what the protocol says: "+err.Error())
+	e.Hint = "check that base_url leads to an Ollama server"
+	return e
 }
 
-func (c *Client) post(ctx context.Context, path string, what, into any) error {
-	body, err := json.Marshal(what)
-	if err != nil {
-		return err
-	}
-	r, err := c.end.Post(ctx, path, transport.Body{body}, false)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	b, err := r.All()
-	if err != nil {
-		return err
-	}
-	return c.decode(b, into)
-}
-
-func (c *Client) decode(b []byte, into any) error {
-	if err := json.Unmarshal(b, into); err != nil {
-		e := c.end.Error(llm.Garbled, "the answer is not what the protocol says: "+err.Error())
-		e.Hint = "check that base_url leads to an Ollama server"
-		return e
+// sendError is the error of a roundTripper that the library wrapped, nil if err
+// is one of its own.
+func sendError(err error) error {
+	var sent *url.Error
+	if errors.As(err, &sent) {
+		return sent.Err
 	}
 	return nil
+}
+
+// A roundTripper sends the library's requests to an endpoint, under its limits
+// and with its typed errors.
+type roundTripper struct {
+	end    *transport.Endpoint
+	stream bool
+	broken error // why a stream could not be read to its end
+}
+
+func (t *roundTripper) client() *api.Client {
+	// The library signs requests to ollama.com with the user's own key;
+	// RoundTrip puts the host in place.
+	base := &url.URL{Scheme: "http", Host: "ollama.invalid"}
+	return api.NewClient(base, &http.Client{Transport: t})
+}
+
+// streamBody is the body of a stream. The library does not report its errors.
+type streamBody struct {
+	*transport.Reply
+	of *roundTripper
+}
+
+func (b streamBody) Read(p []byte) (int, error) {
+	n, err := b.Reply.Read(p)
+	if n > 0 {
+		b.Watch.Touch()
+	}
+	if err != nil && err != io.EOF {
+		b.of.broken = b.Broken(err, "a part of the answer")
+	}
+	return n, err
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body transport.Body
+	if req.Body != nil {
+		b, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		body = transport.Body{b}
+	}
+	to, err := url.Parse(t.end.Base + req.URL.Path)
+	if err != nil {
+		return nil, t.end.Error(llm.BadRequest, "the base URL cannot be used")
+	}
+	req = req.Clone(req.Context())
+	req.URL, req.Host = to, ""
+	reply, err := t.end.Do(req, body, t.stream)
+	if err != nil {
+		return nil, err
+	}
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: streamBody{reply, t}}
+	if !t.stream {
+		defer reply.Close()
+		b, err := reply.All()
+		if err != nil {
+			return nil, err
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(b))
+	}
+	return resp, nil
 }

@@ -7,11 +7,9 @@
 //		Model: "qwen3:8b", Messages: conversation, Options: llm.Options{Window: 32768},
 //	}, nil)
 //
-// The types of github.com/ollama/ollama/api describe what is sent and what
-// the server says of its models; its client is not used. That client
-// allocates 8 MB for each stream, takes a stream that was cut off for a
-// finished one, rounds large integers in arguments, and reports errors inside
-// a stream without a type.
+// Requests, messages, tools and lines of an answer are the types of
+// github.com/ollama/ollama/api, and its client asks the server about its
+// models. The loop that reads an answer is ours: see ADR 51.
 //
 // [Client] asks the server about its models. Pulling models is not its
 // business.

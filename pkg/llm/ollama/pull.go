@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
+
+	"github.com/ollama/ollama/api"
 
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
@@ -35,10 +36,7 @@ const maxTries = 3
 func (c *Client) Pull(ctx context.Context, model string, insecure bool, progress func(Progress)) error {
 	end := *c.end
 	end.Total = -1
-	body, err := json.Marshal(map[string]any{"model": model, "insecure": insecure, "stream": true})
-	if err != nil {
-		return err
-	}
+	req := &api.PullRequest{Model: model, Insecure: insecure}
 	if progress == nil {
 		progress = func(Progress) {}
 	}
@@ -46,7 +44,7 @@ func (c *Client) Pull(ctx context.Context, model string, insecure bool, progress
 	for failed := 0; ; {
 		before := len(had)
 		more := false
-		err := pull(ctx, &end, body, func(p Progress) {
+		err := pull(ctx, &end, req, func(p Progress) {
 			if p.Done > had[p.Digest] {
 				had[p.Digest], more = p.Done, true
 			}
@@ -73,40 +71,30 @@ func (c *Client) Pull(ctx context.Context, model string, insecure bool, progress
 	}
 }
 
-func pull(ctx context.Context, end *transport.Endpoint, body []byte, progress func(Progress)) error {
-	reply, err := end.Post(ctx, "/api/pull", transport.Body{body}, true)
-	if err != nil {
-		return named(err)
-	}
-	defer reply.Close()
-	lines := transport.NewLines(reply, reply.Watch.Touch)
+func pull(ctx context.Context, end *transport.Endpoint, req *api.PullRequest, progress func(Progress)) error {
+	t := &roundTripper{end: end, stream: true}
 	done := false
-	for {
-		raw, err := lines.Next()
-		switch {
-		case err == io.EOF && done:
-			return nil
-		case err == io.EOF:
-			return end.Error(llm.Cut, "the server stopped telling of its progress before the model was there")
-		case err != nil:
-			return reply.Broken(err, "a part of the model")
+	err := t.client().Pull(ctx, req, func(p api.ProgressResponse) error {
+		done = p.Status == "success"
+		progress(Progress{Status: p.Status, Digest: p.Digest, Done: p.Completed, Total: p.Total})
+		return nil
+	})
+	var syntax *json.SyntaxError
+	var typed *json.UnmarshalTypeError
+	switch {
+	case t.broken != nil: // which the library takes for the end
+		return t.broken
+	case errors.As(err, &syntax), errors.As(err, &typed):
+		return end.Error(llm.Garbled, "the server's progress is not what the protocol says: "+err.Error())
+	case err != nil:
+		if sent := sendError(err); sent != nil {
+			return named(sent)
 		}
-		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
-			continue
-		}
-		var l struct {
-			Progress
-			Error json.RawMessage `json:"error"`
-		}
-		if err := json.Unmarshal(raw, &l); err != nil {
-			return end.Error(llm.Garbled, "the server's progress is not what the protocol says: "+err.Error())
-		}
-		if len(l.Error) > 0 && string(l.Error) != "null" {
-			return named(end.Reported(raw))
-		}
-		done = l.Status == "success"
-		progress(l.Progress)
+		return named(end.Reported([]byte(err.Error())))
+	case !done:
+		return end.Error(llm.Cut, "the progress of the pull ended before the model was there")
 	}
+	return nil
 }
 
 // named tells a name that no registry knows from a registry that cannot be

@@ -1,6 +1,8 @@
 package ollama
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,45 +14,26 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/schema"
 )
 
-// tail is the part of an [api.ChatRequest] behind its messages.
-type tail struct {
-	Tools     json.RawMessage `json:"tools,omitempty"`
-	Stream    bool            `json:"stream"`
-	Format    json.RawMessage `json:"format,omitempty"`
-	KeepAlive *api.Duration   `json:"keep_alive,omitempty"`
-	Think     *api.ThinkValue `json:"think,omitempty"`
-	Truncate  bool            `json:"truncate"`
-	Shift     bool            `json:"shift"`
-	Options   options         `json:"options"`
-}
-
-type options struct {
-	Window      int      `json:"num_ctx,omitempty"`
-	Answer      int      `json:"num_predict"`
-	Temperature *float64 `json:"temperature,omitempty"`
-}
-
 // body is the request in pieces around the encoded messages.
 func (m *model) body(ctx context.Context, req *llm.Request, notes *[]string) (transport.Body, error) {
 	messages, err := req.History.Encode("ollama", req.Messages, appendMessage)
 	if err != nil {
 		return nil, err
 	}
-	t := tail{
-		Stream:    m.stream,
-		Think:     m.think,
-		KeepAlive: m.keep,
-		Options: options{
-			Window:      max(req.Options.Window, 0),
-			Answer:      req.Options.MaxTokens,
-			Temperature: req.Options.Temperature,
-		},
+	no, options := false, map[string]any{"num_predict": req.Options.MaxTokens}
+	if req.Options.MaxTokens <= 0 {
+		options["num_predict"] = DefaultAnswer // 0 would mean no limit
 	}
-	if t.Options.Answer <= 0 {
-		t.Options.Answer = DefaultAnswer // 0 would mean no limit
+	if req.Options.Window > 0 {
+		options["num_ctx"] = req.Options.Window
 	}
+	if req.Options.Temperature != nil {
+		options["temperature"] = *req.Options.Temperature
+	}
+	t := api.ChatRequest{Model: req.Model, Stream: &m.stream, Think: m.think, KeepAlive: m.keep, Truncate: &no, Shift: &no, Options: options}
+	var tools []byte
 	if len(req.Tools) > 0 {
-		if t.Tools, err = req.History.Tools("ollama", req.Tools, m.encodeTools); err != nil {
+		if tools, err = req.History.Tools("ollama", req.Tools, m.encodeTools); err != nil {
 			return nil, err
 		}
 	}
@@ -79,72 +62,68 @@ func (m *model) body(ctx context.Context, req *llm.Request, notes *[]string) (tr
 			*notes = append(*notes, effortOmitted(e, why))
 		}
 	}
-	end, err := json.Marshal(t)
+	fields, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
-	head := transport.AppendString([]byte(`{"model":`), req.Model)
-	head = append(head, `,"messages":`...)
+	head, tail, _ := bytes.Cut(fields, []byte("null,")) // the messages, which are encoded already
 	// The closing bracket is sent from here; see openai for why.
-	end[0] = ','
-	end = append([]byte{']'}, end...)
-	return transport.Body{head, messages[:len(messages)-1], end}, nil
+	body := transport.Body{head, messages[:len(messages)-1], []byte(`],`)}
+	if tools != nil {
+		body = append(body, []byte(`"tools":`), tools, []byte(`,`))
+	}
+	return append(body, tail), nil
 }
 
-// encodeTools describes tools as far as the server can keep it: its own type
-// for a property would lose the rest on arrival, and `true` in place of a
-// schema would be an error.
+// encodeTools describes tools by the library's type, which is also the
+// server's: what it cannot hold would be lost on arrival.
 func (m *model) encodeTools(specs []llm.ToolSpec) ([]byte, error) {
-	type function struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		Parameters  json.RawMessage `json:"parameters"`
-	}
-	type tool struct {
-		Type     string   `json:"type"`
-		Function function `json:"function"`
-	}
-	var list []tool
-	for _, s := range specs {
+	list := make(api.Tools, len(specs))
+	for i, s := range specs {
 		about, input, err := m.schemas.Parameters(schema.Ollama, s.Description, s.Input)
+		list[i] = api.Tool{Type: "function", Function: api.ToolFunction{Name: s.Name, Description: about}}
+		if err == nil {
+			err = json.Unmarshal(input, &list[i].Function.Parameters)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", s.Name, err)
 		}
-		list = append(list, tool{"function", function{s.Name, about, input}})
 	}
 	return json.Marshal(list)
 }
 
-// appendMessage appends one message in the shape of [api.Message]. Arguments
-// go out as they are, so that numbers stay exact.
+// appendMessage appends one message, encoded by the library's type.
 func appendMessage(dst []byte, m *llm.Message) ([]byte, error) {
 	m = spelt(m)
-	text := m.Text
-	if text == "" && m.Role == llm.Tool {
-		text = "(no output)"
-	}
-	dst = transport.AppendString(append(dst, `{"role":`...), string(m.Role))
-	dst = transport.AppendString(append(dst, `,"content":`...), text)
-	if m.Thinking != "" {
-		dst = transport.AppendString(append(dst, `,"thinking":`...), m.Thinking)
-	}
+	out := api.Message{Role: string(m.Role), Content: m.Text, Thinking: m.Thinking}
 	if m.Role == llm.Tool {
-		dst = transport.AppendString(append(dst, `,"tool_name":`...), m.Name)
-		dst = transport.AppendString(append(dst, `,"tool_call_id":`...), m.CallID)
+		out.Content = cmp.Or(m.Text, "(no output)")
+		out.ToolName, out.ToolCallID = m.Name, m.CallID
 	}
 	for i, c := range m.Calls {
-		sep := `,{"id":`
-		if i == 0 {
-			sep = `,"tool_calls":[{"id":`
+		args, err := arguments(transport.Object(c.Args))
+		if err != nil {
+			return nil, err
 		}
-		dst = transport.AppendString(append(dst, sep...), c.ID)
-		dst = fmt.Appendf(dst, `,"function":{"index":%d,"name":`, i)
-		dst = transport.AppendString(dst, c.Name)
-		dst = append(append(dst, `,"arguments":`...), transport.Object(c.Args)...)
-		dst = append(dst, `}}`...)
+		out.ToolCalls = append(out.ToolCalls, api.ToolCall{ID: c.ID, Function: api.ToolCallFunction{Index: i, Name: c.Name, Arguments: args}})
 	}
-	if len(m.Calls) > 0 {
-		dst = append(dst, ']')
+	b, err := json.Marshal(out)
+	return append(dst, transport.Plain(b)...), err
+}
+
+// arguments are those of a call in the library's type. Their values stay raw, so
+// that numbers stay exact.
+func arguments(object json.RawMessage) (api.ToolCallFunctionArguments, error) {
+	args := api.NewToolCallFunctionArguments()
+	dec := json.NewDecoder(bytes.NewReader(object))
+	_, err := dec.Token() // the opening brace
+	for err == nil && dec.More() {
+		var key json.Token
+		var value json.RawMessage
+		if key, err = dec.Token(); err == nil {
+			err = dec.Decode(&value)
+			args.Set(fmt.Sprint(key), value)
+		}
 	}
-	return append(dst, '}'), nil
+	return args, err
 }

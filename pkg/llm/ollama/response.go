@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/ollama/ollama/api"
+
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
 	"github.com/adroit-run/adroit/pkg/llm/textcall"
@@ -19,9 +21,10 @@ const Dropped = llm.DroppedCall
 // for it: models that think are sometimes not held to it.
 const Unbound = "the server did not hold the model to the output schema"
 
-// line is one line of an answer. Arguments stay as they came.
+// A line is one line of an answer. Arguments stay as they came: the library's
+// type rounds large numbers and refuses what is no object.
 type line struct {
-	Model   string `json:"model"`
+	api.ChatResponse
 	Message struct {
 		Content   string `json:"content"`
 		Thinking  string `json:"thinking"`
@@ -33,15 +36,10 @@ type line struct {
 			} `json:"function"`
 		} `json:"tool_calls"`
 	} `json:"message"`
-	Done   bool            `json:"done"`
-	Reason string          `json:"done_reason"`
-	In     transport.Count `json:"prompt_eval_count"`
-	Out    transport.Count `json:"eval_count"`
 	Cached transport.Count `json:"prompt_eval_cached_count"`
-	Error  json.RawMessage `json:"error"`
 }
 
-// answer gathers what the server says.
+// answer collects the lines of an answer.
 type answer struct {
 	end    *transport.Endpoint
 	req    *llm.Request
@@ -76,6 +74,9 @@ func (a *answer) read(reply *transport.Reply) error {
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 			continue
 		}
+		if err := a.end.ErrorIn(raw); err != nil {
+			return err
+		}
 		var l line
 		if err := json.Unmarshal(raw, &l); err != nil {
 			start := string(raw[:min(len(raw), 200)])
@@ -89,9 +90,6 @@ func (a *answer) read(reply *transport.Reply) error {
 			return a.end.Error(llm.Garbled, "a line is not what the protocol says: "+err.Error())
 		}
 		any = true
-		if len(l.Error) > 0 && string(l.Error) != "null" {
-			return a.end.Reported(raw)
-		}
 		a.add(&l)
 		if l.Done {
 			a.last = l
@@ -117,14 +115,14 @@ func (a *answer) show(d llm.Delta) {
 	}
 }
 
-// had says in words how far the answer got.
+// had is how far the answer got, for errors.
 func (a *answer) had() string {
 	return fmt.Sprintf("%d bytes of text and %d calls", a.text.Len()+a.thinking.Len(), len(a.calls))
 }
 
 // response is the complete answer.
 func (a *answer) response() (*llm.Response, error) {
-	cut := a.last.Reason == "length"
+	cut := a.last.DoneReason == "length"
 	if err := a.silentCut(); err != nil {
 		return nil, err
 	}
@@ -148,7 +146,7 @@ func (a *answer) response() (*llm.Response, error) {
 		calls = found.Calls
 		r.Notes = append(append(r.Notes, "the server returned a tool call as text; it was read from there"), found.Notes...)
 		r.Repairs = found.Notes
-	case a.last.Out.N > 0 && strings.TrimSpace(found.Text) == "" && r.Message.Thinking == "":
+	case a.last.EvalCount > 0 && strings.TrimSpace(found.Text) == "" && r.Message.Thinking == "":
 		r.Message.Text = ""
 		r.Notes = append(r.Notes, Dropped)
 	case found.UnreadCall != "":
@@ -167,7 +165,7 @@ func (a *answer) response() (*llm.Response, error) {
 		r.Notes = append(r.Notes, Unbound)
 	}
 	var note string
-	if r.Usage, note = transport.Usage(llm.Usage{In: a.last.In.N, Out: a.last.Out.N, Cached: a.last.Cached.N}, a.sent, received); note != "" {
+	if r.Usage, note = transport.Usage(llm.Usage{In: a.last.PromptEvalCount, Out: a.last.EvalCount, Cached: a.last.Cached.N}, a.sent, received); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
 	return r, nil
@@ -182,11 +180,11 @@ const minBytesPerToken = 12
 // not know the truncate field.
 func (a *answer) silentCut() error {
 	window := a.window
-	if window <= 0 || !a.last.In.Known {
+	if window <= 0 || a.last.PromptEvalCount <= 0 {
 		return nil
 	}
 	var why string
-	switch in := a.last.In.N; {
+	switch in := a.last.PromptEvalCount; {
 	case in >= window-1 && a.sent > window:
 		why = fmt.Sprintf("the prompt filled the window of %d tokens to the last one", window)
 	case in < window && a.sent/minBytesPerToken > window:

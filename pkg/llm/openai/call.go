@@ -204,14 +204,5 @@ func (f *frames) next() ([]byte, error) {
 	if ev.Name == "error" && string(ev.Data) != "[DONE]" {
 		return nil, f.end.Reported(ev.Data)
 	}
-	if bytes.Contains(ev.Data, []byte(`"error"`)) {
-		var in struct {
-			Object string          `json:"object"`
-			Error  json.RawMessage `json:"error"`
-		}
-		if json.Unmarshal(ev.Data, &in) == nil && (in.Object == "error" || len(in.Error) > 0 && string(in.Error) != "null") {
-			return nil, f.end.Reported(ev.Data)
-		}
-	}
-	return ev.Data, nil
+	return ev.Data, f.end.ErrorIn(ev.Data)
 }

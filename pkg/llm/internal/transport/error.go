@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,22 @@ func (e *Endpoint) Reported(object []byte) *llm.Error {
 	err := e.Error(kind, "the server reports: "+said.text)
 	err.Status, err.Err = said.status, said.cause()
 	return err
+}
+
+// ErrorIn is the error in a piece of an answer with status 200, nil if it holds
+// none.
+func (e *Endpoint) ErrorIn(data []byte) error {
+	if !bytes.Contains(data, []byte(`"error"`)) {
+		return nil
+	}
+	var in struct {
+		Object string          `json:"object"`
+		Error  json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(data, &in) == nil && (in.Object == "error" || len(in.Error) > 0 && string(in.Error) != "null") {
+		return e.Reported(data)
+	}
+	return nil
 }
 
 // ErrorText is the cause of an error that a server reported: its full text,
