@@ -6,8 +6,11 @@ import (
 	"time"
 )
 
-// A Journal remembers the steps of runs. Every method that returns nil has
-// made its effect durable. All methods are safe for concurrent use. A journal
+// A Journal remembers the steps of runs. Its writes become durable in the order
+// in which they were made: the intent of a step before Begin returns, unless the
+// step is Repeatable; its outcome before Finish returns, unless it had NoEffect;
+// a checkpoint, and those two, with the next write or a moment later.
+// All methods are safe for concurrent use. A journal
 // whose lease was lost refuses everything.
 type Journal interface {
 	Blobs

@@ -83,7 +83,7 @@ func (l *Local) do(s Step) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.sum = s.Sum()
+	s.sum, s.Repeatable = s.Sum(), l.repeatable(s)
 	l.hook("begin", s)
 	rec, err := l.Journal.Begin(l.Ctx, s, deadline)
 	if err != nil {
@@ -108,6 +108,23 @@ func (l *Local) do(s Step) (json.RawMessage, error) {
 	return rec.result()
 }
 
+// repeatable reports whether a crash while s is performed does no harm, also
+// if the journal does not know that s has begun. An await is a question that
+// other processes look for.
+func (l *Local) repeatable(s Step) bool {
+	rt := l.Mux[s.Kind]
+	return s.engineOwn() || s.Kind != Awaiting && rt.Handler != nil && rt.Again(s)
+}
+
+// engineOwn reports whether engines perform s without any effect.
+func (s Step) engineOwn() bool {
+	switch s.Kind {
+	case Calling, Noting, Spawning, Returning, Sleeping:
+		return true
+	}
+	return false
+}
+
 // recount is what watchers are told of a step that is recalled, whose end they
 // may not have heard of: events are kept a moment after outcomes.
 func (l *Local) recount(s Step, rec *Record) json.RawMessage {
@@ -127,7 +144,7 @@ func (l *Local) recount(s Step, rec *Record) json.RawMessage {
 
 // perform gets s an outcome and journals it.
 func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error) {
-	rec := &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Deadline: deadline}
+	rec := &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Deadline: deadline, NoEffect: s.engineOwn()}
 	start := time.Now()
 	switch s.Kind {
 	case Calling, Noting, Spawning, Returning:

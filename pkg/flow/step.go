@@ -29,6 +29,10 @@ type Step struct {
 	// is no bound. It is no part of what the step asks for: see [Within].
 	Within time.Duration `json:"within_ns,omitempty"`
 
+	// Repeatable means that performing the step twice does no harm: its intent
+	// need not be durable before it is performed.
+	Repeatable bool `json:"-"`
+
 	bound  *bound
 	accept func(value json.RawMessage) error // of an awaiting step; nil takes any value
 	// What Sum and Digest say, where the engine or the workflow has computed it:
@@ -110,6 +114,10 @@ type Record struct {
 	Deadline time.Time       `json:"deadline,omitzero"`
 	Output   json.RawMessage `json:"output,omitempty"`
 	Failure  *Failure        `json:"failure,omitempty"`
+
+	// NoEffect means that nothing was performed: the outcome need not be durable
+	// before the run goes on.
+	NoEffect bool `json:"-"`
 }
 
 // A State is a workflow's state at a point where everything before may be

@@ -165,8 +165,11 @@ type Store interface {
 // returns ErrLeaseLost once another runner has the job.
 type Journal interface {
 	flow.Journal
-	// Append numbers events and keeps them, all or none. Deltas are not kept.
+	// Append numbers events and keeps them, all or none. Deltas are not kept. It
+	// does not wait for the disk: see Sync.
 	Append(ctx context.Context, evs ...event.Event) error
+	// Sync returns when everything that was written so far is durable.
+	Sync(ctx context.Context) error
 	// Heartbeat extends the lease and reports whether a cancel was asked for.
 	Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error)
 	// FinishJob records status, reason and output of j, with which the run ended, and

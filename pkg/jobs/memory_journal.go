@@ -137,6 +137,11 @@ func (j *memoryJournal) Append(ctx context.Context, evs ...event.Event) error {
 	})
 }
 
+// Sync implements Journal.
+func (j *memoryJournal) Sync(ctx context.Context) error {
+	return j.with(ctx, j.job, func(*held) error { return nil })
+}
+
 // Heartbeat implements Journal.
 func (j *memoryJournal) Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error) {
 	err = j.with(ctx, j.job, func(h *held) error {

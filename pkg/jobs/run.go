@@ -13,8 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// A run is one claim of a job. It owns two goroutines, the heart and the
-// recorder, and ends only after both have.
+// A run is one claim of a job. It owns one goroutine, the heartbeat, and ends
+// only after that has.
 type run struct {
 	m       *Manager
 	o       RunOptions
@@ -41,11 +41,10 @@ func (e *panicError) Error() string { return fmt.Sprintf("the workflow panicked:
 func (r *run) do(ctx context.Context) (*Job, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	r.rec = newRecorder(r.journal, r.o.Emit, stop)
-	r.rec.clean = r.m.Clean
+	r.rec = &recorder{journal: r.journal, live: r.o.Emit, clean: r.m.Clean, fail: stop}
 	if r.job.Lease.Token > 1 {
-		told := sync.OnceValue(func() map[string]bool { return r.told(context.WithoutCancel(ctx)) })
-		r.rec.known = func(path string) bool { return told()[path] }
+		logged := sync.OnceValue(func() map[string]bool { return r.logged(context.WithoutCancel(ctx)) })
+		r.rec.logged = func(path string) bool { return logged()[path] }
 	}
 	var heart sync.WaitGroup
 	end := make(chan struct{})
@@ -63,23 +62,27 @@ func (r *run) do(ctx context.Context) (*Job, error) {
 	if errors.Is(err, ErrLeaseLost) {
 		cause = ErrLeaseLost
 	}
+	unkept := r.rec.close()
+	if errors.Is(unkept, ErrLeaseLost) {
+		cause = ErrLeaseLost
+	}
 	lost := errors.Is(cause, ErrLeaseLost)
-	kept := r.rec.close(lost)
-	// The heart beats until here: flushing may take as long as a disk wants.
+	// The heartbeat goes on until here: a sync may take as long as a disk wants.
 	close(end)
 	heart.Wait()
 	if lost {
 		return nil, fmt.Errorf("%s: %w", r.job.ID, ErrLeaseLost)
 	}
-	if kept != nil && cause == nil {
-		cause = &storeError{kept}
+	if unkept != nil && cause == nil {
+		cause = &storeError{unkept}
 	}
 	return r.settle(context.WithoutCancel(ctx), out, err, cause)
 }
 
-// told are the paths of the steps whose end the log has. What it does not have,
-// because the process died before it was written, is told when they are recalled.
-func (r *run) told(ctx context.Context) map[string]bool {
+// logged returns the paths of the steps whose end the log has. A step that it
+// lacks, because the process died before the event was written, gets its event
+// when it is recalled.
+func (r *run) logged(ctx context.Context) map[string]bool {
 	paths := map[string]bool{}
 	for ev, err := range r.m.Store.Events(ctx, r.job.ID, 0, false) {
 		if err != nil {
@@ -145,7 +148,7 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 			out, err = nil, &panicError{p, debug.Stack()}
 		}
 	}()
-	e := flow.NewLocal(ctx, &watched{r.journal, ctx, stop, r.rec.flush}, mux, r.rec.emit)
+	e := flow.NewLocal(ctx, &watched{r.journal, ctx, stop}, mux, r.rec.emit)
 	e.Park, e.Hook = r.o.Park, r.o.Hook
 	out, err = wf.Run(flow.NewRun(r.job.ID, e).With(r.m.Workflows...), r.job.Input)
 	if ended := e.Ended(); ended != nil {
@@ -208,7 +211,6 @@ type watched struct {
 	flow.Journal
 	ctx  context.Context
 	stop context.CancelCauseFunc
-	told func() // waits until the events so far are kept
 }
 
 func (w *watched) note(err error) error {
@@ -237,9 +239,6 @@ func (w *watched) Receive(ctx context.Context, s flow.Step, names []string) (*fl
 }
 
 func (w *watched) Save(ctx context.Context, job, scope string, st flow.State) error {
-	// The journal forgets the steps before a checkpoint: after that, a run that
-	// takes over cannot tell of them again.
-	w.told()
 	return w.note(w.Journal.Save(ctx, job, scope, st))
 }
 

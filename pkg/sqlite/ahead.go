@@ -18,7 +18,8 @@ import (
 type ahead struct {
 	mu      sync.Mutex
 	counted bool
-	left    int // steps that the run has not asked for yet; from zero on nothing is read
+	stopped bool // with steps of former runs left
+	left    int  // steps that the run has not asked for yet; from zero on nothing is read
 	read    map[string]*readStep
 }
 
@@ -32,28 +33,29 @@ type readStep struct {
 	big string
 }
 
-// known gives the step at s.Path if a former run has left it, nil if there is
-// none or nothing more to replay: then the writer says what it is.
-func (j *journal) known(ctx context.Context, s flow.Step) (*flow.Record, error) {
+// known returns the step at s.Path if a former run has finished it. If it has
+// not, sure reports that there is no step at all; otherwise the writer has to
+// look.
+func (j *journal) known(ctx context.Context, s flow.Step) (rec *flow.Record, sure bool, err error) {
 	a := &j.ahead
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.counted {
 		if err := j.d.count1.QueryRowContext(ctx, j.job).Scan(&a.left); err != nil {
-			return nil, explain(j.d.path, err)
+			return nil, false, explain(j.d.path, err)
 		}
 		a.counted = true
 	}
 	if a.left <= 0 {
-		return nil, nil
+		return nil, !a.stopped, nil
 	}
 	r, ok := a.read[s.Path]
 	if !ok {
 		if err := j.page(ctx, s.Path); err != nil {
-			return nil, explain(j.d.path, err)
+			return nil, false, explain(j.d.path, err)
 		}
 		if r, ok = a.read[s.Path]; !ok {
-			return nil, nil
+			return nil, true, nil
 		}
 	}
 	delete(a.read, s.Path)
@@ -61,14 +63,14 @@ func (j *journal) known(ctx context.Context, s flow.Step) (*flow.Record, error) 
 		a.read = nil
 	}
 	if !r.rec.Done {
-		return nil, nil // it may be performed: that takes the lease
+		return nil, false, nil // it may be performed: that takes the lease
 	}
 	if r.big != "" {
 		if err := j.d.blob1.QueryRowContext(ctx, r.big).Scan((*[]byte)(&r.rec.Output)); err != nil {
-			return nil, fmt.Errorf("%w: output of step %s: %w", ErrDamaged, s.Path, err)
+			return nil, false, fmt.Errorf("%w: output of step %s: %w", ErrDamaged, s.Path, err)
 		}
 	}
-	return &r.rec, nil
+	return &r.rec, true, nil
 }
 
 // page reads the step at path and those that come next in its scope: the more,
@@ -118,6 +120,9 @@ func (j *journal) page(ctx context.Context, path string) error {
 func (a *ahead) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.counted || a.left > 0 {
+		a.stopped = true
+	}
 	a.counted, a.left, a.read = true, 0, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,12 @@ type journal struct {
 	token int64
 	ahead ahead
 	moved atomic.Bool // something was finished since the claim
+
+	mu      sync.Mutex
+	waiting batch
+	timer   *time.Timer           // of waiting; nil if nothing waits
+	inputs  sync.Map              // by digest: inputs that are on their way to the blobs
+	failed  atomic.Pointer[error] // why a batch was lost
 }
 
 // Journal returns the journal of job for the claim with this token. Every method
@@ -33,16 +40,6 @@ type journal struct {
 // nothing is performed.
 func (d *DB) Journal(job string, token int64) jobs.Journal {
 	return &journal{d: d, job: job, token: token}
-}
-
-// do runs f in a fenced transaction.
-func (j *journal) do(ctx context.Context, f func(*tx) error) error {
-	return j.d.do(ctx, func(t *tx) error {
-		if err := t.fence(j.job, j.token); err != nil {
-			return err
-		}
-		return f(t)
-	})
 }
 
 func (j *journal) own(job string) error {
@@ -57,9 +54,15 @@ func (j *journal) Begin(ctx context.Context, s flow.Step, deadline time.Time) (*
 	if err := j.own(s.Job); err != nil {
 		return nil, err
 	}
-	rec, err := j.known(ctx, s)
+	rec, sure, err := j.known(ctx, s)
 	if rec != nil || err != nil {
 		return rec, err
+	}
+	if s.Repeatable && sure {
+		if err := j.fence(ctx); err != nil {
+			return nil, err
+		}
+		return nil, j.later(ctx, func(b *batch) { b.begin(s, deadline, j.d.clock.now()) })
 	}
 	sum, input := s.Sum(), ""
 	if s.Keep {
@@ -118,49 +121,44 @@ func (j *journal) Finish(ctx context.Context, rec *flow.Record) error {
 	if err := j.own(rec.Job); err != nil {
 		return err
 	}
-	if rec.Failure != nil {
-		return j.do(ctx, func(t *tx) error { return t.finish(rec) })
+	err := j.later(ctx, func(b *batch) { b.finish(rec, j.d.clock.now()) })
+	if err != nil || rec.NoEffect {
+		return err
 	}
-	return j.advance(ctx, func(t *tx) error { return t.finish(rec) })
+	return j.Sync(ctx)
 }
 
-// advance is do for what brings the job on: it forgives the crashes before,
-// since only those of runs that got nowhere count.
-func (j *journal) advance(ctx context.Context, f func(*tx) error) error {
-	err := j.do(ctx, func(t *tx) error {
-		if !j.moved.Load() {
-			if _, err := t.exec("update jobs set crashes = 0 where id = ? and crashes > 0", j.job); err != nil {
-				return err
-			}
-		}
-		return f(t)
-	})
-	if err == nil {
-		j.moved.Store(true)
+// step writes a step that has begun, with its outcome if there is one. An
+// outcome that is there already stays.
+func (t *tx) step(w *stepWrite) error {
+	s, input, sum := w.step, "", ""
+	if s.Keep {
+		input = s.Digest()
 	}
-	return err
-}
-
-func (t *tx) finish(rec *flow.Record) error {
+	if w.rec == nil {
+		_, err := t.exec(`insert into steps (job, path, kind, name, sum, input, begun, deadline) values (?,?,?,?,?,?,?,?) on conflict do nothing`,
+			s.Job, s.Path, s.Kind, s.Name, s.Sum(), input, nanos(w.begun), nanos(w.deadline))
+		return err
+	}
+	sum = w.rec.Sum
 	var failure []byte
-	if rec.Failure != nil {
+	if w.rec.Failure != nil {
 		var err error
-		if failure, err = json.Marshal(rec.Failure); err != nil {
+		if failure, err = json.Marshal(w.rec.Failure); err != nil {
 			return err
 		}
 	}
-	output, big := []byte(rec.Output), ""
+	output, big := []byte(w.rec.Output), ""
 	if len(output) > inline {
-		output, big = nil, flow.Digest(rec.Output)
+		output, big = nil, flow.Digest(w.rec.Output)
 	}
-	// Of a step that was not begun here, too, the outcome is kept.
-	n, err := t.exec(`insert into steps (job, path, kind, name, sum, begun, deadline, done, output, big, failure) values (?,?,?,?,?,?,?,1,?,?,?)
+	n, err := t.exec(`insert into steps (job, path, kind, name, sum, input, begun, deadline, done, output, big, failure) values (?,?,?,?,?,?,?,?,1,?,?,?)
 		on conflict do update set done = 1, output = excluded.output, big = excluded.big, failure = excluded.failure where not done`,
-		rec.Job, rec.Path, rec.Kind, rec.Name, rec.Sum, nanos(t.d.clock.now()), nanos(rec.Deadline), output, big, failure)
+		s.Job, s.Path, s.Kind, s.Name, sum, input, nanos(w.begun), nanos(w.deadline), output, big, failure)
 	if err != nil || n == 0 || big == "" {
 		return err
 	}
-	return t.put(rec.Job, big, rec.Output, false)
+	return t.put(s.Job, big, w.rec.Output, false)
 }
 
 // Receive implements flow.Journal.
@@ -213,7 +211,8 @@ func (j *journal) Receive(ctx context.Context, s flow.Step, names []string) (*fl
 		if refused = s.Accepts(sig); refused != nil {
 			return nil
 		}
-		if err := t.finish(&flow.Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Output: out}); err != nil {
+		done := &flow.Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Output: out}
+		if err := t.step(&stepWrite{step: s, begun: t.d.clock.now(), rec: done}); err != nil {
 			return err
 		}
 		rec, err = t.record(s.Job, s.Path)
@@ -234,38 +233,46 @@ func (j *journal) Save(ctx context.Context, job, scope string, st flow.State) er
 	if err := j.own(job); err != nil {
 		return err
 	}
+	j.ahead.stop()
+	return j.later(ctx, func(b *batch) { b.save(scope, st) })
+}
+
+// save replaces the checkpoint of scope and forgets the steps within it.
+func (t *tx) save(job, scope string, st flow.State) error {
 	// Paths are digits and dots, and a scope ends in a dot: what begins with
 	// it sorts before the same with a slash.
 	from, to := scope, ":"
 	if scope != "" {
 		to = strings.TrimSuffix(scope, ".") + "/"
 	}
-	j.ahead.stop()
-	return j.advance(ctx, func(t *tx) error {
-		for _, q := range []string{
-			// Outputs that lie in blobs go with their steps, unless the
-			// workflow keeps them or another step has the same.
-			`delete from refs where job = ?1 and not keep
-				and digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
-				and not exists (select 1 from steps o where o.job = ?1 and o.big = refs.digest and not (o.path >= ?2 and o.path < ?3))`,
-			`delete from blobs where digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
-				and not exists (select 1 from refs where refs.digest = blobs.digest)`,
-			`delete from steps where job = ?1 and path >= ?2 and path < ?3`,
-			`delete from checkpoints where job = ?1 and scope >= ?2 and scope < ?3`,
-		} {
-			if _, err := t.exec(q, job, from, to); err != nil {
-				return err
-			}
+	for _, q := range []string{
+		// Outputs that lie in blobs go with their steps, unless the
+		// workflow keeps them or another step has the same.
+		`delete from refs where job = ?1 and not keep
+			and digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
+			and not exists (select 1 from steps o where o.job = ?1 and o.big = refs.digest and not (o.path >= ?2 and o.path < ?3))`,
+		`delete from blobs where digest in (select big from steps where job = ?1 and path >= ?2 and path < ?3 and big <> '')
+			and not exists (select 1 from refs where refs.digest = blobs.digest)`,
+		`delete from steps where job = ?1 and path >= ?2 and path < ?3`,
+		`delete from checkpoints where job = ?1 and scope >= ?2 and scope < ?3`,
+	} {
+		if _, err := t.exec(q, job, from, to); err != nil {
+			return err
 		}
-		_, err := t.exec("insert into checkpoints (job, scope, next, value) values (?, ?, ?, ?)", job, scope, st.Next, []byte(st.Value))
-		return err
-	})
+	}
+	_, err := t.exec("insert into checkpoints (job, scope, next, value) values (?, ?, ?, ?)", job, scope, st.Next, []byte(st.Value))
+	return err
 }
 
 // Load implements flow.Journal.
 func (j *journal) Load(ctx context.Context, job, scope string) (*flow.State, error) {
 	if err := errors.Join(j.own(job), j.fence(ctx)); err != nil {
 		return nil, err
+	}
+	if j.saving() {
+		if err := j.Sync(ctx); err != nil {
+			return nil, err
+		}
 	}
 	var st flow.State
 	err := j.d.read.QueryRowContext(ctx, "select next, value from checkpoints where job = ? and scope = ?", job, scope).
@@ -296,6 +303,9 @@ func (j *journal) Blob(ctx context.Context, digest string) (json.RawMessage, err
 	if err := j.fence(ctx); err != nil {
 		return nil, err
 	}
+	if in, ok := j.input(digest); ok {
+		return in, nil
+	}
 	var b []byte
 	err := j.d.blob1.QueryRowContext(ctx, digest).Scan(&b)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -306,7 +316,7 @@ func (j *journal) Blob(ctx context.Context, digest string) (json.RawMessage, err
 
 // Append implements jobs.Journal.
 func (j *journal) Append(ctx context.Context, evs ...event.Event) error {
-	return j.do(ctx, func(t *tx) error { return t.log(j.job, evs) })
+	return j.later(ctx, func(b *batch) { b.events = append(b.events, evs...) })
 }
 
 // Heartbeat implements jobs.Journal.
@@ -324,5 +334,15 @@ func (j *journal) FinishJob(ctx context.Context, end *jobs.Job, last *event.Even
 	if end.Status == jobs.Running || end.Status == "" {
 		return fmt.Errorf("%s: a job is finished with the status it ended with", j.job)
 	}
-	return j.do(ctx, func(t *tx) error { return t.finishJob(j.job, end.Status, end.Reason, end.Output, last) })
+	write := func(t *tx) error { return t.finishJob(j.job, end.Status, end.Reason, end.Output, last) }
+	if j.failed.Load() == nil {
+		return j.do(ctx, write)
+	}
+	// The steps that were lost are open, as after a crash.
+	return j.d.do(ctx, func(t *tx) error {
+		if err := t.fence(j.job, j.token); err != nil {
+			return err
+		}
+		return write(t)
+	})
 }

@@ -64,14 +64,14 @@ func TestLeaseTakenOver(t *testing.T) {
 	_, begin := old.Begin(ctx, s, time.Time{})
 	_, receive := old.Receive(ctx, s, []string{"x"})
 	_, load := old.Load(ctx, "J", "")
-	put := old.Append(ctx, event.Event{Kind: event.Note})
+	put := errors.Join(old.Append(ctx, event.Event{Kind: event.Note}), old.Sync(ctx))
 	_, blob := old.Blob(ctx, "x")
 	_, beat := d.Journal("J", first.Lease.Token).Heartbeat(ctx, ttl)
 	first.Status = jobs.Done
 	for what, err := range map[string]error{
-		"begin": begin, "receive": receive, "load": load, "put": put, "blob": blob, "beat": beat,
+		"begin": begin, "receive": receive, "load": load, "append": put, "blob": blob, "beat": beat,
 		"finish": old.Finish(ctx, &flow.Record{Job: "J", Path: "0"}),
-		"save":   old.Save(ctx, "J", "", flow.State{}),
+		"save":   errors.Join(old.Save(ctx, "J", "", flow.State{}), old.Sync(ctx)),
 		"settle": d.Journal(first.ID, first.Lease.Token).FinishJob(ctx, first, &event.Event{Kind: event.JobFinished}),
 	} {
 		if !errors.Is(err, jobs.ErrLeaseLost) {

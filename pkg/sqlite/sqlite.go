@@ -69,6 +69,7 @@ type DB struct {
 	opened  os.FileInfo
 	stopped chan struct{}
 	broken  atomic.Pointer[error]
+	commits atomic.Int64
 	bells   bells
 	clock   clock
 }
@@ -216,6 +217,10 @@ func (d *DB) release() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Commits is how many transactions this process has committed, each with a sync of
+// the disk.
+func (d *DB) Commits() int64 { return d.commits.Load() }
 
 // Backup writes a consistent copy of the database to path while work goes on.
 // It refuses a path that exists.

@@ -131,7 +131,7 @@ func TestBlobsBelongToJobs(t *testing.T) {
 	ctx := t.Context()
 	big := json.RawMessage(`"` + strings.Repeat("x", inline+1) + `"`)
 	kept := json.RawMessage(`"transcript"`)
-	var j flow.Journal
+	var j jobs.Journal
 	for _, id := range []string{"A", "B"} {
 		add(t, d, id)
 		j = d.Journal(id, claim(t, d, id).Lease.Token)
@@ -153,7 +153,7 @@ func TestBlobsBelongToJobs(t *testing.T) {
 	if err != nil || !bytes.Equal(rec.Output, big) {
 		t.Fatalf("a big output came back as %d bytes, %v", len(rec.Output), err)
 	}
-	if err := j.Save(ctx, "B", "", flow.State{Next: 1}); err != nil {
+	if err := errors.Join(j.Save(ctx, "B", "", flow.State{Next: 1}), j.Sync(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	have("A still has the output", "big", big, true)
@@ -177,7 +177,7 @@ func TestBlobsBelongToJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	have("B has the output", "big", big, true)
-	if err := j.Save(ctx, "B", "", flow.State{Next: 2}); err != nil {
+	if err := errors.Join(j.Save(ctx, "B", "", flow.State{Next: 2}), j.Sync(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	have("B saved", "big", big, false)

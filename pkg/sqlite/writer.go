@@ -24,6 +24,7 @@ const busyLimit = 30 * time.Second
 type op struct {
 	do    func(*tx) error
 	state atomic.Int32
+	after func(error) // called by the writer with the outcome, if not nil
 	done  chan error
 	rings []string // jobs whose followers look again
 }
@@ -100,26 +101,36 @@ func (t *tx) ring(job string) { t.o.rings = append(t.o.rings, job) }
 // durable, or not there at all. The end of ctx counts only until the writer
 // has taken f: afterwards the answer is waited for, so that it is true.
 func (d *DB) do(ctx context.Context, f func(*tx) error) error {
+	o := &op{do: f, done: make(chan error, 1)}
+	if err := d.send(ctx, o); err != nil {
+		return err
+	}
+	return d.wait(ctx, o)
+}
+
+// send hands o to the writer, which takes what is sent in this order.
+func (d *DB) send(ctx context.Context, o *op) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	o := &op{do: f, done: make(chan error, 1)}
 	d.closing.RLock()
+	defer d.closing.RUnlock()
 	if d.closed {
-		d.closing.RUnlock()
 		return ErrClosed
 	}
 	if d.reads {
-		d.closing.RUnlock()
 		return fmt.Errorf("%w: %s was opened for reading only", ErrReadOnly, d.path)
 	}
 	select {
 	case d.ops <- o:
-		d.closing.RUnlock()
+		return nil
 	case <-ctx.Done():
-		d.closing.RUnlock()
 		return context.Cause(ctx)
 	}
+}
+
+// wait returns the outcome of an op that was sent.
+func (d *DB) wait(ctx context.Context, o *op) error {
 	select {
 	case err := <-o.done:
 		return err
@@ -184,7 +195,11 @@ func (d *DB) answer(o *op, err error) {
 			d.bells.ring(job)
 		}
 	}
-	o.done <- explain(d.path, err)
+	err = explain(d.path, err)
+	if o.after != nil {
+		o.after(err)
+	}
+	o.done <- err
 }
 
 // commit runs ops in one transaction. A failure of one undoes that one alone;
@@ -233,6 +248,7 @@ func (d *DB) commit(ops []*op) (errs []error, spoiled bool, err error) {
 	if _, err := (&tx{d: d}).exec("commit"); err != nil {
 		return failed(err)
 	}
+	d.commits.Add(1)
 	// SQLite does not notice that its file has no name any more: what it wrote
 	// there is lost.
 	if err := d.moved(); err != nil {

@@ -45,6 +45,7 @@ func events(t *testing.T, s jobs.Store) {
 	}
 	wg.Wait()
 	for _, id := range []string{"J1", "J2"} {
+		ok(t, journals[id].Sync(t.Context()))
 		evs := read(t, s, id, 0)
 		if len(evs) != writers*each/2 {
 			t.Fatalf("%s has %d events", id, len(evs))
