@@ -163,8 +163,8 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		o.Source = modelMap{o.Models, o.Model}
 	}
 	o.Defaults.Model = o.Model
-	if o.Defaults.Instead == nil {
-		o.Defaults.Instead = edit.Instead(nil)
+	if o.Defaults.Substitutes == nil {
+		o.Defaults.Substitutes = edit.Instead(nil)
 	}
 	if o.Defaults.Missing == nil {
 		o.Defaults.Missing = Missing

@@ -33,8 +33,8 @@ func (rt *Runtime) confine() workspace.Confine {
 // refused there is none: then nobody reads that one would be confined. Finding
 // out runs this program anew in a sandbox, so a job whose tools run nothing does
 // not ask.
-func (rt *Runtime) fence(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) handler.Fence {
-	f := handler.Fence{Sandbox: string(sandbox.Off), Network: "open"}
+func (rt *Runtime) fence(ctx context.Context, j *jobs.Job, c JobConfig, m ModelSource) handler.Confinement {
+	f := handler.Confinement{Sandbox: string(sandbox.Off), Network: "open"}
 	if !rt.runsCommands(ctx, j, c, m) {
 		return f
 	}
@@ -64,6 +64,6 @@ func (rt *Runtime) runsCommands(ctx context.Context, j *jobs.Job, c JobConfig, m
 		return true
 	}
 	task, _, err := rt.resolve(ctx, in, c.Trust, m)
-	return err != nil || task.Spawning != nil ||
+	return err != nil || task.Spawn != nil ||
 		slices.ContainsFunc(slices.Concat(task.Tools, task.Checks), func(t executor.Tool) bool { return t.Needs&runs != 0 })
 }

@@ -74,7 +74,7 @@ func Example_check() {
 		log.Fatal(err)
 	}
 	cited := executor.NewCheck("cited", "Check that the answer names a source.", "the answer names a source",
-		func(_ context.Context, s executor.Snapshot) error {
+		func(_ context.Context, s executor.RunSnapshot) error {
 			if !strings.Contains(s.Last, "https://") {
 				return errors.New("name the source of what you say")
 			}

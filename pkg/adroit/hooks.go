@@ -31,7 +31,7 @@ func (h *hookRunners) around(next handler.ToolHandler) handler.ToolHandler {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		return r.Around(next)(ctx, p)
+		return r.Middleware(next)(ctx, p)
 	}
 }
 

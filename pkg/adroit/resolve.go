@@ -68,8 +68,8 @@ func (rt *Runtime) defaults(ctx context.Context, in agents.Input, m ModelSource)
 		// All that follows from the model is as it was.
 		route, think = func(string) (executor.Route, error) { return m.Route(ctx, in.Model) }, ""
 		def.Budget.Model = played.Model
-		instead := def.Instead
-		def.Instead = func(string) map[string][]string { return instead(played.Model) }
+		instead := def.Substitutes
+		def.Substitutes = func(string) map[string][]string { return instead(played.Model) }
 	}
 	if def.Route == nil {
 		def.Route = route

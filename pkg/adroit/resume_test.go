@@ -23,9 +23,9 @@ var strict = agents.Define("boss", func(sc *executor.Scope) error {
 	if err != nil {
 		return err
 	}
-	var orders []executor.Order
+	var orders []executor.SubAgentRequest
 	for _, p := range plan.Parts {
-		orders = append(orders, executor.Order{Agent: "counter", Prompt: p})
+		orders = append(orders, executor.SubAgentRequest{Agent: "counter", Prompt: p})
 	}
 	reps, err := sc.SpawnAll(orders...)
 	if err != nil {
@@ -85,8 +85,8 @@ func TestResumeAfterAnyRequest(t *testing.T) {
 			t.Fatal(jerr)
 		}
 		s := new(executor.State)
-		if jerr := json.Unmarshal(j.Output, s); err != nil || jerr != nil || j.Status != jobs.Done || s.Below.Usage.In != 620 || s.Usage.In != 60 || answered.Load() != 7 {
-			t.Errorf("request %d: %s: %s, %v; %d answers, %+v, %+v", n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.Below)
+		if jerr := json.Unmarshal(j.Output, s); err != nil || jerr != nil || j.Status != jobs.Done || s.SubAgents.Usage.In != 620 || s.Usage.In != 60 || answered.Load() != 7 {
+			t.Errorf("request %d: %s: %s, %v; %d answers, %+v, %+v", n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.SubAgents)
 		}
 		if err := rt.Close(); err != nil {
 			t.Error(err)

@@ -32,9 +32,9 @@ var boss = agents.Define("boss", func(sc *executor.Scope) error {
 	if err != nil {
 		return err
 	}
-	var orders []executor.Order
+	var orders []executor.SubAgentRequest
 	for _, p := range plan.Parts {
-		orders = append(orders, executor.Order{Agent: "counter", Prompt: p})
+		orders = append(orders, executor.SubAgentRequest{Agent: "counter", Prompt: p})
 	}
 	reps, err := sc.SpawnAll(orders...)
 	if err != nil && !errors.As(err, new(*executor.SpawnError)) {
@@ -123,9 +123,9 @@ func TestSpawn(t *testing.T) {
 	if s.Last != "All counted." || s.Turns != 3 || s.Usage != (llm.Usage{In: 60, Out: 6}) {
 		t.Errorf("%q after %d turns, %+v", s.Last, s.Turns, s.Usage)
 	}
-	want := executor.Below{Agents: 2, Turns: 4, Calls: 2, Usage: llm.Usage{In: 620, Out: 62}, Used: map[string]llm.Usage{"script/boss": {In: 620, Out: 62}}}
-	if fmt.Sprint(s.Below) != fmt.Sprint(want) {
-		t.Errorf("below: %+v", s.Below)
+	want := executor.SubAgentUsage{Agents: 2, Turns: 4, Calls: 2, Usage: llm.Usage{In: 620, Out: 62}, ByModel: map[string]llm.Usage{"script/boss": {In: 620, Out: 62}}}
+	if fmt.Sprint(s.SubAgents) != fmt.Sprint(want) {
+		t.Errorf("below: %+v", s.SubAgents)
 	}
 }
 
@@ -151,9 +151,9 @@ func TestSpawnBounds(t *testing.T) {
 				if err := json.Unmarshal([]byte(`{"parts":`+c.parts+`}`), &p); err != nil {
 					return err
 				}
-				var orders []executor.Order
+				var orders []executor.SubAgentRequest
 				for _, p := range p.Parts {
-					orders = append(orders, executor.Order{Agent: "counter", Prompt: p})
+					orders = append(orders, executor.SubAgentRequest{Agent: "counter", Prompt: p})
 				}
 				reps, err := sc.SpawnAll(orders...)
 				for _, r := range reps {
@@ -227,8 +227,8 @@ func TestSpawnKilled(t *testing.T) {
 		if err := json.Unmarshal(last.Output, &s); err != nil {
 			t.Fatalf("point %d: %v: %s", n, err, last.Reason)
 		}
-		if last.Status != jobs.Done || string(s.Value("counts")) != `["done 2 two words","done 1 one word"]` || s.Below.Usage.In != 620 || s.Usage.In != 60 {
-			t.Errorf("point %d: %s %s, %s, %+v", n, last.Status, last.Reason, s.Value("counts"), s.Below)
+		if last.Status != jobs.Done || string(s.Value("counts")) != `["done 2 two words","done 1 one word"]` || s.SubAgents.Usage.In != 620 || s.Usage.In != 60 {
+			t.Errorf("point %d: %s %s, %s, %+v", n, last.Status, last.Reason, s.Value("counts"), s.SubAgents)
 		}
 		if err := rt.Close(); err != nil {
 			t.Error(err)
@@ -263,8 +263,8 @@ func TestSpawnAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Last != "All counted." || s.Below.Agents != 3 || s.Below.Usage.In != 210+2*410 {
-		t.Errorf("%q, %+v", s.Last, s.Below)
+	if s.Last != "All counted." || s.SubAgents.Agents != 3 || s.SubAgents.Usage.In != 210+2*410 {
+		t.Errorf("%q, %+v", s.Last, s.SubAgents)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestSpawnMade(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			rep, _ := sc.Spawn(executor.Order{Agent: "counter", Prompt: "three", Spec: spec})
+			rep, _ := sc.Spawn(executor.SubAgentRequest{Agent: "counter", Prompt: "three", Spec: spec})
 			seen = rep.Status + ": " + rep.Reason
 			return nil
 		})}

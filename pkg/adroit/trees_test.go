@@ -72,13 +72,13 @@ func handOut(sc *executor.Scope) error {
 	if err := json.Unmarshal([]byte(sc.Task.Prompt), &prompts); err != nil {
 		return err
 	}
-	var orders []executor.Order
+	var orders []executor.SubAgentRequest
 	for _, p := range prompts {
 		agent := "worker"
 		if rest, ok := strings.CutPrefix(p, "giver: "); ok {
 			agent, p = "giver", rest
 		}
-		orders = append(orders, executor.Order{Agent: agent, Prompt: p, Worktree: true})
+		orders = append(orders, executor.SubAgentRequest{Agent: agent, Prompt: p, Worktree: true})
 	}
 	reps, err := sc.SpawnAll(orders...)
 	if errors.As(err, new(*executor.SpawnError)) {
@@ -96,7 +96,7 @@ func passOn(sc *executor.Scope) error {
 	if _, err := sc.Tool("write_file", map[string]string{"path": "giver.txt", "content": "by the giver\n"}); err != nil {
 		return err
 	}
-	if _, err := sc.Spawn(executor.Order{Agent: "worker", Prompt: sc.Task.Prompt, Worktree: true}); err != nil {
+	if _, err := sc.Spawn(executor.SubAgentRequest{Agent: "worker", Prompt: sc.Task.Prompt, Worktree: true}); err != nil {
 		return err
 	}
 	return nil

@@ -80,7 +80,7 @@ func (c *Catalog) load(l Layer) Problems {
 		from := Source{Layer: l.Name, File: path.Join(l.Dir, f.Name())}
 		e := &entry{}
 		name := strings.TrimSuffix(f.Name(), ".md")
-		src, err := slurp(l.FS, f.Name())
+		src, err := readFile(l.FS, f.Name())
 		if err != nil {
 			e.problems = Problems{{File: from.File, Severity: Error, Message: "the file cannot be read: " + err.Error()}}
 		} else {
@@ -100,8 +100,8 @@ func (c *Catalog) load(l Layer) Problems {
 	return all
 }
 
-// slurp reads a file as far as Parse takes it, and one byte more.
-func slurp(fsys fs.FS, name string) ([]byte, error) {
+// readFile reads a file as far as Parse takes it, and one byte more.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (c *Catalog) Lint(set *tools.Set) Problems {
 		if e.agent != nil {
 			all = append(all, Lint(e.agent, set)...)
 			all = append(all, c.lintSpawn(e.agent)...)
-			for _, alias := range c.lost(e.agent) {
+			for _, alias := range c.missingTools(e.agent) {
 				rep := &report{src: e.agent.Source}
 				rep.key("aliases", Warning, "take it out", "the former name %s belongs to another agent", alias)
 				all = append(all, rep.list...)
@@ -216,7 +216,7 @@ func (c *Catalog) Lint(set *tools.Set) Problems {
 	return all.sort()
 }
 
-// lost lists the former names of a that lead to another agent.
-func (c *Catalog) lost(a *DynamicAgent) []string {
+// missingTools lists the former names of a that lead to another agent.
+func (c *Catalog) missingTools(a *DynamicAgent) []string {
 	return slices.DeleteFunc(slices.Clone(a.Aliases), func(alias string) bool { return c.aliases[alias] == a.Name })
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// checked settles how the task's checks are run: by which command the tests,
+// addChecks settles how the task's checks are run: by which command the tests,
 // and which have nothing to check in the workspace as it is. A check that can
 // never judge anything is refused before the first turn.
-func (a *DynamicAgent) checked(t *executor.Task, in Input, set *tools.Set, def Defaults) error {
+func (a *DynamicAgent) addChecks(t *executor.Task, in Input, set *tools.Set, def Defaults) error {
 	t.Test = first(in.Test, def.Test)
 	if in.Parent != nil {
 		t.Test = in.Parent.Test // settled once for a job: its files may have changed
@@ -31,10 +31,10 @@ func (a *DynamicAgent) checked(t *executor.Task, in Input, set *tools.Set, def D
 			continue
 		}
 		if words := def.Missing(in.Dir, tool, args, t.Test); words != "" {
-			if t.Lacking == nil {
-				t.Lacking = map[string]string{}
+			if t.NothingToCheck == nil {
+				t.NothingToCheck = map[string]string{}
 			}
-			t.Lacking[c.Label()] = words
+			t.NothingToCheck[c.Label()] = words
 		}
 	}
 	return nil
@@ -55,18 +55,18 @@ func checksOf(c executor.Criterion) (out []executor.Criterion) {
 	return out
 }
 
-// lackingWords tell the model before its first turn which checks have nothing
+// nothingToCheckText tell the model before its first turn which checks have nothing
 // to check, and what counts instead.
-func lackingWords(t *executor.Task) string {
+func nothingToCheckText(t *executor.Task) string {
 	var lines []string
 	for _, c := range checksOf(t.Done) {
-		words, lacks := t.Lacking[c.Label()]
+		words, lacks := t.NothingToCheck[c.Label()]
 		switch {
 		case !lacks:
 		case c.IfMissing == nil:
 			lines = append(lines, fmt.Sprintf("%s has nothing to check in this project (%s), and nothing else counts instead: it has to have something to check when you are done.", c.Label(), words))
 		default:
-			lines = append(lines, fmt.Sprintf("%s has nothing to check in this project (%s). Unless that changes, this counts instead: %s. Say in your last words that it was not checked.", c.Label(), words, strings.Join(c.IfMissing.Words(), " and ")))
+			lines = append(lines, fmt.Sprintf("%s has nothing to check in this project (%s). Unless that changes, this counts instead: %s. Say in your last words that it was not checked.", c.Label(), words, strings.Join(c.IfMissing.Describe(), " and ")))
 		}
 	}
 	return strings.Join(slices.Compact(lines), "\n")
@@ -74,7 +74,7 @@ func lackingWords(t *executor.Task) string {
 
 // announce lists in words what the task lacks, for whoever watches.
 func announce(t *executor.Task) []string {
-	lines := slices.Collect(maps.Values(t.Lacking))
+	lines := slices.Collect(maps.Values(t.NothingToCheck))
 	slices.Sort(lines)
 	return slices.Compact(lines)
 }

@@ -91,12 +91,12 @@ func TestResolveChecks(t *testing.T) {
 		says string
 	}{{tests, "nothing else counts instead"}, {accepted, `this counts instead: artifact "words" exists`}, {executor.Criterion{All: []executor.Criterion{accepted}}, "this counts instead"}} {
 		task, err := resolve(c.done, nil)
-		if err != nil || task.Lacking[`judge {"of":"tests"}`] != "not tested: no tests found" || !strings.Contains(task.System, c.says) || !strings.Contains(task.System, "no tests found") {
-			t.Errorf("%v\n%v\n%s", err, task.Lacking, task.System)
+		if err != nil || task.NothingToCheck[`judge {"of":"tests"}`] != "not tested: no tests found" || !strings.Contains(task.System, c.says) || !strings.Contains(task.System, "no tests found") {
+			t.Errorf("%v\n%v\n%s", err, task.NothingToCheck, task.System)
 		}
 	}
 	lint := executor.Criterion{Check: "judge", With: json.RawMessage(`{"of":"lint"}`)}
-	if task, err := resolve(lint, nil); err != nil || task.Lacking != nil || task.Test != "make check" {
+	if task, err := resolve(lint, nil); err != nil || task.NothingToCheck != nil || task.Test != "make check" {
 		t.Errorf("%+v, %v", task, err)
 	}
 	if _, err := resolve(executor.Criterion{Check: "judge"}, nil); err == nil || !strings.Contains(err.Error(), "judge proves nothing without of; write it like") {
@@ -111,8 +111,8 @@ func TestResolveChecks(t *testing.T) {
 			in.Parent = &executor.Parent{Agent: "up", Test: command}
 			in.Inputs = map[string]json.RawMessage{"t": json.RawMessage(`"curl evil"`)}
 		})
-		if err != nil || task.Test != command || task.Given[tools.TestCommand] != nil {
-			t.Errorf("%q, %v, %v", task.Test, task.Given, err)
+		if err != nil || task.Test != command || task.Artifacts[tools.TestCommand] != nil {
+			t.Errorf("%q, %v, %v", task.Test, task.Artifacts, err)
 		}
 	}
 }

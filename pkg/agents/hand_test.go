@@ -23,10 +23,10 @@ func TestInputAsArtifact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(task.Given["source"]) != `"a long text"` || string(task.Given["path"]) != `"a.mp3"` {
-		t.Errorf("given: %s", task.Given)
+	if string(task.Artifacts["source"]) != `"a long text"` || string(task.Artifacts["path"]) != `"a.mp3"` {
+		t.Errorf("given: %s", task.Artifacts)
 	}
-	if _, ok := task.Given["nothing"]; ok {
+	if _, ok := task.Artifacts["nothing"]; ok {
 		t.Error("an input that was left out became an artifact")
 	}
 	if strings.Contains(task.Prompt, "long") || !strings.Contains(task.System, "Read a.mp3.") {

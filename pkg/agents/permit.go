@@ -37,8 +37,8 @@ func (a *DynamicAgent) Ignored() []string {
 	return out
 }
 
-// license settles the mode and the rules of a task.
-func (a *DynamicAgent) license(in Input, def Defaults) (mode executor.Mode, rules permit.Rules, err error) {
+// permissions settles the mode and the rules of a task.
+func (a *DynamicAgent) permissions(in Input, def Defaults) (mode executor.Mode, rules permit.Rules, err error) {
 	for _, m := range []executor.Mode{in.Mode, def.Mode, a.Mode} {
 		if m != "" && !slices.Contains(executor.Modes, m) {
 			return "", nil, fmt.Errorf("mode is %q; it is one of %v", m, executor.Modes)
@@ -55,9 +55,9 @@ func (a *DynamicAgent) license(in Input, def Defaults) (mode executor.Mode, rule
 	return mode, rules, nil
 }
 
-// licensed leaves out of own what may not be used at all: a tool that would be
+// permittedTools leaves out of own what may not be used at all: a tool that would be
 // refused every time is better not offered.
-func (a *DynamicAgent) licensed(own *tools.Set, mode executor.Mode, rules permit.Rules) *tools.Set {
+func (a *DynamicAgent) permittedTools(own *tools.Set, mode executor.Mode, rules permit.Rules) *tools.Set {
 	var out []string
 	for t := range own.All() {
 		if _, denied := rules.Denies(a.Name, t.Name); denied || !mode.Allows(t.Metadata) {
@@ -71,17 +71,17 @@ func (a *DynamicAgent) licensed(own *tools.Set, mode executor.Mode, rules permit
 	return own.Without(out...)
 }
 
-// planned is what is left of a criterion where nothing may change: the words
+// planCriterion is what is left of a criterion where nothing may change: the words
 // of the model. Evidence that only a change can give is not asked for.
-func planned(c executor.Criterion) executor.Criterion {
+func planCriterion(c executor.Criterion) executor.Criterion {
 	for _, w := range c.Signals() {
 		return executor.Criterion{Signal: w}
 	}
 	return executor.Criterion{}
 }
 
-// planWords is what a model is told in ModePlan.
-const planWords = "This is for planning: read what you need, change nothing, and answer with the plan, step by step, with the files it touches."
+// planInstructions is what a model is told in ModePlan.
+const planInstructions = "This is for planning: read what you need, change nothing, and answer with the plan, step by step, with the files it touches."
 
 func (d *decoder) mode(n *node) {
 	var m string

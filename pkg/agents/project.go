@@ -14,14 +14,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// DefaultWords is how many bytes of a project's own words a prompt takes if
+// DefaultProjectBytes is how many bytes of a project's own words a prompt takes if
 // nobody says otherwise.
-const DefaultWords = 8 << 10
+const DefaultProjectBytes = 8 << 10
 
 // Bounds of a project's words besides the budget.
 const (
-	maxWords  = 1 << 20 // bytes of a file; more is no instruction
-	maxNested = 200     // files below the top
+	maxProjectFile = 1 << 20 // bytes of a file; more is no instruction
+	maxNested      = 200     // files below the top
 )
 
 // A Project is what a workspace says about itself, in AGENTS.md or, without
@@ -31,7 +31,7 @@ const (
 type Project struct {
 	File string // of the top, "" if there is none
 	Text string // within the budget
-	Says []executor.Says
+	Says []executor.DirText
 	Dir  string // the workspace, absolute
 
 	// Untrusted are the files that were not read because nobody trusts them.
@@ -45,14 +45,14 @@ func ProjectFiles() []string { return []string{"AGENTS.md", "CLAUDE.md"} }
 // lists the files called like one of [ProjectFiles], relative to dir; it is
 // used as far as trusted says so of a name. budget is the bytes that the top
 // may take, and each one below; those below may take four times as much
-// together. Zero means [DefaultWords], less nothing. What cannot be used is
+// together. Zero means [DefaultProjectBytes], less nothing. What cannot be used is
 // left out and told.
 //
 // fsys should refuse links that lead out, as that of an os.Root does.
 func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name string) bool, budget int) (Project, Problems) {
 	p := Project{Dir: dir}
 	if budget == 0 {
-		budget = DefaultWords
+		budget = DefaultProjectBytes
 	}
 	if budget < 0 {
 		return p, nil
@@ -69,7 +69,7 @@ func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name strin
 			more++
 			continue
 		}
-		text, err := words(fsys, name, maxWords)
+		text, err := readText(fsys, name, maxProjectFile)
 		if err != nil {
 			all = append(all, Problem{File: name, Severity: Warning, Message: "it is left out: " + err.Error()})
 			continue
@@ -78,12 +78,12 @@ func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name strin
 			continue
 		}
 		if in == "." {
-			p.File, p.Text = name, cutWords(text, name, budget)
+			p.File, p.Text = name, truncateFile(text, name, budget)
 			continue
 		}
-		text = cutWords(text, name, min(budget, left))
+		text = truncateFile(text, name, min(budget, left))
 		left -= len(text)
-		p.Says = append(p.Says, executor.Says{Dir: in, Text: fmt.Sprintf("What the project says of %s/:\n%s", in, quoted(name, text))})
+		p.Says = append(p.Says, executor.DirText{Dir: in, Text: fmt.Sprintf("What the project says of %s/:\n%s", in, quoted(name, text))})
 	}
 	if more > 0 {
 		all = append(all, Problem{Severity: Warning, Message: fmt.Sprintf("%d more files of the project's words are left out: those before take all there is room for", more)})
@@ -112,8 +112,8 @@ func strongest(names []string) []string {
 	return out
 }
 
-// words reads a text of at most most bytes.
-func words(fsys fs.FS, name string, most int) (string, error) {
+// readText reads a text of at most most bytes.
+func readText(fsys fs.FS, name string, most int) (string, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
 		return "", err
@@ -141,9 +141,9 @@ func words(fsys fs.FS, name string, most int) (string, error) {
 	return strings.TrimRight(s, " \t\n"), nil
 }
 
-// cutWords takes text down to budget bytes, at a heading if there is one in
+// truncateFile takes text down to budget bytes, at a heading if there is one in
 // its second half, and says where the rest is.
-func cutWords(text, name string, budget int) string {
+func truncateFile(text, name string, budget int) string {
 	if len(text) <= budget {
 		return text
 	}
@@ -178,8 +178,8 @@ func quoted(name, text string) string {
 	return fmt.Sprintf("<project file=%q>\n%s\n</project>", name, text)
 }
 
-// words is the part of a system prompt that comes from the project.
-func (p Project) words() string {
+// text is the part of a system prompt that comes from the project.
+func (p Project) text() string {
 	if p.Text == "" {
 		return ""
 	}
@@ -192,5 +192,5 @@ func (p Project) pinned() *executor.Project {
 	if len(p.Says) == 0 {
 		return nil
 	}
-	return &executor.Project{Dir: p.Dir, Says: p.Says}
+	return &executor.Project{Dir: p.Dir, Texts: p.Says}
 }

@@ -101,7 +101,7 @@ type Defaults struct {
 	// Instead gives, for a model, the names of tools to offer in place of one
 	// that an agent names, so that each model edits in the form it does best.
 	// Nil, or no entry, leaves the agent's choice. pkg/tools/edit has one.
-	Instead func(model string) map[string][]string
+	Substitutes func(model string) map[string][]string
 }
 
 // Resolve binds a request to what it names: it finds the agent, its tools and
@@ -118,10 +118,10 @@ func Resolve(in Input, cat *Catalog, set *tools.Set, def Defaults) (executor.Tas
 			return executor.Task{}, err
 		}
 	}
-	t, err := a.granted(in.Parent).resolve(in, set, def)
+	t, err := a.withGrant(in.Parent).resolve(in, set, def)
 	if err == nil {
-		t.Spawning, err = a.spawning(in, cat, set)
-		t.System = paragraphs(t.System, spawnWords(&t))
+		t.Spawn, err = a.spawning(in, cat, set)
+		t.System = paragraphs(t.System, spawnList(&t))
 	}
 	if err != nil {
 		return executor.Task{}, fmt.Errorf("agent %s: %w", a.Name, err)
@@ -141,21 +141,21 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if err != nil {
 		return t, err
 	}
-	if def.Instead != nil {
-		if own, err = a.inForm(own, set, def.Instead(route.Model)); err != nil {
+	if def.Substitutes != nil {
+		if own, err = a.substituteTools(own, set, def.Substitutes(route.Model)); err != nil {
 			return t, err
 		}
 	}
-	own, skills, err := a.learn(own, set, def.Skills)
+	own, skills, err := a.withSkills(own, set, def.Skills)
 	if err != nil {
 		return t, err
 	}
 	own = a.withSpawn(a.withResults(own, set), set)
-	mode, perms, err := a.license(in, def)
+	mode, perms, err := a.permissions(in, def)
 	if err != nil {
 		return t, err
 	}
-	own = a.licensed(own, mode, perms)
+	own = a.permittedTools(own, mode, perms)
 	t = executor.Task{
 		Mode: mode, Rules: perms,
 		Agent: a.Name,
@@ -164,20 +164,20 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 		Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience),
 		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output,
 	}
-	in.under(&t)
-	if t.Calling, err = a.called(in); err != nil {
+	in.applyParent(&t)
+	if t.CallMode, err = a.callMode(in); err != nil {
 		return t, err
 	}
 	if !t.Options.Effort.Known() {
 		return t, fmt.Errorf("effort is %q; it is one of %v", t.Options.Effort, llm.Efforts)
 	}
-	if t.Given, err = given(skills); err != nil {
+	if t.Artifacts, err = given(skills); err != nil {
 		return t, err
 	}
 	if mode == executor.ModePlan {
-		t.Done = planned(t.Done)
+		t.Done = planCriterion(t.Done)
 	}
-	if err := a.checked(&t, in, set, def); err != nil {
+	if err := a.addChecks(&t, in, set, def); err != nil {
 		return t, err
 	}
 	if err := a.models(&t, route, in, def, own, checks); err != nil {
@@ -199,7 +199,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if strings.TrimSpace(in.Prompt) == "" && !anything(inputs) {
 		return t, errors.New("there is no prompt; say what to do")
 	}
-	if own, err = a.fit(&t, own, set, hints(in.Prompt, inputs)); err != nil {
+	if own, err = a.shrinkTools(&t, own, set, hints(in.Prompt, inputs)); err != nil {
 		return t, err
 	}
 	tmpl, err := compile(a.Name, a.Prompt, within(own))
@@ -210,7 +210,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if words := a.Done.Signals(); len(words) > 0 {
 		data.Signal = words[0]
 	}
-	for name, raw := range a.shorten(inputs) {
+	for name, raw := range a.truncateInputs(inputs) {
 		if data.Inputs[name], err = value(raw); err != nil {
 			return t, fmt.Errorf("input %s is not valid JSON: %w", name, err)
 		}
@@ -219,18 +219,18 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if err != nil {
 		return t, err
 	}
-	parts := []string{system, rules(t, own), lackingWords(&t), skillWords(skills)}
+	parts := []string{system, closingText(t, own), nothingToCheckText(&t), skillList(skills)}
 	if mode == executor.ModePlan {
-		parts = append(parts, planWords)
+		parts = append(parts, planInstructions)
 	}
 	if reads(own) {
 		// Last, so that it is never above what we say.
-		parts = append(parts, def.Project.words())
+		parts = append(parts, def.Project.text())
 		t.Project = def.Project.pinned()
 	}
 	t.System = paragraphs(parts...)
-	a.hand(&t, inputs, in.Inputs, def.Given)
-	t.Prompt = ask(in.Prompt, a.shorten(inputs), tmpl)
+	a.giveInputs(&t, inputs, in.Inputs, def.Given)
+	t.Prompt = userMessage(in.Prompt, a.truncateInputs(inputs), tmpl)
 	return t, nil
 }
 
@@ -344,10 +344,10 @@ func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json
 	return out, errors.Join(errs...)
 }
 
-// hand binds inputs to the artifacts they are declared as, and takes them out
+// giveInputs binds inputs to the artifacts they are declared as, and takes them out
 // of those that the prompt lists: a tool reads them where they are, a model
 // would have to repeat them word by word.
-func (a *DynamicAgent) hand(t *executor.Task, inputs, asked, here map[string]json.RawMessage) {
+func (a *DynamicAgent) giveInputs(t *executor.Task, inputs, asked, here map[string]json.RawMessage) {
 	for _, f := range a.Inputs {
 		v, ok := inputs[f.Name]
 		if asked[f.Name] == nil && here[f.Artifact] != nil {
@@ -360,10 +360,10 @@ func (a *DynamicAgent) hand(t *executor.Task, inputs, asked, here map[string]jso
 		if string(v) == `""` {
 			continue
 		}
-		if t.Given == nil {
-			t.Given = map[string]json.RawMessage{}
+		if t.Artifacts == nil {
+			t.Artifacts = map[string]json.RawMessage{}
 		}
-		t.Given[f.Artifact] = v
+		t.Artifacts[f.Artifact] = v
 	}
 }
 

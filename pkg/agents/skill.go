@@ -57,9 +57,9 @@ func (a *DynamicAgent) choose(there []Skill) ([]Skill, error) {
 	return out, nil
 }
 
-// learn picks the skills of a and gives own the tool that reads them. Where the
+// withSkills picks the skills of a and gives own the tool that reads them. Where the
 // program has no such tool, or the agent denies it, there are no skills.
-func (a *DynamicAgent) learn(own, set *tools.Set, there []Skill) (*tools.Set, []Skill, error) {
+func (a *DynamicAgent) withSkills(own, set *tools.Set, there []Skill) (*tools.Set, []Skill, error) {
 	chosen, err := a.choose(there)
 	if err != nil {
 		return nil, nil, err
@@ -99,8 +99,8 @@ const (
 	maxSkillList = 4 << 10
 )
 
-// skillWords is the part of a system prompt that names the skills.
-func skillWords(list []Skill) string {
+// skillList is the part of a system prompt that names the skills.
+func skillList(list []Skill) string {
 	if len(list) == 0 {
 		return ""
 	}

@@ -78,7 +78,7 @@ func loadSkill(l Layer, folder string) (*Skill, Problems) {
 		rep.at(place{}, Error, "put the file itself there", "it is a link; links in a skill are not followed")
 		return nil, rep.list
 	}
-	src, err := words(l.FS, main, maxSkill)
+	src, err := readText(l.FS, main, maxSkill)
 	if errors.Is(err, fs.ErrNotExist) {
 		rep.at(place{}, Error, "a skill is a folder with a SKILL.md", "there is none")
 		return nil, rep.list
@@ -165,7 +165,7 @@ func (s *Skill) files(fsys fs.FS, folder string, rep *report) {
 				leave(name, fmt.Sprintf("a skill has at most %d files", maxSkillFiles))
 				return
 			default:
-				text, err := words(fsys, path.Join(folder, name), maxSkill)
+				text, err := readText(fsys, path.Join(folder, name), maxSkill)
 				if err == nil && size+len(text) > maxFolder {
 					err = fmt.Errorf("the skill has more than %d bytes", maxFolder)
 				}

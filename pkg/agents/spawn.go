@@ -50,21 +50,21 @@ func (d *decoder) spawn(n *node) {
 }
 
 // spawning pins the agents that a may spawn, and those that they may, by value.
-func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*executor.Spawning, error) {
+func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*executor.SpawnLimits, error) {
 	if a.Spawn == nil {
 		return nil, nil
 	}
-	if p := in.Parent; p != nil && p.Spawning != nil {
-		own := *p.Spawning
+	if p := in.Parent; p != nil && p.Spawn != nil {
+		own := *p.Spawn
 		own.FanOut = first(a.Spawn.FanOut, executor.SpawnFanOut)
 		own.Depth = min(own.Depth, first(a.Spawn.Depth, executor.SpawnDepth))
 		own.Total = min(own.Total, first(a.Spawn.Total, executor.SpawnTotal))
 		if own.Depth > 0 {
-			own.May = matching(sortedKeys(own.Agents), a.Spawn.Agents)
+			own.Allowed = matching(sortedKeys(own.Agents), a.Spawn.Agents)
 		}
 		return &own, nil
 	}
-	sp := &executor.Spawning{
+	sp := &executor.SpawnLimits{
 		Agents: map[string]executor.Spawnable{},
 		Depth:  first(a.Spawn.Depth, executor.SpawnDepth),
 		FanOut: first(a.Spawn.FanOut, executor.SpawnFanOut),
@@ -74,16 +74,16 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*execut
 		return nil, err
 	}
 	for _, pattern := range a.Spawn.Agents {
-		sp.May = append(sp.May, matching(cat.Names(), []string{pattern})...)
+		sp.Allowed = append(sp.Allowed, matching(cat.Names(), []string{pattern})...)
 	}
-	slices.Sort(sp.May)
-	sp.May = slices.Compact(sp.May)
+	slices.Sort(sp.Allowed)
+	sp.Allowed = slices.Compact(sp.Allowed)
 	return sp, nil
 }
 
 // pin adds the agents that a may spawn, as far as depth lets them be: level by
 // level, so that each has below it what it may spawn where it is nearest.
-func (a *DynamicAgent) pin(sp *executor.Spawning, cat *Catalog, set *tools.Set, depth int) error {
+func (a *DynamicAgent) pin(sp *executor.SpawnLimits, cat *Catalog, set *tools.Set, depth int) error {
 	level := []*DynamicAgent{a}
 	for range depth {
 		var next []*DynamicAgent
@@ -181,15 +181,15 @@ func (a *DynamicAgent) withSpawn(own, set *tools.Set) *tools.Set {
 
 const spawnAgent = "spawn_agent"
 
-// spawnWords tell the model which agents there are.
-func spawnWords(t *executor.Task) string {
-	if t.Spawning == nil || !slices.ContainsFunc(t.Tools, func(x executor.Tool) bool { return x.Name == spawnAgent }) {
+// spawnList tell the model which agents there are.
+func spawnList(t *executor.Task) string {
+	if t.Spawn == nil || !slices.ContainsFunc(t.Tools, func(x executor.Tool) bool { return x.Name == spawnAgent }) {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("Agents that spawn_agent can have work:\n")
-	for _, name := range t.Spawning.May {
-		fmt.Fprintf(&b, "- %s: %s\n", name, t.Spawning.Agents[name].Description)
+	for _, name := range t.Spawn.Allowed {
+		fmt.Fprintf(&b, "- %s: %s\n", name, t.Spawn.Agents[name].Description)
 	}
 	return b.String()
 }
@@ -205,22 +205,22 @@ func matching(names, patterns []string) []string {
 	return out
 }
 
-// under bounds a task by what its parent hands on.
-func (in Input) under(t *executor.Task) {
+// applyParent bounds a task by what its parent hands on.
+func (in Input) applyParent(t *executor.Task) {
 	t.Dir = in.Dir
 	p := in.Parent
 	if p == nil {
-		t.Force = in.ForAll
+		t.ForceModel = in.ForAll
 		return
 	}
-	t.At, t.Home, t.Force = p.At, p.Home, p.Force
+	t.At, t.Home, t.ForceModel = p.At, p.Home, p.Force
 	t.Limits = t.Limits.Within(p.Limits)
 	t.Rules = append(slices.Clip(t.Rules), p.Rules...)
 }
 
-// granted is a, whose tools may need no more than a parent that made it on the
+// withGrant is a, whose tools may need no more than a parent that made it on the
 // fly may give.
-func (a *DynamicAgent) granted(p *executor.Parent) *DynamicAgent {
+func (a *DynamicAgent) withGrant(p *executor.Parent) *DynamicAgent {
 	if p == nil || p.Grant == nil {
 		return a
 	}

@@ -44,14 +44,14 @@ func TestPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for name := range task.Spawning.Agents {
+	for name := range task.Spawn.Agents {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	if got := strings.Join(names, " "); got != "b c d" {
 		t.Errorf("pinned %s; d is two levels down by way of c", got)
 	}
-	if got := strings.Join(task.Spawning.May, " "); got != "b c" {
+	if got := strings.Join(task.Spawn.Allowed, " "); got != "b c" {
 		t.Errorf("may spawn %s", got)
 	}
 }
@@ -128,7 +128,7 @@ func TestPinnedRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec := string(task.Spawning.Agents["b"].Spec); strings.Contains(spec, "make") || !strings.Contains(spec, "*.key") {
+	if spec := string(task.Spawn.Agents["b"].Spec); strings.Contains(spec, "make") || !strings.Contains(spec, "*.key") {
 		t.Errorf("pinned as %s", spec)
 	}
 }

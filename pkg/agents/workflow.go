@@ -22,7 +22,7 @@ var Workflow = define("agent", executor.Loop)
 func Define(name string, body func(*executor.Scope) error) flow.Workflow {
 	return define(name, func(r *flow.Run, t executor.Task) (*executor.State, error) {
 		sc := executor.NewScope(r, t)
-		return sc.Settle(body(sc))
+		return sc.Finish(body(sc))
 	})
 }
 

@@ -109,7 +109,7 @@ func (a *app) agentsShow() *cobra.Command {
 			put("workflow", ag.Workflow)
 			put("tools", strings.Join(ag.Tools, ", "))
 			for _, tokens := range render.SmallWindows {
-				fitted, err := ag.Fitted(set, tokens)
+				fitted, err := ag.ShortenedTools(set, tokens)
 				if err != nil {
 					break // its tools are not part of this program, which lint says
 				}

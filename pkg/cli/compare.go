@@ -239,7 +239,7 @@ func requests(ctx context.Context, log jobs.Store, id string) (n int, err error)
 		if ev.Step == "model" {
 			n++
 		}
-		var d struct{ Spent []executor.Spend }
+		var d struct{ Spent []executor.ModelCost }
 		if json.Unmarshal(ev.Data, &d) == nil {
 			for _, s := range d.Spent {
 				n += s.Requests

@@ -312,7 +312,7 @@ func (c *config) settings() []setting {
 		pick("limits.time", span, d.Time.String()),
 		pick("data_dir", c.DataDir, ""),
 		pick("retention", c.Retention, "none"),
-		pick("conventions.bytes", num(float64(c.Conventions.Bytes)), strconv.Itoa(agents.DefaultWords)),
+		pick("conventions.bytes", num(float64(c.Conventions.Bytes)), strconv.Itoa(agents.DefaultProjectBytes)),
 	}
 	for _, l := range []struct {
 		key  string

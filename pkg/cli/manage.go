@@ -68,7 +68,7 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 		Data: data, DataInWorkspace: true, Store: func(ctx context.Context) (jobs.Store, error) { return a.store(ctx) },
 		Trust: trust.In(data), ProjectBytes: conf.Conventions.Bytes, TestCommands: a.testCommands(conf),
 		Defaults: agents.Defaults{
-			Instead: edit.Instead(conf.EditFormats), Budget: conf.budget(),
+			Substitutes: edit.Instead(conf.EditFormats), Budget: conf.budget(),
 			Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,
 			Limits: executor.Limits{Turns: conf.Limits.Turns, Tokens: conf.Limits.Tokens, CostUSD: conf.Limits.CostUSD, Time: conf.Limits.Time},
 		},

@@ -387,7 +387,7 @@ func (a *app) dryRun(ctx context.Context, p *adroit.Plan, q request) error {
 	}
 	rows.Row("directory", a.home(in.Dir))
 	rows.Row("tools", strings.Join(names, ", "))
-	render.ShortenedRows(&rows, "", t.Fitted)
+	render.ShortenedRows(&rows, "", t.ShortenedTools)
 	rows.Row("done", string(done))
 	if tests := render.Tests(t); tests != "" {
 		rows.Row("tests", tests)

@@ -200,7 +200,7 @@ func (a *app) toolsCall() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				err = a.json(executor.Reply{Result: res})
+				err = a.json(executor.ToolResult{Result: res})
 			} else {
 				fmt.Fprintln(a.Stdout, strings.TrimSuffix(render.Sanitize(res.Text), "\n"))
 			}

@@ -15,12 +15,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Use is the input of a tool step: the arguments, and the artifacts that
+// A ToolCall is the input of a tool step: the arguments, and the artifacts that
 // the tool consumes.
-type Use struct {
-	Args  json.RawMessage            `json:"args"`
-	Given map[string]json.RawMessage `json:"given,omitempty"`
-	May   *May                       `json:"may,omitempty"`
+type ToolCall struct {
+	Args       json.RawMessage            `json:"args"`
+	Artifacts  map[string]json.RawMessage `json:"given,omitempty"`
+	Permission *PermissionContext         `json:"may,omitempty"`
 	// Think is the model for a tool that asks one.
 	Think *Think `json:"think,omitempty"`
 	// Approved is the digest of the question that a person said yes to.
@@ -28,50 +28,50 @@ type Use struct {
 	// At is the worktree that the call is made in; empty is the job's directory.
 	At string `json:"at,omitempty"`
 	// Room is how many bytes of the result the model is shown; 0 for no bound.
-	Room int `json:"room,omitempty"`
+	MaxResultBytes int `json:"room,omitempty"`
 }
 
-// A Reply is the output of a tool step.
-type Reply struct {
+// A ToolResult is the output of a tool step.
+type ToolResult struct {
 	tools.Result
 	Took time.Duration `json:"took_ns,omitempty"`
 	// Sandbox is the level that the tool's commands ran at, if it may run any.
 	Sandbox string `json:"sandbox,omitempty"`
 	// Spent is what the tool has paid models for.
-	Spent []Spend `json:"spent,omitempty"`
+	ModelCosts []ModelCost `json:"spent,omitempty"`
 	// Ask is set if nothing was done because a person must approve it first.
-	Ask *Question `json:"ask,omitempty"`
+	Question *Question `json:"ask,omitempty"`
 	// Interrupted is set if the process died during the call: it may or may not
 	// have happened. It follows from the journal and is not part of it.
 	Interrupted bool `json:"-"`
 
-	rules  permit.Rules // that the person who approved has added
-	report *Report      // of a sub-agent
-	beside bool         // it ran at once with the one before it
+	rules      permit.Rules // that the person who approved has added
+	report     *Report      // of a sub-agent
+	concurrent bool         // it ran at once with the one before it
 }
 
-// A standing is what earlier calls have to do with whether the next may run.
-type standing struct {
-	taint tools.Taint
-	rules permit.Rules               // added by people in the course of the job
-	made  map[string]json.RawMessage // by the calls before, in the same answer
-	calls int                        // that share the room for results; 0 is one
+// A callContext is what earlier calls have to do with whether the next may run.
+type callContext struct {
+	taint     tools.Taint
+	rules     permit.Rules               // added by people in the course of the job
+	artifacts map[string]json.RawMessage // by the calls before, in the same answer
+	calls     int                        // that share the room for results; 0 is one
 	// before is how many sub-agents the calls before, in the same answer, have
 	// been given.
-	before int
+	subAgents int
 }
 
-func (n *standing) add(t *Task, c llm.Call, r Reply) {
+func (n *callContext) add(t *Task, c llm.Call, r ToolResult) {
 	n.taint |= t.taint(c, r)
 	n.rules = append(slices.Clip(n.rules), r.rules...)
-	n.made = made(n.made, r)
+	n.artifacts = withArtifacts(n.artifacts, r)
 	if r.report != nil {
-		n.before += r.report.Below.Agents
+		n.subAgents += r.report.Usage.Agents
 	}
 }
 
 // taint is what the reply to a call carries.
-func (t *Task) taint(c llm.Call, r Reply) tools.Taint {
+func (t *Task) taint(c llm.Call, r ToolResult) tools.Taint {
 	tool := t.tool(c.Name)
 	if tool == nil {
 		return r.Taint
@@ -85,9 +85,9 @@ func (t *Task) taint(c llm.Call, r Reply) tools.Taint {
 // act runs the calls of one answer: those that only read or think at once,
 // the others in the order given, each seeing the effects of the one before.
 // Replies come back in call order.
-func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]Reply, error) {
-	replies := make([]Reply, len(calls))
-	now := standing{taint: s.Taint, rules: s.Rules, calls: len(calls)}
+func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]ToolResult, error) {
+	replies := make([]ToolResult, len(calls))
+	now := callContext{taint: s.Taint, rules: s.Rules, calls: len(calls)}
 	for i := 0; i < len(calls); {
 		n, agents := 0, 0
 		for i+n < len(calls) && t.pure(calls[i+n]) {
@@ -100,7 +100,7 @@ func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]Reply, error) {
 			n++
 		}
 		if n < 2 {
-			reply, err := one(r, t, s, now, calls[i])
+			reply, err := callOrRefuse(r, t, s, now, calls[i])
 			if err != nil {
 				return nil, err
 			}
@@ -113,16 +113,16 @@ func act(r *flow.Run, t *Task, s *State, calls []llm.Call) ([]Reply, error) {
 		for k := range at {
 			at[k] = k
 		}
-		got, err := flow.Map(r, at, func(r *flow.Run, k int) (Reply, error) {
+		got, err := flow.Map(r, at, func(r *flow.Run, k int) (ToolResult, error) {
 			own := now
-			own.before += k
-			return one(r, t, s, own, calls[i+k])
+			own.subAgents += k
+			return callOrRefuse(r, t, s, own, calls[i+k])
 		})
 		if err != nil {
 			return nil, err
 		}
 		for k := range got {
-			got[k].beside = k > 0
+			got[k].concurrent = k > 0
 		}
 		copy(replies[i:], got)
 		for k, reply := range got {
@@ -151,20 +151,20 @@ func (t *Task) tool(name string) *Tool {
 // thinks, and its tool does not declare that it does more.
 func (t *Task) pure(c llm.Call) bool {
 	tool := t.tool(c.Name)
-	return tool != nil && tool.Needs&^(tools.Read|tools.Think) == 0 && (tool.Effect == "" || tool.Effect == tools.Pure) && (c.Name != spawnAgent || !t.alone(c))
+	return tool != nil && tool.Needs&^(tools.Read|tools.Think) == 0 && (tool.Effect == "" || tool.Effect == tools.Pure) && (c.Name != spawnAgent || !t.needsOwnTree(c))
 }
 
-func refuse(format string, args ...any) Reply {
-	return Reply{Result: tools.Result{Failed: true, Text: fmt.Sprintf(format, args...)}}
+func refuse(format string, args ...any) ToolResult {
+	return ToolResult{Result: tools.Result{Failed: true, Text: fmt.Sprintf(format, args...)}}
 }
 
-// one runs one call of the model, if it may. A tool that fails is news for
+// callOrRefuse runs one call of the model, if it may. A tool that fails is news for
 // the model, not the end of the run. A call that is refused is no step of its
 // own, so that a note tells whoever watches.
-func one(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
+func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
 	why := refusal(t, s, now, c)
 	if why == "" && c.Name == spawnAgent {
-		return delegate(r, t, s, now, c)
+		return spawnForModel(r, t, s, now, c)
 	}
 	if why == "" {
 		return call(r, t, s, now, c)
@@ -174,7 +174,7 @@ func one(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error
 
 // refusal says, in words for the model, why the call may not run; "" if it
 // may.
-func refusal(t *Task, s *State, now standing, c llm.Call) string {
+func refusal(t *Task, s *State, now callContext, c llm.Call) string {
 	tool := t.tool(c.Name)
 	switch {
 	case tool == nil && t.Mode == ModePlan:
@@ -185,8 +185,8 @@ func refusal(t *Task, s *State, now standing, c llm.Call) string {
 	case c.Malformed != "":
 		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name)
 	}
-	if lacks := t.lacking(tool, s, now); len(lacks) > 0 {
-		return fmt.Sprintf("%s needs %s first%s", c.Name, strings.Join(lacks, ", "), t.instead(s, lacks))
+	if lacks := t.missingInputs(tool, s, now); len(lacks) > 0 {
+		return fmt.Sprintf("%s needs %s first%s", c.Name, strings.Join(lacks, ", "), t.producers(s, lacks))
 	}
 	return t.withheld(s, c.Name, s.Turns)
 }
@@ -201,29 +201,29 @@ func (t *Task) names() (out []string) {
 // call has a call performed, and asks a person first if the host says so. The
 // answer is bound to what was shown: if the call is another by the time it is
 // to run, because the host or a file is not as it was, it is asked about again.
-func call(r *flow.Run, t *Task, s *State, now standing, c llm.Call) (Reply, error) {
-	use := Use{Args: c.Args, At: t.At, May: t.may(now), Room: t.room(s, now.calls)}
+func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
+	use := ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), MaxResultBytes: t.maxResultBytes(s, now.calls)}
 	if tool := t.tool(c.Name); tool != nil {
 		if tool.Needs&tools.Think != 0 {
 			use.Think = t.thinking(s)
 		}
-		use.Given = t.feed(s, now, tool)
+		use.Artifacts = t.toolInputs(s, now, tool)
 	}
 	var rules permit.Rules
 	for {
 		reply, err := perform(r, c.Name, use)
-		if err != nil || reply.Ask == nil {
+		if err != nil || reply.Question == nil {
 			reply.rules = rules
 			return reply, err
 		}
-		no, rule, err := approve(r, t, reply.Ask)
+		no, rule, err := approve(r, t, reply.Question)
 		if err != nil {
-			return Reply{}, err
+			return ToolResult{}, err
 		}
 		if no != "" {
 			return refuse("%s", no), nil
 		}
-		use.Approved = reply.Ask.Digest
+		use.Approved = reply.Question.Digest
 		rules = append(rules, rule...)
 	}
 }
@@ -255,8 +255,8 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, rules permit.Rules, 
 }
 
 // perform is the tool step itself.
-func perform(r *flow.Run, name string, use Use) (Reply, error) {
-	reply, err := flow.Do[Reply](r, ToolStep, name, use)
+func perform(r *flow.Run, name string, use ToolCall) (ToolResult, error) {
+	reply, err := flow.Do[ToolResult](r, ToolStep, name, use)
 	if se, ok := asStep(err); ok {
 		if se.Code == flow.Interrupted {
 			reply := refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", name)

@@ -13,78 +13,78 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// An Ask is the input of a model step: what the model has not been told yet,
+// An ModelRequest is the input of a model step: what the model has not been told yet,
 // and a reference to what it has. Asks form a chain by digest, so that each
 // message is stored once however long the run gets.
-type Ask struct {
-	Head    string          `json:"head,omitempty"` // digest of the previous Ask
-	New     []llm.Message   `json:"new"`
-	Model   string          `json:"model"`
-	Tools   []llm.ToolSpec  `json:"tools,omitempty"` // in place of those so far; nil leaves them
-	Bare    bool            `json:"bare,omitempty"`  // offer no tools this time
-	Must    bool            `json:"must,omitempty"`  // an answer without a call would be refused
-	Gone    int             `json:"gone,omitempty"`  // answers that a compaction has taken out
-	Options llm.Options     `json:"options,omitzero"`
-	Output  json.RawMessage `json:"output,omitempty"`
+type ModelRequest struct {
+	Head        string          `json:"head,omitempty"` // digest of the previous Ask
+	New         []llm.Message   `json:"new"`
+	Model       string          `json:"model"`
+	Tools       []llm.ToolSpec  `json:"tools,omitempty"` // in place of those so far; nil leaves them
+	HideTools   bool            `json:"bare,omitempty"`  // offer no tools this time
+	RequireCall bool            `json:"must,omitempty"`  // an answer without a call would be refused
+	Compacted   int             `json:"gone,omitempty"`  // answers that a compaction has taken out
+	Options     llm.Options     `json:"options,omitzero"`
+	Output      json.RawMessage `json:"output,omitempty"`
 	// At is the worktree that a model that works itself is to work in; empty is
 	// the job's directory.
 	At string `json:"at,omitempty"`
 	Chain
 	// Calling is the way that is set for the job, Setbacks what did not work
 	// in it so far.
-	Calling  toolcall.Mode          `json:"calling,omitempty"`
-	Setbacks []toolcall.ModeFailure `json:"setbacks,omitempty"`
+	CallMode     toolcall.Mode          `json:"calling,omitempty"`
+	ModeFailures []toolcall.ModeFailure `json:"setbacks,omitempty"`
 	// Stay is for a model that works on its own.
-	Stay *Stay `json:"stay,omitempty"`
+	Grant *AgentGrant `json:"stay,omitempty"`
 }
 
-// An Answer is the output of a model step.
-type Answer struct {
+// An ModelResponse is the output of a model step.
+type ModelResponse struct {
 	llm.Response
 	Took time.Duration `json:"took_ns"`
 	// Spent was paid for beside it, by a hedge.
-	Spent []Spend `json:"spent,omitempty"`
-	Ref   string  `json:"-"` // the provider/model that was asked
+	ModelCosts []ModelCost `json:"spent,omitempty"`
+	Ref        string      `json:"-"` // the provider/model that was asked
 	// Calling is the way in which it was asked, Why why not in the first one;
 	// Slip what was wrong with the form of the answer.
-	Calling toolcall.Mode `json:"calling,omitempty"`
-	Why     string        `json:"why,omitempty"`
-	Slip    string        `json:"slip,omitempty"`
+	CallMode   toolcall.Mode `json:"calling,omitempty"`
+	ModeReason string        `json:"why,omitempty"`
+	Malformed  string        `json:"slip,omitempty"`
 	// Changed and Artifacts are what a model that works on its own has left: the
 	// files that the ledger saw change, and what the host binds.
 	Changed   []string                   `json:"changed,omitempty"`
 	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
-	Stay      *Stay                      `json:"-"` // that it was asked with
+	Grant     *AgentGrant                `json:"-"` // that it was asked with
 }
 
 // ask has one model turn and takes it into the state. What would not fit is
 // made smaller first, or after the provider has refused it.
 func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
-	if err := fit(r, t, s); err != nil {
+	if err := compactIfNeeded(r, t, s); err != nil {
 		return llm.Message{}, err
 	}
 	answer, err := request(r, t, s)
-	if model, _ := t.at(s.Fell); t.Budget == nil || !refused(err) || llm.IsAgent(model) {
+	if model, _ := t.modelAt(s.Fallback); t.Budget == nil || !refused(err) || llm.IsAgent(model) {
 		return answer, err
 	}
-	if err := refit(r, t, s, err); err != nil {
+	if err := compactAfterRefusal(r, t, s, err); err != nil {
 		return llm.Message{}, err
 	}
 	answer, err = request(r, t, s)
 	if refused(err) {
-		return llm.Message{}, t.full(r, s, "the provider refuses what is left of it, too: "+said(err))
+		return llm.Message{}, t.full(r, s, "the provider refuses what is left of it, too: "+stepMessage(err))
 	}
 	return answer, err
 }
 
 func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
-	a := Ask{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, Bare: s.Landing != nil, Must: s.Must && s.Landing == nil, At: t.At, Gone: s.Context.Summarised,
-		Calling: t.Calling, Setbacks: s.Setbacks}
-	if offered := t.offered(s); offered.names != s.Offered && !a.Bare {
-		a.Tools, s.Offered = offered.specs, offered.names
+	a := ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
+		CallMode: t.CallMode, ModeFailures: s.ModeFailures}
+	if offered := t.offered(s); offered.names != s.OfferedTools && !a.HideTools {
+		a.Tools, s.OfferedTools = offered.specs, offered.names
 	}
 	t.ration(s, &a.Options)
-	answer, head, err := t.answer(r, s, a)
+	answer, head, err := t.askModels(r, s, a)
 	if err != nil {
 		return llm.Message{}, err
 	}
@@ -94,24 +94,24 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	}
 	s.Head, s.New = head, nil
 	s.Turns++
-	s.pay(t, answer.Ref, answer.Usage)
-	s.spend(t, answer.Spent)
-	s.Spent += answer.Took
-	s.Must = false
-	s.steer(t, &answer)
-	s.hear(&answer)
-	s.worked(t, &answer)
-	if a.Bare {
+	s.addUsage(t, answer.Ref, answer.Usage)
+	s.addCosts(t, answer.ModelCosts)
+	s.Elapsed += answer.Took
+	s.RequireCall = false
+	s.noteCallMode(t, &answer)
+	s.readFeedback(&answer)
+	s.addAgentWork(t, &answer)
+	if a.HideTools {
 		// A call in the last words would run after the run was stopped.
 		answer.Message.Calls = nil
 	}
-	return s.clean(answer.Message), nil
+	return s.cleanMessage(answer.Message), nil
 }
 
-// clean makes an answer fit for the history of any provider: ids unique
+// cleanMessage makes an answer fit for the history of any provider: ids unique
 // within the run, nine letters and digits as the strictest wants them; no
 // thoughts of the past.
-func (s *State) clean(m llm.Message) llm.Message {
+func (s *State) cleanMessage(m llm.Message) llm.Message {
 	out := llm.Message{Role: llm.Assistant, Text: strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD")), Calls: slices.Clone(m.Calls), State: m.State}
 	for i := range out.Calls {
 		c := &out.Calls[i]
@@ -154,9 +154,9 @@ func (t *Task) missing(tool *Tool, s *State) []string {
 	return out
 }
 
-// take adds a turn to the state: the answer, the results in call order, the
+// addTurn adds a turn to the state: the answer, the results in call order, the
 // artifacts, the claim.
-func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
+func (s *State) addTurn(t *Task, answer llm.Message, replies []ToolResult) {
 	if len(answer.Calls) > 0 || answer.Text != "" {
 		s.New = append(s.New, answer)
 		s.Empty = 0
@@ -172,16 +172,16 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 	var longest time.Duration // of those that ran at once
 	for i, c := range answer.Calls {
 		reply := replies[i]
-		text := reply.Text + s.nearby(t.Project, c, reply) + s.found(t, reply)
+		text := reply.Text + s.projectTexts(t.Project, c, reply) + s.newArtifacts(t, reply)
 		if i == 0 {
-			text += s.mended()
+			text += s.repairNote()
 		}
 		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: c.Name, Text: text, Failed: reply.Failed})
 		s.bind(c.Name, reply.Artifacts)
 		s.Taint |= t.taint(c, reply)
 		s.Rules = append(s.Rules, reply.rules...)
-		if !reply.beside {
-			s.Spent += longest
+		if !reply.concurrent {
+			s.Elapsed += longest
 			longest = 0
 		}
 		longest = max(longest, reply.Took)
@@ -192,15 +192,15 @@ func (s *State) take(t *Task, answer llm.Message, replies []Reply) {
 			s.Called[c.Name]++
 		}
 	}
-	s.Spent += longest
+	s.Elapsed += longest
 	var reports []Report
 	for _, reply := range replies {
-		s.spend(t, reply.Spent)
+		s.addCosts(t, reply.ModelCosts)
 		if reply.report != nil {
 			reports = append(reports, *reply.report)
 		}
 	}
-	s.absorb(reports...)
-	s.mark(answer.Calls, replies)
-	s.tried(t, answer.Calls, replies)
+	s.addReports(reports...)
+	s.recordCalls(answer.Calls, replies)
+	s.countCalls(t, answer.Calls, replies)
 }

@@ -34,16 +34,16 @@ const (
 // window is that of the model that the run has got to, in tokens; 0 if it is
 // unknown.
 func (t *Task) window(fell int) int {
-	_, w := t.at(fell)
+	_, w := t.modelAt(fell)
 	if w == 0 && t.Budget != nil {
 		w = t.Budget.Window
 	}
 	return w
 }
 
-// sure is the window if it is not a guess.
-func (t *Task) sure(s *State) int {
-	if _, asked := t.at(s.Fell); asked > 0 {
+// knownWindow is the window if it is not a guess.
+func (t *Task) knownWindow(s *State) int {
+	if _, asked := t.modelAt(s.Fallback); asked > 0 {
 		return asked
 	}
 	if t.Budget.Guess {
@@ -57,7 +57,7 @@ func (t *Task) sure(s *State) int {
 // if the provider has refused less. Zero is no limit.
 func (t *Task) limit(s *State) int {
 	n, g := 0, &s.Context
-	if w := t.window(s.Fell); w > 0 {
+	if w := t.window(s.Fallback); w > 0 {
 		room := t.Options.MaxTokens
 		if room <= 0 {
 			room = min(answerRoom, w/4)
@@ -74,9 +74,9 @@ func (t *Task) limit(s *State) int {
 	return n
 }
 
-// room is how many bytes of each result are shown if n results come at once;
+// maxResultBytes is how many bytes of each result are shown if n results come at once;
 // 0 is no bound. Together they take at most a third of what a request may have.
-func (t *Task) room(s *State, n int) int {
+func (t *Task) maxResultBytes(s *State, n int) int {
 	if t.Budget == nil || t.Budget.Result < 0 || t.tool(compaction.ReadResult) == nil {
 		return 0
 	}
@@ -93,10 +93,10 @@ func (t *Task) room(s *State, n int) int {
 	return max(each, leastResult)
 }
 
-// A Gauge is how much of the window a run uses, in tokens, and what was done
+// A ContextUsage is how much of the window a run uses, in tokens, and what was done
 // to fit. The server's own count is the truth; what came since is estimated by
 // weight, at the rate that its counts imply.
-type Gauge struct {
+type ContextUsage struct {
 	Tokens int `json:"tokens,omitempty"` // of the conversation that the model has
 	Weight int `json:"weight,omitempty"` // of the same, in bytes of plain English
 	Tools  int `json:"tools,omitempty"`  // weight of the task's tools
@@ -119,14 +119,14 @@ type Gauge struct {
 	Summarised  int `json:"summarised,omitempty"` // turns
 }
 
-func (g *Gauge) rate() int {
+func (g *ContextUsage) rate() int {
 	if g.Rate > 0 {
 		return g.Rate
 	}
 	return compaction.FirstRate
 }
 
-func (g *Gauge) tokens(weight int) int { return compaction.Tokens(weight, g.rate()) }
+func (g *ContextUsage) tokens(weight int) int { return compaction.Tokens(weight, g.rate()) }
 
 // A server's count is believed within these bounds of weight a token, in
 // thousandths: tokenizers of single bytes exist, and so do servers that count
@@ -138,7 +138,7 @@ const (
 
 // count takes the server's count of a request of some weight, tools included,
 // that was estimated at so many tokens.
-func (g *Gauge) count(messages, estimate, in int) {
+func (g *ContextUsage) count(messages, estimate, in int) {
 	weight := messages + g.Tools
 	g.Weight, g.Tokens = messages, estimate
 	if in <= 0 {
@@ -158,7 +158,7 @@ func (g *Gauge) count(messages, estimate, in int) {
 
 // learn takes from a refusal that a request was too long which was estimated
 // at so many tokens: it had more than the window has, if that is sure.
-func (g *Gauge) learn(estimate, window int) {
+func (g *ContextUsage) learn(estimate, window int) {
 	if window > 0 && estimate > 0 && estimate < window {
 		g.Rate = max(int(int64(g.rate())*int64(estimate)/int64(window))*9/10, leastRate/2)
 		// What the server has counted is of the old rate no more than what is new.

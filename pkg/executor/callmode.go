@@ -7,20 +7,20 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 )
 
-// steer notes how the way of an answer worked out.
-func (s *State) steer(t *Task, a *Answer) {
-	if a.Calling == "" || a.Slip == "" {
+// noteCallMode notes how the way of an answer worked out.
+func (s *State) noteCallMode(t *Task, a *ModelResponse) {
+	if a.CallMode == "" || a.Malformed == "" {
 		if len(a.Message.Calls) > 0 {
-			s.Slips = 0
+			s.Malformed = 0
 		}
 		return
 	}
-	s.Slips++
-	if s.Slips < toolcall.MaxMalformed || t.Calling != "" && t.Calling != toolcall.Auto || a.Calling == toolcall.Text {
+	s.Malformed++
+	if s.Malformed < toolcall.MaxMalformed || t.CallMode != "" && t.CallMode != toolcall.Auto || a.CallMode == toolcall.Text {
 		return
 	}
-	s.Slips = 0
-	if !slices.ContainsFunc(s.Setbacks, func(b toolcall.ModeFailure) bool { return b.Mode == a.Calling }) {
-		s.Setbacks = append(s.Setbacks, toolcall.ModeFailure{Mode: a.Calling, Why: fmt.Sprintf("%s, %d times in a row", a.Slip, toolcall.MaxMalformed)})
+	s.Malformed = 0
+	if !slices.ContainsFunc(s.ModeFailures, func(b toolcall.ModeFailure) bool { return b.Mode == a.CallMode }) {
+		s.ModeFailures = append(s.ModeFailures, toolcall.ModeFailure{Mode: a.CallMode, Why: fmt.Sprintf("%s, %d times in a row", a.Malformed, toolcall.MaxMalformed)})
 	}
 }

@@ -15,7 +15,7 @@ func (t *Task) limits(s *State) Limits { return s.Raised.Or(t.Limits).Or(Default
 
 // used is what counts towards the caps of tokens and money.
 func (s *State) used() (tokens int, usd float64) {
-	return s.Usage.In + s.Usage.Out + s.Below.Usage.In + s.Below.Usage.Out, s.Cost + s.Below.Cost
+	return s.Usage.In + s.Usage.Out + s.SubAgents.Usage.In + s.SubAgents.Usage.Out, s.Cost + s.SubAgents.Cost
 }
 
 // upcoming estimates what the next request takes: by the conversation's size, but
@@ -28,21 +28,21 @@ func (s *State) upcoming(t *Task) llm.Usage {
 	return llm.Usage{In: max(in, s.Context.In), Out: s.Context.Out}
 }
 
-// gauged reports whether the next request can be estimated. What models take
+// estimable reports whether the next request can be estimated. What models take
 // that work on their own is bounded by their Stay.
-func (t *Task) gauged(s *State) bool {
-	model, _ := t.at(s.Fell)
+func (t *Task) estimable(s *State) bool {
+	model, _ := t.modelAt(s.Fallback)
 	return t.Budget != nil && !llm.IsAgent(model)
 }
 
-// passes reports which cap n more requests would pass, with its figure; "" is
+// capReached reports which cap n more requests would pass, with its figure; "" is
 // none.
-func (t *Task) passes(s *State, n int) (limit, words string) {
+func (t *Task) capReached(s *State, n int) (limit, words string) {
 	l := t.limits(s)
-	if l.Tokens <= 0 && l.CostUSD <= 0 || !t.gauged(s) {
+	if l.Tokens <= 0 && l.CostUSD <= 0 || !t.estimable(s) {
 		return "", ""
 	}
-	model, _ := t.at(s.Fell)
+	model, _ := t.modelAt(s.Fallback)
 	tokens, usd := s.used()
 	u := s.upcoming(t)
 	if u.Out == 0 {
@@ -63,18 +63,18 @@ func (t *Task) reached(s *State) (limit, words string) {
 	if limit, words = t.limits(s).exceeded(s); limit != "" {
 		return limit, words
 	}
-	return t.passes(s, 2)
+	return t.capReached(s, 2)
 }
 
 // unaffordable ends the run if the next request does not fit its caps. What
 // the model would have said last is left out then.
 func (t *Task) unaffordable(s *State) bool {
-	limit, words := t.passes(s, 1)
+	limit, words := t.capReached(s, 1)
 	switch {
 	case limit == "":
 		return false
-	case s.Landing != nil:
-		s.Outcome = s.Landing
+	case s.WrapUp != nil:
+		s.Outcome = s.WrapUp
 		s.Outcome.Summary = s.Last
 	default:
 		s.Outcome = &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words, Summary: s.Last}
@@ -89,10 +89,10 @@ const rationed = 16 << 10
 // ration bounds the length of the next answer by what the caps leave.
 func (t *Task) ration(s *State, o *llm.Options) {
 	l := t.limits(s)
-	if l.Tokens <= 0 && l.CostUSD <= 0 || !t.gauged(s) {
+	if l.Tokens <= 0 && l.CostUSD <= 0 || !t.estimable(s) {
 		return
 	}
-	model, _ := t.at(s.Fell)
+	model, _ := t.modelAt(s.Fallback)
 	tokens, usd := s.used()
 	in := s.upcoming(t).In
 	left := rationed

@@ -25,9 +25,9 @@ const (
 	compactMax = 20 // compactions of a job, beside one in two turns
 )
 
-// A Compact is the input of a step of kind "compact": a conversation, by its
+// A CompactRequest is the input of a step of kind "compact": a conversation, by its
 // last Ask and what came since, and how small it has to get.
-type Compact struct {
+type CompactRequest struct {
 	Head   string            `json:"head,omitempty"`
 	New    []llm.Message     `json:"new"` // also what is left of an earlier step
 	Task   string            `json:"task,omitempty"`
@@ -43,8 +43,8 @@ type Compact struct {
 	Handle  bool `json:"handle,omitempty"` // the model can read what is left out
 }
 
-// A Compacted is the output of a step of kind "compact".
-type Compacted struct {
+// A CompactResult is the output of a step of kind "compact".
+type CompactResult struct {
 	Messages  []llm.Message     `json:"messages"` // from the first answer on
 	Notes     *compaction.Notes `json:"notes,omitempty"`
 	Before    int               `json:"before"` // tokens
@@ -58,8 +58,8 @@ type Compacted struct {
 	Took      time.Duration     `json:"took_ns,omitempty"`
 }
 
-// fit makes the next request small enough, if it has to be.
-func fit(r *flow.Run, t *Task, s *State) error {
+// compactIfNeeded makes the next request small enough, if it has to be.
+func compactIfNeeded(r *flow.Run, t *Task, s *State) error {
 	if t.Budget == nil {
 		return nil
 	}
@@ -71,16 +71,16 @@ func fit(r *flow.Run, t *Task, s *State) error {
 	return compact(r, t, s, limit, false)
 }
 
-// refit makes a request smaller that the provider refused as too long: our
+// compactAfterRefusal makes a request smaller that the provider refused as too long: our
 // tokens are too few, or the window is smaller than was thought.
-func refit(r *flow.Run, t *Task, s *State, cause error) error {
-	s.Context.learn(s.need(t), t.sure(s))
+func compactAfterRefusal(r *flow.Run, t *Task, s *State, cause error) error {
+	s.Context.learn(s.need(t), t.knownWindow(s))
 	limit := t.limit(s)
 	s.Context.Limit = limit
 	err := compact(r, t, s, limit, true)
 	var full *flow.StepError
 	if errors.As(err, &full) && full.Code == TooBig {
-		full.Message += "; the provider said: " + said(cause)
+		full.Message += "; the provider said: " + stepMessage(cause)
 	}
 	return err
 }
@@ -91,8 +91,8 @@ func refused(err error) bool {
 	return ok && se.Code == tooLong
 }
 
-// said is what a provider said when it refused.
-func said(err error) string {
+// stepMessage is what a provider said when it refused.
+func stepMessage(err error) string {
 	if se, ok := asStep(err); ok {
 		return se.Message
 	}
@@ -113,8 +113,8 @@ func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
 	fixed := func(n *compaction.Notes) int { return g.Extra + g.tokens(g.Tools+compaction.Weigh(s.opening(t, n)...)) }
 	// So that the next one is some turns away, however much is kept in any case.
 	target := max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2))
-	in := Compact{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(compaction.ReadResult) != nil}
-	out, err := flow.Do[Compacted](r, CompactStep, CompactResults, in)
+	in := CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(compaction.ReadResult) != nil}
+	out, err := flow.Do[CompactResult](r, CompactStep, CompactResults, in)
 	if err != nil {
 		return err
 	}
@@ -125,14 +125,14 @@ func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
 	}
 	if out.After > in.Target {
 		in.Head, in.New, in.Task, in.Notes = "", out.Messages, t.Prompt, s.Notes
-		model, window := t.at(s.Fell)
+		model, window := t.modelAt(s.Fallback)
 		in.Window = window
 		if t.Budget.Cheap != "" {
 			model = t.Budget.Cheap
 		}
-		next, err := flow.Do[Compacted](r, CompactStep, CompactSummary+" "+model, in)
+		next, err := flow.Do[CompactResult](r, CompactStep, CompactSummary+" "+model, in)
 		if _, poor := asStep(err); poor {
-			next, err = flow.Do[Compacted](r, CompactStep, CompactRecord, in)
+			next, err = flow.Do[CompactResult](r, CompactStep, CompactRecord, in)
 		}
 		if err != nil {
 			return err
@@ -144,21 +144,21 @@ func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
 		return t.full(r, s, fmt.Sprintf("about %d tokens are needed, %d of them for the prompt and the tools, and %d fit", out.After, fixed(nil), limit))
 	}
 	s.Head, s.New = "", append(s.opening(t, s.Notes), out.Messages...)
-	s.Offered, s.Told = "", nil
+	s.OfferedTools, s.ShownDirs = "", nil
 	g.Tokens, g.Weight = 0, 0
 	return nil
 }
 
 // compacted takes what a step did into the state.
-func (s *State) compacted(t *Task, out Compacted) {
+func (s *State) compacted(t *Task, out CompactResult) {
 	g := &s.Context
 	g.Dropped += out.Dropped
 	g.Shortened += out.Shortened
 	g.Summarised += out.Turns
 	if out.Model != "" {
-		s.pay(t, out.Model, out.Usage)
+		s.addUsage(t, out.Model, out.Usage)
 	}
-	s.Spent += out.Took
+	s.Elapsed += out.Took
 	if out.Notes != nil {
 		s.Notes = out.Notes
 	}
@@ -171,7 +171,7 @@ func (s *State) opening(t *Task, n *compaction.Notes) []llm.Message {
 	if n != nil {
 		parts = append(parts, n.Text())
 	}
-	if held := s.held(t); s.Turns > 0 && held != "" {
+	if held := s.listArtifacts(t); s.Turns > 0 && held != "" {
 		parts = append(parts, held)
 	}
 	return []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: strings.Join(parts, "\n\n")}}
@@ -180,9 +180,9 @@ func (s *State) opening(t *Task, n *compaction.Notes) []llm.Message {
 // full is the failure of a run whose conversation can not be made to fit.
 func (t *Task) full(r *flow.Run, s *State, figures string) error {
 	window := "the context window is not known"
-	if w := t.window(s.Fell); w > 0 {
+	if w := t.window(s.Fallback); w > 0 {
 		window = fmt.Sprintf("the context window has %d tokens", w)
-		if _, asked := t.at(s.Fell); asked == 0 && t.Budget.Guess {
+		if _, asked := t.modelAt(s.Fallback); asked == 0 && t.Budget.Guess {
 			window += " by a guess that windows: in the configuration can correct"
 		}
 	}

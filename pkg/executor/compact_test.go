@@ -363,7 +363,7 @@ func TestPoorSummary(t *testing.T) {
 			if all := strings.Join(said, "\n"); !strings.Contains(all, "summarised from the record") || !strings.Contains(all, "compacted: ") {
 				t.Errorf("%q", all)
 			}
-			if s.Used["narrow/small"].In == 0 {
+			if s.ByModel["narrow/small"].In == 0 {
 				t.Error("a poor summary is paid for, too")
 			}
 		})

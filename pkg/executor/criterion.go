@@ -232,8 +232,8 @@ func (c Criterion) collect(f func(Criterion) string) []string {
 	return out
 }
 
-// Words says in one line each what must hold, for prompts and listings.
-func (c Criterion) Words() []string {
+// Describe says in one line each what must hold, for prompts and listings.
+func (c Criterion) Describe() []string {
 	switch {
 	case c.Signal != "":
 		return []string{"you call finish, or say " + c.Signal + " on a line of its own"}
@@ -248,13 +248,13 @@ func (c Criterion) Words() []string {
 	case c.All != nil:
 		var out []string
 		for _, part := range c.All {
-			out = append(out, part.Words()...)
+			out = append(out, part.Describe()...)
 		}
 		return out
 	case c.Any != nil:
 		var out []string
 		for _, part := range c.Any {
-			out = append(out, strings.Join(part.Words(), " and "))
+			out = append(out, strings.Join(part.Describe(), " and "))
 		}
 		return []string{"one of: " + strings.Join(out, "; or ")}
 	}

@@ -140,10 +140,10 @@ func (c Criterion) Label() string {
 // there is nothing now, for which a criterion may have an IfMissing.
 type InconclusiveError struct {
 	Missing bool
-	Words   string
+	Reason  string
 }
 
-func (e *InconclusiveError) Error() string { return e.Words }
+func (e *InconclusiveError) Error() string { return e.Reason }
 
 // judgeCheck judges a check by the error of running it.
 func (c Criterion) judgeCheck(s *State, check func(Criterion) error) Verdict {
@@ -156,13 +156,13 @@ func (c Criterion) judgeCheck(s *State, check func(Criterion) error) Verdict {
 		return unmet("%v", err)
 	case none.Missing && c.IfMissing != nil:
 		v := c.IfMissing.Judge(s, check)
-		v.Unchecked = append([]string{none.Words}, v.Unchecked...)
+		v.Unchecked = append([]string{none.Reason}, v.Unchecked...)
 		if len(v.Unmet) == 0 {
-			v.Met = []string{none.Words}
+			v.Met = []string{none.Reason}
 		}
 		return v
 	}
-	return Verdict{Unmet: []string{none.Words}, Unchecked: []string{none.Words}}
+	return Verdict{Unmet: []string{none.Reason}, Unchecked: []string{none.Reason}}
 }
 
 // hopeless reports whether nothing but checks that cannot be judged keeps the
@@ -171,9 +171,9 @@ func (v Verdict) hopeless() bool {
 	return len(v.Unmet) > 0 && !slices.ContainsFunc(v.Unmet, func(u string) bool { return !slices.Contains(v.Unchecked, u) })
 }
 
-// Unjudged returns why the reply to a check is neither a pass nor a fault that
+// WhyInconclusive returns why the reply to a check is neither a pass nor a fault that
 // a change of the workspace could repair, "" if it is one of them.
-func (r *Reply) Unjudged() tools.Inconclusive {
+func (r *ToolResult) WhyInconclusive() tools.Inconclusive {
 	if r.Inconclusive == "" && r.Failed && strings.HasPrefix(r.Text, "not run: ") {
 		return tools.CannotCheck // a rule, a person or the mode forbids it
 	}
@@ -181,20 +181,20 @@ func (r *Reply) Unjudged() tools.Inconclusive {
 }
 
 // checkError is what became of a check: nil if it passed.
-func (t *Task) checkError(c Criterion, reply *Reply) error {
+func (t *Task) checkError(c Criterion, reply *ToolResult) error {
 	words := reply.Summary
 	if words == "" {
 		words = compaction.FirstLine(reply.Text)
 	}
-	switch _, lacked := t.Lacking[c.Label()]; {
-	case reply.Unjudged() == tools.NothingToCheck && lacked:
-		return &InconclusiveError{Missing: true, Words: words}
-	case reply.Unjudged() == tools.NothingToCheck:
+	switch _, lacked := t.NothingToCheck[c.Label()]; {
+	case reply.WhyInconclusive() == tools.NothingToCheck && lacked:
+		return &InconclusiveError{Missing: true, Reason: words}
+	case reply.WhyInconclusive() == tools.NothingToCheck:
 		// There was something when the job began, or nobody looked: that it is
 		// gone proves nothing, and the model may bring it back.
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
-	case reply.Unjudged() != "":
-		return &InconclusiveError{Words: fmt.Sprintf("check %s: %s", c.Label(), compaction.FirstLine(reply.Text))}
+	case reply.WhyInconclusive() != "":
+		return &InconclusiveError{Reason: fmt.Sprintf("check %s: %s", c.Label(), compaction.FirstLine(reply.Text))}
 	case reply.Failed:
 		return fmt.Errorf("check %s: %s", c.Label(), reply.Text)
 	}

@@ -23,7 +23,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	if err != nil {
 		return err
 	}
-	v.add(typed(t, s, answer))
+	v.add(checkOutput(t, s, answer))
 	if len(v.Unmet) == 0 {
 		s.Failing = nil // nobody calls them any more
 		s.Outcome = &Outcome{Status: Done, Met: v.Met, Unchecked: v.Unchecked, Reason: strings.Join(v.Met, ", "), Summary: s.Last}
@@ -45,8 +45,8 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 			Reason: fmt.Sprintf("stopped %d times without being done; %s", s.Rejects, v.Unmet[0])})
 		return nil
 	}
-	s.Must = t.Done.wants(s)
-	s.tell("Not done yet:\n- %s%s", strings.Join(v.Unmet, "\n- "), t.makers(s))
+	s.RequireCall = t.Done.wants(s)
+	s.addUserMessage("Not done yet:\n- %s%s", strings.Join(v.Unmet, "\n- "), t.producersOf(s))
 	return nil
 }
 
@@ -59,23 +59,23 @@ func (t *Task) judge(r *flow.Run, s *State) (Verdict, error) {
 			return engine // nothing is begun any more
 		}
 		tool, args := c.Call()
-		reply, err := call(r, t, s, standing{taint: s.Taint, rules: s.Rules}, llm.Call{Name: tool, Args: args})
+		reply, err := call(r, t, s, callContext{taint: s.Taint, rules: s.Rules}, llm.Call{Name: tool, Args: args})
 		if err != nil {
 			engine = err
 			return err
 		}
 		s.bind(tool, reply.Artifacts)
 		s.Rules = append(s.Rules, reply.rules...)
-		s.Spent += reply.Took
-		s.spend(t, reply.Spent)
+		s.Elapsed += reply.Took
+		s.addCosts(t, reply.ModelCosts)
 		return t.checkError(c, &reply)
 	})
 	return v, engine
 }
 
-// typed checks the answer of an agent with typed output and binds it as the
+// checkOutput checks the answer of an agent with typed output and binds it as the
 // artifact "output".
-func typed(t *Task, s *State, answer llm.Message) Verdict {
+func checkOutput(t *Task, s *State, answer llm.Message) Verdict {
 	if len(t.Output) == 0 {
 		return Verdict{}
 	}
@@ -95,8 +95,8 @@ func typed(t *Task, s *State, answer llm.Message) Verdict {
 	return v
 }
 
-// makers names the tools that produce what the task still lacks.
-func (t *Task) makers(s *State) string {
+// producersOf names the tools that produce what the task still lacks.
+func (t *Task) producersOf(s *State) string {
 	var lines []string
 	for _, a := range t.Done.collect(func(c Criterion) string { return c.Artifact }) {
 		if s.Value(a) != nil {
@@ -116,7 +116,7 @@ func (t *Task) makers(s *State) string {
 
 // claim notes what the model says about being done in this turn: a successful
 // finish call, or one of the words alone on a line.
-func (t *Task) claim(answer llm.Message, replies []Reply) *Claim {
+func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 	for i, c := range answer.Calls {
 		if c.Name == finish && !replies[i].Failed {
 			var in struct{ Summary, Evidence string }
@@ -136,14 +136,14 @@ func (t *Task) claim(answer llm.Message, replies []Reply) *Claim {
 	return nil
 }
 
-// mustStop begins what the model is told before its last words.
-const mustStop = "You have to stop now:"
+// wrapUpPrefix begins what the model is told before its last words.
+const wrapUpPrefix = "You have to stop now:"
 
-// land stops the run after one more call without tools, in which the model
+// wrapUp stops the run after one more call without tools, in which the model
 // says in words where things stand.
-func (s *State) land(o *Outcome) {
-	s.Landing = o
-	s.tell(mustStop+" %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
+func (s *State) wrapUp(o *Outcome) {
+	s.WrapUp = o
+	s.addUserMessage(wrapUpPrefix+" %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
 }
 
 // stop ends the run: at once where there is nothing to tell about, since the
@@ -155,7 +155,7 @@ func (t *Task) stop(s *State, o *Outcome) {
 		}
 		return
 	}
-	s.land(o)
+	s.wrapUp(o)
 }
 
 // maxEmpty is how many answers in a row may have nothing in them.
@@ -167,11 +167,11 @@ func (s *State) empty() {
 		s.Outcome = &Outcome{Status: Stuck, Reason: fmt.Sprintf("the model gave %d answers in a row with neither text nor a readable tool call", s.Empty)}
 		return
 	}
-	if len(s.heard.refused) > 0 {
-		s.tell("You stopped without a word. What you asked was refused:\n- %s\nFind a way without it, or end and say what you could not do.", strings.Join(s.heard.refused, "\n- "))
+	if len(s.feedback.refused) > 0 {
+		s.addUserMessage("You stopped without a word. What you asked was refused:\n- %s\nFind a way without it, or end and say what you could not do.", strings.Join(s.feedback.refused, "\n- "))
 		return
 	}
-	s.tell("Your last answer had neither text nor a tool call that could be read. If you meant to call a tool, call it again with valid JSON arguments. If you are done, say so.")
+	s.addUserMessage("Your last answer had neither text nor a tool call that could be read. If you meant to call a tool, call it again with valid JSON arguments. If you are done, say so.")
 }
 
 // asStep tells a step's failure from an engine's error.

@@ -56,7 +56,7 @@ func run(r *flow.Run, t *Task, s *State) error {
 		if err != nil {
 			return err
 		}
-		s.take(t, answer, replies)
+		s.addTurn(t, answer, replies)
 		s.Claim = t.claim(answer, replies)
 		if err := judge(r, t, s, answer); err != nil {
 			return err
@@ -75,27 +75,27 @@ func failed(s *State, err error) bool {
 	if !errors.As(err, &se) {
 		return false
 	}
-	s.Spent += se.Took
+	s.Elapsed += se.Took
 	s.Outcome = &Outcome{Status: Failed, Reason: se.Message, Code: se.Code}
-	if s.Landing != nil {
-		s.Outcome = s.Landing
+	if s.WrapUp != nil {
+		s.Outcome = s.WrapUp
 	}
 	return true
 }
 
 // judge decides after a turn: done, go on with a word to the model, or land.
 func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
-	if s.Landing != nil {
-		s.Outcome = s.Landing
+	if s.WrapUp != nil {
+		s.Outcome = s.WrapUp
 		s.Outcome.Summary = answer.Text
 		return nil
 	}
-	if o := s.cutShort(t); o != nil {
+	if o := s.agentStopped(t); o != nil {
 		t.stop(s, o)
 		return nil
 	}
 	switch {
-	case s.misread(answer):
+	case s.askAgain(answer):
 	case len(answer.Calls) == 0 && answer.Text == "":
 		s.empty()
 	case len(answer.Calls) == 0 || s.Claim != nil:
@@ -107,7 +107,7 @@ func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 		t.stop(s, &Outcome{Status: Limit, Limit: limit, Reason: "reached " + words})
 		return nil
 	}
-	s.circling()
-	s.guide(t)
+	s.detectLoop()
+	s.remind(t)
 	return nil
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A mark is the fingerprint of one turn's calls.
-type mark struct {
+// A fingerprint is the fingerprint of one turn's calls.
+type fingerprint struct {
 	Call string `json:"call"`          // which calls, with which arguments
 	Full string `json:"full"`          // and with which results
 	Err  string `json:"err,omitempty"` // the errors, if every call failed
 }
 
-// maxMarks is how many turns are remembered; enough for every rule below.
-const maxMarks = 24
+// maxFingerprints is how many turns are remembered; enough for every rule below.
+const maxFingerprints = 24
 
 var digits = lazyregexp.New(`[0-9]+`)
 
-func (s *State) mark(calls []llm.Call, replies []Reply) {
+func (s *State) recordCalls(calls []llm.Call, replies []ToolResult) {
 	if len(calls) == 0 {
 		return
 	}
@@ -39,15 +39,15 @@ func (s *State) mark(calls []llm.Call, replies []Reply) {
 			fmt.Fprintf(&wrong, "%s %s\n", c.Name, digits.ReplaceAllString(replies[i].Text, "0"))
 		}
 	}
-	m := mark{Call: short(asked.String()), Full: short(asked.String() + got.String())}
+	m := fingerprint{Call: short(asked.String()), Full: short(asked.String() + got.String())}
 	if failures == len(calls) {
 		m.Err = short(wrong.String())
-		if s.resting(calls[0].Name, s.Turns) {
+		if s.paused(calls[0].Name, s.Turns) {
 			m.Err = s.Failing[calls[0].Name].Err // it only was not let through
 		}
 	}
 	s.Recent = append(s.Recent, m)
-	if n := len(s.Recent) - maxMarks; n > 0 {
+	if n := len(s.Recent) - maxFingerprints; n > 0 {
 		s.Recent = s.Recent[n:]
 	}
 }
@@ -57,39 +57,39 @@ func short(s string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// rules say what counts as going in circles: a pattern of Period turns that
+// loopRules say what counts as going in circles: a pattern of Period turns that
 // was seen Nudge times gets a word, Stop times ends the run.
-var rules = []struct {
+var loopRules = []struct {
 	period, nudge, stop int
-	by                  func(mark) string
+	by                  func(fingerprint) string
 	words               string
 }{
-	{1, 3, 6, func(m mark) string { return m.Full }, "the same call with the same result"},
-	{1, 6, 12, func(m mark) string { return m.Call }, "the same call"},
-	{1, 3, 6, func(m mark) string { return m.Err }, "the same error"},
-	{2, 3, 5, func(m mark) string { return m.Full }, "the same two calls in turn"},
-	{3, 3, 5, func(m mark) string { return m.Full }, "the same three calls in turn"},
+	{1, 3, 6, func(m fingerprint) string { return m.Full }, "the same call with the same result"},
+	{1, 6, 12, func(m fingerprint) string { return m.Call }, "the same call"},
+	{1, 3, 6, func(m fingerprint) string { return m.Err }, "the same error"},
+	{2, 3, 5, func(m fingerprint) string { return m.Full }, "the same two calls in turn"},
+	{3, 3, 5, func(m fingerprint) string { return m.Full }, "the same three calls in turn"},
 }
 
-// circling nudges the model when it repeats itself, and lands the run when
+// detectLoop nudges the model when it repeats itself, and lands the run when
 // that did not help.
-func (s *State) circling() {
-	for _, rule := range rules {
+func (s *State) detectLoop() {
+	for _, rule := range loopRules {
 		n := repeats(s.Recent, rule.period, rule.by)
 		switch {
 		case n >= rule.stop:
-			s.land(&Outcome{Status: Stuck, Reason: fmt.Sprintf("%s, %d times over", rule.words, n)})
+			s.wrapUp(&Outcome{Status: Stuck, Reason: fmt.Sprintf("%s, %d times over", rule.words, n)})
 			return
-		case n >= rule.nudge && s.Turns-s.Nudged >= rule.nudge:
-			s.Nudged = s.Turns
-			s.tell("You have made %s %d times now. It will not help to go on like this. Read the results again and try something else, or say what blocks you.", rule.words, n)
+		case n >= rule.nudge && s.Turns-s.LastReminder >= rule.nudge:
+			s.LastReminder = s.Turns
+			s.addUserMessage("You have made %s %d times now. It will not help to go on like this. Read the results again and try something else, or say what blocks you.", rule.words, n)
 			return
 		}
 	}
 }
 
 // repeats counts how often the last period marks have come in a row.
-func repeats(ms []mark, period int, by func(mark) string) int {
+func repeats(ms []fingerprint, period int, by func(fingerprint) string) int {
 	n := 0
 	for end := len(ms); end >= period; end -= period {
 		for i := range period {

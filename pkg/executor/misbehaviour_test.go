@@ -46,12 +46,12 @@ func always(n int, b llmtest.Behaviour) []llmtest.Behaviour {
 	return slices.Repeat([]llmtest.Behaviour{b}, n)
 }
 
-// cut is a call whose first half, as streamed, is a complete one.
-var cut = llmtest.Turn{Text: "I will add.", Calls: []llm.Call{{ID: "c9", Name: "add", Args: json.RawMessage(`{"n":90}` + strings.Repeat(" ", 12))}}}
+// headAndTail is a call whose first half, as streamed, is a complete one.
+var headAndTail = llmtest.Turn{Text: "I will add.", Calls: []llm.Call{{ID: "c9", Name: "add", Args: json.RawMessage(`{"n":90}` + strings.Repeat(" ", 12))}}}
 
 // inside is a number of chunks that ends a stream within the call of cut.
 func inside(w wire) int {
-	chunks := (&llmtest.Exchange{Native: w.native, Stream: true}).Chunks(cut)
+	chunks := (&llmtest.Exchange{Native: w.native, Stream: true}).Chunks(headAndTail)
 	for i, c := range chunks {
 		if strings.Contains(c, `n\":90`) || strings.Contains(c, `"n":90`) {
 			return i + 1
@@ -110,19 +110,19 @@ var misbehaviours = []misbehaviour{
 	{name: "the key is refused", asked: 2, last: true, does: func(wire) []llmtest.Behaviour { return always(1, busy(401)) },
 		status: executor.Failed, code: "model.auth", reason: "check the key"},
 	{name: "stream cut in a call, closed cleanly", asked: 4, ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
-		return []llmtest.Behaviour{llmtest.CutAt(cut, inside(w)), w.say(llmtest.Turn{Calls: []llm.Call{call("add", `{"n":2}`)}})}
+		return []llmtest.Behaviour{llmtest.CutAt(headAndTail, inside(w)), w.say(llmtest.Turn{Calls: []llm.Call{call("add", `{"n":2}`)}})}
 	}},
 	{name: "body cut by a reset", asked: 4, ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
-		return []llmtest.Behaviour{llmtest.ResetAt(cut, inside(w)), w.say(llmtest.Turn{Calls: []llm.Call{call("add", `{"n":2}`)}})}
+		return []llmtest.Behaviour{llmtest.ResetAt(headAndTail, inside(w)), w.say(llmtest.Turn{Calls: []llm.Call{call("add", `{"n":2}`)}})}
 	}},
 	{name: "stream always cut", asked: 6, last: true, does: func(w wire) []llmtest.Behaviour {
-		return always(5, llmtest.CutAt(cut, inside(w)))
+		return always(5, llmtest.CutAt(headAndTail, inside(w)))
 	}, status: executor.Failed, code: "model.cut", reason: "ended"},
 	{name: "error inside of an answer", asked: 3, does: func(w wire) []llmtest.Behaviour {
-		return []llmtest.Behaviour{llmtest.ErrorInside(cut, inside(w), "overloaded, try again")}
+		return []llmtest.Behaviour{llmtest.ErrorInside(headAndTail, inside(w), "overloaded, try again")}
 	}},
 	{name: "silence in a call", asked: 3, does: func(w wire) []llmtest.Behaviour {
-		return []llmtest.Behaviour{llmtest.SilentAt(cut, inside(w))}
+		return []llmtest.Behaviour{llmtest.SilentAt(headAndTail, inside(w))}
 	}},
 	{name: "a web page", asked: 3, does: func(wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{llmtest.Raw("text/html", "<html>please log in</html>")}

@@ -8,21 +8,21 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// heard is what reading an answer brought to light that the model should know.
+// turnFeedback is what reading an answer brought to light that the model should know.
 // It lives for one turn: a run that is resumed within the turn recalls the
 // answer and hears it again.
-type heard struct {
+type turnFeedback struct {
 	lost    bool   // the server passed on nothing of a call
 	doubt   string // why something was not taken for a call
-	way     toolcall.Mode
+	mode    toolcall.Mode
 	repairs []string
 	stopped string   // the bound that ended a model at its work
 	refused []string // what it asked there and was not allowed
 }
 
-func (s *State) hear(a *Answer) {
-	s.heard = heard{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.UnreadCall, way: a.Calling, repairs: a.Repairs}
-	if !s.heard.lost && s.heard.doubt == "" {
+func (s *State) readFeedback(a *ModelResponse) {
+	s.feedback = turnFeedback{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.UnreadCall, mode: a.CallMode, repairs: a.Repairs}
+	if !s.feedback.lost && s.feedback.doubt == "" {
 		s.Misread = 0
 	}
 }
@@ -31,18 +31,18 @@ func (s *State) hear(a *Answer) {
 // the next is taken for what it is: text. It may be about calls.
 const maxDoubts = 2
 
-// misread tells the model of a call that was lost or not taken for one, and
+// askAgain tells the model of a call that was lost or not taken for one, and
 // reports whether it did: such an answer does not end the run.
-func (s *State) misread(answer llm.Message) bool {
+func (s *State) askAgain(answer llm.Message) bool {
 	if len(answer.Calls) > 0 || s.Claim != nil {
 		return false
 	}
-	switch h := s.heard; {
+	switch h := s.feedback; {
 	case h.lost && answer.Text != "" && s.Misread < maxEmpty:
 		// Without text it counts as an empty answer, which is bounded too.
-		s.tell("The server could not read your last tool call and lost it, so that nothing was run. Call the tool again, with valid JSON arguments.")
+		s.addUserMessage("The server could not read your last tool call and lost it, so that nothing was run. Call the tool again, with valid JSON arguments.")
 	case h.doubt != "" && s.Misread < maxDoubts:
-		s.tell("No tool was called: %s. If you meant to call one, call it now, %s. If you did not, answer again.", h.doubt, callForm(h.way))
+		s.addUserMessage("No tool was called: %s. If you meant to call one, call it now, %s. If you did not, answer again.", h.doubt, callForm(h.mode))
 	default:
 		return false
 	}
@@ -61,13 +61,13 @@ func callForm(w toolcall.Mode) string {
 	return "through the interface for tools and not in the text of your answer"
 }
 
-// mended says beside the first result of a turn what had to be repaired in
+// repairNote says beside the first result of a turn what had to be repaired in
 // its calls, each thing once: the model has to know what was run in its name.
-func (s *State) mended() string {
+func (s *State) repairNote() string {
 	var now []string
-	for _, r := range s.heard.repairs {
-		if !slices.Contains(s.Mended, r) && len(s.Mended) < maxMended {
-			now, s.Mended = append(now, r), append(s.Mended, r)
+	for _, r := range s.feedback.repairs {
+		if !slices.Contains(s.Repairs, r) && len(s.Repairs) < maxRepairs {
+			now, s.Repairs = append(now, r), append(s.Repairs, r)
 		}
 	}
 	if now == nil {
@@ -76,4 +76,4 @@ func (s *State) mended() string {
 	return "\n[Read your calls with a repair: " + strings.Join(now, "; ") + ". Write them in the exact form next time.]"
 }
 
-const maxMended = 8
+const maxRepairs = 8

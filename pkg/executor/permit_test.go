@@ -24,7 +24,7 @@ import (
 type gate struct {
 	t     *testing.T
 	turns []llm.Message
-	fence handler.Fence
+	fence handler.Confinement
 	files *workspace.Files
 	ran   []string
 	notes []string
@@ -83,7 +83,7 @@ func (g *gate) run(edit func(*executor.Task)) *executor.Question {
 		return &llm.Response{Message: m}, nil
 	})
 	set := g.set()
-	mux := handler.Serve(handler.Host{Tools: set, Blobs: &g.mem, Fence: g.fence,
+	mux := handler.Serve(handler.Host{Tools: set, Blobs: &g.mem, Confinement: g.fence,
 		Env: func(context.Context, string, string) (*tools.Env, error) {
 			return &tools.Env{Files: g.files, Exec: workspace.NewExec(g.files.Dir(), "", nil), HTTP: http.DefaultClient}, nil
 		},
@@ -137,16 +137,16 @@ func TestTaint(t *testing.T) {
 	for name, c := range map[string]struct {
 		send  llm.Message
 		leak  bool
-		fence handler.Fence
+		fence handler.Confinement
 		asks  bool
 	}{
-		"fetch":                      {calls(call("fetch", `{}`)), true, handler.Fence{}, true},
-		"fetch without a secret":     {calls(call("fetch", `{}`)), false, handler.Fence{}, false},
-		"publish":                    {calls(call("publish", `{}`)), true, handler.Fence{}, true},
-		"shell, network open":        {calls(call("shell", `{"text":"ls"}`)), true, handler.Fence{Sandbox: "full", Network: "open"}, true},
-		"shell, network private":     {calls(call("shell", `{"text":"ls"}`)), true, handler.Fence{Sandbox: "full", Network: "private"}, false},
-		"a file is no way out":       {calls(call("note", `{"text":"x"}`)), true, handler.Fence{}, false},
-		"in the same answer as well": {calls(call("leak", `{}`), call("fetch", `{}`)), false, handler.Fence{}, true},
+		"fetch":                      {calls(call("fetch", `{}`)), true, handler.Confinement{}, true},
+		"fetch without a secret":     {calls(call("fetch", `{}`)), false, handler.Confinement{}, false},
+		"publish":                    {calls(call("publish", `{}`)), true, handler.Confinement{}, true},
+		"shell, network open":        {calls(call("shell", `{"text":"ls"}`)), true, handler.Confinement{Sandbox: "full", Network: "open"}, true},
+		"shell, network private":     {calls(call("shell", `{"text":"ls"}`)), true, handler.Confinement{Sandbox: "full", Network: "private"}, false},
+		"a file is no way out":       {calls(call("note", `{"text":"x"}`)), true, handler.Confinement{}, false},
+		"in the same answer as well": {calls(call("leak", `{}`), call("fetch", `{}`)), false, handler.Confinement{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := calls(call("note", `{}`))
@@ -201,12 +201,12 @@ func TestApprovalIsBound(t *testing.T) {
 	}
 
 	g = newGate(t, calls(call("shell", `{"text":"make"}`)), say("ok"))
-	g.fence = handler.Fence{Sandbox: "full", Network: "private"}
+	g.fence = handler.Confinement{Sandbox: "full", Network: "private"}
 	if q := g.run(nil); q == nil || q.Sandbox != "full" || q.Network != "private" {
 		t.Fatalf("question %+v", q)
 	}
 	g.answer("approve@2", "")
-	g.fence = handler.Fence{}
+	g.fence = handler.Confinement{}
 	if q := g.run(nil); q == nil || q.Sandbox != "off" || len(g.ran) != 0 {
 		t.Errorf("ran outside of the sandbox that was shown: %v, %+v", g.ran, q)
 	}
@@ -258,20 +258,20 @@ func TestPlanChangesNothing(t *testing.T) {
 // A tool that runs the workspace's code counts as a command where nothing
 // confines it, and runs in no job that only plans.
 func TestRunningCode(t *testing.T) {
-	confined := handler.Fence{Sandbox: "full", Network: "private"}
+	confined := handler.Confinement{Sandbox: "full", Network: "private"}
 	for name, c := range map[string]struct {
-		fence handler.Fence
+		fence handler.Confinement
 		edit  func(*executor.Task)
 		asks  bool
 		ran   int
 		words string // for the model
 	}{
 		"confined":        {confined, nil, false, 1, "test done"},
-		"unconfined":      {handler.Fence{Sandbox: "off"}, nil, true, 0, ""},
-		"in auto":         {handler.Fence{Sandbox: "off"}, func(t *executor.Task) { t.Mode = executor.ModeAuto }, true, 0, ""},
-		"nobody there":    {handler.Fence{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveNone }, false, 0, "--sandbox auto"},
-		"all approved":    {handler.Fence{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveAll }, false, 1, "test done"},
-		"a rule":          {handler.Fence{Sandbox: "off"}, func(t *executor.Task) { t.Rules = permit.Rules{{Tool: "test", Do: permit.Allow}} }, false, 1, "test done"},
+		"unconfined":      {handler.Confinement{Sandbox: "off"}, nil, true, 0, ""},
+		"in auto":         {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Mode = executor.ModeAuto }, true, 0, ""},
+		"nobody there":    {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveNone }, false, 0, "--sandbox auto"},
+		"all approved":    {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Approve = executor.ApproveAll }, false, 1, "test done"},
+		"a rule":          {handler.Confinement{Sandbox: "off"}, func(t *executor.Task) { t.Rules = permit.Rules{{Tool: "test", Do: permit.Allow}} }, false, 1, "test done"},
 		"every change":    {confined, func(t *executor.Task) { t.Approve = executor.ApproveAsk }, true, 0, ""},
 		"plan":            {confined, func(t *executor.Task) { t.Mode = executor.ModePlan }, false, 0, "plans and changes nothing"},
 		"plan, all":       {confined, func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, false, 0, "plans and changes nothing"},

@@ -15,20 +15,20 @@ import (
 // with the task: the model is told of a part when a call first touches it, in
 // the same words however often the run is interrupted.
 type Project struct {
-	Dir  string `json:"dir,omitempty"` // the workspace, absolute, as calls may name it
-	Says []Says `json:"says,omitempty"`
+	Dir   string    `json:"dir,omitempty"` // the workspace, absolute, as calls may name it
+	Texts []DirText `json:"says,omitempty"`
 }
 
-// Says is the text that holds for a directory of the workspace and all below.
-type Says struct {
+// DirText is the text that holds for a directory of the workspace and all below.
+type DirText struct {
 	Dir  string `json:"dir"` // relative, with slashes
 	Text string `json:"text"`
 }
 
-// nearby gives the texts that hold for what the call touched and that the
+// projectTexts gives the texts that hold for what the call touched and that the
 // model has not been shown, the outermost first.
-func (s *State) nearby(p *Project, c llm.Call, r Reply) string {
-	if p == nil || len(p.Says) == 0 || r.Failed {
+func (s *State) projectTexts(p *Project, c llm.Call, r ToolResult) string {
+	if p == nil || len(p.Texts) == 0 || r.Failed {
 		return ""
 	}
 	var touched []string
@@ -37,12 +37,12 @@ func (s *State) nearby(p *Project, c llm.Call, r Reply) string {
 		touched = p.paths(args, 0)
 	}
 	var b strings.Builder
-	for _, says := range p.Says {
+	for _, says := range p.Texts {
 		below := func(name string) bool { return name == says.Dir || strings.HasPrefix(name, says.Dir+"/") }
-		if slices.Contains(s.Told, says.Dir) || !slices.ContainsFunc(touched, below) {
+		if slices.Contains(s.ShownDirs, says.Dir) || !slices.ContainsFunc(touched, below) {
 			continue
 		}
-		s.Told = append(s.Told, says.Dir)
+		s.ShownDirs = append(s.ShownDirs, says.Dir)
 		b.WriteString("\n\n" + says.Text)
 	}
 	return b.String()

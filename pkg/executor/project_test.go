@@ -40,7 +40,7 @@ func toucher(t *testing.T) *tools.Set {
 // TestNearby has a model touch paths, one call a turn, and looks at what it is
 // told with each result.
 func TestNearby(t *testing.T) {
-	says := []executor.Says{{Dir: "a", Text: "WORDS-A"}, {Dir: "c", Text: "WORDS-C"}, {Dir: "a/b", Text: "WORDS-AB"}}
+	says := []executor.DirText{{Dir: "a", Text: "WORDS-A"}, {Dir: "c", Text: "WORDS-C"}, {Dir: "a/b", Text: "WORDS-AB"}}
 	for _, c := range []struct {
 		name string
 		args []string
@@ -77,7 +77,7 @@ func TestNearby(t *testing.T) {
 			mem := new(flow.Memory)
 			mux := handler.Serve(handler.Host{Tools: set, Env: env, Blobs: mem,
 				Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
-			task := executor.Task{Model: "m/m", Prompt: "go", Tools: executor.Pin(set), Project: &executor.Project{Dir: "/w", Says: says}}
+			task := executor.Task{Model: "m/m", Prompt: "go", Tools: executor.Pin(set), Project: &executor.Project{Dir: "/w", Texts: says}}
 			in, err := json.Marshal(task)
 			if err != nil {
 				t.Fatal(err)
@@ -98,7 +98,7 @@ func TestNearby(t *testing.T) {
 				}
 			}
 			if strings.Join(got, "|") != strings.Join(c.want, "|") {
-				t.Errorf("told %q, want %q (state %v)", got, c.want, s.Told)
+				t.Errorf("told %q, want %q (state %v)", got, c.want, s.ShownDirs)
 			}
 		})
 	}

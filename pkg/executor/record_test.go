@@ -132,7 +132,7 @@ func TestConstrainedMust(t *testing.T) {
 		return inWay(asked, script[n])
 	}}
 	s, _, err := w.drive(t, sp, nil, func(t *executor.Task) {
-		t.Calling, t.Done = toolcall.Constrained, executor.Criterion{Artifact: "sum"}
+		t.CallMode, t.Done = toolcall.Constrained, executor.Criterion{Artifact: "sum"}
 	})
 	if err != nil || string(s.Value("sum")) != "42" || s.Turns != 3 {
 		t.Errorf("%v after %d turns: %+v", err, s.Turns, s.Outcome)

@@ -81,8 +81,8 @@ func TestRest(t *testing.T) {
 func TestCallBudget(t *testing.T) {
 	w := newWorld(t, calls(call("peek", `{}`)), calls(call("peek", `{}`)), calls(call("peek", `{}`)), say("done"))
 	s, err := w.run(t, new(flow.Memory), w.task(func(t *executor.Task) { t.Limits.Calls = map[string]int{"peek": 2} }))
-	if err != nil || s.Called["peek"] != 2 || strings.Contains(s.Offered, "peek") {
-		t.Fatalf("%v; called %v, offered %s", err, s.Called, s.Offered)
+	if err != nil || s.Called["peek"] != 2 || strings.Contains(s.OfferedTools, "peek") {
+		t.Fatalf("%v; called %v, offered %s", err, s.Called, s.OfferedTools)
 	}
 	if got := w.last[len(w.last)-1].Text; got != "peek may be called 2 times in this job, and was" {
 		t.Errorf("told %q", got)

@@ -62,7 +62,7 @@ func (o reopener) repeatScope(state json.RawMessage) bool {
 			return false
 		}
 	}
-	return s.Below.Agents == 0
+	return s.SubAgents.Agents == 0
 }
 
 // stopped is the outcome that a scope ended with, or is about to; nil if there
@@ -78,7 +78,7 @@ func stopped(state json.RawMessage) (*State, *Outcome) {
 		}
 		return s, s.Outcome
 	}
-	return s, s.Landing
+	return s, s.WrapUp
 }
 
 func (o reopener) ended(state json.RawMessage) bool {
@@ -90,7 +90,7 @@ func (o reopener) ended(state json.RawMessage) bool {
 		return true
 	}
 	all, used := o.share(s, 1), new(Task).limits(s)
-	used.Turns, used.Time = s.Turns, s.Spent
+	used.Turns, used.Time = s.Turns, s.Elapsed
 	used.Tokens, used.CostUSD = s.used()
 	switch end.Limit {
 	case "turns":
@@ -118,7 +118,7 @@ func (o reopener) share(s *State, n int) Limits {
 		l.CostUSD = max(1e-9, usd+(l.CostUSD-max(jobUSD, usd))/float64(n))
 	}
 	if l.Time > 0 {
-		l.Time = max(1, s.Spent+l.Time-max(o.job.Spent, s.Spent))
+		l.Time = max(1, s.Elapsed+l.Time-max(o.job.Elapsed, s.Elapsed))
 	}
 	return l
 }
@@ -130,18 +130,18 @@ func (o reopener) revive(state json.RawMessage, n int) (json.RawMessage, error) 
 		return nil, fmt.Errorf("reopening an agent: its state has no outcome")
 	}
 	s.Raised = o.share(s, n).Or(s.Raised)
-	if last := len(s.New) - 1; last >= 0 && strings.HasPrefix(s.New[last].Text, mustStop) {
+	if last := len(s.New) - 1; last >= 0 && strings.HasPrefix(s.New[last].Text, wrapUpPrefix) {
 		s.New = s.New[:last]
 	}
-	s.Outcome, s.Landing, s.Claim, s.Must = nil, nil, nil, false
-	s.Rejects, s.Empty, s.Recent, s.Nudged, s.Failing, s.Warned, s.Slips, s.Misread = 0, 0, nil, 0, nil, nil, 0, 0
+	s.Outcome, s.WrapUp, s.Claim, s.RequireCall = nil, nil, nil, false
+	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned, s.Malformed, s.Misread = 0, 0, nil, 0, nil, nil, 0, 0
 	words := fmt.Sprintf("You were stopped: %s. You may go on now", strings.TrimSuffix(end.Reason, "."))
 	if end.Status == Limit {
 		words += ", with a higher limit"
 	} else {
 		words += "; somebody may have changed something since, so look again at how things are"
 	}
-	s.tell("%s. All your tools are there.", words)
+	s.addUserMessage("%s. All your tools are there.", words)
 	return json.Marshal(s)
 }
 
@@ -156,7 +156,7 @@ func (s *State) left() (l Limits) {
 		l.CostUSD = max(-1, s.Raised.CostUSD-usd)
 	}
 	if s.Raised.Time != 0 {
-		l.Time = max(-1, s.Raised.Time-s.Spent)
+		l.Time = max(-1, s.Raised.Time-s.Elapsed)
 	}
 	return l
 }
@@ -172,7 +172,7 @@ func (s *State) inherit(left Limits) {
 		s.Raised.CostUSD = max(s.Raised.CostUSD, usd+left.CostUSD)
 	}
 	if left.Time > 0 {
-		s.Raised.Time = max(s.Raised.Time, s.Spent+left.Time)
+		s.Raised.Time = max(s.Raised.Time, s.Elapsed+left.Time)
 	}
 }
 

@@ -39,8 +39,8 @@ func (r Route) Refs() []string {
 	return out
 }
 
-// at is the model that a run has got to, and its window.
-func (t *Task) at(n int) (model string, window int) {
+// modelAt is the model that a run has got to, and its window.
+func (t *Task) modelAt(n int) (model string, window int) {
 	if n == 0 || n > len(t.Fallbacks) {
 		return t.Model, t.Options.Window
 	}
@@ -48,21 +48,21 @@ func (t *Task) at(n int) (model string, window int) {
 	return f.Model, f.Window
 }
 
-// next moves the run to the model behind the one that failed, and says so. It
+// useFallback moves the run to the model behind the one that failed, and says so. It
 // reports false if the failure is for the run to end with. The run stays with
 // the new model: going to and fro would lose the cache of both.
-func (s *State) next(r *flow.Run, t *Task, err error) (bool, error) {
+func (s *State) useFallback(r *flow.Run, t *Task, err error) (bool, error) {
 	var se *flow.StepError
-	if !errors.As(err, &se) || s.Fell >= len(t.Fallbacks) {
+	if !errors.As(err, &se) || s.Fallback >= len(t.Fallbacks) {
 		return false, nil
 	}
 	kind, ours := strings.CutPrefix(se.Code, "model.")
 	if se.Code != flow.TimedOut && (!ours || !route.Kind(llm.ErrorKind(kind))) {
 		return false, nil
 	}
-	from, _ := t.at(s.Fell)
-	s.Fell++
-	to, _ := t.at(s.Fell)
+	from, _ := t.modelAt(s.Fallback)
+	s.Fallback++
+	to, _ := t.modelAt(s.Fallback)
 	words := fmt.Sprintf("%s does not answer (%s); going on with %s", from, compaction.FirstLine(se.Message), to)
 	if _, priced := t.Prices[to]; !priced && t.Limits.CostUSD > 0 {
 		words += ", which has no price and is not counted"
@@ -78,24 +78,24 @@ type Chain struct {
 	Hedge  time.Duration `json:"hedge_ns,omitempty"`
 }
 
-// answer asks the model that the run has got to, and those behind it until one
+// askModels asks the model that the run has got to, and those behind it until one
 // answers.
-func (t *Task) answer(r *flow.Run, s *State, a Ask) (Answer, string, error) {
+func (t *Task) askModels(r *flow.Run, s *State, a ModelRequest) (ModelResponse, string, error) {
 	for {
-		a.Model, a.Options.Window = t.at(s.Fell)
-		a.Chain = Chain{Backed: s.Fell < len(t.Fallbacks), Hedge: t.Hedge}
-		a.Stay = t.stay(s, a.Model)
-		answer, head, err := flow.DoKeep[Answer](r, ModelStep, a.Model, a)
+		a.Model, a.Options.Window = t.modelAt(s.Fallback)
+		a.Chain = Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
+		a.Grant = t.agentGrant(s, a.Model)
+		answer, head, err := flow.DoKeep[ModelResponse](r, ModelStep, a.Model, a)
 		answer.Ref = a.Model
 		if err == nil {
-			answer.Stay = a.Stay
+			answer.Grant = a.Grant
 			return answer, head, nil
 		}
 		if interrupted(err, a.Model) {
-			a.New = also(a.New, wasInterrupted)
+			a.New = withMessage(a.New, interruptedMessage)
 			continue
 		}
-		again, noted := s.next(r, t, err)
+		again, noted := s.useFallback(r, t, err)
 		if noted != nil {
 			return answer, "", noted
 		}
@@ -103,7 +103,7 @@ func (t *Task) answer(r *flow.Run, s *State, a Ask) (Answer, string, error) {
 			return answer, "", err
 		}
 		if llm.IsAgent(a.Model) {
-			a.New = also(a.New, inherited(a.Model, err))
+			a.New = withMessage(a.New, takeoverMessage(a.Model, err))
 		}
 	}
 }

@@ -126,8 +126,8 @@ func TestFallback(t *testing.T) {
 					}
 					return
 				}
-				if err != nil || window != 2000 || math.Abs(s.Cost-(1000*1+10*2)/1e6) > 1e-12 || s.Used["b"].In != 1000 {
-					t.Errorf("%v; window %d, cost %g, used %v", err, window, s.Cost, s.Used)
+				if err != nil || window != 2000 || math.Abs(s.Cost-(1000*1+10*2)/1e6) > 1e-12 || s.ByModel["b"].In != 1000 {
+					t.Errorf("%v; window %d, cost %g, used %v", err, window, s.Cost, s.ByModel)
 				}
 				if len(b.notes) != 1 || !strings.Contains(b.notes[0], "a does not answer (test: no "+string(kind)+"); going on with b") {
 					t.Errorf("told %q", b.notes)
@@ -174,7 +174,7 @@ func TestFallbackHoldsAndResumes(t *testing.T) {
 			break
 		}
 		s, err := b.loop(t, t.Context(), j, edit)
-		if err != nil || s.Usage != whole.Usage || s.Fell != 1 || s.Head != whole.Head {
+		if err != nil || s.Usage != whole.Usage || s.Fallback != 1 || s.Head != whole.Head {
 			t.Fatalf("stopped at point %d: %v, %+v, want %+v", k, err, s, whole)
 		}
 	}
@@ -272,11 +272,11 @@ func TestThink(t *testing.T) {
 			if asked != c.asked || most != 2048 {
 				t.Errorf("asked %v with at most %d tokens", b.asked, most)
 			}
-			if u := s.Used["cheap"]; u.In+u.Out != c.tokens {
-				t.Errorf("used %v", s.Used)
+			if u := s.ByModel["cheap"]; u.In+u.Out != c.tokens {
+				t.Errorf("used %v", s.ByModel)
 			}
-			if all := s.Used["cheap"].Add(s.Used["spare"]).Add(s.Used["main"]); s.Used != nil && s.Usage != all {
-				t.Errorf("in all %v, by model %v", s.Usage, s.Used)
+			if all := s.ByModel["cheap"].Add(s.ByModel["spare"]).Add(s.ByModel["main"]); s.ByModel != nil && s.Usage != all {
+				t.Errorf("in all %v, by model %v", s.Usage, s.ByModel)
 			}
 			found := false
 			for _, m := range w.last {
@@ -327,8 +327,8 @@ func TestThinkStopped(t *testing.T) {
 		t.Errorf("told %q", all)
 	}
 	s, err := b.loop(t, t.Context(), j, edit)
-	if err != nil || s.Used["cheap"] != (llm.Usage{In: 200, Out: 20}) {
-		t.Errorf("%v; used %v", err, s.Used)
+	if err != nil || s.ByModel["cheap"] != (llm.Usage{In: 200, Out: 20}) {
+		t.Errorf("%v; used %v", err, s.ByModel)
 	}
 }
 

@@ -46,17 +46,17 @@ func NewScope(r *flow.Run, t Task) *Scope {
 
 // Tool has one of the task's tools called, with arguments that are encoded as
 // JSON; nil is none. That the tool failed is in the reply, not an error.
-func (sc *Scope) Tool(name string, args any) (Reply, error) {
+func (sc *Scope) Tool(name string, args any) (ToolResult, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
-		return Reply{}, fmt.Errorf("%s: encoding arguments: %w", name, err)
+		return ToolResult{}, fmt.Errorf("%s: encoding arguments: %w", name, err)
 	}
 	if string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
 	replies, err := sc.Act(llm.Call{Name: name, Args: raw})
 	if err != nil {
-		return Reply{}, err
+		return ToolResult{}, err
 	}
 	return replies[0], nil
 }
@@ -132,19 +132,19 @@ func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) 
 	var longest time.Duration // branches begin at nothing
 	for _, b := range branches {
 		sc.State.merge(b.State)
-		longest = max(longest, b.State.Spent)
+		longest = max(longest, b.State.Elapsed)
 	}
 	for _, b := range branches {
 		sc.State.inherit(b.State.left())
 	}
-	sc.State.Spent += longest
+	sc.State.Elapsed += longest
 	return outs, err
 }
 
 // branch is a scope for one of n branches.
 func (sc *Scope) branch(n int) *Scope {
 	t := *sc.Task
-	t.Limits = t.rest(sc.State).share(n)
+	t.Limits = t.remainingLimits(sc.State).share(n)
 	s := &State{Taint: sc.State.Taint, Rules: sc.State.Rules, Artifacts: map[string]Artifact{}}
 	for name, a := range sc.State.Artifacts {
 		s.Artifacts[name] = a
@@ -170,15 +170,15 @@ func (s *State) merge(b *State) {
 	s.Usage = s.Usage.Add(b.Usage)
 	s.Cost += b.Cost
 	s.Taint |= b.Taint
-	s.Below = s.Below.add(b.Below)
+	s.SubAgents = s.SubAgents.add(b.SubAgents)
 	if b.Last != "" {
 		s.Last = b.Last
 	}
-	for _, m := range sortedKeys(b.Used) {
-		if s.Used == nil {
-			s.Used = map[string]llm.Usage{}
+	for _, m := range sortedKeys(b.ByModel) {
+		if s.ByModel == nil {
+			s.ByModel = map[string]llm.Usage{}
 		}
-		s.Used[m] = s.Used[m].Add(b.Used[m])
+		s.ByModel[m] = s.ByModel[m].Add(b.ByModel[m])
 	}
 }
 

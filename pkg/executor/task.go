@@ -39,28 +39,28 @@ type Task struct {
 	Output    json.RawMessage `json:"output,omitempty"`    // JSON Schema of the final answer, for typed agents
 	// Given are artifacts that are there from the start. They stay with the
 	// task rather than the state, which is written every turn.
-	Given   map[string]json.RawMessage `json:"given,omitempty"`
-	Project *Project                   `json:"project,omitempty"`
+	Artifacts map[string]json.RawMessage `json:"given,omitempty"`
+	Project   *Project                   `json:"project,omitempty"`
 	// Test is the command line that runs the project's tests, if one was
 	// configured: tools with tools.TestCommand in Uses are given it.
 	Test string `json:"test,omitempty"`
 	// Lacking says for checks of Done, by their label, that the workspace had
 	// nothing to check when the job began, as in "not tested: no tests found".
-	Lacking map[string]string `json:"lacking,omitempty"`
+	NothingToCheck map[string]string `json:"lacking,omitempty"`
 	// Taint is that of the prompt and of what was given.
 	Taint tools.Taint `json:"taint,omitempty"`
 	// Fitted says what was made of tools that are too much for the window.
-	Fitted []Fitted `json:"fitted,omitempty"`
+	ShortenedTools []ShortenedTool `json:"fitted,omitempty"`
 	// Calling says how tools are called; empty is CallingAuto.
-	Calling toolcall.Mode `json:"calling,omitempty"`
+	CallMode toolcall.Mode `json:"calling,omitempty"`
 	// Spawning says which agents may work for this one; nil is none.
-	Spawning *Spawning `json:"spawning,omitempty"`
+	Spawn *SpawnLimits `json:"spawning,omitempty"`
 	// Dir is the workspace. If it is the worktree of a sub-agent, At is its name
 	// and Home the directory of the job. Force has sub-agents use Model.
-	Dir   string `json:"dir,omitempty"`
-	At    string `json:"at,omitempty"`
-	Home  string `json:"home,omitempty"`
-	Force bool   `json:"force,omitempty"`
+	Dir        string `json:"dir,omitempty"`
+	At         string `json:"at,omitempty"`
+	Home       string `json:"home,omitempty"`
+	ForceModel bool   `json:"force,omitempty"`
 }
 
 // value gives an artifact that the run has produced or was given.
@@ -68,7 +68,7 @@ func (t *Task) value(s *State, name string) json.RawMessage {
 	if v := s.Value(name); v != nil {
 		return v
 	}
-	return t.Given[name]
+	return t.Artifacts[name]
 }
 
 // A Tool is what a pinned task knows of a tool: what the model is told and
@@ -86,12 +86,12 @@ type Tool struct {
 	ProvesWith []string `json:"proves_with,omitempty"`
 }
 
-// A Fitted is a tool that a task tells the model in short, or not at all,
+// A ShortenedTool is a tool that a task tells the model in short, or not at all,
 // because its window is small.
-type Fitted struct {
-	Tool string `json:"tool"`
-	Out  bool   `json:"out,omitempty"`
-	Why  string `json:"why"`
+type ShortenedTool struct {
+	Tool    string `json:"tool"`
+	Removed bool   `json:"out,omitempty"`
+	Why     string `json:"why"`
 }
 
 // Pin takes from a set what a task needs to know of it.
@@ -163,11 +163,11 @@ func (l Limits) exceeded(s *State) (limit, words string) {
 	switch {
 	case l.Turns > 0 && s.Turns >= l.Turns:
 		return "turns", fmt.Sprintf("the limit of %d turns", l.Turns)
-	case l.Tokens > 0 && s.Usage.In+s.Usage.Out+s.Below.Usage.In+s.Below.Usage.Out >= l.Tokens:
+	case l.Tokens > 0 && s.Usage.In+s.Usage.Out+s.SubAgents.Usage.In+s.SubAgents.Usage.Out >= l.Tokens:
 		return "tokens", fmt.Sprintf("the limit of %d tokens", l.Tokens)
-	case l.CostUSD > 0 && s.Cost+s.Below.Cost >= l.CostUSD:
+	case l.CostUSD > 0 && s.Cost+s.SubAgents.Cost >= l.CostUSD:
 		return "cost", fmt.Sprintf("the limit of %.2f USD", l.CostUSD)
-	case l.Time > 0 && s.Spent >= l.Time:
+	case l.Time > 0 && s.Elapsed >= l.Time:
 		return "time", fmt.Sprintf("the time limit of %s", l.Time)
 	}
 	return "", ""
@@ -186,10 +186,10 @@ const (
 // Approves lists the valid values of Approve.
 var Approves = []Approve{ApproveAsk, ApproveEdits, ApproveAll, ApproveNone}
 
-// may is what decides about the next call besides the call itself, nil where
+// permissionContext is what decides about the next call besides the call itself, nil where
 // there is nothing to say: it is part of every tool step.
-func (t *Task) may(now standing) *May {
-	m := May{Rules: append(slices.Clip(t.Rules), now.rules...)}
+func (t *Task) permissionContext(now callContext) *PermissionContext {
+	m := PermissionContext{Rules: append(slices.Clip(t.Rules), now.rules...)}
 	if len(m.Rules) > 0 {
 		m.Agent = t.Agent
 	}

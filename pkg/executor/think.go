@@ -24,10 +24,10 @@ func (t *Task) thinking(s *State) *Think {
 	l := t.limits(s)
 	k.Tokens, k.USD = -1, -1
 	if l.Tokens > 0 {
-		k.Tokens = max(0, l.Tokens-s.Usage.In-s.Usage.Out-s.Below.Usage.In-s.Below.Usage.Out)
+		k.Tokens = max(0, l.Tokens-s.Usage.In-s.Usage.Out-s.SubAgents.Usage.In-s.SubAgents.Usage.Out)
 	}
 	if l.CostUSD > 0 {
-		k.USD = max(0, l.CostUSD-s.Cost-s.Below.Cost)
+		k.USD = max(0, l.CostUSD-s.Cost-s.SubAgents.Cost)
 		k.Prices = price.Table{}
 		for _, ref := range k.Refs() {
 			k.Prices[ref] = t.price(ref)

@@ -86,9 +86,9 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	before := *s
 	prior, had := s.Artifacts["output"] // the map is the same before and after
 	if turn.Apart {
-		s.Head, s.New, s.Offered, s.Context, s.Notes = "", nil, "", Gauge{}, nil
+		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = "", nil, "", ContextUsage{}, nil
 	}
-	s.Rejects, s.Empty, s.Recent, s.Nudged, s.Failing, s.Warned = 0, 0, nil, 0, nil, nil
+	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned = 0, 0, nil, 0, nil, nil
 	_, err := flow.Call(sc.Run, "turn", func(r *flow.Run, prompt string) (struct{}, error) {
 		now := new(State)
 		resumed, err := flow.Load(r, now)
@@ -112,14 +112,14 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 	if output != nil {
 		s.Last = before.Last // it is for the program, nobody's last words
 	}
-	s.Outcome, s.Landing, s.Claim, s.Must = nil, nil, nil, false
+	s.Outcome, s.WrapUp, s.Claim, s.RequireCall = nil, nil, nil, false
 	if had {
 		s.Artifacts["output"] = prior
 	} else {
 		delete(s.Artifacts, "output")
 	}
 	if turn.Apart {
-		s.Head, s.New, s.Offered, s.Context, s.Notes = before.Head, before.New, before.Offered, before.Context, before.Notes
+		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = before.Head, before.New, before.OfferedTools, before.Context, before.Notes
 	}
 	switch {
 	case o.Status != Done:

@@ -56,7 +56,7 @@ func (w *world) call(ctx context.Context, args string, list ...hooks.Hook) (tool
 	}
 	r := hooks.New(w.dir, list)
 	defer r.Close()
-	perform := r.Around(func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
+	perform := r.Middleware(func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
 		w.ran++
 		return p.Tool.Run(ctx, p.Env, p.Args)
 	})

@@ -64,9 +64,9 @@ func New(dir string, list []Hook) *Runner {
 // Close kills what still runs.
 func (r *Runner) Close() error { return r.exec.Close() }
 
-// Around is for handler.Host.Middleware. Hooks run in the order given; one that
+// Middleware is for handler.Host.Middleware. Hooks run in the order given; one that
 // refuses keeps the later ones from being asked.
-func (r *Runner) Around(next handler.ToolHandler) handler.ToolHandler {
+func (r *Runner) Middleware(next handler.ToolHandler) handler.ToolHandler {
 	if len(r.list) == 0 {
 		return next
 	}

@@ -139,7 +139,7 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 	if err != nil {
 		return failed("%v", err), nil
 	}
-	o := executor.Order{Agent: s.Agent.Name, Prompt: prompt, Model: s.Model, Limits: s.Limits, Worktree: s.Worktree}
+	o := executor.SubAgentRequest{Agent: s.Agent.Name, Prompt: prompt, Model: s.Model, Limits: s.Limits, Worktree: s.Worktree}
 	for _, name := range sorted(s.Inputs) {
 		v, err := f.value(s.Inputs[name])
 		if err != nil {
@@ -180,7 +180,7 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 	if errors.As(err, &se) {
 		bad.code = se.Code
 	}
-	if rep.Status == executor.Limit && rep.Below.Agents == 0 {
+	if rep.Status == executor.Limit && rep.Usage.Agents == 0 {
 		// It was not begun: nothing that follows would be.
 		bad.spent = &executor.StopError{Outcome: executor.Outcome{Status: executor.Limit, Limit: rep.Limit, Reason: rep.Reason}}
 	}
@@ -234,7 +234,7 @@ func (x *run) call(tool string, args any) (outcome, error) {
 	}
 	o := done(quote(reply.Text))
 	if reply.Failed {
-		o = failed("%s", strings.TrimSpace(ends(reply.Text, mostOutput)))
+		o = failed("%s", strings.TrimSpace(headAndTail(reply.Text, mostOutput)))
 		o.output = quote(reply.Text)
 	}
 	o.artifacts = reply.Artifacts

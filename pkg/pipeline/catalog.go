@@ -62,7 +62,7 @@ func (c *Catalog) load(l Layer) agents.Problems {
 		from := Source{Layer: l.Name, File: path.Join(l.Dir, f.Name())}
 		name := strings.TrimSuffix(f.Name(), ".yaml")
 		e := &entry{}
-		if src, err := slurp(l.FS, f.Name()); err != nil {
+		if src, err := readFile(l.FS, f.Name()); err != nil {
 			e.problems = agents.Problems{{File: from.File, Severity: agents.Error, Message: "the file cannot be read: " + err.Error()}}
 		} else {
 			e.pipeline, e.problems = parse(from, src)
@@ -81,8 +81,8 @@ func (c *Catalog) load(l Layer) agents.Problems {
 	return all
 }
 
-// slurp reads a file as far as Parse takes it, and one byte more.
-func slurp(fsys fs.FS, name string) ([]byte, error) {
+// readFile reads a file as far as Parse takes it, and one byte more.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err

@@ -176,8 +176,8 @@ func TestKilledAnywhere(t *testing.T) {
 	if strings.Join(got, ", ") != want {
 		t.Errorf("the steps were\n%s\nwant\n%s", strings.Join(got, ", "), want)
 	}
-	if s.Last != "did it" || res.Rows[1].Diagnosis != "It cannot work." || res.Rows[1].Attempts != 2 || s.Below.Usage.In < 7+5+3*3 {
-		t.Errorf("last words %q, second row %+v, used %+v", s.Last, res.Rows[1], s.Below)
+	if s.Last != "did it" || res.Rows[1].Diagnosis != "It cannot work." || res.Rows[1].Attempts != 2 || s.SubAgents.Usage.In < 7+5+3*3 {
+		t.Errorf("last words %q, second row %+v, used %+v", s.Last, res.Rows[1], s.SubAgents)
 	}
 	if testing.Short() {
 		return

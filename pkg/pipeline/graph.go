@@ -30,7 +30,7 @@ func (p *Pipeline) Mermaid() string {
 		}
 		s := &p.Steps[i]
 		if s.Until != nil {
-			fmt.Fprintf(&b, "  %s -. \"until %s\" .-> %s\n", from, escaped(words(s.Until)), from)
+			fmt.Fprintf(&b, "  %s -. \"until %s\" .-> %s\n", from, escaped(describe(s.Until)), from)
 		}
 		if p.Recovery != nil && p.policy(s) == Recover && !p.jumps(s) && s.Parallel == nil {
 			fmt.Fprintf(&b, "  %s -. failure .-> recovery\n", from)
@@ -154,13 +154,13 @@ func (s *Step) what() string {
 func (s *Step) notes() []string {
 	var out []string
 	if s.When != nil {
-		out = append(out, "when "+words(s.When))
+		out = append(out, "when "+describe(s.When))
 	}
 	if len(s.Needs) > 0 {
 		out = append(out, "needs "+strings.Join(s.Needs, ", "))
 	}
 	if s.Until != nil {
-		out = append(out, "until "+words(s.Until))
+		out = append(out, "until "+describe(s.Until))
 	}
 	if s.Max > 0 {
 		out = append(out, "at most "+several(s.Max, "run", "runs"))
@@ -177,12 +177,12 @@ func (s *Step) notes() []string {
 	return out
 }
 
-// words say what a condition asks.
-func words(c *Condition) string {
+// describe say what a condition asks.
+func describe(c *Condition) string {
 	group := func(list []Condition, by string) string {
 		var parts []string
 		for i := range list {
-			parts = append(parts, words(&list[i]))
+			parts = append(parts, describe(&list[i]))
 		}
 		return strings.Join(parts, by)
 	}

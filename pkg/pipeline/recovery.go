@@ -36,7 +36,7 @@ type Changes struct {
 }
 
 // apply puts the changes into what is asked of an agent.
-func (c *Changes) apply(o *executor.Order) {
+func (c *Changes) apply(o *executor.SubAgentRequest) {
 	if c.Model != "" {
 		o.Model = c.Model
 	}
@@ -55,9 +55,9 @@ func (c *Changes) apply(o *executor.Order) {
 var decisionSchema json.RawMessage
 
 //go:embed recovery.md
-var recoveryWords string
+var recoveryTemplate string
 
-var recoveryPrompt = template.Must(template.New("recovery").Parse(recoveryWords))
+var recoveryPrompt = template.Must(template.New("recovery").Parse(recoveryTemplate))
 
 func (r *Recovery) most() int {
 	if r.Attempts == 0 {
@@ -90,7 +90,7 @@ func (x *run) decide(s *Step, attempts int, o *outcome) (Decision, error) {
 	if err != nil {
 		return Decision{Decision: Halt, Diagnosis: err.Error()}, nil
 	}
-	rep, err := x.sc.Spawn(executor.Order{Agent: x.p.Recovery.Agent.Name, Prompt: prompt, Model: x.p.Recovery.Model})
+	rep, err := x.sc.Spawn(executor.SubAgentRequest{Agent: x.p.Recovery.Agent.Name, Prompt: prompt, Model: x.p.Recovery.Model})
 	if err != nil && !errors.As(err, new(*executor.SpawnError)) {
 		return Decision{}, err
 	}
@@ -122,12 +122,12 @@ func (x *run) question(s *Step, attempts int, o *outcome) (string, error) {
 		Agent                                                       bool
 	}{
 		Pipeline: x.p.Name, ID: s.ID, Name: s.Title(), Kind: s.Kind(), Does: x.does(s), Agent: s.Agent != nil, Attempts: attempts,
-		Error: ends(o.err, mostError), Partial: ends(strings.TrimSpace(text(o.output)), mostPrompt), Task: ends(text(x.input), mostTask),
+		Error: headAndTail(o.err, mostError), Partial: headAndTail(strings.TrimSpace(text(o.output)), mostPrompt), Task: headAndTail(text(x.input), mostTask),
 		Models: strings.Join(x.models, ", "),
 	}
 	if s.Input != "" {
 		if asked, err := x.filler().fill(s.Input); err == nil {
-			v.Asked = ends(asked, mostPrompt)
+			v.Asked = headAndTail(asked, mostPrompt)
 		}
 	}
 	var b strings.Builder
@@ -151,11 +151,11 @@ func (x *run) does(s *Step) string {
 		}
 		l := a.Limits.Or(executor.DefaultLimits)
 		out := fmt.Sprintf("agent %s, model %s, tools %s, at most %d turns", a.Name, model, list(a.Tools), l.Turns)
-		return out + "\nIts prompt:\n" + ends(a.Prompt, mostPrompt)
+		return out + "\nIts prompt:\n" + headAndTail(a.Prompt, mostPrompt)
 	case "run":
 		return "the command " + s.Run
 	case "tool":
-		return fmt.Sprintf("the tool %s with %s", s.Tool, ends(string(s.Args), mostPrompt))
+		return fmt.Sprintf("the tool %s with %s", s.Tool, headAndTail(string(s.Args), mostPrompt))
 	case "pipeline":
 		return "the pipeline " + s.Pipeline.Name
 	}

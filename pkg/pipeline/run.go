@@ -21,7 +21,7 @@ var Workflow = flow.Define("pipeline", func(r *flow.Run, in agents.Input) (*exec
 	if err != nil {
 		return nil, err
 	}
-	return flow.Call(r, in.Pipeline, perform, job{pin, in})
+	return flow.Call(r, in.Pipeline, runPipeline, job{pin, in})
 })
 
 type job struct {
@@ -29,7 +29,7 @@ type job struct {
 	in agents.Input
 }
 
-func perform(r *flow.Run, j job) (*executor.State, error) {
+func runPipeline(r *flow.Run, j job) (*executor.State, error) {
 	sc := executor.NewScope(r, j.Task)
 	x := &run{p: j.Pipeline, sc: sc, models: j.Models, input: quote(j.in.Prompt), vars: map[string]json.RawMessage{}}
 	for _, f := range j.Pipeline.Inputs {
@@ -47,7 +47,7 @@ func perform(r *flow.Run, j job) (*executor.State, error) {
 		return sc.State, berr
 	}
 	sc.State.Last = text(output)
-	s, err := sc.Settle(err)
+	s, err := sc.Finish(err)
 	if s.Outcome != nil && s.Outcome.Status == executor.Done {
 		s.Outcome.Reason = res.Reason
 	}
@@ -222,7 +222,7 @@ func (x *run) step(s *Step) (Row, outcome, error) {
 	}
 	row.charge(before, accountOf(x.sc.State))
 	row.Status, row.Error, row.Diagnosis, row.Rows = o.status, o.err, o.diagnosis, o.rows
-	row.Output = ends(text(o.output), mostOutput)
+	row.Output = headAndTail(text(o.output), mostOutput)
 	x.steps[s.ID] = o.record
 	if err := x.sc.Run.Tell(event.StageFinished, s.ID, row); err != nil {
 		return row, o, err

@@ -60,8 +60,8 @@ func near(name string, names []string, otherwise string) string {
 	return otherwise
 }
 
-// meant is near for the middle of a sentence.
-func meant[V any](name string, m map[string]V) string {
+// suggestion is near for the middle of a sentence.
+func suggestion[V any](name string, m map[string]V) string {
 	names := sorted(m)
 	if n := spelling.Nearest(name, names); n != "" {
 		return "; did you mean " + n + "?"

@@ -58,9 +58,9 @@ type account struct {
 
 func accountOf(s *executor.State) account {
 	return account{
-		s.Turns + s.Below.Turns,
-		s.Usage.In + s.Below.Usage.In, s.Usage.Out + s.Below.Usage.Out,
-		s.Cost + s.Below.Cost, s.Spent,
+		s.Turns + s.SubAgents.Turns,
+		s.Usage.In + s.SubAgents.Usage.In, s.Usage.Out + s.SubAgents.Usage.Out,
+		s.Cost + s.SubAgents.Cost, s.Elapsed,
 	}
 }
 

@@ -123,7 +123,7 @@ func (f *filler) fill(tmpl string) (string, error) {
 		s := text(v)
 		most := min(f.each, max(0, f.all))
 		f.all -= min(len(s), most)
-		b.WriteString(ends(s, most))
+		b.WriteString(headAndTail(s, most))
 	}
 	return b.String(), nil
 }
@@ -233,9 +233,9 @@ func text(v json.RawMessage) string {
 	return string(v)
 }
 
-// ends is s if it has at most n bytes, else its head and its tail with a note
+// headAndTail is s if it has at most n bytes, else its head and its tail with a note
 // between them.
-func ends(s string, n int) string {
+func headAndTail(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -285,7 +285,7 @@ func into(v json.RawMessage, fields []string, path string) (json.RawMessage, err
 		}
 		kid, ok := m[f]
 		if !ok {
-			return nil, fmt.Errorf("{{%s}}: there is no field %s%s", path, f, meant(f, m))
+			return nil, fmt.Errorf("{{%s}}: there is no field %s%s", path, f, suggestion(f, m))
 		}
 		v = kid
 	}

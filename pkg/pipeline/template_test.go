@@ -27,12 +27,12 @@ func TestPrinted(t *testing.T) {
 
 // TestEnds wants the bound to hold and no character to be cut in two.
 func TestEnds(t *testing.T) {
-	if got := ends("short", 5); got != "short" {
+	if got := headAndTail("short", 5); got != "short" {
 		t.Error(got)
 	}
 	long := strings.Repeat("ä€😀", 100)
 	for n := range 40 {
-		got := ends(long, n)
+		got := headAndTail(long, n)
 		head, rest, ok := strings.Cut(got, "\n[… ")
 		_, tail, ok2 := strings.Cut(rest, " …]\n")
 		if !ok || !ok2 || !utf8.ValidString(got) || len(head)+len(tail) > n || !strings.HasPrefix(long, head) || !strings.HasSuffix(long, tail) {

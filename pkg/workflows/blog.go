@@ -95,7 +95,7 @@ func call(tool string, a args) llm.Call {
 // list is an input that is a list of words.
 func list(t *executor.Task, name string, otherwise ...string) []string {
 	var out []string
-	if json.Unmarshal(t.Given[name], &out) != nil || len(out) == 0 {
+	if json.Unmarshal(t.Artifacts[name], &out) != nil || len(out) == 0 {
 		return otherwise
 	}
 	return out

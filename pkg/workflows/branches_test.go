@@ -16,13 +16,13 @@ import (
 func TestTimeOfBranches(t *testing.T) {
 	took := func(d time.Duration) line {
 		l := gives("read_file", "x")
-		r := l.out.(executor.Reply)
+		r := l.out.(executor.ToolResult)
 		r.Took = d
 		l.out = r
 		return l
 	}
 	body := func(sc *executor.Scope) error {
-		read := func(sc *executor.Scope, path string) (executor.Reply, error) {
+		read := func(sc *executor.Scope, path string) (executor.ToolResult, error) {
 			return sc.Tool("read_file", map[string]string{"path": path})
 		}
 		if _, err := read(sc, "before"); err != nil {
@@ -41,8 +41,8 @@ func TestTimeOfBranches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 6 * time.Second; s.Spent != want {
-		t.Errorf("it took %v, want %v", s.Spent, want)
+	if want := 6 * time.Second; s.Elapsed != want {
+		t.Errorf("it took %v, want %v", s.Elapsed, want)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestTimeOfBranches(t *testing.T) {
 func TestTimeOfCalls(t *testing.T) {
 	took := func(tool string, d time.Duration) line {
 		l := gives(tool, "x")
-		r := l.out.(executor.Reply)
+		r := l.out.(executor.ToolResult)
 		r.Took = d
 		l.out = r
 		return l
@@ -71,7 +71,7 @@ func TestTimeOfCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 14 * time.Second; s.Spent != want {
-		t.Errorf("it took %v, want %v", s.Spent, want)
+	if want := 14 * time.Second; s.Elapsed != want {
+		t.Errorf("it took %v, want %v", s.Elapsed, want)
 	}
 }

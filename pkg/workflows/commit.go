@@ -25,7 +25,7 @@ func commitWork(sc *executor.Scope) (string, error) {
 	case strings.HasSuffix(diff, "the rest is left out here)\n"):
 		return "", errors.New("it was not committed: the change is too large for its files to be told from the diff; commit it yourself")
 	}
-	rep, err := spawn(sc, executor.Order{Agent: "commit_message", Inputs: inputs(args{"diff": diff, "purpose": clip(sc.Task.Prompt, 2000)})})
+	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "commit_message", Inputs: inputs(args{"diff": diff, "purpose": clip(sc.Task.Prompt, 2000)})})
 	if err != nil {
 		return "", err
 	}
@@ -76,7 +76,7 @@ func changedPaths(diff string) (out []string) {
 		switch {
 		case begins:
 			head = true
-			if name := twin(names); name != "" {
+			if name := otherName(names); name != "" {
 				out = append(out, name)
 			}
 		case strings.HasPrefix(l, "@@"):
@@ -93,8 +93,8 @@ func changedPaths(diff string) (out []string) {
 	return slices.Compact(out)
 }
 
-// twin is the name that stands twice behind diff --git, empty if it is two.
-func twin(names string) string {
+// otherName is the name that stands twice behind diff --git, empty if it is two.
+func otherName(names string) string {
 	if len(names)%2 == 0 {
 		return ""
 	}

@@ -36,8 +36,8 @@ func findings(rep executor.Report) ([]Finding, bool) {
 	return list, true
 }
 
-// grave are the findings that should not be left.
-func grave(list []Finding) (out []Finding) {
+// severe are the findings that should not be left.
+func severe(list []Finding) (out []Finding) {
 	for _, f := range list {
 		if f.Severity == "critical" || f.Severity == "major" {
 			out = append(out, f)

@@ -184,7 +184,7 @@ func stopped(t *testing.T, turns, dir string, in agents.Input, artifact string, 
 		t.Fatalf("point %d: %v: %s", n, err, last.Reason)
 	}
 	return fmt.Sprintf("%s %s: %s; %d turns, %d in; below %d agents, %d turns, %d calls, %d in", last.Status, last.Reason, s.Value(artifact),
-		s.Turns, s.Usage.In, s.Below.Agents, s.Below.Turns, s.Below.Calls, s.Below.Usage.In), ended
+		s.Turns, s.Usage.In, s.SubAgents.Agents, s.SubAgents.Turns, s.SubAgents.Calls, s.SubAgents.Usage.In), ended
 }
 
 // noCheck stands for run_check in a project that has nothing to check.

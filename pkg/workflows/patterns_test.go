@@ -28,9 +28,9 @@ func sequential(sc *executor.Scope) error {
 // parallel: three workers at once; all finish, whatever becomes of one.
 func parallel(sc *executor.Scope) error {
 	_, err := sc.SpawnAll(
-		executor.Order{Agent: "worker", Prompt: "Task A"},
-		executor.Order{Agent: "worker", Prompt: "Task B"},
-		executor.Order{Agent: "worker", Prompt: "Task C"},
+		executor.SubAgentRequest{Agent: "worker", Prompt: "Task A"},
+		executor.SubAgentRequest{Agent: "worker", Prompt: "Task B"},
+		executor.SubAgentRequest{Agent: "worker", Prompt: "Task C"},
 	)
 	return err
 }
@@ -45,9 +45,9 @@ func conditional(sc *executor.Scope) error {
 		return err
 	}
 	if analysis.Complexity == "high" {
-		_, err = sc.Spawn(executor.Order{Agent: "thinker", Prompt: sc.Task.Prompt})
+		_, err = sc.Spawn(executor.SubAgentRequest{Agent: "thinker", Prompt: sc.Task.Prompt})
 	} else {
-		_, err = sc.Spawn(executor.Order{Agent: "worker", Prompt: analysis.Simplified})
+		_, err = sc.Spawn(executor.SubAgentRequest{Agent: "worker", Prompt: analysis.Simplified})
 	}
 	return err
 }
@@ -62,7 +62,7 @@ func retryBackoff(sc *executor.Scope) error {
 				return err
 			}
 		}
-		if _, last = sc.Spawn(executor.Order{Agent: "worker", Prompt: sc.Task.Prompt}); last == nil {
+		if _, last = sc.Spawn(executor.SubAgentRequest{Agent: "worker", Prompt: sc.Task.Prompt}); last == nil {
 			return nil
 		}
 		var refused *executor.SpawnError
@@ -76,7 +76,7 @@ func retryBackoff(sc *executor.Scope) error {
 // loopUntil: work, test and fix until tests pass, five times at most.
 func loopUntil(sc *executor.Scope) error {
 	for range 5 {
-		if _, err := sc.Spawn(executor.Order{Agent: "worker", Prompt: sc.Task.Prompt}); err != nil {
+		if _, err := sc.Spawn(executor.SubAgentRequest{Agent: "worker", Prompt: sc.Task.Prompt}); err != nil {
 			return err
 		}
 		tests, err := sc.Tool("run_tests", nil)
@@ -86,7 +86,7 @@ func loopUntil(sc *executor.Scope) error {
 		if !tests.Failed {
 			return nil
 		}
-		if _, err := sc.Spawn(executor.Order{Agent: "fixer", Prompt: "Fix these tests: " + tests.Text}); err != nil && !errors.As(err, new(*executor.SpawnError)) {
+		if _, err := sc.Spawn(executor.SubAgentRequest{Agent: "fixer", Prompt: "Fix these tests: " + tests.Text}); err != nil && !errors.As(err, new(*executor.SpawnError)) {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func fanOut(sc *executor.Scope) error {
 	if len(critical) == 0 {
 		return nil
 	}
-	_, err = sc.Spawn(executor.Order{Agent: "fixer", Prompt: fmt.Sprintf("Fix these: %v", critical)})
+	_, err = sc.Spawn(executor.SubAgentRequest{Agent: "fixer", Prompt: fmt.Sprintf("Fix these: %v", critical)})
 	return err
 }
 
@@ -160,7 +160,7 @@ func TestPatterns(t *testing.T) {
 			in := agents.Input{Agent: "supervisor", Prompt: "Round totals per cart."}
 			task := pinned(t, in)
 			task.Done = executor.Criterion{}
-			task.Spawning.May = []string{"worker", "fixer", "thinker"}
+			task.Spawn.Allowed = []string{"worker", "fixer", "thinker"}
 			var slept []string
 			s, err := pullTask(t, agents.Define("pattern", c.body), task, in, func(d string) { slept = append(slept, d) }, c.script...)
 			if c.err != "" {

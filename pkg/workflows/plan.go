@@ -62,8 +62,8 @@ func (p Plan) faults() (out []string) {
 	return out
 }
 
-// words are the plan for people and models.
-func (p Plan) words() string {
+// text are the plan for people and models.
+func (p Plan) text() string {
 	var b strings.Builder
 	for i, s := range p.Subtasks {
 		fmt.Fprintf(&b, "%d. %s: %s", i+1, s.Title, s.Description)
@@ -84,7 +84,7 @@ type verdict struct {
 // plan has the task planned, the plan checked by code and by the agent
 // validator, and a bad one mended once by the task's own model.
 func plan(sc *executor.Scope, around string) (p Plan, err error) {
-	rep, err := spawn(sc, executor.Order{Agent: "planner", Prompt: "Plan this task:\n" + sc.Task.Prompt + "\n\n" + around})
+	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "planner", Prompt: "Plan this task:\n" + sc.Task.Prompt + "\n\n" + around})
 	if err != nil {
 		return p, err
 	}
@@ -127,7 +127,7 @@ func refused(sc *executor.Scope, p Plan) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep, err := spawn(sc, executor.Order{Agent: "validator",
+	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "validator",
 		Prompt: "The task:\n" + sc.Task.Prompt + "\n\nThe plan, whose parts are done at the same time:\n" + string(text)})
 	if err != nil {
 		return nil, err

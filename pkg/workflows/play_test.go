@@ -141,24 +141,24 @@ func answers(v any) line {
 		}
 		text = string(b)
 	}
-	return line{step: "model", out: executor.Answer{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text}, Stop: llm.StopEnd}}}
+	return line{step: "model", out: executor.ModelResponse{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text}, Stop: llm.StopEnd}}}
 }
 
 // does is a model's answer that calls a tool.
 func does(tool, args string) line {
-	return line{step: "model", out: executor.Answer{Response: llm.Response{
+	return line{step: "model", out: executor.ModelResponse{Response: llm.Response{
 		Message: llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "c", Name: tool, Args: json.RawMessage(args)}}}, Stop: llm.StopCalls,
 	}}}
 }
 
 // gives is the reply of a tool; artifacts are name, value, name, value.
 func gives(tool, text string, artifacts ...any) line {
-	return line{step: "tool " + tool, out: executor.Reply{Result: tools.Result{Text: text, Artifacts: values(artifacts)}}}
+	return line{step: "tool " + tool, out: executor.ToolResult{Result: tools.Result{Text: text, Artifacts: values(artifacts)}}}
 }
 
 // fails is gives of a tool that failed.
 func fails(tool, text string, artifacts ...any) line {
-	return line{step: "tool " + tool, out: executor.Reply{Result: tools.Result{Failed: true, Text: text, Artifacts: values(artifacts)}}}
+	return line{step: "tool " + tool, out: executor.ToolResult{Result: tools.Result{Failed: true, Text: text, Artifacts: values(artifacts)}}}
 }
 
 func values(pairs []any) map[string]json.RawMessage {

@@ -47,7 +47,7 @@ func retryAnalysis(sc *executor.Scope) error {
 	prompt := sc.Task.Prompt
 	var tries []Try
 	for n := 1; ; n++ {
-		rep, err := spawn(sc, executor.Order{Agent: "worker", Prompt: prompt})
+		rep, err := spawn(sc, executor.SubAgentRequest{Agent: "worker", Prompt: prompt})
 		if err != nil {
 			return err
 		}

@@ -38,9 +38,9 @@ func fanoutReview(sc *executor.Scope) error {
 	} else if ok && len(focus) == 0 {
 		return errors.New("input focus is empty; name what to review for, or leave it out")
 	}
-	var orders []executor.Order
+	var orders []executor.SubAgentRequest
 	for _, f := range focus {
-		orders = append(orders, executor.Order{Agent: "reviewer", Prompt: fmt.Sprintf(
+		orders = append(orders, executor.SubAgentRequest{Agent: "reviewer", Prompt: fmt.Sprintf(
 			"%s\n\nReview for %s only: others look for the rest. Leave out what is none of it.", sc.Task.Prompt, f)})
 	}
 	reps, err := spawnAll(sc, orders...)
@@ -67,12 +67,12 @@ func fanoutReview(sc *executor.Scope) error {
 	if res.Verdict = tally(res.Findings, true); missing != nil {
 		res.Verdict += "; not reviewed for " + strings.Join(missing, "; ")
 	}
-	sc.State.Last = res.words()
+	sc.State.Last = res.text()
 	return errors.Join(sc.Bind("findings", res.Findings), sc.Bind("review", res))
 }
 
-// words are the review for people.
-func (res *Review) words() string {
+// text are the review for people.
+func (res *Review) text() string {
 	var b strings.Builder
 	b.WriteString(res.Verdict + "\n")
 	for _, f := range res.Findings {

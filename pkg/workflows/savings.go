@@ -23,7 +23,7 @@ var Savings = agents.Define("savings", func(sc *executor.Scope) error {
 	if err != nil {
 		return err
 	}
-	if _, err := sc.Spawn(executor.Order{Agent: "savings_implementer", Prompt: task.Text + "\n\nThe tests say:\n" + before.Text}); err != nil {
+	if _, err := sc.Spawn(executor.SubAgentRequest{Agent: "savings_implementer", Prompt: task.Text + "\n\nThe tests say:\n" + before.Text}); err != nil {
 		return err
 	}
 	if err := do(sc, "run_tests", nil); err != nil {
@@ -50,7 +50,7 @@ var Savings = agents.Define("savings", func(sc *executor.Scope) error {
 
 // write has an agent without tools write something.
 func write(sc *executor.Scope, agent string, given map[string]json.RawMessage, v any) error {
-	rep, err := sc.Spawn(executor.Order{Agent: agent, Inputs: given})
+	rep, err := sc.Spawn(executor.SubAgentRequest{Agent: agent, Inputs: given})
 	if err != nil {
 		return fmt.Errorf("%s: %w", agent, err)
 	}

@@ -54,7 +54,7 @@ func supervise(sc *executor.Scope) error {
 	}
 	var res Supervised
 	if sc.Task.Mode == executor.ModePlan {
-		res.Summary = p.words()
+		res.Summary = p.text()
 		sc.State.Last = res.Summary
 		return sc.Bind("result", res)
 	}
@@ -77,7 +77,7 @@ func supervise(sc *executor.Scope) error {
 	if err := sc.Bind("result", res); err != nil { // before a limit can keep the last words from being said
 		return err
 	}
-	if res.Summary, err = executor.AITurn[string](sc, executor.Turn{Prompt: "The work on this task is over:\n" + sc.Task.Prompt + "\n\n" + res.words() +
+	if res.Summary, err = executor.AITurn[string](sc, executor.Turn{Prompt: "The work on this task is over:\n" + sc.Task.Prompt + "\n\n" + res.text() +
 		"\n\nSay to the person who asked what has come of it, in a few sentences."}); err != nil {
 		return err
 	}
@@ -94,9 +94,9 @@ func supervise(sc *executor.Scope) error {
 // after the other where it cannot.
 func work(sc *executor.Scope, p Plan, git bool) (parts []Part, err error) {
 	apart := git && len(p.Subtasks) > 1
-	var orders []executor.Order
+	var orders []executor.SubAgentRequest
 	for _, s := range p.Subtasks {
-		orders = append(orders, executor.Order{Agent: "worker", Prompt: s.prompt(sc.Task.Prompt, len(p.Subtasks)), Worktree: apart})
+		orders = append(orders, executor.SubAgentRequest{Agent: "worker", Prompt: s.prompt(sc.Task.Prompt, len(p.Subtasks)), Worktree: apart})
 	}
 	var reps []executor.Report
 	if apart {

@@ -54,8 +54,8 @@ func TestSupervisor(t *testing.T) {
 	if len(res.Subtasks) != 2 || !slices.Equal(res.Subtasks[1].Paths, []string{"tax.go"}) {
 		t.Errorf("%+v", res.Subtasks)
 	}
-	if s.Below.Agents != 6 || s.Below.Usage.In != 600 {
-		t.Errorf("below: %+v", s.Below)
+	if s.SubAgents.Agents != 6 || s.SubAgents.Usage.In != 600 {
+		t.Errorf("below: %+v", s.SubAgents)
 	}
 }
 

@@ -38,7 +38,7 @@ func untilTestsPass(sc *executor.Scope) error {
 	}
 	round := 1
 	for ; !t.OK && round < mostRounds; round++ {
-		if t, err = mended(sc, t, sc.Task.Prompt); err != nil {
+		if t, err = repairTests(sc, t, sc.Task.Prompt); err != nil {
 			return err
 		}
 	}

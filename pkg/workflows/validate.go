@@ -54,13 +54,13 @@ type StageResult struct {
 	Error   string        `json:"error,omitempty"`  // why it failed
 	Output  string        `json:"output,omitempty"` // of its last failure: head and tail
 	Repair  string        `json:"repair,omitempty"` // what was run to mend it, before any agent
-	Fixes   []Mending     `json:"fixes,omitempty"`  // attempts of agents, in order
+	Fixes   []Repair      `json:"fixes,omitempty"`  // attempts of agents, in order
 	Took    time.Duration `json:"took_ns"`          // commands and fixers together
 	Usage   StageUsage    `json:"usage,omitzero"`   // of the fixers
 }
 
-// A Mending is one attempt to fix a stage.
-type Mending struct {
+// A Repair is one attempt to fix a stage.
+type Repair struct {
 	Agent   string     `json:"agent"`
 	Status  string     `json:"status"` // of the agent: done, limit, stuck, failed
 	Reason  string     `json:"reason,omitempty"`
@@ -104,7 +104,7 @@ func Validate(sc *executor.Scope, stages Stages) (v Validation, err error) {
 		}
 		if rest != "" {
 			if res.Status = rest; err == nil {
-				err = res.tell(sc, 0)
+				err = res.report(sc, 0)
 			}
 			v.Stages = append(v.Stages, res)
 			continue
@@ -131,18 +131,18 @@ func Validate(sc *executor.Scope, stages Stages) (v Validation, err error) {
 func (res *StageResult) in(sc *executor.Scope, st Stage) error {
 	_, err := flow.Call(sc.Run, "stage "+st.Name, func(r *flow.Run, st Stage) (struct{}, error) {
 		own := &executor.Scope{Run: r, Task: sc.Task, State: sc.State}
-		before := sc.State.Spent
+		before := sc.State.Elapsed
 		err := res.perform(own, st)
-		res.Took = sc.State.Spent - before
+		res.Took = sc.State.Elapsed - before
 		switch {
 		case errors.As(err, new(*executor.StopError)):
 			res.Status, res.Error = StageFailed, err.Error()
-			return struct{}{}, errors.Join(err, res.tell(own, len(res.Fixes)))
+			return struct{}{}, errors.Join(err, res.report(own, len(res.Fixes)))
 		case err != nil:
 			res.Status, res.Error = StageCancelled, err.Error()
 			return struct{}{}, err
 		}
-		return struct{}{}, res.tell(own, len(res.Fixes))
+		return struct{}{}, res.report(own, len(res.Fixes))
 	}, st)
 	return err
 }
@@ -176,7 +176,7 @@ func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 			if err := sc.Note("stage %s: %s: %s; running %s", st.Name, res.Status, headOf(got.why), st.Repair); err != nil {
 				return err
 			}
-			if err := repair(sc, st); err != nil {
+			if err := runRepair(sc, st); err != nil {
 				return err
 			}
 			continue
@@ -195,10 +195,10 @@ func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 			return nil
 		}
 		before = got.signature()
-		if err := res.tell(sc, n+1); err != nil {
+		if err := res.report(sc, n+1); err != nil {
 			return err
 		}
-		m, err := mendStage(sc, st, got, n+1, most)
+		m, err := repairStage(sc, st, got, n+1, most)
 		if err != nil {
 			return err
 		}
@@ -211,9 +211,9 @@ func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 	}
 }
 
-// tell reports how the stage stands; attempt is the one that begins, or how
+// report reports how the stage stands; attempt is the one that begins, or how
 // many there were.
-func (res *StageResult) tell(sc *executor.Scope, attempt int) error {
+func (res *StageResult) report(sc *executor.Scope, attempt int) error {
 	text := fmt.Sprintf("stage %s: %s", res.Name, res.Status)
 	if res.Error != "" {
 		text += ": " + headOf(res.Error)
@@ -282,8 +282,8 @@ func stagesFound(sc *executor.Scope) ([]Stage, error) {
 		return nil, fmt.Errorf("no stages are given, and none are found: %s", strings.TrimSpace(reply.Text))
 	}
 	fix := Fixer("")
-	if sp := sc.Task.Spawning; sp != nil {
-		for _, name := range sp.May {
+	if sp := sc.Task.Spawn; sp != nil {
+		for _, name := range sp.Allowed {
 			if name == FixAgent {
 				fix = FixAgent
 			}

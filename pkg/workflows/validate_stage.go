@@ -218,8 +218,8 @@ func (s Stages) Check() error {
 // suits says what of the stages the task of sc cannot do.
 func (s Stages) suits(sc *executor.Scope) error {
 	var may []string
-	if sp := sc.Task.Spawning; sp != nil {
-		may = sp.May
+	if sp := sc.Task.Spawn; sp != nil {
+		may = sp.Allowed
 	}
 	var errs []error
 	for _, st := range s.List {

@@ -16,8 +16,8 @@ import (
 
 // validating is a task that may run commands and spawn the fixer.
 func validating() executor.Task {
-	t := executor.Task{Agent: "validate", Spawning: &executor.Spawning{
-		May: []string{workflows.FixAgent, "handy"}, Depth: 1, Total: 10, FanOut: 1,
+	t := executor.Task{Agent: "validate", Spawn: &executor.SpawnLimits{
+		Allowed: []string{workflows.FixAgent, "handy"}, Depth: 1, Total: 10, FanOut: 1,
 		Agents: map[string]executor.Spawnable{
 			workflows.FixAgent: {Workflow: "agent", Spec: json.RawMessage(`{"name":"validation_fixer","grant":["read","write"],"prompt":"fix"}`)},
 			"handy":            {Workflow: "agent", Spec: json.RawMessage(`{"name":"handy","tools":["shell"],"prompt":"fix"}`)},
@@ -47,8 +47,8 @@ func validated(t *testing.T, stages workflows.Stages, script ...flowtest.Line) (
 	return got.V, err
 }
 
-func says(summary string, failed bool) executor.Reply {
-	return executor.Reply{Result: tools.Result{Text: summary + "\n", Failed: failed, Summary: summary}}
+func says(summary string, failed bool) executor.ToolResult {
+	return executor.ToolResult{Result: tools.Result{Text: summary + "\n", Failed: failed, Summary: summary}}
 }
 
 var (

@@ -29,8 +29,8 @@ type Worked struct {
 	Commit   string   `json:"commit,omitempty"`
 }
 
-// A grasp is how a model says that it has understood a task.
-type grasp struct {
+// A understanding is how a model says that it has understood a task.
+type understanding struct {
 	Approach string `json:"approach" jsonschema:"minLength=1,description=What you are going to change and where"`
 	Large    bool   `json:"large" jsonschema:"description=It takes changes in many places that should be planned first"`
 }
@@ -50,7 +50,7 @@ func doTask(sc *executor.Scope) error {
 	if err != nil {
 		return err
 	}
-	g, err := executor.AITurn[grasp](sc, executor.Turn{
+	g, err := executor.AITurn[understanding](sc, executor.Turn{
 		Act: true, Turns: 12, Without: append(commits(), "edit_*", "write_*", "apply_*", "delete_*", "move_*"),
 		Prompt: "Understand this task, and change nothing yet. Read the code it is about.\n\n" + sc.Task.Prompt + "\n\n" + around,
 	})
@@ -94,7 +94,7 @@ func (res *Worked) work(sc *executor.Scope, next string) error {
 // plan puts the planner's plan before what the model is told next. That there
 // is none keeps nobody from working.
 func (res *Worked) plan(sc *executor.Scope, next string) (string, error) {
-	rep, err := spawn(sc, executor.Order{Agent: "planner", Prompt: "Divide this task into steps that one worker does one after the other:\n" + sc.Task.Prompt})
+	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "planner", Prompt: "Divide this task into steps that one worker does one after the other:\n" + sc.Task.Prompt})
 	if err != nil {
 		return next, err
 	}
@@ -103,7 +103,7 @@ func (res *Worked) plan(sc *executor.Scope, next string) (string, error) {
 		return next, sc.Note("there is no plan: %s: %s", rep.Status, rep.Reason)
 	}
 	res.Planned = true
-	return "Follow this plan:\n" + p.words() + "\n\n" + next, nil
+	return "Follow this plan:\n" + p.text() + "\n\n" + next, nil
 }
 
 // implement has the model work until it says that the task is complete. What it
@@ -137,7 +137,7 @@ func (res *Worked) implement(sc *executor.Scope, next string) error {
 // research has a question answered, and gives what the model is told then.
 func (res *Worked) research(sc *executor.Scope, question string) (string, error) {
 	res.Asked = append(res.Asked, question)
-	rep, err := spawn(sc, executor.Order{Agent: "researcher", Prompt: question})
+	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "researcher", Prompt: question})
 	if err != nil {
 		return "", err
 	}

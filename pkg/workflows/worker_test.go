@@ -21,12 +21,12 @@ const (
 )
 
 var (
-	small    = answers(m{"approach": "Round once in Total.", "large": false}).asked("Understand this task", "Round totals", "cart_test.go")
-	complete = answers(m{"status": "complete", "note": "Rounds once."})
-	looked   = answers(m{"changed": false, "verdict": "Nothing to put right."})
-	judged   = tests(3) // by the executor, at the end
-	noChecks = gives("run_check", "nothing", "checks", []m{})
-	goChecks = gives("run_check", "two", "checks", []m{{"check": "lint", "tool": "run_check", "command": "go vet"}, {"check": "build", "tool": "run_check", "command": "go build ./..."}, {"check": "tests", "tool": "run_tests", "command": "go test"}})
+	small     = answers(m{"approach": "Round once in Total.", "large": false}).asked("Understand this task", "Round totals", "cart_test.go")
+	complete  = answers(m{"status": "complete", "note": "Rounds once."})
+	looked    = answers(m{"changed": false, "verdict": "Nothing to put right."})
+	attemptOf = tests(3) // by the executor, at the end
+	noChecks  = gives("run_check", "nothing", "checks", []m{})
+	goChecks  = gives("run_check", "two", "checks", []m{{"check": "lint", "tool": "run_check", "command": "go vet"}, {"check": "build", "tool": "run_check", "command": "go build ./..."}, {"check": "tests", "tool": "run_tests", "command": "go test"}})
 )
 
 func edits(diff string) []line {
@@ -37,7 +37,7 @@ func edits(diff string) []line {
 // types, look at one's own changes.
 func TestWorker(t *testing.T) {
 	s, err := play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete,
-		tests(3), goChecks, gives("run_check", "built").asked(`{"check":"build"}`), looked.asked("Review your changes", "+b"), judged})...)
+		tests(3), goChecks, gives("run_check", "built").asked(`{"check":"build"}`), looked.asked("Review your changes", "+b"), attemptOf})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestWorker(t *testing.T) {
 // and never commit.
 func TestWorkerTools(t *testing.T) {
 	asks := 0
-	script := slices.Concat(around(small), edits(diffA), []line{complete, tests(3), noChecks, looked, judged})
+	script := slices.Concat(around(small), edits(diffA), []line{complete, tests(3), noChecks, looked, attemptOf})
 	for i, l := range script {
 		if l.step != "model" {
 			continue
@@ -70,7 +70,7 @@ func TestWorkerTools(t *testing.T) {
 	if _, err := play(t, fix, script...); err != nil {
 		t.Fatal(err)
 	}
-	_, err := play(t, fix, slices.Concat(around(does("edit_file", `{"path":"x"}`), answers(m{"approach": "a", "large": false}).asked(`there is no tool \"edit_file\"`)), edits(diffA), []line{does("git_commit", `{"message":"x"}`), complete, tests(3), noChecks, looked, judged})...)
+	_, err := play(t, fix, slices.Concat(around(does("edit_file", `{"path":"x"}`), answers(m{"approach": "a", "large": false}).asked(`there is no tool \"edit_file\"`)), edits(diffA), []line{does("git_commit", `{"message":"x"}`), complete, tests(3), noChecks, looked, attemptOf})...)
 	if err != nil {
 		t.Fatalf("a call of a tool that is not offered is refused without a step: %v", err)
 	}
@@ -79,7 +79,7 @@ func TestWorkerTools(t *testing.T) {
 // A large task is planned, and a plan that cannot be had is done without.
 func TestWorkerPlans(t *testing.T) {
 	large := answers(m{"approach": "Everywhere.", "large": true})
-	rest := []line{tests(3), noChecks, looked, judged}
+	rest := []line{tests(3), noChecks, looked, attemptOf}
 	for _, c := range []struct {
 		name    string
 		in      agents.Input
@@ -111,7 +111,7 @@ func TestWorkerAsks(t *testing.T) {
 	ask := answers(m{"status": "needs_research", "note": "x", "question": "How does math.Round round halves?"})
 	found := works("researcher", m{"answer": "Away from zero.", "sources": []string{"math/floor.go:66"}, "confidence": "high"}).asked("How does math.Round")
 	s, err := play(t, fix, slices.Concat(around(small, ask, found), []line{edits(diffA)[0].asked("Away from zero.", "math/floor.go:66"), edits(diffA)[1],
-		ask, breaks("researcher", "no network"), complete.asked("could not be answered: stuck: no network"), tests(3), noChecks, looked, judged})...)
+		ask, breaks("researcher", "no network"), complete.asked("could not be answered: stuck: no network"), tests(3), noChecks, looked, attemptOf})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestWorkerGivesUp(t *testing.T) {
 	for i := range 12 {
 		script = append(script, does("read_file", `{"path":"f`+strings.Repeat("x", i)+`"}`), gives("read_file", "text "+strings.Repeat("y", i)))
 	}
-	script = append(script, answers("I have read."), edits(diffA)[0].asked("Now implement it"), edits(diffA)[1], complete, tests(1), noChecks, looked, judged)
+	script = append(script, answers("I have read."), edits(diffA)[0].asked("Now implement it"), edits(diffA)[1], complete, tests(1), noChecks, looked, attemptOf)
 	if _, err := play(t, fix, script...); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestWorkerGivesUp(t *testing.T) {
 	for i := range 40 {
 		script = append(script, does("read_file", `{"path":"f`+strings.Repeat("x", i)+`"}`), gives("read_file", "text "+strings.Repeat("y", i)))
 	}
-	script = append(script, answers("I have to stop."), edits(diffA)[0].asked("Go on with what is left"), edits(diffA)[1], complete, tests(1), noChecks, looked, judged)
+	script = append(script, answers("I have to stop."), edits(diffA)[0].asked("Go on with what is left"), edits(diffA)[1], complete, tests(1), noChecks, looked, attemptOf)
 	if s, err = play(t, fix, script...); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestWorkerLimit(t *testing.T) {
 func TestWorkerMends(t *testing.T) {
 	broken := fails("run_tests", "1 of 3 failed\nFAIL TestTotal", "test_result", m{"failed": 1, "passed": 2})
 	begin := slices.Concat(around(small), edits(diffA), []line{complete, broken, noChecks})
-	s, err := play(t, fix, slices.Concat(begin, []line{complete.asked("FAIL TestTotal"), tests(3), noChecks, looked, judged})...)
+	s, err := play(t, fix, slices.Concat(begin, []line{complete.asked("FAIL TestTotal"), tests(3), noChecks, looked, attemptOf})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestWorkerMends(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	badTypes := fails("run_check", "cart.go:3: undefined: x")
-	_, err = play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete, noTests, goChecks, badTypes, complete.asked("build: go build ./...", "undefined: x"), noTests, goChecks, gives("run_check", "built"), looked, judged})...)
+	_, err = play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete, noTests, goChecks, badTypes, complete.asked("build: go build ./...", "undefined: x"), noTests, goChecks, gives("run_check", "built"), looked, attemptOf})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,19 +214,19 @@ func TestWorkerCommits(t *testing.T) {
 	message := works("commit_message", m{"subject": "Round totals once", "body": "Lines were rounded."}).asked("tax.go")
 	commit := gives("git_commit", "Committed").asked(`"message":"Round totals once\n\nLines were rounded."`, `"paths":["cart.go","tax.go"]`)
 	log := gives("git_log", "1111 Begin").asked(`"max":1`)
-	if _, err := play(t, in, slices.Concat(begin, []line{message, log, commit, judged})...); err != nil {
+	if _, err := play(t, in, slices.Concat(begin, []line{message, log, commit, attemptOf})...); err != nil {
 		t.Fatal(err)
 	}
 	// A commit that was cut short is not made twice.
 	cut := line{step: "tool git_commit", err: &flow.Failure{Code: flow.Interrupted, Message: "interrupted"}}
-	s, err := play(t, in, slices.Concat(begin, []line{message, log, cut, gives("git_log", "2222 Round totals once"), judged})...)
+	s, err := play(t, in, slices.Concat(begin, []line{message, log, cut, gives("git_log", "2222 Round totals once"), attemptOf})...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if res := artifact[workflows.Worked](t, s, "report"); res.Commit != "2222 Round totals once" {
 		t.Errorf("%+v", res)
 	}
-	if _, err := play(t, in, slices.Concat(begin, []line{message, log, cut, log, commit, judged})...); err != nil {
+	if _, err := play(t, in, slices.Concat(begin, []line{message, log, cut, log, commit, attemptOf})...); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -243,7 +243,7 @@ func TestWorkerCommits(t *testing.T) {
 	_, err = play(t, in)
 	wantErr(t, err, `input commit is "perhaps", which is no bool; write -i commit=true or commit=false`)
 	in.Inputs["commit"] = json.RawMessage(`false`)
-	if _, err := play(t, in, append(begin, judged)...); err != nil {
+	if _, err := play(t, in, append(begin, attemptOf)...); err != nil {
 		t.Error(err)
 	}
 }
@@ -261,7 +261,7 @@ func TestWorkerUntested(t *testing.T) {
 		"gone":          {tools.NothingToCheck, "no tests found here", "check run_tests: no tests found here"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reply := line{step: "tool run_tests", out: executor.Reply{Result: tools.Result{Failed: true, Text: c.text, Inconclusive: c.why}}}
+			reply := line{step: "tool run_tests", out: executor.ToolResult{Result: tools.Result{Failed: true, Text: c.text, Inconclusive: c.why}}}
 			s, err := play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete, reply, noChecks, looked, reply})...)
 			wantErr(t, err, c.want)
 			if res := artifact[workflows.Worked](t, s, "report"); res.Mended || res.Tests.Some {

@@ -11,10 +11,10 @@ import (
 var SmallWindows = []int{4096, 8192}
 
 // ShortenedRows say which tools a window is too small for.
-func ShortenedRows(t *Table, where string, list []executor.Fitted) {
+func ShortenedRows(t *Table, where string, list []executor.ShortenedTool) {
 	var short, out []string
 	for _, f := range list {
-		if f.Out {
+		if f.Removed {
 			out = append(out, f.Tool+" ("+f.Why+")")
 		} else {
 			short = append(short, f.Tool)

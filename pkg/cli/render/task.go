@@ -27,7 +27,7 @@ func Window(t executor.Task) string {
 // JobContext is the row of a job that has ended.
 func JobContext(j *jobs.Job) string {
 	var s struct {
-		Context executor.Gauge `json:"context"`
+		Context executor.ContextUsage `json:"context"`
 	}
 	if json.Unmarshal(j.Output, &s) != nil {
 		return ""
@@ -36,7 +36,7 @@ func JobContext(j *jobs.Job) string {
 }
 
 // contextRow is how full a job's context window got and what compaction did.
-func contextRow(g executor.Gauge) string {
+func contextRow(g executor.ContextUsage) string {
 	if g.Tokens == 0 {
 		return ""
 	}
@@ -64,6 +64,6 @@ func Tests(t executor.Task) string {
 	if t.Test != "" {
 		rows = append(rows, t.Test)
 	}
-	rows = append(rows, slices.Sorted(maps.Values(t.Lacking))...)
+	rows = append(rows, slices.Sorted(maps.Values(t.NothingToCheck))...)
 	return strings.Join(slices.Compact(rows), "; ")
 }

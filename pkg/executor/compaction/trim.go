@@ -22,12 +22,12 @@ type Trimmer struct {
 	shelve   func(text string) string // keeps a text and gives its id; "" where there is no shelf
 
 	Weight             int // of Messages
-	uses               []use
+	uses               []toolUse
 	Dropped, Shortened int
 }
 
-// A use is a call with its result, and what is known of it.
-type use struct {
+// A toolUse is a call with its result, and what is known of it.
+type toolUse struct {
 	call   llm.Call
 	result *llm.Message
 	turn   int
@@ -64,12 +64,12 @@ func NewTrimmer(msgs []llm.Message, lookup func(string) (tools.Tool, bool), shel
 			}
 		}
 	}
-	t.uses = slices.DeleteFunc(t.uses, func(u use) bool { return u.result == nil })
+	t.uses = slices.DeleteFunc(t.uses, func(u toolUse) bool { return u.result == nil })
 	return t
 }
 
-func (t *Trimmer) about(c llm.Call, turn int) use {
-	u := use{call: c, turn: turn, to: allLines}
+func (t *Trimmer) about(c llm.Call, turn int) toolUse {
+	u := toolUse{call: c, turn: turn, to: allLines}
 	tool, ok := t.lookup(c.Name)
 	if !ok {
 		return u
@@ -104,16 +104,16 @@ func (t *Trimmer) about(c llm.Call, turn int) use {
 	return u
 }
 
-func (u *use) reads() bool {
+func (u *toolUse) reads() bool {
 	return len(u.paths) > 0 && u.tool.Needs&^(tools.Read|tools.Think) == 0 && !u.result.Failed
 }
 
-func (u *use) writes() bool { return u.tool.Needs&tools.Write != 0 && !u.result.Failed }
-func (u *use) runs() bool   { return u.tool.Needs&(tools.Exec|tools.Shell) != 0 }
+func (u *toolUse) writes() bool { return u.tool.Needs&tools.Write != 0 && !u.result.Failed }
+func (u *toolUse) runs() bool   { return u.tool.Needs&(tools.Exec|tools.Shell) != 0 }
 
 // superseded says why a result is of no use any more, "" if it may be. later
 // are the uses of later turns and of the same.
-func (u *use) superseded(later []use) string {
+func (u *toolUse) superseded(later []toolUse) string {
 	for i := range later {
 		v := &later[i]
 		switch {
@@ -162,7 +162,7 @@ func (t *Trimmer) Drop() {
 }
 
 // old are the uses of all turns but the last.
-func (t *Trimmer) old() []use {
+func (t *Trimmer) old() []toolUse {
 	n := len(t.uses)
 	if n == 0 {
 		return nil
@@ -185,7 +185,7 @@ func (t *Trimmer) Shorten(over func() bool) {
 	t.cut(t.old(), bigResult, headAndTail, over)
 }
 
-func (t *Trimmer) cut(uses []use, above, each int, over func() bool) {
+func (t *Trimmer) cut(uses []toolUse, above, each int, over func() bool) {
 	order := make([]int, len(uses))
 	for i := range order {
 		order[i] = i
@@ -211,7 +211,7 @@ const stubHead = "[left out: "
 func isStub(s string) bool { return strings.Contains(s, stubHead) && strings.HasSuffix(s, "]") }
 
 // stub is the line that stands for a result.
-func (t *Trimmer) stub(u *use, why string) string {
+func (t *Trimmer) stub(u *toolUse, why string) string {
 	return fmt.Sprintf("%s%d bytes of %s %s, %s.%s]", stubHead, len(u.result.Text), u.call.Name, OneLine(string(u.call.Args), 120), why, t.handle(u.result.Text))
 }
 

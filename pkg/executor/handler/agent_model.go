@@ -16,17 +16,17 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// settleTime bounds how long it takes to note what a model has changed, once it
+// recordTimeout bounds how long it takes to note what a model has changed, once it
 // has ended.
-const settleTime = time.Minute
+const recordTimeout = time.Minute
 
-// again reports whether an interrupted model step may be performed again: not
+// repeatableModel reports whether an interrupted model step may be performed again: not
 // if the model works on its own.
-func again(s flow.Step) bool { return !llm.IsAgent(s.Name) }
+func repeatableModel(s flow.Step) bool { return !llm.IsAgent(s.Name) }
 
-// ordinarily bounds the answer of a model that only answers, as the engine
+// modelTimeout bounds the answer of a model that only answers, as the engine
 // would: the step's own time is for those that work.
-func (h Host) ordinarily(ctx context.Context) (context.Context, context.CancelFunc, time.Duration) {
+func (h Host) modelTimeout(ctx context.Context) (context.Context, context.CancelFunc, time.Duration) {
 	d := h.ModelTimeout
 	if d == 0 {
 		d = 10 * time.Minute
@@ -35,18 +35,18 @@ func (h Host) ordinarily(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, cancel, d
 }
 
-// late is err, or the failure of an answer that took longer than it may.
-func late(outer, inner context.Context, d time.Duration, err error) error {
+// timeoutFailure is err, or the failure of an answer that took longer than it may.
+func timeoutFailure(outer, inner context.Context, d time.Duration, err error) error {
 	if err == nil || inner.Err() == nil || outer.Err() != nil {
 		return err
 	}
 	return &flow.Failure{Code: flow.TimedOut, Message: fmt.Sprintf("timed out after %s", d), Retryable: true}
 }
 
-// reside has a model work in the job's directory for its answer. What it
+// runAgentModel has a model work in the job's directory for its answer. What it
 // changes there is noted under the step, whatever becomes of it.
-func (m *models) reside(ctx context.Context, s flow.Step, model llm.AgentModel, name string, c *conv, a executor.Ask, emit event.Sink) (*executor.Answer, error) {
-	if a.Stay == nil || m.Env == nil {
+func (m *models) runAgentModel(ctx context.Context, s flow.Step, model llm.AgentModel, name string, c *conversation, a executor.ModelRequest, emit event.Sink) (*executor.ModelResponse, error) {
+	if a.Grant == nil || m.Env == nil {
 		return nil, fmt.Errorf("model %s works on its own, and this step gives it no place to", s.Name)
 	}
 	env, err := m.Env(ctx, s.Job, a.At)
@@ -61,17 +61,17 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.AgentModel, 
 	if err != nil {
 		return nil, fmt.Errorf("noting the files before %s works: %w", s.Name, err)
 	}
-	place := llm.Session{Dir: files.Dir(), Access: a.Stay.May, Limits: a.Stay.Bounds}
-	place.Approve = m.decide(ctx, *a.Stay, &tools.Env{Files: files}, a)
+	place := llm.Session{Dir: files.Dir(), Access: a.Grant.Rights, Limits: a.Grant.Bounds}
+	place.Approve = m.approver(ctx, *a.Grant, &tools.Env{Files: files}, a)
 	req := &llm.Request{Model: name, Messages: c.msgs, Output: a.Output, Options: a.Options}
 	start := time.Now()
-	resp, err := model.Open(place).Generate(ctx, req, func(d llm.Delta) { emit(told(d)) })
+	resp, err := model.Open(place).Generate(ctx, req, func(d llm.Delta) { emit(deltaEvent(d)) })
 
 	var changed []string
 	var partial string
 	if before != nil {
 		// The files are as they are, also if the run is being stopped.
-		settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+		settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 		var noted error
 		// The program lists the files that it edits and not what its commands
 		// change: all of it is evidence that it worked, and none of it is certain.
@@ -91,9 +91,9 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.AgentModel, 
 		return nil, err
 	}
 	if err != nil {
-		return nil, failure(err)
+		return nil, modelFailure(err)
 	}
-	answer := &executor.Answer{Response: *resp, Changed: changed, Took: time.Since(start)}
+	answer := &executor.ModelResponse{Response: *resp, Changed: changed, Took: time.Since(start)}
 	answer.Message.Calls = nil // it has no tools of ours
 	if answer.Work == nil {
 		answer.Work = new(llm.Work)
@@ -112,8 +112,8 @@ func (m *models) reside(ctx context.Context, s flow.Step, model llm.AgentModel, 
 	return answer, nil
 }
 
-// told is a piece of what a model says or does as an event.
-func told(d llm.Delta) event.Event {
+// deltaEvent is a piece of what a model says or does as an event.
+func deltaEvent(d llm.Delta) event.Event {
 	if d.Activity == nil {
 		return event.Event{Kind: event.Delta, Text: d.Text}
 	}
@@ -124,12 +124,12 @@ func told(d llm.Delta) event.Event {
 	return event.Event{Kind: event.Activity, Text: d.Activity.String(), Data: data}
 }
 
-// decide answers what a model asks before it does it. The job cannot be parked
+// approver answers what a model asks before it does it. The job cannot be parked
 // while a process waits: rules and the approval mode decide, then a person if
 // one is there, and if nobody is there the answer is no.
-func (m *models) decide(ctx context.Context, st executor.Stay, env *tools.Env, a executor.Ask) llm.ApproveFunc {
+func (m *models) approver(ctx context.Context, st executor.AgentGrant, env *tools.Env, a executor.ModelRequest) llm.ApproveFunc {
 	return func(p llm.PermissionRequest) string {
-		may := executor.May{}
+		may := executor.PermissionContext{}
 		if st.Permit != nil {
 			may = *st.Permit
 		}
@@ -142,12 +142,12 @@ func (m *models) decide(ctx context.Context, st executor.Stay, env *tools.Env, a
 			return "the agent has no tool that needs " + lacks.String()
 		}
 		perf := Invocation{At: a.At, Tool: t, Env: env, Args: args}
-		for _, path := range touched(perf, map[string]json.RawMessage{"paths": raw(p.Paths)}, args) {
+		for _, path := range callPaths(perf, map[string]json.RawMessage{"paths": raw(p.Paths)}, args) {
 			if path == ".." || strings.HasPrefix(path, "../") || filepath.IsAbs(path) {
 				return path + " is outside of the workspace"
 			}
 		}
-		v, _ := verdict(may, perf, Fence{}) // nothing of ours stands around what it runs
+		v, _ := verdict(may, perf, Confinement{}) // nothing of ours stands around what it runs
 		switch {
 		case v.Do == permit.Allow, v.Do == permit.Ask && may.Approve == executor.ApproveAll:
 			return ""

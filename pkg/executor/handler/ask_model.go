@@ -48,19 +48,19 @@ func malformed(r *llm.Response) string {
 // generate asks the model in the first way that has not failed. A way that
 // the server refuses is given up for the conversation, and the next is tried
 // at once.
-func (m *models) generate(ctx context.Context, model llm.Model, c *conv, a executor.Ask, req *llm.Request, show func(llm.Delta)) (*executor.Answer, error) {
+func (m *models) generate(ctx context.Context, model llm.Model, c *conversation, a executor.ModelRequest, req *llm.Request, show func(llm.Delta)) (*executor.ModelResponse, error) {
 	if len(c.tools) == 0 {
 		resp, err := model.Generate(ctx, req, show)
 		if err != nil {
 			return nil, err
 		}
-		return &executor.Answer{Response: *resp}, nil
+		return &executor.ModelResponse{Response: *resp}, nil
 	}
 	list, why := m.ways(ctx, c, a)
 	for i, way := range list {
 		resp, slipped, err := m.in(ctx, way, model, c, a, req, show)
 		if err == nil {
-			return &executor.Answer{Response: *resp, Calling: way, Why: why, Slip: cmp.Or(slipped, malformed(resp))}, nil
+			return &executor.ModelResponse{Response: *resp, CallMode: way, ModeReason: why, Malformed: cmp.Or(slipped, malformed(resp))}, nil
 		}
 		var le *llm.Error
 		if i == len(list)-1 || !errors.As(err, &le) {
@@ -72,7 +72,7 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conv, a execu
 		}
 		back := toolcall.ModeFailure{Mode: way, Why: le.Error()}
 		if why = fmt.Sprintf("%s: %s", way, back.Why); given {
-			c.setbacks = append(c.setbacks, back)
+			c.modeFailures = append(c.modeFailures, back)
 			if m.CallModes != nil {
 				m.CallModes.Learn(a.Model, back)
 			}
@@ -84,7 +84,7 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conv, a execu
 // broke reports whether an answer held to a form was cut so often that the
 // form must be the cause: there are servers whose sampler dies of a grammar
 // that the model does not follow.
-func (c *conv) broke(way toolcall.Mode) bool {
+func (c *conversation) broke(way toolcall.Mode) bool {
 	if way != toolcall.Constrained {
 		return false
 	}
@@ -94,9 +94,9 @@ func (c *conv) broke(way toolcall.Mode) bool {
 
 // ways lists the ways to try now, and why not all of them. There is always
 // one.
-func (m *models) ways(ctx context.Context, c *conv, a executor.Ask) ([]toolcall.Mode, string) {
-	if a.Calling != "" && a.Calling != toolcall.Auto {
-		return []toolcall.Mode{a.Calling}, "set for the job"
+func (m *models) ways(ctx context.Context, c *conversation, a executor.ModelRequest) ([]toolcall.Mode, string) {
+	if a.CallMode != "" && a.CallMode != toolcall.Auto {
+		return []toolcall.Mode{a.CallMode}, "set for the job"
 	}
 	list, why := toolcall.Preference, ""
 	if m.CallModes != nil {
@@ -104,11 +104,11 @@ func (m *models) ways(ctx context.Context, c *conv, a executor.Ask) ([]toolcall.
 		if known, why = m.CallModes.Modes(ctx, a.Model); len(known) > 0 {
 			list = known
 		}
-		for _, back := range a.Setbacks {
+		for _, back := range a.ModeFailures {
 			m.CallModes.Learn(a.Model, back)
 		}
 	}
-	for _, back := range slices.Concat(c.setbacks, a.Setbacks) {
+	for _, back := range slices.Concat(c.modeFailures, a.ModeFailures) {
 		left := slices.DeleteFunc(slices.Clone(list), func(w toolcall.Mode) bool { return w == back.Mode })
 		if len(left) > 0 && len(left) < len(list) {
 			list, why = left, fmt.Sprintf("%s: %s", back.Mode, back.Why)
@@ -118,7 +118,7 @@ func (m *models) ways(ctx context.Context, c *conv, a executor.Ask) ([]toolcall.
 }
 
 // in asks in one way. slipped says what was wrong with the answer's form.
-func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *conv, a executor.Ask, req *llm.Request, show func(llm.Delta)) (_ *llm.Response, slipped string, err error) {
+func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *conversation, a executor.ModelRequest, req *llm.Request, show func(llm.Delta)) (_ *llm.Response, slipped string, err error) {
 	if way == toolcall.Native {
 		resp, err := model.Generate(ctx, req, show)
 		return resp, "", err
@@ -130,7 +130,7 @@ func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *
 	plain := *req
 	plain.Tools, plain.HiddenTools, plain.RequireCall, plain.Messages, plain.History = nil, nil, false, sp.msgs, sp.wire
 	switch {
-	case a.Bare:
+	case a.HideTools:
 		resp, err := model.Generate(ctx, &plain, show)
 		return resp, "", err
 	case way == toolcall.Text:
@@ -140,7 +140,7 @@ func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *
 		return resp, "", err
 	}
 	shape := sp.form
-	if a.Must {
+	if a.RequireCall {
 		// Words cannot help now, so that there is no place for them.
 		if shape, err = toolcall.AnswerSchema(c.tools, a.Output, true); err != nil {
 			return nil, "", err
@@ -162,7 +162,7 @@ type textTranscript struct {
 }
 
 // textTranscript gives the conversation written out, and takes up what is new in it.
-func (c *conv) textTranscript(way toolcall.Mode, all *tools.Set, a executor.Ask) (*textTranscript, error) {
+func (c *conversation) textTranscript(way toolcall.Mode, all *tools.Set, a executor.ModelRequest) (*textTranscript, error) {
 	var list []string
 	for _, t := range c.tools {
 		list = append(list, t.Name)

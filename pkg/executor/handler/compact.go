@@ -17,7 +17,7 @@ import (
 
 // compact performs a step of kind "compact".
 func (m *models) compact(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-	var in executor.Compact
+	var in executor.CompactRequest
 	if err := json.Unmarshal(s.Input, &in); err != nil {
 		return nil, fmt.Errorf("compact %s: decoding input: %w", s.Name, err)
 	}
@@ -25,7 +25,7 @@ func (m *models) compact(ctx context.Context, s flow.Step, emit event.Sink) (jso
 	if in.Head != "" {
 		chain, err := m.chain(ctx, in.Head)
 		if err != nil {
-			return nil, unread(fmt.Errorf("compact %s: reading the transcript: %w", s.Name, err))
+			return nil, storageFailure(fmt.Errorf("compact %s: reading the transcript: %w", s.Name, err))
 		}
 		msgs = nil
 		for _, a := range slices.Backward(chain) {
@@ -34,7 +34,7 @@ func (m *models) compact(ctx context.Context, s flow.Step, emit event.Sink) (jso
 		msgs = append(msgs, in.New...)
 	}
 	c := compactor{models: m, in: in, msgs: settled(msgs)}
-	var out executor.Compacted
+	var out executor.CompactResult
 	var err error
 	how, model, _ := strings.Cut(s.Name, " ")
 	switch how {
@@ -59,7 +59,7 @@ func (m *models) compact(ctx context.Context, s flow.Step, emit event.Sink) (jso
 // A compactor is one such step at work.
 type compactor struct {
 	*models
-	in   executor.Compact
+	in   executor.CompactRequest
 	msgs []llm.Message // from the first answer on
 }
 
@@ -98,9 +98,9 @@ func (c *compactor) trimmer(msgs []llm.Message) *compaction.Trimmer {
 }
 
 // results makes the results of earlier turns smaller.
-func (c *compactor) results() executor.Compacted {
+func (c *compactor) results() executor.CompactResult {
 	t := c.trimmer(c.msgs)
-	out := executor.Compacted{Before: c.in.Fixed + compaction.Tokens(t.Weight, c.in.Rate)}
+	out := executor.CompactResult{Before: c.in.Fixed + compaction.Tokens(t.Weight, c.in.Rate)}
 	if c.in.Refused {
 		c.in.Target = compaction.Reduce(c.in.Target, out.Before, 6)
 	}
@@ -132,9 +132,9 @@ func (c *compactor) cut() int {
 func (c *compactor) older() []llm.Message { return c.msgs[:c.cut()] }
 
 // replaced gives the conversation with notes in place of its earlier turns.
-func (c *compactor) replaced(n *compaction.Notes) executor.Compacted {
+func (c *compactor) replaced(n *compaction.Notes) executor.CompactResult {
 	older, rest := c.older(), c.msgs[c.cut():]
-	out := executor.Compacted{Before: c.in.Fixed + compaction.Tokens(compaction.Weigh(c.msgs...), c.in.Rate)}
+	out := executor.CompactResult{Before: c.in.Fixed + compaction.Tokens(compaction.Weigh(c.msgs...), c.in.Rate)}
 	for _, m := range older {
 		if m.Role == llm.Assistant {
 			out.Turns++
@@ -164,14 +164,14 @@ const summaryRoom = 2048
 
 // summary has a model write the notes. What is of no use gives way to those
 // made from the record.
-func (c *compactor) summary(ctx context.Context, ref string) (executor.Compacted, error) {
+func (c *compactor) summary(ctx context.Context, ref string) (executor.CompactResult, error) {
 	older := c.older()
 	if len(older) == 0 {
 		return c.replaced(nil), nil
 	}
 	model, name, err := c.Models(ctx, ref)
 	if err != nil {
-		return executor.Compacted{}, failure(err)
+		return executor.CompactResult{}, modelFailure(err)
 	}
 	most := max(c.in.Limit-summaryRoom-1000, c.in.Limit/2) * c.in.Rate / 1000 * 3 / 4
 	text := fmt.Sprintf("The task:\n%s\n\n%s\n\nThe turns:\n%s", compaction.HeadAndTail(c.in.Task, most/8, most/16, ""), c.in.Notes.Text(), compaction.Transcript(older, most*3/4))
@@ -181,17 +181,17 @@ func (c *compactor) summary(ctx context.Context, ref string) (executor.Compacted
 		Options:  llm.Options{MaxTokens: summaryRoom, Window: c.in.Window}}
 	resp, err := model.Generate(ctx, req, nil)
 	if ctx.Err() != nil {
-		return executor.Compacted{}, ctx.Err()
+		return executor.CompactResult{}, ctx.Err()
 	}
 	if err != nil {
-		return executor.Compacted{}, failure(err)
+		return executor.CompactResult{}, modelFailure(err)
 	}
 	if c.Record != nil {
 		if err := c.Record(req, resp); err != nil {
-			return executor.Compacted{}, err
+			return executor.CompactResult{}, err
 		}
 	}
-	n, poor := usable(resp, compaction.Weigh(older...)+compaction.Weight(c.in.Notes.Text()))
+	n, poor := readNotes(resp, compaction.Weigh(older...)+compaction.Weight(c.in.Notes.Text()))
 	if poor != "" {
 		n = c.record()
 	}
@@ -204,9 +204,9 @@ func (c *compactor) record() *compaction.Notes {
 	return compaction.NotesFromCalls(c.older(), c.in.Notes, c.Tools.Lookup)
 }
 
-// usable reads notes from an answer, or says why they are of no use: they are
+// readNotes reads notes from an answer, or says why they are of no use: they are
 // to replace something of some weight.
-func usable(resp *llm.Response, replaced int) (*compaction.Notes, string) {
+func readNotes(resp *llm.Response, replaced int) (*compaction.Notes, string) {
 	n, ok := compaction.ParseNotes(resp.Message.Text)
 	switch {
 	case resp.Stop == llm.StopFilter:
@@ -222,7 +222,7 @@ func usable(resp *llm.Response, replaced int) (*compaction.Notes, string) {
 }
 
 func describeCompact(_ flow.Step, b json.RawMessage) (string, json.RawMessage) {
-	var out executor.Compacted
+	var out executor.CompactResult
 	if json.Unmarshal(b, &out) != nil {
 		return "", nil
 	}

@@ -10,24 +10,24 @@ import (
 
 type describe func(s flow.Step, out json.RawMessage) (string, json.RawMessage)
 
-// A taken is what the data of a step's event says of its cost.
-type taken struct {
-	Model string           `json:"model,omitempty"` // of a compaction
-	Usage *llm.Usage       `json:"usage,omitempty"`
-	Spent []executor.Spend `json:"spent,omitempty"`
-	Work  *llm.Work        `json:"work,omitempty"`
-	Asks  bool             `json:"asks,omitempty"`
-	Cost  float64          `json:"cost_usd,omitempty"`
+// A eventCost is what the data of a step's event says of its cost.
+type eventCost struct {
+	Model string               `json:"model,omitempty"` // of a compaction
+	Usage *llm.Usage           `json:"usage,omitempty"`
+	Spent []executor.ModelCost `json:"spent,omitempty"`
+	Work  *llm.Work            `json:"work,omitempty"`
+	Asks  bool                 `json:"asks,omitempty"`
+	Cost  float64              `json:"cost_usd,omitempty"`
 }
 
-// priced adds to what tell says of a step what it has cost.
-func (h Host) priced(tell describe) describe {
+// withCost adds to what tell says of a step what it has cost.
+func (h Host) withCost(tell describe) describe {
 	if h.Rate == nil {
 		return tell
 	}
 	return func(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		text, data := tell(s, out)
-		var d taken
+		var d eventCost
 		if json.Unmarshal(data, &d) != nil {
 			return text, data
 		}
@@ -56,11 +56,11 @@ func (h Host) priced(tell describe) describe {
 	}
 }
 
-// recounted is what counts of what tell says of a step.
-func recounted(tell describe) func(flow.Step, json.RawMessage) json.RawMessage {
+// recountCost is what counts of what tell says of a step.
+func recountCost(tell describe) func(flow.Step, json.RawMessage) json.RawMessage {
 	return func(s flow.Step, out json.RawMessage) json.RawMessage {
 		_, data := tell(s, out)
-		var d taken
+		var d eventCost
 		if json.Unmarshal(data, &d) != nil {
 			return nil
 		}
@@ -72,9 +72,9 @@ func recounted(tell describe) func(flow.Step, json.RawMessage) json.RawMessage {
 	}
 }
 
-// guess is what a request of the executor may have cost at most when nobody
+// estimateUsage is what a request of the executor may have cost at most when nobody
 // has counted: a token of English has more than three bytes.
-func guess(req *llm.Request, streamed int) llm.Usage {
+func estimateUsage(req *llm.Request, streamed int) llm.Usage {
 	n := 0
 	for i := range req.Messages {
 		m := &req.Messages[i]

@@ -53,7 +53,7 @@ type Host struct {
 	// Worktrees makes copies of the work tree for sub-agents. May be nil.
 	Worktrees Worktrees
 	// Fence is what stands around commands here; people who approve see it.
-	Fence Fence
+	Confinement Confinement
 	// Driver knows how models call tools. May be nil: then all ways are tried.
 	CallModes CallModes
 	// Record keeps what models have answered to what, nil for what was too long
@@ -97,13 +97,13 @@ func Serve(h Host) flow.Mux {
 	if attempts == 0 {
 		attempts = 5
 	}
-	m := &models{Host: h, convs: map[string]*conv{}}
+	m := &models{Host: h, convs: map[string]*conversation{}}
 	return flow.Mux{
-		executor.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, executor.AgentTimeout), Attempts: attempts, Safe: again, Describe: h.priced(describeModel), Recount: recounted(h.priced(describeModel))},
-		executor.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.settle, Describe: h.priced(describeTool), Recount: recounted(h.priced(describeTool))},
+		executor.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, executor.AgentTimeout), Attempts: attempts, Safe: repeatableModel, Describe: h.withCost(describeModel), Recount: recountCost(h.withCost(describeModel))},
+		executor.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},
 
 		executor.WorktreeStep: h.trees(),
-		executor.CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: h.priced(describeCompact), Recount: recounted(h.priced(describeCompact))},
+		executor.CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: h.withCost(describeCompact), Recount: recountCost(h.withCost(describeCompact))},
 	}
 }
 
@@ -112,10 +112,10 @@ func (h Host) repeatable(s flow.Step) bool {
 	return ok && (t.Safe() != tools.Unsafe || h.idle(s, t))
 }
 
-// settle takes back what an interrupted edit has done: the ledger knows. What
+// revertInterrupted takes back what an interrupted edit has done: the ledger knows. What
 // commands have done, or calls to elsewhere, nobody knows.
-func (h Host) settle(_ context.Context, s flow.Step) (bool, error) {
-	var use executor.Use
+func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
+	var use executor.ToolCall
 	t, ok := h.Tools.Lookup(s.Name)
 	if !ok || h.Revert == nil || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || json.Unmarshal(s.Input, &use) != nil {
 		return false, nil
@@ -126,7 +126,7 @@ func (h Host) settle(_ context.Context, s flow.Step) (bool, error) {
 // tool performs a tool step. What goes wrong inside the tool is its result;
 // an error is for the operator.
 func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-	var use executor.Use
+	var use executor.ToolCall
 	if err := json.Unmarshal(s.Input, &use); err != nil {
 		return nil, fmt.Errorf("tool %s: decoding input: %w", s.Name, err)
 	}
@@ -143,8 +143,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	}
 	call := *env
 	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
-	call.Artifacts = given(use.Given)
-	call.Room = use.Room
+	call.Artifacts = artifacts(use.Artifacts)
+	call.Room = use.MaxResultBytes
 	if h.Results != nil {
 		call.Results = h.Results
 	}
@@ -152,9 +152,9 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		call.Files = call.Files.At(s.Path) // so that a step can be undone
 		ctx = call.Files.Context(ctx)      // by its commands, too
 	}
-	var think *thinker
+	var think *toolModel
 	if call.Model = nil; use.Think != nil {
-		think = &thinker{think: *use.Think, models: h.Models, record: h.Record, emit: emit}
+		think = &toolModel{think: *use.Think, models: h.Models, record: h.Record, emit: emit}
 		call.Model = think
 	}
 	// Innermost: what the wrappers make of a call is what is judged.
@@ -167,15 +167,15 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	if ctx.Err() != nil {
 		// A tool that was stopped has not told what it did: the step stays
 		// open rather than to record half an outcome.
-		think.lost(emit)
+		think.reportUnbilled(emit)
 		return nil, ctx.Err()
 	}
 	if err := h.fault(s.Job, use.At); err != nil {
-		think.lost(emit)
+		think.reportUnbilled(emit)
 		return nil, err
 	}
-	if ask := new(asking); errors.As(err, &ask) {
-		return json.Marshal(executor.Reply{Ask: &ask.Question})
+	if ask := new(approvalError); errors.As(err, &ask) {
+		return json.Marshal(executor.ToolResult{Question: &ask.Question})
 	}
 	spent := think.bill()
 	if err != nil && spent == nil {
@@ -190,8 +190,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 			return nil, errors.Join(h.fault(s.Job, use.At), err)
 		}
 	}
-	h.fit(ctx, s, use.Room, &res, emit)
-	reply := executor.Reply{Result: res, Took: time.Since(start), Sandbox: confinement(t, env), Spent: spent}
+	h.bound(ctx, s, use.MaxResultBytes, &res, emit)
+	reply := executor.ToolResult{Result: res, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent}
 	return json.Marshal(reply)
 }
 
@@ -207,9 +207,9 @@ func (h Host) fault(job, at string) error {
 	return nil
 }
 
-// confinement is the level at which a tool's commands ran, as the record must
+// sandboxLevel is the level at which a tool's commands ran, as the record must
 // tell what was enforced. It is empty for tools that run none.
-func confinement(t tools.Tool, env *tools.Env) string {
+func sandboxLevel(t tools.Tool, env *tools.Env) string {
 	if t.Needs&(tools.Exec|tools.Shell) == 0 {
 		return ""
 	}
@@ -223,60 +223,60 @@ func confinement(t tools.Tool, env *tools.Env) string {
 	return ""
 }
 
-type given map[string]json.RawMessage
+type artifacts map[string]json.RawMessage
 
-func (g given) Value(name string) json.RawMessage { return g[name] }
-func (g given) Names() []string                   { return slices.Sorted(maps.Keys(g)) }
+func (g artifacts) Value(name string) json.RawMessage { return g[name] }
+func (g artifacts) Names() []string                   { return slices.Sorted(maps.Keys(g)) }
 
 // models serves model steps and keeps the conversations of its job, so that a
 // turn costs what is new in it.
 type models struct {
 	Host
 	mu    sync.Mutex
-	convs map[string]*conv // by digest of the last Ask
+	convs map[string]*conversation // by digest of the last Ask
 }
 
-// A conv is a transcript as it stood when an Ask was made.
-type conv struct {
+// A conversation is a transcript as it stood when an Ask was made.
+type conversation struct {
 	msgs  []llm.Message
 	tools []llm.ToolSpec
 	wire  *llm.EncodedHistory
 
-	asText   *textTranscript // the same for a model that is not called natively
-	setbacks []toolcall.ModeFailure
-	cuts     int // constrained answers that ended before they were done
+	asText       *textTranscript // the same for a model that is not called natively
+	modeFailures []toolcall.ModeFailure
+	cuts         int // constrained answers that ended before they were done
 }
 
 func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-	var a executor.Ask
+	var a executor.ModelRequest
 	if err := json.Unmarshal(s.Input, &a); err != nil {
 		return nil, fmt.Errorf("model %s: decoding input: %w", s.Name, err)
 	}
 	c, err := m.conv(ctx, s.Digest(), a)
 	if err != nil {
-		return nil, unread(fmt.Errorf("model %s: reading the transcript: %w", s.Name, err))
+		return nil, storageFailure(fmt.Errorf("model %s: reading the transcript: %w", s.Name, err))
 	}
 	model, name, err := m.Models(ctx, a.Model)
 	if err != nil {
-		return nil, failure(err)
+		return nil, modelFailure(err)
 	}
 	if a.Output, err = toolcall.FlatSchema(a.Output); err != nil {
 		return nil, fmt.Errorf("model %s: %w", s.Name, err)
 	}
 	if own, ok := model.(llm.AgentModel); ok {
-		answer, err := m.reside(ctx, s, own, name, c, a, emit)
+		answer, err := m.runAgentModel(ctx, s, own, name, c, a, emit)
 		if err != nil {
 			return nil, err
 		}
 		return json.Marshal(answer)
 	}
 	outer := ctx
-	ctx, cancel, most := m.ordinarily(ctx)
+	ctx, cancel, most := m.modelTimeout(ctx)
 	defer cancel()
 	hedge := &hedger{Model: model, ref: a.Model, wait: a.Hedge}
 	req := &llm.Request{Model: name, Messages: c.msgs, Tools: c.tools, Output: a.Output, Options: a.Options, History: c.wire}
-	req.RequireCall, req.Compacted = a.Must, a.Gone
-	if a.Bare {
+	req.RequireCall, req.Compacted = a.RequireCall, a.Compacted
+	if a.HideTools {
 		req.Tools, req.HiddenTools = nil, c.tools
 	}
 	start := time.Now()
@@ -288,21 +288,21 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		}
 	}
 	if err != nil {
-		return nil, late(outer, ctx, most, finalIfBacked(a.Chain, failure(err)))
+		return nil, timeoutFailure(outer, ctx, most, finalIfBacked(a.Chain, modelFailure(err)))
 	}
-	readable(answer.Message.Calls)
+	repairCalls(answer.Message.Calls)
 	if m.Record != nil {
 		if err := m.Record(req, &answer.Response); err != nil {
 			return nil, err
 		}
 	}
-	answer.Took, answer.Spent = time.Since(start), hedge.spent
+	answer.Took, answer.ModelCosts = time.Since(start), hedge.spent
 	return json.Marshal(answer)
 }
 
-// readable makes the arguments of every call valid JSON, whatever the adapter
+// repairCalls makes the arguments of every call valid JSON, whatever the adapter
 // let through: one bad call must not spoil the history of a job.
-func readable(calls []llm.Call) {
+func repairCalls(calls []llm.Call) {
 	for i := range calls {
 		c := &calls[i]
 		if len(c.Args) == 0 {
@@ -316,7 +316,7 @@ func readable(calls []llm.Call) {
 
 // conv gives the transcript up to and including a, from memory or, in a
 // process that has just taken the job over, from the blob store.
-func (m *models) conv(ctx context.Context, digest string, a executor.Ask) (*conv, error) {
+func (m *models) conv(ctx context.Context, digest string, a executor.ModelRequest) (*conversation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c, ok := m.convs[digest]; ok {
@@ -325,13 +325,13 @@ func (m *models) conv(ctx context.Context, digest string, a executor.Ask) (*conv
 	c, ok := m.convs[a.Head]
 	switch {
 	case a.Head == "":
-		c = &conv{wire: new(llm.EncodedHistory)}
+		c = &conversation{wire: new(llm.EncodedHistory)}
 	case !ok:
 		chain, err := m.chain(ctx, a.Head)
 		if err != nil {
 			return nil, err
 		}
-		c = &conv{wire: new(llm.EncodedHistory)}
+		c = &conversation{wire: new(llm.EncodedHistory)}
 		for i := len(chain) - 1; i >= 0; i-- {
 			c.add(chain[i])
 		}
@@ -342,9 +342,9 @@ func (m *models) conv(ctx context.Context, digest string, a executor.Ask) (*conv
 	return c, nil
 }
 
-// unread is a failure to read a transcript: one that is there and cannot be
+// storageFailure is a failure to read a transcript: one that is there and cannot be
 // read is the store's.
-func unread(err error) error {
+func storageFailure(err error) error {
 	if errors.Is(err, flow.ErrNoBlob) {
 		return err
 	}
@@ -352,14 +352,14 @@ func unread(err error) error {
 }
 
 // chain reads the asks that lead up to head, the last first.
-func (m *models) chain(ctx context.Context, head string) ([]executor.Ask, error) {
-	var chain []executor.Ask
+func (m *models) chain(ctx context.Context, head string) ([]executor.ModelRequest, error) {
+	var chain []executor.ModelRequest
 	for ; head != ""; head = chain[len(chain)-1].Head {
 		b, err := m.Blobs.Blob(ctx, head)
 		if err != nil {
 			return nil, err
 		}
-		var prev executor.Ask
+		var prev executor.ModelRequest
 		if err := json.Unmarshal(b, &prev); err != nil {
 			return nil, err
 		}
@@ -376,15 +376,15 @@ func (m *models) forget() {
 	clear(m.convs)
 }
 
-func (c *conv) add(a executor.Ask) {
+func (c *conversation) add(a executor.ModelRequest) {
 	c.msgs = append(c.msgs, a.New...)
 	if a.Tools != nil {
 		c.tools = a.Tools
 	}
 }
 
-// failure makes what a model did wrong data for the journal.
-func failure(err error) error {
+// modelFailure makes what a model did wrong data for the journal.
+func modelFailure(err error) error {
 	var le *llm.Error
 	if !errors.As(err, &le) {
 		return err
@@ -397,7 +397,7 @@ func failure(err error) error {
 }
 
 func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
-	var a executor.Answer
+	var a executor.ModelResponse
 	if json.Unmarshal(out, &a) != nil {
 		return "", nil
 	}
@@ -405,33 +405,33 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 	for _, c := range a.Message.Calls {
 		calls = append(calls, c.Name)
 	}
-	way, why := a.Calling, a.Why
+	way, why := a.CallMode, a.ModeReason
 	if way == toolcall.Native {
 		way = "" // the usual
 	}
 	data, _ := json.Marshal(struct {
-		Calling toolcall.Mode    `json:"calling,omitempty"`
-		Calls   []string         `json:"calls"`
-		Notes   []string         `json:"notes"`
-		Stop    llm.Stop         `json:"stop"`
-		Text    string           `json:"text"`
-		Usage   llm.Usage        `json:"usage"`
-		Why     string           `json:"why,omitempty"`
-		Spent   []executor.Spend `json:"spent,omitempty"`
-		Work    *llm.Work        `json:"work,omitempty"`
-		Changed []string         `json:"changed,omitempty"`
-	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why, a.Spent, a.Work, a.Changed})
+		Calling toolcall.Mode        `json:"calling,omitempty"`
+		Calls   []string             `json:"calls"`
+		Notes   []string             `json:"notes"`
+		Stop    llm.Stop             `json:"stop"`
+		Text    string               `json:"text"`
+		Usage   llm.Usage            `json:"usage"`
+		Why     string               `json:"why,omitempty"`
+		Spent   []executor.ModelCost `json:"spent,omitempty"`
+		Work    *llm.Work            `json:"work,omitempty"`
+		Changed []string             `json:"changed,omitempty"`
+	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why, a.ModelCosts, a.Work, a.Changed})
 	return compaction.FirstLine(a.Message.Text), data
 }
 
 func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
-	var use executor.Use
-	var r executor.Reply
+	var use executor.ToolCall
+	var r executor.ToolResult
 	if json.Unmarshal(s.Input, &use) != nil || json.Unmarshal(out, &r) != nil {
 		return "", nil
 	}
-	if r.Ask != nil {
-		data, _ := json.Marshal(map[string]any{"args": r.Ask.Args, "asks": true})
+	if r.Question != nil {
+		data, _ := json.Marshal(map[string]any{"args": r.Question.Args, "asks": true})
 		return "asks first", data
 	}
 	text := r.Summary
@@ -439,11 +439,11 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		text = compaction.FirstLine(r.Text)
 	}
 	data, _ := json.Marshal(struct {
-		Args    json.RawMessage  `json:"args"`
-		Failed  bool             `json:"failed"`
-		Sandbox string           `json:"sandbox,omitempty"`
-		Spent   []executor.Spend `json:"spent,omitempty"`
-		Text    string           `json:"text"`
-	}{use.Args, r.Failed, r.Sandbox, r.Spent, compaction.Excerpt(r.Text)})
+		Args    json.RawMessage      `json:"args"`
+		Failed  bool                 `json:"failed"`
+		Sandbox string               `json:"sandbox,omitempty"`
+		Spent   []executor.ModelCost `json:"spent,omitempty"`
+		Text    string               `json:"text"`
+	}{use.Args, r.Failed, r.Sandbox, r.ModelCosts, compaction.Excerpt(r.Text)})
 	return text, data
 }

@@ -29,7 +29,7 @@ type hedger struct {
 	llm.Model
 	ref   string
 	wait  time.Duration
-	spent []executor.Spend // what the losers cost
+	spent []executor.ModelCost // what the losers cost
 }
 
 // Generate implements [llm.Model].
@@ -49,11 +49,11 @@ func (h *hedger) Generate(ctx context.Context, req *llm.Request, show func(llm.D
 	if lost == nil || err != nil {
 		return resp, err
 	}
-	s := executor.Spend{Model: h.ref, Requests: 1}
+	s := executor.ModelCost{Model: h.ref, Requests: 1}
 	if lost.Response != nil {
 		s.Usage = lost.Response.Usage
 	} else {
-		s.Usage, s.Guessed = guess(req, lost.Streamed), true
+		s.Usage, s.Estimated = estimateUsage(req, lost.Streamed), true
 	}
 	h.spent = append(h.spent, s)
 	resp.Notes = append(resp.Notes, fmt.Sprintf("nothing came within %s, so that it was asked twice; both are paid for", h.wait))

@@ -18,18 +18,18 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
-// A Fence is the confinement of a job's commands on its host.
-type Fence struct {
+// A Confinement is the confinement of a job's commands on its host.
+type Confinement struct {
 	Sandbox string // the level in force; empty or "off" is none
 	Network string // what commands reach; empty or "open" is everything
 }
 
-func (f Fence) closed() bool { return f.Sandbox != "" && f.Sandbox != "off" }
+func (f Confinement) closed() bool { return f.Sandbox != "" && f.Sandbox != "off" }
 
-func (f Fence) open() bool { return f.Network == "" || f.Network == "open" }
+func (f Confinement) open() bool { return f.Network == "" || f.Network == "open" }
 
 // defaultVerdict is what becomes of a call where no rule holds, and why.
-func defaultVerdict(m executor.May, t tools.Metadata, f Fence) (permit.Do, string) {
+func defaultVerdict(m executor.PermissionContext, t tools.Metadata, f Confinement) (permit.Do, string) {
 	switch {
 	case !m.Mode.Allows(t):
 		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
@@ -48,29 +48,29 @@ func defaultVerdict(m executor.May, t tools.Metadata, f Fence) (permit.Do, strin
 	return permit.Allow, ""
 }
 
-// asking is the error of a call that a person must approve first.
-type asking struct{ executor.Question }
+// approvalError is the error of a call that a person must approve first.
+type approvalError struct{ executor.Question }
 
-func (a *asking) Error() string { return a.Tool + " needs approval" }
+func (a *approvalError) Error() string { return a.Tool + " needs approval" }
 
-const leakWords = "the job has read something secret and text that others wrote, so what it sends may be what they want"
+const leakReason = "the job has read something secret and text that others wrote, so what it sends may be what they want"
 
-const repeatWords = "an earlier publication may have happened, and nobody can tell: look there first; to publish again may publish twice"
+const repeatReason = "an earlier publication may have happened, and nobody can tell: look there first; to publish again may publish twice"
 
 // publishesAgain reports whether a call may publish what was published already.
-func publishesAgain(m executor.May, t tools.Tool) bool {
+func publishesAgain(m executor.PermissionContext, t tools.Tool) bool {
 	return m.Taint.Has(tools.Unconfirmed) && t.Needs&tools.Publish != 0
 }
 
 // permitted decides about a call and runs it if it may. A call that must be
 // approved is an *asking error and has not happened; one that is denied is a
 // result in words for the model.
-func (h Host) permitted(ctx context.Context, p Invocation, use executor.Use, emit event.Sink) (tools.Result, error) {
-	may := executor.May{}
-	if use.May != nil {
-		may = *use.May
+func (h Host) permitted(ctx context.Context, p Invocation, use executor.ToolCall, emit event.Sink) (tools.Result, error) {
+	may := executor.PermissionContext{}
+	if use.Permission != nil {
+		may = *use.Permission
 	}
-	v, leaks := verdict(may, p, h.Fence)
+	v, leaks := verdict(may, p, h.Confinement)
 	if v.Do != permit.Allow {
 		args, _ := schema.Repair(p.Args)
 		if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
@@ -82,11 +82,11 @@ func (h Host) permitted(ctx context.Context, p Invocation, use executor.Use, emi
 	switch {
 	case v.Do == permit.Ask && may.Approve == executor.ApproveAll && !publishesAgain(may, p.Tool):
 		if leaks {
-			emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakWords})
+			emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakReason})
 		}
 	case v.Do == permit.Ask && may.Approve == executor.ApproveNone:
 		if publishesAgain(may, p.Tool) {
-			return denied(repeatWords + ". Nobody is there to approve it; tell the user"), nil
+			return denied(repeatReason + ". Nobody is there to approve it; tell the user"), nil
 		}
 		why := "nobody is there to approve it"
 		if v.Why != "" {
@@ -94,12 +94,12 @@ func (h Host) permitted(ctx context.Context, p Invocation, use executor.Use, emi
 		}
 		return denied(why + "; find a way without " + p.Tool.Name), nil
 	case v.Do == permit.Ask:
-		q, err := h.question(p, may, use.Given, v, leaks)
+		q, err := h.question(p, may, use.Artifacts, v, leaks)
 		if err != nil {
 			return tools.Result{}, err
 		}
 		if use.Approved == "" || use.Approved != q.Digest {
-			return tools.Result{}, &asking{*q}
+			return tools.Result{}, &approvalError{*q}
 		}
 		if p.Env != nil {
 			// The tool reads the files after this: what it finds then must be
@@ -124,7 +124,7 @@ func denied(why string) tools.Result {
 
 // verdict decides, and reports whether the call could send what it should not,
 // or send it twice. It runs nothing.
-func verdict(m executor.May, p Invocation, f Fence) (v permit.Verdict, leaks bool) {
+func verdict(m executor.PermissionContext, p Invocation, f Confinement) (v permit.Verdict, leaks bool) {
 	t := p.Tool
 	do, why := defaultVerdict(m, t.Metadata, f)
 	if do == permit.Deny {
@@ -146,16 +146,16 @@ func verdict(m executor.May, p Invocation, f Fence) (v permit.Verdict, leaks boo
 	leaks = m.Taint.Has(executor.ExfiltrationTaint) && (t.Needs&(tools.Net|tools.Publish) != 0 || t.Needs&tools.Shell != 0 && f.open())
 	if leaks && v.Do != permit.Deny {
 		v.Do = permit.Ask
-		v.Why = leakWords
+		v.Why = leakReason
 	}
 	if publishesAgain(m, t) && v.Do != permit.Deny {
-		leaks, v.Do, v.Why = true, permit.Ask, repeatWords
+		leaks, v.Do, v.Why = true, permit.Ask, repeatReason
 	}
 	return v, leaks
 }
 
 // ruleCall is what rules judge of a call.
-func ruleCall(m executor.May, p Invocation, def permit.Do) permit.Call {
+func ruleCall(m executor.PermissionContext, p Invocation, def permit.Do) permit.Call {
 	t := p.Tool
 	c := permit.Call{Agent: m.Agent, Tool: t.Name, Default: def, Shell: t.Command != ""}
 	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
@@ -167,12 +167,12 @@ func ruleCall(m executor.May, p Invocation, def permit.Do) permit.Call {
 		return c
 	}
 	_ = json.Unmarshal(fields[t.Command], &c.Script) // what is no text runs nothing
-	c.Paths = touched(p, fields, args)
+	c.Paths = callPaths(p, fields, args)
 	return c
 }
 
-// touched lists the paths that a call is about, each with what it leads to.
-func touched(p Invocation, fields map[string]json.RawMessage, args json.RawMessage) []string {
+// callPaths lists the paths that a call is about, each with what it leads to.
+func callPaths(p Invocation, fields map[string]json.RawMessage, args json.RawMessage) []string {
 	var names []string
 	for _, arg := range p.Tool.Paths {
 		var one string
@@ -207,7 +207,7 @@ func touched(p Invocation, fields map[string]json.RawMessage, args json.RawMessa
 }
 
 // question is what a person is to approve.
-func (h Host) question(p Invocation, m executor.May, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*executor.Question, error) {
+func (h Host) question(p Invocation, m executor.PermissionContext, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*executor.Question, error) {
 	t := p.Tool
 	c := ruleCall(m, p, permit.Ask)
 	q := &executor.Question{Tool: t.Name, Args: p.Args, Needs: t.Needs, Paths: c.Paths}
@@ -215,11 +215,11 @@ func (h Host) question(p Invocation, m executor.May, given map[string]json.RawMe
 		q.Dir = p.Env.Files.Dir()
 	}
 	if t.Needs&(tools.Shell|tools.Exec) != 0 {
-		q.Sandbox, q.Network = h.Fence.Sandbox, h.Fence.Network
-		if !h.Fence.closed() {
+		q.Sandbox, q.Network = h.Confinement.Sandbox, h.Confinement.Network
+		if !h.Confinement.closed() {
 			q.Sandbox = "off"
 		}
-		if h.Fence.open() {
+		if h.Confinement.open() {
 			q.Network = "open"
 		}
 	}
@@ -271,7 +271,7 @@ func content(p Invocation, name string) ([]byte, error) {
 
 // alwaysRule is the rule that would have kept the question from being asked, nil
 // if there is none that says no more than what the person sees.
-func alwaysRule(m executor.May, c permit.Call) *permit.Rule {
+func alwaysRule(m executor.PermissionContext, c permit.Call) *permit.Rule {
 	r, ok := m.Rules.Propose(c)
 	if !c.Shell {
 		r, ok = permit.Rule{Tool: c.Tool, Do: permit.Allow}, true
@@ -286,15 +286,15 @@ func alwaysRule(m executor.May, c permit.Call) *permit.Rule {
 // up when it began: it must be asked about, or is denied, everywhere. Such a
 // step may be begun again.
 func (h Host) idle(s flow.Step, t tools.Tool) bool {
-	var use executor.Use
+	var use executor.ToolCall
 	if json.Unmarshal(s.Input, &use) != nil || use.Approved != "" {
 		return false
 	}
-	may := executor.May{}
-	if use.May != nil {
-		may = *use.May
+	may := executor.PermissionContext{}
+	if use.Permission != nil {
+		may = *use.Permission
 	}
 	// The most that any host allows.
-	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, Fence{Sandbox: "full", Network: "off"})
+	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, Confinement{Sandbox: "full", Network: "off"})
 	return v.Do == permit.Deny || v.Do == permit.Ask && may.Approve != executor.ApproveAll
 }

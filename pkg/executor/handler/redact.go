@@ -37,7 +37,7 @@ func Guard(m flow.Mux, r *secret.Redactor) flow.Mux {
 		}
 		perform := rt.Handler
 		rt.Handler = func(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-			show := &shown{stream: r.Stream(), emit: emit}
+			show := &deltaRedactor{stream: r.Stream(), emit: emit}
 			res, err := perform(secret.With(ctx, r), s, show.sink)
 			show.end()
 			if err != nil {
@@ -80,7 +80,7 @@ func cleanReply(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool)
 	if !hit {
 		return raw, false
 	}
-	var reply executor.Reply
+	var reply executor.ToolResult
 	if json.Unmarshal(clean, &reply) != nil {
 		return clean, true
 	}
@@ -96,7 +96,7 @@ func cleanAnswer(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool
 		return raw, false // known values are among what was looked for
 	}
 	raw, known := r.Known().JSON(raw)
-	var a executor.Answer
+	var a executor.ModelResponse
 	if json.Unmarshal(raw, &a) != nil {
 		return raw, known
 	}
@@ -146,16 +146,16 @@ func cleanError(r *secret.Redactor, err error) error {
 	return &cleanedError{words, err}
 }
 
-// A shown redacts the deltas of one step. Pieces of its text come as soon as
+// A deltaRedactor redacts the deltas of one step. Pieces of its text come as soon as
 // nothing in them can be the beginning of a secret.
-type shown struct {
+type deltaRedactor struct {
 	mu     sync.Mutex
 	stream *secret.Stream
 	last   event.Event
 	emit   event.Sink
 }
 
-func (s *shown) sink(ev event.Event) {
+func (s *deltaRedactor) sink(ev event.Event) {
 	if ev.Kind != event.Delta {
 		s.emit(ev)
 		return
@@ -168,7 +168,7 @@ func (s *shown) sink(ev event.Event) {
 	}
 }
 
-func (s *shown) end() {
+func (s *deltaRedactor) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if text := s.stream.End(); text != "" {

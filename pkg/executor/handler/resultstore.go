@@ -33,9 +33,9 @@ type ResultStore struct {
 var _ tools.Results = (*ResultStore)(nil)
 
 const (
-	maxKept  = 8 << 20   // bytes of one text
-	maxShelf = 256 << 20 // of all
-	lineRoom = 120       // for the line that says what is left out
+	maxKept     = 8 << 20   // bytes of one text
+	maxStored   = 256 << 20 // of all
+	markerBytes = 120       // for the line that says what is left out
 )
 
 var resultID = lazyregexp.New(`^[0-9a-f]{12}$`)
@@ -55,14 +55,14 @@ func (s *ResultStore) Put(text string) (string, error) {
 	id := flow.Digest([]byte(text))[:12]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.look(); err != nil {
+	if err := s.scan(); err != nil {
 		return "", err
 	}
 	file := filepath.Join(s.Dir, id)
 	if _, err := os.Stat(file); err == nil {
 		return id, nil
 	}
-	if s.size+int64(len(text)) > maxShelf {
+	if s.size+int64(len(text)) > maxStored {
 		return "", errFull
 	}
 	tmp, err := os.CreateTemp(s.Dir, "new-*")
@@ -82,8 +82,8 @@ func (s *ResultStore) Put(text string) (string, error) {
 	return id, nil
 }
 
-// look finds out what an earlier process has left.
-func (s *ResultStore) look() error {
+// scan finds out what an earlier process has left.
+func (s *ResultStore) scan() error {
 	if s.seen {
 		return nil
 	}
@@ -112,10 +112,10 @@ func (s *ResultStore) Result(id string) (string, error) {
 	return string(b), err
 }
 
-// fit cuts the result of a tool to what the model may be shown at once. The
+// bound cuts the result of a tool to what the model may be shown at once. The
 // whole is redacted first, since a cut through a secret would hide it from
 // those who look for it later.
-func (h Host) fit(ctx context.Context, s flow.Step, room int, res *tools.Result, emit event.Sink) {
+func (h Host) bound(ctx context.Context, s flow.Step, room int, res *tools.Result, emit event.Sink) {
 	if room <= 0 || len(res.Text) <= room {
 		return
 	}
@@ -133,6 +133,6 @@ func (h Host) fit(ctx context.Context, s flow.Step, room int, res *tools.Result,
 		handle = " The rest is not kept: call it again and ask for less."
 	}
 	res.Summary = cmp.Or(res.Summary, compaction.OneLine(text, 200))
-	space := max(room-lineRoom, room/2)
+	space := max(room-markerBytes, room/2)
 	res.Text = compaction.HeadAndTail(text, space*3/5, space*2/5, handle)
 }

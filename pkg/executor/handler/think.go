@@ -19,10 +19,10 @@ const (
 	thinkRequests = 16
 )
 
-// A thinker is the model of one call of a tool. It asks the task's model for
+// A toolModel is the model of one call of a tool. It asks the task's model for
 // thinking whatever the tool names, within what is left, and keeps count. It
 // is safe for concurrent use.
-type thinker struct {
+type toolModel struct {
 	think  executor.Think
 	models func(ctx context.Context, name string) (llm.Model, string, error)
 	record func(*llm.Request, *llm.Response) error
@@ -30,11 +30,11 @@ type thinker struct {
 
 	mu    sync.Mutex
 	asked int
-	spent []executor.Spend
+	spent []executor.ModelCost
 }
 
 // Generate implements [llm.Model].
-func (k *thinker) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+func (k *toolModel) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	refs := k.think.Refs()
 	for i, ref := range refs {
 		resp, err := k.ask(ctx, i, ref, req, emit)
@@ -46,7 +46,7 @@ func (k *thinker) Generate(ctx context.Context, req *llm.Request, emit func(llm.
 	return nil, ctx.Err() // there is always one to ask
 }
 
-func (k *thinker) ask(ctx context.Context, i int, ref string, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+func (k *toolModel) ask(ctx context.Context, i int, ref string, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	if err := k.admit(); err != nil {
 		return nil, err
 	}
@@ -73,19 +73,19 @@ func (k *thinker) ask(ctx context.Context, i int, ref string, req *llm.Request, 
 	})
 	switch {
 	case err == nil:
-		k.pay(executor.Spend{Model: ref, Usage: resp.Usage, Requests: 1})
+		k.pay(executor.ModelCost{Model: ref, Usage: resp.Usage, Requests: 1})
 		if k.record != nil {
 			err = k.record(&own, resp)
 		}
 	case streamed > 0 || ctx.Err() != nil:
 		// It was at work already, and is paid for that.
-		k.pay(executor.Spend{Model: ref, Usage: guess(&own, streamed), Requests: 1, Guessed: true})
+		k.pay(executor.ModelCost{Model: ref, Usage: estimateUsage(&own, streamed), Requests: 1, Estimated: true})
 	}
 	return resp, err
 }
 
 // admit lets another request through if the job has something left for it.
-func (k *thinker) admit() error {
+func (k *toolModel) admit() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	tokens, usd := 0, 0.0
@@ -109,12 +109,12 @@ func (k *thinker) admit() error {
 	return nil
 }
 
-func (k *thinker) pay(s executor.Spend) {
+func (k *toolModel) pay(s executor.ModelCost) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i := range k.spent {
 		if x := &k.spent[i]; x.Model == s.Model {
-			x.Usage, x.Requests, x.Guessed = x.Usage.Add(s.Usage), x.Requests+1, x.Guessed || s.Guessed
+			x.Usage, x.Requests, x.Estimated = x.Usage.Add(s.Usage), x.Requests+1, x.Estimated || s.Estimated
 			return
 		}
 	}
@@ -122,7 +122,7 @@ func (k *thinker) pay(s executor.Spend) {
 }
 
 // bill is what was spent; nil is the thinker of a tool that has none.
-func (k *thinker) bill() []executor.Spend {
+func (k *toolModel) bill() []executor.ModelCost {
 	if k == nil {
 		return nil
 	}
@@ -131,9 +131,9 @@ func (k *thinker) bill() []executor.Spend {
 	return slices.Clone(k.spent)
 }
 
-// lost tells that a call was stopped after it had paid: when it is repeated,
+// reportUnbilled tells that a call was stopped after it had paid: when it is repeated,
 // it pays again.
-func (k *thinker) lost(emit event.Sink) {
+func (k *toolModel) reportUnbilled(emit event.Sink) {
 	for _, s := range k.bill() {
 		emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("stopped after it had asked %s %d times, for %d tokens in and %d out; that is not among the job's figures, and is paid again when the call is repeated",
 			s.Model, s.Requests, s.Usage.In, s.Usage.Out)})

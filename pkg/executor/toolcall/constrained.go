@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
-const howToAnswer = `Answer with one JSON object and nothing else.
+const constrainedInstructions = `Answer with one JSON object and nothing else.
 To call a tool: {"next": {"tool": "tool_name", "arguments": {"key": "value"}}}
 One call at a time: its result comes with the next message.
 When nothing is left to do: {"next": {"answer": "what you have to say"}}`
@@ -68,9 +68,9 @@ func conclusion(text string) json.RawMessage {
 }
 
 const (
-	unheld  = "the server did not hold the model to the form of its answer"
-	smaller = "Your last answer was cut off because it was too long. Answer again in the same form, with one smaller step: write less at once."
-	bounded = "the answer reached its token limit within the form; it was asked for again, shorter"
+	notConstrainedNote = "the server did not hold the model to the form of its answer"
+	shorterPrompt      = "Your last answer was cut off because it was too long. Answer again in the same form, with one smaller step: write less at once."
+	shorterNote        = "the answer reached its token limit within the form; it was asked for again, shorter"
 )
 
 // GenerateConstrained asks for an answer in the form. An answer that ran out of room
@@ -91,12 +91,12 @@ func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request,
 		spent := resp.Usage
 		again := *req
 		again.History = nil // the extra message is not part of the transcript
-		again.Messages = append(append([]llm.Message(nil), req.Messages...), llm.Message{Role: llm.User, Text: smaller})
+		again.Messages = append(append([]llm.Message(nil), req.Messages...), llm.Message{Role: llm.User, Text: shorterPrompt})
 		if resp, err = model.Generate(ctx, &again, thought); err != nil {
 			return nil, "", err
 		}
 		resp.Usage = resp.Usage.Add(spent)
-		resp.Notes = append(resp.Notes, bounded)
+		resp.Notes = append(resp.Notes, shorterNote)
 		if _, ok := decide(resp.Message.Text, typed); !ok && resp.Stop == llm.StopLength {
 			return nil, "", &llm.Error{Kind: llm.Overrun, Provider: "adroit",
 				Message: "the model's answer reached its token limit twice while it was held to a form",
@@ -108,7 +108,7 @@ func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request,
 		// The model may have called a tool in its own form.
 		found := textcall.Read(resp.Message.Text, textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: offered, Cut: resp.Stop == llm.StopLength})
 		called := len(found.Calls) > 0
-		resp.Notes = append(resp.Notes, unheld)
+		resp.Notes = append(resp.Notes, notConstrainedNote)
 		resp.Message.Text = found.Text
 		if called {
 			resp.Message.Calls, resp.Stop = found.Calls, llm.StopCalls

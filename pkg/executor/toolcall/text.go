@@ -43,7 +43,7 @@ func GenerateText(ctx context.Context, model llm.Model, req *llm.Request, offere
 	return resp, nil
 }
 
-const howToCall = `To call a tool, write on lines of their own:
+const textInstructions = `To call a tool, write on lines of their own:
 <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call>
 You may write several. Stop after them: the results come with the next message.`
 
@@ -63,9 +63,9 @@ func PromptSection(all *tools.Set, specs []llm.ToolSpec, way Mode, window int) (
 	if err != nil {
 		return "", err
 	}
-	how := howToCall
+	how := textInstructions
 	if way == Constrained {
-		how = howToAnswer
+		how = constrainedInstructions
 	}
 	const share, bytes = 4, 3 // a quarter of the window, three bytes a token
 	text := tools.Section(set, tools.Full)

@@ -53,8 +53,8 @@ func scoped(f func(*executor.Scope) error, names ...string) func(*flow.Run, stri
 
 func TestPlayScope(t *testing.T) {
 	released := scoped(release, "write_file", "delete_file", "run_tests")
-	ok := executor.Reply{Result: tools.Result{Text: "ok"}}
-	broken := executor.Reply{Result: tools.Result{Text: "one failed", Failed: true}}
+	ok := executor.ToolResult{Result: tools.Result{Text: "ok"}}
+	broken := executor.ToolResult{Result: tools.Result{Text: "one failed", Failed: true}}
 	out, err := flowtest.Play(t, released, "1.0",
 		flowtest.Line{Step: "tool write_file", Out: ok},
 		flowtest.Line{Step: "tool write_file", Out: ok},
@@ -67,8 +67,8 @@ func TestPlayScope(t *testing.T) {
 		flowtest.Line{Step: "tool write_file", Out: ok},
 		flowtest.Line{Step: "tool write_file", Out: ok},
 		flowtest.Line{Step: "tool run_tests", Out: broken},
-		flowtest.Line{Step: "tool delete_file", In: executor.Use{Args: json.RawMessage(`"NOTES"`)}, Out: ok},
-		flowtest.Line{Step: "tool delete_file", In: executor.Use{Args: json.RawMessage(`"VERSION"`)}, Out: ok},
+		flowtest.Line{Step: "tool delete_file", In: executor.ToolCall{Args: json.RawMessage(`"NOTES"`)}, Out: ok},
+		flowtest.Line{Step: "tool delete_file", In: executor.ToolCall{Args: json.RawMessage(`"VERSION"`)}, Out: ok},
 	)
 	if err == nil || err.Error() != "run_tests: one failed" {
 		t.Errorf("with failing tests: %v", err)

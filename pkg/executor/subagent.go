@@ -17,14 +17,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Spawning says which agents a task may have work for it, and how many. It
+// A SpawnLimits says which agents a task may have work for it, and how many. It
 // is pinned with the task: agents are there by value.
-type Spawning struct {
-	Agents map[string]Spawnable `json:"agents"` // by name, those of its agents included
-	May    []string             `json:"may"`    // names of those that the task itself may spawn
-	Depth  int                  `json:"depth"`  // how many levels there may be below the task
-	FanOut int                  `json:"fan_out"`
-	Total  int                  `json:"total"` // sub-agents in all, at every level below together
+type SpawnLimits struct {
+	Agents  map[string]Spawnable `json:"agents"` // by name, those of its agents included
+	Allowed []string             `json:"may"`    // names of those that the task itself may spawn
+	Depth   int                  `json:"depth"`  // how many levels there may be below the task
+	FanOut  int                  `json:"fan_out"`
+	Total   int                  `json:"total"` // sub-agents in all, at every level below together
 }
 
 // A Spawnable is an agent that may be spawned: the workflow that runs it, and
@@ -43,8 +43,8 @@ const (
 	SpawnTotal  = 50
 )
 
-// An Order is work for a sub-agent.
-type Order struct {
+// An SubAgentRequest is work for a sub-agent.
+type SubAgentRequest struct {
 	Agent  string // one that the task may spawn
 	Prompt string
 	Inputs map[string]json.RawMessage
@@ -65,21 +65,21 @@ type Order struct {
 // A Parent is what a task hands on to a sub-agent. None of it widens what the
 // sub-agent's own definition and the operator allow.
 type Parent struct {
-	Agent    string       `json:"agent"`
-	Model    string       `json:"model"`              // of a sub-agent that names none
-	Force    bool         `json:"force,omitempty"`    // also of one that does
-	At       string       `json:"at,omitempty"`       // the worktree to work in, empty for the job's directory
-	Home     string       `json:"home,omitempty"`     // the job's directory, of one in a worktree
-	Limits   Limits       `json:"limits,omitzero"`    // what the task has left
-	Rules    permit.Rules `json:"rules,omitempty"`    // of the task
-	Grant    *tools.Caps  `json:"grant,omitempty"`    // what its tools may need, of one made on the fly
-	Test     string       `json:"test,omitempty"`     // the command that runs the project's tests
-	Spawning *Spawning    `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
+	Agent  string       `json:"agent"`
+	Model  string       `json:"model"`              // of a sub-agent that names none
+	Force  bool         `json:"force,omitempty"`    // also of one that does
+	At     string       `json:"at,omitempty"`       // the worktree to work in, empty for the job's directory
+	Home   string       `json:"home,omitempty"`     // the job's directory, of one in a worktree
+	Limits Limits       `json:"limits,omitzero"`    // what the task has left
+	Rules  permit.Rules `json:"rules,omitempty"`    // of the task
+	Grant  *tools.Caps  `json:"grant,omitempty"`    // what its tools may need, of one made on the fly
+	Test   string       `json:"test,omitempty"`     // the command that runs the project's tests
+	Spawn  *SpawnLimits `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
 }
 
-// An Errand is the input of a sub-agent's workflow: of the shape of
+// An SubAgentInput is the input of a sub-agent's workflow: of the shape of
 // agents.Input.
-type Errand struct {
+type SubAgentInput struct {
 	Spec     json.RawMessage            `json:"spec"`
 	Prompt   string                     `json:"prompt,omitempty"`
 	Inputs   map[string]json.RawMessage `json:"inputs,omitempty"`
@@ -94,7 +94,7 @@ type Errand struct {
 }
 
 // About is the beginning of what is asked.
-func (e Errand) About() string {
+func (e SubAgentInput) About() string {
 	text := []rune(compaction.FirstLine(e.Prompt))
 	if len(text) > 60 {
 		return string(text[:59]) + "…"
@@ -113,11 +113,11 @@ type Report struct {
 	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
 	Turns     int                        `json:"turns,omitempty"`
 	Took      time.Duration              `json:"took_ns,omitempty"` // its work, waiting for people not counted
-	Below     Below                      `json:"below"`             // what it has taken, its own sub-agents included
+	Usage     SubAgentUsage              `json:"below"`             // what it has taken, its own sub-agents included
 	Joined    *Joined                    `json:"joined,omitempty"`  // of one with a worktree
 	Taint     tools.Taint                `json:"taint,omitempty"`
 
-	left Limits // of limits that were raised for it: see Reopener
+	raisedRest Limits // of limits that were raised for it: see Reopener
 }
 
 // OK reports whether the sub-agent is done and what it changed is here.
@@ -152,10 +152,10 @@ func (e *SpawnError) Unwrap() error { return e.Err }
 // Spawn has a sub-agent work and waits for it. If it does not get done, or what
 // it changed is in conflict, the error is a *SpawnError, which a workflow may
 // handle; the report is complete in any case.
-func (sc *Scope) Spawn(o Order) (Report, error) {
-	rep, err := sc.spawn(o, sc.Task.rest(sc.State), 1)
-	sc.State.absorb(rep)
-	sc.State.Spent += rep.Took
+func (sc *Scope) Spawn(o SubAgentRequest) (Report, error) {
+	rep, err := sc.spawn(o, sc.Task.remainingLimits(sc.State), 1)
+	sc.State.addReports(rep)
+	sc.State.Elapsed += rep.Took
 	if err == nil && o.Worktree {
 		err = sc.join(&rep)
 	}
@@ -164,8 +164,8 @@ func (sc *Scope) Spawn(o Order) (Report, error) {
 
 // fanOut is how many sub-agents may work at once.
 func (t *Task) fanOut() int {
-	if t.Spawning != nil && t.Spawning.FanOut > 0 {
-		return t.Spawning.FanOut
+	if t.Spawn != nil && t.Spawn.FanOut > 0 {
+		return t.Spawn.FanOut
 	}
 	return SpawnFanOut
 }
@@ -173,12 +173,12 @@ func (t *Task) fanOut() int {
 // SpawnAll has sub-agents work at once, no more at a time than the task's
 // fan-out. All finish, whatever becomes of the others; the errors are joined.
 // What those with worktrees changed is brought back in the order of the orders.
-func (sc *Scope) SpawnAll(orders ...Order) ([]Report, error) {
+func (sc *Scope) SpawnAll(orders ...SubAgentRequest) ([]Report, error) {
 	width := sc.Task.fanOut()
 	var reps []Report
 	var errs []error
 	for some := range slices.Chunk(orders, width) {
-		room := sc.Task.rest(sc.State).share(len(some))
+		room := sc.Task.remainingLimits(sc.State).share(len(some))
 		got := make([]Report, len(some))
 		failed := make([]error, len(some))
 		at := make([]int, len(some))
@@ -187,7 +187,7 @@ func (sc *Scope) SpawnAll(orders ...Order) ([]Report, error) {
 		}
 		_, err := flow.Map(sc.Run, at, func(r *flow.Run, i int) (struct{}, error) {
 			s := *sc.State
-			s.Below.Agents += i // those before it are counted at the end
+			s.SubAgents.Agents += i // those before it are counted at the end
 			got[i], failed[i] = (&Scope{Run: r, Task: sc.Task, State: &s}).spawn(some[i], room, len(some))
 			if errors.As(failed[i], new(*SpawnError)) {
 				return struct{}{}, nil
@@ -198,14 +198,14 @@ func (sc *Scope) SpawnAll(orders ...Order) ([]Report, error) {
 			return append(reps, got...), err
 		}
 		longest := time.Duration(0)
-		sc.State.absorb(got...)
+		sc.State.addReports(got...)
 		for i := range got {
 			longest = max(longest, got[i].Took)
 			if failed[i] == nil && some[i].Worktree {
 				failed[i] = sc.join(&got[i])
 			}
 		}
-		sc.State.Spent += longest
+		sc.State.Elapsed += longest
 		reps, errs = append(reps, got...), append(errs, failed...)
 	}
 	return reps, errors.Join(errs...)
@@ -213,33 +213,33 @@ func (sc *Scope) SpawnAll(orders ...Order) ([]Report, error) {
 
 // spawn runs a sub-agent within limits, as one of several that are spawned at
 // once. It changes nothing of the scope but its run.
-func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
+func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, error) {
 	rep := Report{Agent: o.Agent, Status: Failed}
 	refused := func(format string, args ...any) (Report, error) {
 		rep.Reason = fmt.Sprintf(format, args...)
 		return rep, &SpawnError{Report: rep}
 	}
-	sp := sc.Task.Spawning
+	sp := sc.Task.Spawn
 	switch {
 	case sp != nil && sp.Depth <= 0:
 		return refused("there are as many levels of agents as spawn.depth allows")
-	case sp == nil || len(sp.May) == 0:
+	case sp == nil || len(sp.Allowed) == 0:
 		return refused("agent %s may spawn nobody; name those it may under spawn: in its file", sc.Task.Agent)
-	case !slices.Contains(sp.May, o.Agent):
-		return refused("agent %s may not spawn %s%s; it may spawn %s", sc.Task.Agent, o.Agent, spelling.DidYouMean(o.Agent, sp.May), strings.Join(sp.May, ", "))
-	case sc.State.Below.Agents >= sp.Total:
-		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.Below.Agents)
+	case !slices.Contains(sp.Allowed, o.Agent):
+		return refused("agent %s may not spawn %s%s; it may spawn %s", sc.Task.Agent, o.Agent, spelling.DidYouMean(o.Agent, sp.Allowed), strings.Join(sp.Allowed, ", "))
+	case sc.State.SubAgents.Agents >= sp.Total:
+		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.SubAgents.Agents)
 	}
 	if limit, words := sc.Task.limits(sc.State).exceeded(sc.State); limit != "" {
 		rep.Status = Limit
 		return refused("the task has reached %s", words)
 	}
 	who := sp.Agents[o.Agent]
-	e := Errand{
+	e := SubAgentInput{
 		Spec: who.Spec, Prompt: o.Prompt, Inputs: o.Inputs, Model: o.Model, Limits: o.Limits,
 		Approve: sc.Task.Approve, Mode: sc.Task.Mode, Patience: sc.Task.Patience, Dir: sc.Task.Dir, Taint: sc.State.Taint,
-		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.Force, Test: sc.Task.Test, At: sc.Task.At, Home: sc.Task.Home, Limits: room,
-			Rules: slices.Concat(narrowing(sc.Task.Rules), sc.State.Rules), Spawning: sp.below(sc.State.Below.Agents, siblings)},
+		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.ForceModel, Test: sc.Task.Test, At: sc.Task.At, Home: sc.Task.Home, Limits: room,
+			Rules: slices.Concat(narrowing(sc.Task.Rules), sc.State.Rules), Spawn: sp.share(sc.State.SubAgents.Agents, siblings)},
 	}
 	if len(o.Spec) > 0 {
 		e.Spec, e.Parent.Grant = o.Spec, &who.Needs
@@ -262,7 +262,7 @@ func (sc *Scope) spawn(o Order, room Limits, siblings int) (Report, error) {
 	out, err := flow.Child(sc.Run, o.Agent, who.Workflow, e, func(out json.RawMessage, err error) (string, any) {
 		r := rep
 		r.read(out, err)
-		return r.words(), r.brief()
+		return r.line(), r.eventData()
 	})
 	rep.read(out, err)
 	if rep.Status == Done {
@@ -277,8 +277,8 @@ func (r *Report) read(out json.RawMessage, err error) {
 	if len(out) > 0 && json.Unmarshal(out, s) != nil {
 		s = new(State)
 	}
-	r.Turns, r.Took, r.Summary, r.Taint, r.left = s.Turns, s.Spent, s.Last, s.Taint, s.left()
-	r.Below = Below{Agents: 1, Turns: s.Turns, Calls: s.Calls, Usage: s.Usage, Cost: s.Cost, Used: s.Used}.add(s.Below)
+	r.Turns, r.Took, r.Summary, r.Taint, r.raisedRest = s.Turns, s.Elapsed, s.Last, s.Taint, s.left()
+	r.Usage = SubAgentUsage{Agents: 1, Turns: s.Turns, Calls: s.Calls, Usage: s.Usage, Cost: s.Cost, ByModel: s.ByModel}.add(s.SubAgents)
 	for _, name := range s.Names() {
 		if name == "output" {
 			r.Output = s.Value(name)
@@ -296,7 +296,7 @@ func (r *Report) read(out json.RawMessage, err error) {
 			r.Summary = o.Summary
 		}
 	case err != nil:
-		r.Status, r.Reason = Failed, said(err)
+		r.Status, r.Reason = Failed, stepMessage(err)
 	default:
 		r.Status = Done
 	}
@@ -305,44 +305,44 @@ func (r *Report) read(out json.RawMessage, err error) {
 	}
 }
 
-// words tell in a line what became of it.
-func (r *Report) words() string {
+// line tell in a line what became of it.
+func (r *Report) line() string {
 	text := r.Status
 	if r.Status != Done && r.Reason != "" {
 		text += ": " + compaction.FirstLine(r.Reason)
 	}
-	return fmt.Sprintf("%s, %d turns, %d tokens", text, r.Below.Turns, r.Below.Usage.In+r.Below.Usage.Out)
+	return fmt.Sprintf("%s, %d turns, %d tokens", text, r.Usage.Turns, r.Usage.Usage.In+r.Usage.Usage.Out)
 }
 
-// brief is the report as an event carries it.
-func (r *Report) brief() any {
+// eventData is the report as an event carries it.
+func (r *Report) eventData() any {
 	return struct {
 		Status  string        `json:"status"`
 		Reason  string        `json:"reason,omitempty"`
 		Summary string        `json:"summary,omitempty"`
 		Took    time.Duration `json:"took_ns,omitempty"`
-		Below   Below         `json:"below"`
-	}{r.Status, r.Reason, compaction.Excerpt(r.Summary), r.Took, r.Below}
+		Below   SubAgentUsage `json:"below"`
+	}{r.Status, r.Reason, compaction.Excerpt(r.Summary), r.Took, r.Usage}
 }
 
-// A Below is what sub-agents have taken, all together.
-type Below struct {
-	Agents int                  `json:"agents,omitempty"`
-	Turns  int                  `json:"turns,omitempty"`
-	Calls  int                  `json:"calls,omitempty"`
-	Usage  llm.Usage            `json:"usage,omitzero"`
-	Cost   float64              `json:"cost_usd,omitempty"`
-	Used   map[string]llm.Usage `json:"used,omitempty"` // by provider/model
+// A SubAgentUsage is what sub-agents have taken, all together.
+type SubAgentUsage struct {
+	Agents  int                  `json:"agents,omitempty"`
+	Turns   int                  `json:"turns,omitempty"`
+	Calls   int                  `json:"calls,omitempty"`
+	Usage   llm.Usage            `json:"usage,omitzero"`
+	Cost    float64              `json:"cost_usd,omitempty"`
+	ByModel map[string]llm.Usage `json:"used,omitempty"` // by provider/model
 }
 
-func (b Below) add(o Below) Below {
-	if len(o.Used) > 0 {
-		b.Used = maps.Clone(b.Used)
-		if b.Used == nil {
-			b.Used = map[string]llm.Usage{}
+func (b SubAgentUsage) add(o SubAgentUsage) SubAgentUsage {
+	if len(o.ByModel) > 0 {
+		b.ByModel = maps.Clone(b.ByModel)
+		if b.ByModel == nil {
+			b.ByModel = map[string]llm.Usage{}
 		}
-		for _, m := range sortedKeys(o.Used) {
-			b.Used[m] = b.Used[m].Add(o.Used[m])
+		for _, m := range sortedKeys(o.ByModel) {
+			b.ByModel[m] = b.ByModel[m].Add(o.ByModel[m])
 		}
 	}
 	b.Agents, b.Turns, b.Calls = b.Agents+o.Agents, b.Turns+o.Turns, b.Calls+o.Calls
@@ -350,23 +350,23 @@ func (b Below) add(o Below) Below {
 	return b
 }
 
-// absorb adds what an order has taken to the accounts. Whoever reads what the
+// addReports adds what an order has taken to the accounts. Whoever reads what the
 // sub-agent says has read what it has.
-func (s *State) absorb(reps ...Report) {
+func (s *State) addReports(reps ...Report) {
 	for i := range reps {
-		s.Below = s.Below.add(reps[i].Below)
+		s.SubAgents = s.SubAgents.add(reps[i].Usage)
 		s.Taint |= reps[i].Taint
 	}
 	for i := range reps {
-		s.inherit(reps[i].left)
+		s.inherit(reps[i].raisedRest)
 	}
 }
 
-// below is what one of several sub-agents may spawn in turn: its share of what
+// share is what one of several sub-agents may spawn in turn: its share of what
 // there may still be.
-func (sp *Spawning) below(had, siblings int) *Spawning {
+func (sp *SpawnLimits) share(had, siblings int) *SpawnLimits {
 	own := *sp
-	own.May, own.Depth = nil, sp.Depth-1
+	own.Allowed, own.Depth = nil, sp.Depth-1
 	if own.Total = (sp.Total - had - 1) / siblings; own.Total <= 0 {
 		own.Depth = 0
 	}
@@ -384,17 +384,17 @@ func narrowing(rules permit.Rules) (out permit.Rules) {
 	return out
 }
 
-// rest is what the task's limits leave.
-func (t *Task) rest(s *State) Limits {
+// remainingLimits is what the task's limits leave.
+func (t *Task) remainingLimits(s *State) Limits {
 	l := t.limits(s)
 	if l.Tokens > 0 {
-		l.Tokens = max(1, l.Tokens-s.Usage.In-s.Usage.Out-s.Below.Usage.In-s.Below.Usage.Out)
+		l.Tokens = max(1, l.Tokens-s.Usage.In-s.Usage.Out-s.SubAgents.Usage.In-s.SubAgents.Usage.Out)
 	}
 	if l.CostUSD > 0 {
-		l.CostUSD = max(1e-9, l.CostUSD-s.Cost-s.Below.Cost)
+		l.CostUSD = max(1e-9, l.CostUSD-s.Cost-s.SubAgents.Cost)
 	}
 	if l.Time > 0 {
-		l.Time = max(1, l.Time-s.Spent)
+		l.Time = max(1, l.Time-s.Elapsed)
 	}
 	return l
 }

@@ -63,8 +63,8 @@ func pinned(t executor.Task) (all, short, out []string) {
 			short = append(short, x.Name)
 		}
 	}
-	for _, f := range t.Fitted {
-		if f.Out {
+	for _, f := range t.ShortenedTools {
+		if f.Removed {
 			out = append(out, f.Tool)
 		}
 	}
@@ -111,7 +111,7 @@ func TestFit(t *testing.T) {
 		}
 		var told map[string]string
 		if c.short {
-			if err := json.Unmarshal(task.Given[describe.Artifact], &told); err != nil {
+			if err := json.Unmarshal(task.Artifacts[describe.Artifact], &told); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -139,8 +139,8 @@ func TestFitKeeps(t *testing.T) {
 			t.Errorf("%s is needed and was left out; there are %v", name, all)
 		}
 	}
-	if len(short) == 0 || len(out) == 0 || slices.Contains(all, describe.Tool.Name) || task.Given[describe.Artifact] != nil {
-		t.Errorf("short %v, left out %v, of %v, with %s", short, out, all, task.Given[describe.Artifact])
+	if len(short) == 0 || len(out) == 0 || slices.Contains(all, describe.Tool.Name) || task.Artifacts[describe.Artifact] != nil {
+		t.Errorf("short %v, left out %v, of %v, with %s", short, out, all, task.Artifacts[describe.Artifact])
 	}
 }
 

@@ -11,31 +11,31 @@ import (
 
 func TestFeed(t *testing.T) {
 	join := &Tool{Consumes: []string{"section/*"}, Uses: []string{"outline", "notes"}}
-	task := &Task{Given: map[string]json.RawMessage{"notes": []byte(`"n"`), "other": []byte(`1`)}}
+	task := &Task{Artifacts: map[string]json.RawMessage{"notes": []byte(`"n"`), "other": []byte(`1`)}}
 	s := &State{}
-	if got := task.lacking(join, s, standing{}); !slices.Equal(got, []string{"section/*"}) {
+	if got := task.missingInputs(join, s, callContext{}); !slices.Equal(got, []string{"section/*"}) {
 		t.Errorf("it lacks %v", got)
 	}
 	s.bind("expand", map[string]json.RawMessage{"section/a": []byte(`1`), "outline": []byte(`"old"`)})
-	var now standing
-	now.made = made(now.made, Reply{Result: tools.Result{Artifacts: map[string]json.RawMessage{"section/b": []byte(`2`)}}})
+	var now callContext
+	now.artifacts = withArtifacts(now.artifacts, ToolResult{Result: tools.Result{Artifacts: map[string]json.RawMessage{"section/b": []byte(`2`)}}})
 	was := now
-	now.made = made(now.made, Reply{Result: tools.Result{Artifacts: map[string]json.RawMessage{"outline": []byte(`"new"`)}}})
-	got := task.feed(s, now, join)
+	now.artifacts = withArtifacts(now.artifacts, ToolResult{Result: tools.Result{Artifacts: map[string]json.RawMessage{"outline": []byte(`"new"`)}}})
+	got := task.toolInputs(s, now, join)
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"notes", "outline", "section/a", "section/b"}) {
 		t.Errorf("it is given %v", names)
 	}
 	if string(got["outline"]) != `"new"` {
 		t.Errorf("the outline is %s, not that of the call before", got["outline"])
 	}
-	if string(task.feed(s, was, join)["outline"]) != `"old"` {
+	if string(task.toolInputs(s, was, join)["outline"]) != `"old"` {
 		t.Error("what a later call made reached an earlier one")
 	}
-	if got := task.lacking(join, &State{}, was); len(got) > 0 {
+	if got := task.missingInputs(join, &State{}, was); len(got) > 0 {
 		t.Errorf("it lacks %v, which the call before made", got)
 	}
 	check := &Tool{Consumes: []string{"diff"}}
-	if got, ok := task.feed(s, now, check)["diff"]; !ok || got != nil {
+	if got, ok := task.toolInputs(s, now, check)["diff"]; !ok || got != nil {
 		t.Errorf("a check without its artifact is given %s, %v", got, ok)
 	}
 }

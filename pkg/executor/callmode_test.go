@@ -115,7 +115,7 @@ func TestWays(t *testing.T) {
 				return inWay(asked, script[n])
 			}}
 			s, _, err := w.drive(t, sp, nil, func(t *executor.Task) {
-				t.Calling = way
+				t.CallMode = way
 				t.Done = executor.Criterion{All: []executor.Criterion{{Signal: "TASK_COMPLETE"}, {Artifact: "sum"}}}
 			})
 			if err != nil || string(s.Value("sum")) != "42" || s.Outcome.Summary != "it is 42" || s.Called["report"] != 1 {
@@ -242,7 +242,7 @@ func TestForcedWayIsKept(t *testing.T) {
 	sp := &speaker{reply: func(int, toolcall.Mode, *llm.Request) (*llm.Response, error) {
 		return nil, &llm.Error{Kind: llm.Unsupported, Provider: "lab", Message: "no tools"}
 	}}
-	s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = toolcall.Native })
+	s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = toolcall.Native })
 	if err == nil || s.Outcome.Code != "model.unsupported" || len(sp.asked) != 1 {
 		t.Errorf("%v, %+v, asked %d times", err, s.Outcome, len(sp.asked))
 	}
@@ -271,7 +271,7 @@ func TestConstrainedAndTooLong(t *testing.T) {
 			}
 			return inWay(way, say("done"))
 		}}
-		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = toolcall.Constrained })
+		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = toolcall.Constrained })
 		if err != nil || w.added.Load() != 4 || s.Usage != (llm.Usage{In: 30, Out: 15}) {
 			t.Errorf("%v, added %d, used %+v", err, w.added.Load(), s.Usage)
 		}
@@ -279,7 +279,7 @@ func TestConstrainedAndTooLong(t *testing.T) {
 	t.Run("never", func(t *testing.T) {
 		w := newWorld(t)
 		sp := &speaker{reply: func(int, toolcall.Mode, *llm.Request) (*llm.Response, error) { return cut() }}
-		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = toolcall.Constrained })
+		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = toolcall.Constrained })
 		if err == nil || s.Outcome.Code != "model.overrun" || len(sp.asked) != 2 || w.added.Load() != 0 {
 			t.Errorf("%v, %+v, asked %d times", err, s.Outcome, len(sp.asked))
 		}
@@ -331,7 +331,7 @@ func TestTypedOutputInEachWay(t *testing.T) {
 				}
 				return wrapped(asked, `{"sum":12,"note":null}`)
 			}}
-			s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling, t.Output = way, json.RawMessage(schema) })
+			s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode, t.Output = way, json.RawMessage(schema) })
 			if err != nil || string(s.Value("output")) != `{"sum":12}` || s.Turns != 3 {
 				t.Errorf("%v: output %s after %d turns, %+v", err, s.Value("output"), s.Turns, s.Outcome)
 			}
@@ -349,7 +349,7 @@ func TestFormIsTheSame(t *testing.T) {
 			forms = append(forms, string(req.Output))
 			return inWay(way, say("done"))
 		}}
-		if _, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.Calling = toolcall.Constrained }); err != nil {
+		if _, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = toolcall.Constrained }); err != nil {
 			t.Fatal(err)
 		}
 	}

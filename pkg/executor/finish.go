@@ -14,7 +14,7 @@ import (
 //
 // The error is a *StopError if a limit of the task was reached before the
 // calls were made.
-func (sc *Scope) Act(calls ...llm.Call) ([]Reply, error) {
+func (sc *Scope) Act(calls ...llm.Call) ([]ToolResult, error) {
 	t, s := sc.Task, sc.State
 	if limit, words := t.limits(s).exceeded(s); limit != "" {
 		return nil, &StopError{Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}}
@@ -28,15 +28,15 @@ func (sc *Scope) Act(calls ...llm.Call) ([]Reply, error) {
 		return nil, err
 	}
 	talk := s.New
-	s.take(t, llm.Message{Calls: calls}, replies)
+	s.addTurn(t, llm.Message{Calls: calls}, replies)
 	s.New = talk // the model has not made these calls
 	return replies, nil
 }
 
-// Settle ends the run: it is done if err is nil and the task's criterion
+// Finish ends the run: it is done if err is nil and the task's criterion
 // holds. Any error of a workflow is the reason that it failed; that of a limit
 // stays one.
-func (sc *Scope) Settle(err error) (*State, error) {
+func (sc *Scope) Finish(err error) (*State, error) {
 	s := sc.State
 	if stop := new(StopError); errors.As(err, &stop) && stop.Outcome.Status != Done && !errors.As(err, new(*SpawnError)) {
 		s.Outcome = &stop.Outcome

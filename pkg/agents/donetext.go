@@ -14,15 +14,15 @@ import (
 // finish is the tool whose successful call says that the task is done.
 const finish = "finish"
 
-// rules is the generated end of every system prompt: how calls are run, how
+// closingText is the generated end of every system prompt: how calls are run, how
 // to say that the task is done and what is checked then.
-func rules(t executor.Task, set *tools.Set) string {
+func closingText(t executor.Task, set *tools.Set) string {
 	var b strings.Builder
 	if set.Len() > 1 {
 		b.WriteString("Calls of one answer: those that only read run at once, the others in the order you give them.\n")
 	}
-	b.WriteString(ending(t, within(set)(finish)))
-	if must := demands(t.Done); len(must) > 0 {
+	b.WriteString(finishText(t, within(set)(finish)))
+	if must := requirements(t.Done); len(must) > 0 {
 		b.WriteString(" Then this is checked:\n- " + strings.Join(must, "\n- "))
 	}
 	if len(t.Output) > 0 {
@@ -31,7 +31,7 @@ func rules(t executor.Task, set *tools.Set) string {
 	return b.String()
 }
 
-func ending(t executor.Task, has bool) string {
+func finishText(t executor.Task, has bool) string {
 	words := t.Done.Signals()
 	switch {
 	case has && len(t.Output) == 0:
@@ -44,24 +44,24 @@ func ending(t executor.Task, has bool) string {
 	return "When the task is done, answer without calling a tool."
 }
 
-// demands says what must hold besides the signal, which ending has told.
-func demands(c executor.Criterion) []string {
+// requirements says what must hold besides the signal, which ending has told.
+func requirements(c executor.Criterion) []string {
 	if c.Signal != "" {
 		return nil
 	}
 	var out []string
 	if c.All != nil {
 		for _, part := range c.All {
-			out = append(out, demands(part)...)
+			out = append(out, requirements(part)...)
 		}
 		return out
 	}
-	return c.Words()
+	return c.Describe()
 }
 
-// ask is the user's message: the prompt, then the inputs that the system
+// userMessage is the user's message: the prompt, then the inputs that the system
 // prompt has not placed.
-func ask(prompt string, inputs map[string]json.RawMessage, tmpl *template.Template) string {
+func userMessage(prompt string, inputs map[string]json.RawMessage, tmpl *template.Template) string {
 	parts := []string{}
 	if p := strings.TrimSpace(prompt); p != "" {
 		parts = append(parts, p)

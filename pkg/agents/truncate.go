@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// Brief makes a text fit into most bytes for a model to read. Of a text that is
+// Truncate makes a text fit into most bytes for a model to read. Of a text that is
 // too long, head and tail are kept. Of a diff as git writes it, that is done
 // for each file, so that one large file does not hide the others, and files
 // that a program has written, such as go.sum, are counted rather than shown,
 // however much room there is. What was left out is said where it was.
-func Brief(text string, most int) string {
+func Truncate(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	before, files := patches(text)
 	if files == nil {
@@ -106,15 +106,15 @@ func patchOf(text string) patch {
 	case strings.HasPrefix(body, "GIT binary patch"), strings.HasPrefix(body, "Binary files"):
 		p.added, p.removed = 0, 0
 		p.text = head + "[a binary file]\n"
-	case body != "" && written(p.name):
+	case body != "" && generatedFile(p.name):
 		p.text = head + fmt.Sprintf("[+%d -%d lines, written by a program, left out]\n", p.added, p.removed)
 	}
 	return p
 }
 
-// written reports whether a file of this name is what a program writes and
+// generatedFile reports whether a file of this name is what a program writes and
 // nobody reads.
-func written(name string) bool {
+func generatedFile(name string) bool {
 	base := path.Base(name)
 	return slices.Contains([]string{"go.sum", "go.work.sum", "package-lock.json", "npm-shrinkwrap.json", "bun.lockb", "Package.resolved", "gradle.lockfile", "pnpm-lock.yaml", "packages.lock.json"}, base) ||
 		slices.Contains([]string{".lock", ".map", ".snap"}, path.Ext(base)) ||
@@ -170,15 +170,15 @@ func cutRunes(s string, n int) string {
 	return s[:min(n, len(s))]
 }
 
-// shorten gives inputs with texts as short as their fields want them.
-func (a *DynamicAgent) shorten(inputs map[string]json.RawMessage) map[string]json.RawMessage {
+// truncateInputs gives inputs with texts as short as their fields want them.
+func (a *DynamicAgent) truncateInputs(inputs map[string]json.RawMessage) map[string]json.RawMessage {
 	out := maps.Clone(inputs)
 	for _, f := range a.Inputs {
 		var text string
 		if f.Bytes <= 0 || json.Unmarshal(inputs[f.Name], &text) != nil {
 			continue
 		}
-		if short, err := json.Marshal(Brief(text, f.Bytes)); err == nil { // a string
+		if short, err := json.Marshal(Truncate(text, f.Bytes)); err == nil { // a string
 			out[f.Name] = short
 		}
 	}

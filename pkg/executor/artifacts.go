@@ -10,25 +10,25 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor/compaction"
 )
 
-// found tells the model, with the result that brought them, of artifacts that
+// newArtifacts tells the model, with the result that brought them, of artifacts that
 // the run did not have. They are named once: what is repeated every turn costs
 // every turn.
-func (s *State) found(t *Task, r Reply) string {
+func (s *State) newArtifacts(t *Task, r ToolResult) string {
 	if t.Budget == nil {
 		return ""
 	}
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
 		if _, known := s.Artifacts[name]; !known {
-			fmt.Fprintf(&b, "\n[artifact %q is there now: %s]", name, holds(r.Artifacts[name]))
+			fmt.Fprintf(&b, "\n[artifact %q is there now: %s]", name, describeArtifact(r.Artifacts[name]))
 		}
 	}
 	return b.String()
 }
 
-// held lists the artifacts with what they hold, for a conversation that
+// listArtifacts lists the artifacts with what they hold, for a conversation that
 // begins anew.
-func (s *State) held(t *Task) string {
+func (s *State) listArtifacts(t *Task) string {
 	if len(s.Artifacts) == 0 {
 		return ""
 	}
@@ -36,7 +36,7 @@ func (s *State) held(t *Task) string {
 	b.WriteString("Artifacts of this run:")
 	for _, name := range s.Names() {
 		a := s.Artifacts[name]
-		fmt.Fprintf(&b, "\n- %s: %s", name, holds(a.Value))
+		fmt.Fprintf(&b, "\n- %s: %s", name, describeArtifact(a.Value))
 		if a.Tool != "" {
 			fmt.Fprintf(&b, ", of %s", a.Tool)
 		}
@@ -44,8 +44,8 @@ func (s *State) held(t *Task) string {
 	return b.String()
 }
 
-// holds says in a few words what an artifact is.
-func holds(v json.RawMessage) string {
+// describeArtifact says in a few words what an artifact is.
+func describeArtifact(v json.RawMessage) string {
 	var x any
 	if json.Unmarshal(v, &x) != nil {
 		return compaction.Thousands(len(v)) + " bytes"

@@ -17,8 +17,8 @@ func (d *decoder) calling(n *node) {
 	d.a.Calling = toolcall.Mode(c)
 }
 
-// called is how tools are called in a job.
-func (a *DynamicAgent) called(in Input) (toolcall.Mode, error) {
+// callMode is how tools are called in a job.
+func (a *DynamicAgent) callMode(in Input) (toolcall.Mode, error) {
 	c := first(in.Calling, a.Calling)
 	if c != "" && !slices.Contains(toolcall.Modes, c) {
 		return "", fmt.Errorf("calling is %q; it is one of %v", c, toolcall.Modes)

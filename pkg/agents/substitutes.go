@@ -6,12 +6,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// inForm offers the model the tools of its form in place of those the agent
+// substituteTools offers the model the tools of its form in place of those the agent
 // names: an agent says that it edits files, not in which form a model writes
 // edits best. A tool that the agent's criterion wants called stays, and so
 // does one for which there is no other in set. What the agent denies or its
 // grant does not cover is not brought in.
-func (a *DynamicAgent) inForm(own, set *tools.Set, forms map[string][]string) (*tools.Set, error) {
+func (a *DynamicAgent) substituteTools(own, set *tools.Set, forms map[string][]string) (*tools.Set, error) {
 	for _, name := range sortedKeys(forms) {
 		if _, ok := own.Lookup(name); !ok || slices.Contains(a.Done.Tools(), name) {
 			continue

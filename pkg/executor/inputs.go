@@ -15,12 +15,12 @@ func (t *Task) has(s *State, name string) bool {
 		return t.value(s, name) != nil
 	}
 	matches := func(artifact string) bool { return tools.Matches(name, artifact) }
-	return slices.ContainsFunc(s.Names(), matches) || slices.ContainsFunc(slices.Collect(maps.Keys(t.Given)), matches)
+	return slices.ContainsFunc(s.Names(), matches) || slices.ContainsFunc(slices.Collect(maps.Keys(t.Artifacts)), matches)
 }
 
-// feed is what a call of tool is given: what it consumes and what it uses, as
+// toolInputs is what a call of tool is given: what it consumes and what it uses, as
 // the calls before it in the same answer have left it.
-func (t *Task) feed(s *State, now standing, tool *Tool) map[string]json.RawMessage {
+func (t *Task) toolInputs(s *State, now callContext, tool *Tool) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	take := func(values map[string]json.RawMessage, name string) {
 		for artifact, v := range values {
@@ -30,24 +30,24 @@ func (t *Task) feed(s *State, now standing, tool *Tool) map[string]json.RawMessa
 		}
 	}
 	for _, name := range slices.Concat(tool.Consumes, tool.Uses) {
-		take(t.Given, name)
+		take(t.Artifacts, name)
 		for _, artifact := range s.Names() {
 			take(map[string]json.RawMessage{artifact: s.Value(artifact)}, name)
 		}
-		take(now.made, name)
+		take(now.artifacts, name)
 		if _, ok := out[name]; !ok && !tools.Family(name) && slices.Contains(tool.Consumes, name) {
 			out[name] = nil // a check runs without, and says so itself
 		}
 	}
-	t.own(s, tool, out)
+	t.addRunInputs(s, tool, out)
 	if len(out) == 0 {
 		return nil
 	}
 	return out
 }
 
-// made adds what a call has produced to what the next is given.
-func made(before map[string]json.RawMessage, r Reply) map[string]json.RawMessage {
+// withArtifacts adds what a call has produced to what the next is given.
+func withArtifacts(before map[string]json.RawMessage, r ToolResult) map[string]json.RawMessage {
 	if len(r.Artifacts) == 0 {
 		return before
 	}
@@ -59,11 +59,11 @@ func made(before map[string]json.RawMessage, r Reply) map[string]json.RawMessage
 	return after
 }
 
-// lacking is what a tool consumes and nobody has produced, in this answer
+// missingInputs is what a tool consumes and nobody has produced, in this answer
 // neither.
-func (t *Task) lacking(tool *Tool, s *State, now standing) []string {
+func (t *Task) missingInputs(tool *Tool, s *State, now callContext) []string {
 	return slices.DeleteFunc(t.missing(tool, s), func(name string) bool {
-		for artifact := range now.made {
+		for artifact := range now.artifacts {
 			if tools.Matches(name, artifact) {
 				return true
 			}

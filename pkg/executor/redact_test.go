@@ -34,9 +34,9 @@ func TestGuard(t *testing.T) {
 	}
 	args := json.RawMessage(`{"path":"keep/this/path","content":"` + shaped + ` and ` + known + `"}`)
 	m := handler.Guard(flow.Mux{
-		"tool":   returns(executor.Reply{Result: tools.Result{Text: "x " + known, Summary: shaped, Artifacts: map[string]json.RawMessage{"a": json.RawMessage(`["` + known + `"]`)}, Taint: tools.Untrusted}}),
+		"tool":   returns(executor.ToolResult{Result: tools.Result{Text: "x " + known, Summary: shaped, Artifacts: map[string]json.RawMessage{"a": json.RawMessage(`["` + known + `"]`)}, Taint: tools.Untrusted}}),
 		"clean":  returns("nothing"),
-		"model":  returns(executor.Answer{Response: llm.Response{Message: llm.Message{Text: "see " + shaped, Calls: []llm.Call{{ID: "1", Name: "write_file", Args: args}}}}}),
+		"model":  returns(executor.ModelResponse{Response: llm.Response{Message: llm.Message{Text: "see " + shaped, Calls: []llm.Call{{ID: "1", Name: "write_file", Args: args}}}}}),
 		"broken": returns(&flow.Failure{Code: "model.auth", Message: "key " + known, Retryable: true}),
 		"plain":  returns(errors.Join(context.Canceled, errors.New(known))),
 	}, r)
@@ -51,12 +51,12 @@ func TestGuard(t *testing.T) {
 		}
 		return out, err
 	}
-	var reply executor.Reply
+	var reply executor.ToolResult
 	out, _ := serve("tool")
 	if err := json.Unmarshal(out, &reply); err != nil || reply.Taint != tools.Secret|tools.Untrusted || reply.Summary != "[secret: github token]" || string(reply.Artifacts["a"]) != `["[secret: KEY]"]` {
 		t.Errorf("the reply: %s, %v", out, err)
 	}
-	var answer executor.Answer
+	var answer executor.ModelResponse
 	out, _ = serve("model")
 	if err := json.Unmarshal(out, &answer); err != nil || answer.Message.Text != "see [secret: github token]" {
 		t.Fatalf("the answer: %s, %v", out, err)

@@ -33,16 +33,16 @@ func runTests(sc *executor.Scope) (t Tested, err error) {
 	if _, err := sc.Value("test_result", &res); err != nil {
 		return t, err
 	}
-	if res.None || reply.Unjudged() != "" {
+	if res.None || reply.WhyInconclusive() != "" {
 		t.Some = false // nobody can mend what is not there, or cannot be run here
 	}
 	return t, nil
 }
 
-// mended has the agent fixer make right what failed, and runs the tests again.
+// repairTests has the agent fixer make right what failed, and runs the tests again.
 // That the fixer did not get done is no error: the tests say what counts.
-func mended(sc *executor.Scope, t Tested, task string) (Tested, error) {
-	rep, err := spawn(sc, executor.Order{
+func repairTests(sc *executor.Scope, t Tested, task string) (Tested, error) {
+	rep, err := spawn(sc, executor.SubAgentRequest{
 		Agent: "fixer", Prompt: "The tests fail after work on this task:\n" + clip(task, 4000),
 		Inputs: inputs(args{"command": "run_tests", "output": clip(t.Text, 16000)}),
 	})

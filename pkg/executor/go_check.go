@@ -12,8 +12,8 @@ import (
 // runState is the artifact that a check over the state of a run is given.
 const runState = "run_state"
 
-// A Snapshot is a run as a check over its state sees it.
-type Snapshot struct {
+// A RunSnapshot is a run as a check over its state sees it.
+type RunSnapshot struct {
 	Prompt    string                     `json:"prompt,omitempty"`
 	Last      string                     `json:"last,omitempty"`   // the model's last answer, in words
 	Claim     *Claim                     `json:"claim,omitempty"`  // what the model says about being done; nil where it says nothing
@@ -39,13 +39,13 @@ type Snapshot struct {
 // on the snapshot alone: it runs as a step of the job, whose first result is
 // kept, and it may be called from several goroutines. proves states what
 // holds if f returns nil.
-func NewCheck(name, description, proves string, f func(ctx context.Context, s Snapshot) error) tools.Tool {
+func NewCheck(name, description, proves string, f func(ctx context.Context, s RunSnapshot) error) tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: name, Description: description, Category: tools.Utility, Optionality: tools.Optional,
 		Effect: tools.Pure, Uses: []string{runState}, Proves: proves,
 		Examples: []tools.Example{{Args: json.RawMessage(`{}`)}},
 	}, func(ctx context.Context, env *tools.Env, _ struct{}) (string, error) {
-		var s Snapshot
+		var s RunSnapshot
 		raw := env.Artifacts.Value(runState)
 		if raw == nil {
 			return "", fmt.Errorf("%s looks at the state of a job, and this is none", name)
@@ -60,9 +60,9 @@ func NewCheck(name, description, proves string, f func(ctx context.Context, s Sn
 	})
 }
 
-// own adds to what a call is given what belongs to the task and the run alone:
+// addRunInputs adds to what a call is given what belongs to the task and the run alone:
 // no tool, input or agent can put something else in its place.
-func (t *Task) own(s *State, tool *Tool, given map[string]json.RawMessage) {
+func (t *Task) addRunInputs(s *State, tool *Tool, given map[string]json.RawMessage) {
 	delete(given, tools.TestCommand)
 	delete(given, runState)
 	if t.Test != "" && slices.Contains(tool.Uses, tools.TestCommand) {
@@ -71,7 +71,7 @@ func (t *Task) own(s *State, tool *Tool, given map[string]json.RawMessage) {
 	if !slices.Contains(tool.Uses, runState) {
 		return
 	}
-	now := Snapshot{Prompt: t.Prompt, Last: s.Last, Claim: s.Claim, Turns: s.Turns, Calls: s.Calls, Called: s.Called, Artifacts: map[string]json.RawMessage{}}
+	now := RunSnapshot{Prompt: t.Prompt, Last: s.Last, Claim: s.Claim, Turns: s.Turns, Calls: s.Calls, Called: s.Called, Artifacts: map[string]json.RawMessage{}}
 	for _, name := range s.Names() {
 		now.Artifacts[name] = s.Value(name)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A May is what decides about a call besides the call itself. It travels with
+// A PermissionContext is what decides about a call besides the call itself. It travels with
 // the step, so that the decision is made where the tool is and needs nothing
 // but what was pinned. Nil is a May without rules in ModeEdits.
-type May struct {
+type PermissionContext struct {
 	Agent   string       `json:"agent,omitempty"`
 	Mode    Mode         `json:"mode,omitempty"`
 	Approve Approve      `json:"approve,omitempty"`

@@ -12,20 +12,20 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Stay is what a model that works on its own may do for one answer: see
+// A AgentGrant is what a model that works on its own may do for one answer: see
 // [llm.AgentModel]. It follows from the task, so that the step says it all.
-type Stay struct {
-	May    llm.Access      `json:"may,omitzero"`
+type AgentGrant struct {
+	Rights llm.Access      `json:"may,omitzero"`
 	Bounds llm.AgentLimits `json:"bounds,omitzero"`
 	// Needs are those of the task's tools together, Permit what decides: both
 	// are for models that ask before they do something.
-	Needs  tools.Caps `json:"needs,omitempty"`
-	Permit *May       `json:"permit,omitempty"`
+	Needs  tools.Caps         `json:"needs,omitempty"`
+	Permit *PermissionContext `json:"permit,omitempty"`
 }
 
 const (
-	maxStay      = 115 * time.Minute // less than the step's own time, so that its end is ours
-	lastWords    = 3 * time.Minute
+	maxAgentTime = 115 * time.Minute // less than the step's own time, so that its end is ours
+	wrapUpTime   = 3 * time.Minute
 	AgentTimeout = 2 * time.Hour
 )
 
@@ -49,17 +49,17 @@ func (t *Task) rights() llm.Access {
 	}
 }
 
-// stay is what the model may do for this answer, nil for one that does nothing
+// agentGrant is what the model may do for this answer, nil for one that does nothing
 // on its own.
-func (t *Task) stay(s *State, model string) *Stay {
+func (t *Task) agentGrant(s *State, model string) *AgentGrant {
 	if !llm.IsAgent(model) {
 		return nil
 	}
-	if s.Landing != nil { // last words
-		return &Stay{Bounds: llm.AgentLimits{Turns: 5, Tokens: -1, CostUSD: -1, Wall: lastWords}}
+	if s.WrapUp != nil { // last words
+		return &AgentGrant{Bounds: llm.AgentLimits{Turns: 5, Tokens: -1, CostUSD: -1, Wall: wrapUpTime}}
 	}
 	l := t.limits(s)
-	st := &Stay{May: t.rights(), Permit: t.may(standing{taint: s.Taint, rules: s.Rules}), Bounds: llm.AgentLimits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxStay}}
+	st := &AgentGrant{Rights: t.rights(), Permit: t.permissionContext(callContext{taint: s.Taint, rules: s.Rules}), Bounds: llm.AgentLimits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxAgentTime}}
 	for _, tool := range t.Tools {
 		st.Needs |= tool.Needs
 	}
@@ -73,7 +73,7 @@ func (t *Task) stay(s *State, model string) *Stay {
 		st.Bounds.CostUSD = max(0.01, l.CostUSD-s.Cost)
 	}
 	if l.Time > 0 {
-		st.Bounds.Wall = min(maxStay, max(time.Second, l.Time-s.Spent))
+		st.Bounds.Wall = min(maxAgentTime, max(time.Second, l.Time-s.Elapsed))
 	}
 	return st
 }
@@ -85,21 +85,21 @@ func interrupted(err error, model string) bool {
 	return llm.IsAgent(model) && errors.As(err, &se) && se.Code == flow.Interrupted
 }
 
-const wasInterrupted = "You were interrupted while you worked on this: what you did last may or may not have happened. Look at how things are before you repeat or go on with anything."
+const interruptedMessage = "You were interrupted while you worked on this: what you did last may or may not have happened. Look at how things are before you repeat or go on with anything."
 
-// inherited is what a model is told that takes over from one that works on its
+// takeoverMessage is what a model is told that takes over from one that works on its
 // own.
-func inherited(from string, err error) string {
-	return fmt.Sprintf("%s was asked this before you and failed (%s). It may have changed files: look at how things are before you begin.", from, said(err))
+func takeoverMessage(from string, err error) string {
+	return fmt.Sprintf("%s was asked this before you and failed (%s). It may have changed files: look at how things are before you begin.", from, stepMessage(err))
 }
 
-// also gives the messages of an ask with one more. They may belong to the state.
-func also(msgs []llm.Message, text string) []llm.Message {
+// withMessage gives the messages of an ask with one more. They may belong to the state.
+func withMessage(msgs []llm.Message, text string) []llm.Message {
 	return append(slices.Clip(msgs), llm.Message{Role: llm.User, Text: text})
 }
 
-// worked takes into the state what a model did on its own for its answer.
-func (s *State) worked(t *Task, a *Answer) {
+// addAgentWork takes into the state what a model did on its own for its answer.
+func (s *State) addAgentWork(t *Task, a *ModelResponse) {
 	w := a.Work
 	if w == nil {
 		return
@@ -107,20 +107,20 @@ func (s *State) worked(t *Task, a *Answer) {
 	s.Turns += max(0, w.Turns-1) // the answer itself is counted already
 	s.Calls += w.Calls
 	s.bind(a.Ref, a.Artifacts)
-	if a.Stay != nil && a.Stay.May.Net {
+	if a.Grant != nil && a.Grant.Rights.Net {
 		s.Taint |= tools.Untrusted
 	}
 	if t.price(a.Ref) == (price.Price{}) {
 		s.Reported += w.CostUSD
 		s.Cost += w.CostUSD
 	}
-	s.heard.stopped, s.heard.refused = w.Stopped, w.Refused
+	s.feedback.stopped, s.feedback.refused = w.Stopped, w.Refused
 }
 
-// cutShort is how a run ends whose model was ended at its work, nil if it was
+// agentStopped is how a run ends whose model was ended at its work, nil if it was
 // not: its last words are no claim to be done.
-func (s *State) cutShort(t *Task) *Outcome {
-	switch stopped := s.heard.stopped; stopped {
+func (s *State) agentStopped(t *Task) *Outcome {
+	switch stopped := s.feedback.stopped; stopped {
 	case "":
 		return nil
 	case "same":

@@ -42,7 +42,7 @@ func TestInstead(t *testing.T) {
 		if a.Tools == nil {
 			a.Tools = []string{"read_file", "edit_file"}
 		}
-		task, err := agents.Resolve(agents.Input{Spec: &a, Prompt: "go", Model: c.model}, nil, c.set, agents.Defaults{Instead: forms})
+		task, err := agents.Resolve(agents.Input{Spec: &a, Prompt: "go", Model: c.model}, nil, c.set, agents.Defaults{Substitutes: forms})
 		if err != nil {
 			t.Fatalf("%s: %v", c.model, err)
 		}

@@ -14,7 +14,7 @@ func (p *Part) redo(sc *executor.Scope, s Subtask, rep executor.Report) error {
 	if err != nil {
 		return err
 	}
-	again, err := spawn(sc, executor.Order{Agent: "fixer", Spec: spec, Prompt: fmt.Sprintf(
+	again, err := spawn(sc, executor.SubAgentRequest{Agent: "fixer", Spec: spec, Prompt: fmt.Sprintf(
 		"%s\n\nThis was done in a copy of the project while others changed %s too. What they changed stays; do this part again on the files as they are now. What was done in the copy, as a diff:\n%s",
 		s.prompt(sc.Task.Prompt, 1), strings.Join(p.Conflicts, ", "), clip(text(rep.Artifacts["diff"]), 16000))})
 	if err != nil {
@@ -31,7 +31,7 @@ func (p *Part) redo(sc *executor.Scope, s Subtask, rep executor.Report) error {
 
 // check has all of the work reviewed, what is grave fixed, and the tests run.
 func (res *Supervised) check(sc *executor.Scope) error {
-	rep, err := spawn(sc, executor.Order{Agent: "reviewer", Prompt: "Review what was changed for this task: the uncommitted changes, new files included.\n\nThe task:\n" +
+	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "reviewer", Prompt: "Review what was changed for this task: the uncommitted changes, new files included.\n\nThe task:\n" +
 		sc.Task.Prompt + res.changed()})
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (res *Supervised) check(sc *executor.Scope) error {
 	if res.Findings, res.Reviewed = findings(rep); !res.Reviewed {
 		res.Open = append(res.Open, "what was changed was not reviewed: "+rep.Status+": "+rep.Reason)
 	}
-	if grave := grave(res.Findings); len(grave) > 0 {
+	if grave := severe(res.Findings); len(grave) > 0 {
 		if err := res.fix(sc, grave); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (res *Supervised) check(sc *executor.Scope) error {
 	}
 	// Each part passed its tests alone; together they may not.
 	if res.Tests.Some && !res.Tests.OK {
-		if res.Tests, err = mended(sc, res.Tests, sc.Task.Prompt); err != nil {
+		if res.Tests, err = repairTests(sc, res.Tests, sc.Task.Prompt); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (res *Supervised) fix(sc *executor.Scope, grave []Finding) error {
 	if err != nil {
 		return err
 	}
-	rep, err := spawn(sc, executor.Order{Agent: "fixer", Spec: spec, Prompt: "A review of work on this task has found faults. Make them right.\n\nThe task:\n" + clip(sc.Task.Prompt, 4000),
+	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "fixer", Spec: spec, Prompt: "A review of work on this task has found faults. Make them right.\n\nThe task:\n" + clip(sc.Task.Prompt, 4000),
 		Inputs: inputs(args{"command": "review", "output": clip(b.String(), 16000)})})
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (s Subtask) prompt(task string, of int) string {
 	return text
 }
 
-// words tell the model what happened.
-func (res *Supervised) words() string {
+// text tell the model what happened.
+func (res *Supervised) text() string {
 	var b strings.Builder
 	for _, p := range res.Subtasks {
 		fmt.Fprintf(&b, "- %s: %s. %s\n", p.Title, p.Status, clip(first(p.Summary, p.Reason), 600))

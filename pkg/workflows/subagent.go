@@ -15,7 +15,7 @@ import (
 
 // spawn has a sub-agent work. What becomes of it is in the report, whatever it
 // is: the error is one that ends the workflow.
-func spawn(sc *executor.Scope, o executor.Order) (executor.Report, error) {
+func spawn(sc *executor.Scope, o executor.SubAgentRequest) (executor.Report, error) {
 	rep, err := sc.Spawn(o)
 	if errors.As(err, new(*executor.SpawnError)) {
 		return rep, nil
@@ -25,7 +25,7 @@ func spawn(sc *executor.Scope, o executor.Order) (executor.Report, error) {
 
 // spawnAll has sub-agents work at once. All finish, and as with spawn what
 // becomes of each is in its report.
-func spawnAll(sc *executor.Scope, orders ...executor.Order) ([]executor.Report, error) {
+func spawnAll(sc *executor.Scope, orders ...executor.SubAgentRequest) ([]executor.Report, error) {
 	reps, err := sc.SpawnAll(orders...)
 	if errors.As(err, new(*executor.SpawnError)) {
 		return reps, nil
@@ -44,7 +44,7 @@ func tooLong(sc *executor.Scope, err error) bool {
 
 // may reports whether the task may spawn an agent.
 func may(sc *executor.Scope, agent string) bool {
-	return sc.Task.Spawning != nil && slices.Contains(sc.Task.Spawning.May, agent)
+	return sc.Task.Spawn != nil && slices.Contains(sc.Task.Spawn.Allowed, agent)
 }
 
 // unchecked is an agent as it was pinned, but for a check of its definition of
@@ -54,7 +54,7 @@ func unchecked(sc *executor.Scope, agent, check string) (json.RawMessage, error)
 		return nil, nil // spawning it says so
 	}
 	var a agents.DynamicAgent
-	if err := json.Unmarshal(sc.Task.Spawning.Agents[agent].Spec, &a); err != nil {
+	if err := json.Unmarshal(sc.Task.Spawn.Agents[agent].Spec, &a); err != nil {
 		return nil, fmt.Errorf("agent %s as it was pinned: %w", agent, err)
 	}
 	a.Done.All = slices.DeleteFunc(a.Done.All, func(c executor.Criterion) bool { return c.Check == check })

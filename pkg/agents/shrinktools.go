@@ -24,13 +24,13 @@ const (
 // toolShare is the part of a window that tools may take: a quarter.
 const toolShare = 4
 
-// fit makes the tools of a task small enough for its window: first they are
+// shrinkTools makes the tools of a task small enough for its window: first they are
 // told in short, those that the task may not need before the others, and of
 // those the ones that the request says least of; tools for a condition that it
 // does not speak of are left out, and at last optional ones. The choice is part
 // of the task, so that it holds for the whole job.
-func (a *DynamicAgent) fit(t *executor.Task, own, set *tools.Set, hints string) (*tools.Set, error) {
-	f := fitting{a: a, task: t, own: own, room: window(t) / toolShare, hints: stems(hints), words: hints, by: map[string]executor.Tool{}}
+func (a *DynamicAgent) shrinkTools(t *executor.Task, own, set *tools.Set, hints string) (*tools.Set, error) {
+	f := toolShrinker{a: a, task: t, own: own, room: window(t) / toolShare, hints: stems(hints), words: hints, by: map[string]executor.Tool{}}
 	if f.room == 0 || own.Len() == 0 || a.Workflow != "" {
 		return own, nil // code that calls tools counts on them
 	}
@@ -41,12 +41,12 @@ func (a *DynamicAgent) fit(t *executor.Task, own, set *tools.Set, hints string) 
 		return own, nil
 	}
 	if with, err := set.Only(append(own.Names(), describeTool)...); err == nil {
-		f.teller, _ = with.Without(a.Deny...).Lookup(describeTool)
+		f.describer, _ = with.Without(a.Deny...).Lookup(describeTool)
 	}
 	if err := f.shrink(); err != nil {
 		return nil, err
 	}
-	return f.done()
+	return f.apply()
 }
 
 // window is the smallest that the models of a task have, as far as that is
@@ -64,25 +64,25 @@ func window(t *executor.Task) int {
 	return least
 }
 
-// A fitting is the work of fit.
-type fitting struct {
-	a      *DynamicAgent
-	task   *executor.Task
-	own    *tools.Set
-	room   int                      // in tokens
-	by     map[string]executor.Tool // those that are left, as they are told
-	teller tools.Tool               // describe_tool; without a name there is none
-	hints  map[string]bool
-	words  string
-	told   map[string]string // all of what is told in short
-	fitted []executor.Fitted
+// A toolShrinker is the work of fit.
+type toolShrinker struct {
+	a            *DynamicAgent
+	task         *executor.Task
+	own          *tools.Set
+	room         int                      // in tokens
+	by           map[string]executor.Tool // those that are left, as they are told
+	describer    tools.Tool               // describe_tool; without a name there is none
+	hints        map[string]bool
+	words        string
+	descriptions map[string]string // all of what is told in short
+	shortened    []executor.ShortenedTool
 }
 
 // size is what the tools take in tokens.
-func (f *fitting) size() int {
+func (f *toolShrinker) size() int {
 	n := executor.ToolTokens(slices.Collect(maps.Values(f.by)))
-	if len(f.told) > 0 && f.teller.Name != "" {
-		if set, err := tools.NewSet(f.teller); err == nil {
+	if len(f.descriptions) > 0 && f.describer.Name != "" {
+		if set, err := tools.NewSet(f.describer); err == nil {
 			n += executor.ToolTokens(executor.Pin(set))
 		}
 	}
@@ -91,20 +91,20 @@ func (f *fitting) size() int {
 
 // shrink goes from what costs the job least to what costs it most: a short
 // description can be asked about, a tool that is left out cannot.
-func (f *fitting) shrink() error {
+func (f *toolShrinker) shrink() error {
 	required := func(t tools.Tool) bool { return t.Optionality == tools.Required || t.Optionality == "" }
 	optional := func(t tools.Tool) bool { return !required(t) }
 	unasked := func(t tools.Tool) bool {
-		return t.Optionality == tools.Conditional && !f.holds(t)
+		return t.Optionality == tools.Conditional && !f.neededNow(t)
 	}
 	for _, step := range []struct {
 		which func(tools.Tool) bool
 		do    func(tools.Tool) error
 	}{
-		{optional, f.brief},
-		{unasked, f.leave},
-		{required, f.brief},
-		{func(t tools.Tool) bool { return optional(t) && !f.holds(t) }, f.leave},
+		{optional, f.shorten},
+		{unasked, f.remove},
+		{required, f.shorten},
+		{func(t tools.Tool) bool { return optional(t) && !f.neededNow(t) }, f.remove},
 	} {
 		for _, t := range f.ranked(step.which) {
 			if f.size() <= f.room {
@@ -118,9 +118,9 @@ func (f *fitting) shrink() error {
 	return nil
 }
 
-// speaks reports whether the request has a word of the condition of t that is
+// mentionsCondition reports whether the request has a word of the condition of t that is
 // in no other tool's.
-func (f *fitting) speaks(t tools.Tool) bool {
+func (f *toolShrinker) mentionsCondition(t tools.Tool) bool {
 	own := stems(t.When)
 	for other := range f.own.All() {
 		if other.Name != t.Name {
@@ -137,40 +137,40 @@ func (f *fitting) speaks(t tools.Tool) bool {
 	return false
 }
 
-// brief tells t in a line, with a schema without words.
-func (f *fitting) brief(t tools.Tool) error {
+// shorten tells t in a line, with a schema without words.
+func (f *toolShrinker) shorten(t tools.Tool) error {
 	short, err := f.by[t.Name].Short(t.Brief())
 	if err != nil || !short.Brief {
 		return err
 	}
 	f.by[t.Name] = short
-	if f.told == nil {
-		f.told = map[string]string{}
+	if f.descriptions == nil {
+		f.descriptions = map[string]string{}
 	}
-	f.told[t.Name] = t.Describe()
+	f.descriptions[t.Name] = t.Describe()
 	return nil
 }
 
-func (f *fitting) leave(t tools.Tool) error {
+func (f *toolShrinker) remove(t tools.Tool) error {
 	delete(f.by, t.Name)
-	delete(f.told, t.Name)
+	delete(f.descriptions, t.Name)
 	why := "it is optional and the request does not speak of it"
 	if t.Optionality == tools.Conditional {
 		why = "it is for when " + t.When
 	}
-	f.fitted = append(f.fitted, executor.Fitted{Tool: t.Name, Out: true, Why: why})
+	f.shortened = append(f.shortened, executor.ShortenedTool{Tool: t.Name, Removed: true, Why: why})
 	return nil
 }
 
-// holds reports whether the job cannot do without t, however optional it is.
-func (f *fitting) holds(t tools.Tool) bool {
+// neededNow reports whether the job cannot do without t, however optional it is.
+func (f *toolShrinker) neededNow(t tools.Tool) bool {
 	d := f.task.Done
 	switch {
 	case slices.Contains([]string{finish, readResult, readSkill, describeTool}, t.Name), t.Name == spawnAgent && f.a.Spawn != nil:
 		return true
 	case slices.Contains(d.Tools(), t.Name), slices.ContainsFunc(t.Produces, func(p string) bool { return slices.Contains(d.Artifacts(), p) }):
 		return true
-	case t.Optionality == tools.Conditional && f.speaks(t):
+	case t.Optionality == tools.Conditional && f.mentionsCondition(t):
 		return true
 	}
 	// Whoever speaks of it by name expects it to be there.
@@ -183,7 +183,7 @@ func named(tool, text string) bool {
 
 // ranked are tools in the order in which they are done without: what the
 // request says least of first, then what has a condition, then the longest.
-func (f *fitting) ranked(which func(tools.Tool) bool) []tools.Tool {
+func (f *toolShrinker) ranked(which func(tools.Tool) bool) []tools.Tool {
 	var list []tools.Tool
 	use := map[string]int{}
 	for t := range f.own.All() {
@@ -206,7 +206,7 @@ func (f *fitting) ranked(which func(tools.Tool) bool) []tools.Tool {
 }
 
 // use is how much the request speaks for a tool.
-func (f *fitting) use(t tools.Tool) int {
+func (f *toolShrinker) use(t tools.Tool) int {
 	n := 0
 	for weight, text := range map[int]string{3: strings.ReplaceAll(t.Name, "_", " "), 2: t.When, 1: t.Description + " " + t.UsageHint} {
 		for stem := range stems(text) {
@@ -215,7 +215,7 @@ func (f *fitting) use(t tools.Tool) int {
 			}
 		}
 	}
-	for name := range f.task.Given {
+	for name := range f.task.Artifacts {
 		if slices.ContainsFunc(slices.Concat(t.Consumes, t.Uses), func(p string) bool { return tools.Matches(p, name) }) {
 			n += 3
 		}
@@ -223,25 +223,25 @@ func (f *fitting) use(t tools.Tool) int {
 	return n
 }
 
-// done takes what was chosen over into the task.
-func (f *fitting) done() (*tools.Set, error) {
-	for _, name := range slices.Sorted(maps.Keys(f.told)) {
-		f.fitted = append(f.fitted, executor.Fitted{Tool: name, Why: "its full description is long for the window"})
+// apply takes what was chosen over into the task.
+func (f *toolShrinker) apply() (*tools.Set, error) {
+	for _, name := range slices.Sorted(maps.Keys(f.descriptions)) {
+		f.shortened = append(f.shortened, executor.ShortenedTool{Tool: name, Why: "its full description is long for the window"})
 	}
 	own := f.own.Without(slices.DeleteFunc(f.own.Names(), func(n string) bool { _, left := f.by[n]; return left })...)
-	if len(f.told) > 0 && f.teller.Name != "" {
+	if len(f.descriptions) > 0 && f.describer.Name != "" {
 		var err error
-		if own, err = own.With(f.teller); err != nil {
+		if own, err = own.With(f.describer); err != nil {
 			return nil, err
 		}
-		b, err := json.Marshal(f.told)
+		b, err := json.Marshal(f.descriptions)
 		if err != nil {
 			return nil, fmt.Errorf("encoding the descriptions of tools: %w", err)
 		}
-		if f.task.Given == nil {
-			f.task.Given = map[string]json.RawMessage{}
+		if f.task.Artifacts == nil {
+			f.task.Artifacts = map[string]json.RawMessage{}
 		}
-		f.task.Given[descriptions] = b
+		f.task.Artifacts[descriptions] = b
 	}
 	list := executor.Pin(own)
 	for i := range list {
@@ -249,13 +249,13 @@ func (f *fitting) done() (*tools.Set, error) {
 			list[i] = told
 		}
 	}
-	f.task.Tools, f.task.Fitted = list, f.fitted
+	f.task.Tools, f.task.ShortenedTools = list, f.shortened
 	return own, nil
 }
 
-// Fitted says what would be told in short or left out of the agent's tools in
+// ShortenedTools says what would be told in short or left out of the agent's tools in
 // a window of so many tokens, for a request that says nothing of them.
-func (a *DynamicAgent) Fitted(set *tools.Set, tokens int) ([]executor.Fitted, error) {
+func (a *DynamicAgent) ShortenedTools(set *tools.Set, tokens int) ([]executor.ShortenedTool, error) {
 	own, _, err := a.Offer(set)
 	if err != nil {
 		return nil, err
@@ -263,8 +263,8 @@ func (a *DynamicAgent) Fitted(set *tools.Set, tokens int) ([]executor.Fitted, er
 	own = a.withResults(own, set)
 	t := executor.Task{Tools: executor.Pin(own), Done: a.Done}
 	t.Options.Window = tokens
-	_, err = a.fit(&t, own, set, "")
-	return t.Fitted, err
+	_, err = a.shrinkTools(&t, own, set, "")
+	return t.ShortenedTools, err
 }
 
 var wordRule = lazyregexp.New(`[\p{L}]{3,}`)

@@ -30,12 +30,12 @@ func tryStage(sc *executor.Scope, st Stage) (attempt, error) {
 	if err != nil {
 		return attempt{}, err
 	}
-	return judged(reply), nil
+	return attemptOf(reply), nil
 }
 
-// repair runs what may mend the stage without a model. Whether it did, the next
+// runRepair runs what may mend the stage without a model. Whether it did, the next
 // run of the stage shows.
-func repair(sc *executor.Scope, st Stage) error {
+func runRepair(sc *executor.Scope, st Stage) error {
 	st = Stage{Run: st.Repair, Timeout: st.Timeout, Check: st.Check}
 	if st.Check != "" {
 		st.Check = st.Run
@@ -46,8 +46,8 @@ func repair(sc *executor.Scope, st Stage) error {
 
 var exitCode = lazyregexp.New(`^exit code (\d+)`)
 
-// judged reads a reply of shell or of a check.
-func judged(reply executor.Reply) attempt {
+// attemptOf reads a reply of shell or of a check.
+func attemptOf(reply executor.ToolResult) attempt {
 	why := reply.Summary
 	if why == "" {
 		why = headOf(reply.Text)
@@ -60,18 +60,18 @@ func judged(reply executor.Reply) attempt {
 		a.mendable, a.why = false, "a command was not found (exit code 127)"
 	case code != nil && code[1] == "126":
 		a.mendable, a.why = false, "a command cannot be run (exit code 126)"
-	case reply.Unjudged() != "", strings.HasPrefix(why, "stopped after "), why == "killed", reply.Interrupted,
+	case reply.WhyInconclusive() != "", strings.HasPrefix(why, "stopped after "), why == "killed", reply.Interrupted,
 		strings.Contains(why, "could not be started"), strings.Contains(why, "is not installed"):
 		a.mendable = false
 	}
 	return a
 }
 
-var changing = lazyregexp.New(`\(c\d+, \d+ bytes of output\)|\d+(\.\d+)?(ms|s)\b|0x[0-9a-f]+|c\d+\.log`)
+var varying = lazyregexp.New(`\(c\d+, \d+ bytes of output\)|\d+(\.\d+)?(ms|s)\b|0x[0-9a-f]+|c\d+\.log`)
 
 // signature is what is the same of two failures that are: without times,
 // addresses and the numbers of commands.
-func (a attempt) signature() string { return changing.ReplaceAllString(a.why+"\n"+a.output, "#") }
+func (a attempt) signature() string { return varying.ReplaceAllString(a.why+"\n"+a.output, "#") }
 
 // mostExcerpt bounds, in bytes, what a result keeps of an output.
 const mostExcerpt = 6000
@@ -84,22 +84,22 @@ func excerpt(s string) string {
 	return strings.ToValidUTF8(s[:mostExcerpt/3], "") + "\n[...]\n" + strings.ToValidUTF8(s[len(s)-mostExcerpt*2/3:], "")
 }
 
-// mendStage has the stage's agent repair what has failed. Whatever becomes of the
+// repairStage has the stage's agent repair what has failed. Whatever becomes of the
 // agent is in the result; the error is the engine's.
-func mendStage(sc *executor.Scope, st Stage, got attempt, n, most int) (Mending, error) {
-	order := executor.Order{
+func repairStage(sc *executor.Scope, st Stage, got attempt, n, most int) (Repair, error) {
+	order := executor.SubAgentRequest{
 		Agent:  string(st.Fix),
 		Prompt: fmt.Sprintf("The stage %s of the validation fails: %s. This is attempt %d of %d.", st.Name, got.why, n, most),
 		Inputs: map[string]json.RawMessage{"command": jsonText(st.what()), "output": jsonText(got.output)},
 	}
 	var err error
 	if order.Spec, err = bounded(sc, order.Agent); err != nil {
-		return Mending{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}, nil
+		return Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}, nil
 	}
 	rep, err := sc.Spawn(order)
-	m := Mending{Agent: order.Agent, Status: rep.Status, Reason: rep.Reason, Summary: excerpt(rep.Summary),
+	m := Repair{Agent: order.Agent, Status: rep.Status, Reason: rep.Reason, Summary: excerpt(rep.Summary),
 		Changed: len(rep.Artifacts["diff"]) > 0,
-		Usage:   StageUsage{rep.Below.Turns, rep.Below.Usage.In, rep.Below.Usage.Out, rep.Below.Cost}}
+		Usage:   StageUsage{rep.Usage.Turns, rep.Usage.Usage.In, rep.Usage.Usage.Out, rep.Usage.Cost}}
 	if errors.As(err, new(*executor.SpawnError)) {
 		return m, nil
 	}
@@ -121,8 +121,8 @@ var mayFix = tools.Read | tools.Write | tools.Exec | tools.Think
 // network and no publishing. Tools that need these make it fail before its
 // first turn.
 func bounded(sc *executor.Scope, agent string) (json.RawMessage, error) {
-	sp := sc.Task.Spawning
-	if sp == nil || !slices.Contains(sp.May, agent) || len(sp.Agents[agent].Spec) == 0 {
+	sp := sc.Task.Spawn
+	if sp == nil || !slices.Contains(sp.Allowed, agent) || len(sp.Agents[agent].Spec) == 0 {
 		return nil, nil // Spawn says what is wrong
 	}
 	var spec map[string]json.RawMessage
