@@ -176,7 +176,7 @@ func flipsAsUser(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	self, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = errors.Join(os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(dir, "self"), self, 0o755))
+		err = errors.Join(os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(dir, "self"), self, 0o755), os.Chmod(filepath.Join(dir, "self"), 0o755))
 	}
 	if err != nil {
 		t.Fatal(err)

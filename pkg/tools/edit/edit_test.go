@@ -23,6 +23,9 @@ func open(t *testing.T, content string) (*tools.Env, string) {
 	if err := os.WriteFile(name, []byte(content), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(name, 0o755); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
 	files, err := workspace.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,8 @@ func (r *repo) git(args ...string) string {
 	r.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = r.dir
+	// In a hook of git, GIT_DIR and others point to another repository.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		r.Fatalf("git %v: %v\n%s", args, err, out)
