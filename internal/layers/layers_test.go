@@ -69,9 +69,10 @@ var may = map[string][]string{
 	"pkg/tools/std":              {"pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
 
-	"configs":    {},
-	"pkg/adroit": {"internal/plainyaml", "pkg/"},
-	"pkg/cli":    {"internal/plainyaml", "pkg/", "configs"},
+	"configs":               {},
+	"pkg/adroit":            {"internal/plainyaml", "pkg/"},
+	"pkg/adroit/adroittest": {"pkg/"},
+	"pkg/cli":               {"internal/plainyaml", "pkg/", "configs"},
 
 	"pkg/cli/exit":   {},
 	"pkg/cli/term":   {},

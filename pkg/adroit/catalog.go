@@ -101,7 +101,12 @@ func (rt *Runtime) Known(dir string, trust bool) (pipeline.Known, error) {
 func (rt *Runtime) known(d trustDecision, m ModelSource) pipeline.Known {
 	cat, _ := rt.agentCatalog(d)
 	all, _ := rt.pipelineCatalog(d)
-	return pipeline.Known{Tools: rt.tools, Agents: cat, Pipelines: all, Model: m.Check}
+	return pipeline.Known{Tools: rt.tools, Agents: cat, Pipelines: all, Model: func(ref string) error {
+		if err := m.Check(ref); err != nil {
+			return hinted{err}
+		}
+		return nil
+	}}
 }
 
 // SkillList loads the skills of the options and those of a workspace that its
@@ -190,3 +195,9 @@ func (w without) ReadDir(name string) ([]fs.DirEntry, error) {
 	list, err := fs.ReadDir(w.FS, name)
 	return slices.DeleteFunc(list, func(e fs.DirEntry) bool { return slices.Contains(w.names, e.Name()) }), err
 }
+
+// hinted is an error with its hint as other packages read it.
+type hinted struct{ error }
+
+func (h hinted) Unwrap() error { return h.error }
+func (h hinted) Hint() string  { return Hint(h.error) }

@@ -46,9 +46,18 @@ const (
 	pipelinePrefix = "pipeline:"
 )
 
-// Resolve binds a request to its agent, tools and model and settles what can be
-// settled before there is a job, so that what is wrong fails here.
+// Resolve implements [JobWriter]: it binds a request to its agent, tools and
+// model and settles what can be settled before there is a job, so that what is
+// wrong fails here.
 func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
+	p, err := rt.planOf(ctx, r)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return p, nil
+}
+
+func (rt *Runtime) planOf(ctx context.Context, r Request) (*Plan, error) {
 	in := r.Input
 	d, err := rt.trusts(in.Dir, r.Trust)
 	if err != nil {

@@ -19,15 +19,23 @@ import (
 // A Submitted is a job that was added, and what it will run.
 type Submitted struct {
 	Job  *jobs.Job `json:"job"`
-	Plan *Plan     `json:"plan"`
+	Plan *Plan     `json:"plan,omitempty"` // not of a retry
 	// Repeated means that an earlier request with the same key has the job.
 	Repeated bool                `json:"repeated,omitempty"`
 	Worktree *workspace.Worktree `json:"worktree,omitempty"` // that was made for it
 }
 
-// Submit adds the job of a request, which does not run yet. A request that cannot
-// be resolved fails here, before there is a job.
+// Submit implements [JobWriter]. A request that cannot be resolved fails here,
+// before there is a job.
 func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
+	s, err := rt.submit(ctx, r)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return s, nil
+}
+
+func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if r.Dir == "" {
 		r.Dir = rt.o.Dir
 	}
@@ -41,7 +49,7 @@ func (rt *Runtime) Submit(ctx context.Context, r Request) (*Submitted, error) {
 	if r.Record, err = recordingFile(r.Record); err != nil {
 		return nil, err
 	}
-	p, err := rt.Resolve(ctx, r)
+	p, err := rt.planOf(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -92,17 +100,22 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 	return w, nil
 }
 
-// Again adds a new job with the task of an old one, in a worktree of its own if
-// the old one had one.
-func (rt *Runtime) Again(ctx context.Context, id string) (*Submitted, error) {
-	m, err := rt.Manager(ctx)
+// Retry implements [JobWriter]. The new job has a worktree of its own if the old
+// one had one.
+func (rt *Runtime) Retry(ctx context.Context, ref string) (*Submitted, error) {
+	s, err := rt.retry(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return s, nil
+}
+
+func (rt *Runtime) retry(ctx context.Context, ref string) (*Submitted, error) {
+	old, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	old, err := jobs.Find(ctx, m.Store, id)
-	if err != nil {
-		return nil, err
-	}
+	id := old.ID
 	w, err := OpenWorktree(rt.data(), id)
 	if err != nil {
 		return nil, err
@@ -111,7 +124,7 @@ func (rt *Runtime) Again(ctx context.Context, id string) (*Submitted, error) {
 	if w == nil {
 		s.Job, err = m.Retry(ctx, id)
 	} else {
-		err = rt.againIn(ctx, m, old, w, s)
+		err = rt.retryIn(ctx, m, old, w, s)
 	}
 	if err != nil {
 		return nil, err
@@ -119,7 +132,7 @@ func (rt *Runtime) Again(ctx context.Context, id string) (*Submitted, error) {
 	return s, CopyJobConfig(rt.data(), id, s.Job.ID)
 }
 
-func (rt *Runtime) againIn(ctx context.Context, m *jobs.Manager, old *jobs.Job, w *workspace.Worktree, s *Submitted) error {
+func (rt *Runtime) retryIn(ctx context.Context, m *jobs.Manager, old *jobs.Job, w *workspace.Worktree, s *Submitted) error {
 	var in agents.Input
 	if err := json.Unmarshal(old.Input, &in); err != nil {
 		return fmt.Errorf("%s: reading its request: %w", old.ID, err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/cli/term"
@@ -181,52 +182,32 @@ func (a *app) changed(id string) bool {
 
 // next are the commands that make sense now.
 func (a *app) next(job *jobs.Job) []string {
-	id := job.ID
 	if a.passing {
 		return nil
 	}
-	var changes []string // what one may do about them
-	if a.changed(id) {
-		changes = []string{"adroit jobs diff " + id, "adroit jobs undo " + id}
-	}
-	switch job.Status {
-	case jobs.Done:
-		if changes == nil {
-			return []string{"adroit jobs logs " + id}
-		}
-		return changes
-	case jobs.Limit:
-		return append([]string{"adroit jobs resume " + id + " " + render.RaiseFlag(job)}, changes...)
-	case jobs.Cancelled:
-		return append(changes, "adroit jobs retry "+id)
-	case jobs.Failed, jobs.Stuck:
-		return append([]string{"adroit jobs resume " + id}, changes[:min(1, len(changes))]...)
-	case jobs.Waiting:
-		if s := a.awaited(id); s != "" {
-			return []string{"adroit signal " + id + " " + s, "adroit jobs resume " + id}
-		}
-		return []string{"adroit jobs resume " + id}
-	case jobs.Interrupted, jobs.Blocked, jobs.Queued:
-		return append([]string{"adroit jobs resume " + id}, changes...)
-	case jobs.Running:
-		return []string{"adroit jobs logs " + id + " -f"}
-	}
-	return nil
-}
-
-// awaited is the signal that a waiting job most likely gets; "" if it has its
-// answer and only has to go on.
-func (a *app) awaited(id string) string {
-	if a.db != nil {
-		switch q, err := pending(context.Background(), a.db, id); {
-		case err != nil:
-		case q == nil:
-			return ""
-		case render.ToolQuestion(q) == nil && len(q.Signals) > 0:
-			return render.SignalName(q.Signals[0])
+	d := &adroit.JobDetail{Job: job, Changed: a.changed(job.ID)}
+	if job.Status == jobs.Waiting {
+		d.Questions = []jobs.Question{{}} // some question, if it cannot be read
+		if a.db != nil {
+			if qs, err := jobs.Pending(context.Background(), a.db, job.ID); err == nil {
+				d.Questions = qs
+			}
 		}
 	}
-	return "approve"
+	var commands []string
+	for _, act := range adroit.Next(d) {
+		command := "adroit jobs " + act.Do + " " + act.Job
+		switch {
+		case act.Signal != "":
+			command = "adroit signal " + act.Job + " " + act.Signal
+		case act.Limit != "":
+			command += " " + render.RaiseFlag(job)
+		case act.Follow:
+			command += " -f"
+		}
+		commands = append(commands, command)
+	}
+	return commands
 }
 
 // pending is the question a job waits with, nil if there is none.

@@ -79,7 +79,7 @@ func (a *app) jobsRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			again, err := rt.Again(ctx, old.ID)
+			again, err := rt.Retry(ctx, old.ID)
 			if err != nil {
 				return err
 			}

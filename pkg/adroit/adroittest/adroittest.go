@@ -1,0 +1,391 @@
+// Package adroittest holds the suite that every [adroit.Client] passes: the
+// runtime in the process, and whatever stands for one behind an interface.
+//
+//	func TestRuntime(t *testing.T) {
+//		adroittest.Test(t, func(t *testing.T, rt *adroit.Runtime) adroit.Client { return rt })
+//	}
+package adroittest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/pipeline"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/file"
+	"github.com/adroit-run/adroit/pkg/trust"
+)
+
+const (
+	writer = "---\ndescription: Write a file.\ntools: [write_file]\n---\nYou write.\n"
+	count  = "name: greet\ndescription: Greet.\nsteps:\n  - id: write\n    tool: write_file\n    args: {path: hi.txt, content: hi}\n"
+	turns  = "turns:\n  - calls: [{name: write_file, args: {path: out.txt, content: \"done\\n\"}}]\n  - text: Written.\nloop: true"
+)
+
+// A Wrap makes the client under test of a runtime. Closing the client is not
+// needed: the suite closes the runtime.
+type Wrap func(t *testing.T, rt *adroit.Runtime) adroit.Client
+
+// Test runs the suite.
+func Test(t *testing.T, wrap Wrap) {
+	for name, run := range map[string]func(*testing.T, *fixture){
+		"run": testRun, "errors": testErrors, "question": testQuestion, "changes": testChanges, "key": testKey,
+		"cancel": testCancel, "catalog": testCatalog, "trust": testTrust, "remove": testRemove, "plan": testPlan,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open(t, wrap)) })
+	}
+}
+
+// A fixture is a client with a workspace of its own.
+type fixture struct {
+	adroit.Client
+	dir  string
+	slow chan struct{} // closed when the tool slow has been called
+}
+
+func open(t *testing.T, wrap Wrap) *fixture {
+	t.Helper()
+	f := &fixture{dir: t.TempDir(), slow: make(chan struct{})}
+	model, err := script.Parse("turns", []byte(turns))
+	must(t, err)
+	waits, err := script.Parse("waits", []byte("turns:\n  - calls: [{name: slow}]\n  - text: Done."))
+	must(t, err)
+	slow := tools.New(tools.Metadata{Name: "slow", Description: "Wait until the job ends."}, func(ctx context.Context, _ *tools.Env, _ struct{}) (string, error) {
+		close(f.slow)
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	data := t.TempDir()
+	rt, err := adroit.Open(t.Context(), adroit.Options{
+		Tools: []tools.Tool{slow, file.Write}, Models: map[string]llm.Model{"script": model, "waits": waits}, Model: "script/turns",
+		Data: data, Dir: f.dir, Trust: trust.In(data),
+		Agents:    []agents.Layer{{Name: "mine", FS: fstest.MapFS{"writer.md": {Data: []byte(writer)}}}},
+		Pipelines: []pipeline.Layer{{Name: "mine", FS: fstest.MapFS{"greet.yaml": {Data: []byte(count)}}}},
+	})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := rt.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f.Client = wrap(t, rt)
+	return f
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// request asks the writer, whose edits are approved as approve says.
+func (f *fixture) request(approve executor.Approve) adroit.Request {
+	return adroit.Request{Target: "writer", Input: agents.Input{Prompt: "Write out.txt.\nPlease.", Dir: f.dir, Approve: approve}}
+}
+
+// run submits and starts a job and waits until it has stopped.
+func (f *fixture) run(t *testing.T, r adroit.Request) *jobs.Job {
+	t.Helper()
+	s, err := f.Submit(t.Context(), r)
+	must(t, err)
+	if s.Job.Status != jobs.Queued {
+		t.Errorf("a submitted job is %s", s.Job.Status)
+	}
+	must(t, f.Start(t.Context(), s.Job.ID, adroit.StartOptions{}))
+	j, err := f.Wait(t.Context(), s.Job.ID)
+	must(t, err)
+	return j
+}
+
+func kind(t *testing.T, err error, want adroit.Kind) *adroit.Error {
+	t.Helper()
+	var e *adroit.Error
+	if !errors.As(err, &e) || e.Kind != want {
+		t.Fatalf("%v is not an *adroit.Error of kind %s", err, want)
+	}
+	return e
+}
+
+// A job runs; its events are numbered without a gap and replay from any number.
+func testRun(t *testing.T, f *fixture) {
+	j := f.run(t, f.request(executor.ApproveAll))
+	if j.Status != jobs.Done || j.Agent != "writer" || j.Title != "Write out.txt." {
+		t.Fatalf("%+v", j)
+	}
+	var all []event.Event
+	for ev, err := range f.Events(t.Context(), "last", adroit.EventOptions{Follow: true}) {
+		must(t, err)
+		all = append(all, ev)
+	}
+	for i, ev := range all {
+		if ev.Seq != int64(i+1) || ev.Job != j.ID {
+			t.Fatalf("event %d has number %d and job %s", i, ev.Seq, ev.Job)
+		}
+	}
+	if len(all) < 4 || all[len(all)-1].Kind != event.JobFinished {
+		t.Fatalf("%d events", len(all))
+	}
+	for ev, err := range f.Events(t.Context(), j.ID, adroit.EventOptions{After: 2}) {
+		must(t, err)
+		if ev.Seq != 3 {
+			t.Errorf("after 2 comes %d", ev.Seq)
+		}
+		break // a reader that stops ends the stream
+	}
+	d, err := f.Job(t.Context(), j.ID[:len(j.ID)-1])
+	must(t, err)
+	if d.Job.ID != j.ID || d.Final == nil || d.Final.Summary != "Written." || !d.Changed {
+		t.Errorf("%+v", d)
+	}
+	list, err := f.Jobs(t.Context(), jobs.Query{Agent: "writer"})
+	must(t, err)
+	if len(list) != 1 || list[0].ID != j.ID {
+		t.Errorf("%d jobs", len(list))
+	}
+	again, err := f.Retry(t.Context(), j.ID)
+	must(t, err)
+	if again.Job.ID == j.ID || again.Job.Status != jobs.Queued {
+		t.Errorf("%+v", again.Job)
+	}
+}
+
+// Errors keep their kind, message and hint, and what callers branch on.
+func testErrors(t *testing.T, f *fixture) {
+	_, err := f.Job(t.Context(), "nobody")
+	if e := kind(t, err, adroit.NotFound); e.Hint == "" || e.Message != `no such job: "NOBODY"` {
+		t.Errorf("%+v", e)
+	}
+	if !errors.Is(err, jobs.ErrNotExist) {
+		t.Error("it is no jobs.ErrNotExist")
+	}
+	for ev, err := range f.Events(t.Context(), "nobody", adroit.EventOptions{}) {
+		kind(t, err, adroit.NotFound)
+		if ev.Seq != 0 {
+			t.Error("an event beside an error")
+		}
+	}
+	r := f.request("")
+	r.Target = "writter"
+	_, err = f.Submit(t.Context(), r)
+	if e := kind(t, err, adroit.Invalid); !strings.Contains(e.Hint, "did you mean writer?") {
+		t.Errorf("%+v", e)
+	}
+	j := f.run(t, f.request(executor.ApproveAll))
+	kind(t, f.Start(t.Context(), j.ID, adroit.StartOptions{}), adroit.Ended)
+	_, err = f.Cancel(t.Context(), j.ID)
+	kind(t, err, adroit.Ended)
+	if !errors.Is(err, jobs.ErrFinal) {
+		t.Error("it is no jobs.ErrFinal")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := f.Jobs(ctx, jobs.Query{}); err == nil {
+		t.Error("a call under an ended context succeeded")
+	}
+}
+
+// A job that asks a person parks, says what can be done, and goes on when it is
+// answered.
+func testQuestion(t *testing.T, f *fixture) {
+	j := f.run(t, f.request(executor.ApproveAsk))
+	if j.Status != jobs.Waiting {
+		t.Fatalf("%s: %s", j.Status, j.Reason)
+	}
+	d, err := f.Job(t.Context(), j.ID)
+	must(t, err)
+	if len(d.Questions) != 1 || len(d.Actions) != 2 || d.Actions[0].Do != adroit.ActionSignal || d.Actions[0].Signal != "approve" || d.Actions[1].Do != adroit.ActionResume {
+		t.Fatalf("%d questions, %+v", len(d.Questions), d.Actions)
+	}
+	_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: "aprove"})
+	kind(t, err, adroit.Invalid)
+	sent, err := f.Signal(t.Context(), j.ID, adroit.Signal{Name: d.Actions[0].Signal})
+	must(t, err)
+	if sent.Question == nil || sent.Question.Path != d.Questions[0].Path || sent.Early {
+		t.Errorf("%+v", sent)
+	}
+	must(t, f.Start(t.Context(), j.ID, adroit.StartOptions{}))
+	if j, err = f.Wait(t.Context(), j.ID); err != nil || j.Status != jobs.Done {
+		t.Fatalf("%v, %+v", err, j)
+	}
+}
+
+// What a job changed is listed by step, and undone.
+func testChanges(t *testing.T, f *fixture) {
+	j := f.run(t, f.request(executor.ApproveAll))
+	steps, err := f.Steps(t.Context(), j.ID)
+	must(t, err)
+	if len(steps) != 1 || steps[0].Name != "write_file" || len(steps[0].Changes) != 1 {
+		t.Fatalf("%+v", steps)
+	}
+	d, err := f.Diff(t.Context(), j.ID, adroit.Selection{Step: steps[0].Step})
+	must(t, err)
+	if !strings.Contains(d.Diff, "+done") || d.Changes[0].Path != "out.txt" {
+		t.Errorf("%+v", d)
+	}
+	_, err = f.Diff(t.Context(), j.ID, adroit.Selection{Step: "9"})
+	kind(t, err, adroit.Invalid)
+	r, err := f.Undo(t.Context(), j.ID, adroit.Selection{})
+	must(t, err)
+	if len(r.Removed) != 1 || r.Removed[0] != "out.txt" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Stat(filepath.Join(f.dir, "out.txt")); err == nil {
+		t.Error("the file is still there")
+	}
+	arts, err := f.Artifacts(t.Context(), j.ID)
+	must(t, err)
+	if _, ok := arts["diff"]; !ok {
+		t.Errorf("artifacts %v", arts)
+	}
+	_, err = f.Merge(t.Context(), j.ID, adroit.MergeOptions{})
+	kind(t, err, adroit.Failed)
+}
+
+// The same key is the same job.
+func testKey(t *testing.T, f *fixture) {
+	r := f.request("")
+	r.Key = "once"
+	first, err := f.Submit(t.Context(), r)
+	must(t, err)
+	second, err := f.Submit(t.Context(), r)
+	must(t, err)
+	if first.Repeated || !second.Repeated || second.Job.ID != first.Job.ID {
+		t.Errorf("%+v, %+v", first, second)
+	}
+}
+
+// A job that runs is refused a second runner, and ends when it is cancelled.
+func testCancel(t *testing.T, f *fixture) {
+	s, err := f.Submit(t.Context(), adroit.Request{Input: agents.Input{Prompt: "Wait.", Dir: f.dir, Model: "waits/x",
+		Spec: &agents.DynamicAgent{Name: "waiter", Description: "Wait.", Prompt: "You wait.", Tools: []string{"slow"}}}})
+	must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	must(t, f.Start(ctx, s.Job.ID, adroit.StartOptions{}))
+	stop() // the job outlives whoever started it
+	<-f.slow
+	d, err := f.Job(t.Context(), s.Job.ID)
+	must(t, err)
+	if d.Job.Status != jobs.Running || len(d.Actions) != 1 || !d.Actions[0].Follow {
+		t.Errorf("%s, %+v", d.Job.Status, d.Actions)
+	}
+	kind(t, f.Start(t.Context(), s.Job.ID, adroit.StartOptions{}), adroit.Held)
+	_, err = f.Undo(t.Context(), s.Job.ID, adroit.Selection{})
+	kind(t, err, adroit.Running)
+	following := make(chan error, 1)
+	go func() {
+		var last event.Event
+		for ev, err := range f.Events(context.Background(), s.Job.ID, adroit.EventOptions{Follow: true}) {
+			if err != nil {
+				following <- err
+				return
+			}
+			last = ev
+		}
+		if last.Kind != event.JobFinished {
+			following <- errors.New("the stream ended with " + string(last.Kind))
+			return
+		}
+		following <- nil
+	}()
+	j, err := f.Cancel(t.Context(), s.Job.ID)
+	must(t, err)
+	if j.Status != jobs.Cancelled {
+		t.Errorf("%s", j.Status)
+	}
+	select {
+	case err := <-following:
+		must(t, err)
+	case <-time.After(30 * time.Second):
+		t.Error("the stream does not end with the job")
+	}
+}
+
+// The catalogs list what requests may name, and what the project brings only if
+// it is trusted.
+func testCatalog(t *testing.T, f *fixture) {
+	must(t, os.MkdirAll(filepath.Join(f.dir, adroit.ProjectAgents), 0o755))
+	must(t, os.WriteFile(filepath.Join(f.dir, adroit.ProjectAgents, "own.md"), []byte(strings.Replace(writer, "Write a file", "Its own", 1)), 0o644))
+	must(t, os.MkdirAll(filepath.Join(f.dir, ".adroit/skills/tidy"), 0o755))
+	must(t, os.WriteFile(filepath.Join(f.dir, ".adroit/skills/tidy/SKILL.md"), []byte("---\nname: tidy\ndescription: Tidy up.\n---\nTidy.\n"), 0o644))
+	for trusted, want := range map[bool]int{false: 1, true: 2} {
+		in := adroit.Scope{Dir: f.dir, Trust: trusted}
+		all, err := f.Agents(t.Context(), in)
+		must(t, err)
+		skills, err := f.Skills(t.Context(), in)
+		must(t, err)
+		if len(all.Items) != want || len(skills.Items) != want-1 {
+			t.Errorf("trusted %v: %+v, %+v", trusted, all, skills)
+		}
+	}
+	pipelines, err := f.Pipelines(t.Context(), adroit.Scope{})
+	must(t, err)
+	if len(pipelines.Items) != 1 || pipelines.Items[0].Name != "greet" || pipelines.Items[0].Steps != 1 {
+		t.Errorf("%+v", pipelines)
+	}
+	list, err := f.Tools(t.Context())
+	must(t, err)
+	found := false
+	for _, tool := range list.Items {
+		found = found || tool.Name == "write_file" && strings.Contains(string(tool.Input), `"path"`)
+	}
+	if !found {
+		t.Errorf("%d tools", len(list.Items))
+	}
+}
+
+// What an operator decides about a project holds for the files as they are.
+func testTrust(t *testing.T, f *fixture) {
+	must(t, os.WriteFile(filepath.Join(f.dir, "AGENTS.md"), []byte("Be brief.\n"), 0o644))
+	st, err := f.Trust(t.Context(), f.dir)
+	must(t, err)
+	if len(st.Files) != 1 || st.Files[0].State == trust.Trusted {
+		t.Fatalf("%+v", st)
+	}
+	st, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Trust: true})
+	must(t, err)
+	if st.Files[0].State != trust.Trusted {
+		t.Errorf("%+v", st)
+	}
+	if st, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true}); err != nil || st.Files[0].State == trust.Trusted {
+		t.Errorf("%v, %+v", err, st)
+	}
+}
+
+// A removed job is gone.
+func testRemove(t *testing.T, f *fixture) {
+	j := f.run(t, f.request(executor.ApproveAll))
+	must(t, f.Remove(t.Context(), j.ID, adroit.RemoveOptions{}))
+	_, err := f.Job(t.Context(), j.ID)
+	kind(t, err, adroit.NotFound)
+}
+
+// Resolve says what would run, also of a pipeline, and adds nothing.
+func testPlan(t *testing.T, f *fixture) {
+	p, err := f.Resolve(t.Context(), f.request(""))
+	must(t, err)
+	if p.Task.Agent != "writer" || p.Workflow != agents.Workflow.Name || len(p.Task.Tools) == 0 || p.Input.Model != "script/turns" {
+		t.Errorf("%+v", p)
+	}
+	r := f.request("")
+	r.Target = "greet"
+	if p, err = f.Resolve(t.Context(), r); err != nil || p.Pinned == nil || p.Pinned.Pipeline.Name != "greet" {
+		t.Fatalf("%v, %+v", err, p)
+	}
+	if list, err := f.Jobs(t.Context(), jobs.Query{}); err != nil || len(list) != 0 {
+		t.Errorf("%d jobs, %v", len(list), err)
+	}
+}

@@ -1,0 +1,220 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/trust"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A Client is adroit as a surface sees it: a *Runtime in this process, or a
+// runtime behind an interface such as that of pkg/api. Every argument and result
+// is a plain value that survives JSON, and every error an *Error. A job is named
+// by its id, a unique beginning or end of it, or last. It is safe for concurrent
+// use. The suite in pkg/adroit/adroittest holds for each implementation.
+type Client interface {
+	JobReader
+	JobWriter
+	Changes
+	Catalog
+	Machine
+	io.Closer
+}
+
+// A JobReader reports how jobs stand and what they did.
+type JobReader interface {
+	// Jobs lists jobs, the newest first.
+	Jobs(ctx context.Context, q jobs.Query) ([]*jobs.Job, error)
+	Job(ctx context.Context, ref string) (*JobDetail, error)
+	// Events replays the numbered events of a job. What it yields with an error
+	// is no event.
+	Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error]
+	// Wait waits until a job neither runs nor is queued to run.
+	Wait(ctx context.Context, ref string) (*jobs.Job, error)
+	// Artifacts returns what a job has produced, by name.
+	Artifacts(ctx context.Context, ref string) (map[string]executor.Artifact, error)
+}
+
+// A JobWriter begins, steers and removes jobs.
+type JobWriter interface {
+	// Resolve returns what Submit would pin, and adds nothing.
+	Resolve(ctx context.Context, r Request) (*Plan, error)
+	// Submit adds a job, which does not run yet. The same Key gives the same job.
+	Submit(ctx context.Context, r Request) (*Submitted, error)
+	// Start runs a job, or goes on with it, where the runtime is. It returns once
+	// the job's lease is taken; the end of ctx does not end the job.
+	Start(ctx context.Context, ref string, o StartOptions) error
+	// Signal answers the question that a job asks, or sends a signal early.
+	Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error)
+	// Cancel ends a job for good and waits until its runner has confirmed.
+	Cancel(ctx context.Context, ref string) (*jobs.Job, error)
+	// Retry adds a new job with the task of an old one.
+	Retry(ctx context.Context, ref string) (*Submitted, error)
+	// Remove forgets a job with all that is kept for it.
+	Remove(ctx context.Context, ref string, o RemoveOptions) error
+}
+
+// Changes are what a job did to files.
+type Changes interface {
+	// Steps lists the steps that changed files.
+	Steps(ctx context.Context, ref string) ([]Step, error)
+	Diff(ctx context.Context, ref string, s Selection) (*Diff, error)
+	// Undo restores what the selection covers. It is a step of the job.
+	Undo(ctx context.Context, ref string, s Selection) (*UndoReport, error)
+	// Merge commits what a job did in its worktree and merges it.
+	Merge(ctx context.Context, ref string, o MergeOptions) (*workspace.Merged, error)
+}
+
+// A Catalog lists what requests may name.
+type Catalog interface {
+	Agents(ctx context.Context, in Scope) (*Listing[AgentInfo], error)
+	Pipelines(ctx context.Context, in Scope) (*Listing[PipelineInfo], error)
+	Skills(ctx context.Context, in Scope) (*Listing[SkillInfo], error)
+	Tools(ctx context.Context) (*Listing[ToolInfo], error)
+}
+
+// A Machine holds what an operator has decided about the workspaces on it.
+type Machine interface {
+	// Trust reports which files of a workspace would instruct agents.
+	Trust(ctx context.Context, dir string) (*trust.Status, error)
+	// SetTrust decides about them, and reports how they stand then.
+	SetTrust(ctx context.Context, c TrustChange) (*trust.Status, error)
+}
+
+var _ Client = (*Runtime)(nil)
+
+// A JobDetail is a job with what is known beside it.
+type JobDetail struct {
+	Job       *jobs.Job       `json:"job"`
+	Config    JobConfig       `json:"config"`
+	Questions []jobs.Question `json:"questions,omitempty"` // that it asks now
+	Final     *jobs.Final     `json:"final,omitempty"`     // how its last run ended
+	Changed   bool            `json:"changed,omitempty"`   // it changed files
+	// Incomplete is why the record of its changes is not complete.
+	Incomplete []string            `json:"incomplete,omitempty"`
+	Worktree   *workspace.Worktree `json:"worktree,omitempty"`
+	Actions    []Action            `json:"actions,omitempty"` // see Next
+}
+
+// EventOptions select events.
+type EventOptions struct {
+	After  int64 `json:"after,omitempty"`  // only those with a higher number
+	Follow bool  `json:"follow,omitempty"` // until the job no longer runs
+}
+
+// StartOptions are how a job goes on.
+type StartOptions struct {
+	// Limits are for a job that a limit stopped. Turns are those of the agent that
+	// was stopped; all else bounds the whole job.
+	Limits executor.Limits `json:"limits,omitzero"`
+}
+
+// A Signal is sent to a job: approve, deny, or the name of another.
+type Signal struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// SignalSent is what became of a signal.
+type SignalSent struct {
+	Job      *jobs.Job      `json:"job"`
+	Question *jobs.Question `json:"question,omitempty"` // that it answers
+	// Early means that the job does not wait for it yet; it is kept until then.
+	Early bool `json:"early,omitempty"`
+}
+
+// RemoveOptions are how a job is removed.
+type RemoveOptions struct {
+	Force bool `json:"force,omitempty"` // also what is not committed or merged in its worktree
+}
+
+// A Selection is the part of a job's changes that a call is about; the zero
+// value is all that is certain.
+type Selection struct {
+	Step      string `json:"step,omitempty"`      // only this step
+	From      string `json:"from,omitempty"`      // this step and all later ones
+	Uncertain bool   `json:"uncertain,omitempty"` // also what may be somebody else's work
+}
+
+// A Step changed files.
+type Step struct {
+	workspace.StepChanges
+	Name string `json:"name,omitempty"` // the tool
+}
+
+// A Diff is what a job changed.
+type Diff struct {
+	Job        string             `json:"job"`
+	Changes    []workspace.Change `json:"changes"`
+	Diff       string             `json:"diff"`
+	Incomplete []string           `json:"incomplete,omitempty"`
+}
+
+// An UndoReport is what an undo did, and left.
+type UndoReport struct {
+	workspace.UndoReport
+	Incomplete []string `json:"incomplete,omitempty"`
+	Commits    []string `json:"commits,omitempty"` // of the job; an undo changes files only
+}
+
+// MergeOptions are how a worktree is merged.
+type MergeOptions struct {
+	Message string `json:"message,omitempty"` // empty: the job's title
+}
+
+// A Scope is a workspace, and whether all that it brings is used.
+type Scope struct {
+	Dir   string `json:"dir,omitempty"` // empty: none
+	Trust bool   `json:"trust_project,omitempty"`
+}
+
+// A Listing is what was found, and what is wrong with the rest.
+type Listing[T any] struct {
+	Items    []T      `json:"items"`
+	Problems []string `json:"problems,omitempty"`
+}
+
+// Info on what requests may name.
+type (
+	AgentInfo struct {
+		Name        string   `json:"name"`
+		Description string   `json:"description"`
+		Tools       []string `json:"tools,omitempty"`
+		Layer       string   `json:"layer,omitempty"`
+		File        string   `json:"file,omitempty"`
+	}
+	PipelineInfo struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		Steps       int    `json:"steps"`
+		Layer       string `json:"layer"`
+		File        string `json:"file"`
+	}
+	SkillInfo struct {
+		Name        string   `json:"name"`
+		Description string   `json:"description"`
+		Files       []string `json:"files"`
+		Layer       string   `json:"layer"`
+		File        string   `json:"file"`
+	}
+	ToolInfo struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Needs       string          `json:"needs,omitempty"` // capabilities
+		Input       json.RawMessage `json:"input"`           // JSON Schema
+	}
+)
+
+// A TrustChange decides about the files of a workspace as they are now.
+type TrustChange struct {
+	Dir string `json:"dir"`
+	// Trust is yes or no; Revoke forgets all that was decided.
+	Trust  bool `json:"trust,omitempty"`
+	Revoke bool `json:"revoke,omitempty"`
+}

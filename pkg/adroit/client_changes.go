@@ -1,0 +1,204 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// ledger opens the record of what a job changed, nil if it never began to work
+// on files.
+func (rt *Runtime) ledger(id string) (*workspace.Ledger, error) {
+	dir := filepath.Join(rt.home, id, "ledger")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return workspace.OpenLedger(dir)
+}
+
+// part selects changes from a ledger.
+func (s Selection) part(id string, led *workspace.Ledger) (part workspace.Part, err error) {
+	switch {
+	case s.Step != "" && s.From != "":
+		return part, Invalidf("--from has --step in it", "--step and --from exclude each other")
+	case s.Step != "":
+		part, err = led.Step(s.Step)
+	case s.From != "":
+		part, err = led.From(s.From)
+	default:
+		part = led.All()
+	}
+	if none := new(workspace.StepError); errors.As(err, &none) {
+		return part, Invalidf("adroit jobs steps "+id+" lists those that did", "%s: %v", id, err)
+	}
+	if err == nil && s.Uncertain {
+		part = part.IncludeUncertain()
+	}
+	return part, err
+}
+
+// Steps implements [Changes].
+func (rt *Runtime) Steps(ctx context.Context, ref string) ([]Step, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	led, err := rt.ledger(j.ID)
+	if err != nil || led == nil {
+		return []Step{}, asError(err)
+	}
+	defer led.Close()
+	all, err := led.Steps()
+	if err != nil {
+		return nil, AsError(err)
+	}
+	names := map[string]string{}
+	for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
+		if err != nil {
+			return nil, AsError(err)
+		}
+		if ev.Kind == event.StepStarted && (ev.Step == "tool" || ev.Step == "model" || ev.Step == "worktree") {
+			names[ev.Path] = ev.Name
+		}
+	}
+	steps := []Step{}
+	for _, s := range all {
+		steps = append(steps, Step{s, names[s.Step]})
+	}
+	return steps, nil
+}
+
+// Diff implements [Changes].
+func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, error) {
+	j, err := rt.findOrFolder(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	d := &Diff{Job: j.ID, Changes: []workspace.Change{}}
+	led, err := rt.ledger(j.ID)
+	if err != nil || led == nil {
+		return d, asError(err)
+	}
+	defer led.Close()
+	part, err := s.part(j.ID, led)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if d.Diff, err = part.Diff(ctx, j.Dir, false); err != nil {
+		return nil, AsError(err)
+	}
+	changes, err := part.Changes()
+	if err != nil {
+		return nil, AsError(err)
+	}
+	d.Changes = append(d.Changes, changes...)
+	d.Incomplete = led.Incomplete(ctx)
+	return d, nil
+}
+
+// Undo implements [Changes].
+func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoReport, error) {
+	j, err := rt.findOrFolder(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if j.Status == jobs.Running {
+		return nil, WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
+	}
+	report := &UndoReport{}
+	led, err := rt.ledger(j.ID)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if led != nil {
+		defer led.Close()
+		if err := led.Share(ContentDir(rt.data())); err != nil {
+			return nil, AsError(err)
+		}
+		part, err := s.part(j.ID, led)
+		if err != nil {
+			return nil, AsError(err)
+		}
+		if report.UndoReport, err = part.Undo(j.Dir); err != nil {
+			return nil, AsError(err)
+		}
+		report.Incomplete = led.Incomplete(ctx)
+	}
+	if j.Status != Lost {
+		report.Commits, err = rt.commits(ctx, j.ID)
+	}
+	return report, asError(err)
+}
+
+// commits are those that a job made with its tool, by hash and subject.
+func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for ev, err := range m.Store.Events(ctx, id, 0, false) {
+		if err != nil {
+			return nil, err
+		}
+		var d struct{ Failed, Asks bool }
+		if ev.Kind != event.StepFinished || ev.Name != "git_commit" || ev.Error != "" || json.Unmarshal(ev.Data, &d) != nil || d.Failed || d.Asks {
+			continue
+		}
+		out = append(out, ev.Text)
+	}
+	return out, nil
+}
+
+// Merge implements [Changes].
+func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*workspace.Merged, error) {
+	j, _, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if j.Status == jobs.Running {
+		return nil, WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
+	}
+	w, err := rt.Worktree(j.ID)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if w == nil {
+		return nil, WithHint(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, j.Dir), "adroit run --worktree gives a job a worktree")
+	}
+	message := o.Message
+	if message == "" {
+		message = j.Title
+	}
+	if message == "" {
+		message = "Work of " + j.Agent
+	}
+	if message == j.Title {
+		message += "\n\nadroit job " + j.ID
+	}
+	merged, err := w.Merge(ctx, message)
+	if err != nil {
+		return nil, AsError(fmt.Errorf("%s: %w", j.ID, err))
+	}
+	return merged, nil
+}
+
+// incomplete is why the record of what a job changed is not complete.
+func (rt *Runtime) incomplete(ctx context.Context, id string) []string {
+	led, err := rt.ledger(id)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if led == nil {
+		return nil
+	}
+	defer led.Close()
+	return led.Incomplete(ctx)
+}

@@ -1,0 +1,427 @@
+package adroit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/workflows"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// asError is AsError for a result of type error.
+func asError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return AsError(err)
+}
+
+// Jobs implements [JobReader].
+func (rt *Runtime) Jobs(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	all, err := m.Store.List(ctx, q)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if all == nil {
+		all = []*jobs.Job{}
+	}
+	return all, nil
+}
+
+// find returns the one job that ref means.
+func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manager, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	ref = strings.ToUpper(strings.TrimSpace(ref))
+	q := jobs.Query{}
+	if ref == "LAST" {
+		q.Limit = 1
+	}
+	all, err := m.Store.List(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	if ref == "LAST" {
+		if len(all) == 0 {
+			return nil, nil, &Error{Kind: NotFound, Message: "there are no jobs", Hint: "adroit run AGENT PROMPT starts one"}
+		}
+		return all[0], m, nil
+	}
+	var found []*jobs.Job
+	for _, j := range all {
+		if j.ID == ref {
+			return j, m, nil
+		}
+		if len(ref) >= 2 && (strings.HasPrefix(j.ID, ref) || strings.HasSuffix(j.ID, ref)) {
+			found = append(found, j)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], m, nil
+	case 0:
+		return nil, nil, &Error{Kind: NotFound, Message: fmt.Sprintf("no such job: %q", ref), Hint: "adroit jobs lists them"}
+	}
+	var ids []string
+	for _, j := range found[:min(len(found), 4)] {
+		ids = append(ids, j.ID)
+	}
+	return nil, nil, Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
+}
+
+// Lost is the status of a job whose directory is all that is left of it.
+const Lost = jobs.Status("lost")
+
+// findOrFolder finds a job like find does, and also one whose directory is all
+// that is left: its database was lost or replaced.
+func (rt *Runtime) findOrFolder(ctx context.Context, ref string) (*jobs.Job, error) {
+	j, _, err := rt.find(ctx, ref)
+	if err == nil {
+		return j, nil
+	}
+	folders, _ := os.ReadDir(rt.home) // none: the error above stands
+	ref = strings.ToUpper(strings.TrimSpace(ref))
+	var found []*jobs.Job
+	for _, f := range folders {
+		if name := f.Name(); len(ref) < 2 || !strings.HasPrefix(name, ref) && !strings.HasSuffix(name, ref) {
+			continue
+		}
+		b, failed := os.ReadFile(filepath.Join(rt.home, f.Name(), JobFile))
+		j := &jobs.Job{}
+		if failed != nil || json.Unmarshal(b, j) != nil || j.ID != f.Name() {
+			continue
+		}
+		j.Status = Lost
+		found = append(found, j)
+	}
+	if len(found) != 1 {
+		return nil, err
+	}
+	rt.warn("%s is not in the database; its folder has what it changed", found[0].ID)
+	return found[0], nil
+}
+
+// Job implements [JobReader].
+func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	d := &JobDetail{Job: j, Changed: workspace.Recorded(filepath.Join(rt.home, j.ID, "ledger")), Incomplete: rt.incomplete(ctx, j.ID)}
+	if d.Config, err = rt.jobConfig(j.ID); err != nil {
+		return nil, AsError(err)
+	}
+	if d.Questions, err = jobs.Pending(ctx, m.Store, j.ID); err != nil {
+		return nil, AsError(err)
+	}
+	if d.Worktree, err = rt.Worktree(j.ID); err != nil {
+		return nil, AsError(err)
+	}
+	for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
+		if err != nil {
+			return nil, AsError(err)
+		}
+		var f jobs.Final
+		if (ev.Kind == event.JobFinished || ev.Kind == event.JobWaiting) && json.Unmarshal(ev.Data, &f) == nil {
+			d.Final = &f
+		}
+	}
+	d.Actions = Next(d)
+	return d, nil
+}
+
+// Events implements [JobReader].
+func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		j, m, err := rt.find(ctx, ref)
+		if err != nil {
+			yield(event.Event{}, AsError(err))
+			return
+		}
+		for ev, err := range m.Store.Events(ctx, j.ID, o.After, o.Follow) {
+			if !yield(ev, asError(err)) {
+				return
+			}
+		}
+	}
+}
+
+// Wait implements [JobReader].
+func (rt *Runtime) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err == nil {
+		j, err = m.Wait(ctx, j.ID)
+	}
+	return j, asError(err)
+}
+
+// Artifacts implements [JobReader].
+func (rt *Runtime) Artifacts(ctx context.Context, ref string) (map[string]executor.Artifact, error) {
+	j, _, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	var s executor.State
+	if len(j.Output) > 0 {
+		if err := json.Unmarshal(j.Output, &s); err != nil {
+			return nil, AsError(fmt.Errorf("%s: reading its output: %w", j.ID, err))
+		}
+	}
+	if s.Artifacts == nil {
+		s.Artifacts = map[string]executor.Artifact{}
+	}
+	return s.Artifacts, nil
+}
+
+// Start implements [JobWriter].
+func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) error {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return AsError(err)
+	}
+	if j.Status == jobs.Running {
+		return AsError(fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
+	}
+	var run agents.Job
+	if j.Status == jobs.Queued {
+		run, err = rt.start(rt.ctx, j.ID, m.Run)
+	} else {
+		run, err = rt.ResumeWith(rt.ctx, j.ID, o.Limits)
+	}
+	if err != nil {
+		return AsError(err)
+	}
+	return asError(rt.claimed(ctx, m, j, run.(*job)))
+}
+
+// claimed waits until a job that was started has its lease, or has ended.
+func (rt *Runtime) claimed(ctx context.Context, m *jobs.Manager, before *jobs.Job, run *job) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-run.done:
+			return run.err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+		now, err := jobs.Find(ctx, m.Store, before.ID)
+		if err != nil || now.Lease.Token > before.Lease.Token {
+			return err
+		}
+	}
+}
+
+// Cancel implements [JobWriter].
+func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	id := j.ID
+	j, err = m.Cancel(ctx, id)
+	switch {
+	case errors.Is(err, jobs.ErrFinal):
+		return nil, WithHint(err, "there is nothing to cancel; adroit jobs undo takes back what it changed")
+	case err != nil:
+		return nil, AsError(err)
+	case j.Status != jobs.Cancelled:
+		return nil, &Error{Kind: Ended, Message: fmt.Sprintf("%s ended as %s before the cancel reached it", id, j.Status), Hint: "adroit jobs show " + id}
+	}
+	return j, nil
+}
+
+// Remove implements [JobWriter].
+func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) error {
+	j, err := rt.findOrFolder(ctx, ref)
+	if err != nil {
+		return AsError(err)
+	}
+	if j.Status != jobs.Running {
+		err := rt.RemoveWorktrees(ctx, j.ID, o.Force)
+		if we := new(workspace.WorktreeError); errors.As(err, &we) {
+			return WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
+		}
+		if err != nil {
+			return AsError(err)
+		}
+	}
+	if j.Status != Lost {
+		m, err := rt.Manager(ctx)
+		if err != nil {
+			return AsError(err)
+		}
+		if err := m.Store.Remove(ctx, j.ID); errors.Is(err, jobs.ErrRunning) {
+			return WithHint(err, "adroit jobs cancel "+j.ID)
+		} else if err != nil {
+			return AsError(err)
+		}
+	}
+	return asError(workspace.Discard(filepath.Join(rt.home, j.ID)))
+}
+
+// signalName is what workflows and pipelines may call signals of their own.
+var signalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+
+// Signal implements [JobWriter].
+func (rt *Runtime) Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if j.Status.Final() {
+		return nil, &Error{Kind: Ended, Message: fmt.Sprintf("%s has ended: %s", j.ID, j.Status), Hint: "adroit jobs show " + j.ID}
+	}
+	sent := &SignalSent{Job: j}
+	full, err := rt.signal(ctx, m, sent, s.Name)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if q := sent.Question; q != nil {
+		if err := (flow.Wait{Type: q.Type}).Accepts(s.Value); err != nil {
+			return nil, Invalidf("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", full, err)
+		}
+	}
+	return sent, asError(m.Store.Send(ctx, j.ID, flow.Signal{Name: full, Value: s.Value}))
+}
+
+// signal is the full name of the signal that name means for a job: that of the
+// question it asks now, or name itself for those that may come early.
+func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent, name string) (string, error) {
+	j := sent.Job
+	qs, err := jobs.Pending(ctx, m.Store, j.ID)
+	if err != nil {
+		return "", err
+	}
+	var waits []string
+	for i := range qs {
+		for _, s := range qs[i].Signals {
+			short, _, _ := strings.Cut(s, "@") // what follows is the step it is for
+			if s == name || short == name {
+				sent.Question = &qs[i]
+				return s, nil
+			}
+			waits = append(waits, short)
+		}
+	}
+	early := []string{"continue", "abort", "answer", workflows.CancelStages}
+	all := append([]string{"approve", "deny"}, early...)
+	switch {
+	case slices.Contains(early, name):
+		return name, nil
+	case len(waits) > 0:
+		return "", Invalidf("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
+	case len(qs) == 0 && j.Status == jobs.Waiting:
+		return "", Invalidf("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
+	case slices.Contains(all, name):
+		return "", &Error{Kind: Failed, Message: fmt.Sprintf("%s asks nothing now, so there is nothing to %s", j.ID, name), Hint: "adroit jobs show " + j.ID + " says how it stands"}
+	}
+	hint := "signals are " + strings.Join(all, ", ") + ", and those that workflows and pipelines name"
+	if n := spelling.Nearest(name, all); n != "" {
+		return "", Invalidf(fmt.Sprintf("did you mean %q?\n%s", n, hint), "unknown signal %q", name)
+	}
+	if !signalName.MatchString(name) {
+		return "", Invalidf("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
+	}
+	sent.Early = true
+	return name, nil
+}
+
+// An Action is what can be done next with a job.
+type Action struct {
+	Do     string `json:"do"`               // diff, undo, logs, resume, retry, signal
+	Job    string `json:"job"`              // its id
+	Signal string `json:"signal,omitempty"` // of signal: its name
+	// Limit is the limit that has to be raised for resume: turns, tokens, cost or time.
+	Limit  string `json:"limit,omitempty"`
+	Follow bool   `json:"follow,omitempty"` // of logs: the job still runs
+}
+
+// What an Action does.
+const (
+	ActionDiff   = "diff"
+	ActionUndo   = "undo"
+	ActionLogs   = "logs"
+	ActionResume = "resume"
+	ActionRetry  = "retry"
+	ActionSignal = "signal"
+)
+
+// Next returns what makes sense to do next with a job, the likeliest first.
+// Surfaces render it: as commands, as buttons.
+func Next(d *JobDetail) []Action {
+	j := d.Job
+	act := func(do string) Action { return Action{Do: do, Job: j.ID} }
+	var changes []Action
+	if d.Changed {
+		changes = []Action{act(ActionDiff), act(ActionUndo)}
+	}
+	resume := act(ActionResume)
+	switch j.Status {
+	case jobs.Done:
+		if changes == nil {
+			return []Action{act(ActionLogs)}
+		}
+		return changes
+	case jobs.Limit:
+		resume.Limit = limitOf(j)
+		return append([]Action{resume}, changes...)
+	case jobs.Cancelled:
+		return append(changes, act(ActionRetry))
+	case jobs.Failed, jobs.Stuck:
+		return append([]Action{resume}, changes[:min(1, len(changes))]...)
+	case jobs.Waiting:
+		if len(d.Questions) == 0 { // it has its answer and only has to go on
+			return []Action{resume}
+		}
+		signal := act(ActionSignal)
+		signal.Signal = "approve"
+		if q := d.Questions[0]; !isToolQuestion(q) && len(q.Signals) > 0 {
+			signal.Signal, _, _ = strings.Cut(q.Signals[0], "@")
+		}
+		return []Action{signal, resume}
+	case jobs.Interrupted, jobs.Blocked, jobs.Queued:
+		return append([]Action{resume}, changes...)
+	case jobs.Running:
+		logs := act(ActionLogs)
+		logs.Follow = true
+		return []Action{logs}
+	}
+	return nil
+}
+
+// limitOf is the limit that stopped a job.
+func limitOf(j *jobs.Job) string {
+	var s struct{ Outcome struct{ Limit string } }
+	_ = json.Unmarshal(j.Output, &s) // a job without an outcome names none
+	return cmp.Or(s.Outcome.Limit, "turns")
+}
+
+// isToolQuestion reports whether a question is about a call of a tool.
+func isToolQuestion(q jobs.Question) bool {
+	var about executor.Question
+	return json.Unmarshal(q.About, &about) == nil && about.Tool != ""
+}
