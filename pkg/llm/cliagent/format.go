@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -74,10 +75,6 @@ func decode(line []byte, v any) bool {
 
 // quoted is s as a string of JSON, which TOML reads too.
 func quoted(s string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always can be
 	// DEL is the one character that JSON leaves and TOML refuses.
-	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007F`)
+	return strings.ReplaceAll(string(jsontext.Quote(s)), "\x7f", `\u007F`)
 }

@@ -1,14 +1,13 @@
 package llmtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -317,11 +316,9 @@ func pieces(s string) []string {
 }
 
 func marshal(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := jsontext.Marshal(v)
+	if err != nil {
 		panic(err) // a test wrote arguments that are not JSON for a protocol that cannot carry them
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(b)
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
 )
 
 // The server puts a conversation together as one text and then reads the special
@@ -112,7 +112,7 @@ func within(raw json.RawMessage, change func(string) string) json.RawMessage {
 		var s string
 		if json.Unmarshal(raw[i:end+1], &s) == nil {
 			if now := change(s); now != s {
-				out = transport.AppendString(append(out, raw[from:i]...), now)
+				out = append(append(out, raw[from:i]...), jsontext.Quote(now)...)
 				from = end + 1
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -23,7 +24,7 @@ next:
 				case "text", "summary", "data":
 					var a, b string
 					if (had[key] == nil || json.Unmarshal(had[key], &a) == nil) && json.Unmarshal(v, &b) == nil {
-						had[key] = quoted(a + b)
+						had[key] = jsontext.Quote(a + b)
 					}
 				default:
 					if string(v) != "null" {
@@ -44,17 +45,11 @@ func (a *answer) state(calls int) *llm.ProviderState {
 	s := &llm.ProviderState{Dialect: d.Name, Field: d.State}
 	switch {
 	case calls > 0 && d.State == "reasoning_content" && a.thinking.Len() > 0:
-		s.Value = quoted(a.thinking.String())
+		s.Value = jsontext.Quote(a.thinking.String())
 	case calls > 0 && d.State == "reasoning_details" && len(a.details) > 0:
 		s.Value, _ = json.Marshal(a.details) // raw JSON, which was valid
 	default:
 		return nil
 	}
 	return s
-}
-
-// quoted is s as a JSON string.
-func quoted(s string) json.RawMessage {
-	b, _ := json.Marshal(s) // a string always can be
-	return b
 }

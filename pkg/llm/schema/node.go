@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/adroit-run/adroit/internal/jsontext"
 )
 
 // A node is a JSON value whose keys keep their order and whose numbers keep
@@ -81,13 +83,7 @@ func array() *node  { return &node{kind: '['} }
 
 func raw(text string) *node { return &node{kind: text[0], text: text} }
 
-func quoted(s string) *node {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.Encode(s) // a string can always be encoded
-	return &node{kind: '"', text: string(bytes.TrimSpace(b.Bytes()))}
-}
+func quoted(s string) *node { return &node{kind: '"', text: string(jsontext.Quote(s))} }
 
 // at gives a value of an object, nil if there is none. A nil node has none.
 func (n *node) at(key string) *node {

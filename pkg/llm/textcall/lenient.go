@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/jsontext"
 )
 
 var (
@@ -41,7 +43,7 @@ func (v *value) append(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = v.kids[i].append(append(quoted(b, k), ':'))
+			b = v.kids[i].append(append(append(b, jsontext.Quote(k)...), ':'))
 		}
 		return append(b, '}')
 	case '[':
@@ -54,21 +56,13 @@ func (v *value) append(b []byte) []byte {
 		}
 		return append(b, ']')
 	case '"':
-		return quoted(b, v.text)
+		return append(b, jsontext.Quote(v.text)...)
 	case '0':
 		return append(b, v.text...)
 	case 't':
 		return strconv.AppendBool(b, v.yes)
 	}
 	return append(b, "null"...)
-}
-
-func quoted(b []byte, s string) []byte {
-	q, err := json.Marshal(s)
-	if err != nil { // a string can always be encoded
-		panic(err)
-	}
-	return append(b, q...)
 }
 
 // A lenient parser reads one value of JSON as models write it: trailing

@@ -128,7 +128,6 @@ type Events struct {
 	lines *Lines
 	first bool
 	data  []byte
-	ended bool
 }
 
 // NewEvents reads events from r. data, which may be nil, is called as for
@@ -136,9 +135,6 @@ type Events struct {
 func NewEvents(r io.Reader, data func()) *Events {
 	return &Events{lines: &Lines{r: r, data: data, cr: true}, first: true}
 }
-
-// Ended reports whether the last event was ended by the end of the stream.
-func (e *Events) Ended() bool { return e.ended }
 
 // Next returns the next event that has data. The error is io.EOF at a clean
 // end.
@@ -149,7 +145,6 @@ func (e *Events) Next() (Event, error) {
 	for {
 		line, err := e.lines.Next()
 		if err == io.EOF && has {
-			e.ended = true
 			ev.Data = e.data
 			return ev, nil
 		}

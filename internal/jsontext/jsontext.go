@@ -1,0 +1,29 @@
+// Package jsontext writes JSON for models and for people: without the escapes
+// that encoding/json makes of <, > and &, which a model would repeat.
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Marshal is [json.Marshal] without escapes for HTML. Values that escape
+// themselves, with a MarshalJSON of their own, keep their escapes.
+func Marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// Quote is s as a JSON string. What is not UTF-8 becomes U+FFFD.
+func Quote(s string) json.RawMessage {
+	b, err := Marshal(s)
+	if err != nil {
+		panic(err) // a string can always be encoded
+	}
+	return b
+}
