@@ -158,3 +158,35 @@ func (a *app) asks() bool {
 
 // json writes v for scripts.
 func (a *app) json(v any) error { return render.JSON(a.Stdout, v) }
+
+// config is the configuration, read when a command first needs it.
+func (a *app) config() (*config, error) {
+	if a.conf != nil {
+		return a.conf, nil
+	}
+	c, err := loadConfig(configEnv{Getenv: a.Getenv, ReadFile: os.ReadFile}, configFlags{DataDir: a.flags.dataDir})
+	if err == nil {
+		a.conf = c
+	}
+	return c, err
+}
+
+func (a *app) configPath() string { return configPath(a.Getenv) }
+
+func (a *app) configDir() string { return configDir(a.Getenv) }
+
+// tilde expands a leading ~/ as a shell would.
+func (a *app) tilde(path string) string { return expandHome(a.Getenv("HOME"), path) }
+
+// home shortens a path for people.
+func (a *app) home(path string) string {
+	if h := a.Getenv("HOME"); h != "" && h != "/" {
+		if path == h {
+			return "~"
+		}
+		if rest, ok := strings.CutPrefix(path, h+"/"); ok {
+			return "~/" + rest
+		}
+	}
+	return path
+}

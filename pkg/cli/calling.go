@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,56 +22,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm/route"
 )
-
-const callingHint = "it is one of auto, native, constrained, text"
-
-// checkCalling judges calling: how models whose provider/model matches call
-// tools.
-func checkCalling(where string, by map[string]toolcall.Mode) error {
-	for _, p := range slices.Sorted(maps.Keys(by)) {
-		if !slices.Contains(toolcall.Modes, by[p]) {
-			return exit.Fail(fmt.Errorf("%s: calling: %s is %q", where, p, by[p]), callingHint)
-		}
-	}
-	return nil
-}
-
-func callingSettings(by map[string]toolcall.Mode) []setting {
-	var out []setting
-	for _, p := range slices.Sorted(maps.Keys(by)) {
-		out = append(out, setting{"calling." + p, string(by[p]), true})
-	}
-	return out
-}
-
-// dialectSettings are what an endpoint says of its server.
-func (e endpoint) dialectSettings(name string) []setting {
-	at := "endpoints." + name + "."
-	var out []setting
-	if e.Dialect != "" {
-		out = append(out, setting{at + "dialect", e.Dialect, true})
-	}
-	if e.APIVersion != "" {
-		out = append(out, setting{at + "api_version", e.APIVersion, true})
-	}
-	if e.OneCall {
-		out = append(out, setting{at + "one_call", "true", true})
-	}
-	for _, field := range slices.Sorted(maps.Keys(e.Body)) {
-		b, err := json.Marshal(e.Body[field])
-		if err != nil {
-			b = []byte("(cannot be sent)")
-		}
-		out = append(out, setting{at + "body." + field, string(b), true})
-	}
-	return out
-}
-
-// config is the endpoint as the adapter wants it, without its key.
-func (e endpoint) config(name string) openai.Config {
-	return openai.Config{Name: name, BaseURL: e.BaseURL, Headers: e.Headers,
-		Dialect: e.Dialect, APIVersion: e.APIVersion, OneCall: e.OneCall, Body: e.Body}
-}
 
 // dialect is how an endpoint's server is spoken to, and whether that was told
 // rather than guessed.

@@ -26,16 +26,7 @@ func (a *app) configCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			type entry struct {
-				Key   string `json:"key"`
-				Value string `json:"value"`
-				From  string `json:"from"`
-			}
-			list := []entry{}
-			for _, s := range c.settings() {
-				from := c.origin(s.key)
-				list = append(list, entry{s.key, s.value, from})
-			}
+			list := c.origins()
 			if asJSON {
 				return a.json(list)
 			}
@@ -58,12 +49,12 @@ func (a *app) configCommand() *cobra.Command {
 				return err
 			}
 			var names []string
-			for _, s := range c.settings() {
-				if s.key == args[0] {
-					fmt.Fprintln(a.Stdout, render.SanitizeLine(s.value))
+			for _, s := range c.origins() {
+				if s.Key == args[0] {
+					fmt.Fprintln(a.Stdout, render.SanitizeLine(s.Value))
 					return nil
 				}
-				names = append(names, s.key)
+				names = append(names, s.Key)
 			}
 			hint := "adroit config show lists the keys"
 			if n := nearest(args[0], names); n != "" {

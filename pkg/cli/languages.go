@@ -1,65 +1,9 @@
 package cli
 
 import (
-	"fmt"
-	"maps"
 	"os/exec"
-	"path"
-	"slices"
 	"strings"
-
-	"github.com/adroit-run/adroit/pkg/cli/exit"
-	"github.com/adroit-run/adroit/pkg/lsp"
 )
-
-// A languageServer is one that the operator adds, or puts in place of one that
-// is built in.
-type languageServer struct {
-	Command []string `yaml:"command"`
-	Files   []string `yaml:"files"`
-}
-
-// servers are the language servers of jobs, the operator's first.
-func (c *config) servers() []lsp.Server {
-	var own []lsp.Server
-	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
-		s := c.Servers[name]
-		own = append(own, lsp.Server{Name: name, Command: s.Command, Files: s.Files})
-	}
-	return lsp.Merge(own)
-}
-
-func (c *config) checkServers(where string) error {
-	if c.Diagnostics != "" && c.Diagnostics != "on" && c.Diagnostics != "off" {
-		return exit.Fail(fmt.Errorf("%s: diagnostics is %q", where, c.Diagnostics), "it is on or off")
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
-		s := c.Servers[name]
-		if len(s.Command) == 0 || len(s.Files) == 0 {
-			return exit.Fail(fmt.Errorf("%s: language_servers.%s needs command and files", where, name), `for example {command: [rust-analyzer], files: ["*.rs"]}`)
-		}
-		for _, p := range s.Files {
-			if _, err := path.Match(p, ""); err != nil || strings.Contains(p, "/") {
-				return exit.Fail(fmt.Errorf("%s: language_servers.%s.files: %q is not a pattern of file names", where, name, p), `a pattern is for example "*.rs"`)
-			}
-		}
-	}
-	return nil
-}
-
-func (c *config) serverSettings() []setting {
-	out := []setting{{"diagnostics", "on", false}}
-	if c.Diagnostics != "" {
-		out[0] = setting{"diagnostics", c.Diagnostics, true}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
-		s := c.Servers[name]
-		out = append(out,
-			setting{"language_servers." + name + ".command", strings.Join(s.Command, " "), true},
-			setting{"language_servers." + name + ".files", strings.Join(s.Files, " "), true})
-	}
-	return out
-}
 
 // examineServers looks for the language servers, without starting them.
 func (a *app) examineServers() []finding {

@@ -66,7 +66,7 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	o := adroit.Options{
 		Tools: slices.Collect(set.All()), Source: m, Workflows: a.workflows(),
 		Data: data, DataInWorkspace: true, Store: func(ctx context.Context) (jobs.Store, error) { return a.store(ctx) },
-		Trust: trust.In(data), ProjectBytes: conf.Conventions.Bytes, TestCommands: a.testCommands(conf),
+		Trust: trust.In(data), ProjectBytes: conf.Conventions.Bytes, TestCommands: conf.testCommands(a.Getenv("HOME")),
 		Defaults: agents.Defaults{
 			Substitutes: edit.Instead(conf.EditFormats), Budget: conf.budget(),
 			Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,

@@ -29,10 +29,6 @@ const (
 	scriptProvider = "script"
 )
 
-func reserved(name string) bool {
-	return slices.Contains([]string{ollamaProvider, openaiProvider, scriptProvider, cliProvider}, name)
-}
-
 // models opens models by reference: ollama/NAME, openai/NAME, NAME/… of a
 // configured endpoint, script:FILE. BaseURL, if set, replaces the provider's
 // address. Keys come from the environment and stay here.

@@ -3,25 +3,15 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
-
-// secrets are the operator's words on what no tool may see.
-type secrets struct {
-	Deny  []string `yaml:"deny"`  // more names of files that no tool may touch
-	Allow []string `yaml:"allow"` // names of the built-in list that may be used after all
-	Known []string `yaml:"known"` // fingerprints of findings that are no secrets
-}
 
 // redactor knows every key of the configuration and of the environment. It
 // works as well as it can where the configuration cannot be read.
@@ -130,20 +120,3 @@ func hushed(r *secret.Redactor, err error) error {
 	}
 	return &c
 }
-
-// check refuses what cannot be meant.
-func (s secrets) check(where string) error {
-	for _, name := range append(slices.Clone(s.Deny), s.Allow...) {
-		if err := workspace.CheckName(name); err != nil {
-			return exit.Fail(fmt.Errorf("%s: secrets: %w", where, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
-		}
-	}
-	for _, f := range s.Known {
-		if !fingerprint.MatchString(f) {
-			return exit.Fail(fmt.Errorf("%s: secrets.known has %q, which is no fingerprint", where, f), "git_commit prints one beside each finding: sixteen letters and digits")
-		}
-	}
-	return nil
-}
-
-var fingerprint = lazyregexp.New(`^[0-9a-f]{16}$`)

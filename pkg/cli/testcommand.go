@@ -2,45 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"maps"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/tools/test"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
-
-// testCommands are the configured commands that run tests, by directory.
-func (a *app) testCommands(c *config) map[string]string {
-	out := map[string]string{}
-	for dir, command := range c.Test {
-		out[a.tilde(dir)] = command
-	}
-	return out
-}
-
-func (c *config) checkTest(where string) error {
-	for _, dir := range slices.Sorted(maps.Keys(c.Test)) {
-		switch {
-		case dir != adroit.AnyProject && !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/"):
-			return exit.Fail(fmt.Errorf("%s: test: %q is no directory", where, dir), "for example test: {~/shop: make check}, or \"*\" for all projects")
-		case strings.TrimSpace(c.Test[dir]) == "":
-			return exit.Fail(fmt.Errorf("%s: test: %q has no command", where, dir), "for example test: {~/shop: make check}")
-		}
-	}
-	return nil
-}
-
-func (c *config) testSettings() (out []setting) {
-	for _, dir := range slices.Sorted(maps.Keys(c.Test)) {
-		out = append(out, setting{"test." + dir, c.Test[dir], true})
-	}
-	return out
-}
 
 // examineTests reports how the tests of the current directory are run.
 func (a *app) examineTests() finding {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/hooks"
 )
 
@@ -28,7 +27,7 @@ func (c *config) hooksIn(home string) []hooks.Hook {
 func (c *config) checkHooks(where string) error {
 	// Which home it is does not matter for whether a path is absolute.
 	if err := hooks.Check(c.hooksIn("/")); err != nil {
-		return exit.Fail(fmt.Errorf("%s: %w", where, err), "docs/config.md has an example")
+		return fail(fmt.Errorf("%s: %w", where, err), "docs/config.md has an example")
 	}
 	return nil
 }

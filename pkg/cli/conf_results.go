@@ -3,10 +3,11 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -18,20 +19,20 @@ type results struct {
 const leastWindow, leastResult = 1024, 600
 
 func (c *config) checkBudget(where string) error {
-	for _, p := range sorted(c.Windows) {
+	for _, p := range slices.Sorted(maps.Keys(c.Windows)) {
 		if c.Windows[p] < leastWindow {
-			return exit.Fail(fmt.Errorf("%s: windows: %s has %d tokens", where, p, c.Windows[p]), fmt.Sprintf("a window has at least %d tokens", leastWindow))
+			return fail(fmt.Errorf("%s: windows: %s has %d tokens", where, p, c.Windows[p]), fmt.Sprintf("a window has at least %d tokens", leastWindow))
 		}
 	}
 	if n := c.Results.Bytes; n < -1 || n > 0 && n < leastResult {
-		return exit.Fail(fmt.Errorf("%s: results.bytes is %d", where, n), fmt.Sprintf("at least %d; -1 shows all, 0 or leaving it out means the default", leastResult))
+		return fail(fmt.Errorf("%s: results.bytes is %d", where, n), fmt.Sprintf("at least %d; -1 shows all, 0 or leaving it out means the default", leastResult))
 	}
 	return nil
 }
 
 func (c *config) budgetSettings() []setting {
 	out := []setting{{"results.bytes", strconv.Itoa(cmp.Or(c.Results.Bytes, executor.DefaultResult)), c.Results.Bytes != 0}}
-	for _, p := range sorted(c.Windows) {
+	for _, p := range slices.Sorted(maps.Keys(c.Windows)) {
 		out = append(out, setting{"windows." + p, strconv.Itoa(c.Windows[p]), true})
 	}
 	return out

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 )
 
@@ -14,7 +13,7 @@ import (
 func checkFormats(where string, f map[string]edit.Format) error {
 	for _, p := range slices.Sorted(maps.Keys(f)) {
 		if !slices.Contains(edit.Formats, f[p]) {
-			return exit.Fail(fmt.Errorf("%s: edit_formats: %s is %q", where, p, f[p]), "it is one of edit, blocks, patch, whole")
+			return fail(fmt.Errorf("%s: edit_formats: %s is %q", where, p, f[p]), "it is one of edit, blocks, patch, whole")
 		}
 	}
 	return nil

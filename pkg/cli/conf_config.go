@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/hooks"
@@ -83,80 +81,66 @@ type conventions struct {
 	Bytes int `yaml:"bytes"` // -1: none of it
 }
 
-// An endpoint is an OpenAI-compatible server. KeyEnv names the variable that
-// holds the key: the file never does.
-type endpoint struct {
-	BaseURL string            `yaml:"base_url"`
-	KeyEnv  string            `yaml:"key_env"`
-	Headers map[string]string `yaml:"headers"`
-
-	Dialect    string         `yaml:"dialect"`
-	APIVersion string         `yaml:"api_version"`
-	OneCall    bool           `yaml:"one_call"`
-	Body       map[string]any `yaml:"body"`
+// A configEnv is what Load takes from its surroundings.
+type configEnv struct {
+	Getenv   func(string) string
+	ReadFile func(string) ([]byte, error)
 }
 
-// A rate is a price in USD per million tokens.
-type rate struct {
-	In     float64 `yaml:"in"`
-	Out    float64 `yaml:"out"`
-	Cached float64 `yaml:"cached"`
-}
+// configFlags are the flags that override settings; zero values are not given.
+type configFlags struct{ DataDir string }
 
-// configPath is where the configuration file is, "" if there is no home.
-func (a *app) configPath() string {
-	if p := a.Getenv("ADROIT_CONFIG"); p != "" {
+// configPath is the configuration file, "" if there is no home directory.
+func configPath(getenv func(string) string) string {
+	if p := getenv("ADROIT_CONFIG"); p != "" {
 		return p
 	}
-	if d := a.configDir(); d != "" {
+	if d := configDir(getenv); d != "" {
 		return filepath.Join(d, "config.yaml")
 	}
 	return ""
 }
 
-// configDir holds the configuration file and the user's agents.
-func (a *app) configDir() string {
-	if d := a.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(d) {
+// configDir holds the configuration file and the user's agents, "" if there is
+// no home directory.
+func configDir(getenv func(string) string) string {
+	if d := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "adroit")
 	}
-	if h := a.Getenv("HOME"); h != "" {
+	if h := getenv("HOME"); h != "" {
 		return filepath.Join(h, ".config", "adroit")
 	}
 	return ""
 }
 
-// config reads the file, then the environment, then the flags: each overrides
-// the one before.
-func (a *app) config() (*config, error) {
-	if a.conf != nil {
-		return a.conf, nil
-	}
+// loadConfig reads the file, then the environment, then the flags: each
+// overrides the one before.
+func loadConfig(env configEnv, flags configFlags) (*config, error) {
 	c := &config{from: map[string]string{}}
-	path := a.configPath()
+	path, named := configPath(env.Getenv), env.Getenv("ADROIT_CONFIG") != ""
 	if path != "" {
-		b, err := os.ReadFile(path)
+		b, err := env.ReadFile(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && a.Getenv("ADROIT_CONFIG") == "", errors.Is(err, fs.ErrPermission) && len(b) == 0 && a.Getenv("ADROIT_CONFIG") == "":
+		case !named && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)):
 		case err != nil:
-			return nil, exit.Fail(fmt.Errorf("reading the configuration: %w", err), "unset ADROIT_CONFIG or name a file that can be read")
+			return nil, fail(fmt.Errorf("reading the configuration: %w", err), "unset ADROIT_CONFIG or name a file that can be read")
 		default:
 			if err := c.parse(path, b); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := c.environ(a.Getenv); err != nil {
+	if err := c.environ(env.Getenv); err != nil {
 		return nil, err
 	}
-	if a.flags.dataDir != "" {
-		c.DataDir, c.from["data_dir"] = a.flags.dataDir, "flag --data-dir"
+	if flags.DataDir != "" {
+		c.DataDir, c.from["data_dir"] = flags.DataDir, "flag --data-dir"
 	}
 	if c.DataDir == "" {
-		c.DataDir = a.defaultData()
+		c.DataDir = defaultData(env.Getenv)
 	}
-	c.DataDir = a.tilde(c.DataDir)
+	c.DataDir = expandHome(env.Getenv("HOME"), c.DataDir)
 	c.accounts()
-	a.conf = c
 	return c, nil
 }
 
@@ -166,7 +150,7 @@ func (c *config) parse(path string, b []byte) error {
 	var file config
 	if len(strings.TrimSpace(string(b))) > 0 {
 		if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
-			return exit.Fail(fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))), hint)
+			return fail(fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))), hint)
 		}
 	}
 	file.from = c.from
@@ -183,12 +167,12 @@ func (c *config) parse(path string, b []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		switch {
 		case reserved(name):
-			return exit.Fail(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", path, name), "choose another name")
+			return fail(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", path, name), "choose another name")
 		case c.Endpoints[name].BaseURL == "":
-			return exit.Fail(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
+			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
 		if _, err := openai.New(c.Endpoints[name].config(name)); err != nil {
-			return exit.Fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL tells how an endpoint is spoken to")
+			return fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL tells how an endpoint is spoken to")
 		}
 	}
 	if err := c.checkRoles(path); err != nil {
@@ -224,7 +208,7 @@ func (c *config) environ(getenv func(string) string) error {
 
 func (c *config) check(where string) error {
 	if c.Approve != "" && !slices.Contains(executor.Approves, c.Approve) {
-		return exit.Fail(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
+		return fail(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
 	}
 	if err := c.Secrets.check(where); err != nil {
 		return err
@@ -233,7 +217,7 @@ func (c *config) check(where string) error {
 		return err
 	}
 	if _, err := parseAge(c.Retention); c.Retention != "" && err != nil {
-		return exit.Fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
+		return fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
 	}
 	if err := c.checkBudget(where); err != nil {
 		return err
@@ -263,13 +247,13 @@ func (c *config) check(where string) error {
 		return err
 	}
 	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 {
-		return exit.Fail(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
+		return fail(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
 	}
 	if err := c.checkTest(where); err != nil {
 		return err
 	}
 	if c.Conventions.Bytes < -1 {
-		return exit.Fail(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
+		return fail(fmt.Errorf("%s: conventions.bytes is negative", where), "-1 reads no AGENTS.md, 0 or leaving it out means the default")
 	}
 	if err := c.checkHooks(where); err != nil {
 		return err
@@ -277,13 +261,29 @@ func (c *config) check(where string) error {
 	return nil
 }
 
-// A setting is one value for people, and whether it was given.
+// A Setting is one value and where it comes from.
+type originated struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// origins lists every value with its origin, in the order of the file's
+// documentation.
+func (c *config) origins() []originated {
+	var out []originated
+	for _, s := range c.settings() {
+		out = append(out, originated{s.key, s.value, c.origin(s.key)})
+	}
+	return out
+}
+
+// A setting is one value, and whether the file has it.
 type setting struct {
 	key, value string
 	set        bool
 }
 
-// settings lists every value in the order of the file's documentation.
 func (c *config) settings() []setting {
 	d := executor.DefaultLimits
 	pick := func(key, value, otherwise string) setting {
@@ -357,7 +357,7 @@ func (c *config) settings() []setting {
 	return out
 }
 
-// origin says where a setting comes from.
+// origin is where a setting comes from.
 func (c *config) origin(key string) string {
 	if f, ok := c.from[key]; ok {
 		return f
@@ -365,34 +365,21 @@ func (c *config) origin(key string) string {
 	return "default"
 }
 
-// defaultData is where state goes when nothing says so, "" without a home.
-func (a *app) defaultData() string {
-	if d := a.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
+// defaultData is where state is kept unless configured, "" without a home.
+func defaultData(getenv func(string) string) string {
+	if d := getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "adroit")
 	}
-	if h := a.Getenv("HOME"); h != "" {
+	if h := getenv("HOME"); h != "" {
 		return filepath.Join(h, ".local", "share", "adroit")
 	}
 	return ""
 }
 
-// tilde expands a leading ~/ as a shell would.
-func (a *app) tilde(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok && a.Getenv("HOME") != "" {
-		return filepath.Join(a.Getenv("HOME"), rest)
-	}
-	return path
-}
-
-// home shortens a path for people.
-func (a *app) home(path string) string {
-	if h := a.Getenv("HOME"); h != "" && h != "/" {
-		if path == h {
-			return "~"
-		}
-		if rest, ok := strings.CutPrefix(path, h+"/"); ok {
-			return "~/" + rest
-		}
+// expandHome expands a leading ~/ as a shell would.
+func expandHome(home, path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
+		return filepath.Join(home, rest)
 	}
 	return path
 }

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/cliagent"
+	"github.com/adroit-run/adroit/pkg/llm/price"
+)
+
+// A cliConfig is what the operator says of a command-line agent: where a known
+// one is, or how another is driven.
+type cliConfig struct {
+	Command []string          `yaml:"command"`
+	Format  string            `yaml:"format"`
+	Env     []string          `yaml:"env"`
+	Args    cliArgs           `yaml:"args"`
+	Fields  map[string]string `yaml:"fields"`
+	Types   map[string]string `yaml:"types"`
+	Idle    time.Duration     `yaml:"idle"`
+	Same    int               `yaml:"same"`
+}
+
+// cliArgs are the arguments of a program of format jsonl.
+type cliArgs struct {
+	Read    []string `yaml:"read"`
+	Write   []string `yaml:"write"`
+	Run     []string `yaml:"run"`
+	Model   []string `yaml:"model"`
+	Session []string `yaml:"session"`
+	System  []string `yaml:"system"`
+	Prompt  []string `yaml:"prompt"`
+}
+
+// none reports whether nothing is said.
+func (a cliArgs) none() bool {
+	return !slices.ContainsFunc([][]string{a.Read, a.Write, a.Run, a.Model, a.Session, a.System, a.Prompt}, func(l []string) bool { return l != nil })
+}
+
+// agent is the program by its name, whether or not it is configured.
+func (c *config) agent(name string, getenv func(string) string) (*cliagent.Agent, error) {
+	e := c.CLI[name]
+	command := slices.Clone(e.Command)
+	if len(command) > 0 && getenv != nil {
+		if rest, ok := strings.CutPrefix(command[0], "~/"); ok {
+			command[0] = filepath.Join(getenv("HOME"), rest)
+		}
+	}
+	return cliagent.New(cliagent.Config{Name: name, Command: command, Format: e.Format, Env: e.Env, Args: cliagent.Args(e.Args), Fields: e.Fields, Types: e.Types,
+		Limits: llm.AgentLimits{Idle: e.Idle, SameCalls: e.Same}, Getenv: getenv})
+}
+
+// agents lists the command-line agents that can be named: the known and the
+// configured ones, sorted.
+func (c *config) agents() []string {
+	names := slices.Concat(cliagent.Known, slices.Collect(maps.Keys(c.CLI)))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// accounts gives those whose programs say what they have cost a price of
+// nothing beside, where the operator has not said one: a limit of money holds
+// for them by their own account.
+func (c *config) accounts() {
+	for _, name := range c.agents() {
+		ref := "cli/" + name
+		format := cmp.Or(c.CLI[name].Format, name)
+		if _, told := c.Prices.Of(ref); told || format != "claude" && format != "opencode" {
+			continue
+		}
+		if c.Prices == nil {
+			c.Prices = price.Table{}
+		}
+		c.Prices[ref], c.Prices[ref+":*"] = price.Price{}, price.Price{}
+	}
+}
+
+func (c *config) checkCLI(where string) error {
+	for _, name := range slices.Sorted(maps.Keys(c.CLI)) {
+		e := c.CLI[name]
+		at := fmt.Sprintf("%s: cli.%s", where, name)
+		switch {
+		case strings.ContainsAny(name, "/: \t") || name == "":
+			return fail(fmt.Errorf("%s: %q is no name", at, name), "a name has neither a slash nor a colon, which begin what follows it")
+		case e.Format != "jsonl" && (e.Fields != nil || e.Types != nil || !e.Args.none()):
+			return fail(fmt.Errorf("%s: args, fields and types are for format: jsonl", at), "leave them out, or say format: jsonl")
+		case e.Idle < 0 || e.Same < 0:
+			return fail(fmt.Errorf("%s: a bound is negative", at), "leave it out for the default")
+		}
+		if slices.ContainsFunc(e.Env, func(v string) bool { return v == "" || strings.Contains(v, "=") }) {
+			return fail(fmt.Errorf("%s: env holds names of variables, not values", at), "for example env: [LAB_KEY]; the key itself is never in this file")
+		}
+		if _, err := c.agent(name, nil); err != nil {
+			return fail(fmt.Errorf("%s: %w", where, err), "see docs/cli-agents.md")
+		}
+	}
+	return nil
+}
+
+func (c *config) cliSettings() []setting {
+	var out []setting
+	for _, name := range slices.Sorted(maps.Keys(c.CLI)) {
+		e, at := c.CLI[name], "cli."+name+"."
+		put := func(key, value string) {
+			if value != "" {
+				out = append(out, setting{at + key, value, true})
+			}
+		}
+		list := func(key string, l []string) { put(key, strings.Join(l, " ")) }
+		list("command", e.Command)
+		put("format", e.Format)
+		put("env", strings.Join(e.Env, ", "))
+		list("args.read", e.Args.Read)
+		list("args.write", e.Args.Write)
+		list("args.run", e.Args.Run)
+		list("args.model", e.Args.Model)
+		list("args.session", e.Args.Session)
+		list("args.system", e.Args.System)
+		list("args.prompt", e.Args.Prompt)
+		for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
+			put("fields."+key, e.Fields[key])
+		}
+		for _, key := range slices.Sorted(maps.Keys(e.Types)) {
+			put("types."+key, e.Types[key])
+		}
+		if e.Idle > 0 {
+			put("idle", e.Idle.String())
+		}
+		if e.Same > 0 {
+			put("same", fmt.Sprint(e.Same))
+		}
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/netguard"
+)
+
+// A networkConfig says how far tools reach. See netguard.Guard.
+type networkConfig struct {
+	Allow     []string      `yaml:"allow"`
+	Timeout   time.Duration `yaml:"timeout"`
+	MaxBody   int           `yaml:"max_body"` // MB
+	Redirects int           `yaml:"redirects"`
+}
+
+// guard is what stands between tools and the network.
+func (n networkConfig) guard() netguard.Guard {
+	return netguard.Guard{Allow: n.Allow, Timeout: n.Timeout, MaxBody: int64(n.MaxBody) << 20, Redirects: n.Redirects}
+}
+
+func (n networkConfig) check(where string) error {
+	if err := n.guard().Check(); err != nil {
+		return fail(fmt.Errorf("%s: network.allow: %w", where, err), "an entry without a port stands for every port")
+	}
+	switch {
+	case n.Timeout < 0:
+		return fail(fmt.Errorf("%s: network.timeout is negative", where), "leave it out for "+netguard.DefaultTimeout.String())
+	case n.MaxBody < 0 || n.MaxBody > 1<<10:
+		return fail(fmt.Errorf("%s: network.max_body is %d", where, n.MaxBody), "it is a number of MB, 1024 at most")
+	case n.Redirects < -1 || n.Redirects > 20:
+		return fail(fmt.Errorf("%s: network.redirects is %d", where, n.Redirects), "it is -1 for none, or 20 at most")
+	}
+	return nil
+}
+
+func (n networkConfig) settings() []setting {
+	span := netguard.DefaultTimeout
+	if n.Timeout > 0 {
+		span = n.Timeout
+	}
+	allow := strings.Join(n.Allow, ", ")
+	return []setting{
+		{"network.allow", cmp.Or(allow, "none"), allow != ""},
+		{"network.timeout", span.String(), n.Timeout > 0},
+		{"network.max_body", strconv.Itoa(cmp.Or(n.MaxBody, netguard.DefaultBody>>20)), n.MaxBody > 0},
+		{"network.redirects", strconv.Itoa(cmp.Or(n.Redirects, netguard.DefaultRedirects)), n.Redirects != 0},
+	}
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/tools/publish"
+)
+
+// A publishConfig says where the publishing tools publish. See publish.Config.
+type publishConfig struct {
+	Markdown siteConfig               `yaml:"markdown"`
+	Notion   notionConfig             `yaml:"notion"`
+	Webhooks map[string]webhookConfig `yaml:"webhooks"`
+}
+
+type siteConfig struct {
+	Style string `yaml:"style"`
+	Dir   string `yaml:"dir"`
+}
+
+type notionConfig struct {
+	KeyEnv      string            `yaml:"key_env"`
+	DataSource  string            `yaml:"data_source"`
+	Database    string            `yaml:"database"`
+	KeyProperty string            `yaml:"key_property"`
+	Properties  map[string]string `yaml:"properties"`
+	URL         string            `yaml:"url"`
+}
+
+type webhookConfig struct {
+	URL        string `yaml:"url"`
+	SecretEnv  string `yaml:"secret_env"`
+	Idempotent bool   `yaml:"idempotent"`
+	Lookup     string `yaml:"lookup"`
+}
+
+// targets is c as the tools take it.
+func (c publishConfig) targets() publish.Config {
+	out := publish.Config{Markdown: publish.Site(c.Markdown), Notion: publish.Notion(c.Notion), Webhooks: map[string]publish.Webhook{}}
+	for name, w := range c.Webhooks {
+		out.Webhooks[name] = publish.Webhook(w)
+	}
+	return out
+}
+
+func checkPublish(where string, c publishConfig) error {
+	if err := c.targets().Check(); err != nil {
+		return fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
+	}
+	return nil
+}
+
+func publishSettings(c publishConfig) []setting {
+	var out []setting
+	add := func(key, value string) {
+		if value != "" {
+			out = append(out, setting{"publish." + key, value, true})
+		}
+	}
+	add("markdown.style", c.Markdown.Style)
+	add("markdown.dir", c.Markdown.Dir)
+	add("notion.key_env", c.Notion.KeyEnv)
+	add("notion.data_source", c.Notion.DataSource)
+	add("notion.database", c.Notion.Database)
+	add("notion.key_property", c.Notion.KeyProperty)
+	add("notion.url", c.Notion.URL)
+	for _, name := range slices.Sorted(maps.Keys(c.Notion.Properties)) {
+		add("notion.properties."+name, c.Notion.Properties[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
+		w := c.Webhooks[name]
+		add("webhooks."+name+".url", hostOf(w.URL)) // the path may be a secret
+		add("webhooks."+name+".secret_env", w.SecretEnv)
+		if w.Idempotent {
+			add("webhooks."+name+".idempotent", "true")
+		}
+		if w.Lookup != "" {
+			add("webhooks."+name+".lookup", hostOf(w.Lookup))
+		}
+	}
+	return out
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools/research"
+)
+
+// A researchConfig is what the research tools know by name.
+type researchConfig struct {
+	Feeds     map[string]string         `yaml:"feeds"`
+	Calendars map[string]calendarConfig `yaml:"calendars"`
+	Search    searchConfig              `yaml:"search"`
+	Links     map[string]string         `yaml:"links"`
+}
+
+// A calendarConfig is an .ics address or a CalDAV collection. KeyEnv names the
+// variable that holds the password.
+type calendarConfig struct {
+	URL    string `yaml:"url"`
+	Kind   string `yaml:"kind"`
+	User   string `yaml:"user"`
+	KeyEnv string `yaml:"key_env"`
+}
+
+type searchConfig struct {
+	Engine string `yaml:"engine"`
+	URL    string `yaml:"url"`
+	KeyEnv string `yaml:"key_env"`
+}
+
+func (r researchConfig) check(where string) error {
+	for _, m := range []struct {
+		key string
+		of  map[string]string
+	}{{"feeds", r.Feeds}, {"links", r.Links}} {
+		for _, name := range slices.Sorted(maps.Keys(m.of)) {
+			if err := checkAddress(m.of[name]); err != nil {
+				return fail(fmt.Errorf("%s: research.%s.%s: %w", where, m.key, name, err), "for example https://go.dev/blog/feed.atom")
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Calendars)) {
+		c := r.Calendars[name]
+		if c.Kind != "" && c.Kind != "ics" && c.Kind != "caldav" {
+			return fail(fmt.Errorf("%s: research.calendars.%s.kind is %q", where, name, c.Kind), "it is ics or caldav")
+		}
+		if err := checkAddress(strings.Replace(c.URL, "webcal://", "https://", 1)); err != nil {
+			return fail(fmt.Errorf("%s: research.calendars.%s.url: %w", where, name, err), "for example https://example.org/team.ics")
+		}
+	}
+	switch s := r.Search; {
+	case s.Engine == "" && (s.URL != "" || s.KeyEnv != ""), s.Engine != "" && !slices.Contains(research.Engines, s.Engine):
+		return fail(fmt.Errorf("%s: research.search.engine is %q", where, s.Engine), "it is one of "+strings.Join(research.Engines, ", "))
+	case s.Engine == "searxng" && s.URL == "", s.URL != "" && checkAddress(s.URL) != nil:
+		return fail(fmt.Errorf("%s: research.search.url is %q", where, s.URL), "it is the address of your SearxNG, for example http://searx.lan:8080")
+	case s.Engine == "brave" && s.KeyEnv == "":
+		return fail(fmt.Errorf("%s: research.search: brave needs key_env", where), "it names the variable that holds the key")
+	}
+	return nil
+}
+
+func checkAddress(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return fmt.Errorf("%q is not an http or https address", s)
+	case u.User != nil:
+		return fmt.Errorf("the address of %s holds a user name or password; use user and key_env where there are such", u.Hostname())
+	}
+	return nil
+}
+
+func (r researchConfig) settings() []setting {
+	var out []setting
+	add := func(key, value string) {
+		if value != "" {
+			out = append(out, setting{"research." + key, value, true})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Feeds)) {
+		add("feeds."+name, r.Feeds[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Calendars)) {
+		c := r.Calendars[name]
+		// The address of a private calendar is its password: it is not shown.
+		add("calendars."+name+".url", hostOf(c.URL))
+		add("calendars."+name+".kind", c.Kind)
+		add("calendars."+name+".user", c.User)
+		add("calendars."+name+".key_env", c.KeyEnv)
+	}
+	add("search.engine", r.Search.Engine)
+	add("search.url", r.Search.URL)
+	add("search.key_env", r.Search.KeyEnv)
+	for _, name := range slices.Sorted(maps.Keys(r.Links)) {
+		add("links."+name, r.Links[name])
+	}
+	return out
+}
+
+func hostOf(s string) string {
+	if u, err := url.Parse(s); err == nil {
+		return u.Scheme + "://" + u.Host + "/…"
+	}
+	return "(set)"
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+)
+
+// sandboxConfig is what the operator says about how commands are confined. No
+// repository, model or tool can change it.
+type sandboxConfig struct {
+	Level  string        `yaml:"level"`
+	Net    string        `yaml:"net"`
+	Show   []string      `yaml:"show"`
+	Write  []string      `yaml:"write"`
+	Limits commandLimits `yaml:"limits"`
+}
+
+// commandLimits bound one command; 0 means the default, -1 none.
+type commandLimits struct {
+	MemoryMB  int `yaml:"memory_mb"`
+	FileMB    int `yaml:"file_mb"`
+	Processes int `yaml:"processes"`
+	CPUSecs   int `yaml:"cpu_seconds"`
+	FreeMB    int `yaml:"free_mb"`
+}
+
+func (s sandboxConfig) check(where string) error {
+	if _, err := sandbox.Parse(s.Level); err != nil {
+		return fail(fmt.Errorf("%s: sandbox.level: %w", where, err), "auto takes the best that this machine can do")
+	}
+	if s.Net != "" && s.Net != "private" && s.Net != "open" {
+		return fail(fmt.Errorf("%s: sandbox.net is %q", where, s.Net), "it is private (a loopback of the command's own) or open (the network of this machine)")
+	}
+	for _, p := range slices.Concat(s.Show, s.Write) {
+		if !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") {
+			return fail(fmt.Errorf("%s: sandbox: %q is not an absolute path", where, p), "begin it with / or ~/")
+		}
+	}
+	l := s.Limits
+	if min(l.MemoryMB, l.FileMB, l.Processes, l.CPUSecs, l.FreeMB) < -1 {
+		return fail(fmt.Errorf("%s: sandbox.limits: a limit is negative", where), "-1 means no limit, and leaving it out the default")
+	}
+	return nil
+}
+
+func (s sandboxConfig) settings() []setting {
+	word := func(key, value, otherwise string) setting {
+		return setting{"sandbox." + key, cmp.Or(value, otherwise), value != ""}
+	}
+	num := func(key string, n int, otherwise string) setting {
+		if n == 0 {
+			return word("limits."+key, "", otherwise)
+		}
+		return word("limits."+key, strconv.Itoa(n), "")
+	}
+	return []setting{
+		word("level", s.Level, "auto"),
+		word("net", s.Net, "private"),
+		word("show", strings.Join(s.Show, ", "), "none"),
+		word("write", strings.Join(s.Write, ", "), "none"),
+		num("memory_mb", s.Limits.MemoryMB, "three quarters of the memory"),
+		num("file_mb", s.Limits.FileMB, "8192"),
+		num("processes", s.Limits.Processes, "4096"),
+		num("cpu_seconds", s.Limits.CPUSecs, "7200"),
+		num("free_mb", s.Limits.FreeMB, "512, or a sixteenth of the disk"),
+	}
+}
