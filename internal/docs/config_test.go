@@ -110,7 +110,7 @@ var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "
 
 func TestConfig(t *testing.T) {
 	structs := map[string]*ast.StructType{}
-	each(t, []string{"pkg/cli"}, func(n ast.Node) {
+	each(t, []string{"pkg/config"}, func(n ast.Node) {
 		if s, ok := n.(*ast.TypeSpec); ok {
 			if body, ok := s.Type.(*ast.StructType); ok {
 				structs[s.Name.Name] = body
@@ -118,7 +118,7 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	kinds := map[string]string{}
-	keys := keysOf(structs, kinds, "config", "")
+	keys := keysOf(structs, kinds, "Config", "")
 	complete(t, "setting", settings, keys)
 
 	home := t.TempDir()

@@ -74,6 +74,8 @@ var may = map[string][]string{
 	"pkg/adroit/adroittest": {"pkg/"},
 	"pkg/cli":               {"internal/plainyaml", "pkg/", "configs"},
 
+	"pkg/config": {"pkg/adroit", "pkg/agents", "pkg/executor", "pkg/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "pkg/lsp", "pkg/netguard", "pkg/permit", "pkg/tools/", "pkg/workspace", "pkg/workspace/sandbox"},
+
 	"pkg/cli/exit":   {},
 	"pkg/cli/term":   {},
 	"pkg/cli/render": {"pkg/cli/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace"},

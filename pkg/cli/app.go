@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/cli/term"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -30,7 +31,7 @@ type app struct {
 	now   func() time.Time
 
 	out   *term.Output
-	conf  *config
+	conf  *config.Config
 	db    *sqlite.DB
 	rt    *adroit.Runtime // see runtime
 	stuck error           // why db can only be read, nil if it can be written
@@ -160,23 +161,23 @@ func (a *app) asks() bool {
 func (a *app) json(v any) error { return render.JSON(a.Stdout, v) }
 
 // config is the configuration, read when a command first needs it.
-func (a *app) config() (*config, error) {
+func (a *app) config() (*config.Config, error) {
 	if a.conf != nil {
 		return a.conf, nil
 	}
-	c, err := loadConfig(configEnv{Getenv: a.Getenv, ReadFile: os.ReadFile}, configFlags{DataDir: a.flags.dataDir})
+	c, err := config.Load(config.Env{Getenv: a.Getenv, ReadFile: os.ReadFile}, config.Flags{DataDir: a.flags.dataDir})
 	if err == nil {
 		a.conf = c
 	}
 	return c, err
 }
 
-func (a *app) configPath() string { return configPath(a.Getenv) }
+func (a *app) configPath() string { return config.Path(a.Getenv) }
 
-func (a *app) configDir() string { return configDir(a.Getenv) }
+func (a *app) configDir() string { return config.Dir(a.Getenv) }
 
 // tilde expands a leading ~/ as a shell would.
-func (a *app) tilde(path string) string { return expandHome(a.Getenv("HOME"), path) }
+func (a *app) tilde(path string) string { return config.ExpandHome(a.Getenv("HOME"), path) }
 
 // home shortens a path for people.
 func (a *app) home(path string) string {

@@ -19,7 +19,7 @@ const cliProvider = "cli"
 // splitCLI checks the name after cli/: NAME or NAME:MODEL.
 func (m *models) splitCLI(name string) error {
 	base, _, _ := strings.Cut(name, ":")
-	known := m.conf.agents()
+	known := m.conf.CLIAgents()
 	if slices.Contains(known, base) {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (g guardedResident) Open(p llm.Session) llm.Model { return guarded(g.own.Op
 // cliModel opens cli/NAME[:MODEL] and fails if the program is not there.
 func (m *models) cliModel(name string) (llm.Model, error) {
 	base, _, _ := strings.Cut(name, ":")
-	agent, err := m.conf.agent(base, m.getenv)
+	agent, err := m.conf.CLIAgent(base, m.getenv)
 	if err != nil {
 		return nil, adroit.WithHint(err, "")
 	}
@@ -63,7 +63,7 @@ type cliState struct {
 // survey looks at every command-line agent, at once: some take seconds to say
 // their version.
 func (m *models) survey(ctx context.Context) []cliState {
-	names := m.conf.agents()
+	names := m.conf.CLIAgents()
 	out := make([]cliState, len(names))
 	var wait sync.WaitGroup
 	for i, name := range names {
@@ -75,7 +75,7 @@ func (m *models) survey(ctx context.Context) []cliState {
 
 func (m *models) examineCLI(ctx context.Context, name string) cliState {
 	s := cliState{Name: name}
-	agent, err := m.conf.agent(name, m.getenv)
+	agent, err := m.conf.CLIAgent(name, m.getenv)
 	if err != nil {
 		s.Words = err.Error()
 		return s

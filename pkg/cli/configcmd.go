@@ -26,7 +26,7 @@ func (a *app) configCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := c.origins()
+			list := c.Settings()
 			if asJSON {
 				return a.json(list)
 			}
@@ -49,7 +49,7 @@ func (a *app) configCommand() *cobra.Command {
 				return err
 			}
 			var names []string
-			for _, s := range c.origins() {
+			for _, s := range c.Settings() {
 				if s.Key == args[0] {
 					fmt.Fprintln(a.Stdout, render.SanitizeLine(s.Value))
 					return nil

@@ -12,7 +12,7 @@ func (a *app) onGitHub(list []tools.Tool) []tools.Tool {
 	if err != nil {
 		return list // whoever needs the configuration says what is wrong with it
 	}
-	conf := c.GitHub.target()
+	conf := c.GitHub.Target()
 	conf.Getenv = a.Getenv
 	return github.Configure(list, conf)
 }

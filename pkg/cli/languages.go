@@ -12,7 +12,7 @@ func (a *app) examineServers() []finding {
 		return nil // examineConfig says so
 	}
 	var out []finding
-	for _, s := range c.servers() {
+	for _, s := range c.LanguageServers() {
 		use := strings.Join(s.Files, " ")
 		at, err := exec.LookPath(s.Command[0])
 		if err != nil {

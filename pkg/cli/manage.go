@@ -66,14 +66,14 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	o := adroit.Options{
 		Tools: slices.Collect(set.All()), Source: m, Workflows: a.workflows(),
 		Data: data, DataInWorkspace: true, Store: func(ctx context.Context) (jobs.Store, error) { return a.store(ctx) },
-		Trust: trust.In(data), ProjectBytes: conf.Conventions.Bytes, TestCommands: conf.testCommands(a.Getenv("HOME")),
+		Trust: trust.In(data), ProjectBytes: conf.Conventions.Bytes, TestCommands: conf.TestCommands(a.Getenv("HOME")),
 		Defaults: agents.Defaults{
-			Substitutes: edit.Instead(conf.EditFormats), Budget: conf.budget(),
+			Substitutes: edit.Instead(conf.EditFormats), Budget: conf.Budget(),
 			Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,
 			Limits: executor.Limits{Turns: conf.Limits.Turns, Tokens: conf.Limits.Tokens, CostUSD: conf.Limits.CostUSD, Time: conf.Limits.Time},
 		},
-		Servers: conf.servers(), NoDiagnostics: conf.Diagnostics == "off", Hooks: conf.hooksIn(a.Getenv("HOME")),
-		Sandbox: confine, Network: conf.Network.guard(), Names: a.names(), Secrets: a.redactor(),
+		Servers: conf.LanguageServers(), NoDiagnostics: conf.Diagnostics == "off", Hooks: conf.HooksIn(a.Getenv("HOME")),
+		Sandbox: confine, Network: conf.Network.Guard(), Names: a.names(), Secrets: a.redactor(),
 		Person: a.person, Warn: func(text string) { a.note("%s", text) },
 	}
 	a.layers(&o)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -33,7 +34,7 @@ const (
 // configured endpoint, script:FILE. BaseURL, if set, replaces the provider's
 // address. Keys come from the environment and stay here.
 type models struct {
-	conf    *config
+	conf    *config.Config
 	getenv  func(string) string
 	path    string // keeps which ways to call tools did not work
 	baseURL string
@@ -76,7 +77,7 @@ func checkBaseURL(baseURL string) error {
 // split takes a reference apart. A script's file is made absolute, because
 // the job may go on in another directory.
 func (m *models) split(ref string) (provider, name string, err error) {
-	ref = m.conf.stands(ref)
+	ref = m.conf.ModelOf(ref)
 	if file, ok := strings.CutPrefix(ref, scriptProvider+":"); ok {
 		if file == "" {
 			return "", "", adroit.Invalidf("for example script:turns.yaml", "model %q names no file", ref)
@@ -112,7 +113,7 @@ func (m *models) split(ref string) (provider, name string, err error) {
 // Canonical implements [adroit.ModelSource].
 func (m *models) Canonical(ref string) (string, error) {
 	provider, name, err := m.split(ref)
-	if m.conf.stands(ref) != ref {
+	if m.conf.ModelOf(ref) != ref {
 		return ref, err // what a role stands for is settled when the job begins
 	}
 	if provider == scriptProvider {
@@ -229,7 +230,7 @@ func (m *models) endpoint(provider string) openai.Config {
 		return openai.Config{Name: provider, BaseURL: cmp.Or(m.base(provider), m.getenv("OPENAI_BASE_URL")), Key: m.getenv("OPENAI_API_KEY")}
 	}
 	e := m.conf.Endpoints[provider]
-	c := e.config(provider)
+	c := e.OpenAI(provider)
 	c.BaseURL = cmp.Or(m.base(provider), c.BaseURL)
 	if e.KeyEnv != "" {
 		c.Key = m.getenv(e.KeyEnv)
@@ -336,7 +337,7 @@ func (m *models) Check(ref string) error {
 		return nil
 	}
 	var err error
-	if strings.HasPrefix(m.conf.stands(ref), scriptProvider+":") {
+	if strings.HasPrefix(m.conf.ModelOf(ref), scriptProvider+":") {
 		_, _, err = m.Open(ref)
 	} else {
 		_, _, err = m.split(ref)
@@ -347,7 +348,7 @@ func (m *models) Check(ref string) error {
 // Unset implements [adroit.ModelSource].
 func (m *models) Unset(ref string) bool {
 	_, there := m.conf.Models[ref]
-	return !there && slices.Contains([]string{roleDefault, roleCheap, roleStrong}, ref)
+	return !there && slices.Contains([]string{config.RoleDefault, config.RoleCheap, roleStrong}, ref)
 }
 
 // roleStrong is for what matters most: plans, judgements.

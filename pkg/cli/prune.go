@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -67,7 +68,7 @@ func (a *app) jobsPrune() *cobra.Command {
 			if older == "" {
 				return exit.Usagef("for example adroit jobs prune --older-than 30d", "an age is missing: --older-than, or retention in the configuration")
 			}
-			age, err := parseAge(older)
+			age, err := config.ParseAge(older)
 			if err != nil {
 				return exit.Usagef("for example 30d, 2w or 12h", "--older-than: %v", err)
 			}
@@ -123,7 +124,7 @@ func (a *app) retire(ctx context.Context) {
 	if err != nil || conf.Retention == "" {
 		return
 	}
-	if age, err := parseAge(conf.Retention); err == nil {
+	if age, err := config.ParseAge(conf.Retention); err == nil {
 		if _, err := a.prune(ctx, age, false); err != nil {
 			a.note("retention: %v", err)
 		}

@@ -16,7 +16,7 @@ func (a *app) publishing(list []tools.Tool) []tools.Tool {
 	if err != nil {
 		return list // whoever needs the configuration says what is wrong with it
 	}
-	conf := c.Publish.targets()
+	conf := c.Publish.Targets()
 	conf.Getenv, conf.Now = a.Getenv, a.now
 	return publish.Configure(list, conf)
 }

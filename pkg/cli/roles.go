@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -19,11 +20,11 @@ import (
 func (m *models) Route(ctx context.Context, ref string) (executor.Route, error) {
 	r := executor.Route{Hedge: m.conf.Models[ref].Hedge}
 	var err error
-	if r.Model, err = m.Canonical(m.conf.stands(ref)); err != nil {
+	if r.Model, err = m.Canonical(m.conf.ModelOf(ref)); err != nil {
 		return r, err
 	}
-	for _, name := range m.conf.behind(ref) {
-		next, err := m.Canonical(m.conf.stands(name))
+	for _, name := range m.conf.FallbacksOf(ref) {
+		next, err := m.Canonical(m.conf.ModelOf(name))
 		if err != nil {
 			return r, fmt.Errorf("a fallback of %s: %w", ref, err)
 		}
@@ -41,8 +42,8 @@ func (m *models) Route(ctx context.Context, ref string) (executor.Route, error) 
 
 // Think implements [adroit.ModelSource].
 func (m *models) Think() string {
-	if _, ok := m.conf.Models[roleCheap]; ok {
-		return roleCheap
+	if _, ok := m.conf.Models[config.RoleCheap]; ok {
+		return config.RoleCheap
 	}
 	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/cli/term"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -157,7 +158,7 @@ func (a *app) request(q request) (r adroit.Request, err error) {
 		return r, exit.Usagef("it is one of plan, edits, auto", "--mode is %q", r.Mode)
 	}
 	if r.Calling != "" && !slices.Contains(toolcall.Modes, r.Calling) {
-		return r, exit.Usagef(callingHint, "--calling is %q", r.Calling)
+		return r, exit.Usagef(config.CallingHint, "--calling is %q", r.Calling)
 	}
 	if r.Options.Effort = llm.Effort(q.effort); !r.Options.Effort.Known() {
 		return r, exit.Usagef(effortHint, "--effort is %q", q.effort)

@@ -65,7 +65,7 @@ func (a *app) redactorOf(more []secret.Known) (*secret.Redactor, error) {
 		}
 	}
 	if err == nil {
-		for _, name := range slices.Concat(conf.Publish.targets().Secrets(), conf.GitHub.target().Secrets()) {
+		for _, name := range slices.Concat(conf.Publish.Targets().Secrets(), conf.GitHub.Target().Secrets()) {
 			add(name, a.Getenv(name))
 		}
 	}

@@ -194,7 +194,7 @@ func (a *app) toolsCall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			env := &tools.Env{Job: "call", Key: "call", Artifacts: adroit.TestCommand(test), Files: files, Exec: exec, HTTP: conf.Network.guard().Client()}
+			env := &tools.Env{Job: "call", Key: "call", Artifacts: adroit.TestCommand(test), Files: files, Exec: exec, HTTP: conf.Network.Guard().Client()}
 			res, err := t.Run(cmd.Context(), env, json.RawMessage(input))
 			if err != nil {
 				return err

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/permit"
 )
 
-// checkMode says what is wrong with a mode, nil if it can be left as it is.
+// checkMode checks a permission mode.
 func checkMode(where string, m executor.Mode) error {
 	if m != "" && !slices.Contains(executor.Modes, m) {
 		return fail(fmt.Errorf("%s: mode is %q", where, m), "it is one of plan, edits, auto")
@@ -17,8 +17,7 @@ func checkMode(where string, m executor.Mode) error {
 	return nil
 }
 
-// checkPermissions judges the rules of the configuration, so that a mistake in
-// one is said before anything runs under it.
+// checkPermissions checks the permission rules, before anything runs under them.
 func checkPermissions(where string, rules []permit.Rule) error {
 	for i, r := range rules {
 		if err := r.Check(); err != nil {
@@ -28,14 +27,14 @@ func checkPermissions(where string, rules []permit.Rule) error {
 	return nil
 }
 
-// permissionSetting shows the rules on one line.
-func permissionSetting(rules []permit.Rule) setting {
+// permissionEntry shows the rules on one line.
+func permissionEntry(rules []permit.Rule) entry {
 	var out []string
 	for _, r := range rules {
 		out = append(out, r.String())
 	}
 	if out == nil {
-		return setting{"permissions", "none", false}
+		return entry{"permissions", "none", false}
 	}
-	return setting{"permissions", strings.Join(out, "; "), true}
+	return entry{"permissions", strings.Join(out, "; "), true}
 }

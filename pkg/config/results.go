@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"cmp"
@@ -11,14 +11,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// Results bound what a model is shown at once of what tools say.
+// results bound how much of a tool result a model is shown at once.
 type results struct {
 	Bytes int `yaml:"bytes"` // -1: no bound
 }
 
 const leastWindow, leastResult = 1024, 600
 
-func (c *config) checkBudget(where string) error {
+func (c *Config) checkResults(where string) error {
 	for _, p := range slices.Sorted(maps.Keys(c.Windows)) {
 		if c.Windows[p] < leastWindow {
 			return fail(fmt.Errorf("%s: windows: %s has %d tokens", where, p, c.Windows[p]), fmt.Sprintf("a window has at least %d tokens", leastWindow))
@@ -30,15 +30,15 @@ func (c *config) checkBudget(where string) error {
 	return nil
 }
 
-func (c *config) budgetSettings() []setting {
-	out := []setting{{"results.bytes", strconv.Itoa(cmp.Or(c.Results.Bytes, executor.DefaultResult)), c.Results.Bytes != 0}}
+func (c *Config) resultEntries() []entry {
+	out := []entry{{"results.bytes", strconv.Itoa(cmp.Or(c.Results.Bytes, executor.DefaultResult)), c.Results.Bytes != 0}}
 	for _, p := range slices.Sorted(maps.Keys(c.Windows)) {
-		out = append(out, setting{"windows." + p, strconv.Itoa(c.Windows[p]), true})
+		out = append(out, entry{"windows." + p, strconv.Itoa(c.Windows[p]), true})
 	}
 	return out
 }
 
-// budget is what jobs may take of a window.
-func (c *config) budget() agents.Budget {
+// Budget is how much of a context window jobs may use.
+func (c *Config) Budget() agents.Budget {
 	return agents.Budget{Windows: c.Windows, Result: c.Results.Bytes}
 }

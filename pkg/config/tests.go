@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
-func (c *config) checkTest(where string) error {
+func (c *Config) checkTest(where string) error {
 	for _, dir := range slices.Sorted(maps.Keys(c.Test)) {
 		switch {
 		case dir != adroit.AnyProject && !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/"):
@@ -22,18 +22,18 @@ func (c *config) checkTest(where string) error {
 	return nil
 }
 
-func (c *config) testSettings() (out []setting) {
+func (c *Config) testEntries() (out []entry) {
 	for _, dir := range slices.Sorted(maps.Keys(c.Test)) {
-		out = append(out, setting{"test." + dir, c.Test[dir], true})
+		out = append(out, entry{"test." + dir, c.Test[dir], true})
 	}
 	return out
 }
 
-// testCommands are the configured commands that run tests, by directory.
-func (c *config) testCommands(home string) map[string]string {
+// TestCommands are the configured commands that run tests, by directory.
+func (c *Config) TestCommands(home string) map[string]string {
 	out := map[string]string{}
 	for dir, command := range c.Test {
-		out[expandHome(home, dir)] = command
+		out[ExpandHome(home, dir)] = command
 	}
 	return out
 }

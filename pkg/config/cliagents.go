@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/price"
 )
 
-// A cliConfig is what the operator says of a command-line agent: where a known
-// one is, or how another is driven.
-type cliConfig struct {
+// A cliAgent configures a command-line agent: where a known one is, or how
+// another is driven.
+type cliAgent struct {
 	Command []string          `yaml:"command"`
 	Format  string            `yaml:"format"`
 	Env     []string          `yaml:"env"`
@@ -38,13 +38,13 @@ type cliArgs struct {
 	Prompt  []string `yaml:"prompt"`
 }
 
-// none reports whether nothing is said.
+// none reports whether no argument is configured.
 func (a cliArgs) none() bool {
 	return !slices.ContainsFunc([][]string{a.Read, a.Write, a.Run, a.Model, a.Session, a.System, a.Prompt}, func(l []string) bool { return l != nil })
 }
 
-// agent is the program by its name, whether or not it is configured.
-func (c *config) agent(name string, getenv func(string) string) (*cliagent.Agent, error) {
+// CLIAgent is the program by its name, whether or not it is configured.
+func (c *Config) CLIAgent(name string, getenv func(string) string) (*cliagent.Agent, error) {
 	e := c.CLI[name]
 	command := slices.Clone(e.Command)
 	if len(command) > 0 && getenv != nil {
@@ -56,19 +56,18 @@ func (c *config) agent(name string, getenv func(string) string) (*cliagent.Agent
 		Limits: llm.AgentLimits{Idle: e.Idle, SameCalls: e.Same}, Getenv: getenv})
 }
 
-// agents lists the command-line agents that can be named: the known and the
+// CLIAgents lists the command-line agents that can be named: the known and the
 // configured ones, sorted.
-func (c *config) agents() []string {
+func (c *Config) CLIAgents() []string {
 	names := slices.Concat(cliagent.Known, slices.Collect(maps.Keys(c.CLI)))
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// accounts gives those whose programs say what they have cost a price of
-// nothing beside, where the operator has not said one: a limit of money holds
-// for them by their own account.
-func (c *config) accounts() {
-	for _, name := range c.agents() {
+// accounts sets a price of zero for the programs that report their own cost and
+// have no configured price: a cost limit then holds by what they report.
+func (c *Config) accounts() {
+	for _, name := range c.CLIAgents() {
 		ref := "cli/" + name
 		format := cmp.Or(c.CLI[name].Format, name)
 		if _, told := c.Prices.Of(ref); told || format != "claude" && format != "opencode" {
@@ -81,7 +80,7 @@ func (c *config) accounts() {
 	}
 }
 
-func (c *config) checkCLI(where string) error {
+func (c *Config) checkCLI(where string) error {
 	for _, name := range slices.Sorted(maps.Keys(c.CLI)) {
 		e := c.CLI[name]
 		at := fmt.Sprintf("%s: cli.%s", where, name)
@@ -96,20 +95,20 @@ func (c *config) checkCLI(where string) error {
 		if slices.ContainsFunc(e.Env, func(v string) bool { return v == "" || strings.Contains(v, "=") }) {
 			return fail(fmt.Errorf("%s: env holds names of variables, not values", at), "for example env: [LAB_KEY]; the key itself is never in this file")
 		}
-		if _, err := c.agent(name, nil); err != nil {
+		if _, err := c.CLIAgent(name, nil); err != nil {
 			return fail(fmt.Errorf("%s: %w", where, err), "see docs/cli-agents.md")
 		}
 	}
 	return nil
 }
 
-func (c *config) cliSettings() []setting {
-	var out []setting
+func (c *Config) cliEntries() []entry {
+	var out []entry
 	for _, name := range slices.Sorted(maps.Keys(c.CLI)) {
 		e, at := c.CLI[name], "cli."+name+"."
 		put := func(key, value string) {
 			if value != "" {
-				out = append(out, setting{at + key, value, true})
+				out = append(out, entry{at + key, value, true})
 			}
 		}
 		list := func(key string, l []string) { put(key, strings.Join(l, " ")) }

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -8,19 +8,20 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/publish"
 )
 
-// A publishConfig says where the publishing tools publish. See publish.Config.
-type publishConfig struct {
-	Markdown siteConfig               `yaml:"markdown"`
-	Notion   notionConfig             `yaml:"notion"`
-	Webhooks map[string]webhookConfig `yaml:"webhooks"`
+// A publishSection configures the targets of the publishing tools. See
+// publish.Config.
+type publishSection struct {
+	Markdown markdownSite             `yaml:"markdown"`
+	Notion   notionTarget             `yaml:"notion"`
+	Webhooks map[string]webhookTarget `yaml:"webhooks"`
 }
 
-type siteConfig struct {
+type markdownSite struct {
 	Style string `yaml:"style"`
 	Dir   string `yaml:"dir"`
 }
 
-type notionConfig struct {
+type notionTarget struct {
 	KeyEnv      string            `yaml:"key_env"`
 	DataSource  string            `yaml:"data_source"`
 	Database    string            `yaml:"database"`
@@ -29,15 +30,15 @@ type notionConfig struct {
 	URL         string            `yaml:"url"`
 }
 
-type webhookConfig struct {
+type webhookTarget struct {
 	URL        string `yaml:"url"`
 	SecretEnv  string `yaml:"secret_env"`
 	Idempotent bool   `yaml:"idempotent"`
 	Lookup     string `yaml:"lookup"`
 }
 
-// targets is c as the tools take it.
-func (c publishConfig) targets() publish.Config {
+// Targets converts the section for the tools.
+func (c publishSection) Targets() publish.Config {
 	out := publish.Config{Markdown: publish.Site(c.Markdown), Notion: publish.Notion(c.Notion), Webhooks: map[string]publish.Webhook{}}
 	for name, w := range c.Webhooks {
 		out.Webhooks[name] = publish.Webhook(w)
@@ -45,18 +46,18 @@ func (c publishConfig) targets() publish.Config {
 	return out
 }
 
-func checkPublish(where string, c publishConfig) error {
-	if err := c.targets().Check(); err != nil {
+func checkPublish(where string, c publishSection) error {
+	if err := c.Targets().Check(); err != nil {
 		return fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
 	}
 	return nil
 }
 
-func publishSettings(c publishConfig) []setting {
-	var out []setting
+func publishEntries(c publishSection) []entry {
+	var out []entry
 	add := func(key, value string) {
 		if value != "" {
-			out = append(out, setting{"publish." + key, value, true})
+			out = append(out, entry{"publish." + key, value, true})
 		}
 	}
 	add("markdown.style", c.Markdown.Style)

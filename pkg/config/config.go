@@ -1,4 +1,14 @@
-package cli
+// Package config reads the configuration: the file, then the environment, then
+// the flags. It checks all of it and knows where each value comes from.
+//
+//	c, err := config.Load(config.Env{Getenv: os.Getenv, ReadFile: os.ReadFile}, config.Flags{})
+//	for _, s := range c.Settings() {
+//		fmt.Println(s.Key, s.Value, s.From)
+//	}
+//
+// A section of the file is a file of this package: its type, its checks, its
+// settings and its conversion to what the rest of the program takes.
+package config
 
 import (
 	"errors"
@@ -23,8 +33,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 )
 
-// A config is what the configuration file may say. Everything is optional.
-type config struct {
+// A Config is the configuration. Every key of the file is optional.
+type Config struct {
 	Model     string              `yaml:"model"`
 	Mode      executor.Mode       `yaml:"mode"`
 	Approve   executor.Approve    `yaml:"approve"`
@@ -44,12 +54,12 @@ type config struct {
 	Conventions conventions  `yaml:"conventions"`
 	Hooks       []hooks.Hook `yaml:"hooks"`
 
-	Sandbox sandboxConfig `yaml:"sandbox"`
+	Sandbox sandboxSection `yaml:"sandbox"`
 
-	Network  networkConfig  `yaml:"network"`
-	Research researchConfig `yaml:"research"`
-	Publish  publishConfig  `yaml:"publish"`
-	GitHub   githubConfig   `yaml:"github"`
+	Network  networkSection  `yaml:"network"`
+	Research researchSection `yaml:"research"`
+	Publish  publishSection  `yaml:"publish"`
+	GitHub   githubSection   `yaml:"github"`
 
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 
@@ -58,9 +68,9 @@ type config struct {
 
 	Calling map[string]toolcall.Mode `yaml:"calling"`
 
-	Ollama ollamaConfig `yaml:"ollama"`
+	Ollama ollamaSection `yaml:"ollama"`
 
-	CLI map[string]cliConfig `yaml:"cli"`
+	CLI map[string]cliAgent `yaml:"cli"`
 
 	Permissions []permit.Rule `yaml:"permissions"`
 
@@ -76,34 +86,34 @@ type limits struct {
 	Time    time.Duration `yaml:"time"`
 }
 
-// Conventions bound what a project's AGENTS.md may take of a prompt.
+// conventions bound what a project's AGENTS.md may take of a prompt.
 type conventions struct {
 	Bytes int `yaml:"bytes"` // -1: none of it
 }
 
-// A configEnv is what Load takes from its surroundings.
-type configEnv struct {
+// An Env is how Load reads variables and files.
+type Env struct {
 	Getenv   func(string) string
 	ReadFile func(string) ([]byte, error)
 }
 
-// configFlags are the flags that override settings; zero values are not given.
-type configFlags struct{ DataDir string }
+// Flags are the flags that override settings; zero values are not given.
+type Flags struct{ DataDir string }
 
-// configPath is the configuration file, "" if there is no home directory.
-func configPath(getenv func(string) string) string {
+// Path is the configuration file, "" if there is no home directory.
+func Path(getenv func(string) string) string {
 	if p := getenv("ADROIT_CONFIG"); p != "" {
 		return p
 	}
-	if d := configDir(getenv); d != "" {
+	if d := Dir(getenv); d != "" {
 		return filepath.Join(d, "config.yaml")
 	}
 	return ""
 }
 
-// configDir holds the configuration file and the user's agents, "" if there is
+// Dir holds the configuration file and the user's agents, "" if there is
 // no home directory.
-func configDir(getenv func(string) string) string {
+func Dir(getenv func(string) string) string {
 	if d := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "adroit")
 	}
@@ -113,11 +123,11 @@ func configDir(getenv func(string) string) string {
 	return ""
 }
 
-// loadConfig reads the file, then the environment, then the flags: each
+// Load reads the file, then the environment, then the flags: each
 // overrides the one before.
-func loadConfig(env configEnv, flags configFlags) (*config, error) {
-	c := &config{from: map[string]string{}}
-	path, named := configPath(env.Getenv), env.Getenv("ADROIT_CONFIG") != ""
+func Load(env Env, flags Flags) (*Config, error) {
+	c := &Config{from: map[string]string{}}
+	path, named := Path(env.Getenv), env.Getenv("ADROIT_CONFIG") != ""
 	if path != "" {
 		b, err := env.ReadFile(path)
 		switch {
@@ -139,15 +149,15 @@ func loadConfig(env configEnv, flags configFlags) (*config, error) {
 	if c.DataDir == "" {
 		c.DataDir = defaultData(env.Getenv)
 	}
-	c.DataDir = expandHome(env.Getenv("HOME"), c.DataDir)
+	c.DataDir = ExpandHome(env.Getenv("HOME"), c.DataDir)
 	c.accounts()
 	return c, nil
 }
 
-// parse reads the file strictly: a key nobody reads is an error with its line.
-func (c *config) parse(path string, b []byte) error {
+// parse reads the file strictly: an unknown key is an error with its line.
+func (c *Config) parse(path string, b []byte) error {
 	hint := "adroit config show lists the keys there are"
-	var file config
+	var file Config
 	if len(strings.TrimSpace(string(b))) > 0 {
 		if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
 			return fail(fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))), hint)
@@ -159,7 +169,7 @@ func (c *config) parse(path string, b []byte) error {
 		file.Prices[name] = price.Price{In: r.In, Out: r.Out, Cached: r.Cached}
 	}
 	*c = file
-	for _, s := range c.settings() {
+	for _, s := range c.entries() {
 		if s.set {
 			c.from[s.key] = "file " + path
 		}
@@ -171,7 +181,7 @@ func (c *config) parse(path string, b []byte) error {
 		case c.Endpoints[name].BaseURL == "":
 			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
-		if _, err := openai.New(c.Endpoints[name].config(name)); err != nil {
+		if _, err := openai.New(c.Endpoints[name].OpenAI(name)); err != nil {
 			return fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL tells how an endpoint is spoken to")
 		}
 	}
@@ -187,8 +197,8 @@ func (c *config) parse(path string, b []byte) error {
 	return c.check(path)
 }
 
-// environ applies the variables that stand for a setting.
-func (c *config) environ(getenv func(string) string) error {
+// environ applies the environment variables that override settings.
+func (c *Config) environ(getenv func(string) string) error {
 	for _, v := range []struct {
 		key, name string
 		to        *string
@@ -206,7 +216,7 @@ func (c *config) environ(getenv func(string) string) error {
 	return c.check("the environment")
 }
 
-func (c *config) check(where string) error {
+func (c *Config) check(where string) error {
 	if c.Approve != "" && !slices.Contains(executor.Approves, c.Approve) {
 		return fail(fmt.Errorf("%s: approve is %q", where, c.Approve), "it is one of ask, edits, all, none")
 	}
@@ -216,10 +226,10 @@ func (c *config) check(where string) error {
 	if err := checkFormats(where, c.EditFormats); err != nil {
 		return err
 	}
-	if _, err := parseAge(c.Retention); c.Retention != "" && err != nil {
+	if _, err := ParseAge(c.Retention); c.Retention != "" && err != nil {
 		return fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
 	}
-	if err := c.checkBudget(where); err != nil {
+	if err := c.checkResults(where); err != nil {
 		return err
 	}
 	if err := checkCalling(where, c.Calling); err != nil {
@@ -262,35 +272,35 @@ func (c *config) check(where string) error {
 }
 
 // A Setting is one value and where it comes from.
-type originated struct {
+type Setting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	From  string `json:"from"`
 }
 
-// origins lists every value with its origin, in the order of the file's
+// Settings lists every value with its origin, in the order of the file's
 // documentation.
-func (c *config) origins() []originated {
-	var out []originated
-	for _, s := range c.settings() {
-		out = append(out, originated{s.key, s.value, c.origin(s.key)})
+func (c *Config) Settings() []Setting {
+	var out []Setting
+	for _, s := range c.entries() {
+		out = append(out, Setting{s.key, s.value, c.origin(s.key)})
 	}
 	return out
 }
 
-// A setting is one value, and whether the file has it.
-type setting struct {
+// An entry is one value, and whether the file has it.
+type entry struct {
 	key, value string
 	set        bool
 }
 
-func (c *config) settings() []setting {
+func (c *Config) entries() []entry {
 	d := executor.DefaultLimits
-	pick := func(key, value, otherwise string) setting {
+	pick := func(key, value, otherwise string) entry {
 		if value == "" {
-			return setting{key, otherwise, false}
+			return entry{key, otherwise, false}
 		}
-		return setting{key, value, true}
+		return entry{key, value, true}
 	}
 	num := func(f float64) string {
 		if f == 0 {
@@ -302,7 +312,7 @@ func (c *config) settings() []setting {
 	if c.Limits.Time > 0 {
 		span = c.Limits.Time.String()
 	}
-	out := []setting{
+	out := []entry{
 		pick("model", c.Model, ""),
 		pick("mode", string(c.Mode), string(executor.ModeEdits)),
 		pick("approve", string(c.Approve), string(executor.ApproveEdits)),
@@ -319,46 +329,45 @@ func (c *config) settings() []setting {
 		list []string
 	}{{"secrets.deny", c.Secrets.Deny}, {"secrets.allow", c.Secrets.Allow}, {"secrets.known", c.Secrets.Known}} {
 		if len(l.list) > 0 {
-			out = append(out, setting{l.key, strings.Join(l.list, ", "), true})
+			out = append(out, entry{l.key, strings.Join(l.list, ", "), true})
 		}
 	}
-	out = append(out, callingSettings(c.Calling)...)
-	out = append(out, c.serverSettings()...)
-	out = append(out, c.hookSettings()...)
-	out = append(out, c.Sandbox.settings()...)
-	out = append(out, c.Network.settings()...)
-	out = append(out, c.Research.settings()...)
-	out = append(out, publishSettings(c.Publish)...)
-	out = append(out, c.GitHub.settings()...)
-	out = append(out, permissionSetting(c.Permissions))
-	out = append(out, c.testSettings()...)
-	out = append(out, formatSettings(c.EditFormats)...)
-	out = append(out, c.budgetSettings()...)
-	out = append(out, c.hookSettings()...)
+	out = append(out, callingEntries(c.Calling)...)
+	out = append(out, c.serverEntries()...)
+	out = append(out, c.hookEntries()...)
+	out = append(out, c.Sandbox.entries()...)
+	out = append(out, c.Network.entries()...)
+	out = append(out, c.Research.entries()...)
+	out = append(out, publishEntries(c.Publish)...)
+	out = append(out, c.GitHub.entries()...)
+	out = append(out, permissionEntry(c.Permissions))
+	out = append(out, c.testEntries()...)
+	out = append(out, formatEntries(c.EditFormats)...)
+	out = append(out, c.resultEntries()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		e := c.Endpoints[name]
-		out = append(out, setting{"endpoints." + name + ".base_url", e.BaseURL, true})
+		out = append(out, entry{"endpoints." + name + ".base_url", e.BaseURL, true})
 		if e.KeyEnv != "" {
-			out = append(out, setting{"endpoints." + name + ".key_env", e.KeyEnv, true})
+			out = append(out, entry{"endpoints." + name + ".key_env", e.KeyEnv, true})
 		}
 		for _, h := range slices.Sorted(maps.Keys(e.Headers)) {
 			// A header may carry a key: its value is not shown.
-			out = append(out, setting{"endpoints." + name + ".headers." + h, "(set)", true})
+			out = append(out, entry{"endpoints." + name + ".headers." + h, "(set)", true})
 		}
-		out = append(out, e.dialectSettings(name)...)
+		out = append(out, e.dialectEntries(name)...)
 	}
-	out = append(out, c.Ollama.settings()...)
-	out = append(out, c.cliSettings()...)
-	out = append(out, c.roleSettings()...)
+	out = append(out, c.Ollama.entries()...)
+	out = append(out, c.cliEntries()...)
+	out = append(out, c.roleEntries()...)
 	for _, name := range slices.Sorted(maps.Keys(c.Rates)) {
 		r := c.Rates[name]
-		out = append(out, setting{"prices." + name, fmt.Sprintf("in %g, out %g, cached %g USD per million", r.In, r.Out, r.Cached), true})
+		out = append(out, entry{"prices." + name, fmt.Sprintf("in %g, out %g, cached %g USD per million", r.In, r.Out, r.Cached), true})
 	}
 	return out
 }
 
 // origin is where a setting comes from.
-func (c *config) origin(key string) string {
+func (c *Config) origin(key string) string {
 	if f, ok := c.from[key]; ok {
 		return f
 	}
@@ -376,8 +385,8 @@ func defaultData(getenv func(string) string) string {
 	return ""
 }
 
-// expandHome expands a leading ~/ as a shell would.
-func expandHome(home, path string) string {
+// ExpandHome expands a leading ~/ as a shell would.
+func ExpandHome(home, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
 		return filepath.Join(home, rest)
 	}

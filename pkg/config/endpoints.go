@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"encoding/json"
@@ -28,36 +28,36 @@ type rate struct {
 	Cached float64 `yaml:"cached"`
 }
 
-// dialectSettings are what an endpoint says of its server.
-func (e endpoint) dialectSettings(name string) []setting {
+// dialectEntries are the settings of an endpoint's dialect.
+func (e endpoint) dialectEntries(name string) []entry {
 	at := "endpoints." + name + "."
-	var out []setting
+	var out []entry
 	if e.Dialect != "" {
-		out = append(out, setting{at + "dialect", e.Dialect, true})
+		out = append(out, entry{at + "dialect", e.Dialect, true})
 	}
 	if e.APIVersion != "" {
-		out = append(out, setting{at + "api_version", e.APIVersion, true})
+		out = append(out, entry{at + "api_version", e.APIVersion, true})
 	}
 	if e.OneCall {
-		out = append(out, setting{at + "one_call", "true", true})
+		out = append(out, entry{at + "one_call", "true", true})
 	}
 	for _, field := range slices.Sorted(maps.Keys(e.Body)) {
 		b, err := json.Marshal(e.Body[field])
 		if err != nil {
 			b = []byte("(cannot be sent)")
 		}
-		out = append(out, setting{at + "body." + field, string(b), true})
+		out = append(out, entry{at + "body." + field, string(b), true})
 	}
 	return out
 }
 
-// config is the endpoint as the adapter wants it, without its key.
-func (e endpoint) config(name string) openai.Config {
+// OpenAI is the endpoint's configuration for its adapter, without the key.
+func (e endpoint) OpenAI(name string) openai.Config {
 	return openai.Config{Name: name, BaseURL: e.BaseURL, Headers: e.Headers,
 		Dialect: e.Dialect, APIVersion: e.APIVersion, OneCall: e.OneCall, Body: e.Body}
 }
 
-// reserved reports whether name is that of a provider that is built in.
+// reserved reports whether a built-in provider has the name.
 func reserved(name string) bool {
 	return slices.Contains([]string{"ollama", "openai", "script", "cli"}, name)
 }

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"cmp"
@@ -10,21 +10,21 @@ import (
 	"github.com/adroit-run/adroit/pkg/netguard"
 )
 
-// A networkConfig says how far tools reach. See netguard.Guard.
-type networkConfig struct {
+// A networkSection limits which addresses tools reach. See netguard.Guard.
+type networkSection struct {
 	Allow     []string      `yaml:"allow"`
 	Timeout   time.Duration `yaml:"timeout"`
 	MaxBody   int           `yaml:"max_body"` // MB
 	Redirects int           `yaml:"redirects"`
 }
 
-// guard is what stands between tools and the network.
-func (n networkConfig) guard() netguard.Guard {
+// Guard is the network guard of tools.
+func (n networkSection) Guard() netguard.Guard {
 	return netguard.Guard{Allow: n.Allow, Timeout: n.Timeout, MaxBody: int64(n.MaxBody) << 20, Redirects: n.Redirects}
 }
 
-func (n networkConfig) check(where string) error {
-	if err := n.guard().Check(); err != nil {
+func (n networkSection) check(where string) error {
+	if err := n.Guard().Check(); err != nil {
 		return fail(fmt.Errorf("%s: network.allow: %w", where, err), "an entry without a port stands for every port")
 	}
 	switch {
@@ -38,13 +38,13 @@ func (n networkConfig) check(where string) error {
 	return nil
 }
 
-func (n networkConfig) settings() []setting {
+func (n networkSection) entries() []entry {
 	span := netguard.DefaultTimeout
 	if n.Timeout > 0 {
 		span = n.Timeout
 	}
 	allow := strings.Join(n.Allow, ", ")
-	return []setting{
+	return []entry{
 		{"network.allow", cmp.Or(allow, "none"), allow != ""},
 		{"network.timeout", span.String(), n.Timeout > 0},
 		{"network.max_body", strconv.Itoa(cmp.Or(n.MaxBody, netguard.DefaultBody>>20)), n.MaxBody > 0},

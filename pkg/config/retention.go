@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// parseAge reads a duration that may be given in days or weeks.
-func parseAge(s string) (time.Duration, error) {
+// ParseAge parses a duration, which may be in days or weeks: 30d, 2w, 12h.
+func ParseAge(s string) (time.Duration, error) {
 	day := 24 * time.Hour
 	for unit, d := range map[string]time.Duration{"d": day, "w": 7 * day} {
 		if n, ok := strings.CutSuffix(s, unit); ok {

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 )
 
-// checkFormats judges edit_formats: in which form models write edits, by a
+// checkFormats checks edit_formats: in which form models write edits, by a
 // pattern of provider/model.
 func checkFormats(where string, f map[string]edit.Format) error {
 	for _, p := range slices.Sorted(maps.Keys(f)) {
@@ -19,10 +19,10 @@ func checkFormats(where string, f map[string]edit.Format) error {
 	return nil
 }
 
-func formatSettings(f map[string]edit.Format) []setting {
-	var out []setting
+func formatEntries(f map[string]edit.Format) []entry {
+	var out []entry
 	for _, p := range slices.Sorted(maps.Keys(f)) {
-		out = append(out, setting{"edit_formats." + p, string(f[p]), true})
+		out = append(out, entry{"edit_formats." + p, string(f[p]), true})
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"cmp"
@@ -11,9 +11,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
-// sandboxConfig is what the operator says about how commands are confined. No
-// repository, model or tool can change it.
-type sandboxConfig struct {
+// A sandboxSection is how commands are confined. No repository, model or tool
+// can change it.
+type sandboxSection struct {
 	Level  string        `yaml:"level"`
 	Net    string        `yaml:"net"`
 	Show   []string      `yaml:"show"`
@@ -30,7 +30,7 @@ type commandLimits struct {
 	FreeMB    int `yaml:"free_mb"`
 }
 
-func (s sandboxConfig) check(where string) error {
+func (s sandboxSection) check(where string) error {
 	if _, err := sandbox.Parse(s.Level); err != nil {
 		return fail(fmt.Errorf("%s: sandbox.level: %w", where, err), "auto takes the best that this machine can do")
 	}
@@ -49,17 +49,17 @@ func (s sandboxConfig) check(where string) error {
 	return nil
 }
 
-func (s sandboxConfig) settings() []setting {
-	word := func(key, value, otherwise string) setting {
-		return setting{"sandbox." + key, cmp.Or(value, otherwise), value != ""}
+func (s sandboxSection) entries() []entry {
+	word := func(key, value, otherwise string) entry {
+		return entry{"sandbox." + key, cmp.Or(value, otherwise), value != ""}
 	}
-	num := func(key string, n int, otherwise string) setting {
+	num := func(key string, n int, otherwise string) entry {
 		if n == 0 {
 			return word("limits."+key, "", otherwise)
 		}
 		return word("limits."+key, strconv.Itoa(n), "")
 	}
-	return []setting{
+	return []entry{
 		word("level", s.Level, "auto"),
 		word("net", s.Net, "private"),
 		word("show", strings.Join(s.Show, ", "), "none"),

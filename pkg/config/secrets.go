@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// secrets are the operator's words on what no tool may see.
+// secrets configure what no tool may see.
 type secrets struct {
 	Deny  []string `yaml:"deny"`  // more names of files that no tool may touch
 	Allow []string `yaml:"allow"` // names of the built-in list that may be used after all
 	Known []string `yaml:"known"` // fingerprints of findings that are no secrets
 }
 
-// check refuses what cannot be meant.
+// check checks the names and fingerprints.
 func (s secrets) check(where string) error {
 	for _, name := range append(slices.Clone(s.Deny), s.Allow...) {
 		if err := workspace.CheckName(name); err != nil {

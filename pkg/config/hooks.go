@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/hooks"
 )
 
-// hooksIn are the configured hooks with ~/ written out for a home directory.
-func (c *config) hooksIn(home string) []hooks.Hook {
+// HooksIn are the configured hooks with ~/ expanded to a home directory.
+func (c *Config) HooksIn(home string) []hooks.Hook {
 	list := slices.Clone(c.Hooks)
 	for i, h := range list {
 		if len(h.Command) == 0 {
@@ -23,23 +23,23 @@ func (c *config) hooksIn(home string) []hooks.Hook {
 	return list
 }
 
-// checkHooks tells what is wrong with the hooks.
-func (c *config) checkHooks(where string) error {
+// checkHooks checks the hooks.
+func (c *Config) checkHooks(where string) error {
 	// Which home it is does not matter for whether a path is absolute.
-	if err := hooks.Check(c.hooksIn("/")); err != nil {
+	if err := hooks.Check(c.HooksIn("/")); err != nil {
 		return fail(fmt.Errorf("%s: %w", where, err), "docs/config.md has an example")
 	}
 	return nil
 }
 
-// hookSettings are the hooks as a setting.
-func (c *config) hookSettings() []setting {
+// hookEntries are the hooks as a setting.
+func (c *Config) hookEntries() []entry {
 	if len(c.Hooks) == 0 {
-		return []setting{{"hooks", "none", false}}
+		return []entry{{"hooks", "none", false}}
 	}
 	var words []string
 	for _, h := range c.Hooks {
 		words = append(words, h.String())
 	}
-	return []setting{{"hooks", strings.Join(words, "; "), true}}
+	return []entry{{"hooks", strings.Join(words, "; "), true}}
 }

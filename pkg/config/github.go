@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"cmp"
@@ -7,25 +7,25 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/github"
 )
 
-// A githubConfig says how the GitHub tools reach it. See github.Config.
-type githubConfig struct {
+// A githubSection is how the GitHub tools reach GitHub. See github.Config.
+type githubSection struct {
 	TokenEnv string `yaml:"token_env"`
 	Host     string `yaml:"host"`
 }
 
-func (c githubConfig) target() github.Config {
+func (c githubSection) Target() github.Config {
 	return github.Config{TokenEnv: c.TokenEnv, Host: c.Host}
 }
 
-func (c githubConfig) check(where string) error {
-	if err := c.target().Check(); err != nil {
+func (c githubSection) check(where string) error {
+	if err := c.Target().Check(); err != nil {
 		return fail(fmt.Errorf("%s: github.%w", where, err), "docs/github.md shows how GitHub is set up")
 	}
 	return nil
 }
 
-func (c githubConfig) settings() []setting {
-	return []setting{
+func (c githubSection) entries() []entry {
+	return []entry{
 		{"github.token_env", cmp.Or(c.TokenEnv, "none"), c.TokenEnv != ""},
 		{"github.host", cmp.Or(c.Host, "github.com"), c.Host != ""},
 	}

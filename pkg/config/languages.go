@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ type languageServer struct {
 	Files   []string `yaml:"files"`
 }
 
-// servers are the language servers of jobs, the operator's first.
-func (c *config) servers() []lsp.Server {
+// LanguageServers are the language servers of jobs, the operator's first.
+func (c *Config) LanguageServers() []lsp.Server {
 	var own []lsp.Server
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		s := c.Servers[name]
@@ -27,7 +27,7 @@ func (c *config) servers() []lsp.Server {
 	return lsp.Merge(own)
 }
 
-func (c *config) checkServers(where string) error {
+func (c *Config) checkServers(where string) error {
 	if c.Diagnostics != "" && c.Diagnostics != "on" && c.Diagnostics != "off" {
 		return fail(fmt.Errorf("%s: diagnostics is %q", where, c.Diagnostics), "it is on or off")
 	}
@@ -45,16 +45,16 @@ func (c *config) checkServers(where string) error {
 	return nil
 }
 
-func (c *config) serverSettings() []setting {
-	out := []setting{{"diagnostics", "on", false}}
+func (c *Config) serverEntries() []entry {
+	out := []entry{{"diagnostics", "on", false}}
 	if c.Diagnostics != "" {
-		out[0] = setting{"diagnostics", c.Diagnostics, true}
+		out[0] = entry{"diagnostics", c.Diagnostics, true}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Servers)) {
 		s := c.Servers[name]
 		out = append(out,
-			setting{"language_servers." + name + ".command", strings.Join(s.Command, " "), true},
-			setting{"language_servers." + name + ".files", strings.Join(s.Files, " "), true})
+			entry{"language_servers." + name + ".command", strings.Join(s.Command, " "), true},
+			entry{"language_servers." + name + ".files", strings.Join(s.Files, " "), true})
 	}
 	return out
 }

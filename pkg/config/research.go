@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -10,30 +10,30 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/research"
 )
 
-// A researchConfig is what the research tools know by name.
-type researchConfig struct {
+// A researchSection names feeds, calendars and links, and the search engine.
+type researchSection struct {
 	Feeds     map[string]string         `yaml:"feeds"`
-	Calendars map[string]calendarConfig `yaml:"calendars"`
-	Search    searchConfig              `yaml:"search"`
+	Calendars map[string]calendarSource `yaml:"calendars"`
+	Search    searchEngine              `yaml:"search"`
 	Links     map[string]string         `yaml:"links"`
 }
 
-// A calendarConfig is an .ics address or a CalDAV collection. KeyEnv names the
+// A calendarSource is an .ics address or a CalDAV collection. KeyEnv names the
 // variable that holds the password.
-type calendarConfig struct {
+type calendarSource struct {
 	URL    string `yaml:"url"`
 	Kind   string `yaml:"kind"`
 	User   string `yaml:"user"`
 	KeyEnv string `yaml:"key_env"`
 }
 
-type searchConfig struct {
+type searchEngine struct {
 	Engine string `yaml:"engine"`
 	URL    string `yaml:"url"`
 	KeyEnv string `yaml:"key_env"`
 }
 
-func (r researchConfig) check(where string) error {
+func (r researchSection) check(where string) error {
 	for _, m := range []struct {
 		key string
 		of  map[string]string
@@ -75,11 +75,11 @@ func checkAddress(s string) error {
 	return nil
 }
 
-func (r researchConfig) settings() []setting {
-	var out []setting
+func (r researchSection) entries() []entry {
+	var out []entry
 	add := func(key, value string) {
 		if value != "" {
-			out = append(out, setting{"research." + key, value, true})
+			out = append(out, entry{"research." + key, value, true})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Feeds)) {

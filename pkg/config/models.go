@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ type role struct {
 
 // Roles that adroit itself looks for.
 const (
-	roleDefault = "default" // the model of requests that name none
-	roleCheap   = "cheap"   // for what tools ask
+	RoleDefault = "default" // the model of requests that name none
+	RoleCheap   = "cheap"   // for what tools ask
 )
 
 // UnmarshalYAML reads a model, or a mapping.
@@ -40,9 +40,9 @@ func (r *role) UnmarshalYAML(b []byte) error {
 
 var roleName = lazyregexp.New(`^[a-z][a-z0-9_-]{0,31}$`)
 
-// checkRoles judges models and fallbacks, and lets models.default stand for
-// model.
-func (c *config) checkRoles(path string) error {
+// checkRoles checks models and fallbacks, and makes models.default the default
+// for model.
+func (c *Config) checkRoles(path string) error {
 	bad := func(hint, format string, args ...any) error {
 		return fail(fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)), hint)
 	}
@@ -59,46 +59,46 @@ func (c *config) checkRoles(path string) error {
 			return bad("leave it out for none", "models.%s.hedge is negative", name)
 		}
 	}
-	if _, ok := c.Models[roleDefault]; !ok {
+	if _, ok := c.Models[RoleDefault]; !ok {
 		return nil
 	}
 	if c.Model != "" {
 		return bad("keep one of them", "model and models.default say the same")
 	}
-	c.Model, c.from["model"] = roleDefault, "file "+path
+	c.Model, c.from["model"] = RoleDefault, "file "+path
 	return nil
 }
 
-func (c *config) roleSettings() (out []setting) {
+func (c *Config) roleEntries() (out []entry) {
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
 		r := c.Models[name]
-		out = append(out, setting{"models." + name + ".model", r.Model, true})
+		out = append(out, entry{"models." + name + ".model", r.Model, true})
 		if len(r.Fallbacks) > 0 {
-			out = append(out, setting{"models." + name + ".fallbacks", strings.Join(r.Fallbacks, ", "), true})
+			out = append(out, entry{"models." + name + ".fallbacks", strings.Join(r.Fallbacks, ", "), true})
 		}
 		if r.Hedge > 0 {
-			out = append(out, setting{"models." + name + ".hedge", r.Hedge.String(), true})
+			out = append(out, entry{"models." + name + ".hedge", r.Hedge.String(), true})
 		}
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(c.Fallbacks)) {
-		out = append(out, setting{"fallbacks." + pattern, strings.Join(c.Fallbacks[pattern], ", "), true})
+		out = append(out, entry{"fallbacks." + pattern, strings.Join(c.Fallbacks[pattern], ", "), true})
 	}
 	return out
 }
 
-// stands is what ref stands for: the model of a role, else itself.
-func (c *config) stands(ref string) string {
+// ModelOf resolves a role to its model; other references stay as they are.
+func (c *Config) ModelOf(ref string) string {
 	if r, ok := c.Models[ref]; ok {
 		return r.Model
 	}
 	return ref
 }
 
-// behind lists the models behind ref, as the role or the table names them.
-func (c *config) behind(ref string) []string {
+// FallbacksOf lists the fallbacks of a role or model.
+func (c *Config) FallbacksOf(ref string) []string {
 	if r := c.Models[ref]; len(r.Fallbacks) > 0 {
 		return r.Fallbacks
 	}
-	list, _ := route.Pick(c.Fallbacks, c.stands(ref))
+	list, _ := route.Pick(c.Fallbacks, c.ModelOf(ref))
 	return list
 }

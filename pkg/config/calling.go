@@ -1,0 +1,30 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/executor/toolcall"
+)
+
+const CallingHint = "it is one of auto, native, constrained, text"
+
+// checkCalling checks calling: how models call tools, by a pattern of
+// provider/model.
+func checkCalling(where string, by map[string]toolcall.Mode) error {
+	for _, p := range slices.Sorted(maps.Keys(by)) {
+		if !slices.Contains(toolcall.Modes, by[p]) {
+			return fail(fmt.Errorf("%s: calling: %s is %q", where, p, by[p]), CallingHint)
+		}
+	}
+	return nil
+}
+
+func callingEntries(by map[string]toolcall.Mode) []entry {
+	var out []entry
+	for _, p := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, entry{"calling." + p, string(by[p]), true})
+	}
+	return out
+}

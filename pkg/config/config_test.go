@@ -1,0 +1,181 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+)
+
+// load reads a configuration from a file's text and variables, without a
+// process or a file system.
+func load(file string, env map[string]string, flags Flags) (*Config, error) {
+	vars := map[string]string{"HOME": "/home/ann"}
+	for k, v := range env {
+		vars[k] = v
+	}
+	read := func(name string) ([]byte, error) {
+		if file == "" || name != "/home/ann/.config/adroit/config.yaml" {
+			return nil, fs.ErrNotExist
+		}
+		return []byte(file), nil
+	}
+	return Load(Env{Getenv: func(k string) string { return vars[k] }, ReadFile: read}, flags)
+}
+
+func setting(t *testing.T, c *Config, key string) Setting {
+	t.Helper()
+	for _, s := range c.Settings() {
+		if s.Key == key {
+			return s
+		}
+	}
+	t.Fatalf("no setting %q", key)
+	return Setting{}
+}
+
+// Flags override the environment, which overrides the file, which overrides
+// the default; each value has its origin.
+func TestOrigins(t *testing.T) {
+	const file = "file /home/ann/.config/adroit/config.yaml"
+	const text = "model: lab/big\ndata_dir: ~/file\nlimits: {turns: 7, time: 90s}\nendpoints: {lab: {base_url: 'http://127.0.0.1:8000/v1'}}\n"
+	for _, tc := range []struct {
+		name, file string
+		env        map[string]string
+		flags      Flags
+		want       Setting
+	}{
+		{"default", "", nil, Flags{}, Setting{"mode", "edits", "default"}},
+		{"no file: data", "", nil, Flags{}, Setting{"data_dir", "/home/ann/.local/share/adroit", "default"}},
+		{"data of XDG", "", map[string]string{"XDG_DATA_HOME": "/x"}, Flags{}, Setting{"data_dir", "/x/adroit", "default"}},
+		{"file", text, nil, Flags{}, Setting{"model", "lab/big", file}},
+		{"file: nested", text, nil, Flags{}, Setting{"limits.turns", "7", file}},
+		{"file: duration", text, nil, Flags{}, Setting{"limits.time", "1m30s", file}},
+		{"file: home directory", text, nil, Flags{}, Setting{"data_dir", "/home/ann/file", file}},
+		{"environment", text, map[string]string{"ADROIT_MODEL": "lab/small"}, Flags{}, Setting{"model", "lab/small", "env ADROIT_MODEL"}},
+		{"environment: sandbox", text, map[string]string{"ADROIT_SANDBOX": "off"}, Flags{}, Setting{"sandbox.level", "off", "env ADROIT_SANDBOX"}},
+		{"flag", text, map[string]string{"ADROIT_HOME": "/env"}, Flags{DataDir: "/flag"}, Setting{"data_dir", "/flag", "flag --data-dir"}},
+		{"role", "models: {default: ollama/a}\n", nil, Flags{}, Setting{"model", "default", file}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c, err := load(tc.file, tc.env, tc.flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := setting(t, c, tc.want.Key); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Every mistake is an error that names its place and comes with a hint.
+func TestMistakes(t *testing.T) {
+	for _, tc := range []struct{ file, want string }{
+		{"modle: x\n", "modle"},
+		{"model: x\nlimits: {turns: many}\n", "many"},
+		{"mode: fast\n", `mode is "fast"`},
+		{"approve: never\n", `approve is "never"`},
+		{"limits: {turns: -1}\n", "a limit is negative"},
+		{"retention: soon\n", "retention: "},
+		{"windows: {a/b: 3}\n", "a/b has 3 tokens"},
+		{"calling: {a/b: loud}\n", `a/b is "loud"`},
+		{"edit_formats: {a/b: prose}\n", `a/b is "prose"`},
+		{"sandbox: {net: wide}\n", `sandbox.net is "wide"`},
+		{"sandbox: {show: [here]}\n", "not an absolute path"},
+		{"network: {redirects: 99}\n", "network.redirects is 99"},
+		{"research: {search: {engine: brave}}\n", "brave needs key_env"},
+		{"research: {feeds: {a: 'ftp://x'}}\n", "research.feeds.a"},
+		{"endpoints: {openai: {base_url: 'http://x'}}\n", "built in"},
+		{"endpoints: {lab: {}}\n", "endpoints.lab has no base_url"},
+		{"models: {Cheap: a/b}\n", "models.Cheap is no name"},
+		{"models: {cheap: ''}\n", "models.cheap names no model"},
+		{"diagnostics: loud\n", `diagnostics is "loud"`},
+		{"language_servers: {x: {command: [x]}}\n", "language_servers.x needs command and files"},
+		{"secrets: {known: [short]}\n", "no fingerprint"},
+		{"test: {shop: make}\n", `"shop" is no directory`},
+		{"cli: {lab: {env: [KEY=secret]}}\n", "names of variables, not values"},
+		{"conventions: {bytes: -2}\n", "conventions.bytes is negative"},
+		{"results: {bytes: 3}\n", "results.bytes is 3"},
+	} {
+		t.Run(strings.TrimSpace(tc.file), func(t *testing.T) {
+			_, err := load(tc.file, nil, Flags{})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("got %v, want %q", err, tc.want)
+			}
+			if !strings.HasPrefix(err.Error(), "/home/ann/.config/adroit/config.yaml") {
+				t.Errorf("the error does not begin with its file: %v", err)
+			}
+			var e *Error
+			if !errors.As(err, &e) || e.Hint() == "" {
+				t.Errorf("no hint: %v", err)
+			}
+		})
+	}
+}
+
+func TestEnvironmentMistake(t *testing.T) {
+	if _, err := load("", map[string]string{"ADROIT_MODE": "fast"}, Flags{}); err == nil || !strings.HasPrefix(err.Error(), "the environment: mode") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A file that ADROIT_CONFIG names has to be there; the usual one need not.
+func TestMissingFile(t *testing.T) {
+	if _, err := load("", map[string]string{"ADROIT_CONFIG": "/none.yaml"}, Flags{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want that the file does not exist", err)
+	}
+	if _, err := load("", nil, Flags{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoKeyTwice(t *testing.T) {
+	c, err := load("", nil, Flags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, s := range c.Settings() {
+		if seen[s.Key] {
+			t.Errorf("%s is listed twice", s.Key)
+		}
+		seen[s.Key] = true
+	}
+}
+
+func TestRoles(t *testing.T) {
+	c, err := load("models: {cheap: ollama/a, strong: {model: ollama/b, fallbacks: [ollama/c], hedge: 2s}}\nfallbacks: {'ollama/*': [ollama/d]}\n", nil, Flags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.ModelOf("cheap"); got != "ollama/a" {
+		t.Errorf("cheap is %s", got)
+	}
+	if got := c.ModelOf("ollama/z"); got != "ollama/z" {
+		t.Errorf("ollama/z is %s", got)
+	}
+	if got := c.FallbacksOf("strong"); len(got) != 1 || got[0] != "ollama/c" {
+		t.Errorf("strong falls back on %v", got)
+	}
+	if got := c.FallbacksOf("cheap"); len(got) != 1 || got[0] != "ollama/d" {
+		t.Errorf("cheap falls back on %v", got)
+	}
+	if got := c.Models["strong"].Hedge; got != 2*time.Second {
+		t.Errorf("strong hedges after %v", got)
+	}
+}
+
+func TestParseAge(t *testing.T) {
+	for in, want := range map[string]time.Duration{"30d": 720 * time.Hour, "2w": 336 * time.Hour, "12h": 12 * time.Hour, "0d": 0} {
+		if got, err := ParseAge(in); err != nil || got != want {
+			t.Errorf("%s: %v, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"", "soon", "-3h", "-1d", "d"} {
+		if got, err := ParseAge(in); err == nil {
+			t.Errorf("%q is %v, want an error", in, got)
+		}
+	}
+}
