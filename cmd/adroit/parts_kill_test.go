@@ -111,7 +111,7 @@ func (p *place) adds(point int, want jobs.Figures, parts string) {
 	if err := cmd.Run(); err != nil {
 		p.t.Fatalf("%v\n%s", err, out)
 	}
-	steps := &jobs.Account{} // without what parts say of themselves
+	steps := &jobs.UsageReport{} // without what parts say of themselves
 	var final jobs.Final
 	for lines := bufio.NewScanner(bytes.NewReader(out.Bytes())); lines.Scan(); {
 		var ev event.Event

@@ -25,14 +25,13 @@ type Spawn struct {
 }
 
 // Child runs a workflow that is known by name as part of this one, in its own
-// path scope: a sub-agent. label says who it is, to those who watch, and a
-// method About() string of the input what it is to do; tell makes of its output
-// what they are told at its end. Its errors are those of the
-// workflow: whether they end this one is for the caller to say.
+// path scope: a sub-agent. Its events carry label, the input's About() string, if
+// it has that method, and at its end what report returns for its output. Its
+// errors are those of the workflow: the caller decides whether they end this one.
 //
-// [Pull] does not run children: a child is a step of kind [Spawning], answered
+// [Pull] does not run children: a child is a step of kind [KindSpawn], answered
 // with its output.
-func Child(r *Run, label, workflow string, input any, tell func(out json.RawMessage, err error) (string, any)) (json.RawMessage, error) {
+func Child(r *Run, label, workflow string, input any, report func(out json.RawMessage, err error) (string, any)) (json.RawMessage, error) {
 	i := slices.IndexFunc(r.known, func(w Workflow) bool { return w.Name == workflow })
 	_, pulled := r.engine.(*pull)
 	if i < 0 && !pulled {
@@ -43,41 +42,41 @@ func Child(r *Run, label, workflow string, input any, tell func(out json.RawMess
 		return nil, fmt.Errorf("%s: encoding its input: %w", label, err)
 	}
 	about := ""
-	if says, ok := input.(interface{ About() string }); ok {
-		about = says.About()
+	if in, ok := input.(interface{ About() string }); ok {
+		about = in.About()
 	}
 	scope := r.scope + strconv.Itoa(r.next) + "."
-	out, err := Do[json.RawMessage](r, Spawning, label, Spawn{workflow, about, in})
+	out, err := Do[json.RawMessage](r, KindSpawn, label, Spawn{workflow, about, in})
 	if err != nil || pulled {
 		return out, err
 	}
 	out, err = r.known[i].Run(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, in)
-	var end returned
-	end.Text, end.Data = tell(out, err)
-	if _, ended := Do[struct{}](r, Returning, label, end); ended != nil {
+	var end returnInput
+	end.Text, end.Data = report(out, err)
+	if _, ended := Do[struct{}](r, KindReturn, label, end); ended != nil {
 		return out, ended
 	}
 	return out, err
 }
 
-// A returned is the input of a step that ends a child.
-type returned struct {
+// returnInput is the input of a step that ends a child.
+type returnInput struct {
 	Text string `json:"text,omitempty"`
 	Data any    `json:"data,omitempty"`
 }
 
-// news is what watchers are told of a step that engines perform themselves.
-func (s Step) news() (event.Event, bool) {
+// ownEvent is the event of a step that engines perform themselves.
+func (s Step) ownEvent() (event.Event, bool) {
 	switch s.Kind {
-	case Noting:
+	case KindNote:
 		return s.note(), true
-	case Spawning:
+	case KindSpawn:
 		var child Spawn
 		if json.Unmarshal(s.Input, &child) != nil {
 			return event.Event{}, false
 		}
 		return event.Event{Kind: event.AgentStarted, Text: child.About}, true
-	case Returning:
+	case KindReturn:
 		var end struct {
 			Text string
 			Data json.RawMessage

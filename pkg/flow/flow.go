@@ -159,28 +159,28 @@ func Map[In, Out any](r *Run, xs []In, f func(*Run, In) (Out, error)) ([]Out, er
 // Call runs another workflow as part of this one, in its own path scope.
 func Call[In, Out any](r *Run, name string, f func(*Run, In) (Out, error), in In) (Out, error) {
 	scope := r.scope + strconv.Itoa(r.next) + "."
-	if _, err := Do[struct{}](r, Calling, name, nil); err != nil {
+	if _, err := Do[struct{}](r, KindCall, name, nil); err != nil {
 		var zero Out
 		return zero, err
 	}
 	return f(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, in)
 }
 
-// Note tells watchers something, once.
+// Note emits a note for people who watch, once.
 func (r *Run) Note(format string, args ...any) error {
-	_, err := Do[struct{}](r, Noting, fmt.Sprintf(format, args...), nil)
+	_, err := Do[struct{}](r, KindNote, fmt.Sprintf(format, args...), nil)
 	return err
 }
 
 // Report is Note with data for programs that watch.
 func (r *Run) Report(data any, format string, args ...any) error {
-	_, err := Do[struct{}](r, Noting, fmt.Sprintf(format, args...), data)
+	_, err := Do[struct{}](r, KindNote, fmt.Sprintf(format, args...), data)
 	return err
 }
 
 // Sleep pauses the run for d, across restarts.
 func Sleep(r *Run, d time.Duration) error {
-	_, err := Do[struct{}](r, Sleeping, d.String(), d)
+	_, err := Do[struct{}](r, KindSleep, d.String(), d)
 	return err
 }
 
@@ -192,7 +192,7 @@ func Save(r *Run, state any) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: encoding state: %w", err)
 	}
-	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Checkpoint, Input: input})
+	_, err = r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: KindCheckpoint, Input: input})
 	return err
 }
 
@@ -231,7 +231,7 @@ func readState(b json.RawMessage) (State, error) {
 // Load gives the state saved last in this scope and moves the run to the point
 // after it. It reports false in a run that has saved nothing.
 func Load(r *Run, state any) (bool, error) {
-	b, err := r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: Restore})
+	b, err := r.engine.Do(Step{Job: r.job, Path: r.scope, Kind: KindRestore})
 	if err != nil || len(b) == 0 {
 		return false, err
 	}

@@ -32,7 +32,7 @@ type Local struct {
 	Hook func(point string, s Step)
 
 	ended error
-	quiet bool // nobody watches: steps need no words
+	quiet bool // nobody watches: steps need no description
 }
 
 // NewLocal returns an engine for one run.
@@ -50,7 +50,7 @@ func (l *Local) hook(point string, s Step) {
 	}
 }
 
-// Ended says why the run ended without an outcome, nil if it did not: it was
+// Ended returns why the run ended without an outcome, nil if it did not: it was
 // stopped or parked, it diverged, or its journal failed. What the workflow
 // returned then means nothing.
 func (l *Local) Ended() error { return l.ended }
@@ -74,9 +74,9 @@ func (l *Local) do(s Step) (json.RawMessage, error) {
 		return nil, context.Cause(l.Ctx)
 	}
 	switch s.Kind {
-	case Checkpoint:
+	case KindCheckpoint:
 		return nil, l.save(s)
-	case Restore:
+	case KindRestore:
 		return l.load(s)
 	}
 	deadline, err := s.deadline(time.Now())
@@ -113,25 +113,25 @@ func (l *Local) do(s Step) (json.RawMessage, error) {
 // other processes look for.
 func (l *Local) repeatable(s Step) bool {
 	rt := l.Mux[s.Kind]
-	return s.engineOwn() || s.Kind != Awaiting && rt.Handler != nil && rt.Again(s)
+	return s.engineOwn() || s.Kind != KindAwait && rt.Handler != nil && rt.Again(s)
 }
 
 // engineOwn reports whether engines perform s without any effect.
 func (s Step) engineOwn() bool {
 	switch s.Kind {
-	case Calling, Noting, Spawning, Returning, Sleeping:
+	case KindCall, KindNote, KindSpawn, KindReturn, KindSleep:
 		return true
 	}
 	return false
 }
 
-// recount is what watchers are told of a step that is recalled, whose end they
-// may not have heard of: events are kept a moment after outcomes.
+// recount is the data of the event of a recalled step. Watchers may lack the event
+// of its end: events are kept a moment after outcomes.
 func (l *Local) recount(s Step, rec *Record) json.RawMessage {
 	switch s.Kind {
-	case Returning:
+	case KindReturn:
 		return s.Input
-	case Noting:
+	case KindNote:
 		if ev := s.note(); ev.Kind != event.Note {
 			return s.Input
 		}
@@ -147,19 +147,19 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 	rec := &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Deadline: deadline, NoEffect: s.engineOwn()}
 	start := time.Now()
 	switch s.Kind {
-	case Calling, Noting, Spawning, Returning:
-		if ev, ok := s.news(); ok {
+	case KindCall, KindNote, KindSpawn, KindReturn:
+		if ev, ok := s.ownEvent(); ok {
 			l.emit(s, ev)
 		}
 		rec.Output = json.RawMessage("{}")
 		return rec, l.finish(s, rec)
-	case Sleeping:
+	case KindSleep:
 		if err := l.pause(s, deadline); err != nil {
 			return nil, err
 		}
 		rec.Output = json.RawMessage("{}")
 		return rec, l.finish(s, rec)
-	case Awaiting:
+	case KindAwait:
 		got, err := l.await(s, deadline)
 		s.bound.extend(time.Since(start))
 		if got != nil || err != nil {
@@ -320,9 +320,9 @@ func (s Step) deadline(now time.Time) (time.Time, error) {
 
 func (s Step) patience() (d time.Duration, err error) {
 	switch s.Kind {
-	case Sleeping:
+	case KindSleep:
 		err = json.Unmarshal(s.Input, &d)
-	case Awaiting:
+	case KindAwait:
 		var w Wait
 		err = json.Unmarshal(s.Input, &w)
 		d = w.Timeout
@@ -363,11 +363,11 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 	}
 	tick := time.NewTicker(pollSignals)
 	defer tick.Stop()
-	for told := false; ; {
+	for asked := false; ; {
 		rec, err := l.Journal.Receive(l.Ctx, s, w.Signals)
 		if refused := new(SignalError); errors.As(err, &refused) {
 			l.emit(s, event.Event{Kind: event.Note, Text: refused.Error()})
-			told = false // ask again
+			asked = false // ask again
 			continue
 		}
 		if err != nil {
@@ -381,8 +381,8 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 		if w.Timeout < 0 || w.Timeout > 0 && left(s, deadline) == 0 {
 			return nil, nil
 		}
-		if !told {
-			told = true
+		if !asked {
+			asked = true
 			l.emit(s, event.Event{Kind: event.Approval, Data: w.About, Text: s.Name})
 			if l.Park {
 				return nil, &ParkedError{Path: s.Path, Signals: w.Signals, About: w.About}

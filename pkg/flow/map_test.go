@@ -162,7 +162,7 @@ func TestPull(t *testing.T) {
 		}
 		asked = append(asked, s.Path+" "+s.Kind+" "+s.Name)
 		switch {
-		case s.Kind == flow.Awaiting:
+		case s.Kind == flow.KindAwait:
 			reply(flow.Signal{Name: "go", Value: json.RawMessage(`"answered"`)}, nil)
 		case s.Name == "a1":
 			reply(nil, errors.New("no a1"))

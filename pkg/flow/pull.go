@@ -27,9 +27,9 @@ var errStopped = errors.New("flow: pull stopped")
 
 func (p *pull) Do(s Step) (res json.RawMessage, err error) {
 	switch s.Kind {
-	case Calling, Noting, Returning:
+	case KindCall, KindNote, KindReturn:
 		return json.RawMessage("{}"), nil
-	case Checkpoint, Restore:
+	case KindCheckpoint, KindRestore:
 		return nil, nil
 	}
 	if p.stopped {

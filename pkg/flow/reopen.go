@@ -154,7 +154,7 @@ back:
 			return false, err
 		case free:
 			after = append(after, k)
-			if k.rec != nil && k.rec.Kind == Awaiting && unanswered == 0 {
+			if k.rec != nil && k.rec.Kind == KindAwait && unanswered == 0 {
 				unanswered = len(after)
 			}
 		case k.fork() && i > 0 && t.kids[at[i-1]].fork():
@@ -183,16 +183,16 @@ func (p *reopening) step(t *stepTree, path string) (bool, error) {
 			any = any || found
 		}
 		return any, nil
-	case rec.Kind == Spawning || rec.Kind == Calling:
+	case rec.Kind == KindSpawn || rec.Kind == KindCall:
 		return p.scope(t, path+".")
 	case !rec.Done:
 		return true, nil // it goes on there by itself
-	case rec.Kind == Awaiting:
+	case rec.Kind == KindAwait:
 		return false, nil // see free: one that was not answered may be a poll
 	case rec.Failure != nil:
 		p.drop(t)
 		return true, nil
-	case p.Failed == nil || rec.Kind == Noting || rec.Kind == Returning || rec.Kind == Sleeping:
+	case p.Failed == nil || rec.Kind == KindNote || rec.Kind == KindReturn || rec.Kind == KindSleep:
 		return false, nil
 	}
 	out, err := p.h.Output(rec.Path)
@@ -211,8 +211,8 @@ func (p *reopening) free(t *stepTree) (bool, error) {
 	}
 	if rec := t.rec; rec != nil {
 		switch rec.Kind {
-		case Noting, Returning, Sleeping, Spawning, Calling:
-		case Awaiting:
+		case KindNote, KindReturn, KindSleep, KindSpawn, KindCall:
+		case KindAwait:
 			if rec.Failure == nil {
 				return false, nil // somebody has answered
 			}

@@ -140,7 +140,7 @@ func AwaitAny(r *Run, about any, timeout time.Duration, names ...string) (Signal
 }
 
 func await(r *Run, w Wait, accept func(json.RawMessage) error) (Signal, error) {
-	s := Step{Kind: Awaiting, Name: strings.Join(w.Signals, "|"), Keep: true, accept: accept}
+	s := Step{Kind: KindAwait, Name: strings.Join(w.Signals, "|"), Keep: true, accept: accept}
 	if w.Type != "" {
 		// A journal from before there were types knows the step without it.
 		plain := w

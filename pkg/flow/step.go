@@ -89,17 +89,17 @@ func Digest(b []byte) string {
 	return string(text[:])
 }
 
-// Kinds every engine performs itself, without a handler. Checkpoint and
-// Restore are not journaled as steps.
+// Kinds every engine performs itself, without a handler. KindCheckpoint and
+// KindRestore are not journaled as steps.
 const (
-	Sleeping   = "sleep"
-	Awaiting   = "await"
-	Calling    = "call"
-	Noting     = "note"
-	Spawning   = "spawn"  // a child begins
-	Returning  = "return" // a child has ended
-	Checkpoint = "checkpoint"
-	Restore    = "restore"
+	KindSleep      = "sleep"
+	KindAwait      = "await"
+	KindCall       = "call"
+	KindNote       = "note"
+	KindSpawn      = "spawn"  // a child begins
+	KindReturn     = "return" // a child has ended
+	KindCheckpoint = "checkpoint"
+	KindRestore    = "restore"
 )
 
 // A Record is what a journal keeps of a step. Deadline is when a sleep or an

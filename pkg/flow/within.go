@@ -78,20 +78,19 @@ func (s Step) late() *Failure {
 	return &Failure{Code: TimedOut, Message: "timed out: it may take " + s.Within.String()}
 }
 
-// Tell tells watchers something, once, as an event of a kind of its own. data
-// is encoded as JSON.
-func (r *Run) Tell(kind event.Kind, text string, data any) error {
-	_, err := Do[struct{}](r, Noting, text, told{kind, data})
+// Emit emits an event of this kind, once. data is encoded as JSON.
+func (r *Run) Emit(kind event.Kind, text string, data any) error {
+	_, err := Do[struct{}](r, KindNote, text, noteInput{kind, data})
 	return err
 }
 
-// told is the input of a note that is more than words.
-type told struct {
+// noteInput is the input of a note that is an event of a kind of its own.
+type noteInput struct {
 	Kind event.Kind `json:"kind"`
 	Data any        `json:"data,omitempty"`
 }
 
-// note is the event of a step of kind Noting.
+// note is the event of a step of kind KindNote.
 func (s Step) note() event.Event {
 	var t struct {
 		Kind event.Kind

@@ -10,7 +10,7 @@ import (
 
 // A Final is the data of the last event of a run, job.finished or
 // job.waiting: what scripts read to know how it went. What the workflow's
-// output does not tell is left out.
+// output does not have is left out.
 type Final struct {
 	Status    Status           `json:"status"`
 	Stopped   string           `json:"stopped"` // one word: the limit that was reached (turns, tokens, cost, time), else the status
@@ -78,8 +78,8 @@ type result struct {
 	} `json:"outcome"`
 }
 
-// final tells of j, whose status, reason and output are as they will be
-// settled.
+// final makes the Final of j, whose status, reason and output are those of the
+// end.
 func final(j *Job, parked *flow.ParkedError) Final {
 	f := Final{Status: j.Status, Stopped: string(j.Status), Reason: j.Reason}
 	if parked != nil {
@@ -113,14 +113,14 @@ func final(j *Job, parked *flow.ParkedError) Final {
 	return f
 }
 
-// bare reports whether the output said nothing of what was taken.
+// bare reports whether the output has no figures.
 func (f *Final) bare() bool {
 	return f.Turns == 0 && f.Calls == 0 && f.Usage == Usage{} && f.Status != Done
 }
 
-// account adds to f what the job's events tell: its parts, and what it has
-// taken if it did not get to say that itself.
-func (f *Final) account(a *Account) {
+// addUsage adds to f what the job's events have: its parts, and its figures if the
+// output has none.
+func (f *Final) addUsage(a *UsageReport) {
 	if all := a.All(); f.bare() {
 		f.Turns, f.Calls, f.Usage, f.Cost = all.Turns, all.Calls, all.Usage, all.Cost
 	}

@@ -31,7 +31,7 @@ type Manager struct {
 	// Lock takes, before a job is claimed, what only one process may have of
 	// it, such as its files; release gives that back. Its error refuses the
 	// claim. clean reports whether the process that had it before released it:
-	// a job that it could not settle then, on a full disk, did not crash it. May
+	// a job that it could not finish then, on a full disk, did not crash it. May
 	// be nil.
 	Lock func(j *Job) (release func(), clean bool, err error)
 
@@ -254,7 +254,7 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 	return (&run{m: m, o: o, job: j, journal: journal}).do(ctx)
 }
 
-// lock takes the job's files. A job that its runner could not settle although
+// lock takes the job's files. A job that its runner could not finish although
 // it ended in an orderly way is reopened, so that it counts as no crash.
 func (m *Manager) lock(ctx context.Context, id string) (unlock func(), err error) {
 	if m.Lock == nil {

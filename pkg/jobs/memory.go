@@ -23,12 +23,12 @@ const crashLimit = 3
 // concurrent use.
 type Memory struct {
 	mu   sync.Mutex
-	jobs map[string]*held
+	jobs map[string]*memoryJob
 	n    int
 }
 
-// held is a job with all that belongs to it.
-type held struct {
+// A memoryJob is a job with all that belongs to it.
+type memoryJob struct {
 	Job
 	n         int // order of arrival
 	journal   flow.Memory
@@ -38,19 +38,19 @@ type held struct {
 	changed   chan struct{} // closed and replaced at every change
 }
 
-func (h *held) ring() {
+func (h *memoryJob) ring() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
 // dead reports that nobody holds the job.
-func (h *held) dead() bool { return h.Lease.Owner == "" || !time.Now().Before(h.Lease.Expires) }
+func (h *memoryJob) dead() bool { return h.Lease.Owner == "" || !time.Now().Before(h.Lease.Expires) }
 
 // job gives the job as the world should see it.
-func (h *held) job() *Job {
+func (h *memoryJob) job() *Job {
 	j := h.Job
 	if j.Status == Running && h.dead() {
-		j.Status, j.Reason = Interrupted, cmp.Or(j.Reason, "its runner ended without a word")
+		j.Status, j.Reason = Interrupted, cmp.Or(j.Reason, "the process died unexpectedly")
 	}
 	if h.dead() {
 		j.Lease = Lease{}
@@ -59,7 +59,7 @@ func (h *held) job() *Job {
 }
 
 // find must be called with m.mu held.
-func (m *Memory) find(ctx context.Context, id string) (*held, error) {
+func (m *Memory) find(ctx context.Context, id string) (*memoryJob, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -71,7 +71,7 @@ func (m *Memory) find(ctx context.Context, id string) (*held, error) {
 }
 
 // fenced is find for whoever holds the job by token.
-func (m *Memory) fenced(ctx context.Context, id string, token int64) (*held, error) {
+func (m *Memory) fenced(ctx context.Context, id string, token int64) (*memoryJob, error) {
 	h, err := m.find(ctx, id)
 	if err == nil && (h.Lease.Token != token || h.Lease.Owner == "") {
 		err = fmt.Errorf("%s: %w", id, ErrLeaseLost)
@@ -95,10 +95,10 @@ func (m *Memory) Add(ctx context.Context, j *Job) (*Job, error) {
 		return nil, fmt.Errorf("job %s exists already", j.ID)
 	}
 	if m.jobs == nil {
-		m.jobs = map[string]*held{}
+		m.jobs = map[string]*memoryJob{}
 	}
 	m.n++
-	h := &held{Job: *j, n: m.n, changed: make(chan struct{}), questions: map[string]Question{}}
+	h := &memoryJob{Job: *j, n: m.n, changed: make(chan struct{}), questions: map[string]Question{}}
 	h.Lease = Lease{}
 	h.Input = slices.Clone(j.Input)
 	h.Status = cmp.Or(h.Status, Queued)
@@ -119,14 +119,14 @@ func (m *Memory) List(ctx context.Context, q Query) ([]*Job, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	var found []*held
+	var found []*memoryJob
 	for _, h := range m.jobs {
 		if (q.ID == "" || q.ID == h.ID) && (q.Agent == "" || q.Agent == h.Agent) && strings.HasPrefix(h.ID, q.Prefix) &&
 			(len(q.Status) == 0 || slices.Contains(q.Status, h.job().Status)) {
 			found = append(found, h)
 		}
 	}
-	slices.SortFunc(found, func(a, b *held) int { return cmp.Or(b.Created.Compare(a.Created), b.n-a.n) })
+	slices.SortFunc(found, func(a, b *memoryJob) int { return cmp.Or(b.Created.Compare(a.Created), b.n-a.n) })
 	if q.Limit > 0 && len(found) > q.Limit {
 		found = found[:q.Limit]
 	}
@@ -196,7 +196,7 @@ func (m *Memory) Claim(ctx context.Context, id, owner string, ttl time.Duration)
 	return &j, &memoryJournal{m, id, j.Lease.Token}, nil
 }
 
-func (h *held) finish(status Status, reason string, output json.RawMessage, last *event.Event) {
+func (h *memoryJob) finish(status Status, reason string, output json.RawMessage, last *event.Event) {
 	h.Status, h.Reason, h.Output, h.Updated, h.Lease.Owner = status, reason, slices.Clone(output), time.Now(), ""
 	h.Finished = time.Time{}
 	if status.Final() {
@@ -262,7 +262,7 @@ func (m *Memory) Cancel(ctx context.Context, id string) error {
 	return nil
 }
 
-func (h *held) log(ev event.Event) {
+func (h *memoryJob) log(ev event.Event) {
 	ev.Job, ev.Seq = h.ID, int64(len(h.events))+1
 	h.events = append(h.events, ev)
 }

@@ -29,12 +29,12 @@ func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
 }
 
 // pending are the questions that no queued signal will answer.
-func (h *held) pending() []Question {
+func (h *memoryJob) pending() []Question {
 	queued := slices.Clone(h.queued)
 	var out []Question
 	for _, rec := range h.journal.Records(h.ID) {
 		q, ok := h.questions[rec.Path]
-		if !ok || rec.Done || rec.Kind != flow.Awaiting {
+		if !ok || rec.Done || rec.Kind != flow.KindAwait {
 			continue
 		}
 		i := slices.IndexFunc(queued, func(s flow.Signal) bool { return slices.Contains(q.Signals, s.Name) })
@@ -56,7 +56,7 @@ type memoryJournal struct {
 }
 
 // with runs f while the lease is certainly held.
-func (j *memoryJournal) with(ctx context.Context, job string, f func(h *held) error) error {
+func (j *memoryJournal) with(ctx context.Context, job string, f func(h *memoryJob) error) error {
 	if job != j.job {
 		return fmt.Errorf("the journal of job %s was asked about job %s", j.job, job)
 	}
@@ -71,8 +71,8 @@ func (j *memoryJournal) with(ctx context.Context, job string, f func(h *held) er
 
 // Begin implements flow.Journal.
 func (j *memoryJournal) Begin(ctx context.Context, s flow.Step, deadline time.Time) (rec *flow.Record, err error) {
-	err = j.with(ctx, s.Job, func(h *held) (err error) {
-		if rec, err = h.journal.Begin(ctx, s, deadline); err != nil || rec != nil || s.Kind != flow.Awaiting {
+	err = j.with(ctx, s.Job, func(h *memoryJob) (err error) {
+		if rec, err = h.journal.Begin(ctx, s, deadline); err != nil || rec != nil || s.Kind != flow.KindAwait {
 			return err
 		}
 		var w flow.Wait
@@ -87,7 +87,7 @@ func (j *memoryJournal) Begin(ctx context.Context, s flow.Step, deadline time.Ti
 
 // Finish implements flow.Journal.
 func (j *memoryJournal) Finish(ctx context.Context, rec *flow.Record) error {
-	return j.with(ctx, rec.Job, func(h *held) error {
+	return j.with(ctx, rec.Job, func(h *memoryJob) error {
 		if rec.Failure == nil {
 			h.Crashes = 0 // only those of a run that got nowhere count
 		}
@@ -97,7 +97,7 @@ func (j *memoryJournal) Finish(ctx context.Context, rec *flow.Record) error {
 
 // Receive implements flow.Journal.
 func (j *memoryJournal) Receive(ctx context.Context, s flow.Step, names []string) (rec *flow.Record, err error) {
-	err = j.with(ctx, s.Job, func(h *held) (err error) {
+	err = j.with(ctx, s.Job, func(h *memoryJob) (err error) {
 		rec, err = h.journal.Receive(ctx, s, names)
 		if i := slices.IndexFunc(h.queued, func(s flow.Signal) bool { return slices.Contains(names, s.Name) }); (rec != nil || errors.As(err, new(*flow.SignalError))) && i >= 0 {
 			h.queued = slices.Delete(h.queued, i, i+1)
@@ -109,24 +109,24 @@ func (j *memoryJournal) Receive(ctx context.Context, s flow.Step, names []string
 
 // Save implements flow.Journal.
 func (j *memoryJournal) Save(ctx context.Context, job, scope string, st flow.State) error {
-	return j.with(ctx, job, func(h *held) error { h.Crashes = 0; return h.journal.Save(ctx, job, scope, st) })
+	return j.with(ctx, job, func(h *memoryJob) error { h.Crashes = 0; return h.journal.Save(ctx, job, scope, st) })
 }
 
 // Load implements flow.Journal.
 func (j *memoryJournal) Load(ctx context.Context, job, scope string) (st *flow.State, err error) {
-	err = j.with(ctx, job, func(h *held) (err error) { st, err = h.journal.Load(ctx, job, scope); return err })
+	err = j.with(ctx, job, func(h *memoryJob) (err error) { st, err = h.journal.Load(ctx, job, scope); return err })
 	return st, err
 }
 
 // Blob implements flow.Blobs.
 func (j *memoryJournal) Blob(ctx context.Context, digest string) (b json.RawMessage, err error) {
-	err = j.with(ctx, j.job, func(h *held) (err error) { b, err = h.journal.Blob(ctx, digest); return err })
+	err = j.with(ctx, j.job, func(h *memoryJob) (err error) { b, err = h.journal.Blob(ctx, digest); return err })
 	return b, err
 }
 
 // Append implements Journal.
 func (j *memoryJournal) Append(ctx context.Context, evs ...event.Event) error {
-	return j.with(ctx, j.job, func(h *held) error {
+	return j.with(ctx, j.job, func(h *memoryJob) error {
 		for _, ev := range evs {
 			if ev.Kind != event.Delta {
 				h.log(ev)
@@ -139,12 +139,12 @@ func (j *memoryJournal) Append(ctx context.Context, evs ...event.Event) error {
 
 // Sync implements Journal.
 func (j *memoryJournal) Sync(ctx context.Context) error {
-	return j.with(ctx, j.job, func(*held) error { return nil })
+	return j.with(ctx, j.job, func(*memoryJob) error { return nil })
 }
 
 // Heartbeat implements Journal.
 func (j *memoryJournal) Heartbeat(ctx context.Context, ttl time.Duration) (cancel bool, err error) {
-	err = j.with(ctx, j.job, func(h *held) error {
+	err = j.with(ctx, j.job, func(h *memoryJob) error {
 		h.Lease.Expires, cancel = time.Now().Add(ttl), h.Job.Cancel
 		return nil
 	})
@@ -156,7 +156,7 @@ func (j *memoryJournal) FinishJob(ctx context.Context, end *Job, last *event.Eve
 	if end.Status == Running || end.Status == "" {
 		return fmt.Errorf("%s: a job is finished with the status it ended with", j.job)
 	}
-	return j.with(ctx, j.job, func(h *held) error {
+	return j.with(ctx, j.job, func(h *memoryJob) error {
 		h.finish(end.Status, end.Reason, end.Output, last)
 		return nil
 	})

@@ -75,7 +75,7 @@ func (n *node) depth() (d int) {
 	return d
 }
 
-// part is the node as it is told; status is that of one that has not ended.
+// part is the node as others see it; status is that of one that has not ended.
 func (n *node) part(status Status) Part {
 	p := n.Part
 	p.Figures = n.all()
@@ -97,7 +97,7 @@ const MaxParts = 100
 // Parts lists the parts so far, each after the one it is in, siblings by path.
 // If there are more than limit, the deepest are left out, and more is how many
 // those are; no limit is 0. status is that of parts which have not ended.
-func (a *Account) Parts(limit int, status Status) (parts []Part, more int) {
+func (a *UsageReport) Parts(limit int, status Status) (parts []Part, more int) {
 	all := slices.Clone(a.nodes)
 	if limit > 0 && len(all) > limit {
 		slices.SortStableFunc(all, func(m, n *node) int {
@@ -125,7 +125,7 @@ func (a *Account) Parts(limit int, status Status) (parts []Part, more int) {
 }
 
 // Own is what was taken outside of all parts.
-func (a *Account) Own() Figures { return a.root.own }
+func (a *UsageReport) Own() Figures { return a.root.own }
 
 // All is what the job has taken so far, its parts included.
-func (a *Account) All() Figures { return a.root.all() }
+func (a *UsageReport) All() Figures { return a.root.all() }

@@ -46,19 +46,19 @@ func (r *recorder) emit(ev event.Event) {
 	case event.AgentStarted, event.StageStarted, event.StageFinished:
 		r.parts.Store(true)
 	case event.StepRecalled:
-		if ev.Step == flow.Spawning || ev.Step == flow.Noting && len(ev.Data) > 0 {
+		if ev.Step == flow.KindSpawn || ev.Step == flow.KindNote && len(ev.Data) > 0 {
 			r.parts.Store(true)
 		}
 	}
 	// A spawn has no data, and its event is the only one that names the sub-agent.
-	silent := len(ev.Data) == 0 && ev.Step != flow.Spawning
-	known := ev.Kind == event.StepRecalled && (silent || r.logged != nil && r.logged(ev.Path))
+	silent := len(ev.Data) == 0 && ev.Step != flow.KindSpawn
+	inLog := ev.Kind == event.StepRecalled && (silent || r.logged != nil && r.logged(ev.Path))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return
 	}
-	if known {
+	if inLog {
 		r.recalled.add(ev)
 		return
 	}

@@ -46,9 +46,9 @@ func (r *run) do(ctx context.Context) (*Job, error) {
 		logged := sync.OnceValue(func() map[string]bool { return r.logged(context.WithoutCancel(ctx)) })
 		r.rec.logged = func(path string) bool { return logged()[path] }
 	}
-	var heart sync.WaitGroup
+	var beats sync.WaitGroup
 	end := make(chan struct{})
-	heart.Go(func() { r.beat(ctx, stop, end) })
+	beats.Go(func() { r.heartbeat(ctx, stop, end) })
 
 	if r.o.reopened && r.o.Reopened != "" {
 		r.emit(event.Event{Kind: event.Note, Text: r.o.Reopened})
@@ -69,14 +69,14 @@ func (r *run) do(ctx context.Context) (*Job, error) {
 	lost := errors.Is(cause, ErrLeaseLost)
 	// The heartbeat goes on until here: a sync may take as long as a disk wants.
 	close(end)
-	heart.Wait()
+	beats.Wait()
 	if lost {
 		return nil, fmt.Errorf("%s: %w", r.job.ID, ErrLeaseLost)
 	}
 	if unkept != nil && cause == nil {
 		cause = &storeError{unkept}
 	}
-	return r.settle(context.WithoutCancel(ctx), out, err, cause)
+	return r.finish(context.WithoutCancel(ctx), out, err, cause)
 }
 
 // logged returns the paths of the steps whose end the log has. A step that it
@@ -91,7 +91,7 @@ func (r *run) logged(ctx context.Context) map[string]bool {
 		switch {
 		case ev.Kind == event.StepFinished, ev.Kind == event.StepRecalled && ev.Step != "":
 			paths[ev.Path] = true
-		case ev.Step == flow.Spawning, ev.Step == flow.Returning, ev.Step == flow.Noting: // these have one event
+		case ev.Step == flow.KindSpawn, ev.Step == flow.KindReturn, ev.Step == flow.KindNote: // these have one event
 			paths[ev.Path] = true
 		}
 	}
@@ -159,8 +159,8 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 	return out, err
 }
 
-// beat keeps the lease and watches for a cancel until end.
-func (r *run) beat(ctx context.Context, stop context.CancelCauseFunc, end <-chan struct{}) {
+// heartbeat keeps the lease and watches for a cancel until end.
+func (r *run) heartbeat(ctx context.Context, stop context.CancelCauseFunc, end <-chan struct{}) {
 	every := r.m.ttl() / 3
 	// Stopped runs beat on: the last step may still be recording its outcome.
 	live := context.WithoutCancel(ctx)
@@ -206,7 +206,8 @@ func (r *run) beat(ctx context.Context, stop context.CancelCauseFunc, end <-chan
 	}
 }
 
-// watched tells failures of the journal from failures of the workflow.
+// watched ends the run when its journal fails, so that such a failure is not
+// taken for one of the workflow.
 type watched struct {
 	flow.Journal
 	ctx  context.Context

@@ -22,7 +22,7 @@ func (x *run) attempts(s *Step, row *Row) (outcome, error) {
 	if row.Round > 0 {
 		begun["round"] = row.Round
 	}
-	if err := x.sc.Run.Tell(event.StageStarted, s.ID, begun); err != nil {
+	if err := x.sc.Run.Emit(event.StageStarted, s.ID, begun); err != nil {
 		return outcome{}, err
 	}
 	row.Attempts = 0
@@ -66,7 +66,7 @@ func (x *run) attempts(s *Step, row *Row) (outcome, error) {
 // again tells of a retry and waits for it.
 func (x *run) again(s *Step, n int, why string, wait time.Duration) error {
 	data := map[string]any{"error": why, "attempt": n + 1, "of": s.Retries.Attempts + 1, "wait_ns": wait}
-	if err := x.sc.Run.Tell(event.StageRetried, s.ID, data); err != nil {
+	if err := x.sc.Run.Emit(event.StageRetried, s.ID, data); err != nil {
 		return err
 	}
 	if wait <= 0 {

@@ -81,7 +81,7 @@ func (x *run) recover(s *Step, attempts int, o *outcome) (Decision, error) {
 		return d, err
 	}
 	d.Changes.Model = x.allowed(d.Changes.Model, &d)
-	err = x.sc.Run.Tell(event.StageRecovery, fmt.Sprintf("%s: %s: %s", s.ID, d.Decision, firstLine(d.Diagnosis)), d)
+	err = x.sc.Run.Emit(event.StageRecovery, fmt.Sprintf("%s: %s: %s", s.ID, d.Decision, firstLine(d.Diagnosis)), d)
 	return d, err
 }
 

@@ -87,7 +87,7 @@ func (x *run) all() (Result, json.RawMessage, error) {
 	for i := range p.Steps {
 		ids = append(ids, p.Steps[i].ID)
 	}
-	if err := x.sc.Run.Tell(event.PipelineStarted, p.Name, map[string]any{"steps": ids}); err != nil {
+	if err := x.sc.Run.Emit(event.PipelineStarted, p.Name, map[string]any{"steps": ids}); err != nil {
 		return res, nil, err
 	}
 	output, last, err := x.follow(&res)
@@ -105,7 +105,7 @@ func (x *run) all() (Result, json.RawMessage, error) {
 		res.Status, res.Reason = executor.Done, summary(res.Rows)
 	}
 	words := fmt.Sprintf("%s: %s: %s", p.Name, res.Status, res.Reason)
-	if terr := x.sc.Run.Tell(event.PipelineFinished, words, res); terr != nil {
+	if terr := x.sc.Run.Emit(event.PipelineFinished, words, res); terr != nil {
 		return res, output, terr
 	}
 	return res, output, err
@@ -224,7 +224,7 @@ func (x *run) step(s *Step) (Row, outcome, error) {
 	row.Status, row.Error, row.Diagnosis, row.Rows = o.status, o.err, o.diagnosis, o.rows
 	row.Output = headAndTail(text(o.output), mostOutput)
 	x.steps[s.ID] = o.record
-	if err := x.sc.Run.Tell(event.StageFinished, s.ID, row); err != nil {
+	if err := x.sc.Run.Emit(event.StageFinished, s.ID, row); err != nil {
 		return row, o, err
 	}
 	if o.spent != nil {

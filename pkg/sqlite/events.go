@@ -41,7 +41,7 @@ func (t *tx) log(job string, evs []event.Event) error {
 			return err
 		}
 	}
-	t.ring(job)
+	t.notify(job)
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (d *DB) Events(ctx context.Context, job string, after int64, follow bool) i
 		for {
 			// In this order, so that nothing falls between: first listen,
 			// then see whether it runs, then read.
-			changed := d.bells.wait(job)
+			changed := d.notifier.wait(job)
 			r, err := d.peek(ctx, job)
 			if err != nil {
 				yield(event.Event{}, err)

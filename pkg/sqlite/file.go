@@ -170,12 +170,12 @@ func syncDir(dir string) error {
 
 // check reads the whole file.
 func check(ctx context.Context, c *sql.Conn, path string) error {
-	var said string
-	if err := c.QueryRowContext(ctx, "pragma quick_check(1)").Scan(&said); err != nil {
+	var result string
+	if err := c.QueryRowContext(ctx, "pragma quick_check(1)").Scan(&result); err != nil {
 		return err
 	}
-	if said != "ok" {
-		return fmt.Errorf("%w: %s: %s; move it away together with its -wal file and restore a backup", ErrDamaged, path, said)
+	if result != "ok" {
+		return fmt.Errorf("%w: %s: %s; move it away together with its -wal file and restore a backup", ErrDamaged, path, result)
 	}
 	return nil
 }

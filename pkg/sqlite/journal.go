@@ -24,7 +24,7 @@ type journal struct {
 	d     *DB
 	job   string
 	token int64
-	ahead ahead
+	ahead readAhead
 	moved atomic.Bool // something was finished since the claim
 
 	mu      sync.Mutex

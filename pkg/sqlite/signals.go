@@ -21,7 +21,7 @@ func (d *DB) Send(ctx context.Context, job string, sig flow.Signal) error {
 			return fmt.Errorf("%s: %w (%s)", job, jobs.ErrFinal, r.Status)
 		}
 		_, err = t.exec("insert into signals (job, name, value, sent) values (?, ?, ?, ?)", job, sig.Name, []byte(sig.Value), nanos(d.clock.now()))
-		t.ring(job)
+		t.notify(job)
 		return err
 	})
 }
@@ -34,7 +34,7 @@ func (d *DB) pending(ctx context.Context, job string) ([]jobs.Question, error) {
 		return nil, err
 	}
 	rows, err := d.read.QueryContext(ctx, `select path, begun, data from steps left join blobs on digest = input
-		where job = ? and kind = ? and not done`, job, flow.Awaiting)
+		where job = ? and kind = ? and not done`, job, flow.KindAwait)
 	if err != nil {
 		return nil, explain(d.path, err)
 	}

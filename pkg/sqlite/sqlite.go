@@ -51,27 +51,27 @@ type Options struct {
 // A DB is an open database. It is safe for concurrent use and implements
 // jobs.Store. Close it: closing waits for what was begun.
 type DB struct {
-	path    string
-	vfs     string
-	read    *sql.DB   // a small pool of query-only connections
-	write   *sql.DB   // exactly one connection, used by loop alone
-	job1    *sql.Stmt // of read: what running jobs ask again and again
-	fence1  *sql.Stmt
-	blob1   *sql.Stmt
-	count1  *sql.Stmt
-	ahead1  *sql.Stmt
-	conn    *sql.Conn
-	stmts   map[string]*sql.Stmt // of conn
-	ops     chan *op
-	closing sync.RWMutex // held for reading while sending to ops
-	closed  bool
-	reads   bool // opened by OpenReadOnly
-	opened  os.FileInfo
-	stopped chan struct{}
-	broken  atomic.Pointer[error]
-	commits atomic.Int64
-	bells   bells
-	clock   clock
+	path     string
+	vfs      string
+	read     *sql.DB   // a small pool of query-only connections
+	write    *sql.DB   // exactly one connection, used by loop alone
+	job1     *sql.Stmt // of read: what running jobs ask again and again
+	fence1   *sql.Stmt
+	blob1    *sql.Stmt
+	count1   *sql.Stmt
+	ahead1   *sql.Stmt
+	conn     *sql.Conn
+	stmts    map[string]*sql.Stmt // of conn
+	ops      chan *op
+	closing  sync.RWMutex // held for reading while sending to ops
+	closed   bool
+	reads    bool // opened by OpenReadOnly
+	opened   os.FileInfo
+	stopped  chan struct{}
+	broken   atomic.Pointer[error]
+	commits  atomic.Int64
+	notifier notifier
+	clock    clock
 }
 
 var _ jobs.Store = (*DB)(nil)

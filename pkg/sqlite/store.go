@@ -54,7 +54,7 @@ func (d *DB) job(r *row) *jobs.Job {
 	} else if j.Status == jobs.Running && d.clock.dead(r) {
 		j.Status, j.Lease = jobs.Interrupted, jobs.Lease{}
 		if j.Reason == "" {
-			j.Reason = "its runner ended without a word"
+			j.Reason = "the process died unexpectedly"
 		}
 	}
 	return &j
@@ -211,7 +211,7 @@ func (d *DB) Remove(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		t.ring(id)
+		t.notify(id)
 		return nil
 	})
 }
@@ -246,7 +246,7 @@ func (d *DB) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*j
 		if r.Crashes >= crashLimit {
 			reason := fmt.Sprintf("its runner died %d times; look at its last events, then resume it", r.Crashes)
 			blocked = fmt.Errorf("%s: %w: %s", id, jobs.ErrBlocked, reason)
-			t.ring(id)
+			t.notify(id)
 			_, err := t.exec("update jobs set status = 'blocked', reason = ?, crashes = ?, owner = '', token = token + 1, updated = ? where id = ?",
 				reason, r.Crashes, nanos(now), id)
 			return err
@@ -258,7 +258,7 @@ func (d *DB) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*j
 		expires, boot, ticks := d.clock.until(ttl)
 		r.Lease = jobs.Lease{Owner: owner, Token: r.Lease.Token + 1, Expires: at(expires)}
 		out = &r.Job
-		t.ring(id)
+		t.notify(id)
 		_, err = t.exec(`update jobs set status = 'running', reason = '', crashes = ?, started = ?, updated = ?,
 			owner = ?, token = ?, expires = ?, boot = ?, ticks = ? where id = ?`,
 			r.Crashes, nanos(r.Started), nanos(now), owner, r.Lease.Token, expires, boot, ticks, id)
@@ -293,7 +293,7 @@ func (t *tx) finishJob(id string, status jobs.Status, reason string, output json
 		string(status), reason, []byte(output), nanos(now), nanos(finished), id); err != nil {
 		return err
 	}
-	t.ring(id)
+	t.notify(id)
 	if last == nil {
 		return nil
 	}
@@ -316,7 +316,7 @@ func (d *DB) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 				return err
 			}
 		}
-		t.ring(id)
+		t.notify(id)
 		_, err = t.exec("update jobs set status = 'queued', reason = '', cancel = 0, crashes = 0, finished = 0, owner = '', updated = ? where id = ?",
 			nanos(d.clock.now()), id)
 		return err

@@ -22,11 +22,11 @@ const busyLimit = 30 * time.Second
 // An op is one write. It may run more than once, so its effects outside of the
 // transaction must be assignments.
 type op struct {
-	do    func(*tx) error
-	state atomic.Int32
-	after func(error) // called by the writer with the outcome, if not nil
-	done  chan error
-	rings []string // jobs whose followers look again
+	do      func(*tx) error
+	state   atomic.Int32
+	after   func(error) // called by the writer with the outcome, if not nil
+	done    chan error
+	changed []string // jobs whose followers look again
 }
 
 const (
@@ -94,8 +94,8 @@ func (t *tx) each(query string, args []any, f func(scan func(...any) error) erro
 	return rows.Err()
 }
 
-// ring wakes the followers of job once the transaction is durable.
-func (t *tx) ring(job string) { t.o.rings = append(t.o.rings, job) }
+// notify wakes the followers of job once the transaction is durable.
+func (t *tx) notify(job string) { t.o.changed = append(t.o.changed, job) }
 
 // do has the writer run f in a transaction and returns when its effect is
 // durable, or not there at all. The end of ctx counts only until the writer
@@ -191,8 +191,8 @@ func (d *DB) serve(batch []*op) {
 
 func (d *DB) answer(o *op, err error) {
 	if err == nil {
-		for _, job := range o.rings {
-			d.bells.ring(job)
+		for _, job := range o.changed {
+			d.notifier.notify(job)
 		}
 	}
 	err = explain(d.path, err)
@@ -225,7 +225,7 @@ func (d *DB) commit(ops []*op) (errs []error, spoiled bool, err error) {
 	single := len(ops) == 1
 	for i, o := range ops {
 		t := &tx{d, o}
-		o.rings = o.rings[:0]
+		o.changed = o.changed[:0]
 		if single {
 			if errs[i] = o.do(t); errs[i] != nil {
 				_, _, _ = failed(errs[i])

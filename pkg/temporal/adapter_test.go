@@ -50,7 +50,7 @@ func TestCarry(t *testing.T) {
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &c); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Records) != 2 || string(c.Records["0"].Output) != `"kept"` || c.Records["1"].Kind != flow.Calling {
+	if len(c.Records) != 2 || string(c.Records["0"].Output) != `"kept"` || c.Records["1"].Kind != flow.KindCall {
 		t.Errorf("records %+v, want the step outside and the call", c.Records)
 	}
 	if st := c.States["1."]; string(st.Value) != "1" || st.Next != 1 {

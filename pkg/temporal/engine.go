@@ -44,9 +44,9 @@ func (e *engine) Do(s flow.Step) (json.RawMessage, error) {
 
 func (e *engine) do(s flow.Step) (json.RawMessage, error) {
 	switch s.Kind {
-	case flow.Checkpoint:
+	case flow.KindCheckpoint:
 		return nil, e.save(s)
-	case flow.Restore:
+	case flow.KindRestore:
 		if st, ok := e.j.States[s.Path]; ok {
 			return json.Marshal(st)
 		}
@@ -73,15 +73,15 @@ func (e *engine) do(s flow.Step) (json.RawMessage, error) {
 func (e *engine) perform(s flow.Step) (json.RawMessage, *flow.Failure, error) {
 	nothing := json.RawMessage("{}")
 	switch s.Kind {
-	case flow.Calling, flow.Noting, flow.Spawning, flow.Returning:
+	case flow.KindCall, flow.KindNote, flow.KindSpawn, flow.KindReturn:
 		return nothing, nil, nil
-	case flow.Sleeping:
+	case flow.KindSleep:
 		var d time.Duration
 		if err := json.Unmarshal(s.Input, &d); err != nil {
 			return nil, nil, err
 		}
 		return nothing, nil, workflow.Sleep(e.ctx, d)
-	case flow.Awaiting:
+	case flow.KindAwait:
 		return e.await(s)
 	}
 	rt := e.j.o.Mux[s.Kind]

@@ -84,7 +84,7 @@ func pullTask(t testing.TB, wf flow.Workflow, task executor.Task, in agents.Inpu
 			break
 		}
 		asked := s.Kind + " " + s.Name
-		if s.Kind == flow.Sleeping {
+		if s.Kind == flow.KindSleep {
 			if slept != nil {
 				slept(s.Name)
 			}

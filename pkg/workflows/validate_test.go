@@ -164,10 +164,10 @@ func TestValidateBoundsFixers(t *testing.T) {
 				break
 			}
 			switch s.Kind {
-			case flow.Awaiting:
+			case flow.KindAwait:
 				reply(nil, &flow.Failure{Code: flow.TimedOut})
 				continue
-			case flow.Spawning:
+			case flow.KindSpawn:
 				var spawn struct {
 					Input struct {
 						Spec struct{ Grant json.RawMessage }

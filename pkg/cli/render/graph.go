@@ -96,7 +96,7 @@ func NewGraph(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usag
 			continue
 		}
 		switch ev.Step {
-		case "resolve", "pin", flow.Spawning, flow.Returning, flow.Noting, flow.Calling:
+		case "resolve", "pin", flow.KindSpawn, flow.KindReturn, flow.KindNote, flow.KindCall:
 			continue
 		}
 		d := steps[ev.Path]
@@ -109,7 +109,7 @@ func NewGraph(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usag
 				d.what, d.title = "turn", fmt.Sprintf("turn %d", turns[in])
 			case StepTool:
 				d.what = "call"
-			case flow.Awaiting:
+			case flow.KindAwait:
 				d.title = "waits for a person"
 			default:
 				d.title = strings.TrimSpace(ev.Step + " " + ev.Name)
@@ -137,7 +137,7 @@ func NewGraph(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usag
 }
 
 // take adds an event of the node's step.
-func (d *Node) take(ev event.Event, books *jobs.Account) {
+func (d *Node) take(ev event.Event, books *jobs.UsageReport) {
 	switch ev.Kind {
 	case event.StepRetried:
 		d.tries++

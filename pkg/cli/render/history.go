@@ -20,15 +20,15 @@ const (
 
 // UsageTotals sums what a job has used so far, from its events.
 type UsageTotals struct {
-	log  *jobs.Account
+	log  *jobs.UsageReport
 	rate func(model string, u llm.Usage) float64 // USD, 0 for a model without a price; may be nil
 }
 
 func (t *UsageTotals) add(ev event.Event) { t.account().Add(ev) }
 
-func (t *UsageTotals) account() *jobs.Account {
+func (t *UsageTotals) account() *jobs.UsageReport {
 	if t.log == nil {
-		t.log = new(jobs.Account)
+		t.log = new(jobs.UsageReport)
 		if t.rate != nil {
 			t.log.Rate = func(model string, u jobs.Usage) float64 { return t.rate(model, llm.Usage(u)) }
 		}

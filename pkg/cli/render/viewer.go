@@ -125,7 +125,7 @@ func (v *Viewer) show(ev event.Event) {
 		v.recalled()
 		if ev.Step == StepTool {
 			v.call(ev)
-		} else if ev.Step == flow.Awaiting {
+		} else if ev.Step == flow.KindAwait {
 			v.answer(ev)
 		} else if ev.Step == stepCompact && ev.Error == "" && ev.Text != "" {
 			v.aside(term.Plain, ev.Text)

@@ -59,7 +59,7 @@ func (v *Viewer) begin(depth int, p jobs.Part) {
 // about that.
 func (v *Viewer) agent(ev event.Event) bool {
 	told := ev.Kind == event.AgentStarted || ev.Kind == event.AgentFinished
-	if !told && (ev.Kind != event.StepRecalled || ev.Step != flow.Spawning) {
+	if !told && (ev.Kind != event.StepRecalled || ev.Step != flow.KindSpawn) {
 		return false
 	}
 	at := ev.Path

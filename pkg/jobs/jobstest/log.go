@@ -105,7 +105,7 @@ func signals(t *testing.T, s jobs.Store) {
 	ask := func(path string, names ...string) flow.Step {
 		b, err := json.Marshal(flow.Wait{Signals: names, About: json.RawMessage(`"what?"`)})
 		ok(t, err)
-		step := flow.Step{Job: "J1", Path: path, Kind: flow.Awaiting, Name: names[0], Input: b, Keep: true}
+		step := flow.Step{Job: "J1", Path: path, Kind: flow.KindAwait, Name: names[0], Input: b, Keep: true}
 		_, err = j.Begin(ctx, step, time.Time{})
 		ok(t, err)
 		return step

@@ -11,10 +11,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// An Account is what a job has taken, in all and by parts, as its events tell.
-// They may come in any number of runs; what is told twice counts once. Its zero
+// A UsageReport sums up what a job has used, in all and by parts, from its events.
+// They may come in any number of runs; what comes twice counts once. Its zero
 // value is ready to use. It is not safe for concurrent use.
-type Account struct {
+type UsageReport struct {
 	// Rate is what a model costs, in USD, for events that do not say it. May
 	// be nil.
 	Rate func(model string, u Usage) float64
@@ -26,7 +26,7 @@ type Account struct {
 	counted map[string]bool    // paths of steps whose figures are in
 }
 
-// spent is what the data of an event says of figures.
+// spent is what the data of an event has of figures.
 type spent struct {
 	Model string   `json:"model"` // of a compaction, and of what pins a task
 	Usage Usage    `json:"usage"`
@@ -44,7 +44,7 @@ type spent struct {
 }
 
 // Add takes an event in.
-func (a *Account) Add(ev event.Event) {
+func (a *UsageReport) Add(ev event.Event) {
 	switch ev.Kind {
 	case event.AgentStarted:
 		a.begin(ev)
@@ -69,36 +69,36 @@ func (a *Account) Add(ev event.Event) {
 	}
 }
 
-// recall takes in what a run that was stopped may not have got to tell.
-func (a *Account) recall(ev event.Event) {
+// recall counts what a run that was stopped may not have emitted.
+func (a *UsageReport) recall(ev event.Event) {
 	switch ev.Step {
-	case flow.Spawning:
+	case flow.KindSpawn:
 		a.begin(ev)
-	case flow.Returning:
+	case flow.KindReturn:
 		var end struct{ Data json.RawMessage }
 		if json.Unmarshal(ev.Data, &end) == nil {
 			a.end(ev, end.Data)
 		}
-	case flow.Noting:
-		var told struct {
+	case flow.KindNote:
+		var note struct {
 			Kind event.Kind
 			Data json.RawMessage
 		}
-		if json.Unmarshal(ev.Data, &told) != nil {
+		if json.Unmarshal(ev.Data, &note) != nil {
 			return
 		}
-		switch told.Kind {
+		switch note.Kind {
 		case event.StageStarted:
 			a.beginStep(ev, ev.Name)
 		case event.StageFinished:
-			a.endStep(ev, ev.Name, told.Data)
+			a.endStep(ev, ev.Name, note.Data)
 		}
 	default:
 		a.count(ev)
 	}
 }
 
-func (a *Account) count(ev event.Event) {
+func (a *UsageReport) count(ev event.Event) {
 	n := a.at(ev.Path)
 	n.last = ev.Time
 	if ev.Error != "" || a.counted[ev.Path] {
@@ -145,20 +145,20 @@ func (a *Account) count(ev event.Event) {
 	n.own = n.own.add(f)
 }
 
-func (a *Account) price(model string, u Usage) float64 {
+func (a *UsageReport) price(model string, u Usage) float64 {
 	if a.Rate == nil {
 		return 0
 	}
 	return a.Rate(model, u)
 }
 
-func (a *Account) put(n *node, up *node) {
+func (a *UsageReport) put(n *node, up *node) {
 	n.up = up
 	up.kids = append(up.kids, n)
 	a.nodes = append(a.nodes, n)
 }
 
-func (a *Account) begin(ev event.Event) {
+func (a *UsageReport) begin(ev event.Event) {
 	if a.agents[ev.Path] != nil {
 		return
 	}
@@ -171,7 +171,7 @@ func (a *Account) begin(ev event.Event) {
 }
 
 // end is that of the agent whose steps were those before it.
-func (a *Account) end(ev event.Event, data json.RawMessage) {
+func (a *UsageReport) end(ev event.Event, data json.RawMessage) {
 	scope, i := split(ev.Path)
 	n := a.agents[scope+strconv.Itoa(i-1)]
 	if n == nil {
@@ -191,14 +191,14 @@ func (a *Account) end(ev event.Event, data json.RawMessage) {
 	n.Status, n.Reason, n.Took, n.Ended, n.reported = d.Status, d.Reason, d.Took, ev.Time, &d.Below
 }
 
-func (a *Account) beginStep(ev event.Event, id string) {
+func (a *UsageReport) beginStep(ev event.Event, id string) {
 	if a.open(ev.Path, id) != nil {
 		return // a round more
 	}
 	a.step(ev, id)
 }
 
-func (a *Account) step(ev event.Event, id string) *node {
+func (a *UsageReport) step(ev event.Event, id string) *node {
 	scope, i := split(ev.Path)
 	for _, n := range a.steps[scope] {
 		if n.lo == i {
@@ -214,11 +214,11 @@ func (a *Account) step(ev event.Event, id string) *node {
 	return n
 }
 
-func (a *Account) endStep(ev event.Event, id string, data json.RawMessage) {
+func (a *UsageReport) endStep(ev event.Event, id string, data json.RawMessage) {
 	_, i := split(ev.Path)
 	n := a.open(ev.Path, id)
 	if n == nil {
-		n = a.step(ev, id) // it was skipped, or is told once more
+		n = a.step(ev, id) // it was skipped, or comes once more
 	}
 	var d struct {
 		Agent, Status, Error string
@@ -238,7 +238,7 @@ func (a *Account) endStep(ev event.Event, id string, data json.RawMessage) {
 }
 
 // open is the run of a pipeline's step that path is in.
-func (a *Account) open(path, id string) *node {
+func (a *UsageReport) open(path, id string) *node {
 	scope, i := split(path)
 	for _, n := range slices.Backward(a.steps[scope]) {
 		if n.Step == id && n.lo < i && (n.hi == 0 || n.hi == i) {
@@ -249,7 +249,7 @@ func (a *Account) open(path, id string) *node {
 }
 
 // at is the innermost part that the step at path belongs to, or the job.
-func (a *Account) at(path string) *node {
+func (a *UsageReport) at(path string) *node {
 	if len(a.nodes) == 0 {
 		return &a.root
 	}
@@ -277,7 +277,7 @@ func split(path string) (scope string, i int) {
 
 // Around lists the parts that the step at path belongs to, the outermost
 // first; the part that begins there is among them.
-func (a *Account) Around(path string) (out []Part) {
+func (a *UsageReport) Around(path string) (out []Part) {
 	n := a.agents[path]
 	if n == nil {
 		n = a.at(path)
@@ -291,7 +291,7 @@ func (a *Account) Around(path string) (out []Part) {
 
 // Busy counts the parts at work that have none at work in them: those between
 // which what happens next is to be told apart.
-func (a *Account) Busy() (count int) {
+func (a *UsageReport) Busy() (count int) {
 	for _, n := range a.nodes {
 		if n.Ended.IsZero() && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.Ended.IsZero() }) {
 			count++
@@ -300,8 +300,8 @@ func (a *Account) Busy() (count int) {
 	return count
 }
 
-// Ended is the part whose end an event at path tells.
-func (a *Account) Ended(path string) (Part, bool) {
+// Ended is the part that an event at path ends.
+func (a *UsageReport) Ended(path string) (Part, bool) {
 	scope, i := split(path)
 	n := a.agents[scope+strconv.Itoa(i-1)]
 	if n == nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// ahead reads the steps of a run that is replayed before it asks for them, so
+// readAhead reads the steps of a run that is replayed before it asks for them, so
 // that a recalled step takes neither the write lock nor a query of its own. It
 // holds at most maxAhead steps for each branch that is under way, without
 // outputs that lie in blobs.
-type ahead struct {
+type readAhead struct {
 	mu      sync.Mutex
 	counted bool
 	stopped bool // with steps of former runs left
@@ -117,7 +117,7 @@ func (j *journal) page(ctx context.Context, path string) error {
 }
 
 // stop ends reading ahead: what a checkpoint forgets must not be recalled.
-func (a *ahead) stop() {
+func (a *readAhead) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.counted || a.left > 0 {

@@ -36,7 +36,7 @@ func (e *setupError) Status() string {
 	return string(Failed)
 }
 
-// verdict says how a run ended, in a status and a sentence. cause is why its
+// verdict returns how a run ended, as a status and a sentence. cause is why its
 // context ended, nil if it did not.
 func verdict(err, cause error) (Status, string) {
 	var own interface {
@@ -73,7 +73,7 @@ func verdict(err, cause error) (Status, string) {
 	return Failed, err.Error()
 }
 
-// awaited says which signals a job waits for, without the steps that some of
+// awaited lists the signals a job waits for, without the steps that some of
 // their names end with.
 func awaited(signals []string) string {
 	names := make([]string, len(signals))
@@ -86,8 +86,8 @@ func awaited(signals []string) string {
 	return "waits for one of the signals " + strings.Join(names, ", ")
 }
 
-// settle records how the run ended. ctx must not be the one that ended it.
-func (r *run) settle(ctx context.Context, out json.RawMessage, err, cause error) (*Job, error) {
+// finish records how the run ended. ctx must not be the one that ended it.
+func (r *run) finish(ctx context.Context, out json.RawMessage, err, cause error) (*Job, error) {
 	j := *r.job
 	j.Status, j.Reason = verdict(err, cause)
 	if len(out) > 0 && string(out) != "null" {
@@ -105,14 +105,14 @@ func (r *run) settle(ctx context.Context, out json.RawMessage, err, cause error)
 		}
 	}
 	if r.rec.parts.Load() || fin.Agents > 0 || fin.bare() {
-		a := new(Account)
+		a := new(UsageReport)
 		for ev, err := range r.m.Store.Events(ctx, j.ID, 0, false) {
 			if err != nil {
 				return nil, errors.Join(fmt.Errorf("%s: reading its events: %w", j.ID, err), cause)
 			}
 			a.Add(ev)
 		}
-		fin.account(a)
+		fin.addUsage(a)
 	}
 	data, merr := json.Marshal(fin)
 	if merr != nil {
