@@ -71,6 +71,7 @@ var may = map[string][]string{
 
 	"configs":               {},
 	"pkg/adroit":            {"internal/plainyaml", "pkg/"},
+	"pkg/api":               {"pkg/adroit", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/trust", "pkg/workspace"},
 	"pkg/adroit/adroittest": {"pkg/"},
 	"pkg/cli":               {"internal/plainyaml", "pkg/", "configs"},
 

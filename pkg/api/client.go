@@ -1,0 +1,246 @@
+// Package api is adroit over HTTP. One table of typed routes gives the handler,
+// the client and the reference, so that they cannot differ:
+//
+//	http.Handle("/v1/", api.Handler(rt))
+//	c := api.NewClient("http://127.0.0.1:8000", http.DefaultClient)
+//
+// Loopback joins the two in memory: every value passes through JSON and events
+// through server-sent events, without a socket. The package does not listen and
+// knows nobody's identity.
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/trust"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A Client speaks to a Handler. It is safe for concurrent use.
+type Client struct {
+	base string
+	http *http.Client
+}
+
+var _ adroit.Client = (*Client)(nil)
+
+// NewClient returns a client of the handler at base, such as http://127.0.0.1:8000.
+func NewClient(base string, h *http.Client) *Client {
+	return &Client{strings.TrimSuffix(base, "/"), h}
+}
+
+// do calls a route.
+func (r route[In, Out]) do(ctx context.Context, c *Client, in In) (out Out, err error) {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return out, adroit.AsError(fmt.Errorf("encoding the request to %s: %w", r.path(), err))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+r.path(), bytes.NewReader(b))
+	if err != nil {
+		return out, adroit.AsError(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.http.Do(req)
+	if err != nil {
+		return out, c.lost(ctx, err)
+	}
+	defer res.Body.Close()
+	if err := failure(res); err != nil {
+		return out, err
+	}
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		return out, c.lost(ctx, fmt.Errorf("decoding the answer of %s: %w", r.path(), err))
+	}
+	return out, nil
+}
+
+// lost is the error of a call whose answer did not come: the cause why ctx
+// ended, if it has.
+func (c *Client) lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return adroit.AsError(err)
+}
+
+// failure is the error that an answer is, nil if it is none.
+func failure(res *http.Response) error {
+	if res.StatusCode == http.StatusOK {
+		return nil
+	}
+	e := new(adroit.Error)
+	if err := json.NewDecoder(res.Body).Decode(e); err != nil || e.Message == "" {
+		return adroit.AsError(fmt.Errorf("the server answered %s", res.Status))
+	}
+	return e
+}
+
+// Events implements [adroit.JobReader].
+func (c *Client) Events(ctx context.Context, ref string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		err := c.events(ctx, ref, o, func(ev event.Event) bool { return yield(ev, nil) })
+		if err != nil {
+			yield(event.Event{}, err)
+		}
+	}
+}
+
+// events reads a stream until its end, or until yield returns false.
+func (c *Client) events(ctx context.Context, ref string, o adroit.EventOptions, yield func(event.Event) bool) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	q := url.Values{"job": {ref}, "after": {strconv.FormatInt(o.After, 10)}, "follow": {strconv.FormatBool(o.Follow)}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+eventsPath+"?"+q.Encode(), nil)
+	if err != nil {
+		return adroit.AsError(err)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return c.lost(ctx, err)
+	}
+	defer res.Body.Close()
+	if err := failure(res); err != nil {
+		return err
+	}
+	name := ""
+	for lines := bufio.NewReader(res.Body); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = fmt.Errorf("the stream of events was cut: %w", io.ErrUnexpectedEOF)
+			}
+			return c.lost(ctx, err)
+		}
+		field, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(": "))
+		switch {
+		case string(field) == "event":
+			name = string(value)
+		case string(field) != "data":
+		case name == streamEnd:
+			return nil
+		case name == streamError:
+			e := new(adroit.Error)
+			if err := json.Unmarshal(value, e); err != nil {
+				return adroit.AsError(err)
+			}
+			return e
+		default:
+			var ev event.Event
+			if err := json.Unmarshal(value, &ev); err != nil {
+				return adroit.AsError(fmt.Errorf("decoding an event: %w", err))
+			}
+			if !yield(ev) {
+				return nil
+			}
+		}
+	}
+}
+
+// Close implements [adroit.Client]. The runtime behind the handler goes on.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// The methods of [adroit.Client], each a route.
+
+func (c *Client) Jobs(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
+	return jobsList.do(ctx, c, q)
+}
+
+func (c *Client) Job(ctx context.Context, ref string) (*adroit.JobDetail, error) {
+	return jobsShow.do(ctx, c, of[none]{Job: ref})
+}
+
+func (c *Client) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
+	return jobsWait.do(ctx, c, of[none]{Job: ref})
+}
+
+func (c *Client) Artifacts(ctx context.Context, ref string) (map[string]executor.Artifact, error) {
+	return jobsArtifacts.do(ctx, c, of[none]{Job: ref})
+}
+
+func (c *Client) Resolve(ctx context.Context, r adroit.Request) (*adroit.Plan, error) {
+	return jobsResolve.do(ctx, c, r)
+}
+
+func (c *Client) Submit(ctx context.Context, r adroit.Request) (*adroit.Submitted, error) {
+	return jobsSubmit.do(ctx, c, r)
+}
+
+func (c *Client) Start(ctx context.Context, ref string, o adroit.StartOptions) error {
+	_, err := jobsStart.do(ctx, c, of[adroit.StartOptions]{ref, o})
+	return err
+}
+
+func (c *Client) Signal(ctx context.Context, ref string, s adroit.Signal) (*adroit.SignalSent, error) {
+	return jobsSignal.do(ctx, c, of[adroit.Signal]{ref, s})
+}
+
+func (c *Client) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
+	return jobsCancel.do(ctx, c, of[none]{Job: ref})
+}
+
+func (c *Client) Retry(ctx context.Context, ref string) (*adroit.Submitted, error) {
+	return jobsRetry.do(ctx, c, of[none]{Job: ref})
+}
+
+func (c *Client) Remove(ctx context.Context, ref string, o adroit.RemoveOptions) error {
+	_, err := jobsRemove.do(ctx, c, of[adroit.RemoveOptions]{ref, o})
+	return err
+}
+
+func (c *Client) Steps(ctx context.Context, ref string) ([]adroit.Step, error) {
+	return jobsSteps.do(ctx, c, of[none]{Job: ref})
+}
+
+func (c *Client) Diff(ctx context.Context, ref string, s adroit.Selection) (*adroit.Diff, error) {
+	return jobsDiff.do(ctx, c, of[adroit.Selection]{ref, s})
+}
+
+func (c *Client) Undo(ctx context.Context, ref string, s adroit.Selection) (*adroit.UndoReport, error) {
+	return jobsUndo.do(ctx, c, of[adroit.Selection]{ref, s})
+}
+
+func (c *Client) Merge(ctx context.Context, ref string, o adroit.MergeOptions) (*workspace.Merged, error) {
+	return jobsMerge.do(ctx, c, of[adroit.MergeOptions]{ref, o})
+}
+
+func (c *Client) Agents(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.AgentInfo], error) {
+	return agentsList.do(ctx, c, in)
+}
+
+func (c *Client) Pipelines(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.PipelineInfo], error) {
+	return pipelinesList.do(ctx, c, in)
+}
+
+func (c *Client) Skills(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.SkillInfo], error) {
+	return skillsList.do(ctx, c, in)
+}
+
+func (c *Client) Tools(ctx context.Context) (*adroit.Listing[adroit.ToolInfo], error) {
+	return toolsList.do(ctx, c, none{})
+}
+
+func (c *Client) Trust(ctx context.Context, dir string) (*trust.Status, error) {
+	return trustShow.do(ctx, c, dir)
+}
+
+func (c *Client) SetTrust(ctx context.Context, ch adroit.TrustChange) (*trust.Status, error) {
+	return trustSet.do(ctx, c, ch)
+}

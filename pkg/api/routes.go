@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/trust"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A route is one method of an [adroit.Client] over HTTP: a POST to /v1/ and its
+// name with In as JSON, answered with Out. It is both ends: serve and do.
+type route[In, Out any] struct {
+	name string
+	doc  string
+	call func(ctx context.Context, c adroit.Client, in In) (Out, error)
+}
+
+// An endpoint is a route whatever its types.
+type endpoint interface {
+	path() string
+	serve(c adroit.Client) http.HandlerFunc
+	line() string // of the reference
+}
+
+// of is a job and how it is called.
+type of[T any] struct {
+	Job     string `json:"job"`
+	Options T      `json:"options,omitzero"`
+}
+
+type none struct{}
+
+// The table of routes. Handler, Client and Reference are made from it.
+var (
+	jobsList = route[jobs.Query, []*jobs.Job]{"jobs/list", "List jobs, the newest first.",
+		func(ctx context.Context, c adroit.Client, q jobs.Query) ([]*jobs.Job, error) { return c.Jobs(ctx, q) }}
+	jobsShow = route[of[none], *adroit.JobDetail]{"jobs/show", "Show a job, its questions and what can be done with it.",
+		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.JobDetail, error) {
+			return c.Job(ctx, in.Job)
+		}}
+	jobsWait = route[of[none], *jobs.Job]{"jobs/wait", "Wait until a job neither runs nor is queued.",
+		func(ctx context.Context, c adroit.Client, in of[none]) (*jobs.Job, error) { return c.Wait(ctx, in.Job) }}
+	jobsArtifacts = route[of[none], map[string]executor.Artifact]{"jobs/artifacts", "Return what a job has produced.",
+		func(ctx context.Context, c adroit.Client, in of[none]) (map[string]executor.Artifact, error) {
+			return c.Artifacts(ctx, in.Job)
+		}}
+	jobsResolve = route[adroit.Request, *adroit.Plan]{"jobs/resolve", "Return what submit would pin.",
+		func(ctx context.Context, c adroit.Client, r adroit.Request) (*adroit.Plan, error) {
+			return c.Resolve(ctx, r)
+		}}
+	jobsSubmit = route[adroit.Request, *adroit.Submitted]{"jobs/submit", "Add a job.",
+		func(ctx context.Context, c adroit.Client, r adroit.Request) (*adroit.Submitted, error) {
+			return c.Submit(ctx, r)
+		}}
+	jobsStart = route[of[adroit.StartOptions], none]{"jobs/start", "Run a job, or go on with it; return once its lease is taken.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.StartOptions]) (none, error) {
+			return none{}, c.Start(ctx, in.Job, in.Options)
+		}}
+	jobsSignal = route[of[adroit.Signal], *adroit.SignalSent]{"jobs/signal", "Answer a job's question, or send a signal early.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.Signal]) (*adroit.SignalSent, error) {
+			return c.Signal(ctx, in.Job, in.Options)
+		}}
+	jobsCancel = route[of[none], *jobs.Job]{"jobs/cancel", "End a job for good.",
+		func(ctx context.Context, c adroit.Client, in of[none]) (*jobs.Job, error) {
+			return c.Cancel(ctx, in.Job)
+		}}
+	jobsRetry = route[of[none], *adroit.Submitted]{"jobs/retry", "Add a new job with the task of an old one.",
+		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.Submitted, error) {
+			return c.Retry(ctx, in.Job)
+		}}
+	jobsRemove = route[of[adroit.RemoveOptions], none]{"jobs/remove", "Forget a job.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.RemoveOptions]) (none, error) {
+			return none{}, c.Remove(ctx, in.Job, in.Options)
+		}}
+	jobsSteps = route[of[none], []adroit.Step]{"jobs/steps", "List the steps that changed files.",
+		func(ctx context.Context, c adroit.Client, in of[none]) ([]adroit.Step, error) {
+			return c.Steps(ctx, in.Job)
+		}}
+	jobsDiff = route[of[adroit.Selection], *adroit.Diff]{"jobs/diff", "Show what a job changed.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.Selection]) (*adroit.Diff, error) {
+			return c.Diff(ctx, in.Job, in.Options)
+		}}
+	jobsUndo = route[of[adroit.Selection], *adroit.UndoReport]{"jobs/undo", "Restore what a job changed.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.Selection]) (*adroit.UndoReport, error) {
+			return c.Undo(ctx, in.Job, in.Options)
+		}}
+	jobsMerge = route[of[adroit.MergeOptions], *workspace.Merged]{"jobs/merge", "Merge a job's worktree.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.MergeOptions]) (*workspace.Merged, error) {
+			return c.Merge(ctx, in.Job, in.Options)
+		}}
+	agentsList = route[adroit.Scope, *adroit.Listing[adroit.AgentInfo]]{"agents/list", "List the agents.",
+		func(ctx context.Context, c adroit.Client, in adroit.Scope) (*adroit.Listing[adroit.AgentInfo], error) {
+			return c.Agents(ctx, in)
+		}}
+	pipelinesList = route[adroit.Scope, *adroit.Listing[adroit.PipelineInfo]]{"pipelines/list", "List the pipelines.",
+		func(ctx context.Context, c adroit.Client, in adroit.Scope) (*adroit.Listing[adroit.PipelineInfo], error) {
+			return c.Pipelines(ctx, in)
+		}}
+	skillsList = route[adroit.Scope, *adroit.Listing[adroit.SkillInfo]]{"skills/list", "List the skills.",
+		func(ctx context.Context, c adroit.Client, in adroit.Scope) (*adroit.Listing[adroit.SkillInfo], error) {
+			return c.Skills(ctx, in)
+		}}
+	toolsList = route[none, *adroit.Listing[adroit.ToolInfo]]{"tools/list", "List the tools.",
+		func(ctx context.Context, c adroit.Client, _ none) (*adroit.Listing[adroit.ToolInfo], error) {
+			return c.Tools(ctx)
+		}}
+	trustShow = route[string, *trust.Status]{"trust/show", "Report which files of a workspace would instruct agents.",
+		func(ctx context.Context, c adroit.Client, dir string) (*trust.Status, error) {
+			return c.Trust(ctx, dir)
+		}}
+	trustSet = route[adroit.TrustChange, *trust.Status]{"trust/set", "Decide about the files of a workspace.",
+		func(ctx context.Context, c adroit.Client, in adroit.TrustChange) (*trust.Status, error) {
+			return c.SetTrust(ctx, in)
+		}}
+)
+
+// endpoints is the table in the order of the reference.
+var endpoints = []endpoint{
+	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsSignal, jobsCancel, jobsRetry, jobsRemove,
+	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, pipelinesList, skillsList, toolsList, trustShow, trustSet,
+}
+
+func (r route[In, Out]) path() string { return "/v1/" + r.name }
+
+func (r route[In, Out]) line() string {
+	named := func(t reflect.Type) string {
+		if t == reflect.TypeFor[none]() {
+			return "nothing"
+		}
+		return "`" + strings.ReplaceAll(strings.ReplaceAll(t.String(), "github.com/adroit-run/adroit/pkg/", ""), "api.", "") + "`"
+	}
+	return fmt.Sprintf("| `POST %s` | %s | %s | %s |\n", r.path(), r.doc, named(reflect.TypeFor[In]()), named(reflect.TypeFor[Out]()))
+}
+
+// Reference is the table of routes in Markdown.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString("| route | what it does | request | answer |\n|---|---|---|---|\n")
+	for _, e := range endpoints {
+		b.WriteString(e.line())
+	}
+	b.WriteString("| `GET /v1/jobs/events?job=&after=&follow=` | Stream a job's events as server-sent events; the id is the event's number. | query | `event.Event` |\n")
+	return b.String()
+}

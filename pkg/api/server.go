@@ -1,0 +1,123 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+)
+
+// maxBody bounds a request in bytes.
+const maxBody = 16 << 20
+
+// Handler serves a client. It authenticates nobody: who may reach it may do all
+// that the client can.
+func Handler(c adroit.Client) http.Handler {
+	mux := http.NewServeMux()
+	for _, e := range endpoints {
+		mux.HandleFunc("POST "+e.path(), e.serve(c))
+	}
+	mux.HandleFunc("GET "+eventsPath, func(w http.ResponseWriter, r *http.Request) { serveEvents(c, w, r) })
+	return mux
+}
+
+func (r route[In, Out]) serve(c adroit.Client) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		var in In
+		dec := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&in); err != nil {
+			fail(w, adroit.Invalidf("see the reference of the interface", "decoding the request to %s: %v", r.path(), err))
+			return
+		}
+		out, err := r.call(req.Context(), c, in)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		b, err := json.Marshal(out)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(b) // a client that went away needs no answer
+	}
+}
+
+// statuses are the codes for kinds of errors; all else is 500.
+var statuses = map[adroit.Kind]int{
+	adroit.Invalid: http.StatusBadRequest, adroit.NotFound: http.StatusNotFound, adroit.Held: http.StatusConflict, adroit.Ended: http.StatusConflict,
+	adroit.Running: http.StatusConflict, adroit.Blocked: http.StatusConflict,
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, err error) {
+	e := adroit.AsError(err)
+	code, ok := statuses[e.Kind]
+	if !ok {
+		code = http.StatusInternalServerError
+	}
+	b, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // strings
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(b)
+}
+
+const eventsPath = "/v1/jobs/events"
+
+// Names of the events of a stream that are no events of a job.
+const (
+	streamError = "error" // the data is an adroit.Error
+	streamEnd   = "end"   // without it, the stream was cut
+)
+
+// serveEvents streams events. The id of each is its number, so that a reader
+// can go on after the last one it has seen.
+func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	o := adroit.EventOptions{Follow: q.Get("follow") == "true"}
+	if s := q.Get("after"); s != "" {
+		var err error
+		if o.After, err = strconv.ParseInt(s, 10, 64); err != nil {
+			fail(w, adroit.Invalidf("after is the number of an event", "after is %q", s))
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	flush := http.NewResponseController(w)
+	for ev, err := range c.Events(r.Context(), q.Get("job"), o) {
+		if err != nil {
+			send(w, "", streamError, adroit.AsError(err))
+			_ = flush.Flush()
+			return
+		}
+		if send(w, strconv.FormatInt(ev.Seq, 10), "", ev) != nil || flush.Flush() != nil {
+			return // the reader went away
+		}
+	}
+	_ = send(w, "", streamEnd, struct{}{})
+}
+
+// send writes one server-sent event.
+func send(w io.Writer, id, name string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		id = "id: " + id + "\n"
+	}
+	if name != "" {
+		name = "event: " + name + "\n"
+	}
+	_, err = fmt.Fprintf(w, "%s%sdata: %s\n\n", id, name, b)
+	return err
+}
