@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,8 +57,11 @@ func TestKillAtEveryPoint(t *testing.T) {
 		t.Fatalf("without a kill: exit code %d\n%s", code, out)
 	}
 	want := whole.end()
-	if want.tree["log"] != "x\n" || want.calls != 10 {
-		t.Fatalf("without a kill: %+v", want)
+	if want.tree["log"] != "x\n" {
+		t.Fatalf("without a kill: log holds %q", want.tree["log"])
+	}
+	if want.calls != 10 {
+		t.Fatalf("without a kill: %d calls, want 10", want.calls)
 	}
 	last, _ := points(t, 4, func(n int) bool {
 		p := fresh(t)
@@ -118,14 +120,32 @@ func (p *place) end() finish {
 	return finish{ev.Data.Status, ev.Data.Summary, ev.Data.Turns, ev.Data.Calls, ev.Data.Artifacts, p.tree()}
 }
 
+// differences lists what is not as wanted, but for the tree.
+func (f finish) differences(want finish) (lines []string) {
+	for _, fact := range []struct {
+		name      string
+		got, want any
+	}{
+		{"status", f.status, want.status},
+		{"summary", f.summary, want.summary},
+		{"turns", f.turns, want.turns},
+		{"calls", f.calls, want.calls},
+		{"artifacts", strings.Join(f.artifacts, ", "), strings.Join(want.artifacts, ", ")},
+	} {
+		if fact.got != fact.want {
+			lines = append(lines, fmt.Sprintf("%s: %v, want %v", fact.name, fact.got, fact.want))
+		}
+	}
+	return lines
+}
+
 // same compares the end of a resumed job with that of one that was not
 // killed. unknown means that a call was interrupted and not repeated.
 func (p *place) same(n int, want finish, unknown bool, out string) {
 	p.t.Helper()
 	got := p.end()
-	if got.status != want.status || got.summary != want.summary || got.turns != want.turns || got.calls != want.calls ||
-		!slices.Equal(got.artifacts, want.artifacts) {
-		p.t.Errorf("point %d: %+v\nwant %+v\n%s", n, got, want, out)
+	for _, line := range got.differences(want) {
+		p.t.Errorf("point %d: %s\n%s", n, line, out)
 	}
 	if strings.Count(got.tree["log"], "x") > 1 {
 		p.t.Errorf("point %d: the command ran twice", n)

@@ -61,8 +61,20 @@ func TestModelsOfRealOllama(t *testing.T) {
 		t.Fatalf("list: %v\n%s%s", err, stdout, stderr)
 	}
 	caller, writer := list[0], list[1]
-	if !strings.Contains(caller.Model, "caller") || caller.Tools != "native" || caller.Context != ollamatest.Context || caller.Window != ollamatest.Context || caller.Family != "hermes" || caller.Size == 0 {
-		t.Errorf("%+v", caller)
+	if !strings.Contains(caller.Model, "caller") {
+		t.Errorf("the first model is %s", caller.Model)
+	}
+	if caller.Tools != "native" {
+		t.Errorf("it takes tools as %q, want native", caller.Tools)
+	}
+	if caller.Context != ollamatest.Context || caller.Window != ollamatest.Context {
+		t.Errorf("context %d and window %d, want %d", caller.Context, caller.Window, ollamatest.Context)
+	}
+	if caller.Family != "hermes" {
+		t.Errorf("family %q, want hermes", caller.Family)
+	}
+	if caller.Size == 0 {
+		t.Error("it has no size")
 	}
 	if writer.Model != "ollama/writer:latest" || writer.Tools != "constrained" {
 		t.Errorf("%+v", writer)

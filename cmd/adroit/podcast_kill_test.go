@@ -95,8 +95,8 @@ func TestPodcastSurvivesKill(t *testing.T) {
 			return true
 		}
 		got := p.end()
-		if got.status != want.status || got.turns != want.turns || got.calls != want.calls || strings.Join(got.artifacts, ",") != strings.Join(want.artifacts, ",") {
-			t.Errorf("point %d: %s after %d turns with %v", n, got.status, got.turns, got.artifacts)
+		for _, line := range got.differences(want) {
+			t.Errorf("point %d: %s", n, line)
 		}
 		for name := range want.tree {
 			if got.tree[name] != want.tree[name] {

@@ -51,8 +51,10 @@ func TestStoppedRunner(t *testing.T) {
 			} else if code, text := p.run("jobs", "resume", "last"); code != 0 {
 				t.Errorf("resume after the kill: exit %d\n%s", code, text)
 			}
-			if got := p.read("repo/a.txt") + p.read("repo/b.txt") + p.read("repo/c.txt"); got != "a\nb\nc\n" {
-				t.Errorf("the files have %q", got)
+			for _, name := range []string{"a", "b", "c"} {
+				if got := p.read("repo/" + name + ".txt"); got != name+"\n" {
+					t.Errorf("%s.txt holds %q", name, got)
+				}
 			}
 		})
 	}
