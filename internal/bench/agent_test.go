@@ -59,8 +59,8 @@ func (k *kit) mux(blobs flow.Blobs) flow.Mux {
 
 func (k *kit) task(turns int) json.RawMessage {
 	b, err := json.Marshal(k.full.of(executor.Task{
-		Model: fmt.Sprintf("tape-%d", turns), System: "You echo.", Prompt: "Go on.", Tools: executor.Pin(k.tools),
-		Limits: executor.Limits{Turns: -1, Tokens: -1, Time: -1},
+		Instructions: executor.Instructions{Model: fmt.Sprintf("tape-%d", turns), System: "You echo.", Prompt: "Go on."}, Work: executor.Work{Tools: executor.Pin(k.tools),
+			Limits: executor.Limits{Turns: -1, Tokens: -1, Time: -1}},
 	}))
 	if err != nil {
 		panic(err) // a struct of strings and numbers

@@ -31,7 +31,7 @@ const lastWord = `{"next":{"answer":"done"}}`
 func called(b *testing.B, model llm.Model, way toolcall.Mode) {
 	k := newKit(b, nil, true)
 	k.model = model
-	task, err := json.Marshal(executor.Task{Model: "m-" + string(way), System: "You echo.", Prompt: "Go on.", Tools: executor.Pin(k.tools), CallMode: way,
+	task, err := json.Marshal(executor.Task{Instructions: executor.Instructions{Model: "m-" + string(way), System: "You echo.", Prompt: "Go on."}, Work: executor.Work{Tools: executor.Pin(k.tools)}, CallMode: way,
 		Options: llm.Options{Window: 8192}})
 	if err != nil {
 		b.Fatal(err)

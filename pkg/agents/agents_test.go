@@ -264,7 +264,7 @@ func TestWorkflow(t *testing.T) {
 	if !ok || s.Kind != "resolve" || s.Name != "counter" || !strings.Contains(string(s.Input), `"prompt":"p"`) {
 		t.Fatalf("first step is %+v", s)
 	}
-	reply(executor.Task{Agent: "counter", Model: "m/x", System: "sys", Prompt: "p"}, nil)
+	reply(executor.Task{Instructions: executor.Instructions{Agent: "counter", Model: "m/x", System: "sys", Prompt: "p"}}, nil)
 	if s, _, ok = next(); !ok || s.Kind != "model" || s.Name != "m/x" || !strings.HasPrefix(s.Path, "1.") {
 		t.Fatalf("second step is %+v", s)
 	}

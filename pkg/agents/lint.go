@@ -293,7 +293,7 @@ func (a *DynamicAgent) Weight(set *tools.Set) int {
 		}
 	}
 	own = own.Without(later...)
-	bytes := len(a.Prompt) + len(closingText(executor.Task{Done: a.Done, Output: a.Output, Tools: executor.Pin(own)}, own))
+	bytes := len(a.Prompt) + len(closingText(executor.Task{Work: executor.Work{Done: a.Done, Tools: executor.Pin(own)}, Output: a.Output}, own))
 	for _, spec := range own.Specs() {
 		bytes += len(spec.Name) + len(spec.Description) + len(spec.Input)
 	}

@@ -157,11 +157,11 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	}
 	own = a.permittedTools(own, mode, perms)
 	t = executor.Task{
-		Mode: mode, Rules: perms,
-		Agent: a.Name,
-		Tools: executor.Pin(own), Checks: executor.Pin(checks),
-		Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits),
-		Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience),
+		Permissions: executor.Permissions{Mode: mode, Rules: perms,
+			Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience)},
+		Instructions: executor.Instructions{Agent: a.Name},
+		Work: executor.Work{Tools: executor.Pin(own), Checks: executor.Pin(checks),
+			Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits)},
 		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output,
 	}
 	in.applyParent(&t)

@@ -261,7 +261,7 @@ func (a *DynamicAgent) ShortenedTools(set *tools.Set, tokens int) ([]executor.Sh
 		return nil, err
 	}
 	own = a.withResults(own, set)
-	t := executor.Task{Tools: executor.Pin(own), Done: a.Done}
+	t := executor.Task{Work: executor.Work{Tools: executor.Pin(own), Done: a.Done}}
 	t.Options.Window = tokens
 	_, err = a.shrinkTools(&t, own, set, "")
 	return t.ShortenedTools, err

@@ -195,8 +195,8 @@ func (n *narrow) kit() *tools.Set {
 }
 
 func (n *narrow) task(b *executor.Budget) json.RawMessage {
-	in, err := json.Marshal(executor.Task{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on", Tools: executor.Pin(n.kit()), Budget: b, Taint: tools.Untrusted,
-		Limits: executor.Limits{Turns: -1, Tokens: -1}})
+	in, err := json.Marshal(executor.Task{Instructions: executor.Instructions{Model: "narrow/m", System: "You work.", Prompt: "the task is to go on"}, Work: executor.Work{Tools: executor.Pin(n.kit()),
+		Limits: executor.Limits{Turns: -1, Tokens: -1}}, Budget: b, Inputs: executor.Inputs{Taint: tools.Untrusted}})
 	if err != nil {
 		n.t.Fatal(err)
 	}

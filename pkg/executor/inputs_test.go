@@ -11,7 +11,7 @@ import (
 
 func TestFeed(t *testing.T) {
 	join := &Tool{Consumes: []string{"section/*"}, Uses: []string{"outline", "notes"}}
-	task := &Task{Artifacts: map[string]json.RawMessage{"notes": []byte(`"n"`), "other": []byte(`1`)}}
+	task := &Task{Inputs: Inputs{Artifacts: map[string]json.RawMessage{"notes": []byte(`"n"`), "other": []byte(`1`)}}}
 	s := &State{}
 	if got := task.missingInputs(join, s, callContext{}); !slices.Equal(got, []string{"section/*"}) {
 		t.Errorf("it lacks %v", got)

@@ -104,7 +104,7 @@ func (w *world) mux(blobs flow.Blobs) flow.Mux {
 }
 
 func (w *world) task(edit func(*executor.Task)) json.RawMessage {
-	t := executor.Task{Model: "script/x", System: "You count.", Prompt: "count", Tools: executor.Pin(w.tools)}
+	t := executor.Task{Instructions: executor.Instructions{Model: "script/x", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: executor.Pin(w.tools)}}
 	if edit != nil {
 		edit(&t)
 	}

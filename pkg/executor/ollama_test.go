@@ -132,7 +132,7 @@ func TestRealOllama(t *testing.T) {
 		set, j, env := pages(t, size), new(flow.Memory), newWorld(t, say("x")).env
 		mux := handler.Serve(handler.Host{Models: func(context.Context, string) (llm.Model, string, error) { return model, name, nil },
 			Tools: set, Blobs: j, Env: func(context.Context, string, string) (*tools.Env, error) { return env, nil }})
-		in, err := json.Marshal(executor.Task{Model: "ollama/" + name, System: "You read.", Prompt: "the task is to read", Tools: executor.Pin(set),
+		in, err := json.Marshal(executor.Task{Instructions: executor.Instructions{Model: "ollama/" + name, System: "You read.", Prompt: "the task is to read"}, Work: executor.Work{Tools: executor.Pin(set)},
 			Options: llm.Options{Window: window, MaxTokens: 512}, Budget: &executor.Budget{}})
 		if err != nil {
 			t.Fatal(err)

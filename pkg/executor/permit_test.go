@@ -88,7 +88,7 @@ func (g *gate) run(edit func(*executor.Task)) *executor.Question {
 			return &tools.Env{Files: g.files, Exec: workspace.NewExec(g.files.Dir(), "", nil), HTTP: http.DefaultClient}, nil
 		},
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
-	task := executor.Task{Agent: "a", Model: "m/m", Prompt: "go", Tools: executor.Pin(set)}
+	task := executor.Task{Instructions: executor.Instructions{Agent: "a", Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: executor.Pin(set)}}
 	if edit != nil {
 		edit(&task)
 	}

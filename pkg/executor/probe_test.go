@@ -160,7 +160,7 @@ func (h *probe) run(t testing.TB, edit func(*executor.Task)) (*executor.State, e
 	rt := mux["model"]
 	rt.Backoff = time.Millisecond
 	mux["model"] = rt
-	task := executor.Task{Model: "probe/m", System: "You count.", Prompt: "count", Tools: executor.Pin(h.tools)}
+	task := executor.Task{Instructions: executor.Instructions{Model: "probe/m", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: executor.Pin(h.tools)}}
 	if edit != nil {
 		edit(&task)
 	}

@@ -77,7 +77,7 @@ func TestNearby(t *testing.T) {
 			mem := new(flow.Memory)
 			mux := handler.Serve(handler.Host{Tools: set, Env: env, Blobs: mem,
 				Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
-			task := executor.Task{Model: "m/m", Prompt: "go", Tools: executor.Pin(set), Project: &executor.Project{Dir: "/w", Texts: says}}
+			task := executor.Task{Instructions: executor.Instructions{Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: executor.Pin(set)}, Inputs: executor.Inputs{Project: &executor.Project{Dir: "/w", Texts: says}}}
 			in, err := json.Marshal(task)
 			if err != nil {
 				t.Fatal(err)

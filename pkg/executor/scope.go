@@ -22,7 +22,7 @@ import (
 //			return err
 //		}
 //		for _, p := range plan.Parts {
-//			if _, err := sc.Spawn(executor.Order{Agent: "worker", Prompt: p}); err != nil {
+//			if _, err := sc.Spawn(executor.SubAgentRequest{Agent: "worker", Prompt: p}); err != nil {
 //				return err
 //			}
 //		}
@@ -41,7 +41,7 @@ type Scope struct {
 
 // NewScope begins with a task.
 func NewScope(r *flow.Run, t Task) *Scope {
-	return &Scope{Run: r, Task: &t, State: &State{Taint: t.Taint}}
+	return &Scope{Run: r, Task: &t, State: &State{Security: Security{Taint: t.Taint}}}
 }
 
 // Tool has one of the task's tools called, with arguments that are encoded as
@@ -145,7 +145,7 @@ func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) 
 func (sc *Scope) branch(n int) *Scope {
 	t := *sc.Task
 	t.Limits = t.remainingLimits(sc.State).share(n)
-	s := &State{Taint: sc.State.Taint, Rules: sc.State.Rules, Artifacts: map[string]Artifact{}}
+	s := &State{Security: Security{Taint: sc.State.Taint, Rules: sc.State.Rules}, Produced: Produced{Artifacts: map[string]Artifact{}}}
 	for name, a := range sc.State.Artifacts {
 		s.Artifacts[name] = a
 	}

@@ -15,50 +15,89 @@ import (
 )
 
 // A State is what a run knows so far. It is the loop's checkpoint, so it
-// holds the transcript by reference: Head names what the model has been sent,
-// New is what it has not.
+// holds the transcript by reference. Its groups are one object in JSON.
 type State struct {
-	Head         string                 `json:"head,omitempty"`
-	New          []llm.Message          `json:"new,omitempty"`
-	Artifacts    map[string]Artifact    `json:"artifacts,omitempty"`
-	Called       map[string]int         `json:"called,omitempty"` // successful calls by tool
-	Turns        int                    `json:"turns"`
-	Calls        int                    `json:"calls"` // tool calls, also failed ones
-	Usage        llm.Usage              `json:"usage"`
-	Cost         float64                `json:"cost_usd,omitempty"`     // of Usage, as far as the models have prices
-	Reported     float64                `json:"reported_usd,omitempty"` // of Cost, by the account of models that work on their own
-	ByModel      map[string]llm.Usage   `json:"used,omitempty"`         // Usage by provider/model, if it was not one alone
-	Fallback     int                    `json:"fell,omitempty"`         // how many of Task.Fallbacks the run has gone down
-	Elapsed      time.Duration          `json:"spent_ns"`
-	Last         string                 `json:"last,omitempty"` // the model's last words
-	Claim        *Claim                 `json:"claim,omitempty"`
-	Rejects      int                    `json:"rejects,omitempty"` // claims that did not hold
-	Empty        int                    `json:"empty,omitempty"`   // answers in a row with nothing in them
-	Recent       []fingerprint          `json:"recent,omitempty"`  // of the last turns, to notice going in circles
-	LastReminder int                    `json:"nudged,omitempty"`  // the turn of the last nudge
-	WrapUp       *Outcome               `json:"landing,omitempty"` // why the run is about to stop, while the model says its last words
-	OfferedTools string                 `json:"offered,omitempty"` // the tools offered last, to send them only when they change
-	LimitedCalls map[string]int         `json:"tried,omitempty"`   // calls of tools that have a limit of calls
-	Failing      map[string]failingTool `json:"failing,omitempty"` // tools that fail in the same way
-	Warned       []string               `json:"warned,omitempty"`  // limits of which the model was told that little is left
-	ShownDirs    []string               `json:"told,omitempty"`    // directories whose words of Task.Project the model has
-	Taint        tools.Taint            `json:"taint,omitempty"`   // of what the run has read
-	Rules        permit.Rules           `json:"rules,omitempty"`   // added by the people who approved
-	Context      ContextUsage           `json:"context,omitzero"`  // how full the window is
-	Notes        *compaction.Notes      `json:"notes,omitempty"`   // in place of turns that were left out
-	Outcome      *Outcome               `json:"outcome,omitempty"`
-	SubAgents    SubAgentUsage          `json:"below,omitzero"` // what sub-agents have taken
+	Transcript
+	Produced
+	Totals
+	Claims
+	Guards
+	Security
+	Window
+	Outcome   *Outcome      `json:"outcome,omitempty"`
+	SubAgents SubAgentUsage `json:"below,omitzero"`
 	// Raised are limits that a person gave when the job was resumed, in place of
 	// the task's: see [Reopener].
 	Raised Limits `json:"raised,omitzero"`
-
-	Malformed    int                    `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
-	ModeFailures []toolcall.ModeFailure `json:"setbacks,omitempty"` // ways to call tools that did not work
-	Misread      int                    `json:"misread,omitempty"`  // answers in a row whose calls were lost or doubtful
-	RequireCall  bool                   `json:"must,omitempty"`     // only a call can bring the job on
-	Repairs      []string               `json:"mended,omitempty"`   // repairs of calls that the model was told of
+	CallRepair
 
 	feedback turnFeedback // of the answer of this turn
+}
+
+// A Transcript is the conversation: Head names what the model has been sent,
+// New is what it has not.
+type Transcript struct {
+	Head string        `json:"head,omitempty"`
+	New  []llm.Message `json:"new,omitempty"`
+}
+
+// Produced is what tools have made.
+type Produced struct {
+	Artifacts map[string]Artifact `json:"artifacts,omitempty"`
+	Called    map[string]int      `json:"called,omitempty"` // successful calls by tool
+}
+
+// Totals are what a run has used so far, sub-agents not counted.
+type Totals struct {
+	Turns    int                  `json:"turns"`
+	Calls    int                  `json:"calls"` // tool calls, also failed ones
+	Usage    llm.Usage            `json:"usage"`
+	Cost     float64              `json:"cost_usd,omitempty"`     // of Usage, as far as the models have prices
+	Reported float64              `json:"reported_usd,omitempty"` // the part of Cost that external agents reported
+	ByModel  map[string]llm.Usage `json:"used,omitempty"`         // Usage by provider/model, if it was not one alone
+	Fallback int                  `json:"fell,omitempty"`         // how many of Task.Fallbacks the run has gone down
+	Elapsed  time.Duration        `json:"spent_ns"`
+}
+
+// Claims are what the model has answered about being done.
+type Claims struct {
+	Last    string `json:"last,omitempty"` // the model's last text
+	Claim   *Claim `json:"claim,omitempty"`
+	Rejects int    `json:"rejects,omitempty"` // claims that did not hold
+	Empty   int    `json:"empty,omitempty"`   // answers in a row with nothing in them
+}
+
+// Guards are what loop detection, reminders and limits of calls remember.
+type Guards struct {
+	Recent       []fingerprint          `json:"recent,omitempty"`  // of the last turns, for loop detection
+	LastReminder int                    `json:"nudged,omitempty"`  // the turn of it
+	WrapUp       *Outcome               `json:"landing,omitempty"` // why the run is about to stop, while the model sums up
+	OfferedTools string                 `json:"offered,omitempty"` // the tools offered last, to send them only when they change
+	LimitedCalls map[string]int         `json:"tried,omitempty"`   // calls of tools that have a limit of calls
+	Failing      map[string]failingTool `json:"failing,omitempty"` // tools that fail in the same way
+	Warned       []string               `json:"warned,omitempty"`  // limits that the model was warned of
+	ShownDirs    []string               `json:"told,omitempty"`    // directories whose project texts the model has
+}
+
+// Security is what decides about later calls.
+type Security struct {
+	Taint tools.Taint  `json:"taint,omitempty"` // of what the run has read
+	Rules permit.Rules `json:"rules,omitempty"` // added by the people who approved
+}
+
+// Window is how the conversation fits the context window.
+type Window struct {
+	Context ContextUsage      `json:"context,omitzero"`
+	Notes   *compaction.Notes `json:"notes,omitempty"` // in place of turns that were left out
+}
+
+// CallRepair is what went wrong with the form of the model's tool calls.
+type CallRepair struct {
+	Malformed    int                    `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
+	ModeFailures []toolcall.ModeFailure `json:"setbacks,omitempty"` // modes that did not work
+	Misread      int                    `json:"misread,omitempty"`  // answers in a row whose calls were lost or doubtful
+	RequireCall  bool                   `json:"must,omitempty"`     // only a call can bring the job on
+	Repairs      []string               `json:"mended,omitempty"`   // repairs of calls that the model has been shown
 }
 
 // An Artifact is something a tool produced. Version counts from 1.

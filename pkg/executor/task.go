@@ -15,52 +15,79 @@ import (
 )
 
 // A Task is everything the loop needs, by value: it is journaled once, so
-// that editing an agent never changes a run in flight.
+// that editing an agent never changes a run in flight. Its groups are one object
+// in JSON, in this order: the digests of recorded inputs depend on it.
 type Task struct {
-	Agent     string          `json:"agent,omitempty"`
-	Model     string          `json:"model"` // provider/model
-	System    string          `json:"system,omitempty"`
-	Prompt    string          `json:"prompt"`
-	Tools     []Tool          `json:"tools,omitempty"`
-	Checks    []Tool          `json:"checks,omitempty"` // tools that only criteria run
-	Done      Criterion       `json:"done,omitzero"`
-	Limits    Limits          `json:"limits,omitzero"`
-	Mode      Mode            `json:"mode,omitempty"`  // empty is ModeEdits
-	Rules     permit.Rules    `json:"rules,omitempty"` // about what may run
-	Approve   Approve         `json:"approve,omitempty"`
-	Patience  time.Duration   `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
-	Options   llm.Options     `json:"options,omitzero"`
-	Budget    *Budget         `json:"budget,omitempty"`
-	Price     price.Price     `json:"price,omitzero"`
-	Prices    price.Table     `json:"prices,omitempty"`    // of the other models that it names
-	Fallbacks []Fallback      `json:"fallbacks,omitempty"` // for when Model does not answer
-	Hedge     time.Duration   `json:"hedge_ns,omitempty"`  // see Route
-	Think     *Think          `json:"think,omitempty"`     // for tools that ask a model
-	Output    json.RawMessage `json:"output,omitempty"`    // JSON Schema of the final answer, for typed agents
-	// Given are artifacts that are there from the start. They stay with the
-	// task rather than the state, which is written every turn.
+	Instructions
+	Work
+	Permissions
+	Options llm.Options `json:"options,omitzero"`
+	Budget  *Budget     `json:"budget,omitempty"`
+	Models
+	Output json.RawMessage `json:"output,omitempty"` // JSON Schema of the final answer, for typed agents
+	Inputs
+	ShortenedTools []ShortenedTool `json:"fitted,omitempty"`   // tools that are too large for the window
+	CallMode       toolcall.Mode   `json:"calling,omitempty"`  // empty is toolcall.Auto
+	Spawn          *SpawnLimits    `json:"spawning,omitempty"` // the sub-agents that the task may have; nil is none
+	Location
+}
+
+// Instructions are the agent, its model and what they are asked.
+type Instructions struct {
+	Agent  string `json:"agent,omitempty"`
+	Model  string `json:"model"` // provider/model
+	System string `json:"system,omitempty"`
+	Prompt string `json:"prompt"`
+}
+
+// Work is what the model may use, and when it is done.
+type Work struct {
+	Tools  []Tool    `json:"tools,omitempty"`
+	Checks []Tool    `json:"checks,omitempty"` // tools that only criteria run
+	Done   Criterion `json:"done,omitzero"`
+	Limits Limits    `json:"limits,omitzero"`
+}
+
+// Permissions decide which tool calls run, and who is asked.
+type Permissions struct {
+	Mode     Mode          `json:"mode,omitempty"` // empty is ModeEdits
+	Rules    permit.Rules  `json:"rules,omitempty"`
+	Approve  Approve       `json:"approve,omitempty"`
+	Patience time.Duration `json:"patience,omitempty"` // how long an approval is awaited; zero waits for ever
+}
+
+// Models are what the task's models cost and which ones stand in for them.
+type Models struct {
+	Price     price.Price   `json:"price,omitzero"`
+	Prices    price.Table   `json:"prices,omitempty"`    // of the other models that it names
+	Fallbacks []Fallback    `json:"fallbacks,omitempty"` // for when Model does not answer
+	Hedge     time.Duration `json:"hedge_ns,omitempty"`  // see Route
+	Think     *Think        `json:"think,omitempty"`     // for tools that ask a model
+}
+
+// Inputs are what the task begins with.
+type Inputs struct {
+	// Artifacts are there from the start. They stay with the task rather than
+	// the state, which is written every turn.
 	Artifacts map[string]json.RawMessage `json:"given,omitempty"`
 	Project   *Project                   `json:"project,omitempty"`
 	// Test is the command line that runs the project's tests, if one was
 	// configured: tools with tools.TestCommand in Uses are given it.
 	Test string `json:"test,omitempty"`
-	// Lacking says for checks of Done, by their label, that the workspace had
-	// nothing to check when the job began, as in "not tested: no tests found".
+	// NothingToCheck lists checks of Done, by label, for which the workspace had
+	// nothing when the job began, as in "not tested: no tests found".
 	NothingToCheck map[string]string `json:"lacking,omitempty"`
-	// Taint is that of the prompt and of what was given.
-	Taint tools.Taint `json:"taint,omitempty"`
-	// Fitted says what was made of tools that are too much for the window.
-	ShortenedTools []ShortenedTool `json:"fitted,omitempty"`
-	// Calling says how tools are called; empty is CallingAuto.
-	CallMode toolcall.Mode `json:"calling,omitempty"`
-	// Spawning says which agents may work for this one; nil is none.
-	Spawn *SpawnLimits `json:"spawning,omitempty"`
+	Taint          tools.Taint       `json:"taint,omitempty"` // of the prompt and the artifacts
+}
+
+// Location is where the task works.
+type Location struct {
 	// Dir is the workspace. If it is the worktree of a sub-agent, At is its name
-	// and Home the directory of the job. Force has sub-agents use Model.
+	// and Home the directory of the job.
 	Dir        string `json:"dir,omitempty"`
 	At         string `json:"at,omitempty"`
 	Home       string `json:"home,omitempty"`
-	ForceModel bool   `json:"force,omitempty"`
+	ForceModel bool   `json:"force,omitempty"` // sub-agents use Model, too
 }
 
 // value gives an artifact that the run has produced or was given.

@@ -180,7 +180,7 @@ func works(agent string, output any, artifacts ...any) line {
 
 // ends is a sub-agent that ends with an outcome.
 func ends(agent string, o executor.Outcome, output any, artifacts ...any) line {
-	s := executor.State{Outcome: &o, Last: o.Summary, Turns: 2, Usage: llm.Usage{In: 100, Out: 10}, Artifacts: map[string]executor.Artifact{}}
+	s := executor.State{Outcome: &o, Claims: executor.Claims{Last: o.Summary}, Totals: executor.Totals{Turns: 2, Usage: llm.Usage{In: 100, Out: 10}}, Produced: executor.Produced{Artifacts: map[string]executor.Artifact{}}}
 	if output != nil {
 		artifacts = append(artifacts, "output", output)
 	}

@@ -16,7 +16,7 @@ import (
 
 // validating is a task that may run commands and spawn the fixer.
 func validating() executor.Task {
-	t := executor.Task{Agent: "validate", Spawn: &executor.SpawnLimits{
+	t := executor.Task{Instructions: executor.Instructions{Agent: "validate"}, Spawn: &executor.SpawnLimits{
 		Allowed: []string{workflows.FixAgent, "handy"}, Depth: 1, Total: 10, FanOut: 1,
 		Agents: map[string]executor.Spawnable{
 			workflows.FixAgent: {Workflow: "agent", Spec: json.RawMessage(`{"name":"validation_fixer","grant":["read","write"],"prompt":"fix"}`)},
@@ -58,7 +58,7 @@ var (
 )
 
 func fixer(status string, changed bool) flowtest.Line {
-	s := executor.State{Turns: 3, Usage: llm.Usage{In: 100, Out: 10}, Outcome: &executor.Outcome{Status: status, Reason: "because", Summary: "I did"}}
+	s := executor.State{Totals: executor.Totals{Turns: 3, Usage: llm.Usage{In: 100, Out: 10}}, Outcome: &executor.Outcome{Status: status, Reason: "because", Summary: "I did"}}
 	if changed {
 		s.Artifacts = map[string]executor.Artifact{"diff": {Value: json.RawMessage(`"+x"`), Version: 1}}
 	}

@@ -39,7 +39,7 @@ func release(sc *executor.Scope) error {
 // scoped gives f a scope with the tools it calls.
 func scoped(f func(*executor.Scope) error, names ...string) func(*flow.Run, string) (string, error) {
 	return func(r *flow.Run, prompt string) (string, error) {
-		t := executor.Task{Prompt: prompt}
+		t := executor.Task{Instructions: executor.Instructions{Prompt: prompt}}
 		for _, name := range names {
 			t.Tools = append(t.Tools, executor.Tool{ToolSpec: llm.ToolSpec{Name: name}})
 		}
