@@ -130,37 +130,15 @@ func Resolve(in Input, cat *Catalog, set *tools.Set, def Defaults) (executor.Tas
 }
 
 func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t executor.Task, err error) {
-	own, checks, err := a.Offer(set)
+	sel, err := a.selectTools(in, set, def)
 	if err != nil {
 		return t, err
 	}
-	if own, err = a.onHost(own, checks, def.Host); err != nil {
-		return t, err
-	}
-	route, err := def.route(a.modelOf(in, def))
-	if err != nil {
-		return t, err
-	}
-	if def.Substitutes != nil {
-		if own, err = a.substituteTools(own, set, def.Substitutes(route.Model)); err != nil {
-			return t, err
-		}
-	}
-	own, skills, err := a.withSkills(own, set, def.Skills)
-	if err != nil {
-		return t, err
-	}
-	own = a.withSpawn(a.withResults(own, set), set)
-	mode, perms, err := a.permissions(in, def)
-	if err != nil {
-		return t, err
-	}
-	own = a.permittedTools(own, mode, perms)
 	t = executor.Task{
-		Permissions: executor.Permissions{Mode: mode, Rules: perms,
+		Permissions: executor.Permissions{Mode: sel.mode, Rules: sel.rules,
 			Approve: first(in.Approve, def.Approve, executor.ApproveEdits), Patience: first(in.Patience, def.Patience)},
 		Instructions: executor.Instructions{Agent: a.Name},
-		Work: executor.Work{Tools: executor.Pin(own), Checks: executor.Pin(checks),
+		Work: executor.Work{Tools: executor.Pin(sel.own), Checks: executor.Pin(sel.checks),
 			Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits)},
 		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output,
 	}
@@ -171,16 +149,16 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if !t.Options.Effort.Known() {
 		return t, fmt.Errorf("effort is %q; it is one of %v", t.Options.Effort, llm.Efforts)
 	}
-	if t.Artifacts, err = given(skills); err != nil {
+	if t.Artifacts, err = given(sel.skills); err != nil {
 		return t, err
 	}
-	if mode == executor.ModePlan {
+	if t.Mode == executor.ModePlan {
 		t.Done = planCriterion(t.Done)
 	}
 	if err := a.addChecks(&t, in, set, def); err != nil {
 		return t, err
 	}
-	if err := a.models(&t, route, in, def, own, checks); err != nil {
+	if err := a.models(&t, sel.route, in, def, sel.own, sel.checks); err != nil {
 		return t, err
 	}
 	if err := def.budget(&t); err != nil {
@@ -199,39 +177,83 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 	if strings.TrimSpace(in.Prompt) == "" && !anything(inputs) {
 		return t, errors.New("there is no prompt; say what to do")
 	}
-	if own, err = a.shrinkTools(&t, own, set, hints(in.Prompt, inputs)); err != nil {
+	if sel.own, err = a.shrinkTools(&t, sel.own, set, hints(in.Prompt, inputs)); err != nil {
 		return t, err
 	}
-	tmpl, err := compile(a.Name, a.Prompt, within(own))
+	return t, a.writePrompts(&t, in, sel, inputs, def)
+}
+
+// A selection is what an agent works with: its tools, those of its checks only,
+// its model, skills and permissions.
+type selection struct {
+	own, checks *tools.Set
+	route       executor.Route
+	skills      []Skill
+	mode        executor.Mode
+	rules       permit.Rules
+}
+
+// selectTools narrows the tools of a to those that the host, the model's edit
+// format and the permissions allow, and adds those that come with skills and
+// sub-agents.
+func (a *DynamicAgent) selectTools(in Input, set *tools.Set, def Defaults) (sel selection, err error) {
+	if sel.own, sel.checks, err = a.Offer(set); err != nil {
+		return sel, err
+	}
+	if sel.own, err = a.onHost(sel.own, sel.checks, def.Host); err != nil {
+		return sel, err
+	}
+	if sel.route, err = def.route(a.modelOf(in, def)); err != nil {
+		return sel, err
+	}
+	if def.Substitutes != nil {
+		if sel.own, err = a.substituteTools(sel.own, set, def.Substitutes(sel.route.Model)); err != nil {
+			return sel, err
+		}
+	}
+	if sel.own, sel.skills, err = a.withSkills(sel.own, set, def.Skills); err != nil {
+		return sel, err
+	}
+	sel.own = a.withSpawn(a.withResults(sel.own, set), set)
+	if sel.mode, sel.rules, err = a.permissions(in, def); err != nil {
+		return sel, err
+	}
+	sel.own = a.permittedTools(sel.own, sel.mode, sel.rules)
+	return sel, nil
+}
+
+// writePrompts renders the system prompt and the user's message of a task.
+func (a *DynamicAgent) writePrompts(t *executor.Task, in Input, sel selection, inputs map[string]json.RawMessage, def Defaults) error {
+	tmpl, err := compile(a.Name, a.Prompt, within(sel.own))
 	if err != nil {
-		return t, err
+		return err
 	}
-	data := Data{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(own), Dir: in.Dir}
+	data := Data{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(sel.own), Dir: in.Dir}
 	if words := a.Done.Signals(); len(words) > 0 {
 		data.Signal = words[0]
 	}
 	for name, raw := range a.truncateInputs(inputs) {
 		if data.Inputs[name], err = value(raw); err != nil {
-			return t, fmt.Errorf("input %s is not valid JSON: %w", name, err)
+			return fmt.Errorf("input %s is not valid JSON: %w", name, err)
 		}
 	}
 	system, err := render(tmpl, data)
 	if err != nil {
-		return t, err
+		return err
 	}
-	parts := []string{system, closingText(t, own), nothingToCheckText(&t), skillList(skills)}
-	if mode == executor.ModePlan {
+	parts := []string{system, closingText(*t, sel.own), nothingToCheckText(t), skillList(sel.skills)}
+	if sel.mode == executor.ModePlan {
 		parts = append(parts, planInstructions)
 	}
-	if reads(own) {
+	if reads(sel.own) {
 		// Last, so that it is never above what we say.
 		parts = append(parts, def.Project.text())
 		t.Project = def.Project.pinned()
 	}
 	t.System = paragraphs(parts...)
-	a.giveInputs(&t, inputs, in.Inputs, def.Given)
+	a.giveInputs(t, inputs, in.Inputs, def.Given)
 	t.Prompt = userMessage(in.Prompt, a.truncateInputs(inputs), tmpl)
-	return t, nil
+	return nil
 }
 
 // Offer picks from set the tools of a and, apart, those that only its
