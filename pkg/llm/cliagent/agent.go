@@ -81,7 +81,7 @@ func New(c Config) (*Agent, error) {
 		a.format = j
 	case "acp":
 	default:
-		return nil, fmt.Errorf("cli %s: there is no format %q; it is one of %v", c.Name, name, Formats)
+		return nil, fmt.Errorf("cli %s: there is no format %q; it is one of %v", c.Name, name, formats)
 	}
 	if a.Format = name; len(a.Command) == 0 {
 		if !slices.Contains(Known, name) {
@@ -104,8 +104,8 @@ func New(c Config) (*Agent, error) {
 // Known are the programs that need no configuration, in the order of listings.
 var Known = []string{"claude", "codex", "gemini", "opencode"}
 
-// Formats are the valid values of Config.Format.
-var Formats = append(slices.Clone(Known), "jsonl", "acp")
+// formats are the valid values of Config.Format.
+var formats = append(slices.Clone(Known), "jsonl", "acp")
 
 // Open implements [llm.AgentModel].
 func (a *Agent) Open(p llm.Session) llm.Model { return &opened{a, p} }

@@ -42,13 +42,6 @@ var lineFields = map[string]string{
 // Types of lines of format jsonl. failed and done are terminal.
 var lineTypes = []string{"session", "message", "thinking", "turn", "tool.started", "tool.finished", "file.changed", "usage", "warning", "retry", "done", "failed"}
 
-// FieldNames lists what Config.Fields may say, TypeNames the values of
-// Config.Types.
-func FieldNames() []string { return slices.Sorted(maps.Keys(lineFields)) }
-
-// TypeNames lists the types of lines that Config.Types leads to.
-func TypeNames() []string { return slices.Clone(lineTypes) }
-
 func newLines(a Args, fields, types map[string]string) (lines, error) {
 	l := lines{args: a, fields: map[string][]string{}, types: map[string]string{}}
 	if l.args.Prompt == nil {
@@ -59,7 +52,7 @@ func newLines(a Args, fields, types map[string]string) (lines, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if _, ok := lineFields[name]; !ok {
-			return l, fmt.Errorf("fields: there is no %q; there are %s", name, strings.Join(FieldNames(), ", "))
+			return l, fmt.Errorf("fields: there is no %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(lineFields)), ", "))
 		}
 		l.fields[name] = strings.Split(fields[name], ".")
 	}

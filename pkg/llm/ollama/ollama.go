@@ -31,9 +31,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
-// DefaultAnswer is how many tokens an answer may have when the request does
+// defaultAnswer is how many tokens an answer may have when the request does
 // not say: without a limit a small model that repeats itself never stops.
-const DefaultAnswer = 4096
+const defaultAnswer = 4096
 
 // A Config names a server. The zero value is the one on this machine.
 type Config struct {
@@ -104,7 +104,7 @@ func (c Config) endpoint() (*transport.Endpoint, error) {
 func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	r, err := m.generate(ctx, req, emit)
 	if r != nil {
-		read(&r.Message)
+		unescapeTokens(&r.Message)
 	}
 	return r, err
 }

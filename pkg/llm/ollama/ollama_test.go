@@ -1,6 +1,7 @@
 package ollama_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func TestSwallowedCallIsNoted(t *testing.T) {
 			req.Tools = nil
 		}
 		r, err := newModel(false)(llmtest.New(t, llmtest.Say(c.turn)).URL).Generate(t.Context(), req, nil)
-		if err != nil || slices.Contains(r.Notes, ollama.Dropped) != c.dropped || c.dropped && r.Message.Text != "" {
+		if err != nil || slices.Contains(r.Notes, llm.DroppedCall) != c.dropped || c.dropped && r.Message.Text != "" {
 			t.Errorf("%+v: %+v, %v", c.turn, r, err)
 		}
 	}
@@ -255,7 +256,7 @@ func TestWindow(t *testing.T) {
 	for _, c := range []struct{ context, want, got int }{
 		{0, 0, 32768}, {0, 9000, 9000}, {8192, 0, 8192}, {131072, 0, 32768}, {131072, 65536, 65536}, {8192, 65536, 8192},
 	} {
-		if got := ollama.Window(ollama.Info{Context: c.context}, c.want); got != c.got {
+		if got := (ollama.Info{Context: c.context}).Window(ollama.Limits{Want: c.want}); got != c.got {
 			t.Errorf("of %d, %d are wanted: %d, want %d", c.context, c.want, got, c.got)
 		}
 	}
@@ -270,7 +271,19 @@ func TestNewRefusesNonsense(t *testing.T) {
 	}
 }
 
-func ExampleWindow() {
-	fmt.Println(ollama.Window(ollama.Info{Context: 8192}, 32768))
+func ExampleInfo_Window() {
+	fmt.Println(ollama.Info{Context: 8192}.Window(ollama.Limits{Want: 32768}))
 	// Output: 8192
+}
+
+func ExampleNew() {
+	m, err := ollama.New(ollama.Config{BaseURL: "http://127.0.0.1:1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = m.Generate(context.Background(), &llm.Request{Model: "qwen3:8b", Messages: []llm.Message{{Role: llm.User, Text: "Hello?"}}}, nil)
+	var e *llm.Error
+	fmt.Println(errors.As(err, &e), e.Kind, e.Retryable())
+	// Output: true unreachable true
 }

@@ -114,7 +114,7 @@ func TestRealServer(t *testing.T) {
 		req := said("Weather?")
 		req.Model, req.Tools = "clumsy", tools
 		r, err := m.Generate(t.Context(), req, nil)
-		if err != nil || r.Message.Text != "" || len(r.Message.Calls) != 0 || !slices.Contains(r.Notes, ollama.Dropped) {
+		if err != nil || r.Message.Text != "" || len(r.Message.Calls) != 0 || !slices.Contains(r.Notes, llm.DroppedCall) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})

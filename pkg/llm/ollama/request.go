@@ -22,7 +22,7 @@ func (m *model) body(ctx context.Context, req *llm.Request, notes *[]string) (tr
 	}
 	no, options := false, map[string]any{"num_predict": req.Options.MaxTokens}
 	if req.Options.MaxTokens <= 0 {
-		options["num_predict"] = DefaultAnswer // 0 would mean no limit
+		options["num_predict"] = defaultAnswer // 0 would mean no limit
 	}
 	if req.Options.Window > 0 {
 		options["num_ctx"] = req.Options.Window
@@ -94,7 +94,7 @@ func (m *model) encodeTools(specs []llm.ToolSpec) ([]byte, error) {
 
 // appendMessage appends one message, encoded by the library's type.
 func appendMessage(dst []byte, m *llm.Message) ([]byte, error) {
-	m = spelt(m)
+	m = escapeTokens(m)
 	out := api.Message{Role: string(m.Role), Content: m.Text, Thinking: m.Thinking}
 	if m.Role == llm.Tool {
 		out.Content = cmp.Or(m.Text, "(no output)")

@@ -14,12 +14,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
-// Dropped is [llm.Dropped].
-const Dropped = llm.DroppedCall
-
-// Unbound is the note on an answer that is no JSON although a schema was sent
+// unbound is the note on an answer that is no JSON although a schema was sent
 // for it: models that think are sometimes not held to it.
-const Unbound = "the server did not hold the model to the output schema"
+const unbound = "the server did not hold the model to the output schema"
 
 // A line is one line of an answer. Arguments stay as they came: the library's
 // type rounds large numbers and refuses what is no object.
@@ -148,7 +145,7 @@ func (a *answer) response() (*llm.Response, error) {
 		r.Repairs = found.Notes
 	case a.last.EvalCount > 0 && strings.TrimSpace(found.Text) == "" && r.Message.Thinking == "":
 		r.Message.Text = ""
-		r.Notes = append(r.Notes, Dropped)
+		r.Notes = append(r.Notes, llm.DroppedCall)
 	case found.UnreadCall != "":
 		r.UnreadCall, r.Notes = found.UnreadCall, append(r.Notes, found.UnreadCall)
 	}
@@ -162,7 +159,7 @@ func (a *answer) response() (*llm.Response, error) {
 		r.Stop = llm.StopCalls
 	}
 	if len(a.req.Output) > 0 && len(a.req.Tools) == 0 && !cut && !json.Valid([]byte(r.Message.Text)) {
-		r.Notes = append(r.Notes, Unbound)
+		r.Notes = append(r.Notes, unbound)
 	}
 	var note string
 	if r.Usage, note = transport.Usage(llm.Usage{In: a.last.PromptEvalCount, Out: a.last.EvalCount, Cached: a.last.Cached.N}, a.sent, received); note != "" {

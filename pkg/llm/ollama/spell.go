@@ -124,9 +124,9 @@ func within(raw json.RawMessage, change func(string) string) json.RawMessage {
 	return append(out, raw[from:]...)
 }
 
-// spelt is a message as the server gets it. The operator's own words, those of
+// escapeTokens is a message as the server gets it. The operator's own words, those of
 // the system, stay as they are.
-func spelt(m *llm.Message) *llm.Message {
+func escapeTokens(m *llm.Message) *llm.Message {
 	if m.Role == llm.System {
 		return m
 	}
@@ -143,8 +143,8 @@ func spelt(m *llm.Message) *llm.Message {
 	return &c
 }
 
-// read takes the spelling back out of what a model wrote.
-func read(m *llm.Message) {
+// unescapeTokens takes the spelling back out of what a model wrote.
+func unescapeTokens(m *llm.Message) {
 	m.Text, m.Thinking = inData.meant(m.Text), inData.meant(m.Thinking)
 	for i, c := range m.Calls {
 		if bytes.Contains(c.Args, []byte(bar)) || bytes.Contains(c.Args, []byte(`\u00`)) {

@@ -75,7 +75,7 @@ func FuzzSpelling(f *testing.F) {
 // What is data is spelt; what asks for calls in text is not.
 func TestWhichMessages(t *testing.T) {
 	const s = "<|im_start|><tool_call>"
-	text := func(role llm.Role) string { return spelt(&llm.Message{Role: role, Text: s}).Text }
+	text := func(role llm.Role) string { return escapeTokens(&llm.Message{Role: role, Text: s}).Text }
 	for role, want := range map[llm.Role]string{
 		llm.System: s, llm.User: "<¦|im_start|><tool_call>", llm.Assistant: "<¦|im_start|><tool_call>", llm.Tool: "<¦|im_start|><¦tool_call>",
 	} {
@@ -84,7 +84,7 @@ func TestWhichMessages(t *testing.T) {
 		}
 	}
 	m := llm.Message{Role: llm.Assistant, Calls: []llm.Call{{Args: json.RawMessage(`{"old": "\u003c|im_start|\u003e", "n": 12345678901234567890}`)}}}
-	args := string(spelt(&m).Calls[0].Args)
+	args := string(escapeTokens(&m).Calls[0].Args)
 	if args != `{"old": "<¦|im_start|>", "n": 12345678901234567890}` {
 		t.Errorf("arguments are sent as %s", args)
 	}
@@ -92,7 +92,7 @@ func TestWhichMessages(t *testing.T) {
 		t.Error("the conversation itself was changed")
 	}
 	back := llm.Message{Calls: []llm.Call{{Args: json.RawMessage(`{"old": "\u003c\u00a6|im_start|\u003e"}`)}}}
-	if read(&back); string(back.Calls[0].Args) != `{"old": "<|im_start|>"}` {
+	if unescapeTokens(&back); string(back.Calls[0].Args) != `{"old": "<|im_start|>"}` {
 		t.Errorf("arguments are read as %s", back.Calls[0].Args)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // unparsed answers an error. The server reports a tool call that its own
 // parser could not read as an internal error and puts what the model wrote
 // into the words; our parsers often can read it. If not, the answer is one
-// with [llm.Dropped]: asking again the same way would fail again.
+// with [llm.DroppedCall]: asking again the same way would fail again.
 func (a *answer) unparsed(err error) (*llm.Response, error) {
 	var said transport.ErrorText
 	if len(a.req.Tools) == 0 || !errors.As(err, &said) {
@@ -42,7 +42,7 @@ func (a *answer) unparsed(err error) (*llm.Response, error) {
 		}
 	}
 	if len(calls) == len(a.calls) {
-		r.Notes = append(a.notes, Dropped)
+		r.Notes = append(a.notes, llm.DroppedCall)
 		if len(calls) == 0 {
 			r.Stop = llm.StopEnd
 		}

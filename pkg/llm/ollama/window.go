@@ -13,12 +13,11 @@ const (
 	leastWindow = 4096 // an agent's prompt and tools alone take half of it
 )
 
-// Window chooses the context window of a job: want if the model can have it,
-// else the most it can. With want 0 it is 32768, or less if the model was made
+// Window chooses the context window of a job: Want if the model can have it,
+// else the most it can. With Want 0 it is 32768, or less if the model was made
 // for less; a model of unknown size gets what is wanted.
-func Window(info Info, want int) int { return info.Window(Limits{Want: want}) }
-
-// Window chooses a window for the life of a job: with another one, the server
+//
+// The window is for the life of a job: with another one, the server
 // would load the model again. It is a multiple of 1024 where memory or budget
 // bound it, and never less than 4096 for their sake.
 func (i Info) Window(l Limits) int {

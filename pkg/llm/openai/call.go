@@ -47,7 +47,7 @@ func (c *call) post(ctx context.Context) (*goopenai.ChatCompletionStream, error)
 func (m *model) base(name string) (base, version string) {
 	base = m.end.Base
 	switch {
-	case !m.dialect.Deployment, strings.HasSuffix(base, "/v1"):
+	case !m.dialect.deployment, strings.HasSuffix(base, "/v1"):
 		return base, ""
 	case strings.Contains(base, "/deployments/"):
 		return base, m.version

@@ -9,117 +9,113 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/schema"
 )
 
-// A Dialect is what a server makes of the protocol: data, so that a server
-// that differs needs a line here and no code.
+// A Dialect describes how a server differs from the protocol. It is data, so
+// that another server needs a line here and no code.
 type Dialect struct {
 	Name  string
 	About string   // where it differs, for people
-	Hosts []string // where it lives: a host, or what it ends with
-	Port  string   // on the machine at hand
+	hosts []string // where it lives: a host, or what it ends with
+	port  string   // on the machine at hand
 
-	KeyHeader  string // in place of a bearer token
-	Deployment bool   // the model is part of the path, with the API's version behind it
+	keyHeader  string // in place of a bearer token
+	deployment bool   // the model is part of the path, with the API's version behind it
 
-	// Newer are patterns of models that want max_completion_tokens and a
+	// newModels are patterns of models that want max_completion_tokens and a
 	// developer in place of the system, and take no temperature.
-	Newer []string
-	// UsageUnasked says that counts come by themselves, and that the wish for
-	// them is refused.
-	UsageUnasked bool
-	// ID is the length that the id of a call must have, 0 for any.
-	ID int
-	// Bridge says that a user may not speak right after a tool.
-	Bridge bool
-	// State is the field of an answer with calls that the server wants back
+	newModels []string
+	// usageByDefault: counts come without stream_options, which are refused.
+	usageByDefault bool
+	// idLength is the length that the id of a call must have, 0 for any.
+	idLength int
+	// bridge: a user message may not follow a tool result.
+	bridge bool
+	// state is the field of an answer with calls that the server wants back
 	// with it.
-	State string
-	// Parallel says that parallel_tool_calls is known.
+	state string
+	// Parallel: the server knows parallel_tool_calls.
 	Parallel bool
 
-	// Must is the tool_choice by which an answer has to be a call; "" says
-	// that the field is not known. StrictTools says that arguments are held to
-	// a strict schema if a tool asks for it.
+	// Must is the tool_choice that requires a call; "": the server has none.
+	// StrictTools: the server can hold arguments to a strict schema.
 	Must        string
 	StrictTools bool
 
-	// Grammar says that the server takes a grammar for text that may call.
+	// Grammar: the server takes a grammar for text with calls in it.
 	Grammar bool
 
-	// Thinks is how the server is told how much to think.
-	Thinks Thinks
+	// effortField is how the server is told how much to think.
+	effortField effortField
 
 	// Format is how an answer is held to a schema.
-	Format Format
-	// Alone says that tools and a schema cannot go together.
+	Format format
+	// Alone: tools and a schema exclude each other.
 	Alone bool
 	// WithFormat goes along with a schema. Mostly it turns thinking off,
 	// which would come first and escape the schema.
 	WithFormat map[string]any
 }
 
-// A Format is how a server is told of the schema of an answer.
-type Format string
+// A format is how a request carries the schema of the answer.
+type format string
 
 const (
-	FormatSchema Format = "schema" // response_format json_schema
-	FormatStrict Format = "strict" // the same, strict
-	FormatObject Format = "object" // any JSON object: the schema is not enforced
+	formatSchema format = "schema" // response_format json_schema
+	formatStrict format = "strict" // the same, strict
+	formatObject format = "object" // any JSON object: the schema is not enforced
 )
 
 // Holds reports whether answers are held to a schema, so that tools can be
 // called that way.
-func (d *Dialect) Holds() bool { return d.Format != FormatObject }
+func (d *Dialect) Holds() bool { return d.Format != formatObject }
 
-// words is the schema language of the format.
-func (d *Dialect) words() *schema.Dialect {
-	if d.Format == FormatStrict {
+// schemaDialect is the schema language of the format.
+func (d *Dialect) schemaDialect() *schema.Dialect {
+	if d.Format == formatStrict {
 		return schema.Strict
 	}
 	return schema.Grammar
 }
 
-// newer reports whether model is one of the newer ones.
-func (d *Dialect) newer(model string) bool {
+// isNew reports whether model is one of newModels.
+func (d *Dialect) isNew(model string) bool {
 	model = path.Base(model)
-	return slices.ContainsFunc(d.Newer, func(p string) bool { ok, _ := path.Match(p, model); return ok })
+	return slices.ContainsFunc(d.newModels, func(p string) bool { ok, _ := path.Match(p, model); return ok })
 }
 
-// Compatible is the dialect of a server that is not known.
-const Compatible = "compatible"
+// compatible is the dialect of a server that is not known.
+const compatible = "compatible"
 
+// dialects lists those that are known, the most general last.
 func dialects() []Dialect {
 	reasoning := []string{"o1*", "o3*", "o4*", "gpt-5*", "gpt-6*"}
 	still := map[string]any{"chat_template_kwargs": map[string]any{"enable_thinking": false}}
 	return []Dialect{
-		{Name: "openai", Thinks: ThinksEffort, Must: "required", StrictTools: true, Hosts: []string{"api.openai.com"}, Newer: reasoning, Parallel: true, Format: FormatStrict,
+		{Name: "openai", effortField: effortString, Must: "required", StrictTools: true, hosts: []string{"api.openai.com"}, newModels: reasoning, Parallel: true, Format: formatStrict,
 			About: "strict schemas; newer models take max_completion_tokens, a developer message and no temperature"},
-		{Name: "azure", Thinks: ThinksEffort, Must: "required", StrictTools: true, Hosts: []string{".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"}, Newer: reasoning, Parallel: true, Format: FormatStrict,
-			KeyHeader: "api-key", Deployment: true,
+		{Name: "azure", effortField: effortString, Must: "required", StrictTools: true, hosts: []string{".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"}, newModels: reasoning, Parallel: true, Format: formatStrict,
+			keyHeader: "api-key", deployment: true,
 			About: "as openai, with the deployment and the API's version in the address"},
-		{Name: "openrouter", Thinks: ThinksObject, Must: "required", Hosts: []string{"openrouter.ai"}, Parallel: true, Format: FormatStrict, State: "reasoning_details",
+		{Name: "openrouter", effortField: effortObject, Must: "required", hosts: []string{"openrouter.ai"}, Parallel: true, Format: formatStrict, state: "reasoning_details",
 			WithFormat: map[string]any{"provider": map[string]any{"require_parameters": true}},
 			About:      "wants its reasoning_details back; only providers that heed a schema are asked for one"},
-		{Name: "mistral", Must: "any", Hosts: []string{"api.mistral.ai"}, UsageUnasked: true, ID: 9, Bridge: true, Parallel: true, Format: FormatStrict, Alone: true,
+		{Name: "mistral", Must: "any", hosts: []string{"api.mistral.ai"}, usageByDefault: true, idLength: 9, bridge: true, Parallel: true, Format: formatStrict, Alone: true,
 			About: "ids of nine characters, no user right after a tool, refuses fields it does not know"},
-		{Name: "groq", Thinks: ThinksEffort, Must: "required", Hosts: []string{"api.groq.com"}, Parallel: true, Format: FormatSchema, Alone: true,
+		{Name: "groq", effortField: effortString, Must: "required", hosts: []string{"api.groq.com"}, Parallel: true, Format: formatSchema, Alone: true,
 			About: "tools and a schema exclude each other; a call it cannot parse is an error that holds the call"},
-		{Name: "deepseek", Hosts: []string{"api.deepseek.com"}, Format: FormatObject, State: "reasoning_content",
+		{Name: "deepseek", hosts: []string{"api.deepseek.com"}, Format: formatObject, state: "reasoning_content",
 			About: "wants its reasoning back with calls; any JSON object in place of a schema"},
-		{Name: "ollama", Thinks: ThinksEffort, Port: "11434", Format: FormatSchema, Alone: true, WithFormat: map[string]any{"reasoning_effort": "none"},
+		{Name: "ollama", effortField: effortString, port: "11434", Format: formatSchema, Alone: true, WithFormat: map[string]any{"reasoning_effort": "none"},
 			About: "the window cannot be set this way; models named ollama/NAME use its own protocol"},
-		{Name: "llamacpp", Thinks: ThinksTemplate, Grammar: true, Must: "required", Port: "8080", Format: FormatSchema, Alone: true, Parallel: true, WithFormat: still,
+		{Name: "llamacpp", effortField: effortTemplate, Grammar: true, Must: "required", port: "8080", Format: formatSchema, Alone: true, Parallel: true, WithFormat: still,
 			About: "llama.cpp's server, with --jinja for tools"},
-		{Name: "vllm", Thinks: ThinksEffort, Must: "required", Port: "8000", Format: FormatSchema, Parallel: true, WithFormat: still,
+		{Name: "vllm", effortField: effortString, Must: "required", port: "8000", Format: formatSchema, Parallel: true, WithFormat: still,
 			About: "with --enable-auto-tool-choice and --tool-call-parser for tools"},
-		{Name: "lmstudio", Port: "1234", Format: FormatSchema, Alone: true,
+		{Name: "lmstudio", port: "1234", Format: formatSchema, Alone: true,
 			About: "LM Studio's local server"},
-		{Name: Compatible, Thinks: ThinksEffort, Format: FormatSchema, Alone: true,
+		{Name: compatible, effortField: effortString, Format: formatSchema, Alone: true,
 			About: "any other server: what nearly all of them take"},
 	}
 }
-
-// Dialects lists those that are known, the most general last.
-func Dialects() []Dialect { return dialects() }
 
 // Known gives the dialect of that name.
 func Known(name string) (Dialect, bool) {
@@ -146,12 +142,12 @@ func Guess(base string) Dialect {
 	host := strings.ToLower(u.Hostname())
 	local := host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
 	for _, d := range list {
-		for _, h := range d.Hosts {
+		for _, h := range d.hosts {
 			if host == strings.TrimPrefix(h, ".") || strings.HasSuffix(host, "."+strings.TrimPrefix(h, ".")) {
 				return d
 			}
 		}
-		if local && d.Port != "" && u.Port() == d.Port {
+		if local && d.port != "" && u.Port() == d.port {
 			return d
 		}
 	}

@@ -6,22 +6,22 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// Thinks is how a server is told how much to think: the field that says it.
-// Empty says that it has none.
-type Thinks string
+// An effortField is the field of a request that sets how much to think, "" for
+// a server without one.
+type effortField string
 
 const (
-	ThinksEffort   Thinks = "reasoning_effort"
-	ThinksObject   Thinks = "reasoning"            // an object with effort in it
-	ThinksTemplate Thinks = "chat_template_kwargs" // what the model's template makes of it
+	effortString   effortField = "reasoning_effort"
+	effortObject   effortField = "reasoning"            // an object with effort in it
+	effortTemplate effortField = "chat_template_kwargs" // what the model's template makes of it
 )
 
 // value is what stands in the field.
-func (t Thinks) value(e llm.Effort) any {
+func (t effortField) value(e llm.Effort) any {
 	switch t {
-	case ThinksObject:
+	case effortObject:
 		return map[string]any{"effort": e}
-	case ThinksTemplate:
+	case effortTemplate:
 		return map[string]any{"reasoning_effort": e, "enable_thinking": e != llm.EffortLow}
 	}
 	return e
@@ -31,33 +31,33 @@ func (t Thinks) value(e llm.Effort) any {
 // if it can.
 func (d *Dialect) Effort(model string) string {
 	switch {
-	case d.Thinks == "":
+	case d.effortField == "":
 		return "the server has no field for it"
-	case len(d.Newer) > 0 && !d.newer(model):
+	case len(d.newModels) > 0 && !d.isNew(model):
 		return "the model is not one that thinks"
 	}
 	return ""
 }
 
-// still reports whether thinking is turned off for the sake of a schema.
-func (d *Dialect) still() bool {
-	_, template := d.WithFormat[string(ThinksTemplate)]
-	_, effort := d.WithFormat[string(ThinksEffort)]
+// noThinking reports whether thinking is turned off for the sake of a schema.
+func (d *Dialect) noThinking() bool {
+	_, template := d.WithFormat[string(effortTemplate)]
+	_, effort := d.WithFormat[string(effortString)]
 	return template || effort
 }
 
-// idle says why the effort of a request is not sent, "" if it is or none is
+// effortOmitted is why the effort of a request is not sent, "" if it is or none is
 // asked for.
-func (m *model) idle(req *llm.Request) string {
+func (m *model) effortOmitted(req *llm.Request) string {
 	d := &m.dialect
 	why := d.Effort(req.Model)
 	switch {
 	case req.Options.Effort == "":
 		return ""
 	case why != "":
-	case slices.Contains(m.quirks.of(req.Model), string(d.Thinks)):
-		why = "the server refuses " + string(d.Thinks)
-	case m.format(req) && d.still():
+	case slices.Contains(m.quirks.of(req.Model), string(d.effortField)):
+		why = "the server refuses " + string(d.effortField)
+	case m.format(req) && d.noThinking():
 		why = "thoughts would come before the answer that a schema holds"
 	default:
 		return ""

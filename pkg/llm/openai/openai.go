@@ -80,7 +80,7 @@ func New(c Config) (llm.Model, error) {
 		}
 	}
 	m.version, m.oneCall = cmp.Or(c.APIVersion, "2024-10-21"), c.OneCall && m.dialect.Parallel
-	if h := m.dialect.KeyHeader; h != "" && m.end.Key != "" {
+	if h := m.dialect.keyHeader; h != "" && m.end.Key != "" {
 		m.end.Headers = maps.Clone(m.end.Headers)
 		if m.end.Headers == nil {
 			m.end.Headers = map[string]string{}
@@ -134,7 +134,7 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return m.failed(a.call, err)
 	}
 	defer stream.Close()
-	if idle := m.idle(req); idle != "" {
+	if idle := m.effortOmitted(req); idle != "" {
 		a.notes = append(a.notes, idle)
 	}
 	a.reader = textcall.New(textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools})
@@ -143,7 +143,7 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	}
 	r, err := a.response()
 	if err == nil && m.strict(req.Model) {
-		loosened(r.Message.Calls, req.Tools)
+		raiseArguments(r.Message.Calls, req.Tools)
 	}
 	if err == nil && m.format(req) && r.Stop == llm.StopEnd {
 		r.Message.Text = m.raised(req.Output, r.Message.Text)
@@ -160,7 +160,7 @@ func (m *model) failed(c *call, err error) (*llm.Response, error) {
 	req := c.req
 	var raw transport.Generation
 	if len(req.Tools) == 0 || !errors.As(err, &raw) {
-		return nil, able(err, req)
+		return nil, asUnsupported(err, req)
 	}
 	r := &llm.Response{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopCalls, Model: req.Model,
 		Notes: []string{"the server could not parse a tool call and reported an error; its text was read from there"}}

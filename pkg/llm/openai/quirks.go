@@ -91,7 +91,7 @@ func (q *quirks) learn(c *call, err error) (field string, ok bool) {
 // about reports whether a refusal is about a field. Ollama has words of its own
 // for a model that does not think.
 func about(said, field string) bool {
-	return strings.Contains(said, field) || field == string(ThinksEffort) && strings.Contains(said, "does not support thinking")
+	return strings.Contains(said, field) || field == string(effortString) && strings.Contains(said, "does not support thinking")
 }
 
 // unable are the words of servers that cannot do what was asked, for which
@@ -112,9 +112,9 @@ var unable = []struct{ words, what string }{
 	{"failed to initialize samplers", "format"}, // llama.cpp, of a grammar
 }
 
-// able makes the refusal of tools or of a schema one of kind Unsupported, so
+// asUnsupported makes the refusal of tools or of a schema one of kind Unsupported, so
 // that another way can be tried.
-func able(err error, req *llm.Request) error {
+func asUnsupported(err error, req *llm.Request) error {
 	var e *llm.Error
 	var words transport.ErrorText
 	if !errors.As(err, &e) || !errors.As(err, &words) || e.Kind != llm.BadRequest && e.Kind != llm.Overloaded || e.Status < 400 || e.Status > 500 {

@@ -64,10 +64,10 @@ func (m *model) request(c *call) (goopenai.ChatCompletionRequest, error) {
 	d, req, refused := &m.dialect, c.req, m.quirks.of(c.req.Model)
 	c.extra = map[string]any{}
 	r := goopenai.ChatCompletionRequest{}
-	if m.stream && !d.UsageUnasked {
+	if m.stream && !d.usageByDefault {
 		r.StreamOptions = &goopenai.StreamOptions{IncludeUsage: true}
 	}
-	newer := d.newer(req.Model)
+	newer := d.isNew(req.Model)
 	if t := req.Options.Temperature; t != nil && !newer {
 		c.extra["temperature"] = *t // the library takes 0 for none
 	}
@@ -76,8 +76,8 @@ func (m *model) request(c *call) (goopenai.ChatCompletionRequest, error) {
 	} else {
 		r.MaxTokens = n
 	}
-	if e := req.Options.Effort; e != "" && m.idle(req) == "" {
-		c.extra[string(d.Thinks)] = d.Thinks.value(e)
+	if e := req.Options.Effort; e != "" && m.effortOmitted(req) == "" {
+		c.extra[string(d.effortField)] = d.effortField.value(e)
 	}
 	if m.oneCall && len(req.Tools) > 0 {
 		r.ParallelToolCalls = false
@@ -117,32 +117,32 @@ func textOrCall(specs []llm.ToolSpec) ([]byte, error) {
 
 // responseFormat holds the answer to a schema.
 func (m *model) responseFormat(output json.RawMessage) (*goopenai.ChatCompletionResponseFormat, error) {
-	if m.dialect.Format == FormatObject {
+	if m.dialect.Format == formatObject {
 		return &goopenai.ChatCompletionResponseFormat{Type: goopenai.ChatCompletionResponseFormatTypeJSONObject}, nil
 	}
 	if m.wrapped(output) {
 		output = fmt.Appendf(nil, `{"type":"object","properties":{"value":%s},"required":["value"],"additionalProperties":false}`, output)
 	}
-	down, err := m.schemas.Down(m.dialect.words(), output)
+	down, err := m.schemas.Down(m.dialect.schemaDialect(), output)
 	if err != nil {
 		return nil, err
 	}
 	return &goopenai.ChatCompletionResponseFormat{
 		Type: goopenai.ChatCompletionResponseFormatTypeJSONSchema,
 		JSONSchema: &goopenai.ChatCompletionResponseFormatJSONSchema{
-			Name: "answer", Schema: down, Strict: m.dialect.Format == FormatStrict},
+			Name: "answer", Schema: down, Strict: m.dialect.Format == formatStrict},
 	}, nil
 }
 
 // wrapped reports whether a schema has to be put into an object, as the
 // strict form wants one at the root.
 func (m *model) wrapped(output json.RawMessage) bool {
-	return m.dialect.words().Object && !schema.Closes(output)
+	return m.dialect.schemaDialect().Object && !schema.Closes(output)
 }
 
 // raised is an answer to a schema in the form that was asked for.
 func (m *model) raised(output json.RawMessage, text string) string {
-	if m.dialect.Format != FormatStrict {
+	if m.dialect.Format != formatStrict {
 		return text
 	}
 	value := json.RawMessage(text)
@@ -184,9 +184,9 @@ func (m *model) encode(specs []llm.ToolSpec, strict bool, loose []string) ([]byt
 	return json.Marshal(list)
 }
 
-// loosened are calls whose arguments were written for strict schemas, in the
+// raiseArguments changes arguments that were written for strict schemas into the
 // form of the full ones. What the server did not send as JSON stays.
-func loosened(calls []llm.Call, offered []llm.ToolSpec) {
+func raiseArguments(calls []llm.Call, offered []llm.ToolSpec) {
 	for i := range calls {
 		c := &calls[i]
 		n := slices.IndexFunc(offered, func(t llm.ToolSpec) bool { return t.Name == c.Name })
@@ -208,11 +208,11 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 			text = "(no text)"
 		}
 	}
-	if d.Bridge && msg.Role == llm.User && before(req.Messages, msg) == llm.Tool {
+	if d.bridge && msg.Role == llm.User && before(req.Messages, msg) == llm.Tool {
 		dst = append(dst, `{"role":"assistant","content":"(noted)"},`...)
 	}
 	out := goopenai.ChatCompletionMessage{Role: string(msg.Role), Content: text}
-	if msg.Role == llm.System && d.newer(req.Model) {
+	if msg.Role == llm.System && d.isNew(req.Model) {
 		out.Role = goopenai.ChatMessageRoleDeveloper
 	}
 	if msg.Role == llm.Tool {
@@ -230,8 +230,8 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 	if text == "" { // which the library leaves out
 		dst = append(dst[:len(dst)-1], `,"content":""}`...)
 	}
-	if s := msg.State; s != nil && s.Dialect == d.Name && s.Field == d.State && json.Valid(s.Value) {
-		dst = append(append(append(dst[:len(dst)-1], `,"`+d.State+`":`...), s.Value...), '}')
+	if s := msg.State; s != nil && s.Dialect == d.Name && s.Field == d.state && json.Valid(s.Value) {
+		dst = append(append(append(dst[:len(dst)-1], `,"`+d.state+`":`...), s.Value...), '}')
 	}
 	return dst, nil
 }
@@ -249,14 +249,14 @@ func before(msgs []llm.Message, msg *llm.Message) llm.Role {
 // id is the id of a call in the form the server wants. The same id always
 // becomes the same.
 func (d *Dialect) id(id string) string {
-	plain := len(id) == d.ID && !strings.ContainsFunc(id, func(r rune) bool {
+	plain := len(id) == d.idLength && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
-	if d.ID == 0 || plain {
+	if d.idLength == 0 || plain {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:])[:d.ID]
+	return hex.EncodeToString(sum[:])[:d.idLength]
 }
 
 // callName makes a name that a model invented acceptable: OpenAI refuses a

@@ -42,11 +42,11 @@ next:
 // answer with calls goes on in the same thought.
 func (a *answer) state(calls int) *llm.ProviderState {
 	d := &a.m.dialect
-	s := &llm.ProviderState{Dialect: d.Name, Field: d.State}
+	s := &llm.ProviderState{Dialect: d.Name, Field: d.state}
 	switch {
-	case calls > 0 && d.State == "reasoning_content" && a.thinking.Len() > 0:
+	case calls > 0 && d.state == "reasoning_content" && a.thinking.Len() > 0:
 		s.Value = jsontext.Quote(a.thinking.String())
-	case calls > 0 && d.State == "reasoning_details" && len(a.details) > 0:
+	case calls > 0 && d.state == "reasoning_details" && len(a.details) > 0:
 		s.Value, _ = json.Marshal(a.details) // raw JSON, which was valid
 	default:
 		return nil

@@ -16,7 +16,7 @@ type Callable struct {
 	Input json.RawMessage // its schema, "" for no arguments
 }
 
-// GBNF gives a grammar of llama.cpp's kind for the JSON values of a schema.
+// gbnf gives a grammar of llama.cpp's kind for the JSON values of a schema.
 // It is never narrower than the schema: each valid value has a spelling in it,
 // with keys in the schema's order and numbers of 19 digits at most. Where it
 // cannot say a keyword it is wider, so that the full schema still has to judge:
@@ -24,7 +24,7 @@ type Callable struct {
 // than a regular language of characters or with another bound beside them, and
 // that no key comes twice where keys are free. The same schema always gives the
 // same text.
-func GBNF(full json.RawMessage) (string, error) {
+func gbnf(full json.RawMessage) (string, error) {
 	g := newGrammar()
 	rule, err := g.schema("value", full)
 	if err != nil {

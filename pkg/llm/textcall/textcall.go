@@ -50,13 +50,6 @@ type Found struct {
 	Unopened bool
 }
 
-// Recover reads text without knowing the model's family and reports whether
-// it holds calls. If not, Text and Thinking are still told apart.
-func Recover(text string, offered []llm.ToolSpec) (Found, bool) {
-	f := Read(text, Options{Offered: offered})
-	return f, len(f.Calls) > 0
-}
-
 // Read reads a whole answer. Text is as it came unless something was taken
 // out of it. The time it takes grows linearly with the text.
 func Read(text string, o Options) Found {

@@ -56,7 +56,7 @@ func TestRecover(t *testing.T) {
 		{`{"name":"f","arguments":{"a":1`, `f!`},
 		{`<tool_call>{"name":"write_file","arguments":{"path":"a","text":"half`, `write_file!`},
 	} {
-		f, ok := Recover(c.in, offered)
+		f, ok := recovered(c.in, offered)
 		if s := show(f); s != c.want || !ok {
 			t.Errorf("%s: %q, %t, want %q; doubt %q", c.in, s, ok, c.want, f.UnreadCall)
 		}
@@ -101,7 +101,7 @@ func TestMentionsAreNoCalls(t *testing.T) {
 		"A line\n<think is not a tag",
 		"The tag </think> ends a thought.",
 	} {
-		f, ok := Recover(in, offered)
+		f, ok := recovered(in, offered)
 		if ok || f.Text != in || f.Thinking != "" {
 			t.Errorf("%s: %q, text %q", in, show(f), f.Text)
 		}
@@ -126,7 +126,7 @@ func TestDoubtIsSaid(t *testing.T) {
 		"I read it.\n{\"name\":\"f\",\"arguments\":{\"a\":1}}\nThen I wait.":                         "middle of text",
 		"I read it: {\"name\":\"f\",\"arguments\":{\"a\":1}}":                                        "a call of f",
 	} {
-		if f, ok := Recover(in, offered); ok || !strings.Contains(f.UnreadCall, want) || (want == "") != (f.UnreadCall == "") {
+		if f, ok := recovered(in, offered); ok || !strings.Contains(f.UnreadCall, want) || (want == "") != (f.UnreadCall == "") {
 			t.Errorf("%s: %t, doubt %q", in, ok, f.UnreadCall)
 		}
 	}
@@ -226,9 +226,14 @@ func TestOpened(t *testing.T) {
 	}
 }
 
-func ExampleRecover() {
-	f, ok := Recover(`<think>a.txt, then.</think><tool_call>{"name":"read_file","arguments":{"path":"a.txt"}}</tool_call>`,
-		[]llm.ToolSpec{{Name: "read_file"}})
-	fmt.Println(ok, f.Thinking, f.Calls[0].Name, string(f.Calls[0].Args))
-	// Output: true a.txt, then. read_file {"path":"a.txt"}
+func recovered(text string, offered []llm.ToolSpec) (Found, bool) {
+	f := Read(text, Options{Offered: offered})
+	return f, len(f.Calls) > 0
+}
+
+func ExampleRead() {
+	f := Read(`<think>a.txt, then.</think><tool_call>{"name":"read_file","arguments":{"path":"a.txt"}}</tool_call>`,
+		Options{Offered: []llm.ToolSpec{{Name: "read_file"}}})
+	fmt.Println(f.Thinking, f.Calls[0].Name, string(f.Calls[0].Args))
+	// Output: a.txt, then. read_file {"path":"a.txt"}
 }

@@ -1,0 +1,6 @@
+package ollama
+
+const (
+	DefaultAnswer = defaultAnswer
+	Unbound       = unbound
+)

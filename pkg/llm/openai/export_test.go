@@ -1,0 +1,5 @@
+package openai
+
+const FormatStrict = formatStrict
+
+var Dialects = dialects
