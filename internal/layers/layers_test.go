@@ -61,7 +61,7 @@ var may = map[string][]string{
 	"pkg/sqlite":                 {"pkg/event", "pkg/flow", "pkg/jobs"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/schema":           {},
-	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/tools", "pkg/workspace"},
+	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace"},
 	"pkg/tools/file":             {"pkg/tools", "pkg/tools/edit", "pkg/workspace"},
 	"pkg/tools/blog":             {"pkg/llm", "pkg/tools"},
 	"pkg/tools/podcast":          {"pkg/llm", "pkg/tools", "pkg/workspace"},

@@ -15,16 +15,17 @@ func (a *app) informed(list []tools.Tool) []tools.Tool {
 	if err != nil {
 		return list // whoever needs the configuration says what is wrong with it
 	}
-	conf := research.Config{Feeds: c.Research.Feeds, Links: c.Research.Links, Getenv: a.Getenv, Now: a.now,
-		Calendars: map[string]research.Source{}, Search: research.Search(c.Research.Search)}
+	conf := research.Config{Feeds: c.Research.Feeds, Links: c.Research.Links, Getenv: a.Getenv, Now: a.now, Search: research.Search(c.Research.Search)}
+	calendars := research.CalendarConfig{Calendars: map[string]research.Source{}, Getenv: a.Getenv, Now: a.now}
 	for name, s := range c.Research.Calendars {
-		conf.Calendars[name] = research.Source{URL: s.URL, CalDAV: s.Kind == "caldav", User: s.User, KeyEnv: s.KeyEnv}
+		calendars.Calendars[name] = research.Source{URL: s.URL, CalDAV: s.Kind == "caldav", User: s.User, KeyEnv: s.KeyEnv}
 	}
 	if dir, err := a.dataDir(); err == nil {
 		conf.Cache = filepath.Join(dir, "cache", "web")
+		calendars.Cache = conf.Cache
 	}
 	own := map[string]tools.Tool{}
-	for _, t := range research.Tools(conf) {
+	for _, t := range append(research.Tools(conf), research.Calendar(calendars)) {
 		own[t.Name] = t
 	}
 	list = slices.Clone(list)

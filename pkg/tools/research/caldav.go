@@ -19,13 +19,13 @@ const query = `<?xml version="1.0" encoding="utf-8"?>
 	`<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT"><C:time-range start="%s" end="%s"/></C:comp-filter></C:comp-filter></C:filter></C:calendar-query>`
 
 // report asks a CalDAV collection.
-func (d *desk) report(ctx context.Context, env *tools.Env, r request, from, to time.Time) ([]string, error) {
+func (c calendars) report(ctx context.Context, env *tools.Env, r request, from, to time.Time) ([]string, error) {
 	// Days and floating times lie elsewhere for the server: ask for a day more.
 	const stamp = "20060102T150405Z"
 	r.method, r.accept = "REPORT", "application/xml, text/xml"
 	r.body = fmt.Sprintf(query, from.Add(-24*time.Hour).UTC().Format(stamp), to.Add(24*time.Hour).UTC().Format(stamp))
 	r.header = http.Header{"Depth": {"1"}, "Content-Type": {"application/xml; charset=utf-8"}}
-	a, err := d.get(ctx, env, r)
+	a, err := get(ctx, env.HTTP, c.cache, r)
 	if err != nil {
 		return nil, err
 	}

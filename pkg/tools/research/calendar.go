@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,15 +34,51 @@ type CalendarInput struct {
 
 const longest = 3 * 366 * 24 * time.Hour // that may be asked about at once
 
-func (d *desk) calendarTool() tools.Tool {
+// A CalendarConfig is what the operator sets up for the tool. Its zero value is
+// ready: then models give the addresses of calendars.
+type CalendarConfig struct {
+	Calendars map[string]Source // by the name that models use
+	// Cache is a directory for answers that servers let us ask about again at
+	// little cost. Empty keeps none.
+	Cache string
+	// Getenv gives the values of variables that hold passwords; nil is os.Getenv.
+	Getenv func(string) string
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// A Source is a calendar: an iCalendar file at a URL, or a CalDAV collection.
+type Source struct {
+	URL    string
+	CalDAV bool
+	User   string
+	KeyEnv string // the variable that holds the password; the file never does
+}
+
+// A calendars reads the calendars that are configured. It is safe for
+// concurrent use.
+type calendars struct {
+	CalendarConfig
+	cache *cache
+}
+
+// Calendar returns the tool as conf sets it up.
+func Calendar(conf CalendarConfig) tools.Tool {
+	if conf.Getenv == nil {
+		conf.Getenv = os.Getenv
+	}
+	if conf.Now == nil {
+		conf.Now = time.Now
+	}
+	c := calendars{conf, &cache{dir: conf.Cache}}
 	return tools.New(tools.Metadata{
 		Name: "calendar", Category: tools.Research, Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
 		Produces: []string{"calendar_events"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "what is on in March", Args: json.RawMessage(`{"calendar":"https://example.org/team.ics","from":"2026-03-01","to":"2026-03-31","zone":"Europe/Berlin"}`)}},
-	}.Prose(calendarProse), d.readCalendar)
+	}.Prose(calendarProse), c.readCalendar)
 }
 
-func (d *desk) readCalendar(ctx context.Context, env *tools.Env, in CalendarInput) (tools.Result, error) {
+func (c calendars) readCalendar(ctx context.Context, env *tools.Env, in CalendarInput) (tools.Result, error) {
 	here := zone(region{time.UTC})
 	if in.Zone != "" {
 		z, ok := lookup(in.Zone)
@@ -48,11 +87,11 @@ func (d *desk) readCalendar(ctx context.Context, env *tools.Env, in CalendarInpu
 		}
 		here = z
 	}
-	from, to, err := d.between(in, here)
+	from, to, err := c.between(in, here)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	texts, what, err := d.icsOf(ctx, env, in, from, to)
+	texts, what, err := c.icsOf(ctx, env, in, from, to)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -64,16 +103,16 @@ func (d *desk) readCalendar(ctx context.Context, env *tools.Env, in CalendarInpu
 		}
 		files = append(files, parts...)
 	}
-	c, err := expand(files, here, from, to)
+	found, err := expand(files, here, from, to)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("%s: %w", what, err)
 	}
-	return c.result(in, what)
+	return found.result(in, what)
 }
 
 // between reads the range. A day as its end is meant whole.
-func (d *desk) between(in CalendarInput, here zone) (from, to time.Time, err error) {
-	today := here.wall(d.Now()).Truncate(24 * time.Hour)
+func (c calendars) between(in CalendarInput, here zone) (from, to time.Time, err error) {
+	today := here.wall(c.Now()).Truncate(24 * time.Hour)
 	from, to = here.moment(today), here.moment(today.AddDate(0, 0, 31))
 	if in.From != "" {
 		if from, _, err = when(in.From, here); err != nil {
@@ -113,9 +152,9 @@ func when(s string, here zone) (t time.Time, day bool, err error) {
 }
 
 // icsOf gets the text of a calendar, and says how to call it.
-func (d *desk) icsOf(ctx context.Context, env *tools.Env, in CalendarInput, from, to time.Time) (texts []string, what string, err error) {
+func (c calendars) icsOf(ctx context.Context, env *tools.Env, in CalendarInput, from, to time.Time) (texts []string, what string, err error) {
 	if (in.File == "") == (in.Calendar == "") {
-		return nil, "", fmt.Errorf("give either calendar or file; %s", known("calendars", d.Calendars))
+		return nil, "", fmt.Errorf("give either calendar or file; %s", known("calendars", c.Calendars))
 	}
 	if in.File != "" {
 		b, err := env.Files.ReadFile(in.File)
@@ -128,12 +167,12 @@ func (d *desk) icsOf(ctx context.Context, env *tools.Env, in CalendarInput, from
 		}
 		return []string{text}, in.File, nil
 	}
-	s, configured := d.Calendars[in.Calendar]
+	s, configured := c.Calendars[in.Calendar]
 	what = in.Calendar
 	if !configured {
 		if !strings.Contains(in.Calendar, ":") {
 			return nil, "", fmt.Errorf("%q is neither an address nor a configured calendar%s; %s. A file of the workspace goes into file",
-				clip(in.Calendar, 80), spelling.DidYouMean(in.Calendar, keys(d.Calendars)), known("calendars", d.Calendars))
+				clip(in.Calendar, 80), spelling.DidYouMean(in.Calendar, slices.Sorted(maps.Keys(c.Calendars))), known("calendars", c.Calendars))
 		}
 		s.URL = in.Calendar
 	}
@@ -146,15 +185,15 @@ func (d *desk) icsOf(ctx context.Context, env *tools.Env, in CalendarInput, from
 	}
 	r := request{what: what, url: u, accept: "text/calendar, */*;q=0.5", cached: !s.CalDAV, user: s.User}
 	if s.KeyEnv != "" {
-		if r.key = d.Getenv(s.KeyEnv); r.key == "" {
+		if r.key = c.Getenv(s.KeyEnv); r.key == "" {
 			return nil, "", fmt.Errorf("calendar %s needs a password and %s is not set; this is the operator's to mend, go on without it", what, s.KeyEnv)
 		}
 	}
 	if s.CalDAV {
-		texts, err = d.report(ctx, env, r, from, to)
+		texts, err = c.report(ctx, env, r, from, to)
 		return texts, what, err
 	}
-	a, err := d.get(ctx, env, r)
+	a, err := get(ctx, env.HTTP, c.cache, r)
 	if err != nil {
 		return nil, "", err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -120,7 +121,7 @@ func (d *desk) visit(ctx context.Context, env *tools.Env, file string, targets [
 	}
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
-	for _, p := range keys(pages) {
+	for _, p := range slices.Sorted(maps.Keys(pages)) {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -291,7 +292,7 @@ func strs(v json.RawMessage) []string {
 				walk(e)
 			}
 		case map[string]any:
-			for _, k := range keys(x) {
+			for _, k := range slices.Sorted(maps.Keys(x)) {
 				walk(x[k])
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func (d *desk) readFeed(ctx context.Context, env *tools.Env, in FeedInput) (tool
 	if err != nil {
 		return tools.Result{}, err
 	}
-	a, err := d.get(ctx, env, request{what: what, url: u, accept: feedTypes, cached: true})
+	a, err := get(ctx, env.HTTP, d.cache, request{what: what, url: u, accept: feedTypes, cached: true})
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -64,7 +65,7 @@ func source(name string, configured map[string]string, what string) (*url.URL, s
 		return u, name, nil
 	}
 	if !strings.Contains(name, ":") {
-		return nil, "", fmt.Errorf("%q is neither an address nor a configured name%s; %s", clip(name, 80), spelling.DidYouMean(name, keys(configured)), known(what, configured))
+		return nil, "", fmt.Errorf("%q is neither an address nor a configured name%s; %s", clip(name, 80), spelling.DidYouMean(name, slices.Sorted(maps.Keys(configured))), known(what, configured))
 	}
 	u, err := address(name)
 	if err != nil {

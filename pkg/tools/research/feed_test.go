@@ -6,36 +6,16 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
-
-// serve answers on loopback and returns its address, and an Env whose client
-// is the guarded one with just that opened.
-func serve(t *testing.T, h http.HandlerFunc) (string, *tools.Env) {
-	t.Helper()
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := workspace.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { files.Close() })
-	return s.URL, &tools.Env{Files: files, HTTP: netguard.Guard{Allow: []string{u.Host}, MaxBody: 8 << 20, Timeout: 30 * time.Second}.Client()}
-}
 
 // call runs a tool of a configuration.
 func call(t *testing.T, c Config, env *tools.Env, name string, in any) tools.Result {
@@ -108,7 +88,7 @@ func feedsOfEntries() map[string]string {
 
 func TestFeedsOfEachKind(t *testing.T) {
 	feeds := feedsOfEntries()
-	base, env := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, feeds[r.URL.Path]) })
+	base, env := toolstest.Serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, feeds[r.URL.Path]) })
 	for path := range feeds {
 		t.Run(path[1:], func(t *testing.T) {
 			r := call(t, Config{Feeds: map[string]string{"ours": base + path}}, env, "rss_feed", FeedInput{Feed: "ours", Limit: 100})
@@ -142,7 +122,7 @@ func TestFeedsOfEachKind(t *testing.T) {
 func TestFeedThatDidNotChangeIsNotSentAgain(t *testing.T) {
 	feed := feedsOfEntries()["/atom"]
 	var full, asked atomic.Int32
-	base, env := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	base, env := toolstest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"v1"`)
 		w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT")
 		if r.Header.Get("If-None-Match") == `"v1"` && r.Header.Get("If-Modified-Since") != "" {
@@ -212,7 +192,7 @@ func TestHostileFeeds(t *testing.T) {
 		{"200000 items", "", "more than can be read", say(`<rss version="2.0"><channel>` + items(200_000) + `</channel></rss>`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			base, env := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			base, env := toolstest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				if c.kind != "" {
 					w.Header().Set("Content-Type", c.kind)
 				}
@@ -244,7 +224,7 @@ func items(n int) string {
 }
 
 func TestFeedNames(t *testing.T) {
-	_, env := serve(t, func(http.ResponseWriter, *http.Request) {})
+	_, env := toolstest.Serve(t, func(http.ResponseWriter, *http.Request) {})
 	c := Config{Feeds: map[string]string{"golang": "https://go.dev/blog/feed.atom"}}
 	for in, want := range map[string]string{"golan": `did you mean "golang"`, "file:///etc/passwd": "refused", "gopher://x/": "refused", "javascript:alert(1)": "refused", "data:text/xml,<rss/>": "refused", "ftp://example.org/f": "refused", "http://a:b@example.org/": "leave them out", "https:///x": "names no host"} {
 		if r := call(t, c, env, "rss_feed", FeedInput{Feed: in}); !r.Failed || !strings.Contains(r.Text, want) {

@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 const (
@@ -72,8 +70,8 @@ func shown(u *url.URL) string {
 	return clip(c.String(), 300)
 }
 
-// get asks and reads the whole answer. An answer of 400 and above is an error.
-func (d *desk) get(ctx context.Context, env *tools.Env, r request) (*answer, error) {
+// get sends r and reads the whole answer, or takes it from c. An answer of 400 and above is an error.
+func get(ctx context.Context, client *http.Client, c *cache, r request) (*answer, error) {
 	if r.what == "" {
 		r.what = shown(r.url)
 	}
@@ -99,17 +97,17 @@ func (d *desk) get(ctx context.Context, env *tools.Env, r request) (*answer, err
 	}
 	var kept *entry
 	if r.cached && r.key == "" {
-		if kept = d.cache.load(r); kept != nil {
+		if kept = c.load(r); kept != nil {
 			kept.ask(req.Header)
 		}
 	}
-	resp, err := env.HTTP.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", r.what, plain(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNotModified && kept != nil {
-		d.cache.touch(r)
+		c.touch(r)
 		return kept.answer(resp.Request.URL), nil
 	}
 	if resp.StatusCode >= 400 {
@@ -125,7 +123,7 @@ func (d *desk) get(ctx context.Context, env *tools.Env, r request) (*answer, err
 	a := &answer{url: resp.Request.URL, status: resp.StatusCode, header: resp.Header, body: body}
 	a.kind, a.label = media(resp.Header.Get("Content-Type"))
 	if r.cached && r.key == "" && resp.StatusCode == http.StatusOK {
-		d.cache.save(r, a)
+		c.save(r, a)
 	}
 	return a, nil
 }

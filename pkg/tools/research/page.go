@@ -39,11 +39,11 @@ func (d *desk) fetchPage(ctx context.Context, env *tools.Env, in PageInput) (too
 	if err != nil {
 		return tools.Result{}, err
 	}
-	a, err := d.get(ctx, env, request{url: u, accept: "text/html, application/xhtml+xml, text/markdown;q=0.9, text/plain;q=0.8, */*;q=0.5", cached: true})
+	a, err := get(ctx, env.HTTP, d.cache, request{url: u, accept: "text/html, application/xhtml+xml, text/markdown;q=0.9, text/plain;q=0.8, */*;q=0.5", cached: true})
 	if err != nil {
 		return tools.Result{}, err
 	}
-	title, text, err := a.markdown(in.Whole)
+	title, text, err := markdown(a, in.Whole)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("%s: %w", shown(a.url), err)
 	}
@@ -72,7 +72,7 @@ func (d *desk) fetchPage(ctx context.Context, env *tools.Env, in PageInput) (too
 }
 
 // markdown makes text of what came back, or says why it cannot.
-func (a *answer) markdown(whole bool) (title, text string, err error) {
+func markdown(a *answer, whole bool) (title, text string, err error) {
 	kind := a.kind
 	if sniffed, _ := media(http.DetectContentType(a.body)); kind == "" || kind == "application/octet-stream" || !strings.HasPrefix(sniffed, "text/") && sniffed != "application/octet-stream" {
 		kind = sniffed // a label that is wrong about a picture is wrong

@@ -3,10 +3,13 @@ package research
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/adroit-run/adroit/pkg/tools/toolstest"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,7 +31,7 @@ var article = `<!doctype html><html lang="en"><head><title>Reading calendars</ti
 <footer>Copyright and cookies</footer><script>alert(1)</script></body></html>`
 
 func TestPage(t *testing.T) {
-	base, env := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	base, env := toolstest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/old" {
 			http.Redirect(w, r, "/blog/posts/one", http.StatusFound)
 			return
@@ -76,7 +79,7 @@ func TestPageKinds(t *testing.T) {
 		"/attrs":    {"text/html", "<p " + strings.Repeat("a=b ", 200_000) + ">end</p>"},
 		"/unclosed": {"text/html", strings.Repeat("<table><tr><td>", 400) + "x"},
 	}
-	base, env := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	base, env := toolstest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kinds[r.URL.Path][0])
 		if r.URL.Path == "/gone" {
 			w.WriteHeader(http.StatusGone)
@@ -105,7 +108,7 @@ func TestPagesOfALongPage(t *testing.T) {
 		fmt.Fprintf(&b, "<h2>Part %d</h2>%s", i, prosePara)
 	}
 	b.WriteString("<pre><code class=\"language-go\">" + strings.Repeat("line of code\n", 2000) + "</code></pre><p>The end.</p>")
-	base, env := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	base, env := toolstest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, "<article>"+b.String()+"</article>")
 	})
@@ -134,7 +137,7 @@ func TestPagesOfALongPage(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	var heads, gets atomic.Int32
-	base, env := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	base, env := toolstest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
 			heads.Add(1)
 		} else {
@@ -203,10 +206,10 @@ func TestLinks(t *testing.T) {
 type given map[string]json.RawMessage
 
 func (g given) Value(name string) json.RawMessage { return g[name] }
-func (g given) Names() []string                   { return keys(g) }
+func (g given) Names() []string                   { return slices.Sorted(maps.Keys(g)) }
 
 func TestCite(t *testing.T) {
-	_, env := serve(t, func(http.ResponseWriter, *http.Request) {})
+	_, env := toolstest.Serve(t, func(http.ResponseWriter, *http.Request) {})
 	have := given{}
 	env.Artifacts = have
 	for i, c := range []struct {
@@ -243,7 +246,7 @@ func TestCite(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	var got atomic.Pointer[http.Request]
-	base, env := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	base, env := toolstest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got.Store(r)
 		switch {
 		case r.URL.Path == "/html/search":
@@ -284,72 +287,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-func TestCalendarsOfServers(t *testing.T) {
-	day := event("DTSTART;TZID=Europe/Berlin:20261201T090000\nRRULE:FREQ=DAILY;COUNT=2\nSUMMARY:stand-up\n")
-	ics := "BEGIN:VCALENDAR\r\n" + strings.ReplaceAll(day, "\n", "\r\n") + "END:VCALENDAR\r\n"
-	var body atomic.Value
-	base, env := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/a.ics":
-			fmt.Fprint(w, ics)
-		case "/page.ics":
-			fmt.Fprint(w, "<!DOCTYPE html><html>")
-		case "/dav/":
-			user, key, _ := r.BasicAuth()
-			if user != "ada" || key != "s3cret" {
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			b := make([]byte, 4096)
-			n, _ := r.Body.Read(b)
-			body.Store(r.Method + " " + r.Header.Get("Depth") + " " + string(b[:n]))
-			w.Header().Set("Content-Type", "application/xml")
-			w.WriteHeader(http.StatusMultiStatus)
-			fmt.Fprintf(w, `<?xml version="1.0"?><d:multistatus xmlns:d="DAV:" xmlns:c="urn:ietf:params:xml:ns:caldav"><d:response><d:href>/dav/1.ics</d:href><d:propstat><d:prop><c:calendar-data>%s</c:calendar-data></d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response></d:multistatus>`, escaped(ics))
-		}
-	})
-	c := Config{Calendars: map[string]Source{"team": {URL: base + "/dav/", CalDAV: true, User: "ada", KeyEnv: "KEY"}, "locked": {URL: base + "/dav/", CalDAV: true, User: "ada"}},
-		Getenv: func(k string) string { return map[string]string{"KEY": "s3cret"}[k] }}
-	want := "2 events from 2026-11-21 00:00 to 2026-12-22 00:00 (Europe/Berlin)\n\nTue 2026-12-01 09:00  stand-up\nWed 2026-12-02 09:00  stand-up"
-	if err := os.WriteFile(filepath.Join(env.Files.Dir(), "a.ics"), []byte(ics), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, in := range []CalendarInput{{Calendar: base + "/a.ics"}, {Calendar: "team"}, {File: "a.ics"}} {
-		in.Zone = "Europe/Berlin"
-		if r := call(t, c, env, "calendar", in); r.Failed || !strings.HasSuffix(r.Text, want) {
-			t.Errorf("%+v: %s", in, r.Text)
-		}
-	}
-	if s, _ := body.Load().(string); !strings.HasPrefix(s, "REPORT 1 ") || !strings.Contains(s, `start="20261119T230000Z" end="20261222T230000Z"`) {
-		t.Error(s)
-	}
-	for _, f := range []struct {
-		in   CalendarInput
-		want string
-	}{
-		{CalendarInput{Calendar: "locked"}, "401"}, {CalendarInput{Calendar: "teem"}, `did you mean "team"`}, {CalendarInput{}, "either calendar or file"},
-		{CalendarInput{Calendar: base + "/page.ics"}, "is a page"}, {CalendarInput{File: "../x.ics"}, "x.ics"}, {CalendarInput{Calendar: "team", Zone: "Mars"}, "no time zone"},
-		{CalendarInput{Calendar: "team", From: "2026-02-01", To: "2026-01-01"}, "range is empty"}, {CalendarInput{Calendar: "team", From: "1900-01-01", To: "2026-01-01"}, "three years"},
-		{CalendarInput{Calendar: "file:///etc/passwd"}, "refused"},
-	} {
-		if r := call(t, c, env, "calendar", f.in); !r.Failed || !strings.Contains(r.Text, f.want) || strings.Contains(r.Text, "s3cret") {
-			t.Errorf("%+v: %s", f.in, r.Text)
-		}
-	}
-	for in, want := range map[string]string{
-		"webcal://example.org/a.ics": "https://example.org/a.ics",
-		"https://calendar.google.com/calendar/embed?src=team%40group.calendar.google.com&ctz=UTC": "https://calendar.google.com/calendar/ical/team@group.calendar.google.com/public/basic.ics",
-		"https://calendar.google.com/calendar/u/0?cid=dGVhbUBleGFtcGxlLm9yZw":                     "https://calendar.google.com/calendar/ical/team@example.org/public/basic.ics",
-		"https://calendar.google.com/calendar/ical/x/private-1/basic.ics":                         "https://calendar.google.com/calendar/ical/x/private-1/basic.ics",
-	} {
-		if got := icsAddress(in); got != want {
-			t.Errorf("%s: %s", in, got)
-		}
-	}
-}
-
 func TestStaticLinks(t *testing.T) {
-	_, env := serve(t, func(http.ResponseWriter, *http.Request) {})
+	_, env := toolstest.Serve(t, func(http.ResponseWriter, *http.Request) {})
 	c := Config{Links: map[string]string{"docs": "https://go.dev/doc/", "blog": "https://go.dev/blog/"}}
 	env.Artifacts = given{"links": json.RawMessage(`[{"name":"spec","url":"https://go.dev/ref/spec"},{"name":"bad","url":"file:///x"}]`)}
 	if r := call(t, c, env, "static_links", LinksInput{}); r.Text != "- blog: https://go.dev/blog/\n- docs: https://go.dev/doc/\n- spec: https://go.dev/ref/spec\n" {
@@ -376,18 +315,6 @@ func FuzzPage(f *testing.F) {
 		for _, p := range pages(text, 200) {
 			if len(p) > 200*2+len(text)/4+200 {
 				t.Fatalf("a page of %d bytes", len(p))
-			}
-		}
-	})
-}
-
-func FuzzReport(f *testing.F) {
-	f.Add(`<d:multistatus xmlns:d="DAV:" xmlns:c="urn:ietf:params:xml:ns:caldav"><d:response><d:propstat><d:prop><c:calendar-data>x</c:calendar-data></d:prop></d:propstat></d:response></d:multistatus>`)
-	f.Fuzz(func(t *testing.T, s string) {
-		list, err := readReport(s)
-		for _, l := range list {
-			if err != nil || len(l) > 8*len(s)+16 {
-				t.Fatalf("%q, %v", l, err)
 			}
 		}
 	})

@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // calendars name zones also where the machine has none
 
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -24,10 +23,9 @@ import (
 // A Config is what the operator sets up for these tools. Its zero value is
 // ready: then models name addresses themselves and cannot search.
 type Config struct {
-	Feeds     map[string]string // by the name that models use
-	Calendars map[string]Source
-	Search    Search
-	Links     map[string]string
+	Feeds  map[string]string // by the name that models use
+	Search Search
+	Links  map[string]string
 
 	// Cache is a directory for answers that servers let us ask about again at
 	// little cost. Empty keeps none.
@@ -36,14 +34,6 @@ type Config struct {
 	Getenv func(string) string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-}
-
-// A Source is a calendar: an iCalendar file at a URL, or a CalDAV collection.
-type Source struct {
-	URL    string
-	CalDAV bool
-	User   string
-	KeyEnv string // the variable that holds the password; the file never does
 }
 
 // A Search is the endpoint of web_search.
@@ -69,9 +59,9 @@ func Bundle(c Config) tools.Bundle {
 	}
 	d := &desk{Config: c, cache: &cache{dir: c.Cache}}
 	return tools.Bundle{
-		Name: "research", Description: "Read feeds, calendars and pages, search, check links and cite.",
+		Name: "web", Description: "Read feeds and pages, search, check links and cite.",
 		Required: []tools.Tool{d.pageTool(), d.searchTool(), d.citeTool()},
-		Optional: []tools.Tool{d.feedTool(), d.calendarTool(), d.linksTool(), d.checkTool()},
+		Optional: []tools.Tool{d.feedTool(), d.linksTool(), d.checkTool()},
 	}
 }
 
@@ -88,5 +78,3 @@ func known[V any](what string, m map[string]V) string {
 	}
 	return "configured " + what + ": " + strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
-
-func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -76,7 +76,7 @@ func (d *desk) search(ctx context.Context, env *tools.Env, in SearchInput) (tool
 	}
 	u.RawQuery = q.Encode()
 	r.url = u
-	a, err := d.get(ctx, env, r)
+	a, err := get(ctx, env.HTTP, d.cache, r)
 	if err != nil {
 		return tools.Result{}, err
 	}

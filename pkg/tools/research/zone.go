@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	_ "time/tzdata" // calendars name zones also where the machine has none
 )
 
 // windowsZones maps the names that Windows has for time zones to those of the

@@ -74,7 +74,7 @@ func Bundles() []tools.Bundle {
 			Required: []tools.Tool{review.Findings, review.Triage},
 			Optional: []tools.Tool{search.Pure, docs.Check},
 		},
-		research.Bundle(research.Config{}),
+		Research(research.Config{}, research.CalendarConfig{}),
 		{
 			Name: "blog", Description: "Write a post, at once or section by section.",
 			Required: []tools.Tool{blog.Write},
@@ -92,4 +92,13 @@ func Bundles() []tools.Bundle {
 			Optional: []tools.Tool{skill.Read, result.Read, describe.Tool, subagent.Spawn},
 		},
 	}
+}
+
+// Research are the tools that read what is outside, as the configurations set
+// them up.
+func Research(web research.Config, calendars research.CalendarConfig) tools.Bundle {
+	b := research.Bundle(web)
+	b.Name, b.Description = "research", "Read feeds, calendars and pages, search, check links and cite."
+	b.Optional = append(b.Optional, research.Calendar(calendars))
+	return b
 }
