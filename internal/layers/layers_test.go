@@ -66,6 +66,9 @@ var may = map[string][]string{
 	"pkg/tools/blog":             {"pkg/llm", "pkg/tools"},
 	"pkg/tools/podcast":          {"pkg/llm", "pkg/tools", "pkg/workspace"},
 	"pkg/tools/publish":          {"pkg/event", "pkg/tools"},
+	"pkg/tools/calendar":         {"pkg/tools", "pkg/tools/internal/fetch"},
+	"pkg/tools/web":              {"pkg/tools", "pkg/tools/internal/fetch"},
+	"pkg/tools/internal/fetch":   {},
 	"pkg/tools/std":              {"pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
 

@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/research"
+	"github.com/adroit-run/adroit/pkg/tools/calendar"
+	"github.com/adroit-run/adroit/pkg/tools/web"
 )
 
 // informed puts the research tools as the configuration sets them up in the
@@ -15,17 +16,17 @@ func (a *app) informed(list []tools.Tool) []tools.Tool {
 	if err != nil {
 		return list // whoever needs the configuration says what is wrong with it
 	}
-	conf := research.Config{Feeds: c.Research.Feeds, Links: c.Research.Links, Getenv: a.Getenv, Now: a.now, Search: research.Search(c.Research.Search)}
-	calendars := research.CalendarConfig{Calendars: map[string]research.Source{}, Getenv: a.Getenv, Now: a.now}
+	conf := web.Config{Feeds: c.Research.Feeds, Links: c.Research.Links, Getenv: a.Getenv, Now: a.now, Search: web.Search(c.Research.Search)}
+	calendars := calendar.Config{Calendars: map[string]calendar.Source{}, Getenv: a.Getenv, Now: a.now}
 	for name, s := range c.Research.Calendars {
-		calendars.Calendars[name] = research.Source{URL: s.URL, CalDAV: s.Kind == "caldav", User: s.User, KeyEnv: s.KeyEnv}
+		calendars.Calendars[name] = calendar.Source{URL: s.URL, CalDAV: s.Kind == "caldav", User: s.User, KeyEnv: s.KeyEnv}
 	}
 	if dir, err := a.dataDir(); err == nil {
 		conf.Cache = filepath.Join(dir, "cache", "web")
 		calendars.Cache = conf.Cache
 	}
 	own := map[string]tools.Tool{}
-	for _, t := range append(research.Tools(conf), research.Calendar(calendars)) {
+	for _, t := range append(web.Tools(conf), calendar.Tool(calendars)) {
 		own[t.Name] = t
 	}
 	list = slices.Clone(list)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/tools/research"
+	"github.com/adroit-run/adroit/pkg/tools/web"
 )
 
 // A researchSection names feeds, calendars and links, and the search engine.
@@ -54,8 +54,8 @@ func (r researchSection) check(where string) error {
 		}
 	}
 	switch s := r.Search; {
-	case s.Engine == "" && (s.URL != "" || s.KeyEnv != ""), s.Engine != "" && !slices.Contains(research.Engines, s.Engine):
-		return fail(fmt.Errorf("%s: research.search.engine is %q", where, s.Engine), "it is one of "+strings.Join(research.Engines, ", "))
+	case s.Engine == "" && (s.URL != "" || s.KeyEnv != ""), s.Engine != "" && !slices.Contains(web.Engines, s.Engine):
+		return fail(fmt.Errorf("%s: research.search.engine is %q", where, s.Engine), "it is one of "+strings.Join(web.Engines, ", "))
 	case s.Engine == "searxng" && s.URL == "", s.URL != "" && checkAddress(s.URL) != nil:
 		return fail(fmt.Errorf("%s: research.search.url is %q", where, s.URL), "it is the address of your SearxNG, for example http://searx.lan:8080")
 	case s.Engine == "brave" && s.KeyEnv == "":

@@ -5,8 +5,11 @@
 package std
 
 import (
+	"slices"
+
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/blog"
+	"github.com/adroit-run/adroit/pkg/tools/calendar"
 	"github.com/adroit-run/adroit/pkg/tools/describe"
 	"github.com/adroit-run/adroit/pkg/tools/docs"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
@@ -17,7 +20,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools/podcast"
 	"github.com/adroit-run/adroit/pkg/tools/publish"
-	"github.com/adroit-run/adroit/pkg/tools/research"
 	"github.com/adroit-run/adroit/pkg/tools/result"
 	"github.com/adroit-run/adroit/pkg/tools/review"
 	"github.com/adroit-run/adroit/pkg/tools/search"
@@ -25,6 +27,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/skill"
 	"github.com/adroit-run/adroit/pkg/tools/subagent"
 	"github.com/adroit-run/adroit/pkg/tools/test"
+	"github.com/adroit-run/adroit/pkg/tools/web"
 )
 
 // All is every tool that ships, bundle by bundle.
@@ -74,7 +77,7 @@ func Bundles() []tools.Bundle {
 			Required: []tools.Tool{review.Findings, review.Triage},
 			Optional: []tools.Tool{search.Pure, docs.Check},
 		},
-		Research(research.Config{}, research.CalendarConfig{}),
+		Research(web.Config{}, calendar.Config{}),
 		{
 			Name: "blog", Description: "Write a post, at once or section by section.",
 			Required: []tools.Tool{blog.Write},
@@ -96,9 +99,9 @@ func Bundles() []tools.Bundle {
 
 // Research are the tools that read what is outside, as the configurations set
 // them up.
-func Research(web research.Config, calendars research.CalendarConfig) tools.Bundle {
-	b := research.Bundle(web)
+func Research(w web.Config, c calendar.Config) tools.Bundle {
+	b := web.Bundle(w)
 	b.Name, b.Description = "research", "Read feeds, calendars and pages, search, check links and cite."
-	b.Optional = append(b.Optional, research.Calendar(calendars))
+	b.Optional = slices.Insert(b.Optional, 1, calendar.Tool(c)) // beside the feeds
 	return b
 }

@@ -1,4 +1,4 @@
-package research
+package fetch
 
 import (
 	"bytes"
@@ -21,10 +21,10 @@ const (
 	maxHeader = 16 << 10
 )
 
-// A cache keeps answers with what their servers gave us to ask whether they
+// A Cache keeps answers with what their servers gave us to ask whether they
 // still hold. It is a convenience: what goes wrong with it is as if nothing
 // were there. Several processes may use one directory.
-type cache struct{ dir string }
+type Cache struct{ Dir string }
 
 // An entry is an answer that is kept: one line of JSON, then the body.
 type entry struct {
@@ -37,13 +37,13 @@ type entry struct {
 	body     []byte
 }
 
-func (c *cache) file(r request) string {
-	sum := sha256.Sum256([]byte(r.accept + "\x00" + r.url.String()))
-	return filepath.Join(c.dir, hex.EncodeToString(sum[:16]))
+func (c *Cache) file(r Request) string {
+	sum := sha256.Sum256([]byte(r.Accept + "\x00" + r.URL.String()))
+	return filepath.Join(c.Dir, hex.EncodeToString(sum[:16]))
 }
 
-func (c *cache) load(r request) *entry {
-	if c.dir == "" {
+func (c *Cache) load(r Request) *entry {
+	if c.Dir == "" {
 		return nil
 	}
 	f, err := os.Open(c.file(r))
@@ -57,7 +57,7 @@ func (c *cache) load(r request) *entry {
 	}
 	head, body, ok := bytes.Cut(b, []byte("\n"))
 	e := &entry{body: body}
-	if !ok || json.Unmarshal(head, e) != nil || e.URL != r.url.String() || e.Accept != r.accept {
+	if !ok || json.Unmarshal(head, e) != nil || e.URL != r.URL.String() || e.Accept != r.Accept {
 		return nil
 	}
 	return e
@@ -73,35 +73,35 @@ func (e *entry) ask(h http.Header) {
 	}
 }
 
-func (e *entry) answer(at *url.URL) *answer {
+func (e *entry) answer(at *url.URL) *Response {
 	if u, err := url.Parse(e.Final); err == nil {
 		at = u
 	}
-	a := &answer{url: at, status: http.StatusOK, header: http.Header{"Content-Type": {e.Type}}, body: e.body, old: true}
-	a.kind, a.label = media(e.Type)
+	a := &Response{URL: at, Status: http.StatusOK, header: http.Header{"Content-Type": {e.Type}}, Body: e.body, Unchanged: true}
+	a.Type, a.Charset = Media(e.Type)
 	return a
 }
 
 // touch notes that an entry was of use.
-func (c *cache) touch(r request) {
+func (c *Cache) touch(r Request) {
 	now := time.Now()
 	_ = os.Chtimes(c.file(r), now, now)
 }
 
-func (c *cache) save(r request, a *answer) {
-	e := entry{URL: r.url.String(), Accept: r.accept, Final: a.url.String(), ETag: a.header.Get("ETag"), Modified: a.header.Get("Last-Modified"), Type: a.header.Get("Content-Type")}
-	if c.dir == "" || e.ETag == "" && e.Modified == "" || len(a.body) > maxEntry {
+func (c *Cache) save(r Request, a *Response) {
+	e := entry{URL: r.URL.String(), Accept: r.Accept, Final: a.URL.String(), ETag: a.header.Get("ETag"), Modified: a.header.Get("Last-Modified"), Type: a.header.Get("Content-Type")}
+	if c.Dir == "" || e.ETag == "" && e.Modified == "" || len(a.Body) > maxEntry {
 		return
 	}
 	head, err := json.Marshal(e)
-	if err != nil || len(head) >= maxHeader || os.MkdirAll(c.dir, 0o700) != nil {
+	if err != nil || len(head) >= maxHeader || os.MkdirAll(c.Dir, 0o700) != nil {
 		return
 	}
-	f, err := os.CreateTemp(c.dir, ".new-")
+	f, err := os.CreateTemp(c.Dir, ".new-")
 	if err != nil {
 		return
 	}
-	_, err = f.Write(slices.Concat(head, []byte("\n"), a.body))
+	_, err = f.Write(slices.Concat(head, []byte("\n"), a.Body))
 	if err = cmp.Or(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), c.file(r))
 	}
@@ -113,8 +113,8 @@ func (c *cache) save(r request, a *answer) {
 }
 
 // trim removes what was not of use for longest.
-func (c *cache) trim() {
-	list, err := os.ReadDir(c.dir)
+func (c *Cache) trim() {
+	list, err := os.ReadDir(c.Dir)
 	if err != nil || len(list) <= mostKept {
 		return
 	}
@@ -130,6 +130,6 @@ func (c *cache) trim() {
 	}
 	slices.SortFunc(all, func(a, b kept) int { return b.used.Compare(a.used) })
 	for _, k := range all[min(mostKept, len(all)):] {
-		_ = os.Remove(filepath.Join(c.dir, k.name))
+		_ = os.Remove(filepath.Join(c.Dir, k.name))
 	}
 }

@@ -1,4 +1,4 @@
-package research
+package calendar
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 )
 
 // query asks for the events that touch a range (RFC 4791, 7.8.1). They come
@@ -19,33 +20,33 @@ const query = `<?xml version="1.0" encoding="utf-8"?>
 	`<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT"><C:time-range start="%s" end="%s"/></C:comp-filter></C:comp-filter></C:filter></C:calendar-query>`
 
 // report asks a CalDAV collection.
-func (c calendars) report(ctx context.Context, env *tools.Env, r request, from, to time.Time) ([]string, error) {
+func (c calendars) report(ctx context.Context, env *tools.Env, r fetch.Request, from, to time.Time) ([]string, error) {
 	// Days and floating times lie elsewhere for the server: ask for a day more.
 	const stamp = "20060102T150405Z"
-	r.method, r.accept = "REPORT", "application/xml, text/xml"
-	r.body = fmt.Sprintf(query, from.Add(-24*time.Hour).UTC().Format(stamp), to.Add(24*time.Hour).UTC().Format(stamp))
-	r.header = http.Header{"Depth": {"1"}, "Content-Type": {"application/xml; charset=utf-8"}}
-	a, err := get(ctx, env.HTTP, c.cache, r)
+	r.Method, r.Accept = "REPORT", "application/xml, text/xml"
+	r.Body = fmt.Sprintf(query, from.Add(-24*time.Hour).UTC().Format(stamp), to.Add(24*time.Hour).UTC().Format(stamp))
+	r.Header = http.Header{"Depth": {"1"}, "Content-Type": {"application/xml; charset=utf-8"}}
+	a, err := fetch.Get(ctx, env.HTTP, c.cache, r)
 	if err != nil {
 		return nil, err
 	}
-	if a.status != http.StatusMultiStatus {
-		return nil, fmt.Errorf("%s answered %d and no list of events: is that the address of a CalDAV calendar?", r.what, a.status)
+	if a.Status != http.StatusMultiStatus {
+		return nil, fmt.Errorf("%s answered %d and no list of events: is that the address of a CalDAV calendar?", r.What, a.Status)
 	}
-	text, err := decode(a.body, a.label)
+	text, err := fetch.Decode(a.Body, a.Charset)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.what, err)
+		return nil, fmt.Errorf("%s: %w", r.What, err)
 	}
 	list, err := readReport(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.what, err)
+		return nil, fmt.Errorf("%s: %w", r.What, err)
 	}
 	return list, nil
 }
 
 // readReport picks the calendars out of a multistatus answer.
 func readReport(text string) ([]string, error) {
-	text, err := tame(strings.TrimSpace(text))
+	text, err := fetch.CleanXML(strings.TrimSpace(text))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func readReport(text string) ([]string, error) {
 		} `xml:"DAV: response"`
 	}
 	if err := xml.Unmarshal([]byte(text), &answer); err != nil {
-		return nil, errors.New("its answer is not what a CalDAV server says: " + line(err.Error(), 200))
+		return nil, errors.New("its answer is not what a CalDAV server says: " + fetch.OneLine(err.Error(), 200))
 	}
 	var out []string
 	for _, r := range answer.Response {

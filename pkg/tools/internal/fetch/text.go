@@ -1,8 +1,10 @@
-package research
+package fetch
 
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,12 +14,20 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
+// Configured lists configured names for an error or a hint.
+func Configured[V any](what string, m map[string]V) string {
+	if len(m) == 0 {
+		return "no " + what + " are configured"
+	}
+	return "configured " + what + ": " + strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+}
+
 var declared = lazyregexp.New(`(?i)^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-z0-9._:-]{1,40})["']`)
 
-// decode makes UTF-8 of an answer's body: by its byte order mark, the charset
+// Decode makes UTF-8 of an answer's body: by its byte order mark, the charset
 // its server names, or the one it names itself. What claims to be UTF-8, or
 // nothing, and is not, is read as Windows-1252, as browsers do.
-func decode(body []byte, label string) (string, error) {
+func Decode(body []byte, label string) (string, error) {
 	name := strings.ToLower(strings.TrimSpace(label))
 	switch {
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
@@ -33,7 +43,7 @@ func decode(body []byte, label string) (string, error) {
 	}
 	enc, canonical := charset.Lookup(name)
 	if name != "" && enc == nil {
-		return "", fmt.Errorf("it says that its text is in %q, which is not known here", clip(name, 40))
+		return "", fmt.Errorf("it says that its text is in %q, which is not known here", Clip(name, 40))
 	}
 	if enc == nil || canonical == "utf-8" {
 		if utf8.Valid(body) {
@@ -51,42 +61,9 @@ func decode(body []byte, label string) (string, error) {
 	return strings.TrimPrefix(strings.ToValidUTF8(string(out), "\uFFFD"), "\ufeff"), nil
 }
 
-// words is the text of a piece of HTML on one line, n bytes at most.
-func words(s string, n int) string {
-	if !strings.ContainsAny(s, "<&") {
-		return line(s, n)
-	}
-	var b strings.Builder
-	z := html.NewTokenizer(strings.NewReader(s))
-	z.SetMaxBuf(1 << 20)
-	skip := ""
-	for b.Len() < 4*n+1024 {
-		switch z.Next() {
-		case html.ErrorToken:
-			return line(b.String(), n)
-		case html.TextToken:
-			if skip == "" {
-				b.Write(z.Text())
-			}
-		case html.StartTagToken:
-			name, _ := z.TagName()
-			if t := string(name); t == "script" || t == "style" {
-				skip = t
-			}
-			b.WriteByte(' ')
-		case html.EndTagToken:
-			if name, _ := z.TagName(); string(name) == skip {
-				skip = ""
-			}
-			b.WriteByte(' ')
-		}
-	}
-	return line(b.String(), n)
-}
-
-// line is s on one line, without what a terminal or a reader would trip over.
-func line(s string, n int) string {
-	s = html.UnescapeString(clip(s, 8*n+1024))
+// OneLine is s on one line, without what a terminal or a reader would trip over.
+func OneLine(s string, n int) string {
+	s = html.UnescapeString(Clip(s, 8*n+1024))
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -96,11 +73,11 @@ func line(s string, n int) string {
 		}
 		return r
 	}, s)
-	return clip(strings.Join(strings.Fields(s), " "), n)
+	return Clip(strings.Join(strings.Fields(s), " "), n)
 }
 
-// count is a number with its noun.
-func count(n int, noun string) string {
+// Count is a number with its noun.
+func Count(n int, noun string) string {
 	switch {
 	case n == 1:
 		return "1 " + noun

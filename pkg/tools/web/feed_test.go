@@ -1,4 +1,4 @@
-package research
+package web
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 )
 
 // call runs a tool of a configuration.
@@ -91,7 +91,7 @@ func TestFeedsOfEachKind(t *testing.T) {
 	base, env := toolstest.Serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, feeds[r.URL.Path]) })
 	for path := range feeds {
 		t.Run(path[1:], func(t *testing.T) {
-			r := call(t, Config{Feeds: map[string]string{"ours": base + path}}, env, "rss_feed", FeedInput{Feed: "ours", Limit: 100})
+			r := call(t, Config{Feeds: map[string]string{"ours": base + path}}, env, "rss_feed", feedInput{Feed: "ours", Limit: 100})
 			if r.Failed {
 				t.Fatal(r.Text)
 			}
@@ -109,10 +109,10 @@ func TestFeedsOfEachKind(t *testing.T) {
 				}
 			}
 			since := moment(390).Format(time.RFC3339)
-			if r := call(t, Config{}, env, "rss_feed", FeedInput{Feed: base + path, Since: since, Query: "entry maß 395"}); !strings.Contains(r.Text, "1 of them fit") || !strings.Contains(r.Text, "/posts/395") {
+			if r := call(t, Config{}, env, "rss_feed", feedInput{Feed: base + path, Since: since, Query: "entry maß 395"}); !strings.Contains(r.Text, "1 of them fit") || !strings.Contains(r.Text, "/posts/395") {
 				t.Errorf("since and query: %s", r.Text)
 			}
-			if r := call(t, Config{}, env, "rss_feed", FeedInput{Feed: base + path, Since: since}); strings.Count(r.Text, "/posts/") != 10 {
+			if r := call(t, Config{}, env, "rss_feed", feedInput{Feed: base + path, Since: since}); strings.Count(r.Text, "/posts/") != 10 {
 				t.Errorf("since: %s", r.Text)
 			}
 		})
@@ -134,15 +134,15 @@ func TestFeedThatDidNotChangeIsNotSentAgain(t *testing.T) {
 		fmt.Fprint(w, feed)
 	})
 	c := Config{Cache: t.TempDir()}
-	first := call(t, c, env, "rss_feed", FeedInput{Feed: base + "/f"})
-	again := call(t, c, env, "rss_feed", FeedInput{Feed: base + "/f"})
+	first := call(t, c, env, "rss_feed", feedInput{Feed: base + "/f"})
+	again := call(t, c, env, "rss_feed", feedInput{Feed: base + "/f"})
 	if full.Load() != 1 || asked.Load() != 1 || !strings.Contains(again.Text, "not changed") {
 		t.Errorf("sent %d times, asked %d times: %.200s", full.Load(), asked.Load(), again.Text)
 	}
 	if !bytes.Equal(first.Artifacts["feed_items"], again.Artifacts["feed_items"]) {
 		t.Error("the kept feed is another")
 	}
-	call(t, Config{}, env, "rss_feed", FeedInput{Feed: base + "/f"})
+	call(t, Config{}, env, "rss_feed", feedInput{Feed: base + "/f"})
 	if full.Load() != 2 {
 		t.Error("without a cache something was kept")
 	}
@@ -199,7 +199,7 @@ func TestHostileFeeds(t *testing.T) {
 				c.body(w)
 			})
 			begin := time.Now()
-			r := call(t, Config{}, env, "rss_feed", FeedInput{Feed: base + "/feed"})
+			r := call(t, Config{}, env, "rss_feed", feedInput{Feed: base + "/feed"})
 			if !strings.Contains(r.Text, c.want) || strings.Contains(r.Text, "root:") || strings.ContainsAny(r.Text, "\x00\x1b") {
 				t.Errorf("want %q in %.300q", c.want, r.Text)
 			}
@@ -227,7 +227,7 @@ func TestFeedNames(t *testing.T) {
 	_, env := toolstest.Serve(t, func(http.ResponseWriter, *http.Request) {})
 	c := Config{Feeds: map[string]string{"golang": "https://go.dev/blog/feed.atom"}}
 	for in, want := range map[string]string{"golan": `did you mean "golang"`, "file:///etc/passwd": "refused", "gopher://x/": "refused", "javascript:alert(1)": "refused", "data:text/xml,<rss/>": "refused", "ftp://example.org/f": "refused", "http://a:b@example.org/": "leave them out", "https:///x": "names no host"} {
-		if r := call(t, c, env, "rss_feed", FeedInput{Feed: in}); !r.Failed || !strings.Contains(r.Text, want) {
+		if r := call(t, c, env, "rss_feed", feedInput{Feed: in}); !r.Failed || !strings.Contains(r.Text, want) {
 			t.Errorf("%s: %s", in, r.Text)
 		}
 	}

@@ -1,9 +1,8 @@
-package research
+package web
 
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"maps"
 	"net/http"
 	"net/url"
@@ -14,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 )
 
 var prosePara = "<p>" + strings.Repeat("A sentence that is long enough to count, with a comma or two, so that it is taken for the main text. ", 6) + "</p>"
@@ -39,7 +40,7 @@ func TestPage(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, article)
 	})
-	r := call(t, Config{}, env, "web_fetch", PageInput{URL: base + "/old"})
+	r := call(t, Config{}, env, "web_fetch", pageInput{URL: base + "/old"})
 	for _, want := range []string{"# Reading calendars", base + "/blog/posts/one", "```go\nfunc main() {\n\tfmt.Println(\"<hi>\")\n}\n```", "```shell\necho one | wc -c\n```",
 		"(" + base + "/blog/spec#rules)", "| Zone ", "and this one", `\|`, base + "/blog/posts/pic.png"} {
 		if !strings.Contains(r.Text, want) {
@@ -51,7 +52,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%q in\n%s", no, r.Text)
 		}
 	}
-	if r := call(t, Config{}, env, "web_fetch", PageInput{URL: base + "/x", Whole: true}); !strings.Contains(r.Text, "About us") || strings.Contains(r.Text, "alert(1)") {
+	if r := call(t, Config{}, env, "web_fetch", pageInput{URL: base + "/x", Whole: true}); !strings.Contains(r.Text, "About us") || strings.Contains(r.Text, "alert(1)") {
 		t.Errorf("whole: %s", r.Text)
 	}
 }
@@ -92,7 +93,7 @@ func TestPageKinds(t *testing.T) {
 		"/big": "more than can be read", "/many": "more elements", "/attrs": "end", "/unclosed": "x",
 	} {
 		begin := time.Now()
-		r := call(t, Config{}, env, "web_fetch", PageInput{URL: base + path})
+		r := call(t, Config{}, env, "web_fetch", pageInput{URL: base + path})
 		if !strings.Contains(r.Text, want) || len(r.Text) > 2*pageSize {
 			t.Errorf("%s: want %q in %.300q", path, want, r.Text)
 		}
@@ -114,7 +115,7 @@ func TestPagesOfALongPage(t *testing.T) {
 	})
 	all, n := "", 0
 	for page := 1; page == 1 || page <= n; page++ {
-		r := call(t, Config{}, env, "web_fetch", PageInput{URL: base, Page: page})
+		r := call(t, Config{}, env, "web_fetch", pageInput{URL: base, Page: page})
 		var got struct {
 			Pages int
 			Text  string
@@ -130,7 +131,7 @@ func TestPagesOfALongPage(t *testing.T) {
 	if n < 4 || strings.Count(all, "line of code") != 2000 || !strings.Contains(all, "Part 59") || !strings.Contains(all, "The end.") {
 		t.Errorf("%d pages, %d lines", n, strings.Count(all, "line of code"))
 	}
-	if r := call(t, Config{}, env, "web_fetch", PageInput{URL: base, Page: n + 1}); !r.Failed || !strings.Contains(r.Text, "pages only") {
+	if r := call(t, Config{}, env, "web_fetch", pageInput{URL: base, Page: n + 1}); !r.Failed || !strings.Contains(r.Text, "pages only") {
 		t.Errorf("beyond the end: %s", r.Text)
 	}
 }
@@ -170,7 +171,7 @@ func TestLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := call(t, Config{}, env, "link_check", CheckInput{File: "docs/a.md"})
+	r := call(t, Config{}, env, "link_check", checkInput{File: "docs/a.md"})
 	var got []verdict
 	if err := json.Unmarshal(r.Artifacts["link_report"], &got); err != nil {
 		t.Fatal(err)
@@ -195,10 +196,10 @@ func TestLinks(t *testing.T) {
 		t.Errorf("%d HEAD, %d GET", heads.Load(), gets.Load())
 	}
 	env.Artifacts = given{"content": json.RawMessage(`{"body":"[a](` + base + `/ok)"}`)}
-	if r := call(t, Config{}, env, "link_check", CheckInput{Artifact: "content", URLs: []string{base + "/moved"}}); r.Failed || !strings.Contains(r.Text, "2 links checked: 2 good") {
+	if r := call(t, Config{}, env, "link_check", checkInput{Artifact: "content", URLs: []string{base + "/moved"}}); r.Failed || !strings.Contains(r.Text, "2 links checked: 2 good") {
 		t.Errorf("an artifact: %s", r.Text)
 	}
-	if r := call(t, Config{}, env, "link_check", CheckInput{Artifact: "contents"}); !strings.Contains(r.Text, `did you mean "content"`) {
+	if r := call(t, Config{}, env, "link_check", checkInput{Artifact: "contents"}); !strings.Contains(r.Text, `did you mean "content"`) {
 		t.Error(r.Text)
 	}
 }
@@ -213,15 +214,15 @@ func TestCite(t *testing.T) {
 	have := given{}
 	env.Artifacts = have
 	for i, c := range []struct {
-		in   CiteInput
+		in   citeInput
 		want string
 	}{
-		{CiteInput{URL: "https://go.dev/a", Title: "A [b] *c*", Quote: "said"}, "cited as [1]"},
-		{CiteInput{URL: "https://go.dev/b", Title: "B"}, "cited as [2]"},
-		{CiteInput{URL: "https://go.dev/a", Title: "A", Quote: "said"}, "already cited as [1]"},
-		{CiteInput{URL: "https://go.dev/a", Title: "A", Quote: "said otherwise"}, "cited as [3]"},
-		{CiteInput{URL: "notes.txt", Title: "A"}, "has no scheme"},
-		{CiteInput{URL: "https://go.dev/a", Title: " "}, "title is empty"},
+		{citeInput{URL: "https://go.dev/a", Title: "A [b] *c*", Quote: "said"}, "cited as [1]"},
+		{citeInput{URL: "https://go.dev/b", Title: "B"}, "cited as [2]"},
+		{citeInput{URL: "https://go.dev/a", Title: "A", Quote: "said"}, "already cited as [1]"},
+		{citeInput{URL: "https://go.dev/a", Title: "A", Quote: "said otherwise"}, "cited as [3]"},
+		{citeInput{URL: "notes.txt", Title: "A"}, "has no scheme"},
+		{citeInput{URL: "https://go.dev/a", Title: " "}, "title is empty"},
 	} {
 		r := call(t, Config{}, env, "cite", c.in)
 		if !strings.Contains(r.Text, c.want) {
@@ -231,15 +232,15 @@ func TestCite(t *testing.T) {
 			have["citations"] = v
 		}
 	}
-	var list []Citation
+	var list []citation
 	if err := json.Unmarshal(have["citations"], &list); err != nil || len(list) != 3 || list[2].Quote != "said otherwise" || list[0].Accessed != "2026-11-21" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if md := References(list); !strings.HasPrefix(md, "1. [A \\[b\\] \\*c\\*](<https://go.dev/a>), accessed 2026-11-21\n2. ") {
+	if md := references(list); !strings.HasPrefix(md, "1. [A \\[b\\] \\*c\\*](<https://go.dev/a>), accessed 2026-11-21\n2. ") {
 		t.Error(md)
 	}
 	have["citations"] = json.RawMessage(`"other"`)
-	if r := call(t, Config{}, env, "cite", CiteInput{URL: "https://go.dev/c", Title: "C"}); !r.Failed || r.Artifacts["citations"] != nil {
+	if r := call(t, Config{}, env, "cite", citeInput{URL: "https://go.dev/c", Title: "C"}); !r.Failed || r.Artifacts["citations"] != nil {
 		t.Errorf("over what is no list: %+v", r)
 	}
 }
@@ -262,7 +263,7 @@ func TestSearch(t *testing.T) {
 	})
 	env2 := Config{Getenv: func(k string) string { return map[string]string{"KEY": "s3cret"}[k] }}
 	with := func(s Search) Config { c := env2; c.Search = s; return c }
-	in := SearchInput{Query: "a & b"}
+	in := searchInput{Query: "a & b"}
 	if r := call(t, Config{}, env, "web_search", in); !r.Failed || !strings.Contains(r.Text, "research.search") {
 		t.Error(r.Text)
 	}
@@ -276,7 +277,7 @@ func TestSearch(t *testing.T) {
 	if q := got.Load().URL.Query(); q.Get("q") != "a & b" || q.Get("format") != "json" {
 		t.Error(got.Load().URL)
 	}
-	r = call(t, with(Search{Engine: "brave", URL: base + "/brave", KeyEnv: "KEY"}), env, "web_search", SearchInput{Query: "q", Limit: 3})
+	r = call(t, with(Search{Engine: "brave", URL: base + "/brave", KeyEnv: "KEY"}), env, "web_search", searchInput{Query: "q", Limit: 3})
 	if r.Failed || !strings.Contains(r.Text, "1. Two\n   https://b.example/2\n   d") || got.Load().Header.Get("X-Subscription-Token") != "s3cret" || got.Load().URL.Query().Get("count") != "3" {
 		t.Error(r.Text)
 	}
@@ -291,14 +292,14 @@ func TestStaticLinks(t *testing.T) {
 	_, env := toolstest.Serve(t, func(http.ResponseWriter, *http.Request) {})
 	c := Config{Links: map[string]string{"docs": "https://go.dev/doc/", "blog": "https://go.dev/blog/"}}
 	env.Artifacts = given{"links": json.RawMessage(`[{"name":"spec","url":"https://go.dev/ref/spec"},{"name":"bad","url":"file:///x"}]`)}
-	if r := call(t, c, env, "static_links", LinksInput{}); r.Text != "- blog: https://go.dev/blog/\n- docs: https://go.dev/doc/\n- spec: https://go.dev/ref/spec\n" {
+	if r := call(t, c, env, "static_links", linksInput{}); r.Text != "- blog: https://go.dev/blog/\n- docs: https://go.dev/doc/\n- spec: https://go.dev/ref/spec\n" {
 		t.Error(r.Text)
 	}
-	if r := call(t, c, env, "static_links", LinksInput{Query: "doc"}); r.Text != "- docs: https://go.dev/doc/\n" || len(r.Artifacts) != 0 {
+	if r := call(t, c, env, "static_links", linksInput{Query: "doc"}); r.Text != "- docs: https://go.dev/doc/\n" || len(r.Artifacts) != 0 {
 		t.Errorf("%+v", r)
 	}
 	env.Artifacts = nil
-	if r := call(t, Config{}, env, "static_links", LinksInput{}); !r.Failed || !strings.Contains(r.Text, "research.links") {
+	if r := call(t, Config{}, env, "static_links", linksInput{}); !r.Failed || !strings.Contains(r.Text, "research.links") {
 		t.Error(r.Text)
 	}
 }

@@ -1,4 +1,4 @@
-package research
+package calendar
 
 import (
 	"errors"

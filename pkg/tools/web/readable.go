@@ -1,4 +1,4 @@
-package research
+package web
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
@@ -38,26 +39,26 @@ func decodePage(body []byte, label string) (string, error) {
 			label = name
 		}
 	}
-	return decode(body, label)
+	return fetch.Decode(body, label)
 }
 
 // readPage makes Markdown of a page: of its main text, or of all of it.
 func readPage(s string, at *url.URL, whole bool) (title, text string, err error) {
 	doc, err := html.Parse(strings.NewReader(s))
 	if err != nil {
-		return "", "", fmt.Errorf("its HTML cannot be read: %s", line(err.Error(), 200))
+		return "", "", fmt.Errorf("its HTML cannot be read: %s", fetch.OneLine(err.Error(), 200))
 	}
 	p := &page{base: at}
 	p.clean(doc)
 	if p.nodes > mostNodes {
 		return "", "", errors.New("its HTML has more elements than can be read here")
 	}
-	title = line(p.title, 300)
+	title = fetch.OneLine(p.title, 300)
 	if !whole {
 		r := readability.NewParser()
 		r.KeepClasses, r.MaxElemsToParse = true, mostNodes
 		if article, err := r.ParseDocument(doc, at); err == nil && article.Node != nil {
-			if t := line(article.Title, 300); t != "" {
+			if t := fetch.OneLine(article.Title, 300); t != "" {
 				title = t
 			}
 			if text, err = convert(article.Node); err == nil && len(text) >= leastText {
@@ -80,7 +81,7 @@ func convert(n *html.Node) (string, error) {
 	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin(), strikethrough.NewStrikethroughPlugin()))
 	b, err := c.ConvertNode(n)
 	if err != nil {
-		return "", fmt.Errorf("its HTML cannot be made into Markdown: %s", line(err.Error(), 200))
+		return "", fmt.Errorf("its HTML cannot be made into Markdown: %s", fetch.OneLine(err.Error(), 200))
 	}
 	return string(bytes.TrimSpace(bytes.ToValidUTF8(b, []byte("\uFFFD")))), nil
 }

@@ -1,4 +1,4 @@
-package research
+package calendar
 
 import (
 	"encoding/json"
@@ -16,16 +16,16 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 )
 
-func TestCalendarConforms(t *testing.T) { toolstest.Check(t, Calendar(CalendarConfig{})) }
+func TestCalendarConforms(t *testing.T) { toolstest.Check(t, Tool(Config{})) }
 
-func ask(t *testing.T, c CalendarConfig, env *tools.Env, in CalendarInput) tools.Result {
+func ask(t *testing.T, c Config, env *tools.Env, in input) tools.Result {
 	t.Helper()
 	c.Now = func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 	args, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Calendar(c).Run(t.Context(), env, args)
+	r, err := Tool(c).Run(t.Context(), env, args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +64,13 @@ func TestCalendarsOfServers(t *testing.T) {
 			fmt.Fprintf(w, `<?xml version="1.0"?><d:multistatus xmlns:d="DAV:" xmlns:c="urn:ietf:params:xml:ns:caldav"><d:response><d:href>/dav/1.ics</d:href><d:propstat><d:prop><c:calendar-data>%s</c:calendar-data></d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response></d:multistatus>`, xmlEscaped(ics))
 		}
 	})
-	c := CalendarConfig{Calendars: map[string]Source{"team": {URL: base + "/dav/", CalDAV: true, User: "ada", KeyEnv: "KEY"}, "locked": {URL: base + "/dav/", CalDAV: true, User: "ada"}},
+	c := Config{Calendars: map[string]Source{"team": {URL: base + "/dav/", CalDAV: true, User: "ada", KeyEnv: "KEY"}, "locked": {URL: base + "/dav/", CalDAV: true, User: "ada"}},
 		Getenv: func(k string) string { return map[string]string{"KEY": "s3cret"}[k] }}
 	want := "2 events from 2026-11-21 00:00 to 2026-12-22 00:00 (Europe/Berlin)\n\nTue 2026-12-01 09:00  stand-up\nWed 2026-12-02 09:00  stand-up"
 	if err := os.WriteFile(filepath.Join(env.Files.Dir(), "a.ics"), []byte(ics), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, in := range []CalendarInput{{Calendar: base + "/a.ics"}, {Calendar: "team"}, {File: "a.ics"}} {
+	for _, in := range []input{{Calendar: base + "/a.ics"}, {Calendar: "team"}, {File: "a.ics"}} {
 		in.Zone = "Europe/Berlin"
 		if r := ask(t, c, env, in); r.Failed || !strings.HasSuffix(r.Text, want) {
 			t.Errorf("%+v: %s", in, r.Text)
@@ -80,13 +80,13 @@ func TestCalendarsOfServers(t *testing.T) {
 		t.Error(s)
 	}
 	for _, f := range []struct {
-		in   CalendarInput
+		in   input
 		want string
 	}{
-		{CalendarInput{Calendar: "locked"}, "401"}, {CalendarInput{Calendar: "teem"}, `did you mean "team"`}, {CalendarInput{}, "either calendar or file"},
-		{CalendarInput{Calendar: base + "/page.ics"}, "is a page"}, {CalendarInput{File: "../x.ics"}, "x.ics"}, {CalendarInput{Calendar: "team", Zone: "Mars"}, "no time zone"},
-		{CalendarInput{Calendar: "team", From: "2026-02-01", To: "2026-01-01"}, "range is empty"}, {CalendarInput{Calendar: "team", From: "1900-01-01", To: "2026-01-01"}, "three years"},
-		{CalendarInput{Calendar: "file:///etc/passwd"}, "refused"},
+		{input{Calendar: "locked"}, "401"}, {input{Calendar: "teem"}, `did you mean "team"`}, {input{}, "either calendar or file"},
+		{input{Calendar: base + "/page.ics"}, "is a page"}, {input{File: "../x.ics"}, "x.ics"}, {input{Calendar: "team", Zone: "Mars"}, "no time zone"},
+		{input{Calendar: "team", From: "2026-02-01", To: "2026-01-01"}, "range is empty"}, {input{Calendar: "team", From: "1900-01-01", To: "2026-01-01"}, "three years"},
+		{input{Calendar: "file:///etc/passwd"}, "refused"},
 	} {
 		if r := ask(t, c, env, f.in); !r.Failed || !strings.Contains(r.Text, f.want) || strings.Contains(r.Text, "s3cret") {
 			t.Errorf("%+v: %s", f.in, r.Text)

@@ -1,4 +1,4 @@
-package research
+package web
 
 import (
 	"cmp"
@@ -9,12 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 	"github.com/mmcdole/gofeed"
-)
-
-const (
-	maxDepth  = 1000   // of elements; a feed has about ten
-	mostItems = 20_000 // a feed has hundreds
 )
 
 // A feed is what was read of one.
@@ -40,13 +36,13 @@ type item struct {
 // readFeed reads Atom, RSS of any version or JSON Feed. Its cost is bounded by
 // the size of body, whatever that holds.
 func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
-	text, err := decode(body, label)
+	text, err := fetch.Decode(body, label)
 	if err != nil {
 		return nil, err
 	}
 	text = strings.TrimLeft(text, " \t\r\n\ufeff")
 	if strings.HasPrefix(text, "<") {
-		if text, err = tame(text); err != nil {
+		if text, err = fetch.CleanXML(text); err != nil {
 			return nil, err
 		}
 	} else if !strings.HasPrefix(text, "{") {
@@ -57,11 +53,11 @@ func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
 	case errors.Is(err, gofeed.ErrFeedTypeNotDetected):
 		return nil, errors.New("it is not a feed of a known kind (Atom, RSS or JSON Feed); web_fetch reads pages")
 	case err != nil:
-		return nil, fmt.Errorf("it is a broken feed: %s", line(err.Error(), 200))
+		return nil, fmt.Errorf("it is a broken feed: %s", fetch.OneLine(err.Error(), 200))
 	}
-	f := &feed{title: words(parsed.Title, 200), link: resolve(at, parsed.Link)}
+	f := &feed{title: words(parsed.Title, 200), link: fetch.ResolveLink(at, parsed.Link)}
 	seen := map[string]bool{}
-	for _, it := range parsed.Items[:min(len(parsed.Items), mostItems)] {
+	for _, it := range parsed.Items[:min(len(parsed.Items), fetch.MostItems)] {
 		if it == nil {
 			continue
 		}
@@ -82,7 +78,7 @@ func readFeed(body []byte, label string, at *url.URL) (*feed, error) {
 }
 
 func read(it *gofeed.Item, at *url.URL) item {
-	one := item{Title: words(it.Title, 300), URL: resolve(at, it.Link), Summary: words(cmp.Or(it.Description, it.Content), 500)}
+	one := item{Title: words(it.Title, 300), URL: fetch.ResolveLink(at, it.Link), Summary: words(cmp.Or(it.Description, it.Content), 500)}
 	if t := cmp.Or(it.PublishedParsed, it.UpdatedParsed); t != nil && t.Year() > 1 && t.Year() < 10_000 {
 		one.Time = t.UTC()
 	}
@@ -96,12 +92,12 @@ func read(it *gofeed.Item, at *url.URL) item {
 	}
 	for _, e := range it.Enclosures {
 		if e != nil && one.File == "" {
-			one.File = resolve(at, e.URL)
+			one.File = fetch.ResolveLink(at, e.URL)
 		}
 	}
 	one.search = strings.ToLower(strings.Join([]string{one.Title, words(it.Description, 20_000), words(it.Content, 20_000), one.Author, strings.Join(one.Tags, " ")}, " "))
 	if one.Title == "" {
-		one.Title = cmp.Or(clip(one.Summary, 80), one.URL, "(no title)")
+		one.Title = cmp.Or(fetch.Clip(one.Summary, 80), one.URL, "(no title)")
 	}
 	return one
 }
@@ -115,71 +111,4 @@ func identity(it *gofeed.Item, one item) string {
 		return "url " + one.URL
 	}
 	return fmt.Sprint("text ", one.Title, one.Time, one.Summary)
-}
-
-// resolve makes a link of a feed absolute, and drops what is none.
-func resolve(at *url.URL, ref string) string {
-	ref = strings.TrimSpace(ref)
-	u, err := url.Parse(ref)
-	if ref == "" || err != nil || len(ref) > 4096 {
-		return ""
-	}
-	if at != nil {
-		u = at.ResolveReference(u)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return ""
-	}
-	return u.String()
-}
-
-// tame refuses what would make reading XML cost more than its size, and names
-// the one encoding that the text has by now.
-func tame(text string) (string, error) {
-	if rest, ok := strings.CutPrefix(text, "<?xml"); ok {
-		if _, after, ok := strings.Cut(rest, "?>"); ok {
-			text = `<?xml version="1.0" encoding="UTF-8"?>` + after
-		}
-	}
-	if n := strings.Count(text, "<item") + strings.Count(text, "<entry"); n > mostItems {
-		return "", fmt.Errorf("it has %d items, more than can be read here", n)
-	}
-	depth, most := 0, 0
-	for i := strings.IndexByte(text, '<'); i >= 0; {
-		rest := text[i:]
-		end := ">"
-		switch {
-		case strings.HasPrefix(rest, "<!--"):
-			end = "-->"
-		case strings.HasPrefix(rest, "<![CDATA["):
-			end = "]]>"
-		case strings.HasPrefix(rest, "<?"):
-			end = "?>"
-		case strings.HasPrefix(rest, "<!"):
-			decl, _, _ := strings.Cut(rest, ">")
-			if strings.Contains(decl, "[") || strings.HasPrefix(strings.ToUpper(rest), "<!ENTITY") {
-				return "", errors.New("it declares entities, which feeds do not need and attackers do; it is not read")
-			}
-		case strings.HasPrefix(rest, "</"):
-			depth--
-		default:
-			depth++
-		}
-		n := strings.Index(rest, end)
-		if n < 0 {
-			break
-		}
-		if end == ">" && n > 0 && rest[n-1] == '/' && rest[1] != '/' {
-			depth--
-		}
-		if most = max(most, depth); most > maxDepth {
-			return "", fmt.Errorf("it nests elements deeper than %d; that is no feed", maxDepth)
-		}
-		next := strings.IndexByte(rest[n:], '<')
-		if next < 0 {
-			break
-		}
-		i += n + next
-	}
-	return text, nil
 }

@@ -1,4 +1,4 @@
-package research
+package web
 
 import (
 	"bytes"
@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 )
 
 //go:embed web_fetch.md
 var pageProse string
 
-// PageInput is what web_fetch takes.
-type PageInput struct {
+// pageInput is what web_fetch takes.
+type pageInput struct {
 	URL   string `json:"url" jsonschema:"description=Address of the page"`
 	Page  int    `json:"page,omitempty" jsonschema:"minimum=1,maximum=10000,description=Part of a long page; default 1"`
 	Whole bool   `json:"whole,omitempty" jsonschema:"description=With menus and all"`
@@ -27,36 +28,36 @@ type PageInput struct {
 
 const pageSize = 12_000 // bytes of Markdown in one part
 
-func (d *desk) pageTool() tools.Tool {
+func (d *webTools) pageTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "web_fetch", Category: tools.Research, Needs: tools.Net, Effect: tools.Pure, Produces: []string{"page"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "read a page", Args: json.RawMessage(`{"url":"https://go.dev/doc/effective_go"}`)}},
 	}.Prose(pageProse), d.fetchPage)
 }
 
-func (d *desk) fetchPage(ctx context.Context, env *tools.Env, in PageInput) (tools.Result, error) {
-	u, err := address(in.URL)
+func (d *webTools) fetchPage(ctx context.Context, env *tools.Env, in pageInput) (tools.Result, error) {
+	u, err := fetch.ParseURL(in.URL)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	a, err := get(ctx, env.HTTP, d.cache, request{url: u, accept: "text/html, application/xhtml+xml, text/markdown;q=0.9, text/plain;q=0.8, */*;q=0.5", cached: true})
+	a, err := fetch.Get(ctx, env.HTTP, d.cache, fetch.Request{URL: u, Accept: "text/html, application/xhtml+xml, text/markdown;q=0.9, text/plain;q=0.8, */*;q=0.5", Cached: true})
 	if err != nil {
 		return tools.Result{}, err
 	}
 	title, text, err := markdown(a, in.Whole)
 	if err != nil {
-		return tools.Result{}, fmt.Errorf("%s: %w", shown(a.url), err)
+		return tools.Result{}, fmt.Errorf("%s: %w", fetch.Redacted(a.URL), err)
 	}
 	parts := pages(text, pageSize)
 	page := cmp.Or(in.Page, 1)
 	if page > len(parts) {
-		return tools.Result{}, fmt.Errorf("%s has %s only", shown(a.url), count(len(parts), "page"))
+		return tools.Result{}, fmt.Errorf("%s has %s only", fetch.Redacted(a.URL), fetch.Count(len(parts), "page"))
 	}
 	var b strings.Builder
 	if title != "" {
 		fmt.Fprintf(&b, "# %s\n", title)
 	}
-	fmt.Fprintf(&b, "%s", a.url)
+	fmt.Fprintf(&b, "%s", a.URL)
 	if len(parts) > 1 {
 		fmt.Fprintf(&b, " (page %d of %d)", page, len(parts))
 	}
@@ -64,34 +65,34 @@ func (d *desk) fetchPage(ctx context.Context, env *tools.Env, in PageInput) (too
 	if page < len(parts) {
 		fmt.Fprintf(&b, "\n\n[goes on: page %d of %d]", page+1, len(parts))
 	}
-	v, err := json.Marshal(map[string]any{"url": a.url.String(), "title": title, "page": page, "pages": len(parts), "text": parts[page-1]})
+	v, err := json.Marshal(map[string]any{"url": a.URL.String(), "title": title, "page": page, "pages": len(parts), "text": parts[page-1]})
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: b.String(), Summary: clip(cmp.Or(title, shown(a.url)), 80) + fmt.Sprintf(", %d KB", (len(text)+1023)/1024), Artifacts: map[string]json.RawMessage{"page": v}}, nil
+	return tools.Result{Text: b.String(), Summary: fetch.Clip(cmp.Or(title, fetch.Redacted(a.URL)), 80) + fmt.Sprintf(", %d KB", (len(text)+1023)/1024), Artifacts: map[string]json.RawMessage{"page": v}}, nil
 }
 
 // markdown makes text of what came back, or says why it cannot.
-func markdown(a *answer, whole bool) (title, text string, err error) {
-	kind := a.kind
-	if sniffed, _ := media(http.DetectContentType(a.body)); kind == "" || kind == "application/octet-stream" || !strings.HasPrefix(sniffed, "text/") && sniffed != "application/octet-stream" {
+func markdown(a *fetch.Response, whole bool) (title, text string, err error) {
+	kind := a.Type
+	if sniffed, _ := fetch.Media(http.DetectContentType(a.Body)); kind == "" || kind == "application/octet-stream" || !strings.HasPrefix(sniffed, "text/") && sniffed != "application/octet-stream" {
 		kind = sniffed // a label that is wrong about a picture is wrong
 	}
 	switch {
-	case kind == "application/pdf" || bytes.HasPrefix(a.body, []byte("%PDF-")):
-		return "", "", fmt.Errorf("it is a PDF (%d KB), which cannot be read here; look for the same text as a page", len(a.body)>>10)
+	case kind == "application/pdf" || bytes.HasPrefix(a.Body, []byte("%PDF-")):
+		return "", "", fmt.Errorf("it is a PDF (%d KB), which cannot be read here; look for the same text as a page", len(a.Body)>>10)
 	case kind == "text/html" || kind == "application/xhtml+xml":
-		s, err := decodePage(a.body, a.label)
+		s, err := decodePage(a.Body, a.Charset)
 		if err != nil {
 			return "", "", err
 		}
-		return readPage(s, a.url, whole)
+		return readPage(s, a.URL, whole)
 	case kind == "text/calendar":
 		return "", "", errors.New("it is a calendar; the tool calendar reads it")
 	case strings.HasSuffix(kind, "rss+xml"), strings.HasSuffix(kind, "atom+xml"), kind == "application/feed+json":
 		return "", "", errors.New("it is a feed; the tool rss_feed reads it")
 	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "json"), strings.HasSuffix(kind, "xml"), strings.HasSuffix(kind, "yaml"), kind == "application/javascript":
-		s, err := decode(a.body, a.label)
+		s, err := fetch.Decode(a.Body, a.Charset)
 		if err != nil {
 			return "", "", err
 		}
@@ -102,7 +103,7 @@ func markdown(a *answer, whole bool) (title, text string, err error) {
 		lang := kind[strings.LastIndexAny(kind, "/+")+1:]
 		return "", fence(lang, s), nil
 	}
-	return "", "", fmt.Errorf("it is %s (%d KB), which cannot be read as text", cmp.Or(line(kind, 60), "of no known type"), len(a.body)>>10)
+	return "", "", fmt.Errorf("it is %s (%d KB), which cannot be read as text", cmp.Or(fetch.OneLine(kind, 60), "of no known type"), len(a.Body)>>10)
 }
 
 // fence puts s into a code block that it cannot end itself.
@@ -135,7 +136,7 @@ func pages(s string, size int) []string {
 	}
 	for l := range strings.Lines(s) {
 		for len(l) > size { // one line can be a whole page
-			head := clip(l[:size], size)
+			head := fetch.Clip(l[:size], size)
 			b.WriteString(head)
 			flush()
 			l = l[len(head):]

@@ -1,4 +1,12 @@
-package research
+// Package calendar has the tool that lists the events of iCalendar files and
+// CalDAV collections.
+//
+//	set, err := tools.NewSet(calendar.Tool(calendar.Config{
+//		Calendars: map[string]calendar.Source{"team": {URL: "https://example.org/team.ics"}},
+//	}))
+//
+// ADR 0029 has why it reads calendars with code of its own.
+package calendar
 
 import (
 	"context"
@@ -16,13 +24,14 @@ import (
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 )
 
 //go:embed calendar.md
 var calendarProse string
 
-// CalendarInput is what calendar takes.
-type CalendarInput struct {
+// input is what calendar takes.
+type input struct {
 	Calendar string `json:"calendar,omitempty" jsonschema:"description=Name of a configured calendar or address of an .ics"`
 	File     string `json:"file,omitempty" jsonschema:"description=An .ics file of the workspace instead"`
 	From     string `json:"from,omitempty" jsonschema:"description=First day or time; default today"`
@@ -34,9 +43,9 @@ type CalendarInput struct {
 
 const longest = 3 * 366 * 24 * time.Hour // that may be asked about at once
 
-// A CalendarConfig is what the operator sets up for the tool. Its zero value is
+// A Config is what the operator sets up for the tool. Its zero value is
 // ready: then models give the addresses of calendars.
-type CalendarConfig struct {
+type Config struct {
 	Calendars map[string]Source // by the name that models use
 	// Cache is a directory for answers that servers let us ask about again at
 	// little cost. Empty keeps none.
@@ -58,19 +67,19 @@ type Source struct {
 // A calendars reads the calendars that are configured. It is safe for
 // concurrent use.
 type calendars struct {
-	CalendarConfig
-	cache *cache
+	Config
+	cache *fetch.Cache
 }
 
-// Calendar returns the tool as conf sets it up.
-func Calendar(conf CalendarConfig) tools.Tool {
+// Tool returns the tool as conf sets it up.
+func Tool(conf Config) tools.Tool {
 	if conf.Getenv == nil {
 		conf.Getenv = os.Getenv
 	}
 	if conf.Now == nil {
 		conf.Now = time.Now
 	}
-	c := calendars{conf, &cache{dir: conf.Cache}}
+	c := calendars{conf, &fetch.Cache{Dir: conf.Cache}}
 	return tools.New(tools.Metadata{
 		Name: "calendar", Category: tools.Research, Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
 		Produces: []string{"calendar_events"}, Timeout: time.Minute,
@@ -78,12 +87,12 @@ func Calendar(conf CalendarConfig) tools.Tool {
 	}.Prose(calendarProse), c.readCalendar)
 }
 
-func (c calendars) readCalendar(ctx context.Context, env *tools.Env, in CalendarInput) (tools.Result, error) {
+func (c calendars) readCalendar(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	here := zone(region{time.UTC})
 	if in.Zone != "" {
 		z, ok := lookup(in.Zone)
 		if !ok {
-			return tools.Result{}, fmt.Errorf("there is no time zone %q; names are like Europe/Berlin, America/New_York or UTC", clip(in.Zone, 60))
+			return tools.Result{}, fmt.Errorf("there is no time zone %q; names are like Europe/Berlin, America/New_York or UTC", fetch.Clip(in.Zone, 60))
 		}
 		here = z
 	}
@@ -111,7 +120,7 @@ func (c calendars) readCalendar(ctx context.Context, env *tools.Env, in Calendar
 }
 
 // between reads the range. A day as its end is meant whole.
-func (c calendars) between(in CalendarInput, here zone) (from, to time.Time, err error) {
+func (c calendars) between(in input, here zone) (from, to time.Time, err error) {
 	today := here.wall(c.Now()).Truncate(24 * time.Hour)
 	from, to = here.moment(today), here.moment(today.AddDate(0, 0, 31))
 	if in.From != "" {
@@ -148,20 +157,20 @@ func when(s string, here zone) (t time.Time, day bool, err error) {
 			return here.moment(t), layout == time.DateOnly, nil
 		}
 	}
-	return t, false, fmt.Errorf("%q is not a day or time: write 2026-03-01 or 2026-03-01T09:00", clip(s, 60))
+	return t, false, fmt.Errorf("%q is not a day or time: write 2026-03-01 or 2026-03-01T09:00", fetch.Clip(s, 60))
 }
 
 // icsOf gets the text of a calendar, and says how to call it.
-func (c calendars) icsOf(ctx context.Context, env *tools.Env, in CalendarInput, from, to time.Time) (texts []string, what string, err error) {
+func (c calendars) icsOf(ctx context.Context, env *tools.Env, in input, from, to time.Time) (texts []string, what string, err error) {
 	if (in.File == "") == (in.Calendar == "") {
-		return nil, "", fmt.Errorf("give either calendar or file; %s", known("calendars", c.Calendars))
+		return nil, "", fmt.Errorf("give either calendar or file; %s", fetch.Configured("calendars", c.Calendars))
 	}
 	if in.File != "" {
 		b, err := env.Files.ReadFile(in.File)
 		if err != nil {
 			return nil, "", err
 		}
-		text, err := decode(b, "utf-8")
+		text, err := fetch.Decode(b, "utf-8")
 		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", in.File, err)
 		}
@@ -172,20 +181,20 @@ func (c calendars) icsOf(ctx context.Context, env *tools.Env, in CalendarInput, 
 	if !configured {
 		if !strings.Contains(in.Calendar, ":") {
 			return nil, "", fmt.Errorf("%q is neither an address nor a configured calendar%s; %s. A file of the workspace goes into file",
-				clip(in.Calendar, 80), spelling.DidYouMean(in.Calendar, slices.Sorted(maps.Keys(c.Calendars))), known("calendars", c.Calendars))
+				fetch.Clip(in.Calendar, 80), spelling.DidYouMean(in.Calendar, slices.Sorted(maps.Keys(c.Calendars))), fetch.Configured("calendars", c.Calendars))
 		}
 		s.URL = in.Calendar
 	}
-	u, err := address(icsAddress(s.URL))
+	u, err := fetch.ParseURL(icsAddress(s.URL))
 	if err != nil {
 		return nil, "", err
 	}
 	if !configured {
-		what = shown(u)
+		what = fetch.Redacted(u)
 	}
-	r := request{what: what, url: u, accept: "text/calendar, */*;q=0.5", cached: !s.CalDAV, user: s.User}
+	r := fetch.Request{What: what, URL: u, Accept: "text/calendar, */*;q=0.5", Cached: !s.CalDAV, User: s.User}
 	if s.KeyEnv != "" {
-		if r.key = c.Getenv(s.KeyEnv); r.key == "" {
+		if r.Password = c.Getenv(s.KeyEnv); r.Password == "" {
 			return nil, "", fmt.Errorf("calendar %s needs a password and %s is not set; this is the operator's to mend, go on without it", what, s.KeyEnv)
 		}
 	}
@@ -193,11 +202,11 @@ func (c calendars) icsOf(ctx context.Context, env *tools.Env, in CalendarInput, 
 		texts, err = c.report(ctx, env, r, from, to)
 		return texts, what, err
 	}
-	a, err := get(ctx, env.HTTP, c.cache, r)
+	a, err := fetch.Get(ctx, env.HTTP, c.cache, r)
 	if err != nil {
 		return nil, "", err
 	}
-	text, err := decode(a.body, a.label)
+	text, err := fetch.Decode(a.Body, a.Charset)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", what, err)
 	}
@@ -234,7 +243,7 @@ func icsAddress(s string) string {
 	return "https://calendar.google.com/calendar/ical/" + url.PathEscape(id) + "/public/basic.ics"
 }
 
-func (c *calendar) result(in CalendarInput, what string) (tools.Result, error) {
+func (c *calendar) result(in input, what string) (tools.Result, error) {
 	limit := in.Limit
 	if limit == 0 {
 		limit = 50
@@ -258,7 +267,7 @@ func (c *calendar) result(in CalendarInput, what string) (tools.Result, error) {
 		name = "UTC"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s from %s to %s (%s)\n", what, count(n, "event"), c.here.wall(c.from).Format("2006-01-02 15:04"), c.here.wall(c.to).Format("2006-01-02 15:04"), name)
+	fmt.Fprintf(&b, "%s: %s from %s to %s (%s)\n", what, fetch.Count(n, "event"), c.here.wall(c.from).Format("2006-01-02 15:04"), c.here.wall(c.to).Format("2006-01-02 15:04"), name)
 	shown := []map[string]any{}
 	for _, e := range found {
 		begin, end := c.here.wall(e.Start), c.here.wall(e.End)
@@ -267,7 +276,7 @@ func (c *calendar) result(in CalendarInput, what string) (tools.Result, error) {
 			b.WriteString("  @ " + e.Place)
 		}
 		if e.About != "" {
-			b.WriteString("\n    " + clip(e.About, 200))
+			b.WriteString("\n    " + fetch.Clip(e.About, 200))
 		}
 		shown = append(shown, e.json(c.here))
 	}
@@ -281,7 +290,7 @@ func (c *calendar) result(in CalendarInput, what string) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: b.String(), Summary: count(n, "event"), Artifacts: map[string]json.RawMessage{"calendar_events": v}}, nil
+	return tools.Result{Text: b.String(), Summary: fetch.Count(n, "event"), Artifacts: map[string]json.RawMessage{"calendar_events": v}}, nil
 }
 
 // hours is when an event is, after its first day.

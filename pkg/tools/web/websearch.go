@@ -1,4 +1,4 @@
-package research
+package web
 
 import (
 	"cmp"
@@ -14,20 +14,21 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 )
 
 //go:embed web_search.md
 var searchProse string
 
-// SearchInput is what web_search takes.
-type SearchInput struct {
+// searchInput is what web_search takes.
+type searchInput struct {
 	Query string `json:"query" jsonschema:"minLength=1,maxLength=400,description=Words to look for"`
 	Limit int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=20,description=Default 8"`
 }
 
 const brave = "https://api.search.brave.com/res/v1/web/search"
 
-func (d *desk) searchTool() tools.Tool {
+func (d *webTools) searchTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "web_search", Category: tools.Research, Needs: tools.Net, Effect: tools.Pure, Produces: []string{"search_results"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "find sources", Args: json.RawMessage(`{"query":"iCalendar recurrence rule DST","limit":5}`)}},
@@ -42,9 +43,9 @@ type hit struct {
 	Date    string `json:"date,omitempty"`
 }
 
-func (d *desk) search(ctx context.Context, env *tools.Env, in SearchInput) (tools.Result, error) {
+func (d *webTools) search(ctx context.Context, env *tools.Env, in searchInput) (tools.Result, error) {
 	limit := cmp.Or(in.Limit, 8)
-	r := request{what: "the search engine", accept: "application/json", header: http.Header{}}
+	r := fetch.Request{What: "the search engine", Accept: "application/json", Header: http.Header{}}
 	key := ""
 	if d.Search.KeyEnv != "" {
 		if key = d.Getenv(d.Search.KeyEnv); key == "" {
@@ -61,32 +62,32 @@ func (d *desk) search(ctx context.Context, env *tools.Env, in SearchInput) (tool
 		}
 		q.Set("format", "json")
 		if key != "" {
-			r.header.Set("Authorization", "Bearer "+key)
+			r.Header.Set("Authorization", "Bearer "+key)
 		}
 	case "brave":
 		base = cmp.Or(base, brave)
 		q.Set("count", strconv.Itoa(limit))
-		r.header.Set("X-Subscription-Token", key)
+		r.Header.Set("X-Subscription-Token", key)
 	default:
 		return tools.Result{}, errors.New("no search engine is set up here (research.search in the configuration: a SearxNG, or Brave with a key). Go on with addresses that you know or that the task names: web_fetch reads them")
 	}
-	u, err := address(base)
+	u, err := fetch.ParseURL(base)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("the search engine, as the configuration has it: %w", err)
 	}
 	u.RawQuery = q.Encode()
-	r.url = u
-	a, err := get(ctx, env.HTTP, d.cache, r)
+	r.URL = u
+	a, err := fetch.Get(ctx, env.HTTP, d.cache, r)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	hits, err := readHits(d.Search.Engine, a.body)
+	hits, err := readHits(d.Search.Engine, a.Body)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	hits = hits[:min(len(hits), limit)]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s for %q\n", count(len(hits), "result"), in.Query)
+	fmt.Fprintf(&b, "%s for %q\n", fetch.Count(len(hits), "result"), in.Query)
 	for i, h := range hits {
 		fmt.Fprintf(&b, "\n%d. %s", i+1, h.Title)
 		if h.Date != "" {
@@ -101,7 +102,7 @@ func (d *desk) search(ctx context.Context, env *tools.Env, in SearchInput) (tool
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s for %q", count(len(hits), "result"), clip(in.Query, 60)), Artifacts: map[string]json.RawMessage{"search_results": v}}, nil
+	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s for %q", fetch.Count(len(hits), "result"), fetch.Clip(in.Query, 60)), Artifacts: map[string]json.RawMessage{"search_results": v}}, nil
 }
 
 // readHits reads the answer of an engine, without what has no usable address.
@@ -128,7 +129,7 @@ func readHits(engine string, body []byte) ([]hit, error) {
 	}
 	hits, seen := []hit{}, map[string]bool{}
 	for _, r := range append(answer.Results, answer.Web.Results...) {
-		h := hit{Title: words(r.Title, 200), URL: resolve(nil, r.URL), Snippet: words(cmp.Or(r.Content, r.Description), 300)}
+		h := hit{Title: words(r.Title, 200), URL: fetch.ResolveLink(nil, r.URL), Snippet: words(cmp.Or(r.Content, r.Description), 300)}
 		if date := cmp.Or(r.PublishedDate, r.PageAge); len(date) >= 10 {
 			if t, err := time.Parse(time.DateOnly, date[:10]); err == nil {
 				h.Date = t.Format(time.DateOnly)

@@ -1,23 +1,21 @@
-// Package research has the tools that find out what is outside: feeds,
-// calendars, pages, searches, and whether links still lead somewhere.
+// Package web has the tools that read the web: feeds, pages and searches, and
+// those that cite sources and check links.
 //
-//	set, err := tools.NewSet(research.Tools(research.Config{
+//	set, err := tools.NewSet(web.Tools(web.Config{
 //		Feeds: map[string]string{"go": "https://go.dev/blog/feed.atom"},
 //	})...)
 //
 // All of it goes through Env.HTTP, which decides how far it reaches: see
-// pkg/netguard. What comes back is text of others, bounded in size and time,
-// whatever was sent.
-package research
+// pkg/netguard. What servers return is untrusted text, bounded in size and
+// time.
+package web
 
 import (
-	"maps"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 )
 
 // A Config is what the operator sets up for these tools. Its zero value is
@@ -57,7 +55,7 @@ func Bundle(c Config) tools.Bundle {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	d := &desk{Config: c, cache: &cache{dir: c.Cache}}
+	d := &webTools{Config: c, cache: &fetch.Cache{Dir: c.Cache}}
 	return tools.Bundle{
 		Name: "web", Description: "Read feeds and pages, search, check links and cite.",
 		Required: []tools.Tool{d.pageTool(), d.searchTool(), d.citeTool()},
@@ -65,16 +63,8 @@ func Bundle(c Config) tools.Bundle {
 	}
 }
 
-// A desk is what the tools share. It is safe for concurrent use.
-type desk struct {
+// webTools is the configuration and cache that the tools share. It is safe for concurrent use.
+type webTools struct {
 	Config
-	cache *cache
-}
-
-// known lists configured names for an error or a hint.
-func known[V any](what string, m map[string]V) string {
-	if len(m) == 0 {
-		return "no " + what + " are configured"
-	}
-	return "configured " + what + ": " + strings.Join(slices.Sorted(maps.Keys(m)), ", ")
+	cache *fetch.Cache
 }

@@ -1,4 +1,4 @@
-package research
+package web
 
 import (
 	"context"
@@ -10,21 +10,22 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 )
 
 //go:embed cite.md
 var citeProse string
 
-// CiteInput is what cite takes.
-type CiteInput struct {
+// citeInput is what cite takes.
+type citeInput struct {
 	URL   string `json:"url" jsonschema:"description=Address of the source"`
 	Title string `json:"title" jsonschema:"description=Its title"`
 	Quote string `json:"quote,omitempty" jsonschema:"description=The words that are relied on"`
 }
 
-// A Citation is one entry of the artifact "citations", which is a list of
+// A citation is one entry of the artifact "citations", which is a list of
 // them in the order of their numbers.
-type Citation struct {
+type citation struct {
 	Number   int    `json:"number"`
 	URL      string `json:"url"`
 	Title    string `json:"title"`
@@ -35,7 +36,7 @@ type Citation struct {
 // mostCited bounds the artifact, which travels with the job's state.
 const mostCited = 200
 
-func (d *desk) citeTool() tools.Tool {
+func (d *webTools) citeTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		// Not pure: calls of one answer each see the list of the one before.
 		Name: "cite", Category: tools.Research, Effect: tools.Idempotent, Uses: []string{"citations"}, Produces: []string{"citations"},
@@ -43,16 +44,16 @@ func (d *desk) citeTool() tools.Tool {
 	}.Prose(citeProse), d.cite)
 }
 
-func (d *desk) cite(_ context.Context, env *tools.Env, in CiteInput) (tools.Result, error) {
-	u, err := address(in.URL)
+func (d *webTools) cite(_ context.Context, env *tools.Env, in citeInput) (tools.Result, error) {
+	u, err := fetch.ParseURL(in.URL)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	c := Citation{URL: u.String(), Title: line(in.Title, 300), Quote: line(in.Quote, 1000), Accessed: d.Now().UTC().Format(time.DateOnly)}
+	c := citation{URL: u.String(), Title: fetch.OneLine(in.Title, 300), Quote: fetch.OneLine(in.Quote, 1000), Accessed: d.Now().UTC().Format(time.DateOnly)}
 	if c.Title == "" {
 		return tools.Result{}, errors.New("title is empty: give the title of the page, as web_fetch shows it")
 	}
-	var list []Citation
+	var list []citation
 	if v := env.Artifacts.Value("citations"); v != nil {
 		if err := json.Unmarshal(v, &list); err != nil {
 			return tools.Result{}, errors.New("the artifact citations is not a list that cite made; another tool has replaced it, so this source cannot be added to it")
@@ -70,17 +71,17 @@ func (d *desk) cite(_ context.Context, env *tools.Env, in CiteInput) (tools.Resu
 	return cited(append(list, c), c, "cited as")
 }
 
-func cited(list []Citation, c Citation, how string) (tools.Result, error) {
+func cited(list []citation, c citation, how string) (tools.Result, error) {
 	v, err := json.Marshal(list)
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	text := fmt.Sprintf("%s %s [%d]; %s so far:\n%s", c.Title, how, c.Number, count(len(list), "citation"), References(list))
+	text := fmt.Sprintf("%s %s [%d]; %s so far:\n%s", c.Title, how, c.Number, fetch.Count(len(list), "citation"), references(list))
 	return tools.Result{Text: text, Summary: fmt.Sprintf("[%d] %s", c.Number, c.Title), Artifacts: map[string]json.RawMessage{"citations": v}}, nil
 }
 
-// References lists citations as the end of a Markdown text has them.
-func References(list []Citation) string {
+// references lists citations as the end of a Markdown text has them.
+func references(list []citation) string {
 	escape := strings.NewReplacer(`[`, `\[`, `]`, `\]`, `<`, `\<`, "`", "\\`", `*`, `\*`, `_`, `\_`)
 	var b strings.Builder
 	for _, c := range list {

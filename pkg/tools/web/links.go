@@ -1,4 +1,4 @@
-package research
+package web
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 )
 
 //go:embed static_links.md
 var linksProse string
 
-// LinksInput is what static_links takes.
-type LinksInput struct {
+// linksInput is what static_links takes.
+type linksInput struct {
 	Query string `json:"query,omitempty" jsonschema:"description=Only links with all these words"`
 }
 
@@ -26,14 +27,14 @@ type link struct {
 	URL  string `json:"url"`
 }
 
-func (d *desk) linksTool() tools.Tool {
+func (d *webTools) linksTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "static_links", Category: tools.Research, Effect: tools.Pure, Uses: []string{"links"}, Produces: []string{"links"},
 		Examples: []tools.Example{{Note: "where our documentation is", Args: json.RawMessage(`{"query":"docs"}`)}},
 	}.Prose(linksProse), d.listLinks)
 }
 
-func (d *desk) listLinks(_ context.Context, env *tools.Env, in LinksInput) (tools.Result, error) {
+func (d *webTools) listLinks(_ context.Context, env *tools.Env, in linksInput) (tools.Result, error) {
 	all := map[string]string{}
 	// What the job already has comes first: the configuration may be for all.
 	maps.Copy(all, d.Links)
@@ -54,9 +55,9 @@ func (d *desk) listLinks(_ context.Context, env *tools.Env, in LinksInput) (tool
 		fmt.Fprintf(&b, "- %s: %s\n", l.Name, l.URL)
 	}
 	if len(found) == 0 {
-		fmt.Fprintf(&b, "None of %s fits. There are: %s\n", count(len(all), "link"), strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+		fmt.Fprintf(&b, "None of %s fits. There are: %s\n", fetch.Count(len(all), "link"), strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 	}
-	res := tools.Result{Text: b.String(), Summary: count(len(found), "link")}
+	res := tools.Result{Text: b.String(), Summary: fetch.Count(len(found), "link")}
 	if in.Query == "" { // a part of them is not what the artifact stands for
 		v, err := json.Marshal(found)
 		if err != nil {
@@ -76,12 +77,12 @@ func givenLinks(v json.RawMessage) map[string]string {
 	var list []link
 	if json.Unmarshal(v, &list) == nil {
 		for _, l := range list {
-			if u, err := address(l.URL); err == nil {
+			if u, err := fetch.ParseURL(l.URL); err == nil {
 				name := l.Name
 				if name == "" {
-					name = shown(u)
+					name = fetch.Redacted(u)
 				}
-				out[line(name, 100)] = u.String()
+				out[fetch.OneLine(name, 100)] = u.String()
 			}
 		}
 		return out
@@ -89,8 +90,8 @@ func givenLinks(v json.RawMessage) map[string]string {
 	var named map[string]string
 	if json.Unmarshal(v, &named) == nil {
 		for name, s := range named {
-			if u, err := address(s); err == nil {
-				out[line(name, 100)] = u.String()
+			if u, err := fetch.ParseURL(s); err == nil {
+				out[fetch.OneLine(name, 100)] = u.String()
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package research
+package web
 
 import (
 	"context"
@@ -18,14 +18,15 @@ import (
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/fetch"
 	"golang.org/x/net/html"
 )
 
 //go:embed link_check.md
 var checkProse string
 
-// CheckInput is what link_check takes.
-type CheckInput struct {
+// checkInput is what link_check takes.
+type checkInput struct {
 	URLs     []string `json:"urls,omitempty" jsonschema:"maxItems=200,description=Addresses to check"`
 	File     string   `json:"file,omitempty" jsonschema:"description=Markdown file to check"`
 	Artifact string   `json:"artifact,omitempty" jsonschema:"description=Artifact to check: content; section/NAME; show_notes; citations"`
@@ -41,7 +42,7 @@ const (
 	maxAnchor = 4 << 20 // bytes of a page in which an anchor is looked for
 )
 
-func (d *desk) checkTool() tools.Tool {
+func (d *webTools) checkTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "link_check", Category: tools.Research, Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
 		Uses: checkable, Produces: []string{"link_report"}, Timeout: 5 * time.Minute,
@@ -59,7 +60,7 @@ type verdict struct {
 	Fault  string `json:"fault,omitempty"`
 }
 
-func (d *desk) check(ctx context.Context, env *tools.Env, in CheckInput) (tools.Result, error) {
+func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (tools.Result, error) {
 	targets := slices.Clone(in.URLs)
 	var texts []string
 	if in.File != "" {
@@ -72,7 +73,7 @@ func (d *desk) check(ctx context.Context, env *tools.Env, in CheckInput) (tools.
 	if in.Artifact != "" {
 		v := env.Artifacts.Value(in.Artifact)
 		if v == nil {
-			return tools.Result{}, fmt.Errorf("there is no artifact %q%s", clip(in.Artifact, 60), spelling.DidYouMean(in.Artifact, env.Artifacts.Names()))
+			return tools.Result{}, fmt.Errorf("there is no artifact %q%s", fetch.Clip(in.Artifact, 60), spelling.DidYouMean(in.Artifact, env.Artifacts.Names()))
 		}
 		texts = append(texts, strs(v)...)
 	}
@@ -97,7 +98,7 @@ func (d *desk) check(ctx context.Context, env *tools.Env, in CheckInput) (tools.
 
 // visit checks links, a few at once, and answers in their order. Links to one
 // page are one visit.
-func (d *desk) visit(ctx context.Context, env *tools.Env, file string, targets []string) ([]verdict, error) {
+func (d *webTools) visit(ctx context.Context, env *tools.Env, file string, targets []string) ([]verdict, error) {
 	out := make([]verdict, len(targets))
 	pages := map[string][]int{} // address without anchor -> those who point there
 	for i, t := range targets {
@@ -111,7 +112,7 @@ func (d *desk) visit(ctx context.Context, env *tools.Env, file string, targets [
 		case u.Scheme == "" && u.Host == "":
 			out[i] = d.local(env, file, u, t)
 		default:
-			if _, err := address(t); err != nil {
+			if _, err := fetch.ParseURL(t); err != nil {
 				out[i].Fault = err.Error()
 				continue
 			}
@@ -136,7 +137,7 @@ func (d *desk) visit(ctx context.Context, env *tools.Env, file string, targets [
 
 // page visits one address, and fills in the verdicts about it: nobody else
 // writes those.
-func (d *desk) page(ctx context.Context, env *tools.Env, at string, which []int, out []verdict) {
+func (d *webTools) page(ctx context.Context, env *tools.Env, at string, which []int, out []verdict) {
 	anchors := map[int]string{}
 	for _, i := range which {
 		if u, err := url.Parse(out[i].URL); err == nil && u.Fragment != "" && !strings.HasPrefix(u.Fragment, ":~:") {
@@ -164,11 +165,11 @@ func (d *desk) page(ctx context.Context, env *tools.Env, at string, which []int,
 		a, wants := anchors[i]
 		switch {
 		case err != nil:
-			v.Fault = plain(err).Error()
+			v.Fault = fetch.PlainError(err).Error()
 		case status >= 400:
 			v.Fault = fmt.Sprintf("%d %s", status, http.StatusText(status))
 		case wants && body != nil && !ids[a] && !ids["user-content-"+a]:
-			v.Fault = fmt.Sprintf("the page is there, and has no anchor #%s", clip(a, 80))
+			v.Fault = fmt.Sprintf("the page is there, and has no anchor #%s", fetch.Clip(a, 80))
 		default:
 			v.OK = true
 		}
@@ -181,7 +182,7 @@ func knock(ctx context.Context, env *tools.Env, method, at string) (status int, 
 	if err != nil {
 		return 0, at, nil, err
 	}
-	req.Header.Set("User-Agent", agent)
+	req.Header.Set("User-Agent", fetch.Agent)
 	req.Header.Set("Accept", "text/html, */*;q=0.8")
 	resp, err := env.HTTP.Do(req)
 	if err != nil {
@@ -189,10 +190,10 @@ func knock(ctx context.Context, env *tools.Env, method, at string) (status int, 
 	}
 	defer resp.Body.Close()
 	final = resp.Request.URL.String()
-	if kind, _ := media(resp.Header.Get("Content-Type")); method == http.MethodGet && resp.StatusCode < 400 && (kind == "text/html" || kind == "application/xhtml+xml") {
+	if kind, _ := fetch.Media(resp.Header.Get("Content-Type")); method == http.MethodGet && resp.StatusCode < 400 && (kind == "text/html" || kind == "application/xhtml+xml") {
 		body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnchor))
 		if err != nil {
-			return 0, final, nil, fmt.Errorf("its body breaks off: %w", plain(err))
+			return 0, final, nil, fmt.Errorf("its body breaks off: %w", fetch.PlainError(err))
 		}
 	}
 	return resp.StatusCode, final, body, nil
@@ -220,7 +221,7 @@ func anchorsOf(body []byte) map[string]bool {
 }
 
 // local checks a link to a file beside the one it stands in.
-func (d *desk) local(env *tools.Env, file string, u *url.URL, as string) verdict {
+func (d *webTools) local(env *tools.Env, file string, u *url.URL, as string) verdict {
 	v := verdict{URL: as}
 	switch {
 	case file == "" && u.Path == "":
@@ -240,11 +241,11 @@ func (d *desk) local(env *tools.Env, file string, u *url.URL, as string) verdict
 	info, err := env.Files.Stat(name)
 	switch {
 	case err != nil:
-		v.Fault = "there is no file " + clip(name, 200)
+		v.Fault = "there is no file " + fetch.Clip(name, 200)
 	case u.Fragment != "" && info.Mode().IsRegular() && strings.HasSuffix(strings.ToLower(name), ".md"):
 		b, err := env.Files.ReadFile(name)
 		if v.OK = err == nil && slices.Contains(headings(string(b)), strings.ToLower(u.Fragment)); !v.OK {
-			v.Fault = fmt.Sprintf("%s has no heading for #%s", clip(name, 200), clip(u.Fragment, 80))
+			v.Fault = fmt.Sprintf("%s has no heading for #%s", fetch.Clip(name, 200), fetch.Clip(u.Fragment, 80))
 		}
 	default:
 		v.OK = true
@@ -259,12 +260,12 @@ func report(list []verdict, more int) (tools.Result, error) {
 		switch {
 		case !v.OK:
 			bad++
-			fmt.Fprintf(&b, "broken: %s: %s\n", clip(v.URL, 300), line(v.Fault, 300))
+			fmt.Fprintf(&b, "broken: %s: %s\n", fetch.Clip(v.URL, 300), fetch.OneLine(v.Fault, 300))
 		case v.Final != "":
-			fmt.Fprintf(&b, "moved: %s now leads to %s\n", clip(v.URL, 300), clip(v.Final, 300))
+			fmt.Fprintf(&b, "moved: %s now leads to %s\n", fetch.Clip(v.URL, 300), fetch.Clip(v.Final, 300))
 		}
 	}
-	head := fmt.Sprintf("%s checked: %d good, %d broken", count(len(list), "link"), len(list)-bad, bad)
+	head := fmt.Sprintf("%s checked: %d good, %d broken", fetch.Count(len(list), "link"), len(list)-bad, bad)
 	if more > 0 {
 		head += fmt.Sprintf("; %d more were not checked, give them in a second call", more)
 	}
