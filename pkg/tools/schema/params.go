@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// A Param is a property of a schema, as told to people and models.
+// A Param describes a property of a schema in prompts and messages.
 type Param struct {
-	Name, Type, Description string
-	Required                bool
+	Name, Description string
+	Type              string // as in "integer 1 to 9"
+	Required          bool
 }
 
 func (s *Schema) Params() []Param {

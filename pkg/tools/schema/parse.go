@@ -146,13 +146,6 @@ func parse(b []byte) (*node, []Fault) {
 	case loneSurrogate(b):
 		return nil, []Fault{{Message: `holds half a character (a \uD800-\uDFFF escape without its other half)`}}
 	}
-	if n := quick(b); n != nil {
-		return n, nil
-	}
-	return slow(b)
-}
-
-func slow(b []byte) (*node, []Fault) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	p := parser{dec: dec}
