@@ -9,8 +9,6 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
-// Check refuses the edits that are wrong whatever the file holds.
-func Check(old, replacement string) error { return check(old, old, replacement) }
 
 func check(text, old, replacement string) error {
 	switch {

@@ -196,11 +196,11 @@ func TestNotOmitted(t *testing.T) {
 		"print('...')", "# remaining seconds", "// Other callers pass nil.", "...", "x = [...same]", "existing := load()", "[existing, ...more]", "(existing...)", "(rest of it)", "  [remaining[0], ...]",
 		"// existing code paths stay as they are when the flag is off and nobody asks",
 	} {
-		if err := Check("old", s); err != nil {
+		if err := check("old", "old", s); err != nil {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
-	if err := Check("a\n// ... rest of the code\nb", "c\n// ... rest of the code\nb"); err != nil {
+	if err := check("a\n// ... rest of the code\nb", "a\n// ... rest of the code\nb", "c\n// ... rest of the code\nb"); err != nil {
 		t.Errorf("a comment the file has: %v", err)
 	}
 }
