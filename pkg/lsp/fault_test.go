@@ -316,10 +316,10 @@ func TestRefusals(t *testing.T) {
 	if _, err := s.Diagnose(within(t, time.Minute), "a.x"); err == nil || !strings.Contains(err.Error(), "it hurts") {
 		t.Errorf("%v, want what the server says", err)
 	}
-	if _, err := s.Definition(within(t, time.Minute), tools.Spot{File: "a.x", Line: 1, Column: 1}); err == nil || !strings.Contains(err.Error(), "could not be read") {
+	if _, err := s.Definition(within(t, time.Minute), tools.Location{File: "a.x", Line: 1, Column: 1}); err == nil || !strings.Contains(err.Error(), "could not be read") {
 		t.Errorf("%v, want that it makes no sense", err)
 	}
-	if _, err := s.References(within(t, time.Minute), tools.Spot{File: "a.x", Line: 1, Column: 1}); !errors.Is(err, tools.ErrNoServer) {
+	if _, err := s.References(within(t, time.Minute), tools.Location{File: "a.x", Line: 1, Column: 1}); !errors.Is(err, tools.ErrNoServer) {
 		t.Errorf("%v, want that it offers none", err)
 	}
 	if _, err := s.Diagnose(t.Context(), "b.y"); !errors.Is(err, tools.ErrNoServer) {

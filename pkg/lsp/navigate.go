@@ -59,7 +59,7 @@ func (s *Servers) Symbols(ctx context.Context, file string) ([]tools.Symbol, err
 			if sym.Selection != nil {
 				at = sym.Selection.Start
 			}
-			all = append(all, tools.Symbol{Name: sym.Name, Kind: kindName(sym.Kind), Spot: spot(file, lines, at), End: whole.End.Line + 1, Depth: depth})
+			all = append(all, tools.Symbol{Name: sym.Name, Kind: kindName(sym.Kind), Location: spot(file, lines, at), End: whole.End.Line + 1, Depth: depth})
 			if depth < 8 {
 				walk(sym.Children, depth+1)
 			}
@@ -71,7 +71,7 @@ func (s *Servers) Symbols(ctx context.Context, file string) ([]tools.Symbol, err
 }
 
 // Definition implements tools.Codebase.
-func (s *Servers) Definition(ctx context.Context, at tools.Spot) ([]tools.Spot, error) {
+func (s *Servers) Definition(ctx context.Context, at tools.Location) ([]tools.Location, error) {
 	_, result, err := s.ask(ctx, at.File, "textDocument/definition",
 		func(p *peer) raw { return p.can.Capabilities.Definition },
 		func(uri, text string) map[string]any {
@@ -84,7 +84,7 @@ func (s *Servers) Definition(ctx context.Context, at tools.Spot) ([]tools.Spot, 
 }
 
 // References implements tools.Codebase.
-func (s *Servers) References(ctx context.Context, at tools.Spot) ([]tools.Spot, error) {
+func (s *Servers) References(ctx context.Context, at tools.Location) ([]tools.Location, error) {
 	_, result, err := s.ask(ctx, at.File, "textDocument/references",
 		func(p *peer) raw { return p.can.Capabilities.References },
 		func(uri, text string) map[string]any {
@@ -96,12 +96,12 @@ func (s *Servers) References(ctx context.Context, at tools.Spot) ([]tools.Spot, 
 	return s.spots(result)
 }
 
-func positionOf(text string, at tools.Spot) position {
+func positionOf(text string, at tools.Location) position {
 	return position{Line: at.Line - 1, Character: utf16Column(lineOf(split(text), at.Line-1), at.Column-1)}
 }
 
 // spots reads one location or a list of them, in either form.
-func (s *Servers) spots(result raw) ([]tools.Spot, error) {
+func (s *Servers) spots(result raw) ([]tools.Location, error) {
 	if string(result) == "null" || len(result) == 0 {
 		return nil, nil
 	}
@@ -113,7 +113,7 @@ func (s *Servers) spots(result raw) ([]tools.Spot, error) {
 		return nil, fmt.Errorf("the places could not be read: %w", err)
 	}
 	l := lines{s: s}
-	var all []tools.Spot
+	var all []tools.Location
 	for _, loc := range locs {
 		uri, at := loc.URI, loc.Range.Start
 		if loc.TargetURI != "" {
@@ -123,7 +123,7 @@ func (s *Servers) spots(result raw) ([]tools.Spot, error) {
 			all = append(all, spot(file, l.of(file), at))
 		}
 	}
-	slices.SortFunc(all, func(a, b tools.Spot) int {
+	slices.SortFunc(all, func(a, b tools.Location) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return slices.Compact(all), nil

@@ -24,9 +24,9 @@ type language struct {
 	broken  string // what the edited file becomes
 	says    string // part of the only new diagnostic
 	line    int
-	at      tools.Spot   // a use
-	def     tools.Spot   // its declaration
-	refs    []tools.Spot // all of it
+	at      tools.Location   // a use
+	def     tools.Location   // its declaration
+	refs    []tools.Location // all of it
 	symbols string
 }
 
@@ -42,8 +42,8 @@ func languages() []language {
 			edited: "cart.go",
 			broken: "package shop\n\n// Sum is new.\nfunc Sum() int {\n\tvar old string = 1\n\t_ = old\n\t/* 🛒 */ return Price(2) + Cost(3)\n}\n",
 			says:   "undefined: Cost", line: 7,
-			at: tools.Spot{File: "cart.go", Line: 6, Column: 20}, def: tools.Spot{File: "price.go", Line: 4, Column: 6},
-			refs:    []tools.Spot{{File: "cart.go", Line: 6, Column: 20}, {File: "cart.go", Line: 6, Column: 31}, {File: "price.go", Line: 4, Column: 6}},
+			at: tools.Location{File: "cart.go", Line: 6, Column: 20}, def: tools.Location{File: "price.go", Line: 4, Column: 6},
+			refs:    []tools.Location{{File: "cart.go", Line: 6, Column: 20}, {File: "cart.go", Line: 6, Column: 31}, {File: "price.go", Line: 4, Column: 6}},
 			symbols: "func Sum",
 		},
 		{
@@ -56,8 +56,8 @@ func languages() []language {
 			edited: "cart.ts",
 			broken: "import { price } from './price'\n\nexport function sum(): number {\n  const old: string = 1\n  /* 🛒 */ return price('2')\n}\n",
 			says:   "not assignable to parameter of type 'number'", line: 5,
-			at: tools.Spot{File: "cart.ts", Line: 4, Column: 21}, def: tools.Spot{File: "price.ts", Line: 1, Column: 17},
-			refs:    []tools.Spot{{File: "cart.ts", Line: 1, Column: 10}, {File: "cart.ts", Line: 4, Column: 21}, {File: "price.ts", Line: 1, Column: 17}},
+			at: tools.Location{File: "cart.ts", Line: 4, Column: 21}, def: tools.Location{File: "price.ts", Line: 1, Column: 17},
+			refs:    []tools.Location{{File: "cart.ts", Line: 1, Column: 10}, {File: "cart.ts", Line: 4, Column: 21}, {File: "price.ts", Line: 1, Column: 17}},
 			symbols: "func sum",
 		},
 		{
@@ -69,8 +69,8 @@ func languages() []language {
 			edited: "cart.py",
 			broken: "from price import price\n\n\ndef sum_up() -> int:\n    old: str = 1\n    s = '🛒'; return price('2')\n",
 			says:   "cannot be assigned to parameter", line: 6,
-			at: tools.Spot{File: "cart.py", Line: 5, Column: 24}, def: tools.Spot{File: "price.py", Line: 1, Column: 5},
-			refs:    []tools.Spot{{File: "cart.py", Line: 1, Column: 19}, {File: "cart.py", Line: 5, Column: 24}, {File: "price.py", Line: 1, Column: 5}},
+			at: tools.Location{File: "cart.py", Line: 5, Column: 24}, def: tools.Location{File: "price.py", Line: 1, Column: 5},
+			refs:    []tools.Location{{File: "cart.py", Line: 1, Column: 19}, {File: "cart.py", Line: 5, Column: 24}, {File: "price.py", Line: 1, Column: 5}},
 			symbols: "func sum_up",
 		},
 	}
@@ -212,7 +212,7 @@ func errorsOf(ds []tools.Diagnostic) (out []tools.Diagnostic) {
 	return out
 }
 
-func equal(a, b []tools.Spot) bool {
+func equal(a, b []tools.Location) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -132,12 +132,12 @@ func (p problem) report(file string, text []string) (tools.Diagnostic, bool) {
 	default:
 		return d, false
 	}
-	d.Spot = spot(file, text, p.Range.Start)
+	d.Location = spot(file, text, p.Range.Start)
 	return d, true
 }
 
-func spot(file string, text []string, at position) tools.Spot {
-	return tools.Spot{File: file, Line: at.Line + 1, Column: byteColumn(lineOf(text, at.Line), at.Character) + 1}
+func spot(file string, text []string, at position) tools.Location {
+	return tools.Location{File: file, Line: at.Line + 1, Column: byteColumn(lineOf(text, at.Line), at.Character) + 1}
 }
 
 // raw is part of an answer whose form depends on the server.

@@ -59,16 +59,16 @@ func (s *Stream) end() []byte {
 	return out
 }
 
-// A Writer redacts what is written to it. It is used by one goroutine.
-type Writer struct {
+// A streamWriter redacts what is written to it. It is used by one goroutine.
+type streamWriter struct {
 	w io.Writer
 	s *Stream
 }
 
 // Writer returns a Writer onto w. Close it, or what was kept back is lost.
-func (r *Redactor) Writer(w io.Writer) *Writer { return &Writer{w, r.Stream()} }
+func (r *Redactor) Writer(w io.Writer) *streamWriter { return &streamWriter{w, r.Stream()} }
 
-func (w *Writer) Write(b []byte) (int, error) {
+func (w *streamWriter) Write(b []byte) (int, error) {
 	if !w.s.on {
 		return w.w.Write(b)
 	}
@@ -82,7 +82,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 }
 
 // Close writes what was kept back. It does not close the writer below.
-func (w *Writer) Close() error {
+func (w *streamWriter) Close() error {
 	if !w.s.on {
 		return nil
 	}

@@ -18,19 +18,19 @@ type Codebase interface {
 	// Symbols lists what a file declares, in the order of its lines.
 	Symbols(ctx context.Context, file string) ([]Symbol, error)
 	// Definition says where the word at a spot is declared.
-	Definition(ctx context.Context, at Spot) ([]Spot, error)
+	Definition(ctx context.Context, at Location) ([]Location, error)
 	// References says where what the word at a spot means is used, its
 	// declaration included.
-	References(ctx context.Context, at Spot) ([]Spot, error)
+	References(ctx context.Context, at Location) ([]Location, error)
 }
 
 // ErrNoServer means that there is no language server for a file, or none any
 // more. What wraps it says why.
 var ErrNoServer = errors.New("no language server")
 
-// A Spot is a place in a file. Lines and columns count from 1, columns in
+// A Location is a place in a file. Lines and columns count from 1, columns in
 // bytes.
-type Spot struct {
+type Location struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -41,14 +41,14 @@ type Spot struct {
 type Symbol struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // func, method, type, var, const, field, …
-	Spot
+	Location
 	End   int `json:"end,omitempty"` // last line, 0 if it is not known
 	Depth int `json:"depth,omitempty"`
 }
 
 // A Diagnostic is something wrong in a file.
 type Diagnostic struct {
-	Spot
+	Location
 	Severity string `json:"severity"` // error or warning
 	Message  string `json:"message"`
 	Source   string `json:"source,omitempty"` // who says so: compiler, pyright, …

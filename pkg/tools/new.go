@@ -54,11 +54,11 @@ func Func(m Metadata, input json.RawMessage, f func(ctx context.Context, env *En
 	})}
 }
 
-// A FatalError is an error that the model can do nothing about.
-type FatalError struct{ Err error }
+// A fatalError is an error that the model can do nothing about.
+type fatalError struct{ Err error }
 
-func (e *FatalError) Error() string { return e.Err.Error() }
-func (e *FatalError) Unwrap() error { return e.Err }
+func (e *fatalError) Error() string { return e.Err.Error() }
+func (e *fatalError) Unwrap() error { return e.Err }
 
 // Fatal marks err as the operator's problem: it ends the call with an error
 // instead of a result, and the engine decides whether to try again. Fatal of
@@ -67,7 +67,7 @@ func Fatal(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &FatalError{err}
+	return &fatalError{err}
 }
 
 // failure sorts an error of a typed function: to the model, the operator, or
@@ -77,7 +77,7 @@ func failure(ctx context.Context, err error) (Result, error) {
 		// A killed process says "signal: killed"; the reason is the context.
 		return Result{}, errors.Join(ctx.Err(), err)
 	}
-	if fatal := new(FatalError); errors.As(err, &fatal) {
+	if fatal := new(fatalError); errors.As(err, &fatal) {
 		return Result{}, err
 	}
 	return Result{Text: err.Error(), Failed: true}, nil

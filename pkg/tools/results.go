@@ -11,8 +11,8 @@ type Results interface {
 	Result(id string) (string, error)
 }
 
-// LineBytes is where a long line of a kept result is broken.
-const LineBytes = 800
+// maxLineBytes is where a long line of a kept result is broken.
+const maxLineBytes = 800
 
 // ResultLines are the lines of a kept result as they are numbered: a line
 // that is too long, as in JSON that was not indented, counts as several.
@@ -20,13 +20,13 @@ func ResultLines(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		for len(line) > LineBytes {
-			n := LineBytes
+		for len(line) > maxLineBytes {
+			n := maxLineBytes
 			for n > 0 && !utf8.RuneStart(line[n]) {
 				n--
 			}
 			if n == 0 {
-				n = LineBytes
+				n = maxLineBytes
 			}
 			out, line = append(out, line[:n]), line[n:]
 		}

@@ -124,17 +124,17 @@ type ArtifactReader interface {
 // An Env is everything a tool may touch during one call. A nil capability was
 // not granted. It must not be kept after the call returns.
 type Env struct {
-	Job       string           // the job's id
-	Key       string           // identifies this call for ever, also when it is repeated: an idempotency key
-	Files     *workspace.Files // Read or Write
-	Exec      workspace.Exec   // Exec or Shell
-	Code      Codebase         // Read and Exec; nil also where there are no language servers
-	HTTP      *http.Client     // Net
-	Model     llm.Model        // Think
-	Artifacts ArtifactReader   // never nil
-	Results   Results          // what the model was shown in part; nil if nothing is kept
-	Room      int              // bytes of a result that the model is shown at once; 0 for no bound
-	Emit      event.Sink       // never nil; progress for whoever is watching
+	Job            string           // the job's id
+	Key            string           // identifies this call for ever, also when it is repeated: an idempotency key
+	Files          *workspace.Files // Read or Write
+	Exec           workspace.Exec   // Exec or Shell
+	Code           Codebase         // Read and Exec; nil also where there are no language servers
+	HTTP           *http.Client     // Net
+	Model          llm.Model        // Think
+	Artifacts      ArtifactReader   // never nil
+	Results        Results          // what the model was shown in part; nil if nothing is kept
+	MaxResultBytes int              // bytes of a result that the model is shown at once; 0 for no bound
+	Emit           event.Sink       // never nil; progress for whoever is watching
 	// Approved has, by path, the SHA-256 of the files that a person has approved
 	// to be published by this call, in hexadecimal; nil where nobody was asked.
 	// A tool that publishes a file compares what it reads.

@@ -144,7 +144,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	call := *env
 	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
 	call.Artifacts = artifacts(use.Artifacts)
-	call.Room = use.MaxResultBytes
+	call.MaxResultBytes = use.MaxResultBytes
 	if h.Results != nil {
 		call.Results = h.Results
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// AnalyzeInput is the input of analyze_prompt.
-type AnalyzeInput struct {
+// analyzeInput is the input of analyze_prompt.
+type analyzeInput struct {
 	Prompt string `json:"prompt" jsonschema:"minLength=1,description=The request as the user made it"`
 }
 
@@ -23,11 +23,11 @@ var analyzeProse string
 var Analyze = tools.New(tools.Metadata{
 	Name: "analyze_prompt", Category: tools.Content, Needs: tools.Think, Optionality: tools.Optional, Produces: []string{"analysis"},
 	Examples: []tools.Example{{Note: "a long request", Args: json.RawMessage(`{"prompt":"A newsletter on our release, the meetup in May and three links on durable execution"}`)}},
-}.Prose(analyzeProse), func(ctx context.Context, env *tools.Env, in AnalyzeInput) (tools.Result, error) {
+}.Prose(analyzeProse), func(ctx context.Context, env *tools.Env, in analyzeInput) (tools.Result, error) {
 	if strings.TrimSpace(in.Prompt) == "" {
 		return tools.Result{}, errors.New("prompt is empty: pass the user's request")
 	}
-	a, err := typed[Analysis](ctx, env, "analyze", map[string]any{"Prompt": quoted(in.Prompt)}, nil)
+	a, err := typed[styleAnalysis](ctx, env, "analyze", map[string]any{"Prompt": quoted(in.Prompt)}, nil)
 	if err != nil {
 		return tools.Result{}, err
 	}

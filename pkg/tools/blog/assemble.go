@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// AssembleInput is the input of assemble_content.
-type AssembleInput struct {
+// assembleInput is the input of assemble_content.
+type assembleInput struct {
 	Title string `json:"title,omitempty" jsonschema:"description=Default: that of the outline"`
 	Intro string `json:"intro,omitempty" jsonschema:"description=First paragraph; else one is written"`
 	Outro string `json:"outro,omitempty" jsonschema:"description=Last paragraph; else one is written"`
@@ -41,8 +41,8 @@ var Assemble = tools.New(tools.Metadata{
 	},
 }.Prose(assembleProse), assemble)
 
-func assemble(ctx context.Context, env *tools.Env, in AssembleInput) (tools.Result, error) {
-	plan, planned := artifact[Plan](env, "outline")
+func assemble(ctx context.Context, env *tools.Env, in assembleInput) (tools.Result, error) {
+	plan, planned := artifact[postOutline](env, "outline")
 	sections, left, err := ordered(env, plan, planned)
 	if err != nil {
 		return tools.Result{}, err
@@ -83,20 +83,20 @@ func assemble(ctx context.Context, env *tools.Env, in AssembleInput) (tools.Resu
 
 // ordered gives the sections in the outline's order, or without one in that of
 // their positions, and the titles of those that the outline does not have.
-func ordered(env *tools.Env, plan Plan, planned bool) (sections []Section, left []string, err error) {
-	written := map[string]Section{}
+func ordered(env *tools.Env, plan postOutline, planned bool) (sections []postSection, left []string, err error) {
+	written := map[string]postSection{}
 	for _, name := range env.Artifacts.Names() {
 		if !tools.Matches("section/*", name) {
 			continue
 		}
-		s, ok := artifact[Section](env, name)
+		s, ok := artifact[postSection](env, name)
 		if !ok {
 			return nil, nil, fmt.Errorf("the artifact %s is no section; write it with expand_section", name)
 		}
 		written[slug(s.Title)] = s
 		sections = append(sections, s)
 	}
-	slices.SortStableFunc(sections, func(a, b Section) int {
+	slices.SortStableFunc(sections, func(a, b postSection) int {
 		if a.Position != b.Position {
 			return a.Position - b.Position
 		}
@@ -107,7 +107,7 @@ func ordered(env *tools.Env, plan Plan, planned bool) (sections []Section, left 
 	}
 	known := map[string]bool{}
 	var missing []string
-	var out []Section
+	var out []postSection
 	for _, h := range plan.Sections {
 		known[slug(h.Title)] = true
 		if s, ok := written[slug(h.Title)]; ok {
@@ -128,7 +128,7 @@ func ordered(env *tools.Env, plan Plan, planned bool) (sections []Section, left 
 }
 
 // join puts the parts of a post together.
-func join(title string, f frame, sections []Section) string {
+func join(title string, f frame, sections []postSection) string {
 	var parts []string
 	add := func(s string) {
 		if s = strings.TrimSpace(s); s != "" {

@@ -20,8 +20,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// An Analysis is the artifact "analysis": what a request asks for.
-type Analysis struct {
+// An styleAnalysis is the artifact "analysis": what a request asks for.
+type styleAnalysis struct {
 	Topic     string   `json:"topic" jsonschema:"minLength=1,description=What the post is about in one line"`
 	Audience  string   `json:"audience" jsonschema:"description=Who reads it"`
 	Tone      string   `json:"tone" jsonschema:"description=How it should sound"`
@@ -30,28 +30,28 @@ type Analysis struct {
 	Questions []string `json:"questions" jsonschema:"maxItems=10,description=What has to be looked up; empty if nothing"`
 }
 
-// A Plan is the artifact "outline".
-type Plan struct {
-	Title    string    `json:"title" jsonschema:"minLength=1,maxLength=200,description=Title of the post"`
-	Sections []Heading `json:"sections" jsonschema:"minItems=1,maxItems=20,description=In order"`
+// A postOutline is the artifact "outline".
+type postOutline struct {
+	Title    string           `json:"title" jsonschema:"minLength=1,maxLength=200,description=Title of the post"`
+	Sections []outlineHeading `json:"sections" jsonschema:"minItems=1,maxItems=20,description=In order"`
 }
 
-// A Heading is a section that is planned.
-type Heading struct {
+// A outlineHeading is a section that is planned.
+type outlineHeading struct {
 	Title  string   `json:"title" jsonschema:"minLength=1,maxLength=200,description=Unlike every other title"`
 	Points []string `json:"points" jsonschema:"maxItems=12,description=What it says"`
 	Words  int      `json:"words,omitempty" jsonschema:"minimum=0,maximum=5000,description=Rough length"`
 }
 
-// A Section is an artifact "section/…": a section that is written.
-type Section struct {
+// A postSection is an artifact "section/…": a section that is written.
+type postSection struct {
 	Title    string `json:"title"`
 	Position int    `json:"position"` // from 1
 	Text     string `json:"text"`     // Markdown without the heading
 }
 
 // check finds what a schema cannot say of a plan.
-func (p *Plan) check() error {
+func (p *postOutline) check() error {
 	seen := map[string]string{}
 	for _, h := range p.Sections {
 		key := slug(h.Title)

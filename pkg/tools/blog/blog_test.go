@@ -178,7 +178,7 @@ func TestSocial(t *testing.T) {
 	d.have["content"], _ = json.Marshal("# A\n\nText.")
 	long := strings.Repeat("word ", 150)
 	posts := func(x, m string) string {
-		raw, _ := json.Marshal(Announcements{[]Announcement{{"x", x}, {"mastodon", m}}})
+		raw, _ := json.Marshal(announcementList{[]announcement{{"x", x}, {"mastodon", m}}})
 		return string(raw)
 	}
 	r := d.call(Social, `{"networks":["x","mastodon","x"],"url":"`+link+`"}`, posts(long+link, "short "+link), posts(long+link, "short "+link))
@@ -188,7 +188,7 @@ func TestSocial(t *testing.T) {
 	if r.Failed || !strings.Contains(r.Text, "shortened") {
 		t.Errorf("%+v", r)
 	}
-	var got Announcements
+	var got announcementList
 	if err := json.Unmarshal(d.have["social"], &got); err != nil || len(got.Posts) != 2 {
 		t.Fatalf("%v %v", got, err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// ExpandInput is the input of expand_section.
-type ExpandInput struct {
+// expandInput is the input of expand_section.
+type expandInput struct {
 	Section  string `json:"section" jsonschema:"minLength=1,description=Title as in the outline"`
 	Position int    `json:"position,omitempty" jsonschema:"description=From 1; for a section not in the outline"`
 	Notes    string `json:"notes,omitempty" jsonschema:"description=What to add or do differently"`
@@ -34,8 +34,8 @@ var Expand = tools.New(tools.Metadata{
 	},
 }.Prose(expandProse), expand)
 
-func expand(ctx context.Context, env *tools.Env, in ExpandInput) (tools.Result, error) {
-	plan, planned := artifact[Plan](env, "outline")
+func expand(ctx context.Context, env *tools.Env, in expandInput) (tools.Result, error) {
+	plan, planned := artifact[postOutline](env, "outline")
 	s, h, err := place(plan, planned, in)
 	if err != nil {
 		return tools.Result{}, err
@@ -50,7 +50,7 @@ func expand(ctx context.Context, env *tools.Env, in ExpandInput) (tools.Result, 
 	if planned {
 		data["Outline"] = quoted(plan.String())
 	}
-	if a, ok := artifact[Analysis](env, "analysis"); ok {
+	if a, ok := artifact[styleAnalysis](env, "analysis"); ok {
 		data["Tone"], data["Audience"] = quoted(a.Tone), quoted(a.Audience)
 	}
 	text, err := prose(ctx, env, "section", data)
@@ -64,26 +64,26 @@ func expand(ctx context.Context, env *tools.Env, in ExpandInput) (tools.Result, 
 }
 
 // place finds the section in the plan, or takes the caller's word for it.
-func place(plan Plan, planned bool, in ExpandInput) (Section, Heading, error) {
+func place(plan postOutline, planned bool, in expandInput) (postSection, outlineHeading, error) {
 	title := strings.TrimSpace(in.Section)
 	key := slug(title)
 	if key == "" {
-		return Section{}, Heading{}, fmt.Errorf("section %q has no letter or digit; name it by its title", in.Section)
+		return postSection{}, outlineHeading{}, fmt.Errorf("section %q has no letter or digit; name it by its title", in.Section)
 	}
 	var titles []string
 	for i, h := range plan.Sections {
 		if slug(h.Title) == key {
-			return Section{Title: h.Title, Position: i + 1}, h, nil
+			return postSection{Title: h.Title, Position: i + 1}, h, nil
 		}
 		titles = append(titles, h.Title)
 	}
 	switch {
 	case in.Position > 0:
-		return Section{Title: title, Position: in.Position}, Heading{Title: title}, nil
+		return postSection{Title: title, Position: in.Position}, outlineHeading{Title: title}, nil
 	case planned:
-		return Section{}, Heading{}, fmt.Errorf("the outline has no section %q; it has: %s", title, strings.Join(titles, "; "))
+		return postSection{}, outlineHeading{}, fmt.Errorf("the outline has no section %q; it has: %s", title, strings.Join(titles, "; "))
 	}
-	return Section{}, Heading{}, errors.New("there is no outline, so say by position where the section comes")
+	return postSection{}, outlineHeading{}, errors.New("there is no outline, so say by position where the section comes")
 }
 
 // bare is a section's text without the heading that models put over it, fences

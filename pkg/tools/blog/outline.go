@@ -10,8 +10,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// OutlineInput is the input of generate_outline.
-type OutlineInput struct {
+// outlineInput is the input of generate_outline.
+type outlineInput struct {
 	Topic    string   `json:"topic" jsonschema:"minLength=1,description=What the post is about"`
 	Sections []string `json:"sections,omitempty" jsonschema:"description=What must be covered"`
 	Words    int      `json:"words,omitempty" jsonschema:"description=Length of the post"`
@@ -25,9 +25,9 @@ var Outline = tools.New(tools.Metadata{
 	Name: "generate_outline", Category: tools.Content, Needs: tools.Think, Optionality: tools.Optional,
 	Uses: []string{"analysis", "citations"}, Produces: []string{"outline"},
 	Examples: []tools.Example{{Note: "after an analysis", Args: json.RawMessage(`{"topic":"Durable agents on one machine","words":1200}`)}},
-}.Prose(outlineProse), func(ctx context.Context, env *tools.Env, in OutlineInput) (tools.Result, error) {
+}.Prose(outlineProse), func(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result, error) {
 	data := map[string]any{"Topic": quoted(in.Topic), "Wanted": in.Sections, "Words": in.Words, "Analysis": "", "Sources": sources(env)}
-	if a, ok := artifact[Analysis](env, "analysis"); ok {
+	if a, ok := artifact[styleAnalysis](env, "analysis"); ok {
 		raw, err := json.Marshal(a)
 		if err != nil {
 			return tools.Result{}, tools.Fatal(err)
@@ -37,7 +37,7 @@ var Outline = tools.New(tools.Metadata{
 			data["Words"] = a.Words
 		}
 	}
-	p, err := typed(ctx, env, "outline", data, (*Plan).check)
+	p, err := typed(ctx, env, "outline", data, (*postOutline).check)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -45,7 +45,7 @@ var Outline = tools.New(tools.Metadata{
 })
 
 // String shows the plan as a numbered list.
-func (p Plan) String() string {
+func (p postOutline) String() string {
 	var b strings.Builder
 	b.WriteString(p.Title)
 	for i, h := range p.Sections {

@@ -11,19 +11,19 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// ReviewInput is the input of review_content.
-type ReviewInput struct {
+// reviewInput is the input of review_content.
+type reviewInput struct {
 	Focus string `json:"focus,omitempty" jsonschema:"description=What to look at in particular"`
 }
 
-// A Review is the artifact "review".
-type Review struct {
-	Verdict string  `json:"verdict" jsonschema:"enum=ready,enum=revise,description=Whether it can be published as it is"`
-	Faults  []Fault `json:"faults" jsonschema:"maxItems=20,description=What to change; empty if nothing"`
+// A postReview is the artifact "review".
+type postReview struct {
+	Verdict string        `json:"verdict" jsonschema:"enum=ready,enum=revise,description=Whether it can be published as it is"`
+	Faults  []reviewFault `json:"faults" jsonschema:"maxItems=20,description=What to change; empty if nothing"`
 }
 
-// A Fault is something to change in a post.
-type Fault struct {
+// A reviewFault is something to change in a post.
+type reviewFault struct {
 	Where string `json:"where" jsonschema:"minLength=1,description=The section or a few of the words"`
 	What  string `json:"what" jsonschema:"minLength=1,description=What is wrong"`
 	Fix   string `json:"fix" jsonschema:"description=What to do"`
@@ -37,10 +37,10 @@ var Check = tools.New(tools.Metadata{
 	Name: "review_content", Category: tools.Content, Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
 	Consumes: []string{"content"}, Uses: []string{"analysis", "citations"}, Produces: []string{"review"},
 	Examples: []tools.Example{{Note: "all of it", Args: json.RawMessage(`{}`)}},
-}.Prose(reviewProse), func(ctx context.Context, env *tools.Env, in ReviewInput) (tools.Result, error) {
+}.Prose(reviewProse), func(ctx context.Context, env *tools.Env, in reviewInput) (tools.Result, error) {
 	text := content(env)
 	data := map[string]any{"Content": quoted(text), "Focus": quoted(in.Focus), "Analysis": quoted(string(env.Artifacts.Value("analysis"))), "Sources": sources(env)}
-	got, err := typed[Review](ctx, env, "review", data, nil)
+	got, err := typed[postReview](ctx, env, "review", data, nil)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -66,8 +66,8 @@ var (
 )
 
 // seen are the faults that need no model.
-func seen(text string) []Fault {
-	var out []Fault
+func seen(text string) []reviewFault {
+	var out []reviewFault
 	titles := map[string]bool{}
 	tops, last := 0, 0
 	for _, m := range heading.FindAllStringSubmatch(withoutCode(text), -1) {
@@ -76,19 +76,19 @@ func seen(text string) []Fault {
 			tops++
 		}
 		if last > 0 && level > last+1 {
-			out = append(out, Fault{title, fmt.Sprintf("a heading of level %d follows one of level %d", level, last), "leave no level out"})
+			out = append(out, reviewFault{title, fmt.Sprintf("a heading of level %d follows one of level %d", level, last), "leave no level out"})
 		}
 		last = level
 		if titles[slug(title)] {
-			out = append(out, Fault{title, "two sections have this heading", "rename or join them"})
+			out = append(out, reviewFault{title, "two sections have this heading", "rename or join them"})
 		}
 		titles[slug(title)] = true
 	}
 	if tops > 1 {
-		out = append(out, Fault{"headings", fmt.Sprintf("there are %d titles", tops), "one line may begin with a single #"})
+		out = append(out, reviewFault{"headings", fmt.Sprintf("there are %d titles", tops), "one line may begin with a single #"})
 	}
 	for _, m := range placeholder.FindAllString(withoutCode(text), 5) {
-		out = append(out, Fault{strings.TrimSpace(m), "a placeholder is left in the text", "fill it in or take it out"})
+		out = append(out, reviewFault{strings.TrimSpace(m), "a placeholder is left in the text", "fill it in or take it out"})
 	}
 	return out
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// SocialInput is the input of generate_social_posts.
-type SocialInput struct {
+// socialInput is the input of generate_social_posts.
+type socialInput struct {
 	Networks []string `json:"networks" jsonschema:"minItems=1,maxItems=5,enum=bluesky,enum=linkedin,enum=mastodon,enum=threads,enum=x,description=Where to announce the post"`
 	URL      string   `json:"url,omitempty" jsonschema:"description=Of the post; it is put into each"`
 }
 
-// Announcements are the artifact "social".
-type Announcements struct {
-	Posts []Announcement `json:"posts" jsonschema:"minItems=1,maxItems=5,description=One for each network"`
+// announcementList are the artifact "social".
+type announcementList struct {
+	Posts []announcement `json:"posts" jsonschema:"minItems=1,maxItems=5,description=One for each network"`
 }
 
-// An Announcement is a post for one network.
-type Announcement struct {
+// An announcement is a post for one network.
+type announcement struct {
 	Network string `json:"network" jsonschema:"enum=bluesky,enum=linkedin,enum=mastodon,enum=threads,enum=x,description=Where it goes"`
 	Text    string `json:"text" jsonschema:"minLength=1,description=The post"`
 }
@@ -40,7 +40,7 @@ var Social = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "two networks", Args: json.RawMessage(`{"networks":["mastodon","x"],"url":"https://example.com/blog/durable-agents"}`)}},
 }.Prose(socialProse), social)
 
-func social(ctx context.Context, env *tools.Env, in SocialInput) (tools.Result, error) {
+func social(ctx context.Context, env *tools.Env, in socialInput) (tools.Result, error) {
 	if in.URL != "" && address.FindString(in.URL) != in.URL {
 		return tools.Result{}, fmt.Errorf("url %q is no address; it begins with https:// and has no spaces", in.URL)
 	}
@@ -56,7 +56,7 @@ func social(ctx context.Context, env *tools.Env, in SocialInput) (tools.Result, 
 	}
 	data := map[string]any{"Limits": limits, "URL": in.URL, "Content": quoted(content(env))}
 	tries := 0
-	got, err := typed(ctx, env, "social", data, func(a *Announcements) error {
+	got, err := typed(ctx, env, "social", data, func(a *announcementList) error {
 		if tries++; tries > 1 {
 			return a.whole(in) // length is put right below
 		}
@@ -65,7 +65,7 @@ func social(ctx context.Context, env *tools.Env, in SocialInput) (tools.Result, 
 	if err != nil {
 		return tools.Result{}, err
 	}
-	slices.SortFunc(got.Posts, func(a, b Announcement) int { return strings.Compare(a.Network, b.Network) })
+	slices.SortFunc(got.Posts, func(a, b announcement) int { return strings.Compare(a.Network, b.Network) })
 	var b strings.Builder
 	for i := range got.Posts {
 		p := &got.Posts[i]
@@ -84,7 +84,7 @@ func social(ctx context.Context, env *tools.Env, in SocialInput) (tools.Result, 
 }
 
 // whole reports a network without a post, and a post without the link.
-func (a *Announcements) whole(in SocialInput) error {
+func (a *announcementList) whole(in socialInput) error {
 	var names []string
 	for _, p := range a.Posts {
 		if in.URL != "" && !strings.Contains(p.Text, in.URL) {
@@ -100,7 +100,7 @@ func (a *Announcements) whole(in SocialInput) error {
 }
 
 // fit reports the posts that are too long.
-func (a *Announcements) fit() error {
+func (a *announcementList) fit() error {
 	var errs []error
 	for _, p := range a.Posts {
 		if n, ok := lookup(p.Network); ok && !n.fits(p.Text) {

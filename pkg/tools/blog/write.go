@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// WriteInput is the input of write_content.
-type WriteInput struct {
+// writeInput is the input of write_content.
+type writeInput struct {
 	Title string `json:"title,omitempty" jsonschema:"description=Put above the text unless it begins with one"`
 	Text  string `json:"text" jsonschema:"minLength=1,description=The whole post as Markdown"`
 }
@@ -26,7 +26,7 @@ var writeProse string
 var Write = tools.New(tools.Metadata{
 	Name: "write_content", Category: tools.Content, Effect: tools.Idempotent, Produces: []string{"content"},
 	Examples: []tools.Example{{Note: "a short post", Args: json.RawMessage(`{"title":"We moved","text":"Our office is now at the harbour.\n\nCome and see us."}`)}},
-}.Prose(writeProse), func(_ context.Context, _ *tools.Env, in WriteInput) (tools.Result, error) {
+}.Prose(writeProse), func(_ context.Context, _ *tools.Env, in writeInput) (tools.Result, error) {
 	text := strings.TrimSpace(in.Text)
 	if text == "" {
 		return tools.Result{}, errors.New("text is empty: pass the whole post")

@@ -23,8 +23,8 @@ import (
 // Artifact has the full descriptions, by name.
 const Artifact = "tool_descriptions"
 
-// Input of describe_tool.
-type Input struct {
+// input of describe_tool.
+type input struct {
 	Name string `json:"name" jsonschema:"minLength=1,description=The tool"`
 }
 
@@ -37,7 +37,7 @@ var Tool = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "how to call it", Args: json.RawMessage(`{"name":"git_blame"}`)}},
 }.Prose(prose), tell)
 
-func tell(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
+func tell(_ context.Context, env *tools.Env, in input) (tools.Result, error) {
 	raw := env.Artifacts.Value(Artifact)
 	if raw == nil {
 		return tools.Result{}, fmt.Errorf("every tool here is described in full already; go on without")

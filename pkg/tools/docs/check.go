@@ -18,8 +18,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Input of check_docs.
-type Input struct {
+// input of check_docs.
+type input struct {
 	Paths []string `json:"paths,omitempty" jsonschema:"description=Markdown files; default those that were changed"`
 }
 
@@ -37,7 +37,7 @@ var Check = tools.New(tools.Metadata{
 
 const mostFaults = 40
 
-func check(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
+func check(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {
 	names := in.Paths
 	if len(names) == 0 {
 		var diff string

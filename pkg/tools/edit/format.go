@@ -25,19 +25,19 @@ const (
 // Formats are all there are.
 var Formats = []Format{Edit, BlockFormat, PatchFormat, WholeFormat}
 
-// A Rule gives the models whose provider/model matches Pattern a format. A *
+// A formatRule gives the models whose provider/model matches Pattern a format. A *
 // stands for any text, slashes too; case does not count.
-type Rule struct {
+type formatRule struct {
 	Pattern string
 	Format  Format
 }
 
-// Rules are the ones that ship. What is known of a family decides: models that
+// formatRules are the ones that ship. What is known of a family decides: models that
 // were trained on a form get it, and small ones, of which published boards say
 // that every fourth of their search/replace answers is malformed and hardly
 // any whole file, write whole files. Everything else gets edit_file.
-func Rules() []Rule {
-	return []Rule{
+func formatRules() []formatRule {
+	return []formatRule{
 		{"*gpt-4.1*", PatchFormat}, {"*gpt-5*", PatchFormat}, {"*gpt-oss*", PatchFormat}, {"*codex*", PatchFormat},
 		{"*qwen2.5-coder*", WholeFormat}, {"*qwen2.5coder*", WholeFormat}, {"*qwen-2.5-coder*", WholeFormat},
 		{"*llama3.2*", WholeFormat}, {"*llama-3.2*", WholeFormat}, {"*granite3*", WholeFormat}, {"*deepseek-coder*", WholeFormat},
@@ -46,16 +46,16 @@ func Rules() []Rule {
 	}
 }
 
-// For is the format of a model: the rule of own that matches decides, else the
+// formatFor is the format of a model: the rule of own that matches decides, else the
 // one of those that ship. Of several the longest pattern does, then the first
 // in the alphabet.
-func For(model string, own map[string]Format) Format {
-	var mine []Rule
+func formatFor(model string, own map[string]Format) Format {
+	var mine []formatRule
 	for _, p := range slices.Sorted(maps.Keys(own)) {
-		mine = append(mine, Rule{p, own[p]})
+		mine = append(mine, formatRule{p, own[p]})
 	}
-	for _, rules := range [][]Rule{mine, Rules()} {
-		slices.SortStableFunc(rules, func(a, b Rule) int { return cmp.Compare(len(b.Pattern), len(a.Pattern)) })
+	for _, rules := range [][]formatRule{mine, formatRules()} {
+		slices.SortStableFunc(rules, func(a, b formatRule) int { return cmp.Compare(len(b.Pattern), len(a.Pattern)) })
 		for _, r := range rules {
 			if glob(strings.ToLower(r.Pattern), strings.ToLower(model)) {
 				return r.Format
@@ -91,7 +91,7 @@ func glob(pattern, s string) bool {
 // before the rules that ship and may be nil.
 func Instead(own map[string]Format) func(model string) map[string][]string {
 	return func(model string) map[string][]string {
-		switch For(model, own) {
+		switch formatFor(model, own) {
 		case BlockFormat:
 			return map[string][]string{File.Name: {Blocks.Name}}
 		case PatchFormat:

@@ -10,7 +10,7 @@ func TestFor(t *testing.T) {
 		"ollama/qwen3:14b": Edit, "ollama/qwen3:4b": WholeFormat, "ollama/qwen3-coder:30b": Edit, "lab/x": BlockFormat, "lab/qq": WholeFormat,
 		"lab/mixed-CASE": PatchFormat, "x/mixed-and-case": PatchFormat, "": Edit,
 	} {
-		if got := For(model, own); got != want {
+		if got := formatFor(model, own); got != want {
 			t.Errorf("%s: %s, want %s", model, got, want)
 		}
 	}

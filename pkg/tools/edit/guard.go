@@ -9,7 +9,6 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
-
 func check(text, old, replacement string) error {
 	switch {
 	case old == "":

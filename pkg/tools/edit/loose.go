@@ -11,20 +11,20 @@ import (
 
 // What the loose rules found, in words for the model.
 const (
-	Blank   How = "without the blank lines around it"
-	Numbers How = "without its line numbers"
-	Escapes How = "with one level of escapes undone, as in new"
-	Punct   How = "with other quotation marks, dashes or blanks"
+	ruleBlank   matchRule = "without the blank lines around it"
+	ruleNumbers matchRule = "without its line numbers"
+	ruleEscapes matchRule = "with one level of escapes undone, as in new"
+	rulePunct   matchRule = "with other quotation marks, dashes or blanks"
 )
 
 // A place is where an edit goes and what is put there.
 type place struct {
-	span Span
+	span textSpan
 	put  string
-	how  How
+	how  matchRule
 }
 
-// loose finds old where no rule of [Match] does. Each of its rules wants one
+// loose finds old where no rule of [findText] does. Each of its rules wants one
 // place only, and keeps of the file whatever the change from old to
 // replacement does not touch.
 func loose(text, old, replacement string) (place, bool) {
@@ -37,9 +37,9 @@ func loose(text, old, replacement string) (place, bool) {
 }
 
 // strict is the one place the rules of Match find.
-func strict(text, old, replacement string, how How) (place, bool) {
-	spans, by := Match(text, old)
-	if len(spans) != 1 || by == Exact && (inWord(text, spans[0]) || doubles(text, spans[0], old, replacement)) {
+func strict(text, old, replacement string, how matchRule) (place, bool) {
+	spans, by := findText(text, old)
+	if len(spans) != 1 || by == ruleExact && (inWord(text, spans[0]) || doubles(text, spans[0], old, replacement)) {
 		return place{}, false
 	}
 	put, ok := fit(text, spans[0], old, replacement, by)
@@ -52,7 +52,7 @@ func unpadded(text, old, replacement string) (place, bool) {
 	if bare == old || bare == "" {
 		return place{}, false
 	}
-	return strict(text, bare, unpad(replacement), Blank)
+	return strict(text, bare, unpad(replacement), ruleBlank)
 }
 
 func unpad(s string) string {
@@ -73,7 +73,7 @@ func unled(text, old, replacement string) (place, bool) {
 	if len(want) < 2 || len(with) == 0 || lead(want[0].s) != "" || lead(with[0]) != "" {
 		return place{}, false
 	}
-	spans := byLine(ls, want, Trailing, func(a, b string) bool { return trimRight(a) == trimRight(b) || b == want[0].s && trim(a) == trim(b) })
+	spans := byLine(ls, want, ruleTrailing, func(a, b string) bool { return trimRight(a) == trimRight(b) || b == want[0].s && trim(a) == trim(b) })
 	if len(spans) != 1 {
 		return place{}, false
 	}
@@ -87,7 +87,7 @@ func unled(text, old, replacement string) (place, bool) {
 	}
 	quoted[0], with[0] = lead(got[0])+quoted[0], lead(got[0])+with[0]
 	put := graft(got, quoted, with, nil)
-	return place{s, closed(put, strings.HasSuffix(text[s.Start:s.End], "\n")), Indent}, true
+	return place{s, closed(put, strings.HasSuffix(text[s.Start:s.End], "\n")), ruleIndent}, true
 }
 
 var numberedLine = lazyregexp.New(`^\s*(\d+)(\t|[:|] ?)(.*)$`)
@@ -106,7 +106,7 @@ func unnumbered(text, old, replacement string) (place, bool) {
 		}
 		with = replacement
 	}
-	p, ok := strict(text, bare, with, Numbers)
+	p, ok := strict(text, bare, with, ruleNumbers)
 	if !ok || strings.Count(text[:p.span.Start], "\n")+1 != first {
 		return place{}, false
 	}
@@ -166,7 +166,7 @@ func unescaped(text, old, replacement string) (place, bool) {
 			}
 		}
 	}
-	return strict(text, bare, with, Escapes)
+	return strict(text, bare, with, ruleEscapes)
 }
 
 func unescape(s string) (string, bool) {
@@ -245,7 +245,7 @@ func folded(text, old, replacement string) (place, bool) {
 		at = j
 	}
 	b.WriteString(string(got[at:]))
-	return place{Span{start, end}, b.String(), Punct}, true
+	return place{textSpan{start, end}, b.String(), rulePunct}, true
 }
 
 // byteAt is where rune n of s begins.

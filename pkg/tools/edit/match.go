@@ -1,37 +1,35 @@
 package edit
 
-import (
-	"strings"
-)
+import "strings"
 
-// A Span is a piece of a text, in bytes, end excluded.
-type Span struct{ Start, End int }
+// A textSpan is a piece of a text, in bytes, end excluded.
+type textSpan struct{ Start, End int }
 
-// How says by which rule a text was found, in words for the model.
-type How string
+// matchRule says by which rule a text was found, in words for the model.
+type matchRule string
 
 const (
-	None     How = ""
-	Exact    How = "exactly"
-	Trailing How = "ignoring trailing space"
-	Indent   How = "with another indentation"
-	Spacing  How = "with other spacing"
+	ruleNone     matchRule = ""
+	ruleExact    matchRule = "exactly"
+	ruleTrailing matchRule = "ignoring trailing space"
+	ruleIndent   matchRule = "with another indentation"
+	ruleSpacing  matchRule = "with other spacing"
 )
 
-// Match finds old in text and returns every place, in order, and the rule
+// findText finds old in text and returns every place, in order, and the rule
 // that found them. Rules are tried from strict to tolerant and the first that
 // finds anything decides: a tolerant match never competes with a strict one.
 // The tolerant rules compare whole lines. One place is a match; several are
 // candidates, and it is for the caller to refuse them.
-func Match(text, old string) ([]Span, How) {
+func findText(text, old string) ([]textSpan, matchRule) {
 	if old == "" {
-		return nil, None
+		return nil, ruleNone
 	}
 	if spans := exact(text, old); len(spans) > 0 {
-		return spans, Exact
+		return spans, ruleExact
 	}
 	if strings.TrimSpace(old) == "" {
-		return nil, None
+		return nil, ruleNone
 	}
 	ls, want := split(text), split(old)
 	for _, rule := range tolerant {
@@ -39,36 +37,36 @@ func Match(text, old string) ([]Span, How) {
 			return spans, rule.how
 		}
 	}
-	return nil, None
+	return nil, ruleNone
 }
 
 // tolerant are the rules that compare whole lines, from strict to loose.
 var tolerant = [...]struct {
-	how  How
+	how  matchRule
 	same func(a, b string) bool
 }{
-	{Trailing, func(a, b string) bool { return trimRight(a) == trimRight(b) }},
-	{Indent, func(a, b string) bool { return trim(a) == trim(b) }},
-	{Spacing, func(a, b string) bool { return squeeze(a) == squeeze(b) }},
+	{ruleTrailing, func(a, b string) bool { return trimRight(a) == trimRight(b) }},
+	{ruleIndent, func(a, b string) bool { return trim(a) == trim(b) }},
+	{ruleSpacing, func(a, b string) bool { return squeeze(a) == squeeze(b) }},
 }
 
 // exact returns the places of old that do not overlap, and one that overlaps
 // the only one if there is such: "aa" is in "aaa" twice, and that is
 // ambiguous.
-func exact(text, old string) []Span {
-	var out []Span
+func exact(text, old string) []textSpan {
+	var out []textSpan
 	for at := 0; ; {
 		i := strings.Index(text[at:], old)
 		if i < 0 {
 			break
 		}
-		out = append(out, Span{at + i, at + i + len(old)})
+		out = append(out, textSpan{at + i, at + i + len(old)})
 		at += i + len(old)
 	}
 	if len(out) == 1 {
 		from := out[0].Start + 1
 		if i := strings.Index(text[from:], old); i >= 0 {
-			out = append(out, Span{from + i, from + i + len(old)})
+			out = append(out, textSpan{from + i, from + i + len(old)})
 		}
 	}
 	return out
@@ -95,8 +93,8 @@ func split(text string) []line {
 	return out
 }
 
-func byLine(ls, want []line, how How, same func(a, b string) bool) []Span {
-	var out []Span
+func byLine(ls, want []line, how matchRule, same func(a, b string) bool) []textSpan {
+	var out []textSpan
 	for at := 0; at+len(want) <= len(ls); at++ {
 		ok := true
 		for i, w := range want {
@@ -108,7 +106,7 @@ func byLine(ls, want []line, how How, same func(a, b string) bool) []Span {
 		if !ok || tooLong(ls[at:at+len(want)], want) {
 			continue
 		}
-		if how != Trailing && how != Exact {
+		if how != ruleTrailing && how != ruleExact {
 			if _, uniform := newIndents(ls[at:at+len(want)], want); !uniform {
 				continue
 			}
@@ -118,7 +116,7 @@ func byLine(ls, want []line, how How, same func(a, b string) bool) []Span {
 		if want[len(want)-1].nl && last.nl {
 			end++
 		}
-		out = append(out, Span{ls[at].start, end})
+		out = append(out, textSpan{ls[at].start, end})
 		at += len(want) - 1
 	}
 	return out

@@ -13,45 +13,45 @@ func TestReplace(t *testing.T) {
 		name, text, old, new string
 		all                  bool
 		want                 string
-		how                  How
+		how                  matchRule
 	}{
-		{"exact", "a\nb\nc\n", "b", "B", false, "a\nB\nc\n", Exact},
-		{"exact part of a line", "x := 1\n", "1", "2", false, "x := 2\n", Exact},
-		{"all", "a a\na\n", "a", "b", true, "b b\nb\n", Exact},
-		{"all, overlapping", "aaa", "aa", "b", true, "ba", Exact},
-		{"trailing space in the file", "a  \nb\t\nc\n", "a\nb\n", "x\n", false, "x\nc\n", Trailing},
-		{"trailing space in old", "a\nb\nc\n", "a \nb \n", "x\n", false, "x\nc\n", Trailing},
-		{"no final newline", "a\nb  ", "a \nb\n", "x\ny\n", false, "x\ny", Trailing},
+		{"exact", "a\nb\nc\n", "b", "B", false, "a\nB\nc\n", ruleExact},
+		{"exact part of a line", "x := 1\n", "1", "2", false, "x := 2\n", ruleExact},
+		{"all", "a a\na\n", "a", "b", true, "b b\nb\n", ruleExact},
+		{"all, overlapping", "aaa", "aa", "b", true, "ba", ruleExact},
+		{"trailing space in the file", "a  \nb\t\nc\n", "a\nb\n", "x\n", false, "x\nc\n", ruleTrailing},
+		{"trailing space in old", "a\nb\nc\n", "a \nb \n", "x\n", false, "x\nc\n", ruleTrailing},
+		{"no final newline", "a\nb  ", "a \nb\n", "x\ny\n", false, "x\ny", ruleTrailing},
 		{
 			"spaces for tabs", cart, "    for _, p := range ps {\n        sum += p\n    }\n",
 			"    for _, p := range ps {\n        if p > 0 {\n            sum += p\n        }\n    }\n", false,
-			strings.Replace(cart, "\t\tsum += p\n", "\t\tif p > 0 {\n\t\t\tsum += p\n\t\t}\n", 1), Indent,
+			strings.Replace(cart, "\t\tsum += p\n", "\t\tif p > 0 {\n\t\t\tsum += p\n\t\t}\n", 1), ruleIndent,
 		},
 		{
 			"one level too shallow", cart, "for _, p := range ps {\n\tsum += p\n}\nreturn sum\n",
 			"for _, p := range ps {\n\tif p > 0 {\n\t\tsum += p\n\t}\n}\nreturn sum\n", false,
-			strings.Replace(cart, "\t\tsum += p\n", "\t\tif p > 0 {\n\t\t\tsum += p\n\t\t}\n", 1), Indent,
+			strings.Replace(cart, "\t\tsum += p\n", "\t\tif p > 0 {\n\t\t\tsum += p\n\t\t}\n", 1), ruleIndent,
 		},
 		{
 			"one level too deep", "def f():\n    a = 1\n    b = 2\n", "        a = 1\n        b = 2\n",
-			"        a = 1\n        if a:\n            b = 3\n", false, "def f():\n    a = 1\n    if a:\n        b = 3\n", Indent,
+			"        a = 1\n        if a:\n            b = 3\n", false, "def f():\n    a = 1\n    if a:\n        b = 3\n", ruleIndent,
 		},
 		{
 			"one line, deeper lines in new", "func f() {\n\tif x {\n\t\ty()\n\t}\n}\n", "    y() \n",
-			"    if z {\n        y()\n    }\n", false, "func f() {\n\tif x {\n\t\tif z {\n\t\t\ty()\n\t\t}\n\t}\n}\n", Indent,
+			"    if z {\n        y()\n    }\n", false, "func f() {\n\tif x {\n\t\tif z {\n\t\t\ty()\n\t\t}\n\t}\n}\n", ruleIndent,
 		},
 		{
 			"new goes shallower than old", "func f() {\n\tif x {\n\t\ta( )\n\t\tb()\n\t}\n}\n", "        a( )\n        b()\n    }\n",
-			"        a( )\n    }\n    b()\n", false, "func f() {\n\tif x {\n\t\ta( )\n\t}\n\tb()\n}\n", Indent,
+			"        a( )\n    }\n    b()\n", false, "func f() {\n\tif x {\n\t\ta( )\n\t}\n\tb()\n}\n", ruleIndent,
 		},
-		{"aligned fields", "type T struct {\n\tName    string\n\tAge     int\n}\n", "\tName string\n\tAge int\n", "\tName string\n", false, "type T struct {\n\tName    string\n}\n", Spacing},
-		{"delete", "a\nb\nc\n", "b\n", "", false, "a\nc\n", Exact},
-		{"old without indentation, new with the file's", "if a {\n\tb()\n\tc()\n}\n", "b()\nc()\n", "\tb()\n\td()\n", false, "if a {\n\tb()\n\td()\n}\n", Indent},
-		{"exact is literal", "a\nb\nc\n", "a\nb", "a\nB\n", false, "a\nB\n\nc\n", Exact},
-		{"blank line with blanks", "a:\n    b\n  \n    c\n", "a:\n    b\n\n    c\n", "a:\n    d\n", false, "a:\n    d\n", Trailing},
+		{"aligned fields", "type T struct {\n\tName    string\n\tAge     int\n}\n", "\tName string\n\tAge int\n", "\tName string\n", false, "type T struct {\n\tName    string\n}\n", ruleSpacing},
+		{"delete", "a\nb\nc\n", "b\n", "", false, "a\nc\n", ruleExact},
+		{"old without indentation, new with the file's", "if a {\n\tb()\n\tc()\n}\n", "b()\nc()\n", "\tb()\n\td()\n", false, "if a {\n\tb()\n\td()\n}\n", ruleIndent},
+		{"exact is literal", "a\nb\nc\n", "a\nb", "a\nB\n", false, "a\nB\n\nc\n", ruleExact},
+		{"blank line with blanks", "a:\n    b\n  \n    c\n", "a:\n    b\n\n    c\n", "a:\n    d\n", false, "a:\n    d\n", ruleTrailing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, how, changes, err := Replace(c.text, c.old, c.new, c.all)
+			got, how, changes, err := replaceText(c.text, c.old, c.new, c.all)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,18 +76,18 @@ const (
 func TestLoose(t *testing.T) {
 	for _, c := range []struct {
 		name, text, old, new, want string
-		how                        How
+		how                        matchRule
 	}{
-		{"blank lines around", "a\nb\nc\n", "\n\nb\n\n", "\nB\n", "a\nB\nc\n", Blank},
-		{"line numbers", "a\nb\nc\n", "2\tb\n3\tc\n", "2\tB\n3\tc\n", "a\nB\nc\n", Numbers},
-		{"line numbers in old only", "a\nb\nc\n", "2\tb\n", "B\n", "a\nB\nc\n", Numbers},
-		{"escaped twice", "f(\"a\")\ng()\nh()\n", `f(\"a\")\ng()`, `f(\"b\\n\")\ng()`, "f(\"b\\n\")\ng()\nh()\n", Escapes},
-		{"escaped quotes", "say(\"hi\") // x\n", `say(\"hi\")`, `say(\"bye\")`, "say(\"bye\") // x\n", Escapes},
-		{"typographic marks stay", "He said \u201cit\u2019s fine\u201d \u2014 twice.\n", "He said \"it's fine\" - twice.", "She said \"it's fine\" - twice.", "She said \u201cit\u2019s fine\u201d \u2014 twice.\n", Punct},
-		{"typographic marks of the model", "x = 'a' - 1\n", "x = \u2018a\u2019 \u2013 1", "x = \u2018a\u2019 \u2013 2", "x = 'a' - 2\n", Punct},
+		{"blank lines around", "a\nb\nc\n", "\n\nb\n\n", "\nB\n", "a\nB\nc\n", ruleBlank},
+		{"line numbers", "a\nb\nc\n", "2\tb\n3\tc\n", "2\tB\n3\tc\n", "a\nB\nc\n", ruleNumbers},
+		{"line numbers in old only", "a\nb\nc\n", "2\tb\n", "B\n", "a\nB\nc\n", ruleNumbers},
+		{"escaped twice", "f(\"a\")\ng()\nh()\n", `f(\"a\")\ng()`, `f(\"b\\n\")\ng()`, "f(\"b\\n\")\ng()\nh()\n", ruleEscapes},
+		{"escaped quotes", "say(\"hi\") // x\n", `say(\"hi\")`, `say(\"bye\")`, "say(\"bye\") // x\n", ruleEscapes},
+		{"typographic marks stay", "He said \u201cit\u2019s fine\u201d \u2014 twice.\n", "He said \"it's fine\" - twice.", "She said \"it's fine\" - twice.", "She said \u201cit\u2019s fine\u201d \u2014 twice.\n", rulePunct},
+		{"typographic marks of the model", "x = 'a' - 1\n", "x = \u2018a\u2019 \u2013 1", "x = \u2018a\u2019 \u2013 2", "x = 'a' - 2\n", rulePunct},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, how, _, err := Replace(c.text, c.old, c.new, false)
+			got, how, _, err := replaceText(c.text, c.old, c.new, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestRefused(t *testing.T) {
 		{"blank only", "a\nb\n", "  \n", "x", []string{"0 matches"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, _, _, err := Replace(c.text, c.old, c.new, false)
+			got, _, _, err := replaceText(c.text, c.old, c.new, false)
 			if err == nil {
 				t.Fatalf("accepted: %q", got)
 			}
@@ -157,7 +157,7 @@ func TestSiblings(t *testing.T) {
 		return "      expect.objectContaining({\n        toolName: '" + name + "',\n        decision: PolicyDecision.ALLOW,\n        priority: " + priority + ",\n      }),\n"
 	}
 	quote := strings.TrimSuffix(rule("PolicyTestAgent", "1.05"), "      }),\n")
-	if got, _, _, err := Replace("[\n"+rule("RemotePolicyAgent", "1.05")+"]\n", quote, strings.Replace(quote, "1.05", "1.03", 1), false); err == nil {
+	if got, _, _, err := replaceText("[\n"+rule("RemotePolicyAgent", "1.05")+"]\n", quote, strings.Replace(quote, "1.05", "1.03", 1), false); err == nil {
 		t.Errorf("landed in a sibling: %s", got)
 	}
 	fields := "\treturn Completion{\n\t\tContent: c.Content,\n\t\tDone: c.Done,\n\t\tReason: c.Reason,\n\t}\n}\n"
@@ -176,13 +176,13 @@ func TestSiblings(t *testing.T) {
 		"a sibling but for blanks": {"f(a)\n  \n  end\nf(b)\n\n\tend\nf(b)\n\n  end\n", "f(b)\n\n  end\n", "f(b)\n\n  added()\n\n  end\n"},
 		"with other indentation":   {fields, "  Done: c.Done,\n  Reason: c.Reason,\n", "  Done: c.Done,\n  Reason: c.Reason,\n  Logprobs: c.Logprobs,\n"},
 	} {
-		once, _, _, err := Replace(c.text, c.old, c.new, false)
+		once, _, _, err := replaceText(c.text, c.old, c.new, false)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		for _, all := range []bool{false, true} {
-			if twice, _, _, err := Replace(once, c.old, c.new, all); err == nil {
+			if twice, _, _, err := replaceText(once, c.old, c.new, all); err == nil {
 				t.Errorf("%s: made twice: %s", name, twice)
 			}
 		}
@@ -211,9 +211,9 @@ func FuzzReplace(f *testing.F) {
 	f.Add("x\r\ny", "x\ny", "z", false)
 	f.Add("0", "\n0", "1", true)
 	f.Fuzz(func(t *testing.T, text, old, repl string, all bool) {
-		got, how, changes, err := Replace(text, old, repl, all)
+		got, how, changes, err := replaceText(text, old, repl, all)
 		if err != nil {
-			var me *MatchError
+			var me *matchError
 			if errors.As(err, &me) {
 				_ = me.Error() // must not panic on any input
 			}
@@ -222,7 +222,7 @@ func FuzzReplace(f *testing.F) {
 			}
 			return
 		}
-		spans, _ := Match(text, old)
+		spans, _ := findText(text, old)
 		if len(spans) == 0 {
 			return // a rule beyond Match, whose place is not to be had here
 		}
@@ -231,7 +231,7 @@ func FuzzReplace(f *testing.F) {
 			if s.Start < 0 || s.End > len(text) || s.Start > s.End {
 				t.Fatalf("span %v of %d bytes", s, len(text))
 			}
-			if how != Exact && s.Start < last {
+			if how != ruleExact && s.Start < last {
 				t.Fatalf("span %d overlaps", i)
 			}
 			last = s.End

@@ -93,7 +93,7 @@ func (d *doc) hunks(hs []hunk) error {
 			return err
 		}
 		p, err := h.find(text, from, shift)
-		if err == nil && p.how != Exact && madeLoosely(text, closed(h.old, true), closed(h.new, true)) {
+		if err == nil && p.how != ruleExact && madeLoosely(text, closed(h.old, true), closed(h.new, true)) {
 			err = errMade
 		}
 		if err != nil {
@@ -144,25 +144,25 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 				return p, nil
 			}
 		}
-		return place{}, &MatchError{text: text, old: old, what: "the lines to change (those with a blank or - in front)"}
+		return place{}, &matchError{text: text, old: old, what: "the lines to change (those with a blank or - in front)"}
 	case len(at) > 1:
-		var spans []Span
+		var spans []textSpan
 		for _, i := range at {
-			spans = append(spans, Span{ls[i].start, ls[i+len(h.old)-1].end})
+			spans = append(spans, textSpan{ls[i].start, ls[i+len(h.old)-1].end})
 		}
-		return place{}, &MatchError{text: text, old: old, Spans: spans, How: how, what: "the lines to change"}
+		return place{}, &matchError{text: text, old: old, Spans: spans, How: how, what: "the lines to change"}
 	}
 	last := ls[at[0]+len(h.old)-1]
-	s := Span{ls[at[0]].start, last.end}
+	s := textSpan{ls[at[0]].start, last.end}
 	if last.nl {
 		s.End++
 	}
 	put, ok := closed(h.new, last.nl), true
-	if how != Exact {
+	if how != ruleExact {
 		put, ok = fit(text, s, old, with, how)
 	}
 	if !ok {
-		return place{}, &MatchError{text: text, old: old}
+		return place{}, &matchError{text: text, old: old}
 	}
 	if s.End == len(text) && h.oldOpen != h.newOpen {
 		put = closed(lines(put), h.oldOpen)
@@ -182,13 +182,13 @@ func (h hunk) append(text string) (place, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		put = "\n" + strings.TrimSuffix(put, "\n")
 	}
-	return place{Span{len(text), len(text)}, put, Exact}, nil
+	return place{textSpan{len(text), len(text)}, put, ruleExact}, nil
 }
 
 // inLines is where the lines want are, by the first rule that finds them.
-func inLines(ls, want []line) ([]int, How) {
+func inLines(ls, want []line) ([]int, matchRule) {
 	same := func(a, b string) bool { return a == b }
-	starts := func(spans []Span) []int {
+	starts := func(spans []textSpan) []int {
 		var out []int
 		i := 0
 		for _, s := range spans {
@@ -199,15 +199,15 @@ func inLines(ls, want []line) ([]int, How) {
 		}
 		return out
 	}
-	if s := byLine(ls, want, Exact, same); len(s) > 0 {
-		return starts(s), Exact
+	if s := byLine(ls, want, ruleExact, same); len(s) > 0 {
+		return starts(s), ruleExact
 	}
 	for _, r := range tolerant {
 		if s := byLine(ls, want, r.how, r.same); len(s) > 0 {
 			return starts(s), r.how
 		}
 	}
-	return nil, None
+	return nil, ruleNone
 }
 
 // choose leaves of the places at those that what comes with the hunk allows:

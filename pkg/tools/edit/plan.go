@@ -31,8 +31,8 @@ type doc struct {
 	existed bool
 	gone    bool
 	to      string // its new name
-	changes []Change
-	how     []How // the rules other than Exact that found something
+	changes []textChange
+	how     []matchRule // the rules other than Exact that found something
 }
 
 func newPlan(files *workspace.Files) *plan { return &plan{files: files, docs: map[string]*doc{}} }
@@ -78,7 +78,7 @@ func (p *plan) create(name, content string) error {
 		return err
 	}
 	d := &doc{name: name, text: workspace.Text{Content: content}}
-	d.changes = []Change{{At: 1, New: content}}
+	d.changes = []textChange{{At: 1, New: content}}
 	p.add(key, d)
 	return nil
 }
@@ -103,7 +103,7 @@ func (p *plan) remove(name string) error {
 		}
 		d.text, d.was = t, t.Content
 	}
-	d.changes = []Change{{At: 1, Old: d.was}}
+	d.changes = []textChange{{At: 1, Old: d.was}}
 	p.add(key, d)
 	return nil
 }
@@ -133,10 +133,10 @@ func (p *plan) key(name string) string {
 }
 
 // set gives a doc new content, found by how.
-func (d *doc) set(content string, how How, changes []Change) {
+func (d *doc) set(content string, how matchRule, changes []textChange) {
 	d.text.Content = content
 	d.changes = append(d.changes, changes...)
-	if how != Exact && how != None {
+	if how != ruleExact && how != ruleNone {
 		d.how = append(d.how, how)
 	}
 }
@@ -151,13 +151,13 @@ func (d *doc) replace(old, with string, all bool) error {
 }
 
 // replaceIn is Replace with what is known of a file by its name.
-func replaceIn(name, text, old, with string, all bool) (string, How, []Change, error) {
+func replaceIn(name, text, old, with string, all bool) (string, matchRule, []textChange, error) {
 	lf := strings.NewReplacer("\r\n", "\n")
 	old, with = lf.Replace(old), lf.Replace(with)
 	if err := Whole(name, text, with); err != nil && old != "" {
-		return text, None, nil, err
+		return text, ruleNone, nil, err
 	}
-	return Replace(text, old, with, all)
+	return replaceText(text, old, with, all)
 }
 
 // check finds what can be found wrong before the first file is written.
@@ -302,7 +302,7 @@ func Difference(was, is string) (sum, hunks string) {
 	i, j := 0, 0
 	for _, p := range append(pairs(a, b), [2]int{len(a), len(b)}) {
 		if i < p[0] || j < p[1] {
-			h, x, y := Change{At: j + 1, Old: closed(a[i:p[0]], true), New: closed(b[j:p[1]], true)}.Hunk(hunkLines)
+			h, x, y := textChange{At: j + 1, Old: closed(a[i:p[0]], true), New: closed(b[j:p[1]], true)}.Hunk(hunkLines)
 			added, removed = added+x, removed+y
 			if n++; n <= mostHunks {
 				out.WriteString(h)

@@ -8,17 +8,17 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
-// A MatchError says why old could not be located, with what the model needs
+// A matchError says why old could not be located, with what the model needs
 // to try again: the candidates, or the lines that come nearest.
-type MatchError struct {
-	Spans     []Span // every candidate; none if old is nowhere
-	How       How
+type matchError struct {
+	Spans     []textSpan // every candidate; none if old is nowhere
+	How       matchRule
 	text, old string
 	what      string // how old is called where every occurrence cannot be replaced
 	part      bool   // the one place is inside a longer word
 }
 
-func (e *MatchError) Error() string {
+func (e *matchError) Error() string {
 	switch {
 	case e.part:
 		s := e.Spans[0]
@@ -37,7 +37,7 @@ const (
 	mostLines      = 8 // of one candidate
 )
 
-func (e *MatchError) many() string {
+func (e *matchError) many() string {
 	var b strings.Builder
 	all := ""
 	if e.what == "" {
@@ -64,7 +64,7 @@ func (e *MatchError) many() string {
 	return b.String()
 }
 
-func (e *MatchError) subject() string {
+func (e *matchError) subject() string {
 	if e.what == "" || e.what == "old" {
 		return "old is"
 	}
@@ -74,7 +74,7 @@ func (e *MatchError) subject() string {
 // called gives what err says of old the name that the form has for it, where
 // that has no all.
 func called(what string, err error) error {
-	var me *MatchError
+	var me *matchError
 	if errors.As(err, &me) {
 		me.what = what
 	}
@@ -83,7 +83,7 @@ func called(what string, err error) error {
 
 var gutter = lazyregexp.New(`^\s*\d+\t`)
 
-func (e *MatchError) nothing() string {
+func (e *matchError) nothing() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s not in the file (0 matches); nothing was changed. ", e.subject())
 	switch {

@@ -9,39 +9,39 @@ import (
 	"unicode/utf8"
 )
 
-// A Change is one replaced piece, for the report.
-type Change struct {
+// A textChange is one replaced piece, for the report.
+type textChange struct {
 	At       int // line of the first changed line, from 1, in the new text
 	Old, New string
 }
 
-// Replace puts replacement where old is in text: at its only place, or at
+// replaceText puts replacement where old is in text: at its only place, or at
 // every one if all. It refuses with a *MatchError when old is nowhere or, but
 // for all, in several places. A tolerant match re-indents replacement as the
 // text is, and keeps the text's spelling of the lines that old and replacement
 // share.
-func Replace(text, old, replacement string, all bool) (string, How, []Change, error) {
+func replaceText(text, old, replacement string, all bool) (string, matchRule, []textChange, error) {
 	if err := check(text, old, replacement); err != nil {
-		return text, None, nil, err
+		return text, ruleNone, nil, err
 	}
-	spans, how := Match(text, old)
+	spans, how := findText(text, old)
 	var places []place
 	switch {
 	case len(spans) == 0:
 		p, ok := loose(text, old, replacement)
 		if !ok {
-			return text, None, nil, &MatchError{text: text, old: old}
+			return text, ruleNone, nil, &matchError{text: text, old: old}
 		}
 		places, how = []place{p}, p.how
 	case len(spans) > 1 && !all:
-		return text, how, nil, &MatchError{text: text, old: old, Spans: spans, How: how}
-	case !all && how == Exact && (inWord(text, spans[0]) || doubles(text, spans[0], old, replacement)):
-		return text, how, nil, &MatchError{text: text, old: old, part: true, Spans: spans, How: how}
+		return text, how, nil, &matchError{text: text, old: old, Spans: spans, How: how}
+	case !all && how == ruleExact && (inWord(text, spans[0]) || doubles(text, spans[0], old, replacement)):
+		return text, how, nil, &matchError{text: text, old: old, part: true, Spans: spans, How: how}
 	}
 	for _, s := range spans {
 		put, ok := fit(text, s, old, replacement, how)
 		if !ok {
-			return text, how, nil, &MatchError{text: text, old: old}
+			return text, how, nil, &matchError{text: text, old: old}
 		}
 		places = append(places, place{s, put, how})
 	}
@@ -50,7 +50,7 @@ func Replace(text, old, replacement string, all bool) (string, How, []Change, er
 			return text, how, nil, err
 		}
 	}
-	if how != Exact && madeLoosely(text, old, replacement) || !slices.ContainsFunc(places, func(p place) bool { return !made(text, p) }) {
+	if how != ruleExact && madeLoosely(text, old, replacement) || !slices.ContainsFunc(places, func(p place) bool { return !made(text, p) }) {
 		return text, how, nil, errMade
 	}
 	out, changes := splice(text, places)
@@ -63,9 +63,9 @@ func Replace(text, old, replacement string, all bool) (string, How, []Change, er
 var errSame = errors.New("the file already says what new says: nothing would change")
 
 // splice puts what the places say where they say, in order.
-func splice(text string, places []place) (string, []Change) {
+func splice(text string, places []place) (string, []textChange) {
 	var b strings.Builder
-	var changes []Change
+	var changes []textChange
 	at, lines := 0, 1
 	for _, p := range places {
 		if p.span.Start < at { // an overlapping second place of an exact match
@@ -84,7 +84,7 @@ func splice(text string, places []place) (string, []Change) {
 
 // inWord reports whether a place begins or ends in the middle of a word: then
 // what was quoted is hardly what is there.
-func inWord(text string, s Span) bool {
+func inWord(text string, s textSpan) bool {
 	if s.Start == s.End {
 		return false
 	}
@@ -97,7 +97,7 @@ func inWord(text string, s Span) bool {
 
 // doubles reports whether replacement brings along what stands before or after
 // the place on its line: the model quoted a part of a line and wrote all of it.
-func doubles(text string, s Span, old, replacement string) bool {
+func doubles(text string, s textSpan, old, replacement string) bool {
 	const telling = 3
 	before := text[strings.LastIndexByte(text[:s.Start], '\n')+1 : s.Start]
 	if before != "" && trim(before) == "" && lead(old) == "" && strings.HasPrefix(replacement, before) {
@@ -119,8 +119,8 @@ func doubles(text string, s Span, old, replacement string) bool {
 }
 
 // fit is the replacement as it goes into s.
-func fit(text string, s Span, old, replacement string, how How) (string, bool) {
-	if how == Exact {
+func fit(text string, s textSpan, old, replacement string, how matchRule) (string, bool) {
+	if how == ruleExact {
 		// Whole lines were quoted, and new lost its last newline: what follows
 		// must not end up on its last line.
 		if strings.HasSuffix(old, "\n") && replacement != "" && !strings.HasSuffix(replacement, "\n") &&
@@ -131,7 +131,7 @@ func fit(text string, s Span, old, replacement string, how How) (string, bool) {
 	}
 	got, want, with := split(text[s.Start:s.End]), split(old), split(replacement)
 	var in *indents
-	if how != Trailing {
+	if how != ruleTrailing {
 		var ok bool
 		if in, ok = newIndents(got, want); !ok {
 			return "", false
@@ -150,7 +150,7 @@ func fit(text string, s Span, old, replacement string, how How) (string, bool) {
 }
 
 // whole widens a change to whole lines, so that it can be read as a diff.
-func whole(text string, s Span, put string, at int) Change {
+func whole(text string, s textSpan, put string, at int) textChange {
 	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
 	to := len(text)
 	if s.End > 0 && s.End > s.Start && text[s.End-1] == '\n' && (put == "" || strings.HasSuffix(put, "\n")) {
@@ -158,12 +158,12 @@ func whole(text string, s Span, put string, at int) Change {
 	} else if i := strings.IndexByte(text[s.End:], '\n'); i >= 0 {
 		to = s.End + i + 1
 	}
-	return Change{At: at, Old: text[from:to], New: text[from:s.Start] + put + text[s.End:to]}
+	return textChange{At: at, Old: text[from:to], New: text[from:s.Start] + put + text[s.End:to]}
 }
 
 // Hunk is the change as a unified diff hunk, without the lines both sides
 // share at its ends, cut after max lines. Added and removed count lines.
-func (c Change) Hunk(max int) (hunk string, added, removed int) {
+func (c textChange) Hunk(max int) (hunk string, added, removed int) {
 	was, is := lines(c.Old), lines(c.New)
 	at := c.At
 	for len(was) > 0 && len(is) > 0 && was[0] == is[0] {

@@ -1,4 +1,4 @@
-package file_test
+package file
 
 import (
 	"context"
@@ -10,12 +10,11 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/file"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-func TestConforms(t *testing.T) { toolstest.Check(t, file.Read, file.Write, file.List) }
+func TestConforms(t *testing.T) { toolstest.Check(t, Read, Write, List) }
 
 func open(t *testing.T, content map[string]string) *tools.Env {
 	t.Helper()
@@ -60,33 +59,33 @@ func TestRead(t *testing.T) {
 		"wide.txt": strings.Repeat(strings.Repeat("x", 1000)+"\n", 100),
 	})
 	for _, c := range []struct {
-		in            file.ReadInput
+		in            readInput
 		text, summary string
 		failed        bool
 	}{
-		{file.ReadInput{Path: "a.txt"}, "1\tone\n2\ttwo\n3\tthree\n", "a.txt 1-3", false},
-		{file.ReadInput{Path: "./a.txt", From: 2, Lines: 1}, "2\ttwo\n[1 of 3 lines left; go on with from=3]\n", "./a.txt 2-2", false},
-		{file.ReadInput{Path: "empty"}, "empty is empty.", "empty (empty)", false},
+		{readInput{Path: "a.txt"}, "1\tone\n2\ttwo\n3\tthree\n", "a.txt 1-3", false},
+		{readInput{Path: "./a.txt", From: 2, Lines: 1}, "2\ttwo\n[1 of 3 lines left; go on with from=3]\n", "./a.txt 2-2", false},
+		{readInput{Path: "empty"}, "empty is empty.", "empty (empty)", false},
 	} {
-		r := call(t, file.Read, env, c.in)
+		r := call(t, Read, env, c.in)
 		if r.Text != c.text || r.Summary != c.summary || r.Failed != c.failed {
 			t.Errorf("%+v: %+v", c.in, r)
 		}
 	}
-	r := call(t, file.Read, env, file.ReadInput{Path: "long.txt"})
+	r := call(t, Read, env, readInput{Path: "long.txt"})
 	if r.Summary != "long.txt 1-300" || !strings.Contains(r.Text, "from=301") {
 		t.Errorf("a long file: %s", r.Summary)
 	}
-	r = call(t, file.Read, env, file.ReadInput{Path: "wide.txt"})
+	r = call(t, Read, env, readInput{Path: "wide.txt"})
 	if len(r.Text) > 45_000 || !strings.Contains(r.Text, "go on with from=") {
 		t.Errorf("a wide file takes %d bytes", len(r.Text))
 	}
 	for name, says := range map[string]string{"bin": "not text", ".env": "secret", "../x": "..", "nope": "nope", ".": "workspace itself", "/etc/passwd": "outside"} {
-		if r := call(t, file.Read, env, file.ReadInput{Path: name}); !r.Failed || !strings.Contains(r.Text, says) {
+		if r := call(t, Read, env, readInput{Path: name}); !r.Failed || !strings.Contains(r.Text, says) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	if r := call(t, file.Read, env, file.ReadInput{Path: "a.txt", From: 9}); !r.Failed || !strings.Contains(r.Text, "3 lines") {
+	if r := call(t, Read, env, readInput{Path: "a.txt", From: 9}); !r.Failed || !strings.Contains(r.Text, "3 lines") {
 		t.Errorf("beyond the end: %+v", r)
 	}
 }
@@ -94,31 +93,31 @@ func TestRead(t *testing.T) {
 func TestWrite(t *testing.T) {
 	env := open(t, map[string]string{"a.txt": "one\n"})
 	for _, c := range []struct {
-		in   file.WriteInput
+		in   WriteInput
 		text string
 	}{
-		{file.WriteInput{Path: "new/b.txt", Content: "x\ny"}, "new/b.txt created, 2 lines"},
-		{file.WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 line, +1 -1\n@@ line 1: -1 +1 @@\n-one\n+two\n"},
-		{file.WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt holds exactly this already; nothing was changed"},
+		{WriteInput{Path: "new/b.txt", Content: "x\ny"}, "new/b.txt created, 2 lines"},
+		{WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 line, +1 -1\n@@ line 1: -1 +1 @@\n-one\n+two\n"},
+		{WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt holds exactly this already; nothing was changed"},
 	} {
-		r := call(t, file.Write, env, c.in)
+		r := call(t, Write, env, c.in)
 		got, err := os.ReadFile(filepath.Join(env.Files.Dir(), c.in.Path))
 		if r.Failed || r.Text != c.text || err != nil || string(got) != c.in.Content {
 			t.Errorf("%+v: %+v, %q, %v", c.in, r, got, err)
 		}
 	}
 	for _, name := range []string{"../out", "/tmp/out", ".git/config", "", "a\x00b"} {
-		if r := call(t, file.Write, env, file.WriteInput{Path: name, Content: "x"}); !r.Failed {
+		if r := call(t, Write, env, WriteInput{Path: name, Content: "x"}); !r.Failed {
 			t.Errorf("%q was written: %s", name, r.Text)
 		}
 	}
-	if r := call(t, file.Write, env, file.WriteInput{Path: "n", Content: "a\x00"}); !r.Failed {
+	if r := call(t, Write, env, WriteInput{Path: "n", Content: "a\x00"}); !r.Failed {
 		t.Error("a NUL byte was written")
 	}
 	if err := os.WriteFile(filepath.Join(env.Files.Dir(), "a.txt"), []byte("mine\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := call(t, file.Write, env, file.WriteInput{Path: "a.txt", Content: "x"}); !r.Failed || !strings.Contains(r.Text, "someone else") {
+	if r := call(t, Write, env, WriteInput{Path: "a.txt", Content: "x"}); !r.Failed || !strings.Contains(r.Text, "someone else") {
 		t.Errorf("a stale write went through: %+v", r)
 	}
 }
@@ -141,7 +140,7 @@ func TestWriteAsIs(t *testing.T) {
 			content[c.name] = c.was
 		}
 		env := open(t, content)
-		r := call(t, file.Write, env, file.WriteInput{Path: c.name, Content: c.content})
+		r := call(t, Write, env, WriteInput{Path: c.name, Content: c.content})
 		got, err := os.ReadFile(filepath.Join(env.Files.Dir(), c.name))
 		if r.Failed || err != nil || string(got) != c.want {
 			t.Errorf("%s: got %q, want %q: %s", c.name, got, c.want, r.Text)
@@ -149,13 +148,13 @@ func TestWriteAsIs(t *testing.T) {
 	}
 	for _, content := range []string{"package a\n\n// ... rest of the code\n", "package a\n\n// ...\n", "package a\n...\n"} {
 		env := open(t, map[string]string{"a.go": "package a\n\nvar X int\n"})
-		if r := call(t, file.Write, env, file.WriteInput{Path: "a.go", Content: content}); !r.Failed || !strings.Contains(r.Text, "leaves code out") {
+		if r := call(t, Write, env, WriteInput{Path: "a.go", Content: content}); !r.Failed || !strings.Contains(r.Text, "leaves code out") {
 			t.Errorf("%q went through: %+v", content, r)
 		}
 	}
 	const kept = "# ...\nx = 1\n"
 	env := open(t, map[string]string{"a.rb": kept})
-	if r := call(t, file.Write, env, file.WriteInput{Path: "a.rb", Content: kept + "y = 2\n"}); r.Failed {
+	if r := call(t, Write, env, WriteInput{Path: "a.rb", Content: kept + "y = 2\n"}); r.Failed {
 		t.Errorf("a line the file has: %s", r.Text)
 	}
 }
@@ -163,20 +162,20 @@ func TestWriteAsIs(t *testing.T) {
 func TestList(t *testing.T) {
 	env := open(t, map[string]string{"a.go": "", "cmd/x/b.go": "", "c.md": "", ".env": "K=1", ".github/ci.yml": ""})
 	for _, c := range []struct {
-		in   file.ListInput
+		in   listInput
 		want string
 	}{
-		{file.ListInput{}, ".github/ci.yml\na.go\nc.md\ncmd/x/b.go\n"},
-		{file.ListInput{Glob: "*.go"}, "a.go\ncmd/x/b.go\n"},
-		{file.ListInput{Glob: "cmd/**/*.go"}, "cmd/x/b.go\n"},
-		{file.ListInput{Dir: "cmd"}, "cmd/x/b.go\n"},
-		{file.ListInput{Glob: "*.rs"}, "no file matches\n"},
+		{listInput{}, ".github/ci.yml\na.go\nc.md\ncmd/x/b.go\n"},
+		{listInput{Glob: "*.go"}, "a.go\ncmd/x/b.go\n"},
+		{listInput{Glob: "cmd/**/*.go"}, "cmd/x/b.go\n"},
+		{listInput{Dir: "cmd"}, "cmd/x/b.go\n"},
+		{listInput{Glob: "*.rs"}, "no file matches\n"},
 	} {
-		if r := call(t, file.List, env, c.in); r.Failed || r.Text != c.want {
+		if r := call(t, List, env, c.in); r.Failed || r.Text != c.want {
 			t.Errorf("%+v: %q", c.in, r.Text)
 		}
 	}
-	if r := call(t, file.List, env, file.ListInput{Dir: ".."}); !r.Failed {
+	if r := call(t, List, env, listInput{Dir: ".."}); !r.Failed {
 		t.Errorf("listed outside: %s", r.Text)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// ListInput is the input of list_files.
-type ListInput struct {
+// listInput is the input of list_files.
+type listInput struct {
 	Glob string `json:"glob,omitempty" jsonschema:"description=Pattern; default all files"`
 	Dir  string `json:"dir,omitempty" jsonschema:"description=Directory; default the workspace"`
 }
@@ -28,7 +28,7 @@ var List = tools.New(tools.Metadata{
 
 const mostFiles = 400
 
-func list(ctx context.Context, env *tools.Env, in ListInput) (tools.Result, error) {
+func list(ctx context.Context, env *tools.Env, in listInput) (tools.Result, error) {
 	entries, more, err := env.Files.List(ctx, workspace.ListOptions{Glob: in.Glob, Dir: in.Dir, Max: mostFiles, Hidden: true})
 	if err != nil {
 		return tools.Result{}, err

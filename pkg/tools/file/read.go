@@ -15,8 +15,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// ReadInput is the input of read_file.
-type ReadInput struct {
+// readInput is the input of read_file.
+type readInput struct {
 	Path  string `json:"path" jsonschema:"description=File"`
 	From  int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line; default 1"`
 	Lines int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=2000,description=How many; default 300"`
@@ -38,7 +38,7 @@ const (
 	lineBytes = 8      // for a line's number
 )
 
-func read(_ context.Context, env *tools.Env, in ReadInput) (tools.Result, error) {
+func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error) {
 	if in.Lines == 0 {
 		in.Lines = pageLines
 	}
@@ -55,8 +55,8 @@ func read(_ context.Context, env *tools.Env, in ReadInput) (tools.Result, error)
 		return tools.Result{}, fmt.Errorf("%s has %d lines: from must not be above that", in.Path, p.Total)
 	}
 	most := pageBytes
-	if env.Room > 0 {
-		most = min(most, env.Room-goOnBytes) // a page that ends early beats one without a middle
+	if env.MaxResultBytes > 0 {
+		most = min(most, env.MaxResultBytes-goOnBytes) // a page that ends early beats one without a middle
 	}
 	var b strings.Builder
 	last := p.From - 1

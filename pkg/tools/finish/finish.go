@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Input of finish.
-type Input struct {
+// input of finish.
+type input struct {
 	Summary  string `json:"summary" jsonschema:"description=What was done and found"`
 	Evidence string `json:"evidence,omitempty" jsonschema:"description=What shows that it works"`
 }
@@ -31,7 +31,7 @@ var Tool = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "after the tests passed", Args: json.RawMessage(`{"summary":"Totals are rounded once per cart.","evidence":"14 tests pass"}`)}},
 }.Prose(prose), finish)
 
-func finish(_ context.Context, _ *tools.Env, in Input) (tools.Result, error) {
+func finish(_ context.Context, _ *tools.Env, in input) (tools.Result, error) {
 	sum := strings.TrimSpace(in.Summary)
 	if sum == "" {
 		return tools.Result{}, errors.New("summary is empty: say in a sentence what was done")

@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// BlameInput is the input of git_blame.
-type BlameInput struct {
+// blameInput is the input of git_blame.
+type blameInput struct {
 	Path  string `json:"path" jsonschema:"description=File"`
 	From  int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line; default 1"`
 	Lines int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=500,description=How many; default 100"`
@@ -28,7 +28,7 @@ var Blame = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Args: json.RawMessage(`{"path":"cart.go","from":40,"lines":20}`)}},
 }.Prose(blameProse), blame)
 
-func blame(ctx context.Context, env *tools.Env, in BlameInput) (tools.Result, error) {
+func blame(ctx context.Context, env *tools.Env, in blameInput) (tools.Result, error) {
 	if in.Lines == 0 {
 		in.Lines = 100
 	}

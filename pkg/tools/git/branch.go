@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// BranchInput is the input of git_branch.
-type BranchInput struct {
+// branchInput is the input of git_branch.
+type branchInput struct {
 	Name string `json:"name,omitempty" jsonschema:"description=Branch to switch to; none lists"`
 	From string `json:"from,omitempty" jsonschema:"description=Commit a new branch starts at; default HEAD"`
 }
@@ -27,7 +27,7 @@ var Branch = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "start a branch", Args: json.RawMessage(`{"name":"round-totals"}`)}},
 }.Prose(branchProse), branch)
 
-func branch(ctx context.Context, env *tools.Env, in BranchInput) (tools.Result, error) {
+func branch(ctx context.Context, env *tools.Env, in branchInput) (tools.Result, error) {
 	g := workspace.NewGit(env.Exec)
 	all, err := g.Branches(ctx)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// CommitInput is the input of git_commit.
-type CommitInput struct {
+// commitInput is the input of git_commit.
+type commitInput struct {
 	Message string   `json:"message" jsonschema:"description=Subject line; then maybe a blank line and why"`
 	Paths   []string `json:"paths,omitempty" jsonschema:"description=Files or directories; default what is staged"`
 }
@@ -27,7 +27,7 @@ var Commit = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Args: json.RawMessage(`{"message":"Round totals per cart","paths":["cart.go","cart_test.go"]}`)}},
 }.Prose(commitProse), commit)
 
-func commit(ctx context.Context, env *tools.Env, in CommitInput) (tools.Result, error) {
+func commit(ctx context.Context, env *tools.Env, in commitInput) (tools.Result, error) {
 	g := workspace.NewGit(env.Exec).Under(env.Files)
 	s, err := g.Status(ctx)
 	if err != nil {

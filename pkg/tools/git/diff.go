@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// DiffInput is the input of git_diff.
-type DiffInput struct {
+// diffInput is the input of git_diff.
+type diffInput struct {
 	Paths  []string `json:"paths,omitempty" jsonschema:"description=Only these; default all"`
 	Since  string   `json:"since,omitempty" jsonschema:"description=Commit or branch; default the last commit"`
 	Staged bool     `json:"staged,omitempty" jsonschema:"description=Only what is staged"`
@@ -29,7 +29,7 @@ var Diff = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "one file", Args: json.RawMessage(`{"paths":["cart.go"]}`)}},
 }.Prose(diffProse), diff)
 
-func diff(ctx context.Context, env *tools.Env, in DiffInput) (tools.Result, error) {
+func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, error) {
 	g := workspace.NewGit(env.Exec).Under(env.Files)
 	o := workspace.DiffOptions{Staged: in.Staged, From: in.Since, Paths: in.Paths}
 	if in.Since == "" && !in.Staged {

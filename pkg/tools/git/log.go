@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// LogInput is the input of git_log.
-type LogInput struct {
+// logInput is the input of git_log.
+type logInput struct {
 	Path string `json:"path,omitempty" jsonschema:"description=Only commits that touch it"`
 	Max  int    `json:"max,omitempty" jsonschema:"minimum=1,maximum=200,description=How many; default 10"`
 }
@@ -26,7 +26,7 @@ var Log = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "the history of a file", Args: json.RawMessage(`{"path":"cart.go","max":5}`)}},
 }.Prose(logProse), log)
 
-func log(ctx context.Context, env *tools.Env, in LogInput) (tools.Result, error) {
+func log(ctx context.Context, env *tools.Env, in logInput) (tools.Result, error) {
 	if in.Max == 0 {
 		in.Max = 10
 	}

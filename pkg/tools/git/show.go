@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// ShowInput is the input of git_show.
-type ShowInput struct {
+// showInput is the input of git_show.
+type showInput struct {
 	Commit string   `json:"commit,omitempty" jsonschema:"description=Hash or branch; default the last commit"`
 	Paths  []string `json:"paths,omitempty" jsonschema:"description=Only these; default all"`
 }
@@ -27,7 +27,7 @@ var Show = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Args: json.RawMessage(`{"commit":"HEAD~1","paths":["cart.go"]}`)}},
 }.Prose(showProse), show)
 
-func show(ctx context.Context, env *tools.Env, in ShowInput) (tools.Result, error) {
+func show(ctx context.Context, env *tools.Env, in showInput) (tools.Result, error) {
 	if in.Commit == "" {
 		in.Commit = "HEAD"
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// StatusInput is the input of git_status: there is nothing to say.
-type StatusInput struct{}
+// statusInput is the input of git_status: there is nothing to say.
+type statusInput struct{}
 
 //go:embed git_status.md
 var statusProse string
@@ -25,7 +25,7 @@ var Status = tools.New(tools.Metadata{
 
 const mostEntries = 300
 
-func status(ctx context.Context, env *tools.Env, _ StatusInput) (tools.Result, error) {
+func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, error) {
 	s, err := workspace.NewGit(env.Exec).Status(ctx)
 	if err != nil {
 		return tools.Result{}, explain(err)

@@ -20,8 +20,8 @@ var issueViewProse string
 //go:embed github_issue_comment.md
 var issueCommentProse string
 
-// IssueListInput is the input of github_issue_list.
-type IssueListInput struct {
+// issueListInput is the input of github_issue_list.
+type issueListInput struct {
 	State  string `json:"state,omitempty" jsonschema:"enum=open,enum=closed,enum=all,description=Default open"`
 	Labels string `json:"labels,omitempty" jsonschema:"description=Names with commas; all must be there"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"minimum=1,maximum=100,description=Default 30"`
@@ -29,7 +29,7 @@ type IssueListInput struct {
 }
 
 func (c Config) issueList() tools.Tool {
-	return tool(c, "github_issue_list", issueListProse, `{"labels":"bug"}`, 0, func(ctx context.Context, a *api, in IssueListInput) (tools.Result, error) {
+	return tool(c, "github_issue_list", issueListProse, `{"labels":"bug"}`, 0, func(ctx context.Context, a *api, in issueListInput) (tools.Result, error) {
 		if in.State == "" {
 			in.State = "open"
 		}
@@ -64,14 +64,14 @@ func (c Config) issueList() tools.Tool {
 	})
 }
 
-// NumberInput is the input of the tools that look at one issue or pull request.
-type NumberInput struct {
+// numberInput is the input of the tools that look at one issue or pull request.
+type numberInput struct {
 	Number int `json:"number" jsonschema:"minimum=1,description=The issue's"`
 	about
 }
 
 func (c Config) issueView() tools.Tool {
-	return tool(c, "github_issue_view", issueViewProse, `{"number":12}`, 0, func(ctx context.Context, a *api, in NumberInput) (tools.Result, error) {
+	return tool(c, "github_issue_view", issueViewProse, `{"number":12}`, 0, func(ctx context.Context, a *api, in numberInput) (tools.Result, error) {
 		var i issue
 		at := "issues/" + strconv.Itoa(in.Number)
 		if err := a.get(ctx, at, nil, &i); err != nil {
@@ -96,18 +96,18 @@ func (c Config) issueView() tools.Tool {
 	}, "issue")
 }
 
-// CommentInput is the input of github_issue_comment. The repository is always
+// commentInput is the input of github_issue_comment. The repository is always
 // named: whoever approves it sees where it goes.
-type CommentInput struct {
+type commentInput struct {
 	Repo   string `json:"repo" jsonschema:"description=owner/name"`
 	Number int    `json:"number" jsonschema:"minimum=1,description=Of the issue or pull request"`
 	Body   string `json:"body" jsonschema:"description=Markdown"`
 }
 
-func (in CommentInput) repository() string { return in.Repo }
+func (in commentInput) repository() string { return in.Repo }
 
 func (c Config) issueComment() tools.Tool {
-	return tool(c, "github_issue_comment", issueCommentProse, `{"repo":"acme/shop","number":12,"body":"Fixed by #13."}`, tools.Publish, func(ctx context.Context, a *api, in CommentInput) (tools.Result, error) {
+	return tool(c, "github_issue_comment", issueCommentProse, `{"repo":"acme/shop","number":12,"body":"Fixed by #13."}`, tools.Publish, func(ctx context.Context, a *api, in commentInput) (tools.Result, error) {
 		if err := written("body", in.Body); err != nil {
 			return tools.Result{}, err
 		}

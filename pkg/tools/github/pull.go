@@ -74,8 +74,8 @@ func (p *pull) state() string {
 	return p.State
 }
 
-// PullInput is the input of the tools that look at one pull request.
-type PullInput struct {
+// pullInput is the input of the tools that look at one pull request.
+type pullInput struct {
 	Number int `json:"number,omitempty" jsonschema:"minimum=1,description=Default that of the current branch"`
 	about
 }
@@ -120,7 +120,7 @@ func (a *api) ofBranch(ctx context.Context, branch, state string) (*pull, error)
 }
 
 func (c Config) prView() tools.Tool {
-	return tool(c, "github_pr_view", prViewProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in PullInput) (tools.Result, error) {
+	return tool(c, "github_pr_view", prViewProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in pullInput) (tools.Result, error) {
 		p, err := a.pull(ctx, in.Number)
 		if err != nil {
 			return tools.Result{}, err
@@ -171,7 +171,7 @@ func (c Config) prView() tools.Tool {
 const mostDiff = 1 << 20
 
 func (c Config) prDiff() tools.Tool {
-	return tool(c, "github_pr_diff", prDiffProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in PullInput) (tools.Result, error) {
+	return tool(c, "github_pr_diff", prDiffProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in pullInput) (tools.Result, error) {
 		p, err := a.pull(ctx, in.Number)
 		if err != nil {
 			return tools.Result{}, err
@@ -198,7 +198,7 @@ func (c Config) prDiff() tools.Tool {
 }
 
 func (c Config) prChecks() tools.Tool {
-	return tool(c, "github_pr_checks", prChecksProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in PullInput) (tools.Result, error) {
+	return tool(c, "github_pr_checks", prChecksProse, `{"number":13}`, 0, func(ctx context.Context, a *api, in pullInput) (tools.Result, error) {
 		p, err := a.pull(ctx, in.Number)
 		if err != nil {
 			return tools.Result{}, err

@@ -18,8 +18,8 @@ var prCreateProse string
 //go:embed github_pr_review.md
 var prReviewProse string
 
-// CreateInput is the input of github_pr_create.
-type CreateInput struct {
+// createInput is the input of github_pr_create.
+type createInput struct {
 	Repo  string `json:"repo" jsonschema:"description=owner/name"`
 	Title string `json:"title" jsonschema:"description=One line"`
 	Body  string `json:"body" jsonschema:"description=Markdown"`
@@ -28,10 +28,10 @@ type CreateInput struct {
 	Draft bool   `json:"draft,omitempty" jsonschema:"description=Not ready for review"`
 }
 
-func (in CreateInput) repository() string { return in.Repo }
+func (in createInput) repository() string { return in.Repo }
 
 func (c Config) prCreate() tools.Tool {
-	return tool(c, "github_pr_create", prCreateProse, `{"repo":"acme/shop","title":"Round totals per cart","body":"Cents were lost."}`, tools.Publish, func(ctx context.Context, a *api, in CreateInput) (tools.Result, error) {
+	return tool(c, "github_pr_create", prCreateProse, `{"repo":"acme/shop","title":"Round totals per cart","body":"Cents were lost."}`, tools.Publish, func(ctx context.Context, a *api, in createInput) (tools.Result, error) {
 		if err := errors.Join(written("title", in.Title), written("body", in.Body)); err != nil {
 			return tools.Result{}, err
 		}
@@ -75,18 +75,18 @@ func (c Config) prCreate() tools.Tool {
 	}, "pull_request")
 }
 
-// ReviewInput is the input of github_pr_review.
-type ReviewInput struct {
+// reviewInput is the input of github_pr_review.
+type reviewInput struct {
 	Repo   string `json:"repo" jsonschema:"description=owner/name"`
 	Number int    `json:"number" jsonschema:"minimum=1,description=The pull request's"`
 	Event  string `json:"event" jsonschema:"enum=comment,enum=approve,enum=request_changes,description=The verdict"`
 	Body   string `json:"body" jsonschema:"description=Markdown"`
 }
 
-func (in ReviewInput) repository() string { return in.Repo }
+func (in reviewInput) repository() string { return in.Repo }
 
 func (c Config) prReview() tools.Tool {
-	return tool(c, "github_pr_review", prReviewProse, `{"repo":"acme/shop","number":13,"event":"comment","body":"cart.go:12 loses cents."}`, tools.Publish, func(ctx context.Context, a *api, in ReviewInput) (tools.Result, error) {
+	return tool(c, "github_pr_review", prReviewProse, `{"repo":"acme/shop","number":13,"event":"comment","body":"cart.go:12 loses cents."}`, tools.Publish, func(ctx context.Context, a *api, in reviewInput) (tools.Result, error) {
 		if err := written("body", in.Body); err != nil {
 			return tools.Result{}, err
 		}

@@ -68,7 +68,7 @@ func (c code) ctags(ctx context.Context, names []string) (map[string][]tools.Sym
 			depth = 1
 		}
 		name := strings.TrimPrefix(tag.Path, "./")
-		by[name] = append(by[name], tools.Symbol{Name: tag.Name, Kind: tag.Kind, End: tag.End, Depth: depth, Spot: tools.Spot{File: name, Line: tag.Line, Column: 1}})
+		by[name] = append(by[name], tools.Symbol{Name: tag.Name, Kind: tag.Kind, End: tag.End, Depth: depth, Location: tools.Location{File: name, Line: tag.Line, Column: 1}})
 	}
 	for _, syms := range by {
 		slices.SortStableFunc(syms, func(a, b tools.Symbol) int { return cmp.Compare(a.Line, b.Line) })

@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// NameInput is the input of definition and references.
-type NameInput struct {
+// nameInput is the input of definition and references.
+type nameInput struct {
 	Name string `json:"name" jsonschema:"description=Name as in the code"`
 	Path string `json:"path,omitempty" jsonschema:"description=File with a use"`
 	Line int    `json:"line,omitempty" jsonschema:"minimum=1,description=Its line"`
@@ -28,7 +28,7 @@ var Definition = tools.New(tools.Metadata{
 	Timeout:  2 * patience,
 }.Prose(definitionProse), definition)
 
-func definition(ctx context.Context, env *tools.Env, in NameInput) (tools.Result, error) {
+func definition(ctx context.Context, env *tools.Env, in nameInput) (tools.Result, error) {
 	c := open(env)
 	word, err := bare(in.Name)
 	if err != nil {
@@ -67,7 +67,7 @@ func definition(ctx context.Context, env *tools.Env, in NameInput) (tools.Result
 
 // meaning asks a server what the word at a spot refers to, or for Go the type
 // checker; no spot at all means that nobody knows.
-func (c code) meaning(ctx context.Context, tries []tools.Spot) (spots []tools.Spot, why string, err error) {
+func (c code) meaning(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
 	if c.env.Code != nil {
 		for _, at := range tries {
 			spots, err = c.env.Code.Definition(ctx, at)
@@ -86,7 +86,7 @@ func (c code) meaning(ctx context.Context, tries []tools.Spot) (spots []tools.Sp
 		if m, merr := c.module(ctx, tries[0].File); merr == nil {
 			for _, at := range tries {
 				if s, ok := m.definition(at); ok {
-					return []tools.Spot{s}, "", nil
+					return []tools.Location{s}, "", nil
 				}
 			}
 		}
@@ -159,14 +159,14 @@ func lineAt(text string, n int) string {
 	return lines[n-1]
 }
 
-func spotsOf(syms []tools.Symbol) (spots []tools.Spot) {
+func spotsOf(syms []tools.Symbol) (spots []tools.Location) {
 	for _, s := range syms {
-		spots = append(spots, s.Spot)
+		spots = append(spots, s.Location)
 	}
 	return spots
 }
 
-func (c code) found(word, noun string, spots []tools.Spot, note string) tools.Result {
+func (c code) found(word, noun string, spots []tools.Location, note string) tools.Result {
 	text := c.show(spots)
 	if note != "" {
 		text = "[" + note + "]\n" + text

@@ -17,8 +17,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// DiagnosticsInput is the input of diagnostics.
-type DiagnosticsInput struct {
+// diagnosticsInput is the input of diagnostics.
+type diagnosticsInput struct {
 	Path string `json:"path,omitempty" jsonschema:"description=File or folder; default all"`
 }
 
@@ -37,7 +37,7 @@ const (
 	mostProblems = 50 // that are shown
 )
 
-func diagnostics(ctx context.Context, env *tools.Env, in DiagnosticsInput) (tools.Result, error) {
+func diagnostics(ctx context.Context, env *tools.Env, in diagnosticsInput) (tools.Result, error) {
 	c := open(env)
 	names, _, err := c.files(ctx, in.Path, func(name string) bool { return isGo(name) || isSource(name) })
 	if err != nil {

@@ -19,7 +19,7 @@ func declared(name, text string) []tools.Symbol {
 	add := func(id *ast.Ident, kind string, end token.Pos, depth int) {
 		p := fset.Position(id.Pos())
 		syms = append(syms, tools.Symbol{Name: id.Name, Kind: kind, Depth: depth, End: fset.Position(end).Line,
-			Spot: tools.Spot{File: name, Line: p.Line, Column: p.Column}})
+			Location: tools.Location{File: name, Line: p.Line, Column: p.Column}})
 	}
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -68,7 +68,7 @@ func fields(name, text string) []tools.Symbol {
 			for _, field := range t.Fields.List {
 				for _, id := range field.Names {
 					p := fset.Position(id.Pos())
-					syms = append(syms, tools.Symbol{Name: id.Name, Kind: "field", Spot: tools.Spot{File: name, Line: p.Line, Column: p.Column}})
+					syms = append(syms, tools.Symbol{Name: id.Name, Kind: "field", Location: tools.Location{File: name, Line: p.Line, Column: p.Column}})
 				}
 			}
 		}

@@ -162,7 +162,7 @@ func guess(importPath string) string {
 }
 
 // object is the position of the declaration of what the name at a spot means.
-func (m *module) object(at tools.Spot) token.Pos {
+func (m *module) object(at tools.Location) token.Pos {
 	for _, info := range m.info {
 		for _, names := range []map[*ast.Ident]types.Object{info.Uses, info.Defs} {
 			for id, obj := range names {
@@ -188,25 +188,25 @@ func declaredAt(obj types.Object) token.Pos {
 	return obj.Pos()
 }
 
-func (m *module) spot(pos token.Pos) tools.Spot {
+func (m *module) spot(pos token.Pos) tools.Location {
 	p := m.fset.Position(pos)
-	return tools.Spot{File: p.Filename, Line: p.Line, Column: p.Column}
+	return tools.Location{File: p.Filename, Line: p.Line, Column: p.Column}
 }
 
-func (m *module) definition(at tools.Spot) (tools.Spot, bool) {
+func (m *module) definition(at tools.Location) (tools.Location, bool) {
 	pos := m.object(at)
 	if !pos.IsValid() {
-		return tools.Spot{}, false
+		return tools.Location{}, false
 	}
 	return m.spot(pos), true
 }
 
-func (m *module) references(at tools.Spot) []tools.Spot {
+func (m *module) references(at tools.Location) []tools.Location {
 	pos := m.object(at)
 	if !pos.IsValid() {
 		return nil
 	}
-	var spots []tools.Spot
+	var spots []tools.Location
 	for _, info := range m.info {
 		for _, names := range []map[*ast.Ident]types.Object{info.Uses, info.Defs} {
 			for id, obj := range names {
@@ -216,7 +216,7 @@ func (m *module) references(at tools.Spot) []tools.Spot {
 			}
 		}
 	}
-	slices.SortFunc(spots, func(a, b tools.Spot) int {
+	slices.SortFunc(spots, func(a, b tools.Location) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return slices.Compact(spots)

@@ -156,12 +156,12 @@ const mostTried = 6
 
 // near finds word in a file, first where it is nearest to the line: models
 // miscount, and the first hit may be in a comment. Line 0 means anywhere.
-func (c code) near(file string, line int, word string) ([]tools.Spot, error) {
+func (c code) near(file string, line int, word string) ([]tools.Location, error) {
 	text, err := c.read(file)
 	if err != nil {
 		return nil, err
 	}
-	var spots []tools.Spot
+	var spots []tools.Location
 	re := wordRE(word)
 	for i, l := range strings.Split(text, "\n") {
 		for off := 0; off < len(l); {
@@ -169,7 +169,7 @@ func (c code) near(file string, line int, word string) ([]tools.Spot, error) {
 			if m == nil {
 				break
 			}
-			spots = append(spots, tools.Spot{File: file, Line: i + 1, Column: off + m[2] + 1})
+			spots = append(spots, tools.Location{File: file, Line: i + 1, Column: off + m[2] + 1})
 			off += m[3]
 		}
 	}
@@ -177,7 +177,7 @@ func (c code) near(file string, line int, word string) ([]tools.Spot, error) {
 		return nil, fmt.Errorf("%s does not occur in %s; search for it, or leave path out", word, file)
 	}
 	if line > 0 {
-		slices.SortStableFunc(spots, func(a, b tools.Spot) int { return dist(a.Line, line) - dist(b.Line, line) })
+		slices.SortStableFunc(spots, func(a, b tools.Location) int { return dist(a.Line, line) - dist(b.Line, line) })
 	}
 	return spots[:min(len(spots), mostTried)], nil
 }
@@ -185,7 +185,7 @@ func (c code) near(file string, line int, word string) ([]tools.Spot, error) {
 func dist(a, b int) int { return max(a-b, b-a) }
 
 // show writes places with their lines, file by file.
-func (c code) show(spots []tools.Spot) string {
+func (c code) show(spots []tools.Location) string {
 	var b strings.Builder
 	texts := map[string][]string{}
 	last := ""

@@ -10,8 +10,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// OutlineInput is the input of outline.
-type OutlineInput struct {
+// outlineInput is the input of outline.
+type outlineInput struct {
 	Path string `json:"path,omitempty" jsonschema:"description=File or folder; default all"`
 }
 
@@ -30,7 +30,7 @@ const (
 	mostServed   = 10  // of those for which a server must be asked
 )
 
-func outline(ctx context.Context, env *tools.Env, in OutlineInput) (tools.Result, error) {
+func outline(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result, error) {
 	c := open(env)
 	names, more, err := c.files(ctx, in.Path, func(name string) bool { return isGo(name) || isSource(name) })
 	if err != nil {

@@ -21,13 +21,13 @@ var References = tools.New(tools.Metadata{
 	Timeout:  2 * patience,
 }.Prose(referencesProse), references)
 
-func references(ctx context.Context, env *tools.Env, in NameInput) (tools.Result, error) {
+func references(ctx context.Context, env *tools.Env, in nameInput) (tools.Result, error) {
 	c := open(env)
 	word, err := bare(in.Name)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	var at []tools.Spot
+	var at []tools.Location
 	if in.Path != "" {
 		if at, err = c.near(c.clean(in.Path), in.Line, word); err != nil {
 			return tools.Result{}, err
@@ -46,7 +46,7 @@ func references(ctx context.Context, env *tools.Env, in NameInput) (tools.Result
 	}
 	why := "its declaration was not found"
 	if len(at) > 0 {
-		var spots []tools.Spot
+		var spots []tools.Location
 		if spots, why, err = c.uses(ctx, at); err != nil {
 			return tools.Result{}, err
 		}
@@ -58,11 +58,11 @@ func references(ctx context.Context, env *tools.Env, in NameInput) (tools.Result
 	if err != nil {
 		return tools.Result{}, err
 	}
-	var spots []tools.Spot
+	var spots []tools.Location
 	for _, name := range names {
 		for i, line := range strings.Split(texts[name], "\n") {
 			if col := column(line, word); col > 0 {
-				spots = append(spots, tools.Spot{File: name, Line: i + 1, Column: col})
+				spots = append(spots, tools.Location{File: name, Line: i + 1, Column: col})
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func references(ctx context.Context, env *tools.Env, in NameInput) (tools.Result
 }
 
 // uses asks a server or, for Go, the type checker; none means that nobody knows.
-func (c code) uses(ctx context.Context, tries []tools.Spot) (spots []tools.Spot, why string, err error) {
+func (c code) uses(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
 	if c.env.Code != nil {
 		for _, at := range tries {
 			spots, err = c.env.Code.References(ctx, at)
@@ -106,7 +106,7 @@ func (c code) uses(ctx context.Context, tries []tools.Spot) (spots []tools.Spot,
 	return nil, why, nil
 }
 
-func (c code) listed(word string, spots []tools.Spot, note string) tools.Result {
+func (c code) listed(word string, spots []tools.Location, note string) tools.Result {
 	res := c.found(word, "reference", spots, note)
 	files := map[string]bool{}
 	for _, s := range spots {

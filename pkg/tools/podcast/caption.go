@@ -50,7 +50,7 @@ Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 
 // subtitles is what is said between two times, in the form that is burnt in
 // and with times from the first of them. Empty if there is nothing.
-func (t Transcript) subtitles(from, to float64) string {
+func (t episodeTranscript) subtitles(from, to float64) string {
 	if !t.Timed {
 		return ""
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Chapter of an episode, as the podcast namespace's JSON chapters have it.
+// A chapterMark of an episode, as the podcast namespace's JSON chapters have it.
 // Times are seconds.
-type Chapter struct {
+type chapterMark struct {
 	Start float64 `json:"startTime" jsonschema:"description=Seconds"`
 	End   float64 `json:"endTime,omitempty" jsonschema:"-"` // of a recording that was probed
 	Title string  `json:"title" jsonschema:"description=One line"`
 	URL   string  `json:"url,omitempty" jsonschema:"description=Page about it"`
 }
 
-// Chapters is the artifact "chapters": what the file of chapters holds.
-type Chapters struct {
-	Version  string    `json:"version"`
-	Chapters []Chapter `json:"chapters"`
+// chapterList is the artifact "chapters": what the file of chapters holds.
+type chapterList struct {
+	Version  string        `json:"version"`
+	Chapters []chapterMark `json:"chapters"`
 }
 
 const (
@@ -32,29 +32,29 @@ const (
 	maxChapters     = 500
 )
 
-// ChaptersInput is the input of set_chapters.
-type ChaptersInput struct {
-	Chapters []Chapter `json:"chapters" jsonschema:"description=All of them in order"`
-	Path     string    `json:"path,omitempty" jsonschema:"description=File to write"`
+// chaptersInput is the input of set_chapters.
+type chaptersInput struct {
+	Chapters []chapterMark `json:"chapters" jsonschema:"description=All of them in order"`
+	Path     string        `json:"path,omitempty" jsonschema:"description=File to write"`
 }
 
 //go:embed set_chapters.md
 var setChaptersProse string
 
-// SetChapters is the tool set_chapters.
-var SetChapters = tools.New(tools.Metadata{
+// setChaptersTool is the tool set_chapters.
+var setChaptersTool = tools.New(tools.Metadata{
 	Name: "set_chapters", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Paths: []string{"path"}, Uses: []string{audioSource, episodeName, transcriptName}, Produces: []string{chaptersName},
 	Examples: []tools.Example{{Note: "two chapters", Args: json.RawMessage(`{"chapters":[{"startTime":0,"title":"Welcome"},{"startTime":62.5,"title":"How bread rises"}],"path":"chapters.json"}`)}},
 	Timeout:  2 * probing,
 }.Prose(setChaptersProse), setChapters)
 
-func setChapters(ctx context.Context, env *tools.Env, in ChaptersInput) (tools.Result, error) {
+func setChapters(ctx context.Context, env *tools.Env, in chaptersInput) (tools.Result, error) {
 	long, err := length(ctx, env)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	doc := Chapters{Version: chaptersVersion, Chapters: in.Chapters}
+	doc := chapterList{Version: chaptersVersion, Chapters: in.Chapters}
 	if faults := doc.faults(long.seconds); faults != nil {
 		return tools.Result{}, fmt.Errorf("no chapters were set, the episode is %s seconds long (%s):\n- %s", seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
 	}
@@ -76,7 +76,7 @@ func setChapters(ctx context.Context, env *tools.Env, in ChaptersInput) (tools.R
 }
 
 // faults lists what is wrong with chapters of an episode of so many seconds.
-func (c Chapters) faults(long float64) []string {
+func (c chapterList) faults(long float64) []string {
 	var out []string
 	bad := func(i int, format string, a ...any) {
 		if len(out) < 20 {
@@ -129,10 +129,10 @@ func length(ctx context.Context, env *tools.Env) (measure, error) {
 		m, err := probe(ctx, env, name)
 		return measure{m.Duration, "the recording " + m.Path}, err
 	}
-	if m, ok := load[Media](env, episodeName); ok && m.Duration > 0 {
+	if m, ok := load[mediaInfo](env, episodeName); ok && m.Duration > 0 {
 		return measure{m.Duration, "the recording " + m.Path}, nil
 	}
-	if t, ok := load[Transcript](env, transcriptName); ok && t.Timed && t.Duration > 0 {
+	if t, ok := load[episodeTranscript](env, transcriptName); ok && t.Timed && t.Duration > 0 {
 		return measure{t.Duration, "the transcript"}, nil
 	}
 	return measure{}, errors.New("the length of the episode is not known: call probe_audio on its recording, or process a transcript with times first")
@@ -141,14 +141,14 @@ func length(ctx context.Context, env *tools.Env) (measure, error) {
 //go:embed check_chapters.md
 var checkProse string
 
-// CheckChapters is the tool check_chapters, made to be a completion check.
-var CheckChapters = tools.New(tools.Metadata{
+// checkChaptersTool is the tool check_chapters, made to be a completion check.
+var checkChaptersTool = tools.New(tools.Metadata{
 	Name: "check_chapters", Category: tools.Content, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Optionality: tools.Optional,
 	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName, transcriptName, notesName}, Proves: "the chapters fit the episode",
 	Examples: []tools.Example{{Note: "all of them", Args: json.RawMessage(`{}`)}},
 	Timeout:  2 * probing,
 }.Prose(checkProse), func(ctx context.Context, env *tools.Env, _ struct{}) (string, error) {
-	doc, ok := load[Chapters](env, chaptersName)
+	doc, ok := load[chapterList](env, chaptersName)
 	if !ok {
 		return "", errors.New("there are no chapters: call set_chapters")
 	}
@@ -157,7 +157,7 @@ var CheckChapters = tools.New(tools.Metadata{
 		return "", err
 	}
 	faults := doc.faults(long.seconds)
-	if n, ok := load[ShowNotes](env, notesName); ok {
+	if n, ok := load[showNotes](env, notesName); ok {
 		faults = append(faults, n.late(long.seconds)...)
 	}
 	if faults != nil {

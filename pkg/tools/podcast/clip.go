@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// ClipInput is the input of cut_clip.
-type ClipInput struct {
+// clipInput is the input of cut_clip.
+type clipInput struct {
 	Start     float64 `json:"start" jsonschema:"description=Seconds"`
 	End       float64 `json:"end" jsonschema:"description=Seconds"`
 	Out       string  `json:"out" jsonschema:"description=File to write"`
@@ -27,8 +27,8 @@ type ClipInput struct {
 	Replace   bool    `json:"replace,omitempty" jsonschema:"description=Replace out"`
 }
 
-// A Clip is an element of the artifact "clips".
-type Clip struct {
+// A audioClip is an element of the artifact "clips".
+type audioClip struct {
 	Path     string  `json:"path"`
 	Start    float64 `json:"start"`
 	End      float64 `json:"end"`
@@ -45,8 +45,8 @@ const (
 //go:embed cut_clip.md
 var clipProse string
 
-// CutClip is the tool cut_clip.
-var CutClip = tools.New(tools.Metadata{
+// cutClipTool is the tool cut_clip.
+var cutClipTool = tools.New(tools.Metadata{
 	Name: "cut_clip", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Optionality: tools.Optional, Paths: []string{"out"}, Requires: []string{"ffmpeg"},
 	Uses: []string{audioSource, episodeName, transcriptName, clipsName}, Produces: []string{clipsName},
@@ -56,16 +56,16 @@ var CutClip = tools.New(tools.Metadata{
 
 // A cutting is a clip on its way.
 type cutting struct {
-	in       ClipInput
-	media    Media
-	said     Transcript
+	in       clipInput
+	media    mediaInfo
+	said     episodeTranscript
 	start    float64
 	long     float64
 	video    bool // the clip has pictures
 	captions string
 }
 
-func cut(ctx context.Context, env *tools.Env, in ClipInput) (tools.Result, error) {
+func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error) {
 	c, err := plan(ctx, env, in)
 	if err != nil {
 		return tools.Result{}, err
@@ -97,7 +97,7 @@ func cut(ctx context.Context, env *tools.Env, in ClipInput) (tools.Result, error
 	if err != nil {
 		return tools.Result{}, err
 	}
-	clip := Clip{Path: in.Out, Start: c.start, End: millis(c.start + c.long), Captions: c.captions != ""}
+	clip := audioClip{Path: in.Out, Start: c.start, End: millis(c.start + c.long), Captions: c.captions != ""}
 	clip.Text = c.said.between(clip.Start+0.01, clip.End-0.01)
 	if len(clip.Text) > 4000 {
 		clip.Text = strings.ToValidUTF8(clip.Text[:4000], "") + " …"
@@ -106,8 +106,8 @@ func cut(ctx context.Context, env *tools.Env, in ClipInput) (tools.Result, error
 		clip.Captions = false
 		notes = append(notes, "without captions: there is no font for them; install one such as fonts-dejavu-core")
 	}
-	list, _ := load[[]Clip](env, clipsName)
-	list = slices.DeleteFunc(list, func(o Clip) bool { return o.Path == clip.Path })
+	list, _ := load[[]audioClip](env, clipsName)
+	list = slices.DeleteFunc(list, func(o audioClip) bool { return o.Path == clip.Path })
 	if list = append(list, clip); len(list) > maxClips {
 		return tools.Result{}, fmt.Errorf("there are %d clips already; that is enough", maxClips)
 	}
@@ -138,7 +138,7 @@ var kinds = map[string]struct {
 }
 
 // plan settles what is cut from where.
-func plan(ctx context.Context, env *tools.Env, in ClipInput) (*cutting, error) {
+func plan(ctx context.Context, env *tools.Env, in clipInput) (*cutting, error) {
 	audio, err := ours(env)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func plan(ctx context.Context, env *tools.Env, in ClipInput) (*cutting, error) {
 		return nil, err
 	}
 	c := &cutting{in: in, media: m, video: kind.video}
-	c.said, _ = load[Transcript](env, transcriptName)
+	c.said, _ = load[episodeTranscript](env, transcriptName)
 	switch {
 	case !sane(in.Start) || !sane(in.End) || in.End <= in.Start:
 		return nil, fmt.Errorf("a clip from %s to %s has no length; end has to be after start", seconds(in.Start), seconds(in.End))
@@ -181,7 +181,7 @@ func plan(ctx context.Context, env *tools.Env, in ClipInput) (*cutting, error) {
 
 // snap moves two times outward to where cues begin and end, by ten seconds at
 // most: a cue of minutes is no sentence.
-func (t Transcript) snap(start, end float64) (float64, float64) {
+func (t episodeTranscript) snap(start, end float64) (float64, float64) {
 	s, e := start, end
 	if !t.Timed {
 		return s, e

@@ -15,7 +15,7 @@ var timing = lazyregexp.New(`(?m)^[ \t]*(-?[0-9:.,]{4,20})[ \t]*-+>[ \t]*(-?[0-9
 // below it text. Blocks without times are counters, notes, styles and regions.
 func readCues(s, format string) cues {
 	c := cues{format: format}
-	var q *Cue
+	var q *captionCue
 	note := false // inside of a block that is not speech
 	flush := func() {
 		if q != nil {
@@ -46,7 +46,7 @@ func readCues(s, format string) cues {
 					end = 0
 				}
 			}
-			q = &Cue{Start: start, End: end}
+			q = &captionCue{Start: start, End: end}
 		case blank:
 			// SRT is often written with empty lines inside of a cue: text that
 			// follows belongs to it unless a counter and a time do.
@@ -98,7 +98,7 @@ var (
 
 // clean takes markup and what cannot be printed out of a cue, and returns the
 // speaker that the markup names.
-func (q *Cue) clean(format string) (speaker string) {
+func (q *captionCue) clean(format string) (speaker string) {
 	s := q.Text
 	if format == "srt" || format == "vtt" {
 		if m := voice.FindStringSubmatch(s); m != nil {

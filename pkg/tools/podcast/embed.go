@@ -16,16 +16,16 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// EmbedInput is the input of embed_chapters.
-type EmbedInput struct {
+// embedInput is the input of embed_chapters.
+type embedInput struct {
 	Out string `json:"out,omitempty" jsonschema:"description=Default NAME-chapters"`
 }
 
 //go:embed embed_chapters.md
 var embedProse string
 
-// EmbedChapters is the tool embed_chapters.
-var EmbedChapters = tools.New(tools.Metadata{
+// embedChaptersTool is the tool embed_chapters.
+var embedChaptersTool = tools.New(tools.Metadata{
 	Name: "embed_chapters", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Optionality: tools.Optional, Paths: []string{"out"}, Requires: []string{"ffmpeg"},
 	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName},
@@ -36,8 +36,8 @@ var EmbedChapters = tools.New(tools.Metadata{
 // muxers are the formats that carry chapters, by extension.
 var muxers = map[string]string{".mp3": "mp3", ".m4a": "ipod", ".m4b": "ipod", ".mp4": "mp4", ".mka": "matroska", ".mkv": "matroska"}
 
-func embed(ctx context.Context, env *tools.Env, in EmbedInput) (tools.Result, error) {
-	doc, ok := load[Chapters](env, chaptersName)
+func embed(ctx context.Context, env *tools.Env, in embedInput) (tools.Result, error) {
+	doc, ok := load[chapterList](env, chaptersName)
 	if !ok {
 		return tools.Result{}, errors.New("there are no chapters: call set_chapters first")
 	}
@@ -89,7 +89,7 @@ func embed(ctx context.Context, env *tools.Env, in EmbedInput) (tools.Result, er
 }
 
 // spans are the chapters with their ends filled in.
-func (c Chapters) spans(long float64) []Chapter {
+func (c chapterList) spans(long float64) []chapterMark {
 	out := slices.Clone(c.Chapters)
 	for i := range out {
 		end := long
@@ -106,7 +106,7 @@ func (c Chapters) spans(long float64) []Chapter {
 var escapeMeta = strings.NewReplacer(`\`, `\\`, "=", `\=`, ";", `\;`, "#", `\#`, "\n", "\\\n")
 
 // metadata is chapters in the form that ffmpeg reads.
-func metadata(list []Chapter) string {
+func metadata(list []chapterMark) string {
 	var b strings.Builder
 	b.WriteString(";FFMETADATA1\n")
 	for _, c := range list {
@@ -117,7 +117,7 @@ func metadata(list []Chapter) string {
 }
 
 // agree compares what was to be written with what is read back.
-func agree(want, got []Chapter) error {
+func agree(want, got []chapterMark) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d chapters were written and %d read back", len(want), len(got))
 	}

@@ -3,7 +3,7 @@ package podcast
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" // what UUIDs of version 5 are made of; nothing is secret here
+	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
@@ -19,22 +19,22 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// FeedInput is the input of feed_entry.
-type FeedInput struct {
-	Feed       string   `json:"feed" jsonschema:"description=RSS file"`
-	URL        string   `json:"url" jsonschema:"description=Of the recording"`
-	Title      string   `json:"title" jsonschema:"description=Of the episode"`
-	Audio      string   `json:"audio,omitempty" jsonschema:"description=Default the job's recording"`
-	GUID       string   `json:"guid,omitempty" jsonschema:"description=Default made of url"`
-	Date       string   `json:"date,omitempty" jsonschema:"description=Like 2026-05-01T06:00:00Z"`
-	Episode    int      `json:"episode,omitempty" jsonschema:"description=Number"`
-	Chapters   string   `json:"chapters_url,omitempty" jsonschema:"description=Of the chapters"`
-	Transcript string   `json:"transcript_url,omitempty" jsonschema:"description=Of the transcript"`
-	Show       *Channel `json:"show,omitempty" jsonschema:"description=For a new feed"`
+// feedInput is the input of feed_entry.
+type feedInput struct {
+	Feed       string       `json:"feed" jsonschema:"description=RSS file"`
+	URL        string       `json:"url" jsonschema:"description=Of the recording"`
+	Title      string       `json:"title" jsonschema:"description=Of the episode"`
+	Audio      string       `json:"audio,omitempty" jsonschema:"description=Default the job's recording"`
+	GUID       string       `json:"guid,omitempty" jsonschema:"description=Default made of url"`
+	Date       string       `json:"date,omitempty" jsonschema:"description=Like 2026-05-01T06:00:00Z"`
+	Episode    int          `json:"episode,omitempty" jsonschema:"description=Number"`
+	Chapters   string       `json:"chapters_url,omitempty" jsonschema:"description=Of the chapters"`
+	Transcript string       `json:"transcript_url,omitempty" jsonschema:"description=Of the transcript"`
+	Show       *feedChannel `json:"show,omitempty" jsonschema:"description=For a new feed"`
 }
 
-// A Channel is the show that a new feed is for.
-type Channel struct {
+// A feedChannel is the show that a new feed is for.
+type feedChannel struct {
 	Title       string `json:"title" jsonschema:"description=Its name"`
 	Link        string `json:"link" jsonschema:"description=Its page"`
 	Description string `json:"description" jsonschema:"description=What it is about"`
@@ -44,8 +44,8 @@ type Channel struct {
 //go:embed feed_entry.md
 var feedProse string
 
-// FeedEntry is the tool feed_entry.
-var FeedEntry = tools.New(tools.Metadata{
+// feedEntryTool is the tool feed_entry.
+var feedEntryTool = tools.New(tools.Metadata{
 	Name: "feed_entry", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Optionality: tools.Optional, Paths: []string{"feed", "audio"}, Requires: []string{"ffmpeg"},
 	Uses: []string{audioSource, episodeName, notesName}, Produces: []string{"feed_entry"},
@@ -53,7 +53,7 @@ var FeedEntry = tools.New(tools.Metadata{
 	Timeout:  2 * probing,
 }.Prose(feedProse), feedEntry)
 
-func feedEntry(ctx context.Context, env *tools.Env, in FeedInput) (tools.Result, error) {
+func feedEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result, error) {
 	audio := in.Audio
 	if audio == "" {
 		var err error
@@ -68,7 +68,7 @@ func feedEntry(ctx context.Context, env *tools.Env, in FeedInput) (tools.Result,
 	if err != nil {
 		return tools.Result{}, err
 	}
-	notes, _ := load[ShowNotes](env, notesName)
+	notes, _ := load[showNotes](env, notesName)
 	e, err := in.entry(m, notes)
 	if err != nil {
 		return tools.Result{}, err
@@ -107,7 +107,7 @@ func feedEntry(ctx context.Context, env *tools.Env, in FeedInput) (tools.Result,
 	}, said, sum)
 }
 
-func (in FeedInput) check() error {
+func (in feedInput) check() error {
 	var errs []error
 	for _, u := range []struct {
 		name, value string
@@ -153,7 +153,7 @@ type part struct {
 	weak        bool // a default, which does not replace what is there
 }
 
-func (in FeedInput) entry(m Media, n ShowNotes) (entry, error) {
+func (in feedInput) entry(m mediaInfo, n showNotes) (entry, error) {
 	e := entry{guid: strings.TrimSpace(in.GUID), mime: mimeOf(m)}
 	if e.guid == "" {
 		_, rest, _ := strings.Cut(in.URL, "://")
@@ -207,7 +207,7 @@ func date(s string) (time.Time, error) {
 }
 
 // description is what players show of an episode: a little HTML.
-func description(n ShowNotes) string {
+func description(n showNotes) string {
 	var b strings.Builder
 	para := func(s string) {
 		for p := range strings.SplitSeq(s, "\n\n") {
@@ -237,7 +237,7 @@ func description(n ShowNotes) string {
 }
 
 // mimeOf is the type of a recording as feeds name it.
-func mimeOf(m Media) string {
+func mimeOf(m mediaInfo) string {
 	kind := "audio"
 	if m.Video {
 		kind = "video"

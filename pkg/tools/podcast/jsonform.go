@@ -74,7 +74,7 @@ func readJSON(s string) (cues, error) {
 }
 
 func (g segment) add(c *cues) {
-	q := Cue{Speaker: words(g.Speaker), Text: g.Body}
+	q := captionCue{Speaker: words(g.Speaker), Text: g.Body}
 	if q.Text == "" {
 		q.Text = g.Text
 	}

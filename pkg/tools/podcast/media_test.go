@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-func TestTools(t *testing.T) { toolstest.Check(t, Tools()...) }
+func TestTools(t *testing.T) { toolstest.Check(t, allTools()...) }
 
 // A studio is a workspace with a spoken episode, its transcript, and what the
 // tools have produced so far.
@@ -143,34 +143,34 @@ func (s *studio) tidy() {
 // TestEpisode makes an episode of a spoken recording.
 func TestEpisode(t *testing.T) {
 	s := newStudio(t)
-	s.ok(ProcessTranscript, `{"path":"ep.vtt"}`)
-	if text := s.ok(ProbeAudio, `{}`); !strings.Contains(text, "audio mp3") {
+	s.ok(processTranscriptTool, `{"path":"ep.vtt"}`)
+	if text := s.ok(probeAudioTool, `{}`); !strings.Contains(text, "audio mp3") {
 		t.Errorf("probe: %s", text)
 	}
-	if text := s.ok(ReadTranscript, `{"from":4}`); strings.Contains(text, "Welcome") || !strings.Contains(text, "[6.5] Ann: It sticks") {
+	if text := s.ok(readTranscriptTool, `{"from":4}`); strings.Contains(text, "Welcome") || !strings.Contains(text, "[6.5] Ann: It sticks") {
 		t.Errorf("read: %s", text)
 	}
-	s.ok(SetShowNotes, `{"title":"Rye","summary":"Ann and Ben talk about <rye> and why it sticks.","topics":[{"time":3,"text":"Why it *sticks*"}],"guests":[{"name":"Ben"}],"path":"out/notes.md"}`)
-	s.ok(SetChapters, `{"chapters":[{"startTime":0,"title":"Welcome = [1]; #\\ \u00e9"},{"startTime":3,"title":"Rye"}],"path":"out/chapters.json"}`)
-	if text := s.ok(CheckChapters, `{}`); !strings.Contains(text, "2 chapters lie within the 0:10 of the recording ep.mp3") {
+	s.ok(setShowNotesTool, `{"title":"Rye","summary":"Ann and Ben talk about <rye> and why it sticks.","topics":[{"time":3,"text":"Why it *sticks*"}],"guests":[{"name":"Ben"}],"path":"out/notes.md"}`)
+	s.ok(setChaptersTool, `{"chapters":[{"startTime":0,"title":"Welcome = [1]; #\\ \u00e9"},{"startTime":3,"title":"Rye"}],"path":"out/chapters.json"}`)
+	if text := s.ok(checkChaptersTool, `{}`); !strings.Contains(text, "2 chapters lie within the 0:10 of the recording ep.mp3") {
 		t.Errorf("check: %s", text)
 	}
-	s.ok(EmbedChapters, `{}`)
+	s.ok(embedChaptersTool, `{}`)
 	read := s.program("ffprobe", "-v", "error", "-show_chapters", "-of", "compact", "ep-chapters.mp3")
 	if strings.Count(read, "chapter|") != 2 || !strings.Contains(read, `tag:title=Welcome = [1]; #\\ é`) || !strings.Contains(read, "start_time=3.000000") {
 		t.Errorf("ffprobe reads %s", read)
 	}
-	if text := s.ok(CutClip, `{"start":3.5,"end":6,"out":"out/clip.mp3","loudness":true}`); !strings.Contains(text, "3 to 6.5, 3.5 seconds") ||
+	if text := s.ok(cutClipTool, `{"start":3.5,"end":6,"out":"out/clip.mp3","loudness":true}`); !strings.Contains(text, "3 to 6.5, 3.5 seconds") ||
 		!strings.Contains(text, "said: Today we talk") {
 		t.Errorf("clip: %s", text)
 	}
-	if text := s.ok(CutClip, `{"start":3,"end":6.5,"out":"out/clip.mp4","audiogram":true}`); !strings.Contains(text, "captions burnt in") {
+	if text := s.ok(cutClipTool, `{"start":3,"end":6.5,"out":"out/clip.mp4","audiogram":true}`); !strings.Contains(text, "captions burnt in") {
 		t.Errorf("audiogram: %s", text)
 	}
-	if clips, _ := load[[]Clip](s.env, clipsName); len(clips) != 2 || !clips[1].Captions {
+	if clips, _ := load[[]audioClip](s.env, clipsName); len(clips) != 2 || !clips[1].Captions {
 		t.Errorf("clips: %+v", clips)
 	}
-	s.ok(FeedEntry, `{"feed":"feed.xml","url":"https://example.com/ep.mp3","title":"Rye","audio":"ep-chapters.mp3","show":{"title":"Bread","link":"https://example.com","description":"On bread."}}`)
+	s.ok(feedEntryTool, `{"feed":"feed.xml","url":"https://example.com/ep.mp3","title":"Rye","audio":"ep-chapters.mp3","show":{"title":"Bread","link":"https://example.com","description":"On bread."}}`)
 	info, err := os.Stat(filepath.Join(s.dir, "ep-chapters.mp3"))
 	if err != nil {
 		t.Fatal(err)
@@ -186,16 +186,16 @@ func TestEpisode(t *testing.T) {
 // what it had begun; what others have put there stays.
 func TestRepeated(t *testing.T) {
 	s := newStudio(t)
-	s.ok(ProcessTranscript, `{"path":"ep.vtt"}`)
-	s.ok(SetChapters, `{"chapters":[{"startTime":0,"title":"A"}]}`)
+	s.ok(processTranscriptTool, `{"path":"ep.vtt"}`)
+	s.ok(setChaptersTool, `{"chapters":[{"startTime":0,"title":"A"}]}`)
 	for _, c := range []struct {
 		tool      tools.Tool
 		args, out string
 	}{
-		{CutClip, `{"start":3,"end":6.5,"out":"c.mp3"}`, "c.mp3"},
-		{CutClip, `{"start":3,"end":6.5,"out":"c.m4a"}`, "c.m4a"},
-		{EmbedChapters, `{"out":"e.mp3"}`, "e.mp3"},
-		{FeedEntry, `{"feed":"f.xml","url":"https://example.com/ep.mp3","title":"x","show":{"title":"Bread","link":"https://example.com","description":"On bread."}}`, "f.xml"},
+		{cutClipTool, `{"start":3,"end":6.5,"out":"c.mp3"}`, "c.mp3"},
+		{cutClipTool, `{"start":3,"end":6.5,"out":"c.m4a"}`, "c.m4a"},
+		{embedChaptersTool, `{"out":"e.mp3"}`, "e.mp3"},
+		{feedEntryTool, `{"feed":"f.xml","url":"https://example.com/ep.mp3","title":"x","show":{"title":"Bread","link":"https://example.com","description":"On bread."}}`, "f.xml"},
 	} {
 		s.ok(c.tool, c.args)
 		before, err := os.ReadFile(filepath.Join(s.dir, c.out))
@@ -212,8 +212,8 @@ func TestRepeated(t *testing.T) {
 		}
 		_ = os.Remove(filepath.Join(s.dir, scratch(s.env, c.out, ".xml"))) // feed_entry uses none
 	}
-	s.fails(CutClip, `{"start":0,"end":3,"out":"c.mp3"}`, "exists already and holds something else")
-	s.ok(CutClip, `{"start":0,"end":3,"out":"c.mp3","replace":true}`)
+	s.fails(cutClipTool, `{"start":0,"end":3,"out":"c.mp3"}`, "exists already and holds something else")
+	s.ok(cutClipTool, `{"start":0,"end":3,"out":"c.mp3","replace":true}`)
 	s.tidy()
 }
 
@@ -229,7 +229,7 @@ func TestHostileNames(t *testing.T) {
 		q, _ := json.Marshal(name)
 		out, _ := json.Marshal(name + fmt.Sprint(i) + ".wav")
 		s.arts[audioSource] = q
-		s.ok(CutClip, fmt.Sprintf(`{"start":0,"end":3,"out":%s}`, out))
+		s.ok(cutClipTool, fmt.Sprintf(`{"start":0,"end":3,"out":%s}`, out))
 	}
 	s.tidy()
 }
@@ -238,29 +238,29 @@ func TestHostileNames(t *testing.T) {
 // are refused; nothing is written outside.
 func TestRefusals(t *testing.T) {
 	s := newStudio(t)
-	s.fails(ProbeAudio, `{"path":"none.mp3"}`, "does not exist")
-	s.fails(SetChapters, `{"chapters":[]}`, "there are 0 chapters")
+	s.fails(probeAudioTool, `{"path":"none.mp3"}`, "does not exist")
+	s.fails(setChaptersTool, `{"chapters":[]}`, "there are 0 chapters")
 	s.write("list.mp3", "ffconcat version 1.0\nfile ep.mp3\n")
 	s.write("list.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n")
 	s.write("text.mp3", "just text")
 	s.write("empty.mp3", "")
 	for _, name := range []string{"list.mp3", "list.m3u8", "text.mp3", "empty.mp3"} {
-		s.fails(ProbeAudio, `{"path":"`+name+`"}`, "no recording that can be used")
+		s.fails(probeAudioTool, `{"path":"`+name+`"}`, "no recording that can be used")
 	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(s.dir, "link.mp3")); err != nil {
 		t.Fatal(err)
 	}
-	s.fails(ProbeAudio, `{"path":"link.mp3"}`, "outside the workspace")
-	s.fails(ProbeAudio, `{"path":"../ep.mp3"}`, `".."`)
-	s.fails(ProbeAudio, `{"path":"."}`, "no file")
-	s.fails(CutClip, `{"start":0,"end":3,"out":"../c.mp3"}`, `".."`)
-	s.fails(CutClip, `{"start":0,"end":3,"out":".git/c.mp3"}`, "list of secrets")
-	s.fails(CutClip, `{"start":3,"end":3,"out":"c.mp3"}`, "has no length")
-	s.fails(CutClip, `{"start":3,"end":99,"out":"c.mp3"}`, "does not lie within")
-	s.fails(CutClip, `{"start":0,"end":3,"out":"c.exe"}`, "clips are .mp3")
-	s.fails(CutClip, `{"start":0,"end":3,"out":"c.mp4"}`, "has no pictures")
-	s.fails(CutClip, `{"start":0,"end":3,"out":"./ep.mp3","replace":true}`, "recording itself")
-	s.fails(EmbedChapters, `{}`, "set_chapters first")
+	s.fails(probeAudioTool, `{"path":"link.mp3"}`, "outside the workspace")
+	s.fails(probeAudioTool, `{"path":"../ep.mp3"}`, `".."`)
+	s.fails(probeAudioTool, `{"path":"."}`, "no file")
+	s.fails(cutClipTool, `{"start":0,"end":3,"out":"../c.mp3"}`, `".."`)
+	s.fails(cutClipTool, `{"start":0,"end":3,"out":".git/c.mp3"}`, "list of secrets")
+	s.fails(cutClipTool, `{"start":3,"end":3,"out":"c.mp3"}`, "has no length")
+	s.fails(cutClipTool, `{"start":3,"end":99,"out":"c.mp3"}`, "does not lie within")
+	s.fails(cutClipTool, `{"start":0,"end":3,"out":"c.exe"}`, "clips are .mp3")
+	s.fails(cutClipTool, `{"start":0,"end":3,"out":"c.mp4"}`, "has no pictures")
+	s.fails(cutClipTool, `{"start":0,"end":3,"out":"./ep.mp3","replace":true}`, "recording itself")
+	s.fails(embedChaptersTool, `{}`, "set_chapters first")
 	for args, want := range map[string]string{
 		`{"chapters":[{"startTime":1,"title":"x"}]}`:                              "has to begin at 0",
 		`{"chapters":[{"startTime":0,"title":"x"},{"startTime":0,"title":"y"}]}`:  "not after the one before",
@@ -268,28 +268,28 @@ func TestRefusals(t *testing.T) {
 		`{"chapters":[{"startTime":0,"title":"a\nb"}]}`:                           "one line",
 		`{"chapters":[{"startTime":0,"title":"x","url":"javascript:1"}]}`:         "no http",
 	} {
-		s.fails(SetChapters, args, want)
+		s.fails(setChaptersTool, args, want)
 	}
-	s.fails(FeedEntry, `{"feed":"f.xml","url":"https://example.com/a.mp3","title":"x"}`, "say with show")
-	s.fails(FeedEntry, `{"feed":"f.xml","url":"ftp://x","title":"x"}`, "no http")
-	s.fails(FeedEntry, `{"feed":"ep.vtt","url":"https://example.com/a.mp3","title":"x"}`, "ep.vtt")
-	s.fails(SetShowNotes, `{"summary":"Twenty characters are needed.","topics":[{"text":"x"}],"links":[{"title":"x","url":"x"}]}`, "links/0")
-	s.fails(ReadTranscript, `{}`, "process_transcript first")
+	s.fails(feedEntryTool, `{"feed":"f.xml","url":"https://example.com/a.mp3","title":"x"}`, "say with show")
+	s.fails(feedEntryTool, `{"feed":"f.xml","url":"ftp://x","title":"x"}`, "no http")
+	s.fails(feedEntryTool, `{"feed":"ep.vtt","url":"https://example.com/a.mp3","title":"x"}`, "ep.vtt")
+	s.fails(setShowNotesTool, `{"summary":"Twenty characters are needed.","topics":[{"text":"x"}],"links":[{"title":"x","url":"x"}]}`, "links/0")
+	s.fails(readTranscriptTool, `{}`, "process_transcript first")
 	// Chapters of an episode whose recording turns out shorter do not pass.
 	delete(s.arts, audioSource)
-	s.ok(ProcessTranscript, `{"path":"ep.vtt"}`)
-	s.ok(SetChapters, `{"chapters":[{"startTime":0,"title":"x"},{"startTime":9,"title":"y"}]}`)
+	s.ok(processTranscriptTool, `{"path":"ep.vtt"}`)
+	s.ok(setChaptersTool, `{"chapters":[{"startTime":0,"title":"x"},{"startTime":9,"title":"y"}]}`)
 	s.program("ffmpeg", "-nostdin", "-v", "error", "-i", "ep.mp3", "-t", "5", "short.mp3")
 	s.arts[audioSource] = json.RawMessage(`"short.mp3"`)
-	s.fails(CheckChapters, `{}`, "after the end of the episode")
+	s.fails(checkChaptersTool, `{}`, "after the end of the episode")
 }
 
 // Captions show what is said and obey none of it.
 func TestHostileCaptions(t *testing.T) {
 	s := newStudio(t)
 	s.write("bad.vtt", "WEBVTT\n\n00:00.000 --> 00:05.000\n{\\p1}m 0 0 l 9999 9999{\\fs9999} \\N \\h {\\fn../../etc} %{x} 'a':b,c;[d] \\\\ "+strings.Repeat("w", 5000)+"\n")
-	s.ok(ProcessTranscript, `{"path":"bad.vtt"}`)
-	if text := s.ok(CutClip, `{"start":0,"end":5,"out":"c.mp4","audiogram":true}`); !strings.Contains(text, "captions burnt in") {
+	s.ok(processTranscriptTool, `{"path":"bad.vtt"}`)
+	if text := s.ok(cutClipTool, `{"start":0,"end":5,"out":"c.mp4","audiogram":true}`); !strings.Contains(text, "captions burnt in") {
 		t.Error(text)
 	}
 	s.tidy()

@@ -11,54 +11,54 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// ShowNotes is the artifact "show_notes".
-type ShowNotes struct {
-	Title   string  `json:"title,omitempty" jsonschema:"description=Of the episode"`
-	Summary string  `json:"summary" jsonschema:"description=Two to five sentences"`
-	Topics  []Topic `json:"topics" jsonschema:"minItems=1,description=In order"`
-	Links   []Link  `json:"links,omitempty" jsonschema:"description=What was named"`
-	Guests  []Guest `json:"guests,omitempty" jsonschema:"description=Who is there besides the hosts"`
+// showNotes is the artifact "show_notes".
+type showNotes struct {
+	Title   string      `json:"title,omitempty" jsonschema:"description=Of the episode"`
+	Summary string      `json:"summary" jsonschema:"description=Two to five sentences"`
+	Topics  []noteTopic `json:"topics" jsonschema:"minItems=1,description=In order"`
+	Links   []noteLink  `json:"links,omitempty" jsonschema:"description=What was named"`
+	Guests  []noteGuest `json:"guests,omitempty" jsonschema:"description=Who is there besides the hosts"`
 }
 
-// A Topic is something that is talked about.
-type Topic struct {
+// A noteTopic is something that is talked about.
+type noteTopic struct {
 	Time *float64 `json:"time,omitempty" jsonschema:"description=Seconds"`
 	Text string   `json:"text" jsonschema:"description=One line"`
 }
 
-// A Link leads to something that was named.
-type Link struct {
+// A noteLink leads to something that was named.
+type noteLink struct {
 	Title string `json:"title" jsonschema:"description=One line"`
 	URL   string `json:"url" jsonschema:"description=http or https"`
 }
 
-// A Guest is a person in the episode.
-type Guest struct {
+// A noteGuest is a person in the episode.
+type noteGuest struct {
 	Name string `json:"name" jsonschema:"description=As in the transcript"`
 	Role string `json:"role,omitempty" jsonschema:"description=One line"`
 }
 
-// NotesInput is the input of set_show_notes.
-type NotesInput struct {
-	ShowNotes
+// notesInput is the input of set_show_notes.
+type notesInput struct {
+	showNotes
 	Path string `json:"path,omitempty" jsonschema:"description=File to write"`
 }
 
 //go:embed set_show_notes.md
 var notesProse string
 
-// SetShowNotes is the tool set_show_notes.
-var SetShowNotes = tools.New(tools.Metadata{
+// setShowNotesTool is the tool set_show_notes.
+var setShowNotesTool = tools.New(tools.Metadata{
 	Name: "set_show_notes", Category: tools.Content, Needs: tools.Read | tools.Write, Effect: tools.Idempotent,
 	Paths: []string{"path"}, Uses: []string{episodeName, transcriptName}, Produces: []string{notesName},
 	Examples: []tools.Example{{Note: "notes with one topic", Args: json.RawMessage(`{"title":"Rye","summary":"Ann and Ben bake bread with rye and talk about what went wrong.","topics":[{"time":0,"text":"Why rye dough sticks"}],"guests":[{"name":"Ben"}]}`)}},
-}.Prose(notesProse), func(_ context.Context, env *tools.Env, in NotesInput) (tools.Result, error) {
-	n := in.ShowNotes
+}.Prose(notesProse), func(_ context.Context, env *tools.Env, in notesInput) (tools.Result, error) {
+	n := in.showNotes
 	n.tidy()
 	faults := n.faults()
-	if m, ok := load[Media](env, episodeName); ok {
+	if m, ok := load[mediaInfo](env, episodeName); ok {
 		faults = append(faults, n.late(m.Duration)...)
-	} else if t, ok := load[Transcript](env, transcriptName); ok && t.Timed {
+	} else if t, ok := load[episodeTranscript](env, transcriptName); ok && t.Timed {
 		faults = append(faults, n.late(t.Duration)...)
 	}
 	if faults != nil {
@@ -85,7 +85,7 @@ var SetShowNotes = tools.New(tools.Metadata{
 const workable = 100_000
 
 // tidy takes out what cannot be printed and makes one line of what is one.
-func (n *ShowNotes) tidy() {
+func (n *showNotes) tidy() {
 	n.Title, n.Summary = oneLine(n.Title), strings.TrimSpace(printable(n.Summary))
 	for i := range n.Topics {
 		n.Topics[i].Text = oneLine(n.Topics[i].Text)
@@ -100,7 +100,7 @@ func (n *ShowNotes) tidy() {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }
 
-func (n ShowNotes) faults() []string {
+func (n showNotes) faults() []string {
 	var out []string
 	if len(n.Summary) < 20 {
 		out = append(out, "summary: say in a few sentences what the episode is about")
@@ -132,7 +132,7 @@ func (n ShowNotes) faults() []string {
 }
 
 // late lists the topics that lie outside of an episode of so many seconds.
-func (n ShowNotes) late(long float64) []string {
+func (n showNotes) late(long float64) []string {
 	var out []string
 	for i, t := range n.Topics {
 		if t.Time != nil && (!sane(*t.Time) || *t.Time >= long) {
@@ -145,7 +145,7 @@ func (n ShowNotes) late(long float64) []string {
 var escapeMarkdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`)
 
 // Markdown is the notes as a page.
-func (n ShowNotes) Markdown() string {
+func (n showNotes) Markdown() string {
 	esc := escapeMarkdown.Replace
 	var b strings.Builder
 	if n.Title != "" {

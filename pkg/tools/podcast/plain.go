@@ -16,27 +16,27 @@ var (
 // readPlain reads text: paragraphs, or lines with a time before them.
 func readPlain(s string) cues {
 	c := cues{format: "text"}
-	var q Cue
+	var q captionCue
 	timed := false
 	flush := func() {
 		if strings.TrimSpace(q.Text) != "" {
 			c.add(q)
 		}
-		q = Cue{}
+		q = captionCue{}
 	}
 	for line := range strings.SplitSeq(s, "\n") {
 		line = strings.TrimSpace(line)
 		if m := at.FindStringSubmatch(line); m != nil {
 			if t, ok := parseTime(m[1]); ok {
 				flush()
-				q, timed = Cue{Start: t, Text: m[2] + "\n"}, true
+				q, timed = captionCue{Start: t, Text: m[2] + "\n"}, true
 				continue
 			}
 		}
 		if m := by.FindStringSubmatch(line); m != nil {
 			if t, ok := parseTime(m[2]); ok {
 				flush()
-				q, timed = Cue{Start: t, Speaker: strings.TrimRight(m[1], " -:"), Text: "\n"}, true
+				q, timed = captionCue{Start: t, Speaker: strings.TrimRight(m[1], " -:"), Text: "\n"}, true
 				continue
 			}
 		}

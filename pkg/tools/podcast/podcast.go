@@ -21,11 +21,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Tools are the tools of the package, in the order one would use them.
-func Tools() []tools.Tool {
+// allTools are the tools of the package, in the order one would use them.
+func allTools() []tools.Tool {
 	return []tools.Tool{
-		ProcessTranscript, ReadTranscript, ProbeAudio, SetShowNotes, WriteShowNotes,
-		SetChapters, CheckChapters, EmbedChapters, CutClip, FeedEntry,
+		processTranscriptTool, readTranscriptTool, probeAudioTool, setShowNotesTool, writeShowNotesTool,
+		setChaptersTool, checkChaptersTool, embedChaptersTool, cutClipTool, feedEntryTool,
 	}
 }
 
@@ -33,8 +33,8 @@ func Tools() []tools.Tool {
 func Bundle() tools.Bundle {
 	return tools.Bundle{
 		Name: "podcast", Description: "Make notes, chapters, clips and a feed entry of a recorded episode.",
-		Required: []tools.Tool{ProcessTranscript, ReadTranscript, SetShowNotes, SetChapters},
-		Optional: []tools.Tool{ProbeAudio, WriteShowNotes, CheckChapters, EmbedChapters, CutClip, FeedEntry},
+		Required: []tools.Tool{processTranscriptTool, readTranscriptTool, setShowNotesTool, setChaptersTool},
+		Optional: []tools.Tool{probeAudioTool, writeShowNotesTool, checkChaptersTool, embedChaptersTool, cutClipTool, feedEntryTool},
 	}
 }
 
@@ -65,7 +65,7 @@ func ours(env *tools.Env) (string, error) {
 	if name := source(env, audioSource); name != "" {
 		return name, nil
 	}
-	if m, ok := load[Media](env, episodeName); ok && m.Path != "" {
+	if m, ok := load[mediaInfo](env, episodeName); ok && m.Path != "" {
 		return m.Path, nil
 	}
 	return "", errors.New("the job was given no recording: call probe_audio on one first")

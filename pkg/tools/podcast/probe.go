@@ -14,41 +14,41 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A Media is what ffprobe says about a recording: the artifact "episode".
-type Media struct {
-	Path     string    `json:"path"`
-	Size     int64     `json:"size"` // bytes
-	Format   string    `json:"format"`
-	Duration float64   `json:"duration"` // seconds
-	Codec    string    `json:"codec"`    // of the first audio stream
-	Rate     int       `json:"rate,omitempty"`
-	Channels int       `json:"channels,omitempty"`
-	Bits     int       `json:"bit_rate,omitempty"`
-	Video    bool      `json:"video,omitempty"` // moving pictures, not a cover
-	Width    int       `json:"width,omitempty"`
-	Height   int       `json:"height,omitempty"`
-	Title    string    `json:"title,omitempty"`
-	Artist   string    `json:"artist,omitempty"`
-	Album    string    `json:"album,omitempty"`
-	Chapters []Chapter `json:"chapters,omitempty"`
+// A mediaInfo is what ffprobe says about a recording: the artifact "episode".
+type mediaInfo struct {
+	Path     string        `json:"path"`
+	Size     int64         `json:"size"` // bytes
+	Format   string        `json:"format"`
+	Duration float64       `json:"duration"` // seconds
+	Codec    string        `json:"codec"`    // of the first audio stream
+	Rate     int           `json:"rate,omitempty"`
+	Channels int           `json:"channels,omitempty"`
+	Bits     int           `json:"bit_rate,omitempty"`
+	Video    bool          `json:"video,omitempty"` // moving pictures, not a cover
+	Width    int           `json:"width,omitempty"`
+	Height   int           `json:"height,omitempty"`
+	Title    string        `json:"title,omitempty"`
+	Artist   string        `json:"artist,omitempty"`
+	Album    string        `json:"album,omitempty"`
+	Chapters []chapterMark `json:"chapters,omitempty"`
 }
 
-// ProbeInput is the input of probe_audio.
-type ProbeInput struct {
+// probeInput is the input of probe_audio.
+type probeInput struct {
 	Path string `json:"path,omitempty" jsonschema:"description=Recording; default the job's"`
 }
 
 //go:embed probe_audio.md
 var probeProse string
 
-// ProbeAudio is the tool probe_audio.
-var ProbeAudio = tools.New(tools.Metadata{
+// probeAudioTool is the tool probe_audio.
+var probeAudioTool = tools.New(tools.Metadata{
 	Name: "probe_audio", Category: tools.Content, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent,
 	Paths: []string{"path"}, Requires: []string{"ffmpeg"},
 	Uses: []string{audioSource}, Produces: []string{episodeName},
 	Examples: []tools.Example{{Note: "the recording of the job", Args: json.RawMessage(`{}`)}},
 	Timeout:  2 * probing,
-}.Prose(probeProse), func(ctx context.Context, env *tools.Env, in ProbeInput) (tools.Result, error) {
+}.Prose(probeProse), func(ctx context.Context, env *tools.Env, in probeInput) (tools.Result, error) {
 	name := cmp.Or(in.Path, source(env, audioSource))
 	if name == "" {
 		return tools.Result{}, errors.New("the job was given no recording: name one with path")
@@ -60,7 +60,7 @@ var ProbeAudio = tools.New(tools.Metadata{
 	return bind(episodeName, m, m.report(), m.headline())
 })
 
-func (m Media) headline() string {
+func (m mediaInfo) headline() string {
 	kind := "audio"
 	if m.Video {
 		kind = "video"
@@ -68,7 +68,7 @@ func (m Media) headline() string {
 	return fmt.Sprintf("%s, %s %s", stamp(m.Duration), m.Codec, kind)
 }
 
-func (m Media) report() string {
+func (m mediaInfo) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s seconds (%s), %d bytes, %s", m.Path, seconds(m.Duration), stamp(m.Duration), m.Size, m.Format)
 	fmt.Fprintf(&b, ", audio %s %d Hz, %d channels", m.Codec, m.Rate, m.Channels)
@@ -93,20 +93,20 @@ func (m Media) report() string {
 
 // probe asks ffprobe about a recording. One without sound or with a length
 // that cannot be is refused.
-func probe(ctx context.Context, env *tools.Env, name string) (Media, error) {
+func probe(ctx context.Context, env *tools.Env, name string) (mediaInfo, error) {
 	size, err := recording(env, name)
 	if err != nil {
-		return Media{}, err
+		return mediaInfo{}, err
 	}
 	args := append([]string{"ffprobe", "-hide_banner", "-v", "error"}, guard()...)
 	args = append(args, "-of", "json", "-show_format", "-show_streams", "-show_chapters", "-i", arg(env, name))
 	out, _, err := command(ctx, env, workspace.Cmd{Args: args, Timeout: probing})
 	if err != nil {
-		return Media{}, fmt.Errorf("%q is no recording that can be used: %w", name, err)
+		return mediaInfo{}, fmt.Errorf("%q is no recording that can be used: %w", name, err)
 	}
 	m, err := parseProbe(out)
 	if err != nil {
-		return Media{}, fmt.Errorf("%q: %w", name, err)
+		return mediaInfo{}, fmt.Errorf("%q: %w", name, err)
 	}
 	m.Path, m.Size = strings.TrimPrefix(arg(env, name), "file:"), size
 	return m, nil
@@ -137,12 +137,12 @@ type probed struct {
 }
 
 // parseProbe reads what ffprobe writes.
-func parseProbe(b []byte) (Media, error) {
+func parseProbe(b []byte) (mediaInfo, error) {
 	var p probed
 	if err := json.Unmarshal(b, &p); err != nil {
-		return Media{}, fmt.Errorf("what ffprobe says cannot be read: %w", err)
+		return mediaInfo{}, fmt.Errorf("what ffprobe says cannot be read: %w", err)
 	}
-	m := Media{Format: p.Format.Name}
+	m := mediaInfo{Format: p.Format.Name}
 	length, _ := strconv.ParseFloat(p.Format.Duration, 64) // none is zero
 	m.Bits, _ = strconv.Atoi(p.Format.Bits)                // none is zero
 	for _, s := range p.Streams {
@@ -158,10 +158,10 @@ func parseProbe(b []byte) (Media, error) {
 		}
 	}
 	if m.Codec == "" {
-		return Media{}, errors.New("there is no sound in it")
+		return mediaInfo{}, errors.New("there is no sound in it")
 	}
 	if !sane(length) || length == 0 {
-		return Media{}, fmt.Errorf("its length (%q) is not known or cannot be", p.Format.Duration)
+		return mediaInfo{}, fmt.Errorf("its length (%q) is not known or cannot be", p.Format.Duration)
 	}
 	m.Duration = millis(length)
 	m.Title, m.Artist, m.Album = label(p.Format.Tags["title"]), label(p.Format.Tags["artist"]), label(p.Format.Tags["album"])
@@ -169,7 +169,7 @@ func parseProbe(b []byte) (Media, error) {
 		start, err := strconv.ParseFloat(c.Start, 64)
 		end, err2 := strconv.ParseFloat(c.End, 64)
 		if err == nil && err2 == nil && sane(start) && sane(end) {
-			m.Chapters = append(m.Chapters, Chapter{Start: millis(start), End: millis(end), Title: c.Tags["title"]})
+			m.Chapters = append(m.Chapters, chapterMark{Start: millis(start), End: millis(end), Title: c.Tags["title"]})
 		}
 	}
 	return m, nil

@@ -11,22 +11,22 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// ProcessInput is the input of process_transcript.
-type ProcessInput struct {
+// processInput is the input of process_transcript.
+type processInput struct {
 	Path string `json:"path,omitempty" jsonschema:"description=Default the job's transcript"`
 }
 
 //go:embed process_transcript.md
 var processProse string
 
-// ProcessTranscript is the tool process_transcript.
-var ProcessTranscript = tools.New(tools.Metadata{
+// processTranscriptTool is the tool process_transcript.
+var processTranscriptTool = tools.New(tools.Metadata{
 	Name: "process_transcript", Category: tools.Content, Needs: tools.Read, Paths: []string{"path"},
 	Uses: []string{transcriptSource}, Produces: []string{transcriptName},
 	Examples: []tools.Example{{Note: "the transcript of the job", Args: json.RawMessage(`{}`)}},
 }.Prose(processProse), process)
 
-func process(ctx context.Context, env *tools.Env, in ProcessInput) (tools.Result, error) {
+func process(ctx context.Context, env *tools.Env, in processInput) (tools.Result, error) {
 	b, err := transcriptBytes(env, in.Path)
 	if err != nil {
 		return tools.Result{}, err
@@ -34,7 +34,7 @@ func process(ctx context.Context, env *tools.Env, in ProcessInput) (tools.Result
 	if err := ctx.Err(); err != nil {
 		return tools.Result{}, err
 	}
-	t, err := ParseTranscript(b)
+	t, err := parseTranscript(b)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -61,7 +61,7 @@ func transcriptBytes(env *tools.Env, path string) ([]byte, error) {
 	return []byte(given), nil
 }
 
-func (t Transcript) headline() string {
+func (t episodeTranscript) headline() string {
 	s := fmt.Sprintf("%d cues of %s", len(t.Cues), t.Format)
 	if t.Timed {
 		s += ", " + stamp(t.Duration) + " long"
@@ -70,7 +70,7 @@ func (t Transcript) headline() string {
 }
 
 // report is what the model reads of a new transcript.
-func (t Transcript) report() string {
+func (t episodeTranscript) report() string {
 	var b strings.Builder
 	b.WriteString(t.headline() + "\n")
 	if len(t.Speakers) > 0 {
@@ -93,23 +93,23 @@ const (
 	onePart   = 16_000
 )
 
-// ReadInput is the input of read_transcript.
-type ReadInput struct {
+// readInput is the input of read_transcript.
+type readInput struct {
 	From float64 `json:"from,omitempty" jsonschema:"description=Seconds; without times the number of a paragraph"`
 }
 
 //go:embed read_transcript.md
 var readProse string
 
-// ReadTranscript is the tool read_transcript.
-var ReadTranscript = tools.New(tools.Metadata{
+// readTranscriptTool is the tool read_transcript.
+var readTranscriptTool = tools.New(tools.Metadata{
 	Name: "read_transcript", Category: tools.Content, Effect: tools.Pure,
 	Consumes: []string{transcriptName},
 	Examples: []tools.Example{{Note: "from the tenth minute on", Args: json.RawMessage(`{"from":600}`)}},
 }.Prose(readProse), read)
 
-func read(ctx context.Context, env *tools.Env, in ReadInput) (string, error) {
-	t, ok := load[Transcript](env, transcriptName)
+func read(ctx context.Context, env *tools.Env, in readInput) (string, error) {
+	t, ok := load[episodeTranscript](env, transcriptName)
 	if !ok {
 		return "", errors.New("there is no transcript: call process_transcript first")
 	}
@@ -121,7 +121,7 @@ func read(ctx context.Context, env *tools.Env, in ReadInput) (string, error) {
 // write shows what was said from a time on, one paragraph for what one
 // speaker says within half a minute, and says where to go on if that is more
 // than room bytes.
-func (t Transcript) write(b *strings.Builder, from float64, room int) {
+func (t episodeTranscript) write(b *strings.Builder, from float64, room int) {
 	if t.Timed {
 		b.WriteString("[seconds] speaker: text\n")
 	}
@@ -169,7 +169,7 @@ func (t Transcript) write(b *strings.Builder, from float64, room int) {
 }
 
 // between is what is said from one time to another, as plain text.
-func (t Transcript) between(from, to float64) string {
+func (t episodeTranscript) between(from, to float64) string {
 	var out []string
 	for _, q := range t.Cues {
 		if q.End > from && q.Start < to {

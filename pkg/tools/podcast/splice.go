@@ -333,7 +333,7 @@ func escape(s string) string {
 
 // feed is a new feed without entries. What directories want besides, such as a
 // cover and a category, people add to the file: it stays.
-func (c Channel) feed() []byte {
+func (c feedChannel) feed() []byte {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
 		`<rss version="2.0" xmlns:itunes="` + itunes + `" xmlns:podcast="` + podcastNS + `">` + "\n  <channel>\n")

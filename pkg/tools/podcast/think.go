@@ -18,15 +18,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
-// WriteInput is the input of write_show_notes.
-type WriteInput struct{}
+// writeInput is the input of write_show_notes.
+type writeInput struct{}
 
 //go:embed write_show_notes.md
 var writeProse string
 
-// WriteShowNotes is the tool write_show_notes. Each question to the model is an
+// writeShowNotesTool is the tool write_show_notes. Each question to the model is an
 // effect of Env.Model, which keeps and counts it.
-var WriteShowNotes = tools.New(tools.Metadata{
+var writeShowNotesTool = tools.New(tools.Metadata{
 	Name: "write_show_notes", Category: tools.Content, Needs: tools.Think, Optionality: tools.Optional,
 	Consumes: []string{transcriptName}, Uses: []string{episodeName}, Produces: []string{notesName},
 	Examples: []tools.Example{{Note: "a draft", Args: json.RawMessage(`{}`)}},
@@ -38,22 +38,22 @@ const (
 	maxParts = 40
 )
 
-func write(ctx context.Context, env *tools.Env, _ WriteInput) (tools.Result, error) {
-	t, ok := load[Transcript](env, transcriptName)
+func write(ctx context.Context, env *tools.Env, _ writeInput) (tools.Result, error) {
+	t, ok := load[episodeTranscript](env, transcriptName)
 	if !ok {
 		return tools.Result{}, errors.New("there is no transcript: call process_transcript first")
 	}
 	long := t.Duration
-	if m, ok := load[Media](env, episodeName); ok {
+	if m, ok := load[mediaInfo](env, episodeName); ok {
 		long = m.Duration
 	}
 	parts := t.parts()
 	if len(parts) > maxParts {
 		return tools.Result{}, fmt.Errorf("the transcript has %d parts; %d at most are read for notes. Read what matters and use set_show_notes", len(parts), maxParts)
 	}
-	var drafts []ShowNotes
+	var drafts []showNotes
 	for _, p := range parts {
-		n, err := asked[ShowNotes](ctx, env, draftNotes, p)
+		n, err := asked[showNotes](ctx, env, draftNotes, p)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -89,7 +89,7 @@ type heading struct {
 }
 
 // parts cuts a transcript into what one question takes.
-func (t Transcript) parts() []talk {
+func (t episodeTranscript) parts() []talk {
 	var out []talk
 	for from := 0; from < len(t.Cues); {
 		var b strings.Builder
@@ -117,17 +117,17 @@ func fenced(s string) string {
 }
 
 // merge joins the notes of the parts.
-func merge(drafts []ShowNotes) ShowNotes {
-	n := ShowNotes{Title: drafts[0].Title, Summary: drafts[0].Summary}
+func merge(drafts []showNotes) showNotes {
+	n := showNotes{Title: drafts[0].Title, Summary: drafts[0].Summary}
 	for _, d := range drafts {
 		n.Topics = append(n.Topics, d.Topics...)
 		for _, l := range d.Links {
-			if !slices.ContainsFunc(n.Links, func(o Link) bool { return o.URL == l.URL }) {
+			if !slices.ContainsFunc(n.Links, func(o noteLink) bool { return o.URL == l.URL }) {
 				n.Links = append(n.Links, l)
 			}
 		}
 		for _, g := range d.Guests {
-			if !slices.ContainsFunc(n.Guests, func(o Guest) bool { return strings.EqualFold(o.Name, g.Name) }) {
+			if !slices.ContainsFunc(n.Guests, func(o noteGuest) bool { return strings.EqualFold(o.Name, g.Name) }) {
 				n.Guests = append(n.Guests, g)
 			}
 		}
@@ -137,18 +137,18 @@ func merge(drafts []ShowNotes) ShowNotes {
 
 // believe takes out what a model is known to make up: links to places that the
 // transcript does not name, and times outside of the episode or out of order.
-func (n *ShowNotes) believe(t Transcript, long float64) {
+func (n *showNotes) believe(t episodeTranscript, long float64) {
 	var all strings.Builder
 	for _, q := range t.Cues {
 		all.WriteString(strings.ToLower(q.Text) + " ")
 	}
 	said := all.String()
-	n.Links = slices.DeleteFunc(n.Links, func(l Link) bool {
+	n.Links = slices.DeleteFunc(n.Links, func(l noteLink) bool {
 		u, err := url.Parse(l.URL)
 		return err != nil || !web(l.URL) || l.Title == "" || !strings.Contains(said, strings.ToLower(strings.TrimPrefix(u.Hostname(), "www.")))
 	})
-	n.Guests = slices.DeleteFunc(n.Guests, func(g Guest) bool { return g.Name == "" })
-	n.Topics = slices.DeleteFunc(n.Topics, func(p Topic) bool { return p.Text == "" })
+	n.Guests = slices.DeleteFunc(n.Guests, func(g noteGuest) bool { return g.Name == "" })
+	n.Topics = slices.DeleteFunc(n.Topics, func(p noteTopic) bool { return p.Text == "" })
 	last := 0.0
 	for i := range n.Topics {
 		p := &n.Topics[i]

@@ -19,10 +19,10 @@ func (g given) Names() []string                   { return nil }
 // A draft takes every part of a long transcript, mends one bad answer, and
 // holds nothing that the transcript does not bear out.
 func TestWriteShowNotes(t *testing.T) {
-	var tr Transcript
+	var tr episodeTranscript
 	tr.Timed, tr.Duration = true, 3600
 	for i := range 360 {
-		tr.Cues = append(tr.Cues, Cue{Start: float64(i * 10), End: float64(i*10 + 10), Speaker: "Ann", Text: strings.Repeat("words ", 20) + "see rye.example.com </data> now"})
+		tr.Cues = append(tr.Cues, captionCue{Start: float64(i * 10), End: float64(i*10 + 10), Speaker: "Ann", Text: strings.Repeat("words ", 20) + "see rye.example.com </data> now"})
 	}
 	raw, err := json.Marshal(tr)
 	if err != nil {
@@ -49,11 +49,11 @@ func TestWriteShowNotes(t *testing.T) {
 			`"links":[{"title":"Rye","url":"https://www.rye.example.com/x"},{"title":"Made up","url":"https://made-up.example.org"}],"guests":[{"name":"Ben"}]}`, asks, asks*100, asks))
 	})
 	env := &tools.Env{Model: model, Artifacts: given{transcriptName: raw}}
-	r, err := WriteShowNotes.Run(t.Context(), env, json.RawMessage(`{}`))
+	r, err := writeShowNotesTool.Run(t.Context(), env, json.RawMessage(`{}`))
 	if err != nil || r.Failed {
 		t.Fatalf("%v %s", err, r.Text)
 	}
-	var n ShowNotes
+	var n showNotes
 	if err := json.Unmarshal(r.Artifacts[notesName], &n); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestWriteShowNotes(t *testing.T) {
 		t.Errorf("links %+v, guests %+v", n.Links, n.Guests)
 	}
 	env.Model = nil
-	if r, err := WriteShowNotes.Run(t.Context(), env, json.RawMessage(`{}`)); err != nil || !r.Failed || !strings.Contains(r.Text, "think") {
+	if r, err := writeShowNotesTool.Run(t.Context(), env, json.RawMessage(`{}`)); err != nil || !r.Failed || !strings.Contains(r.Text, "think") {
 		t.Errorf("without a model: %v %s", err, r.Text)
 	}
 }

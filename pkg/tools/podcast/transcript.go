@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// A Transcript is what was said, when and by whom: the artifact "transcript".
+// A episodeTranscript is what was said, when and by whom: the artifact "transcript".
 // Times are seconds from the start of the episode.
-type Transcript struct {
-	Format   string   `json:"format"` // srt, vtt, json or text
-	Timed    bool     `json:"timed"`  // whether cues have times
-	Duration float64  `json:"duration,omitempty"`
-	Speakers []string `json:"speakers"` // in order of appearance
-	Cues     []Cue    `json:"cues"`
-	Repairs  []string `json:"repairs,omitempty"` // what was wrong with the file, in words
+type episodeTranscript struct {
+	Format   string       `json:"format"` // srt, vtt, json or text
+	Timed    bool         `json:"timed"`  // whether cues have times
+	Duration float64      `json:"duration,omitempty"`
+	Speakers []string     `json:"speakers"` // in order of appearance
+	Cues     []captionCue `json:"cues"`
+	Repairs  []string     `json:"repairs,omitempty"` // what was wrong with the file, in words
 }
 
-// A Cue is a piece of speech.
-type Cue struct {
+// A captionCue is a piece of speech.
+type captionCue struct {
 	Start   float64 `json:"start"`
 	End     float64 `json:"end"`
 	Speaker string  `json:"speaker,omitempty"`
@@ -32,13 +32,13 @@ const (
 	maxCueText = 20_000 // bytes
 )
 
-// ParseTranscript reads a transcript in any of the formats known here. What is
+// parseTranscript reads a transcript in any of the formats known here. What is
 // wrong with single cues is repaired and told in Repairs; the error says what
 // to do if there is nothing to be had.
-func ParseTranscript(b []byte) (Transcript, error) {
+func parseTranscript(b []byte) (episodeTranscript, error) {
 	s := decode(b)
 	if strings.ContainsRune(s, 0) {
-		return Transcript{}, fmt.Errorf("this is not a transcript: it has NUL bytes; give an SRT, VTT, JSON or text file")
+		return episodeTranscript{}, fmt.Errorf("this is not a transcript: it has NUL bytes; give an SRT, VTT, JSON or text file")
 	}
 	trimmed := strings.TrimSpace(s)
 	var (
@@ -47,7 +47,7 @@ func ParseTranscript(b []byte) (Transcript, error) {
 	)
 	switch {
 	case trimmed == "":
-		return Transcript{}, fmt.Errorf("the transcript is empty; give an SRT, VTT, JSON or text file")
+		return episodeTranscript{}, fmt.Errorf("the transcript is empty; give an SRT, VTT, JSON or text file")
 	case trimmed[0] == '{' || trimmed[0] == '[' && looksJSON(trimmed):
 		c, err = readJSON(trimmed)
 	case strings.HasPrefix(trimmed, "WEBVTT"):
@@ -58,7 +58,7 @@ func ParseTranscript(b []byte) (Transcript, error) {
 		c = readPlain(s)
 	}
 	if err != nil {
-		return Transcript{}, err
+		return episodeTranscript{}, err
 	}
 	return c.transcript()
 }
@@ -66,7 +66,7 @@ func ParseTranscript(b []byte) (Transcript, error) {
 // cues is a transcript on its way: as the file has it, before cleaning.
 type cues struct {
 	format string
-	list   []Cue
+	list   []captionCue
 	voiced bool // speakers are marked up, not written into the text
 	faults map[string]int
 	cut    bool
@@ -80,7 +80,7 @@ func (c *cues) fault(what string) {
 }
 
 // add takes a cue if there is something in it and room for it.
-func (c *cues) add(q Cue) {
+func (c *cues) add(q captionCue) {
 	if len(c.list) >= maxCues {
 		c.cut = true
 		return
@@ -93,8 +93,8 @@ func (c *cues) add(q Cue) {
 }
 
 // transcript cleans and orders what was read.
-func (c *cues) transcript() (Transcript, error) {
-	t := Transcript{Format: c.format, Speakers: []string{}, Cues: []Cue{}}
+func (c *cues) transcript() (episodeTranscript, error) {
+	t := episodeTranscript{Format: c.format, Speakers: []string{}, Cues: []captionCue{}}
 	for i := range c.list {
 		q := &c.list[i]
 		if voice := q.clean(c.format); q.Speaker == "" {
@@ -111,7 +111,7 @@ func (c *cues) transcript() (Transcript, error) {
 	if t.Timed {
 		c.order()
 	}
-	c.list = slices.DeleteFunc(c.list, func(q Cue) bool { return q.Text == "" })
+	c.list = slices.DeleteFunc(c.list, func(q captionCue) bool { return q.Text == "" })
 	c.unroll()
 	for _, q := range c.list {
 		t.Cues = append(t.Cues, q)
@@ -121,7 +121,7 @@ func (c *cues) transcript() (Transcript, error) {
 		}
 	}
 	if len(t.Cues) == 0 {
-		return Transcript{}, fmt.Errorf("no speech was found in the transcript (read as %s); check that the file is whole", c.format)
+		return episodeTranscript{}, fmt.Errorf("no speech was found in the transcript (read as %s); check that the file is whole", c.format)
 	}
 	for _, what := range slices.Sorted(keys(c.faults)) {
 		t.Repairs = append(t.Repairs, fmt.Sprintf("%d cues %s", c.faults[what], what))
@@ -154,7 +154,7 @@ func (c *cues) order() {
 			q.Start, q.End = q.End, q.Start
 		}
 	}
-	slices.SortStableFunc(c.list, func(a, b Cue) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(c.list, func(a, b captionCue) int { return cmp.Compare(a.Start, b.Start) })
 	end := 0.0
 	for i := range c.list {
 		if c.list[i].Start < end-0.001 {

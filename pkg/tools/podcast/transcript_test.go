@@ -10,7 +10,7 @@ import (
 )
 
 // show writes a transcript as one line a cue, for comparison.
-func show(t Transcript) string {
+func show(t episodeTranscript) string {
 	var b strings.Builder
 	for _, q := range t.Cues {
 		fmt.Fprintf(&b, "%s-%s %s: %s\n", seconds(q.Start), seconds(q.End), q.Speaker, q.Text)
@@ -50,7 +50,7 @@ func TestParseTranscript(t *testing.T) {
 		{"control characters", "WEBVTT\n\n00:00.000 --> 00:01.000\na\x1b[31mb\u202ec\u200b\n", "0-1 : a[31mbc\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := ParseTranscript([]byte(c.in))
+			got, err := parseTranscript([]byte(c.in))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestEncodings(t *testing.T) {
 		"utf-16le": wide(false, false), "utf-16be": wide(true, false),
 		"windows-1252": []byte("1\n00:00:01,000 --> 00:00:02,000\nZo\xeb\x92s na\xefve caf\xe9\n"),
 	} {
-		got, err := ParseTranscript(b)
+		got, err := parseTranscript(b)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if want := "1-2 : Zoë’s naïve café\n"; show(got) != want {
@@ -107,7 +107,7 @@ func TestNoTranscript(t *testing.T) {
 		`{"segments":"x"}`:          "not of a form",
 		"ID3\x03\x00\x00 \x00\x01x": "NUL",
 	} {
-		if _, err := ParseTranscript([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseTranscript([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", in, err, want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestManyCues(t *testing.T) {
 		b.WriteString("00:01.000 --> 00:02.000\nx\n\n")
 	}
 	b.WriteString("00:01.000 --> 00:02.000\n" + strings.Repeat("{\\<v ", 1<<18) + "\n")
-	got, err := ParseTranscript([]byte(b.String()))
+	got, err := parseTranscript([]byte(b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func FuzzTranscript(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := ParseTranscript(b)
+		got, err := parseTranscript(b)
 		if err != nil {
 			return
 		}

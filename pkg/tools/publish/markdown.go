@@ -26,8 +26,8 @@ const (
 	jekyll = "jekyll"
 )
 
-// MarkdownInput is the input of publish_markdown.
-type MarkdownInput struct {
+// markdownInput is the input of publish_markdown.
+type markdownInput struct {
 	From        string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
 	Title       string   `json:"title,omitempty" jsonschema:"description=Default: the text's"`
 	Slug        string   `json:"slug,omitempty" jsonschema:"description=Default: made of the title"`
@@ -47,11 +47,11 @@ func (c Config) markdown() tools.Tool {
 		Optionality: tools.Conditional, When: "the user wants the post in a static site",
 		Uses: []string{"content"}, Produces: []string{"published"},
 		Examples: []tools.Example{{Note: "a draft", Args: json.RawMessage(`{"tags":["durability"],"draft":true}`)}},
-	}.Prose(markdownProse), func(_ context.Context, env *tools.Env, in MarkdownInput) (tools.Result, error) {
+	}.Prose(markdownProse), func(_ context.Context, env *tools.Env, in markdownInput) (tools.Result, error) {
 		return c.write(env, in)
 	})
 	t.Touches = func(args json.RawMessage) []string {
-		var in MarkdownInput
+		var in markdownInput
 		if json.Unmarshal(args, &in) != nil {
 			return nil
 		}
@@ -64,7 +64,7 @@ func (c Config) markdown() tools.Tool {
 	return t
 }
 
-func (c Config) write(env *tools.Env, in MarkdownInput) (tools.Result, error) {
+func (c Config) write(env *tools.Env, in markdownInput) (tools.Result, error) {
 	p, err := from(env, in.From, in.Title)
 	if err != nil {
 		return tools.Result{}, err
@@ -237,7 +237,7 @@ func field(head, name string) string {
 }
 
 // front is the front matter. Strings are written as JSON, which YAML reads.
-func front(p post, in MarkdownInput, style, day, key string) string {
+func front(p post, in markdownInput, style, day, key string) string {
 	var b strings.Builder
 	put := func(name string, v any) {
 		raw, _ := json.Marshal(v) // strings, booleans and lists of strings

@@ -38,8 +38,8 @@ func (n Notion) check() error {
 	return nil
 }
 
-// NotionInput is the input of publish_notion.
-type NotionInput struct {
+// notionInput is the input of publish_notion.
+type notionInput struct {
 	From string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
 	Tags []string `json:"tags,omitempty" jsonschema:"description=For the property Tags"`
 }
@@ -64,7 +64,7 @@ func (c Config) notion() tools.Tool {
 
 // page publishes one page: it is looked for by its key, made if it is not
 // there, and gets the blocks that it lacks.
-func (c Config) page(ctx context.Context, env *tools.Env, in NotionInput) (tools.Result, error) {
+func (c Config) page(ctx context.Context, env *tools.Env, in notionInput) (tools.Result, error) {
 	token := c.Getenv(c.Notion.KeyEnv)
 	if token == "" {
 		return tools.Result{}, fmt.Errorf("%s, the token for Notion, is not set. Tell the user", c.Notion.KeyEnv)

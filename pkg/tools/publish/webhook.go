@@ -50,8 +50,8 @@ func (w Webhook) check() error {
 	return nil
 }
 
-// WebhookInput is the input of publish_webhook.
-type WebhookInput struct {
+// webhookInput is the input of publish_webhook.
+type webhookInput struct {
 	To   string   `json:"to,omitempty" jsonschema:"description=Its name; not needed if there is one"`
 	From string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
 	Slug string   `json:"slug,omitempty" jsonschema:"description=Default: made of the title"`
@@ -90,7 +90,7 @@ func touches(args json.RawMessage) []string {
 	return []string{in.From}
 }
 
-func (c Config) call(ctx context.Context, env *tools.Env, in WebhookInput) (tools.Result, error) {
+func (c Config) call(ctx context.Context, env *tools.Env, in webhookInput) (tools.Result, error) {
 	name := in.To
 	names := sorted(c.Webhooks)
 	if name == "" && len(names) == 1 {

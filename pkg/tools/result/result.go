@@ -19,8 +19,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Input of read_result.
-type Input struct {
+// input of read_result.
+type input struct {
 	ID     string `json:"id" jsonschema:"minLength=1,description=The result"`
 	From   int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line; default 1"`
 	Lines  int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=2000,description=How many; default 200"`
@@ -42,7 +42,7 @@ const (
 	tailRoom   = 120     // bytes of the line that says how to go on
 )
 
-func read(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
+func read(_ context.Context, env *tools.Env, in input) (tools.Result, error) {
 	if env.Results == nil {
 		return tools.Result{}, errors.New("nothing is kept of earlier results here; call the tool again and ask for less")
 	}
@@ -65,8 +65,8 @@ func read(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
 		in.Lines = usualLines
 	}
 	room := usualBytes
-	if env.Room > 0 {
-		room = env.Room
+	if env.MaxResultBytes > 0 {
+		room = env.MaxResultBytes
 	}
 	room -= tailRoom
 	lines := tools.ResultLines(text)

@@ -22,15 +22,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// FindingsInput is the input of report_findings.
-type FindingsInput struct {
-	Summary  string    `json:"summary" jsonschema:"minLength=1,description=What was reviewed and the verdict"`
-	Findings []Finding `json:"findings" jsonschema:"maxItems=200,description=All of them; empty if there is nothing to say"`
+// findingsInput is the input of report_findings.
+type findingsInput struct {
+	Summary  string          `json:"summary" jsonschema:"minLength=1,description=What was reviewed and the verdict"`
+	Findings []reviewFinding `json:"findings" jsonschema:"maxItems=200,description=All of them; empty if there is nothing to say"`
 }
 
-// A Finding is one thing that should change, at a place that exists. Findings
+// A reviewFinding is one thing that should change, at a place that exists. Findings
 // are the elements of the artifact "findings".
-type Finding struct {
+type reviewFinding struct {
 	Severity   string `json:"severity" jsonschema:"enum=critical,enum=major,enum=minor,enum=nit,description=How bad it is"`
 	Category   string `json:"category" jsonschema:"enum=correctness,enum=security,enum=performance,enum=tests,enum=style,enum=docs,description=What it is about"`
 	File       string `json:"file" jsonschema:"description=Relative to the workspace"`
@@ -53,7 +53,7 @@ var Findings = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "one finding", Args: json.RawMessage(`{"summary":"The diff of cart.go; one fault.","findings":[{"severity":"major","category":"correctness","file":"cart.go","line":41,"title":"Totals are rounded per line","detail":"Three lines of 0.333 add up to 0.99.","suggestion":"Round once, after adding."}]}`)}},
 }.Prose(findingsProse), findings)
 
-func findings(ctx context.Context, env *tools.Env, in FindingsInput) (tools.Result, error) {
+func findings(ctx context.Context, env *tools.Env, in findingsInput) (tools.Result, error) {
 	if strings.TrimSpace(in.Summary) == "" {
 		return tools.Result{}, errors.New("summary is empty: say what was reviewed and what you think of it")
 	}
@@ -83,12 +83,12 @@ func findings(ctx context.Context, env *tools.Env, in FindingsInput) (tools.Resu
 	if faults != nil {
 		return tools.Result{}, fmt.Errorf("nothing was reported, these places do not exist:\n- %s\nLook the lines up with read_file and report all findings again", strings.Join(faults, "\n- "))
 	}
-	slices.SortStableFunc(in.Findings, func(a, b Finding) int {
+	slices.SortStableFunc(in.Findings, func(a, b reviewFinding) int {
 		return cmp.Or(cmp.Compare(slices.Index(severities(), a.Severity), slices.Index(severities(), b.Severity)),
 			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	if in.Findings == nil {
-		in.Findings = []Finding{} // none is a list, too
+		in.Findings = []reviewFinding{} // none is a list, too
 	}
 	b, err := json.Marshal(in.Findings)
 	if err != nil {
@@ -101,7 +101,7 @@ func findings(ctx context.Context, env *tools.Env, in FindingsInput) (tools.Resu
 }
 
 // text is the report for people: the model sees it, and so do the logs.
-func (in FindingsInput) text() string {
+func (in findingsInput) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n", tally(in.Findings), strings.TrimSpace(in.Summary))
 	for _, f := range in.Findings {
@@ -110,7 +110,7 @@ func (in FindingsInput) text() string {
 	return b.String()
 }
 
-func tally(list []Finding) string {
+func tally(list []reviewFinding) string {
 	if len(list) == 0 {
 		return "no findings"
 	}

@@ -1,4 +1,4 @@
-package review_test
+package review
 
 import (
 	"encoding/json"
@@ -8,12 +8,11 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/review"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-func TestConforms(t *testing.T) { toolstest.Check(t, review.Findings, review.Triage) }
+func TestConforms(t *testing.T) { toolstest.Check(t, Findings, Triage) }
 
 func env(t *testing.T) *tools.Env {
 	dir := t.TempDir()
@@ -30,26 +29,26 @@ func env(t *testing.T) *tools.Env {
 	return &tools.Env{Files: files}
 }
 
-func finding(severity, file string, line int) review.Finding {
-	return review.Finding{Severity: severity, Category: "tests", File: file, Line: line, Title: "t", Detail: "d"}
+func finding(severity, file string, line int) reviewFinding {
+	return reviewFinding{Severity: severity, Category: "tests", File: file, Line: line, Title: "t", Detail: "d"}
 }
 
 func TestFindings(t *testing.T) {
 	e := env(t)
 	for _, c := range []struct {
 		name  string
-		in    review.FindingsInput
+		in    findingsInput
 		wants string // of a refusal; empty: it is taken
 	}{
-		{"none", review.FindingsInput{Summary: "Fine."}, ""},
-		{"last line", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "a.go", 3)}}, ""},
-		{"empty file", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "empty.go", 1)}}, ""},
-		{"past the end", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "a.go", 4)}}, "a.go has 3 lines, there is no line 4"},
-		{"no file", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "b.go", 1)}}, "findings/0: "},
-		{"a secret", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", ".env", 1)}}, "findings/0: "},
-		{"outside", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("nit", "../a.go", 1)}}, "findings/0: "},
-		{"severity", review.FindingsInput{Summary: "x", Findings: []review.Finding{finding("bad", "a.go", 1)}}, "severity"},
-		{"no summary", review.FindingsInput{Summary: " "}, "summary is empty"},
+		{"none", findingsInput{Summary: "Fine."}, ""},
+		{"last line", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "a.go", 3)}}, ""},
+		{"empty file", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "empty.go", 1)}}, ""},
+		{"past the end", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "a.go", 4)}}, "a.go has 3 lines, there is no line 4"},
+		{"no file", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "b.go", 1)}}, "findings/0: "},
+		{"a secret", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", ".env", 1)}}, "findings/0: "},
+		{"outside", findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "../a.go", 1)}}, "findings/0: "},
+		{"severity", findingsInput{Summary: "x", Findings: []reviewFinding{finding("bad", "a.go", 1)}}, "severity"},
+		{"no summary", findingsInput{Summary: " "}, "summary is empty"},
 	} {
 		args, err := json.Marshal(c.in)
 		if err != nil {
@@ -58,7 +57,7 @@ func TestFindings(t *testing.T) {
 		if c.in.Findings == nil {
 			args = []byte(strings.Replace(string(args), "null", "[]", 1))
 		}
-		r, err := review.Findings.Run(t.Context(), e, args)
+		r, err := Findings.Run(t.Context(), e, args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,17 +74,17 @@ func TestFindings(t *testing.T) {
 // workspace does.
 func TestOrder(t *testing.T) {
 	e := env(t)
-	args, err := json.Marshal(review.FindingsInput{Summary: "x", Findings: []review.Finding{
+	args, err := json.Marshal(findingsInput{Summary: "x", Findings: []reviewFinding{
 		finding("nit", "a.go", 1), finding("major", "a.go", 3), finding("major", e.Files.Dir()+"/a.go", 2), finding("critical", "./empty.go", 1),
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := review.Findings.Run(t.Context(), e, args)
+	r, err := Findings.Run(t.Context(), e, args)
 	if err != nil || r.Failed {
 		t.Fatal(r, err)
 	}
-	var got []review.Finding
+	var got []reviewFinding
 	if err := json.Unmarshal(r.Artifacts["findings"], &got); err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +103,11 @@ func TestOrder(t *testing.T) {
 func TestTriage(t *testing.T) {
 	e := env(t)
 	for path, taken := range map[string]bool{"a.go": true, "gone.go": false, "../x": false} {
-		args, err := json.Marshal(review.Triaged{Kind: "bug", Severity: "minor", Area: "x", Files: []review.Likely{{Path: path, Reason: "r"}}, NextStep: "fix", Confidence: "low"})
+		args, err := json.Marshal(triagedItem{Kind: "bug", Severity: "minor", Area: "x", Files: []likelyCause{{Path: path, Reason: "r"}}, NextStep: "fix", Confidence: "low"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := review.Triage.Run(t.Context(), e, args)
+		r, err := Triage.Run(t.Context(), e, args)
 		if err != nil || r.Failed == taken {
 			t.Errorf("%s: %+v, %v", path, r, err)
 		}

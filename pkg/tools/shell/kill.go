@@ -9,8 +9,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// KillInput is the input of shell_kill.
-type KillInput struct {
+// killInput is the input of shell_kill.
+type killInput struct {
 	ID string `json:"id" jsonschema:"description=As shell gave it; like c3"`
 }
 
@@ -23,7 +23,7 @@ var Kill = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Args: json.RawMessage(`{"id":"c3"}`)}},
 }.Prose(killProse), kill)
 
-func kill(_ context.Context, env *tools.Env, in KillInput) (tools.Result, error) {
+func kill(_ context.Context, env *tools.Env, in killInput) (tools.Result, error) {
 	p, ok := env.Exec.Process(in.ID)
 	if !ok {
 		return tools.Result{}, fmt.Errorf("no command %s is running: it ended long ago, or the id is not one that shell gave", in.ID)

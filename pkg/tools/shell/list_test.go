@@ -1,4 +1,4 @@
-package shell_test
+package shell
 
 import (
 	"os"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/shell"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -24,21 +23,21 @@ func TestListAndInterrupted(t *testing.T) {
 	ex := workspace.NewExec(dir, logs, nil)
 	t.Cleanup(func() { ex.Close(); files.Close() })
 	env := &tools.Env{Files: files, Exec: ex}
-	call(t, shell.Run, env, shell.Input{Command: "echo hi\necho there; exit 2"})
-	call(t, shell.Run, env, shell.Input{Command: "sleep 300", Background: true})
-	r := call(t, shell.Output, env, shell.OutputInput{})
+	call(t, Run, env, runInput{Command: "echo hi\necho there; exit 2"})
+	call(t, Run, env, runInput{Command: "sleep 300", Background: true})
+	r := call(t, Output, env, outputInput{})
 	for _, want := range []string{"c1\tdied when the job was interrupted, 10 bytes", "c2\texit code 2, 9 bytes of output\techo hi …", "c3\trunning for 0s, 0 bytes of output\tsleep 300"} {
 		if r.Failed || !strings.Contains(r.Text, want) {
 			t.Errorf("%q is not in %q", want, r.Text)
 		}
 	}
-	if r = call(t, shell.Output, env, shell.OutputInput{ID: "c1"}); r.Failed || !strings.Contains(r.Text, "c1 died when") || !strings.Contains(r.Text, "1\tlistening") {
+	if r = call(t, Output, env, outputInput{ID: "c1"}); r.Failed || !strings.Contains(r.Text, "c1 died when") || !strings.Contains(r.Text, "1\tlistening") {
 		t.Errorf("%+v", r)
 	}
-	if r = call(t, shell.Kill, env, shell.KillInput{ID: "c1"}); !r.Failed {
+	if r = call(t, Kill, env, killInput{ID: "c1"}); !r.Failed {
 		t.Errorf("killing what died: %+v", r)
 	}
-	if r = call(t, shell.Kill, env, shell.KillInput{ID: "c3"}); r.Failed {
+	if r = call(t, Kill, env, killInput{ID: "c3"}); r.Failed {
 		t.Errorf("%+v", r)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// OutputInput is the input of shell_output.
-type OutputInput struct {
+// outputInput is the input of shell_output.
+type outputInput struct {
 	ID      string `json:"id,omitempty" jsonschema:"description=As shell gave it; like c3; none lists commands"`
 	From    int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line"`
 	Lines   int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=1000,description=How many; default 200"`
@@ -40,7 +40,7 @@ type logs interface {
 	Died(id string) bool
 }
 
-func output(ctx context.Context, env *tools.Env, in OutputInput) (tools.Result, error) {
+func output(ctx context.Context, env *tools.Env, in outputInput) (tools.Result, error) {
 	if in.Lines == 0 {
 		in.Lines = 200
 	}
@@ -122,7 +122,7 @@ func head(command string) string {
 	return line
 }
 
-func search(kept logs, in OutputInput) (tools.Result, error) {
+func search(kept logs, in outputInput) (tools.Result, error) {
 	re, err := regexp.Compile(in.Pattern)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("pattern is not a regular expression: %w; RE2 syntax is understood", err)
@@ -145,7 +145,7 @@ func search(kept logs, in OutputInput) (tools.Result, error) {
 	return tools.Result{Text: text, Summary: fmt.Sprintf("%d lines match", len(found))}, nil
 }
 
-func page(kept logs, in OutputInput) (tools.Result, error) {
+func page(kept logs, in outputInput) (tools.Result, error) {
 	pg, err := kept.ReadLog(in.ID, max(in.From, 1), in.Lines)
 	if err != nil {
 		return tools.Result{}, err

@@ -19,8 +19,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Input of shell.
-type Input struct {
+// runInput of shell.
+type runInput struct {
 	Command    string `json:"command" jsonschema:"description=Command line"`
 	TimeoutS   int    `json:"timeout_s,omitempty" jsonschema:"minimum=1,maximum=3600,description=Seconds; default 120"`
 	Background bool   `json:"background,omitempty" jsonschema:"description=Return at once; see shell_output and shell_kill"`
@@ -44,7 +44,7 @@ const (
 	mostCommand = 120_000
 )
 
-func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
+func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error) {
 	if strings.TrimSpace(in.Command) == "" {
 		return tools.Result{}, errors.New("command is empty: write what to run")
 	}

@@ -1,4 +1,4 @@
-package shell_test
+package shell
 
 import (
 	"context"
@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/shell"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-func TestConforms(t *testing.T) { toolstest.Check(t, shell.Run, shell.Output, shell.Kill) }
+func TestConforms(t *testing.T) { toolstest.Check(t, Run, Output, Kill) }
 
 func open(t *testing.T) *tools.Env {
 	t.Helper()
@@ -66,7 +65,7 @@ func TestRun(t *testing.T) {
 		{": " + strings.Repeat("x", 119_000), "exit code 0", false},
 		{": " + strings.Repeat("x", 200_000), "write it to a file", true},
 	} {
-		r := call(t, shell.Run, env, shell.Input{Command: c.command})
+		r := call(t, Run, env, runInput{Command: c.command})
 		if r.Failed != c.failed || !strings.Contains(r.Text, c.says) {
 			t.Errorf("%.200s: Failed %v: %s", c.command, r.Failed, r.Text)
 		}
@@ -81,7 +80,7 @@ func TestRun(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	env := open(t)
-	r := call(t, shell.Run, env, shell.Input{Command: "echo begun; sleep 300", TimeoutS: 1})
+	r := call(t, Run, env, runInput{Command: "echo begun; sleep 300", TimeoutS: 1})
 	if !r.Failed || !strings.Contains(r.Text, "time limit") || !strings.Contains(r.Text, "begun") {
 		t.Errorf("%+v", r)
 	}
@@ -91,7 +90,7 @@ func TestCancelled(t *testing.T) {
 	env := open(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	_, err := shell.Run.Run(ctx, env, json.RawMessage(`{"command":"sleep 300"}`))
+	_, err := Run.Run(ctx, env, json.RawMessage(`{"command":"sleep 300"}`))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
@@ -100,24 +99,24 @@ func TestCancelled(t *testing.T) {
 // Long output is shown in part and can be paged and searched in full.
 func TestLong(t *testing.T) {
 	env := open(t)
-	r := call(t, shell.Run, env, shell.Input{Command: "seq 1 200000"})
+	r := call(t, Run, env, runInput{Command: "seq 1 200000"})
 	if len(r.Text) > 14_000 || !strings.Contains(r.Text, "\n1\n2\n") || !strings.Contains(r.Text, "\n200000\n") || !strings.Contains(r.Text, "shell_output with id c1") {
 		t.Fatalf("%d bytes: %.300s", len(r.Text), r.Text)
 	}
 	for _, c := range []struct {
-		in   shell.OutputInput
+		in   outputInput
 		want string
 	}{
-		{shell.OutputInput{ID: "c1", From: 100000, Lines: 2}, "100000\t100000\n100001\t100001\n[more follows: from=100002]\n"},
-		{shell.OutputInput{ID: "c1", Pattern: "^12345.$", Lines: 2}, "123450\t123450\n123451\t123451\n[more lines match: make pattern narrower]\n"},
-		{shell.OutputInput{ID: "c1", Pattern: "nope"}, "no line matches\n"},
+		{outputInput{ID: "c1", From: 100000, Lines: 2}, "100000\t100000\n100001\t100001\n[more follows: from=100002]\n"},
+		{outputInput{ID: "c1", Pattern: "^12345.$", Lines: 2}, "123450\t123450\n123451\t123451\n[more lines match: make pattern narrower]\n"},
+		{outputInput{ID: "c1", Pattern: "nope"}, "no line matches\n"},
 	} {
-		if r := call(t, shell.Output, env, c.in); r.Failed || r.Text != c.want {
+		if r := call(t, Output, env, c.in); r.Failed || r.Text != c.want {
 			t.Errorf("%+v: %q", c.in, r.Text)
 		}
 	}
-	for _, in := range []shell.OutputInput{{ID: "c9", From: 1}, {ID: "../x", From: 1}, {ID: "c1", Pattern: "("}, {ID: "c9"}} {
-		if r := call(t, shell.Output, env, in); !r.Failed {
+	for _, in := range []outputInput{{ID: "c9", From: 1}, {ID: "../x", From: 1}, {ID: "c1", Pattern: "("}, {ID: "c9"}} {
+		if r := call(t, Output, env, in); !r.Failed {
 			t.Errorf("%+v: %q", in, r.Text)
 		}
 	}
@@ -126,24 +125,24 @@ func TestLong(t *testing.T) {
 func TestBackground(t *testing.T) {
 	env := open(t)
 	begin := time.Now()
-	r := call(t, shell.Run, env, shell.Input{Command: "echo up; sleep 300", Background: true})
+	r := call(t, Run, env, runInput{Command: "echo up; sleep 300", Background: true})
 	if r.Failed || !strings.Contains(r.Text, "c1") || time.Since(begin) > 30*time.Second {
 		t.Fatalf("%+v", r)
 	}
-	if r = call(t, shell.Output, env, shell.OutputInput{ID: "c1", WaitS: 1}); r.Failed || !strings.Contains(r.Text, "still running") || !strings.Contains(r.Text, "up") {
+	if r = call(t, Output, env, outputInput{ID: "c1", WaitS: 1}); r.Failed || !strings.Contains(r.Text, "still running") || !strings.Contains(r.Text, "up") {
 		t.Errorf("while it runs: %+v", r)
 	}
-	if r = call(t, shell.Kill, env, shell.KillInput{ID: "c1"}); r.Failed || !strings.Contains(r.Text, "killed") {
+	if r = call(t, Kill, env, killInput{ID: "c1"}); r.Failed || !strings.Contains(r.Text, "killed") {
 		t.Errorf("killing: %+v", r)
 	}
-	if r = call(t, shell.Kill, env, shell.KillInput{ID: "c1"}); r.Failed || !strings.Contains(r.Text, "already") {
+	if r = call(t, Kill, env, killInput{ID: "c1"}); r.Failed || !strings.Contains(r.Text, "already") {
 		t.Errorf("killing twice: %+v", r)
 	}
-	if r = call(t, shell.Kill, env, shell.KillInput{ID: "c77"}); !r.Failed {
+	if r = call(t, Kill, env, killInput{ID: "c77"}); !r.Failed {
 		t.Errorf("killing nothing: %+v", r)
 	}
-	call(t, shell.Run, env, shell.Input{Command: "echo done; exit 4", Background: true})
-	if r = call(t, shell.Output, env, shell.OutputInput{ID: "c2", WaitS: 30}); r.Failed || !strings.Contains(r.Text, "exit code 4") || !strings.Contains(r.Text, "done") {
+	call(t, Run, env, runInput{Command: "echo done; exit 4", Background: true})
+	if r = call(t, Output, env, outputInput{ID: "c2", WaitS: 30}); r.Failed || !strings.Contains(r.Text, "exit code 4") || !strings.Contains(r.Text, "done") {
 		t.Errorf("after its end: %+v", r)
 	}
 }

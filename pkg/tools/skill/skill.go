@@ -21,14 +21,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Input of read_skill.
-type Input struct {
+// input of read_skill.
+type input struct {
 	Name string `json:"name" jsonschema:"minLength=1,description=The skill"`
 	File string `json:"file,omitempty" jsonschema:"description=One of its files; default its instructions"`
 }
 
-// A Skill is an element of the artifact "skills".
-type Skill struct {
+// A skillInfo is an element of the artifact "skills".
+type skillInfo struct {
 	Name  string            `json:"name"`
 	Body  string            `json:"body"`
 	Files map[string]string `json:"files,omitempty"` // by path below the skill's folder
@@ -43,12 +43,12 @@ var Read = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "its instructions", Args: json.RawMessage(`{"name":"release-notes"}`)}},
 }.Prose(prose), read)
 
-func read(_ context.Context, env *tools.Env, in Input) (tools.Result, error) {
+func read(_ context.Context, env *tools.Env, in input) (tools.Result, error) {
 	raw := env.Artifacts.Value("skills")
 	if raw == nil {
 		return tools.Result{}, fmt.Errorf("this run has no skills; go on without")
 	}
-	var list []Skill
+	var list []skillInfo
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return tools.Result{}, tools.Fatal(fmt.Errorf("the skills of this job cannot be read: %w", err))
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Input of spawn_agent.
-type Input struct {
+// input of spawn_agent.
+type input struct {
 	Agent string `json:"agent" jsonschema:"minLength=1,description=Its name"`
 	Task  string `json:"task" jsonschema:"minLength=1,description=What to do and what to report"`
 }
@@ -28,6 +28,6 @@ var prose string
 var Spawn = tools.New(tools.Metadata{
 	Name: "spawn_agent", Category: tools.Utility, Needs: tools.Think, Optionality: tools.Optional,
 	Examples: []tools.Example{{Note: "look something up", Args: json.RawMessage(`{"agent":"researcher","task":"Find out which versions of Go have the package iter. Report the first one, with the address of the page that says so."}`)}},
-}.Prose(prose), func(context.Context, *tools.Env, Input) (tools.Result, error) {
+}.Prose(prose), func(context.Context, *tools.Env, input) (tools.Result, error) {
 	return tools.Result{}, errors.New("no agent may be spawned here; it takes a job of an agent whose file says under spawn which ones")
 })

@@ -18,9 +18,9 @@ var (
 )
 
 // readCargo reads the text of `cargo test`; its JSON is not stable yet.
-func readCargo(p project, out string) Result {
-	var r Result
-	var tests []Test
+func readCargo(p project, out string) testResult {
+	var r testResult
+	var tests []testCase
 	details := map[string]*strings.Builder{}
 	pkg, head := "", ""
 	var compile strings.Builder
@@ -32,12 +32,12 @@ func readCargo(p project, out string) Result {
 			continue
 		}
 		if m := rustTest.FindStringSubmatch(l); m != nil {
-			status := map[string]Status{"ok": Pass, "FAILED": Fail, "ignored": Skip}[m[2]]
-			tests = append(tests, Test{Name: m[1], Package: pkg, Status: status})
+			status := map[string]testStatus{"ok": statusPass, "FAILED": statusFail, "ignored": statusSkip}[m[2]]
+			tests = append(tests, testCase{Name: m[1], Package: pkg, Status: status})
 			continue
 		}
 		if m := rustStart.FindStringSubmatch(l); m != nil && strings.HasSuffix(l, "... ") {
-			tests = append(tests, Test{Name: m[1], Package: pkg, Status: Broken, Output: "it never ended"})
+			tests = append(tests, testCase{Name: m[1], Package: pkg, Status: statusBroken, Output: "it never ended"})
 			continue
 		}
 		switch m := rustHead.FindStringSubmatch(l); {
@@ -57,7 +57,7 @@ func readCargo(p project, out string) Result {
 		}
 	}
 	for _, t := range tests {
-		if t.Status == Fail {
+		if t.Status == statusFail {
 			t.Output = strings.TrimSpace(grow(details, t.Package+" "+t.Name).String())
 			if m := rustPlace.FindStringSubmatch(t.Output); m != nil {
 				t.File = under(p.root, p.dir, m[1])
@@ -67,7 +67,7 @@ func readCargo(p project, out string) Result {
 		r.add(t)
 	}
 	if text := strings.TrimSpace(compile.String()); text != "" && strings.Contains(text, "could not compile") {
-		t := Test{Package: pkg, Status: Broken, Output: text}
+		t := testCase{Package: pkg, Status: statusBroken, Output: text}
 		if m := rustThere.FindStringSubmatch(text); m != nil {
 			t.File = under(p.root, p.dir, m[1])
 			t.Line, _ = strconv.Atoi(m[2])

@@ -13,8 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// CheckInput is the input of run_check.
-type CheckInput struct {
+// checkInput is the input of run_check.
+type checkInput struct {
 	Check string `json:"check,omitempty" jsonschema:"enum=format,enum=lint,enum=types,enum=build,description=None lists them"`
 }
 
@@ -23,7 +23,7 @@ var checkProse string
 
 // Check is the tool run_check. It runs what the project has set up, and never
 // what a model writes. Without an argument it binds the artifact checks: what
-// there is, tests included, as a list of a [Found] each.
+// there is, tests included, as a list of a [projectCheck] each.
 var Check = tools.New(tools.Metadata{
 	Name: "run_check", Category: tools.Build, Optionality: tools.Optional,
 	Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, RunsCode: true, Uses: []string{tools.TestCommand}, Produces: []string{"checks"},
@@ -31,7 +31,7 @@ var Check = tools.New(tools.Metadata{
 	Examples: []tools.Example{{Note: "go vet, eslint, ruff …", Args: json.RawMessage(`{"check":"lint"}`)}},
 	Timeout:  limit + 30*time.Second,
 }.Prose(checkProse), check).Lacks(func(env *tools.Env, args json.RawMessage) string {
-	var in CheckInput
+	var in checkInput
 	all, err := checkers(env.Files)
 	if json.Unmarshal(args, &in) != nil || err != nil || in.Check == "" || slices.ContainsFunc(all, func(c checker) bool { return c.kind == in.Check }) {
 		return ""
@@ -42,14 +42,14 @@ var Check = tools.New(tools.Metadata{
 // noCheck says in a line that a project lacks a check.
 func noCheck(kind string) string { return "not checked: no " + kind + " check found" }
 
-// A Found is a check that a project has.
-type Found struct {
+// A projectCheck is a check that a project has.
+type projectCheck struct {
 	Check   string `json:"check"`   // format, lint, types, build, tests
 	Tool    string `json:"tool"`    // that runs it: run_check or run_tests
 	Command string `json:"command"` // for people
 }
 
-func check(ctx context.Context, env *tools.Env, in CheckInput) (tools.Result, error) {
+func check(ctx context.Context, env *tools.Env, in checkInput) (tools.Result, error) {
 	all, err := checkers(env.Files)
 	if err != nil {
 		return tools.Result{}, err
@@ -96,7 +96,7 @@ func check(ctx context.Context, env *tools.Env, in CheckInput) (tools.Result, er
 
 // list says which checks there are.
 func list(env *tools.Env, all []checker) (tools.Result, error) {
-	found := []Found{}
+	found := []projectCheck{}
 	for _, kind := range []string{"format", "lint", "types", "build"} {
 		var commands []string
 		for _, c := range all {
@@ -105,7 +105,7 @@ func list(env *tools.Env, all []checker) (tools.Result, error) {
 			}
 		}
 		if commands != nil {
-			found = append(found, Found{kind, "run_check", strings.Join(commands, "; ")})
+			found = append(found, projectCheck{kind, "run_check", strings.Join(commands, "; ")})
 		}
 	}
 	if f, ok := tests(env); ok {
@@ -127,16 +127,16 @@ func list(env *tools.Env, all []checker) (tools.Result, error) {
 }
 
 // tests is the check that run_tests does, if there are any tests.
-func tests(env *tools.Env) (Found, bool) {
+func tests(env *tools.Env) (projectCheck, bool) {
 	suites, err := Find(env.Files, configured(env))
 	if err != nil || len(suites) == 0 {
-		return Found{}, false
+		return projectCheck{}, false
 	}
 	var commands []string
 	for _, s := range suites {
 		commands = append(commands, s.Command)
 	}
-	return Found{"tests", "run_tests", strings.Join(commands, "; ")}, true
+	return projectCheck{"tests", "run_tests", strings.Join(commands, "; ")}, true
 }
 
 // A checker is a command that checks a project.

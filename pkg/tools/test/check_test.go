@@ -1,4 +1,4 @@
-package test_test
+package test
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/test"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -27,7 +26,7 @@ func checked(t *testing.T, files map[string]string) func(check string) tools.Res
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := test.Check.Run(context.Background(), env, args)
+		res, err := Check.Run(context.Background(), env, args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +61,7 @@ func siteOf(t *testing.T, files map[string]string) (dir string, env *tools.Env) 
 
 func found(t *testing.T, res tools.Result) string {
 	t.Helper()
-	var list []test.Found
+	var list []projectCheck
 	if err := json.Unmarshal(res.Artifacts["checks"], &list); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +72,7 @@ func found(t *testing.T, res tools.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestCheckConforms(t *testing.T) { toolstest.Check(t, test.Check, test.Format) }
+func TestCheckConforms(t *testing.T) { toolstest.Check(t, Check, Format) }
 
 // What the check format complains about, format_code makes right.
 func TestFormat(t *testing.T) {
@@ -90,13 +89,13 @@ func TestFormat(t *testing.T) {
 		}
 		return res
 	}
-	if res := call(test.Check, `{"check":"format"}`); !res.Failed {
+	if res := call(Check, `{"check":"format"}`); !res.Failed {
 		t.Fatalf("%+v", res)
 	}
-	if res := call(test.Format, `{}`); res.Failed || !strings.Contains(res.Text, "gofmt -w: done") {
+	if res := call(Format, `{}`); res.Failed || !strings.Contains(res.Text, "gofmt -w: done") {
 		t.Errorf("%+v", res)
 	}
-	if res := call(test.Check, `{"check":"format"}`); res.Failed {
+	if res := call(Check, `{"check":"format"}`); res.Failed {
 		t.Errorf("%+v", res)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "vendor/v/v.go")); err != nil || string(b) != files["vendor/v/v.go"] {
@@ -105,7 +104,7 @@ func TestFormat(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if res := call(test.Format, `{}`); !res.Failed || !strings.Contains(res.Summary, "exit code 2") {
+	if res := call(Format, `{}`); !res.Failed || !strings.Contains(res.Summary, "exit code 2") {
 		t.Errorf("%+v", res)
 	}
 }

@@ -1,4 +1,4 @@
-package test_test
+package test
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ func confined(t *testing.T, archive string) *tools.Env {
 	if runtime.GOOS == "linux" && r.Level != sandbox.Full {
 		t.Skipf("the best level here is %s: %v", r.Level, r.Tried)
 	}
-	env := project(t, archive)
+	env := newProject(t, archive)
 	ex := workspace.NewExec(env.Files.Dir(), t.TempDir(), nil, workspace.Confined(workspace.Confine{Level: r.Level, Private: filepath.Join(t.TempDir(), "private")}))
 	t.Cleanup(func() {
 		if err := ex.Close(); err != nil {

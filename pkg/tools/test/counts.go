@@ -35,7 +35,7 @@ var (
 
 // readCounts reads the closing lines of any runner whose form is known. Without
 // one of them no test is known to have run.
-func readCounts(p project, out string) Result {
+func readCounts(p project, out string) testResult {
 	r := readNPM(p, out)
 	for _, re := range summaries {
 		for _, m := range re.FindAllStringSubmatch(out, -1) {
@@ -54,12 +54,12 @@ func readCounts(p project, out string) Result {
 	}
 	if r.Passed+r.Failed+r.Skipped == 0 && tapPlan.MatchString(out) {
 		for _, m := range tapPoint.FindAllStringSubmatch(out, -1) {
-			t := Test{Name: strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(m[2]), "- ")), Status: Pass}
+			t := testCase{Name: strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(m[2]), "- ")), Status: statusPass}
 			switch {
 			case tapDir.MatchString(" " + m[2]):
-				t.Status = Skip
+				t.Status = statusSkip
 			case m[1] != "":
-				t.Status = Fail
+				t.Status = statusFail
 			}
 			r.add(t)
 		}
@@ -72,7 +72,7 @@ func readCounts(p project, out string) Result {
 
 // readExit is readCounts of a command whose exit code decides: that of the
 // project's own entry for its tests.
-func readExit(p project, out string) Result {
+func readExit(p project, out string) testResult {
 	r := readCounts(p, out)
 	r.Uncounted = r.Passed+r.Failed == 0
 	return r

@@ -25,7 +25,7 @@ type project struct {
 	shell  string // a command line, in place of args
 	env    []string
 	from   string // the file that says so, for people
-	read   func(p project, out string) Result
+	read   func(p project, out string) testResult
 	// some reports whether there are tests to run, as far as files show. Nil: yes.
 	some func() bool
 }

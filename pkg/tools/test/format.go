@@ -14,8 +14,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// FormatInput is the input of format_code.
-type FormatInput struct{}
+// formatInput is the input of format_code.
+type formatInput struct{}
 
 //go:embed format_code.md
 var formatProse string
@@ -29,7 +29,7 @@ var Format = tools.New(tools.Metadata{
 	Timeout:  limit + 30*time.Second,
 }.Prose(formatProse), format)
 
-func format(ctx context.Context, env *tools.Env, _ FormatInput) (tools.Result, error) {
+func format(ctx context.Context, env *tools.Env, _ formatInput) (tools.Result, error) {
 	all, err := checkers(env.Files)
 	if err != nil {
 		return tools.Result{}, err

@@ -15,7 +15,7 @@ type action struct {
 }
 
 type goTest struct {
-	status   Status
+	status   testStatus
 	out      strings.Builder
 	children int
 	bad      bool // a child failed
@@ -26,8 +26,8 @@ var goPlace = lazyregexp.New(`(?m)^\s+(\S+\.go):(\d+):|^\t(\S+_test\.go):(\d+) \
 // readGo reads `go test -json`. Lines that are no JSON come from the go
 // command itself and matter when it could not even start. A test with
 // subtests counts only if it failed by itself: one fault is one failure.
-func readGo(p project, out string) Result {
-	var r Result
+func readGo(p project, out string) testResult {
+	var r testResult
 	var order []string // keys in the order they appeared
 	tests := map[string]*goTest{}
 	pkgOut, pkgFail := map[string]*strings.Builder{}, map[string]string{}
@@ -69,16 +69,16 @@ func readGo(p project, out string) Result {
 					t.out.WriteString(a.Output)
 				}
 			case "pass", "fail", "skip":
-				t.status = Status(a.Action)
+				t.status = testStatus(a.Action)
 			}
 		}
 	}
 	for i := len(order) - 1; i >= 0; i-- { // children come after their parents
 		t := tests[order[i]]
 		if t.status == "" {
-			t.status = Fail // it began and never ended: the process died in it
+			t.status = statusFail // it began and never ended: the process died in it
 		}
-		if j := strings.LastIndexByte(order[i], '/'); j > strings.IndexByte(order[i], ' ') && t.status == Fail {
+		if j := strings.LastIndexByte(order[i], '/'); j > strings.IndexByte(order[i], ' ') && t.status == statusFail {
 			if up := tests[order[i][:j]]; up != nil {
 				up.bad = true
 			}
@@ -88,14 +88,14 @@ func readGo(p project, out string) Result {
 	for _, key := range order {
 		t := tests[key]
 		pkg, name, _ := strings.Cut(key, " ")
-		if t.status == Fail {
+		if t.status == statusFail {
 			failed[pkg] = true
 		}
-		if t.children > 0 && (t.status != Fail || t.bad) {
+		if t.children > 0 && (t.status != statusFail || t.bad) {
 			continue
 		}
-		one := Test{Name: name, Package: pkg, Status: t.status, Output: t.out.String()}
-		if t.status == Fail {
+		one := testCase{Name: name, Package: pkg, Status: t.status, Output: t.out.String()}
+		if t.status == statusFail {
 			one.File, one.Line = p.goFile(pkg, one.Output)
 		}
 		r.add(one)
@@ -109,7 +109,7 @@ func readGo(p project, out string) Result {
 		if build != "" {
 			text = grow(builds, build).String()
 		}
-		r.add(Test{Package: pkg, Status: Broken, Output: text})
+		r.add(testCase{Package: pkg, Status: statusBroken, Output: text})
 	}
 	if len(pkgs) == 0 {
 		r.Problem = strings.TrimSpace(clip(loose.String(), mostOutput))

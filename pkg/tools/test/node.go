@@ -17,7 +17,7 @@ var (
 type point struct {
 	depth int
 	name  string
-	stat  Status
+	stat  testStatus
 	yaml  strings.Builder
 	inner int // points below it
 }
@@ -25,8 +25,8 @@ type point struct {
 // readTAP reads the Test Anything Protocol as `node --test` writes it, with
 // nested subtests: the line of a suite comes after those of its tests, and
 // says nothing that they do not.
-func readTAP(p project, out string) Result {
-	var r Result
+func readTAP(p project, out string) testResult {
+	var r testResult
 	var points []*point
 	pending := map[int]int{} // depth -> points seen since the last one of a lower depth
 	var cur *point
@@ -54,12 +54,12 @@ func readTAP(p project, out string) Result {
 			}
 			continue
 		}
-		cur = &point{depth: len(m[1]), name: strings.TrimSpace(m[4]), stat: Pass}
+		cur = &point{depth: len(m[1]), name: strings.TrimSpace(m[4]), stat: statusPass}
 		if m[2] == "not ok" {
-			cur.stat = Fail
+			cur.stat = statusFail
 		}
 		if d := tapDir.FindStringSubmatch(" " + m[4]); d != nil {
-			cur.stat = Skip // neither a skipped test nor a todo is a failure
+			cur.stat = statusSkip // neither a skipped test nor a todo is a failure
 			cur.name = strings.TrimSpace(tapDir.ReplaceAllString(" "+m[4], ""))
 		}
 		for d, n := range pending {
@@ -69,7 +69,7 @@ func readTAP(p project, out string) Result {
 			}
 		}
 		pending[cur.depth]++
-		if cur.stat == Fail {
+		if cur.stat == statusFail {
 			cur.yaml.WriteString(noise.String())
 		}
 		noise.Reset()
@@ -77,13 +77,13 @@ func readTAP(p project, out string) Result {
 	}
 	for _, pt := range points {
 		text := pt.yaml.String()
-		if pt.inner > 0 && (pt.stat != Fail || strings.Contains(text, "'subtestsFailed'")) {
+		if pt.inner > 0 && (pt.stat != statusFail || strings.Contains(text, "'subtestsFailed'")) {
 			continue
 		}
-		if pt.inner == 0 && strings.Contains(text, "type: 'suite'") && pt.stat == Pass {
+		if pt.inner == 0 && strings.Contains(text, "type: 'suite'") && pt.stat == statusPass {
 			continue
 		}
-		t := Test{Name: under(p.root, "", pt.name), Status: pt.stat, Output: quiet(text)}
+		t := testCase{Name: under(p.root, "", pt.name), Status: pt.stat, Output: quiet(text)}
 		if m := tapLoc.FindStringSubmatch(text); m != nil {
 			t.File = under(p.root, p.dir, m[1])
 			t.Line, _ = strconv.Atoi(m[2])

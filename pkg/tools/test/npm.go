@@ -24,11 +24,11 @@ var (
 
 // readNPM reads whatever `npm test` ran: TAP in full, of others the counts and
 // the names of what failed.
-func readNPM(p project, out string) Result {
+func readNPM(p project, out string) testResult {
 	if strings.Contains(out, "TAP version 1") {
 		return readTAP(p, out)
 	}
-	var r Result
+	var r testResult
 	for _, re := range tallies {
 		found := false
 		for _, m := range re.FindAllStringSubmatch(out, -1) {
@@ -59,7 +59,7 @@ func readNPM(p project, out string) Result {
 			continue
 		}
 		seen[name] = true
-		r.Tests = append(r.Tests, Test{Name: name, Status: Fail})
+		r.Tests = append(r.Tests, testCase{Name: name, Status: statusFail})
 	}
 	r.Problem = clip(strings.TrimSpace(out), mostOutput)
 	return r

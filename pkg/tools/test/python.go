@@ -18,8 +18,8 @@ var (
 // readPytest reads pytest's text with -rA style summary lines. Names come from
 // the short summary, counts from the last line where that has more: plugins
 // and the project's own options may hide some of the former.
-func readPytest(p project, out string) Result {
-	var r Result
+func readPytest(p project, out string) testResult {
+	var r testResult
 	body, summary := out, ""
 	if i := strings.LastIndex(out, "short test summary info ="); i >= 0 {
 		body, summary = out[:i], out[i:]
@@ -31,12 +31,12 @@ func readPytest(p project, out string) Result {
 			continue
 		}
 		id := m[2]
-		t := Test{Status: Pass}
+		t := testCase{Status: statusPass}
 		switch m[1] {
 		case "FAILED", "ERROR":
-			t.Status = Fail
+			t.Status = statusFail
 			if m[1] == "ERROR" {
-				t.Status = Broken
+				t.Status = statusBroken
 			}
 			var why string
 			id, why = cutReason(id)
@@ -50,11 +50,11 @@ func readPytest(p project, out string) Result {
 				t.Line, _ = strconv.Atoi(last[2])
 			}
 		case "SKIPPED", "XFAIL":
-			t.Status = Skip
+			t.Status = statusSkip
 			id, _ = cutReason(strings.TrimLeft(id, "[]0123456789 "))
 		}
 		t.Package, t.Name, _ = strings.Cut(id, "::")
-		if t.Status == Broken && t.Name == "" {
+		if t.Status == statusBroken && t.Name == "" {
 			t.File, t.Line = orFile(t, under(p.root, p.dir, t.Package))
 		}
 		r.add(t)
@@ -69,7 +69,7 @@ func readPytest(p project, out string) Result {
 	return r
 }
 
-func orFile(t Test, file string) (string, int) {
+func orFile(t testCase, file string) (string, int) {
 	if t.File != "" {
 		return t.File, t.Line
 	}

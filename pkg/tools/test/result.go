@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// A Result is what test runs showed, whatever ran them. It is the artifact
+// A testResult is what test runs showed, whatever ran them. It is the artifact
 // test_result and does not depend on how long anything took or which package
 // happened to finish first.
-type Result struct {
-	Command string `json:"command"` // as one would type it
-	Passed  int    `json:"passed"`
-	Failed  int    `json:"failed"` // tests that failed and packages that broke
-	Skipped int    `json:"skipped"`
-	Tests   []Test `json:"tests,omitempty"` // failed ones first if there are too many to keep all
-	Dropped int    `json:"dropped,omitempty"`
-	Log     string `json:"log,omitempty"`     // the command's id, if it printed more than is shown
-	Problem string `json:"problem,omitempty"` // why the run as a whole does not count: no test ran, it did not build
-	None    bool   `json:"none,omitempty"`    // there are no tests: nothing was broken, and nothing proved
+type testResult struct {
+	Command string     `json:"command"` // as one would type it
+	Passed  int        `json:"passed"`
+	Failed  int        `json:"failed"` // tests that failed and packages that broke
+	Skipped int        `json:"skipped"`
+	Tests   []testCase `json:"tests,omitempty"` // failed ones first if there are too many to keep all
+	Dropped int        `json:"dropped,omitempty"`
+	Log     string     `json:"log,omitempty"`     // the command's id, if it printed more than is shown
+	Problem string     `json:"problem,omitempty"` // why the run as a whole does not count: no test ran, it did not build
+	None    bool       `json:"none,omitempty"`    // there are no tests: nothing was broken, and nothing proved
 	// Uncounted is set if the exit code alone says that the tests pass: the output
 	// has no counts in a known form.
 	Uncounted bool `json:"uncounted,omitempty"`
@@ -30,25 +30,25 @@ type Result struct {
 
 const noTest = "no test ran"
 
-// A Status is the fate of one test.
-type Status string
+// A testStatus is the fate of one test.
+type testStatus string
 
 const (
-	Pass   Status = "pass"
-	Fail   Status = "fail"
-	Skip   Status = "skip"
-	Broken Status = "error" // it could not be built, collected or finished
+	statusPass   testStatus = "pass"
+	statusFail   testStatus = "fail"
+	statusSkip   testStatus = "skip"
+	statusBroken testStatus = "error" // it could not be built, collected or finished
 )
 
-// A Test is one test or, with an empty Name, a package or file that broke
+// A testCase is one test or, with an empty Name, a package or file that broke
 // before its tests ran.
-type Test struct {
-	Name    string `json:"name,omitempty"`
-	Package string `json:"package,omitempty"`
-	Status  Status `json:"status"`
-	Output  string `json:"output,omitempty"` // of failed tests only, head and tail
-	File    string `json:"file,omitempty"`   // relative to the workspace where that is known
-	Line    int    `json:"line,omitempty"`
+type testCase struct {
+	Name    string     `json:"name,omitempty"`
+	Package string     `json:"package,omitempty"`
+	Status  testStatus `json:"status"`
+	Output  string     `json:"output,omitempty"` // of failed tests only, head and tail
+	File    string     `json:"file,omitempty"`   // relative to the workspace where that is known
+	Line    int        `json:"line,omitempty"`
 }
 
 const (
@@ -59,45 +59,47 @@ const (
 
 // OK reports whether the run counts as a pass: something ran, and nothing of
 // it failed.
-func (r Result) OK() bool { return r.Failed == 0 && (r.Passed > 0 || r.Uncounted) && r.Problem == "" }
+func (r testResult) OK() bool {
+	return r.Failed == 0 && (r.Passed > 0 || r.Uncounted) && r.Problem == ""
+}
 
-func (r *Result) add(t Test) {
+func (r *testResult) add(t testCase) {
 	switch t.Status {
-	case Pass:
+	case statusPass:
 		r.Passed++
-	case Skip:
+	case statusSkip:
 		r.Skipped++
 	default:
 		r.Failed++
 		t.Output = clip(strings.TrimRight(t.Output, "\n "), mostOutput)
 	}
-	if t.Status == Pass || t.Status == Skip {
+	if t.Status == statusPass || t.Status == statusSkip {
 		t.Output = ""
 	}
 	r.Tests = append(r.Tests, t)
 }
 
 // seal puts the tests in an order that is the same each time and bounds them.
-func (r *Result) seal() {
+func (r *testResult) seal() {
 	sort.SliceStable(r.Tests, func(i, j int) bool { return r.Tests[i].Package < r.Tests[j].Package })
 	if len(r.Tests) <= mostTests {
 		return
 	}
-	bad := func(t Test) bool { return t.Status == Fail || t.Status == Broken }
+	bad := func(t testCase) bool { return t.Status == statusFail || t.Status == statusBroken }
 	sort.SliceStable(r.Tests, func(i, j int) bool { return bad(r.Tests[i]) && !bad(r.Tests[j]) })
 	r.Dropped = len(r.Tests) - mostTests
 	r.Tests = r.Tests[:mostTests]
 }
 
 // join is the result of several runs, one per kind of project.
-func join(rs []Result) Result {
+func join(rs []testResult) testResult {
 	if len(rs) == 1 {
 		return rs[0]
 	}
-	var all Result
+	var all testResult
 	var cmds, problems []string
 	// A project without tests beside one that has some takes nothing away.
-	some := slices.ContainsFunc(rs, func(r Result) bool { return r.Passed+r.Failed > 0 || r.Uncounted })
+	some := slices.ContainsFunc(rs, func(r testResult) bool { return r.Passed+r.Failed > 0 || r.Uncounted })
 	for _, r := range rs {
 		cmds = append(cmds, r.Command)
 		if r.Problem != "" && (r.Problem != noTest || !some) {
@@ -116,7 +118,7 @@ func join(rs []Result) Result {
 }
 
 // Headline is the first line: what a person wants to know.
-func (r Result) Headline() string {
+func (r testResult) Headline() string {
 	n := r.Passed + r.Failed
 	skipped := ""
 	if r.Skipped > 0 {
@@ -136,7 +138,7 @@ func (r Result) Headline() string {
 }
 
 // Text is what the model reads: the headline, then only what failed.
-func (r Result) Text() string {
+func (r testResult) Text() string {
 	text := r.text()
 	if r.Log != "" && !r.OK() {
 		text += fmt.Sprintf("\n[all of the output: shell_output with id %s]\n", r.Log)
@@ -144,7 +146,7 @@ func (r Result) Text() string {
 	return text
 }
 
-func (r Result) text() string {
+func (r testResult) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)\n", r.Headline(), r.Command)
 	if r.Failed > 0 && r.Problem != "" || strings.Contains(r.Problem, "\n") {
@@ -152,7 +154,7 @@ func (r Result) text() string {
 	}
 	shown := 0
 	for _, t := range r.Tests {
-		if t.Status != Fail && t.Status != Broken {
+		if t.Status != statusFail && t.Status != statusBroken {
 			continue
 		}
 		if shown++; shown > mostShown+50 {
@@ -167,9 +169,9 @@ func (r Result) text() string {
 	return b.String()
 }
 
-func (t Test) title() string {
+func (t testCase) title() string {
 	s := "FAIL"
-	if t.Status == Broken {
+	if t.Status == statusBroken {
 		s = "BROKEN"
 	}
 	for _, part := range []string{t.Package, t.Name} {

@@ -26,9 +26,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Input of run_tests. Its zero value runs everything, so that the tool can be
+// runInput of run_tests. Its zero value runs everything, so that the tool can be
 // a completion check.
-type Input struct {
+type runInput struct {
 	Target string `json:"target,omitempty" jsonschema:"description=Directory or file; default everything"`
 	Filter string `json:"filter,omitempty" jsonschema:"description=Run only tests whose name matches"`
 }
@@ -52,8 +52,8 @@ var Run = tools.New(tools.Metadata{
 	return ""
 })
 
-// A Suite is a way to run the tests of a project.
-type Suite struct {
+// A testSuite is a way to run the tests of a project.
+type testSuite struct {
 	Command string `json:"command"` // as one would type it
 	From    string `json:"from"`    // what it is known by: a file, or configured
 }
@@ -61,15 +61,15 @@ type Suite struct {
 // Find returns how run_tests runs the tests of a workspace: the command, if one
 // is configured, else what is found. It returns none where there are no tests,
 // and an error if what is there cannot be read.
-func Find(files *workspace.Files, command string) ([]Suite, error) {
+func Find(files *workspace.Files, command string) ([]testSuite, error) {
 	projects, err := projectsOf(files, command, "", "")
 	if err != nil && !errors.Is(err, errNone) {
 		return nil, err
 	}
-	var out []Suite
+	var out []testSuite
 	for _, p := range projects {
 		if p.some == nil || p.some() {
-			out = append(out, Suite{p.command(), p.from})
+			out = append(out, testSuite{p.command(), p.from})
 		}
 	}
 	return out, nil
@@ -97,13 +97,13 @@ const (
 	maxRead = 64 << 20         // bytes of output that are read
 )
 
-func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
+func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error) {
 	projects, err := projectsOf(env.Files, configured(env), in.Target, in.Filter)
 	if err != nil {
-		return bind(Result{Problem: err.Error(), None: errors.Is(err, errNone)}, err.Error())
+		return bind(testResult{Problem: err.Error(), None: errors.Is(err, errNone)}, err.Error())
 	}
 	deadline := time.Now().Add(limit)
-	var results []Result
+	var results []testResult
 	notes := ""
 	for _, p := range projects {
 		r, note, err := p.run(ctx, env.Exec, time.Until(deadline))
@@ -116,12 +116,12 @@ func run(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
 		results = append(results, r)
 	}
 	r := join(results)
-	r.None = !slices.ContainsFunc(results, func(r Result) bool { return r.Problem != noTest })
+	r.None = !slices.ContainsFunc(results, func(r testResult) bool { return r.Problem != noTest })
 	r.seal()
 	return bind(r, r.Text()+notes)
 }
 
-func bind(r Result, text string) (tools.Result, error) {
+func bind(r testResult, text string) (tools.Result, error) {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
@@ -141,23 +141,23 @@ func bind(r Result, text string) (tools.Result, error) {
 
 // run runs one project's tests. The exit code has the last word: output that
 // looks like a pass does not make up for it. The note is the runner's.
-func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duration) (r Result, note string, err error) {
+func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duration) (r testResult, note string, err error) {
 	var stdout capped
 	cmd := workspace.Cmd{Args: p.args, Shell: p.shell, Dir: p.dir, Env: p.env, Timeout: max(within, time.Second), Snapshot: true}
 	split := p.shell == "" && p.args[0] == "go"
 	if p.shell == "" && !path.IsAbs(p.args[0]) && !onPath(p.args[0]) {
 		why := fmt.Sprintf("%s is not installed here, or not on PATH: %s cannot be run", p.args[0], p.command())
-		return Result{Command: p.command(), Problem: why, Unavailable: true}, "", nil
+		return testResult{Command: p.command(), Problem: why, Unavailable: true}, "", nil
 	}
 	if split {
 		cmd.Stdout = &stdout // its JSON; what goes to stderr would cut through lines
 	}
 	out, err := ex.Run(ctx, cmd)
 	if ctx.Err() != nil {
-		return Result{}, "", err
+		return testResult{}, "", err
 	}
 	if err != nil {
-		return Result{Command: p.command(), Problem: fmt.Sprintf("%s could not be started: %v", p.command(), err), Unavailable: true}, "", nil
+		return testResult{Command: p.command(), Problem: fmt.Sprintf("%s could not be started: %v", p.command(), err), Unavailable: true}, "", nil
 	}
 	text := out.Text
 	if split {
@@ -175,7 +175,7 @@ func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duratio
 }
 
 // judge explains a run that does not count, if the tests themselves do not.
-func (r *Result) judge(out *workspace.Output, text string) {
+func (r *testResult) judge(out *workspace.Output, text string) {
 	switch {
 	case out.TimedOut:
 		r.Problem = fmt.Sprintf("the tests were stopped after %s: run fewer with target or filter", out.Took.Round(time.Second))

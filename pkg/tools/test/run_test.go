@@ -1,4 +1,4 @@
-package test_test
+package test
 
 import (
 	"context"
@@ -10,16 +10,15 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/test"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-func TestConforms(t *testing.T) { toolstest.Check(t, test.Run) }
+func TestConforms(t *testing.T) { toolstest.Check(t, Run) }
 
 // project writes the files of a txtar archive and returns an Env on them.
-func project(t *testing.T, archive string) *tools.Env {
+func newProject(t *testing.T, archive string) *tools.Env {
 	t.Helper()
 	dir := t.TempDir()
 	for _, f := range txtar.Parse([]byte(archive)).Files {
@@ -56,13 +55,13 @@ func need(t *testing.T, program string) {
 	}
 }
 
-func call(t *testing.T, env *tools.Env, args string) (tools.Result, test.Result) {
+func call(t *testing.T, env *tools.Env, args string) (tools.Result, testResult) {
 	t.Helper()
-	r, err := test.Run.Run(context.Background(), env, json.RawMessage(args))
+	r, err := Run.Run(context.Background(), env, json.RawMessage(args))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tr test.Result
+	var tr testResult
 	if err := json.Unmarshal(r.Artifacts["test_result"], &tr); err != nil {
 		t.Fatalf("test_result is not bound: %v in %+v", err, r)
 	}
@@ -77,7 +76,7 @@ type want struct {
 	line                    int
 }
 
-func (w want) check(t *testing.T, r tools.Result, tr test.Result) {
+func (w want) check(t *testing.T, r tools.Result, tr testResult) {
 	t.Helper()
 	if tr.Passed != w.passed || tr.Failed != w.failed || tr.Skipped != w.skipped || r.Failed == w.ok {
 		t.Errorf("passed %d failed %d skipped %d, Failed %v; want %+v\n%s", tr.Passed, tr.Failed, tr.Skipped, r.Failed, w, r.Text)
@@ -88,7 +87,7 @@ func (w want) check(t *testing.T, r tools.Result, tr test.Result) {
 		}
 	}
 	for _, one := range tr.Tests {
-		if one.Status != test.Fail && one.Status != test.Broken {
+		if one.Status != statusFail && one.Status != statusBroken {
 			if one.Output != "" {
 				t.Errorf("%s has output though it did not fail", one.Name)
 			}
@@ -135,7 +134,7 @@ func TestGo(t *testing.T) {
 			want{failed: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, tr := call(t, project(t, c.files), c.args)
+			r, tr := call(t, newProject(t, c.files), c.args)
 			c.want.check(t, r, tr)
 		})
 	}
@@ -157,7 +156,7 @@ func TestPytest(t *testing.T) {
 		{"filter and target", "-- a/test_a.py --\ndef test_one(): pass\ndef test_two(): assert 0\n-- b/test_b.py --\ndef test_one(): assert 0\n", `{"target":"a/test_a.py","filter":"one"}`, want{passed: 1, ok: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, tr := call(t, project(t, c.files), c.args)
+			r, tr := call(t, newProject(t, c.files), c.args)
 			c.want.check(t, r, tr)
 		})
 	}
@@ -179,7 +178,7 @@ func TestNode(t *testing.T) {
 		{"filter", "-- package.json --\n{}\n-- a.test.js --\n" + head + "test('one', () => {});\ntest('two', () => { throw 1; });\n", `{"filter":"one","target":"a.test.js"}`, want{passed: 1, ok: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, tr := call(t, project(t, c.files), c.args)
+			r, tr := call(t, newProject(t, c.files), c.args)
 			if c.name == "filter" { // Node counts what the filter leaves out as skipped, in some versions
 				tr.Skipped = 0
 			}
@@ -201,7 +200,7 @@ func TestNPM(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, _ := json.Marshal(map[string]any{"scripts": map[string]string{"test": c.script}})
-			r, tr := call(t, project(t, "-- package.json --\n"+string(b)+"\n"), `{}`)
+			r, tr := call(t, newProject(t, "-- package.json --\n"+string(b)+"\n"), `{}`)
 			c.want.check(t, r, tr)
 		})
 	}
@@ -219,12 +218,12 @@ func TestCargo(t *testing.T) {
 		{"compile", toml + "-- src/lib.rs --\nfn x() { y }\n", want{failed: 1, says: []string{"cannot find value `y`"}, file: "src/lib.rs", line: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, tr := call(t, project(t, c.files), `{}`)
+			r, tr := call(t, newProject(t, c.files), `{}`)
 			c.want.check(t, r, tr)
 		})
 	}
 	t.Run("target", func(t *testing.T) {
-		env := project(t, toml+"-- src/lib.rs --\n-- tests/one.rs --\n#[test] fn a() {}\n-- tests/two.rs --\n#[test] fn b() { panic!() }\n")
+		env := newProject(t, toml+"-- src/lib.rs --\n-- tests/one.rs --\n#[test] fn a() {}\n-- tests/two.rs --\n#[test] fn b() { panic!() }\n")
 		r, tr := call(t, env, `{"target":"tests/one.rs"}`)
 		want{passed: 1, ok: true}.check(t, r, tr)
 		r, tr = call(t, env, `{"target":"src/lib.rs"}`)
@@ -243,7 +242,7 @@ func TestRefused(t *testing.T) {
 		{"absent", goMod, `{"target":"nope"}`, "nope"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, tr := call(t, project(t, c.files), c.args)
+			r, tr := call(t, newProject(t, c.files), c.args)
 			if !r.Failed || !strings.Contains(r.Text, c.says) || tr.Problem == "" {
 				t.Errorf("Failed %v: %s", r.Failed, r.Text)
 			}
@@ -258,10 +257,10 @@ func TestRefused(t *testing.T) {
 func TestMixed(t *testing.T) {
 	need(t, "go")
 	need(t, "pytest")
-	r, tr := call(t, project(t, goMod+"-- a_test.go --\npackage shop\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n-- test_a.py --\ndef test_a(): assert 0\n"), `{}`)
+	r, tr := call(t, newProject(t, goMod+"-- a_test.go --\npackage shop\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n-- test_a.py --\ndef test_a(): assert 0\n"), `{}`)
 	want{passed: 1, failed: 1, says: []string{"1 of 2 failed", "go test", "pytest"}}.check(t, r, tr)
 	// A target picks the kind it is of.
-	env := project(t, goMod+"-- a/a_test.go --\npackage a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n-- py/test_a.py --\ndef test_a(): assert 0\n")
+	env := newProject(t, goMod+"-- a/a_test.go --\npackage a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n-- py/test_a.py --\ndef test_a(): assert 0\n")
 	r, tr = call(t, env, `{"target":"a"}`)
 	want{passed: 1, ok: true}.check(t, r, tr)
 	r, tr = call(t, env, `{"target":"py"}`)

@@ -52,7 +52,7 @@ func (s *site) glob(patterns ...string) bool {
 
 // whole is a project whose tests are run as a whole, by a program that is known
 // by the file name.
-func (s *site) whole(name string, read func(project, string) Result, args ...string) *project {
+func (s *site) whole(name string, read func(project, string) testResult, args ...string) *project {
 	return &project{root: s.tree.Dir(), dir: s.dir, args: args, from: name, read: read}
 }
 
@@ -160,7 +160,7 @@ func composerTest(text []byte) bool {
 
 // readMake reads what a target of a Makefile printed. Make succeeds without
 // running anything where a file has the target's name.
-func readMake(p project, out string) Result {
+func readMake(p project, out string) testResult {
 	r := readExit(p, out)
 	if m := makeIdle.FindString(out); m != "" && len(strings.Split(strings.TrimSpace(out), "\n")) == 1 {
 		r.Problem = "make ran nothing: " + strings.TrimSpace(out) + " (is .PHONY missing for the target?)"
@@ -169,7 +169,7 @@ func readMake(p project, out string) Result {
 }
 
 // readGradle reads what Gradle printed: it counts only what fails.
-func readGradle(p project, out string) Result {
+func readGradle(p project, out string) testResult {
 	r := readCounts(p, out)
 	r.Uncounted = r.Passed+r.Failed == 0 && gradleRan.MatchString(out)
 	return r

@@ -1,4 +1,4 @@
-package test_test
+package test
 
 import (
 	"context"
@@ -10,13 +10,12 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/test"
 )
 
 // suites is how the tests of a project are run: commands and what they are known by.
 func suites(t *testing.T, env *tools.Env, command string) string {
 	t.Helper()
-	list, err := test.Find(env.Files, command)
+	list, err := Find(env.Files, command)
 	if err != nil {
 		return err.Error()
 	}
@@ -60,7 +59,7 @@ func TestFind(t *testing.T) {
 		"yarn":                 {files{"package.json": script, "yarn.lock": ""}, "", "yarn run test <package.json>"},
 		"package manager":      {files{"package.json": `{"packageManager": "yarn@4.1.0", "scripts": {"test": "jest"}}`, "pnpm-lock.yaml": ""}, "", "yarn run test <package.json>"},
 		"bun":                  {files{"package.json": "{}", "bun.lock": "", "a.test.ts": ""}, "", "bun test <package.json>"},
-		"make":                 {files{"Makefile": ".PHONY: test\nall:\n\ntest: all\n\tsh test.sh\n"}, "", "make test <Makefile>"},
+		"make":                 {files{"Makefile": ".PHONY: test\nall:\n\ntest: all\n\tsh sh\n"}, "", "make test <Makefile>"},
 		"make, several":        {files{"GNUmakefile": "lint test:: all\n\ttrue\n"}, "", "make test <GNUmakefile>"},
 		"make, check":          {files{"Makefile": "check:\n\ttrue\ntest-data:\n\ttrue\n"}, "", "make check <Makefile>"},
 		"make, a variable":     {files{"Makefile": "test := a\ncheck ::= b\n.PHONY: test\n\ttest: x\n"}, "", ""},
@@ -195,10 +194,10 @@ func TestWholeProjects(t *testing.T) {
 		args  string
 		want  want
 	}{
-		"make":         {"make", map[string]string{"Makefile": ".PHONY: test\ntest:\n\t@sh test.sh\n", "greet.sh": "echo Hello\n", "test.sh": sh}, `{}`, want{ok: true, says: []string{"(make test)"}}},
-		"make, failed": {"make", map[string]string{"Makefile": "test:\n\t@sh test.sh\n", "greet.sh": "echo hello\n", "test.sh": sh + "echo the greeting is wrong\nexit 1\n"}, `{}`, want{says: []string{"exit code 2", "the greeting is wrong"}}},
+		"make":         {"make", map[string]string{"Makefile": ".PHONY: test\ntest:\n\t@sh sh\n", "greet.sh": "echo Hello\n", "test.sh": sh}, `{}`, want{ok: true, says: []string{"(make test)"}}},
+		"make, failed": {"make", map[string]string{"Makefile": "test:\n\t@sh sh\n", "greet.sh": "echo hello\n", "test.sh": sh + "echo the greeting is wrong\nexit 1\n"}, `{}`, want{says: []string{"exit code 2", "the greeting is wrong"}}},
 		"make, a part": {"make", map[string]string{"Makefile": "test:\n\ttrue\n"}, `{"filter": "a"}`, want{says: []string{"run by make test as a whole"}}},
-		"npm":          {"npm", map[string]string{"package.json": `{"scripts": {"test": "sh test.sh"}}`, "greet.sh": "echo Hello\n", "test.sh": sh + "echo '  3 passing (4ms)'\n"}, `{}`, want{passed: 3, ok: true, says: []string{"npm test"}}},
+		"npm":          {"npm", map[string]string{"package.json": `{"scripts": {"test": "sh sh"}}`, "greet.sh": "echo Hello\n", "test.sh": sh + "echo '  3 passing (4ms)'\n"}, `{}`, want{passed: 3, ok: true, says: []string{"npm test"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			need(t, c.needs)
@@ -213,22 +212,22 @@ func TestWholeProjects(t *testing.T) {
 func TestChecksThatProve(t *testing.T) {
 	_, env := siteOf(t, map[string]string{"a.txt": ""})
 	for args, fault := range map[string]string{`{}`: "run_check proves nothing without check", `{"check": "lint"}`: "", `{"check": ""}`: "run_check", `{"chek": "lint"}`: "run_check cannot be a check", ``: "run_check proves nothing"} {
-		if got, _ := test.Check.CheckFault(json.RawMessage(args)); !strings.HasPrefix(got, fault) || (fault == "") != (got == "") {
+		if got, _ := Check.CheckFault(json.RawMessage(args)); !strings.HasPrefix(got, fault) || (fault == "") != (got == "") {
 			t.Errorf("%s: %q, want %q", args, got, fault)
 		}
 	}
-	if got, _ := test.Run.CheckFault(nil); got != "" {
+	if got, _ := Run.CheckFault(nil); got != "" {
 		t.Error(got)
 	}
-	r, err := test.Check.Run(context.Background(), env, json.RawMessage(`{"check":"lint"}`))
+	r, err := Check.Run(context.Background(), env, json.RawMessage(`{"check":"lint"}`))
 	if err != nil || r.Inconclusive != tools.NothingToCheck || r.Summary != "not checked: no lint check found" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	env.Artifacts = artifacts{}
-	if got := test.Check.Missing(env, json.RawMessage(`{"check":"lint"}`)); got != "not checked: no lint check found" {
+	if got := Check.Missing(env, json.RawMessage(`{"check":"lint"}`)); got != "not checked: no lint check found" {
 		t.Error(got)
 	}
-	if got := test.Run.Missing(env, nil); got != "not tested: no tests found" {
+	if got := Run.Missing(env, nil); got != "not tested: no tests found" {
 		t.Error(got)
 	}
 }
