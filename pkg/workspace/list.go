@@ -72,11 +72,13 @@ func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, trunc
 	if limit <= 0 {
 		limit = 10_000
 	}
+	in := lastDir{root: f.tree.root}
+	defer in.close()
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
 		}
-		info, err := f.tree.root.Lstat(name)
+		info, err := in.lstat(name)
 		if err != nil {
 			continue // git knows it, but it is deleted
 		}
@@ -86,6 +88,37 @@ func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, trunc
 		entries = append(entries, Entry{Name: name, Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()})
 	}
 	return entries, more, nil
+}
+
+// lastDir looks up names in order. It keeps the directory of the last one open:
+// a lookup from the root opens every directory on the way.
+type lastDir struct {
+	root *os.Root
+	dir  string
+	open *os.Root // nil if dir is the root
+}
+
+func (l *lastDir) lstat(name string) (fs.FileInfo, error) {
+	dir, base := path.Split(name)
+	if dir == "" {
+		return l.root.Lstat(base)
+	}
+	if l.open == nil || dir != l.dir {
+		l.close()
+		open, err := l.root.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		l.dir, l.open = dir, open
+	}
+	return l.open.Lstat(base)
+}
+
+func (l *lastDir) close() {
+	if l.open != nil {
+		_ = l.open.Close() // it was only read
+		l.open = nil
+	}
 }
 
 // choose applies the options to names and sorts what is left.

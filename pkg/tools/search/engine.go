@@ -7,7 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -41,31 +44,57 @@ type found struct {
 	more    bool // there are more files than could be listed
 }
 
+// run searches the files with all processors, block by block, so that what it
+// returns is that of a search in the order of the names.
 func (q *query) run(ctx context.Context, fsys fs.FS, names []string) found {
+	const block = 256
+	filter := newFilter(q.re)
 	var f found
-	for _, name := range names {
-		if ctx.Err() != nil {
-			f.late = true
-			break
+	for len(names) > 0 && !f.full && !f.late {
+		part := names[:min(len(names), block)]
+		names = names[len(part):]
+		hits := make([]found, len(part))
+		var next atomic.Int64
+		var workers sync.WaitGroup
+		for range min(runtime.GOMAXPROCS(0), len(part)) {
+			workers.Go(func() {
+				var buf bytes.Buffer
+				for i := next.Add(1) - 1; i < int64(len(part)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+					b, err := readFile(fsys, part[i], &buf)
+					if err != nil || binary(b) || !filter.matches(b) {
+						continue // gone meanwhile, not for us to read, not text, or without a match
+					}
+					q.file(part[i], b, &hits[i])
+				}
+			})
 		}
-		b, err := readFile(fsys, name)
-		if err != nil || binary(b) {
-			continue // gone meanwhile, not for us to read, or not text
-		}
-		if q.file(name, b, &f); f.full {
-			break
+		workers.Wait()
+		f.late = ctx.Err() != nil
+		for i, h := range hits {
+			switch {
+			case f.full:
+			case !h.full && f.matches+h.matches <= q.max:
+				f.hits, f.matches = append(f.hits, h.hits...), f.matches+h.matches
+			default: // the limit is in this file
+				if b, err := readFile(fsys, part[i], new(bytes.Buffer)); err == nil {
+					q.file(part[i], b, &f)
+				}
+			}
 		}
 	}
 	return f
 }
 
-func readFile(fsys fs.FS, name string) ([]byte, error) {
+// readFile returns the content of a file, which is in buf until its next use.
+func readFile(fsys fs.FS, name string, buf *bytes.Buffer) ([]byte, error) {
 	in, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	return io.ReadAll(io.LimitReader(in, maxFile))
+	buf.Reset()
+	_, err = buf.ReadFrom(io.LimitReader(in, maxFile))
+	return buf.Bytes(), err
 }
 
 func binary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 }

@@ -48,6 +48,7 @@ const (
 	mostFiles = 200_000
 	maxFile   = 32 << 20 // bytes; larger files are named as not searched
 	worthRG   = 200      // files from which starting a program pays
+	maxArgs   = 1 << 20  // bytes of names on a command line: half of what Linux takes
 )
 
 func search(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
@@ -122,9 +123,9 @@ func narrow(ctx context.Context, ex workspace.Exec, pattern string, names []stri
 	var out []string
 	for len(names) > 0 {
 		n, size := 0, 0
-		args := []string{"rg", "--no-config", "--files-with-matches", "--null", "--text", "--encoding", "none",
+		args := []string{"rg", "--no-config", "--no-ignore", "--files-with-matches", "--null", "--text", "--encoding", "none",
 			"--no-messages", "--color", "never", "--sort", "none", "-e", pattern, "--"}
-		for n < len(names) && size < 100_000 { // well below what a system takes as arguments
+		for n < len(names) && size < maxArgs {
 			args = append(args, "./"+names[n])
 			size += len(names[n]) + 16
 			n++

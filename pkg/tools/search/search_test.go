@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -105,14 +106,7 @@ var patterns = []string{
 	`k\b`, `.k`, "foo.*foo", `\.`, `[\x{fffd}]`, "世", `^\s*$`, "(?s).foo", "x*?", `(?i)[k-s]`, `\x{fffd}`, `\x00`,
 }
 
-// With and without ripgrep the result is the same, to the byte.
-func TestSameWithRipgrep(t *testing.T) {
-	if _, err := exec.LookPath("rg"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("rg is not installed here")
-	}
+func randomFiles() map[string]string {
 	rng := rand.New(rand.NewPCG(1, 2))
 	content := map[string]string{"-odd name": "foo\n", "with space/and\nnewline": "foo k\n", "bom": "\ufefffoo\nk\n", "utf16": "\xff\xfef\x00o\x00o\x00"}
 	for i := range 300 {
@@ -122,6 +116,52 @@ func TestSameWithRipgrep(t *testing.T) {
 		}
 		content[fmt.Sprintf("d%d/f%d", i%7, i)] = b.String()
 	}
+	return content
+}
+
+// Whole files at once, by several goroutines, are searched as line by line.
+func TestSameAsLineByLine(t *testing.T) {
+	env := open(t, randomFiles())
+	fsys := env.Files.FS()
+	for _, p := range patterns {
+		for _, limit := range []int{1, 7, 1 << 20} {
+			q := query{re: regexp.MustCompile(p), max: limit, context: 1}
+			names, _, err := q.candidates(t.Context(), env.Files, Input{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want found
+			for _, name := range names {
+				if b, err := readFile(fsys, name, new(bytes.Buffer)); err == nil && !binary(b) && !want.full {
+					q.file(name, b, &want)
+				}
+			}
+			if got := q.run(t.Context(), fsys, names).result(q); got.Text != want.result(q).Text {
+				t.Errorf("%s, %d at most: got\n%s\nwant\n%s", p, limit, got.Text, want.result(q).Text)
+			}
+		}
+	}
+}
+
+func TestRequiredLiteral(t *testing.T) {
+	for pattern, want := range map[string]string{
+		`foo`: "foo", `(?i)foo`: "", `a+longer(x|y)`: "longer", `(?:abc)?d`: "d", `(ab){2}`: "ab", `(ab){0,2}`: "", `a|b`: "", `\x{fffd}abc`: "", `^func (\w+)Total\(`: "Total(",
+	} {
+		if got := string(newFilter(regexp.MustCompile(pattern)).literal); got != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+}
+
+// With and without ripgrep the result is the same, to the byte.
+func TestSameWithRipgrep(t *testing.T) {
+	if _, err := exec.LookPath("rg"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("rg is not installed here")
+	}
+	content := randomFiles()
 	env := open(t, content)
 	ctx := context.Background()
 	used := 0
