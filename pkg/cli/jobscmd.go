@@ -95,7 +95,7 @@ func (a *app) listJobs(ctx context.Context, agent string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	all, err := store.List(ctx, jobs.Query{Agent: agent})
+	all, err := store.List(ctx, jobs.Query{Agent: agent, Brief: !asJSON})
 	if err != nil {
 		return err
 	}

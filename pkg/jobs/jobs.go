@@ -125,6 +125,9 @@ type Query struct {
 	Agent  string
 	Prefix string // of the id
 	Limit  int
+	// Brief leaves out Input, and Output except of jobs that a limit stopped: it
+	// names the limit. A store need not heed it.
+	Brief bool
 	// Questions fills in Job.Questions.
 	Questions bool
 }

@@ -21,6 +21,8 @@ const crashLimit = 3
 const columns = `n, id, workflow, agent, title, dir, model, input, key, status, reason, output,
 	cancel, crashes, created, started, updated, finished, owner, token, expires, boot, ticks, seq`
 
+var briefColumns = strings.NewReplacer("input", "null", "output", "case status when 'limit' then output end").Replace(columns)
+
 func (r *row) scan(scan func(...any) error) error {
 	var created, started, updated, finished, expires int64
 	err := scan(&r.n, &r.ID, &r.Workflow, &r.Agent, &r.Title, &r.Dir, &r.Model, (*[]byte)(&r.Input), &r.Key, (*string)(&r.Status),
@@ -170,7 +172,13 @@ func (d *DB) list(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
 			args = append(args, string(s))
 		}
 	}
-	rows, err := d.read.QueryContext(ctx, "select "+columns+" from jobs where "+strings.Join(where, " and ")+" order by created desc, n desc", args...)
+	cols := columns
+	if q.Brief {
+		cols = briefColumns
+	}
+	// By number, which needs no sorting: SQLite would write whole rows to a
+	// temporary file.
+	rows, err := d.read.QueryContext(ctx, "select "+cols+" from jobs where "+strings.Join(where, " and ")+" order by n desc", args...)
 	if err != nil {
 		return nil, explain(d.path, err)
 	}
@@ -185,6 +193,7 @@ func (d *DB) list(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
 			out = append(out, j)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b *jobs.Job) int { return b.Created.Compare(a.Created) })
 	return out, explain(d.path, rows.Err())
 }
 

@@ -408,3 +408,28 @@ func TestBackup(t *testing.T) {
 		t.Errorf("the job does not go on in the copy: %v", err)
 	}
 }
+
+func TestListBrief(t *testing.T) {
+	d := fresh(t)
+	for i, end := range []jobs.Status{jobs.Done, jobs.Limit} {
+		id := fmt.Sprint("J", i)
+		if _, err := d.Add(t.Context(), &jobs.Job{ID: id, Workflow: "w", Input: json.RawMessage(`1`)}); err != nil {
+			t.Fatal(err)
+		}
+		j := claim(t, d, id)
+		j.Status, j.Output = end, json.RawMessage(`2`)
+		if err := d.Journal(id, j.Lease.Token).FinishJob(t.Context(), j, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := d.List(t.Context(), jobs.Query{Brief: true})
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%d jobs, %v", len(list), err)
+	}
+	if limited := list[0]; limited.ID != "J1" || limited.Input != nil || string(limited.Output) != "2" {
+		t.Errorf("stopped by a limit: %+v", limited)
+	}
+	if done := list[1]; done.ID != "J0" || done.Input != nil || done.Output != nil {
+		t.Errorf("done: %+v", done)
+	}
+}
