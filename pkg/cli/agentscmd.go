@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 )
@@ -18,9 +19,9 @@ import (
 func (a *app) agentsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agents",
-		Short: "List, show, check and begin agents",
+		Short: "List, show, check and create agents",
 		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
+		RunE:  env.Group,
 	}
 	cmd.AddCommand(a.agentsList(), a.agentsShow(), a.agentsLint(), a.agentsNew())
 	return cmd
@@ -113,7 +114,7 @@ func (a *app) agentsShow() *cobra.Command {
 				if err != nil {
 					break // its tools are not part of this program, which lint says
 				}
-				render.ShortenedRows(&t, fmt.Sprintf("in %s tokens, ", render.Count(tokens)), fitted)
+				render.ShortenedRows(&t, fmt.Sprintf("with a %s-token window, ", render.Count(tokens)), fitted)
 			}
 			put("skills", strings.Join(ag.Skills, ", "))
 			if ag.Grant != nil {
@@ -203,7 +204,7 @@ func (a *app) agentsLint() *cobra.Command {
 func (a *app) agentsNew() *cobra.Command {
 	return &cobra.Command{
 		Use:   "new NAME",
-		Short: "Begin an agent of your own, as a file to edit",
+		Short: "Create an agent file from a template",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
+	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/cli/term"
@@ -75,16 +77,7 @@ func (a *app) close() error {
 }
 
 // dataDir is where all state is, absolute.
-func (a *app) dataDir() (string, error) {
-	c, err := a.config()
-	if err != nil {
-		return "", err
-	}
-	if c.DataDir == "" {
-		return "", exit.Fail(errors.New("there is no home directory to keep jobs in"), "name one with --data-dir DIR or ADROIT_HOME")
-	}
-	return filepath.Abs(c.DataDir)
-}
+func (a *app) dataDir() (string, error) { return a.env().DataDir() }
 
 // jobDir is where a job's ledger and logs are.
 func (a *app) jobDir(id string) (string, error) {
@@ -103,7 +96,7 @@ func (a *app) store(ctx context.Context) (*sqlite.DB, error) {
 	}
 	// Opening goes on when the operator has pressed Ctrl-C already: what
 	// follows may be the settling of a job.
-	db, err := sqlite.Open(context.WithoutCancel(ctx), filepath.Join(dir, "adroit.db"), sqlite.Options{Version: version().Version})
+	db, err := sqlite.Open(context.WithoutCancel(ctx), filepath.Join(dir, "adroit.db"), sqlite.Options{Version: version.Read().Version})
 	if err != nil {
 		return nil, exit.Fail(fmt.Errorf("opening the data directory: %w", err), "adroit doctor tells more; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
 	}
@@ -180,14 +173,9 @@ func (a *app) configDir() string { return config.Dir(a.Getenv) }
 func (a *app) tilde(path string) string { return config.ExpandHome(a.Getenv("HOME"), path) }
 
 // home shortens a path for people.
-func (a *app) home(path string) string {
-	if h := a.Getenv("HOME"); h != "" && h != "/" {
-		if path == h {
-			return "~"
-		}
-		if rest, ok := strings.CutPrefix(path, h+"/"); ok {
-			return "~/" + rest
-		}
-	}
-	return path
+func (a *app) home(path string) string { return a.env().Home(path) }
+
+// env is what commands in folders of their own are given.
+func (a *app) env() *env.Env {
+	return &env.Env{Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: a.now, Config: a.config, Tools: a.tools, Own: a.Tools}
 }

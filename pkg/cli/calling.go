@@ -211,7 +211,7 @@ func (c *callings) words(ctx context.Context, ref string) []string {
 func (a *app) modelsForget() *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget [MODEL]",
-		Short: "Forget which ways to call tools did not work with a model, or with any",
+		Short: "Clear cached tool-calling capabilities of a model, or of all",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, err := a.models("")

@@ -17,6 +17,12 @@ import (
 	"io"
 	"os"
 
+	"github.com/adroit-run/adroit/pkg/cli/cmd/backup"
+	configcmd "github.com/adroit-run/adroit/pkg/cli/cmd/config"
+	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
+	"github.com/adroit-run/adroit/pkg/cli/env"
+
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/cli/exit"
@@ -83,6 +89,7 @@ func (p Program) Command() *cobra.Command { return newApp(p).root() }
 
 // root builds the command tree.
 func (a *app) root() *cobra.Command {
+	e := a.env()
 	root := &cobra.Command{
 		Use:   "adroit",
 		Short: "Run LLM agents as durable jobs",
@@ -91,7 +98,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
-		RunE:          group,
+		RunE:          env.Group,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(a.Stdin)
@@ -100,11 +107,11 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.flags.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
-		a.runCommand(), a.commitCommand(), a.compareCommand(), a.jobsCommand(), a.signalCommand(), a.agentsCommand(), a.pipelinesCommand(), a.skillsCommand(), a.toolsCommand(), a.modelsCommand(),
-		a.trustCommand(), a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.demoCommand(), a.benchCommand(), a.configCommand(), a.versionCommand(), completionCommand(),
+		a.runCommand(), a.commitCommand(), a.compareCommand(), a.jobsCommand(), a.signalCommand(), a.agentsCommand(), a.pipelinesCommand(), a.skillsCommand(), toolscmd.New(e, a.toolsCall()), a.modelsCommand(),
+		a.trustCommand(), a.doctorCommand(), backup.New(e), backup.NewRestore(e), a.demoCommand(), a.benchCommand(), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())
-	root.Version = version().String()
+	root.Version = version.Read().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version")
 	tidy(root)

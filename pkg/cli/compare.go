@@ -13,7 +13,6 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
@@ -81,7 +80,7 @@ func (a *app) compareCommand() *cobra.Command {
 	f.Float64Var(&q.cost, "max-cost", 0, "stop each after this many USD; needs the model's price in the config")
 	f.DurationVar(&q.timeout, "timeout", 0, "stop each after this much work, for example 30m")
 	f.BoolVar(&q.worktree, "worktree", false, "give each a git worktree of the last commit")
-	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+adroit.ProjectAgents+", skills, AGENTS.md")
+	f.BoolVar(&q.trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
 	f.StringVar(&artifact, "artifact", "", "also show how the two differ in this artifact, for example content")
 	f.BoolVar(&q.json, "json", false, "print the comparison as JSON")
 	return cmd

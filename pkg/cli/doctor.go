@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -42,7 +43,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	var asJSON, whole bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what would keep jobs from running, and say what to do",
+		Short: "Find problems that keep jobs from running, and how to fix them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := a.examine(cmd.Context())
@@ -72,7 +73,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.Flags().BoolVar(&whole, "check", false, "also read all that is kept of jobs and report what is damaged")
+	cmd.Flags().BoolVar(&whole, "check", false, "also verify the database and undo data of every job")
 	return cmd
 }
 
@@ -157,7 +158,7 @@ func (a *app) examineData(ctx context.Context) finding {
 	probe.Close()
 	os.Remove(probe.Name())
 	// A check of all pages, which the other commands do without.
-	db, err := sqlite.Open(ctx, filepath.Join(dir, "adroit.db"), sqlite.Options{Version: version().Version, Check: true})
+	db, err := sqlite.Open(ctx, filepath.Join(dir, "adroit.db"), sqlite.Options{Version: version.Read().Version, Check: true})
 	if err != nil {
 		f.What = err.Error()
 		return f

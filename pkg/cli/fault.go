@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 )
@@ -102,7 +103,7 @@ func helpCommand() *cobra.Command {
 			if of == nil || len(rest) == 0 {
 				of, rest = cmd.Root(), args
 			}
-			return group(of, rest)
+			return env.Group(of, rest)
 		},
 	}
 }
@@ -130,24 +131,6 @@ func flagFault(cmd *cobra.Command, err error) error {
 		}
 	}
 	return &exit.Error{Code: exit.Usage, Err: err, Hint: hint}
-}
-
-// group is the body of a command that only has subcommands.
-func group(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	hint := cmd.CommandPath() + " --help lists the commands"
-	if n := nearest(args[0], names); n != "" {
-		hint = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, hint)
-	}
-	return exit.Usagef(hint, "unknown command %q", cmd.CommandPath()+" "+args[0])
 }
 
 // tidy gives every command of the tree the same manners.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -20,7 +21,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	var agent string
 	list := func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return group(cmd, args)
+			return env.Group(cmd, args)
 		}
 		return a.listJobs(cmd.Context(), agent, asJSON)
 	}
@@ -134,7 +135,7 @@ func (a *app) jobsShow() *cobra.Command {
 	var graph string
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show how a job stands, why, and what can be done",
+		Short: "Show a job's status, the reason, and what to do next",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -249,7 +250,7 @@ func (a *app) jobsLogs() *cobra.Command {
 	var after int64
 	cmd := &cobra.Command{
 		Use:   "logs ID",
-		Short: "Print what a job did; -f goes on as it does more",
+		Short: "Print a job's events; -f follows it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -280,7 +281,7 @@ func (a *app) jobsLogs() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one event a line, as JSON")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job stops")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the job stops")
 	cmd.Flags().Int64Var(&after, "after", 0, "only events after this number")
 	return cmd
 }

@@ -16,8 +16,8 @@ func (a *app) jobsResume() *cobra.Command {
 	var more limitFlags
 	cmd := &cobra.Command{
 		Use:   "resume ID",
-		Short: "Go on with a job where it stopped",
-		Long: "Goes on with a job where it stopped. What it has finished is recalled, not repeated. Of a job that failed,\n" +
+		Short: "Resume a job where it stopped",
+		Long: "Resumes a job where it stopped. Finished steps are recalled from the journal, not repeated. Of a job that failed,\n" +
 			"the step that failed is tried again, with what depends on it: a sub-agent, a branch, a pipeline's step. A job\n" +
 			"that a limit stopped goes on with a higher one; one that was stuck goes on after you changed something. A job\n" +
 			"that is done or was cancelled does not go on: adroit jobs retry runs its task again.",
@@ -54,7 +54,7 @@ func (a *app) jobsResume() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
-	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "go on in the background")
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "resume in the background")
 	more.add(cmd.Flags())
 	return cmd
 }
@@ -102,9 +102,10 @@ func (a *app) jobsRetry() *cobra.Command {
 func (a *app) jobsCancel() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel ID",
-		Short: "Stop a job for good, wherever it runs, and wait for that",
-		Long: "Stops a job for good, wherever it runs, and waits for that. A cancelled job does not go on: adroit jobs retry\n" +
-			"runs its task again from the start. To stop a job and go on with it later, stop its runner: Ctrl-C, or SIGTERM.",
+		Short: "Cancel a job, even in another process, and wait until it has stopped",
+		Long: "Cancels a job, even one that another process runs, and waits until it has stopped. A cancelled job cannot be\n" +
+			"resumed: adroit jobs retry runs its task again from the start. To stop a job and resume it later, interrupt its\n" +
+			"process with Ctrl-C or SIGTERM.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -139,7 +140,7 @@ func (a *app) jobsRemove() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "rm ID...",
-		Short: "Forget jobs: journal, log, worktree, and what undo needs",
+		Short: "Remove jobs: journal, log, worktree and undo data",
 		Long: "Forgets jobs. A job's worktree goes too, and its branch if it is merged. What is not committed there\n" +
 			"is an error, unless --force throws it away, with the branch. The worktrees of its sub-agents go with\n" +
 			"what was not brought back of them.",

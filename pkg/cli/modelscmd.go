@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -19,9 +20,9 @@ import (
 func (a *app) modelsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "List models, get them, and check that one answers",
+		Short: "List, pull and test models",
 		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
+		RunE:  env.Group,
 	}
 	cmd.AddCommand(a.modelsList(), a.modelsCheck(), a.modelsPull(), a.modelsForget())
 	return cmd
@@ -54,7 +55,7 @@ func (a *app) modelsList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the models that can be named here, and how they would be driven",
+		Short: "List the available models and how each calls tools",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := a.models("")
@@ -161,7 +162,7 @@ func (a *app) modelsCheck() *cobra.Command {
 	var baseURL string
 	cmd := &cobra.Command{
 		Use:   "check [MODEL]",
-		Short: "Ask a model for one word and say what came",
+		Short: "Test a model with a one-word prompt",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := a.models(baseURL)

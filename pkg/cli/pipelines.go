@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/pipeline"
@@ -21,7 +22,7 @@ func (a *app) pipelinesCommand() *cobra.Command {
 		Use:   "pipelines",
 		Short: "List, show, check and draw pipelines",
 		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
+		RunE:  env.Group,
 	}
 	cmd.AddCommand(a.pipelinesList(), a.pipelinesShow(), a.pipelinesLint(), a.pipelinesGraph(), a.pipelinesSchema())
 	return cmd

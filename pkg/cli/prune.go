@@ -52,7 +52,7 @@ func (a *app) jobsPrune() *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{
 		Use:   "prune [--older-than AGE]",
-		Short: "Forget the jobs that ended long ago",
+		Short: "Remove jobs that ended long ago",
 		Long: "Forgets the jobs that ended longer ago than an age such as 30d or 12h: journal, log and what undo needs.\n" +
 			"Without --older-than the age is the setting retention. A job whose worktree has something that is not\n" +
 			"committed or merged is kept and named; adroit jobs rm --force removes it.",

@@ -84,12 +84,12 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringArrayVarP(&q.inputs, "input", "i", nil, "an input, key=value; value may be JSON, @FILE, or - for stdin")
 	f.StringVar(&q.calling, "calling", "", "how the model calls tools: auto, native, constrained (held to a schema), text")
 	f.StringVar(&q.effort, "effort", "", "how much the model thinks: low, medium, high; left out where the model cannot be told")
-	f.StringVar(&q.mode, "mode", "", "how far to go unasked: plan (change nothing), edits, auto (also commands, in a sandbox) (or ADROIT_MODE)")
+	f.StringVar(&q.mode, "mode", "", "permission mode: plan (read only), edits, or auto (also commands, in a sandbox) (or ADROIT_MODE)")
 	f.StringVar(&q.approve, "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
 	f.IntVar(&q.turns, "max-turns", 0, "stop after this many model calls")
 	f.IntVar(&q.tokens, "max-tokens", 0, "stop after this many tokens, in and out")
 	f.Float64Var(&q.cost, "max-cost", 0, "stop after this many USD; needs the model's price in the config")
-	f.DurationVar(&q.timeout, "timeout", 0, "stop after this much work, for example 30m")
+	f.DurationVar(&q.timeout, "timeout", 0, "stop after this much active time, for example 30m")
 	f.StringVar(&q.key, "key", "", "run at most one job with this key; a second run gets the first one's job")
 	f.StringVar(&q.sandbox, "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
@@ -98,7 +98,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&q.record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")
 	f.StringVar(&q.test, "test", "", "the command that runs the project's tests, as in --test \"make check\"; else that of the configuration, the project, or what is found")
 	f.BoolVar(&q.dry, "dry-run", false, "print what would run, and run nothing")
-	f.BoolVar(&q.trust, "trust-project", false, "also use what the directory brings: agents in "+adroit.ProjectAgents+", skills, AGENTS.md")
+	f.BoolVar(&q.trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -23,9 +24,9 @@ import (
 func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what adroit itself claims",
+		Short: "Benchmarks",
 		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
+		RunE:  env.Group,
 	}
 	cmd.AddCommand(a.savingsCommand())
 	return cmd

@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 )
@@ -21,7 +22,7 @@ func (a *app) skillsCommand() *cobra.Command {
 		Use:   "skills",
 		Short: "List and show skills: instructions that agents read when they need them",
 		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
+		RunE:  env.Group,
 	}
 	cmd.AddCommand(a.skillsList(), a.skillsShow())
 	return cmd

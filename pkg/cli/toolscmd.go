@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 
+	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
+
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -18,138 +20,17 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-func (a *app) toolsCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "tools",
-		Short: "List, show, check and call tools",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  group,
-	}
-	cmd.AddCommand(a.toolsList(), a.toolsShow(), a.toolsLint(), a.toolsCall())
-	return cmd
-}
-
-// A toolView is what people and scripts are told of a tool.
-type toolView struct {
-	tools.Metadata
-	Input json.RawMessage `json:"input"`
-}
-
-func (a *app) toolsList() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the tools of this program",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			set, err := a.tools()
-			if err != nil {
-				return err
-			}
-			var t render.Table
-			views := []toolView{}
-			for tool := range set.All() {
-				views = append(views, toolView{tool.Metadata, tool.Input.JSON()})
-				t.Row(tool.Name, tool.Category, tool.Needs.String(), render.FirstSentence(tool.Description))
-			}
-			if asJSON {
-				return a.json(views)
-			}
-			t.Write(a.Stdout)
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return cmd
-}
-
-func (a *app) tool(name string) (tools.Tool, error) {
-	set, err := a.tools()
-	if err != nil {
-		return tools.Tool{}, err
-	}
-	t, ok := set.Lookup(name)
-	if !ok {
-		hint := "adroit tools list lists the tools"
-		if n := set.Nearest(name); n != "" {
-			hint = fmt.Sprintf("did you mean %q?", n)
-		}
-		return t, exit.Usagef(hint, "unknown tool %q", name)
-	}
-	return t, nil
-}
-
-func (a *app) toolsShow() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "show NAME",
-		Short: "Show a tool: what it does, takes and needs",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := a.tool(args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.json(toolView{t.Metadata, t.Input.JSON()})
-			}
-			one, err := tools.NewSet(t)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(a.Stdout, strings.TrimSpace(render.Sanitize(tools.Section(one, tools.Full))))
-			var rows render.Table
-			rows.Row("needs", t.Needs.String())
-			rows.Row("effect", string(t.Safe()))
-			for _, l := range []struct {
-				label string
-				names []string
-			}{{"requires", t.Requires}, {"consumes", t.Consumes}, {"uses", t.Uses}, {"produces", t.Produces}} {
-				if len(l.names) > 0 {
-					rows.Row(l.label, strings.Join(l.names, ", "))
-				}
-			}
-			fmt.Fprintln(a.Stdout)
-			rows.Write(a.Stdout)
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return cmd
-}
-
-func (a *app) toolsLint() *cobra.Command {
-	return &cobra.Command{
-		Use:   "lint",
-		Short: "Check this program's tools and what they require of this machine",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			set, err := tools.NewSet(a.Tools...)
-			if err != nil {
-				fmt.Fprintln(a.Stdout, render.Sanitize(err.Error()))
-				return exit.With(exit.Failed)
-			}
-			missing := tools.Missing(set, nil)
-			for _, name := range sorted(missing) {
-				fmt.Fprintf(a.Stdout, "warning: %s\n", render.SanitizeLine(missing[name].Error()))
-			}
-			fmt.Fprintf(a.Stdout, "%s, no errors, %s\n", render.Plural(set.Len(), "tool"), render.Plural(len(missing), "warning"))
-			return nil
-		},
-	}
-}
-
 func (a *app) toolsCall() *cobra.Command {
 	var asJSON bool
 	var dir, level string
 	cmd := &cobra.Command{
 		Use:   "call NAME [JSON|@FILE|-]",
-		Short: "Call a tool here, without a model",
-		Long: "Calls a tool in the current directory, or that of -C, and prints what a model would be told.\n" +
-			"What the tool changes is changed: there is no job to undo it.",
+		Short: "Call a tool in this directory, without a model",
+		Long: "Calls a tool in the current directory, or that of -C, and prints the result a model would get.\n" +
+			"There is no job, so its changes cannot be undone.",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := a.tool(args[0])
+			t, err := toolscmd.Lookup(a.env(), args[0])
 			if err != nil {
 				return err
 			}

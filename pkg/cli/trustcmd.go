@@ -18,7 +18,7 @@ func (a *app) trustCommand() *cobra.Command {
 	var list, revoke, show, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "trust [DIR]",
-		Short: "Say which files of a project may instruct agents",
+		Short: "Review and trust a project's agents, skills and AGENTS.md",
 		Long: "Before you trust a project, nothing in it is configuration or instruction: its agents, its\n" +
 			"skills, its validation stages, its AGENTS.md and CLAUDE.md are files like others. This command shows those files\n" +
 			"and trusts them as they are now; at a terminal it asks first. One that changes is asked about\n" +
@@ -48,8 +48,8 @@ func (a *app) trustCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&list, "list", false, "list the projects something was said of")
-	f.BoolVar(&revoke, "revoke", false, "forget all that was said of the project")
+	f.BoolVar(&list, "list", false, "list projects with a trust decision")
+	f.BoolVar(&revoke, "revoke", false, "remove the trust decision for the project")
 	f.BoolVar(&show, "show", false, "show the files and trust nothing")
 	f.BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.MarkFlagsMutuallyExclusive("list", "revoke", "show")
@@ -149,7 +149,7 @@ func (a *app) trustRevoke(s *trust.Store, dir string) error {
 		return err
 	}
 	if !had {
-		return exit.Fail(fmt.Errorf("nothing was said of %s", render.SanitizeLine(dir)), "adroit trust --list lists the projects")
+		return exit.Fail(fmt.Errorf("%s has no trust decision", render.SanitizeLine(dir)), "adroit trust --list lists the projects")
 	}
 	fmt.Fprintf(a.Stdout, "nothing in %s is trusted any more\n", render.SanitizeLine(dir))
 	return nil

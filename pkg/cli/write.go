@@ -28,7 +28,7 @@ func (a *app) commitCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "commit [PURPOSE]",
-		Short: "Write the message of what is staged, and commit it",
+		Short: "Write a commit message for the staged changes, and commit",
 		Long: "Gives the staged diff and the last subjects to the agent " + commitWriter + ", which answers once and has\n" +
 			"no tools, shows the message, and asks. Then it runs git commit as you would: with your settings,\n" +
 			"your hooks and your signature. PURPOSE says what the change is for.\n\n" +

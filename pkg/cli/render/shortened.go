@@ -10,7 +10,7 @@ import (
 // shortened tools.
 var SmallWindows = []int{4096, 8192}
 
-// ShortenedRows say which tools a window is too small for.
+// ShortenedRows list the tools whose description is shortened, or that are left out, in a small window.
 func ShortenedRows(t *Table, where string, list []executor.ShortenedTool) {
 	var short, out []string
 	for _, f := range list {
@@ -21,7 +21,7 @@ func ShortenedRows(t *Table, where string, list []executor.ShortenedTool) {
 		}
 	}
 	if len(short) > 0 {
-		t.Row(where+"told in short", strings.Join(short, ", ")+" (the window is small; describe_tool tells the rest)")
+		t.Row(where+"shortened", strings.Join(short, ", ")+" (the window is small; describe_tool has the full description)")
 	}
 	if len(out) > 0 {
 		t.Row(where+"left out", strings.Join(out, ", "))

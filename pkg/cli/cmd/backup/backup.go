@@ -1,0 +1,51 @@
+// Package backup holds adroit backup and adroit restore.
+package backup
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
+	"github.com/adroit-run/adroit/pkg/cli/env"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/sqlite"
+)
+
+// New is adroit backup.
+func New(e *env.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy all jobs and what undo needs into one file",
+		Long: "Copies the data directory into FILE, a tar archive, compressed if its name ends in .gz or .tgz: jobs with\n" +
+			"their logs, what undo needs, worktrees and trust decisions. Caches are left out. The copy is consistent\n" +
+			"while jobs run. It holds prompts and file contents, and only you can read it.",
+		Example: "  adroit backup ~/adroit-$(date +%F).tar.gz",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := e.DataDir()
+			if err != nil {
+				return err
+			}
+			m, err := adroit.Backup(cmd.Context(), dir, args[0], version.Read().Version)
+			if err != nil {
+				hint := ""
+				if errors.Is(err, sqlite.ErrDamaged) {
+					hint = "adroit doctor --check says what is damaged"
+				}
+				return exit.Fail(err, hint)
+			}
+			if asJSON {
+				return render.JSON(e.Out, m)
+			}
+			fmt.Fprintf(e.Out, "%s: %s    adroit restore %s\n", args[0], render.Plural(m.Jobs, "job"), args[0])
+			return nil
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	return cmd
+}

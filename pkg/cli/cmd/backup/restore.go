@@ -1,0 +1,52 @@
+package backup
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
+	"github.com/adroit-run/adroit/pkg/cli/env"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+)
+
+// NewRestore is adroit restore.
+func NewRestore(e *env.Env) *cobra.Command {
+	var asJSON, replace bool
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Restore the jobs of a backup",
+		Long: "Restores the jobs of a backup into the data directory. Jobs that are there already are an error unless\n" +
+			"--replace moves them aside, into a directory that is named; nothing is deleted. The backup is checked\n" +
+			"first: one that is damaged changes nothing.",
+		Example: "  adroit restore ~/adroit-2026-11-22.tar.gz\n  adroit restore ~/adroit-2026-11-22.tar.gz --data-dir /tmp/look",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := e.DataDir()
+			if err != nil {
+				return err
+			}
+			r, err := adroit.Restore(cmd.Context(), dir, args[0], version.Read().Version, replace)
+			if err != nil {
+				return exit.Fail(err, "the data directory is "+e.Home(dir)+"; --data-dir names another")
+			}
+			if asJSON {
+				return render.JSON(e.Out, r)
+			}
+			fmt.Fprintf(e.Out, "restored %s, copied %s, to %s\n", render.Plural(r.Jobs, "job"), render.Ago(e.Now(), r.Made), e.Home(dir))
+			if r.Aside != "" {
+				fmt.Fprintf(e.Err, "what was there before is in %s\n", e.Home(r.Aside))
+			}
+			if len(r.Running) > 0 {
+				fmt.Fprintf(e.Err, "not ended when the backup was made: %s. Resuming one repeats what it did after that.\n", strings.Join(r.Running, ", "))
+			}
+			return nil
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&replace, "replace", false, "move the jobs that are there aside")
+	return cmd
+}

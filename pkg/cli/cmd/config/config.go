@@ -1,0 +1,13 @@
+// Package config holds the commands of adroit config.
+package config
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/env"
+)
+
+// New is adroit config.
+func New(e *env.Env) *cobra.Command {
+	return env.Noun("config", "Show the configuration and where each value comes from", newShow(e), newGet(e), newPath(e))
+}

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/cli/env"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+)
+
+func newGet(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "get KEY",
+		Short: "Print one value",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := e.Config()
+			if err != nil {
+				return err
+			}
+			var names []string
+			for _, s := range c.Settings() {
+				if s.Key == args[0] {
+					fmt.Fprintln(e.Out, render.SanitizeLine(s.Value))
+					return nil
+				}
+				names = append(names, s.Key)
+			}
+			hint := "adroit config show lists the keys"
+			if n := spelling.Nearest(args[0], names); n != "" {
+				hint = fmt.Sprintf("did you mean %q?", n)
+			}
+			return exit.Usagef(hint, "there is no setting %q", args[0])
+		},
+	}
+}

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/env"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/config"
+)
+
+func newShow(e *env.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "List every setting, its value and its origin",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := e.Config()
+			if err != nil {
+				return err
+			}
+			return env.Print(e.Out, asJSON, c.Settings(), func(w io.Writer, list []config.Setting) {
+				var t render.Table
+				for _, s := range list {
+					t.Row(s.Key, s.Value, s.From)
+				}
+				t.Write(w)
+			})
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	return cmd
+}

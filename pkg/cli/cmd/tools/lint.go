@@ -1,0 +1,35 @@
+package tools
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/env"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+func newLint(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lint",
+		Short: "Check this program's tools and what they require of this machine",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			set, err := tools.NewSet(e.Own...)
+			if err != nil {
+				fmt.Fprintln(e.Out, render.Sanitize(err.Error()))
+				return exit.With(exit.Failed)
+			}
+			missing := tools.Missing(set, nil)
+			for _, name := range slices.Sorted(maps.Keys(missing)) {
+				fmt.Fprintf(e.Out, "warning: %s\n", render.SanitizeLine(missing[name].Error()))
+			}
+			fmt.Fprintf(e.Out, "%s, no errors, %s\n", render.Plural(set.Len(), "tool"), render.Plural(len(missing), "warning"))
+			return nil
+		},
+	}
+}

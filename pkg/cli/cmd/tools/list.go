@@ -1,0 +1,45 @@
+package tools
+
+import (
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/env"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A toolView is a tool as --json prints it.
+type toolView struct {
+	tools.Metadata
+	Input json.RawMessage `json:"input"`
+}
+
+func newList(e *env.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the tools of this program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			set, err := e.Tools()
+			if err != nil {
+				return err
+			}
+			var t render.Table
+			views := []toolView{}
+			for tool := range set.All() {
+				views = append(views, toolView{tool.Metadata, tool.Input.JSON()})
+				t.Row(tool.Name, tool.Category, tool.Needs.String(), render.FirstSentence(tool.Description))
+			}
+			if asJSON {
+				return render.JSON(e.Out, views)
+			}
+			t.Write(e.Out)
+			return nil
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	return cmd
+}

@@ -1,0 +1,34 @@
+// Package tools holds the commands of adroit tools that need no workspace.
+package tools
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/env"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// New is adroit tools; call, which needs a workspace, comes from the caller.
+func New(e *env.Env, call *cobra.Command) *cobra.Command {
+	return env.Noun("tools", "List, show, check and call tools", newList(e), newShow(e), newLint(e), call)
+}
+
+// Lookup finds a tool by name, with a hint for what else could be meant.
+func Lookup(e *env.Env, name string) (tools.Tool, error) {
+	set, err := e.Tools()
+	if err != nil {
+		return tools.Tool{}, err
+	}
+	t, ok := set.Lookup(name)
+	if !ok {
+		hint := "adroit tools list lists the tools"
+		if n := set.Nearest(name); n != "" {
+			hint = fmt.Sprintf("did you mean %q?", n)
+		}
+		return t, exit.Usagef(hint, "unknown tool %q", name)
+	}
+	return t, nil
+}

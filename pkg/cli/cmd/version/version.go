@@ -1,0 +1,62 @@
+// Package version holds adroit version and adroit completion.
+package version
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/env"
+)
+
+// A Build identifies this program.
+type Build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Dirty    bool   `json:"dirty,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// Read is this program's build.
+func Read() Build {
+	b := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.Version = v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Dirty = s.Value == "true"
+		}
+	}
+	return b
+}
+
+func (b Build) String() string {
+	return fmt.Sprintf("adroit %s %s %s", b.Version, b.Go, b.Platform)
+}
+
+// New is adroit version.
+func New(e *env.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return env.Print(e.Out, asJSON, Read(), func(w io.Writer, b Build) { fmt.Fprintln(w, b) })
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	return cmd
+}

@@ -1,0 +1,99 @@
+// Package env is what a command of the command line works with: streams,
+// configuration, tools, variables and the clock, as values. A test gives it
+// buffers and fixed values.
+//
+//	func newShow(e *env.Env) *cobra.Command {
+//		…
+//		return env.Print(e.Out, asJSON, settings, render)
+//	}
+package env
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// An Env is what a command is given. Config and Tools read when first called,
+// so that a command which needs neither pays for neither.
+type Env struct {
+	Out, Err io.Writer
+	Getenv   func(string) string
+	Now      func() time.Time
+	Config   func() (*config.Config, error)
+	Tools    func() (*tools.Set, error) // as configured
+	Own      []tools.Tool               // the program's, not checked yet
+}
+
+// DataDir is where all state is, absolute.
+func (e *Env) DataDir() (string, error) {
+	c, err := e.Config()
+	if err != nil {
+		return "", err
+	}
+	if c.DataDir == "" {
+		return "", exit.Fail(errors.New("there is no home directory to keep jobs in"), "name one with --data-dir DIR or ADROIT_HOME")
+	}
+	return filepath.Abs(c.DataDir)
+}
+
+// Home shortens a path for people.
+func (e *Env) Home(path string) string {
+	if h := e.Getenv("HOME"); h != "" && h != "/" {
+		if path == h {
+			return "~"
+		}
+		if rest, ok := strings.CutPrefix(path, h+"/"); ok {
+			return "~/" + rest
+		}
+	}
+	return path
+}
+
+// Print writes v as JSON, or as text renders it.
+func Print[T any](w io.Writer, asJSON bool, v T, text func(io.Writer, T)) error {
+	if asJSON {
+		return render.JSON(w, v)
+	}
+	text(w, v)
+	return nil
+}
+
+// JSONFlag adds --json.
+func JSONFlag(cmd *cobra.Command, on *bool) { cmd.Flags().BoolVar(on, "json", false, "as JSON") }
+
+// Noun is a command that only collects those below it.
+func Noun(use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: Group}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+// Group is the body of a command that only has subcommands.
+func Group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	hint := cmd.CommandPath() + " --help lists the commands"
+	if n := spelling.Nearest(args[0], names); n != "" {
+		hint = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, hint)
+	}
+	return exit.Usagef(hint, "unknown command %q", cmd.CommandPath()+" "+args[0])
+}
