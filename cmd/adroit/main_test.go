@@ -12,13 +12,20 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/adroit-run/adroit/pkg/api"
+	"github.com/adroit-run/adroit/pkg/cli"
+	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
 func TestMain(m *testing.M) {
 	// Built with -race, a program sleeps for a second before it exits.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
-	testscript.Main(tidy{m}, map[string]func(){"adroit": main})
+	testscript.Main(tidy{m}, map[string]func(){"adroit": looped})
 }
+
+// looped is main with every command's calls through the interface of pkg/api.
+func looped() { cli.Program{Tools: std.All(), Through: api.Loopback}.Main() }
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{

@@ -56,8 +56,8 @@ type JobWriter interface {
 	Cancel(ctx context.Context, ref string) (*jobs.Job, error)
 	// Retry adds a new job with the task of an old one.
 	Retry(ctx context.Context, ref string) (*Submitted, error)
-	// Remove forgets a job with all that is kept for it.
-	Remove(ctx context.Context, ref string, o RemoveOptions) error
+	// Remove forgets a job with all that is kept for it, and returns what it was.
+	Remove(ctx context.Context, ref string, o RemoveOptions) (*jobs.Job, error)
 }
 
 // Changes are what a job did to files.
@@ -158,6 +158,7 @@ type Diff struct {
 
 // An UndoReport is what an undo did, and left.
 type UndoReport struct {
+	Job string `json:"job"`
 	workspace.UndoReport
 	Incomplete []string `json:"incomplete,omitempty"`
 	Commits    []string `json:"commits,omitempty"` // of the job; an undo changes files only

@@ -113,7 +113,7 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 	if j.Status == jobs.Running {
 		return nil, WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
 	}
-	report := &UndoReport{}
+	report := &UndoReport{Job: j.ID}
 	led, err := rt.ledger(j.ID)
 	if err != nil {
 		return nil, AsError(err)

@@ -255,32 +255,32 @@ func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 }
 
 // Remove implements [JobWriter].
-func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) error {
+func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jobs.Job, error) {
 	j, err := rt.findOrFolder(ctx, ref)
 	if err != nil {
-		return AsError(err)
+		return nil, AsError(err)
 	}
 	if j.Status != jobs.Running {
 		err := rt.RemoveWorktrees(ctx, j.ID, o.Force)
 		if we := new(workspace.WorktreeError); errors.As(err, &we) {
-			return WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
+			return nil, WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
 		}
 		if err != nil {
-			return AsError(err)
+			return nil, AsError(err)
 		}
 	}
 	if j.Status != Lost {
 		m, err := rt.Manager(ctx)
 		if err != nil {
-			return AsError(err)
+			return nil, AsError(err)
 		}
 		if err := m.Store.Remove(ctx, j.ID); errors.Is(err, jobs.ErrRunning) {
-			return WithHint(err, "adroit jobs cancel "+j.ID)
+			return nil, WithHint(err, "adroit jobs cancel "+j.ID)
 		} else if err != nil {
-			return AsError(err)
+			return nil, AsError(err)
 		}
 	}
-	return asError(workspace.Discard(filepath.Join(rt.home, j.ID)))
+	return j, asError(workspace.Discard(filepath.Join(rt.home, j.ID)))
 }
 
 // signalName is what workflows and pipelines may call signals of their own.

@@ -200,9 +200,8 @@ func (c *Client) Retry(ctx context.Context, ref string) (*adroit.Submitted, erro
 	return jobsRetry.do(ctx, c, of[none]{Job: ref})
 }
 
-func (c *Client) Remove(ctx context.Context, ref string, o adroit.RemoveOptions) error {
-	_, err := jobsRemove.do(ctx, c, of[adroit.RemoveOptions]{ref, o})
-	return err
+func (c *Client) Remove(ctx context.Context, ref string, o adroit.RemoveOptions) (*jobs.Job, error) {
+	return jobsRemove.do(ctx, c, of[adroit.RemoveOptions]{ref, o})
 }
 
 func (c *Client) Steps(ctx context.Context, ref string) ([]adroit.Step, error) {

@@ -75,9 +75,9 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.Submitted, error) {
 			return c.Retry(ctx, in.Job)
 		}}
-	jobsRemove = route[of[adroit.RemoveOptions], none]{"jobs/remove", "Forget a job.",
-		func(ctx context.Context, c adroit.Client, in of[adroit.RemoveOptions]) (none, error) {
-			return none{}, c.Remove(ctx, in.Job, in.Options)
+	jobsRemove = route[of[adroit.RemoveOptions], *jobs.Job]{"jobs/remove", "Forget a job.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.RemoveOptions]) (*jobs.Job, error) {
+			return c.Remove(ctx, in.Job, in.Options)
 		}}
 	jobsSteps = route[of[none], []adroit.Step]{"jobs/steps", "List the steps that changed files.",
 		func(ctx context.Context, c adroit.Client, in of[none]) ([]adroit.Step, error) {

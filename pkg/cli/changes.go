@@ -16,7 +16,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/cli/term"
-	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -36,72 +35,37 @@ func (a *app) ledger(j *jobs.Job) (*workspace.Ledger, error) {
 	return workspace.OpenLedger(dir)
 }
 
-// ownLedger is ledger for one who adds to it.
-func (a *app) ownLedger(j *jobs.Job) (*workspace.Ledger, error) {
-	led, err := a.ledger(j)
-	if err != nil || led == nil {
-		return led, err
-	}
-	data, err := a.dataDir()
-	if err == nil {
-		err = led.Share(adroit.ContentDir(data))
-	}
-	return led, err
-}
-
 func (a *app) jobsDiff() *cobra.Command {
 	var asJSON bool
-	var about portion
+	var about adroit.Selection
 	cmd := &cobra.Command{
 		Use:   "diff ID",
 		Short: "Show what a job changed, and nothing else",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			j, err := a.jobOrFolder(ctx, args[0])
+			c, err := a.client()
 			if err != nil {
 				return err
 			}
-			led, err := a.ledger(j)
+			d, err := c.Diff(ctx, args[0], about)
 			if err != nil {
 				return err
-			}
-			diff, changes := "", []workspace.Change{}
-			var missing []string
-			if led != nil {
-				defer led.Close()
-				part, err := about.part(j.ID, led)
-				if err != nil {
-					return err
-				}
-				if diff, err = part.Diff(ctx, j.Dir, false); err != nil {
-					return err
-				}
-				if changes, err = part.Changes(); err != nil {
-					return err
-				}
-				missing = led.Incomplete(ctx)
 			}
 			if asJSON {
-				err := a.json(struct {
-					Job        string             `json:"job"`
-					Changes    []workspace.Change `json:"changes"`
-					Diff       string             `json:"diff"`
-					Incomplete []string           `json:"incomplete,omitempty"`
-				}{j.ID, changes, diff, missing})
-				return errors.Join(err, a.incomplete(missing))
+				return errors.Join(a.json(d), a.incomplete(d.Incomplete))
 			}
-			a.printDiff(diff)
-			if unsure := a.printUncertain(changes, about.uncertain); unsure && !about.uncertain {
-				fmt.Fprintf(a.Stderr, "adroit jobs diff %s --include-uncertain shows what is uncertain as well\n", j.ID)
-			} else if diff == "" {
-				fmt.Fprintf(a.Stderr, "%s changed nothing\n", j.ID)
+			a.printDiff(d.Diff)
+			if unsure := a.printUncertain(d.Changes, about.Uncertain); unsure && !about.Uncertain {
+				fmt.Fprintf(a.Stderr, "adroit jobs diff %s --include-uncertain shows what is uncertain as well\n", d.Job)
+			} else if d.Diff == "" {
+				fmt.Fprintf(a.Stderr, "%s changed nothing\n", d.Job)
 			}
-			return a.incomplete(missing)
+			return a.incomplete(d.Incomplete)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the list of changed files")
-	about.flags(cmd.Flags())
+	selectionFlags(&about, cmd.Flags())
 	return cmd
 }
 
@@ -168,7 +132,7 @@ func (a *app) printDiff(diff string) {
 
 func (a *app) jobsUndo() *cobra.Command {
 	var asJSON bool
-	var about portion
+	var about adroit.Selection
 	cmd := &cobra.Command{
 		Use:   "undo ID",
 		Short: "Give the files a job changed their former content back",
@@ -180,70 +144,33 @@ func (a *app) jobsUndo() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			j, err := a.jobOrFolder(ctx, args[0])
+			c, err := a.client()
 			if err != nil {
 				return err
 			}
-			if j.Status == jobs.Running {
-				return exit.Fail(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
-			}
-			led, err := a.ownLedger(j)
+			report, err := c.Undo(ctx, args[0], about)
 			if err != nil {
 				return err
-			}
-			var report workspace.UndoReport
-			var missing []string
-			if led != nil {
-				defer led.Close()
-				part, err := about.part(j.ID, led)
-				if err != nil {
-					return err
-				}
-				if report, err = part.Undo(j.Dir); err != nil {
-					return err
-				}
-				missing = led.Incomplete(ctx)
 			}
 			if asJSON {
-				if err := a.json(report); err != nil {
+				if err := a.json(report.UndoReport); err != nil {
 					return err
 				}
 			} else {
-				a.printUndo(j.ID, report)
+				a.printUndo(report.Job, report.UndoReport)
 			}
-			var made []string
-			if j.Status != lost {
-				if made, err = commits(ctx, a.db, j.ID); err != nil {
-					return err
-				}
-			}
-			for _, c := range made {
+			for _, c := range report.Commits {
 				fmt.Fprintf(a.Stderr, "its commit %s stays: an undo changes files only; git revert %s takes it back\n", render.SanitizeLine(c), render.SanitizeLine(strings.Fields(c + " HEAD")[0]))
 			}
-			if err := a.incomplete(missing); err != nil || len(report.Skipped) == 0 {
+			if err := a.incomplete(report.Incomplete); err != nil || len(report.Skipped) == 0 {
 				return err
 			}
 			return exit.With(exit.Failed)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	about.flags(cmd.Flags())
+	selectionFlags(&about, cmd.Flags())
 	return cmd
-}
-
-// commits are those that a job made with its tool, by hash and subject.
-func commits(ctx context.Context, log jobs.Store, id string) (out []string, err error) {
-	for ev, err := range log.Events(ctx, id, 0, false) {
-		if err != nil {
-			return nil, err
-		}
-		var d struct{ Failed, Asks bool }
-		if ev.Kind != event.StepFinished || ev.Name != "git_commit" || ev.Error != "" || json.Unmarshal(ev.Data, &d) != nil || d.Failed || d.Asks {
-			continue
-		}
-		out = append(out, ev.Text)
-	}
-	return out, nil
 }
 
 func (a *app) printUndo(id string, r workspace.UndoReport) {

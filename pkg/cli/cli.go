@@ -25,15 +25,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Main runs the program with these tools and ends the process.
-func Main(ts ...tools.Tool) {
+func Main(ts ...tools.Tool) { Program{Tools: ts}.Main() }
+
+// Main runs the program with the arguments and streams of the process, and ends
+// the process.
+func (p Program) Main() {
 	ctx, caught := catch(context.Background())
-	p := Program{Tools: ts, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	p.Stdin, p.Stdout, p.Stderr = os.Stdin, os.Stdout, os.Stderr
 	code := p.Run(ctx, os.Args[1:]...)
 	if c := caught(); c != 0 && code != exit.Done {
 		code = c
@@ -47,10 +52,12 @@ type Program struct {
 	Tools []tools.Tool
 	// Workflows are the program's own, beside those that ship; agents name them.
 	Workflows []flow.Workflow
-	Stdin     io.Reader
-	Stdout    io.Writer
-	Stderr    io.Writer
-	Getenv    func(string) string
+	// Through wraps the client that commands use. Nil: they use the runtime.
+	Through func(adroit.Client) adroit.Client
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Getenv  func(string) string
 }
 
 // Run executes one command line and returns the exit code. The end of ctx

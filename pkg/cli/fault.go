@@ -40,7 +40,7 @@ func exitOf(err error) *exit.Error {
 
 func exitOfRuntime(e *adroit.Error) *exit.Error {
 	code := exit.Failed
-	if e.Kind == adroit.Invalid {
+	if e.Kind == adroit.Invalid || e.Kind == adroit.NotFound {
 		code = exit.Usage
 	}
 	return &exit.Error{Code: code, Err: e, Hint: e.Hint}

@@ -1,11 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -109,22 +109,13 @@ func (a *app) jobsCancel() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			j, err := a.job(ctx, args[0])
+			c, err := a.client()
 			if err != nil {
 				return err
 			}
-			m, err := a.manager(ctx)
+			j, err := c.Cancel(ctx, args[0])
 			if err != nil {
 				return err
-			}
-			j, err = m.Cancel(ctx, j.ID)
-			switch {
-			case errors.Is(err, jobs.ErrFinal):
-				return exit.Fail(err, "there is nothing to cancel; adroit jobs undo takes back what it changed")
-			case err != nil:
-				return err
-			case j.Status != jobs.Cancelled:
-				return exit.Fail(fmt.Errorf("%s ended as %s before the cancel reached it", j.ID, j.Status), "adroit jobs show "+j.ID)
 			}
 			next := "logs"
 			if a.changed(j.ID) {
@@ -147,17 +138,18 @@ func (a *app) jobsRemove() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
 			for _, ref := range args {
-				j, err := a.jobOrFolder(ctx, ref)
+				j, err := c.Remove(ctx, ref, adroit.RemoveOptions{Force: force})
 				if err != nil {
-					return err
-				}
-				if err := a.remove(ctx, j, force); err != nil {
 					return err
 				}
 				fmt.Fprintf(a.Stdout, "%s removed\n", j.ID)
 			}
-			_, err := a.sweep()
+			_, err = a.sweep()
 			return err
 		},
 	}

@@ -38,6 +38,18 @@ func (a *app) manager(ctx context.Context) (*jobs.Manager, error) {
 	return rt.Manager(ctx)
 }
 
+// client is what commands use: the runtime, or what stands for it.
+func (a *app) client() (adroit.Client, error) {
+	rt, err := a.runtime()
+	if err != nil {
+		return nil, err
+	}
+	if a.Through != nil {
+		return a.Through(rt), nil
+	}
+	return rt, nil
+}
+
 // runtime is the program's one runtime, with what the configuration says.
 func (a *app) runtime() (*adroit.Runtime, error) {
 	if a.rt != nil {
@@ -65,7 +77,7 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	}
 	o := adroit.Options{
 		Tools: slices.Collect(set.All()), Source: m, Workflows: a.workflows(),
-		Data: data, DataInWorkspace: true, Store: func(ctx context.Context) (jobs.Store, error) { return a.store(ctx) },
+		Data: data, DataInWorkspace: true, Store: func(ctx context.Context) (jobs.Store, error) { return a.readStore(ctx) },
 		Trust: trust.In(data), ProjectBytes: conf.Conventions.Bytes, TestCommands: conf.TestCommands(a.Getenv("HOME")),
 		Defaults: agents.Defaults{
 			Substitutes: edit.Instead(conf.EditFormats), Budget: conf.Budget(),

@@ -15,29 +15,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// remove forgets a job with all that is kept for it.
-func (a *app) remove(ctx context.Context, j *jobs.Job, force bool) error {
-	if j.Status != jobs.Running {
-		if err := a.unroot(ctx, j.ID, force); err != nil {
-			return err
-		}
-	}
-	if j.Status == lost {
-		// There is nothing else to remove.
-	} else if err := a.db.Remove(ctx, j.ID); err != nil {
-		hint := ""
-		if errors.Is(err, jobs.ErrRunning) {
-			hint = "adroit jobs cancel " + j.ID
-		}
-		return exit.Fail(err, hint)
-	}
-	dir, err := a.jobDir(j.ID)
-	if err != nil {
-		return err
-	}
-	return workspace.Discard(dir)
-}
-
 // sweep frees the former content of files that no job has any more.
 func (a *app) sweep() (int64, error) {
 	dir, err := a.dataDir()
@@ -98,13 +75,17 @@ func (a *app) prune(ctx context.Context, age time.Duration, dry bool) (removed [
 	if err != nil {
 		return nil, err
 	}
+	c, err := a.client()
+	if err != nil {
+		return nil, err
+	}
 	var errs []error
 	for _, j := range all {
 		if !j.Status.Final() || j.Finished.IsZero() || a.now().Sub(j.Finished) < age {
 			continue
 		}
 		if !dry {
-			if err := a.remove(ctx, j, false); err != nil {
+			if _, err := c.Remove(ctx, j.ID, adroit.RemoveOptions{}); err != nil {
 				errs = append(errs, fmt.Errorf("%s is kept: %w", j.ID, err))
 				continue
 			}

@@ -1,20 +1,14 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
-	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
 func (a *app) signalCommand() *cobra.Command {
@@ -29,10 +23,6 @@ func (a *app) signalCommand() *cobra.Command {
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			j, err := a.job(ctx, args[0])
-			if err != nil {
-				return err
-			}
 			var value json.RawMessage
 			if len(args) == 3 {
 				text, err := a.content(args[2])
@@ -43,20 +33,17 @@ func (a *app) signalCommand() *cobra.Command {
 					return err
 				}
 			}
-			if j.Status.Final() {
-				return exit.Fail(fmt.Errorf("%s has ended: %s", j.ID, j.Status), "adroit jobs show "+j.ID)
-			}
-			name, q, err := a.addressed(ctx, j, args[1])
+			c, err := a.client()
 			if err != nil {
 				return err
 			}
-			if q != nil {
-				if err := (flow.Wait{Type: q.Type}).Accepts(value); err != nil {
-					return exit.Usagef("nothing was sent; text is a string, and so is what is no JSON", "%s: %s", name, err)
-				}
-			}
-			if err := send(ctx, a.db, j.ID, name, value); err != nil {
+			sent, err := c.Signal(ctx, args[0], adroit.Signal{Name: args[1], Value: value})
+			if err != nil {
 				return err
+			}
+			j, q := sent.Job, sent.Question
+			if sent.Early {
+				a.note("%s does not wait for %s now; it is kept until the job asks for it", j.ID, args[1])
 			}
 			next := "adroit jobs resume " + j.ID
 			if j.Status == jobs.Running {
@@ -72,55 +59,10 @@ func (a *app) signalCommand() *cobra.Command {
 	}
 }
 
-// signalName is what workflows and pipelines may call signals of their own.
-var signalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-
 // jsonOrString is text as it stands if it is JSON, else as a JSON string.
 func jsonOrString(text string) (json.RawMessage, error) {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text), nil
 	}
 	return json.Marshal(text)
-}
-
-// addressed is the full name of the signal that name means for a job: that of
-// the question it asks now, with that question, or name itself for those that
-// may come early.
-func (a *app) addressed(ctx context.Context, j *jobs.Job, name string) (string, *jobs.Question, error) {
-	qs, err := jobs.Pending(ctx, a.db, j.ID)
-	if err != nil {
-		return "", nil, err
-	}
-	var waits []string
-	for i := range qs {
-		if full := listens(&qs[i], name); full != "" {
-			return full, &qs[i], nil
-		}
-		for _, s := range qs[i].Signals {
-			waits = append(waits, render.SignalName(s))
-		}
-	}
-	switch name {
-	case "continue", "abort", "answer", workflows.CancelStages:
-		return name, nil, nil
-	}
-	if len(waits) > 0 {
-		return "", nil, exit.Usagef("it waits for "+strings.Join(waits, " or "), "%s does not wait for %q", j.ID, name)
-	}
-	if len(qs) == 0 && j.Status == jobs.Waiting {
-		return "", nil, exit.Usagef("adroit jobs resume "+j.ID+" goes on with it", "%s has its answer already, and asks nothing else now", j.ID)
-	}
-	all := []string{"approve", "deny", "continue", "abort", "answer", workflows.CancelStages}
-	if !slices.Contains(all, name) {
-		hint := "signals are " + strings.Join(all, ", ") + ", and those that workflows and pipelines name"
-		if n := nearest(name, all); n != "" {
-			return "", nil, exit.Usagef(fmt.Sprintf("did you mean %q?\n%s", n, hint), "unknown signal %q", name)
-		}
-		if !signalName.MatchString(name) {
-			return "", nil, exit.Usagef("a name is letters, digits, - and _", "%q cannot be the name of a signal", name)
-		}
-		a.note("%s does not wait for %s now; it is kept until the job asks for it", j.ID, name)
-		return name, nil, nil
-	}
-	return "", nil, exit.Fail(fmt.Errorf("%s asks nothing now, so there is nothing to %s", j.ID, name), "adroit jobs show "+j.ID+" says how it stands")
 }

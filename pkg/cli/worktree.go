@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -46,19 +43,6 @@ func (a *app) place(j *jobs.Job) string {
 		return a.home(j.Dir)
 	}
 	return fmt.Sprintf("%s, worktree of %s on branch %s", a.home(j.Dir), a.home(filepath.Join(w.Repo, filepath.FromSlash(w.Sub))), w.Branch)
-}
-
-// unroot takes a job's worktree away, and those of its sub-agents.
-func (a *app) unroot(ctx context.Context, id string, force bool) error {
-	rt, err := a.runtime()
-	if err != nil {
-		return err
-	}
-	err = rt.RemoveWorktrees(ctx, id, force)
-	if we := new(workspace.WorktreeError); errors.As(err, &we) {
-		return exit.Fail(fmt.Errorf("%s: %w", id, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", id, id))
-	}
-	return err
 }
 
 // A keptTree is the worktree of a sub-agent that is still there.
@@ -129,28 +113,17 @@ func (a *app) jobsMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if j.Status == jobs.Running {
-				return exit.Fail(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
-			}
 			w, err := a.worktree(j.ID)
 			if err != nil {
 				return err
 			}
-			if w == nil {
-				return exit.Fail(fmt.Errorf("%s worked in %s itself: there is nothing to merge", j.ID, a.home(j.Dir)), "adroit run --worktree gives a job a worktree")
-			}
-			if message == "" {
-				message = j.Title
-			}
-			if message == "" {
-				message = "Work of " + j.Agent
-			}
-			if message == j.Title {
-				message += "\n\nadroit job " + j.ID
-			}
-			merged, err := w.Merge(ctx, message)
+			c, err := a.client()
 			if err != nil {
-				return fmt.Errorf("%s: %w", j.ID, err)
+				return err
+			}
+			merged, err := c.Merge(ctx, j.ID, adroit.MergeOptions{Message: message})
+			if err != nil {
+				return err
 			}
 			if asJSON {
 				return a.json(merged)

@@ -368,8 +368,12 @@ func testTrust(t *testing.T, f *fixture) {
 // A removed job is gone.
 func testRemove(t *testing.T, f *fixture) {
 	j := f.run(t, f.request(executor.ApproveAll))
-	must(t, f.Remove(t.Context(), j.ID, adroit.RemoveOptions{}))
-	_, err := f.Job(t.Context(), j.ID)
+	gone, err := f.Remove(t.Context(), "last", adroit.RemoveOptions{})
+	must(t, err)
+	if gone.ID != j.ID {
+		t.Errorf("%s was removed", gone.ID)
+	}
+	_, err = f.Job(t.Context(), j.ID)
 	kind(t, err, adroit.NotFound)
 }
 
