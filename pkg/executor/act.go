@@ -211,7 +211,10 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 	}
 	var rules permit.Rules
 	for {
-		reply, err := perform(r, c.Name, use)
+		reply, err := flow.Do[ToolResult](r, ToolStep, c.Name, use)
+		if se, ok := asStep(err); ok && se.Code != Gone {
+			return stepFailure(c.Name, se), nil
+		}
 		if err != nil || reply.Question == nil {
 			reply.rules = rules
 			return reply, err
@@ -254,23 +257,16 @@ func approve(r *flow.Run, t *Task, q *Question) (no string, rules permit.Rules, 
 	return "not run: denied by a person (" + why + ")", nil, nil
 }
 
-// perform is the tool step itself.
-func perform(r *flow.Run, name string, use ToolCall) (ToolResult, error) {
-	reply, err := flow.Do[ToolResult](r, ToolStep, name, use)
-	if se, ok := asStep(err); ok {
-		if se.Code == flow.Interrupted {
-			reply := refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", name)
-			reply.Interrupted = true
-			return reply, nil
-		}
-		if se.Code == Gone {
-			return reply, err
-		}
-		reply := refuse("%s could not be run: %s", name, se.Message)
-		reply.Took = se.Took
-		return reply, nil
+// stepFailure is the result, for the model, of a tool step that failed.
+func stepFailure(tool string, se *flow.StepError) ToolResult {
+	if se.Code == flow.Interrupted {
+		reply := refuse("%s was interrupted: it may or may not have happened. Look before you repeat it.", tool)
+		reply.Interrupted = true
+		return reply
 	}
-	return reply, err
+	reply := refuse("%s could not be run: %s", tool, se.Message)
+	reply.Took = se.Took
+	return reply
 }
 
 // Gone is the code of a failure of Host.Env after which no call can do anything,

@@ -63,31 +63,37 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	if err := compactIfNeeded(r, t, s); err != nil {
 		return llm.Message{}, err
 	}
-	answer, err := request(r, t, s)
-	if model, _ := t.modelAt(s.Fallback); t.Budget == nil || !refused(err) || llm.IsAgent(model) {
-		return answer, err
+	a := newRequest(t, s)
+	answer, head, err := t.askModels(r, s, a)
+	if model, _ := t.modelAt(s.Fallback); t.Budget != nil && refused(err) && !llm.IsAgent(model) {
+		if err := compactAfterRefusal(r, t, s, err); err != nil {
+			return llm.Message{}, err
+		}
+		a = newRequest(t, s)
+		if answer, head, err = t.askModels(r, s, a); refused(err) {
+			return llm.Message{}, t.full(r, s, "the provider refuses what is left of it, too: "+stepMessage(err))
+		}
 	}
-	if err := compactAfterRefusal(r, t, s, err); err != nil {
+	if err != nil {
 		return llm.Message{}, err
 	}
-	answer, err = request(r, t, s)
-	if refused(err) {
-		return llm.Message{}, t.full(r, s, "the provider refuses what is left of it, too: "+stepMessage(err))
-	}
-	return answer, err
+	return s.addResponse(t, answer, head, a.HideTools), nil
 }
 
-func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
+// newRequest is what the model is asked next.
+func newRequest(t *Task, s *State) ModelRequest {
 	a := ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
 		CallMode: t.CallMode, ModeFailures: s.ModeFailures}
 	if offered := t.offered(s); offered.names != s.OfferedTools && !a.HideTools {
 		a.Tools, s.OfferedTools = offered.specs, offered.names
 	}
 	t.ration(s, &a.Options)
-	answer, head, err := t.askModels(r, s, a)
-	if err != nil {
-		return llm.Message{}, err
-	}
+	return a
+}
+
+// addResponse adds an answer to the accounts and returns it as the history has
+// it. head names the conversation that it answers.
+func (s *State) addResponse(t *Task, answer ModelResponse, head string, wrapUp bool) llm.Message {
 	if t.Budget != nil && answer.Work == nil {
 		s.Context.count(s.Context.Weight+compaction.Weigh(s.New...), s.need(t), answer.Usage.In)
 		s.Context.In, s.Context.Out = answer.Usage.In, answer.Usage.Out
@@ -101,11 +107,11 @@ func request(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	s.noteCallMode(t, &answer)
 	s.readFeedback(&answer)
 	s.addAgentWork(t, &answer)
-	if a.HideTools {
+	if wrapUp {
 		// A call in the last words would run after the run was stopped.
 		answer.Message.Calls = nil
 	}
-	return s.cleanMessage(answer.Message), nil
+	return s.cleanMessage(answer.Message)
 }
 
 // cleanMessage makes an answer fit for the history of any provider: ids unique

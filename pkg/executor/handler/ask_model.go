@@ -58,7 +58,14 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 	}
 	list, why := m.ways(ctx, c, a)
 	for i, way := range list {
-		resp, slipped, err := m.in(ctx, way, model, c, a, req, show)
+		var resp *llm.Response
+		var slipped string
+		var err error
+		if way == toolcall.Native {
+			resp, err = model.Generate(ctx, req, show)
+		} else {
+			resp, slipped, err = m.in(ctx, way, model, c, a, req, show)
+		}
 		if err == nil {
 			return &executor.ModelResponse{Response: *resp, CallMode: way, ModeReason: why, Malformed: cmp.Or(slipped, malformed(resp))}, nil
 		}
@@ -117,12 +124,8 @@ func (m *models) ways(ctx context.Context, c *conversation, a executor.ModelRequ
 	return list, why
 }
 
-// in asks in one way. slipped says what was wrong with the answer's form.
+// in asks in a mode that is not native. slipped says what was wrong with the answer's form.
 func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *conversation, a executor.ModelRequest, req *llm.Request, show func(llm.Delta)) (_ *llm.Response, slipped string, err error) {
-	if way == toolcall.Native {
-		resp, err := model.Generate(ctx, req, show)
-		return resp, "", err
-	}
 	sp, err := c.textTranscript(way, m.Tools, a)
 	if err != nil {
 		return nil, "", err

@@ -281,7 +281,10 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	}
 	start := time.Now()
 	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }
-	answer, err := m.generate(ctx, hedge, c, a, req, show)
+	if a.Hedge > 0 {
+		model = hedge
+	}
+	answer, err := m.generate(ctx, model, c, a, req, show)
 	if e := new(llm.Error); m.Record != nil && errors.As(err, &e) && e.Kind == llm.TooLong {
 		if err := m.Record(req, nil); err != nil {
 			return nil, err

@@ -34,9 +34,6 @@ type hedger struct {
 
 // Generate implements [llm.Model].
 func (h *hedger) Generate(ctx context.Context, req *llm.Request, show func(llm.Delta)) (*llm.Response, error) {
-	if h.wait <= 0 {
-		return h.Model.Generate(ctx, req, show)
-	}
 	again := *req
 	again.History = nil // the first may still be writing to it
 	resp, lost, err := route.Hedge(ctx, h.wait,
