@@ -73,8 +73,8 @@ func (m *model) request(c *call) (goopenai.ChatCompletionRequest, error) {
 	}
 	if n := req.Options.MaxTokens; newer && !slices.Contains(refused, "max_completion_tokens") || slices.Contains(refused, "max_tokens") {
 		r.MaxCompletionTokens = n
-	} else {
-		r.MaxTokens = n
+	} else if n > 0 {
+		c.extra["max_tokens"] = n // which other servers know, and the library deprecates
 	}
 	if e := req.Options.Effort; e != "" && m.effortOmitted(req) == "" {
 		c.extra[string(d.effortField)] = d.effortField.value(e)
