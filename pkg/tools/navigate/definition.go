@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // nameInput is the input of definition and references.
@@ -106,25 +107,29 @@ const (
 
 // declarations finds what has this name, anywhere in the workspace.
 func (c code) declarations(ctx context.Context, word string) ([]tools.Symbol, error) {
-	texts, names, err := c.with(ctx, word, func(name string) bool { return isGo(name) || isSource(name) })
+	all, _, err := c.entries(ctx, ".", func(name string) bool { return isGo(name) || isSource(name) })
 	if err != nil {
 		return nil, err
 	}
-	var syms, inner []tools.Symbol
+	var goFiles []workspace.Entry
+	var others []string
+	for _, e := range all {
+		if isGo(e.Name) {
+			goFiles = append(goFiles, e)
+		} else {
+			others = append(others, e.Name)
+		}
+	}
+	syms, inner := c.named(ctx, goFiles, word)
+	texts, rest, err := c.withWord(ctx, word, others)
+	if err != nil {
+		return nil, err
+	}
 	take := func(to *[]tools.Symbol, from []tools.Symbol) {
 		for _, s := range from {
 			if s.Name == word {
 				*to = append(*to, s)
 			}
-		}
-	}
-	var rest []string
-	for _, name := range names {
-		if isGo(name) {
-			take(&syms, declared(name, texts[name]))
-			take(&inner, fields(name, texts[name]))
-		} else {
-			rest = append(rest, name)
 		}
 	}
 	if len(syms) == 0 {

@@ -8,13 +8,19 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// declared lists the declarations of a Go file, as far as it can be parsed.
-func declared(name, text string) []tools.Symbol {
+// declared lists the declarations of a Go file, as far as it can be parsed, and
+// apart the fields of its structs: no part of an outline, but names that one asks
+// for.
+func declared(name, text string) (syms, fields []tools.Symbol) {
 	fset := token.NewFileSet()
 	f, _ := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
 	if f == nil {
-		return nil
+		return nil, nil
 	}
+	return symbolsOf(fset, name, f), fieldsOf(fset, name, f)
+}
+
+func symbolsOf(fset *token.FileSet, name string, f *ast.File) []tools.Symbol {
 	var syms []tools.Symbol
 	add := func(id *ast.Ident, kind string, end token.Pos, depth int) {
 		p := fset.Position(id.Pos())
@@ -54,14 +60,7 @@ func declared(name, text string) []tools.Symbol {
 	return syms
 }
 
-// fields lists the fields of the structs of a Go file: no part of an outline,
-// but names that one asks for.
-func fields(name, text string) []tools.Symbol {
-	fset := token.NewFileSet()
-	f, _ := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
-	if f == nil {
-		return nil
-	}
+func fieldsOf(fset *token.FileSet, name string, f *ast.File) []tools.Symbol {
 	var syms []tools.Symbol
 	ast.Inspect(f, func(n ast.Node) bool {
 		if t, ok := n.(*ast.StructType); ok && t.Fields != nil {

@@ -72,6 +72,15 @@ func (c code) clean(name string) string {
 
 // files lists the files at a path, itself if it is one, that match.
 func (c code) files(ctx context.Context, at string, match func(string) bool) (names []string, more bool, err error) {
+	entries, more, err := c.entries(ctx, at, match)
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	return names, more, err
+}
+
+// entries is files with sizes and times, which are zero for a path that is a file.
+func (c code) entries(ctx context.Context, at string, match func(string) bool) (out []workspace.Entry, more bool, err error) {
 	at = c.clean(at)
 	if at != "." {
 		info, err := c.env.Files.Stat(at)
@@ -79,7 +88,7 @@ func (c code) files(ctx context.Context, at string, match func(string) bool) (na
 			return nil, false, err
 		}
 		if !info.IsDir() {
-			return []string{at}, false, nil
+			return []workspace.Entry{{Name: at}}, false, nil
 		}
 	}
 	entries, more, err := c.env.Files.List(ctx, workspace.ListOptions{Dir: at, Max: mostFiles})
@@ -88,10 +97,10 @@ func (c code) files(ctx context.Context, at string, match func(string) bool) (na
 	}
 	for _, e := range entries {
 		if e.Mode.IsRegular() && e.Size <= maxFile && match(e.Name) {
-			names = append(names, e.Name)
+			out = append(out, e)
 		}
 	}
-	return names, more, nil
+	return out, more, nil
 }
 
 func isGo(name string) bool { return strings.HasSuffix(name, ".go") }
@@ -102,6 +111,10 @@ func (c code) with(ctx context.Context, word string, match func(string) bool) (m
 	if err != nil {
 		return nil, nil, err
 	}
+	return c.withWord(ctx, word, names)
+}
+
+func (c code) withWord(ctx context.Context, word string, names []string) (map[string]string, []string, error) {
 	re := wordRE(word)
 	texts := map[string]string{}
 	var have []string

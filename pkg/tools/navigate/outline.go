@@ -91,7 +91,7 @@ func (c code) symbols(ctx context.Context, names []string, single bool) (by map[
 			}
 			continue
 		}
-		by[name] = declared(name, text)
+		by[name], _ = declared(name, text)
 	}
 	if len(rest) == 0 {
 		return by, "", nil
