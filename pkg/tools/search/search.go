@@ -46,9 +46,10 @@ var Tool = tools.New(tools.Metadata{
 const (
 	patience  = 30 * time.Second
 	mostFiles = 200_000
-	maxFile   = 32 << 20 // bytes; larger files are named as not searched
-	worthRG   = 200      // files from which starting a program pays
-	maxArgs   = 1 << 20  // bytes of names on a command line: half of what Linux takes
+	maxFile   = 32 << 20  // bytes; larger files are named as not searched
+	worthRG   = 200       // files from which starting a program pays
+	maxArgs   = 512 << 10 // bytes of names on a command line: half of what macOS takes
+	maxNames  = 8_000     // names on a command line: bubblewrap takes 9,000 arguments
 )
 
 func search(ctx context.Context, env *tools.Env, in Input) (tools.Result, error) {
@@ -125,7 +126,7 @@ func narrow(ctx context.Context, ex workspace.Exec, pattern string, names []stri
 		n, size := 0, 0
 		args := []string{"rg", "--no-config", "--no-ignore", "--files-with-matches", "--null", "--text", "--encoding", "none",
 			"--no-messages", "--color", "never", "--sort", "none", "-e", pattern, "--"}
-		for n < len(names) && size < maxArgs {
+		for n < len(names) && n < maxNames && size < maxArgs {
 			args = append(args, "./"+names[n])
 			size += len(names[n]) + 16
 			n++
