@@ -19,7 +19,7 @@ const (
 type verdict struct {
 	answer
 	from, n int
-	eat     eater
+	rest    matcher
 }
 
 // A rule recognises a shape behind its fixed beginning. match is given the text
@@ -64,7 +64,7 @@ func token(c *class, least int, ok func(string) bool) func(string, int, bool, bo
 		if ok == nil && !whole {
 			n = least // the rest is dropped as it comes
 		}
-		return verdict{yes, 0, lead + n, eater{class: c}}
+		return verdict{yes, 0, lead + n, matcher{class: c}}
 	}
 }
 
@@ -78,7 +78,7 @@ func fixed(c *class, n int) func(string, int, bool, bool) verdict {
 		case got != n:
 			return verdict{}
 		}
-		return verdict{yes, 0, lead + n, eater{}}
+		return verdict{yes, 0, lead + n, matcher{}}
 	}
 }
 
@@ -118,7 +118,7 @@ func webToken(s string, lead int, final, _ bool) verdict {
 		}
 		at++
 	}
-	return verdict{yes, 0, at, eater{class: url64}}
+	return verdict{yes, 0, at, matcher{class: url64}}
 }
 
 var (
@@ -164,7 +164,7 @@ func keyBlock(s string, lead int, final, _ bool) verdict {
 			return verdict{}
 		}
 	}
-	return verdict{yes, 0, at, eater{armor: &armor{}}}
+	return verdict{yes, 0, at, matcher{armor: &armor{}}}
 }
 
 var (
@@ -189,7 +189,7 @@ func urlPassword(s string, lead int, final, _ bool) verdict {
 	if n < 3 || at+n == len(s) || s[at+n] != '@' || strings.ContainsAny(s[at:at+1], "$%{[*") {
 		return verdict{}
 	}
-	return verdict{yes, at, n, eater{}}
+	return verdict{yes, at, n, matcher{}}
 }
 
 // assigned is not for a shape of its own: a name says that a secret follows,
@@ -239,7 +239,7 @@ func assigned(s string, lead int, final, whole bool) verdict {
 	if sign == "" || at+n < len(s) && s[at+n] == '(' || !random(s[at:at+min(n, window)]) {
 		return verdict{}
 	}
-	return verdict{yes, at, n, eater{class: assignedPart}}
+	return verdict{yes, at, n, matcher{class: assignedPart}}
 }
 
 // random reports whether a word is more likely made by a machine than by a

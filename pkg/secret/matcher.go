@@ -42,19 +42,19 @@ func not(s string) *class {
 	return c
 }
 
-// An eater drops the rest of a secret whose beginning was enough to know it.
-type eater struct {
+// A matcher drops the rest of a secret whose beginning was enough to know it.
+type matcher struct {
 	class *class
 	armor *armor
 }
 
-func (e *eater) on() bool { return e.class != nil || e.armor != nil }
+func (e *matcher) on() bool { return e.class != nil || e.armor != nil }
 
-// take returns how many bytes of s belong to the secret and turns itself off
+// match returns how many bytes of s belong to the secret and turns itself off
 // if the secret ended in s.
-func (e *eater) take(s string) int {
+func (e *matcher) match(s string) int {
 	if e.armor != nil {
-		n, done := e.armor.take(s)
+		n, done := e.armor.match(s)
 		if done {
 			e.armor = nil
 		}
@@ -83,10 +83,10 @@ type armor struct {
 
 var armored = set(letters + digits + "+/=\n\r\t \\\":,-|")
 
-// take follows a block as it stands in a file, a diff, a listing with line
+// match follows a block as it stands in a file, a diff, a listing with line
 // numbers or a string literal. It ends behind the tail line, or where nothing
 // of a key can stand.
-func (a *armor) take(s string) (int, bool) {
+func (a *armor) match(s string) (int, bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		inner := a.tails == 0 && c == ' ' && a.text && a.last != ':' && a.last != ','

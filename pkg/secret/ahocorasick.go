@@ -69,9 +69,9 @@ type machine struct {
 	note  bool // keep spans; for a text in one piece
 	pipe  bool // fill out also where nothing is found
 
-	prev  string // two bytes before what run is given
-	eat   eater  // of a secret that is replaced already: what is still to be dropped
-	due   int    // where in the text a secret begins that was recognised by what stands before it; 0: none
+	prev  string  // two bytes before what run is given
+	rest  matcher // of a secret that is replaced already: what is still to be dropped
+	due   int     // where in the text a secret begins that was recognised by what stands before it; 0: none
 	late  verdict
 	kind  string // of late
 	out   []byte
@@ -113,9 +113,9 @@ func (m *machine) run(s string, final bool) int {
 		}
 		return i
 	}
-	replace := func(kind string, n int, eat eater) {
+	replace := func(kind string, n int, rest matcher) {
 		m.out = append(append(m.out, s[plain:i]...), mark(kind)...)
-		m.hit, m.eat = true, eat
+		m.hit, m.rest = true, rest
 		if m.note {
 			m.spans = append(m.spans, span{kind, i, i + n})
 		}
@@ -123,8 +123,8 @@ func (m *machine) run(s string, final bool) int {
 		plain = i
 	}
 	for i < len(s) {
-		if m.eat.on() {
-			n := m.eat.take(s[i:])
+		if m.rest.on() {
+			n := m.rest.match(s[i:])
 			i += n
 			plain = i
 			if m.note && n > 0 {
@@ -136,10 +136,10 @@ func (m *machine) run(s string, final bool) int {
 			over := i - m.due
 			m.due = 0
 			if over == 0 {
-				replace(m.kind, m.late.n, m.late.eat)
+				replace(m.kind, m.late.n, m.late.rest)
 				continue
 			}
-			m.eat = m.late.eat // its beginning went with another secret
+			m.rest = m.late.rest // its beginning went with another secret
 			i += max(0, m.late.n-over)
 			plain = i
 			continue
@@ -167,7 +167,7 @@ func (m *machine) run(s string, final bool) int {
 }
 
 // look judges the entries that may begin at s[i].
-func (m *machine) look(s string, i int, final bool, list []entry, replace func(string, int, eater)) answer {
+func (m *machine) look(s string, i int, final bool, list []entry, replace func(string, int, matcher)) answer {
 	rest := s[i:]
 	for _, e := range list {
 		if len(rest) < len(e.lit) {
@@ -180,7 +180,7 @@ func (m *machine) look(s string, i int, final bool, list []entry, replace func(s
 			continue
 		}
 		if e.rule == nil {
-			replace(e.kind, len(e.lit), eater{})
+			replace(e.kind, len(e.lit), matcher{})
 			return yes
 		}
 		if e.rule.word && joined(m.before(s, i)) {
@@ -192,7 +192,7 @@ func (m *machine) look(s string, i int, final bool, list []entry, replace func(s
 			return more
 		case v.answer == no || m.allowed(rest, v):
 		case v.from == 0:
-			replace(e.rule.kind, v.n, v.eat)
+			replace(e.rule.kind, v.n, v.rest)
 			return yes
 		case m.due == 0:
 			m.due, m.late, m.kind = i+v.from, v, e.rule.kind
