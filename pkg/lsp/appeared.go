@@ -9,7 +9,7 @@ import (
 )
 
 // A Change is a file that was changed. Before is what it held; it counts only
-// if the server has not seen a newer text. Created says that there was no file.
+// if the server has not seen a newer text. Created means that there was no file.
 type Change struct {
 	File    string
 	Before  string

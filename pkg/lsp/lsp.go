@@ -92,7 +92,7 @@ func (s *Servers) host(file string) *host {
 	return nil
 }
 
-// need finds the host for a file and says why there is none.
+// need finds the host for a file and reports why there is none.
 func (s *Servers) need(file string) (*host, error) {
 	h := s.host(file)
 	if h == nil {
@@ -126,7 +126,7 @@ const (
 	maxSilent = 5
 )
 
-// fit says why the server cannot be used, as far as is known.
+// fit reports why the server cannot be used, as far as is known.
 func (h *host) fit() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 	maxText    = 4 << 20 // bytes of a file that is shown to a server
 )
 
-// A stamp tells whether a file was touched.
+// A stamp shows whether a file was touched.
 type stamp struct {
 	size int64
 	time time.Time
@@ -31,7 +31,7 @@ const (
 	deleted = 3
 )
 
-// refresh makes the server see the disk: it is told of files that came, went
+// refresh makes the server see the disk: it is notified of files that came, went
 // or changed, whoever did it, and open documents get their new text.
 func (p *peer) refresh(ctx context.Context) error {
 	patterns := slices.Concat(p.h.Files, p.h.also)

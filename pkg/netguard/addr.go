@@ -34,7 +34,7 @@ var special = []struct {
 // not assigned.
 var global = netip.MustParsePrefix("2000::/3")
 
-// inside says what keeps ip from being a public address, "" if nothing does.
+// inside reports what keeps ip from being a public address, "" if nothing does.
 func inside(ip netip.Addr) string {
 	if ip.Zone() != "" {
 		return "an address with a zone"

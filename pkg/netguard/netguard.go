@@ -28,7 +28,7 @@ const (
 	DefaultRedirects = 5
 )
 
-// A Guard says how far tools reach. The zero value is strict and ready.
+// A Guard limits how far tools reach. The zero value is strict and ready.
 type Guard struct {
 	// Allow opens addresses that are not public: a prefix (10.1.0.0/16), an
 	// address, or a host with or without a port (searx.lan, 127.0.0.1:8080).

@@ -100,7 +100,7 @@ func (s *script) builtins(base string, c *command) bool {
 	return known
 }
 
-// hides says why what a command runs cannot be read, "" if it can.
+// hides reports why what a command runs cannot be read, "" if it can.
 func hides(base string, c command) string {
 	p := programs()[base]
 	switch {

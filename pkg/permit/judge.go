@@ -13,7 +13,7 @@ type judging struct {
 	text *script // nil without shell text
 }
 
-// hit says how far a rule that narrows holds for any part of the call.
+// hit reports how far a rule that narrows holds for any part of the call.
 func (j judging) hit(r Rule) fit {
 	best := none
 	switch {
@@ -98,7 +98,7 @@ func (j judging) uncoveredPaths(allows Rules) string {
 	return ""
 }
 
-// command says why no rule allows a command, "" if one does.
+// command reports why no rule allows a command, "" if one does.
 func (rs Rules) command(c command) string {
 	why := "no rule allows " + c.String()
 	for _, r := range rs {
@@ -185,7 +185,7 @@ func (rs Rules) Propose(c Call) (Rule, bool) {
 	return r, true
 }
 
-// manifold are programs whose first word says what they do.
+// manifold are programs whose first word decides what they do.
 var manifold = map[string]bool{"go": true, "git": true, "npm": true, "pnpm": true, "yarn": true, "cargo": true, "make": true, "pip": true, "uv": true, "docker": true}
 
 // within reports whether a path glob holds for p. A rule that takes rights

@@ -14,7 +14,7 @@ import (
 //go:embed options.txt
 var optionsText string
 
-// An option is what options.txt says of an option: a set of bits.
+// An option is what options.txt has on an option: a set of bits.
 type option uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	starts            // it starts a program, moves it, or reads more options
 )
 
-// A spec is what options.txt says of a program or of one of its subcommands.
+// A spec is what options.txt has on a program or of one of its subcommands.
 type spec struct {
 	options  map[string]option
 	prefixes map[string]option

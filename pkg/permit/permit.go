@@ -33,7 +33,7 @@ const (
 	Deny  Do = "deny"  // it does not run, whoever is asked
 )
 
-// A Rule says what becomes of the calls it holds for. Empty fields hold for
+// A Rule decides what becomes of the calls it holds for. Empty fields hold for
 // everything. Agent and Tool are names with wildcards. Path is a glob of
 // workspace paths, ** for any depth; it holds for everything below it too, and
 // without a slash at any depth. Command is the words of a simple command; a
@@ -65,7 +65,7 @@ func (r Rule) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Check says what is wrong with a rule, in words for who wrote it.
+// Check reports what is wrong with a rule, in words for who wrote it.
 func (r Rule) Check() error {
 	switch r.Do {
 	case Allow, Ask, Deny:
@@ -105,7 +105,7 @@ type Call struct {
 	// Paths are what the call is about, relative to the workspace. Where a
 	// name is a link, its target is one of them too.
 	Paths []string
-	// Shell says that Script, shell text, is what will run.
+	// Shell means that Script, shell text, is what will run.
 	Shell  bool
 	Script string
 	// Default is what becomes of it where no rule holds.
@@ -211,7 +211,7 @@ func (rs Rules) Denies(agent, tool string) (why string, denied bool) {
 	return "", false
 }
 
-// Bars says why a path may not be touched by a tool at all, "" if it may. It
+// Bars reports why a path may not be touched by a tool at all, "" if it may. It
 // is for what lies below the tools: there only denials hold.
 func (rs Rules) Bars(agent, tool, path string) string {
 	for _, r := range rs.of(agent, tool) {

@@ -82,7 +82,7 @@ func (s *script) parse(text string, depth int) {
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }):
 		s.obscure("it has control characters")
 	case joinedComment.MatchString(text):
-		// Whether a comment goes on behind a backslash is told differently by
+		// Whether a comment goes on behind a backslash is decided differently by
 		// the shells and by what reads them here.
 		s.obscure("a line with # ends in a backslash")
 	}

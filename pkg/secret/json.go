@@ -9,7 +9,7 @@ import (
 )
 
 // JSON redacts the strings of a JSON value, names of members among them, and
-// says whether there was anything. What is not JSON is redacted as text and
+// reports whether there was anything. What is not JSON is redacted as text and
 // comes back as a JSON string if that changed it.
 func (r *Redactor) JSON(raw json.RawMessage) (json.RawMessage, bool) {
 	if r == nil || len(raw) < MinKnown {

@@ -38,7 +38,7 @@ const (
 	wide   = 512
 )
 
-// extent counts the bytes of c from s[at] on, at most limit. open says that
+// extent counts the bytes of c from s[at] on, at most limit. open means that
 // there could be more.
 func extent(s string, at int, c *class, limit int, final bool) (n int, open bool) {
 	for at+n < len(s) && n < limit && c[s[at+n]] {
@@ -192,7 +192,7 @@ func urlPassword(s string, lead int, final, _ bool) verdict {
 	return verdict{yes, at, n, matcher{}}
 }
 
-// assigned is not for a shape of its own: a name says that a secret follows,
+// assigned is not for a shape of its own: a name shows that a secret follows,
 // and what follows looks random.
 var (
 	assignedPart = not("\"'`,;()<>{}[]\\")

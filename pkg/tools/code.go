@@ -9,23 +9,23 @@ import (
 // A Codebase is what language servers know of the workspace's files, as they are on
 // disk now. Names of files are relative to the workspace; what lies outside it
 // has an absolute one. Implementations are safe for concurrent use and bound
-// the time of each call. An error that wraps ErrNoServer says that nobody
+// the time of each call. An error that wraps ErrNoServer means that nobody
 // serves the file: then a tool does without.
 type Codebase interface {
-	// Diagnose says what is wrong in files. Those that nobody serves are left
+	// Diagnose reports what is wrong in files. Those that nobody serves are left
 	// out unless all of them are.
 	Diagnose(ctx context.Context, files ...string) ([]Diagnostic, error)
 	// Symbols lists what a file declares, in the order of its lines.
 	Symbols(ctx context.Context, file string) ([]Symbol, error)
-	// Definition says where the word at a spot is declared.
+	// Definition reports where the word at a spot is declared.
 	Definition(ctx context.Context, at Location) ([]Location, error)
-	// References says where what the word at a spot means is used, its
+	// References reports where what the word at a spot means is used, its
 	// declaration included.
 	References(ctx context.Context, at Location) ([]Location, error)
 }
 
 // ErrNoServer means that there is no language server for a file, or none any
-// more. What wraps it says why.
+// more. What wraps it reports why.
 var ErrNoServer = errors.New("no language server")
 
 // A Location is a place in a file. Lines and columns count from 1, columns in

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Detail says how much of each tool a prompt tells.
+// A Detail decides how much of each tool a prompt tells.
 type Detail int
 
 const (

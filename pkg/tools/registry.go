@@ -20,7 +20,7 @@ type Registry struct {
 	busy      bool // someone is delivering
 }
 
-// A Change says what happened to a Registry. Names are sorted; a tool that was
+// A Change describes what happened to a Registry. Names are sorted; a tool that was
 // replaced is in both lists. Set is the content after the change.
 type Change struct {
 	Added   []string

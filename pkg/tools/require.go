@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Checker says whether the host has a capability such as git or ffmpeg: nil,
-// or an error that tells what to do.
+// A Checker reports whether the host has a capability such as git or ffmpeg: nil,
+// or an error that reports what to do.
 type Checker func(capability string) error
 
 // OnPath is the Checker that looks for a program on PATH. A capability that

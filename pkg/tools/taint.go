@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Taint says what a result carries into a conversation. A job that has seen
+// A Taint describes what a result carries into a conversation. A job that has seen
 // both kinds may be talked into sending the one where the other wants it: what
 // leaves the machine then needs a person. So does publishing again where an
 // earlier publication is unconfirmed.

@@ -16,7 +16,7 @@
 //	})
 //
 // Tools live in a [Registry], which may change; a run works on a [Set], which
-// does not. The package is not a permission system: it says what a tool
+// does not. The package is not a permission system: it reports what a tool
 // needs, the executor decides whether it gets it.
 package tools
 
@@ -47,7 +47,7 @@ const (
 	Publish                  // make something visible to others
 )
 
-// An Effect says what performing a call twice does. The zero value derives it
+// An Effect describes what performing a call twice does. The zero value derives it
 // from Needs: pure if the tool only reads or thinks, unsafe otherwise.
 type Effect string
 
@@ -57,7 +57,7 @@ const (
 	Unsafe     Effect = "unsafe"     // never repeated; an interrupted call is reported as such
 )
 
-// Optionality says how a tool is presented to the model.
+// Optionality reports how a tool is presented to the model.
 type Optionality string
 
 const (
@@ -105,7 +105,7 @@ type Metadata struct {
 	Paths       []string      `json:"paths,omitempty"`     // arguments that are paths in the workspace, or lists of them: what rules about paths judge
 	Command     string        `json:"command,omitempty"`   // the argument that is shell text: what rules about commands judge
 
-	// Proves says what a successful call proves, as in "the project's tests pass".
+	// Proves reports what a successful call proves, as in "the project's tests pass".
 	// Only a tool that sets it is accepted as a check by agents lint: the success
 	// of any other proves nothing.
 	Proves string `json:"proves,omitempty"`
@@ -151,11 +151,11 @@ type Result struct {
 	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
 	Taint     Taint                      `json:"taint,omitempty"` // what the text carries beyond Metadata.Taints
 	// Inconclusive is set by a tool that is a check if the call neither passed nor
-	// failed. Failed is set with it, and Summary says why in a line.
+	// failed. Failed is set with it, and Summary reports why in a line.
 	Inconclusive Inconclusive `json:"inconclusive,omitempty"`
 }
 
-// Inconclusive says why a check has neither passed nor failed.
+// Inconclusive reports why a check has neither passed nor failed.
 type Inconclusive string
 
 const (

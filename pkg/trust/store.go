@@ -41,7 +41,7 @@ type word struct {
 
 func (s *Store) path() string { return filepath.Join(s.dir, "trust.json") }
 
-// Record says of files of a status, as they were when it was made, whether they
+// Record stores of files of a status, as they were when it was made, whether they
 // are trusted, and forgets those that are gone.
 func (s *Store) Record(st Status, files []File, trust bool) error {
 	return s.change(func(b *book) bool {

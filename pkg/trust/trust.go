@@ -139,7 +139,7 @@ func (s Status) Pending() []File {
 }
 
 // Trusted reports whether a file is trusted as it was when the status was
-// made. Of a directory it says whether everything in it is, and there is
+// made. Of a directory it reports whether everything in it is, and there is
 // something. name is absolute or relative to Dir.
 func (s Status) Trusted(name string) bool {
 	rel, ok := s.rel(name)
@@ -255,7 +255,7 @@ func skipped(p, name string) bool {
 	return slices.Contains([]string{".git", ".hg", ".svn", "node_modules", "vendor", "__pycache__", ".venv", "venv", ".tox", ".cache", "target"}, name)
 }
 
-// kindOf says what a file below the workspace would be, "" if nothing.
+// kindOf reports what a file below the workspace would be, "" if nothing.
 func kindOf(p string) string {
 	switch {
 	case strings.HasPrefix(p, ".adroit/agents/"):

@@ -160,7 +160,7 @@ func when(s string, here zone) (t time.Time, day bool, err error) {
 	return t, false, fmt.Errorf("%q is not a day or time: write 2026-03-01 or 2026-03-01T09:00", fetch.Clip(s, 60))
 }
 
-// icsOf gets the text of a calendar, and says how to call it.
+// icsOf gets the text of a calendar, and reports how to call it.
 func (c calendars) icsOf(ctx context.Context, env *tools.Env, in input, from, to time.Time) (texts []string, what string, err error) {
 	if (in.File == "") == (in.Calendar == "") {
 		return nil, "", fmt.Errorf("give either calendar or file; %s", fetch.Configured("calendars", c.Calendars))

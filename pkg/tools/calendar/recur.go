@@ -227,7 +227,7 @@ func (r *rule) isNth(t time.Time, d nthDay) bool {
 }
 
 // weekOf numbers the week of t in the year that most of the week lies in, and
-// says how many weeks that year has.
+// reports how many weeks that year has.
 func weekOf(t time.Time, start time.Weekday) (n, of int) {
 	back := (int(t.Weekday()) - int(start) + 7) % 7
 	middle := t.AddDate(0, 0, 3-back)

@@ -29,7 +29,7 @@ var windows = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// A zone tells what moment a wall-clock time is, and the reverse. Wall-clock
+// A zone decides what moment a wall-clock time is, and the reverse. Wall-clock
 // times are times in UTC here.
 type zone interface {
 	moment(wall time.Time) time.Time

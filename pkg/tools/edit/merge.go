@@ -100,7 +100,7 @@ func texts(ls []line) []string {
 	return out
 }
 
-// closed joins lines, with a newline at the end if nl says so and there are any.
+// closed joins lines, with a newline at the end if nl is set and there are any.
 func closed(ls []string, nl bool) string {
 	s := strings.Join(ls, "\n")
 	if nl && len(ls) > 0 {

@@ -203,7 +203,7 @@ func (p *plan) commit() error {
 	return nil
 }
 
-// write does what is planned for d and says how to take it back.
+// write does what is planned for d and reports how to take it back.
 func (p *plan) write(d *doc) (back []func() error, err error) {
 	was := d.text
 	was.Content = d.was
@@ -251,7 +251,7 @@ const (
 	hunkLines = 40
 )
 
-// result tells what was changed, within bounds.
+// result reports what was changed, within bounds.
 func (p *plan) result() tools.Result {
 	var b strings.Builder
 	var sums []string

@@ -8,7 +8,7 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
-// A matchError says why old could not be located, with what the model needs
+// A matchError reports why old could not be located, with what the model needs
 // to try again: the candidates, or the lines that come nearest.
 type matchError struct {
 	Spans     []textSpan // every candidate; none if old is nowhere
@@ -71,7 +71,7 @@ func (e *matchError) subject() string {
 	return e.what + " are"
 }
 
-// called gives what err says of old the name that the form has for it, where
+// called gives what err reports about old the name that the form has for it, where
 // that has no all.
 func called(what string, err error) error {
 	var me *matchError
@@ -106,7 +106,7 @@ func (e *matchError) nothing() string {
 	return b.String()
 }
 
-// why says what keeps want from being the lines got, which begin at line
+// why reports what keeps want from being the lines got, which begin at line
 // first, in a sentence that ends in a blank; "" if nothing telling.
 func why(got, want []string, first int) string {
 	n := min(len(got), len(want))

@@ -1,4 +1,4 @@
-// Package finish is how a model says that it is done.
+// Package finish is how a model reports that it is done.
 //
 //	set, err := tools.NewSet(finish.Tool)
 //

@@ -17,7 +17,7 @@ import (
 
 const mostText = 24_000 // bytes of a diff or log shown to the model
 
-// cut ends long text at a line and says what to do about the rest.
+// cut ends long text at a line and reports what to do about the rest.
 func cut(s, hint string) string {
 	if len(s) <= mostText {
 		return s

@@ -194,7 +194,7 @@ func split(b []byte) (status int, h http.Header, body []byte, ok bool) {
 	return status, http.Header(mime), body, err == nil
 }
 
-// explain says what an answer that is an error means.
+// explain reports what an answer that is an error means.
 func (a *api) explain(status int, h http.Header, body []byte, path string) error {
 	var said struct {
 		Message string

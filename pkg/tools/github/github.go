@@ -24,7 +24,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Config says how GitHub is reached.
+// A Config describes how GitHub is reached.
 type Config struct {
 	TokenEnv string // the variable with the token
 	Host     string // default github.com

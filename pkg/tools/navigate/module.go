@@ -114,7 +114,7 @@ func (m *module) importPath(dir string) string {
 }
 
 // check notes what the names in files mean, in spite of all errors. Objects are
-// told apart by where they are declared, so that a package may be checked
+// distinguished by where they are declared, so that a package may be checked
 // twice: for those that import it without its tests.
 func (m *module) check(importPath string, files []*ast.File) *types.Package {
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}

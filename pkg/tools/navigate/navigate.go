@@ -234,7 +234,7 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// unserved says why no server answers, "" if err is about something else.
+// unserved reports why no server answers, "" if err is about something else.
 func unserved(env *tools.Env, err error) string {
 	switch {
 	case env.Code == nil:

@@ -75,7 +75,7 @@ func outline(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result
 }
 
 // symbols finds what files declare: Go by parsing, the rest by ctags or, for
-// few files, by a server, which knows more. why says what is missing.
+// few files, by a server, which knows more. why reports what is missing.
 func (c code) symbols(ctx context.Context, names []string, single bool) (by map[string][]tools.Symbol, why string, err error) {
 	by = map[string][]tools.Symbol{}
 	var rest []string

@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// caption writes the file of captions, or says why there can be none.
+// caption writes the file of captions, or reports why there can be none.
 func (c *cutting) caption(ctx context.Context, env *tools.Env) (why string, err error) {
 	text := c.said.subtitles(c.start, c.start+c.long)
 	if text == "" {

@@ -60,7 +60,7 @@ func recording(env *tools.Env, name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// A failed command says why in its last lines.
+// A failed command reports why in its last lines.
 func whyFailed(program string, out *workspace.Output) error {
 	if out.TimedOut {
 		return fmt.Errorf("%s was stopped after %s; ask for less at once", program, out.Took.Round(time.Second))

@@ -119,7 +119,7 @@ func read(ctx context.Context, env *tools.Env, in readInput) (string, error) {
 }
 
 // write shows what was said from a time on, one paragraph for what one
-// speaker says within half a minute, and says where to go on if that is more
+// speaker says within half a minute, and reports where to go on if that is more
 // than room bytes.
 func (t episodeTranscript) write(b *strings.Builder, from float64, room int) {
 	if t.Timed {

@@ -156,7 +156,7 @@ func declared(tok xml.StartElement) map[string]string {
 
 // splice puts an entry into a feed, or in the place of the one with its guid,
 // and leaves every other byte as it is. What an entry has that e says nothing
-// about stays, too. It says what it did.
+// about stays, too. It reports what it did.
 func splice(feed []byte, e entry) (out []byte, did string, err error) {
 	mark := []byte("\xef\xbb\xbf")
 	body, marked := bytes.CutPrefix(feed, mark)

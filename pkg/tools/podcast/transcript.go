@@ -33,7 +33,7 @@ const (
 )
 
 // parseTranscript reads a transcript in any of the formats known here. What is
-// wrong with single cues is repaired and told in Repairs; the error says what
+// wrong with single cues is repaired and told in Repairs; the error reports what
 // to do if there is nothing to be had.
 func parseTranscript(b []byte) (episodeTranscript, error) {
 	s := decode(b)

@@ -124,7 +124,7 @@ func (c Config) page(ctx context.Context, env *tools.Env, in notionInput) (tools
 	return done.result(fmt.Sprintf("Published %q to Notion: %s", p.Title, page.URL))
 }
 
-// fill appends the parts that a page lacks and says how many. What is there is
+// fill appends the parts that a page lacks and reports how many. What is there is
 // counted before each, so that none is appended twice.
 func (c Config) fill(ctx context.Context, api *notionAPI, page string, parts [][]block) (int, error) {
 	have, err := api.count(ctx, page)

@@ -10,7 +10,7 @@
 // exactly these bytes. Each text is published once by a job, whatever breaks
 // on the way: it carries a key made of the job and of what is published, and
 // the tool looks for the key first, or the receiver does. Where nobody can tell
-// whether it happened, the tool says so and leaves it to a person.
+// whether it happened, the tool reports this and leaves it to a person.
 package publish
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Config says where the tools publish. Credentials are named by environment
+// A Config describes where the tools publish. Credentials are named by environment
 // variables and read when they are used.
 type Config struct {
 	Markdown Site

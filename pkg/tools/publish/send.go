@@ -29,7 +29,7 @@ const (
 type client struct {
 	http *http.Client
 	wait func(context.Context, time.Duration) error
-	// repeat says that the receiver does nothing twice.
+	// repeat means that the receiver does nothing twice.
 	repeat bool
 	hide   []string // credentials, which no error may show
 }

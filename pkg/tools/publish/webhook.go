@@ -27,7 +27,7 @@ import (
 type Webhook struct {
 	URL       string
 	SecretEnv string // variable with the secret; whsec_… is base64, anything else its bytes
-	// Idempotent says that the receiver does nothing twice for the same
+	// Idempotent means that the receiver does nothing twice for the same
 	// Idempotency-Key: only then is a request repeated.
 	Idempotent bool
 	// Lookup is an address that answers 200 if a key was received and 404 if

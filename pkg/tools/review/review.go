@@ -1,4 +1,4 @@
-// Package review is how an agent that only reads says what it found: a typed
+// Package review is how an agent that only reads reports what it found: a typed
 // artifact rather than prose that somebody has to take apart.
 //
 //	set, err := tools.NewSet(review.Findings, review.Triage)

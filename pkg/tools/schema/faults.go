@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// A Fault is one thing wrong with a value. Path says where, as in
+// A Fault is one thing wrong with a value. Path reports where, as in
 // edits[2].line, empty for the whole value. Message is a clause for a model,
 // to be read after the path: "is missing; …".
 type Fault struct {
@@ -290,7 +290,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// shown says what came, short enough to be repeated to a model.
+// shown reports what came, short enough to be repeated to a model.
 func shown(n *node) string {
 	switch n.kind {
 	case '{':

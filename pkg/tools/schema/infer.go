@@ -17,7 +17,7 @@ import (
 // jsonschema tags. A description in a tag may hold commas; a word in a tag that
 // is no setting is an error. Fields without omitempty or omitzero are required, unknown
 // properties are refused. Types that have no finite schema or that a model
-// cannot fill in sensibly are refused with an error that says where.
+// cannot fill in sensibly are refused with an error that reports where.
 func Infer[T any]() (*Schema, error) {
 	return schemaOf(reflect.TypeFor[T]())
 }

@@ -49,7 +49,7 @@ func (s *Schema) Signature() string {
 	return "an object with " + strings.Join(parts, ", ")
 }
 
-// typeWords says in a few words what a schema accepts.
+// typeWords reports in a few words what a schema accepts.
 func typeWords(n *node) string {
 	if e := n.at("enum"); e.is('[') {
 		var values []string

@@ -76,7 +76,7 @@ func output(ctx context.Context, env *tools.Env, in outputInput) (tools.Result, 
 	return r, err
 }
 
-// standing says what became of a command of an earlier run of the job.
+// standing reports what became of a command of an earlier run of the job.
 func standing(kept logs, id string) string {
 	if kept.Died(id) {
 		return fmt.Sprintf("%s died when the job was interrupted: its output ends there. Run it again if it is needed.\n", id)

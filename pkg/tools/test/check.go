@@ -39,7 +39,7 @@ var Check = tools.New(tools.Metadata{
 	return noCheck(in.Check)
 })
 
-// noCheck says in a line that a project lacks a check.
+// noCheck reports in a line that a project lacks a check.
 func noCheck(kind string) string { return "not checked: no " + kind + " check found" }
 
 // A projectCheck is a check that a project has.
@@ -144,7 +144,7 @@ type checker struct {
 	project
 	kind string
 	// each are the files that it is given, if it is given files: it prints the
-	// names of those that are wrong, and show says what is wrong with them.
+	// names of those that are wrong, and show reports what is wrong with them.
 	each []string
 	show []string
 	fix  []string // makes right what it checks, if a program can; given files as the check is

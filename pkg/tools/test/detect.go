@@ -47,7 +47,7 @@ func (p project) command() string {
 	return s
 }
 
-// noTests says in a line that a project has no tests.
+// noTests reports in a line that a project has no tests.
 const noTests = "not tested: no tests found"
 
 var errNone = errors.New("no tests found here or one directory below: no go.mod, Cargo.toml, package.json with a test script, Python tests, Makefile, justfile or Taskfile with a test target, Gradle, Maven, .NET, Mix, Rake, RSpec, Composer, Deno, CMake, tox or Bazel. " +

@@ -21,7 +21,7 @@ type testResult struct {
 	Log     string     `json:"log,omitempty"`     // the command's id, if it printed more than is shown
 	Problem string     `json:"problem,omitempty"` // why the run as a whole does not count: no test ran, it did not build
 	None    bool       `json:"none,omitempty"`    // there are no tests: nothing was broken, and nothing proved
-	// Uncounted is set if the exit code alone says that the tests pass: the output
+	// Uncounted is set if the exit code alone shows that the tests pass: the output
 	// has no counts in a known form.
 	Uncounted bool `json:"uncounted,omitempty"`
 	// Unavailable is set if the tests cannot be run on this machine.

@@ -72,7 +72,7 @@ func (d *webTools) fetchPage(ctx context.Context, env *tools.Env, in pageInput) 
 	return tools.Result{Text: b.String(), Summary: fetch.Clip(cmp.Or(title, fetch.Redacted(a.URL)), 80) + fmt.Sprintf(", %d KB", (len(text)+1023)/1024), Artifacts: map[string]json.RawMessage{"page": v}}, nil
 }
 
-// markdown makes text of what came back, or says why it cannot.
+// markdown makes text of what came back, or reports why it cannot.
 func markdown(a *fetch.Response, whole bool) (title, text string, err error) {
 	kind := a.Type
 	if sniffed, _ := fetch.Media(http.DetectContentType(a.Body)); kind == "" || kind == "application/octet-stream" || !strings.HasPrefix(sniffed, "text/") && sniffed != "application/octet-stream" {

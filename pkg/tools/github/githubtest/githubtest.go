@@ -35,7 +35,7 @@ type Server struct {
 	Diff     string
 
 	Seen []string // requests, as "GET /repos/acme/shop"
-	// Answer, if set, answers instead; done says that it has.
+	// Answer, if set, answers instead; done means that it has.
 	Answer func(w http.ResponseWriter, r *http.Request) (done bool)
 	// After is called when a write has been kept and before it is answered; it
 	// may panic with http.ErrAbortHandler to lose the answer.
