@@ -47,13 +47,13 @@ permit: ## run what 40,000 generated pairs of rules and scripts allow, where tes
 	ADROIT_PERMIT_PAIRS=40000 $(GO) test -count 1 -timeout 60m -v -run 'TestAllowedRunsNothingElse|TestBuiltinsEvaluateNothing' ./pkg/permit
 
 undo: ## 2,000 interleavings of jobs and a person, where test tries a sample
-	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run TestUndoLeavesThePersonsWork ./pkg/workspace
+	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run TestUndoLeavesThePersonsWork ./pkg/workspace/ledger
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(MAKE) --no-print-directory test
 
 flips: ## change a workspace during 2,000 commands at each level, as root and as a user; an hour
-	ADROIT_FLIPS=2000 $(GO) test ./pkg/workspace -run '^TestFlips$$' -v -timeout 3h
+	ADROIT_FLIPS=2000 $(GO) test ./pkg/workspace/process -run '^TestFlips$$' -v -timeout 3h
 
 bench: ## benchmarks; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./pkg/sqlite

@@ -15,12 +15,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools/search"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // hands is a workspace with undo, and what a tool gets of it.
 func hands(b *testing.B, dir string) *tools.Env {
 	b.Helper()
-	led, err := workspace.OpenLedger(filepath.Join(b.TempDir(), "ledger"))
+	led, err := ledger.Open(filepath.Join(b.TempDir(), "ledger"), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func hands(b *testing.B, dir string) *tools.Env {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ex := workspace.NewExec(dir, filepath.Join(b.TempDir(), "logs"), nil)
+	ex := process.New(dir, filepath.Join(b.TempDir(), "logs"), nil)
 	b.Cleanup(func() {
 		if err := ex.Close(); err != nil {
 			b.Error(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
@@ -31,12 +31,12 @@ func BenchmarkSpawn(b *testing.B) {
 			if r := sandbox.Choose(level); r.Err() != nil {
 				b.Skip(r.Err())
 			}
-			r := workspace.NewExec(b.TempDir(), "", nil, workspace.Confined(workspace.Confine{Level: level, Private: b.TempDir()}))
+			r := process.New(b.TempDir(), "", nil, process.WithSandbox(process.SandboxOptions{Level: level, Private: b.TempDir()}))
 			defer r.Close()
 			for b.Loop() {
 				plain := median(b, func() error { return exec.Command("true").Run() })
 				ours := median(b, func() error {
-					_, err := r.Run(b.Context(), workspace.Cmd{Args: []string{"true"}})
+					_, err := r.Run(b.Context(), process.Cmd{Args: []string{"true"}})
 					return err
 				})
 				b.ReportMetric(float64(ours.Microseconds())/1000, "ms/spawn")

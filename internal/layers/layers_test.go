@@ -26,10 +26,10 @@ var may = map[string][]string{
 	"pkg/flow":      {"pkg/event"},
 	"pkg/permit":    {},
 	"pkg/netguard":  {},
-	"pkg/workspace": {"pkg/event", "pkg/workspace/sandbox"},
+	"pkg/workspace": {"internal/rootfs", "pkg/workspace/ledger", "pkg/workspace/textfile"},
 	"pkg/secret":    {},
 	"pkg/trust":     {},
-	"pkg/tools":     {"pkg/event", "pkg/llm", "pkg/workspace"},
+	"pkg/tools":     {"pkg/event", "pkg/llm", "pkg/workspace", "pkg/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
 	"pkg/executor":            {"pkg/flow", "pkg/llm", "pkg/llm/price", "pkg/llm/route", "pkg/llm/schema", "pkg/permit", "pkg/tools", "pkg/executor/compaction", "pkg/executor/toolcall"},
@@ -41,11 +41,18 @@ var may = map[string][]string{
 
 	"pkg/agents":    {"internal/plainyaml", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "pkg/executor/toolcall", "pkg/tools", "pkg/flow"},
 	"pkg/pipeline":  {"internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
-	"pkg/hooks":     {"pkg/event", "pkg/executor/handler", "pkg/tools", "pkg/workspace"},
+	"pkg/hooks":     {"pkg/event", "pkg/executor/handler", "pkg/tools", "pkg/workspace", "pkg/workspace/process"},
 	"pkg/workflows": {"pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/jobs":      {"pkg/event", "pkg/flow"},
 
+	// The workspace's rooms, each above those it names.
 	"pkg/workspace/sandbox":      {},
+	"pkg/workspace/textfile":     {"internal/rootfs"},
+	"pkg/workspace/ledger":       {"internal/rootfs", "pkg/workspace/textfile"},
+	"pkg/workspace/overlay":      {"internal/rootfs", "pkg/workspace/ledger", "pkg/workspace/sandbox", "pkg/workspace/textfile"},
+	"pkg/workspace/process":      {"internal/rootfs", "pkg/workspace/ledger", "pkg/workspace/overlay", "pkg/workspace/sandbox", "pkg/workspace/textfile"},
+	"pkg/git":                    {"internal/rootfs", "pkg/workspace", "pkg/workspace/process", "pkg/workspace/textfile"},
+	"pkg/git/worktree":           {"internal/rootfs", "pkg/git", "pkg/workspace", "pkg/workspace/ledger", "pkg/workspace/process", "pkg/workspace/textfile"},
 	"pkg/llm/textcall":           {"pkg/llm"},
 	"pkg/llm/schema":             {},
 	"pkg/llm/route":              {"pkg/llm"},
@@ -54,17 +61,17 @@ var may = map[string][]string{
 	"pkg/llm/openai":             {"pkg/llm", "pkg/llm/schema", "pkg/llm/textcall", "pkg/llm/internal/transport"},
 	"pkg/llm/ollama":             {"pkg/llm", "pkg/llm/schema", "pkg/llm/textcall", "pkg/llm/internal/transport"},
 	"pkg/llm/script":             {"pkg/llm"},
-	"pkg/llm/cliagent":           {"pkg/llm", "pkg/workspace"},
+	"pkg/llm/cliagent":           {"pkg/llm", "pkg/workspace", "pkg/workspace/process"},
 	"pkg/flow/flowtest":          {"pkg/event", "pkg/flow"},
 	"pkg/flow/flowvet":           {},
-	"pkg/lsp":                    {"pkg/tools", "pkg/workspace"},
+	"pkg/lsp":                    {"pkg/tools", "pkg/workspace", "pkg/workspace/process", "internal/rootfs"},
 	"pkg/sqlite":                 {"pkg/event", "pkg/flow", "pkg/jobs"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/schema":           {},
-	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace"},
+	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "pkg/workspace/process"},
 	"pkg/tools/file":             {"pkg/tools", "pkg/tools/edit", "pkg/workspace"},
 	"pkg/tools/blog":             {"pkg/llm", "pkg/tools"},
-	"pkg/tools/podcast":          {"pkg/llm", "pkg/tools", "pkg/workspace"},
+	"pkg/tools/podcast":          {"pkg/llm", "pkg/tools", "pkg/workspace", "pkg/workspace/process"},
 	"pkg/tools/publish":          {"pkg/event", "pkg/tools"},
 	"pkg/tools/calendar":         {"pkg/tools", "pkg/tools/internal/fetch"},
 	"pkg/tools/web":              {"pkg/tools", "pkg/tools/internal/fetch"},
@@ -73,12 +80,12 @@ var may = map[string][]string{
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
 
 	"configs":               {},
-	"pkg/adroit":            {"internal/plainyaml", "pkg/"},
-	"pkg/api":               {"pkg/adroit", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/trust", "pkg/workspace"},
+	"pkg/adroit":            {"internal/plainyaml", "internal/rootfs", "pkg/"},
+	"pkg/api":               {"pkg/adroit", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/trust", "pkg/git/worktree", "pkg/workspace", "pkg/workspace/ledger", "pkg/workspace/process"},
 	"pkg/adroit/adroittest": {"pkg/"},
-	"pkg/cli":               {"internal/plainyaml", "pkg/", "configs"},
+	"pkg/cli":               {"internal/plainyaml", "internal/rootfs", "pkg/", "configs"},
 
-	"pkg/config": {"pkg/adroit", "pkg/agents", "pkg/executor", "pkg/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "pkg/lsp", "pkg/netguard", "pkg/permit", "pkg/tools/", "pkg/workspace", "pkg/workspace/sandbox"},
+	"pkg/config": {"internal/rootfs", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "pkg/lsp", "pkg/netguard", "pkg/permit", "pkg/tools/", "pkg/workspace", "pkg/workspace/sandbox"},
 
 	"pkg/cli/env": {"pkg/cli/exit", "pkg/cli/render", "pkg/config", "pkg/tools"},
 	// Exceptions to what a command may import, which may only get fewer.
@@ -87,14 +94,14 @@ var may = map[string][]string{
 
 	"pkg/cli/exit":   {},
 	"pkg/cli/term":   {},
-	"pkg/cli/render": {"pkg/cli/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace"},
+	"pkg/cli/render": {"pkg/cli/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace", "pkg/workspace/ledger"},
 
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"pkg/flow/flowvet"},
 }
 
 // packs are the tool packages: one rule for all of them.
-var pack = []string{"pkg/tools", "pkg/workspace"}
+var pack = []string{"pkg/git", "pkg/tools", "pkg/workspace", "pkg/workspace/process", "pkg/workspace/textfile"}
 
 // command is what a folder of pkg/cli/cmd may import: it parses flags, calls,
 // and renders one value.

@@ -16,12 +16,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // patches rewrites three files by apply_patch, again and again, until it is
 // killed. It says a line before each patch.
 func patches(base string) int {
-	led, err := workspace.OpenLedger(filepath.Join(base, "ledger"))
+	led, err := ledger.Open(filepath.Join(base, "ledger"), nil)
 	if err == nil {
 		var files *workspace.Files
 		if files, err = workspace.Open(filepath.Join(base, "ws"), led); err == nil {
@@ -86,7 +87,7 @@ func TestKillAmidPatches(t *testing.T) {
 			}
 		}
 		killOne(t, base, k)
-		led, err := workspace.OpenLedger(filepath.Join(base, "ledger"))
+		led, err := ledger.Open(filepath.Join(base, "ledger"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

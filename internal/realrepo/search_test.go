@@ -15,12 +15,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/search"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // open makes what a tool gets of a directory.
-func open(t *testing.T, dir string) (*tools.Env, *workspace.Ledger) {
+func open(t *testing.T, dir string) (*tools.Env, *ledger.Ledger) {
 	t.Helper()
-	led, err := workspace.OpenLedger(filepath.Join(t.TempDir(), "ledger"))
+	led, err := ledger.Open(filepath.Join(t.TempDir(), "ledger"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func open(t *testing.T, dir string) (*tools.Env, *workspace.Ledger) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ex := workspace.NewExec(dir, filepath.Join(t.TempDir(), "logs"), nil)
+	ex := process.New(dir, filepath.Join(t.TempDir(), "logs"), nil)
 	t.Cleanup(func() {
 		if err := ex.Close(); err != nil {
 			t.Error(err)

@@ -29,6 +29,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -46,6 +47,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/trust"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // Options say what a Runtime is made of. Models must be set.
@@ -91,7 +93,7 @@ type Options struct {
 	// Sandbox is how commands are confined: at the best level that the machine
 	// can do unless Level says otherwise. Its Private is not read, and Data is
 	// hidden from commands always.
-	Sandbox workspace.Confine
+	Sandbox process.SandboxOptions
 	// Network is how far tools reach: public addresses, and what it allows.
 	Network netguard.Guard
 	// Data is the directory that keeps jobs; it must lie outside of every
@@ -104,7 +106,7 @@ type Options struct {
 	// is first needed. Close leaves it open.
 	Store func(context.Context) (jobs.Store, error)
 	// Names changes the list of names of files that no tool may touch.
-	Names *workspace.Names
+	Names *workspace.DenyList
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of
 	// the environment and the well-known shapes. Those of a workspace's .env*
 	// files are added for its jobs.
@@ -381,7 +383,7 @@ func (rt *Runtime) release() {
 	for _, j := range ended[keepEnded:] {
 		// One that somebody resumes at this moment stays until later.
 		if m.Store.Remove(ctx, j.ID) == nil {
-			_ = workspace.Discard(filepath.Join(rt.home, j.ID))
+			_ = rootfs.RemoveAll(filepath.Join(rt.home, j.ID))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // Backups that are made while jobs write their logs and ledgers are whole: no
@@ -37,7 +38,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		led, err := workspace.OpenLedger(filepath.Join(data, "jobs", id, "ledger"))
+		led, err := ledger.Open(filepath.Join(data, "jobs", id, "ledger"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +84,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Error(err)
 		}
 		for i := range 3 {
-			led, err := workspace.OpenLedger(filepath.Join(other, "jobs", fmt.Sprint("J", i), "ledger"))
+			led, err := ledger.Open(filepath.Join(other, "jobs", fmt.Sprint("J", i), "ledger"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,14 +19,17 @@ import (
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/overlay"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // A Bench is what one job's steps work with while it runs here: its files,
 // processes and ledger. It is safe for concurrent use.
 type Bench struct {
-	ledger *workspace.Ledger
+	ledger *ledger.Ledger
 	files  *workspace.Files
-	exec   *workspace.Runner
+	exec   *process.Runner
 	code   *lsp.Servers // nil until Speak
 	http   *http.Client
 	doubts atomic.Bool // there were uncertain changes
@@ -34,12 +37,12 @@ type Bench struct {
 
 // OpenBench opens the workspace dir of a job. What the job changes and prints
 // is kept below home, which is made if it is not there. Commands run without a
-// sandbox unless an option says otherwise: see [workspace.Confined].
-func OpenBench(dir, home string, opts ...workspace.Option) (*Bench, error) {
+// sandbox unless an option says otherwise: see [process.WithSandbox].
+func OpenBench(dir, home string, opts ...process.Option) (*Bench, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
-	ledger, err := workspace.OpenLedger(filepath.Join(home, "ledger"))
+	ledger, err := ledger.Open(filepath.Join(home, "ledger"), overlay.Recover)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +56,7 @@ func OpenBench(dir, home string, opts ...workspace.Option) (*Bench, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
 	}
-	return &Bench{ledger: ledger, files: files, exec: workspace.NewExec(files.Dir(), filepath.Join(home, "logs"), ledger, opts...), http: netguard.Guard{}.Client()}, nil
+	return &Bench{ledger: ledger, files: files, exec: process.New(files.Dir(), filepath.Join(home, "logs"), ledger, opts...), http: netguard.Guard{}.Client()}, nil
 }
 
 // Reach says how far tools get into the network; without it they reach public
@@ -65,13 +68,13 @@ func (b *Bench) Reach(g netguard.Guard) {
 
 // Hide keeps what r finds out of what commands leave behind: their logs and what
 // is shown of their output. It must be called before anything runs.
-func (b *Bench) Hide(r *secret.Redactor) { b.exec.Hide = r }
+func (b *Bench) Hide(r *secret.Redactor) { b.exec.Redactor = r }
 
 // Name changes the list of names that no tool may touch, as the operator wants
 // it. It must be called before anything runs.
-func (b *Bench) Name(n *workspace.Names) {
-	b.files, b.exec.Names = b.files.Naming(n), n
-	b.ledger.Naming(n)
+func (b *Bench) Name(n *workspace.DenyList) {
+	b.files, b.exec.DenyList = b.files.WithDenyList(n), n
+	b.ledger.SetDenyList(n)
 }
 
 // Close kills what still runs and releases the files.

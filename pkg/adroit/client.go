@@ -8,9 +8,10 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/git/worktree"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/trust"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // A Client is adroit as a surface sees it: a *Runtime in this process, or a
@@ -68,7 +69,7 @@ type Changes interface {
 	// Undo restores what the selection covers. It is a step of the job.
 	Undo(ctx context.Context, ref string, s Selection) (*UndoReport, error)
 	// Merge commits what a job did in its worktree and merges it.
-	Merge(ctx context.Context, ref string, o MergeOptions) (*workspace.Merged, error)
+	Merge(ctx context.Context, ref string, o MergeOptions) (*worktree.Merged, error)
 }
 
 // A Catalog lists what requests may name.
@@ -97,9 +98,9 @@ type JobDetail struct {
 	Final     *jobs.Final     `json:"final,omitempty"`     // how its last run ended
 	Changed   bool            `json:"changed,omitempty"`   // it changed files
 	// Incomplete is why the record of its changes is not complete.
-	Incomplete []string            `json:"incomplete,omitempty"`
-	Worktree   *workspace.Worktree `json:"worktree,omitempty"`
-	Actions    []Action            `json:"actions,omitempty"` // see Next
+	Incomplete []string           `json:"incomplete,omitempty"`
+	Worktree   *worktree.Worktree `json:"worktree,omitempty"`
+	Actions    []Action           `json:"actions,omitempty"` // see Next
 }
 
 // EventOptions select events.
@@ -144,22 +145,22 @@ type Selection struct {
 
 // A Step changed files.
 type Step struct {
-	workspace.StepChanges
+	ledger.StepChanges
 	Name string `json:"name,omitempty"` // the tool
 }
 
 // A Diff is what a job changed.
 type Diff struct {
-	Job        string             `json:"job"`
-	Changes    []workspace.Change `json:"changes"`
-	Diff       string             `json:"diff"`
-	Incomplete []string           `json:"incomplete,omitempty"`
+	Job        string          `json:"job"`
+	Changes    []ledger.Change `json:"changes"`
+	Diff       string          `json:"diff"`
+	Incomplete []string        `json:"incomplete,omitempty"`
 }
 
 // An UndoReport is what an undo did, and left.
 type UndoReport struct {
 	Job string `json:"job"`
-	workspace.UndoReport
+	ledger.UndoReport
 	Incomplete []string `json:"incomplete,omitempty"`
 	Commits    []string `json:"commits,omitempty"` // of the job; an undo changes files only
 }

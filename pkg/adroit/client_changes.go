@@ -10,22 +10,24 @@ import (
 	"path/filepath"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/git/worktree"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/overlay"
 )
 
 // ledger opens the record of what a job changed, nil if it never began to work
 // on files.
-func (rt *Runtime) ledger(id string) (*workspace.Ledger, error) {
+func (rt *Runtime) ledger(id string) (*ledger.Ledger, error) {
 	dir := filepath.Join(rt.home, id, "ledger")
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return workspace.OpenLedger(dir)
+	return ledger.Open(dir, overlay.Recover)
 }
 
 // part selects changes from a ledger.
-func (s Selection) part(id string, led *workspace.Ledger) (part workspace.Part, err error) {
+func (s Selection) part(id string, led *ledger.Ledger) (part ledger.Selection, err error) {
 	switch {
 	case s.Step != "" && s.From != "":
 		return part, Invalidf("--from has --step in it", "--step and --from exclude each other")
@@ -36,7 +38,7 @@ func (s Selection) part(id string, led *workspace.Ledger) (part workspace.Part, 
 	default:
 		part = led.All()
 	}
-	if none := new(workspace.StepError); errors.As(err, &none) {
+	if none := new(ledger.StepError); errors.As(err, &none) {
 		return part, Invalidf("adroit jobs steps "+id+" lists those that did", "%s: %v", id, err)
 	}
 	if err == nil && s.Uncertain {
@@ -82,7 +84,7 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 	if err != nil {
 		return nil, AsError(err)
 	}
-	d := &Diff{Job: j.ID, Changes: []workspace.Change{}}
+	d := &Diff{Job: j.ID, Changes: []ledger.Change{}}
 	led, err := rt.ledger(j.ID)
 	if err != nil || led == nil {
 		return d, asError(err)
@@ -158,7 +160,7 @@ func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err er
 }
 
 // Merge implements [Changes].
-func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*workspace.Merged, error) {
+func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*worktree.Merged, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, AsError(err)

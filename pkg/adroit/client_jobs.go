@@ -14,14 +14,16 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/git/worktree"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/workflows"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // asError is AsError for a result of type error.
@@ -129,7 +131,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	if err != nil {
 		return nil, AsError(err)
 	}
-	d := &JobDetail{Job: j, Changed: workspace.Recorded(filepath.Join(rt.home, j.ID, "ledger")), Incomplete: rt.incomplete(ctx, j.ID)}
+	d := &JobDetail{Job: j, Changed: ledger.Recorded(filepath.Join(rt.home, j.ID, "ledger")), Incomplete: rt.incomplete(ctx, j.ID)}
 	if d.Config, err = rt.jobConfig(j.ID); err != nil {
 		return nil, AsError(err)
 	}
@@ -262,7 +264,7 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jo
 	}
 	if j.Status != jobs.Running {
 		err := rt.RemoveWorktrees(ctx, j.ID, o.Force)
-		if we := new(workspace.WorktreeError); errors.As(err, &we) {
+		if we := new(worktree.Error); errors.As(err, &we) {
 			return nil, WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
 		}
 		if err != nil {
@@ -280,7 +282,7 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jo
 			return nil, AsError(err)
 		}
 	}
-	return j, asError(workspace.Discard(filepath.Join(rt.home, j.ID)))
+	return j, asError(rootfs.RemoveAll(filepath.Join(rt.home, j.ID)))
 }
 
 // signalName is what workflows and pipelines may call signals of their own.

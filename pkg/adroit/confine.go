@@ -12,12 +12,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
 // confine is how the commands of jobs run.
-func (rt *Runtime) confine() workspace.Confine {
+func (rt *Runtime) confine() process.SandboxOptions {
 	c := rt.o.Sandbox
 	c.Hide = append(slices.Clone(c.Hide), rt.home)
 	if rt.o.Data != "" {

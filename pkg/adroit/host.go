@@ -13,12 +13,12 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/secret"
-	"github.com/adroit-run/adroit/pkg/workspace"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
@@ -36,7 +36,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	if err := rt.saveJob(j); err != nil {
 		return nil, nil, err
 	}
-	hide := rt.o.Secrets.With(workspace.EnvSecrets(ctx, j.Dir)...)
+	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...)
 	b, err := rt.openBenches(j, c, hide)
 	if err != nil {
 		return nil, nil, err

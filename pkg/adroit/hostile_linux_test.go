@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools/test"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
@@ -77,7 +77,7 @@ func TestHostileRepositories(t *testing.T) {
 			}
 
 			home := t.TempDir()
-			b, err := adroit.OpenBench(dir, home, workspace.Confined(workspace.Confine{Level: level.Level, Private: filepath.Join(home, "sandbox")}))
+			b, err := adroit.OpenBench(dir, home, process.WithSandbox(process.SandboxOptions{Level: level.Level, Private: filepath.Join(home, "sandbox")}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestHostileRepositories(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.plant != "" {
-				if o, err := env.Exec.Run(t.Context(), workspace.Cmd{Shell: strings.ReplaceAll(c.plant, "WS", dir)}); err != nil || o.Code != 0 {
+				if o, err := env.Exec.Run(t.Context(), process.Cmd{Shell: strings.ReplaceAll(c.plant, "WS", dir)}); err != nil || o.Code != 0 {
 					t.Fatalf("%+v, %v", o, err)
 				}
 			}

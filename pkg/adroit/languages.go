@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 const (
@@ -69,7 +69,7 @@ func (b *Bench) judged(step string) (changes []lsp.Change, more int) {
 		return nil, 0
 	}
 	for _, c := range all {
-		if c.Kind == workspace.Deleted || c.Link || c.After == c.Before || !b.code.Serves(c.Path) {
+		if c.Kind == ledger.Deleted || c.Link || c.After == c.Before || !b.code.Serves(c.Path) {
 			continue
 		}
 		if len(changes) == mostJudged {

@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/shell"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
@@ -25,7 +25,7 @@ func TestEnvironmentFiles(t *testing.T) {
 	}
 	turns := "turns:\n  - calls: [{name: shell, args: {command: \"cat .env.local | tr -d x\"}}]\n  - text: Done.\n    expect: {last: 'DB_PASSWORD=.*secret: DB_PASSWORD'}"
 	rt := open(t, adroit.Options{Tools: []tools.Tool{shell.Run}, Models: scripted(t, turns), Dir: dir, Data: data,
-		Sandbox: workspace.Confine{Level: sandbox.Off}, Defaults: agents.Defaults{Approve: executor.ApproveAll}})
+		Sandbox: process.SandboxOptions{Level: sandbox.Off}, Defaults: agents.Defaults{Approve: executor.ApproveAll}})
 	agent := agents.DynamicAgent{Name: "worker", Description: "Work.", Prompt: "You work.", Tools: []string{"shell"}}
 	job, err := rt.Agent(agent).Execute(t.Context(), agents.Input{Prompt: "go"})
 	if err != nil {

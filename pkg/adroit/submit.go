@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/git/worktree"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // A Submitted is a job that was added, and what it will run.
@@ -21,8 +21,8 @@ type Submitted struct {
 	Job  *jobs.Job `json:"job"`
 	Plan *Plan     `json:"plan,omitempty"` // not of a retry
 	// Repeated means that an earlier request with the same key has the job.
-	Repeated bool                `json:"repeated,omitempty"`
-	Worktree *workspace.Worktree `json:"worktree,omitempty"` // that was made for it
+	Repeated bool               `json:"repeated,omitempty"`
+	Worktree *worktree.Worktree `json:"worktree,omitempty"` // that was made for it
 }
 
 // Submit implements [JobWriter]. A request that cannot be resolved fails here,
@@ -82,7 +82,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 }
 
 // isolate makes a worktree for a job to be and moves its request there.
-func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (*workspace.Worktree, error) {
+func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (*worktree.Worktree, error) {
 	w, err := AddWorktree(ctx, rt.data(), id, p.Input.Dir)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (rt *Runtime) retry(ctx context.Context, ref string) (*Submitted, error) {
 	return s, CopyJobConfig(rt.data(), id, s.Job.ID)
 }
 
-func (rt *Runtime) retryIn(ctx context.Context, m *jobs.Manager, old *jobs.Job, w *workspace.Worktree, s *Submitted) error {
+func (rt *Runtime) retryIn(ctx context.Context, m *jobs.Manager, old *jobs.Job, w *worktree.Worktree, s *Submitted) error {
 	var in agents.Input
 	if err := json.Unmarshal(old.Input, &in); err != nil {
 		return fmt.Errorf("%s: reading its request: %w", old.ID, err)
@@ -163,7 +163,7 @@ func (rt *Runtime) forget(ctx context.Context, id string) error {
 }
 
 // RemoveWorktrees removes a job's worktree and those of its sub-agents. Without
-// force, a worktree with work that is nowhere else is a *workspace.WorktreeError.
+// force, a worktree with work that is nowhere else is a *worktree.Error.
 func (rt *Runtime) RemoveWorktrees(ctx context.Context, id string, force bool) error {
 	w, err := OpenWorktree(rt.data(), id)
 	if err != nil {

@@ -14,11 +14,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/git/worktree"
 	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/overlay"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // BenchOptions are what all benches of a job have in common.
@@ -28,9 +32,9 @@ type BenchOptions struct {
 	Data string // keeps jobs; what belongs to this one is in it by its id
 	// Confine is how commands run, in each directory by itself. Its Private is
 	// not read, and what a worktree needs of its repository is added.
-	Confine workspace.Confine
+	Confine process.SandboxOptions
 	Hide    *secret.Redactor
-	Names   *workspace.Names
+	Names   *workspace.DenyList
 	Network netguard.Guard
 	Servers []lsp.Server
 }
@@ -83,7 +87,7 @@ func (bs *Benches) open(dir, home, shows string, writes []string) (*Bench, error
 	if shows != "" {
 		c.Show = append(slices.Clip(c.Show), shows)
 	}
-	b, err := OpenBench(dir, home, workspace.Confined(c))
+	b, err := OpenBench(dir, home, process.WithSandbox(c))
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +132,7 @@ func (bs *Benches) at(name string) (*Bench, error) {
 	b, err := bs.open(c.Dir(), home, c.Shows(), writes)
 	if err != nil {
 		err = fmt.Errorf("the worktree %s: %w", name, err)
-		if errors.As(err, new(*workspace.StorageError)) {
+		if errors.As(err, new(*ledger.StorageError)) {
 			err = &flow.InfrastructureError{Err: err}
 		}
 		return nil, err
@@ -230,7 +234,7 @@ func (bs *Benches) Add(ctx context.Context, job, name, of string) (executor.Tree
 	if !treeName.MatchString(name) {
 		return executor.Tree{}, fmt.Errorf("%q is no name for a worktree", name)
 	}
-	o := workspace.CopyOptions{
+	o := worktree.CopyOptions{
 		Dir: bs.o.Dir, Names: bs.o.Names, Branch: "adroit/" + job + "/" + name,
 		Top: filepath.Join(bs.o.Data, "worktrees", job+"-"+name), Home: treeHome(bs.o.Data, job, name),
 		Except: bs.o.Data,
@@ -247,7 +251,7 @@ func (bs *Benches) Add(ctx context.Context, job, name, of string) (executor.Tree
 		}
 		o.Dir, o.From, o.Plain = c.Dir(), &c.Tree, c.Plain
 	}
-	c, err := workspace.AddCopy(ctx, o)
+	c, err := worktree.AddCopy(ctx, o)
 	if err != nil {
 		return executor.Tree{}, err
 	}
@@ -272,12 +276,12 @@ func (bs *Benches) Join(ctx context.Context, job, path, name, of string) (execut
 	if err != nil {
 		return out, err
 	}
-	led, err := workspace.OpenLedger(filepath.Join(home, "ledger"))
+	led, err := ledger.Open(filepath.Join(home, "ledger"), overlay.Recover)
 	if err != nil {
 		return out, err
 	}
 	defer led.Close()
-	got, err := c.Join(ctx, to.files.At(path), led)
+	got, err := c.Merge(ctx, to.files.At(path), led)
 	if err != nil {
 		return out, err
 	}
@@ -301,8 +305,8 @@ func treeHome(data, job, name string) string {
 	return filepath.Join(data, "jobs", job, "trees", name)
 }
 
-func openTree(home string) (*workspace.Copy, error) {
-	c, err := workspace.OpenCopy(home)
+func openTree(home string) (*worktree.Copy, error) {
+	c, err := worktree.OpenCopy(home)
 	if err == nil && c == nil {
 		err = fmt.Errorf("the job has no worktree %s", filepath.Base(home))
 	}
@@ -311,17 +315,17 @@ func openTree(home string) (*workspace.Copy, error) {
 
 // OpenTree finds the worktree of one of a job's sub-agents, nil if there is no
 // such. data is the directory that keeps jobs.
-func OpenTree(data, job, name string) (*workspace.Copy, error) {
+func OpenTree(data, job, name string) (*worktree.Copy, error) {
 	if !treeName.MatchString(name) {
 		return nil, nil
 	}
-	return workspace.OpenCopy(treeHome(data, job, name))
+	return worktree.OpenCopy(treeHome(data, job, name))
 }
 
 // A Tree is the worktree of one of a job's sub-agents.
 type Tree struct {
 	Name string
-	*workspace.Copy
+	*worktree.Copy
 }
 
 // Trees lists the worktrees of a job's sub-agents that have not been removed:
@@ -334,7 +338,7 @@ func Trees(data, job string) ([]Tree, error) {
 	}
 	var list []Tree
 	for _, e := range homes {
-		c, openErr := workspace.OpenCopy(treeHome(data, job, e.Name()))
+		c, openErr := worktree.OpenCopy(treeHome(data, job, e.Name()))
 		if err = errors.Join(err, openErr); c != nil && !c.Removed {
 			list = append(list, Tree{e.Name(), c})
 		}

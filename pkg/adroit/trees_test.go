@@ -23,7 +23,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools/std"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
@@ -286,7 +286,7 @@ func TestSubAgentsInWorktrees(t *testing.T) {
 			if left, _ := os.ReadDir(filepath.Join(data, "worktrees")); len(left) > 0 {
 				t.Errorf("left over of %d: %v", len(kept), left)
 			}
-			led, err := workspace.OpenLedger(filepath.Join(data, "jobs", id, "ledger"))
+			led, err := ledger.Open(filepath.Join(data, "jobs", id, "ledger"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -466,7 +466,7 @@ func TestSubAgentsKilled(t *testing.T) {
 		if err != nil || len(all) != 1 {
 			t.Fatal(all, err)
 		}
-		led, err := workspace.OpenLedger(filepath.Join(data, "jobs", all[0].Name(), "ledger"))
+		led, err := ledger.Open(filepath.Join(data, "jobs", all[0].Name(), "ledger"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

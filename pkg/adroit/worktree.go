@@ -9,15 +9,15 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/git/worktree"
 )
 
 // AddWorktree makes a git worktree for a job that will be, on a branch of the
 // job's own, and keeps the record of it beside the job. data is the directory
 // that keeps jobs, dir one in the repository; the job is to work in Dir of
 // what is returned.
-func AddWorktree(ctx context.Context, data, id, dir string) (*workspace.Worktree, error) {
-	w, err := workspace.AddWorktree(ctx, dir, filepath.Join(data, "worktrees", id), "adroit/"+id)
+func AddWorktree(ctx context.Context, data, id, dir string) (*worktree.Worktree, error) {
+	w, err := worktree.Add(ctx, dir, filepath.Join(data, "worktrees", id), "adroit/"+id)
 	if err != nil {
 		return nil, err
 	}
@@ -36,17 +36,17 @@ func AddWorktree(ctx context.Context, data, id, dir string) (*workspace.Worktree
 }
 
 // OpenWorktree finds the worktree of a job, nil if it has none.
-func OpenWorktree(data, id string) (*workspace.Worktree, error) {
+func OpenWorktree(data, id string) (*worktree.Worktree, error) {
 	return openWorktree(filepath.Join(data, "jobs", id))
 }
 
-func openWorktree(home string) (*workspace.Worktree, error) {
+func openWorktree(home string) (*worktree.Worktree, error) {
 	path := filepath.Join(home, "worktree.json")
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	w := new(workspace.Worktree)
+	w := new(worktree.Worktree)
 	if err == nil {
 		err = json.Unmarshal(b, w)
 	}
@@ -58,6 +58,6 @@ func openWorktree(home string) (*workspace.Worktree, error) {
 
 // Worktree is the worktree of a job that was submitted with Input.Worktree, nil
 // for others. Merge and Remove it when the job has ended; until then it stays.
-func (rt *Runtime) Worktree(id string) (*workspace.Worktree, error) {
+func (rt *Runtime) Worktree(id string) (*worktree.Worktree, error) {
 	return openWorktree(filepath.Join(rt.home, id))
 }

@@ -26,9 +26,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/git/worktree"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/trust"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // A Client speaks to a Handler. It is safe for concurrent use.
@@ -216,7 +216,7 @@ func (c *Client) Undo(ctx context.Context, ref string, s adroit.Selection) (*adr
 	return jobsUndo.do(ctx, c, of[adroit.Selection]{ref, s})
 }
 
-func (c *Client) Merge(ctx context.Context, ref string, o adroit.MergeOptions) (*workspace.Merged, error) {
+func (c *Client) Merge(ctx context.Context, ref string, o adroit.MergeOptions) (*worktree.Merged, error) {
 	return jobsMerge.do(ctx, c, of[adroit.MergeOptions]{ref, o})
 }
 

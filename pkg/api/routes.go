@@ -9,9 +9,9 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/git/worktree"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/trust"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // A route is one method of an [adroit.Client] over HTTP: a POST to /v1/ and its
@@ -91,8 +91,8 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[adroit.Selection]) (*adroit.UndoReport, error) {
 			return c.Undo(ctx, in.Job, in.Options)
 		}}
-	jobsMerge = route[of[adroit.MergeOptions], *workspace.Merged]{"jobs/merge", "Merge a job's worktree.",
-		func(ctx context.Context, c adroit.Client, in of[adroit.MergeOptions]) (*workspace.Merged, error) {
+	jobsMerge = route[of[adroit.MergeOptions], *worktree.Merged]{"jobs/merge", "Merge a job's worktree.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.MergeOptions]) (*worktree.Merged, error) {
 			return c.Merge(ctx, in.Job, in.Options)
 		}}
 	agentsList = route[adroit.Scope, *adroit.Listing[adroit.AgentInfo]]{"agents/list", "List the agents.",

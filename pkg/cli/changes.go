@@ -18,12 +18,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/overlay"
 )
 
 // ledger opens the record of what a job changed, nil if it never began to
 // work on files.
-func (a *app) ledger(j *jobs.Job) (*workspace.Ledger, error) {
+func (a *app) ledger(j *jobs.Job) (*ledger.Ledger, error) {
 	home, err := a.jobDir(j.ID)
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func (a *app) ledger(j *jobs.Job) (*workspace.Ledger, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return workspace.OpenLedger(dir)
+	return ledger.Open(dir, overlay.Recover)
 }
 
 func (a *app) jobsDiff() *cobra.Command {
@@ -96,7 +97,7 @@ func (a *app) missing(j *jobs.Job) []string {
 
 // printUncertain names, in lines that git apply passes over, the uncertain
 // changes that a diff leaves out.
-func (a *app) printUncertain(changes []workspace.Change, shown bool) (unsure bool) {
+func (a *app) printUncertain(changes []ledger.Change, shown bool) (unsure bool) {
 	for _, c := range changes {
 		unsure = unsure || c.Uncertain
 		if c.Uncertain && !shown {
@@ -173,7 +174,7 @@ func (a *app) jobsUndo() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printUndo(id string, r workspace.UndoReport) {
+func (a *app) printUndo(id string, r ledger.UndoReport) {
 	for _, p := range r.Restored {
 		fmt.Fprintf(a.Stdout, "restored %s\n", render.SanitizeLine(p))
 	}

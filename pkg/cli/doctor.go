@@ -14,13 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // A finding is one thing the doctor looked at.
@@ -186,7 +186,7 @@ func examineProgram(ctx context.Context, name, use string, args []string) findin
 	defer cancel()
 	// Where nothing of a project can choose which version runs, or how.
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir, cmd.Env = "/", workspace.Environ(os.Environ(), nil)
+	cmd.Dir, cmd.Env = "/", rootfs.Environ(os.Environ(), nil)
 	b, err := cmd.CombinedOutput()
 	what, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
 	if err != nil {

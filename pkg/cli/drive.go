@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // drive runs a job in the foreground until it ends, waits for a person who is
@@ -177,7 +177,7 @@ func (a *app) tell(job *jobs.Job, past render.History, took time.Duration) {
 // changed reports whether a job changed files.
 func (a *app) changed(id string) bool {
 	home, err := a.jobDir(id)
-	return err == nil && workspace.Recorded(filepath.Join(home, "ledger"))
+	return err == nil && ledger.Recorded(filepath.Join(home, "ledger"))
 }
 
 // next are the commands that make sense now.

@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // sweep frees the former content of files that no job has any more.
@@ -21,7 +21,7 @@ func (a *app) sweep() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return workspace.SweepContent(adroit.ContentDir(dir))
+	return ledger.SweepContent(adroit.ContentDir(dir))
 }
 
 func (a *app) jobsPrune() *cobra.Command {

@@ -8,33 +8,33 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/cli/exit"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
 // confine is how commands run here at a level, the configured one if it is
 // empty. home is the directory for what they need.
-func (a *app) confine(level, home string) (workspace.Option, error) {
+func (a *app) confine(level, home string) (process.Option, error) {
 	c, err := a.confinement(level)
 	c.Private = filepath.Join(home, "sandbox")
 	if data, derr := a.dataDir(); derr == nil {
 		// home goes when the command has ended; what it must not leave stays.
 		c.Removed = filepath.Join(data, "removed", time.Now().UTC().Format("20060102T150405.000"))
 	}
-	return workspace.Confined(c), err
+	return process.WithSandbox(c), err
 }
 
 // confinement is the same without a place.
-func (a *app) confinement(level string) (workspace.Confine, error) {
+func (a *app) confinement(level string) (process.SandboxOptions, error) {
 	c, err := a.config()
 	if err != nil {
-		return workspace.Confine{}, err
+		return process.SandboxOptions{}, err
 	}
 	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
 	if err != nil {
-		return workspace.Confine{}, exit.Usagef("", "--sandbox: %v", err)
+		return process.SandboxOptions{}, exit.Usagef("", "--sandbox: %v", err)
 	}
-	conf := workspace.Confine{
+	conf := process.SandboxOptions{
 		Level: l, NetOpen: c.Sandbox.Net == "open", Limits: sandbox.Limits(c.Sandbox.Limits),
 		Cache: filepath.Join(c.DataDir, "cache"),
 	}
@@ -92,8 +92,8 @@ func (a *app) examineAttribution(level sandbox.Level) finding {
 	if err != nil {
 		return finding{"attribution", lacks, err.Error(), ""}
 	}
-	how, why := workspace.Attribution(level, dir, c.DataDir)
-	if how == workspace.Exact {
+	how, why := process.Attribution(level, dir, c.DataDir)
+	if how == process.Exact {
 		return finding{"attribution", fine, "exact: what a command changes is told from what others change meanwhile", ""}
 	}
 	return finding{"attribution", report, "uncertain: what changes while a command runs may be somebody else's, since " + why, ""}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -30,7 +31,7 @@ func (a *app) redactor() *secret.Redactor {
 // those that are there and those that were committed: no tool may read them, but
 // a program that a tool runs may.
 func (a *app) redactorIn(ctx context.Context, dir string) *secret.Redactor {
-	known := workspace.EnvSecrets(ctx, dir)
+	known := git.EnvSecrets(ctx, dir)
 	if len(known) == 0 {
 		return a.redactor()
 	}
@@ -82,12 +83,12 @@ func (a *app) redactorOf(more []secret.Known) (*secret.Redactor, error) {
 }
 
 // names are the operator's changes to the list of names no tool may touch.
-func (a *app) names() *workspace.Names {
+func (a *app) names() *workspace.DenyList {
 	c, err := a.config()
 	if err != nil {
 		return nil
 	}
-	return &workspace.Names{Deny: c.Secrets.Deny, Allow: c.Secrets.Allow}
+	return &workspace.DenyList{Deny: c.Secrets.Deny, Allow: c.Secrets.Allow}
 }
 
 // guarded is a model whose errors do not echo keys: what a provider says of a

@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // selectionFlags adds the flags that select changes.
@@ -63,7 +63,7 @@ func (a *app) jobsSteps() *cobra.Command {
 }
 
 // steps are those of a job that changed files.
-func (a *app) steps(j *jobs.Job) ([]workspace.StepChanges, error) {
+func (a *app) steps(j *jobs.Job) ([]ledger.StepChanges, error) {
 	led, err := a.ledger(j)
 	if err != nil || led == nil {
 		return nil, err

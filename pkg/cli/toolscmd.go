@@ -8,16 +8,16 @@ import (
 	"os"
 	"strings"
 
-	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
-
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func (a *app) toolsCall() *cobra.Command {
@@ -61,7 +61,7 @@ func (a *app) toolsCall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			exec := workspace.NewExec(root, logs, nil, confined)
+			exec := process.New(root, logs, nil, confined)
 			defer exec.Close()
 			conf, err := a.config()
 			if err != nil {

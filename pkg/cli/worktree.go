@@ -9,12 +9,13 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/git/worktree"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // worktree is that of a job, nil if it has none.
-func (a *app) worktree(id string) (*workspace.Worktree, error) {
+func (a *app) worktree(id string) (*worktree.Worktree, error) {
 	data, err := a.dataDir()
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func (a *app) worktree(id string) (*workspace.Worktree, error) {
 }
 
 // worktreeBegins reports what of the work tree a job's worktree lacks.
-func (a *app) worktreeBegins(w *workspace.Worktree) {
+func (a *app) worktreeBegins(w *worktree.Worktree) {
 	if w != nil && w.Left > 0 {
 		fmt.Fprintf(a.Stderr, "the worktree begins at commit %.10s: %s in %s not in it\n", w.Base, render.Plural(w.Left, "uncommitted change"), a.home(w.Repo)+isAre(w.Left))
 	}
@@ -47,11 +48,11 @@ func (a *app) place(j *jobs.Job) string {
 
 // A keptTree is the worktree of a sub-agent that is still there.
 type keptTree struct {
-	Name      string              `json:"name"`
-	Dir       string              `json:"dir"`
-	Branch    string              `json:"branch,omitempty"`
-	Base      string              `json:"base,omitempty"` // the commit it began with
-	Conflicts []workspace.Skipped `json:"conflicts,omitempty"`
+	Name      string           `json:"name"`
+	Dir       string           `json:"dir"`
+	Branch    string           `json:"branch,omitempty"`
+	Base      string           `json:"base,omitempty"` // the commit it began with
+	Conflicts []ledger.Skipped `json:"conflicts,omitempty"`
 }
 
 // keptTrees are the worktrees of a job's sub-agents that are still there.

@@ -16,8 +16,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/render"
 	"github.com/adroit-run/adroit/pkg/cli/term"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // commitWriter is the agent that writes the message.
@@ -98,17 +99,17 @@ type staging struct{ root, diff, log string }
 const subjects = 12
 
 func (a *app) staged(ctx context.Context, dir string) (s staging, err error) {
-	git := func(dir string) (*workspace.Git, func() error) {
-		ex := workspace.NewExec(dir, "", nil)
-		ex.Names = a.names()
-		return workspace.NewGit(ex), ex.Close
+	repoAt := func(dir string) (*git.Repo, func() error) {
+		ex := process.New(dir, "", nil)
+		ex.DenyList = a.names()
+		return git.New(ex), ex.Close
 	}
-	g, done := git(dir)
+	g, done := repoAt(dir)
 	s.root, err = g.Root(ctx)
 	if err = errors.Join(err, done()); err != nil {
 		return s, exit.Usagef("-C names a directory of a git repository", "%v", err)
 	}
-	g, done = git(s.root)
+	g, done = repoAt(s.root)
 	defer func() { err = errors.Join(err, done()) }()
 	status, err := g.Status(ctx)
 	if err != nil {
@@ -127,7 +128,7 @@ func (a *app) staged(ctx context.Context, dir string) (s staging, err error) {
 	if !staged {
 		return s, exit.Usagef("git add what the commit is to have", "nothing is staged")
 	}
-	if s.diff, err = g.Diff(ctx, workspace.DiffOptions{Staged: true}); err != nil {
+	if s.diff, err = g.Diff(ctx, git.DiffOptions{Staged: true}); err != nil {
 		return s, err
 	}
 	if s.diff == "" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // secrets configure what no tool may see.
@@ -18,7 +18,7 @@ type secrets struct {
 // check checks the names and fingerprints.
 func (s secrets) check(where string) error {
 	for _, name := range append(slices.Clone(s.Deny), s.Allow...) {
-		if err := workspace.CheckName(name); err != nil {
+		if err := rootfs.CheckPattern(name); err != nil {
 			return fail(fmt.Errorf("%s: secrets: %w", where, err), "a name may hold * and ?; it is matched with the end of a path: *.tfvars, config/prod.yaml")
 		}
 	}

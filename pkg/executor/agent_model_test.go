@@ -20,6 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // An inmate is a model that works on its own: each answer is a function that
@@ -87,7 +88,7 @@ type house struct {
 	*testing.T
 	*inmate
 	w      *world
-	led    *workspace.Ledger
+	led    *ledger.Ledger
 	files  *workspace.Files
 	events []event.Event
 	host   handler.Host
@@ -99,7 +100,7 @@ func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Session,
 	t.Helper()
 	h := &house{T: t, inmate: &inmate{t: t, works: list}, w: newWorld(t, say("I stand in.\nDONE")), mem: new(flow.Memory)}
 	var err error
-	if h.led, err = workspace.OpenLedger(filepath.Join(t.TempDir(), "ledger")); err != nil {
+	if h.led, err = ledger.Open(filepath.Join(t.TempDir(), "ledger"), nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.led.Close() })

@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 var loop = flow.Define("agent", executor.Loop)
@@ -70,7 +71,7 @@ func newWorld(t testing.TB, turns ...llm.Message) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { files.Close() })
-	w.env = &tools.Env{Files: files, Exec: workspace.NewExec(files.Dir(), t.TempDir(), nil)}
+	w.env = &tools.Env{Files: files, Exec: process.New(files.Dir(), t.TempDir(), nil)}
 	return w
 }
 

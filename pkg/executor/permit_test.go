@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // A gate is a host with tools that send, run and leak, and note what ran.
@@ -85,7 +86,7 @@ func (g *gate) run(edit func(*executor.Task)) *executor.Question {
 	set := g.set()
 	mux := handler.Serve(handler.Host{Tools: set, Blobs: &g.mem, Confinement: g.fence,
 		Env: func(context.Context, string, string) (*tools.Env, error) {
-			return &tools.Env{Files: g.files, Exec: workspace.NewExec(g.files.Dir(), "", nil), HTTP: http.DefaultClient}, nil
+			return &tools.Env{Files: g.files, Exec: process.New(g.files.Dir(), "", nil), HTTP: http.DefaultClient}, nil
 		},
 		Models: func(context.Context, string) (llm.Model, string, error) { return model, "m", nil }})
 	task := executor.Task{Instructions: executor.Instructions{Agent: "a", Model: "m/m", Prompt: "go"}, Work: executor.Work{Tools: executor.Pin(set)}}

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // A Call is what a hook is told.
@@ -51,14 +51,14 @@ const (
 type Runner struct {
 	dir  string
 	list []Hook
-	exec *workspace.Runner
+	exec *process.Runner
 }
 
 // New returns a Runner of hooks, which [Check] has found good, for the
 // workspace dir. Hooks run outside the sandbox, with a scrubbed environment, in
 // a process group of their own.
 func New(dir string, list []Hook) *Runner {
-	return &Runner{dir: dir, list: list, exec: workspace.NewExec(dir, "", nil)}
+	return &Runner{dir: dir, list: list, exec: process.New(dir, "", nil)}
 }
 
 // Close kills what still runs.
@@ -176,7 +176,7 @@ func (r *Runner) run(ctx context.Context, h Hook, p handler.Invocation, res *Res
 		limit = DefaultTimeout
 	}
 	out := &bounded{}
-	o, err := r.exec.Run(ctx, workspace.Cmd{Args: h.Command, Stdin: in, Stdout: out, Timeout: limit})
+	o, err := r.exec.Run(ctx, process.Cmd{Args: h.Command, Stdin: in, Stdout: out, Timeout: limit})
 	if ctx.Err() != nil {
 		return verdict{}, ctx.Err()
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // Options say which servers there are and how long they may take. Zero
@@ -38,7 +39,7 @@ type Options struct {
 // Servers are the language servers of one job. They are safe for concurrent
 // use. Close them before their Exec and Files.
 type Servers struct {
-	exec  workspace.Exec
+	exec  process.Exec
 	files *workspace.Files
 	o     Options
 	hosts []*host
@@ -51,7 +52,7 @@ type Servers struct {
 var _ tools.Codebase = (*Servers)(nil)
 
 // New makes the servers of a job; none is started yet.
-func New(ex workspace.Exec, files *workspace.Files, o Options) *Servers {
+func New(ex process.Exec, files *workspace.Files, o Options) *Servers {
 	if o.Start <= 0 {
 		o.Start = time.Minute
 	}

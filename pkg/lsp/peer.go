@@ -14,7 +14,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 type peer struct {
 	h     *host
 	root  string
-	proc  *workspace.Process
+	proc  *process.Process
 	conn  *jsonrpc2.Conn
 	can   answered
 	docs  map[string]*doc // by name
@@ -54,7 +54,7 @@ type doc struct {
 func (h *host) start(ctx context.Context) (*peer, error) {
 	in, out := io.Pipe()
 	// The process outlives the start; Close ends it.
-	proc, err := h.all.exec.Start(ctx, workspace.Cmd{Args: h.Command, Interactive: true, Stdout: out})
+	proc, err := h.all.exec.Start(ctx, process.Cmd{Args: h.Command, Interactive: true, Stdout: out})
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", h.Name, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // A language is a small project in which first.X calls what second.X declares.
@@ -108,7 +109,7 @@ func project(t *testing.T, files map[string]string, o lsp.Options) (*lsp.Servers
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := workspace.NewExec(dir, t.TempDir(), nil)
+	runner := process.New(dir, t.TempDir(), nil)
 	s := lsp.New(runner, f, o)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {

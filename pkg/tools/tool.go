@@ -30,6 +30,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // Caps are the capabilities a tool needs. They are the single source of what
@@ -127,7 +128,7 @@ type Env struct {
 	Job            string           // the job's id
 	Key            string           // identifies this call for ever, also when it is repeated: an idempotency key
 	Files          *workspace.Files // Read or Write
-	Exec           workspace.Exec   // Exec or Shell
+	Exec           process.Exec     // Exec or Shell
 	Code           Codebase         // Read and Exec; nil also where there are no language servers
 	HTTP           *http.Client     // Net
 	Model          llm.Model        // Think

@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // TestNames: the list is one for every way to a file, and an operator may add
@@ -30,7 +34,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer base.Close()
-	changed := base.Naming(&Names{Deny: []string{"*.TFVARS", "caf?.conf", "deploy/prod.yaml"}, Allow: []string{".env.test"}})
+	changed := base.WithDenyList(&rootfs.DenyList{Deny: []string{"*.TFVARS", "caf?.conf", "deploy/prod.yaml"}, Allow: []string{".env.test"}})
 	for name, want := range map[string][2]bool{ // readable without, with
 		".env": {false, false}, ".env.test": {false, true}, "prod.tfvars": {true, false}, "café.conf": {true, false},
 		"sub/.netrc": {false, false}, "plain.txt": {true, true}, "deploy/prod.yaml": {true, false},
@@ -108,14 +112,14 @@ func TestSnapshotsCopyNoSecrets(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte("KEY=quokka-lattice\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	led, err := OpenLedger(home)
+	led, err := ledger.Open(home, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer led.Close()
-	ex := NewExec(dir, "", led)
+	ex := process.New(dir, "", led)
 	defer ex.Close()
-	o, err := ex.Run(t.Context(), Cmd{Shell: "echo MORE=2 >> .env", Snapshot: true})
+	o, err := ex.Run(t.Context(), process.Cmd{Shell: "echo MORE=2 >> .env", Snapshot: true})
 	if err != nil || len(o.Changed) != 1 {
 		t.Fatalf("%+v, %v", o, err)
 	}
@@ -140,7 +144,7 @@ func TestSnapshotsCopyNoSecrets(t *testing.T) {
 
 func TestCheckName(t *testing.T) {
 	for name, ok := range map[string]bool{"*.tfvars": true, "a/b.yaml": true, "": false, "/etc/x": false, "x/": false, "**/x": false, "é": false, "[": false} {
-		if err := CheckName(name); (err == nil) != ok {
+		if err := rootfs.CheckPattern(name); (err == nil) != ok {
 			t.Errorf("CheckName(%q) = %v", name, err)
 		}
 	}
@@ -149,7 +153,7 @@ func TestCheckName(t *testing.T) {
 // TestToolchainStaysLocal: nothing a repository or a host says makes a command
 // fetch another Go.
 func TestToolchainStaysLocal(t *testing.T) {
-	env := Environ([]string{"GOTOOLCHAIN=go9.99.9", "GOENV=/repo/go.env", "DOTENV=x", "NODE_OPTIONS=--require=/repo/x.js", "RUSTC_WRAPPER=/repo/x", "PATH=/bin"}, nil)
+	env := rootfs.Environ([]string{"GOTOOLCHAIN=go9.99.9", "GOENV=/repo/go.env", "DOTENV=x", "NODE_OPTIONS=--require=/repo/x.js", "RUSTC_WRAPPER=/repo/x", "PATH=/bin"}, nil)
 	all := strings.Join(env, "\n")
 	if !strings.Contains(all, "GOTOOLCHAIN=local") || strings.Contains(all, "/repo/") || strings.Contains(all, "9.99.9") {
 		t.Errorf("the environment of a command:\n%s", all)

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/overlay"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // A job edits a file, runs a command, shows the difference and takes it back.
@@ -35,7 +38,7 @@ func job(ctx context.Context) error {
 		return err
 	}
 
-	led, err := workspace.OpenLedger(filepath.Join(base, "ledger"))
+	led, err := ledger.Open(filepath.Join(base, "ledger"), overlay.Recover)
 	if err != nil {
 		return err
 	}
@@ -54,9 +57,9 @@ func job(ctx context.Context) error {
 		return err
 	}
 
-	run := workspace.NewExec(dir, filepath.Join(base, "logs"), led)
+	run := process.New(dir, filepath.Join(base, "logs"), led)
 	defer run.Close()
-	if _, err := run.Run(ctx, workspace.Cmd{Shell: "echo new > made.txt", Snapshot: true}); err != nil {
+	if _, err := run.Run(ctx, process.Cmd{Shell: "echo new > made.txt", Snapshot: true}); err != nil {
 		return err
 	}
 

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,9 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // MaxFile is the most that is read or written whole, in bytes.
@@ -23,15 +27,15 @@ const MaxFile = 32 << 20
 // processes, may work on one directory: a file's check and its change are one
 // step for all of them.
 type Files struct {
-	*desk
-	led     *Ledger // nil: no undo
-	barrier Barrier // nil: none; see Under
-	names   *Names  // the operator's; see Naming
+	*fileState
+	Ledger   *ledger.Ledger   // nil: no undo
+	guard    PathGuard        // nil: none; see Under
+	DenyList *rootfs.DenyList // the operator's; see Naming
 }
 
-// desk is what the Files made by At share.
-type desk struct {
-	tree *tree
+// fileState is what the Files made by At share.
+type fileState struct {
+	Tree *rootfs.Tree
 
 	mu   sync.Mutex        // held for each change
 	sees sync.Mutex        // guards seen
@@ -40,63 +44,53 @@ type desk struct {
 
 // Open opens the directory. led may be nil: then nothing can be undone, and the
 // stale check knows only what was read through this Files.
-func Open(dir string, led *Ledger) (*Files, error) {
-	t, err := openTree(dir)
+func Open(dir string, led *ledger.Ledger) (*Files, error) {
+	t, err := rootfs.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	f := &Files{desk: &desk{tree: t, seen: map[string]string{}}, led: led}
+	f := &Files{fileState: &fileState{Tree: t, seen: map[string]string{}}, Ledger: led}
 	if led != nil {
-		if in, ok := t.inside(filepath.ToSlash(led.dir)); ok {
-			t.close()
+		if in, ok := t.Inside(filepath.ToSlash(led.Dir)); ok {
+			t.Close()
 			return nil, fmt.Errorf("the ledger lies inside the workspace (%s); keep it outside, where no tool can reach it", in)
 		}
-		led.sweep(t)
+		led.RemoveTemp(t)
 	}
 	return f, nil
 }
 
-// sweep removes the temporary file of a write that a crash cut short.
-func (l *Ledger) sweep(t *tree) {
-	l.mu.Lock()
-	temp := l.temp
-	l.mu.Unlock()
-	if ok, _ := path.Match(".adroit-*.tmp", path.Base(temp)); ok {
-		_ = t.root.Remove(temp)
-	}
-}
-
 // At returns the same files with changes noted under a step's path.
 func (f *Files) At(step string) *Files {
-	if f.led == nil {
+	if f.Ledger == nil {
 		return f
 	}
-	return &Files{desk: f.desk, led: f.led.At(step), barrier: f.barrier, names: f.names}
+	return &Files{fileState: f.fileState, Ledger: f.Ledger.At(step), guard: f.guard, DenyList: f.DenyList}
 }
 
 // Close releases the directory. Nothing may be used afterwards, nor anything At returned.
-func (f *Files) Close() error { return f.tree.close() }
+func (f *Files) Close() error { return f.Tree.Close() }
 
 // Dir is the absolute path of the root, links followed.
-func (f *Files) Dir() string { return filepath.FromSlash(f.tree.dir) }
+func (f *Files) Dir() string { return filepath.FromSlash(f.Tree.Dir) }
 
 // find cleans, resolves and judges a file's name.
 func (f *Files) find(name string, follow, write bool) (string, error) {
-	p, err := f.tree.cleanFile(name)
+	p, err := f.Tree.CleanFile(name)
 	if err != nil {
 		return "", err
 	}
-	if err := f.judge(name, p, write); err != nil {
+	if err := f.CheckPath(name, p, write); err != nil {
 		return "", err
 	}
-	real, err := f.tree.resolve(name, p, follow)
+	real, err := f.Tree.Resolve(name, p, follow)
 	if err != nil {
 		return "", err
 	}
 	if real == "." {
-		return "", &PathError{Name: name, Reason: "is the workspace itself; name a file inside it"}
+		return "", &rootfs.PathError{Name: name, Reason: "is the workspace itself; name a file inside it"}
 	}
-	return real, f.judge(name, real, write)
+	return real, f.CheckPath(name, real, write)
 }
 
 // ReadFile returns a whole file of at most MaxFile bytes and remembers it for
@@ -106,37 +100,37 @@ func (f *Files) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := f.load(name, p)
+	b, err := f.Load(name, p)
 	if err != nil {
 		return nil, err
 	}
-	return b, f.note(p, digest(b))
+	return b, f.Note(p, rootfs.Digest(b))
 }
 
-func (f *Files) load(name, p string) ([]byte, error) {
-	in, info, err := f.tree.open(name, p)
+func (f *Files) Load(name, p string) ([]byte, error) {
+	in, info, err := f.Tree.Open(name, p)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	if info.Size() > MaxFile {
-		return nil, &TooLargeError{Name: name, Size: info.Size(), Limit: MaxFile}
+		return nil, &rootfs.TooLargeError{Name: name, Size: info.Size(), Limit: MaxFile}
 	}
 	var buf bytes.Buffer
 	buf.Grow(int(info.Size()) + bytes.MinRead)
 	if _, err := io.Copy(&buf, io.LimitReader(in, MaxFile+1)); err != nil {
-		return nil, f.tree.explain(name, err)
+		return nil, f.Tree.Explain(name, err)
 	}
 	if buf.Len() > MaxFile { // it grew, or like a file of /proc it does not tell its size
-		return nil, &TooLargeError{Name: name, Size: int64(buf.Len()), Limit: MaxFile}
+		return nil, &rootfs.TooLargeError{Name: name, Size: int64(buf.Len()), Limit: MaxFile}
 	}
 	return buf.Bytes(), nil
 }
 
-// note remembers what the job saw.
-func (f *Files) note(p, digest string) error {
-	if f.led != nil {
-		return f.led.Seen(p, digest)
+// Note remembers what the job saw.
+func (f *Files) Note(p, digest string) error {
+	if f.Ledger != nil {
+		return f.Ledger.Seen(p, digest)
 	}
 	f.sees.Lock()
 	defer f.sees.Unlock()
@@ -156,8 +150,8 @@ func (f *Files) Seen(name string) bool {
 }
 
 func (f *Files) saw(p string) (string, bool) {
-	if f.led != nil {
-		return f.led.saw(p)
+	if f.Ledger != nil {
+		return f.Ledger.LastSeen(p)
 	}
 	f.sees.Lock()
 	defer f.sees.Unlock()
@@ -167,17 +161,17 @@ func (f *Files) saw(p string) (string, bool) {
 
 // fresh refuses a change to a file that is not as the job last saw it. One the
 // job never saw is let through.
-func (f *Files) fresh(name, p string, now state) error {
+func (f *Files) fresh(name, p string, now rootfs.State) error {
 	want, ok := f.saw(p)
 	switch {
 	case !ok || want == now.Digest:
 		return nil
 	case now.Type == "":
-		return &StaleError{Name: name, Reason: "has been deleted since it was read"}
+		return &rootfs.StaleError{Name: name, Reason: "has been deleted since it was read"}
 	case want == "":
-		return &StaleError{Name: name, Reason: "has been created anew since it was deleted"}
+		return &rootfs.StaleError{Name: name, Reason: "has been created anew since it was deleted"}
 	}
-	return &StaleError{Name: name, Reason: "has been changed since it was read, by someone else or by a command"}
+	return &rootfs.StaleError{Name: name, Reason: "has been changed since it was read, by someone else or by a command"}
 }
 
 // WriteFile gives a file new content, creating it and the directories above it
@@ -185,144 +179,144 @@ func (f *Files) fresh(name, p string, now state) error {
 // name is a link that stays inside, its target is written and the link stays.
 // Hard links are broken: other names of the old file keep the old content.
 func (f *Files) WriteFile(name string, data []byte) error {
-	return f.write(name, data, func(p string, now state) error { return f.fresh(name, p, now) })
+	return f.write(name, data, func(p string, now rootfs.State) error { return f.fresh(name, p, now) })
 }
 
 // Replace is WriteFile for a caller who knows the whole old content, and writes
 // only if that is still what is there.
 func (f *Files) Replace(name string, old, new []byte) error {
-	want := digest(old)
-	return f.write(name, new, func(p string, now state) error {
+	want := rootfs.Digest(old)
+	return f.write(name, new, func(p string, now rootfs.State) error {
 		if now.Type == "" {
-			return f.tree.explain(name, fs.ErrNotExist)
+			return f.Tree.Explain(name, fs.ErrNotExist)
 		}
 		if now.Digest != want {
-			return &StaleError{Name: name, Reason: "has been changed in the meantime"}
+			return &rootfs.StaleError{Name: name, Reason: "has been changed in the meantime"}
 		}
 		return nil
 	})
 }
 
-func (f *Files) write(name string, data []byte, check func(p string, now state) error) error {
+func (f *Files) write(name string, data []byte, check func(p string, now rootfs.State) error) error {
 	if len(data) > MaxFile {
-		return &TooLargeError{Name: name, Size: int64(len(data)), Limit: MaxFile}
+		return &rootfs.TooLargeError{Name: name, Size: int64(len(data)), Limit: MaxFile}
 	}
-	return f.change(name, true, func(p string) error {
-		now, err := f.keep(p)
+	return f.Change(name, true, func(p string) error {
+		now, err := f.Keep(p)
 		if err != nil {
 			return err
 		}
-		if now.Type == isDir || now.Type == isLink {
-			return &PathError{Name: name, Reason: "is a directory; name a file"}
+		if now.Type == rootfs.TypeDir || now.Type == rootfs.TypeLink {
+			return &rootfs.PathError{Name: name, Reason: "is a directory; name a file"}
 		}
 		if err := check(p, now); err != nil {
 			return err
 		}
-		after := state{Type: isFile, Mode: now.Mode, Digest: digest(data), Size: int64(len(data))}
+		after := rootfs.State{Type: rootfs.TypeFile, Mode: now.Mode, Digest: rootfs.Digest(data), Size: int64(len(data))}
 		if now.Digest == after.Digest {
-			return f.note(p, after.Digest)
+			return f.Note(p, after.Digest)
 		}
 		perm := now.Mode
 		if now.Type == "" {
-			perm, after.Mode = newMode, 0o644&^umask()
+			perm, after.Mode = rootfs.DefaultMode, 0o644&^rootfs.Umask()
 		}
-		dirs, err := f.tree.missing(p)
+		dirs, err := f.Tree.MissingDirs(p)
 		if err != nil {
 			return err
 		}
 		f.keepAfter(data)
-		temp := tempName(p)
-		ds := append(made(dirs), delta{Path: rawName(p), Before: now, After: after})
+		temp := rootfs.TempName(p)
+		ds := append(made(dirs), ledger.PathChange{Path: rootfs.RawName(p), Before: now, After: after})
 		return f.commit(temp, ds, func() error {
 			if err := f.makeDirs(dirs); err != nil {
 				return err
 			}
-			return f.tree.put(p, temp, perm, bytes.NewReader(data))
+			return f.Tree.Put(p, temp, perm, bytes.NewReader(data))
 		})
 	})
 }
 
-// change runs do with the resolved name while nobody else changes a file.
-func (f *Files) change(name string, follow bool, do func(p string) error) error {
+// Change runs do with the resolved name while nobody else changes a file.
+func (f *Files) Change(name string, follow bool, do func(p string) error) error {
 	if _, err := f.find(name, follow, true); err != nil {
 		return err // refused without waiting for a lock
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.tree.lock()()
+	defer f.Tree.Lock()()
 	p, err := f.find(name, follow, true)
 	if err != nil {
 		return err
 	}
 	if err := do(p); err != nil {
-		if f.led != nil && diskFailed(err) {
-			_ = f.led.failed(err)
+		if f.Ledger != nil && ledger.IsDiskError(err) {
+			_ = f.Ledger.RecordFailure(err)
 		}
-		return f.tree.explainAs(name, err)
+		return f.Tree.ExplainAs(name, err)
 	}
 	return nil
 }
 
-// keep reads the state of p and saves its content if there is a ledger.
-func (f *Files) keep(p string) (state, error) {
-	if f.led == nil {
-		return f.tree.state(p, nil)
+// Keep reads the state of p and saves its content if there is a ledger.
+func (f *Files) Keep(p string) (rootfs.State, error) {
+	if f.Ledger == nil {
+		return f.Tree.State(p, nil)
 	}
-	return f.led.keep(f.tree, p)
+	return f.Ledger.Keep(f.Tree, p)
 }
 
 // keepAfter keeps what is about to be written, so that what somebody else makes
 // of it later can be told apart from it. Without it an undo leaves such a file
 // alone, so it need not be durable, and an error is no reason not to write.
 func (f *Files) keepAfter(data []byte) {
-	if f.led != nil && len(data) <= maxDiff && !f.led.full() {
-		_ = f.led.store(data)
+	if f.Ledger != nil && len(data) <= ledger.MaxDiff && !f.Ledger.Full() {
+		_ = f.Ledger.Store(data)
 	}
 }
 
 // commit notes a change in the ledger, makes it, and notes what the job now
 // knows of each file. A change that failed is taken back in the ledger.
-func (f *Files) commit(temp string, ds []delta, do func() error) error {
-	if f.led != nil {
-		if err := f.led.change(temp, ds...); err != nil {
+func (f *Files) commit(temp string, ds []ledger.PathChange, do func() error) error {
+	if f.Ledger != nil {
+		if err := f.Ledger.Change(temp, ds...); err != nil {
 			return err
 		}
 	}
 	if err := do(); err != nil {
-		if f.led != nil {
-			f.led.took(ds...)
+		if f.Ledger != nil {
+			f.Ledger.TakeBack(ds...)
 		}
 		return err
 	}
 	var errs []error
 	for _, d := range ds {
 		if d.From != "" { // moved, not looked at
-			if was, ok := f.saw(string(d.From)); ok && d.After.Type == isFile {
-				errs = append(errs, f.note(string(d.Path), was))
+			if was, ok := f.saw(string(d.From)); ok && d.After.Type == rootfs.TypeFile {
+				errs = append(errs, f.Note(string(d.Path), was))
 			}
 			continue
 		}
-		if d.After.Type == isFile || d.Before.Type == isFile {
-			errs = append(errs, f.note(string(d.Path), d.After.Digest))
+		if d.After.Type == rootfs.TypeFile || d.Before.Type == rootfs.TypeFile {
+			errs = append(errs, f.Note(string(d.Path), d.After.Digest))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func made(dirs []string) []delta {
-	var ds []delta
+func made(dirs []string) []ledger.PathChange {
+	var ds []ledger.PathChange
 	for _, d := range dirs {
-		ds = append(ds, delta{Path: rawName(d), After: state{Type: isDir, Mode: 0o755 &^ umask()}})
+		ds = append(ds, ledger.PathChange{Path: rootfs.RawName(d), After: rootfs.State{Type: rootfs.TypeDir, Mode: 0o755 &^ rootfs.Umask()}})
 	}
 	return ds
 }
 
 func (f *Files) makeDirs(dirs []string) error {
 	for _, d := range dirs {
-		if err := f.tree.root.Mkdir(d, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return f.tree.explain(d, err)
+		if err := f.Tree.Root.Mkdir(d, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return f.Tree.Explain(d, err)
 		}
-		if err := f.tree.sync(path.Dir(d)); err != nil {
+		if err := f.Tree.Sync(path.Dir(d)); err != nil {
 			return err
 		}
 	}
@@ -332,27 +326,35 @@ func (f *Files) makeDirs(dirs []string) error {
 // Stat describes what a name stands for; of a link it describes the link,
 // provided that it stays inside.
 func (f *Files) Stat(name string) (fs.FileInfo, error) {
-	p, err := f.tree.clean(name)
+	p, err := f.Tree.Clean(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.judge(name, p, false); err != nil {
+	if err := f.CheckPath(name, p, false); err != nil {
 		return nil, err
 	}
-	real, err := f.tree.resolve(name, p, true)
+	real, err := f.Tree.Resolve(name, p, true)
 	if err == nil {
-		err = f.judge(name, real, false)
+		err = f.CheckPath(name, real, false)
 	}
 	if err != nil {
 		return nil, err
 	}
-	link, err := f.tree.resolve(name, p, false)
+	link, err := f.Tree.Resolve(name, p, false)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.tree.root.Lstat(link)
+	info, err := f.Tree.Root.Lstat(link)
 	if err != nil {
-		return nil, f.tree.explain(name, err)
+		return nil, f.Tree.Explain(name, err)
 	}
 	return info, nil
+}
+
+// Context returns a context for commands that belong to the step of f.
+func (f *Files) Context(ctx context.Context) context.Context {
+	if f.Ledger == nil || f.Ledger.StepPath == "" {
+		return ctx
+	}
+	return ledger.AtStep(ctx, f.Ledger.StepPath)
 }

@@ -17,17 +17,22 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
-// open returns files over a fresh directory with a ledger beside it.
-func open(t *testing.T) (*Files, *Ledger, string) {
+// openTemp returns files over a fresh directory with a ledger beside it.
+func openTemp(t *testing.T) (*Files, *ledger.Ledger, string) {
 	t.Helper()
 	base := t.TempDir()
 	dir := filepath.Join(base, "ws")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	led, err := OpenLedger(filepath.Join(base, "ledger"))
+	led, err := ledger.Open(filepath.Join(base, "ledger"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,25 +42,6 @@ func open(t *testing.T) (*Files, *Ledger, string) {
 	}
 	t.Cleanup(func() { f.Close(); led.Close() })
 	return f, led, f.Dir()
-}
-
-func write(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func content(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // ops is every operation that takes a file's name.
@@ -76,72 +62,35 @@ func ops(f *Files) map[string]func(name string) error {
 // that nothing changed below base.
 func refusedBy(t *testing.T, f *Files, base string, names ...string) {
 	t.Helper()
-	before := tree0(t, base)
+	before := dirtest.Tree(t, base)
 	for _, name := range names {
 		for op, do := range ops(f) {
-			var pe *PathError
+			var pe *rootfs.PathError
 			if err := do(name); !errors.As(err, &pe) {
 				t.Errorf("%s(%.60q) = %v, want a *PathError", op, name, err)
 			}
 		}
 	}
-	if after := tree0(t, base); !slices.Equal(before, after) {
+	if after := dirtest.Tree(t, base); !slices.Equal(before, after) {
 		t.Errorf("something changed:\nbefore %q\nafter  %q", before, after)
 	}
 }
 
-// tree0 describes every name below dir, links not followed, but for the ledger.
-func tree0(t *testing.T, dir string) []string {
-	t.Helper()
-	var all []string
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, _ := filepath.Rel(dir, p)
-		if rel == "ledger" {
-			return fs.SkipDir
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		s := fmt.Sprintf("%s %v", rel, info.Mode())
-		switch {
-		case info.Mode().IsRegular():
-			b, err := os.ReadFile(p)
-			if err != nil {
-				return err
-			}
-			s += fmt.Sprintf(" %s", digest(b))
-		case info.Mode()&fs.ModeSymlink != 0:
-			target, _ := os.Readlink(p)
-			s += " -> " + target
-		}
-		all = append(all, s)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // Conformance 1 and 4.
 func TestNamesThatAreRefused(t *testing.T) {
-	f, _, dir := open(t)
+	f, _, dir := openTemp(t)
 	base := filepath.Dir(dir)
-	write(t, filepath.Join(base, "x"), "secret")
-	write(t, filepath.Join(base, "ws-evil", "f"), "secret")
-	write(t, filepath.Join(dir, "here"), "here")
+	dirtest.Write(t, filepath.Join(base, "x"), "secret")
+	dirtest.Write(t, filepath.Join(base, "ws-evil", "f"), "secret")
+	dirtest.Write(t, filepath.Join(dir, "here"), "here")
 	refusedBy(t, f, base, "", "../x", "a/../../x", "a/../here", "..", ".", filepath.Join(base, "x"), "/etc/passwd",
 		filepath.Join(base, "ws-evil", "f"), dir+"-evil/f", "a\x00b", strings.Repeat("n", 5000), strings.Repeat("n", 300),
 		"here/", "here/below", dir)
 }
 
 func TestAbsoluteNameInside(t *testing.T) {
-	f, _, dir := open(t)
-	write(t, filepath.Join(dir, "a/b.txt"), "hello")
+	f, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "a/b.txt"), "hello")
 	b, err := f.ReadFile(filepath.Join(dir, "a/b.txt"))
 	if err != nil || string(b) != "hello" {
 		t.Fatalf("ReadFile = %q, %v", b, err)
@@ -150,10 +99,10 @@ func TestAbsoluteNameInside(t *testing.T) {
 
 // Conformance 2 and 3.
 func TestLinksThatLeadOut(t *testing.T) {
-	f, _, dir := open(t)
+	f, _, dir := openTemp(t)
 	base := filepath.Dir(dir)
-	write(t, filepath.Join(base, "out/secret"), "secret")
-	write(t, filepath.Join(dir, "here"), "here")
+	dirtest.Write(t, filepath.Join(base, "out/secret"), "secret")
+	dirtest.Write(t, filepath.Join(dir, "here"), "here")
 	for name, target := range map[string]string{
 		"relative": "../out/secret", "absolute": filepath.Join(base, "out/secret"), "outdir": "../out", "absdir": filepath.Join(base, "out"),
 		"chain": "chain2", "chain2": "relative", "dangling": "../nowhere", "danglingabs": filepath.Join(base, "nowhere"),
@@ -180,8 +129,8 @@ func TestLinksThatLeadOut(t *testing.T) {
 
 // Conformance 9, the part about links.
 func TestLinkInsideIsWrittenThrough(t *testing.T) {
-	f, _, dir := open(t)
-	write(t, filepath.Join(dir, "real/a"), "old")
+	f, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "real/a"), "old")
 	for name, target := range map[string]string{"rel": "real/a", "abs": filepath.Join(dir, "real/a"), "dir": "real"} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
@@ -191,7 +140,7 @@ func TestLinkInsideIsWrittenThrough(t *testing.T) {
 		if err := f.WriteFile(name, []byte("by "+name)); err != nil {
 			t.Fatal(err)
 		}
-		if got := content(t, filepath.Join(dir, "real/a")); got != "by "+name {
+		if got := dirtest.Content(t, filepath.Join(dir, "real/a")); got != "by "+name {
 			t.Errorf("after writing %s the target has %q", name, got)
 		}
 	}
@@ -203,33 +152,33 @@ func TestLinkInsideIsWrittenThrough(t *testing.T) {
 	if err := f.Remove("rel"); err != nil {
 		t.Fatal(err)
 	}
-	if got := content(t, filepath.Join(dir, "real/a")); got != "by dir/a" {
+	if got := dirtest.Content(t, filepath.Join(dir, "real/a")); got != "by dir/a" {
 		t.Errorf("removing a link changed its target: %q", got)
 	}
 }
 
 // Conformance 5.
 func TestHardLinkIsBroken(t *testing.T) {
-	f, _, dir := open(t)
+	f, _, dir := openTemp(t)
 	outside := filepath.Join(filepath.Dir(dir), "outside")
-	write(t, outside, "mine")
+	dirtest.Write(t, outside, "mine")
 	if err := os.Link(outside, filepath.Join(dir, "f")); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.WriteFile("f", []byte("changed")); err != nil {
 		t.Fatal(err)
 	}
-	if got := content(t, outside); got != "mine" {
+	if got := dirtest.Content(t, outside); got != "mine" {
 		t.Errorf("the outside file has %q", got)
 	}
-	if got := content(t, filepath.Join(dir, "f")); got != "changed" {
+	if got := dirtest.Content(t, filepath.Join(dir, "f")); got != "changed" {
 		t.Errorf("the inside file has %q", got)
 	}
 }
 
 // Conformance 6. A hang would run into the test's own timeout.
 func TestNotRegularFiles(t *testing.T) {
-	f, _, dir := open(t)
+	f, _, dir := openTemp(t)
 	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +199,7 @@ func TestNotRegularFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "dir"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "dir/f"), "x") // so that Remove refuses it too
+	dirtest.Write(t, filepath.Join(dir, "dir/f"), "x") // so that Remove refuses it too
 	start := time.Now()
 	for _, name := range append(names, "dir") {
 		for op, do := range ops(f) {
@@ -274,9 +223,9 @@ func TestNotRegularFiles(t *testing.T) {
 
 // Conformance 9.
 func TestModes(t *testing.T) {
-	f, _, dir := open(t)
-	write(t, filepath.Join(dir, "run.sh"), "old")
-	write(t, filepath.Join(dir, "suid"), "old")
+	f, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "run.sh"), "old")
+	dirtest.Write(t, filepath.Join(dir, "suid"), "old")
 	for name, mode := range map[string]uint32{"run.sh": 0o755, "suid": 0o4755} {
 		if err := syscall.Chmod(filepath.Join(dir, name), mode); err != nil {
 			t.Fatal(err)
@@ -287,7 +236,7 @@ func TestModes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]fs.FileMode{"run.sh": 0o755, "suid": 0o755, "new": 0o644 &^ umask(), "deep/er/new": 0o644 &^ umask()} {
+	for name, want := range map[string]fs.FileMode{"run.sh": 0o755, "suid": 0o755, "new": 0o644 &^ rootfs.Umask(), "deep/er/new": 0o644 &^ rootfs.Umask()} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v (%v)", name, info.Mode(), want, err)
@@ -297,11 +246,11 @@ func TestModes(t *testing.T) {
 
 // Conformance 11, across a restart too.
 func TestStale(t *testing.T) {
-	f, led, dir := open(t)
-	write(t, filepath.Join(dir, "f"), "one")
+	f, led, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "f"), "one")
 	stale := func(what string, err error) {
 		t.Helper()
-		var se *StaleError
+		var se *rootfs.StaleError
 		if !errors.As(err, &se) {
 			t.Errorf("%s: %v, want a *StaleError", what, err)
 		}
@@ -309,7 +258,7 @@ func TestStale(t *testing.T) {
 	if _, err := f.ReadFile("f"); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "f"), "theirs")
+	dirtest.Write(t, filepath.Join(dir, "f"), "theirs")
 	stale("write", f.WriteFile("f", []byte("ours")))
 	stale("remove", f.Remove("f"))
 	if err := f.Rename("f", "g"); err != nil {
@@ -320,11 +269,11 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale("replace", f.Replace("f", []byte("one"), []byte("ours")))
-	if got := content(t, filepath.Join(dir, "f")); got != "theirs" {
+	if got := dirtest.Content(t, filepath.Join(dir, "f")); got != "theirs" {
 		t.Fatalf("the file has %q", got)
 	}
 	led.Close()
-	again, err := OpenLedger(led.dir)
+	again, err := ledger.Open(led.Dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,8 +296,8 @@ func TestStale(t *testing.T) {
 
 // Conformance 12: each of many writers adds one line; none is lost.
 func TestNoLostUpdate(t *testing.T) {
-	_, _, dir := open(t)
-	write(t, filepath.Join(dir, "f"), "")
+	_, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "f"), "")
 	const writers, lines = 4, 15
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -366,7 +315,7 @@ func TestNoLostUpdate(t *testing.T) {
 					return
 				}
 				err = f.WriteFile("f", fmt.Appendf(b, "%d %d\n", w, i))
-				var se *StaleError
+				var se *rootfs.StaleError
 				if errors.As(err, &se) {
 					continue
 				}
@@ -379,18 +328,18 @@ func TestNoLostUpdate(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := strings.Count(content(t, filepath.Join(dir, "f")), "\n"); n != writers*lines {
+	if n := strings.Count(dirtest.Content(t, filepath.Join(dir, "f")), "\n"); n != writers*lines {
 		t.Errorf("%d lines, want %d", n, writers*lines)
 	}
 }
 
 // Conformance 13.
 func TestDeniedNames(t *testing.T) {
-	f, _, dir := open(t)
-	write(t, filepath.Join(dir, "here"), "here")
-	write(t, filepath.Join(dir, ".env"), "KEY=1")
-	write(t, filepath.Join(dir, ".git/config"), "[core]")
-	write(t, filepath.Join(dir, "sub/.kube/config"), "token")
+	f, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "here"), "here")
+	dirtest.Write(t, filepath.Join(dir, ".env"), "KEY=1")
+	dirtest.Write(t, filepath.Join(dir, ".git/config"), "[core]")
+	dirtest.Write(t, filepath.Join(dir, "sub/.kube/config"), "token")
 	if err := os.Symlink(".env", filepath.Join(dir, "innocent")); err != nil {
 		t.Fatal(err)
 	}
@@ -403,14 +352,14 @@ func TestDeniedNames(t *testing.T) {
 			t.Errorf("WriteFile(%q): %v", name, err)
 		}
 	}
-	write(t, filepath.Join(dir, ".mcp.json"), "{}")
+	dirtest.Write(t, filepath.Join(dir, ".mcp.json"), "{}")
 	if _, err := f.ReadFile(".mcp.json"); err != nil {
 		t.Errorf("reading a guarded file: %v", err)
 	}
 	if err := f.WriteFile(".MCP.json", []byte("x")); err == nil {
 		t.Error("a guarded file was written")
 	}
-	write(t, filepath.Join(dir, "conf/.env"), "KEY=1")
+	dirtest.Write(t, filepath.Join(dir, "conf/.env"), "KEY=1")
 	if err := f.Rename("conf", "conf2"); err == nil {
 		t.Error("a directory with a secret in it was renamed")
 	}
@@ -425,14 +374,14 @@ func FuzzDenyFolds(f *testing.F) {
 		if strings.ContainsAny(name, "/:") {
 			return // a slash splits, a colon cuts: not spellings of one name
 		}
-		want := deny(name, name, false) != nil
+		want := rootfs.CheckName(name, name, false) != nil
 		for how, other := range map[string]string{"upper": strings.ToUpper(name), "dot": name + ".", "space": name + " ",
 			"zero width": "\u200b" + name, "joined": name + "\u2060"} {
 			//lint:ignore SA6005 EqualFold folds more than the deny list does
 			if how == "upper" && strings.ToLower(other) != strings.ToLower(name) {
 				continue // not a pair that case alone tells apart
 			}
-			if got := deny(other, other, false) != nil; got != want {
+			if got := rootfs.CheckName(other, other, false) != nil; got != want {
 				t.Errorf("%q denied: %v, but %q (%s): %v", name, want, other, how, got)
 			}
 		}
@@ -440,8 +389,8 @@ func FuzzDenyFolds(f *testing.F) {
 }
 
 func TestReplace(t *testing.T) {
-	f, _, dir := open(t)
-	write(t, filepath.Join(dir, "f"), "one")
+	f, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "f"), "one")
 	if err := f.Replace("f", []byte("one"), []byte("two")); err != nil {
 		t.Fatal(err)
 	}
@@ -451,18 +400,18 @@ func TestReplace(t *testing.T) {
 	if err := f.Replace("none", nil, []byte("x")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Replace of a missing file = %v", err)
 	}
-	if got := content(t, filepath.Join(dir, "f")); got != "two" {
+	if got := dirtest.Content(t, filepath.Join(dir, "f")); got != "two" {
 		t.Errorf("the file has %q", got)
 	}
 }
 
 func TestTooLarge(t *testing.T) {
-	f, _, dir := open(t)
-	write(t, filepath.Join(dir, "big"), "")
+	f, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "big"), "")
 	if err := os.Truncate(filepath.Join(dir, "big"), MaxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	var tl *TooLargeError
+	var tl *rootfs.TooLargeError
 	if _, err := f.ReadFile("big"); !errors.As(err, &tl) {
 		t.Errorf("ReadFile = %v", err)
 	}
@@ -473,31 +422,35 @@ func TestTooLarge(t *testing.T) {
 
 // Conformance 7: heap growth stands for RSS, which a test cannot hold still.
 func TestPagesOfHugeFiles(t *testing.T) {
-	f, _, dir := open(t)
-	write(t, filepath.Join(dir, "sparse"), "")
+	f, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "sparse"), "")
 	if err := os.Truncate(filepath.Join(dir, "sparse"), 5<<30); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "headed"), strings.Repeat("line\n", 4000))
+	dirtest.Write(t, filepath.Join(dir, "headed"), strings.Repeat("line\n", 4000))
 	if err := os.Truncate(filepath.Join(dir, "headed"), 5<<30); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "oneline"), strings.Repeat("x", 100<<20))
-	write(t, filepath.Join(dir, "binary"), "\x7fELF\x00\x01")
+	dirtest.Write(t, filepath.Join(dir, "oneline"), strings.Repeat("x", 100<<20))
+	dirtest.Write(t, filepath.Join(dir, "binary"), "\x7fELF\x00\x01")
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	check := func(name string, from int, want func(Page) bool) {
+	check := func(name string, from int, want func(textfile.Page) bool) {
 		t.Helper()
 		p, err := f.ReadLines(name, from, 20)
 		if err != nil || !want(p) {
 			t.Errorf("%s: %d lines, total %d, more %v, cut %v, binary %v, %v", name, len(p.Lines), p.Total, p.More, p.Cut, p.Binary, err)
 		}
 	}
-	check("sparse", 1, func(p Page) bool { return p.Binary && p.Size == 5<<30 })
-	check("binary", 1, func(p Page) bool { return p.Binary })
-	check("headed", 11, func(p Page) bool { return len(p.Lines) == 20 && p.More && p.Total == -1 && p.Lines[0] == "line" })
-	check("oneline", 1, func(p Page) bool { return len(p.Lines) == 1 && p.Cut && len(p.Lines[0]) == maxLine && !p.More })
+	check("sparse", 1, func(p textfile.Page) bool { return p.Binary && p.Size == 5<<30 })
+	check("binary", 1, func(p textfile.Page) bool { return p.Binary })
+	check("headed", 11, func(p textfile.Page) bool {
+		return len(p.Lines) == 20 && p.More && p.Total == -1 && p.Lines[0] == "line"
+	})
+	check("oneline", 1, func(p textfile.Page) bool {
+		return len(p.Lines) == 1 && p.Cut && len(p.Lines[0]) == textfile.MaxLine && !p.More
+	})
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.TotalAlloc) - int64(before.TotalAlloc); grown > 64<<20 {
 		t.Errorf("%d MiB were allocated", grown>>20)
@@ -505,11 +458,11 @@ func TestPagesOfHugeFiles(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	f, _, dir := open(t)
-	write(t, filepath.Join(dir, "f"), "\xef\xbb\xbfone\r\ntwo\nthree")
-	write(t, filepath.Join(dir, "empty"), "")
-	write(t, filepath.Join(dir, "latin"), "caf\xe9\n")
-	write(t, filepath.Join(dir, "utf16"), "\xff\xfeh\x00i\x00\n\x00")
+	f, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "f"), "\xef\xbb\xbfone\r\ntwo\nthree")
+	dirtest.Write(t, filepath.Join(dir, "empty"), "")
+	dirtest.Write(t, filepath.Join(dir, "latin"), "caf\xe9\n")
+	dirtest.Write(t, filepath.Join(dir, "utf16"), "\xff\xfeh\x00i\x00\n\x00")
 	for _, c := range []struct {
 		name    string
 		from, n int
@@ -528,9 +481,9 @@ func TestPages(t *testing.T) {
 }
 
 func TestFS(t *testing.T) {
-	f, _, dir := open(t)
-	write(t, filepath.Join(dir, "a/b"), "x")
-	write(t, filepath.Join(dir, ".env"), "KEY")
+	f, _, dir := openTemp(t)
+	dirtest.Write(t, filepath.Join(dir, "a/b"), "x")
+	dirtest.Write(t, filepath.Join(dir, ".env"), "KEY")
 	if err := fstest.TestFS(f.FS(), "a/b"); err != nil {
 		t.Error(err)
 	}
@@ -549,9 +502,9 @@ func TestFS(t *testing.T) {
 }
 
 func TestListWithoutGit(t *testing.T) {
-	f, _, dir := open(t)
+	f, _, dir := openTemp(t)
 	for _, name := range []string{"b.go", "a.go", "sub/c.go", "sub/d.txt", "node_modules/x.go", ".hidden", ".env"} {
-		write(t, filepath.Join(dir, name), "x")
+		dirtest.Write(t, filepath.Join(dir, name), "x")
 	}
 	for _, c := range []struct {
 		o    ListOptions
@@ -582,7 +535,7 @@ func TestListWithoutGit(t *testing.T) {
 
 func TestLedgerInsideIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	led, err := OpenLedger(filepath.Join(dir, "ledger"))
+	led, err := ledger.Open(filepath.Join(dir, "ledger"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -593,7 +546,7 @@ func TestLedgerInsideIsRefused(t *testing.T) {
 }
 
 func TestWriteIsNotSeenHalfDone(t *testing.T) {
-	f, _, dir := open(t)
+	f, _, dir := openTemp(t)
 	a, b := bytes.Repeat([]byte("a"), 1<<16), bytes.Repeat([]byte("b"), 1<<17)
 	if err := f.WriteFile("f", a); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,7 @@
 package workspace
 
+import "github.com/adroit-run/adroit/internal/rootfs"
+
 // Fresh is a *StaleError if the file is not as this job last saw it, and nil if
 // it is or was never seen. It is for a tool that is about to read the file
 // again in order to change it: reading makes the new content the one that was
@@ -9,9 +11,9 @@ func (f *Files) Fresh(name string) error {
 	if err != nil {
 		return err
 	}
-	b, err := f.load(name, p)
+	b, err := f.Load(name, p)
 	if err != nil {
 		return err
 	}
-	return f.fresh(name, p, state{Type: isFile, Digest: digest(b)})
+	return f.fresh(name, p, rootfs.State{Type: rootfs.TypeFile, Digest: rootfs.Digest(b)})
 }

@@ -1,24 +1,19 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
-)
 
-// maxNames bounds the names that are looked at for a list.
-const maxNames = 1_000_000
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
 
 // ListOptions says what to list. The zero value lists every file that is
 // neither ignored nor hidden.
@@ -45,34 +40,34 @@ func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, trunc
 	if o.Dir == "" {
 		o.Dir = "."
 	}
-	dir, err := f.tree.clean(o.Dir)
+	dir, err := f.Tree.Clean(o.Dir)
 	if err == nil {
-		dir, err = f.tree.resolve(o.Dir, dir, true)
+		dir, err = f.Tree.Resolve(o.Dir, dir, true)
 	}
 	if err == nil {
-		err = f.judge(o.Dir, dir, false)
+		err = f.CheckPath(o.Dir, dir, false)
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	if info, err := f.tree.root.Lstat(dir); err != nil {
-		return nil, false, f.tree.explain(o.Dir, err)
+	if info, err := f.Tree.Root.Lstat(dir); err != nil {
+		return nil, false, f.Tree.Explain(o.Dir, err)
 	} else if !info.IsDir() {
-		return nil, false, &PathError{Name: o.Dir, Reason: "is a file; list a directory"}
+		return nil, false, &rootfs.PathError{Name: o.Dir, Reason: "is a file; list a directory"}
 	}
 	if o.Glob != "" && !doublestar.ValidatePattern(o.Glob) {
 		return nil, false, fmt.Errorf("the pattern %q is not valid; write for example **/*.go", o.Glob)
 	}
-	names, more, err := f.tree.names(ctx, dir)
+	names, more, err := f.Tree.ListFiles(ctx, dir)
 	if err != nil {
 		return nil, false, err
 	}
-	names = o.choose(dir, names, f.judge)
+	names = o.choose(dir, names, f.CheckPath)
 	limit := o.Max
 	if limit <= 0 {
 		limit = 10_000
 	}
-	in := lastDir{root: f.tree.root}
+	in := lastDir{root: f.Tree.Root}
 	defer in.close()
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
@@ -155,93 +150,4 @@ func (o ListOptions) choose(dir string, names []string, judge func(name, p strin
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// names lists the files below dir that are not ignored, as git has it if the
-// tree is in a repository.
-func (t *tree) names(ctx context.Context, dir string) (names []string, more bool, err error) {
-	if out, err := t.gitNames(ctx, dir); err == nil && len(out) > 0 {
-		for name := range bytes.SplitSeq(out, []byte{0}) {
-			if len(name) == 0 {
-				continue
-			}
-			if len(names) == maxNames {
-				return names, true, nil
-			}
-			names = append(names, strings.TrimSuffix(string(name), "/"))
-		}
-		return names, false, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, false, err
-	}
-	return t.walk(ctx, dir)
-}
-
-// gitNames asks git. It runs no code of the repository: ls-files knows no
-// filters, and the file system monitor is switched off.
-func (t *tree) gitNames(ctx context.Context, dir string) ([]byte, error) {
-	if !t.inRepository() {
-		return nil, errors.New("not in a repository")
-	}
-	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
-	defer cancel()
-	args := append(append([]string{}, gitFlags...), "ls-files", "-co", "--exclude-standard", "--deduplicate", "-z", "--", ":(literal)"+dir)
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = t.dir, Environ(os.Environ(), gitEnv(nil)), time.Second
-	cmd.SysProcAttr = session()
-	// The child dies with its thread; this goroutine keeps that one until it is done.
-	return onThread(func() ([]byte, error) {
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return nil, err
-		}
-		if err := cmd.Start(); err != nil {
-			return nil, err
-		}
-		b, err := io.ReadAll(io.LimitReader(out, 256<<20))
-		_, _ = io.Copy(io.Discard, out)
-		return b, errors.Join(err, cmd.Wait())
-	})
-}
-
-// inRepository looks for .git from the root upwards, so that git need not be
-// started, nor installed, where there is no repository.
-func (t *tree) inRepository() bool {
-	for d := t.dir; ; d = path.Dir(d) {
-		if _, err := os.Lstat(path.Join(d, ".git")); err == nil {
-			return true
-		}
-		if d == path.Dir(d) {
-			return false
-		}
-	}
-}
-
-// skipped are directories that hold no work of the user's.
-var skipped = []string{".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".cache", "target", ".gradle"}
-
-// walk lists the files below dir without asking git.
-func (t *tree) walk(ctx context.Context, dir string) (names []string, more bool, err error) {
-	err = fs.WalkDir(t.root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		switch {
-		case err != nil && p == dir:
-			return t.explain(dir, err)
-		case err != nil:
-			return nil // unreadable, or gone since
-		case d.IsDir() && p != dir && slices.Contains(skipped, d.Name()):
-			return fs.SkipDir
-		case d.IsDir():
-			return nil
-		case len(names) == maxNames:
-			more = true
-			return fs.SkipAll
-		}
-		names = append(names, p)
-		return nil
-	})
-	return names, more, err
 }

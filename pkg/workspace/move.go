@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // maxMove bounds the files of a directory that is renamed as one.
@@ -17,36 +20,36 @@ func (f *Files) Remove(name string) error {
 	if _, err := f.find(name, true, true); err != nil {
 		return err // also for a link whose target is refused
 	}
-	return f.change(name, false, func(p string) error {
-		now, err := f.keep(p)
+	return f.Change(name, false, func(p string) error {
+		now, err := f.Keep(p)
 		if err != nil {
 			return err
 		}
 		switch now.Type {
 		case "":
-			return f.tree.explain(name, fs.ErrNotExist)
-		case isFile:
+			return f.Tree.Explain(name, fs.ErrNotExist)
+		case rootfs.TypeFile:
 			if err := f.fresh(name, p, now); err != nil {
 				return err
 			}
-		case isDir:
-			if full, err := f.full(p); err != nil || full {
-				return errors.Join(err, &PathError{Name: name, Reason: "is a directory that is not empty; remove what is in it first"})
+		case rootfs.TypeDir:
+			if full, err := f.Full(p); err != nil || full {
+				return errors.Join(err, &rootfs.PathError{Name: name, Reason: "is a directory that is not empty; remove what is in it first"})
 			}
 		}
-		return f.commit("", []delta{{Path: rawName(p), Before: now}}, func() error {
-			if err := f.tree.root.Remove(p); err != nil {
-				return f.tree.explain(name, err)
+		return f.commit("", []ledger.PathChange{{Path: rootfs.RawName(p), Before: now}}, func() error {
+			if err := f.Tree.Root.Remove(p); err != nil {
+				return f.Tree.Explain(name, err)
 			}
-			return f.tree.sync(path.Dir(p))
+			return f.Tree.Sync(path.Dir(p))
 		})
 	})
 }
 
-func (f *Files) full(p string) (bool, error) {
-	d, err := f.tree.root.Open(p)
+func (f *Files) Full(p string) (bool, error) {
+	d, err := f.Tree.Root.Open(p)
 	if err != nil {
-		return false, f.tree.explain(p, err)
+		return false, f.Tree.Explain(p, err)
 	}
 	defer d.Close()
 	names, _ := d.Readdirnames(1)
@@ -63,22 +66,22 @@ func (f *Files) Rename(from, to string) error {
 	if _, err := f.find(to, true, true); err != nil {
 		return err
 	}
-	return f.change(from, false, func(src string) error {
+	return f.Change(from, false, func(src string) error {
 		dst, err := f.find(to, false, true)
 		if err != nil {
 			return err
 		}
 		if strings.HasPrefix(dst+"/", src+"/") {
-			return &PathError{Name: to, Reason: "lies at or below the name that is to be renamed"}
+			return &rootfs.PathError{Name: to, Reason: "lies at or below the name that is to be renamed"}
 		}
-		if now, err := f.tree.state(dst, nil); err != nil || now.Type != "" {
-			return errors.Join(err, &PathError{Name: to, Reason: "exists already; remove it first, or choose another name"})
+		if now, err := f.Tree.State(dst, nil); err != nil || now.Type != "" {
+			return errors.Join(err, &rootfs.PathError{Name: to, Reason: "exists already; remove it first, or choose another name"})
 		}
 		ds, err := f.moves(from, src, dst)
 		if err != nil {
 			return err
 		}
-		dirs, err := f.tree.missing(dst)
+		dirs, err := f.Tree.MissingDirs(dst)
 		if err != nil {
 			return err
 		}
@@ -86,46 +89,46 @@ func (f *Files) Rename(from, to string) error {
 			if err := f.makeDirs(dirs); err != nil {
 				return err
 			}
-			if err := f.tree.root.Rename(src, dst); err != nil {
-				return f.tree.explain(from, err)
+			if err := f.Tree.Root.Rename(src, dst); err != nil {
+				return f.Tree.Explain(from, err)
 			}
-			return errors.Join(f.tree.sync(path.Dir(src)), f.tree.sync(path.Dir(dst)))
+			return errors.Join(f.Tree.Sync(path.Dir(src)), f.Tree.Sync(path.Dir(dst)))
 		})
 	})
 }
 
 // moves lists the deltas of renaming src, and of all below it, to dst.
-func (f *Files) moves(name, src, dst string) ([]delta, error) {
-	var ds []delta
+func (f *Files) moves(name, src, dst string) ([]ledger.PathChange, error) {
+	var ds []ledger.PathChange
 	add := func(p string) error {
-		if err := f.judge(p, p, true); err != nil {
+		if err := f.CheckPath(p, p, true); err != nil {
 			return err
 		}
 		if len(ds) >= 2*maxMove {
-			return &PathError{Name: name, Reason: fmt.Sprintf("holds more than %d files, too many to rename as one", maxMove)}
+			return &rootfs.PathError{Name: name, Reason: fmt.Sprintf("holds more than %d files, too many to rename as one", maxMove)}
 		}
-		now, err := f.keep(p)
+		now, err := f.Keep(p)
 		if err != nil {
 			return err
 		}
 		to := dst + strings.TrimPrefix(p, src)
 		if now.Type == "" {
-			return f.tree.explain(p, fs.ErrNotExist)
+			return f.Tree.Explain(p, fs.ErrNotExist)
 		}
-		ds = append(ds, delta{Path: rawName(to), From: rawName(p), After: now}, delta{Path: rawName(p), Before: now})
+		ds = append(ds, ledger.PathChange{Path: rootfs.RawName(to), From: rootfs.RawName(p), After: now}, ledger.PathChange{Path: rootfs.RawName(p), Before: now})
 		return nil
 	}
-	info, err := f.tree.root.Lstat(src)
+	info, err := f.Tree.Root.Lstat(src)
 	if err != nil {
-		return nil, f.tree.explain(name, err)
+		return nil, f.Tree.Explain(name, err)
 	}
 	if !info.IsDir() {
 		err := add(src)
 		return ds, err
 	}
-	err = fs.WalkDir(f.tree.root.FS(), src, func(p string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(f.Tree.Root.FS(), src, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return f.tree.explain(p, err)
+			return f.Tree.Explain(p, err)
 		}
 		return add(p)
 	})

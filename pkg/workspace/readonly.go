@@ -7,16 +7,18 @@ import (
 	"path"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
 )
 
 // FS is a read-only view with the same confinement, for search. Names that no
 // tool may read do not appear in it; links are listed and, if they stay inside,
 // opened, but as ever not walked into. Opening what is neither file nor
 // directory is an error. Reading through it does not count for the stale check.
-func (f *Files) FS() fs.FS { return readOnly{f.tree, f.judge} }
+func (f *Files) FS() fs.FS { return readOnly{f.Tree, f.CheckPath} }
 
 type readOnly struct {
-	tree  *tree
+	tree  *rootfs.Tree
 	judge func(name, p string, write bool) error
 }
 
@@ -25,12 +27,12 @@ func (r readOnly) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return fail(fs.ErrInvalid)
 	}
-	p, err := r.tree.clean(name)
+	p, err := r.tree.Clean(name)
 	if err == nil {
 		err = r.judge(name, p, false)
 	}
 	if err == nil {
-		p, err = r.tree.resolve(name, p, true)
+		p, err = r.tree.Resolve(name, p, true)
 	}
 	if err == nil {
 		err = r.judge(name, p, false)
@@ -38,18 +40,18 @@ func (r readOnly) Open(name string) (fs.File, error) {
 	if err != nil {
 		return fail(err)
 	}
-	info, err := r.tree.root.Lstat(p)
+	info, err := r.tree.Root.Lstat(p)
 	if err != nil {
-		return fail(r.tree.explain(name, err))
+		return fail(r.tree.Explain(name, err))
 	}
 	if info.IsDir() {
-		d, err := r.tree.root.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
+		d, err := r.tree.Root.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
 		if err != nil {
-			return fail(r.tree.explain(name, err))
+			return fail(r.tree.Explain(name, err))
 		}
 		return &openDir{f: d, at: p, judge: r.judge}, nil
 	}
-	in, _, err := r.tree.open(name, p)
+	in, _, err := r.tree.Open(name, p)
 	if err != nil {
 		return fail(err)
 	}

@@ -1,18 +1,22 @@
 package workspace
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+)
 
 // What was read is in the ledger, too, and is nothing to undo.
 func TestRecorded(t *testing.T) {
 	dir := t.TempDir()
-	l, err := OpenLedger(dir)
+	l, err := ledger.Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	want := func(want bool, when string) {
 		t.Helper()
-		if got := Recorded(dir); got != want {
+		if got := ledger.Recorded(dir); got != want {
 			t.Errorf("%s: Recorded is %v", when, got)
 		}
 	}
@@ -21,7 +25,7 @@ func TestRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(false, "after reading")
-	if err := l.At("1.1").change("", delta{Path: "a.txt"}); err != nil {
+	if err := l.At("1.1").Change("", ledger.PathChange{Path: "a.txt"}); err != nil {
 		t.Fatal(err)
 	}
 	want(true, "after a change")

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"path"
 	"slices"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // Revert takes back what the step of f has changed so far, for a step that was
@@ -11,16 +14,16 @@ import (
 // nothing, if that cannot be done for certain: because somebody else has
 // changed one of the files since, or because links or directories were changed.
 func (f *Files) Revert() (bool, error) {
-	if f.led == nil || f.led.step == "" {
+	if f.Ledger == nil || f.Ledger.StepPath == "" {
 		return false, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.tree.lock()()
-	nets := f.led.own()
-	var todo []delta
+	defer f.Tree.Lock()()
+	nets := f.Ledger.OwnChanges()
+	var todo []ledger.PathChange
 	for _, n := range slices.Backward(nets) {
-		now, err := f.tree.state(string(n.Path), nil)
+		now, err := f.Tree.State(string(n.Path), nil)
 		if err != nil {
 			return false, err
 		}
@@ -31,10 +34,10 @@ func (f *Files) Revert() (bool, error) {
 			continue
 		case now.Type != n.After.Type || now.Digest != n.After.Digest:
 			return false, nil
-		case n.Before.Type == isDir || n.Before.Type == isLink || n.After.Type == isLink:
+		case n.Before.Type == rootfs.TypeDir || n.Before.Type == rootfs.TypeLink || n.After.Type == rootfs.TypeLink:
 			return false, nil
 		}
-		todo = append(todo, delta{Path: n.Path, Before: now, After: n.Before})
+		todo = append(todo, ledger.PathChange{Path: n.Path, Before: now, After: n.Before})
 	}
 	for _, d := range todo {
 		if err := f.restore(d); err != nil {
@@ -45,44 +48,22 @@ func (f *Files) Revert() (bool, error) {
 }
 
 // restore gives a path the state d.After, whose content the ledger has.
-func (f *Files) restore(d delta) error {
+func (f *Files) restore(d ledger.PathChange) error {
 	p := string(d.Path)
 	if d.After.Type == "" {
-		return f.commit("", []delta{d}, func() error {
-			if err := f.tree.root.Remove(p); err != nil {
-				return f.tree.explain(p, err)
+		return f.commit("", []ledger.PathChange{d}, func() error {
+			if err := f.Tree.Root.Remove(p); err != nil {
+				return f.Tree.Explain(p, err)
 			}
-			return f.tree.sync(path.Dir(p))
+			return f.Tree.Sync(path.Dir(p))
 		})
 	}
-	data, err := f.led.load(d.After.Digest)
+	data, err := f.Ledger.Load(d.After.Digest)
 	if err != nil {
 		return err
 	}
-	temp := tempName(p)
-	return f.commit(temp, []delta{d}, func() error {
-		return f.tree.put(p, temp, d.After.Mode, bytes.NewReader(data))
+	temp := rootfs.TempName(p)
+	return f.commit(temp, []ledger.PathChange{d}, func() error {
+		return f.Tree.Put(p, temp, d.After.Mode, bytes.NewReader(data))
 	})
-}
-
-// own lists what the ledger's step comes to for each path, in the order in
-// which the step came to them. Uncertain is one that somebody else may have had
-// a part in.
-func (l *Ledger) own() (nets []delta) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at := map[rawName]int{}
-	for _, e := range l.log {
-		if e.step != l.step {
-			continue
-		}
-		if i, ok := at[e.Path]; ok {
-			nets[i].Uncertain = nets[i].Uncertain || e.Uncertain || !e.Before.same(nets[i].After)
-			nets[i].After = e.After
-			continue
-		}
-		at[e.Path] = len(nets)
-		nets = append(nets, delta{Path: e.Path, Before: e.Before, After: e.After, Uncertain: e.Uncertain})
-	}
-	return nets
 }

@@ -4,6 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // What an interrupted step has changed is taken back, or nothing is.
@@ -45,7 +48,7 @@ func TestRevert(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			led, err := OpenLedger(home)
+			led, err := ledger.Open(home, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +71,7 @@ func TestRevert(t *testing.T) {
 			if err := f.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if led, err = OpenLedger(home); err != nil {
+			if led, err = ledger.Open(home, nil); err != nil {
 				t.Fatal(err)
 			}
 			defer led.Close()
@@ -85,7 +88,7 @@ func TestRevert(t *testing.T) {
 			}
 			for name, want := range c.left {
 				file := filepath.Join(dir, name)
-				if got := content(t, file); got != want {
+				if got := dirtest.Content(t, file); got != want {
 					t.Errorf("%s has %q, want %q", name, got, want)
 				}
 				if info, err := os.Stat(file); err == nil && info.Mode().Perm() != 0o640 {

@@ -5,12 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
 // Conformance 8: one word is edited, and nothing else may differ.
 func TestEditKeepsBytes(t *testing.T) {
-	wide := func(s string) string { return string(encode16(s, UTF16LE)) }
-	wideBE := func(s string) string { return string(encode16(s, UTF16BE)) }
+	wide := func(s string) string { return string(textfile.Encode16(s, textfile.UTF16LE)) }
+	wideBE := func(s string) string { return string(textfile.Encode16(s, textfile.UTF16BE)) }
 	for name, c := range map[string][2]string{
 		"lf":                {"one\ntwo\n", "one\n2\n"},
 		"crlf":              {"one\r\ntwo\r\nthree\r\n", "one\r\n2\r\nthree\r\n"},
@@ -26,8 +29,8 @@ func TestEditKeepsBytes(t *testing.T) {
 		"utf-16be":          {wideBE("é two\n"), wideBE("é 2\n")},
 		"wide characters":   {"é two 日本\n", "é 2 日本\n"},
 	} {
-		f, _, dir := open(t)
-		write(t, filepath.Join(dir, "f"), c[0])
+		f, _, dir := openTemp(t)
+		dirtest.Write(t, filepath.Join(dir, "f"), c[0])
 		text, err := f.ReadText("f")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -40,7 +43,7 @@ func TestEditKeepsBytes(t *testing.T) {
 		if err := f.WriteText("f", text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := content(t, filepath.Join(dir, "f")); got != c[1] {
+		if got := dirtest.Content(t, filepath.Join(dir, "f")); got != c[1] {
 			t.Errorf("%s: %q, want %q", name, got, c[1])
 		}
 	}
@@ -54,7 +57,7 @@ func TestInsertedLinesFollowTheirNeighbours(t *testing.T) {
 		{"a\r\nb\nc\r\n", "c\n", "c\nd", "a\r\nb\nc\r\nd"},
 		{"a\r\nb\n", "a\nb\n", "b\na\n", ""}, // whatever it is, each line must be there
 	} {
-		text, reason := decode([]byte(c.in))
+		text, reason := textfile.Decode([]byte(c.in))
 		if reason != "" {
 			t.Fatal(reason)
 		}
@@ -73,16 +76,16 @@ func TestInsertedLinesFollowTheirNeighbours(t *testing.T) {
 }
 
 func TestNotEditable(t *testing.T) {
-	f, _, dir := open(t)
+	f, _, dir := openTemp(t)
 	for name, b := range map[string]string{
 		"binary": "a\x00b", "lone surrogate": "\xff\xfe\x00\xd8a\x00", "odd utf-16": "\xff\xfea", "damaged utf-8": "éàü \xff\n",
 	} {
-		write(t, filepath.Join(dir, "f"), b)
+		dirtest.Write(t, filepath.Join(dir, "f"), b)
 		if _, err := f.ReadText("f"); err == nil || !strings.Contains(err.Error(), "editing could not") && !strings.Contains(err.Error(), "cannot be edited") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	write(t, filepath.Join(dir, "latin"), "caf\xe9\n")
+	dirtest.Write(t, filepath.Join(dir, "latin"), "caf\xe9\n")
 	text, err := f.ReadText("latin")
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +106,7 @@ func FuzzText(f *testing.F) {
 		f.Add([]byte(s), uint8(1), "new")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, at uint8, with string) {
-		text, reason := decode(b)
+		text, reason := textfile.Decode(b)
 		if reason != "" {
 			return
 		}
@@ -111,7 +114,7 @@ func FuzzText(f *testing.F) {
 		if err != nil || string(back) != string(b) {
 			t.Fatalf("%q came back as %q, %v", b, back, err)
 		}
-		if text.Encoding != UTF8 || strings.ContainsAny(with, "\r\n") || with == "" {
+		if text.Encoding != textfile.UTF8 || strings.ContainsAny(with, "\r\n") || with == "" {
 			return
 		}
 		lines := strings.SplitAfter(text.Content, "\n")

@@ -30,7 +30,7 @@ func TestUnder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer all.Close()
-	f := all.At("1").Under(func(name string, _ bool) string {
+	f := all.At("1").WithGuard(func(name string, _ bool) string {
 		if name == "plans" || strings.HasPrefix(name, "plans/") {
 			return "is not for agents"
 		}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // Changes names what was changed, and not everything of much.
-func Changes(cs []workspace.Change) string {
+func Changes(cs []ledger.Change) string {
 	var parts []string
 	for i, c := range cs {
 		if i == 6 {
@@ -16,7 +16,7 @@ func Changes(cs []workspace.Change) string {
 			break
 		}
 		what := string(c.Kind) + " " + c.Path
-		if c.Kind == workspace.Renamed {
+		if c.Kind == ledger.Renamed {
 			what = "renamed " + c.From + " to " + c.Path
 		}
 		if c.Uncertain {

@@ -216,7 +216,7 @@ func sandboxLevel(t tools.Tool, env *tools.Env) string {
 	if c, ok := env.Exec.(interface{ Sandbox() string }); ok {
 		level := c.Sandbox()
 		if t.Needs&tools.Net != 0 && level != "off" && level != "refused" && !strings.HasSuffix(level, "network open") {
-			level += ", network open" // for programs of its own: see workspace.Cmd
+			level += ", network open" // for programs of its own: see process.Cmd
 		}
 		return level
 	}

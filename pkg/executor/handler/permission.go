@@ -112,7 +112,7 @@ func (h Host) permitted(ctx context.Context, p Invocation, use executor.ToolCall
 	}
 	if p.Env != nil && p.Env.Files != nil && may.Rules.BarsPaths() {
 		env := *p.Env
-		env.Files = env.Files.Under(func(name string, _ bool) string { return may.Rules.Bars(may.Agent, p.Tool.Name, name) })
+		env.Files = env.Files.WithGuard(func(name string, _ bool) string { return may.Rules.Bars(may.Agent, p.Tool.Name, name) })
 		p.Env = &env
 	}
 	return p.Tool.Run(ctx, p.Env, p.Args)
@@ -132,7 +132,7 @@ func verdict(m executor.PermissionContext, p Invocation, f Confinement) (v permi
 	}
 	if writes := t.Needs & (tools.Write | tools.Exec); do == permit.Allow && writes == tools.Write && m.Approve != executor.ApproveAll && p.Env != nil && p.Env.Files != nil {
 		// A command cannot write these: the sandbox takes them away.
-		if i := slices.IndexFunc(ruleCall(m, p, do).Paths, p.Env.Files.Asks); i >= 0 {
+		if i := slices.IndexFunc(ruleCall(m, p, do).Paths, p.Env.Files.NeedsApproval); i >= 0 {
 			do, why = permit.Ask, "it says what runs later without a question, in continuous integration, with a commit, or when a program starts"
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // converse runs a program that speaks the Agent Client Protocol: it asks before
@@ -29,7 +29,7 @@ func (r *opened) runACP(ctx context.Context, o invocation, s *run) (ending, erro
 	out, in := io.Pipe()
 	w := &watch{story: s, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
 	c := &client{watch: w, permit: r.at.Approve, calls: map[acp.ToolCallId]*toolCall{}}
-	talk := func(ctx context.Context, p *workspace.Process) {
+	talk := func(ctx context.Context, p *process.Process) {
 		defer out.Close() // nobody reads any more: the program must not wait for us
 		conn := acp.NewClientSideConnection(c, p.Stdin(), out)
 		conn.SetLogger(slog.New(slog.DiscardHandler))
@@ -39,7 +39,7 @@ func (r *opened) runACP(ctx context.Context, o invocation, s *run) (ending, erro
 			w.mu.Unlock()
 		}
 	}
-	e, err := r.process(ctx, o, w, workspace.Cmd{Args: r.Command, Env: env, Interactive: true, Stdout: &drain{PipeWriter: in, w: w}}, talk)
+	e, err := r.process(ctx, o, w, process.Cmd{Args: r.Command, Env: env, Interactive: true, Stdout: &drain{PipeWriter: in, w: w}}, talk)
 	in.Close()
 	if s.began != "" && c.lost {
 		s.ended, s.fault = true, &fault{kind: llm.NoResult, message: "it does not know the session", lost: true}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // packages are where the known programs come from.
@@ -43,10 +43,10 @@ func (a *Agent) Version(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("cli %s: %w", a.Name, err)
 	}
 	defer os.RemoveAll(dir)
-	x := workspace.NewExec(dir, "", nil)
+	x := process.New(dir, "", nil)
 	defer x.Close()
 	var out strings.Builder
-	res, err := x.Run(ctx, workspace.Cmd{Args: []string{a.Command[0], "--version"}, Env: a.environ(nil), Stdout: &out, Timeout: 20 * time.Second})
+	res, err := x.Run(ctx, process.Cmd{Args: []string{a.Command[0], "--version"}, Env: a.environ(nil), Stdout: &out, Timeout: 20 * time.Second})
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // maxStream is how much a program may write before it is ended: an agent's
@@ -115,7 +115,7 @@ func (r *opened) runProgram(ctx context.Context, o invocation, s *run) (ending, 
 	}
 	w := &watch{story: s, form: r.format, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
 	lines := &splitter{line: w.line, long: w.long}
-	e, err := r.process(ctx, o, w, workspace.Cmd{
+	e, err := r.process(ctx, o, w, process.Cmd{
 		Args: slices.Concat(r.Command, inv.args), Env: append(r.environ(r.format.keys()), inv.env...), Stdin: inv.stdin, Stdout: meter{lines, w},
 	}, nil)
 	if err != nil {
@@ -136,11 +136,11 @@ func (r *opened) runProgram(ctx context.Context, o invocation, s *run) (ending, 
 // process starts a program and returns when it has ended, by itself or because
 // it passed a bound. talk, if set, speaks with it meanwhile through its
 // standard input; when it returns the program is ended.
-func (r *opened) process(ctx context.Context, o invocation, w *watch, c workspace.Cmd, talk func(context.Context, *workspace.Process)) (ending, error) {
+func (r *opened) process(ctx context.Context, o invocation, w *watch, c process.Cmd, talk func(context.Context, *process.Process)) (ending, error) {
 	if err := ctx.Err(); err != nil {
 		return ending{}, err
 	}
-	runner := workspace.NewExec(o.Dir, "", nil)
+	runner := process.New(o.Dir, "", nil)
 	defer runner.Close() // everything is dead by then
 	if o.Limits.Wall > 0 {
 		c.Timeout = o.Limits.Wall
@@ -169,7 +169,7 @@ func (r *opened) process(ctx context.Context, o invocation, w *watch, c workspac
 }
 
 // attend waits for the process and ends it when it has to be.
-func (r *opened) attend(ctx context.Context, o invocation, w *watch, p *workspace.Process, spoken <-chan struct{}) (e ending) {
+func (r *opened) attend(ctx context.Context, o invocation, w *watch, p *process.Process, spoken <-chan struct{}) (e ending) {
 	tick := time.NewTicker(min(time.Second, max(o.Limits.Idle/4, 10*time.Millisecond)))
 	defer tick.Stop()
 	var grace <-chan time.Time

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
 // A plan is what is to become of several files. All of it is decided before
@@ -26,7 +27,7 @@ type plan struct {
 // A doc is one file of a plan.
 type doc struct {
 	name    string // as the model wrote it
-	text    workspace.Text
+	text    textfile.Text
 	was     string // Content before
 	existed bool
 	gone    bool
@@ -77,7 +78,7 @@ func (p *plan) create(name, content string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	d := &doc{name: name, text: workspace.Text{Content: content}}
+	d := &doc{name: name, text: textfile.Text{Content: content}}
 	d.changes = []textChange{{At: 1, New: content}}
 	p.add(key, d)
 	return nil
@@ -99,7 +100,7 @@ func (p *plan) remove(name string) error {
 	if info.Mode().IsRegular() {
 		t, err := p.files.ReadText(name)
 		if err != nil { // not text: its content is not told, nor brought back by us
-			t = workspace.Text{}
+			t = textfile.Text{}
 		}
 		d.text, d.was = t, t.Content
 	}

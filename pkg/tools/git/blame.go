@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // blameInput is the input of git_blame.
@@ -32,7 +32,7 @@ func blame(ctx context.Context, env *tools.Env, in blameInput) (tools.Result, er
 	if in.Lines == 0 {
 		in.Lines = 100
 	}
-	lines, err := workspace.NewGit(env.Exec).Under(env.Files).Blame(ctx, in.Path, in.From, in.Lines)
+	lines, err := git.New(env.Exec).WithGuard(env.Files).Blame(ctx, in.Path, in.From, in.Lines)
 	if err != nil {
 		return tools.Result{}, explain(err)
 	}

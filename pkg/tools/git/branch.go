@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // branchInput is the input of git_branch.
@@ -28,7 +28,7 @@ var Branch = tools.New(tools.Metadata{
 }.Prose(branchProse), branch)
 
 func branch(ctx context.Context, env *tools.Env, in branchInput) (tools.Result, error) {
-	g := workspace.NewGit(env.Exec)
+	g := git.New(env.Exec)
 	all, err := g.Branches(ctx)
 	if err != nil {
 		return tools.Result{}, explain(err)
@@ -60,7 +60,7 @@ func branch(ctx context.Context, env *tools.Env, in branchInput) (tools.Result, 
 	return tools.Result{Text: text, Summary: text}, nil
 }
 
-func branches(all []workspace.Branch) tools.Result {
+func branches(all []git.Branch) tools.Result {
 	var b strings.Builder
 	current := "no branch"
 	for _, br := range all {

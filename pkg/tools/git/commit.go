@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // commitInput is the input of git_commit.
@@ -28,7 +28,7 @@ var Commit = tools.New(tools.Metadata{
 }.Prose(commitProse), commit)
 
 func commit(ctx context.Context, env *tools.Env, in commitInput) (tools.Result, error) {
-	g := workspace.NewGit(env.Exec).Under(env.Files)
+	g := git.New(env.Exec).WithGuard(env.Files)
 	s, err := g.Status(ctx)
 	if err != nil {
 		return tools.Result{}, explain(err)
@@ -48,7 +48,7 @@ func commit(ctx context.Context, env *tools.Env, in commitInput) (tools.Result, 
 }
 
 // ready refuses what git would refuse in words that help less.
-func ready(s *workspace.Status, paths []string) error {
+func ready(s *git.Status, paths []string) error {
 	var changed []string
 	staged := false
 	for _, e := range s.Entries {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // diffInput is the input of git_diff.
@@ -30,8 +30,8 @@ var Diff = tools.New(tools.Metadata{
 }.Prose(diffProse), diff)
 
 func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, error) {
-	g := workspace.NewGit(env.Exec).Under(env.Files)
-	o := workspace.DiffOptions{Staged: in.Staged, From: in.Since, Paths: in.Paths}
+	g := git.New(env.Exec).WithGuard(env.Files)
+	o := git.DiffOptions{Staged: in.Staged, From: in.Since, Paths: in.Paths}
 	if in.Since == "" && !in.Staged {
 		s, err := g.Status(ctx)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/git"
 )
 
 const mostText = 24_000 // bytes of a diff or log shown to the model
@@ -31,7 +31,7 @@ func cut(s, hint string) string {
 
 // explain adds what to do to the failures a model runs into most.
 func explain(err error) error {
-	var exit *workspace.ExitError
+	var exit *git.ExitError
 	if !errors.As(err, &exit) {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/git"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func TestConforms(t *testing.T) {
@@ -48,7 +49,7 @@ func open(t *testing.T) *repo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ex := workspace.NewExec(r.dir, t.TempDir(), nil)
+	ex := process.New(r.dir, t.TempDir(), nil)
 	t.Cleanup(func() { ex.Close(); files.Close() })
 	r.env = &tools.Env{Files: files, Exec: ex}
 	return r
@@ -279,7 +280,7 @@ func TestBarrier(t *testing.T) {
 		}
 		return ""
 	}
-	r.env.Files = r.env.Files.Under(barred)
+	r.env.Files = r.env.Files.WithGuard(barred)
 	for tool, args := range map[*tools.Tool]string{&git.Diff: `{}`, &git.Show: `{}`} {
 		if res := r.call(*tool, args); res.Failed || strings.Contains(res.Text+string(res.Artifacts["git_diff"]), "launch") {
 			t.Errorf("%s says %q", tool.Name, res.Text)
@@ -291,9 +292,9 @@ func TestBarrier(t *testing.T) {
 	r.says(r.call(git.Commit, `{"message":"All","paths":["."]}`), true, "deploy is not yours")
 	r.says(r.call(git.Commit, `{"message":"Mine","paths":["a.txt"]}`), false, "Mine")
 
-	names := &workspace.Names{Deny: []string{"plan.txt"}}
-	ex := r.env.Exec.(*workspace.Runner)
-	ex.Names = names
-	r.env.Files = r.env.Files.Under(nil).Naming(names)
+	names := &workspace.DenyList{Deny: []string{"plan.txt"}}
+	ex := r.env.Exec.(*process.Runner)
+	ex.DenyList = names
+	r.env.Files = r.env.Files.WithGuard(nil).WithDenyList(names)
 	r.says(r.call(git.Blame, `{"path":"deploy/plan.txt"}`), true, "list of secrets")
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // logInput is the input of git_log.
@@ -30,7 +30,7 @@ func log(ctx context.Context, env *tools.Env, in logInput) (tools.Result, error)
 	if in.Max == 0 {
 		in.Max = 10
 	}
-	g := workspace.NewGit(env.Exec).Under(env.Files)
+	g := git.New(env.Exec).WithGuard(env.Files)
 	s, err := g.Status(ctx)
 	if err != nil {
 		return tools.Result{}, explain(err)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -19,12 +20,12 @@ type leaked struct {
 
 // leak refuses a commit whose new lines hold secrets: known values and what is
 // shaped like one. The message names places and kinds and not the secrets. Names
-// that are secret by themselves are refused by [workspace.Git.Commit].
-func leak(ctx context.Context, g *workspace.Git, files *workspace.Files, s *workspace.Status, paths []string) error {
+// that are secret by themselves are refused by [git.Repo.Commit].
+func leak(ctx context.Context, g *git.Repo, files *workspace.Files, s *git.Status, paths []string) error {
 	r := secret.From(ctx)
-	o := workspace.DiffOptions{Staged: true, Context: 1}
+	o := git.DiffOptions{Staged: true, Context: 1}
 	if len(paths) > 0 && s.Commit != "" {
-		o = workspace.DiffOptions{From: "HEAD", Paths: paths, Context: 1}
+		o = git.DiffOptions{From: "HEAD", Paths: paths, Context: 1}
 	}
 	diff, err := g.Diff(ctx, o)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // showInput is the input of git_show.
@@ -31,7 +31,7 @@ func show(ctx context.Context, env *tools.Env, in showInput) (tools.Result, erro
 	if in.Commit == "" {
 		in.Commit = "HEAD"
 	}
-	c, diff, err := workspace.NewGit(env.Exec).Under(env.Files).Show(ctx, in.Commit, in.Paths)
+	c, diff, err := git.New(env.Exec).WithGuard(env.Files).Show(ctx, in.Commit, in.Paths)
 	if err != nil {
 		return tools.Result{}, explain(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // statusInput is the input of git_status: there is nothing to say.
@@ -26,7 +26,7 @@ var Status = tools.New(tools.Metadata{
 const mostEntries = 300
 
 func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, error) {
-	s, err := workspace.NewGit(env.Exec).Status(ctx)
+	s, err := git.New(env.Exec).Status(ctx)
 	if err != nil {
 		return tools.Result{}, explain(err)
 	}
@@ -48,7 +48,7 @@ func status(ctx context.Context, env *tools.Env, _ statusInput) (tools.Result, e
 	return tools.Result{Text: b.String(), Summary: sum}, nil
 }
 
-func headline(s *workspace.Status) string {
+func headline(s *git.Status) string {
 	out := "branch " + s.Branch
 	if s.Branch == "" {
 		out = "no branch (detached HEAD)"
@@ -63,7 +63,7 @@ func headline(s *workspace.Status) string {
 }
 
 // entry words a change: a model need not know what the letters of git mean.
-func entry(e workspace.StatusEntry) string {
+func entry(e git.StatusEntry) string {
 	switch {
 	case e.Conflict:
 		return "conflict: " + e.Path

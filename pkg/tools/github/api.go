@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
+	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
 const (
@@ -47,9 +49,9 @@ func (c Config) open(ctx context.Context, env *tools.Env, repo string) (*api, er
 		return nil, fmt.Errorf("%s, the token for GitHub, is not set. Tell the user", c.TokenEnv)
 	}
 	if repo == "" {
-		r, err := workspace.NewGit(env.Exec).Remote(ctx, "origin")
+		r, err := git.New(env.Exec).Remote(ctx, "origin")
 		switch {
-		case errors.Is(err, workspace.ErrNoRemote):
+		case errors.Is(err, git.ErrNoRemote):
 			return nil, errors.New("the workspace's repository has no remote origin: give repo, as owner/name")
 		case err != nil:
 			return nil, fmt.Errorf("give repo, as owner/name; the workspace does not tell: %w", err)
@@ -151,7 +153,7 @@ func (a *api) ask(ctx context.Context, method, path, accept string, body []byte)
 		}
 	}
 	var out capped
-	res, err := a.env.Exec.Run(ctx, workspace.Cmd{Args: args, Env: env, Stdin: body, Stdout: &out, Net: true, Timeout: request})
+	res, err := a.env.Exec.Run(ctx, process.Cmd{Args: args, Env: env, Stdin: body, Stdout: &out, Net: true, Timeout: request})
 	if ctx.Err() != nil {
 		return nil, nil, err
 	}
@@ -214,7 +216,7 @@ func (a *api) explain(status int, h http.Header, body []byte, path string) error
 			why += fmt.Sprintf("; %s of %s: %s", e.Field, e.Resource, e.Code)
 		}
 	}
-	why = workspace.Visible(first(why))
+	why = textfile.Visible(first(why))
 	e := &apiError{Status: status}
 	switch {
 	case status == http.StatusTooManyRequests, status == http.StatusForbidden && (h.Get("X-Ratelimit-Remaining") == "0" || h.Get("Retry-After") != "" || strings.Contains(why, "rate limit")):

@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/github"
 	"github.com/adroit-run/adroit/pkg/tools/github/githubtest"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func TestConforms(t *testing.T) { toolstest.Check(t, github.Tools(github.Config{})...) }
@@ -30,7 +30,7 @@ type hub struct {
 	dir  string
 }
 
-func open(t *testing.T, opts ...workspace.Option) *hub {
+func open(t *testing.T, opts ...process.Option) *hub {
 	t.Helper()
 	gh := os.Getenv("GH_BIN")
 	if gh == "" && os.Getenv("CI") != "" {
@@ -52,7 +52,7 @@ func open(t *testing.T, opts ...workspace.Option) *hub {
 	h.set = set
 	h.git("init", "-q", "-b", "fix")
 	h.git("remote", "add", "origin", "git@github.localhost:acme/shop.git")
-	ex := workspace.NewExec(h.dir, t.TempDir(), nil, opts...)
+	ex := process.New(h.dir, t.TempDir(), nil, opts...)
 	t.Cleanup(func() { ex.Close() })
 	h.env = &tools.Env{Exec: ex, HTTP: http.DefaultClient, Job: "J1"}
 	return h

@@ -12,8 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
 //go:embed github_pr_view.md
@@ -83,7 +84,7 @@ type pullInput struct {
 // pull finds the one that is meant.
 func (a *api) pull(ctx context.Context, number int) (*pull, error) {
 	if number == 0 {
-		s, err := workspace.NewGit(a.env.Exec).Status(ctx)
+		s, err := git.New(a.env.Exec).Status(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +184,7 @@ func (c Config) prDiff() tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		text := workspace.Visible(strings.ToValidUTF8(string(b), "\uFFFD"))
+		text := textfile.Visible(strings.ToValidUTF8(string(b), "\uFFFD"))
 		raw, err := json.Marshal(text[:min(len(text), mostDiff)])
 		if err != nil {
 			return tools.Result{}, tools.Fatal(err)

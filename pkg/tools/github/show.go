@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
 // Bounds of what is shown at once, in bytes and entries.
@@ -85,7 +85,7 @@ func said(all []comment) string {
 // shown is a text of others, cut to n bytes, with nothing in it that a terminal
 // would obey and without our marks.
 func shown(s string, n int) string {
-	s = strings.TrimSpace(workspace.Visible(strings.ReplaceAll(marked.ReplaceAllString(s, ""), "\r\n", "\n")))
+	s = strings.TrimSpace(textfile.Visible(strings.ReplaceAll(marked.ReplaceAllString(s, ""), "\r\n", "\n")))
 	if len(s) <= n {
 		return s
 	}

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/git"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 //go:embed github_pr_create.md
@@ -36,7 +36,7 @@ func (c Config) prCreate() tools.Tool {
 			return tools.Result{}, err
 		}
 		if in.Head == "" {
-			s, err := workspace.NewGit(a.env.Exec).Status(ctx)
+			s, err := git.New(a.env.Exec).Status(ctx)
 			if err != nil {
 				return tools.Result{}, err
 			}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 var errNoTags = errors.New("universal-ctags is not installed")
@@ -31,7 +31,7 @@ func (c code) ctags(ctx context.Context, names []string) (map[string][]tools.Sym
 	}
 	out := &bounded{most: maxTags}
 	// A repository's own options could run programs: none are read.
-	o, err := c.env.Exec.Run(ctx, workspace.Cmd{
+	o, err := c.env.Exec.Run(ctx, process.Cmd{
 		Args:  []string{"ctags", "--options=NONE", "--output-format=json", "--fields=+neKS", "--sort=no", "--links=no", "-f", "-", "-L", "-"},
 		Stdin: []byte(list.String()), Stdout: out, Timeout: patience})
 	if err != nil {

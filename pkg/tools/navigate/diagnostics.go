@@ -14,7 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // diagnosticsInput is the input of diagnostics.
@@ -134,7 +134,7 @@ func (c code) vet(ctx context.Context, names []string) ([]tools.Diagnostic, erro
 		dirs = append(dirs, "./"+path.Dir(n))
 	}
 	slices.Sort(dirs)
-	o, err := c.env.Exec.Run(ctx, workspace.Cmd{Args: append([]string{"go", "vet"}, slices.Compact(dirs)...), Timeout: 2 * patience})
+	o, err := c.env.Exec.Run(ctx, process.Cmd{Args: append([]string{"go", "vet"}, slices.Compact(dirs)...), Timeout: 2 * patience})
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func TestIndex(t *testing.T) {
 
 	old(t, dir, "d.go", "package a\n\nfunc D() {}\n", time.Hour)
 	expect("before it is denied", "D", "d.go:3")
-	env = &tools.Env{Files: files.Under(func(name string, _ bool) string {
+	env = &tools.Env{Files: files.WithGuard(func(name string, _ bool) string {
 		if name == "d.go" {
 			return "it is denied"
 		}

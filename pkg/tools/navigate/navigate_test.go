@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func TestConformance(t *testing.T) {
@@ -80,7 +81,7 @@ func bench(t *testing.T, files map[string]string) *tools.Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := workspace.NewExec(dir, "", nil)
+	runner := process.New(dir, "", nil)
 	t.Cleanup(func() { _ = runner.Close(); _ = f.Close() })
 	return &tools.Env{Files: f, Exec: runner}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // caption writes the file of captions, or reports why there can be none.
@@ -17,7 +17,7 @@ func (c *cutting) caption(ctx context.Context, env *tools.Env) (why string, err 
 	if text == "" {
 		return "the transcript has nothing there, or no times", nil
 	}
-	out, _, err := command(ctx, env, workspace.Cmd{Args: []string{"ffmpeg", "-hide_banner", "-filters"}, Timeout: probing})
+	out, _, err := command(ctx, env, process.Cmd{Args: []string{"ffmpeg", "-hide_banner", "-filters"}, Timeout: probing})
 	if err != nil {
 		return "", err
 	}

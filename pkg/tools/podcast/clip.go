@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // clipInput is the input of cut_clip.
@@ -84,7 +84,7 @@ func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error
 		defer func() { _ = env.Files.Remove(c.captions) }()
 	}
 	args, format := c.args(env)
-	log, err := encode(ctx, env, in.Out, in.Replace, workspace.Cmd{Args: args}, format, func(temp string) error {
+	log, err := encode(ctx, env, in.Out, in.Replace, process.Cmd{Args: args}, format, func(temp string) error {
 		got, err := probe(ctx, env, temp)
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // embedInput is the input of embed_chapters.
@@ -71,7 +71,7 @@ func embed(ctx context.Context, env *tools.Env, in embedInput) (tools.Result, er
 	if format == "mp3" {
 		args = append(args, "-id3v2_version", "3")
 	}
-	_, err = encode(ctx, env, out, false, workspace.Cmd{Args: args, Stdin: []byte(metadata(want))}, format, func(temp string) error {
+	_, err = encode(ctx, env, out, false, process.Cmd{Args: args, Stdin: []byte(metadata(want))}, format, func(temp string) error {
 		got, err := probe(ctx, env, temp)
 		if err != nil {
 			return err

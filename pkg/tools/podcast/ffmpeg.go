@@ -15,6 +15,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // Bounds of what ffmpeg is given and may take.
@@ -61,7 +62,7 @@ func recording(env *tools.Env, name string) (int64, error) {
 }
 
 // A failed command reports why in its last lines.
-func whyFailed(program string, out *workspace.Output) error {
+func whyFailed(program string, out *process.Output) error {
 	if out.TimedOut {
 		return fmt.Errorf("%s was stopped after %s; ask for less at once", program, out.Took.Round(time.Second))
 	}
@@ -74,7 +75,7 @@ func whyFailed(program string, out *workspace.Output) error {
 
 // command runs ffmpeg or ffprobe and returns its standard output and what it
 // said. An error is fit for the model, unless ctx is done.
-func command(ctx context.Context, env *tools.Env, c workspace.Cmd) (stdout []byte, log string, err error) {
+func command(ctx context.Context, env *tools.Env, c process.Cmd) (stdout []byte, log string, err error) {
 	var buf limited
 	c.Stdout = &buf
 	out, err := env.Exec.Run(ctx, c)
@@ -118,7 +119,7 @@ func scratch(env *tools.Env, out, ext string) string {
 // encode has ffmpeg write a file and puts it where it belongs once check, which
 // may look at it under its other name, has nothing to say against it. args end
 // before the output. It reports what ffmpeg said.
-func encode(ctx context.Context, env *tools.Env, out string, replace bool, c workspace.Cmd, format string, check func(temp string) error) (log string, err error) {
+func encode(ctx context.Context, env *tools.Env, out string, replace bool, c process.Cmd, format string, check func(temp string) error) (log string, err error) {
 	temp := scratch(env, out, path.Ext(out))
 	if err := parent(env, out); err != nil {
 		return "", err

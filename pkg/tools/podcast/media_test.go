@@ -13,6 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func TestTools(t *testing.T) { toolstest.Check(t, allTools()...) }
@@ -53,7 +55,7 @@ func newStudio(t *testing.T) *studio {
 		}
 	}
 	s := &studio{T: t, dir: t.TempDir(), arts: map[string]json.RawMessage{}}
-	led, err := workspace.OpenLedger(t.TempDir())
+	led, err := ledger.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,7 @@ func newStudio(t *testing.T) *studio {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = files.Close() })
-	run := workspace.NewExec(s.dir, "", led)
+	run := process.New(s.dir, "", led)
 	t.Cleanup(func() { _ = run.Close() })
 	s.env = &tools.Env{Job: "J0TEST", Files: files, Exec: run, Artifacts: s}
 	s.program("espeak-ng", "-w", "speech.wav", "Welcome to the bread show. Today we talk about rye and why it sticks. It sticks because of its sugar.")

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // A mediaInfo is what ffprobe says about a recording: the artifact "episode".
@@ -100,7 +100,7 @@ func probe(ctx context.Context, env *tools.Env, name string) (mediaInfo, error) 
 	}
 	args := append([]string{"ffprobe", "-hide_banner", "-v", "error"}, guard()...)
 	args = append(args, "-of", "json", "-show_format", "-show_streams", "-show_chapters", "-i", arg(env, name))
-	out, _, err := command(ctx, env, workspace.Cmd{Args: args, Timeout: probing})
+	out, _, err := command(ctx, env, process.Cmd{Args: args, Timeout: probing})
 	if err != nil {
 		return mediaInfo{}, fmt.Errorf("%q is no recording that can be used: %w", name, err)
 	}

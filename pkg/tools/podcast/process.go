@@ -24,9 +24,9 @@ var processTranscriptTool = tools.New(tools.Metadata{
 	Name: "process_transcript", Category: tools.Content, Needs: tools.Read, Paths: []string{"path"},
 	Uses: []string{transcriptSource}, Produces: []string{transcriptName},
 	Examples: []tools.Example{{Note: "the transcript of the job", Args: json.RawMessage(`{}`)}},
-}.Prose(processProse), process)
+}.Prose(processProse), processTranscript)
 
-func process(ctx context.Context, env *tools.Env, in processInput) (tools.Result, error) {
+func processTranscript(ctx context.Context, env *tools.Env, in processInput) (tools.Result, error) {
 	b, err := transcriptBytes(env, in.Path)
 	if err != nil {
 		return tools.Result{}, err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // Input of search.
@@ -117,7 +118,7 @@ func (q *query) candidates(ctx context.Context, files *workspace.Files, in Input
 
 // narrow asks ripgrep which files have a line that can match. It reports false
 // if it cannot say: then all of them may.
-func narrow(ctx context.Context, ex workspace.Exec, pattern string, names []string) ([]string, bool) {
+func narrow(ctx context.Context, ex process.Exec, pattern string, names []string) ([]string, bool) {
 	if _, err := exec.LookPath("rg"); err != nil {
 		return nil, false
 	}
@@ -135,7 +136,7 @@ func narrow(ctx context.Context, ex workspace.Exec, pattern string, names []stri
 		names = names[n:]
 		hit := map[string]bool{}
 		var stdout strings.Builder
-		o, err := ex.Run(ctx, workspace.Cmd{Args: args, Timeout: patience, Stdout: &stdout})
+		o, err := ex.Run(ctx, process.Cmd{Args: args, Timeout: patience, Stdout: &stdout})
 		if err != nil || o.Code > 1 || o.TimedOut || o.Killed {
 			return nil, false
 		}

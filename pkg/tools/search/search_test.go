@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func TestConforms(t *testing.T) { toolstest.Check(t, Tool) }
@@ -37,7 +38,7 @@ func open(t testing.TB, content map[string]string) *tools.Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ex := workspace.NewExec(dir, t.TempDir(), nil)
+	ex := process.New(dir, t.TempDir(), nil)
 	t.Cleanup(func() { ex.Close(); files.Close() })
 	return &tools.Env{Files: files, Exec: ex}
 }

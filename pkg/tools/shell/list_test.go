@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func TestListAndInterrupted(t *testing.T) {
@@ -20,7 +21,7 @@ func TestListAndInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ex := workspace.NewExec(dir, logs, nil)
+	ex := process.New(dir, logs, nil)
 	t.Cleanup(func() { ex.Close(); files.Close() })
 	env := &tools.Env{Files: files, Exec: ex}
 	call(t, Run, env, runInput{Command: "echo hi\necho there; exit 2"})

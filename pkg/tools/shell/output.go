@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
+	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
 // outputInput is the input of shell_output.
@@ -34,9 +35,9 @@ var Output = tools.New(tools.Metadata{
 
 // logs is what an Exec that keeps whole outputs can do.
 type logs interface {
-	ReadLog(id string, from, n int) (workspace.Page, error)
-	SearchLog(id string, re *regexp.Regexp, max int) ([]workspace.Match, bool, error)
-	Commands() []workspace.Standing
+	ReadLog(id string, from, n int) (textfile.Page, error)
+	SearchLog(id string, re *regexp.Regexp, max int) ([]process.Match, bool, error)
+	Commands() []process.CommandStatus
 	Died(id string) bool
 }
 
@@ -85,7 +86,7 @@ func standing(kept logs, id string) string {
 }
 
 // list shows the commands there are.
-func list(ex workspace.Exec) (tools.Result, error) {
+func list(ex process.Exec) (tools.Result, error) {
 	kept, ok := ex.(logs)
 	if !ok {
 		return tools.Result{}, errors.New("commands cannot be listed here: give id")

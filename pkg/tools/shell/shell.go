@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // runInput of shell.
@@ -51,7 +51,7 @@ func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error)
 	if len(in.Command) > mostCommand {
 		return tools.Result{}, fmt.Errorf("the command has %d bytes; %d are the most: write it to a file and run that", len(in.Command), mostCommand)
 	}
-	c := workspace.Cmd{Shell: in.Command, Timeout: time.Duration(in.TimeoutS) * time.Second, Snapshot: true}
+	c := process.Cmd{Shell: in.Command, Timeout: time.Duration(in.TimeoutS) * time.Second, Snapshot: true}
 	if in.Background {
 		p, err := env.Exec.Start(ctx, c)
 		if err != nil {
@@ -72,7 +72,7 @@ func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error)
 // show is what the model sees of a command that has ended or still runs. A
 // command that failed is a failed result: most of the time the model meant it
 // to work, and a run that ends with it should not look well.
-func show(o *workspace.Output) tools.Result {
+func show(o *process.Output) tools.Result {
 	state := fmt.Sprintf("exit code %d", o.Code)
 	switch {
 	case o.TimedOut:

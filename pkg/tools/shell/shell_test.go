@@ -13,6 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func TestConforms(t *testing.T) { toolstest.Check(t, Run, Output, Kill) }
@@ -20,7 +22,7 @@ func TestConforms(t *testing.T) { toolstest.Check(t, Run, Output, Kill) }
 func open(t *testing.T) *tools.Env {
 	t.Helper()
 	dir := t.TempDir()
-	led, err := workspace.OpenLedger(t.TempDir())
+	led, err := ledger.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func open(t *testing.T) *tools.Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ex := workspace.NewExec(dir, t.TempDir(), led)
+	ex := process.New(dir, t.TempDir(), led)
 	t.Cleanup(func() { ex.Close(); files.Close(); led.Close() })
 	return &tools.Env{Files: files, Exec: ex}
 }

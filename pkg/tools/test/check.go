@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // checkInput is the input of run_check.
@@ -157,9 +157,9 @@ const mostFiles = 1000
 
 // run returns what the model is told, and in a line why the check failed, "" if
 // it did not.
-func (c checker) run(ctx context.Context, ex workspace.Exec, within time.Duration) (text, why string, err error) {
-	cmd := workspace.Cmd{Args: c.args, Dir: c.dir, Env: c.env, Timeout: max(within, time.Second), Snapshot: true}
-	var out *workspace.Output
+func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration) (text, why string, err error) {
+	cmd := process.Cmd{Args: c.args, Dir: c.dir, Env: c.env, Timeout: max(within, time.Second), Snapshot: true}
+	var out *process.Output
 	said := ""
 	if c.each == nil {
 		out, err = ex.Run(ctx, cmd)
@@ -191,7 +191,7 @@ func (c checker) run(ctx context.Context, ex workspace.Exec, within time.Duratio
 
 // files runs the command on some files after the other, and has those that it
 // names shown.
-func (c checker) files(ctx context.Context, ex workspace.Exec, cmd workspace.Cmd) (out *workspace.Output, said string, err error) {
+func (c checker) files(ctx context.Context, ex process.Exec, cmd process.Cmd) (out *process.Output, said string, err error) {
 	for some := range slices.Chunk(c.each, mostFiles) {
 		var names capped
 		now := cmd

@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // checked is a way to call run_check in a project made of files.
@@ -54,7 +55,7 @@ func siteOf(t *testing.T, files map[string]string) (dir string, env *tools.Env) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	ex := workspace.NewExec(dir, t.TempDir(), nil)
+	ex := process.New(dir, t.TempDir(), nil)
 	t.Cleanup(func() { ex.Close(); fs.Close() })
 	return dir, &tools.Env{Files: fs, Exec: ex}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
@@ -25,7 +25,7 @@ func confined(t *testing.T, archive string) *tools.Env {
 		t.Skipf("the best level here is %s: %v", r.Level, r.Tried)
 	}
 	env := newProject(t, archive)
-	ex := workspace.NewExec(env.Files.Dir(), t.TempDir(), nil, workspace.Confined(workspace.Confine{Level: r.Level, Private: filepath.Join(t.TempDir(), "private")}))
+	ex := process.New(env.Files.Dir(), t.TempDir(), nil, process.WithSandbox(process.SandboxOptions{Level: r.Level, Private: filepath.Join(t.TempDir(), "private")}))
 	t.Cleanup(func() {
 		if err := ex.Close(); err != nil {
 			t.Error(err)

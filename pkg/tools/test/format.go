@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // formatInput is the input of format_code.
@@ -48,7 +48,7 @@ func format(ctx context.Context, env *tools.Env, _ formatInput) (tools.Result, e
 		}
 		for some := range slices.Chunk(files, mostFiles) {
 			args := slices.Concat(c.fix, slices.DeleteFunc(slices.Clone(some), func(name string) bool { return name == "" }))
-			out, err := env.Exec.Run(ctx, workspace.Cmd{Args: args, Dir: c.dir, Env: c.env, Timeout: max(time.Until(deadline), time.Second), Snapshot: true})
+			out, err := env.Exec.Run(ctx, process.Cmd{Args: args, Dir: c.dir, Env: c.env, Timeout: max(time.Until(deadline), time.Second), Snapshot: true})
 			if ctx.Err() != nil {
 				return tools.Result{}, err
 			}

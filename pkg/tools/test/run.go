@@ -24,6 +24,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // runInput of run_tests. Its zero value runs everything, so that the tool can be
@@ -141,9 +142,9 @@ func bind(r testResult, text string) (tools.Result, error) {
 
 // run runs one project's tests. The exit code has the last word: output that
 // looks like a pass does not make up for it. The note is the runner's.
-func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duration) (r testResult, note string, err error) {
+func (p project) run(ctx context.Context, ex process.Exec, within time.Duration) (r testResult, note string, err error) {
 	var stdout capped
-	cmd := workspace.Cmd{Args: p.args, Shell: p.shell, Dir: p.dir, Env: p.env, Timeout: max(within, time.Second), Snapshot: true}
+	cmd := process.Cmd{Args: p.args, Shell: p.shell, Dir: p.dir, Env: p.env, Timeout: max(within, time.Second), Snapshot: true}
 	split := p.shell == "" && p.args[0] == "go"
 	if p.shell == "" && !path.IsAbs(p.args[0]) && !onPath(p.args[0]) {
 		why := fmt.Sprintf("%s is not installed here, or not on PATH: %s cannot be run", p.args[0], p.command())
@@ -175,7 +176,7 @@ func (p project) run(ctx context.Context, ex workspace.Exec, within time.Duratio
 }
 
 // judge explains a run that does not count, if the tests themselves do not.
-func (r *testResult) judge(out *workspace.Output, text string) {
+func (r *testResult) judge(out *process.Output, text string) {
 	switch {
 	case out.TimedOut:
 		r.Problem = fmt.Sprintf("the tests were stopped after %s: run fewer with target or filter", out.Took.Round(time.Second))
@@ -210,7 +211,7 @@ func (c *capped) String() string { return c.b.String() }
 
 // fullLog is the whole output where the runner keeps one; Output.Text leaves
 // the middle out when it is long.
-func fullLog(out *workspace.Output) (string, bool) {
+func fullLog(out *process.Output) (string, bool) {
 	if out.Dropped == 0 || out.Log == "" {
 		return "", false
 	}

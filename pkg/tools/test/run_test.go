@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func TestConforms(t *testing.T) { toolstest.Check(t, Run) }
@@ -34,7 +36,7 @@ func newProject(t *testing.T, archive string) *tools.Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ex := workspace.NewExec(dir, t.TempDir(), nil)
+	ex := process.New(dir, t.TempDir(), nil)
 	t.Cleanup(func() { ex.Close(); files.Close() })
 	return &tools.Env{Files: files, Exec: ex}
 }

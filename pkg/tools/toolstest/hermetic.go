@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // hermetic returns an Env that has every capability and reaches nothing: a
@@ -58,16 +59,16 @@ var errNoExec = errors.New("commands are refused in this test")
 
 type noExec struct{}
 
-func (noExec) Run(ctx context.Context, _ workspace.Cmd) (*workspace.Output, error) {
+func (noExec) Run(ctx context.Context, _ process.Cmd) (*process.Output, error) {
 	return nil, errors.Join(ctx.Err(), errNoExec)
 }
 
-func (noExec) Start(ctx context.Context, _ workspace.Cmd) (*workspace.Process, error) {
+func (noExec) Start(ctx context.Context, _ process.Cmd) (*process.Process, error) {
 	return nil, errors.Join(ctx.Err(), errNoExec)
 }
 
-func (noExec) Process(string) (*workspace.Process, bool) { return nil, false }
-func (noExec) Close() error                              { return nil }
+func (noExec) Process(string) (*process.Process, bool) { return nil, false }
+func (noExec) Close() error                            { return nil }
 
 type noNet struct{}
 

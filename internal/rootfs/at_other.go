@@ -1,0 +1,11 @@
+//go:build unix && !linux
+
+package rootfs
+
+import "golang.org/x/sys/unix"
+
+// PathOnly opens a file for its place in the tree and waits for nothing.
+const PathOnly = unix.O_RDONLY | unix.O_NONBLOCK
+
+// ChangeTime is not spelled alike on these systems: 0 means that it is not known.
+func ChangeTime(*unix.Stat_t) int64 { return 0 }

@@ -1,0 +1,187 @@
+package rootfs
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+)
+
+// The names no tool may read or write, whatever it was granted. A pattern is
+// matched against each component of the name with its links followed and its
+// spelling folded (see fold); one with a slash against components in a row.
+// The list is short on purpose: what it refuses, a person can still do by hand.
+var (
+	// secretNames are refused for reading and writing.
+	secretNames = []string{
+		".git", "git~1", // a repository's own files: hooks and config run code, config may hold tokens
+		".env*", // and .envrc
+		"*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.age-key", "*.agekey", "*.ovpn",
+		"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "id_xmss*",
+		".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".htpasswd", ".pgpass", ".my.cnf",
+		".dockercfg", ".dockerconfigjson", ".vault-token", ".terraformrc", "terraform.rc", "*.tfstate", "*.tfstate.backup",
+		".boto", ".s3cfg", "credentials.json", "client_secret*.json", "service-account*.json", "service_account*.json",
+		".ssh", ".gnupg", ".aws", ".azure", ".oci", ".terraform.d", ".password-store",
+		".kube/config", ".docker/config.json", ".config/gcloud", ".config/gh", ".config/hub", ".cargo/credentials*", ".gem/credentials",
+		".m2/settings.xml", ".gradle/gradle.properties", ".config/adroit", ".local/share/adroit", "adroit.db*",
+	}
+	// openNames are examples that only look like secrets.
+	openNames = []string{".env.example", ".env.sample", ".env.template", ".env.dist"}
+	// startNames are those of secretNames from which a program takes code when it
+	// starts. Commands cannot make them either.
+	startNames = []string{".npmrc", ".yarnrc.yml", ".envrc"}
+	// guardedNames may be read but not written: each is taken as instruction or
+	// configuration by adroit, another agent or an editor, some without asking.
+	guardedNames = []string{
+		".adroit", ".claude", ".mcp.json", ".vscode", ".idea",
+		".cursor", ".codex", ".gemini", ".windsurf", ".kiro", ".opencode", "opencode.json", ".zed",
+	}
+	// askedNames are written by tools only when a person has agreed: they are part
+	// of many a task, but say what runs later without a question, on the machine
+	// of continuous integration, with a commit, or when a shell or a program starts.
+	askedNames = []string{
+		".github/workflows", ".github/actions", ".gitlab-ci.yml", ".gitlab-ci.yaml", ".gitlab/ci", ".circleci", ".cirrus.yml", ".travis.yml",
+		".drone.yml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml", ".buildkite", ".forgejo/workflows", ".gitea/workflows",
+		"azure-pipelines.yml", "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml", "jenkinsfile",
+		".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", ".husky", ".devcontainer",
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
+		".gitconfig", ".yarnrc", ".pnpmfile.cjs", ".ripgreprc", ".exrc", ".nvimrc", ".nvim.lua", ".vimrc", ".gdbinit", ".lldbinit",
+		".pdbrc", ".irbrc", ".pryrc", ".rprofile",
+	}
+)
+
+// NeedsApproval reports whether a clean name is one of askedNames.
+func NeedsApproval(p string) bool { return listed(foldedParts(p), askedNames) }
+
+// Fold gives the spellings that some file system takes for one name a single
+// form: case, full-width letters, accents apart from their letters, characters
+// that are not seen, NTFS streams, trailing dots and spaces.
+func Fold(part string) string {
+	if IsPlain(part) { // as nearly all are: the rest below comes to the same, slowly
+		part = strings.ToLower(part)
+	} else {
+		part = FoldUnicode(part)
+	}
+	if name, _, ok := strings.Cut(part, ":"); ok && name != "" {
+		part = name
+	}
+	return strings.TrimRight(part, ". ")
+}
+
+func IsPlain(part string) bool {
+	for i := range len(part) {
+		if part[i] < ' ' || part[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func FoldUnicode(part string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Cf, r), unicode.IsControl(r), unicode.Is(unicode.Mn, r), r == 0x034f:
+			return -1
+		case r >= 0xff01 && r <= 0xff5e:
+			r -= 0xfee0
+		}
+		least := r
+		for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
+			least = min(least, o)
+		}
+		return unicode.ToLower(least)
+	}, part)
+}
+
+// DenyList change the list for one operator: more names, and fewer. Patterns are
+// as above; Deny is stronger than Allow. A nil Names changes nothing. It must
+// not change while it is used.
+type DenyList struct{ Deny, Allow []string }
+
+// CheckPattern refuses a pattern that could never match.
+func CheckPattern(pattern string) error {
+	if pattern == "" || strings.HasPrefix(pattern, "/") || strings.HasSuffix(pattern, "/") || strings.Contains(pattern, "**") {
+		return fmt.Errorf("the name %q does not match any file", pattern)
+	}
+	if strings.ContainsFunc(pattern, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return fmt.Errorf("the name %q has letters that file systems spell in two ways: write ? for each", pattern)
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return fmt.Errorf("the name %q: %w", pattern, err)
+	}
+	return nil
+}
+
+// NameError returns an error in words for a model or a person if name, as it
+// is written, is on the list.
+func (n *DenyList) NameError(name string) error { return n.Check(name, path.Clean(name), false) }
+
+// CheckName returns an error if the list forbids p, a clean name.
+func CheckName(name, p string, write bool) error { return (*DenyList)(nil).Check(name, p, write) }
+
+func (n *DenyList) Check(name, p string, write bool) error {
+	parts := foldedParts(p)
+	if n.Secret(parts) {
+		return &PathError{Name: name, Reason: "is on the list of secrets and repository internals that no tool may touch; ask the person who runs you"}
+	}
+	if write && listed(parts, guardedNames) {
+		return &PathError{Name: name, Reason: "configures agents or editors and may be read but not changed; ask the person who runs you"}
+	}
+	return nil
+}
+
+func (n *DenyList) Secret(parts []string) bool {
+	secret := listed(parts, secretNames)
+	if n != nil {
+		secret = secret && !listed(parts, folded(n.Allow)) || listed(parts, folded(n.Deny))
+	}
+	return secret
+}
+
+func foldedParts(p string) []string {
+	parts := strings.Split(p, "/")
+	for i := range parts {
+		parts[i] = Fold(parts[i])
+	}
+	return parts
+}
+
+func folded(patterns []string) []string {
+	var out []string
+	for _, p := range patterns {
+		out = append(out, strings.Join(foldedParts(p), "/"))
+	}
+	return out
+}
+
+func listed(parts []string, patterns []string) bool {
+	var quick *nameList
+	if len(patterns) > 0 {
+		quick = builtIn[&patterns[0]]
+	}
+	for i, part := range parts {
+		if !quick.Maybe(part) {
+			continue
+		}
+		open := false
+		for _, o := range openNames {
+			open = open || part == o
+		}
+		if open {
+			continue
+		}
+		for _, pattern := range patterns {
+			subject := part
+			if n := strings.Count(pattern, "/"); n > 0 {
+				if i < n {
+					continue
+				}
+				subject = strings.Join(parts[i-n:i+1], "/")
+			}
+			if ok, _ := path.Match(pattern, subject); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

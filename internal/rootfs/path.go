@@ -1,0 +1,264 @@
+package rootfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+const (
+	MaxName  = 4096 // bytes of a name, as Linux bounds them
+	maxLinks = 40   // symbolic links followed in one name
+)
+
+// A PathError refuses a name. Reason is a sentence fit to show a model; Err,
+// if set, is what the operating system said, so errors.Is with
+// fs.ErrNotExist and its like works.
+type PathError struct {
+	Name   string
+	Reason string
+	Err    error
+}
+
+func (e *PathError) Error() string {
+	name := e.Name
+	if len(name) > 200 {
+		name = name[:200] + "…"
+	}
+	return fmt.Sprintf("%q: %s", name, e.Reason)
+}
+
+func (e *PathError) Unwrap() error { return e.Err }
+
+// A StaleError says that a file is no longer what the job last read or wrote.
+type StaleError struct {
+	Name   string
+	Reason string
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("%q: %s; read it again, then repeat the change", e.Name, e.Reason)
+}
+
+// A TooLargeError says that a file is over the bound for being taken whole.
+type TooLargeError struct {
+	Name        string
+	Size, Limit int64 // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%q: %d bytes is more than the %d that can be taken whole; read it in pages or work on a part of it",
+		e.Name, e.Size, e.Limit)
+}
+
+func outside(name string) error {
+	return &PathError{Name: name, Reason: "leads outside the workspace; only files inside it can be used"}
+}
+
+// Clean turns what a caller wrote into a name relative to the root. It judges
+// the spelling only; resolve judges what is on disk.
+func (t *Tree) Clean(name string) (string, error) {
+	refuse := func(reason string) (string, error) { return "", &PathError{Name: name, Reason: reason} }
+	switch {
+	case name == "":
+		return refuse("the path is empty; name a file inside the workspace")
+	case len(name) > MaxName:
+		return refuse(fmt.Sprintf("the path has %d bytes; %d is the most there can be", len(name), MaxName))
+	case strings.ContainsRune(name, 0):
+		return refuse("the path contains a NUL byte; leave it out")
+	}
+	rel := filepath.ToSlash(name)
+	if path.IsAbs(rel) {
+		in, ok := t.Inside(rel)
+		if !ok {
+			return "", outside(name)
+		}
+		rel = in
+	}
+	for part := range strings.SplitSeq(rel, "/") {
+		if part == ".." {
+			return refuse(`the path contains ".."; write it from the top of the workspace, without ".."`)
+		}
+	}
+	return path.Clean(rel), nil
+}
+
+// Inside makes an absolute name relative if it lies in the root. The root is
+// known by two spellings: as it was given and with its links followed.
+func (t *Tree) Inside(abs string) (string, bool) {
+	for _, dir := range []string{t.Dir, t.given} {
+		if abs == dir {
+			return ".", true
+		}
+		if in, ok := strings.CutPrefix(abs, strings.TrimSuffix(dir, "/")+"/"); ok {
+			return in, true
+		}
+	}
+	return "", false
+}
+
+// CleanFile is clean for a name that must be a file's: a trailing slash is
+// refused, since it would make the last component's link be followed.
+func (t *Tree) CleanFile(name string) (string, error) {
+	p, err := t.Clean(name)
+	switch {
+	case err != nil:
+		return "", err
+	case strings.HasSuffix(name, "/"):
+		return "", &PathError{Name: name, Reason: "ends in a slash, which names a directory; name a file"}
+	case p == ".":
+		return "", &PathError{Name: name, Reason: "is the workspace itself; name a file inside it"}
+	}
+	return p, nil
+}
+
+// Resolve follows the symbolic links of a cleaned name, the last component's
+// only if last is set, and returns a name without links. What does not exist
+// is taken as it is written. os.Root stays the guard: resolve is there so that
+// decisions are made on the name a file really has.
+func (t *Tree) Resolve(name, p string, last bool) (string, error) {
+	rest := strings.Split(p, "/")
+	var done []string
+	for links := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if len(done) == 0 {
+				return "", outside(name)
+			}
+			done = done[:len(done)-1]
+			continue
+		}
+		done = append(done, part)
+		here := strings.Join(done, "/")
+		info, err := t.Root.Lstat(here)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", t.Explain(name, err)
+		}
+		if info.Mode()&fs.ModeSymlink == 0 || !last && len(rest) == 0 {
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", &PathError{Name: name, Reason: "goes round a loop of symbolic links"}
+		}
+		target, err := t.Root.Readlink(here)
+		if err != nil {
+			return "", t.Explain(name, err)
+		}
+		done = done[:len(done)-1]
+		if path.IsAbs(target) {
+			in, ok := t.Inside(path.Clean(target))
+			if !ok {
+				return "", outside(name)
+			}
+			target, done = in, nil
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	if len(done) == 0 {
+		return ".", nil
+	}
+	return strings.Join(done, "/"), nil
+}
+
+// Explain turns what the system said about a name into a PathError.
+func (t *Tree) Explain(name string, err error) error {
+	var known *PathError
+	if errors.As(err, &known) {
+		return err
+	}
+	reason := ""
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		reason = "does not exist; list the directory to see what does"
+	case errors.Is(err, fs.ErrPermission):
+		reason = "permission denied by the operating system"
+	case errors.Is(err, fs.ErrExist):
+		reason = "exists already"
+	case errors.Is(err, syscall.ENOTDIR):
+		reason = "a part of the path is a file, not a directory"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		reason = "the name is too long for the file system"
+	case errors.Is(err, syscall.ELOOP):
+		reason = "goes round a loop of symbolic links"
+	case errors.Is(err, syscall.ENOSPC):
+		reason = "no space is left on the disk; nothing was changed"
+	case strings.Contains(err.Error(), "escapes from parent"):
+		return outside(name)
+	default:
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			reason = pe.Err.Error()
+		} else {
+			reason = err.Error()
+		}
+	}
+	return &PathError{Name: name, Reason: reason, Err: err}
+}
+
+// ExplainAs is explain for an error that may speak of itself already.
+func (t *Tree) ExplainAs(name string, err error) error {
+	var (
+		stale *StaleError
+		large *TooLargeError
+		known *PathError
+	)
+	if errors.As(err, &stale) || errors.As(err, &large) || errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, fs.ErrPermission) {
+		return t.Explain(name, err)
+	}
+	return err
+}
+
+// Within reports whether path is dir or lies below it.
+func Within(dir, path string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// CheckNoLinks refuses a name with a link among its directories.
+func (t *Tree) CheckNoLinks(p string) error {
+	parts := strings.Split(p, "/")
+	for i := 1; i < len(parts); i++ {
+		dir := strings.Join(parts[:i], "/")
+		info, err := t.Root.Lstat(dir)
+		if err != nil {
+			return nil // nothing there, so nothing to follow
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return &PathError{Name: p, Reason: dir + " has become a symbolic link"}
+		}
+	}
+	return nil
+}
+
+// IsPlainDir reports whether a directory is one, and so are those above it.
+func (t *Tree) IsPlainDir(dir string, seen map[string]bool) bool {
+	if ok, known := seen[dir]; known {
+		return ok
+	}
+	ok := t.IsPlainDir(path.Dir(dir), seen)
+	if ok {
+		info, err := t.Root.Lstat(dir)
+		ok = err == nil && info.IsDir()
+	}
+	seen[dir] = ok
+	return ok
+}

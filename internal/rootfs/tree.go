@@ -1,0 +1,270 @@
+package rootfs
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Tree is a directory whose names cannot lead out of it. Its methods take
+// resolved names: clean, relative, without links.
+type Tree struct {
+	Root  *os.Root
+	Self  *os.File // the directory itself, for the lock
+	Dir   string   // absolute, links followed
+	given string   // absolute, as the caller wrote it
+}
+
+func Open(dir string) (*Tree, error) {
+	given, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the workspace: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(given)
+	if err != nil {
+		return nil, fmt.Errorf("opening the workspace: %w", err)
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return nil, fmt.Errorf("opening the workspace: %w", err)
+	}
+	self, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return nil, fmt.Errorf("opening the workspace: %w", err)
+	}
+	return &Tree{Root: root, Self: self, Dir: filepath.ToSlash(real), given: filepath.ToSlash(given)}, nil
+}
+
+// FD is the directory itself, open for as long as the tree is.
+func (t *Tree) FD() int { return int(t.Self.Fd()) }
+
+func (t *Tree) Close() error { return errors.Join(t.Self.Close(), t.Root.Close()) }
+
+// Lock keeps every other adroit process, and every other tree of this one, from
+// changing files of the same directory until unlock is called. It leaves no
+// trace in the directory. File systems without locks go without.
+func (t *Tree) Lock() (unlock func()) {
+	fd := int(t.Self.Fd())
+	for unix.Flock(fd, unix.LOCK_EX) == unix.EINTR {
+	}
+	return func() { _ = unix.Flock(fd, unix.LOCK_UN) }
+}
+
+// Open opens a regular file for reading and never waits: a FIFO, a device, a
+// socket and a directory are errors.
+func (t *Tree) Open(name, p string) (*os.File, fs.FileInfo, error) {
+	info, err := t.Root.Lstat(p)
+	if err == nil {
+		err = regular(name, info)
+	}
+	if err != nil {
+		return nil, nil, t.Explain(name, err)
+	}
+	f, err := t.Root.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, t.Explain(name, err)
+	}
+	info, err = f.Stat() // what was opened may not be what was looked at
+	if err == nil {
+		err = regular(name, info)
+	}
+	if err == nil {
+		err = t.hardLink(name, p, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, t.Explain(name, err)
+	}
+	return f, info, nil
+}
+
+func regular(name string, info fs.FileInfo) error {
+	kind := ""
+	switch m := info.Mode(); {
+	case m.IsRegular():
+		return nil
+	case m.IsDir():
+		kind = "is a directory; name a file"
+	case m&fs.ModeSymlink != 0:
+		kind = "became a symbolic link while it was being used"
+	case m&fs.ModeNamedPipe != 0:
+		kind = "is a named pipe, not a file"
+	case m&fs.ModeSocket != 0:
+		kind = "is a socket, not a file"
+	default:
+		kind = "is a device, not a file"
+	}
+	return &PathError{Name: name, Reason: kind}
+}
+
+// A State is what a name stands for at one moment. The zero state is nothing.
+type State struct {
+	Type   string      `json:"type,omitempty"` // file, dir, link; empty: nothing there
+	Mode   fs.FileMode `json:"mode,omitempty"` // permission bits
+	Digest string      `json:"digest,omitempty"`
+	Size   int64       `json:"size,omitempty"`
+}
+
+const (
+	TypeFile = "file"
+	TypeDir  = "dir"
+	TypeLink = "link"
+)
+
+// Equal reports whether two states look alike to a reader.
+func (s State) Equal(o State) bool {
+	return s.Type == o.Type && s.Mode == o.Mode && s.Digest == o.Digest
+}
+
+// State reads what is at p. The content of a file, or the target of a link, is
+// copied to keep if that is not nil.
+func (t *Tree) State(p string, keep io.Writer) (State, error) {
+	info, err := t.Root.Lstat(p)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, t.Explain(p, err)
+	}
+	s := State{Mode: info.Mode().Perm(), Size: info.Size()}
+	h := sha256.New()
+	w := io.Writer(h)
+	if keep != nil {
+		w = io.MultiWriter(h, keep)
+	}
+	switch {
+	case info.IsDir():
+		return State{Type: TypeDir, Mode: s.Mode}, nil
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := t.Root.Readlink(p)
+		if err != nil {
+			return State{}, t.Explain(p, err)
+		}
+		s.Type, s.Mode = TypeLink, 0 // a link's own mode means nothing
+		if _, err := io.WriteString(w, target); err != nil {
+			return State{}, err
+		}
+	default:
+		f, info, err := t.Open(p, p)
+		if err != nil {
+			return State{}, err
+		}
+		defer f.Close()
+		s.Type, s.Mode = TypeFile, info.Mode().Perm()
+		if s.Size, err = io.Copy(w, f); err != nil {
+			return State{}, t.Explain(p, err)
+		}
+	}
+	s.Digest = hex.EncodeToString(h.Sum(nil))
+	return s, nil
+}
+
+func Digest(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// MissingDirs lists the directories above p that do not exist, outermost first.
+func (t *Tree) MissingDirs(p string) ([]string, error) {
+	var dirs []string
+	for d := path.Dir(p); d != "."; d = path.Dir(d) {
+		info, err := t.Root.Lstat(d)
+		if err == nil && !info.IsDir() {
+			return nil, &PathError{Name: p, Reason: d + " is not a directory"}
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, t.Explain(p, err)
+		}
+		dirs = append([]string{d}, dirs...)
+	}
+	return dirs, nil
+}
+
+// TempName is a name beside p for content on its way. The fixed prefix makes
+// one that a crash left behind recognisable.
+func TempName(p string) string {
+	return path.Join(path.Dir(p), ".adroit-"+strings.ToLower(rand.Text()[:12])+".tmp")
+}
+
+// DefaultMode asks put for the mode of a new file: 0644 less the process's umask.
+const DefaultMode = fs.ModeIrregular
+
+// Put gives p new content in one step: whoever reads p sees the old content or
+// the new, also after a crash. Setuid and the like are never kept.
+func (t *Tree) Put(p, temp string, perm fs.FileMode, content io.Reader) (err error) {
+	create := perm
+	if perm == DefaultMode {
+		create = 0o644
+	}
+	f, err := t.Root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, create&0o777)
+	if err != nil {
+		return t.Explain(p, err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			_ = t.Root.Remove(temp)
+			err = t.Explain(p, err)
+		}
+	}()
+	if perm != DefaultMode { // the umask cut it down; this is a file that has its mode already
+		if err := f.Chmod(perm & 0o777); err != nil {
+			return err
+		}
+	}
+	if _, err := io.Copy(f, content); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := t.Root.Rename(temp, p); err != nil {
+		return err
+	}
+	return t.Sync(path.Dir(p))
+}
+
+// Sync makes the names in a directory durable.
+func (t *Tree) Sync(dir string) error {
+	d, err := t.Root.Open(dir)
+	if err != nil {
+		return t.Explain(dir, err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return t.Explain(dir, err)
+	}
+	return nil
+}
+
+// Stat looks at a name without following it. It does not protect from a link
+// above the name: see straight.
+func (t *Tree) Stat(p string) (st unix.Stat_t, err error) {
+	for {
+		if err = unix.Fstatat(int(t.Self.Fd()), p, &st, unix.AT_SYMLINK_NOFOLLOW); err != unix.EINTR {
+			return st, err
+		}
+	}
+}
+
+// ClockGranularity is how old a change must be before a look for the look to have seen
+// all of it: file systems count time in ticks.
+const ClockGranularity = 50 * time.Millisecond

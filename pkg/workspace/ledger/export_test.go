@@ -1,0 +1,22 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
+
+// Undos is how often an undo was begun.
+func (l *Ledger) Undos() int { return l.undone }
+
+// BeginUndo notes what an undo of everything is about to do, path by path, and
+// does nothing: as a crash would leave it. It calls crashed after each.
+func (l *Ledger) BeginUndo(crashed func()) error {
+	for _, n := range l.nets(l.All().take) {
+		if err := l.At(fmt.Sprint(undoStep, 1)).Change("", PathChange{Path: rootfs.RawName(n.path), Before: n.last.After, After: n.orig()}); err != nil {
+			return err
+		}
+		crashed()
+	}
+	return nil
+}

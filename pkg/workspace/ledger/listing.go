@@ -1,0 +1,149 @@
+package ledger
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
+
+// A listing is the names of a tree that a snapshot is about. A file that comes,
+// goes or is renamed changes its directory, so the names are the same as long as
+// the directories are, and what says which of them git ignores.
+type listing struct {
+	root  string
+	index *gitIndex
+	files []string // sorted, without those that the index judges
+	dirs  map[string]rootfs.State
+	more  bool // there are too many
+	made  time.Time
+	// stamps are those of the directories, the ignore files and the index.
+	stamps map[string]fileStamp
+}
+
+// list returns the names below root, from the last listing if that still holds.
+func (b *log) list(ctx context.Context, t *rootfs.Tree, x *gitIndex) (*listing, error) {
+	b.mu.Lock()
+	old := b.listing
+	b.mu.Unlock()
+	if old != nil && old.root == t.Dir && old.index == x && old.holds(t) {
+		return old, nil
+	}
+	l := &listing{root: t.Dir, index: x, made: time.Now(), stamps: map[string]fileStamp{}}
+	var all []string
+	out, err := []byte(nil), errIndex
+	if x != nil && stampAt(t, x.file) == x.now { // what is tracked is known
+		out, err = t.Git(ctx, nil, "ls-files", "-o", "--exclude-standard", "-z")
+	}
+	if err == nil {
+		for name := range strings.SplitSeq(string(out), "\x00") {
+			if name != "" {
+				l.files = append(l.files, strings.TrimSuffix(name, "/"))
+			}
+		}
+		l.files = append(l.files, x.rest...)
+	} else if l.files, l.more, err = t.ListFiles(ctx, "."); err != nil {
+		return nil, err
+	}
+	if x != nil {
+		l.files = slices.DeleteFunc(l.files, func(p string) bool { return x.find(p) != nil })
+		for i := range x.files {
+			all = append(all, x.files[i].name)
+		}
+	}
+	slices.Sort(l.files)
+	l.files = slices.Compact(l.files)
+	all = append(all, l.files...)
+	if l.dirs, err = directories(ctx, t, all); err != nil {
+		return nil, err
+	}
+	watch := append(slices.Collect(maps.Keys(l.dirs)), ".")
+	for _, p := range all {
+		if strings.HasSuffix(p, ".gitignore") {
+			watch = append(watch, p)
+		}
+	}
+	for _, p := range watch {
+		l.stamps[p] = stampAt(t, p)
+	}
+	if x != nil {
+		for _, p := range []string{x.file, path.Join(path.Dir(x.file), "info", "exclude")} {
+			l.stamps[p] = stampAt(t, p)
+		}
+	}
+	b.mu.Lock()
+	b.listing = l
+	b.mu.Unlock()
+	return l, nil
+}
+
+// holds reports whether the names are still what was listed.
+func (l *listing) holds(t *rootfs.Tree) bool {
+	for p, s := range l.stamps {
+		if s != stampAt(t, p) || !s.settled(l.made) {
+			return false
+		}
+	}
+	return true
+}
+
+func stampAt(t *rootfs.Tree, p string) fileStamp {
+	st, err := t.Stat(p)
+	if err != nil {
+		return fileStamp{}
+	}
+	return stampFrom(&st)
+}
+
+// directories returns the directories that exist, except those that hold no work, and
+// those above the given names.
+func directories(ctx context.Context, t *rootfs.Tree, names []string) (map[string]rootfs.State, error) {
+	found := map[string]rootfs.State{}
+	add := func(d string) {
+		if st, err := t.Stat(d); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			found[d] = rootfs.State{Type: rootfs.TypeDir, Mode: fs.FileMode(st.Mode & 0o777)}
+		}
+	}
+	last := ""
+	for _, p := range names {
+		i := max(strings.LastIndexByte(p, '/'), 0)
+		if p[:i] == last {
+			continue
+		}
+		last = p[:i]
+		for d := last; d != "." && d != ""; d = path.Dir(d) {
+			if _, ok := found[d]; ok {
+				break
+			}
+			add(d)
+		}
+	}
+	err := fs.WalkDir(t.Root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || !d.IsDir() || p == "." {
+			return nil
+		}
+		if slices.Contains(rootfs.DependencyDirs, d.Name()) {
+			return fs.SkipDir
+		}
+		if _, ok := found[p]; !ok {
+			add(p)
+		}
+		// Where the file system counts the directories in one, there are two
+		// more: the name above it and the one in it.
+		if st, err := t.Stat(p); err == nil && st.Nlink == 2 {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,191 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
+
+// A Selection is some of the changes in a ledger: all of them, those of a step, or
+// those since a step. It is a view: changes that are made later and belong to
+// it are in it too.
+//
+// A change that was found by comparing the tree before and after a command is
+// uncertain: the command, a person or another job made it. Changes lists it as
+// such, Diff leaves it out and Undo leaves it alone, unless the part is one of
+// IncludeUncertain.
+type Selection struct {
+	l         *Ledger
+	take      func(i int, e entry) bool
+	whole     bool
+	uncertain bool
+	reported  bool
+}
+
+// IncludeUncertain is the part with what may be somebody else's as its own.
+func (p Selection) IncludeUncertain() Selection {
+	p.uncertain = true
+	return p
+}
+
+// IncludeReported is the part with the uncertain changes that the program which
+// made them reported.
+func (p Selection) IncludeReported() Selection {
+	p.reported = true
+	return p
+}
+
+func (p Selection) certain(e entry) bool {
+	return !e.Uncertain || p.uncertain || p.reported && e.Reported
+}
+
+// nets is what the changes of the part come to.
+func (p Selection) nets() []net {
+	return p.l.nets(func(i int, e entry) bool { return p.take(i, e) && p.certain(e) })
+}
+
+// doubtful is what the changes come to that the part leaves alone.
+func (p Selection) doubtful() []net {
+	return p.l.nets(func(i int, e entry) bool { return p.take(i, e) && !p.certain(e) })
+}
+
+// All is everything the job changed.
+func (l *Ledger) All() Selection {
+	return Selection{l: l, take: func(int, entry) bool { return true }, whole: true}
+}
+
+// Step is what the step with this path changed, and the steps below it. It is
+// an error if there is no such step in the ledger.
+func (l *Ledger) Step(path string) (Selection, error) {
+	if _, err := l.begun(path); err != nil {
+		return Selection{}, err
+	}
+	p := Selection{l: l, take: func(_ int, e entry) bool { return below(e.step, path) }}
+	p.uncertain = strings.HasPrefix(path, undoStep) // that we made it is certain
+	return p, nil
+}
+
+// From is what that step and everything after it changed. An undo of what was
+// before is not in it, unless the step is an undo itself: else undoing it would
+// bring back what an undo took away.
+func (l *Ledger) From(path string) (Selection, error) {
+	first, err := l.begun(path)
+	if err != nil {
+		return Selection{}, err
+	}
+	if strings.HasPrefix(path, undoStep) {
+		return Selection{l: l, take: func(i int, _ entry) bool { return i >= first }}, nil
+	}
+	var last int
+	var between map[string][]rootfs.State // that a path had since the step
+	take := func(i int, e entry) bool {
+		if between == nil || i <= last { // another pass over the ledger
+			between = map[string][]rootfs.State{}
+		}
+		last = i
+		p := string(e.Path)
+		if i < first || strings.HasPrefix(e.step, undoStep) && !slices.ContainsFunc(between[p], e.After.Equal) {
+			return false
+		}
+		between[p] = append(between[p], e.Before, e.After)
+		return true
+	}
+	return Selection{l: l, take: take}, nil
+}
+
+func below(step, path string) bool { return step == path || strings.HasPrefix(step, path+".") }
+
+// begun is the number of a step's first entry.
+func (l *Ledger) begun(path string) (int, error) {
+	l.peek(context.Background())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, e := range l.entries {
+		if path != "" && below(e.step, path) {
+			return i, nil
+		}
+	}
+	return 0, &StepError{Step: path}
+}
+
+// A StepError is a step that changed nothing, or does not exist.
+type StepError struct{ Step string }
+
+func (e *StepError) Error() string {
+	return fmt.Sprintf("no step %q of this job changed a file", e.Step)
+}
+
+// StepChanges is what one step changed.
+type StepChanges struct {
+	Step    string   `json:"step"` // empty: before steps were noted
+	Changes []Change `json:"changes"`
+}
+
+// Steps lists the steps that changed files, in the order they began to. An
+// Undo is a step too, by the name undo.1, undo.2, …
+func (l *Ledger) Steps() ([]StepChanges, error) {
+	l.peek(context.Background())
+	l.mu.Lock()
+	var order []string
+	seen := map[string]bool{}
+	for _, e := range l.entries {
+		if !seen[e.step] {
+			seen[e.step] = true
+			order = append(order, e.step)
+		}
+	}
+	l.mu.Unlock()
+	var steps []StepChanges
+	for _, s := range order {
+		cs, err := (Selection{l: l, take: func(_ int, e entry) bool { return e.step == s }}).Changes()
+		if err != nil {
+			return nil, err
+		}
+		if len(cs) > 0 {
+			steps = append(steps, StepChanges{Step: s, Changes: cs})
+		}
+	}
+	return steps, nil
+}
+
+// Changes returns what the part comes to, sorted by path. What is uncertain is
+// in it as changes of its own, or as part of the others if it is included.
+func (p Selection) Changes() ([]Change, error) {
+	p.l.peek(context.Background())
+	var cs []Change
+	for _, c := range slices.Concat(p.l.shifts(p.nets()), p.l.shifts(p.doubtful())) {
+		cs = append(cs, c.Change)
+	}
+	slices.SortStableFunc(cs, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return slices.Clip(cs), nil
+}
+
+// Diff is like [Ledger.Diff]. For a part that is not the whole it shows what
+// the steps left, also where the files have been changed since.
+func (p Selection) Diff(ctx context.Context, root string, color bool) (string, error) {
+	p.l.peek(ctx)
+	t, err := rootfs.Open(root)
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	var out strings.Builder
+	for _, c := range p.l.shifts(p.nets()) {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		s, err := p.diffOne(t, c)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(s)
+	}
+	if color {
+		return paint(out.String()), nil
+	}
+	return out.String(), nil
+}

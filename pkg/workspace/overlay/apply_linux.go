@@ -1,0 +1,523 @@
+package overlay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
+
+// errLeft is why a directory is not removed: somebody put something into it.
+var errLeft = errors.New("it is not empty")
+
+// do performs one op. whole reports that everything in a new directory came
+// with it.
+func (j *joiner) do(i int) (whole bool, err error) {
+	op := &j.ops[i]
+	switch op.kind {
+	case opNothing:
+		return false, nil
+	case opKeep:
+		return false, j.Keep(op)
+	}
+	above, err := j.parent(j.above, op.path)
+	if err != nil && op.kind != opRemove && op.kind != opRmdir {
+		return false, err
+	}
+	if err == nil {
+		defer unix.Close(above)
+	}
+	name := path.Base(op.path)
+	if op.kind == opDrop {
+		return false, unix.Unlinkat(above, name, 0)
+	}
+	below, err := j.parent(j.root, op.path)
+	if err != nil {
+		if op.kind == opRemove || op.kind == opRmdir {
+			return false, errLeft
+		}
+		return false, j.refuse(op, "a directory above it was removed or replaced here while the command ran")
+	}
+	defer unix.Close(below)
+	act := func() error {
+		switch op.kind {
+		case opRemove:
+			return j.remove(op, below, name)
+		case opRmdir:
+			err := unix.Unlinkat(below, name, unix.AT_REMOVEDIR)
+			if err == unix.ENOTEMPTY || err == unix.EEXIST {
+				return errLeft
+			}
+			if err == unix.ENOENT {
+				return nil
+			}
+			return err
+		case opDir:
+			return j.mode(op, below, name)
+		case opTree:
+			whole, err = j.tree(op, j.ops[i+1:op.after], above, below, name)
+			return err
+		}
+		return j.Put(op, above, below, name)
+	}
+	if err = act(); errors.Is(err, fs.ErrPermission) && j.Open(below, path.Dir(op.path)) {
+		err = act()
+	}
+	return whole, err
+}
+
+// Open makes a directory writable until the end: the command may have changed
+// its mode, worked in it and changed it back.
+func (j *joiner) Open(fd int, dir string) bool {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&0o700 == 0o700 || unix.Fchmod(fd, st.Mode&0o7777|0o700) != nil {
+		return false
+	}
+	if _, ok := j.modes[dir]; !ok {
+		j.modes[dir] = st.Mode & 0o7777
+	}
+	if _, ok := j.times[dir]; !ok {
+		j.times[dir] = st.Mtim
+	}
+	return true
+}
+
+// Keep moves the command's version aside and reports where it is.
+func (j *joiner) Keep(op *operation) error {
+	to, err := j.keepAside(op)
+	switch {
+	case err != nil:
+		return err
+	case op.why != "":
+		j.report.Notes = append(j.report.Notes, fmt.Sprintf("%s was made by the command and not brought into the workspace, since it %s; it is kept in %s", op.path, op.why, to))
+	default:
+		for i, c := range j.report.Conflicts {
+			if c.Path == op.path {
+				j.report.Conflicts[i].Reason += "; the command's version is kept in " + to
+			}
+		}
+	}
+	return nil
+}
+
+// refuse is for what turns out to be a conflict only when it is done.
+func (j *joiner) refuse(op *operation, why string) error {
+	if to, err := j.keepAside(op); err == nil {
+		why += "; the command's version is kept in " + to
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return &rootfs.PathError{Name: op.path, Reason: why}
+}
+
+// unchanged reports whether a file is the one that was looked at.
+func unchanged(now, then *unix.Stat_t) bool {
+	return now != nil && then != nil && now.Ino == then.Ino && now.Dev == then.Dev && now.Size == then.Size && now.Mtim == then.Mtim && now.Mode == then.Mode
+}
+
+// remove takes a file away, unless somebody changes it at this moment: it gets
+// another name first, so that what is removed is what was looked at.
+func (j *joiner) remove(op *operation, dir int, name string) error {
+	if op.quiet {
+		if now := lstat(dir, name); now != nil && !unchanged(now, op.low) {
+			return &rootfs.PathError{Name: op.path, Reason: keptHere}
+		}
+		if err := unix.Unlinkat(dir, name, 0); err != unix.ENOENT {
+			return err
+		}
+		return nil
+	}
+	err := unix.Renameat2(dir, name, dir, j.o.Temp, unix.RENAME_NOREPLACE)
+	if err == unix.ENOENT {
+		return nil
+	}
+	if err == unix.EINVAL { // a file system without the flag
+		err = unix.Renameat(dir, name, dir, j.o.Temp)
+	}
+	if err != nil {
+		return err
+	}
+	j.at("removing " + op.path)
+	if !unchanged(lstat(dir, j.o.Temp), op.low) {
+		if err := unix.Renameat2(dir, j.o.Temp, dir, name, unix.RENAME_NOREPLACE); err != nil {
+			return err
+		}
+		return &rootfs.PathError{Name: op.path, Reason: keptHere}
+	}
+	return unix.Unlinkat(dir, j.o.Temp, 0)
+}
+
+func (j *joiner) mode(op *operation, below int, name string) error {
+	if op.now.Mode == op.was.Mode {
+		return nil
+	}
+	delete(j.modes, op.path)
+	return unix.Fchmodat(below, name, op.up.Mode&0o7777, 0)
+}
+
+// tree makes a directory that is new, at once if nothing in it has to be left
+// out.
+func (j *joiner) tree(op *operation, in []operation, above, below int, name string) (whole bool, err error) {
+	whole = !slices.ContainsFunc(in, func(o operation) bool {
+		_, linked := j.stays[o.up.Ino]
+		return o.kind != opPut && o.kind != opTree || linked
+	})
+	mode := op.up.Mode & 0o7777
+	if whole {
+		err := unix.Fchmodat(above, name, mode, 0)
+		if err == nil {
+			err = unix.Renameat2(above, name, below, name, unix.RENAME_NOREPLACE)
+		}
+		if err == nil {
+			return true, nil
+		}
+		if err != unix.EXDEV && err != unix.EEXIST && err != unix.EINVAL {
+			return false, err
+		}
+		_ = unix.Fchmodat(above, name, mode|0o700, 0) // to be read
+	}
+	if err := unix.Mkdirat(below, name, 0o700); err != nil && err != unix.EEXIST {
+		return false, err
+	}
+	fd, err := unix.Openat(below, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == unix.ENOTDIR || err == unix.ELOOP {
+		return true, j.refuse(op, "a file was made here in its place while the command ran")
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	if !op.joined(below, name) {
+		j.modes[op.path], j.times[op.path] = mode, op.up.Mtim
+		return false, unix.Fchmod(fd, mode|0o700)
+	}
+	return false, nil
+}
+
+// joined reports whether a directory here has something in it already, and so is
+// somebody else's as well.
+func (op *operation) joined(below int, name string) bool {
+	fd, err := unix.Openat(below, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return true
+	}
+	defer unix.Close(fd)
+	names, err := readNames(fd)
+	return err != nil || len(names) > 0
+}
+
+// Put brings a file into the workspace.
+func (j *joiner) Put(op *operation, above, below int, name string) error {
+	if op.alike() {
+		return j.touch(op, above, below, name)
+	}
+	if op.inPlace {
+		return j.overwrite(op, above, below, name)
+	}
+	from, src := above, name
+	if op.merged != "" {
+		from, src = unix.AT_FDCWD, op.merged
+	} else if first, ok := j.stays[op.up.Ino]; ok {
+		_ = unix.Unlinkat(below, j.o.Temp, 0)
+		if err := unix.Linkat(j.root, first, below, j.o.Temp, 0); err != nil {
+			return err
+		}
+		defer func() { _ = unix.Unlinkat(below, j.o.Temp, 0) }()
+		from, src = below, j.o.Temp
+	}
+	if op.low == nil {
+		err := unix.Renameat2(from, src, below, name, unix.RENAME_NOREPLACE)
+		if err == unix.EXDEV {
+			if err = j.copyHere(op, from, src, below); err == nil {
+				err = unix.Renameat2(below, j.o.Temp, below, name, unix.RENAME_NOREPLACE)
+			}
+			if err != nil {
+				_ = unix.Unlinkat(below, j.o.Temp, 0)
+			}
+		}
+		if err == unix.EEXIST {
+			return j.refuse(op, "somebody made it here while the command ran")
+		}
+		return j.used(op, above, name, err)
+	}
+	err := j.swap(op, from, src, below, name)
+	return j.used(op, above, name, err)
+}
+
+// used takes what was joined out of the upper layer.
+func (j *joiner) used(op *operation, above int, name string, err error) error {
+	if err != nil {
+		return err
+	}
+	j.at("joined " + op.path)
+	if err := unix.Unlinkat(above, name, 0); err != nil && err != unix.ENOENT {
+		return err
+	}
+	return nil
+}
+
+// swap exchanges what is in the workspace for the new content in one step and
+// looks at what was there: if it is not what was looked at before, it goes back.
+func (j *joiner) swap(op *operation, from int, src string, below int, name string) error {
+	err := unix.Renameat2(from, src, below, name, unix.RENAME_EXCHANGE)
+	if err == unix.EXDEV {
+		if err := j.copyHere(op, from, src, below); err != nil {
+			_ = unix.Unlinkat(below, j.o.Temp, 0)
+			return err
+		}
+		from, src = below, j.o.Temp
+		defer func() { _ = unix.Unlinkat(below, j.o.Temp, 0) }()
+		err = unix.Renameat2(from, src, below, name, unix.RENAME_EXCHANGE)
+	}
+	switch {
+	case err == unix.EINVAL || err == unix.ENOSYS: // a file system that has no exchange
+		if !unchanged(lstat(below, name), op.low) {
+			return j.refuse(op, changedHere)
+		}
+		return unix.Renameat(from, src, below, name)
+	case err == unix.ENOENT:
+		return j.refuse(op, removedHere)
+	case err != nil:
+		return err
+	}
+	j.at("swapped " + op.path)
+	if unchanged(lstat(from, src), op.low) {
+		if from != unix.AT_FDCWD {
+			return nil // used or the deferred call removes it
+		}
+		return os.Remove(src)
+	}
+	if err := unix.Renameat2(from, src, below, name, unix.RENAME_EXCHANGE); err != nil {
+		return err
+	}
+	return j.refuse(op, changedHere)
+}
+
+// touch gives a file the times that the command gave it, without its content.
+func (j *joiner) touch(op *operation, above, below int, name string) error {
+	if op.up.Mtim != op.low.Mtim && unchanged(lstat(below, name), op.low) {
+		if err := unix.UtimesNanoAt(below, name, []unix.Timespec{op.up.Atim, op.up.Mtim}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return err
+		}
+	}
+	return j.used(op, above, name, nil)
+}
+
+// alike reports whether the command changed no more of a file than its times.
+func (op *operation) alike() bool {
+	return op.kind == opPut && op.merged == "" && op.low != nil && op.was.Type != "" && op.was.Equal(op.now)
+}
+
+// findStaying decides which files have to stay the ones they are, and notes the
+// hard links that the command made to such files.
+func (j *joiner) findStaying() {
+	j.stays = map[uint64]string{}
+	for i := range j.ops {
+		op := &j.ops[i]
+		if op.kind == opPut && !op.alike() {
+			op.inPlace = j.keepsInode(op)
+		}
+		if op.up.Nlink > 1 && op.low != nil && (op.inPlace || op.alike() || op.kind == opDrop && op.copied) {
+			j.stays[op.up.Ino] = op.path
+		}
+	}
+}
+
+// keepsInode reports whether a file is written to rather than replaced, since
+// others may have it open for long: a database, or the log of a server. Files
+// that are recorded are replaced, as by an editor.
+func (j *joiner) keepsInode(op *operation) bool {
+	if !op.copied || op.merged != "" || op.low == nil || op.low.Mode&unix.S_IFMT != unix.S_IFREG || op.up.Mode&unix.S_IFMT != unix.S_IFREG || op.low.Nlink > 1 {
+		return false
+	}
+	if op.quiet {
+		return true
+	}
+	dir, err := j.parent(j.root, op.path)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	return database(dir, path.Base(op.path))
+}
+
+// database reports whether a file is one of SQLite's.
+func database(dir int, name string) bool {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	head := make([]byte, 16)
+	n, err := unix.Read(fd, head)
+	return err == nil && string(head[:n]) == "SQLite format 3\x00"
+}
+
+// overwrite writes the new content into the file that is there. A kill in the
+// middle leaves the upper layer as it is, and the next join writes it again.
+func (j *joiner) overwrite(op *operation, above, below int, name string) error {
+	in, err := openat(above, name, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := openat(below, name, unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(out.Fd()), &st); err != nil {
+		return err
+	}
+	if !unchanged(&st, op.low) && j.writing() != op.path {
+		return j.refuse(op, changedHere)
+	}
+	if err := j.write(op.path); err != nil {
+		return err
+	}
+	j.at("overwriting " + op.path)
+	n, err := io.Copy(out, in)
+	if err == nil {
+		err = out.Truncate(n)
+	}
+	if err == nil {
+		err = unix.Fchmod(int(out.Fd()), op.up.Mode&0o7777)
+	}
+	if err == nil {
+		err = unix.UtimesNanoAt(below, name, []unix.Timespec{op.up.Atim, op.up.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	return j.used(op, above, name, err)
+}
+
+// write notes which file is being overwritten, and writing is the one that was
+// when a join was killed: its content is the join's own.
+func (j *joiner) write(p string) error {
+	return os.WriteFile(j.o.dir+"/writing", []byte(p), 0o600)
+}
+
+func (j *joiner) writing() string {
+	b, err := os.ReadFile(j.o.dir + "/writing")
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+func openat(dir int, name string, flags int) (*os.File, error) {
+	fd, err := unix.Openat(dir, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// copyHere makes the temporary file in the workspace's directory, for a layer on
+// another file system.
+func (j *joiner) copyHere(op *operation, from int, src string, below int) error {
+	_ = unix.Unlinkat(below, j.o.Temp, 0)
+	switch op.up.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		buf := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(from, src, buf)
+		if err != nil {
+			return err
+		}
+		return unix.Symlinkat(string(buf[:n]), below, j.o.Temp)
+	case unix.S_IFREG:
+	default: // a FIFO or socket, which has no content
+		return unix.Mknodat(below, j.o.Temp, op.up.Mode, 0)
+	}
+	if op.up.Nlink > 1 { // the other name may be here already
+		if first, ok := j.linked[op.up.Ino]; ok {
+			if err := unix.Linkat(j.root, first, below, j.o.Temp, 0); err == nil {
+				return nil
+			}
+		}
+		j.linked[op.up.Ino] = op.path
+	}
+	in, err := openat(from, src, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	fd, err := unix.Openat(below, j.o.Temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	out := os.NewFile(uintptr(fd), j.o.Temp)
+	defer out.Close()
+	if err := copySparse(out, in); err != nil {
+		return err
+	}
+	if err := unix.Fchmod(fd, op.up.Mode&0o7777); err != nil {
+		return err
+	}
+	copyXattrs(fd, int(in.Fd()))
+	if op.merged != "" {
+		return nil
+	}
+	return unix.UtimesNanoAt(below, j.o.Temp, []unix.Timespec{op.up.Atim, op.up.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// copySparse copies a file and leaves its holes.
+func copySparse(out, in *os.File) error {
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlFileClone(int(out.Fd()), int(in.Fd())); err == nil {
+		return nil
+	}
+	for at := int64(0); at < info.Size(); {
+		data, err := unix.Seek(int(in.Fd()), at, unix.SEEK_DATA)
+		if err == unix.ENXIO {
+			break // a hole up to the end
+		}
+		if err != nil {
+			return err
+		}
+		hole, err := unix.Seek(int(in.Fd()), data, unix.SEEK_HOLE)
+		if err != nil {
+			return err
+		}
+		if _, err := in.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := out.Seek(data, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(out, in, hole-data); err != nil {
+			return err
+		}
+		at = hole
+	}
+	return out.Truncate(info.Size())
+}
+
+// copyXattrs copies what a user set on a file. File systems without them go
+// without.
+func copyXattrs(to, from int) {
+	list := make([]byte, 1<<12)
+	n, err := unix.Flistxattr(from, list)
+	if err != nil {
+		return
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(list[:n]), "\x00"), "\x00") {
+		if strings.HasPrefix(name, "user.overlay.") || name == "" {
+			continue
+		}
+		value := make([]byte, 1<<16)
+		if n, err := unix.Fgetxattr(from, name, value); err == nil {
+			_ = unix.Fsetxattr(to, name, value[:n], 0)
+		}
+	}
+}

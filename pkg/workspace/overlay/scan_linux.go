@@ -1,0 +1,343 @@
+package overlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
+
+// An operation is what is to be done about one name.
+type operation struct {
+	kind   opKind
+	path   string
+	up     unix.Stat_t // in the upper layer, unless the name is to go
+	low    *unix.Stat_t
+	copied bool // the upper layer has a changed copy of a file of the lower one
+	quiet  bool // not for the ledger
+	after  int  // for opTree: index of the first op behind what is in it
+	why    string
+
+	was, now rootfs.State
+	unkept   bool
+	inPlace  bool   // the file stays the one it is
+	merged   string // file with the result of a merge
+}
+
+type opKind int
+
+const (
+	opNothing opKind = iota
+	opRemove         // a file or link, and what stands for that in the upper layer
+	opRmdir          // a directory, if it is empty then
+	opTree           // a directory that is new, with all that follows
+	opDir            // a directory of both: mode and times
+	opPut            // a file, link, FIFO or socket
+	opKeep           // a conflict: moved aside instead
+	opDrop           // the upper layer's whiteout or copy is of no use
+)
+
+// scan lists the names of the upper layer's directory at rel with what is
+// there in the workspace. lower is -1 if there is no such directory.
+func (j *joiner) scan(ctx context.Context, upper, lower int, rel string, opaque, quiet bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	names, err := readNames(upper)
+	if err != nil {
+		return fmt.Errorf("%s: %w", rel, err)
+	}
+	if lower >= 0 {
+		_ = unix.Unlinkat(lower, j.o.Temp, 0) // of a join that was killed
+		j.noteTimes(upper, lower, rel)
+	}
+	quiet = quiet || rel != "." && (slices.Contains(names, ".git") || lower >= 0 && lstat(lower, ".git") != nil)
+	if opaque && lower >= 0 {
+		below, err := readNames(lower)
+		if err != nil {
+			return fmt.Errorf("%s: %w", rel, err)
+		}
+		for _, n := range below {
+			if _, found := slices.BinarySearch(names, n); !found {
+				if err := j.gone(ctx, lower, path.Join(rel, n), quiet); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, n := range names {
+		if err := j.visit(ctx, upper, lower, path.Join(rel, n), opaque, quiet); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit decides what becomes of one name of the upper layer. In an opaque
+// directory every directory is opaque, marked or not: overlayfs looks no further.
+func (j *joiner) visit(ctx context.Context, upper, lower int, p string, opaque, quiet bool) error {
+	name := path.Base(p)
+	op := operation{path: p, quiet: quiet || name == ".git"}
+	if err := unix.Fstatat(upper, name, &op.up, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	if lower >= 0 {
+		op.low = lstat(lower, name)
+	}
+	kind := op.up.Mode & unix.S_IFMT
+	if kind == unix.S_IFCHR && op.up.Rdev == 0 {
+		if op.low != nil {
+			if err := j.gone(ctx, lower, p, op.quiet); err != nil {
+				return err
+			}
+		}
+		op.kind = opDrop
+		j.ops = append(j.ops, op)
+		return nil
+	}
+	if why := j.guard(upper, p); why != "" && (op.low == nil || op.low.Mode&unix.S_IFMT != kind || kind != unix.S_IFDIR) {
+		op.kind, op.why = opKeep, why
+		j.ops = append(j.ops, op)
+		return nil
+	}
+	lowDir := op.low != nil && op.low.Mode&unix.S_IFMT == unix.S_IFDIR
+	if op.low != nil && lowDir != (kind == unix.S_IFDIR) { // one has taken the place of the other
+		if err := j.gone(ctx, lower, p, op.quiet); err != nil {
+			return err
+		}
+		op.low = nil
+	}
+	if kind != unix.S_IFDIR {
+		op.kind = opPut
+		op.copied = hasXattr(upper, name, "user.overlay.origin")
+		j.ops = append(j.ops, op)
+		return nil
+	}
+	sub, err := openBelow(upper, name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	defer unix.Close(sub)
+	opaque = opaque || fxattr(sub, "user.overlay.opaque") == "y"
+	below := -1
+	op.kind = opTree
+	if op.low != nil {
+		op.kind = opDir
+		if below, err = openBelow(lower, name); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		defer unix.Close(below)
+	} else {
+		stripXattrs(sub)
+	}
+	at := len(j.ops)
+	j.ops = append(j.ops, op)
+	if err := j.scan(ctx, sub, below, p, opaque, op.quiet); err != nil {
+		return err
+	}
+	j.ops[at].after = len(j.ops)
+	if op.kind == opDir { // its mode and times come last, when what is in it has been changed
+		j.ops = append(j.ops, op)
+		j.ops[at].kind = opNothing
+	}
+	return nil
+}
+
+// gone lists what lies in the workspace at p and is not there for the command.
+func (j *joiner) gone(ctx context.Context, lower int, p string, quiet bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	name := path.Base(p)
+	op := operation{kind: opRemove, path: p, low: lstat(lower, name), quiet: quiet || name == ".git"}
+	if op.low == nil || name == j.o.Temp {
+		return nil
+	}
+	if op.low.Mode&unix.S_IFMT == unix.S_IFDIR {
+		sub, err := openBelow(lower, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		defer unix.Close(sub)
+		_ = unix.Unlinkat(sub, j.o.Temp, 0)
+		names, err := readNames(sub)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		quiet = op.quiet || slices.Contains(names, ".git")
+		for _, n := range names {
+			if err := j.gone(ctx, sub, path.Join(p, n), quiet); err != nil {
+				return err
+			}
+		}
+		op.kind = opRmdir
+	}
+	j.ops = append(j.ops, op)
+	return nil
+}
+
+// noteTimes keeps the times that a directory has to have in the end: those of
+// who worked in it last.
+func (j *joiner) noteTimes(upper, lower int, rel string) {
+	var up, low unix.Stat_t
+	if unix.Fstat(upper, &up) != nil || unix.Fstat(lower, &low) != nil {
+		return
+	}
+	j.times[rel] = low.Mtim
+	if up.Mtim.Nano() > low.Mtim.Nano() {
+		j.times[rel] = up.Mtim
+	}
+}
+
+// openBelow opens a directory to list it, also one that keeps its owner out: the
+// command has changed that for itself.
+func openBelow(dir int, name string) (int, error) {
+	const how = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(dir, name, how, 0)
+	if st := lstat(dir, name); err == unix.EACCES && st != nil && unix.Fchmodat(dir, name, st.Mode&0o7777|0o700, 0) == nil {
+		fd, err = unix.Openat(dir, name, how, 0)
+	}
+	return fd, err
+}
+
+// touched reports whether somebody changed a file since the command began.
+func (j *joiner) touched(st *unix.Stat_t) bool { return st.Ctim.Nano() > j.o.Began }
+
+func lstat(dir int, name string) *unix.Stat_t {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return nil
+	}
+	return &st
+}
+
+// readNames lists a directory, sorted, from its beginning.
+func readNames(fd int) ([]string, error) {
+	again, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(again), "directory")
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+func hasXattr(dir int, name, attr string) bool {
+	_, err := unix.Lgetxattr(fdPath(dir, name), attr, nil)
+	return err == nil
+}
+
+func fxattr(fd int, attr string) string {
+	buf := make([]byte, 16)
+	n, err := unix.Fgetxattr(fd, attr, buf)
+	if err != nil {
+		return ""
+	}
+	return string(buf[:n])
+}
+
+// fdPath names a file by the directory's descriptor, for calls that take paths.
+func fdPath(dir int, name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", dir, name) }
+
+// stripXattrs takes the overlay's own marks off a directory that becomes one
+// of the workspace.
+func stripXattrs(fd int) {
+	for _, a := range []string{"opaque", "origin", "impure", "uuid"} {
+		_ = unix.Fremovexattr(fd, "user.overlay."+a)
+	}
+}
+
+// ignored finds which of the paths git does not list, by the ignore files as
+// they are once the command's changes are joined. In no repository it is what
+// lies in the usual directories of dependencies.
+func (j *joiner) ignored(ctx context.Context, t *rootfs.Tree, paths []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	top, sub, ok := t.Repository()
+	if !ok {
+		for _, p := range paths {
+			parts := strings.Split(p, "/")
+			out[p] = slices.ContainsFunc(parts[:len(parts)-1], func(s string) bool { return slices.Contains(rootfs.DependencyDirs, s) })
+		}
+		return out, nil
+	}
+	work := filepath.Join(j.o.dir, "ignore")
+	defer os.RemoveAll(work)
+	if err := j.ignoreFiles(top, sub, work); err != nil {
+		return nil, err
+	}
+	var in strings.Builder
+	for _, p := range paths {
+		in.WriteString(path.Join(sub, p) + "\x00")
+	}
+	stdout := rootfs.LimitedBuffer{Max: 256 * rootfs.MaxNames}
+	err := rootfs.RunGit(ctx, work, []string{"GIT_DIR=" + filepath.Join(top, ".git"), "GIT_WORK_TREE=" + work}, []byte(in.String()), &stdout, "check-ignore", "-z", "--stdin")
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: git ignores none of them
+		return nil, fmt.Errorf("finding out what git ignores: %w", err)
+	}
+	for p := range strings.SplitSeq(stdout.Buffer.String(), "\x00") {
+		if rel, err := filepath.Rel(filepath.FromSlash(path.Join("/", sub)), path.Join("/", p)); err == nil {
+			out[filepath.ToSlash(rel)] = true
+		}
+	}
+	return out, nil
+}
+
+// maxIgnoreFile bounds an ignore file, in bytes.
+const maxIgnoreFile = 32 << 20
+
+// ignoreFiles copies the ignore files that hold for the visited directories.
+func (j *joiner) ignoreFiles(top, sub, work string) error {
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		return err
+	}
+	put := func(dir, from string) (found bool, err error) {
+		info, err := os.Lstat(from)
+		if err != nil {
+			return !errors.Is(err, os.ErrNotExist), nil
+		}
+		if !info.Mode().IsRegular() || info.Size() > maxIgnoreFile {
+			return true, nil // a whiteout, for one
+		}
+		b, err := os.ReadFile(from)
+		if err != nil {
+			return true, nil
+		}
+		to := filepath.Join(work, dir)
+		if err := os.MkdirAll(to, 0o700); err != nil {
+			return true, err
+		}
+		return true, os.WriteFile(filepath.Join(to, ".gitignore"), b, 0o600)
+	}
+	for d := sub; d != "."; {
+		d = path.Dir(d)
+		if _, err := put(d, filepath.Join(top, d, ".gitignore")); err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{}
+	for _, op := range j.ops {
+		for d := path.Dir(op.path); !seen[d]; d = path.Dir(d) {
+			seen[d] = true
+			found, err := put(path.Join(sub, d), filepath.Join(j.o.upper(), d, ".gitignore"))
+			if err == nil && !found {
+				_, err = put(path.Join(sub, d), filepath.Join(j.o.Root, d, ".gitignore"))
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
