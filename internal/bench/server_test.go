@@ -57,7 +57,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var turns int
-	if _, after, ok := bytes.Cut(body[:min(len(body), 200)], []byte(`"model":"tape-`)); !ok {
+	if _, after, ok := bytes.Cut(body, []byte(`"model":"tape-`)); !ok {
 		http.Error(w, "no tape", http.StatusBadRequest)
 		return
 	} else if _, err := fmt.Sscanf(string(after), "%d", &turns); err != nil {

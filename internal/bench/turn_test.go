@@ -30,7 +30,10 @@ func BenchmarkDurableTurn(b *testing.B) {
 				ids := submit(b, m, agents, k.task(turns))
 				start, began := time.Now(), cpu()
 				together(b, agents, func(ctx context.Context, i int) error {
-					_, err := m.Run(ctx, ids[i], jobs.RunOptions{})
+					j, err := m.Run(ctx, ids[i], jobs.RunOptions{})
+					if err == nil && j.Status != jobs.Done {
+						err = fmt.Errorf("%s is %s: %s", j.ID, j.Status, j.Reason)
+					}
 					return err
 				})
 				return time.Since(start), cpu() - began
