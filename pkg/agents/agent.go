@@ -1,6 +1,6 @@
 // Package agents turns agents, which are data, into tasks for the executor.
 //
-// An agent is a Markdown file: front matter that says what it may use and when
+// An agent is a Markdown file: front matter that states what it may use and when
 // it is done, and a prompt. The format is a superset of the Claude Code
 // sub-agent file.
 //
@@ -36,7 +36,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A DynamicAgent says what a model is told, what it may use and when it is
+// A DynamicAgent states what a model is shown, what it may use and when it is
 // done. There is one type for every agent, whether loaded or built in Go.
 type DynamicAgent struct {
 	Name         string             `json:"name"` // lower case, with - or _
@@ -60,12 +60,12 @@ type DynamicAgent struct {
 	Options      llm.Options        `json:"options,omitzero"`
 	Prompt       string             `json:"prompt"` // a text/template over Data
 
-	// Calling says how its model calls tools; empty is auto.
+	// Calling states how its model calls tools; empty is auto.
 	Calling toolcall.Mode `json:"calling,omitempty"`
 	// Workflow is the one that runs it, a name of [Define]; empty is the loop, in
 	// which the model decides.
 	Workflow string `json:"workflow,omitempty"`
-	// Spawn says which agents it may have work for it; nil is none.
+	// Spawn states which agents it may have work for it; nil is none.
 	Spawn *Spawn `json:"spawn,omitempty"`
 
 	Source Source `json:"-"`
@@ -134,7 +134,7 @@ type Runner interface {
 // A Job is a request on its way. Its methods are safe for concurrent use.
 type Job interface {
 	ID() string
-	// Wait waits for the end. The state is complete also when the error says
+	// Wait waits for the end. The state is complete also when the error states
 	// why the job was not done; it is nil if the job never got to have one.
 	Wait(ctx context.Context) (*executor.State, error)
 	Cancel(ctx context.Context) error

@@ -35,7 +35,7 @@ type entry struct {
 
 // Load reads all agents of the layers. A file that cannot be used does not
 // keep the others from loading, and does not uncover the agent it was to
-// replace: [Catalog.Lookup] says what is wrong with it.
+// replace: [Catalog.Lookup] states what is wrong with it.
 func Load(layers ...Layer) (*Catalog, Problems) {
 	c := &Catalog{agents: map[string]*entry{}, aliases: map[string]string{}}
 	var all Problems

@@ -11,7 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// finish is the tool whose successful call says that the task is done.
+// finish is the tool whose successful call reports that the task is done.
 const finish = "finish"
 
 // closingText is the generated end of every system prompt: how calls are run, how
@@ -44,7 +44,7 @@ func finishText(t executor.Task, has bool) string {
 	return "When the task is done, answer without calling a tool."
 }
 
-// requirements says what must hold besides the signal, which ending has told.
+// requirements states what must hold besides the signal, which finishText has.
 func requirements(c executor.Criterion) []string {
 	if c.Signal != "" {
 		return nil

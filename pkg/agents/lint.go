@@ -196,7 +196,7 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 }
 
 // check refuses a check that always passes or never does. What a call proves,
-// the tool itself says.
+// the tool itself states.
 func (l *linter) check(c executor.Criterion, key string) {
 	name, args := c.Call()
 	t, ok := l.all.Lookup(name)

@@ -27,7 +27,7 @@ func (a *DynamicAgent) Rules() (rules permit.Rules, ignored []permit.Rule) {
 	return rules, ignored
 }
 
-// Ignored says of each permission that does not hold why, for people.
+// Ignored reports of each permission that does not hold why, for people.
 func (a *DynamicAgent) Ignored() []string {
 	_, ignored := a.Rules()
 	var out []string
@@ -80,7 +80,7 @@ func planCriterion(c executor.Criterion) executor.Criterion {
 	return executor.Criterion{}
 }
 
-// planInstructions is what a model is told in ModePlan.
+// planInstructions is what a model is shown in ModePlan.
 const planInstructions = "This is for planning: read what you need, change nothing, and answer with the plan, step by step, with the files it touches."
 
 func (d *decoder) mode(n *node) {

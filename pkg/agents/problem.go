@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Severity says how bad a problem is.
+// A Severity states how bad a problem is.
 type Severity string
 
 const (

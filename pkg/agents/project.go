@@ -15,7 +15,7 @@ import (
 )
 
 // DefaultProjectBytes is how many bytes of a project's own words a prompt takes if
-// nobody says otherwise.
+// nobody states otherwise.
 const DefaultProjectBytes = 8 << 10
 
 // Bounds of a project's words besides the budget.
@@ -24,7 +24,7 @@ const (
 	maxNested      = 200     // files below the top
 )
 
-// A Project is what a workspace says about itself, in AGENTS.md or, without
+// A Project is what a workspace states about itself, in AGENTS.md or, without
 // one, in CLAUDE.md: the file at its top, which goes into the prompt, and those
 // of directories below, which the model is shown when it gets there. They are
 // the project's words: below ours, and marked as not ours.
@@ -43,10 +43,10 @@ func ProjectFiles() []string { return []string{"AGENTS.md", "CLAUDE.md"} }
 
 // ReadProject reads the words of the workspace dir, whose files fsys has. names
 // lists the files called like one of [ProjectFiles], relative to dir; it is
-// used as far as trusted says so of a name. budget is the bytes that the top
+// used if trusted allows it for a name. budget is the bytes that the top
 // may take, and each one below; those below may take four times as much
 // together. Zero means [DefaultProjectBytes], less nothing. What cannot be used is
-// left out and told.
+// left out and reported.
 //
 // fsys should refuse links that lead out, as that of an os.Root does.
 func ReadProject(fsys fs.FS, dir string, names []string, trusted func(name string) bool, budget int) (Project, Problems) {
@@ -142,7 +142,7 @@ func readText(fsys fs.FS, name string, most int) (string, error) {
 }
 
 // truncateFile takes text down to budget bytes, at a heading if there is one in
-// its second half, and says where the rest is.
+// its second half, and states where the rest is.
 func truncateFile(text, name string, budget int) string {
 	if len(text) <= budget {
 		return text

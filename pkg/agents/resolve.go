@@ -32,7 +32,7 @@ type Input struct {
 	Dir      string                     `json:"dir,omitempty"` // the workspace, as the prompt may name it
 	Options  llm.Options                `json:"options,omitzero"`
 	// Test is the command line that runs the project's tests, instead of what
-	// Defaults.Test says or the tool run_tests finds.
+	// Defaults.Test states or the tool run_tests finds.
 	Test string `json:"test,omitempty"`
 	// Worktree asks for a git worktree of Dir's repository, so that the job
 	// disturbs nobody. Runners see to it; Resolve does not read it.
@@ -40,7 +40,7 @@ type Input struct {
 	// Pipeline names the pipeline that the request is to, in place of an agent;
 	// Resolve does not read it. See pkg/pipeline.
 	Pipeline string `json:"pipeline,omitempty"`
-	// Calling says how tools are called, instead of the agent's.
+	// Calling states how tools are called, instead of the agent's.
 	Calling toolcall.Mode `json:"calling,omitempty"`
 	// Taint is what the caller knows of Prompt and Inputs: that others wrote
 	// them, that they hold secrets. Inputs are taken for what others wrote in
@@ -60,7 +60,7 @@ func (in Input) Name() string {
 	return in.Agent
 }
 
-// Defaults hold where neither the request nor the agent says anything.
+// Defaults hold where neither the request nor the agent states anything.
 type Defaults struct {
 	Model    string
 	Limits   executor.Limits
@@ -72,7 +72,7 @@ type Defaults struct {
 	Prices   price.Table   // by provider/model or a pattern of it
 	Host     tools.Checker // of what tools require; nil means tools.OnPath
 	Skills   []Skill       // to choose from; see LoadSkills
-	Project  Project       // what the workspace says about itself; see ReadProject
+	Project  Project       // what the workspace states about itself; see ReadProject
 
 	// Route gives what the name of a model stands for: a role, and the models
 	// behind it. Nil takes names for provider/model.
@@ -90,7 +90,7 @@ type Defaults struct {
 	// Test is the command line that runs the tests of the workspace, if one is
 	// configured. A sub-agent takes that of its parent.
 	Test string
-	// Missing says what the workspace of a request lacks for a tool to check
+	// Missing states what the workspace of a request lacks for a tool to check
 	// anything: see tools.Tool. Nil: nobody looks.
 	Missing func(dir string, t tools.Tool, args json.RawMessage, test string) string
 

@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// describeTool tells all of a tool that is told in short; descriptions is the
+// describeTool shows all of a tool that is shown in short; descriptions is the
 // artifact that it reads.
 const (
 	describeTool = "describe_tool"
@@ -25,8 +25,8 @@ const (
 const toolShare = 4
 
 // shrinkTools makes the tools of a task small enough for its window: first they are
-// told in short, those that the task may not need before the others, and of
-// those the ones that the request says least of; tools for a condition that it
+// shortened, those that the task may not need before the others, and of
+// those the ones that the request mentions least; tools for a condition that it
 // does not speak of are left out, and at last optional ones. The choice is part
 // of the task, so that it holds for the whole job.
 func (a *DynamicAgent) shrinkTools(t *executor.Task, own, set *tools.Set, hints string) (*tools.Set, error) {
@@ -70,11 +70,11 @@ type toolShrinker struct {
 	task         *executor.Task
 	own          *tools.Set
 	room         int                      // in tokens
-	by           map[string]executor.Tool // those that are left, as they are told
+	by           map[string]executor.Tool // those that are left, as they are shown
 	describer    tools.Tool               // describe_tool; without a name there is none
 	hints        map[string]bool
 	words        string
-	descriptions map[string]string // all of what is told in short
+	descriptions map[string]string // all of what is shown in short
 	shortened    []executor.ShortenedTool
 }
 
@@ -137,7 +137,7 @@ func (f *toolShrinker) mentionsCondition(t tools.Tool) bool {
 	return false
 }
 
-// shorten tells t in a line, with a schema without words.
+// shorten describes t in a line, with a schema without words.
 func (f *toolShrinker) shorten(t tools.Tool) error {
 	short, err := f.by[t.Name].Short(t.Brief())
 	if err != nil || !short.Brief {
@@ -182,7 +182,7 @@ func named(tool, text string) bool {
 }
 
 // ranked are tools in the order in which they are done without: what the
-// request says least of first, then what has a condition, then the longest.
+// request mentions least first, then what has a condition, then the longest.
 func (f *toolShrinker) ranked(which func(tools.Tool) bool) []tools.Tool {
 	var list []tools.Tool
 	use := map[string]int{}
@@ -253,8 +253,8 @@ func (f *toolShrinker) apply() (*tools.Set, error) {
 	return own, nil
 }
 
-// ShortenedTools says what would be told in short or left out of the agent's tools in
-// a window of so many tokens, for a request that says nothing of them.
+// ShortenedTools states what would be shown in short or left out of the agent's tools in
+// a window of so many tokens, for a request that does not mention them.
 func (a *DynamicAgent) ShortenedTools(set *tools.Set, tokens int) ([]executor.ShortenedTool, error) {
 	own, _, err := a.Offer(set)
 	if err != nil {
@@ -289,7 +289,7 @@ func stems(text string) map[string]bool {
 	return out
 }
 
-// hints are what a request says, in its prompt and its inputs.
+// hints is the text of a request, in its prompt and its inputs.
 func hints(prompt string, inputs map[string]json.RawMessage) string {
 	parts := []string{prompt}
 	for _, name := range sortedKeys(inputs) {

@@ -11,10 +11,10 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// readSkill is the tool that gives what a skill says.
+// readSkill is the tool that returns the text of a skill.
 const readSkill = "read_skill"
 
-// A Skill is a folder with a SKILL.md: what it is for, which is told to every
+// A Skill is a folder with a SKILL.md: what it is for, which is shown to every
 // agent that has it, and how it is done, which is read when it is needed. A
 // job pins the skills it begins with.
 type Skill struct {

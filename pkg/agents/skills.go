@@ -26,7 +26,7 @@ var skillName = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
 // LoadSkills reads the skills of the layers, each a directory with a folder for
 // each skill; later ones lie over earlier ones. They come sorted by name. What
-// cannot be used is left out, and a problem says why: Error means the whole
+// cannot be used is left out, and a problem states why: Error means the whole
 // skill, Warning a part of it.
 //
 // The FS of a layer that nobody vouches for should refuse links that lead out,

@@ -12,7 +12,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Spawn says which agents an agent may have work for it. A sub-agent gets no
+// A Spawn states which agents an agent may have work for it. A sub-agent gets no
 // more than the job has left to spend, and no rights that its own file and the
 // operator do not give it.
 type Spawn struct {
@@ -147,7 +147,7 @@ func spawnable(name string, cat *Catalog, set *tools.Set) (*DynamicAgent, execut
 	return b, who, nil
 }
 
-// lintSpawn says which of the agents that a may spawn do not exist.
+// lintSpawn states which of the agents that a may spawn do not exist.
 func (c *Catalog) lintSpawn(a *DynamicAgent) Problems {
 	rep := &report{src: a.Source}
 	if a.Spawn == nil {

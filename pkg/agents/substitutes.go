@@ -7,7 +7,7 @@ import (
 )
 
 // substituteTools offers the model the tools of its form in place of those the agent
-// names: an agent says that it edits files, not in which form a model writes
+// names: an agent states that it edits files, not in which form a model writes
 // edits best. A tool that the agent's criterion wants called stays, and so
 // does one for which there is no other in set. What the agent denies or its
 // grant does not cover is not brought in.

@@ -23,7 +23,7 @@ type Data struct {
 	Prompt string         // what the user wrote
 	Inputs map[string]any // by name
 	Tools  []ToolData     // those the agent really has, by name
-	Signal string         // the word that says it is done, if there is one
+	Signal string         // the word by which the model claims to be done, if there is one
 	Dir    string         // the workspace
 }
 

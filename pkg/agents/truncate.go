@@ -52,7 +52,7 @@ func Truncate(text string, most int) string {
 	return ends(b.String(), most)
 }
 
-// A patch is what a diff says of one file.
+// A patch is what a diff reports of one file.
 type patch struct {
 	name           string
 	text           string // for the model

@@ -160,7 +160,7 @@ func refuse(format string, args ...any) ToolResult {
 
 // callOrRefuse runs one call of the model, if it may. A tool that fails is news for
 // the model, not the end of the run. A call that is refused is no step of its
-// own, so that a note tells whoever watches.
+// own, so that a note is logged.
 func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
 	why := refusal(t, s, now, c)
 	if why == "" && c.Name == spawnAgent {
@@ -172,7 +172,7 @@ func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (
 	return refuse("%s", why), r.Note("%s refused: %s", c.Name, compaction.FirstLine(why))
 }
 
-// refusal says, in words for the model, why the call may not run; "" if it
+// refusal states, in words for the model, why the call may not run; "" if it
 // may.
 func refusal(t *Task, s *State, now callContext, c llm.Call) string {
 	tool := t.tool(c.Name)
@@ -198,7 +198,7 @@ func (t *Task) names() (out []string) {
 	return out
 }
 
-// call has a call performed, and asks a person first if the host says so. The
+// call has a call performed, and asks a person first if the host wants that. The
 // answer is bound to what was shown: if the call is another by the time it is
 // to run, because the host or a file is not as it was, it is asked about again.
 func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
@@ -270,7 +270,7 @@ func stepFailure(tool string, se *flow.StepError) ToolResult {
 }
 
 // Gone is the code of a failure of Host.Env after which no call can do anything,
-// such as a workspace that was deleted. It ends the job; other failures are told
+// such as a workspace that was deleted. It ends the job; other failures are shown
 // to the model.
 const Gone = "workspace.gone"
 

@@ -13,7 +13,7 @@ import (
 )
 
 // A AgentGrant is what a model that works on its own may do for one answer: see
-// [llm.AgentModel]. It follows from the task, so that the step says it all.
+// [llm.AgentModel]. It follows from the task, so that the step has all of it.
 type AgentGrant struct {
 	Rights llm.Access      `json:"may,omitzero"`
 	Bounds llm.AgentLimits `json:"bounds,omitzero"`
@@ -87,7 +87,7 @@ func interrupted(err error, model string) bool {
 
 const interruptedMessage = "You were interrupted while you worked on this: what you did last may or may not have happened. Look at how things are before you repeat or go on with anything."
 
-// takeoverMessage is what a model is told that takes over from one that works on its
+// takeoverMessage is what a model is shown that takes over from one that works on its
 // own.
 func takeoverMessage(from string, err error) string {
 	return fmt.Sprintf("%s was asked this before you and failed (%s). It may have changed files: look at how things are before you begin.", from, stepMessage(err))

@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor/compaction"
 )
 
-// newArtifacts tells the model, with the result that brought them, of artifacts that
+// newArtifacts lists for the model, with the result that brought them, artifacts that
 // the run did not have. They are named once: what is repeated every turn costs
 // every turn.
 func (s *State) newArtifacts(t *Task, r ToolResult) string {
@@ -44,7 +44,7 @@ func (s *State) listArtifacts(t *Task) string {
 	return b.String()
 }
 
-// describeArtifact says in a few words what an artifact is.
+// describeArtifact describes an artifact in a few words.
 func describeArtifact(v json.RawMessage) string {
 	var x any
 	if json.Unmarshal(v, &x) != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// An ModelRequest is the input of a model step: what the model has not been told yet,
+// A ModelRequest is the input of a model step: what the model has not been sent yet,
 // and a reference to what it has. Asks form a chain by digest, so that each
 // message is stored once however long the run gets.
 type ModelRequest struct {

@@ -7,12 +7,12 @@ import (
 
 // A Budget bounds what one request to the model may hold. It is pinned with
 // the task; a task without one sends all there is and fails when the provider
-// says that it is too long.
+// reports that it is too long.
 type Budget struct {
 	// Window is the model's context window in tokens where Options.Window does
 	// not say. Zero is unknown: only the provider's refusal leads to compaction.
 	Window int `json:"window,omitempty"`
-	// Guess says that Window is one, made from the model's name.
+	// Guess reports that Window is one, made from the model's name.
 	Guess bool `json:"guess,omitempty"`
 	// Result is how many bytes of one result the model is shown at once. Zero
 	// is a share of the window, at most [DefaultResult]; -1 is no bound.
@@ -104,7 +104,7 @@ type ContextUsage struct {
 	Opening int `json:"opening,omitempty"`
 
 	Rate  int `json:"rate,omitempty"`  // learnt: thousandths of weight a token
-	Extra int `json:"extra,omitempty"` // tokens of the model's template, as a short request told
+	Extra int `json:"extra,omitempty"` // tokens of the model's template, measured on a short request
 	Limit int `json:"limit,omitempty"` // what a request may have
 	Cap   int `json:"cap,omitempty"`   // learnt from a refusal: no request may have more
 
@@ -133,7 +133,7 @@ func (g *ContextUsage) tokens(weight int) int { return compaction.Tokens(weight,
 // nothing, or only what was new to them.
 const (
 	leastRate, mostRate = 500, 10_000
-	enough              = 2000 // weight below which a rate says more of the template than of the text
+	enough              = 2000 // weight below which a rate is more about the template than about the text
 )
 
 // count takes the server's count of a request of some weight, tools included,

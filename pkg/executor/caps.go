@@ -8,7 +8,7 @@ import (
 
 // Caps of tokens and money hold within one request: what the next one takes is
 // estimated before it is made, and one that would pass a cap is left out. So is
-// the closing request, in which the model says its last words.
+// the closing request, in which the model sums up.
 
 // limits are those of the task, as far as no person has raised them.
 func (t *Task) limits(s *State) Limits { return s.Raised.Or(t.Limits).Or(DefaultLimits) }

@@ -36,8 +36,8 @@ type CompactRequest struct {
 	Target int               `json:"target"`          // tokens to get down to
 	Limit  int               `json:"limit"`           // tokens that fit
 	Rate   int               `json:"rate"`            // thousandths of weight a token
-	// Refused says that the provider has refused what there is: whatever the
-	// estimate says, it has to get smaller by a good part.
+	// Refused reports that the provider has refused what there is: whatever the
+	// estimate is, it has to get smaller by a good part.
 	Refused bool `json:"refused,omitempty"`
 	Window  int  `json:"window,omitempty"` // of the model that summarises, where the client sets it
 	Handle  bool `json:"handle,omitempty"` // the model can read what is left out

@@ -9,12 +9,12 @@ import (
 )
 
 // A ModelCost is what was paid a model for within a step, beside what the step's
-// answer tells: by the requests of a tool, by a hedge.
+// answer has: by the requests of a tool, by a hedge.
 type ModelCost struct {
 	Model    string    `json:"model"` // provider/model
 	Usage    llm.Usage `json:"usage"`
 	Requests int       `json:"requests"`
-	// Guessed says that the provider did not get to count: what could have
+	// Estimated reports that the provider did not get to count: what could have
 	// been read and written was.
 	Estimated bool `json:"guessed,omitempty"`
 }

@@ -30,7 +30,7 @@ type Criterion struct {
 	Any       []Criterion
 }
 
-// A Verdict says of each part of a criterion whether it holds, in words fit
+// A Verdict reports of each part of a criterion whether it holds, in words fit
 // for the model and for people. Unchecked has the checks that neither passed
 // nor failed; those that nothing is accepted for are in Unmet, too.
 type Verdict struct{ Met, Unmet, Unchecked []string }
@@ -113,7 +113,7 @@ func (c Criterion) artifact(s *State) Verdict {
 // ran, and may be somebody else's work. They are no evidence for "diff".
 const UncertainChanges = "uncertain_changes"
 
-// uncertain says why changes that are there do not count.
+// uncertain states why changes that are there do not count.
 func (c Criterion) uncertain(s *State) string {
 	var paths []string
 	if c.Artifact != "diff" || json.Unmarshal(s.Value(UncertainChanges), &paths) != nil || len(paths) == 0 {
@@ -232,7 +232,7 @@ func (c Criterion) collect(f func(Criterion) string) []string {
 	return out
 }
 
-// Describe says in one line each what must hold, for prompts and listings.
+// Describe states in one line each what must hold, for prompts and listings.
 func (c Criterion) Describe() []string {
 	switch {
 	case c.Signal != "":

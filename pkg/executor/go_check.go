@@ -16,7 +16,7 @@ const runState = "run_state"
 type RunSnapshot struct {
 	Prompt    string                     `json:"prompt,omitempty"`
 	Last      string                     `json:"last,omitempty"`   // the model's last answer, in words
-	Claim     *Claim                     `json:"claim,omitempty"`  // what the model says about being done; nil where it says nothing
+	Claim     *Claim                     `json:"claim,omitempty"`  // the model's claim to be done; nil if it made none
 	Turns     int                        `json:"turns"`            // answers of the model so far
 	Calls     int                        `json:"calls"`            // tool calls, also failed ones
 	Called    map[string]int             `json:"called,omitempty"` // successful calls by tool

@@ -36,7 +36,7 @@ func (t *Task) toolInputs(s *State, now callContext, tool *Tool) map[string]json
 		}
 		take(now.artifacts, name)
 		if _, ok := out[name]; !ok && !tools.Family(name) && slices.Contains(tool.Consumes, name) {
-			out[name] = nil // a check runs without, and says so itself
+			out[name] = nil // a check runs without, and reports that itself
 		}
 	}
 	t.addRunInputs(s, tool, out)

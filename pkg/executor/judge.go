@@ -17,7 +17,7 @@ import (
 const finish = "finish"
 
 // verify judges the task's criterion after the model stopped calling tools or
-// claimed to be done, and either ends the run or says what is missing.
+// claimed to be done, and either ends the run or states what is missing.
 func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	v, err := t.judge(r, s)
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *Task) producersOf(s *State) string {
 	return "\n" + strings.Join(lines, " ")
 }
 
-// claim notes what the model says about being done in this turn: a successful
+// claim notes what the model states about being done in this turn: a successful
 // finish call, or one of the words alone on a line.
 func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 	for i, c := range answer.Calls {
@@ -136,11 +136,11 @@ func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 	return nil
 }
 
-// wrapUpPrefix begins what the model is told before its last words.
+// wrapUpPrefix begins the request to sum up.
 const wrapUpPrefix = "You have to stop now:"
 
 // wrapUp stops the run after one more call without tools, in which the model
-// says in words where things stand.
+// describes where things stand.
 func (s *State) wrapUp(o *Outcome) {
 	s.WrapUp = o
 	s.addUserMessage(wrapUpPrefix+" %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
@@ -174,7 +174,7 @@ func (s *State) empty() {
 	s.addUserMessage("Your last answer had neither text nor a tool call that could be read. If you meant to call a tool, call it again with valid JSON arguments. If you are done, say so.")
 }
 
-// asStep tells a step's failure from an engine's error.
+// asStep separates a step's failure from an engine's error.
 func asStep(err error) (*flow.StepError, bool) {
 	var se *flow.StepError
 	ok := errors.As(err, &se)

@@ -3,8 +3,8 @@
 // [Loop] is an ordinary workflow: a model turn is a step, a tool call is a
 // step, and the state after each turn is a checkpoint, so that a job of any
 // length resumes by replaying at most one turn. The loop believes no claim of
-// the model: a [Criterion] says what must hold, and what does not hold is
-// told to the model.
+// the model: a [Criterion] states what must hold, and what does not hold is
+// shown to the model.
 //
 // The package is not a prompt library: what to say and when to be done comes
 // with the [Task].

@@ -31,7 +31,7 @@ func (s *State) readFeedback(a *ModelResponse) {
 // the next is taken for what it is: text. It may be about calls.
 const maxDoubts = 2
 
-// askAgain tells the model of a call that was lost or not taken for one, and
+// askAgain asks the model about a call that was lost or not taken for one, and
 // reports whether it did: such an answer does not end the run.
 func (s *State) askAgain(answer llm.Message) bool {
 	if len(answer.Calls) > 0 || s.Claim != nil {
@@ -61,7 +61,7 @@ func callForm(w toolcall.Mode) string {
 	return "through the interface for tools and not in the text of your answer"
 }
 
-// repairNote says beside the first result of a turn what had to be repaired in
+// repairNote lists, beside the first result of a turn, what had to be repaired in
 // its calls, each thing once: the model has to know what was run in its name.
 func (s *State) repairNote() string {
 	var now []string

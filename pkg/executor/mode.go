@@ -6,7 +6,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A Mode says how far a job may go on its own. Rules make exceptions; no rule
+// A Mode states how far a job may go on its own. Rules make exceptions; no rule
 // lets a job in ModePlan change anything.
 type Mode string
 

@@ -12,7 +12,7 @@ import (
 )
 
 // A Project is what parts of a workspace say about themselves. It is pinned
-// with the task: the model is told of a part when a call first touches it, in
+// with the task: the model is shown a part when a call first touches it, in
 // the same words however often the run is interrupted.
 type Project struct {
 	Dir   string    `json:"dir,omitempty"` // the workspace, absolute, as calls may name it

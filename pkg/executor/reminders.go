@@ -9,7 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Guidance is what the loop says beside results and what is unmet. It is
+// Reminders are what the loop adds beside results and what is unmet. It is
 // short, comes only when it is of use, and never twice in one turn: see ADR
 // 0028.
 
@@ -27,7 +27,7 @@ const (
 	pauseTurns   = 3 // for so many turns
 )
 
-// reminded reports whether the model is told something in this turn already.
+// reminded reports whether the model gets a message in this turn already.
 func (s *State) reminded() bool {
 	return len(s.New) > 0 && s.New[len(s.New)-1].Role == llm.User
 }
@@ -73,7 +73,7 @@ func (s *State) paused(name string, turn int) bool {
 	return f.PausedUntil > 0 && f.PausedUntil >= turn
 }
 
-// callsExhausted says why a tool has no calls left, "" if it has.
+// callsExhausted states why a tool has no calls left, "" if it has.
 func (t *Task) callsExhausted(s *State, name string) string {
 	if most, ok := t.Limits.Calls[name]; ok && s.LimitedCalls[name] >= most {
 		return fmt.Sprintf("%s may be called %d times in this job, and was", name, most)
@@ -81,7 +81,7 @@ func (t *Task) callsExhausted(s *State, name string) string {
 	return ""
 }
 
-// withheld says why a tool that could be offered is not in a turn, "" if it
+// withheld states why a tool that could be offered is not in a turn, "" if it
 // is.
 func (t *Task) withheld(s *State, name string, turn int) string {
 	if s.paused(name, turn) {
@@ -119,11 +119,11 @@ func (s *State) resumePaused() {
 	}
 }
 
-// warnPercent is the share of a limit at which the model is told what is left, in
+// warnPercent is the share of a limit at which the model is shown what is left, in
 // per cent.
 const warnPercent = 80
 
-// remind says what helps after a turn, if anything does.
+// remind adds a reminder after a turn, if one helps.
 func (s *State) remind(t *Task) {
 	s.resumePaused()
 	words := s.pauseFailing(t)
@@ -145,7 +145,7 @@ func (s *State) remind(t *Task) {
 	}
 }
 
-// limitWarning tells once of each limit that little of it is left, and what is
+// limitWarning warns once for each limit of which little is left, and lists what is
 // still to be done.
 func (s *State) limitWarning(t *Task) string {
 	l := t.limits(s)
@@ -183,7 +183,7 @@ func (s *State) limitWarning(t *Task) string {
 	return words
 }
 
-// producers tells a model that called a tool too early what can run now to make
+// producers lists, for a model that called a tool too early, what can run now to make
 // the missing parts.
 func (t *Task) producers(s *State, lacks []string) string {
 	var makers []string

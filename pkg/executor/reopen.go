@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Reopener says what of a job that ended without being done goes on when it is
+// Reopener decides what of a job that ended without being done goes on when it is
 // resumed. output is the job's, set has the bodies of its tools. more are limits
 // in place of those that stopped it: turns are of the agent that was stopped,
 // all else of the whole job. A job that a limit stopped goes on only if more

@@ -48,7 +48,7 @@ func (t *Task) modelAt(n int) (model string, window int) {
 	return f.Model, f.Window
 }
 
-// useFallback moves the run to the model behind the one that failed, and says so. It
+// useFallback moves the run to the model behind the one that failed, and notes it. It
 // reports false if the failure is for the run to end with. The run stays with
 // the new model: going to and fro would lose the cache of both.
 func (s *State) useFallback(r *flow.Run, t *Task, err error) (bool, error) {
@@ -70,9 +70,9 @@ func (s *State) useFallback(r *flow.Run, t *Task, err error) (bool, error) {
 	return true, r.Note("%s", words)
 }
 
-// A Chain is what an Ask says of the models around its own.
+// A Chain describes the models behind that of a request.
 type Chain struct {
-	// Backed says that there is another model behind this one, so that it is
+	// Backed reports that there is another model behind this one, so that it is
 	// not waited for if nobody listens at its address.
 	Backed bool          `json:"backed,omitempty"`
 	Hedge  time.Duration `json:"hedge_ns,omitempty"`

@@ -86,7 +86,7 @@ func (sc *Scope) CheckFault(tool string, args json.RawMessage) string {
 	return fault
 }
 
-// Note tells watchers something, once.
+// Note logs a line for watchers, once.
 func (sc *Scope) Note(format string, args ...any) error { return sc.Run.Note(format, args...) }
 
 // Value decodes an artifact that the run has produced or was given, and

@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A SpawnLimits says which agents a task may have work for it, and how many. It
+// A SpawnLimits states which agents a task may have work for it, and how many. It
 // is pinned with the task: agents are there by value.
 type SpawnLimits struct {
 	Agents  map[string]Spawnable `json:"agents"` // by name, those of its agents included
@@ -36,7 +36,7 @@ type Spawnable struct {
 	Spec        json.RawMessage `json:"spec"`
 }
 
-// Bounds of a Spawning that says nothing.
+// Bounds of SpawnLimits that set none.
 const (
 	SpawnDepth  = 1
 	SpawnFanOut = 8
@@ -351,7 +351,7 @@ func (b SubAgentUsage) add(o SubAgentUsage) SubAgentUsage {
 }
 
 // addReports adds what an order has taken to the accounts. Whoever reads what the
-// sub-agent says has read what it has.
+// sub-agent returns has read what it has.
 func (s *State) addReports(reps ...Report) {
 	for i := range reps {
 		s.SubAgents = s.SubAgents.add(reps[i].Usage)

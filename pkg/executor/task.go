@@ -98,7 +98,7 @@ func (t *Task) value(s *State, name string) json.RawMessage {
 	return t.Artifacts[name]
 }
 
-// A Tool is what a pinned task knows of a tool: what the model is told and
+// A Tool is what a pinned task knows of a tool: what the model is shown and
 // what decides about order, offers and approval. The body stays where the
 // work is done.
 type Tool struct {
@@ -113,7 +113,7 @@ type Tool struct {
 	ProvesWith []string `json:"proves_with,omitempty"`
 }
 
-// A ShortenedTool is a tool that a task tells the model in short, or not at all,
+// A ShortenedTool is a tool that a task describes in short, or not at all,
 // because its window is small.
 type ShortenedTool struct {
 	Tool    string `json:"tool"`
@@ -134,7 +134,7 @@ func Pin(set *tools.Set) []Tool {
 	return out
 }
 
-// Short is the tool told in a line and by a schema without words, or as it is
+// Short is the tool described in a line and by a schema without words, or as it is
 // if that is no longer.
 func (t Tool) Short(line string) (Tool, error) {
 	input, err := schema.Bare(t.Input)
@@ -200,7 +200,7 @@ func (l Limits) exceeded(s *State) (limit, words string) {
 	return "", ""
 }
 
-// Approve says how questions about tool calls are answered.
+// Approve states how questions about tool calls are answered.
 type Approve string
 
 const (

@@ -30,7 +30,7 @@ type Turn struct {
 }
 
 // AITurn asks the task's model and returns its answer as an Out: a struct,
-// whose schema the model is held to, or a string, which is whatever it says.
+// whose schema constrains the model, or a string, which is any text.
 // The turns of a scope are one conversation. An answer that does not fit is
 // sent back; one that still does not, or a limit, is a *StopError, which a
 // workflow may handle.

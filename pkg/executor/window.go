@@ -7,13 +7,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/route"
 )
 
-// Windows says how many tokens the context windows of models have, by
+// Windows states how many tokens the context windows of models have, by
 // provider/model or by a pattern in which * stands for any text. The longest
 // pattern decides.
 type Windows map[string]int
 
 // Of gives the window of a model. Where nobody has said it, it is a guess by
-// the family that the name tells.
+// the family in the name.
 func (w Windows) Of(model string) (tokens int, guess bool) {
 	if n, ok := route.Pick(w, model); ok {
 		return n, false

@@ -25,12 +25,12 @@ type Tree struct {
 	Omitted int      `json:"omitted,omitempty"`    // how many that are
 }
 
-// A Joined says what became of the changes in a worktree.
+// A Joined states what became of the changes in a worktree.
 type Joined struct {
 	Name  string   `json:"name"`
 	Paths []string `json:"paths,omitempty"` // that have changed here
 	// Conflicts are paths that are as they were here, most of them because
-	// somebody else has changed them too: Why says so of each. Kept is where the
+	// somebody else has changed them too: Why has the reason for each. Kept is where the
 	// other version lies, and Branch has it if there is a repository. Of a
 	// sub-agent that did not get done, Kept is what it left.
 	Conflicts []string        `json:"conflicts,omitempty"`

@@ -11,7 +11,7 @@
 //
 // A hook gets a [Call] as JSON on its standard input. Exit code 0 lets things
 // go on, and a JSON object on standard output amends them: {"args": …} before,
-// {"text": …} after. Exit code 2 refuses: its standard error is told to the
+// {"text": …} after. Exit code 2 refuses: its standard error is shown to the
 // model. Anything else is a fault of the hook, noted in the job's events.
 //
 // A hook is no sandbox and no permission: it runs with the operator's rights,
@@ -37,7 +37,7 @@ const (
 	After  When = "after"  // the call; it may object to its result or change its text
 )
 
-// OnError says what a hook's own fault does to the call it is for.
+// OnError states what a hook's own fault does to the call it is for.
 type OnError string
 
 const (
@@ -60,7 +60,7 @@ const (
 	MaxTimeout     = 10 * time.Minute
 )
 
-// Check tells all that is wrong with hooks, one sentence a line.
+// Check reports all that is wrong with hooks, one sentence a line.
 func Check(list []Hook) error {
 	var errs []error
 	for i, h := range list {

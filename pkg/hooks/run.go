@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
-// A Call is what a hook is told.
+// A Call is what a hook is shown.
 type Call struct {
 	When   When            `json:"when"`
 	Job    string          `json:"job"`
@@ -42,7 +42,7 @@ type amendment struct {
 
 const (
 	maxOut  = 1 << 20 // bytes of standard output; more is a fault of the hook
-	maxWhy  = 4 << 10 // bytes of standard error that the model is told
+	maxWhy  = 4 << 10 // bytes of standard error that the model is shown
 	refusal = 2       // the exit code that refuses
 )
 

@@ -63,7 +63,7 @@ func (x *run) attempts(s *Step, row *Row) (outcome, error) {
 	}
 }
 
-// again tells of a retry and waits for it.
+// again logs a retry and waits for it.
 func (x *run) again(s *Step, n int, why string, wait time.Duration) error {
 	data := map[string]any{"error": why, "attempt": n + 1, "of": s.Retries.Attempts + 1, "wait_ns": wait}
 	if err := x.sc.Run.Emit(event.StageRetried, s.ID, data); err != nil {
@@ -94,7 +94,7 @@ func (x *run) once(s *Step, ch Changes) (outcome, error) {
 	case s.Await != nil:
 		return x.await(s)
 	case s.Run != "" && limit > 0:
-		limit += grace // the tool ends the command in time, and says so
+		limit += grace // the tool ends the command in time, and reports it
 	}
 	return flow.Within(x.sc.Run, limit, func(*flow.Run) (outcome, error) {
 		switch s.Kind() {
@@ -197,7 +197,7 @@ func (x *run) command(s *Step) (outcome, error) {
 	return o, err
 }
 
-// printed is what a command has printed, of what the tool shell tells of it: a
+// printed is the output of a command, out of the result of the tool shell: a
 // line about the command, the output, and lines in brackets with what models
 // should know besides.
 func printed(said string) string {

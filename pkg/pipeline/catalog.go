@@ -32,7 +32,7 @@ type entry struct {
 
 // Load reads all pipelines of the layers. A file that cannot be used does not
 // keep the others from loading, and does not uncover the pipeline it was to
-// replace: [Catalog.Lookup] says what is wrong with it.
+// replace: [Catalog.Lookup] states what is wrong with it.
 func Load(layers ...Layer) (*Catalog, agents.Problems) {
 	c := &Catalog{entries: map[string]*entry{}}
 	var all agents.Problems

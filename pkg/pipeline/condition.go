@@ -21,7 +21,7 @@ type Condition struct {
 	Any   []Condition     `json:"any,omitempty"`
 }
 
-// holds judges c. why says what does not hold, in words for people.
+// holds judges c. why is what does not hold, in words for people.
 func (c *Condition) holds(look func(path string) (json.RawMessage, error)) (why string, err error) {
 	switch {
 	case c.All != nil:

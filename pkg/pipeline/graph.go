@@ -92,7 +92,7 @@ func (p *Pipeline) Text() string {
 				to = p.Steps[e.to].ID
 			}
 			if e.to == i+1 && e.why != "failure" {
-				continue // the next line says it
+				continue // the next line has it
 			}
 			notes = append(notes, fmt.Sprintf("%s > %s", e.why, to))
 		}
@@ -126,7 +126,7 @@ func (p *Pipeline) inner(steps []Step, indent string, add func(...string)) {
 	}
 }
 
-// what says in a few words what a step does.
+// what describes a step in a few words.
 func (s *Step) what() string {
 	switch s.Kind() {
 	case "agent":

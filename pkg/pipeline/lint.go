@@ -17,7 +17,7 @@ type Known struct {
 	Tools     *tools.Set
 	Agents    *agents.Catalog
 	Pipelines *Catalog
-	// Model says what is wrong with the name of a model, nil if nothing is. A
+	// Model states what is wrong with the name of a model, nil if nothing is. A
 	// nil Model leaves models alone.
 	Model func(ref string) error
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // An edge leads from one step of the pipeline to another; to is len(steps) for
-// the end. It is taken when the step went as why says: success, failure,
-// skipped. bound says that the step's variable has a value then.
+// the end. It is taken when the step ended as in why: success, failure,
+// skipped. bound reports that the step's variable has a value then.
 type edge struct {
 	to    int
 	why   string
@@ -290,7 +290,7 @@ func (l *linter) reads(key string, s *Step) []access {
 	return out
 }
 
-// offset is the place of a byte of a template, as far as it can be told.
+// offset is the place of a byte of a template, as far as it can be shown.
 func (l *linter) offset(key, tmpl string, pos int) plainyaml.Place {
 	at := l.src.place(key)
 	if pos = min(pos, len(tmpl)); at.Line > 0 {

@@ -91,7 +91,7 @@ func otherwise(key string) string {
 	return ""
 }
 
-// known hands keys to their funcs, and tells the spelling of some that are
+// known hands keys to their funcs, and reports the spelling of some that are
 // written otherwise elsewhere.
 func (d *decoder) known(n *node, of string, fields map[string]func(*node)) map[string]bool {
 	if n.Kind == plainyaml.Mapping {

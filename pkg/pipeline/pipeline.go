@@ -1,5 +1,5 @@
 // Package pipeline runs several agents, commands and tools one after another,
-// as data says.
+// as data states.
 //
 //	name: feature
 //	description: Plan a feature, and build it.
@@ -20,7 +20,7 @@
 //	    onFailure: build
 //	    max: 3
 //
-// [Parse] reads the text of a pipeline and [Lint] says all that is wrong with
+// [Parse] reads the text of a pipeline and [Lint] states all that is wrong with
 // it, before anything runs. [Workflow] runs one: an ordinary workflow over the
 // steps, which pins the pipeline with all of its agents by value, so that
 // editing a file never changes a run in flight.
@@ -70,7 +70,7 @@ type Context struct {
 	All  int `json:"all,omitempty"`  // of all values together; zero is 32 KiB
 }
 
-// A Policy says what happens after a step has failed for good.
+// A Policy states what happens after a step has failed for good.
 type Policy string
 
 const (
@@ -138,7 +138,7 @@ type Step struct {
 	Inputs map[string]json.RawMessage `json:"inputs,omitempty"`
 	// Args are the arguments of a tool; texts in them are templates.
 	Args json.RawMessage `json:"args,omitempty"`
-	// Check says that Tool or Run was written as a check: lint refuses a tool whose
+	// Check reports that Tool or Run was written as a check: lint refuses a tool whose
 	// success proves nothing.
 	Check bool `json:"check,omitempty"`
 	// Output names the variable that the output is bound to.
@@ -168,7 +168,7 @@ type Retries struct {
 	Backoff  time.Duration `json:"backoff,omitempty"`  // before the first of them, doubled for each further
 }
 
-// Await says which signal a step waits for, and what the person is asked.
+// Await states which signal a step waits for, and what the person is asked.
 type Await struct {
 	Signal   string `json:"signal"`
 	Question string `json:"question,omitempty"` // a template
@@ -201,7 +201,7 @@ func (w *Within) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Kind says which of the kinds a step is: agent, run, tool, await, pipeline or
+// Kind states which of the kinds a step is: agent, run, tool, await, pipeline or
 // parallel; "" if it is none.
 func (s *Step) Kind() string {
 	if kinds := s.kinds(); len(kinds) > 0 {

@@ -137,7 +137,7 @@ func (x *run) question(s *Step, attempts int, o *outcome) (string, error) {
 	return b.String(), nil
 }
 
-// does says what a step is, for the recovery agent.
+// does describes a step, for the recovery agent.
 func (x *run) does(s *Step) string {
 	switch s.Kind() {
 	case "agent":

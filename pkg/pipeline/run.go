@@ -169,7 +169,7 @@ func (x *run) bind(s *Step, o outcome) {
 	}
 }
 
-// capped says that a step must not be run once more.
+// capped reports that a step must not be run once more.
 func (x *run) capped(s *Step) error {
 	most := x.p.MaxSteps
 	if most == 0 {
@@ -279,7 +279,7 @@ func (x *run) rounds(s *Step, row *Row) (outcome, error) {
 	}
 }
 
-// withheld says why a step is skipped, "" if it is not.
+// withheld states why a step is skipped, "" if it is not.
 func (x *run) withheld(s *Step) (string, error) {
 	for _, id := range s.Needs {
 		switch r, ok := x.steps[id]; {
@@ -349,7 +349,7 @@ func (r *Row) why() string {
 	return r.Error
 }
 
-// summary says in a line how a pipeline went that is done.
+// summary describes in a line how a pipeline went that is done.
 func summary(rows []Row) string {
 	var ok int
 	var bad, left []string

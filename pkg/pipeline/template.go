@@ -189,7 +189,7 @@ func (f *filler) walk(v any) (any, error) {
 func paths(raw json.RawMessage) ([]piece, *templateError) {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
-		return nil, nil // the decoder has told
+		return nil, nil // the decoder has reported
 	}
 	var out []piece
 	var terr *templateError

@@ -40,7 +40,7 @@ func commitWork(sc *executor.Scope) (string, error) {
 }
 
 // commitOnce commits, and does not do it twice where the first time was cut
-// short: the log says whether it has happened.
+// short: the log states whether it has happened.
 func commitOnce(sc *executor.Scope, message string, paths []string) (string, error) {
 	subject, _, _ := strings.Cut(message, "\n")
 	before, err := sc.Tool("git_log", args{"max": 1})

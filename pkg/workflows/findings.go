@@ -47,7 +47,7 @@ func severe(list []Finding) (out []Finding) {
 }
 
 // merge puts together what several reviewers found, the gravest first. What two
-// of them say of one place is one finding; what one says stays as it is.
+// of them find in one place is one finding; a single one stays as it is.
 func merge(focus []string, lists [][]Finding) []Finding {
 	out := []Finding{}
 	for i, list := range lists {
@@ -110,7 +110,7 @@ func significant(title string) (out []string) {
 	return out
 }
 
-// tally says in a line what a review has come to.
+// tally sums up in a line what a review has come to.
 func tally(list []Finding, reviewed bool) string {
 	if !reviewed {
 		return "there was none"

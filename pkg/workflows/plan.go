@@ -24,7 +24,7 @@ type Subtask struct {
 
 const mostSubtasks = 12
 
-// faults says what is wrong with a plan before anybody works by it, as far as
+// faults lists what is wrong with a plan before anybody works by it, as far as
 // code can tell.
 func (p Plan) faults() (out []string) {
 	bad := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }

@@ -10,7 +10,7 @@ import (
 )
 
 // RetryAnalysis has a worker try a task several times. Between two attempts its
-// model finds out why the one before failed; the next attempt is told. Pauses
+// model finds out why the one before failed, for the next attempt. Pauses
 // grow, and survive restarts. The artifact "attempts_made" lists the attempts.
 var RetryAnalysis = agents.Define("retry_analysis", retryAnalysis)
 
@@ -21,7 +21,7 @@ type Try struct {
 	Analysis *Analysis `json:"analysis,omitempty"` // made after it
 }
 
-// An Analysis is what a model says of a failed attempt.
+// An Analysis is what a model reports of a failed attempt.
 type Analysis struct {
 	Cause    string `json:"cause" jsonschema:"minLength=1,description=Why it failed"`
 	Advice   string `json:"advice" jsonschema:"description=What the next attempt must do in another way"`

@@ -51,7 +51,7 @@ func may(sc *executor.Scope, agent string) bool {
 // done: one that cannot hold, as that of tests in a project that has none.
 func unchecked(sc *executor.Scope, agent, check string) (json.RawMessage, error) {
 	if !may(sc, agent) {
-		return nil, nil // spawning it says so
+		return nil, nil // spawning it returns the error
 	}
 	var a agents.DynamicAgent
 	if err := json.Unmarshal(sc.Task.Spawn.Agents[agent].Spec, &a); err != nil {
@@ -138,7 +138,7 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-// first is the first text that says something.
+// first is the first text that is not empty.
 func first(texts ...string) string {
 	for _, s := range texts {
 		if s != "" {

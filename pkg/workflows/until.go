@@ -9,10 +9,10 @@ import (
 
 // UntilTestsPass has the task done by its model, then runs the tests and has
 // the agent fixer make right what fails, until they pass or it was tried five
-// times. The artifact "rounds" says how often.
+// times. The artifact "rounds" states how often.
 var UntilTestsPass = agents.Define("until_tests_pass", untilTestsPass)
 
-// A Progress is how a model says where it stands with a task.
+// A Progress is how a model states where it stands with a task.
 type Progress struct {
 	Status   string `json:"status" jsonschema:"enum=complete,enum=needs_research,enum=blocked,description=blocked only if a person has to decide or provide something"`
 	Note     string `json:"note" jsonschema:"minLength=1,description=What was done and how; or what blocks you"`

@@ -123,7 +123,7 @@ var mayFix = tools.Read | tools.Write | tools.Exec | tools.Think
 func bounded(sc *executor.Scope, agent string) (json.RawMessage, error) {
 	sp := sc.Task.Spawn
 	if sp == nil || !slices.Contains(sp.Allowed, agent) || len(sp.Agents[agent].Spec) == 0 {
-		return nil, nil // Spawn says what is wrong
+		return nil, nil // Spawn returns what is wrong
 	}
 	var spec map[string]json.RawMessage
 	if err := json.Unmarshal(sp.Agents[agent].Spec, &spec); err != nil {

@@ -36,7 +36,7 @@ type Stage struct {
 	// is asked: a command where the stage runs one, a tool where it is a check.
 	Repair string `json:"repair,omitempty"`
 	// Fix is the agent that mends what fails, "" for nobody. Whatever its file
-	// says, it gets no shell, no network and publishes nothing.
+	// asks for, it gets no shell, no network and publishes nothing.
 	Fix      Fixer `json:"fix,omitempty"`
 	Attempts int   `json:"attempts,omitempty"` // of fixing; default 3
 	Timeout  Span  `json:"timeout,omitempty"`  // of a command; default 10 minutes
@@ -173,7 +173,7 @@ const (
 
 var stageName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,63}$`)
 
-// Check says all that is wrong with the stages.
+// Check states all that is wrong with the stages.
 func (s Stages) Check() error {
 	var errs []error
 	if len(s.List) == 0 && s.Test == "" {
@@ -215,7 +215,7 @@ func (s Stages) Check() error {
 	return errors.Join(errs...)
 }
 
-// suits says what of the stages the task of sc cannot do.
+// suits states what of the stages the task of sc cannot do.
 func (s Stages) suits(sc *executor.Scope) error {
 	var may []string
 	if sp := sc.Task.Spawn; sp != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Headline says in a line how the validation went.
+// Headline sums up how the validation went.
 func (v Validation) Headline() string {
 	good := 0
 	var bad []string

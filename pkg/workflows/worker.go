@@ -29,7 +29,7 @@ type Worked struct {
 	Commit   string   `json:"commit,omitempty"`
 }
 
-// A understanding is how a model says that it has understood a task.
+// An understanding is how a model reports that it has understood a task.
 type understanding struct {
 	Approach string `json:"approach" jsonschema:"minLength=1,description=What you are going to change and where"`
 	Large    bool   `json:"large" jsonschema:"description=It takes changes in many places that should be planned first"`
@@ -91,7 +91,7 @@ func (res *Worked) work(sc *executor.Scope, next string) error {
 	return res.review(sc)
 }
 
-// plan puts the planner's plan before what the model is told next. That there
+// plan puts the planner's plan before what the model is shown next. That there
 // is none keeps nobody from working.
 func (res *Worked) plan(sc *executor.Scope, next string) (string, error) {
 	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "planner", Prompt: "Divide this task into steps that one worker does one after the other:\n" + sc.Task.Prompt})
@@ -106,7 +106,7 @@ func (res *Worked) plan(sc *executor.Scope, next string) (string, error) {
 	return "Follow this plan:\n" + p.text() + "\n\n" + next, nil
 }
 
-// implement has the model work until it says that the task is complete. What it
+// implement has the model work until it reports that the task is complete. What it
 // asks is answered by the agent researcher; an attempt that takes too many
 // turns is followed by another.
 func (res *Worked) implement(sc *executor.Scope, next string) error {
@@ -134,7 +134,7 @@ func (res *Worked) implement(sc *executor.Scope, next string) error {
 	return fmt.Errorf("the task is not complete after %d attempts", res.Attempts)
 }
 
-// research has a question answered, and gives what the model is told then.
+// research has a question answered, and gives what the model is shown then.
 func (res *Worked) research(sc *executor.Scope, question string) (string, error) {
 	res.Asked = append(res.Asked, question)
 	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "researcher", Prompt: question})

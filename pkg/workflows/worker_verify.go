@@ -40,7 +40,7 @@ func (res *Worked) failing(sc *executor.Scope) (string, error) {
 	return strings.Join(append(bad, types...), "\n\n"), err
 }
 
-// A selfReview is what a model says of its own changes.
+// A selfReview is what a model reports of its own changes.
 type selfReview struct {
 	Changed bool   `json:"changed" jsonschema:"description=You have put something right in this turn"`
 	Verdict string `json:"verdict" jsonschema:"minLength=1,description=What you found and what is open"`

@@ -11,7 +11,7 @@
 //		return err
 //	})
 //
-// An agent file with workflow: greet says which tools it has, what it may take
+// An agent file with workflow: greet lists which tools it has, what it may take
 // and when it is done; adroit run runs it like any other agent. The function is
 // replayed: no clocks, randomness, goroutines, environment or map order.
 package workflows

@@ -23,7 +23,7 @@ type Notes struct {
 	Plan    []string `json:"plan,omitempty"`    // what is still open
 	Avoid   []string `json:"avoid,omitempty"`   // what failed and must not be tried again
 	Turns   int      `json:"turns,omitempty"`   // that they stand for
-	// Plain says that they were made from the record of calls, without a model.
+	// Plain reports that they were made from the record of calls, without a model.
 	Plain bool `json:"plain,omitempty"`
 }
 

@@ -111,7 +111,7 @@ func (u *toolUse) reads() bool {
 func (u *toolUse) writes() bool { return u.tool.Needs&tools.Write != 0 && !u.result.Failed }
 func (u *toolUse) runs() bool   { return u.tool.Needs&(tools.Exec|tools.Shell) != 0 }
 
-// superseded says why a result is of no use any more, "" if it may be. later
+// superseded states why a result is of no use any more, "" if it may be. later
 // are the uses of later turns and of the same.
 func (u *toolUse) superseded(later []toolUse) string {
 	for i := range later {
@@ -215,7 +215,7 @@ func (t *Trimmer) stub(u *toolUse, why string) string {
 	return fmt.Sprintf("%s%d bytes of %s %s, %s.%s]", stubHead, len(u.result.Text), u.call.Name, OneLine(string(u.call.Args), 120), why, t.handle(u.result.Text))
 }
 
-// handle says how to get a text again.
+// handle describes how to get a text again.
 func (t *Trimmer) handle(text string) string {
 	id := ""
 	if m := handles.FindAllStringSubmatch(text, -1); m != nil {
@@ -234,7 +234,7 @@ const HandleFormat = `%s with id "%s" shows it.`
 var handles = lazyregexp.New(ReadResult + ` with id "([0-9a-f]{12})"`)
 
 // HeadAndTail gives the beginning and the end of s, each at most so many bytes, cut
-// at lines where there are any, with a line in between that says how much is
+// at lines where there are any, with a line in between that states how much is
 // left out.
 func HeadAndTail(s string, head, tail int, handle string) string {
 	if len(s) <= head+tail {

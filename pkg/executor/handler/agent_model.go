@@ -112,7 +112,7 @@ func (m *models) runAgentModel(ctx context.Context, s flow.Step, model llm.Agent
 	return answer, nil
 }
 
-// deltaEvent is a piece of what a model says or does as an event.
+// deltaEvent is a piece of a model's output or activity as an event.
 func deltaEvent(d llm.Delta) event.Event {
 	if d.Activity == nil {
 		return event.Event{Kind: event.Delta, Text: d.Text}
@@ -180,7 +180,7 @@ func raw(v any) json.RawMessage {
 // that one set of rules holds for both.
 func asTool(p llm.PermissionRequest) (tools.Tool, json.RawMessage) {
 	m := tools.Metadata{Name: "shell", Needs: tools.Shell}
-	if p.Command != "" { // rules cannot judge a command that is not told
+	if p.Command != "" { // rules cannot judge a command that is not given
 		m.Command = "command"
 	}
 	switch p.Kind {

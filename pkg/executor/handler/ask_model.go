@@ -25,7 +25,7 @@ type CallModes interface {
 	Learn(model string, s toolcall.ModeFailure)
 }
 
-// malformed says what is wrong with the calls of an answer, "" if nothing is. One
+// malformed states what is wrong with the calls of an answer, "" if nothing is. One
 // good call among bad ones shows that the way works.
 func malformed(r *llm.Response) string {
 	if r.Dropped() && len(r.Message.Calls) == 0 {
@@ -124,7 +124,7 @@ func (m *models) ways(ctx context.Context, c *conversation, a executor.ModelRequ
 	return list, why
 }
 
-// in asks in a mode that is not native. slipped says what was wrong with the answer's form.
+// in asks in a mode that is not native. slipped states what was wrong with the answer's form.
 func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *conversation, a executor.ModelRequest, req *llm.Request, show func(llm.Delta)) (_ *llm.Response, slipped string, err error) {
 	sp, err := c.textTranscript(way, m.Tools, a)
 	if err != nil {

@@ -204,7 +204,7 @@ func (c *compactor) record() *compaction.Notes {
 	return compaction.NotesFromCalls(c.older(), c.in.Notes, c.Tools.Lookup)
 }
 
-// readNotes reads notes from an answer, or says why they are of no use: they are
+// readNotes reads notes from an answer, or states why they are of no use: they are
 // to replace something of some weight.
 func readNotes(resp *llm.Response, replaced int) (*compaction.Notes, string) {
 	n, ok := compaction.ParseNotes(resp.Message.Text)

@@ -10,7 +10,7 @@ import (
 
 type describe func(s flow.Step, out json.RawMessage) (string, json.RawMessage)
 
-// A eventCost is what the data of a step's event says of its cost.
+// An eventCost is what the data of a step's event reports of its cost.
 type eventCost struct {
 	Model string               `json:"model,omitempty"` // of a compaction
 	Usage *llm.Usage           `json:"usage,omitempty"`
@@ -20,7 +20,7 @@ type eventCost struct {
 	Cost  float64              `json:"cost_usd,omitempty"`
 }
 
-// withCost adds to what tell says of a step what it has cost.
+// withCost adds to the description of a step what it cost.
 func (h Host) withCost(tell describe) describe {
 	if h.Rate == nil {
 		return tell
@@ -56,7 +56,7 @@ func (h Host) withCost(tell describe) describe {
 	}
 }
 
-// recountCost is what counts of what tell says of a step.
+// recountCost is the part of a step's description that has its cost.
 func recountCost(tell describe) func(flow.Step, json.RawMessage) json.RawMessage {
 	return func(s flow.Step, out json.RawMessage) json.RawMessage {
 		_, data := tell(s, out)

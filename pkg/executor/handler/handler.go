@@ -62,7 +62,7 @@ type Host struct {
 	// Blobs has the transcripts.
 	Blobs flow.Blobs
 	// Person asks whoever is there whether something may happen that a model is
-	// about to do on its own; no says why not. Nil: nobody is there.
+	// about to do on its own; no is the reason if not. Nil: nobody is there.
 	Person func(ctx context.Context, q executor.Question) (no string, err error)
 	// Shelf keeps the results that models are shown in part. May be nil.
 	Results *ResultStore
@@ -165,7 +165,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	start := time.Now()
 	res, err := perform(ctx, Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: use.Args})
 	if ctx.Err() != nil {
-		// A tool that was stopped has not told what it did: the step stays
+		// A tool that was stopped has not reported what it did: the step stays
 		// open rather than to record half an outcome.
 		think.reportUnbilled(emit)
 		return nil, ctx.Err()

@@ -74,7 +74,7 @@ func (h Host) permitted(ctx context.Context, p Invocation, use executor.ToolCall
 	if v.Do != permit.Allow {
 		args, _ := schema.Repair(p.Args)
 		if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
-			// Not a call yet: the tool says what is wrong without running.
+			// Not a call yet: the tool states what is wrong without running.
 			return p.Tool.Run(ctx, p.Env, p.Args)
 		}
 		p.Args = args
@@ -270,7 +270,7 @@ func content(p Invocation, name string) ([]byte, error) {
 }
 
 // alwaysRule is the rule that would have kept the question from being asked, nil
-// if there is none that says no more than what the person sees.
+// if there is none that covers no more than what the person sees.
 func alwaysRule(m executor.PermissionContext, c permit.Call) *permit.Rule {
 	r, ok := m.Rules.Propose(c)
 	if !c.Shell {

@@ -67,7 +67,7 @@ func Clean(r *secret.Redactor, ev event.Event) event.Event {
 	return ev
 }
 
-// cleanReply redacts the output of a tool step and says in its taint that
+// cleanReply redacts the output of a tool step and states in its taint that
 // there was something.
 func cleanReply(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool) {
 	var asks struct{ Ask *struct{} }
@@ -126,7 +126,7 @@ type cleanedError struct {
 func (e *cleanedError) Error() string { return e.words }
 func (e *cleanedError) Unwrap() error { return e.err }
 
-// cleanError redacts an error that becomes an outcome. One that says how the
+// cleanError redacts an error that becomes an outcome. One that states how the
 // run was stopped keeps its identity.
 func cleanError(r *secret.Redactor, err error) error {
 	words, hit := r.String(err.Error())
@@ -200,7 +200,7 @@ func overwrites(r *secret.Redactor, p Invocation) string {
 	}
 	var args map[string]json.RawMessage
 	if json.Unmarshal(p.Args, &args) != nil {
-		return "" // the tool says what is wrong with them
+		return "" // the tool states what is wrong with them
 	}
 	for _, name := range p.Tool.Paths {
 		var file string

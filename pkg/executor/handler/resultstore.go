@@ -35,7 +35,7 @@ var _ tools.Results = (*ResultStore)(nil)
 const (
 	maxKept     = 8 << 20   // bytes of one text
 	maxStored   = 256 << 20 // of all
-	markerBytes = 120       // for the line that says what is left out
+	markerBytes = 120       // for the line that states what is left out
 )
 
 var resultID = lazyregexp.New(`^[0-9a-f]{12}$`)

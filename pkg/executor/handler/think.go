@@ -131,7 +131,7 @@ func (k *toolModel) bill() []executor.ModelCost {
 	return slices.Clone(k.spent)
 }
 
-// reportUnbilled tells that a call was stopped after it had paid: when it is repeated,
+// reportUnbilled reports that a call was stopped after it had paid: when it is repeated,
 // it pays again.
 func (k *toolModel) reportUnbilled(emit event.Sink) {
 	for _, s := range k.bill() {

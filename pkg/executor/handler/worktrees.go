@@ -17,7 +17,7 @@ import (
 // Its methods are idempotent: a step that was interrupted is performed again.
 type Worktrees interface {
 	// Add makes a copy named name of the work tree of, which is the job's own if
-	// empty, as it is now, and says where it is.
+	// empty, as it is now, and states where it is.
 	Add(ctx context.Context, job, name, of string) (executor.Tree, error)
 	// Join brings what was changed in name to of, as the step at path, so that it
 	// can be undone, and takes the copy away unless there are conflicts.

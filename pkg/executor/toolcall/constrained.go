@@ -136,7 +136,7 @@ func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request,
 	return resp, "", nil
 }
 
-// A decision is what a constrained answer says.
+// A decision is what a constrained answer contains.
 type decision struct {
 	tool, text string
 	args       json.RawMessage
@@ -171,7 +171,7 @@ func decide(text string, typed bool) (decision, bool) {
 }
 
 // Conform brings a typed answer into the form that was asked for, as far as
-// that does not change what it says.
+// that does not change its meaning.
 func Conform(output json.RawMessage, text string) json.RawMessage {
 	full, err := FlatSchema(output)
 	if err != nil {

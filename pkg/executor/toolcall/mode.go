@@ -18,13 +18,13 @@ type Mode string
 const (
 	// Auto takes the first way that works; the default.
 	Auto Mode = "auto"
-	// Native leaves it to the server: it tells the model of the tools
+	// Native leaves it to the server: it describes the tools to the model
 	// in the form it was trained for, and reads its calls.
 	Native Mode = "native"
-	// Constrained tells the tools in the prompt and has the server hold
+	// Constrained describes the tools in the prompt and has the server hold
 	// each answer to a schema that allows one call or the final answer.
 	Constrained Mode = "constrained"
-	// Text tells the tools in the prompt and reads calls from what the
+	// Text describes the tools in the prompt and reads calls from what the
 	// model writes.
 	Text Mode = "text"
 )

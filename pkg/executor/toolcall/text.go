@@ -47,9 +47,9 @@ const textInstructions = `To call a tool, write on lines of their own:
 <tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call>
 You may write several. Stop after them: the results come with the next message.`
 
-// PromptSection is the part of the system prompt that tells of the tools and how to
+// PromptSection is the part of the system prompt that describes the tools and how to
 // call them. A window it would take too much of gets the short form; what a
-// tool wants is then told by its refusal of wrong arguments.
+// tool wants is then in its refusal of wrong arguments.
 func PromptSection(all *tools.Set, specs []llm.ToolSpec, way Mode, window int) (string, error) {
 	var names []string
 	brief := map[string]bool{}
