@@ -1,11 +1,49 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "write testdata/api.txt")
+
+// TestSnapshot fails when a public package exports another set of names than
+// before, so that nobody exports or renames something without noticing.
+func TestSnapshot(t *testing.T) {
+	packages, err := read("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/api.txt"
+	got := snapshot(packages)
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
+	for _, line := range was {
+		if !slices.Contains(is, line) {
+			t.Errorf("%s is gone; if that is meant, go test ./internal/api -update", line)
+		}
+	}
+	for _, line := range is {
+		if !slices.Contains(was, line) {
+			t.Errorf("%s is new; if that is meant, go test ./internal/api -update", line)
+		}
+	}
+	if len(is) < 300 {
+		t.Errorf("found %d names only: is this the repository?", len(is))
+	}
+}
 
 func TestRead(t *testing.T) {
 	root := t.TempDir()
@@ -40,10 +78,7 @@ func TestRead(t *testing.T) {
 	if a := packages[1]; a.lines != 20 || a.files != 2 {
 		t.Errorf("pkg/a has %d lines in %d files, want 20 in 2", a.lines, a.files)
 	}
-	if got, want := packages[1].names, []string{"const C", "func F", "type T", "var V"}; !slices.Equal(got, want) {
-		t.Errorf("names %q, want %q", got, want)
-	}
-	if got, want := packages[1].methods, []string{"method T.M"}; !slices.Equal(got, want) {
-		t.Errorf("methods %q, want %q", got, want)
+	if got, want := string(snapshot(packages)), "a: const C\na: func F\na: type T\na: var V\na: method T.M\n"; got != want {
+		t.Errorf("the snapshot is\n%swant\n%s", got, want)
 	}
 }

@@ -1,5 +1,6 @@
 // Api prints, for each package, its lines of Go outside tests, its exported
-// names and their methods: make count.
+// names and their methods: make count. Its test compares the names of the
+// public packages with testdata/api.txt.
 package main
 
 import (
@@ -58,6 +59,11 @@ func (p *pkg) add(q pkg) {
 // testKit reports whether only tests import the package.
 func (p *pkg) testKit() bool {
 	return strings.HasPrefix(p.dir, "internal/e2e/") || strings.HasSuffix(p.dir, "test") && p.dir != "pkg/tools/test"
+}
+
+// public reports whether programs outside this module can import the package.
+func (p *pkg) public() bool {
+	return strings.HasPrefix(p.dir, "pkg/") && !strings.Contains(p.dir, "/internal")
 }
 
 // read reads the packages below root that have Go files outside tests, sorted
@@ -165,4 +171,18 @@ func receiver(x ast.Expr) string {
 		return x.Name
 	}
 	return ""
+}
+
+// snapshot lists the exported names of the public packages, a line each.
+func snapshot(packages []pkg) []byte {
+	var b bytes.Buffer
+	for _, p := range packages {
+		if !p.public() {
+			continue
+		}
+		for _, name := range append(slices.Clone(p.names), p.methods...) {
+			fmt.Fprintf(&b, "%s: %s\n", strings.TrimPrefix(p.dir, "pkg/"), name)
+		}
+	}
+	return b.Bytes()
 }
