@@ -126,8 +126,9 @@ type Options struct {
 type Runtime struct {
 	o      Options
 	models ModelSource
-	tools  *tools.Set
-	// What the options have, without any project's; read when it is needed.
+	// What the options have, without any project's; read and checked when it is
+	// needed: checking all built-in tools takes longer than listing jobs.
+	tools     func() (*tools.Set, error)
 	agents    func() (*agents.Catalog, agents.Problems)
 	pipelines func() (*pipeline.Catalog, agents.Problems)
 	home      string // has a directory for each job
@@ -141,15 +142,25 @@ type Runtime struct {
 	runs sync.WaitGroup
 }
 
-// Open makes a Runtime. It checks all tools and agent files first; the error
-// tells all that is wrong. ctx bounds the opening only.
+// toolSet is the tools of the options; nil, which is empty, if they are not
+// valid: whatever runs one reports that.
+func (rt *Runtime) toolSet() *tools.Set {
+	set, _ := rt.tools()
+	return set
+}
+
+// Open makes a Runtime. Without Options.Source it checks all tools and agent
+// files first, else when they are needed; the error lists all that is wrong. ctx
+// bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
-	set, err := tools.NewSet(o.Tools...)
+	set := sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) })
 	all := sync.OnceValues(func() (*agents.Catalog, agents.Problems) { return agents.Load(o.Agents...) })
 	pipelines := sync.OnceValues(func() (*pipeline.Catalog, agents.Problems) { return pipeline.Load(o.Pipelines...) })
+	var err error
 	if o.Source == nil {
 		_, problems := all()
 		_, more := pipelines()
+		_, err = set()
 		err = errors.Join(err, problems.Err(), more.Err())
 	}
 	if err := errors.Join(err, o.Network.Check()); err != nil {
@@ -336,8 +347,12 @@ func (rt *Runtime) ResumeWith(ctx context.Context, id string, more executor.Limi
 	if err != nil {
 		return nil, err
 	}
+	set, err := rt.tools()
+	if err != nil {
+		return nil, err
+	}
 	return rt.start(ctx, id, func(ctx context.Context, id string, o jobs.RunOptions) (*jobs.Job, error) {
-		o.Reopen = executor.Reopener(j.Output, rt.tools, more)
+		o.Reopen = executor.Reopener(j.Output, set, more)
 		if words := more.String(); words != "" {
 			o.Reopened = "resumed with other limits: " + words
 		}

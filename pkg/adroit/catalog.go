@@ -101,7 +101,7 @@ func (rt *Runtime) Known(dir string, trust bool) (pipeline.Known, error) {
 func (rt *Runtime) known(d trustDecision, m ModelSource) pipeline.Known {
 	cat, _ := rt.agentCatalog(d)
 	all, _ := rt.pipelineCatalog(d)
-	return pipeline.Known{Tools: rt.tools, Agents: cat, Pipelines: all, Model: func(ref string) error {
+	return pipeline.Known{Tools: rt.toolSet(), Agents: cat, Pipelines: all, Model: func(ref string) error {
 		if err := m.Check(ref); err != nil {
 			return hinted{err}
 		}
@@ -125,7 +125,7 @@ func (rt *Runtime) reach(ag *agents.DynamicAgent) tools.Caps {
 		return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
 	}
 	var caps tools.Caps
-	for t := range rt.tools.All() {
+	for t := range rt.toolSet().All() {
 		if matches(ag.Tools, t.Name) && !matches(ag.Deny, t.Name) {
 			caps |= t.Needs
 		}
@@ -170,7 +170,7 @@ func (rt *Runtime) pipelineReach(p *pipeline.Pipeline, cat *agents.Catalog, all 
 			if s.Run != "" {
 				name = "shell"
 			}
-			if t, ok := rt.tools.Lookup(name); ok {
+			if t, ok := rt.toolSet().Lookup(name); ok {
 				caps |= t.Needs
 			}
 			if s.Pipeline != nil {

@@ -81,8 +81,12 @@ func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], err
 
 // Tools implements [Catalog].
 func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
+	set, err := rt.tools()
+	if err != nil {
+		return nil, AsError(err)
+	}
 	l := &Listing[ToolInfo]{Items: []ToolInfo{}}
-	for t := range rt.tools.All() {
+	for t := range set.All() {
 		input, err := json.Marshal(t.Input)
 		if err != nil {
 			return nil, AsError(err)

@@ -37,6 +37,10 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		return nil, nil, err
 	}
 	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...)
+	set, err := rt.tools()
+	if err != nil {
+		return nil, nil, err
+	}
 	b, err := rt.openBenches(j, c, hide)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +59,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	m := handler.Serve(handler.Host{
 		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
 		CallModes: models.Driver(), Rate: rt.rate(), Record: record,
-		Tools: rt.tools, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Worktrees: b, Confinement: rt.fence(ctx, j, c, models),
+		Tools: set, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Worktrees: b, Confinement: rt.fence(ctx, j, c, models),
 		Middleware: rt.around(hide, hooks, b),
 		Blobs:      blobs,
 		Results:    &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},

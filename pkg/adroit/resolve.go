@@ -47,7 +47,11 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m M
 	if !rt.ignores(d) {
 		def.Project = p.project
 	}
-	t, err = agents.Resolve(in, cat, rt.tools, def)
+	set, err := rt.tools()
+	if err != nil {
+		return t, p, err
+	}
+	t, err = agents.Resolve(in, cat, set, def)
 	return t, p, err
 }
 

@@ -125,12 +125,15 @@ func (a *app) readStore(ctx context.Context) (*sqlite.DB, error) {
 	return db, nil
 }
 
+// toolList is the program's tools as they are configured here.
+func (a *app) toolList() []tools.Tool { return a.onGitHub(a.publishing(a.informed(a.Tools))) }
+
 // tools are the program's tools, checked.
 func (a *app) tools() (*tools.Set, error) {
 	if a.set != nil {
 		return a.set, nil
 	}
-	set, err := tools.NewSet(a.onGitHub(a.publishing(a.informed(a.Tools)))...)
+	set, err := tools.NewSet(a.toolList()...)
 	if err != nil {
 		return nil, exit.Fail(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; adroit tools lint tells more")
 	}

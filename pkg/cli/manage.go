@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -59,10 +58,6 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := a.tools()
-	if err != nil {
-		return nil, err
-	}
 	data, err := a.dataDir()
 	if err != nil {
 		return nil, err
@@ -76,7 +71,7 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 		return nil, err
 	}
 	o := adroit.Options{
-		Tools: slices.Collect(set.All()), Source: m, Workflows: a.workflows(),
+		Tools: a.toolList(), Source: m, Workflows: a.workflows(),
 		Data: data, DataInWorkspace: true, Store: func(ctx context.Context) (jobs.Store, error) { return a.readStore(ctx) },
 		Trust: trust.In(data), ProjectBytes: conf.Conventions.Bytes, TestCommands: conf.TestCommands(a.Getenv("HOME")),
 		Defaults: agents.Defaults{
