@@ -8,15 +8,15 @@
 //		Data:   "/var/lib/counter", // leave it out to keep nothing
 //	})
 //	defer rt.Close()
-//	job, err := rt.Agent(counter).Execute(ctx, agents.Input{Prompt: "Count a.txt."})
-//	state, err := job.Wait(ctx)
+//	state, err := rt.Run(ctx, adroit.Request{Target: "counter", Input: agents.Input{Prompt: "Count a.txt."}})
 //
-// A definition of done may name checks of the program's own: see
-// [executor.NewCheck], whose result is one of the Tools.
+// [Ask] is the smallest program. A definition of done may name checks of the
+// program's own: see [executor.NewCheck], whose result is one of the Tools.
 //
-// The job ends with ctx: see [Runtime.Submit]. It is not the command line: there is no configuration, nobody to ask and
-// nothing printed. A call that a person must approve parks its job; answer
-// with the Store of Manager and go on with Resume.
+// There is no configuration and nothing is printed. A call that a person must
+// approve parks its job: answer with [Runtime.Signal] and go on with
+// [Runtime.Resume]. A job ends with the context of Run, Execute or Resume, and
+// not with that of [Runtime.Start].
 package adroit
 
 import (
@@ -133,6 +133,7 @@ type Runtime struct {
 	pipelines func() (*pipeline.Catalog, agents.Problems)
 	home      string // has a directory for each job
 	clean     func() error
+	bare      bool // jobs have no workspace: see Ask
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -304,22 +305,6 @@ func (rt *Runtime) Lookup(name string) (*agents.DynamicAgent, error) {
 	return rt.Agent(*a), nil
 }
 
-// Execute starts a job for a request and returns at once. A request that cannot
-// be resolved is refused here, before there is a job. The end of ctx interrupts
-// the job, as Close does: a job that is to outlive the caller's context gets
-// context.WithoutCancel of it.
-func (rt *Runtime) Execute(ctx context.Context, in agents.Input) (agents.Job, error) {
-	s, err := rt.Submit(ctx, Request{Input: in})
-	if err != nil {
-		return nil, err
-	}
-	m, err := rt.Manager(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return rt.start(ctx, s.Job.ID, m.Run)
-}
-
 // runner runs agents that are bound to a runtime.
 type runner struct{ *Runtime }
 
@@ -401,59 +386,4 @@ func (rt *Runtime) release() {
 			_ = rootfs.RemoveAll(filepath.Join(rt.home, j.ID))
 		}
 	}
-}
-
-// A job is a run that this process has begun.
-type job struct {
-	rt   *Runtime
-	id   string
-	done chan struct{}
-	job  *jobs.Job // after done
-	err  error     // after done: not how the job went, but that it could not be run
-}
-
-func (j *job) ID() string { return j.id }
-
-// Wait returns the state as far as the job got. The end of ctx ends the waiting;
-// the job goes on, unless ctx is also the one that it was started with. Its error is nil if the job is
-// done, an *executor.StopError if the loop ended it otherwise, and for a job
-// that may go on, or never got to the loop, a *StatusError.
-func (j *job) Wait(ctx context.Context) (*executor.State, error) {
-	select {
-	case <-j.done:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if j.err != nil {
-		return nil, j.err
-	}
-	var s *executor.State
-	if len(j.job.Output) > 0 {
-		if err := json.Unmarshal(j.job.Output, &s); err != nil {
-			return nil, fmt.Errorf("job %s: decoding its result: %w", j.id, err)
-		}
-	}
-	switch {
-	case j.job.Status == jobs.Done:
-		return s, nil
-	case s != nil && s.Outcome != nil:
-		return s, &executor.StopError{Outcome: *s.Outcome}
-	}
-	return s, &StatusError{*j.job}
-}
-
-// A StatusError is a job that stopped without an outcome: it waits for a
-// person, was interrupted, cancelled or blocked, or failed before its loop.
-type StatusError struct{ Job jobs.Job }
-
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("job %s is %s: %s", e.Job.ID, e.Job.Status, e.Job.Reason)
-}
-
-func (j *job) Cancel(ctx context.Context) error {
-	m, err := j.rt.Manager(ctx)
-	if err == nil {
-		_, err = m.Cancel(ctx, j.id)
-	}
-	return err
 }

@@ -24,6 +24,24 @@ var wordCount = tools.New(tools.Metadata{
 	return len(strings.Fields(in.Text)), nil
 })
 
+// The smallest program: a model, a prompt and a tool. A model of ollama.New is
+// one of a server: llm.Named(server, "qwen3:8b").
+func ExampleAsk() {
+	model, err := script.Parse("turns", []byte(`turns:
+  - calls: [{name: word_count, args: {text: the quick brown fox}}]
+  - text: There are four words.`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer, err := adroit.Ask(context.Background(), model, "How many words has: the quick brown fox?", wordCount)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer)
+	// Output:
+	// There are four words.
+}
+
 // A program with its own tool and its own agent. With Data set to a directory,
 // the job would outlive the program.
 func Example() {

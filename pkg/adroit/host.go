@@ -19,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
@@ -36,35 +37,30 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	if err := rt.saveJob(j); err != nil {
 		return nil, nil, err
 	}
-	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...)
 	set, err := rt.tools()
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := rt.openBenches(j, c, hide)
+	h := handler.Host{
+		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
+		CallModes: models.Driver(), Rate: rt.rate(), Tools: set, Confinement: rt.fence(ctx, j, c, models), Blobs: blobs,
+		Results: &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
+	}
+	hide, shut, err := rt.openWorkspace(ctx, j, c, &h)
 	if err != nil {
 		return nil, nil, err
 	}
-	record, err := recorder(j, c.Record, hide, models)
-	if err != nil {
-		return nil, nil, errors.Join(err, b.Close())
+	if h.Record, err = recorder(j, c.Record, hide, models); err != nil {
+		return nil, nil, errors.Join(err, shut())
 	}
-	hooks := &hookRunners{dir: b.Dir, list: rt.o.Hooks}
-	// Nothing depends on what Close says: all writes are synced already.
+	h.Person = rt.person(hide)
+	// Nothing depends on what it returns: all writes are synced already.
 	done := func() {
-		if err := errors.Join(hooks.Close(), b.Close()); err != nil {
+		if err := shut(); err != nil {
 			rt.warn("%s: closing its workspace: %v", j.ID, err)
 		}
 	}
-	m := handler.Serve(handler.Host{
-		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
-		CallModes: models.Driver(), Rate: rt.rate(), Record: record,
-		Tools: set, Env: b.Env, Bind: b.Bind, Fault: b.Fault, Revert: b.Revert, Worktrees: b, Confinement: rt.fence(ctx, j, c, models),
-		Middleware: rt.around(hide, hooks, b),
-		Blobs:      blobs,
-		Results:    &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
-		Person:     rt.person(hide),
-	})
+	m := handler.Serve(h)
 	maps.Copy(m, agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
 		t, _, err := rt.resolve(ctx, in, c.Trust, models)
 		return t, err
@@ -74,6 +70,26 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		return pin, err
 	}))
 	return handler.Guard(m, hide), done, nil
+}
+
+// openWorkspace gives a host what its tools may touch, and what happens around
+// their calls. It returns the secrets to hide, and what closes it all.
+func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, h *handler.Host) (*secret.Redactor, func() error, error) {
+	if rt.bare {
+		hide, client := rt.o.Secrets, rt.o.Network.Client()
+		h.Env = func(context.Context, string, string) (*tools.Env, error) { return &tools.Env{HTTP: client}, nil }
+		h.Middleware = []func(handler.ToolHandler) handler.ToolHandler{handler.KeepSecrets(hide)}
+		return hide, func() error { client.CloseIdleConnections(); return nil }, nil
+	}
+	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...)
+	b, err := rt.openBenches(j, c, hide)
+	if err != nil {
+		return nil, nil, err
+	}
+	hooks := &hookRunners{dir: b.Dir, list: rt.o.Hooks}
+	h.Env, h.Bind, h.Fault, h.Revert, h.Worktrees = b.Env, b.Bind, b.Fault, b.Revert, b
+	h.Middleware = rt.around(hide, hooks, b)
+	return hide, func() error { return errors.Join(hooks.Close(), b.Close()) }, nil
 }
 
 // around lists what happens around a call of a tool, outermost first: the

@@ -178,3 +178,13 @@ type Func func(context.Context, *Request, func(Delta)) (*Response, error)
 func (f Func) Generate(ctx context.Context, req *Request, emit func(Delta)) (*Response, error) {
 	return f(ctx, req, emit)
 }
+
+// Named returns m with the name of the model to ask for, whatever a request
+// names. An [AgentModel] loses its access to directories: it only answers.
+func Named(m Model, name string) Model {
+	return Func(func(ctx context.Context, req *Request, emit func(Delta)) (*Response, error) {
+		named := *req
+		named.Model = name
+		return m.Generate(ctx, &named, emit)
+	})
+}
