@@ -130,13 +130,35 @@ var endpoints = []endpoint{
 func (r route[In, Out]) path() string { return "/v1/" + r.name }
 
 func (r route[In, Out]) line() string {
-	named := func(t reflect.Type) string {
-		if t == reflect.TypeFor[none]() {
-			return "nothing"
-		}
-		return "`" + strings.ReplaceAll(strings.ReplaceAll(t.String(), "github.com/adroit-run/adroit/pkg/", ""), "api.", "") + "`"
+	return fmt.Sprintf("| `POST %s` | %s | %s | %s |\n", r.path(), r.doc, words(reflect.TypeFor[In]()), words(reflect.TypeFor[Out]()))
+}
+
+// words describes a type in the reference.
+func words(t reflect.Type) string {
+	if t == reflect.TypeFor[none]() {
+		return "nothing"
 	}
-	return fmt.Sprintf("| `POST %s` | %s | %s | %s |\n", r.path(), r.doc, named(reflect.TypeFor[In]()), named(reflect.TypeFor[Out]()))
+	switch t.Kind() {
+	case reflect.Pointer:
+		return words(t.Elem())
+	case reflect.Slice:
+		return "list of " + words(t.Elem())
+	case reflect.Map:
+		return words(t.Elem()) + " by name"
+	case reflect.String:
+		return "text"
+	}
+	name, argument, _ := strings.Cut(t.String(), "[")
+	_, argument, _ = strings.Cut(strings.TrimSuffix(argument, "]"), "/pkg/")
+	switch {
+	case name == "api.of" && argument == "api.none":
+		return "a job"
+	case name == "api.of":
+		return "a job, `" + argument + "`"
+	case argument != "":
+		return "`" + name + "` of `" + argument + "`"
+	}
+	return "`" + name + "`"
 }
 
 // Reference is the table of routes in Markdown.
