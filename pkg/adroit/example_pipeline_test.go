@@ -1,0 +1,115 @@
+package adroit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/executor/handler"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/lsp"
+	"github.com/adroit-run/adroit/pkg/pipeline"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/std"
+)
+
+// featureTurns are what a model would answer to the steps of the pipeline.
+const featureTurns = `scenes:
+  - when: You look around in the project
+    turns: [{text: '{"summary": "It is empty.", "places": [], "commands": []}'}]
+  - when: You divide a task
+    turns: [{text: '{"subtasks": [{"title": "Total", "description": "Write total.txt with the total in it.", "files": ["total.txt"]}]}'}]
+  - when: You judge a plan
+    turns: [{text: '{"valid": true, "problems": []}'}]
+  - when: Follow this plan
+    turns:
+      - calls: [{name: write_file, args: {path: total.txt, content: "3"}}]
+      - calls: [{name: finish, args: {summary: The total is in total.txt.}}]`
+
+// must ends the program if something went wrong.
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
+
+// A pipeline runs until its plan is made; the program is stopped there. A second
+// runtime with the same data resumes the job, answers its question and undoes it.
+func Example_pipeline() {
+	ctx := context.Background()
+	dir, data := must(os.MkdirTemp("", "project-")), must(os.MkdirTemp("", "data-"))
+	defer os.RemoveAll(dir)
+	defer os.RemoveAll(data)
+	written := func(next handler.ToolHandler) handler.ToolHandler {
+		return func(ctx context.Context, call handler.Invocation) (tools.Result, error) {
+			res, err := next(ctx, call)
+			if err == nil && call.Tool.Name == "write_file" {
+				fmt.Println("write_file was called")
+			}
+			return res, err
+		}
+	}
+	options := adroit.Options{
+		Models: map[string]llm.Model{"script": must(script.Parse("turns", []byte(featureTurns)))}, Model: "script/turns",
+		Tools: std.All(), Middleware: []func(handler.ToolHandler) handler.ToolHandler{written}, Servers: []lsp.Server{},
+		Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
+		Pipelines: []pipeline.Layer{{Name: "built in", FS: configs.Pipelines()}},
+		Dir:       dir, Data: data,
+	}
+	rt := must(adroit.Open(ctx, options))
+	id := must(rt.Submit(ctx, adroit.Request{Target: "feature", Input: agents.Input{Prompt: "add a total", Approve: executor.ApproveAsk}})).Job.ID
+	must(id, rt.Start(ctx, id, adroit.StartOptions{}))
+	seen := steps(ctx, rt, id, 0, "plan")
+	must(id, rt.Close()) // interrupts the job
+
+	rt = must(adroit.Open(ctx, options))
+	defer rt.Close()
+	for questions := 0; ; questions++ {
+		must(id, rt.Start(ctx, id, adroit.StartOptions{}))
+		seen = steps(ctx, rt, id, seen, "")
+		now := must(rt.Job(ctx, id))
+		if now.Job.Status != jobs.Waiting {
+			fmt.Println(now.Job.Status, "after", questions, "questions")
+			break
+		}
+		must(rt.Signal(ctx, id, adroit.Signal{Name: "approve"}))
+	}
+	fmt.Println("undone:", must(rt.Undo(ctx, id, adroit.Selection{})).Removed)
+	// Output:
+	// scout done
+	// plan done
+	// validate done
+	// revise skipped
+	// write_file was called
+	// implement done
+	// done after 2 questions
+	// undone: [total.txt]
+}
+
+// steps prints the steps of a pipeline that finish after an event, until one is
+// the last or the job no longer runs. It returns the number of the last event.
+func steps(ctx context.Context, c adroit.Client, id string, after int64, last string) int64 {
+	for ev, err := range c.Events(ctx, id, adroit.EventOptions{After: after, Follow: true}) {
+		must(ev, err)
+		after = ev.Seq
+		if ev.Kind == event.StageFinished {
+			var row struct{ Status string }
+			must(ev, json.Unmarshal(ev.Data, &row))
+			fmt.Println(ev.Text, row.Status)
+			if ev.Text == last {
+				break
+			}
+		}
+	}
+	return after
+}
