@@ -102,14 +102,17 @@ func steps(ctx context.Context, c adroit.Client, id string, after int64, last st
 	for ev, err := range c.Events(ctx, id, adroit.EventOptions{After: after, Follow: true}) {
 		must(ev, err)
 		after = ev.Seq
-		if ev.Kind == event.StageFinished {
-			var row struct{ Status string }
-			must(ev, json.Unmarshal(ev.Data, &row))
-			fmt.Println(ev.Text, row.Status)
-			if ev.Text == last {
-				break
-			}
+		if ev.Kind == event.StageFinished && stage(ev) == last {
+			break
 		}
 	}
 	return after
+}
+
+// stage prints a step of a pipeline that has finished, and returns its id.
+func stage(ev event.Event) string {
+	var row struct{ Status string }
+	must(ev, json.Unmarshal(ev.Data, &row))
+	fmt.Println(ev.Text, row.Status)
+	return ev.Text
 }

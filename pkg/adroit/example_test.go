@@ -10,7 +10,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -24,8 +26,14 @@ var wordCount = tools.New(tools.Metadata{
 	return len(strings.Fields(in.Text)), nil
 })
 
-// The smallest program: a model, a prompt and a tool. A model of ollama.New is
-// one of a server: llm.Named(server, "qwen3:8b").
+// The smallest program asks a model of a server.
+func ExampleAsk_ollama() {
+	server := must(ollama.New(ollama.Config{}))
+	answer := must(adroit.Ask(context.Background(), llm.Named(server, "qwen3:8b"), "Why is the sky blue?"))
+	fmt.Println(answer)
+}
+
+// A model may call tools before it answers.
 func ExampleAsk() {
 	model, err := script.Parse("turns", []byte(`turns:
   - calls: [{name: word_count, args: {text: the quick brown fox}}]
@@ -123,4 +131,27 @@ func Example_check() {
 	fmt.Printf("%d turns: %s\n", state.Turns, state.Outcome.Reason)
 	// Output:
 	// 2 turns: cited passed
+}
+
+// A store of the program's own keeps the jobs; here it is that of memory, which
+// outlives the first runtime.
+func ExampleOptions_store() {
+	ctx := context.Background()
+	store := new(jobs.Memory)
+	options := adroit.Options{
+		Models: map[string]llm.Model{"script": must(script.Parse("turns", []byte("turns: [{text: Hello.}]")))},
+		Model:  "script/turns",
+		Store:  func(context.Context) (jobs.Store, error) { return store, nil },
+	}
+	first := must(adroit.Open(ctx, options))
+	greeter := agents.DynamicAgent{Name: "greeter", Description: "Greet.", Prompt: "You greet."}
+	must(first.Run(ctx, adroit.Request{Input: agents.Input{Spec: &greeter, Prompt: "Hello?"}}))
+	must(store, first.Close())
+
+	second := must(adroit.Open(ctx, options))
+	defer second.Close()
+	for _, j := range must(second.Jobs(ctx, jobs.Query{})) {
+		fmt.Println(j.Agent, j.Status)
+	}
+	// Output: greeter done
 }
