@@ -16,7 +16,7 @@ import (
 // same value is bound to every artifact in m.Produces unless a Result says
 // otherwise.
 //
-// An error from f is told to the model as a failed Result, unless it is marked
+// An error from f becomes a failed Result for the model, unless it is marked
 // with [Fatal] or the context is done. New never panics, and it costs next to
 // nothing, as fits a package variable: the schema is inferred at its first use,
 // and what is wrong with In is reported when the tool is put into a Set.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Detail decides how much of each tool a prompt tells.
+// A Detail decides how much a prompt describes of each tool.
 type Detail int
 
 const (
@@ -17,10 +17,9 @@ const (
 	Full                  // parameters, hints and an example too
 )
 
-// Section writes the part of a prompt that tells a model of its tools, for
-// models that do not take them natively: grouped by category, the required
-// ones apart from the optional ones. It is the same text every time for a Set
-// and written once. An empty Set has an empty section.
+// Section renders the tools as a part of the prompt, for models without native
+// tool calling: grouped by category, required and optional tools apart. The text
+// of a Set is always the same and rendered once; that of an empty Set is empty.
 func Section(set *Set, detail Detail) string {
 	if set.Len() == 0 {
 		return ""

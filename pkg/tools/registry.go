@@ -48,7 +48,7 @@ func (r *Registry) Snapshot() *Set {
 	return r.set
 }
 
-// Register adds tools, all or none. The error tells all that is wrong.
+// Register adds tools, all or none. The error lists all faults.
 func (r *Registry) Register(tools ...Tool) error { return r.Replace(nil, tools...) }
 
 // Unregister removes tools, all or none. It is an error if one is not there.
@@ -93,10 +93,10 @@ func (r *Registry) replace(remove []string, add []Tool) error {
 }
 
 // Subscribe calls f for every change from now on, in the order of the changes,
-// one at a time. f runs on the goroutine of one who changed the registry and
-// holds no lock, so it may use the registry; a change that f makes is
-// delivered after the one f is being told. After cancel returns no further
-// call begins, though one may still be going on in another goroutine.
+// one at a time. f runs on a goroutine that changed the registry, without a
+// lock, so it may use the registry; a change that f makes is delivered after the
+// current one. After cancel returns no further call begins, though one may still
+// be running in another goroutine.
 func (r *Registry) Subscribe(f func(Change)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

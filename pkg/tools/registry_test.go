@@ -13,13 +13,13 @@ func TestRegistryChanges(t *testing.T) {
 	var got []string
 	cancel := r.Subscribe(func(c Change) {
 		got = append(got, fmt.Sprintf("+%v -%v =%v", c.Added, c.Removed, c.Set.Names()))
-		// A listener may use the registry; its own change is told afterwards.
+		// A listener may use the registry; its own change is delivered afterwards.
 		if _, ok := r.Snapshot().Lookup("echo"); ok && len(c.Added) == 2 {
 			if err := r.Register(named("inner")...); err != nil {
 				t.Error(err)
 			}
 			if len(got) != 1 {
-				t.Error("the inner change is told in the middle of the outer one")
+				t.Error("the inner change is delivered in the middle of the outer one")
 			}
 		}
 	})

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Results gives back what a model was shown in part, by the id it was told.
-// An id that nothing is kept under is fs.ErrNotExist.
+// Results returns in full a result that the model was shown in part, by the id
+// shown with it. The error for an unknown id is fs.ErrNotExist.
 type Results interface {
 	Result(id string) (string, error)
 }

@@ -113,8 +113,8 @@ func (t Tool) finish(env *Env, r Result) Result {
 	return r
 }
 
-// refusal tells the model all that is wrong with its arguments and what would
-// be right.
+// refusal lists for the model all faults of its arguments, and what the tool
+// takes.
 func (t Tool) refusal(faults []schema.Fault) string {
 	const most = 12
 	var b strings.Builder
@@ -130,7 +130,7 @@ func (t Tool) refusal(faults []schema.Fault) string {
 	return b.String()
 }
 
-// note tells whoever is watching. The journal holds the result, not this.
+// note emits an event. The journal holds the result, not this.
 func (e *Env) note(name, words, cause string) {
 	e.Emit(event.Event{Job: e.Job, Time: time.Now(), Kind: event.Note, Step: "tool", Name: name, Text: words, Error: cause})
 }

@@ -120,7 +120,7 @@ func TestRunTimeAndCancellation(t *testing.T) {
 	})
 }
 
-func TestRunTellsTheOperator(t *testing.T) {
+func TestRunNotifiesOperator(t *testing.T) {
 	var notes []event.Event
 	env := &Env{Job: "J1", Emit: func(e event.Event) { notes = append(notes, e) }}
 	tool := New(meta("bad"), func(context.Context, *Env, in) (string, error) { panic("boom") })

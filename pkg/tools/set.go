@@ -23,8 +23,8 @@ type Set struct {
 	prose map[Detail]string // sections already written
 }
 
-// NewSet checks tools and collects them. The error tells all that is wrong
-// with all of them, one sentence a line; the Set is nil then.
+// NewSet checks tools and collects them. The error lists every fault of every
+// tool, one sentence a line; the Set is nil then.
 func NewSet(tools ...Tool) (*Set, error) {
 	if err := check(tools); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *Set) Names() []string {
 	return names
 }
 
-// Specs returns what a model is told of the tools, the same slice every time.
+// Specs returns the tools' specifications for a model, the same slice every time.
 // The caller must not change it.
 func (s *Set) Specs() []llm.ToolSpec {
 	if s == nil || s.specs == nil {
@@ -103,8 +103,8 @@ func (s *Set) Specs() []llm.ToolSpec {
 }
 
 // Only returns the tools that names select. A name may hold the wildcards of
-// [path.Match], as in git_*. Each name must select something; the error tells
-// all that do not, and what they may have meant.
+// [path.Match], as in git_*. Each name must select something; the error lists
+// those that do not, with the nearest names.
 func (s *Set) Only(names ...string) (*Set, error) {
 	if err := s.Unknown(names...); err != nil {
 		return nil, err

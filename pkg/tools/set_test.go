@@ -55,7 +55,7 @@ func TestNewSetReportsAllFaults(t *testing.T) {
 	const want = `tool "Bad-Name" has a bad name: use small letters, digits and underscores, a letter first, at most 64 bytes
 tool "mute" has no description: say in a sentence what it does and returns
 tool "idle" has nothing to call: give it a function
-tool "deep" has no usable input: tools.tree.Kids is recursive: it holds another tools.tree; models cannot be told such a type, bound its depth
+tool "deep" has no usable input: tools.tree.Kids is recursive: it holds another tools.tree; models cannot be given such a type, bound its depth
 tool "bare" has nothing to call: give it a function
 tool "bare" has no input schema: make it with tools.New or tools.Func
 tool "sly" is declared pure but needs write: declare it idempotent if repeating a call does no harm, or leave the effect out

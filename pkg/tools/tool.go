@@ -142,8 +142,8 @@ type Env struct {
 	Approved map[string]string
 }
 
-// A Result is what the model is told. Failed means the tool could not do what
-// was asked, in words that help the model try again. Artifacts are bound by
+// A Result is what the model sees of a call. Failed means that the tool could
+// not do what was asked; Text then helps the model to try again. Artifacts are bound by
 // the names in Metadata.Produces.
 type Result struct {
 	Text      string                     `json:"text"`

@@ -20,152 +20,152 @@ func all() []tools.Tool {
 
 func TestTools(t *testing.T) { toolstest.Check(t, all()...) }
 
-// A desk is a job in small: artifacts, and a model that answers in turn.
-type desk struct {
+// A testJob has artifacts and a model that gives its answers in order.
+type testJob struct {
 	t     *testing.T
 	have  map[string]json.RawMessage
 	says  []string
 	asked []*llm.Request
 }
 
-func (d *desk) Value(name string) json.RawMessage { return d.have[name] }
-func (d *desk) Names() []string                   { return slices.Sorted(maps.Keys(d.have)) }
+func (j *testJob) Value(name string) json.RawMessage { return j.have[name] }
+func (j *testJob) Names() []string                   { return slices.Sorted(maps.Keys(j.have)) }
 
-func (d *desk) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
-	d.asked = append(d.asked, req)
-	if len(d.says) == 0 {
+func (j *testJob) Generate(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+	j.asked = append(j.asked, req)
+	if len(j.says) == 0 {
 		return nil, &llm.Error{Kind: llm.Exhausted, Message: "nothing left to say"}
 	}
-	text := d.says[0]
-	d.says = d.says[1:]
+	text := j.says[0]
+	j.says = j.says[1:]
 	return &llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text}}, nil
 }
 
 // call runs a tool on what is there and keeps what it makes.
-func (d *desk) call(tool tools.Tool, args string, says ...string) tools.Result {
-	d.t.Helper()
-	d.says, d.asked = says, nil
-	r, err := tool.Run(d.t.Context(), &tools.Env{Model: d, Artifacts: d}, json.RawMessage(args))
+func (j *testJob) call(tool tools.Tool, args string, says ...string) tools.Result {
+	j.t.Helper()
+	j.says, j.asked = says, nil
+	r, err := tool.Run(j.t.Context(), &tools.Env{Model: j, Artifacts: j}, json.RawMessage(args))
 	if err != nil {
-		d.t.Fatal(err)
+		j.t.Fatal(err)
 	}
-	if len(d.says) > 0 {
-		d.t.Errorf("%s left %d answers unheard", tool.Name, len(d.says))
+	if len(j.says) > 0 {
+		j.t.Errorf("%s left %d answers unread", tool.Name, len(j.says))
 	}
-	maps.Copy(d.have, r.Artifacts)
+	maps.Copy(j.have, r.Artifacts)
 	return r
 }
 
-func (d *desk) content() string {
+func (j *testJob) content() string {
 	var s string
-	_ = json.Unmarshal(d.have["content"], &s)
+	_ = json.Unmarshal(j.have["content"], &s)
 	return s
 }
 
-func newDesk(t *testing.T) *desk { return &desk{t: t, have: map[string]json.RawMessage{}} }
+func newTestJob(t *testing.T) *testJob { return &testJob{t: t, have: map[string]json.RawMessage{}} }
 
 const planned = `{"title":"Jobs that live","sections":[{"title":"Why jobs die","points":["kill -9"]},{"title":"How they live on","points":[]}]}`
 
 // A long post by all its stations; a section written again replaces itself
 // alone.
 func TestLongPost(t *testing.T) {
-	d := newDesk(t)
-	d.call(Analyze, `{"prompt":"Something long."}`, `Sure: {"topic":"Jobs","audience":"operators","tone":"dry","words":600,"sections":[],"questions":["what dies?"]}`)
-	d.call(Outline, `{"topic":"Jobs"}`, "```json\n"+planned+"\n```")
-	if ask := d.asked[0].Messages[1].Text; !strings.Contains(ask, "operators") || !strings.Contains(ask, "about 600 words") {
+	j := newTestJob(t)
+	j.call(Analyze, `{"prompt":"Something long."}`, `Sure: {"topic":"Jobs","audience":"operators","tone":"dry","words":600,"sections":[],"questions":["what dies?"]}`)
+	j.call(Outline, `{"topic":"Jobs"}`, "```json\n"+planned+"\n```")
+	if ask := j.asked[0].Messages[1].Text; !strings.Contains(ask, "operators") || !strings.Contains(ask, "about 600 words") {
 		t.Errorf("the outline was asked for without the analysis:\n%s", ask)
 	}
-	d.call(Expand, `{"section":"How they live on"}`, "## How they live on\n\nBy a journal.\n\n# Loud\n\n```sh\n# comment\n```")
-	r := d.call(Assemble, `{}`)
+	j.call(Expand, `{"section":"How they live on"}`, "## How they live on\n\nBy a journal.\n\n# Loud\n\n```sh\n# comment\n```")
+	r := j.call(Assemble, `{}`)
 	if !r.Failed || !strings.Contains(r.Text, "Why jobs die") {
 		t.Errorf("assembled without a section: %s", r.Text)
 	}
-	d.call(Expand, `{"section":"why jobs die"}`, "They are killed.")
+	j.call(Expand, `{"section":"why jobs die"}`, "They are killed.")
 	frame := `{"intro":"Read this.","transitions":["So what."],"outro":"Try it."}`
-	d.call(Assemble, `{}`, frame)
+	j.call(Assemble, `{}`, frame)
 	want := "# Jobs that live\n\nRead this.\n\n## Why jobs die\n\nThey are killed.\n\nSo what.\n\n## How they live on\n\nBy a journal.\n\n### Loud\n\n```sh\n# comment\n```\n\nTry it."
-	if got := d.content(); got != want {
+	if got := j.content(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	before := d.have["section/how-they-live-on"]
-	d.call(Expand, `{"section":"Why jobs die","notes":"shorter"}`, "Power.")
-	if string(d.have["section/how-they-live-on"]) != string(before) || !strings.Contains(string(d.have["section/why-jobs-die"]), "Power.") {
+	before := j.have["section/how-they-live-on"]
+	j.call(Expand, `{"section":"Why jobs die","notes":"shorter"}`, "Power.")
+	if string(j.have["section/how-they-live-on"]) != string(before) || !strings.Contains(string(j.have["section/why-jobs-die"]), "Power.") {
 		t.Error("writing a section again did not replace it alone")
 	}
-	d.call(Assemble, `{"plain":true,"intro":"Mine."}`)
-	if got := d.content(); !strings.Contains(got, "Mine.\n\n## Why jobs die\n\nPower.\n\n## How") || strings.Contains(got, "Try it") {
+	j.call(Assemble, `{"plain":true,"intro":"Mine."}`)
+	if got := j.content(); !strings.Contains(got, "Mine.\n\n## Why jobs die\n\nPower.\n\n## How") || strings.Contains(got, "Try it") {
 		t.Errorf("joined plainly:\n%s", got)
 	}
 }
 
 func TestExpandWithoutOutline(t *testing.T) {
-	d := newDesk(t)
-	if r := d.call(Expand, `{"section":"Alone"}`); !r.Failed || !strings.Contains(r.Text, "position") {
+	j := newTestJob(t)
+	if r := j.call(Expand, `{"section":"Alone"}`); !r.Failed || !strings.Contains(r.Text, "position") {
 		t.Errorf("a section without a place: %s", r.Text)
 	}
-	d.call(Expand, `{"section":"Second","position":2}`, "Two.")
-	d.call(Expand, `{"section":"First","position":1}`, "One.")
-	if r := d.call(Assemble, `{"plain":true}`); !r.Failed || !strings.Contains(r.Text, "title") {
+	j.call(Expand, `{"section":"Second","position":2}`, "Two.")
+	j.call(Expand, `{"section":"First","position":1}`, "One.")
+	if r := j.call(Assemble, `{"plain":true}`); !r.Failed || !strings.Contains(r.Text, "title") {
 		t.Errorf("a post without a title: %s", r.Text)
 	}
-	d.call(Assemble, `{"plain":true,"title":"Both"}`)
-	if got := d.content(); got != "# Both\n\n## First\n\nOne.\n\n## Second\n\nTwo." {
+	j.call(Assemble, `{"plain":true,"title":"Both"}`)
+	if got := j.content(); got != "# Both\n\n## First\n\nOne.\n\n## Second\n\nTwo." {
 		t.Errorf("got %s", got)
 	}
-	d.have["outline"] = json.RawMessage(planned)
-	if r := d.call(Expand, `{"section":"Frist"}`); !r.Failed || !strings.Contains(r.Text, "Why jobs die; How they live on") {
+	j.have["outline"] = json.RawMessage(planned)
+	if r := j.call(Expand, `{"section":"Frist"}`); !r.Failed || !strings.Contains(r.Text, "Why jobs die; How they live on") {
 		t.Errorf("a section that is not planned: %s", r.Text)
 	}
 }
 
-// An answer that does not fit is sent back once with what is wrong, and then
-// the caller is told.
+// An answer that does not fit is sent back once with its faults; after a second
+// one the tool fails.
 func TestRepair(t *testing.T) {
-	d := newDesk(t)
+	j := newTestJob(t)
 	twice := `{"title":"T","sections":[{"title":"A b","points":[]},{"title":"a B!","points":[]}]}`
-	d.call(Outline, `{"topic":"Jobs"}`, twice, planned)
-	if last := d.asked[1].Messages[3].Text; !strings.Contains(last, "too much alike") {
-		t.Errorf("the model was told %q", last)
+	j.call(Outline, `{"topic":"Jobs"}`, twice, planned)
+	if last := j.asked[1].Messages[3].Text; !strings.Contains(last, "too much alike") {
+		t.Errorf("the last message is %q", last)
 	}
 	for _, bad := range []string{"no", `{"title":`, `{"title":"T"}`, `{"title":"T","sections":[],"more":1}`, `[1]`, "", strings.Repeat("{", 5000)} {
-		delete(d.have, "outline")
-		r := d.call(Outline, `{"topic":"Jobs"}`, bad, bad)
-		if !r.Failed || !strings.Contains(r.Text, "of no use") || d.have["outline"] != nil {
+		delete(j.have, "outline")
+		r := j.call(Outline, `{"topic":"Jobs"}`, bad, bad)
+		if !r.Failed || !strings.Contains(r.Text, "of no use") || j.have["outline"] != nil {
 			t.Errorf("%.20q: %+v", bad, r)
 		}
 	}
-	r := d.call(Outline, `{"topic":"Jobs"}`)
+	r := j.call(Outline, `{"topic":"Jobs"}`)
 	if !r.Failed || !strings.Contains(r.Text, "did not answer") {
 		t.Errorf("without an answer: %+v", r)
 	}
 }
 
 func TestWrite(t *testing.T) {
-	d := newDesk(t)
-	d.call(Write, `{"title":"A\n# B","text":"Text."}`)
-	if got := d.content(); got != "# A # B\n\nText." {
+	j := newTestJob(t)
+	j.call(Write, `{"title":"A\n# B","text":"Text."}`)
+	if got := j.content(); got != "# A # B\n\nText." {
 		t.Errorf("got %q", got)
 	}
-	d.call(Write, `{"title":"A","text":"# Own\n\nText."}`)
-	if got := d.content(); got != "# Own\n\nText." {
+	j.call(Write, `{"title":"A","text":"# Own\n\nText."}`)
+	if got := j.content(); got != "# Own\n\nText." {
 		t.Errorf("got %q", got)
 	}
-	if r := d.call(Write, `{"text":" \n"}`); !r.Failed {
+	if r := j.call(Write, `{"text":" \n"}`); !r.Failed {
 		t.Error("an empty post was taken")
 	}
 }
 
 func TestReview(t *testing.T) {
-	d := newDesk(t)
-	d.have["content"], _ = json.Marshal("# A\n\n## B\n\n#### C\n\nTODO: more. [here](#)\n\n## B\n\n```\n# X\nTODO\n```")
-	r := d.call(Check, `{}`, `{"verdict":"ready","faults":[{"where":"B","what":"thin","fix":""}]}`)
+	j := newTestJob(t)
+	j.have["content"], _ = json.Marshal("# A\n\n## B\n\n#### C\n\nTODO: more. [here](#)\n\n## B\n\n```\n# X\nTODO\n```")
+	r := j.call(Check, `{}`, `{"verdict":"ready","faults":[{"where":"B","what":"thin","fix":""}]}`)
 	for _, want := range []string{"revise", "level 4 follows one of level 2", "two sections", "TODO: a placeholder", "](#): a placeholder", "thin", "5 faults"} {
 		if !strings.Contains(r.Text, want) {
 			t.Errorf("%q is missing in\n%s", want, r.Text)
 		}
 	}
-	d.have["content"], _ = json.Marshal("# A\n\nSee [it](https://example.com).")
-	if r = d.call(Check, `{}`, `{"verdict":"ready","faults":[]}`); !strings.HasPrefix(r.Text, "ready") {
+	j.have["content"], _ = json.Marshal("# A\n\nSee [it](https://example.com).")
+	if r = j.call(Check, `{}`, `{"verdict":"ready","faults":[]}`); !strings.HasPrefix(r.Text, "ready") {
 		t.Errorf("a clean post: %s", r.Text)
 	}
 }
@@ -174,22 +174,22 @@ func TestReview(t *testing.T) {
 // the link.
 func TestSocial(t *testing.T) {
 	const link = "https://example.com/a-rather-long-path/that-is-counted-as-twenty-three"
-	d := newDesk(t)
-	d.have["content"], _ = json.Marshal("# A\n\nText.")
+	j := newTestJob(t)
+	j.have["content"], _ = json.Marshal("# A\n\nText.")
 	long := strings.Repeat("word ", 150)
 	posts := func(x, m string) string {
 		raw, _ := json.Marshal(announcementList{[]announcement{{"x", x}, {"mastodon", m}}})
 		return string(raw)
 	}
-	r := d.call(Social, `{"networks":["x","mastodon","x"],"url":"`+link+`"}`, posts(long+link, "short "+link), posts(long+link, "short "+link))
-	if last := d.asked[1].Messages[3].Text; !strings.Contains(last, "the post for x counts") {
-		t.Errorf("the model was told %q", last)
+	r := j.call(Social, `{"networks":["x","mastodon","x"],"url":"`+link+`"}`, posts(long+link, "short "+link), posts(long+link, "short "+link))
+	if last := j.asked[1].Messages[3].Text; !strings.Contains(last, "the post for x counts") {
+		t.Errorf("the last message is %q", last)
 	}
 	if r.Failed || !strings.Contains(r.Text, "shortened") {
 		t.Errorf("%+v", r)
 	}
 	var got announcementList
-	if err := json.Unmarshal(d.have["social"], &got); err != nil || len(got.Posts) != 2 {
+	if err := json.Unmarshal(j.have["social"], &got); err != nil || len(got.Posts) != 2 {
 		t.Fatalf("%v %v", got, err)
 	}
 	for _, p := range got.Posts {
@@ -207,7 +207,7 @@ func TestSocial(t *testing.T) {
 			`{"posts":[{"network":"bluesky","text":"a https://example.com/` + strings.Repeat("x", 400) + `"}]}`,
 			`{"posts":[{"network":"bluesky","text":"a https://example.com/` + strings.Repeat("x", 400) + `"}]}`},
 	} {
-		if r := d.call(Social, args, says...); !r.Failed {
+		if r := j.call(Social, args, says...); !r.Failed {
 			t.Errorf("%.60s: %s", args, r.Text)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 const (
 	mostEvents = 5000      // in the range asked for
-	allWork    = 1_000_000 // see purse
+	allWork    = 1_000_000 // see workBudget
 )
 
 // A calendar is what was read of one, ready to be asked about a range.
@@ -23,7 +23,7 @@ type calendar struct {
 	from, to time.Time
 	zones    map[string]zone
 	defs     map[string]*part // VTIMEZONE by TZID
-	purse    *purse
+	budget   *workBudget
 	notes    []string // what was not understood
 	events   []occasion
 }
@@ -62,7 +62,7 @@ func (s stamp) plus(l length) time.Time {
 
 // expand lists what takes place from one moment to another, in order.
 func expand(files []*part, here zone, from, to time.Time) (*calendar, error) {
-	c := &calendar{here: here, from: from, to: to, zones: map[string]zone{}, defs: map[string]*part{}, purse: &purse{allWork}}
+	c := &calendar{here: here, from: from, to: to, zones: map[string]zone{}, defs: map[string]*part{}, budget: &workBudget{allWork}}
 	groups := map[string][]*part{}
 	for _, f := range files {
 		for i, p := range f.parts {
@@ -261,7 +261,7 @@ func (c *calendar) series(p *part, changes map[string]*part) error {
 		if err != nil {
 			return err
 		}
-		err = r.each(first.wall, low, high, c.purse, func(t time.Time) bool {
+		err = r.each(first.wall, low, high, c.budget, func(t time.Time) bool {
 			s := stamp{t, first.zone, first.date}
 			return one(s, s.plus(l))
 		})
@@ -422,7 +422,7 @@ func (c *calendar) zone(id string) zone {
 	z, ok := lookup(id)
 	if def := c.defs[id]; !ok && def != nil {
 		var err error
-		if z, err = customZone(def, c.to, c.purse); err != nil {
+		if z, err = customZone(def, c.to, c.budget); err != nil {
 			c.note("%v; its times are taken as local", err)
 		} else {
 			ok = true

@@ -132,7 +132,7 @@ func TestCustomZoneAgreesWithTheDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := customZone(files[0].parts[0], wallTime(t, "20270101T000000"), &purse{allWork})
+	own, err := customZone(files[0].parts[0], wallTime(t, "20270101T000000"), &workBudget{allWork})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ const mostTimes = 100_000
 // errDense ends the expansion of rules that cost more than calendars do.
 var errDense = errors.New("its recurrence rules take too long to work out; ask for a shorter range, or another calendar")
 
-// A purse is the work that may be spent on one calendar, in days looked at.
-type purse struct{ left int }
+// A workBudget limits the work spent on one calendar, in days looked at.
+type workBudget struct{ left int }
 
-func (p *purse) spend(n int) error {
+func (p *workBudget) spend(n int) error {
 	if p.left -= n; p.left < 0 {
 		return errDense
 	}
@@ -25,7 +25,7 @@ func (p *purse) spend(n int) error {
 // each yields the occurrences of a rule in order, from first on and up to last,
 // as wall-clock times. Those before from are left out. The work is bounded
 // by p: errDense.
-func (r *rule) each(first, from, last time.Time, p *purse, yield func(time.Time) bool) error {
+func (r *rule) each(first, from, last time.Time, p *workBudget, yield func(time.Time) bool) error {
 	q := r.fill(first)
 	if !q.until.IsZero() && q.until.Before(last) {
 		last = q.until

@@ -43,7 +43,7 @@ func TestRecurrenceAgreesWithAnother(t *testing.T) {
 		rules++
 		for _, from := range []time.Time{first, middle(t, want, first)} {
 			var got []string
-			err = r.each(first, from, last, &purse{1 << 40}, func(at time.Time) bool {
+			err = r.each(first, from, last, &workBudget{1 << 40}, func(at time.Time) bool {
 				if !at.Before(from) {
 					got = append(got, at.Format(wallLayout))
 				}
@@ -92,7 +92,7 @@ func TestRulesThatCostTooMuch(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", s, err)
 		}
-		p := &purse{allWork}
+		p := &workBudget{allWork}
 		err = r.each(first, first, wallTime(t, "99981231T000000"), p, func(time.Time) bool { return true })
 		if !errors.Is(err, errDense) || p.left < -allWork {
 			t.Errorf("%.60s: %v", s, err)

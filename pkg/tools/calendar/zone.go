@@ -119,7 +119,7 @@ func (z custom) wall(t time.Time) time.Time {
 const mostOnsets = 2000
 
 // customZone works out a VTIMEZONE up to last.
-func customZone(p *part, last time.Time, purse *purse) (zone, error) {
+func customZone(p *part, last time.Time, budget *workBudget) (zone, error) {
 	var z custom
 	for _, c := range p.parts {
 		if c.name != "STANDARD" && c.name != "DAYLIGHT" {
@@ -144,7 +144,7 @@ func customZone(p *part, last time.Time, purse *purse) (zone, error) {
 			if r.untilUTC {
 				r.until = r.until.Add(from)
 			}
-			if err := r.each(first, first, last.AddDate(1, 0, 0), purse, add); err != nil {
+			if err := r.each(first, first, last.AddDate(1, 0, 0), budget, add); err != nil {
 				return nil, err
 			}
 		}

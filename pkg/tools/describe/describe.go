@@ -1,11 +1,12 @@
-// Package describe tells a model of tools that its prompt has in short.
+// Package describe is the tool that gives a model the full description of tools
+// that its prompt has in short.
 //
 //	set, err := tools.NewSet(describe.Tool)
 //
-// Where a window is small, the tools that a job may not need are told in a
-// line each. What was left out is pinned with the job as the artifact
-// "tool_descriptions", so that the tool reads nothing else; without that
-// artifact it is not offered. Which tools are shortened is for pkg/agents.
+// If the context window is small, tools that a job may not need are shortened to
+// a line each. The full descriptions are pinned with the job as the artifact
+// "tool_descriptions", the only thing this tool reads; without that artifact it
+// is not offered. pkg/agents decides which tools are shortened.
 package describe
 
 import (

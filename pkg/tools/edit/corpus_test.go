@@ -404,8 +404,8 @@ const head = `# Edits that land
 Made by go test ./pkg/tools/edit -run Corpus -update; a test fails when it is stale.
 
 %d attempts to edit: %d changes to files, each written in the four formats, each with the slips models make. Landed: the
-file is what was meant, byte for byte. Refused: the file is untouched, the model is told why, and nobody could have known
-what was meant. Refused needlessly: a person would have known. None of these landed wrongly, or the test fails.
+file is what was meant, byte for byte. Refused: the file is untouched, the error gives the reason, and nobody could have known
+what was meant. Refused needlessly: a person would have known. The test fails if one lands wrongly.
 
 `
 

@@ -22,9 +22,9 @@ func check(text, old, replacement string) error {
 }
 
 // Whole refuses content that leaves out what it should hold: a placeholder
-// such as "... rest of the code" on a line that text, the file as it is, does
-// not have. A bare "..." counts too, but not in a file of a kind, told by
-// name's ending, where it means something.
+// such as "... rest of the code" on a line that text, the current content, does
+// not have. A bare "..." counts too, except where it is syntax, by the file
+// extension of name.
 func Whole(name, text, content string) error {
 	var have map[string]bool
 	for l := range strings.SplitSeq(content, "\n") {

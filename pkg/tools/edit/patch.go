@@ -170,7 +170,8 @@ func (h hunk) find(text string, from, shift int) (place, error) {
 	return place{s, put, how}, nil
 }
 
-// append is where a hunk goes that only adds: nowhere can be told but the end.
+// append places a hunk that only adds lines: without context, only the end of
+// the file is unambiguous.
 func (h hunk) append(text string) (place, error) {
 	if !h.end && strings.TrimSpace(text) != "" {
 		return place{}, fmt.Errorf("it only adds lines and does not say where: give the lines around as context, each with a blank in front, or *** End of File to add at the end")

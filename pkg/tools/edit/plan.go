@@ -99,7 +99,7 @@ func (p *plan) remove(name string) error {
 	d := &doc{name: name, existed: true, gone: true}
 	if info.Mode().IsRegular() {
 		t, err := p.files.ReadText(name)
-		if err != nil { // not text: its content is not told, nor brought back by us
+		if err != nil { // not text: the result does not show its content, and undo does not restore it
 			t = textfile.Text{}
 		}
 		d.text, d.was = t, t.Content
@@ -294,8 +294,8 @@ func (p *plan) result() tools.Result {
 	return tools.Result{Text: b.String(), Summary: strings.Join(sums, ", ")}
 }
 
-// Difference tells in short what is between two texts: "+1 -2", and the places
-// as far as they are few.
+// Difference summarises the change between two texts: "+1 -2", and the hunks
+// if they are few.
 func Difference(was, is string) (sum, hunks string) {
 	a, b := lines(was), lines(is)
 	var out strings.Builder

@@ -107,7 +107,7 @@ func (e *matchError) nothing() string {
 }
 
 // why reports what keeps want from being the lines got, which begin at line
-// first, in a sentence that ends in a blank; "" if nothing telling.
+// first, in a sentence that ends in a blank; "" if it finds no reason.
 func why(got, want []string, first int) string {
 	n := min(len(got), len(want))
 	for i := range n {

@@ -98,7 +98,7 @@ func inWord(text string, s textSpan) bool {
 // doubles reports whether replacement brings along what stands before or after
 // the place on its line: the model quoted a part of a line and wrote all of it.
 func doubles(text string, s textSpan, old, replacement string) bool {
-	const telling = 3
+	const minText = 3
 	before := text[strings.LastIndexByte(text[:s.Start], '\n')+1 : s.Start]
 	if before != "" && trim(before) == "" && lead(old) == "" && strings.HasPrefix(replacement, before) {
 		return true // the indentation would be there twice
@@ -114,8 +114,8 @@ func doubles(text string, s textSpan, old, replacement string) bool {
 	if strings.Contains(old, "\n") && (trim(rest) != "" && strings.HasPrefix(replacement, old+"\n") || before != "" && strings.HasSuffix(replacement, "\n"+old)) {
 		return true // lines would come into the midst of the first or last
 	}
-	return len(trim(before)) >= telling && strings.HasPrefix(strings.TrimLeft(replacement, " \t"), before) && !strings.HasPrefix(old, before) ||
-		len(trim(rest)) >= telling && strings.HasSuffix(trimRight(replacement), trimRight(rest)) && !strings.HasSuffix(old, trimRight(rest))
+	return len(trim(before)) >= minText && strings.HasPrefix(strings.TrimLeft(replacement, " \t"), before) && !strings.HasPrefix(old, before) ||
+		len(trim(rest)) >= minText && strings.HasSuffix(trimRight(replacement), trimRight(rest)) && !strings.HasSuffix(old, trimRight(rest))
 }
 
 // fit is the replacement as it goes into s.

@@ -6,8 +6,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// touching tells rules about paths which files a text names that has its paths
-// within. A text that cannot be read names none, and changes none.
+// touching gives path rules the files that a call's text names. A text that
+// cannot be parsed names none, and changes none.
 func touching(t tools.Tool, names func(args json.RawMessage) []string) tools.Tool {
 	t.Touches = names
 	return t

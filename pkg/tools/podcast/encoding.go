@@ -67,7 +67,8 @@ func zeros(b []byte, from int) bool {
 	return other == 0 && n*10 >= len(b)/2*8
 }
 
-// mostlyUTF8 tells UTF-8 with a few broken bytes from another encoding.
+// mostlyUTF8 reports whether b is UTF-8 but for a few broken bytes, rather than
+// another encoding.
 func mostlyUTF8(b []byte) bool {
 	good, bad := 0, 0
 	for len(b) > 0 {

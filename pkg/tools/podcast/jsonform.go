@@ -35,7 +35,7 @@ type document struct {
 	Text          string    `json:"text"`
 }
 
-// looksJSON tells a JSON array from text that begins with a bracket, as in
+// looksJSON distinguishes a JSON array from text that begins with a bracket, as in
 // "[00:01] Hello".
 func looksJSON(s string) bool { return json.Valid([]byte(s)) }
 

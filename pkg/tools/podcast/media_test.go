@@ -19,8 +19,8 @@ import (
 
 func TestTools(t *testing.T) { toolstest.Check(t, allTools()...) }
 
-// A studio is a workspace with a spoken episode, its transcript, and what the
-// tools have produced so far.
+// A studio is a workspace with an episode's recording, its transcript, and what
+// the tools have produced so far.
 type studio struct {
 	*testing.T
 	dir  string
@@ -142,7 +142,7 @@ func (s *studio) tidy() {
 	})
 }
 
-// TestEpisode makes an episode of a spoken recording.
+// TestEpisode makes an episode from a recording.
 func TestEpisode(t *testing.T) {
 	s := newStudio(t)
 	s.ok(processTranscriptTool, `{"path":"ep.vtt"}`)

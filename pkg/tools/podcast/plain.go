@@ -48,7 +48,7 @@ func readPlain(s string) cues {
 		}
 	}
 	flush()
-	// A line tells when it begins; it lasts until the next one.
+	// A line has only its start; it lasts until the next one.
 	for i := range c.list {
 		if c.list[i].End = c.list[i].Start; timed && i+1 < len(c.list) {
 			c.list[i].End = max(c.list[i].Start, c.list[i+1].Start)

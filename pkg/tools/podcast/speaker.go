@@ -31,7 +31,7 @@ func split(list []captionCue) {
 			current = m[2]
 			q.Text = m[3] + q.Text[len(line):]
 		case strings.HasPrefix(line, ">>"):
-			current = "" // somebody else, whose name is not told
+			current = "" // another speaker, without a name
 			q.Text = strings.TrimSpace(strings.TrimLeft(q.Text, ">"))
 		}
 		q.Speaker = current

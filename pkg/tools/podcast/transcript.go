@@ -32,9 +32,9 @@ const (
 	maxCueText = 20_000 // bytes
 )
 
-// parseTranscript reads a transcript in any of the formats known here. What is
-// wrong with single cues is repaired and told in Repairs; the error reports what
-// to do if there is nothing to be had.
+// parseTranscript reads a transcript in any format known here. Faults of single
+// cues are repaired and listed in Repairs; if nothing is usable, the error says
+// what to do.
 func parseTranscript(b []byte) (episodeTranscript, error) {
 	s := decode(b)
 	if strings.ContainsRune(s, 0) {

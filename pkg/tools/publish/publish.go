@@ -161,7 +161,7 @@ func from(env *tools.Env, file, asked string) (post, error) {
 }
 
 // key identifies a publication: one job publishes one thing once, however often
-// it is told to.
+// the tool is called.
 func key(env *tools.Env, what ...any) (string, error) {
 	b, err := json.Marshal(what)
 	if err != nil {
@@ -195,8 +195,8 @@ func slug(title string) string {
 	return strings.Trim(b.String(), "-")
 }
 
-// unknown is the result where nobody can tell whether it was published. It is
-// told to whoever watches, too.
+// unknown is the result if it is not known whether the text was published. A
+// note in the job's log reports it too.
 func unknown(env *tools.Env, name, target, key string, cause error) tools.Result {
 	text := fmt.Sprintf("It is not known whether this was published to %s: %s. Do not publish it again. Tell the user to look for the key %s there.", target, cause, key)
 	env.Emit(event.Event{Job: env.Job, Time: time.Now(), Kind: event.Note, Step: "tool", Name: name,

@@ -151,8 +151,8 @@ func (j *job) read(name string) string {
 	return string(b)
 }
 
-// A mortal is a connection of a process that dies: after so many requests have
-// been carried out, before it hears how they went.
+// A mortal is a connection of a process that dies after a number of requests
+// were carried out and before it receives the last response.
 type mortal struct {
 	left int
 	kill context.CancelFunc

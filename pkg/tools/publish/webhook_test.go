@@ -135,7 +135,7 @@ func TestWebhook(t *testing.T) {
 		if failed := c.want != "Sent"; got.Failed != failed {
 			t.Errorf("%s: failed is %v", c.name, got.Failed)
 		}
-		if told := c.want == "not known"; told != (len(j.notes) == 1) {
+		if noted := c.want == "not known"; noted != (len(j.notes) == 1) {
 			t.Errorf("%s: notes %q", c.name, j.notes)
 		}
 	}

@@ -125,7 +125,7 @@ func (f *flattener) inline(n, ref *node, depth int) (*node, error) {
 	}
 	for _, open := range f.trail {
 		if open == ref.text {
-			return nil, fmt.Errorf("the schema is recursive through $ref %q; models cannot be told such a type, bound its depth", ref.text)
+			return nil, fmt.Errorf("the schema is recursive through $ref %q; models cannot be given such a type, bound its depth", ref.text)
 		}
 	}
 	target, err := f.resolve(ref.text)

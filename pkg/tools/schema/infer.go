@@ -107,7 +107,7 @@ func checkType(t reflect.Type, path string, open []reflect.Type) error {
 		reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return nil
 	case slices.Contains(open, t):
-		return fmt.Errorf("%s is recursive: it holds another %s; models cannot be told such a type, bound its depth", path, t)
+		return fmt.Errorf("%s is recursive: it holds another %s; models cannot be given such a type, bound its depth", path, t)
 	}
 	open = append(open[:len(open):len(open)], t)
 	if t.Implements(reflect.TypeFor[interface{ JSONSchemaAlias() any }]()) {

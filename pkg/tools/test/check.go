@@ -155,8 +155,8 @@ const notInstalled = "is not installed here, or not where commands can see it"
 // mostFiles is how many files a command is given at once.
 const mostFiles = 1000
 
-// run returns what the model is told, and in a line why the check failed, "" if
-// it did not.
+// run returns the text for the model, and in a line why the check failed, "" if
+// it passed.
 func (c checker) run(ctx context.Context, ex process.Exec, within time.Duration) (text, why string, err error) {
 	cmd := process.Cmd{Args: c.args, Dir: c.dir, Env: c.env, Timeout: max(within, time.Second), Snapshot: true}
 	var out *process.Output
@@ -217,7 +217,7 @@ func (c checker) files(ctx context.Context, ex process.Exec, cmd process.Cmd) (o
 	return out, said, nil
 }
 
-// missingModule tells a Python tool that is not there.
+// missingModule reports whether out says that a Python tool is not installed.
 func missingModule(out string) bool {
 	return strings.Contains(out, "No module named ") && len(out) < 300
 }

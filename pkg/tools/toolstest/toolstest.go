@@ -67,7 +67,7 @@ func checkSchema(t testing.TB, tool tools.Tool) {
 	raw := tool.Input.JSON()
 	for _, word := range []string{`"$ref"`, `"$id"`, `"$schema"`, `"$defs"`} {
 		if bytes.Contains(raw, []byte(word+":")) {
-			t.Errorf("tool %s: its schema has %s, which some models are not told", tool.Name, word)
+			t.Errorf("tool %s: its schema has %s, which some providers drop", tool.Name, word)
 		}
 	}
 	again, err := schema.Compile(raw)

@@ -21,7 +21,7 @@ type linksInput struct {
 	Query string `json:"query,omitempty" jsonschema:"description=Only links with all these words"`
 }
 
-// A link is an address that somebody vouches for.
+// A link is an address from the operator's trusted list.
 type link struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`

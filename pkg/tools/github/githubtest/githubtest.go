@@ -1,5 +1,5 @@
 // Package githubtest is a loopback GitHub: the few addresses of its REST API
-// that the tools use, for a real gh to talk to. gh speaks plain HTTP to the
+// that the tools use, for a real gh to talk to. gh uses plain HTTP for the
 // host github.localhost, and finds the server as its proxy.
 package githubtest
 
@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// Host is the host that gh speaks plain HTTP to.
+// Host is the host for which gh uses plain HTTP.
 const Host = "github.localhost"
 
 // Token is the one that the server takes.

@@ -20,7 +20,7 @@ import (
 	"sync"
 )
 
-// Version is the only one it speaks.
+// Version is the only API version that the server accepts.
 const Version = "2026-03-11"
 
 // A Fault is what happens to a request instead of, or after, what it asks for.
