@@ -58,7 +58,7 @@ var settings = []word{
 	{"windows.MODEL", "Tokens of the context window of models whose provider/model matches (`*` stands for any text); the longest pattern decides. For Ollama it is asked for and need not be said; for the others adroit guesses by the family, and says so in `--dry-run`"},
 	{"results.bytes", "Bytes of one result that a model is shown at once, by head and tail; read_result reads the rest. Small windows get less; -1: no bound"},
 	{"diagnostics", "Whether the language server of a changed file, if it is installed, says after each change what that broke: `on` or `off`"},
-	{"language_servers.NAME.command", "A language server that speaks on its standard input and output; the name of a built-in one (gopls, typescript, pyright) replaces it"},
+	{"language_servers.NAME.command", "A language server that uses its standard input and output; the name of a built-in one (gopls, typescript, pyright) replaces it"},
 	{"language_servers.NAME.files", "Patterns of the file names it serves, such as `*.rs`"},
 	{"conventions.bytes", "Bytes of a trusted project's AGENTS.md that a prompt takes, and of each one below the top; -1: none"},
 	{"hooks", "Programs that run before and after the calls of tools, each with `when` (before or after), `tools` (names, with wildcards; none: all), `command` (the program and its arguments), `timeout` (30s) and `on_error` (continue or block); see [hooks](hooks.md)"},

@@ -28,12 +28,12 @@ var fields = []word{
 	{"Requires", "Programs of the host. An agent gets no tool whose program is not there, and is refused if `done` needs it; `adroit doctor` and `adroit tools lint` say which they are."},
 	{"Consumes", "Artifacts that must exist: the tool is not offered before, and a call is refused with the names."},
 	{"Uses", "Artifacts that the tool is given where they exist; it works without them."},
-	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, and what is missing is told with the tool that makes it."},
+	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, a missing one is reported with the tool that makes it."},
 	{"Paths", "Arguments that are paths in the workspace: what rules about paths judge, together with where links lead."},
 	{"Command", "The argument that is shell text: what rules about commands judge."},
 	{"Proves", "What a successful call proves, of a tool that can be a check: `done: {check: …}`, stages, and steps of pipelines. `adroit agents lint` refuses all others as checks."},
 	{"ProvesWith", "Arguments of which a check must give at least one: without them the call does something else."},
-	{"Timeout", "Of one call; two minutes if zero. The model is told that the call was stopped and may be half done."},
+	{"Timeout", "Of one call; two minutes if zero. The result says that the call was stopped and may be half done."},
 }
 
 func TestTools(t *testing.T) {

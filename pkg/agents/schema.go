@@ -30,10 +30,10 @@ func FileSchema() []byte {
 		"think_model": str("The model for tools that ask one, named in the same way; else the role cheap, if there is one, else the agent's own."),
 		"tools":       names("Names of tools, also with wildcards as in git_*. None for an agent that only answers."),
 		"deny":        names("What to take from tools again."),
-		"skills":      names("Names of skills, also with wildcards as in release-*. None unless named; read_skill comes with them."),
+		"skills":      names("Names of skills, also with wildcards as in release-*. Default: none. Adds the read_skill tool."),
 		"mode":        m{"enum": []string{"plan", "edits", "auto"}, "description": "Narrows how far a job goes on its own: plan changes nothing, edits asks about commands, auto runs them in a sandbox."},
 		"calling":     m{"enum": []string{"auto", "native", "constrained", "text"}, "description": "How its model calls tools; auto takes the first way that works."},
-		"effort":      m{"enum": []string{"low", "medium", "high"}, "description": "How much its model thinks, if it can be told; else the model decides."},
+		"effort":      m{"enum": []string{"low", "medium", "high"}, "description": "How much its model thinks, if it has such a setting; else the model decides."},
 		"workflow":    str("The workflow that runs it, where code rather than a model decides what comes next; else the agent loop."),
 		"permissions": permissionsSchema(),
 		"spawn": m{"description": "Which agents may work for it.", "anyOf": []m{

@@ -78,7 +78,7 @@ func (a *app) compareCommand() *cobra.Command {
 	f.IntVar(&q.turns, "max-turns", 0, "stop each after this many model calls")
 	f.IntVar(&q.tokens, "max-tokens", 0, "stop each after this many tokens, in and out")
 	f.Float64Var(&q.cost, "max-cost", 0, "stop each after this many USD; needs the model's price in the config")
-	f.DurationVar(&q.timeout, "timeout", 0, "stop each after this much work, for example 30m")
+	f.DurationVar(&q.timeout, "timeout", 0, "stop each after this much active time, for example 30m")
 	f.BoolVar(&q.worktree, "worktree", false, "give each a git worktree of the last commit")
 	f.BoolVar(&q.trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
 	f.StringVar(&artifact, "artifact", "", "also show how the two differ in this artifact, for example content")

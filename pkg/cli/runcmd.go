@@ -83,7 +83,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVarP(&q.dir, "dir", "C", ".", "work in this directory")
 	f.StringArrayVarP(&q.inputs, "input", "i", nil, "an input, key=value; value may be JSON, @FILE, or - for stdin")
 	f.StringVar(&q.calling, "calling", "", "how the model calls tools: auto, native, constrained (held to a schema), text")
-	f.StringVar(&q.effort, "effort", "", "how much the model thinks: low, medium, high; left out where the model cannot be told")
+	f.StringVar(&q.effort, "effort", "", "how much the model thinks: low, medium, high; left out if the model has no such setting")
 	f.StringVar(&q.mode, "mode", "", "permission mode: plan (read only), edits, or auto (also commands, in a sandbox) (or ADROIT_MODE)")
 	f.StringVar(&q.approve, "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
 	f.IntVar(&q.turns, "max-turns", 0, "stop after this many model calls")
