@@ -26,7 +26,7 @@ func TestMarkdown(t *testing.T) {
 	if r := j.call(later, `{"tags":["a: b"],"description":"d","draft":true}`); r.Failed || !strings.Contains(r.Text, "already") || j.read(at) != got {
 		t.Errorf("a second time: %s", r.Text)
 	}
-	// Another text under the same slug: only this job, and only if told to.
+	// Another text under the same slug: only this job, and only with replace.
 	j.content += " More."
 	if r := j.call(site, `{"draft":true}`); !r.Failed || !strings.Contains(r.Text, "pass replace") || j.read(at) != got {
 		t.Errorf("overwriting: %s", r.Text)
