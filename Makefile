@@ -4,7 +4,7 @@ GO ?= go
 # A program built with -race would sleep for a second before it exits.
 export GORACE ?= atexit_sleep_ms=0
 
-.PHONY: help build check fmt vet lint tidy docs test short kill edits permit e2e bench noise count clean
+.PHONY: help build check fmt vet lint tidy docs test short kill edits permit e2e bench noise count undo flips clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12

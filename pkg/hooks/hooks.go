@@ -7,7 +7,7 @@
 //		Command: []string{"/home/me/bin/protect"},
 //	}})
 //	defer r.Close()
-//	host := handler.Host{Middleware: []func(handler.ToolHandler) handler.ToolHandler{r.Around}}
+//	host := handler.Host{Middleware: []func(handler.ToolHandler) handler.ToolHandler{r.Middleware}}
 //
 // A hook gets a [Call] as JSON on its standard input. Exit code 0 lets things
 // go on, and a JSON object on standard output amends them: {"args": …} before,

@@ -38,8 +38,8 @@ type Host struct {
 	// Env gives what tools may touch, in the job's directory or, where at names
 	// one, in the worktree of a sub-agent; each call gets the part that it needs.
 	Env func(ctx context.Context, job, at string) (*tools.Env, error)
-	// Around wraps the calls of tools: each may look at a call, change it,
-	// answer it itself or work on its result. The first is outermost.
+	// Middleware wraps every tool call: each may inspect a call, change it, answer
+	// it itself or work on its result. The first is outermost.
 	Middleware []func(next ToolHandler) ToolHandler
 	// Bind adds the artifacts that the host rather than the tool produces,
 	// such as the diff of what the job has changed. May be nil.
@@ -52,9 +52,9 @@ type Host struct {
 	Revert func(job, at, path string) (bool, error)
 	// Worktrees makes copies of the work tree for sub-agents. May be nil.
 	Worktrees Worktrees
-	// Fence is what stands around commands here; people who approve see it.
+	// Confinement is the sandbox around commands here; approval prompts show it.
 	Confinement Confinement
-	// Driver knows how models call tools. May be nil: then all ways are tried.
+	// CallModes knows how models call tools. May be nil: then all modes are tried.
 	CallModes CallModes
 	// Record keeps what models have answered to what, nil for what was too long
 	// for one; an error of it fails the step. It may be called from several goroutines. May be nil.
@@ -64,7 +64,7 @@ type Host struct {
 	// Person asks whoever is there whether something may happen that a model is
 	// about to do on its own; no is the reason if not. Nil: nobody is there.
 	Person func(ctx context.Context, q executor.Question) (no string, err error)
-	// Shelf keeps the results that models are shown in part. May be nil.
+	// Results stores the results that models see in part. May be nil.
 	Results *ResultStore
 	// ModelTimeout bounds one attempt of a model call; zero means ten
 	// minutes. Attempts is how often a failed model call is tried; zero means
