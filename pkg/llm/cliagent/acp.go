@@ -19,15 +19,15 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
-// converse runs a program that speaks the Agent Client Protocol: it asks before
-// it does what needs permission, and is answered by the session's Approve.
+// runACP runs a program over the Agent Client Protocol. The session's Approve
+// answers its permission requests.
 func (r *opened) runACP(ctx context.Context, o invocation, s *run) (ending, error) {
 	env, err := r.acpEnv(o)
 	if err != nil {
 		return ending{}, err
 	}
 	out, in := io.Pipe()
-	w := &watch{story: s, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
+	w := &watch{run: s, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
 	c := &client{watch: w, permit: r.at.Approve, calls: map[acp.ToolCallId]*toolCall{}}
 	talk := func(ctx context.Context, p *process.Process) {
 		defer out.Close() // nobody reads any more: the program must not wait for us
@@ -47,8 +47,8 @@ func (r *opened) runACP(ctx context.Context, o invocation, s *run) (ending, erro
 	return e, err
 }
 
-// acpEnv is the environment of the program. opencode is told to ask before it
-// does anything.
+// acpEnv is the environment of the program. opencode is configured to ask
+// before it does anything.
 func (r *opened) acpEnv(o invocation) ([]string, error) {
 	keys := []string{"OPENCODE_CONFIG_CONTENT"}
 	for _, f := range []format{claude{}, codex{}, gemini{}, opencode{}} {
@@ -112,7 +112,7 @@ type client struct {
 	asking sync.Mutex // one question at a time
 }
 
-// turn has one turn with the program. Its failures are in the story.
+// turn runs one turn with the program. Its failures are recorded in c.run.
 func (c *client) turn(ctx context.Context, conn *acp.ClientSideConnection, o invocation) error {
 	hello, err := conn.Initialize(ctx, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersionNumber,
@@ -144,7 +144,7 @@ func (c *client) turn(ctx context.Context, conn *acp.ClientSideConnection, o inv
 	}
 	c.mu.Lock()
 	c.live = true
-	c.story.identify(string(id), program)
+	c.run.identify(string(id), program)
 	c.mu.Unlock()
 	if o.Model != "" {
 		if _, err := conn.UnstableSetSessionModel(ctx, acp.UnstableSetSessionModelRequest{SessionId: id, ModelId: acp.UnstableModelId(o.Model)}); err != nil {
@@ -157,7 +157,7 @@ func (c *client) turn(ctx context.Context, conn *acp.ClientSideConnection, o inv
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.story
+	s := c.run
 	s.turn()
 	if u := done.Usage; u != nil {
 		s.usage = llm.Usage{In: u.InputTokens + deref(u.CachedReadTokens) + deref(u.CachedWriteTokens), Out: u.OutputTokens + deref(u.ThoughtTokens), Cached: deref(u.CachedReadTokens)}
@@ -188,10 +188,10 @@ func deref(n *int) int {
 func (c *client) SessionUpdate(_ context.Context, n acp.SessionNotification) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.live || c.story.stopped != "" {
+	if !c.live || c.run.stopped != "" {
 		return nil
 	}
-	s := c.story
+	s := c.run
 	switch u := n.Update; {
 	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
 		s.piece(u.AgentMessageChunk.Content.Text.Text)
@@ -219,7 +219,7 @@ type toolCall struct {
 }
 
 func (c *client) call(t acp.SessionUpdateToolCall) {
-	c.story.turn()
+	c.run.turn()
 	c.calls[t.ToolCallId] = &toolCall{name: cmp.Or(string(t.Kind), "tool"), title: t.Title, input: t.RawInput}
 	c.advance(t.ToolCallId, t.Status, t.Content)
 }
@@ -242,8 +242,7 @@ func (c *client) update(t acp.SessionToolCallUpdate) {
 	c.advance(t.ToolCallId, status, t.Content)
 }
 
-// begin tells of a call that is about to be made, now that it is known what
-// with.
+// begin reports that a call starts, once its arguments are known.
 func (c *client) begin(id acp.ToolCallId) {
 	call := c.calls[id]
 	if call == nil || call.begun {
@@ -254,7 +253,7 @@ func (c *client) begin(id acp.ToolCallId) {
 	if b, err := json.Marshal(call.input); err == nil && call.input != nil && string(b) != "{}" {
 		args = string(b)
 	}
-	c.story.start(string(id), call.name, args)
+	c.run.start(string(id), call.name, args)
 }
 
 func (c *client) advance(id acp.ToolCallId, status acp.ToolCallStatus, content []acp.ToolCallContent) {
@@ -265,12 +264,12 @@ func (c *client) advance(id acp.ToolCallId, status acp.ToolCallStatus, content [
 	c.settle(id, status, content)
 }
 
-// settle ends a call that is over, and tells what it changed.
+// settle reports that a call ended and what it changed.
 func (c *client) settle(id acp.ToolCallId, status acp.ToolCallStatus, content []acp.ToolCallContent) {
 	if status != acp.ToolCallStatusCompleted && status != acp.ToolCallStatusFailed {
 		return
 	}
-	s := c.story
+	s := c.run
 	state := llm.StatusOK
 	if status == acp.ToolCallStatusFailed {
 		state = llm.StatusError

@@ -18,7 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// fakeACP is a program that speaks ACP. It does what its prompt says.
+// fakeACP is an ACP agent that does what its prompt says.
 type fakeACP struct {
 	conn  *acp.AgentSideConnection
 	loads bool
@@ -187,7 +187,7 @@ func TestACPPermissions(t *testing.T) {
 	}
 	for _, want := range []string{"permission asked to execute: rm a.txt: no, no commands here", "file.changed update", "tool.finished execute rm a.txt (error)"} {
 		if !slices.ContainsFunc(did, func(s string) bool { return strings.HasPrefix(s, want) }) {
-			t.Errorf("%q was not told:\n%s", want, strings.Join(did, "\n"))
+			t.Errorf("%q was not reported:\n%s", want, strings.Join(did, "\n"))
 		}
 	}
 }

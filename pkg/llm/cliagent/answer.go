@@ -18,7 +18,7 @@ type lostSession struct{ err error }
 func (e *lostSession) Error() string { return e.err.Error() }
 func (e *lostSession) Unwrap() error { return e.err }
 
-// answer makes what a program told and how it ended a response, or an error.
+// answer turns a program's output and how it ended into a response or an error.
 func (r *opened) answer(s *run, e ending, model string) (*llm.Response, error) {
 	name := "cli/" + r.Name
 	fail := func(f fault) error {

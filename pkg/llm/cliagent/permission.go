@@ -37,10 +37,10 @@ func (c *client) RequestPermission(ctx context.Context, req acp.RequestPermissio
 	status := llm.StatusOK
 	if no != "" {
 		status = llm.StatusDenied
-		c.story.denied++
-		c.story.refuse(cmp.Or(p.Command, p.Title, p.Kind) + ": " + no)
+		c.run.denied++
+		c.run.refuse(cmp.Or(p.Command, p.Title, p.Kind) + ": " + no)
 	}
-	c.story.activity(llm.Activity{Kind: llm.PermissionAsked, ID: string(req.ToolCall.ToolCallId), Name: p.Kind, Text: cmp.Or(p.Command, p.Title), Status: status, Output: no})
+	c.run.activity(llm.Activity{Kind: llm.PermissionAsked, ID: string(req.ToolCall.ToolCallId), Name: p.Kind, Text: cmp.Or(p.Command, p.Title), Status: status, Output: no})
 	c.mu.Unlock()
 	want := []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce, acp.PermissionOptionKindAllowAlways}
 	if no != "" {
@@ -54,7 +54,7 @@ func (c *client) RequestPermission(ctx context.Context, req acp.RequestPermissio
 	return acp.RequestPermissionResponse{Outcome: acp.RequestPermissionOutcome{Cancelled: &acp.RequestPermissionOutcomeCancelled{}}}, nil
 }
 
-// permission is what a program asks, as far as it tells.
+// permission is the request of a program, with the fields it filled in.
 func permission(t acp.ToolCallUpdate) llm.PermissionRequest {
 	p := llm.PermissionRequest{Kind: "other"}
 	if t.Kind != nil && *t.Kind != "" {

@@ -34,7 +34,7 @@ type ending struct {
 // ends the process.
 type watch struct {
 	mu    sync.Mutex
-	story *run
+	run   *run
 	form  format
 	seen  time.Time // the last sign of life
 	bytes int64
@@ -57,15 +57,15 @@ func (w *watch) line(line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = time.Now()
-	if w.story.stopped != "" {
+	if w.run.stopped != "" {
 		return // it is being ended; what it still says is not asked for
 	}
 	if line[0] != '{' {
-		w.story.warn("not a message: %s", line[:min(len(line), maxText)])
+		w.run.warn("not a message: %s", line[:min(len(line), maxText)])
 		return
 	}
-	w.form.read(w.story, line)
-	if w.story.ended || w.story.stopped != "" {
+	w.form.read(w.run, line)
+	if w.run.ended || w.run.stopped != "" {
 		w.signal()
 	}
 }
@@ -74,7 +74,7 @@ func (w *watch) long() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = time.Now()
-	w.story.warn("a line of more than %d MB was left out", maxLine>>20)
+	w.run.warn("a line of more than %d MB was left out", maxLine>>20)
 }
 
 // A meter counts what goes through it.
@@ -101,10 +101,10 @@ func (w *watch) state() (done, stop bool, idle time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	quiet := time.Duration(0)
-	if len(w.story.open) == 0 && w.waiting == 0 { // a tool may be silent for as long as it runs
+	if len(w.run.open) == 0 && w.waiting == 0 { // a tool may be silent for as long as it runs
 		quiet = time.Since(w.seen)
 	}
-	return w.story.ended, w.story.stopped != "" || w.flood, quiet
+	return w.run.ended, w.run.stopped != "" || w.flood, quiet
 }
 
 // perform runs the program and reads its stream to the end.
@@ -113,7 +113,7 @@ func (r *opened) runProgram(ctx context.Context, o invocation, s *run) (ending, 
 	if err != nil {
 		return ending{}, fmt.Errorf("cli %s: %w", r.Name, err)
 	}
-	w := &watch{story: s, form: r.format, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
+	w := &watch{run: s, form: r.format, seen: time.Now(), wake: make(chan struct{}, 1), most: r.most()}
 	lines := &splitter{line: w.line, long: w.long}
 	e, err := r.process(ctx, o, w, process.Cmd{
 		Args: slices.Concat(r.Command, inv.args), Env: append(r.environ(r.format.keys()), inv.env...), Stdin: inv.stdin, Stdout: meter{lines, w},
@@ -134,8 +134,8 @@ func (r *opened) runProgram(ctx context.Context, o invocation, s *run) (ending, 
 }
 
 // process starts a program and returns when it has ended, by itself or because
-// it passed a bound. talk, if set, speaks with it meanwhile through its
-// standard input; when it returns the program is ended.
+// it passed a bound. talk, if set, exchanges messages with it over standard
+// input meanwhile; when talk returns, the program is killed.
 func (r *opened) process(ctx context.Context, o invocation, w *watch, c process.Cmd, talk func(context.Context, *process.Process)) (ending, error) {
 	if err := ctx.Err(); err != nil {
 		return ending{}, err
@@ -149,17 +149,17 @@ func (r *opened) process(ctx context.Context, o invocation, w *watch, c process.
 	if err != nil {
 		return ending{}, r.unstarted(err)
 	}
-	var spoken chan struct{}
+	var talked chan struct{}
 	if talk != nil {
 		inner, stop := context.WithCancel(ctx)
-		spoken = make(chan struct{})
+		talked = make(chan struct{})
 		go func() { // waited for below
-			defer close(spoken)
+			defer close(talked)
 			talk(inner, p)
 		}()
-		defer func() { stop(); p.Kill(); <-spoken }()
+		defer func() { stop(); p.Kill(); <-talked }()
 	}
-	e := r.attend(ctx, o, w, p, spoken)
+	e := r.attend(ctx, o, w, p, talked)
 	if err := context.Cause(ctx); ctx.Err() != nil {
 		return e, err
 	}
@@ -169,7 +169,7 @@ func (r *opened) process(ctx context.Context, o invocation, w *watch, c process.
 }
 
 // attend waits for the process and ends it when it has to be.
-func (r *opened) attend(ctx context.Context, o invocation, w *watch, p *process.Process, spoken <-chan struct{}) (e ending) {
+func (r *opened) attend(ctx context.Context, o invocation, w *watch, p *process.Process, talked <-chan struct{}) (e ending) {
 	tick := time.NewTicker(min(time.Second, max(o.Limits.Idle/4, 10*time.Millisecond)))
 	defer tick.Stop()
 	var grace <-chan time.Time
@@ -183,7 +183,7 @@ func (r *opened) attend(ctx context.Context, o invocation, w *watch, p *process.
 		case <-grace:
 			p.Kill() // it has said how it ended and hangs
 			return e
-		case <-spoken:
+		case <-talked:
 			p.Kill()
 			return e
 		case <-w.wake:

@@ -204,7 +204,7 @@ func TestGuards(t *testing.T) {
 // being answered.
 func TestSilence(t *testing.T) {
 	s := &run{emit: func(llm.Delta) {}}
-	w := &watch{story: s, seen: time.Now().Add(-time.Hour)}
+	w := &watch{run: s, seen: time.Now().Add(-time.Hour)}
 	quiet := func() bool { _, _, d := w.state(); return d >= time.Hour }
 	if !quiet() {
 		t.Error("an hour without a word is no silence")
@@ -329,22 +329,22 @@ func TestSession(t *testing.T) {
 	}
 
 	lost := program(t, "session")
-	var told []string
+	var warnings []string
 	resp, err := lost.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), &llm.Request{Messages: msgs}, func(d llm.Delta) {
 		if d.Activity != nil && d.Activity.Kind == llm.AgentWarning {
-			told = append(told, d.Activity.Text)
+			warnings = append(warnings, d.Activity.Text)
 		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(resp.Message.Text, "hi") || !strings.Contains(resp.Message.Text, "not done yet") || len(told) != 1 || len(resp.Notes) != 1 {
-		t.Errorf("begun anew with %q, told %q", resp.Message.Text, told)
+	if !strings.Contains(resp.Message.Text, "hi") || !strings.Contains(resp.Message.Text, "not done yet") || len(warnings) != 1 || len(resp.Notes) != 1 {
+		t.Errorf("begun anew with %q, warnings %q", resp.Message.Text, warnings)
 	}
 }
 
-// Another model has spoken since: its words are told, and the session is not
-// taken up.
+// Another model has answered since: its messages are sent, and the session is
+// not resumed.
 func TestHandedOver(t *testing.T) {
 	a := program(t, "echo")
 	msgs := append(slices.Clone(hi.Messages),
@@ -416,12 +416,12 @@ func TestHeld(t *testing.T) {
 		}
 		args, _, _, _ := echoed(t, a, llm.Session{Access: llm.Access{Write: true, Run: true, SandboxedOnly: true}}, hi)
 		if words := strings.Join(args, " "); !strings.Contains(words, want) {
-			t.Errorf("%s is told %q", format, words)
+			t.Errorf("%s gets the arguments %q", format, words)
 		}
 	}
 }
 
-// The words that each program is told for what it may do.
+// TestRights checks the arguments that give each program its access.
 func TestRights(t *testing.T) {
 	all := llm.Access{Write: true, Run: true, Net: true}
 	for _, c := range []struct {

@@ -268,8 +268,8 @@ func (s *run) end(f *fault) {
 	}
 }
 
-// gist is the arguments of a call in a line for people: the most telling one,
-// else all of them.
+// gist renders the arguments of a call in a line for people: the most
+// informative one, else all of them.
 func gist(args string) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &m) != nil {

@@ -1,6 +1,6 @@
 // Package llmtest tests models and lends them a server: an HTTP server on
-// loopback that speaks OpenAI's and Ollama's protocol and behaves as it is
-// told, well or badly, and one suite that every adapter must pass.
+// loopback with OpenAI's and Ollama's protocols that behaves as scripted, well
+// or badly, and one suite that every adapter must pass.
 //
 //	s := llmtest.New(t,
 //		llmtest.Fail(429, `{"error":{"message":"slow down"}}`, "Retry-After", "1"),

@@ -17,10 +17,10 @@ const (
 	thinksUnknown thinking = iota
 	thinksNever
 	thinksOrNot  // on or off
-	thinksLevels // as much as it is told to
+	thinksLevels // by the level requested
 )
 
-// thinking tells what the model is able to, asking the server the first time.
+// thinking returns what the model supports, asking the server the first time.
 func (m *model) thinking(ctx context.Context, name string) thinking {
 	k := &m.known
 	k.mu.Lock()

@@ -31,8 +31,8 @@ type loading struct {
 // waiting for it.
 const patience = 5 * time.Second
 
-// family tells how the model writes calls, asking the server for its template
-// the first time.
+// family returns how the model writes calls. The first call for a model asks
+// the server for its template.
 func (k *known) family(ctx context.Context, end *transport.Endpoint, model string) textcall.Family {
 	k.mu.Lock()
 	f, ok := k.families[model]
@@ -87,9 +87,9 @@ func (k *known) opens(model string) string {
 	return k.opened[model]
 }
 
-// window is the window that the model was really loaded with when it was
-// asked for with this one, as far as the server tells. It is to be called
-// after an answer, while the model is loaded.
+// window returns the context window that the server reports for the model
+// when this one was requested. Call it after an answer, while the model is
+// loaded.
 func (k *known) window(ctx context.Context, end *transport.Endpoint, model string, window int) int {
 	key := loading{model, window}
 	k.mu.Lock()
@@ -131,7 +131,7 @@ func (m *model) verify(ctx context.Context, a *answer) {
 	}
 }
 
-// withinThought reads calls out of the thinking that the server told apart:
+// withinThought reads calls out of the thinking that the server separated:
 // those of the families that call tools there, and one that ends an answer
 // which has nothing else.
 func (m *model) withinThought(ctx context.Context, a *answer, r *llm.Response) {

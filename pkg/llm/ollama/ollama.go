@@ -1,4 +1,4 @@
-// Package ollama speaks Ollama's native protocol, which can set the context
+// Package ollama is a client of Ollama's native protocol, which can set the context
 // window and refuses a prompt that is too long instead of silently cutting
 // it, as its OpenAI-compatible one does.
 //
@@ -139,7 +139,7 @@ func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		m.withinThought(ctx, a, r)
 	}
 	if a.unopened {
-		// From now on its thinking is told apart while it comes.
+		// From now on thinking is separated while it streams.
 		m.known.unopened(ctx, &m.end, req.Model)
 	}
 	return r, err

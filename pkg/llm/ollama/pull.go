@@ -26,7 +26,7 @@ type Progress struct {
 const maxTries = 3
 
 // Pull has the server fetch a model from its registry, or look for a newer
-// version of it, and tells progress, which may be nil, how far it is. A pull
+// version of it, and reports to progress, which may be nil. A pull
 // that breaks off is begun again where it stopped, by the server's doing, as
 // long as it makes progress; what an earlier Pull fetched is not fetched
 // again. insecure permits a registry without TLS.
@@ -97,8 +97,8 @@ func pull(ctx context.Context, end *transport.Endpoint, req *api.PullRequest, pr
 	return nil
 }
 
-// named tells a name that no registry knows from a registry that cannot be
-// reached: the server reports both in the same way.
+// named distinguishes a name unknown to every registry from a registry that
+// cannot be reached: the server reports both in the same way.
 func named(err error) error {
 	var e *llm.Error
 	var said transport.ErrorText

@@ -192,9 +192,9 @@ func TestWindowLimits(t *testing.T) {
 	}
 }
 
-// The server tells thinking apart before anybody looks for calls in it. Only
-// the template says that this model calls tools there. Where the answer has
-// nothing else, the call that ends its thinking is meant whatever the family.
+// The server separates thinking before it is searched for calls. Only the
+// template says that this model calls tools there. Where the answer has
+// nothing else, a call that ends the thinking counts, whatever the family.
 func TestCallsWithinThinking(t *testing.T) {
 	for _, c := range []struct {
 		template, text string

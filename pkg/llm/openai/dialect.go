@@ -43,7 +43,7 @@ type Dialect struct {
 	// Grammar: the server takes a grammar for text with calls in it.
 	Grammar bool
 
-	// effortField is how the server is told how much to think.
+	// effortField is the form in which requests carry the effort.
 	effortField effortField
 
 	// Format is how an answer is held to a schema.
@@ -127,8 +127,8 @@ func Known(name string) (Dialect, bool) {
 	return list[i], true
 }
 
-// Guess tells the dialect from an address. A port counts on this machine
-// only, where servers have the one they came with.
+// Guess returns the dialect for an address. A port counts on this machine
+// only, where servers use their default.
 func Guess(base string) Dialect {
 	list := dialects()
 	other := list[len(list)-1]

@@ -27,8 +27,7 @@ func (t effortField) value(e llm.Effort) any {
 	return e
 }
 
-// Effort says why a model of the dialect cannot be told how much to think, ""
-// if it can.
+// Effort returns why a model of the dialect takes no effort, "" if it does.
 func (d *Dialect) Effort(model string) string {
 	switch {
 	case d.effortField == "":

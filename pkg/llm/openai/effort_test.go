@@ -12,8 +12,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 )
 
-// TestEffort tells each product how much to think, in the field that it has,
-// and says so where it has none.
+// TestEffort sends each product the effort in the field that it has, and
+// expects a note where it has none.
 func TestEffort(t *testing.T) {
 	fields := map[string]string{
 		"openai": `{"reasoning_effort":"high"}`, "azure": `{"reasoning_effort":"high"}`, "groq": `{"reasoning_effort":"high"}`,
@@ -60,8 +60,8 @@ func TestEffortIsLeftOut(t *testing.T) {
 	if err != nil || p.Asked()[0].Body["reasoning_effort"] != nil || len(r.Notes) != 1 {
 		t.Errorf("with a schema: %+v, %v", r, err)
 	}
-	// A server that the table has wrong is asked again, in the words of Ollama
-	// here, and not told any more.
+	// A server that the table has wrong (here with Ollama's message) is asked
+	// again, without the effort.
 	asked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]json.RawMessage

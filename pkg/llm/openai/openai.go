@@ -1,5 +1,5 @@
-// Package openai speaks the OpenAI chat completions protocol, which OpenAI
-// itself and most other servers understand.
+// Package openai is a client of the OpenAI chat completions protocol, which
+// most other servers support too.
 //
 //	m, err := openai.New(openai.Config{Name: "vllm", BaseURL: "http://gpu:8000/v1"})
 //	answer, err := m.Generate(ctx, &llm.Request{Model: "qwen3", Messages: conversation}, nil)

@@ -37,8 +37,8 @@ func (m *model) call(req *llm.Request) (*call, error) {
 	return c, err
 }
 
-// shown are the tools that the server is told of. Those that may not be called
-// are among them only where that can be said.
+// shown are the tools in the request. Those that may not be called are among
+// them only where the protocol can forbid calls.
 func (m *model) shown(req *llm.Request) []llm.ToolSpec {
 	if len(req.Tools) == 0 && m.dialect.Must != "" && !m.format(req) && !slices.Contains(m.quirks.of(req.Model), "tool_choice") {
 		return req.HiddenTools

@@ -124,7 +124,7 @@ func (a *answer) response() (*llm.Response, error) {
 	}
 	if len(calls) == 0 && len(a.req.Tools) > 0 {
 		if a.thinking.Len() > 0 && strings.TrimSpace(found.Text) == "" && len(found.Calls) == 0 {
-			// The server told the thinking apart and found nothing behind it: a
+			// The server separated the thinking and found nothing behind it: a
 			// call that ends it was not closed off.
 			if in := a.reader.Thought(a.thinking.String(), cut); len(in.Calls) > 0 {
 				found, r.Message.Thinking = in, in.Thinking

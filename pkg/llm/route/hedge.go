@@ -66,7 +66,7 @@ type ended struct {
 type hedge struct {
 	mu    sync.Mutex
 	bytes [2]int
-	shown int // whose pieces are shown; -1 while nobody has spoken
+	shown int // whose pieces are shown; -1 before the first piece
 	spoke chan struct{}
 	emit  func(llm.Delta)
 }

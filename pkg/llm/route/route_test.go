@@ -60,7 +60,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// after is an attempt that speaks at one time and ends at another.
+// after is an attempt that emits its first piece after one duration and ends
+// after another.
 func after(speak, end time.Duration, text string, err error) route.Attempt {
 	return func(ctx context.Context, emit func(llm.Delta)) (*llm.Response, error) {
 		for _, at := range []time.Duration{speak, end - speak} {
@@ -89,7 +90,7 @@ func TestHedge(t *testing.T) {
 		err           error
 	}{
 		{"the first is quick", after(1*time.Second, 5*time.Second, "a", nil), nil, 5 * time.Second, "a", nil, nil},
-		{"the first speaks in time and is slow", after(9*time.Second, time.Minute, "a", nil), nil, time.Minute, "a", nil, nil},
+		{"the first starts in time and is slow", after(9*time.Second, time.Minute, "a", nil), nil, time.Minute, "a", nil, nil},
 		{"the first fails in time", after(time.Second, 2*time.Second, "a", down), nil, 2 * time.Second, "", nil, down},
 		{"the second wins", after(time.Minute, time.Hour, "a", nil), after(time.Second, 2*time.Second, "bb", nil), 12 * time.Second, "bb", &route.Lost{}, nil},
 		{"the first wins late", after(11*time.Second, 13*time.Second, "a", nil), after(2*time.Second, time.Hour, "bb", nil), 13 * time.Second, "a", &route.Lost{Second: true, Streamed: 2}, nil},

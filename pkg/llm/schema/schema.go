@@ -206,8 +206,8 @@ func typeNode(names []string) *node {
 	return list
 }
 
-// merge takes what an allOf demands into the schema around it. What is
-// demanded twice, and differently, is told in words.
+// merge moves the demands of an allOf into the schema around it, and returns
+// conflicting ones as prose.
 func merge(n *node) (*node, []string) {
 	all := n.at("allOf")
 	if all == nil {
@@ -260,7 +260,7 @@ func merge(n *node) (*node, []string) {
 	return out, words
 }
 
-// choice tells the alternatives of a root that must be an object.
+// choice describes the alternatives of a root that must be an object.
 func choice(v *node) []string {
 	var forms []string
 	for _, kid := range v.kids {

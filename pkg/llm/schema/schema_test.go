@@ -372,7 +372,7 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// What must not be is told in words where the schema has some.
+// A "not" becomes prose where it has a description.
 func TestNotInWords(t *testing.T) {
 	full := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","description":"A line.","not":{"description":"without a full stop","pattern":"\\.$"}},"b":{"type":"string","not":{"pattern":"x"}}}}`)
 	for _, d := range []*schema.Dialect{schema.Common, schema.Ollama, schema.Grammar, schema.Strict} {

@@ -13,27 +13,28 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// An asked is what a recorded turn was the answer to. A conversation is known
-// by its digest, so that a turn is found whatever became of the turns before:
-// requests of tools and summaries have conversations of their own.
+// An asked is the request that a recorded turn answered. A conversation is
+// identified by its digest, so that a turn is found whatever became of the
+// turns before: tools' requests and summaries have their own conversations.
 type asked struct {
-	Digest string  `json:"digest" yaml:"digest"`                   // of the conversation
-	After  string  `json:"after,omitempty" yaml:"after,omitempty"` // the digest that it goes on from
-	New    []heard `json:"new" yaml:"new"`                         // what it has beyond that
-	Tools  string  `json:"tools,omitempty" yaml:"tools,omitempty"` // offered: names with digests
+	Digest string          `json:"digest" yaml:"digest"`                   // of the conversation
+	After  string          `json:"after,omitempty" yaml:"after,omitempty"` // the digest that it goes on from
+	New    []messageDigest `json:"new" yaml:"new"`                         // what it has beyond that
+	Tools  string          `json:"tools,omitempty" yaml:"tools,omitempty"` // offered: names with digests
 }
 
-// A heard is a message, as much as is needed to say what differs.
-type heard struct {
+// A messageDigest identifies a message and holds enough of it to describe a
+// difference.
+type messageDigest struct {
 	Role   llm.Role `json:"role" yaml:"role"`
 	Name   string   `json:"name,omitempty" yaml:"name,omitempty"`
 	Digest string   `json:"digest" yaml:"digest"`
 	Text   string   `json:"text,omitempty" yaml:"text,omitempty"` // how it begins
 }
 
-// What differs from run to run and means nothing: times, how long something
-// took, and where the workspace is.
-var passing = []struct {
+// volatilePatterns match what differs between runs and means nothing: times,
+// durations, and the path of the workspace.
+var volatilePatterns = []struct {
 	re *lazyregexp.Regexp
 	by string
 }{
@@ -50,15 +51,15 @@ func sum(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:9])
 }
 
-func lasting(text string) string {
-	for _, p := range passing {
+func normalize(text string) string {
+	for _, p := range volatilePatterns {
 		text = p.re.ReplaceAllString(text, p.by)
 	}
 	return strings.TrimSpace(text)
 }
 
-func hear(m *llm.Message) heard {
-	parts := []string{string(m.Role), m.Name, lasting(m.Text)}
+func digestMessage(m *llm.Message) messageDigest {
+	parts := []string{string(m.Role), m.Name, normalize(m.Text)}
 	text := m.Text
 	for _, c := range m.Calls {
 		var b bytes.Buffer
@@ -68,14 +69,14 @@ func hear(m *llm.Message) heard {
 		parts = append(parts, c.Name, b.String(), c.Raw)
 		text += fmt.Sprintf(" %s(%s)", c.Name, b.String())
 	}
-	return heard{Role: m.Role, Name: m.Name, Digest: sum(parts...), Text: clipped(strings.TrimSpace(text))}
+	return messageDigest{Role: m.Role, Name: m.Name, Digest: sum(parts...), Text: clipped(strings.TrimSpace(text))}
 }
 
-// hearAll gives the messages and the digests of the conversation up to each.
-func digestAll(msgs []llm.Message) (all []heard, digests []string) {
+// digestAll returns the messages' digests, and the conversation's up to each.
+func digestAll(msgs []llm.Message) (all []messageDigest, digests []string) {
 	last := ""
 	for i := range msgs {
-		h := hear(&msgs[i])
+		h := digestMessage(&msgs[i])
 		last = sum(last, h.Digest)
 		all, digests = append(all, h), append(digests, last)
 	}
@@ -99,8 +100,8 @@ func clipped(s string) string {
 	return s
 }
 
-// words name a message for people.
-func (h heard) words() string {
+// describe names a message for people.
+func (h messageDigest) describe() string {
 	switch {
 	case h.Role == llm.Tool:
 		return "the result of " + h.Name
@@ -110,27 +111,27 @@ func (h heard) words() string {
 	return "the " + string(h.Role) + " message"
 }
 
-// differs says what is another now, in one sentence.
-func differs(then, now []heard) string {
+// differs describes the first difference in one sentence.
+func differs(then, now []messageDigest) string {
 	for i := range max(len(then), len(now)) {
 		switch {
 		case i >= len(now):
-			return fmt.Sprintf("%s is missing, which began %q", then[i].words(), then[i].Text)
+			return fmt.Sprintf("%s is missing, which began %q", then[i].describe(), then[i].Text)
 		case i >= len(then):
-			return fmt.Sprintf("%s is new: %q", now[i].words(), now[i].Text)
+			return fmt.Sprintf("%s is new: %q", now[i].describe(), now[i].Text)
 		case then[i].Digest == now[i].Digest:
 		case then[i].Role != now[i].Role || then[i].Name != now[i].Name:
-			return fmt.Sprintf("%s has come in place of %s", now[i].words(), then[i].words())
+			return fmt.Sprintf("%s has come in place of %s", now[i].describe(), then[i].describe())
 		case then[i].Text == now[i].Text:
-			return fmt.Sprintf("%s is another after its first %d bytes, which are %q", now[i].words(), len(now[i].Text), now[i].Text)
+			return fmt.Sprintf("%s is another after its first %d bytes, which are %q", now[i].describe(), len(now[i].Text), now[i].Text)
 		default:
-			return fmt.Sprintf("%s is another: it was %q and is %q", now[i].words(), then[i].Text, now[i].Text)
+			return fmt.Sprintf("%s is another: it was %q and is %q", now[i].describe(), then[i].Text, now[i].Text)
 		}
 	}
 	return "nothing that was recorded"
 }
 
-// otherTools says which tools are others than they were.
+// otherTools describes how the offered tools differ.
 func otherTools(then, now string) string {
 	a, b := strings.Fields(then), strings.Fields(now)
 	names := func(list, without []string) (out []string) {

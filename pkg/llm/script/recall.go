@@ -9,9 +9,9 @@ import (
 // Recording says with what a script was recorded, nil if it was written.
 func (m *Model) Recording() *Recording { return m.recording }
 
-// recall finds the recorded answer to a request. A request that was never
-// made is the first divergence of the run from the recorded one: the error
-// says at which turn, and what is another than it was.
+// recall finds the recorded answer to a request. A request that was not
+// recorded is the first divergence from the recorded run: the error has the
+// turn and the difference.
 func (m *Model) recall(req *llm.Request) (*turn, error) {
 	all, digests := digestAll(req.Messages)
 	if len(all) == 0 {
@@ -19,7 +19,7 @@ func (m *Model) recall(req *llm.Request) (*turn, error) {
 	}
 	tools := offers(req.Tools)
 	last := digests[len(digests)-1]
-	var twin *turn
+	var sameText *turn
 	at := 0
 	for i, p := range m.turns {
 		if p.answer.Asked.Digest != last {
@@ -28,10 +28,10 @@ func (m *Model) recall(req *llm.Request) (*turn, error) {
 		if p.answer.Asked.Tools == tools {
 			return p.answer, nil
 		}
-		twin, at = p.answer, i+1
+		sameText, at = p.answer, i+1
 	}
-	if twin != nil {
-		return nil, m.diverged(at, otherTools(twin.Asked.Tools, tools))
+	if sameText != nil {
+		return nil, m.diverged(at, otherTools(sameText.Asked.Tools, tools))
 	}
 	for k := len(digests) - 1; k >= 0; k-- {
 		from := ""

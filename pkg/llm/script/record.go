@@ -65,7 +65,7 @@ func Record(path string, of Recording, r *secret.Redactor) (*Recorder, error) {
 	f, err := decode(b)
 	torn := false
 	if err != nil && bytes.HasPrefix(b, rec.head) {
-		b, torn = mended(rec.head, b), true
+		b, torn = completeTurns(rec.head, b), true
 		f, err = decode(b)
 	}
 	if err != nil || f.Recording == nil {
@@ -87,9 +87,9 @@ func Record(path string, of Recording, r *secret.Redactor) (*Recorder, error) {
 	return rec, nil
 }
 
-// mended has the turns of a file whose end was not written, because the power
-// went.
-func mended(head, b []byte) []byte {
+// completeTurns drops an incomplete last turn, as a crash or a power failure
+// leaves it.
+func completeTurns(head, b []byte) []byte {
 	var whole [][]byte
 	for _, line := range bytes.Split(b[len(head):], []byte("\n")) {
 		if line = bytes.TrimSuffix(line, []byte(",")); json.Valid(line) && bytes.HasPrefix(line, []byte("{")) {
@@ -138,7 +138,7 @@ func (r *Recorder) Keep(req *llm.Request, resp *llm.Response) error {
 }
 
 // take writes the turn in which a conversation was answered.
-func (r *Recorder) take(req *llm.Request, t recorded, all []heard, digests []string) error {
+func (r *Recorder) take(req *llm.Request, t recorded, all []messageDigest, digests []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.broken != nil {

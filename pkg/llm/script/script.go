@@ -1,4 +1,4 @@
-// Package script is a model that says what a file tells it to: for
+// Package script is a model that plays the turns of a file: for
 // demonstrations, tests and reproductions.
 //
 //	turns:
@@ -25,8 +25,8 @@
 // turns are found by what was asked, and the first request that the recorded
 // job did not make ends the run with what differs.
 //
-// It is no imitation of a model's judgement: what it says does not depend on
-// what it is told, except that it may expect something and refuse to go on.
+// It is no imitation of a model's judgement: its answers do not depend on
+// the request, except that a turn may expect something and refuse to go on.
 package script
 
 import (

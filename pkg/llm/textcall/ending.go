@@ -9,7 +9,7 @@ import (
 )
 
 // objectAhead reports whether a line that begins like this may begin a call
-// written as JSON, in a fence or not, or that this cannot be told yet. Only
+// written as JSON, in a fence or not, or that this is not known yet. Only
 // objects that name an offered tool first are taken for one: what a prose
 // answer shows in JSON is mostly something else, and is not held back.
 func (k *kit) objectAhead(line string) (calls, wait bool) {

@@ -71,7 +71,7 @@ var inName = []struct {
 	{"hunyuan", Wrapped}, {"jamba", Wrapped}, {"internlm", Wrapped}, {"xlam", Wrapped}, {"phi4", Wrapped}, {"phi-4", Wrapped},
 }
 
-// Detect tells a model's family from its chat template, its name and its
+// Detect returns a model's family, by its chat template, its name and its
 // architecture; any of them may be "". The template is believed first, since
 // it says how calls are asked for, and the architecture last: many families
 // are built like a Llama.

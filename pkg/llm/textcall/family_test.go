@@ -166,7 +166,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// shown reads in as it was cut and writes down all that was told of it.
+// shown feeds the chunks to a Reader and renders all that it reports.
 func shown(o Options, chunks ...string) string {
 	r := New(o)
 	var text, thinking strings.Builder

@@ -8,7 +8,7 @@ import (
 )
 
 // A Reader reads an answer as it comes. What it shows on the way leaves out
-// the calls and tells thinking apart; it holds back what may still become a
+// the calls and separates thinking; it holds back what may still become a
 // tag, and everything from where calls seem to begin. The zero value is not
 // usable. A Reader is not safe for concurrent use.
 //
@@ -81,7 +81,7 @@ func (r *Reader) Close(cut bool) (Found, llm.Delta) {
 	return f, d
 }
 
-// Thought reads a call out of thinking that the server told apart, as
+// Thought reads a call out of thinking that the server separated, as
 // Close does where the end of a thought is missing.
 func (r *Reader) Thought(thinking string, cut bool) Found {
 	o := r.kit.Options
@@ -222,8 +222,8 @@ func (r *Reader) think(d *llm.Delta) bool {
 // begins to look like one that late is shown.
 const ahead = 1 << 10
 
-// plausible reports whether calls may begin in body, or that this cannot be
-// told yet.
+// plausible reports whether calls may begin in body, or that this is not
+// known yet.
 func (r *Reader) plausible(m *marker, body string) (calls, wait bool) {
 	if len(r.kit.Offered) == 0 {
 		return false, false
@@ -249,7 +249,7 @@ func (r *Reader) plausible(m *marker, body string) (calls, wait bool) {
 }
 
 // bare reports whether an answer that begins like this may be calls without
-// anything around them, or that this cannot be told yet.
+// anything around them, or that this is not known yet.
 func (r *Reader) bare(text string) (calls, wait bool) {
 	if len(r.kit.Offered) == 0 {
 		return false, false

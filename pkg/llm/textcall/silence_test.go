@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// desk are tools as agents have them.
-var desk = []llm.ToolSpec{
+// agentTools are tools like those of agents.
+var agentTools = []llm.ToolSpec{
 	{Name: "read_file", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"from":{"type":"integer"}},"required":["path"]}`)},
 	{Name: "write_file", Input: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`)},
 	{Name: "search", Input: json.RawMessage(`{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string"},"limit":{"type":"integer"}},"required":["pattern"]}`)},
@@ -168,7 +168,7 @@ func TestNoCallIsLostInSilence(t *testing.T) {
 	read, doubted := 0, 0
 	for range 300 {
 		for label, write := range writers {
-			tool := desk[r.IntN(len(desk))]
+			tool := agentTools[r.IntN(len(agentTools))]
 			var in shape
 			if err := json.Unmarshal(tool.Input, &in); err != nil {
 				t.Fatal(err)
@@ -198,10 +198,10 @@ func TestNoCallIsLostInSilence(t *testing.T) {
 			if strings.Count(text, tool.Name) == 0 || len(args) == 0 && (label == "cline" || strings.Contains(fmt.Sprint(how), "renamed") || strings.Contains(fmt.Sprint(how), "without")) {
 				continue // a bare name in an unknown tag is no call
 			}
-			f := Read(text, Options{Offered: desk})
+			f := Read(text, Options{Offered: agentTools})
 			n, m := r.IntN(len(text)+1), r.IntN(len(text)+1)
 			n, m = min(n, m), max(n, m)
-			o := Options{Offered: desk}
+			o := Options{Offered: agentTools}
 			if whole, cut := shown(o, text), shown(o, text[:n], text[n:m], text[m:]); whole != cut {
 				t.Errorf("seed %d: %s, %s, split at %d and %d: %s\nwant %s", seed, label, how, n, m, cut, whole)
 			}

@@ -9,7 +9,7 @@
 //	found, rest := r.Close(false)
 //
 // It reads the formats of the model families named by the [Family] constants,
-// all of them at once unless told which: what a model was trained on is rarely
+// all of them at once unless Options name some: what a model was trained on is rarely
 // what its template says. It is strict about what is a call, because an answer
 // may talk about one: a call ends the answer, stands outside of code, and
 // names a tool that was offered. It is lenient about how a call is spelled,

@@ -157,12 +157,12 @@ type walker struct {
 	fence bool // inside of a fenced block
 
 	opened bool // the text has an opening tag of thinking
-	aware  *kit // tells which objects on a line of their own may be calls; nil for none
+	aware  *kit // decides which objects on a line of their own may be calls; nil for none
 	past   int  // objects before this place were looked at
 }
 
-// next moves to the next marker outside of code. Nil means that all of the
-// text was walked, or, unless it is the whole text, as far as can be told.
+// next moves to the next marker outside of code. Nil means the end of the
+// text, or, unless it is whole, of the part that is certain.
 func (w *walker) next(whole bool) *marker {
 	for w.i < len(w.s) {
 		rest := w.s[w.i:]
@@ -209,7 +209,7 @@ func (w *walker) next(whole bool) *marker {
 	return nil
 }
 
-// at is the marker at the start of rest; wait says that it cannot be told yet.
+// at is the marker at the start of rest; wait means that more text is needed.
 func (w *walker) at(rest string, whole bool) (found *marker, wait bool) {
 	for k := range markers {
 		m := &markers[k]

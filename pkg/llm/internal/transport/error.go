@@ -214,7 +214,7 @@ func (e *Endpoint) plain(s string) string {
 type reported struct {
 	text, code, typ string
 	status          int    // from inside the object, 0 if not there
-	generation      string // what the model wrote, where the server tells
+	generation      string // what the model wrote, if the server reports it
 }
 
 func read(body []byte) reported {
@@ -264,8 +264,7 @@ func read(body []byte) reported {
 	return out
 }
 
-// classify names the kind of an error by its status and its words, "" if
-// neither tells.
+// classify returns the kind of an error by its status and text, "" if unknown.
 func classify(status int, text string) llm.ErrorKind {
 	text = strings.ToLower(text)
 	has := func(words ...string) bool {

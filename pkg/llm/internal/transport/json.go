@@ -62,8 +62,8 @@ func Usage(u llm.Usage, sent, received int) (llm.Usage, string) {
 // tokens estimates from above: 3.3 bytes a token is dense for prose and code.
 func tokens(bytes int) int { return int(math.Ceil(float64(bytes) / 3.3)) }
 
-// Join puts the thinking that a server told apart before what an answer had
-// in its text.
+// Join puts the thinking that a server separated before the thinking in an
+// answer's text.
 func Join(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
