@@ -21,8 +21,8 @@ var post = []llm.Call{
 	{Name: "review_content", Args: json.RawMessage(`{}`)},
 }
 
-// advice is what the tools of the blog are told that ask a model, by words of
-// what they ask.
+// advice holds the answers to the blog tools' model requests, by a part of
+// their prompts.
 var advice = []struct{ asked, said string }{
 	{"Say what this request", `{"topic":"Jobs","audience":"operators","tone":"dry","words":300,"sections":[],"questions":[]}`},
 	{"Outline a blog post", `{"title":"Jobs that live","sections":[{"title":"Why they die","points":[]},{"title":"Why they live on","points":[]}]}`},

@@ -228,12 +228,12 @@ func TestBlog(t *testing.T) {
 	}
 }
 
-// publishing is the turns of a job that writes a post and publishes it: twice
-// for good measure, or once if it is to be told something instead.
-func publishing(told string) string {
+// publishing is the turns of a job that writes a post and publishes it: twice,
+// or once if its first result must contain want.
+func publishing(want string) string {
 	again := "  - calls: [{name: TOOL, args: {}}]\n"
-	if told != "" {
-		again = fmt.Sprintf("  - expect: {contains: %q}\n    text: \"Somebody has to look.\\nCONTENT_COMPLETE\"\n", told)
+	if want != "" {
+		again = fmt.Sprintf("  - expect: {contains: %q}\n    text: \"Somebody has to look.\\nCONTENT_COMPLETE\"\n", want)
 	}
 	return "turns:\n  - calls: [{name: write_content, args: {title: Journals, text: \"TEXT\"}}]\n  - calls: [{name: TOOL, args: {}}]\n" +
 		again + "  - text: \"Published.\\nCONTENT_COMPLETE\"\n"
@@ -312,7 +312,7 @@ func TestBlogEditedAfterApproval(t *testing.T) {
 // TestBlogKilledAsItPublishes kills the runner when the other side has done
 // what was asked and has not said so yet: the worst moment. Resumed, the job
 // finds what is there. Where it cannot look, the call is not made again, and
-// the model is told to look.
+// the result asks the model to look.
 func TestBlogKilledAsItPublishes(t *testing.T) {
 	for _, c := range []struct{ name, tool, lookup, want string }{
 		{"Notion", "publish_notion", "", ""},

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// politeACP speaks the Agent Client Protocol, asks before it runs a command,
-// and says what it was told.
+// politeACP is an Agent Client Protocol program that asks before it runs a
+// command and prints the answer.
 const politeACP = `#!/bin/sh
 id() { printf '%s' "$l" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
 reply() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$(id)" "$1"; }

@@ -71,7 +71,7 @@ func TestKillAtApproval(t *testing.T) {
 		case strings.Count(log, "x") > 1:
 			t.Errorf("after, point %d: the command ran twice", n)
 		case log == "" && !strings.Contains(out, "may or may not"):
-			t.Errorf("after, point %d: the command was approved, did not run, and nobody was told\n%s", n, out)
+			t.Errorf("after, point %d: the command was approved, did not run, and no one was notified\n%s", n, out)
 		}
 		return killed
 	})

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// ten is a job of ten tool calls, edits and commands, that tells how often it
+// ten is a job of ten tool calls, edits and commands, that counts how often it
 // did what may not be done twice.
 const ten = `turns:
   - calls: [{name: write_file, args: {path: a.txt, content: "one\ntwo\n"}}]
@@ -40,7 +40,7 @@ You edit.
 // sample of them: see points), resumes the job in a new process, and wants the
 // same end as without the kill: the job's state and the tree. A call that was at
 // work when the power went may have happened or not; it never happened twice,
-// and the model was told.
+// and its result said so to the model.
 func TestKillAtEveryPoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some two hundred processes; run it without -short")

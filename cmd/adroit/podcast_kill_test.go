@@ -24,7 +24,7 @@ const episode = `turns:
   - calls: [{name: finish, args: {summary: The episode is ready.}}]
 `
 
-const spoken = `WEBVTT
+const webVTT = `WEBVTT
 
 00:00.000 --> 00:03.000
 <v Ann>Welcome to the bread show.
@@ -66,7 +66,7 @@ func TestPodcastSurvivesKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := func(t *testing.T) *place {
-		p := newPlace(t, map[string]string{"turns.yaml": episode, "ep.vtt": spoken, "repo/ep.mp3": string(audio)})
+		p := newPlace(t, map[string]string{"turns.yaml": episode, "ep.vtt": webVTT, "repo/ep.mp3": string(audio)})
 		p.bin = bin
 		return p
 	}

@@ -112,7 +112,7 @@ func await(t *testing.T, what string, ok func() bool) {
 
 const hand = `---
 name: hand
-description: Does what it is told.
+description: Follows instructions.
 tools: [write_file, shell, finish]
 done: {signal: DONE}
 ---

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// stages is a validation of three stages, the second mended once.
+// stages is a validation of three stages, the second repaired once.
 const stages = `[{"name": "first", "run": "echo x >>log"},
   {"name": "word", "run": "grep -q right word", "fix": true},
   {"name": "last", "run": "test -s log"}]`

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// words is a job that twice reads below a directory with words of its own: the
-// first turn that does is told of them, once for two calls at a time, and no
-// later one. The script refuses to go on if it is told anything else.
+// words is a job that twice reads below a directory with an AGENTS.md: the
+// first turn that does is shown it, once for two parallel calls, and no later
+// one. The script fails if a request has anything else.
 const words = `turns:
   - calls: [{name: read_file, args: {path: top.txt}}]
   - calls:
@@ -21,7 +21,7 @@ const words = `turns:
   - expect: {last: '^(?s)[^B]*$'}
     calls: [{name: read_skill, args: {name: notes}}]
   - expect: {last: '^One line each\.$'}
-    calls: [{name: finish, args: {summary: Told once.}}]
+    calls: [{name: finish, args: {summary: Shown once.}}]
 `
 
 const reader = `---
@@ -76,7 +76,7 @@ func TestWordsSurviveKill(t *testing.T) {
 				}
 			}
 		}
-		if code, out = p.run("jobs", "resume", "last"); code != 0 || !strings.Contains(out, "Told once.") {
+		if code, out = p.run("jobs", "resume", "last"); code != 0 || !strings.Contains(out, "Shown once.") {
 			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
 		}
 		return true
