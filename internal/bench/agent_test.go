@@ -23,7 +23,7 @@ var agent = flow.Define("agent", executor.Loop)
 type kit struct {
 	model llm.Model
 	tools *tools.Set
-	ran   func(ctx context.Context, env *tools.Env) // told of each call; may be nil
+	ran   func(ctx context.Context, env *tools.Env) // called for each tool call; may be nil
 	full  *full                                     // what the command line adds; nil leaves it out
 }
 

@@ -47,7 +47,7 @@ func submit(t testing.TB, m *jobs.Manager, n int, task json.RawMessage) []string
 	return ids
 }
 
-// whole checks that a job is done with all its turns, and that its log tells
+// whole checks that a job is done with all its turns, and that its log has
 // each of them once, in order, without a gap.
 func whole(ctx context.Context, db *sqlite.DB, id string, turns int) error {
 	j, err := jobs.Find(ctx, db, id)
@@ -79,7 +79,7 @@ func whole(ctx context.Context, db *sqlite.DB, id string, turns int) error {
 		last = ev
 	}
 	if finished["model"] != turns+1 || finished["tool"] != turns || last.Kind != event.JobFinished {
-		return fmt.Errorf("%s: the log ends with %s and tells of %d model and %d tool steps", id, last.Kind, finished["model"], finished["tool"])
+		return fmt.Errorf("%s: the log ends with %s and has %d model and %d tool steps", id, last.Kind, finished["model"], finished["tool"])
 	}
 	return nil
 }

@@ -18,12 +18,12 @@ import (
 // conversation, results are shown within bounds and prices are counted. A nil
 // full is a loop without any of it.
 type full struct {
-	hide  *secret.Redactor
-	shelf *handler.ResultStore
+	hide    *secret.Redactor
+	results *handler.ResultStore
 }
 
 func newFull(dir string) *full {
-	return &full{shelf: &handler.ResultStore{Dir: dir}, hide: secret.New(secret.Options{Known: []secret.Known{
+	return &full{results: &handler.ResultStore{Dir: dir}, hide: secret.New(secret.Options{Known: []secret.Known{
 		{Name: "LAB_KEY", Value: "a key that nobody says"}, {Name: "OTHER", Value: "another one, for the search to do"},
 	}})}
 }
@@ -32,7 +32,7 @@ func (f *full) around(h handler.Host) flow.Mux {
 	if f == nil {
 		return handler.Serve(h)
 	}
-	h.Results = f.shelf
+	h.Results = f.results
 	h.Middleware = []func(handler.ToolHandler) handler.ToolHandler{handler.KeepSecrets(f.hide)}
 	return handler.Guard(handler.Serve(h), f.hide)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Decoder takes values out of nodes, tells what is wrong and goes on.
+// A Decoder takes values out of nodes, reports what is wrong and goes on.
 type Decoder struct {
 	Report func(p Place, hint, words string)
 	// Nearest gives the one of some names that was probably meant, or "".

@@ -1,6 +1,6 @@
 // Package plainyaml reads the plain part of YAML, that which maps to JSON, into
-// nodes that know their place: for files that people write and that get all of
-// their mistakes told at once, by line and column.
+// nodes that know their place: for files that people write. All mistakes of a
+// file are reported at once, by line and column.
 //
 //	doc, err := plainyaml.Parse(src, 1)
 //	root := doc.Read(func(p plainyaml.Place, hint, words string) { … })

@@ -49,7 +49,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// TestRefused wants what is not plain, or a burden to read, told with its place.
+// TestRefused wants what is not plain, or too large, reported with its place.
 func TestRefused(t *testing.T) {
 	for src, want := range map[string]string{
 		"a: &x 1\nb: *x\n":                       "3:4 anchors, references, tags and special numbers are not used here 4:4 anchors, references, tags and special numbers are not used here",

@@ -71,7 +71,7 @@ type world struct {
 
 const helper = `---
 name: helper
-description: Does what it is told.
+description: Follows instructions.
 tools: [read_file, write_file, shell]
 done: %s
 ---
@@ -229,17 +229,17 @@ func TestText(t *testing.T) {
 			}
 			asked := w.server.Requests()
 			if len(asked) == 0 || !strings.Contains(asked[0], "Say how it is.") || !strings.Contains(asked[0], "You help.") {
-				t.Errorf("the model was not told the prompt and the agent's words")
+				t.Errorf("the request lacks the prompt or the agent's text")
 			}
 			if !r.has(llm.SessionOpened, "") {
-				t.Errorf("no session was told: %v", r.activities)
+				t.Errorf("no session was reported: %v", r.activities)
 			}
 		})
 	}
 }
 
-// It says that it is done without having done it, is told what is missing in
-// the same session, and does it: the change is the job's, in diff and in undo.
+// The program claims to be done too early, is sent what is missing in the same
+// session, and does it: the change is the job's, in diff and in undo.
 func TestWork(t *testing.T) {
 	for _, cli := range all {
 		t.Run(cli, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestWork(t *testing.T) {
 				t.Fatalf("b.txt holds %q", got)
 			}
 			if !r.has(llm.ToolFinished, "echo beta") {
-				t.Errorf("the command was not told: %v", r.activities)
+				t.Errorf("the command was not reported: %v", r.activities)
 			}
 			if r.final.Usage.In != 300 || r.final.Usage.Out != 60 {
 				t.Errorf("usage %+v, want 300 in and 60 out: of a session that was taken up only what is new counts", r.final.Usage)
@@ -279,7 +279,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// In plan mode it may change nothing, whatever it is told to run.
+// In plan mode the program may change nothing, whatever its model runs.
 func TestReadOnly(t *testing.T) {
 	for _, cli := range all {
 		t.Run(cli, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestRefusedKey(t *testing.T) {
 }
 
 // Killed at work: its children are gone, the change so far is known, and the
-// next run tells the program of it instead of doing the same again.
+// next run reports it to the program instead of doing the same again.
 func TestKilled(t *testing.T) {
 	for _, cli := range []string{"codex", "opencode"} {
 		t.Run(cli, func(t *testing.T) {
@@ -359,9 +359,9 @@ func TestKilled(t *testing.T) {
 			if got := w.read("b.txt"); got != "once\n" {
 				t.Errorf("b.txt holds %q", got)
 			}
-			told := again.Requests()
-			if len(told) == 0 || !strings.Contains(told[0], "You were interrupted") {
-				t.Errorf("it was not told that it had been interrupted")
+			requests := again.Requests()
+			if len(requests) == 0 || !strings.Contains(requests[0], "You were interrupted") {
+				t.Errorf("the request does not report the interruption")
 			}
 			if out, _, _ := w.command("jobs", "diff", id, "--include-uncertain"); !strings.Contains(out, "+once") {
 				t.Errorf("jobs diff says\n%s", out)
@@ -393,7 +393,7 @@ func TestLostSession(t *testing.T) {
 			}
 			resp, err := a.Open(llm.Session{Dir: w.dir}).Generate(t.Context(), &llm.Request{Messages: []llm.Message{
 				{Role: llm.User, Text: "The first word."},
-				{Role: llm.Assistant, Text: "Heard.", State: &llm.ProviderState{Dialect: "cli/" + cli, Field: "session", Value: value}},
+				{Role: llm.Assistant, Text: "Understood.", State: &llm.ProviderState{Dialect: "cli/" + cli, Field: "session", Value: value}},
 				{Role: llm.User, Text: "The second word."},
 			}}, nil)
 			if err != nil {
@@ -404,7 +404,7 @@ func TestLostSession(t *testing.T) {
 			}
 			asked := w.server.Requests()
 			if last := asked[len(asked)-1]; !strings.Contains(last, "The first word.") || !strings.Contains(last, "The second word.") {
-				t.Error("it was not told all of the conversation")
+				t.Error("the request lacks a part of the conversation")
 			}
 		})
 	}
@@ -436,12 +436,12 @@ steps:
 	if got := w.read("b.txt"); got != "beta\nbeta\n" {
 		t.Errorf("b.txt holds %q", got)
 	}
-	told := false
+	sent := false
 	for _, body := range w.server.Requests() {
-		told = told || strings.Contains(body, "What was done before: b.txt has one more.")
+		sent = sent || strings.Contains(body, "What was done before: b.txt has one more.")
 	}
-	if !told {
-		t.Error("the second was not told what the first has said")
+	if !sent {
+		t.Error("the second's requests lack the first's answer")
 	}
 	if r.final.Usage.In != 400 {
 		t.Errorf("usage %+v, want the 400 tokens of both", r.final.Usage)
@@ -479,7 +479,7 @@ func TestACP(t *testing.T) {
 		t.Errorf("asked %q", asked)
 	}
 	if asked := w.server.Requests(); !strings.Contains(asked[len(asked)-1], "nobody can be asked") {
-		t.Error("it was not told why it was refused")
+		t.Error("the request lacks the reason of the refusal")
 	}
 	if out, _, _ := w.command("jobs", "diff", r.job, "--include-uncertain"); !strings.Contains(out, "+alpha") {
 		t.Errorf("jobs diff says\n%s", out)

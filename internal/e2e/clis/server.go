@@ -1,6 +1,6 @@
 // Package clis has what the end-to-end tests of command-line agents need: the
-// real programs, installed by build.sh, and a server on the loopback that speaks
-// the protocols of their models from a script.
+// real programs, installed by build.sh, and a server on the loopback that
+// plays a script in the protocols of their models.
 package clis
 
 import (

@@ -10,7 +10,7 @@ import (
 )
 
 // A Registry offers the models of one server to others, as ollama.com does,
-// by the protocol that /api/pull speaks.
+// over the protocol of /api/pull.
 type Registry struct {
 	http *httptest.Server
 
