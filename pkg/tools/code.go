@@ -9,11 +9,11 @@ import (
 // A Codebase is what language servers know of the workspace's files, as they are on
 // disk now. Names of files are relative to the workspace; what lies outside it
 // has an absolute one. Implementations are safe for concurrent use and bound
-// the time of each call. An error that wraps ErrNoServer means that nobody
-// serves the file: then a tool does without.
+// the time of each call. An error that wraps ErrNoServer means that no
+// server handles the file: then a tool does without.
 type Codebase interface {
-	// Diagnose reports what is wrong in files. Those that nobody serves are left
-	// out unless all of them are.
+	// Diagnose reports the faults of files. Files without a server are left out
+	// unless none has one.
 	Diagnose(ctx context.Context, files ...string) ([]Diagnostic, error)
 	// Symbols lists what a file declares, in the order of its lines.
 	Symbols(ctx context.Context, file string) ([]Symbol, error)
@@ -51,7 +51,7 @@ type Diagnostic struct {
 	Location
 	Severity string `json:"severity"` // error or warning
 	Message  string `json:"message"`
-	Source   string `json:"source,omitempty"` // who says so: compiler, pyright, …
+	Source   string `json:"source,omitempty"` // compiler, pyright, …
 }
 
 // String is the diagnostic as compilers write it.

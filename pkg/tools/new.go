@@ -70,8 +70,8 @@ func Fatal(err error) error {
 	return &fatalError{err}
 }
 
-// failure sorts an error of a typed function: to the model, the operator, or
-// whoever cancelled.
+// failure passes an error of a typed function to the model, the operator, or as
+// a cancellation.
 func failure(ctx context.Context, err error) (Result, error) {
 	if ctx.Err() != nil {
 		// A killed process says "signal: killed"; the reason is the context.

@@ -15,7 +15,7 @@ type Taint uint8
 const (
 	Untrusted   Taint = 1 << iota // text that others wrote: files, output of programs, the network
 	Secret                        // something that was to stay here, even if it was blotted out
-	Unconfirmed                   // something may have been published, and nobody can tell
+	Unconfirmed                   // it is not known whether something was published
 )
 
 func taintNames() []string { return []string{"untrusted", "secret", "unconfirmed"} }

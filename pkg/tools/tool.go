@@ -135,9 +135,9 @@ type Env struct {
 	Artifacts      ArtifactReader   // never nil
 	Results        Results          // what the model was shown in part; nil if nothing is kept
 	MaxResultBytes int              // bytes of a result that the model is shown at once; 0 for no bound
-	Emit           event.Sink       // never nil; progress for whoever is watching
+	Emit           event.Sink       // never nil; progress events
 	// Approved has, by path, the SHA-256 of the files that a person has approved
-	// to be published by this call, in hexadecimal; nil where nobody was asked.
+	// to be published by this call, in hexadecimal; nil without an approval.
 	// A tool that publishes a file compares what it reads.
 	Approved map[string]string
 }

@@ -38,7 +38,7 @@ func leak(ctx context.Context, g *git.Repo, files *workspace.Files, s *git.Statu
 		}
 		b, err := fs.ReadFile(files.FS(), e.Path)
 		if err != nil {
-			continue // a name that may not be read may not be committed: Commit says so
+			continue // Commit refuses a name that may not be read
 		}
 		for _, f := range r.Find(string(b)) {
 			found = append(found, leaked{e.Path, f})

@@ -96,8 +96,8 @@ func (c Config) issueView() tools.Tool {
 	}, "issue")
 }
 
-// commentInput is the input of github_issue_comment. The repository is always
-// named: whoever approves it sees where it goes.
+// commentInput is the input of github_issue_comment. The repository is required,
+// so that the approval prompt shows it.
 type commentInput struct {
 	Repo   string `json:"repo" jsonschema:"description=owner/name"`
 	Number int    `json:"number" jsonschema:"minimum=1,description=Of the issue or pull request"`
@@ -140,8 +140,8 @@ func carrying[T any](ctx context.Context, a *api, at, mark string, text func(*T)
 	return nil, nil
 }
 
-// once writes what find does not find, and looks again where nobody can tell
-// whether it was written.
+// once writes unless find finds the text, and looks again if it is not known
+// whether the write happened.
 func once[T any](find, write func() (*T, error), done func(v *T, before bool) (tools.Result, error)) (tools.Result, error) {
 	v, err := find()
 	if err != nil {

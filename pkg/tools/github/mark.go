@@ -12,9 +12,9 @@ import (
 // marked finds our marks in a text.
 var marked = lazyregexp.New(`\s*<!-- adroit:[0-9a-f]{24} -->`)
 
-// mark is a comment that nobody sees, by which what has been written is found
-// again: it stands for the job and what it says, so that a model that calls once
-// more after an answer was lost writes nothing twice either.
+// mark is an invisible comment that identifies a written text by job and
+// content, so that a model that repeats a call after a lost response does not
+// write it twice.
 func (a *api) mark(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{a.env.Job, a.repo}, parts...), "\x00")))
 	return "<!-- adroit:" + hex.EncodeToString(sum[:12]) + " -->"

@@ -66,8 +66,8 @@ func definition(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 	return c.found(word, "declaration", spotsOf(syms), note), nil
 }
 
-// meaning asks a server what the word at a spot refers to, or for Go the type
-// checker; no spot at all means that nobody knows.
+// meaning asks a server, or for Go the type checker, what the identifier at a
+// location refers to; no location means unknown.
 func (c code) meaning(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
 	if c.env.Code != nil {
 		for _, at := range tries {

@@ -3,10 +3,10 @@
 //
 //	set, err := tools.NewSet(navigate.Outline, navigate.Definition, navigate.References, navigate.Diagnostics)
 //
-// Language servers answer where there are some (see [tools.Codebase]). Without
-// one, Go is parsed and type-checked here, within its module; for the rest
-// universal-ctags knows declarations. What an answer rests on is said where it
-// is less than a server's.
+// Language servers answer where they exist (see [tools.Codebase]). Without one,
+// Go is parsed and type-checked here, within its module; for other languages
+// universal-ctags finds declarations. A result names its source if that is less
+// than a server.
 package navigate
 
 import (

@@ -72,7 +72,7 @@ func references(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 	return c.listed(word, spots, "lines with that word, whatever it means there: "+why), nil
 }
 
-// uses asks a server or, for Go, the type checker; none means that nobody knows.
+// uses asks a server or, for Go, the type checker; none means unknown.
 func (c code) uses(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
 	if c.env.Code != nil {
 		for _, at := range tries {

@@ -48,8 +48,8 @@ Style: Default,Sans,44,&H00FFFFFF,&H00FFFFFF,&H00000000,&H80000000,0,0,0,0,100,1
 Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 `
 
-// subtitles is what is said between two times, in the form that is burnt in
-// and with times from the first of them. Empty if there is nothing.
+// subtitles renders the cues between two times for burning in, with times
+// relative to the first. It is empty if there are none.
 func (t episodeTranscript) subtitles(from, to float64) string {
 	if !t.Timed {
 		return ""

@@ -154,8 +154,8 @@ func discard(env *tools.Env, temp string) error {
 	return env.Files.Remove(temp)
 }
 
-// parent sees to it that out's directory is there and that files may be written
-// in it: what ffmpeg writes nobody asks about.
+// parent creates out's directory and checks that files may be written in it,
+// since ffmpeg's own writes pass no path check.
 func parent(env *tools.Env, out string) error {
 	trial := scratch(env, out, ".tmp")
 	if err := env.Files.WriteFile(trial, nil); err != nil {

@@ -118,9 +118,8 @@ func read(ctx context.Context, env *tools.Env, in readInput) (string, error) {
 	return b.String(), ctx.Err()
 }
 
-// write shows what was said from a time on, one paragraph for what one
-// speaker says within half a minute, and reports where to go on if that is more
-// than room bytes.
+// write renders the transcript from a time on, one paragraph per speaker and
+// half minute, and reports where to continue if it exceeds room bytes.
 func (t episodeTranscript) write(b *strings.Builder, from float64, room int) {
 	if t.Timed {
 		b.WriteString("[seconds] speaker: text\n")
@@ -168,7 +167,7 @@ func (t episodeTranscript) write(b *strings.Builder, from float64, room int) {
 	}
 }
 
-// between is what is said from one time to another, as plain text.
+// between returns the transcript between two times as plain text.
 func (t episodeTranscript) between(from, to float64) string {
 	var out []string
 	for _, q := range t.Cues {

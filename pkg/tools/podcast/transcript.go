@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A episodeTranscript is what was said, when and by whom: the artifact "transcript".
+// An episodeTranscript is text with times and speakers: the artifact "transcript".
 // Times are seconds from the start of the episode.
 type episodeTranscript struct {
 	Format   string       `json:"format"` // srt, vtt, json or text

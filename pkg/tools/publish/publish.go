@@ -6,11 +6,11 @@
 //		Webhooks: map[string]publish.Webhook{"site": {URL: "https://example.com/posts", SecretEnv: "HOOK_SECRET", Idempotent: true}},
 //	})...)
 //
-// What is published is the artifact "content" or a file, and a person approves
-// exactly these bytes. Each text is published once by a job, whatever breaks
-// on the way: it carries a key made of the job and of what is published, and
-// the tool looks for the key first, or the receiver does. Where nobody can tell
-// whether it happened, the tool reports this and leaves it to a person.
+// The text is the artifact "content" or a file, and a person approves exactly
+// these bytes. A job publishes each text once, even after a crash: the text
+// carries a key derived from the job and the content, and the tool or the
+// receiver looks for the key first. If it is not known whether a text was
+// published, the tool reports that and leaves it to a person.
 package publish
 
 import (

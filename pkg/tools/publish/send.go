@@ -101,7 +101,7 @@ func (c *client) once(ctx context.Context, make func(context.Context) (*http.Req
 	if err != nil {
 		return nil, 0, err
 	}
-	// Where a redirect leads, nobody has approved to send anything.
+	// The approval does not cover the target of a redirect.
 	h := *c.http
 	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := h.Do(req)

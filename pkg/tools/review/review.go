@@ -1,11 +1,10 @@
-// Package review is how an agent that only reads reports what it found: a typed
-// artifact rather than prose that somebody has to take apart.
+// Package review lets a read-only agent report its findings as a typed artifact
+// rather than prose that has to be parsed.
 //
 //	set, err := tools.NewSet(review.Findings, review.Triage)
 //
-// A place that is not there is refused: a finding nobody can look up is worth
-// nothing, and models make lines up. The package does not judge whether a
-// finding is right.
+// A finding whose file or line does not exist is refused, since models invent
+// lines. The package does not judge whether a finding is right.
 package review
 
 import (

@@ -24,7 +24,7 @@ type project struct {
 	args   []string
 	shell  string // a command line, in place of args
 	env    []string
-	from   string // the file that says so, for people
+	from   string // the file that configures it, for people
 	read   func(p project, out string) testResult
 	// some reports whether there are tests to run, as far as files show. Nil: yes.
 	some func() bool

@@ -135,8 +135,8 @@ func (d *webTools) visit(ctx context.Context, env *tools.Env, file string, targe
 	return out, ctx.Err()
 }
 
-// page visits one address, and fills in the verdicts about it: nobody else
-// writes those.
+// page visits one address and fills in its verdicts, which no other goroutine
+// writes.
 func (d *webTools) page(ctx context.Context, env *tools.Env, at string, which []int, out []verdict) {
 	anchors := map[int]string{}
 	for _, i := range which {
