@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/backup"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
@@ -31,7 +31,7 @@ func New(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m, err := adroit.Backup(cmd.Context(), dir, args[0], version.Read().Version)
+			m, err := backup.Write(cmd.Context(), dir, args[0], version.Read().Version)
 			if err != nil {
 				hint := ""
 				if errors.Is(err, sqlite.ErrDamaged) {

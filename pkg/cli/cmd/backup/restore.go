@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/backup"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/env"
 	"github.com/adroit-run/adroit/pkg/cli/exit"
@@ -29,7 +29,7 @@ func NewRestore(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := adroit.Restore(cmd.Context(), dir, args[0], version.Read().Version, replace)
+			r, err := backup.Restore(cmd.Context(), dir, args[0], version.Read().Version, replace)
 			if err != nil {
 				return exit.Fail(err, "the data directory is "+e.Home(dir)+"; --data-dir names another")
 			}

@@ -1,4 +1,5 @@
-package adroit
+// Package backup copies a data directory to one file, and brings it back.
+package backup
 
 import (
 	"archive/tar"
@@ -34,13 +35,13 @@ type Manifest struct {
 	Files   int       `json:"files"`             // besides the database
 }
 
-// Backup writes a copy of the data directory to file, which must not exist: a
+// Write writes a copy of the data directory to file, which must not exist: a
 // tar archive, compressed if its name ends in .gz or .tgz. It has the database,
 // what undo needs, worktrees and trust decisions, and leaves out caches. It is
 // consistent while jobs run: the database is copied in one read transaction,
 // and everything else, which is written before the database refers to it, after
 // that. It holds prompts and file contents; only its owner can read it.
-func Backup(ctx context.Context, data, file, version string) (*Manifest, error) {
+func Write(ctx context.Context, data, file, version string) (*Manifest, error) {
 	data, err := filepath.Abs(data)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package adroit
+package backup
 
 import (
 	"context"
@@ -63,7 +63,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			name += ".gz"
 		}
 		file, other := filepath.Join(t.TempDir(), name), t.TempDir()
-		if _, err := Backup(t.Context(), data, file, "v1"); err != nil {
+		if _, err := Write(t.Context(), data, file, "v1"); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
