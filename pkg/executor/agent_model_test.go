@@ -51,8 +51,8 @@ func (m *inmate) Generate(context.Context, *llm.Request, func(llm.Delta)) (*llm.
 	return nil, errors.New("no place")
 }
 
-// told is the last message of the n-th request.
-func (m *inmate) told(n int) string {
+// feedback is the last message of the n-th request.
+func (m *inmate) feedback(n int) string {
 	if n >= len(m.reqs) {
 		return ""
 	}
@@ -161,7 +161,7 @@ func (h *house) run(ctx context.Context) (*executor.State, error) {
 }
 
 // It works in the job's directory, without tools of ours; what it changes is
-// the job's; and it is told what is missing.
+// the job's; and it gets what is missing as feedback.
 func TestResidentWorks(t *testing.T) {
 	h := newHouse(t, func(t *executor.Task) {
 		t.Done = executor.Criterion{All: []executor.Criterion{{Signal: "DONE"}, {Artifact: "diff", Where: json.RawMessage(`{"minLength":1}`)}}}
@@ -179,8 +179,8 @@ func TestResidentWorks(t *testing.T) {
 		}
 	}
 	second := h.reqs[1].Messages
-	if !strings.HasPrefix(h.told(1), "Not done yet") || second[len(second)-2].State == nil {
-		t.Errorf("told %q after %+v", h.told(1), second[len(second)-2])
+	if !strings.HasPrefix(h.feedback(1), "Not done yet") || second[len(second)-2].State == nil {
+		t.Errorf("feedback %q after %+v", h.feedback(1), second[len(second)-2])
 	}
 	steps, err := h.led.Steps()
 	if err != nil || len(steps) != 1 || len(steps[0].Changes) != 1 || steps[0].Changes[0].Path != "b.txt" {
@@ -195,7 +195,7 @@ func TestResidentWorks(t *testing.T) {
 }
 
 // Stopped at work, in the middle of a change: the step is not performed again.
-// What was changed is known, and the next is told.
+// What was changed is known, and the next attempt gets it.
 func TestResidentInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	h := newHouse(t, nil, func(p llm.Session, _ func(llm.Delta)) (*llm.Response, error) {
@@ -210,8 +210,8 @@ func TestResidentInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Outcome.Status != executor.Done || len(h.reqs) != 2 || !strings.HasPrefix(h.told(1), "You were interrupted") {
-		t.Errorf("%+v, %d requests, told %q", s.Outcome, len(h.reqs), h.told(1))
+	if s.Outcome.Status != executor.Done || len(h.reqs) != 2 || !strings.HasPrefix(h.feedback(1), "You were interrupted") {
+		t.Errorf("%+v, %d requests, feedback %q", s.Outcome, len(h.reqs), h.feedback(1))
 	}
 	steps, err := h.led.Steps()
 	if err != nil || len(steps) != 1 {
@@ -251,8 +251,8 @@ func TestResidentStopped(t *testing.T) {
 	}
 }
 
-// It is tried again only if it had not begun, and the model behind it is told
-// whom it follows.
+// It is tried again only if it had not begun, and the fallback model learns
+// which model it follows.
 func TestResidentFails(t *testing.T) {
 	fails := func(acted bool) func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
 		return func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
@@ -274,20 +274,20 @@ func TestResidentFails(t *testing.T) {
 		t.Fatalf("%v, %+v", err, s.Outcome)
 	}
 	if last := h.w.last[len(h.w.last)-1].Text; !strings.Contains(last, "cli/fake was asked this before you") {
-		t.Errorf("the model behind it was told %q", last)
+		t.Errorf("the fallback model got %q", last)
 	}
 }
 
-// It may stop without a word, as some do when they are refused: it is told why,
-// in the session that it has.
+// It may stop without text, as some do when they are refused: it gets the
+// reason, in the same session.
 func TestResidentWordless(t *testing.T) {
 	h := newHouse(t, nil, works("", llm.Work{Denied: 1, Refused: []string{"rm a.txt: not here"}}, nil), works("DONE", llm.Work{}, nil))
 	s, err := h.run(t.Context())
 	if err != nil || s.Outcome.Status != executor.Done {
 		t.Fatalf("%v, %+v", err, s.Outcome)
 	}
-	if !strings.Contains(h.told(1), "rm a.txt: not here") {
-		t.Errorf("told %q", h.told(1))
+	if !strings.Contains(h.feedback(1), "rm a.txt: not here") {
+		t.Errorf("feedback %q", h.feedback(1))
 	}
 	msgs := h.reqs[1].Messages
 	if last := msgs[len(msgs)-2]; last.Role != llm.Assistant || last.State == nil || last.Text == "" {

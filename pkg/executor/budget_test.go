@@ -7,7 +7,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor/compaction"
 )
 
-func TestGauge(t *testing.T) {
+func TestContextUsage(t *testing.T) {
 	for _, c := range []struct{ weight, estimate, in, tokens, rate int }{
 		{10_000, 3031, 2500, 2500, 4000}, // the server's count is the truth
 		{10_000, 3031, 0, 3031, 0},       // it counts nothing

@@ -46,7 +46,7 @@ func (s *speaker) Generate(_ context.Context, req *llm.Request, emit func(llm.De
 	return r, err
 }
 
-// learned is a driver that keeps what it hears.
+// learned is a driver that records the failures it learns of.
 type learned struct {
 	mu   sync.Mutex
 	list []toolcall.ModeFailure
@@ -227,10 +227,10 @@ func TestFallsBack(t *testing.T) {
 			if len(l.list) == 0 || l.list[len(l.list)-1].Why != c.why {
 				t.Errorf("learned %+v, want %q", l.list, c.why)
 			}
-			told := slices.ContainsFunc(seen, func(e event.Event) bool {
+			reported := slices.ContainsFunc(seen, func(e event.Event) bool {
 				return strings.Contains(string(e.Data), `"calling":"`+string(c.want[len(c.want)-1])+`"`) && strings.Contains(string(e.Data), c.why)
 			})
-			if !told {
+			if !reported {
 				t.Error("no event says how the model was asked, and why")
 			}
 		})
@@ -327,7 +327,7 @@ func TestTypedOutputInEachWay(t *testing.T) {
 					return wrapped(asked, `{"sum":2}`)
 				}
 				if last := req.Messages[len(req.Messages)-1].Text; !strings.Contains(last, "sum") || !strings.Contains(last, "10") {
-					t.Errorf("the fault was told as %q", last)
+					t.Errorf("the fault was reported as %q", last)
 				}
 				return wrapped(asked, `{"sum":12,"note":null}`)
 			}}

@@ -225,7 +225,7 @@ func (n *narrow) run(in json.RawMessage, sink event.Sink) (*executor.State, erro
 }
 
 // TestRandomHistoriesFit runs jobs of random shape in windows of random size,
-// told, guessed wrong or not known at all: each ends as it should or says
+// known, guessed wrong or not known at all: each ends as it should or says
 // clearly that it cannot, and every request is one that a provider takes.
 func TestRandomHistoriesFit(t *testing.T) {
 	compacted, failed, refused := 0, 0, 0
@@ -312,7 +312,7 @@ func TestKillDuringCompaction(t *testing.T) {
 		if uerr := json.Unmarshal(out, s); err != nil || uerr != nil {
 			t.Fatalf("killed at %d: %v, %v", k, err, uerr)
 		}
-		// The head is the digest of all that the model has been told.
+		// The head is the digest of all that the model has seen.
 		if s.Head != steady.Head || s.Last != steady.Last || s.Context != steady.Context || len(n.faults) > 0 {
 			t.Fatalf("killed at %d: %+v instead of %+v; %v", k, s.Context, steady.Context, n.faults)
 		}
@@ -358,7 +358,7 @@ func TestPoorSummary(t *testing.T) {
 				t.Errorf("notes %+v", s.Notes)
 			}
 			if all := strings.Join(notes, "\n"); !strings.Contains(all, "the summary of narrow/small is not used") || !strings.Contains(all, c.why) {
-				t.Errorf("nobody was told: %q", all)
+				t.Errorf("not reported: %q", all)
 			}
 			if all := strings.Join(said, "\n"); !strings.Contains(all, "summarised from the record") || !strings.Contains(all, "compacted: ") {
 				t.Errorf("%q", all)
@@ -371,7 +371,7 @@ func TestPoorSummary(t *testing.T) {
 }
 
 // TestWholeResultsStay has a model see a long result in part and reads the
-// rest by the id it was told.
+// rest by its id.
 func TestWholeResultsStay(t *testing.T) {
 	n := &narrow{t: t, window: 50_000, perToken: 3, turns: 2, seed: 1, size: func(int) int { return 200_000 }}
 	in := n.task(&executor.Budget{Window: 50_000})

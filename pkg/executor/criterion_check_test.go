@@ -161,7 +161,7 @@ func TestTestCommandIsTheTasks(t *testing.T) {
 		tools.New(tools.Metadata{Name: "tell", Description: "Tell.", Uses: []string{tools.TestCommand}},
 			func(_ context.Context, env *tools.Env, _ struct{}) (string, error) {
 				got = append(got, string(env.Artifacts.Value(tools.TestCommand)))
-				return "told", nil
+				return "done", nil
 			}))
 	if err != nil {
 		t.Fatal(err)

@@ -149,15 +149,15 @@ func TestDoneIsJudgedNotBelieved(t *testing.T) {
 	if s.Outcome.Summary != "added two" || len(s.Outcome.Met) != 4 {
 		t.Errorf("outcome %+v", s.Outcome)
 	}
-	var told string
+	var seen string
 	for _, m := range w.last {
 		if m.Role == llm.User {
-			told += m.Text + "\n"
+			seen += m.Text + "\n"
 		}
 	}
 	for _, want := range []string{`artifact "sum" has not been produced`, `add produces "sum"`, "say TASK_COMPLETE on a line of its own"} {
-		if !strings.Contains(told, want) {
-			t.Errorf("the model was not told %q:\n%s", want, told)
+		if !strings.Contains(seen, want) {
+			t.Errorf("the model did not see %q:\n%s", want, seen)
 		}
 	}
 }
@@ -282,7 +282,7 @@ func TestApproval(t *testing.T) {
 
 // TestKillEverywhere stops the run at every point of every step in turn; the
 // resumed run ends as the undisturbed one does, and effects happened once or
-// the model was told that they may have.
+// the model learned that they may have.
 func TestKillEverywhere(t *testing.T) {
 	turns := []llm.Message{
 		calls(call("add", `{"n":1}`)), calls(call("peek", `{}`), call("peek", `{}`)), calls(call("add", `{"n":2}`), call("report", `{}`)), say("TASK_COMPLETE"),
@@ -312,12 +312,12 @@ func TestKillEverywhere(t *testing.T) {
 		if err != nil {
 			t.Fatalf("killed at %d: %v", k, err)
 		}
-		told := false
+		warned := false
 		for _, m := range w.last {
-			told = told || strings.Contains(m.Text, "may or may not have happened")
+			warned = warned || strings.Contains(m.Text, "may or may not have happened")
 		}
-		if s.Outcome.Status != executor.Done || s.Turns != 4 || w.added.Load() != 3 && !told {
-			t.Fatalf("killed at %d: %+v, %d turns, added %d, told %v", k, s.Outcome, s.Turns, w.added.Load(), told)
+		if s.Outcome.Status != executor.Done || s.Turns != 4 || w.added.Load() != 3 && !warned {
+			t.Fatalf("killed at %d: %+v, %d turns, added %d, warned %v", k, s.Outcome, s.Turns, w.added.Load(), warned)
 		}
 	}
 }

@@ -57,12 +57,12 @@ func short(s string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// loopRules say what counts as going in circles: a pattern of Period turns that
-// was seen Nudge times gets a word, Stop times ends the run.
+// loopRules define a loop: a pattern of period turns that was seen remind times
+// gets a reminder, and seen stop times ends the run.
 var loopRules = []struct {
-	period, nudge, stop int
-	by                  func(fingerprint) string
-	words               string
+	period, remind, stop int
+	by                   func(fingerprint) string
+	words                string
 }{
 	{1, 3, 6, func(m fingerprint) string { return m.Full }, "the same call with the same result"},
 	{1, 6, 12, func(m fingerprint) string { return m.Call }, "the same call"},
@@ -71,7 +71,7 @@ var loopRules = []struct {
 	{3, 3, 5, func(m fingerprint) string { return m.Full }, "the same three calls in turn"},
 }
 
-// detectLoop nudges the model when it repeats itself, and lands the run when
+// detectLoop reminds the model when it repeats itself, and ends the run when
 // that did not help.
 func (s *State) detectLoop() {
 	for _, rule := range loopRules {
@@ -80,7 +80,7 @@ func (s *State) detectLoop() {
 		case n >= rule.stop:
 			s.wrapUp(&Outcome{Status: Stuck, Reason: fmt.Sprintf("%s, %d times over", rule.words, n)})
 			return
-		case n >= rule.nudge && s.Turns-s.LastReminder >= rule.nudge:
+		case n >= rule.remind && s.Turns-s.LastReminder >= rule.remind:
 			s.LastReminder = s.Turns
 			s.addUserMessage("You have made %s %d times now. It will not help to go on like this. Read the results again and try something else, or say what blocks you.", rule.words, n)
 			return

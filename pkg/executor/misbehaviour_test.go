@@ -26,7 +26,7 @@ type misbehaviour struct {
 	last bool
 	edit func(*executor.Task)
 
-	told   string   // words that the model must have read afterwards
+	seen   string   // text that the model must have seen afterwards
 	other  string   // the same, if Ollama's protocol makes it another thing
 	ran    []string // what ran after the first turn's add {"n":1}; nothing else may
 	asked  int      // requests in all; 0 means three
@@ -61,21 +61,21 @@ func inside(w wire) int {
 }
 
 var misbehaviours = []misbehaviour{
-	{name: "arguments miss the last brace", does: says(call("add", `{"n":2`)), told: "not valid JSON", other: "want an object"},
-	{name: "arguments are prose", does: says(call("add", `add two, please`)), told: "not valid JSON", other: "want an object"},
-	{name: "arguments are empty", does: says(call("add", ``)), told: "add was not called"},
-	{name: "argument of the wrong type", does: says(call("add", `{"n":"seven"}`)), told: "add was not called"},
-	{name: "required argument missing", does: says(call("add", `{}`)), told: "add was not called"},
-	{name: "extra argument", does: says(call("add", `{"n":2,"m":3}`)), told: "m is not known"},
-	{name: "unknown tool", does: says(call("subtract", `{"n":2}`)), told: `there is no tool \"subtract\"; you have: add, boom, meet`},
-	{name: "tool error", does: says(call("add", `{"n":-2}`)), told: "negative amounts are not allowed", ran: []string{`add {"n":-2}`}},
-	{name: "tool panic", does: says(call("boom", `{}`)), told: "the tool crashed", ran: []string{`boom {}`}},
+	{name: "arguments miss the last brace", does: says(call("add", `{"n":2`)), seen: "not valid JSON", other: "want an object"},
+	{name: "arguments are prose", does: says(call("add", `add two, please`)), seen: "not valid JSON", other: "want an object"},
+	{name: "arguments are empty", does: says(call("add", ``)), seen: "add was not called"},
+	{name: "argument of the wrong type", does: says(call("add", `{"n":"seven"}`)), seen: "add was not called"},
+	{name: "required argument missing", does: says(call("add", `{}`)), seen: "add was not called"},
+	{name: "extra argument", does: says(call("add", `{"n":2,"m":3}`)), seen: "m is not known"},
+	{name: "unknown tool", does: says(call("subtract", `{"n":2}`)), seen: `there is no tool \"subtract\"; you have: add, boom, meet`},
+	{name: "tool error", does: says(call("add", `{"n":-2}`)), seen: "negative amounts are not allowed", ran: []string{`add {"n":-2}`}},
+	{name: "tool panic", does: says(call("boom", `{}`)), seen: "the tool crashed", ran: []string{`boom {}`}},
 	{name: "empty call id", does: says(llm.Call{Name: "add", Args: json.RawMessage(`{"n":2}`)}, llm.Call{Name: "add", Args: json.RawMessage(`{"n":3}`)}), ran: []string{`add {"n":2}`, `add {"n":3}`}},
 	{name: "the same call id again", does: says(llm.Call{ID: "a1", Name: "add", Args: json.RawMessage(`{"n":2}`)}, llm.Call{ID: "a1", Name: "add", Args: json.RawMessage(`{"n":3}`)}), ran: []string{`add {"n":2}`, `add {"n":3}`}},
 	{name: "finish reason stop with a call", ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Calls: []llm.Call{call("add", `{"n":2}`)}, Finish: "stop"})}
 	}},
-	{name: "empty message", told: "neither text nor a tool call", does: func(w wire) []llmtest.Behaviour {
+	{name: "empty message", seen: "neither text nor a tool call", does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{})}
 	}},
 	{name: "nothing but empty messages", last: true, asked: 4, does: func(w wire) []llmtest.Behaviour {
@@ -87,19 +87,19 @@ var misbehaviours = []misbehaviour{
 	{name: "thinking of which only the end comes", asked: 2, last: true, does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "I could add.</think>The right answer."})}
 	}},
-	{name: "object in prose whose arguments do not fit", told: "No tool was called: the answer ends with a call of add whose arguments do not fit (n is missing)", does: func(w wire) []llmtest.Behaviour {
+	{name: "object in prose whose arguments do not fit", seen: "No tool was called: the answer ends with a call of add whose arguments do not fit (n is missing)", does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "I add.\n{\"name\": \"add\", \"arguments\": {\"m\": 2}}"})}
 	}},
-	{name: "call in the middle of text", told: "No tool was called: the answer holds a tool call in the middle of text", does: func(w wire) []llmtest.Behaviour {
+	{name: "call in the middle of text", seen: "No tool was called: the answer holds a tool call in the middle of text", does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\":2}}\n</tool_call>\nThat is how it is called."})}
 	}},
-	{name: "printed call of an unknown tool", told: `calls \"subtract\", which is no tool`, does: func(w wire) []llmtest.Behaviour {
+	{name: "printed call of an unknown tool", seen: `calls \"subtract\", which is no tool`, does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "<tool_call>\n{\"name\": \"subtract\", \"arguments\": {\"n\":2}}\n</tool_call>"})}
 	}},
-	{name: "printed call with its made-up result", told: "[Read your calls with a repair: the model made up the result", ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
+	{name: "printed call with its made-up result", seen: "[Read your calls with a repair: the model made up the result", ran: []string{`add {"n":2}`}, does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Text: "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\":2}}\n</tool_call>\n<tool_response>\n2\n</tool_response>\nIt is 2."})}
 	}},
-	{name: "call cut by the answer's limit", told: "token limit", other: "want an object", does: func(w wire) []llmtest.Behaviour {
+	{name: "call cut by the answer's limit", seen: "token limit", other: "want an object", does: func(w wire) []llmtest.Behaviour {
 		return []llmtest.Behaviour{w.say(llmtest.Turn{Calls: []llm.Call{call("add", `{"n":2`)}, Finish: "length"})}
 	}},
 	{name: "500", asked: 4, does: func(wire) []llmtest.Behaviour { return always(2, busy(500, "Retry-After-Ms", "20")) }, wait: 40 * time.Millisecond},
@@ -149,7 +149,7 @@ func init() {
 		}})
 	}
 	for name, shape := range llmtest.Unclear {
-		misbehaviours = append(misbehaviours, misbehaviour{name: "call printed " + name, told: "call it now, through the interface for tools", does: func(w wire) []llmtest.Behaviour {
+		misbehaviours = append(misbehaviours, misbehaviour{name: "call printed " + name, seen: "call it now, through the interface for tools", does: func(w wire) []llmtest.Behaviour {
 			return []llmtest.Behaviour{w.say(llmtest.Print(shape, call("add", `{"n":2}`)))}
 		}})
 	}
@@ -208,12 +208,12 @@ func (m misbehaviour) check(t *testing.T, w wire) {
 	for i, r := range requests {
 		history(t, i, r.Body)
 	}
-	told := m.told
+	seen := m.seen
 	if w.native && m.other != "" {
-		told = m.other
+		seen = m.other
 	}
-	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, told) {
-		t.Errorf("the model was not told %q:\n%s", told, last)
+	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, seen) {
+		t.Errorf("the model did not see %q:\n%s", seen, last)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // turnFeedback is what reading an answer brought to light that the model should know.
 // It lives for one turn: a run that is resumed within the turn recalls the
-// answer and hears it again.
+// answer and its feedback.
 type turnFeedback struct {
 	lost    bool   // the server passed on nothing of a call
 	doubt   string // why something was not taken for a call

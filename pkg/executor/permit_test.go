@@ -241,7 +241,7 @@ func TestDeniedCallsSayWhy(t *testing.T) {
 		t.Errorf("ran %v, asked %+v", g.ran, q)
 	}
 	if text := g.last[len(g.last)-2].Text; text != "not run: plans are made by people" {
-		t.Errorf("the model was told %q", text)
+		t.Errorf("the model saw %q", text)
 	}
 }
 

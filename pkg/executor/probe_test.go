@@ -63,7 +63,7 @@ func (w wire) model(t testing.TB, url string, idle, total time.Duration) llm.Mod
 	return m
 }
 
-// A probe is a job on a loopback server that behaves as told, with tools that
+// A probe is a job on a loopback server with scripted behaviour, and tools that
 // note what really ran.
 type probe struct {
 	wire     wire

@@ -37,8 +37,8 @@ func toucher(t *testing.T) *tools.Set {
 	return set
 }
 
-// TestNearby has a model touch paths, one call a turn, and looks at what it is
-// told with each result.
+// TestNearby has a model touch paths, one call a turn, and checks the project
+// texts that come with each result.
 func TestNearby(t *testing.T) {
 	says := []executor.DirText{{Dir: "a", Text: "WORDS-A"}, {Dir: "c", Text: "WORDS-C"}, {Dir: "a/b", Text: "WORDS-AB"}}
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestNearby(t *testing.T) {
 				}
 			}
 			if strings.Join(got, "|") != strings.Join(c.want, "|") {
-				t.Errorf("told %q, want %q (state %v)", got, c.want, s.ShownDirs)
+				t.Errorf("got %q, want %q (state %v)", got, c.want, s.ShownDirs)
 			}
 		})
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// played runs a task with a model and returns what it was told and has
-// answered, request by request, and the state. With a recorder it is recorded.
+// played runs a task with a model and returns, request by request, the
+// messages it got and its answer, and the state. With a recorder it is recorded.
 func (n *narrow) played(model llm.Model, in json.RawMessage, record func(*llm.Request, *llm.Response) error) (turns []string, s *executor.State, ways []string) {
 	n.t.Helper()
 	j, dir, w := new(flow.Memory), n.t.TempDir(), newWorld(n.t, say("x"))
@@ -32,11 +32,11 @@ func (n *narrow) played(model llm.Model, in json.RawMessage, record func(*llm.Re
 				said += fmt.Sprintf(" %s(%s)", c.Name, c.Args)
 			}
 		}
-		var told strings.Builder
+		var prompt strings.Builder
 		for _, m := range req.Messages {
-			fmt.Fprintf(&told, "%s %s %s %d\n", m.Role, m.Name, m.Text, len(m.Calls))
+			fmt.Fprintf(&prompt, "%s %s %s %d\n", m.Role, m.Name, m.Text, len(m.Calls))
 		}
-		turns = append(turns, told.String()+"=> "+said)
+		turns = append(turns, prompt.String()+"=> "+said)
 		return resp, err
 	})
 	mux := handler.Serve(handler.Host{

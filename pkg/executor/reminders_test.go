@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// told are the words of the loop to the model, beside the prompt.
-func told(msgs []llm.Message) (out []string) {
+// reminders returns the messages that the loop sent to the model, without the prompt.
+func reminders(msgs []llm.Message) (out []string) {
 	for i, m := range msgs {
 		if m.Role == llm.User && i > 1 {
 			out = append(out, m.Text)
@@ -21,8 +21,8 @@ func told(msgs []llm.Message) (out []string) {
 	return out
 }
 
-// TestNearTheEnd checks that little being left is said once, with what is
-// still to be done, and that no turn is told two things.
+// TestNearTheEnd checks that the model is reminded once that little is left,
+// with what is still to be done, and that no turn gets two reminders.
 func TestNearTheEnd(t *testing.T) {
 	var turns []llm.Message
 	for i := range 12 {
@@ -35,19 +35,19 @@ func TestNearTheEnd(t *testing.T) {
 	if err == nil || s.Outcome.Limit != "turns" {
 		t.Fatalf("%v, %+v", err, s.Outcome)
 	}
-	got := told(w.last)
+	got := reminders(w.last)
 	if len(got) != 2 || !strings.HasPrefix(got[0], "Left: 2 of 10 turns. Still to be done: ") || !strings.Contains(got[0], `artifact "other" has not been produced`) {
-		t.Errorf("told %q", got)
+		t.Errorf("reminders: %q", got)
 	}
 	for i := 1; i < len(w.last); i++ {
 		if w.last[i].Role == llm.User && w.last[i-1].Role == llm.User {
-			t.Errorf("told two things in a turn: %q and %q", w.last[i-1].Text, w.last[i].Text)
+			t.Errorf("two reminders in a turn: %q and %q", w.last[i-1].Text, w.last[i].Text)
 		}
 	}
 }
 
 // TestRest checks that a tool that only fails is taken away for some turns,
-// that the model is told, and that a change of files gives it back.
+// that the model gets a reminder, and that a change of files gives it back.
 func TestRest(t *testing.T) {
 	bad := func(n int) llm.Message { return calls(call("add", fmt.Sprintf(`{"n":-%d}`, n))) }
 	peek := calls(call("peek", `{}`))
@@ -65,14 +65,14 @@ func TestRest(t *testing.T) {
 	if len(results) != 5 || !strings.Contains(results[3], "may be called again in turn 7") || !strings.Contains(results[4], "negative amounts") {
 		t.Errorf("the calls came back with %q", results)
 	}
-	all := strings.Join(told(w.last), "\n")
+	all := strings.Join(reminders(w.last), "\n")
 	if strings.Count(all, "add failed 3 times in the same way and is not offered for the next 3 turns") != 1 {
-		t.Errorf("told %q", all)
+		t.Errorf("reminders: %q", all)
 	}
 
 	w = newWorld(t, bad(1), bad(2), calls(call("add", `{"n":1}`)), bad(3), say("done"))
-	if s, err := w.run(t, new(flow.Memory), w.task(nil)); err != nil || len(told(w.last)) != 0 || s.Called["add"] != 1 {
-		t.Errorf("%v; told %q", err, told(w.last))
+	if s, err := w.run(t, new(flow.Memory), w.task(nil)); err != nil || len(reminders(w.last)) != 0 || s.Called["add"] != 1 {
+		t.Errorf("%v; reminders: %q", err, reminders(w.last))
 	}
 }
 
@@ -85,7 +85,7 @@ func TestCallBudget(t *testing.T) {
 		t.Fatalf("%v; called %v, offered %s", err, s.Called, s.OfferedTools)
 	}
 	if got := w.last[len(w.last)-1].Text; got != "peek may be called 2 times in this job, and was" {
-		t.Errorf("told %q", got)
+		t.Errorf("reminders: %q", got)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestTooEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := w.last[len(w.last)-1].Text; got != "report needs sum first; add makes sum" {
-		t.Errorf("told %q", got)
+		t.Errorf("reminders: %q", got)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestGuidanceIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guidance := len(strings.Join(told(w.last), ""))
+	guidance := len(strings.Join(reminders(w.last), ""))
 	t.Logf("%d of %d bytes", guidance, len(all))
 	if guidance == 0 || guidance*100 > 3*len(all) {
 		t.Errorf("%d of %d bytes are guidance", guidance, len(all))

@@ -130,7 +130,7 @@ func TestFallback(t *testing.T) {
 					t.Errorf("%v; window %d, cost %g, used %v", err, window, s.Cost, s.ByModel)
 				}
 				if len(b.notes) != 1 || !strings.Contains(b.notes[0], "a does not answer (test: no "+string(kind)+"); going on with b") {
-					t.Errorf("told %q", b.notes)
+					t.Errorf("got %q", b.notes)
 				}
 			})
 		})
@@ -236,7 +236,7 @@ func TestThink(t *testing.T) {
 		edit   func(*executor.Task)
 		cheap  llm.Func
 		asked  int    // the models for thinking
-		told   string // what the model is told
+		seen   string // what the model sees
 		tokens int    // of the cheap one
 	}{
 		"counted":                     {3, nil, answers("short", llm.Usage{In: 100, Out: 10}), 3, "short short short", 330},
@@ -280,10 +280,10 @@ func TestThink(t *testing.T) {
 			}
 			found := false
 			for _, m := range w.last {
-				found = found || m.Role == llm.Tool && strings.Contains(m.Text, c.told)
+				found = found || m.Role == llm.Tool && strings.Contains(m.Text, c.seen)
 			}
 			if !found {
-				t.Errorf("the model was not told %q: %+v", c.told, w.last)
+				t.Errorf("the model did not see %q: %+v", c.seen, w.last)
 			}
 		})
 	}
@@ -298,7 +298,7 @@ func TestThinkWithoutAModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := w.last[len(w.last)-1].Text; !strings.Contains(got, "which this run does not grant") {
-		t.Errorf("told %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -324,7 +324,7 @@ func TestThinkStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all := strings.Join(b.notes, "\n"); !strings.Contains(all, "stopped after it had asked cheap 2 times") {
-		t.Errorf("told %q", all)
+		t.Errorf("got %q", all)
 	}
 	s, err := b.loop(t, t.Context(), j, edit)
 	if err != nil || s.ByModel["cheap"] != (llm.Usage{In: 200, Out: 20}) {

@@ -19,7 +19,7 @@ import (
 type Trimmer struct {
 	Messages []llm.Message
 	lookup   func(name string) (tools.Tool, bool)
-	shelve   func(text string) string // keeps a text and gives its id; "" where there is no shelf
+	store    func(text string) string // stores a text and returns its id; "" without a result store
 
 	Weight             int // of Messages
 	uses               []toolUse
@@ -45,8 +45,8 @@ const (
 	allLines    = 1 << 30 // behind the last line of any file
 )
 
-func NewTrimmer(msgs []llm.Message, lookup func(string) (tools.Tool, bool), shelve func(string) string) *Trimmer {
-	t := &Trimmer{Messages: slices.Clone(msgs), lookup: lookup, shelve: shelve, Weight: Weigh(msgs...)}
+func NewTrimmer(msgs []llm.Message, lookup func(string) (tools.Tool, bool), store func(string) string) *Trimmer {
+	t := &Trimmer{Messages: slices.Clone(msgs), lookup: lookup, store: store, Weight: Weigh(msgs...)}
 	turn, calls := 0, map[string]int{}
 	for i := range t.Messages {
 		m := &t.Messages[i]
@@ -221,7 +221,7 @@ func (t *Trimmer) handle(text string) string {
 	if m := handles.FindAllStringSubmatch(text, -1); m != nil {
 		id = m[len(m)-1][1] // a part is shown already: the whole is kept
 	} else {
-		id = t.shelve(text)
+		id = t.store(text)
 	}
 	if id == "" {
 		return " Call it again if you need it."

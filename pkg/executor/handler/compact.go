@@ -82,7 +82,7 @@ func settled(msgs []llm.Message) []llm.Message {
 	return out
 }
 
-func (c *compactor) shelve(text string) string {
+func (c *compactor) store(text string) string {
 	if !c.in.Handle {
 		return ""
 	}
@@ -94,7 +94,7 @@ func (c *compactor) shelve(text string) string {
 }
 
 func (c *compactor) trimmer(msgs []llm.Message) *compaction.Trimmer {
-	return compaction.NewTrimmer(msgs, c.Tools.Lookup, c.shelve)
+	return compaction.NewTrimmer(msgs, c.Tools.Lookup, c.store)
 }
 
 // results makes the results of earlier turns smaller.

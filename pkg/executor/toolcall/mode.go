@@ -41,8 +41,8 @@ type ModeFailure struct {
 	Why  string `json:"why"`
 }
 
-// A slip is an answer that was meant to call a tool and could not be used.
-// Two in a row are a setback.
+// MaxMalformed is how many answers in a row may be malformed tool calls before
+// their mode counts as failed.
 const MaxMalformed = 2
 
 // FlatSchema is an output schema as servers take it: without references.
