@@ -184,7 +184,7 @@ func TestSignals(t *testing.T) {
 			if code != 0 {
 				t.Errorf("resume: exit code %d\n%s", code, text)
 			}
-			for _, line := range []string{"step 1 recalled, no model calls", "  2  shell         interrupted: it may or may not have happened; told the model"} {
+			for _, line := range []string{"step 1 recalled, no model calls", "  2  shell         interrupted: it may or may not have happened; reported to the model"} {
 				if !strings.Contains(text, line) {
 					t.Errorf("resume does not print %q\n%s", line, text)
 				}

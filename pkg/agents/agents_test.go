@@ -22,7 +22,7 @@ type none struct{}
 
 func nop(context.Context, *tools.Env, none) (string, error) { return "ok", nil }
 
-// judge is a tool that can be a check, where it is told of what.
+// judge is a tool that can be a check if it gets what to check.
 var judge = tools.New(tools.Metadata{Name: "judge", Description: "Judge.", UsageHint: "Last.", Proves: "it is right", ProvesWith: []string{"of"}},
 	func(_ context.Context, _ *tools.Env, in struct {
 		Of   string `json:"of,omitempty" jsonschema:"enum=tests,enum=lint"`

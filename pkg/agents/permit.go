@@ -142,7 +142,7 @@ func permissionsSchema() map[string]any {
 			"path":    str("A glob of workspace paths, as in docs/**."),
 			"command": str("The words of a simple command; a last * stands for more, as in go test *."),
 			"do":      m{"enum": []string{"allow", "ask", "deny"}},
-			"why":     str("What the model and the person who is asked are told."),
+			"why":     str("What the model and the person who is asked see."),
 		}},
 	}
 }

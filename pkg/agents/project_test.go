@@ -172,6 +172,6 @@ func TestSkillLinks(t *testing.T) {
 		t.Errorf("got %+v", list)
 	}
 	if n := strings.Count(lines(ps), "links in a skill are not followed"); n != 4 {
-		t.Errorf("%d links are told of in\n%s", n, lines(ps))
+		t.Errorf("%d links are reported in\n%s", n, lines(ps))
 	}
 }

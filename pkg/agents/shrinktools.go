@@ -173,7 +173,7 @@ func (f *toolShrinker) neededNow(t tools.Tool) bool {
 	case t.Optionality == tools.Conditional && f.mentionsCondition(t):
 		return true
 	}
-	// Whoever speaks of it by name expects it to be there.
+	// A prompt that names the tool expects it to be there.
 	return named(t.Name, f.words) || named(t.Name, f.a.Prompt)
 }
 
@@ -205,7 +205,7 @@ func (f *toolShrinker) ranked(which func(tools.Tool) bool) []tools.Tool {
 	return list
 }
 
-// use is how much the request speaks for a tool.
+// use weighs how much the request suggests a tool.
 func (f *toolShrinker) use(t tools.Tool) int {
 	n := 0
 	for weight, text := range map[int]string{3: strings.ReplaceAll(t.Name, "_", " "), 2: t.When, 1: t.Description + " " + t.UsageHint} {
@@ -245,8 +245,8 @@ func (f *toolShrinker) apply() (*tools.Set, error) {
 	}
 	list := executor.Pin(own)
 	for i := range list {
-		if told, ok := f.by[list[i].Name]; ok {
-			list[i] = told
+		if short, ok := f.by[list[i].Name]; ok {
+			list[i] = short
 		}
 	}
 	f.task.Tools, f.task.ShortenedTools = list, f.shortened
@@ -272,8 +272,8 @@ var wordRule = lazyregexp.New(`[\p{L}]{3,}`)
 // common are words that say nothing of what a request is about.
 var common = strings.Fields("the and for with that this from into are not you your its has have can may all any but use when which what make each than them they will one two out user wants want asks asked")
 
-// stems are the words of a text by how they begin, so that "published" speaks
-// for publish.
+// stems are the words of a text by how they begin, so that "published" matches
+// publish.
 func stems(text string) map[string]bool {
 	const most, letters = 64 << 10, 5
 	out := map[string]bool{}

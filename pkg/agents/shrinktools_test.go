@@ -77,7 +77,7 @@ func TestFit(t *testing.T) {
 	for _, c := range []struct {
 		agent, prompt string
 		window        int
-		short         bool   // some are told in short
+		short         bool   // some have short descriptions
 		out, in       string // that are left out, or not
 	}{
 		{"builder", "make the tests pass", usual, false, "", "write_file list_files"},
@@ -94,7 +94,7 @@ func TestFit(t *testing.T) {
 		task := shipped(t, c.agent, c.prompt, c.window, nil)
 		all, short, out := pinned(task)
 		if (len(short) > 0) != c.short {
-			t.Errorf("%s in %d: told in short: %v", c.agent, c.window, short)
+			t.Errorf("%s in %d: short descriptions: %v", c.agent, c.window, short)
 		}
 		for _, name := range strings.Fields(c.out) {
 			if !slices.Contains(out, name) || slices.Contains(all, name) {
@@ -109,19 +109,19 @@ func TestFit(t *testing.T) {
 		if n := executor.ToolTokens(task.Tools); c.window > 0 && n > c.window/4 && c.agent == "builder" {
 			t.Errorf("%s in %d: the tools take %d tokens", c.agent, c.window, n)
 		}
-		var told map[string]string
+		var full map[string]string
 		if c.short {
-			if err := json.Unmarshal(task.Artifacts[describe.Artifact], &told); err != nil {
+			if err := json.Unmarshal(task.Artifacts[describe.Artifact], &full); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, name := range short {
-			if !strings.HasPrefix(told[name], "### "+name+"\n") || !strings.Contains(told[name], "Parameters:") {
-				t.Errorf("%s in %d: more of %s is %q", c.agent, c.window, name, told[name])
+			if !strings.HasPrefix(full[name], "### "+name+"\n") || !strings.Contains(full[name], "Parameters:") {
+				t.Errorf("%s in %d: more of %s is %q", c.agent, c.window, name, full[name])
 			}
 		}
-		if slices.Contains(all, describe.Tool.Name) != c.short || len(told) != len(short) {
-			t.Errorf("%s in %d: describe_tool tells of %d tools, short are %v", c.agent, c.window, len(told), short)
+		if slices.Contains(all, describe.Tool.Name) != c.short || len(full) != len(short) {
+			t.Errorf("%s in %d: describe_tool describes %d tools, short are %v", c.agent, c.window, len(full), short)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestRealFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, short, _ := pinned(task); !slices.Equal(short, []string{"annals"}) {
-				t.Fatalf("told in short: %v", short)
+				t.Fatalf("short descriptions: %v", short)
 			}
 			in, err := json.Marshal(task)
 			if err != nil {

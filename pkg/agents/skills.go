@@ -29,7 +29,7 @@ var skillName = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,63}$`)
 // cannot be used is left out, and a problem states why: Error means the whole
 // skill, Warning a part of it.
 //
-// The FS of a layer that nobody vouches for should refuse links that lead out,
+// The FS of an untrusted layer should refuse links that lead out of it,
 // as that of an os.Root does; links inside a skill are never followed.
 func LoadSkills(layers ...Layer) ([]Skill, Problems) {
 	found := map[string]Skill{}

@@ -13,8 +13,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/finish"
 )
 
-// An agent that names edit_file is offered, and told of, the tool of the
-// model's form, within what it is granted.
+// An agent that names edit_file is offered, in its tools and its prompt, the
+// tool of the model's form, within what it is granted.
 func TestInstead(t *testing.T) {
 	set, err := tools.NewSet(filetool.Read, filetool.Write, edit.File, edit.Blocks, edit.Patch, edit.Long, finish.Tool)
 	if err != nil {
@@ -54,9 +54,9 @@ func TestInstead(t *testing.T) {
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%s is offered %s, want %s", c.model, got, c.want)
 		}
-		told := "[" + strings.Join(names, "][") + "]"
-		if !strings.Contains(task.System, told) {
-			t.Errorf("%s is told %q, want %s", c.model, task.System, told)
+		want := "[" + strings.Join(names, "][") + "]"
+		if !strings.Contains(task.System, want) {
+			t.Errorf("%s has the prompt %q, want %s", c.model, task.System, want)
 		}
 	}
 }

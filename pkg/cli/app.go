@@ -98,7 +98,7 @@ func (a *app) store(ctx context.Context) (*sqlite.DB, error) {
 	// follows may be the settling of a job.
 	db, err := sqlite.Open(context.WithoutCancel(ctx), filepath.Join(dir, "adroit.db"), sqlite.Options{Version: version.Read().Version})
 	if err != nil {
-		return nil, exit.Fail(fmt.Errorf("opening the data directory: %w", err), "adroit doctor tells more; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
+		return nil, exit.Fail(fmt.Errorf("opening the data directory: %w", err), "run adroit doctor for details; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
 	}
 	a.db = db
 	return db, nil
@@ -135,7 +135,7 @@ func (a *app) tools() (*tools.Set, error) {
 	}
 	set, err := tools.NewSet(a.toolList()...)
 	if err != nil {
-		return nil, exit.Fail(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; adroit tools lint tells more")
+		return nil, exit.Fail(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; run adroit tools lint for details")
 	}
 	a.set = set
 	return set, nil

@@ -23,9 +23,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/route"
 )
 
-// dialect is how an endpoint's server is spoken to, and whether that was told
-// rather than guessed.
-func (m *models) dialect(provider string) (d openai.Dialect, told bool) {
+// dialect is the protocol dialect of an endpoint's server; configured is false
+// if it was guessed.
+func (m *models) dialect(provider string) (d openai.Dialect, configured bool) {
 	if e := m.conf.Endpoints[provider]; e.Dialect != "" {
 		if d, ok := openai.Known(e.Dialect); ok {
 			return d, true
@@ -43,7 +43,7 @@ type callings struct {
 	now    func() time.Time
 
 	mu  sync.Mutex
-	can map[string][]toolcall.Mode // by model, as its server tells
+	can map[string][]toolcall.Mode // by model, as its server reports
 }
 
 // A memory is a way that did not work with a model.
@@ -198,9 +198,9 @@ func (c *callings) words(ctx context.Context, ref string) []string {
 	out := []string{text}
 	provider, _, err := c.models.split(ref)
 	if err == nil && provider != ollamaProvider && provider != scriptProvider {
-		d, told := c.models.dialect(provider)
+		d, configured := c.models.dialect(provider)
 		how := "guessed from the address"
-		if told {
+		if configured {
 			how = "as configured"
 		}
 		out = append(out, fmt.Sprintf("dialect %s, %s: %s", d.Name, how, d.About))

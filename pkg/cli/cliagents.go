@@ -110,7 +110,7 @@ func (m *models) examineCLIs(ctx context.Context) []finding {
 	var out []finding
 	for _, s := range m.survey(ctx) {
 		if s.Path == "" {
-			if _, told := m.conf.CLI[s.Name]; told {
+			if _, configured := m.conf.CLI[s.Name]; configured {
 				out = append(out, finding{cliProvider + "/" + s.Name, lacks, "is configured and not installed", s.Words})
 			} else {
 				out = append(out, finding{cliProvider + "/" + s.Name, report, "not installed", s.Words})

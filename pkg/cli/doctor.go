@@ -96,7 +96,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	}
 	out = append(out, a.examineServers()...)
 	if set, err := a.tools(); err != nil {
-		out = append(out, finding{"tools", broke, err.Error(), "adroit tools lint tells more"})
+		out = append(out, finding{"tools", broke, err.Error(), "run adroit tools lint for details"})
 	} else if missing := tools.Missing(set, nil); len(missing) > 0 {
 		for _, name := range sorted(missing) {
 			out = append(out, finding{"tools", lacks, missing[name].Error(), ""})
@@ -130,12 +130,12 @@ func (a *app) examineAgents() finding {
 	cat, problems := rt.AgentCatalog("", false)
 	f := finding{"agents", fine, render.Plural(len(cat.List()), "agent"), ""}
 	if err := problems.Err(); err != nil {
-		f.Status, f.What, f.Do = lacks, err.Error(), "adroit agents lint tells more"
+		f.Status, f.What, f.Do = lacks, err.Error(), "run adroit agents lint for details"
 	}
 	return f
 }
 
-// lowDisk is the free space in bytes below which the doctor speaks up.
+// lowDisk is the free space in bytes below which the doctor warns.
 const lowDisk = 500 << 20
 
 func (a *app) examineData(ctx context.Context) finding {

@@ -21,7 +21,7 @@ import (
 )
 
 // drive runs a job in the foreground until it ends, waits for a person who is
-// not here, or is stopped, and tells how it went. With asJSON, stdout carries
+// not here, or is stopped, and prints the outcome. With asJSON, stdout carries
 // the job's events and nothing else.
 func (a *app) drive(ctx context.Context, m *jobs.Manager, job *jobs.Job, asJSON bool) error {
 	return a.driveOn(ctx, m, job, executor.Limits{}, asJSON)

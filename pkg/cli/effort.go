@@ -9,8 +9,8 @@ import (
 
 const effortHint = "it is one of low, medium, high"
 
-// effort tells of an effort, and of why the model cannot be told of it as far
-// as that is known before it is asked.
+// effort describes an effort, and why the model's request leaves it out as far
+// as that is known beforehand.
 func (a *app) effort(ctx context.Context, baseURL, ref string, e llm.Effort) string {
 	m, err := a.models(baseURL)
 	if err != nil {
@@ -22,8 +22,8 @@ func (a *app) effort(ctx context.Context, baseURL, ref string, e llm.Effort) str
 	return string(e)
 }
 
-// unmoved says why a model cannot be told how much to think, "" if it can or
-// if nobody says.
+// unmoved returns why a model has no setting for how much it thinks, "" if it
+// has or if that is unknown.
 func (m *models) unmoved(ctx context.Context, ref string) string {
 	provider, name, err := m.split(ref)
 	switch {

@@ -46,7 +46,7 @@ func exitOfRuntime(e *adroit.Error) *exit.Error {
 	return &exit.Error{Code: code, Err: e, Hint: e.Hint}
 }
 
-// complain tells the operator what is wrong and what to do next.
+// complain prints what is wrong and what to do next.
 func (a *app) complain(err error) {
 	words, _ := a.redactor().String(err.Error())
 	fmt.Fprintf(a.Stderr, "adroit: error: %s\n", render.Sanitize(words))
@@ -85,7 +85,7 @@ func misused(cmd *cobra.Command, err error) *exit.Error {
 	if _, args, ok := strings.Cut(cmd.Use, " "); ok {
 		takes += " " + args
 	}
-	return &exit.Error{Code: exit.Usage, Err: err, Hint: fmt.Sprintf("usage: %s\n%s --help tells more", takes, cmd.CommandPath())}
+	return &exit.Error{Code: exit.Usage, Err: err, Hint: fmt.Sprintf("usage: %s\n%s --help has the details", takes, cmd.CommandPath())}
 }
 
 // helpCommand is cobra's, but what it cannot find is an error.

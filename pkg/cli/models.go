@@ -307,8 +307,8 @@ func (m *models) Window(ctx context.Context, ref string) (int, error) {
 	return m.fit(info), nil
 }
 
-// verify loads the model with the window and gives the one it really got, 0
-// if that cannot be told.
+// verify loads the model with the window and returns the one it really got, 0
+// if that is unknown.
 func (m *models) verify(ctx context.Context, ref string, window int) int {
 	provider, name, err := m.split(ref)
 	if err != nil || provider != ollamaProvider {

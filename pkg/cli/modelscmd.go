@@ -34,7 +34,7 @@ type drive struct {
 	Can          []string `json:"can,omitempty"`
 	Context      int      `json:"context,omitempty"` // what it was made for, in tokens
 	Window       int      `json:"window,omitempty"`  // what adroit will ask for, in tokens
-	Family       string   `json:"family,omitempty"`  // how it writes calls, if that can be told
+	Family       string   `json:"family,omitempty"`  // how it writes calls, if that is known
 	Parameters   string   `json:"parameters,omitempty"`
 	Quantisation string   `json:"quantisation,omitempty"`
 }
@@ -227,7 +227,7 @@ type trial struct {
 	Given  int       `json:"given,omitempty"`  // what the server loaded the model with
 	Notes  []string  `json:"notes,omitempty"`
 	Drive  *drive    `json:"drive,omitempty"`
-	// Calling says how it calls tools, and how its server is spoken to.
+	// Calling describes how it calls tools, and the dialect of its server.
 	Calling []string `json:"calling,omitempty"`
 }
 

@@ -95,7 +95,7 @@ func (m *models) fit(info ollama.Info) int {
 }
 
 // spare is how much memory a window may take on the machine of the server, 0
-// if that cannot be told: half of what is free here, if it is here.
+// if that is unknown: half of what is free here, if it is here.
 func spare(base string) int64 {
 	if base != "" {
 		u, err := url.Parse(base)

@@ -6,7 +6,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/render"
 )
 
-// warnIgnored tells which of an agent's permissions do not hold.
+// warnIgnored prints which of an agent's permissions do not hold.
 func (a *app) warnIgnored(ignored []string) {
 	for _, words := range ignored {
 		fmt.Fprintf(a.Stderr, "adroit: warning: %s\n", render.SanitizeLine(words))

@@ -62,7 +62,7 @@ func priceHint(e *agents.PriceError) string {
 	return b.String()
 }
 
-// shares tells what each model has used, if it was more than one.
+// shares prints what each model has used, if there was more than one.
 func (a *app) shares(f *jobs.Final, put func(label, value string)) {
 	rate := a.rate()
 	for _, ref := range sorted(f.Used) {

@@ -81,8 +81,8 @@ func (a *app) jobSandbox(id string) string {
 	return a.sandboxWords(string(s.Sandbox))
 }
 
-// examineAttribution reports whether a command's changes can be told from those
-// of others here.
+// examineAttribution reports whether a command's changes can be separated from
+// those of others here.
 func (a *app) examineAttribution(level sandbox.Level) finding {
 	c, err := a.config()
 	if err != nil {
@@ -94,12 +94,12 @@ func (a *app) examineAttribution(level sandbox.Level) finding {
 	}
 	how, why := process.Attribution(level, dir, c.DataDir)
 	if how == process.Exact {
-		return finding{"attribution", fine, "exact: what a command changes is told from what others change meanwhile", ""}
+		return finding{"attribution", fine, "exact: a command's changes are kept apart from what others change meanwhile", ""}
 	}
 	return finding{"attribution", report, "uncertain: what changes while a command runs may be somebody else's, since " + why, ""}
 }
 
-// examineSandbox tells what commands get and, for each better level, why not.
+// examineSandbox reports what commands get and, for each better level, why not.
 func (a *app) examineSandbox() []finding {
 	level, open := "", false
 	if c, err := a.config(); err == nil {

@@ -153,7 +153,7 @@ func (a *app) savings(ctx context.Context, q request) (err error) {
 	return nil
 }
 
-// sign says who commits in dir: the user may not have told git who they are.
+// sign sets who commits in dir: the user may not have configured git.
 func sign(ctx context.Context, dir string) error {
 	for _, args := range [][]string{{"config", "user.name", "adroit"}, {"config", "user.email", "bench@localhost"}} {
 		cmd := exec.CommandContext(ctx, "git", args...)

@@ -33,7 +33,7 @@ func trustSkills(cmd *cobra.Command, on *bool) {
 	cmd.Flags().BoolVar(on, "trust-project", false, "also read the skills in "+strings.Join(adroit.ProjectSkills, " and ")+" here")
 }
 
-// loaded gives the skills there are here, and tells what is wrong with others.
+// loaded returns the skills found here, and prints what is wrong with others.
 func (a *app) loaded(trusted bool) ([]agents.Skill, error) {
 	dir, err := filepath.Abs(".")
 	if err != nil {

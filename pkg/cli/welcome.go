@@ -20,7 +20,7 @@ func (a *app) trust() (*trust.Store, error) {
 	return trust.In(dir), nil
 }
 
-// note tells the operator something once.
+// note prints a message once.
 func (a *app) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if slices.Contains(a.noted, text) {

@@ -70,7 +70,7 @@ func (c *Config) accounts() {
 	for _, name := range c.CLIAgents() {
 		ref := "cli/" + name
 		format := cmp.Or(c.CLI[name].Format, name)
-		if _, told := c.Prices.Of(ref); told || format != "claude" && format != "opencode" {
+		if _, priced := c.Prices.Of(ref); priced || format != "claude" && format != "opencode" {
 			continue
 		}
 		if c.Prices == nil {

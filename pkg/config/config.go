@@ -182,7 +182,7 @@ func (c *Config) parse(path string, b []byte) error {
 			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
 		if _, err := openai.New(c.Endpoints[name].OpenAI(name)); err != nil {
-			return fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL tells how an endpoint is spoken to")
+			return fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL shows the dialect of an endpoint")
 		}
 	}
 	if err := c.checkRoles(path); err != nil {

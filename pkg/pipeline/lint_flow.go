@@ -98,9 +98,9 @@ func (l *linter) reachable(g [][]edge) {
 
 // cycles reports each that no max bounds.
 func (l *linter) cycles(g [][]edge) {
-	told := map[int]bool{}
+	reported := map[int]bool{}
 	for i := range g {
-		if l.p.Steps[i].Max > 0 || told[i] {
+		if l.p.Steps[i].Max > 0 || reported[i] {
 			continue
 		}
 		capped := func(j int) bool { return l.p.Steps[j].Max > 0 }
@@ -113,7 +113,7 @@ func (l *linter) cycles(g [][]edge) {
 			if capped(j) || !from(g, []int{i}, capped, always)[j] || !from(g, []int{j}, capped, always)[i] {
 				continue
 			}
-			told[j] = true
+			reported[j] = true
 			names = append(names, l.p.Steps[j].ID)
 		}
 		if at := fmt.Sprintf("steps.%d", i); len(names) == 1 {

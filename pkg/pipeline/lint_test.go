@@ -40,7 +40,7 @@ func parsed(t *testing.T, name, src string) *pipeline.Pipeline {
 	return p
 }
 
-// TestLint wants what would go wrong told before anything runs.
+// TestLint checks that mistakes are reported before anything runs.
 func TestLint(t *testing.T) {
 	other := parsed(t, "other.yaml", "inputs: {file: A file.}\nsteps:\n  - {id: a, pipeline: p, inputs: {x: 1}}\n")
 	for _, tt := range []struct{ name, src, want string }{

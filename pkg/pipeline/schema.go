@@ -42,7 +42,7 @@ func FileSchema() []byte {
 	if err := json.Unmarshal(agents.FileSchema(), &agent); err != nil {
 		panic(err) // it is made here
 	}
-	agent.Properties["prompt"] = schemaText("What the model is told: a Go template, as below the front matter of an agent's file.")
+	agent.Properties["prompt"] = schemaText("The model's prompt: a Go template, as below the front matter of an agent's file.")
 	limits := agent.Properties["limits"]
 	doc := schemaObject("A pipeline of adroit.", m{
 		"name":        m{"type": "string", "pattern": nameRule.String(), "description": "Its name; the file's name if left out."},

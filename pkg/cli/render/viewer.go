@@ -31,12 +31,12 @@ type Viewer struct {
 	number int             // of the last tool call shown
 	seen   map[string]bool // paths of calls that have a number
 	past   int             // calls shown in an earlier run, not mentioned yet
-	told   bool
+	hinted bool            // that earlier calls were recalled
 	tally  UsageTotals
 	now    string // the step in progress
 	start  time.Time
 	drawn  bool
-	place  string          // stands before what is told of sub-agents
+	place  string          // prefix of lines about sub-agents
 	opened map[string]bool // sub-agents that were mentioned
 }
 
@@ -134,7 +134,7 @@ func (v *Viewer) show(ev event.Event) {
 		} else if ev.Error != "" && ev.Step == StepModel {
 			text := ev.Error
 			if strings.HasPrefix(text, "interrupted:") {
-				text += "; told the model"
+				text += "; reported to the model"
 			}
 			v.aside(term.Red, "model: "+text)
 		}
@@ -171,10 +171,10 @@ func (v *Viewer) Log(ev event.Event) {
 
 // recalled mentions once, before the first news, what the journal remembered.
 func (v *Viewer) recalled() {
-	if v.told || v.past == 0 {
+	if v.hinted || v.past == 0 {
 		return
 	}
-	v.told = true
+	v.hinted = true
 	if v.past == 1 {
 		v.aside(term.Dim, "step 1 recalled, no model calls")
 		return
@@ -193,7 +193,7 @@ func (v *Viewer) call(ev event.Event) {
 	if ev.Error != "" {
 		style, text = term.Red, ev.Error
 		if strings.HasPrefix(text, "interrupted:") {
-			text += "; told the model"
+			text += "; reported to the model"
 		}
 	} else if failed(ev) {
 		style = term.Red

@@ -58,8 +58,8 @@ func (v *Viewer) begin(depth int, p jobs.Part) {
 // agent shows that a sub-agent begins or has ended; it reports whether ev is
 // about that.
 func (v *Viewer) agent(ev event.Event) bool {
-	told := ev.Kind == event.AgentStarted || ev.Kind == event.AgentFinished
-	if !told && (ev.Kind != event.StepRecalled || ev.Step != flow.KindSpawn) {
+	lifecycle := ev.Kind == event.AgentStarted || ev.Kind == event.AgentFinished
+	if !lifecycle && (ev.Kind != event.StepRecalled || ev.Step != flow.KindSpawn) {
 		return false
 	}
 	at := ev.Path
