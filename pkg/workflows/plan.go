@@ -82,7 +82,7 @@ type verdict struct {
 }
 
 // plan has the task planned, the plan checked by code and by the agent
-// validator, and a bad one mended once by the task's own model.
+// validator, and a bad one repaired once by the task's own model.
 func plan(sc *executor.Scope, around string) (p Plan, err error) {
 	rep, err := spawn(sc, executor.SubAgentRequest{Agent: "planner", Prompt: "Plan this task:\n" + sc.Task.Prompt + "\n\n" + around})
 	if err != nil {
@@ -112,7 +112,7 @@ func plan(sc *executor.Scope, around string) (p Plan, err error) {
 		"Task:\n%s\n\n%s\n\nThis plan for it cannot be used:\n%s\n\n- %s\n\nWrite the plan anew. Its parts are done at the same time by workers who know nothing of each other; no file belongs to two parts.",
 		sc.Task.Prompt, around, text, strings.Join(bad, "\n- "))})
 	if err != nil {
-		return p, fmt.Errorf("mending the plan: %w", err)
+		return p, fmt.Errorf("repairing the plan: %w", err)
 	}
 	if bad = p.faults(); bad != nil {
 		return p, fmt.Errorf("the task could not be planned: %s", strings.Join(bad, "; "))

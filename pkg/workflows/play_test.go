@@ -66,8 +66,8 @@ func sleeps(t testing.TB, in agents.Input, script ...line) (slept []string) {
 	return slept
 }
 
-// pullTask pulls any workflow of an agent. Sleeps need no line; slept hears of
-// them.
+// pullTask pulls any workflow of an agent. Sleeps need no line; slept is called
+// with each.
 func pullTask(t testing.TB, wf flow.Workflow, task executor.Task, in agents.Input, slept func(string), script ...line) (*executor.State, error) {
 	t.Helper()
 	raw, err := json.Marshal(in)

@@ -12,8 +12,8 @@ import (
 // Supervisor has a task done in parts: it looks around, has the task planned
 // and the plan checked, has workers do the parts at the same time in a worktree
 // each, has all of it reviewed, has grave findings fixed, runs the tests and
-// describes the result. Only the plan's mending and the last words are a
-// model's of its own. A job that plans ends with the plan, the artifact "plan";
+// describes the result. Only the repair of the plan and the summary use
+// a model of its own. A job that plans ends with the plan, the artifact "plan";
 // the artifact "result" is a [Supervised].
 var Supervisor = agents.Define("supervisor", supervise)
 

@@ -60,7 +60,7 @@ func TestSupervisor(t *testing.T) {
 }
 
 // A plan that code can tell is bad, or that the validator refuses, or that
-// there is none of, is mended once by the supervisor's own model.
+// there is none of, is repaired once by the supervisor's own model.
 func TestRecovery(t *testing.T) {
 	rest := []line{tree("w"), works("worker", nil), tree("w"), works("worker", nil), joined(executor.Joined{}), joined(executor.Joined{}),
 		works("reviewer", nil, "findings", []m{}), noTests, answers("Done.")}
@@ -78,10 +78,10 @@ func TestRecovery(t *testing.T) {
 		{"no plan", []line{breaks("planner", "went in circles")}, "there is no plan: the planner ended as stuck: went in circles"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mended := answers(subtasks("a.go", "b.go"))
-			mended.has = []string{"cannot be used"}
+			repaired := answers(subtasks("a.go", "b.go"))
+			repaired.has = []string{"cannot be used"}
 			quoted := strings.ReplaceAll(c.fault, `\"`, `"`)
-			s, err := play(t, task, around(slices.Concat(c.before, []line{mended.asked(quoted)}, rest)...)...)
+			s, err := play(t, task, around(slices.Concat(c.before, []line{repaired.asked(quoted)}, rest)...)...)
 			if err != nil {
 				t.Fatal(err)
 			}

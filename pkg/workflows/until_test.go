@@ -47,7 +47,7 @@ func TestUntilTestsPass(t *testing.T) {
 	}
 }
 
-// Between attempts a model says why, the next one is told, and pauses grow.
+// Between attempts a model finds the cause, the next one gets it, and pauses grow.
 func TestRetryAnalysis(t *testing.T) {
 	in := agents.Input{Agent: "retry_analysis", Prompt: "Round totals per cart."}
 	why := answers(m{"cause": "It edited a copy.", "advice": "Edit cart.go.", "hopeless": false}).asked("Attempt 1 of 3", "stuck: went in circles")

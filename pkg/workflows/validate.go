@@ -33,7 +33,7 @@ const CancelStages = "cancel_stages"
 // What became of a stage.
 const (
 	StagePassed    = "passed"
-	StageFixed     = "fixed"     // it failed, was mended, and passes
+	StageFixed     = "fixed"     // it failed, was repaired, and passes
 	StageFailed    = "failed"    // see StageResult.Error
 	StageSkipped   = "skipped"   // one before it has failed
 	StageCancelled = "cancelled" // somebody asked to stop
@@ -147,8 +147,8 @@ func (res *StageResult) in(sc *executor.Scope, st Stage) error {
 	return err
 }
 
-// perform runs the stage until it passes, cannot be mended, or was mended often
-// enough.
+// perform runs the stage until it passes, cannot be repaired, or was repaired
+// often enough.
 func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 	most := 0
 	if st.Fix != "" {
@@ -236,7 +236,7 @@ func headOf(s string) string {
 }
 
 // StagesOf are the stages that the task was given as the input stages, else what run_check finds to
-// check in the project, mended by the fixer that ships where the task may spawn
+// check in the project, repaired by the fixer that ships where the task may spawn
 // it.
 func StagesOf(sc *executor.Scope) (s Stages, err error) {
 	var auto string

@@ -200,12 +200,12 @@ func must(t *testing.T, v any) json.RawMessage {
 // What a program can mend, no agent is asked about; and once.
 func TestValidateRepairs(t *testing.T) {
 	stages := workflows.Stages{List: []workflows.Stage{{Name: "a", Run: "make a", Repair: "make fix", Fix: workflows.FixAgent}}}
-	mended := flowtest.Line{Step: "tool shell", In: nil, Out: says("exit code 0", false)}
-	v, err := validated(t, stages, noSignal, bad, mended, ok)
+	repaired := flowtest.Line{Step: "tool shell", In: nil, Out: says("exit code 0", false)}
+	v, err := validated(t, stages, noSignal, bad, repaired, ok)
 	if err != nil || status(v) != "fixed" || v.Stages[0].Repair != "make fix" || v.Stages[0].Fixes != nil {
 		t.Errorf("%+v, %v", v, err)
 	}
-	v, err = validated(t, stages, noSignal, bad, mended, bad, fixer(executor.Done, true), ok)
+	v, err = validated(t, stages, noSignal, bad, repaired, bad, fixer(executor.Done, true), ok)
 	if err != nil || status(v) != "fixed" || len(v.Stages[0].Fixes) != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -24,7 +24,7 @@ type Worked struct {
 	Attempts int      `json:"attempts"` // at the implementation
 	Asked    []string `json:"asked"`    // of the researcher
 	Tests    Tested   `json:"tests"`    // at the end
-	Mended   bool     `json:"mended"`   // tests or types failed at first
+	Repaired bool     `json:"mended"`   // tests or types failed at first
 	Review   string   `json:"review"`   // the model on its own changes
 	Commit   string   `json:"commit,omitempty"`
 }

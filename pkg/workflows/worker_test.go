@@ -42,7 +42,7 @@ func TestWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := artifact[workflows.Worked](t, s, "report")
-	if res.Note != "Rounds once." || res.Attempts != 1 || res.Planned || res.Mended || !res.Tests.OK || res.Commit != "" || res.Review != "Nothing to put right." {
+	if res.Note != "Rounds once." || res.Attempts != 1 || res.Planned || res.Repaired || !res.Tests.OK || res.Commit != "" || res.Review != "Nothing to put right." {
 		t.Errorf("%+v", res)
 	}
 	if s.Outcome.Status != executor.Done || s.Outcome.Summary != "Rounds once." {
@@ -85,7 +85,7 @@ func TestWorkerPlans(t *testing.T) {
 		in      agents.Input
 		grasp   line
 		planner line
-		told    string
+		asked   string
 		planned bool
 	}{
 		{"the model says so", fix, large, works("planner", subtasks("a.go", "b.go")), "2. Change b.go", true},
@@ -93,7 +93,7 @@ func TestWorkerPlans(t *testing.T) {
 		{"no plan", fix, large, breaks("planner", "lost"), "Now implement it", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			first := does("edit_file", `{"path":"cart.go"}`).asked(c.told)
+			first := does("edit_file", `{"path":"cart.go"}`).asked(c.asked)
 			s, err := play(t, c.in, slices.Concat(around(c.grasp, c.planner, first, gives("edit_file", "edited", "diff", diffA), complete), rest)...)
 			if err != nil {
 				t.Fatal(err)
@@ -180,7 +180,7 @@ func TestWorkerMends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res := artifact[workflows.Worked](t, s, "report"); !res.Mended || !res.Tests.OK {
+	if res := artifact[workflows.Worked](t, s, "report"); !res.Repaired || !res.Tests.OK {
 		t.Errorf("%+v", res)
 	}
 	s, err = play(t, fix, slices.Concat(begin, []line{complete, broken, noChecks})...)
@@ -264,7 +264,7 @@ func TestWorkerUntested(t *testing.T) {
 			reply := line{step: "tool run_tests", out: executor.ToolResult{Result: tools.Result{Failed: true, Text: c.text, Inconclusive: c.why}}}
 			s, err := play(t, fix, slices.Concat(around(small), edits(diffA), []line{complete, reply, noChecks, looked, reply})...)
 			wantErr(t, err, c.want)
-			if res := artifact[workflows.Worked](t, s, "report"); res.Mended || res.Tests.Some {
+			if res := artifact[workflows.Worked](t, s, "report"); res.Repaired || res.Tests.Some {
 				t.Errorf("%+v", res)
 			}
 		})

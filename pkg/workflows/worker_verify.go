@@ -8,14 +8,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// verify runs tests and type checks, and gives the model one round to mend what
+// verify runs tests and type checks, and gives the model one round to repair what
 // fails.
 func (res *Worked) verify(sc *executor.Scope) error {
 	bad, err := res.failing(sc)
 	if err != nil || bad == "" {
 		return err
 	}
-	res.Mended = true
+	res.Repaired = true
 	if _, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Turns: turnsAtOnce, Without: commits(), Prompt: "Checks fail after your changes:\n" + clip(bad, 16000) +
 		"\n\nMake the cause right, then say where you stand."}); err != nil && !tooLong(sc, err) {
 		return err
