@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A nameList tells the many names apart that match no pattern of a list, by the
-// last part of each pattern. It is made once.
+// A nameList excludes most names that match no pattern of a list, by the last
+// part of each pattern. It is made once.
 type nameList struct {
 	exact             map[string]bool
 	begin, end, other []string

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Umask is the mode bits the process takes from new files. Linux tells it; on
+// Umask is the mode bits the process takes from new files. Linux reports it; on
 // other systems it can only be read by setting it, which is done once.
 var Umask = sync.OnceValue(func() fs.FileMode {
 	status, _ := os.ReadFile("/proc/self/status")

@@ -265,8 +265,8 @@ func (f *Files) Keep(p string) (rootfs.State, error) {
 	return f.Ledger.Keep(f.Tree, p)
 }
 
-// keepAfter keeps what is about to be written, so that what somebody else makes
-// of it later can be told apart from it. Without it an undo leaves such a file
+// keepAfter keeps what is about to be written, to distinguish it from later
+// changes by somebody else. Without it an undo leaves such a file
 // alone, so it need not be durable, and an error is no reason not to write.
 func (f *Files) keepAfter(data []byte) {
 	if f.Ledger != nil && len(data) <= ledger.MaxDiff && !f.Ledger.Full() {

@@ -379,7 +379,7 @@ func FuzzDenyFolds(f *testing.F) {
 			"zero width": "\u200b" + name, "joined": name + "\u2060"} {
 			//lint:ignore SA6005 EqualFold folds more than the deny list does
 			if how == "upper" && strings.ToLower(other) != strings.ToLower(name) {
-				continue // not a pair that case alone tells apart
+				continue // not a pair that differs in case alone
 			}
 			if got := rootfs.CheckName(other, other, false) != nil; got != want {
 				t.Errorf("%q denied: %v, but %q (%s): %v", name, want, other, how, got)

@@ -199,7 +199,7 @@ func (n *net) extend(e, was *entry) {
 }
 
 // Changes returns what the job changed, all in all: a file that was created and
-// deleted again is not in it. It is sorted by path. It tells what the job did,
+// deleted again is not in it. It is sorted by path. It lists what the job did,
 // which others may have changed since; Diff looks at the disk.
 func (l *Ledger) Changes() ([]Change, error) { return l.All().Changes() }
 

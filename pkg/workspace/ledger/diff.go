@@ -119,7 +119,7 @@ func (l *Ledger) kept(s rootfs.State, unkept bool) (side, error) {
 
 // sides are what a path would be like without the part's changes, and what it
 // is like. Where somebody else changed the path as well, their changes are on
-// both sides; if they cannot be told apart, there is a pair for each span.
+// both sides; if they cannot be separated, there is a pair for each span.
 func (p Selection) sides(t *rootfs.Tree, c shift) ([][2]side, error) {
 	now, err := sideOf(t, c.Path)
 	if err != nil && p.whole {

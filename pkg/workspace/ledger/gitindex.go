@@ -96,7 +96,7 @@ func indexOf(ctx context.Context, t *rootfs.Tree) (*gitIndex, string, error) {
 		return nil, "", err
 	}
 	x.dir, x.now = t.Dir, now
-	// Where git converts what it checks out, only content tells what is clean.
+	// Where git converts what it checks out, only the content shows what is clean.
 	_, config := t.Git(ctx, nil, "config", "--get-regexp", `^core\.(autocrlf|eol|attributesfile)$`)
 	doubt := config == nil
 	for _, e := range x.files {

@@ -22,7 +22,7 @@ func (v version) equal(o version) bool { return v.Type == o.Type && v.Digest == 
 // without takes the part's changes out of now and leaves everybody else's: each
 // span, the newest first, by a three-way merge. The first version is what is
 // left of all, the others are without the spans from theirs on. It is an errSkip
-// if the changes cannot be told apart.
+// if the changes cannot be separated.
 func (l *Ledger) without(n *net, now version) ([]version, error) {
 	vs := make([]version, len(n.spans))
 	for i := len(n.spans) - 1; i >= 0; i-- {
@@ -36,7 +36,7 @@ func (l *Ledger) without(n *net, now version) ([]version, error) {
 	return vs, nil
 }
 
-// errTangled is why changes of two sides cannot be told apart.
+// errTangled reports that the changes of two sides cannot be separated.
 const errTangled = errSkip("somebody else changed the same lines in between; undo single steps of it, or edit it by hand")
 
 // merge3 applies what led from base to theirs to ours.

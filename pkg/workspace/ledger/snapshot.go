@@ -23,7 +23,7 @@ import (
 // maxSnapBytes bounds the content that is copied for one snapshot.
 const maxSnapBytes = 256 << 20
 
-// A stamp tells whether a file was touched since its content was last read.
+// A stamp changes when a file is touched after its content was last read.
 type stamp struct {
 	size  int64
 	mod   int64
@@ -211,7 +211,7 @@ func (s *Snapshot) read(t *rootfs.Tree, p string, keep bool, bytes *int64, found
 	return nil
 }
 
-// Paths are those the ledger has heard of, sorted.
+// Paths returns the paths that the ledger has entries for, sorted.
 func (b *log) Paths() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

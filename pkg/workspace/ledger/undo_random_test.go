@@ -294,7 +294,7 @@ func (p *party) journal() string {
 	return dirtest.Content(p.T, filepath.Join(p.led[0].Dir, "journal"))
 }
 
-// A person's last bytes survive any undo that is not told to take uncertain
+// A person's last bytes survive any undo that does not include uncertain
 // changes: whatever a job, a second job and a person do, in whatever order,
 // also through links, across kills and in sub-agents' copies. ADROIT_UNDO_RUNS
 // is how many interleavings are tried, ADROIT_UNDO_SEED the first.

@@ -46,8 +46,8 @@ func (o *Overlay) Path() string { return o.dir }
 func (o *Overlay) upper() string { return filepath.Join(o.dir, "upper") }
 
 // New prepares the directories of an overlay for a command that
-// belongs to the snapshot. It returns once a change made from now on can be
-// told from those before by its time.
+// belongs to the snapshot. It returns once the times of files
+// distinguish changes from now on from earlier ones.
 func New(led *ledger.Ledger, s *ledger.Snapshot) (*Overlay, error) {
 	fail := func(err error) (*Overlay, error) {
 		return nil, fmt.Errorf("preparing the overlay for the command's changes: %w", err)

@@ -18,7 +18,7 @@ const (
 	Uncertain = "uncertain"
 )
 
-// Attribution tells how the changes of commands in root are found at a level,
+// Attribution returns how the changes of commands in root are found at a level,
 // Exact or Uncertain, and if they are uncertain, why. It runs a command to find
 // out. Data is where jobs are kept; it need not exist. A single command can be
 // uncertain where others are exact: see [Output.Uncertain].

@@ -187,7 +187,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Stdin is the standard input of a command that was started as Interactive, else
 // nil. Writing blocks while the command does not read, and fails once it has
-// closed its input or ended. Closing it tells the command that there is no more.
+// closed its input or ended. Closing it ends the command's input.
 func (p *Process) Stdin() io.WriteCloser {
 	if p.stdin == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 // MaxLog bounds the log of one command, in bytes. What comes after is dropped.
 const MaxLog = 64 << 20
 
-// sealed is the mode of a log whose command has ended. One that can still be
-// written to, of no command that runs, tells that its command was cut short.
+// sealed is the mode of a log whose command has ended. A log that is still
+// writable although its command does not run was cut short.
 const sealed = 0o400
 
 // A logFile takes a command's output up to MaxLog bytes and never fails, so

@@ -20,22 +20,22 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
-// An overlayErrand is what another process of this test does, until it kills
+// An overlayKillJob is the work of this test's child process, until it kills
 // itself at a point of joining the command's changes.
-type overlayErrand struct {
+type overlayKillJob struct {
 	Dir, Ledger, Private string
 	Script               string // none: only settle what was interrupted
 	Kill                 int    // at this point, counted from 1
 	Notes                string // file for what the next command's output would have
 }
 
-// TestOverlayErrand is that other process.
-func TestOverlayErrand(t *testing.T) {
+// TestOverlayKillJob is the child process.
+func TestOverlayKillJob(t *testing.T) {
 	src := os.Getenv("ADROIT_TEST_OVERLAY")
 	if src == "" {
 		t.Skip("the other tests start it")
 	}
-	var e overlayErrand
+	var e overlayKillJob
 	dirtest.Must(t, json.Unmarshal([]byte(src), &e))
 	led, err := ledger.Open(e.Ledger, overlay.Recover)
 	dirtest.Must(t, err)
@@ -62,12 +62,12 @@ func TestOverlayErrand(t *testing.T) {
 	dirtest.Must(t, os.WriteFile(e.Notes, []byte(o.Note), 0o600))
 }
 
-// run starts the errand and reports whether it was killed.
-func (e overlayErrand) run(t *testing.T) bool {
+// run starts the child process and reports whether it was killed.
+func (e overlayKillJob) run(t *testing.T) bool {
 	t.Helper()
 	b, err := json.Marshal(e)
 	dirtest.Must(t, err)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestOverlayErrand$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOverlayKillJob$")
 	cmd.Env = append(os.Environ(), "ADROIT_TEST_OVERLAY="+string(b))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -87,9 +87,9 @@ while [ ! -e /tmp/go ]; do sleep 0.02; done; echo end >>both; echo theirs >fight
 
 // prepareKill makes a workspace, and a person who edits in it while the command
 // runs.
-func prepareKill(t *testing.T) (e overlayErrand, person func()) {
+func prepareKill(t *testing.T) (e overlayKillJob, person func()) {
 	base := t.TempDir()
-	e = overlayErrand{Dir: filepath.Join(base, "ws"), Ledger: filepath.Join(base, "ledger"), Private: filepath.Join(base, "private"), Notes: filepath.Join(base, "notes"), Script: killScript}
+	e = overlayKillJob{Dir: filepath.Join(base, "ws"), Ledger: filepath.Join(base, "ledger"), Private: filepath.Join(base, "private"), Notes: filepath.Join(base, "notes"), Script: killScript}
 	for _, p := range []string{"a", "b", "c", "f", "swap/x", "swap/y/z", "turn", "ig/log", "gone/1", "gone/2/3", "mine"} {
 		dirtest.Write(t, filepath.Join(e.Dir, p), "text of "+p+"\n")
 	}
@@ -120,7 +120,7 @@ func TestOverlayKilled(t *testing.T) {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
 	_, _, _ = overlaid(t) // or skip
-	finish := func(t *testing.T, e overlayErrand) (tree []string, undone []string) {
+	finish := func(t *testing.T, e overlayKillJob) (tree []string, undone []string) {
 		tree = facts(t, e.Dir)
 		if left, _ := filepath.Glob(filepath.Join(e.Ledger, "overlays", "*")); len(left) > 0 {
 			t.Errorf("left over: %v", left)
@@ -141,7 +141,7 @@ func TestOverlayKilled(t *testing.T) {
 		}
 		return tree, facts(t, e.Dir)
 	}
-	run := func(t *testing.T, e overlayErrand, person func()) bool {
+	run := func(t *testing.T, e overlayKillJob, person func()) bool {
 		done := make(chan bool)
 		go func() { person(); close(done) }()
 		killed := e.run(t)
@@ -150,10 +150,10 @@ func TestOverlayKilled(t *testing.T) {
 	}
 	e, person := prepareKill(t)
 	run(t, e, person)
-	told := dirtest.Content(t, e.Notes)
+	notes := dirtest.Content(t, e.Notes)
 	want, undone := finish(t, e)
-	if !strings.Contains(told, "fight") || !strings.Contains(told, ".vscode") {
-		t.Errorf("the command's note is %q", told)
+	if !strings.Contains(notes, "fight") || !strings.Contains(notes, ".vscode") {
+		t.Errorf("the command's note is %q", notes)
 	}
 	if b := dirtest.Content(t, filepath.Join(e.Dir, "both")); b != "person\n"+dirtest.Twenty {
 		t.Errorf("undo left both as %q", b)

@@ -115,7 +115,7 @@ func (c *check) closeRepos() {
 	}
 }
 
-// take moves what a name stands for to where it is kept, and tells.
+// take moves the file of a name to where removed files are kept, and notes it.
 func (c *check) take(s *scan, dir int, rel, why string) {
 	to, err := c.removed.take(dir, path.Base(rel))
 	switch {

@@ -32,7 +32,7 @@ func (b backup) now() (*node, error) {
 func (c *check) restore(b backup) {
 	anchor, rel := c.locate(b)
 	if anchor < 0 {
-		// Removed with all around it, which is told of repositories only.
+		// Removed with its directory, which is reported for repositories only.
 		if r := c.protection.repos[b.anchor]; r != nil && r.kind == gitMain && b.below == "config" {
 			c.Note("the git directory %s was removed by the command", b.scan.abs(r.rel))
 		}

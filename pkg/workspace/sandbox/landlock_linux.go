@@ -24,7 +24,7 @@ const (
 // devices are the ones that programs need and that hold nothing.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
-// landlockABI is the version of Landlock that the kernel speaks, 0 if none.
+// landlockABI is the version of Landlock that the kernel supports, 0 if none.
 func landlockABI() int {
 	v, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if e != 0 {

@@ -88,7 +88,7 @@ type Finding struct {
 	Detail string   `json:"detail,omitempty"`
 }
 
-// A Report tells which level a request got and what became of the better ones.
+// A Report is the level that a request got, and why not a better one.
 type Report struct {
 	Asked  Level     `json:"asked"`
 	Level  Level     `json:"level"` // in force; empty if commands are refused

@@ -81,7 +81,7 @@ func (p *Policy) first(argv []string, status *os.File) error {
 		return startFault(argv[0], err)
 	}
 	if _, err := io.WriteString(status, ready); err != nil {
-		return fmt.Errorf("telling that the command runs: %w", err)
+		return fmt.Errorf("reporting that the command runs: %w", err)
 	}
 	_ = status.Close()
 	go watch(limits)

@@ -111,7 +111,7 @@ func (p *Policy) become(argv []string, status *os.File) error {
 		return err
 	}
 	if _, err := io.WriteString(status, ready); err != nil {
-		return fmt.Errorf("telling that all is set up: %w", err)
+		return fmt.Errorf("reporting that the sandbox is set up: %w", err)
 	}
 	return startFault(argv[0], unix.Exec(exe, argv, os.Environ()))
 }

@@ -162,8 +162,8 @@ func socketRule(n network) ([]unix.SockFilter, error) {
 		rule = append(rule, jump(opEq, unix.AF_UNIX, 0, 1), stmt(opRet, allow))
 	}
 	if n&^anyUnix != noNet {
-		// Netlink is how a program learns which addresses it has. It is told
-		// from the stream types below by what follows: only raw or datagram.
+		// Netlink is how a program learns which addresses it has. Unlike
+		// the stream types below, only raw and datagram sockets are allowed.
 		rule = append(rule, jump(opEq, unix.AF_NETLINK, 0, 4),
 			stmt(opLoad, offArg2),
 			jump(opEq, unix.NETLINK_ROUTE, 0, 1),

@@ -45,8 +45,8 @@ func PageOf(b []byte, from, n int) (Page, error) {
 	return p, err
 }
 
-// ReadPage reads a page from a stream. sum, if not nil, is told the digest of
-// what was read and whether that was all.
+// ReadPage reads a page from a stream. sum, if not nil, is called with the digest
+// of the bytes read and whether they are the whole stream.
 func ReadPage(in io.Reader, from, n int, sum func(digest string, whole bool) error) (Page, error) {
 	from, n = max(from, 1), max(n, 0)
 	h := sha256.New()

@@ -257,8 +257,8 @@ func decodeLatin1(b []byte) string {
 	return s.String()
 }
 
-// mostlyUTF8 tells a damaged UTF-8 file from a Latin-1 one, where a sequence
-// that is valid UTF-8 is rare.
+// mostlyUTF8 reports whether b is a damaged UTF-8 file and not a Latin-1 one,
+// where a sequence that is valid UTF-8 is rare.
 func mostlyUTF8(b []byte) bool {
 	good, bad := 0, 0
 	for len(b) > 0 {
