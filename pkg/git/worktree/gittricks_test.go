@@ -213,7 +213,7 @@ func partial(tr *trap) {
 	tr.Config(".git/config", "core.repositoryformatversion", "1", "extensions.partialClone", "origin", "remote.origin.promisor", "true")
 }
 
-// Conformance 40, 42 and 44: plain git runs what it is told to, ours does not.
+// Conformance 40, 42 and 44: plain git runs the commands that a repository configures, ours does not.
 func TestGitTricks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some thousand gits; run it without -short")

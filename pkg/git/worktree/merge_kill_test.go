@@ -19,20 +19,20 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
-// An errand is what another process of this test does, until it kills itself.
-type errand struct {
+// A killJob is the work of this test's child process, until it kills itself.
+type killJob struct {
 	Dir, Top, Home, Ledger, Branch string
 	Join                           bool
 	Kill                           int // at this point of its way, counted from 1
 }
 
-// TestErrand is that other process.
-func TestErrand(t *testing.T) {
-	src := os.Getenv("ADROIT_TEST_ERRAND")
+// TestKillJob is the child process.
+func TestKillJob(t *testing.T) {
+	src := os.Getenv("ADROIT_TEST_KILL_JOB")
 	if src == "" {
 		t.Skip("the other tests start it")
 	}
-	var e errand
+	var e killJob
 	dirtest.Must(t, json.Unmarshal([]byte(src), &e))
 	n := 0
 	brink := func(string) {
@@ -66,14 +66,14 @@ func TestErrand(t *testing.T) {
 	dirtest.Must(t, os.WriteFile(filepath.Join(e.Home, "said"), b, 0o600))
 }
 
-// run starts the errand and reports whether it killed itself.
-func (e errand) run(t *testing.T, kill int) bool {
+// run starts the child process and reports whether it killed itself.
+func (e killJob) run(t *testing.T, kill int) bool {
 	t.Helper()
 	e.Kill = kill
 	b, err := json.Marshal(e)
 	dirtest.Must(t, err)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestErrand$")
-	cmd.Env = append(os.Environ(), "ADROIT_TEST_ERRAND="+string(b))
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKillJob$")
+	cmd.Env = append(os.Environ(), "ADROIT_TEST_KILL_JOB="+string(b))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
@@ -91,7 +91,7 @@ func TestCopyKilled(t *testing.T) {
 	want := dirtest.WorkTree(t, dir)
 	for n := 1; ; n++ {
 		base := t.TempDir()
-		e := errand{Dir: dir, Top: filepath.Join(base, "wt"), Home: filepath.Join(base, "home"), Branch: "adroit/J1/w1"}
+		e := killJob{Dir: dir, Top: filepath.Join(base, "wt"), Home: filepath.Join(base, "home"), Branch: "adroit/J1/w1"}
 		if !e.run(t, n) {
 			if n < 5 {
 				t.Errorf("there are only %d points", n)
@@ -99,7 +99,7 @@ func TestCopyKilled(t *testing.T) {
 			return
 		}
 		if e.run(t, 0) {
-			t.Fatal("killed without being told")
+			t.Fatal("killed without a kill point")
 		}
 		if got := dirtest.WorkTree(t, e.Top); !slices.Equal(got, want) {
 			t.Errorf("point %d: the copy is not the same:\n%s", n, dirtest.Diff(want, got))
@@ -125,14 +125,14 @@ func TestJoinKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
-	prepare := func(t *testing.T) (errand, []string) {
+	prepare := func(t *testing.T) (killJob, []string) {
 		_, led, dir := workspacetest.Open(t)
 		for _, n := range []string{"a", "b", "c/d", "c/e", "f", "g", "swap/x", "swap/y", "turn"} {
 			dirtest.Write(t, filepath.Join(dir, n), "text of "+n+"\n"+dirtest.Twenty)
 		}
 		dirtest.Must(t, os.Chmod(filepath.Join(dir, "f"), 0o600))
 		base := t.TempDir()
-		e := errand{Dir: dir, Top: filepath.Join(base, "wt"), Home: filepath.Join(base, "home"), Ledger: led.Dir, Join: true}
+		e := killJob{Dir: dir, Top: filepath.Join(base, "wt"), Home: filepath.Join(base, "home"), Ledger: led.Dir, Join: true}
 		c, err := AddCopy(t.Context(), CopyOptions{Dir: dir, Top: e.Top, Home: e.Home})
 		dirtest.Must(t, err)
 		// Here: one line, one conflict. Their text is in a ledger, as a tool's would be.
@@ -158,7 +158,7 @@ func TestJoinKilled(t *testing.T) {
 		dirtest.Write(t, filepath.Join(there, "turn/in"), "a directory\n")
 		return e, dirtest.WorkTree(t, dir)
 	}
-	finish := func(t *testing.T, e errand, before []string) (tree []string, said string) {
+	finish := func(t *testing.T, e killJob, before []string) (tree []string, said string) {
 		tree, said = dirtest.WorkTree(t, e.Dir), dirtest.Content(t, filepath.Join(e.Home, "said"))
 		said = strings.ReplaceAll(said, filepath.Dir(e.Top), "")
 		if left := slices.IndexFunc(tree, func(l string) bool { return strings.Contains(l, ".adroit-") }); left >= 0 {
@@ -179,9 +179,9 @@ func TestJoinKilled(t *testing.T) {
 	}
 	e, before := prepare(t)
 	e.run(t, 0)
-	want, told := finish(t, e, before)
-	if strings.Count(told, `"path"`) != 1 || !strings.Contains(told, `"turn/in"`) {
-		t.Fatal(told)
+	want, report := finish(t, e, before)
+	if strings.Count(report, `"path"`) != 1 || !strings.Contains(report, `"turn/in"`) {
+		t.Fatal(report)
 	}
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -200,8 +200,8 @@ func TestJoinKilled(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("not as without the kill:\n%s", dirtest.Diff(want, got))
 			}
-			if said != told {
-				t.Errorf("it said %s, and not %s", said, told)
+			if said != report {
+				t.Errorf("it reported %s, want %s", said, report)
 			}
 		})
 		if done || t.Failed() {

@@ -100,7 +100,7 @@ func TestJoin(t *testing.T) {
 		"a file, then a directory": {here: nothing, there: sh("echo x > n && git add n && rm n && mkdir n && echo new > n/x"), want: map[string]string{"n/x": "new\n"}, paths: []string{"n/x"}},
 		"the work tree's own lost": {here: nothing, there: sh("rm .git && git init -q && echo there > long.txt"), want: map[string]string{"long.txt": "there\n"}, paths: []string{"long.txt"}},
 		"the index spoiled":        {here: nothing, there: sh(`echo bad > "$(git rev-parse --git-dir)/index"; echo there > long.txt; echo new > n`), want: map[string]string{"long.txt": "there\n", "n": "new\n"}, paths: []string{"long.txt", "n"}},
-		"told not to look":         {here: nothing, there: sh("git update-index --assume-unchanged long.txt && git update-index --skip-worktree d0/f0.txt && echo there > long.txt && echo there > d0/f0.txt"), want: map[string]string{"long.txt": "there\n", "d0/f0.txt": "there\n"}, paths: []string{"d0/f0.txt", "long.txt"}},
+		"marked unchanged":         {here: nothing, there: sh("git update-index --assume-unchanged long.txt && git update-index --skip-worktree d0/f0.txt && echo there > long.txt && echo there > d0/f0.txt"), want: map[string]string{"long.txt": "there\n", "d0/f0.txt": "there\n"}, paths: []string{"d0/f0.txt", "long.txt"}},
 		"touched as before":        {here: nothing, there: sh("touch -r long.txt stamp; tr l k < long.txt > x; cat x > long.txt; touch -r stamp long.txt; rm stamp x"), want: map[string]string{"long.txt": strings.ReplaceAll(dirtest.Twenty, "l", "k")}, paths: []string{"long.txt"}},
 		"odd names":                {here: nothing, there: sh("echo a > '-n'; echo b > 'a b\tc'; printf d > \"$(printf 'caf\\303\\251')\"; echo e > \"$(printf '\\377')\""), want: map[string]string{"-n": "a\n", "a b\tc": "b\n", "café": "d", "\xff": "e\n"}, paths: []string{"-n", "a b\tc", "café", "\xff"}},
 	} {
@@ -112,7 +112,7 @@ func TestJoin(t *testing.T) {
 					dirtest.Write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), "[user]\n\tname = A\n\temail = a@example.org\n")
 					f, led, dir = workspacetest.Repository(t)
 				} else {
-					plainOnly := []string{"committed", "renamed", "renamed and changed", "ignored", "tracked although ignored", "made to be ignored", "the work tree's own lost", "the index spoiled", "told not to look", "a link to the repository",
+					plainOnly := []string{"committed", "renamed", "renamed and changed", "ignored", "tracked although ignored", "made to be ignored", "the work tree's own lost", "the index spoiled", "marked unchanged", "a link to the repository",
 						"deleted, but ignored", "a file for a full directory", "a repository made", "a repository added", "a repository made inside", "a file, then a directory"}
 					if slices.Contains(plainOnly, name) {
 						t.Skip("there is no git here")

@@ -37,7 +37,7 @@ func TestManyCopiesAtOnce(t *testing.T) {
 		})
 	}
 	for i := range many {
-		e := errand{Dir: dir, Branch: fmt.Sprintf("adroit/J1/w%d", i)}
+		e := killJob{Dir: dir, Branch: fmt.Sprintf("adroit/J1/w%d", i)}
 		each(i, func(at string) error {
 			e.Top, e.Home = filepath.Join(at, "wt"), filepath.Join(at, "home")
 			if i%4 == 0 { // by a process of its own
