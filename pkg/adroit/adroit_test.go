@@ -86,7 +86,7 @@ func TestDemo(t *testing.T) {
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "cart.go"))
 	if err != nil || !strings.Contains(string(b), "amount := float64(c.Subtotal())") {
-		t.Errorf("cart.go was not mended: %v", err)
+		t.Errorf("cart.go was not repaired: %v", err)
 	}
 }
 

@@ -27,8 +27,7 @@ func (b *Bench) Speak(servers []lsp.Server) {
 }
 
 // Judge has every change that a call makes to a file looked at by the file's
-// language server, if there is one, and tells the model what was not wrong
-// before. It never makes a call fail, and takes five seconds at most.
+// language server, if there is one, and reports new problems to the model. It never makes a call fail, and takes five seconds at most.
 func (b *Bench) Judge(next handler.ToolHandler) handler.ToolHandler {
 	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
 		if b.code == nil || p.Tool.Needs&(tools.Write|tools.Shell) == 0 {
@@ -90,7 +89,7 @@ func (b *Bench) judged(step string) (changes []lsp.Change, more int) {
 	return changes, more
 }
 
-// words tells the model and, in short, whoever watches.
+// words formats the findings for the model and, in short, for viewers.
 func words(found []tools.Diagnostic, more int, err error) (verdict, short string) {
 	var b strings.Builder
 	switch {

@@ -442,7 +442,7 @@ func TestSubAgentsKilled(t *testing.T) {
 			return
 		}
 		if killed && run(t, dir, data, 0) {
-			t.Fatal("killed without being told")
+			t.Fatal("killed without a kill point")
 		}
 		got := files(t, dir)
 		if n == 0 {

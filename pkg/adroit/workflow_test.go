@@ -70,7 +70,7 @@ func ExampleOptions_workflows() {
 	// 8 words in 0 turns: words produced
 }
 
-// A workflow that the program does not have is told before there is a job; one
+// A workflow that the program does not have is reported before there is a job; one
 // that it has is found again by a later process.
 func TestWorkflows(t *testing.T) {
 	o := adroit.Options{

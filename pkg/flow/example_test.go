@@ -11,7 +11,7 @@ import (
 
 // A trip of which one part cannot be had: what was booked is cancelled.
 func ExampleSaga() {
-	desk := flow.Mux{
+	mux := flow.Mux{
 		"book": {Handler: func(_ context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
 			if s.Name == "room" {
 				return nil, &flow.Failure{Code: "full", Message: "no room left"}
@@ -38,7 +38,7 @@ func ExampleSaga() {
 			return len(parts), nil
 		})
 	}
-	r := flow.NewRun("J1", flow.NewLocal(context.Background(), new(flow.Memory), desk, nil))
+	r := flow.NewRun("J1", flow.NewLocal(context.Background(), new(flow.Memory), mux, nil))
 	n, err := trip(r, []string{"flight", "car", "room"})
 	fmt.Println(n, "booked:", err)
 	// Output:

@@ -24,7 +24,7 @@ func served(h func(s flow.Step) (any, error)) flow.Mux {
 
 // TestMapPanic has a branch whose code panics: its siblings finish all the
 // same, and what they did is kept for the run that comes after the mistake is
-// mended.
+// fixed.
 func TestMapPanic(t *testing.T) {
 	var performed atomic.Int64
 	j := new(flow.Memory)
@@ -59,7 +59,7 @@ func TestMapPanic(t *testing.T) {
 		t.Errorf("%q, %v", outs, err)
 	}
 	if n := performed.Load(); n != 2 {
-		t.Errorf("%d steps after it was mended, want the 2 of its branch", n)
+		t.Errorf("%d steps after it was fixed, want the 2 of its branch", n)
 	}
 }
 

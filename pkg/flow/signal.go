@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Signal is what someone outside told a job.
+// A Signal is a named message to a waiting job.
 type Signal struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value,omitempty"`
@@ -29,7 +29,7 @@ func (e *SignalError) Error() string {
 func (e *SignalError) Unwrap() error { return e.Err }
 
 // A Wait is the input of an awaiting step: what for, and how long. About
-// tells whoever answers what the question is.
+// describes the question to whoever answers.
 type Wait struct {
 	Signals []string        `json:"signals"`
 	About   json.RawMessage `json:"about,omitempty"`
@@ -42,8 +42,8 @@ type Wait struct {
 // Now is the Timeout of a Wait for signals that were sent before it.
 const Now time.Duration = -1
 
-// Accepts reports why a value cannot be sent to w, nil if it can as far as its
-// type tells. No value at all is accepted.
+// Accepts reports why a value cannot be sent to w, nil if its type permits it.
+// No value at all is accepted.
 func (w Wait) Accepts(value json.RawMessage) error {
 	if got := jsonType(value); got != "" && got != "null" && w.Type != "" && got != w.Type {
 		return fmt.Errorf("%s is of type %s, and type %s is awaited", value, got, w.Type)

@@ -186,8 +186,8 @@ func (e *DivergedError) Error() string {
 		e.Asked.Path, e.Recorded.Kind, e.Recorded.Name, e.Asked.Kind, e.Asked.Name)
 }
 
-// A ParkedError reports that a run waits for a signal and was told not to
-// wait here. The job goes on when it is resumed after the signal was sent.
+// A ParkedError reports that a run waits for a signal and must not wait
+// here. The job goes on when it is resumed after the signal was sent.
 type ParkedError struct {
 	Path    string
 	Signals []string

@@ -126,13 +126,13 @@ func TestHooks(t *testing.T) {
 }
 
 // A hook knows the call, runs in the workspace, and does not see our keys.
-func TestTold(t *testing.T) {
+func TestCallInput(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "secret-key")
 	w := newWorld(t)
-	if _, err := w.call(t.Context(), `{"text":"hi"}`, w.hook("after", "cat >told; env >>told")); err != nil {
+	if _, err := w.call(t.Context(), `{"text":"hi"}`, w.hook("after", "cat >call; env >>call")); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(filepath.Join(w.dir, "told"))
+	b, err := os.ReadFile(filepath.Join(w.dir, "call"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.When != "after" || c.Job != "J1" || c.Step != "3.1" || c.Dir != w.dir || c.Tool != "echo" || string(c.Args) != `{"text":"hi"}` || c.Result == nil || c.Result.Text != "said hi" {
-		t.Errorf("told %+v", c)
+		t.Errorf("call %+v", c)
 	}
 	if strings.Contains(string(b), "secret-key") {
 		t.Error("the hook sees a key")

@@ -169,7 +169,7 @@ type verdict struct {
 func (r *Runner) run(ctx context.Context, h Hook, p handler.Invocation, res *Result) (verdict, error) {
 	in, err := json.Marshal(Call{When: h.When, Job: p.Step.Job, Step: p.Step.Path, Dir: r.dir, Tool: p.Tool.Name, Args: p.Args, Result: res})
 	if err != nil {
-		return verdict{fault: fmt.Errorf("it could not be told of the call: %w", err)}, nil
+		return verdict{fault: fmt.Errorf("the call could not be encoded: %w", err)}, nil
 	}
 	limit := h.Timeout
 	if limit == 0 {

@@ -289,8 +289,8 @@ func (a *UsageReport) Around(path string) (out []Part) {
 	return out
 }
 
-// Busy counts the parts at work that have none at work in them: those between
-// which what happens next is to be told apart.
+// Busy counts the parts at work that have none at work in them. With several,
+// a report must name the part.
 func (a *UsageReport) Busy() (count int) {
 	for _, n := range a.nodes {
 		if n.Ended.IsZero() && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.Ended.IsZero() }) {

@@ -24,8 +24,8 @@ type clock struct {
 	gone func(owner string) bool
 }
 
-// Owner names this process in leases: host:pid:start, where start tells it
-// from an earlier process with the same pid.
+// Owner names this process in leases: host:pid:start, where start distinguishes
+// it from an earlier process with the same pid.
 func Owner() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -27,7 +27,7 @@ func machine() clock {
 	return c
 }
 
-// started tells a process from another that had the same pid: the tick it was
+// started distinguishes a process from another that had the same pid: the tick it was
 // started at and the pid namespace.
 func started(pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -42,7 +42,7 @@ func TestRetries(t *testing.T) {
 					t.Errorf("it ended with %v", err)
 				}
 				if len(at) != 3 || len(said) != 2 || !strings.HasPrefix(said[1], "slow down: attempt 3 of 3 in ") {
-					t.Fatalf("%d attempts, told %q", len(at), said)
+					t.Fatalf("%d attempts, got %q", len(at), said)
 				}
 				for i := range 2 {
 					if wait := at[i+1].Sub(at[i]); wait < c.from[i] || wait > c.to[i] {

@@ -37,9 +37,9 @@ func trip(r *flow.Run, legs []string) (string, error) {
 	})
 }
 
-// told runs trip and gives what a workflow sees of it, as a workflow whose job
-// does not fail.
-func told(r *flow.Run, legs []string) (string, error) {
+// reportTrip runs trip and returns its outcome as a value, so that the job does
+// not fail.
+func reportTrip(r *flow.Run, legs []string) (string, error) {
 	done, err := trip(r, legs)
 	if err != nil && fatalDeep(err) {
 		return "", err
@@ -67,7 +67,7 @@ func saga(t *testing.T, h Harness) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return h.must(t, Request{Job: job, Workflow: flow.Define("saga", told), Input: in, Mux: log.mux()})
+		return h.must(t, Request{Job: job, Workflow: flow.Define("saga", reportTrip), Input: in, Mux: log.mux()})
 	}
 	equal(t, "nothing failed", run("good", "a", "b"), `"ab: \u003cnil\u003e"`)
 	equal(t, "effects", fmt.Sprint(log.take()), "[0 a 1 b]")
@@ -118,7 +118,7 @@ func heldSaga(t *testing.T, h Harness) {
 // deep has branches in a branch, calls in all, and in them sagas that fail.
 func deep(r *flow.Run, depth int) (string, error) {
 	if depth == 0 {
-		return told(r, []string{"stuck", "lost"})
+		return reportTrip(r, []string{"stuck", "lost"})
 	}
 	outs, err := flow.Map(r, []string{"l", "r"}, func(r *flow.Run, side string) (string, error) {
 		first, err := flow.Do[string](r, "echo", side, side)

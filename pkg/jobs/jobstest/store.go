@@ -383,7 +383,7 @@ func cancelHeld(t *testing.T, s jobs.Store) {
 	cancel, err := j.Heartbeat(t.Context(), ttl)
 	ok(t, err)
 	if !cancel {
-		t.Error("the runner is not told")
+		t.Error("the runner does not see the cancellation")
 	}
 	j.Status = jobs.Cancelled
 	ok(t, j.FinishJob(t.Context(), j.Job, nil))
