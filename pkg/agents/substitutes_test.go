@@ -15,7 +15,7 @@ import (
 
 // An agent that names edit_file is offered, in its tools and its prompt, the
 // tool of the model's form, within what it is granted.
-func TestInstead(t *testing.T) {
+func TestToolSubstitutes(t *testing.T) {
 	set, err := tools.NewSet(filetool.Read, filetool.Write, edit.File, edit.Blocks, edit.Patch, edit.Long, finish.Tool)
 	if err != nil {
 		t.Fatal(err)

@@ -23,9 +23,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
-// An inmate is a model that works on its own: each answer is a function that
-// does in its place what it likes.
-type inmate struct {
+// An externalAgent is a model that works on its own: each answer is a function
+// that works in its session's directory.
+type externalAgent struct {
 	t     *testing.T
 	works []func(llm.Session, func(llm.Delta)) (*llm.Response, error)
 
@@ -34,7 +34,7 @@ type inmate struct {
 	at   []llm.Session
 }
 
-func (m *inmate) Open(p llm.Session) llm.Model {
+func (m *externalAgent) Open(p llm.Session) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 		m.mu.Lock()
 		n := len(m.reqs)
@@ -46,13 +46,13 @@ func (m *inmate) Open(p llm.Session) llm.Model {
 	})
 }
 
-func (m *inmate) Generate(context.Context, *llm.Request, func(llm.Delta)) (*llm.Response, error) {
+func (m *externalAgent) Generate(context.Context, *llm.Request, func(llm.Delta)) (*llm.Response, error) {
 	m.t.Error("it was asked without a place")
 	return nil, errors.New("no place")
 }
 
 // feedback is the last message of the n-th request.
-func (m *inmate) feedback(n int) string {
+func (m *externalAgent) feedback(n int) string {
 	if n >= len(m.reqs) {
 		return ""
 	}
@@ -83,10 +83,10 @@ func writes(name, text string) func(llm.Session) {
 	}
 }
 
-// A house is a host with a ledger in which an inmate works.
-type house struct {
+// An agentHost is a host with a ledger in which an external agent works.
+type agentHost struct {
 	*testing.T
-	*inmate
+	*externalAgent
 	w      *world
 	led    *ledger.Ledger
 	files  *workspace.Files
@@ -96,9 +96,9 @@ type house struct {
 	in     json.RawMessage
 }
 
-func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Session, func(llm.Delta)) (*llm.Response, error)) *house {
+func newAgentHost(t *testing.T, edit func(*executor.Task), list ...func(llm.Session, func(llm.Delta)) (*llm.Response, error)) *agentHost {
 	t.Helper()
-	h := &house{T: t, inmate: &inmate{t: t, works: list}, w: newWorld(t, say("I stand in.\nDONE")), mem: new(flow.Memory)}
+	h := &agentHost{T: t, externalAgent: &externalAgent{t: t, works: list}, w: newWorld(t, say("I stand in.\nDONE")), mem: new(flow.Memory)}
 	var err error
 	if h.led, err = ledger.Open(filepath.Join(t.TempDir(), "ledger"), nil); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Session,
 		Tools: h.w.tools, Blobs: h.mem, Attempts: 2,
 		Models: func(_ context.Context, ref string) (llm.Model, string, error) {
 			if llm.IsAgent(ref) {
-				return h.inmate, "", nil
+				return h.externalAgent, "", nil
 			}
 			return h.w, "m", nil
 		},
@@ -137,7 +137,7 @@ func newHouse(t *testing.T, edit func(*executor.Task), list ...func(llm.Session,
 	return h
 }
 
-func (h *house) run(ctx context.Context) (*executor.State, error) {
+func (h *agentHost) run(ctx context.Context) (*executor.State, error) {
 	h.Helper()
 	mux := handler.Serve(h.host)
 	for kind, rt := range mux {
@@ -162,8 +162,8 @@ func (h *house) run(ctx context.Context) (*executor.State, error) {
 
 // It works in the job's directory, without tools of ours; what it changes is
 // the job's; and it gets what is missing as feedback.
-func TestResidentWorks(t *testing.T) {
-	h := newHouse(t, func(t *executor.Task) {
+func TestExternalAgentWorks(t *testing.T) {
+	h := newAgentHost(t, func(t *executor.Task) {
 		t.Done = executor.Criterion{All: []executor.Criterion{{Signal: "DONE"}, {Artifact: "diff", Where: json.RawMessage(`{"minLength":1}`)}}}
 	}, works("DONE", llm.Work{Session: "s1", Turns: 1}, nil), works("So now.\nDONE", llm.Work{Session: "s1", Turns: 3, Calls: 2, CostUSD: 0.5}, writes("b.txt", "beta\n")))
 	s, err := h.run(t.Context())
@@ -196,9 +196,9 @@ func TestResidentWorks(t *testing.T) {
 
 // Stopped at work, in the middle of a change: the step is not performed again.
 // What was changed is known, and the next attempt gets it.
-func TestResidentInterrupted(t *testing.T) {
+func TestExternalAgentInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	h := newHouse(t, nil, func(p llm.Session, _ func(llm.Delta)) (*llm.Response, error) {
+	h := newAgentHost(t, nil, func(p llm.Session, _ func(llm.Delta)) (*llm.Response, error) {
 		writes("b.txt", "half")(p)
 		cancel()
 		return nil, context.Canceled
@@ -234,11 +234,11 @@ func TestResidentInterrupted(t *testing.T) {
 
 // What was ended by a bound is not done, whatever it said; it is asked for last
 // words in which it may do nothing.
-func TestResidentStopped(t *testing.T) {
+func TestExternalAgentStopped(t *testing.T) {
 	for stopped, want := range map[string]struct{ status, limit string }{
 		"same": {executor.Stuck, ""}, "turns": {executor.Limit, "turns"}, "time": {executor.Limit, "time"}, "cost": {executor.Limit, "cost"},
 	} {
-		h := newHouse(t, func(t *executor.Task) { t.Done = executor.Criterion{}; t.Limits.Turns = 20 },
+		h := newAgentHost(t, func(t *executor.Task) { t.Done = executor.Criterion{}; t.Limits.Turns = 20 },
 			works("DONE, I think.", llm.Work{Turns: 3, Stopped: stopped}, nil), works("Half of it is there.", llm.Work{}, nil))
 		s, err := h.run(t.Context())
 		var stop *executor.StopError
@@ -253,21 +253,21 @@ func TestResidentStopped(t *testing.T) {
 
 // It is tried again only if it had not begun, and the fallback model learns
 // which model it follows.
-func TestResidentFails(t *testing.T) {
+func TestExternalAgentFails(t *testing.T) {
 	fails := func(acted bool) func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
 		return func(llm.Session, func(llm.Delta)) (*llm.Response, error) {
 			return nil, &llm.Error{Kind: llm.RateLimit, Provider: "cli/fake", Message: "busy", Acted: acted}
 		}
 	}
-	h := newHouse(t, nil, fails(false), works("DONE", llm.Work{}, nil))
+	h := newAgentHost(t, nil, fails(false), works("DONE", llm.Work{}, nil))
 	if s, err := h.run(t.Context()); err != nil || len(h.reqs) != 2 || s.Outcome.Status != executor.Done {
 		t.Errorf("not begun: %v, %d requests", err, len(h.reqs))
 	}
-	h = newHouse(t, nil, fails(true), works("DONE", llm.Work{}, nil))
+	h = newAgentHost(t, nil, fails(true), works("DONE", llm.Work{}, nil))
 	if s, err := h.run(t.Context()); err == nil || len(h.reqs) != 1 || s.Outcome.Code != "model.rate_limit" {
 		t.Errorf("begun: %v, %d requests, %+v", err, len(h.reqs), s.Outcome)
 	}
-	h = newHouse(t, func(t *executor.Task) { t.Fallbacks = []executor.Fallback{{Model: "script/x"}}; t.Tools = t.Tools[:1] }, fails(true))
+	h = newAgentHost(t, func(t *executor.Task) { t.Fallbacks = []executor.Fallback{{Model: "script/x"}}; t.Tools = t.Tools[:1] }, fails(true))
 	h.w.turns = []llm.Message{say("DONE")}
 	s, err := h.run(t.Context())
 	if err != nil || s.Outcome.Status != executor.Done {
@@ -280,8 +280,8 @@ func TestResidentFails(t *testing.T) {
 
 // It may stop without text, as some do when they are refused: it gets the
 // reason, in the same session.
-func TestResidentWordless(t *testing.T) {
-	h := newHouse(t, nil, works("", llm.Work{Denied: 1, Refused: []string{"rm a.txt: not here"}}, nil), works("DONE", llm.Work{}, nil))
+func TestExternalAgentWordless(t *testing.T) {
+	h := newAgentHost(t, nil, works("", llm.Work{Denied: 1, Refused: []string{"rm a.txt: not here"}}, nil), works("DONE", llm.Work{}, nil))
 	s, err := h.run(t.Context())
 	if err != nil || s.Outcome.Status != executor.Done {
 		t.Fatalf("%v, %+v", err, s.Outcome)
@@ -295,7 +295,7 @@ func TestResidentWordless(t *testing.T) {
 	}
 }
 
-func TestResidentRights(t *testing.T) {
+func TestExternalAgentRights(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*executor.Task)
 		want llm.Access
@@ -308,7 +308,7 @@ func TestResidentRights(t *testing.T) {
 		"no command":       {func(t *executor.Task) { t.Tools = only(t.Tools, "add"); t.Mode = executor.ModeAuto }, llm.Access{Write: true}},
 		"plan, though all": {func(t *executor.Task) { t.Mode, t.Approve = executor.ModePlan, executor.ApproveAll }, llm.Access{}},
 	} {
-		h := newHouse(t, c.edit, works("DONE", llm.Work{}, nil))
+		h := newAgentHost(t, c.edit, works("DONE", llm.Work{}, nil))
 		if _, err := h.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +324,7 @@ func only(all []executor.Tool, name string) []executor.Tool {
 
 // What it asks before it does it is decided as the calls of our own tools are,
 // except that nobody waits for a person who is not there.
-func TestResidentPermits(t *testing.T) {
+func TestExternalAgentPermits(t *testing.T) {
 	edit := llm.PermissionRequest{Kind: "edit", Paths: []string{"b.txt"}}
 	run := llm.PermissionRequest{Kind: "execute", Command: "go test ./..."}
 	for name, c := range map[string]struct {
@@ -358,7 +358,7 @@ func TestResidentPermits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := "it was not asked"
-			h := newHouse(t, c.edit, func(p llm.Session, emit func(llm.Delta)) (*llm.Response, error) {
+			h := newAgentHost(t, c.edit, func(p llm.Session, emit func(llm.Delta)) (*llm.Response, error) {
 				got = p.Approve(c.ask)
 				return works("DONE", llm.Work{}, nil)(p, emit)
 			})
