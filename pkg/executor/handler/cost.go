@@ -65,10 +65,10 @@ func recountCost(tell describe) func(flow.Step, json.RawMessage) json.RawMessage
 			return nil
 		}
 		short, err := json.Marshal(d)
-		if err != nil || string(short) == "{}" {
+		if err != nil {
 			return nil
 		}
-		return short
+		return short // {} too: a tool call that cost nothing is counted
 	}
 }
 
