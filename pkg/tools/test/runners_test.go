@@ -59,7 +59,7 @@ func TestFind(t *testing.T) {
 		"yarn":                 {files{"package.json": script, "yarn.lock": ""}, "", "yarn run test <package.json>"},
 		"package manager":      {files{"package.json": `{"packageManager": "yarn@4.1.0", "scripts": {"test": "jest"}}`, "pnpm-lock.yaml": ""}, "", "yarn run test <package.json>"},
 		"bun":                  {files{"package.json": "{}", "bun.lock": "", "a.test.ts": ""}, "", "bun test <package.json>"},
-		"make":                 {files{"Makefile": ".PHONY: test\nall:\n\ntest: all\n\tsh sh\n"}, "", "make test <Makefile>"},
+		"make":                 {files{"Makefile": ".PHONY: test\nall:\n\ntest: all\n\tsh test.sh\n"}, "", "make test <Makefile>"},
 		"make, several":        {files{"GNUmakefile": "lint test:: all\n\ttrue\n"}, "", "make test <GNUmakefile>"},
 		"make, check":          {files{"Makefile": "check:\n\ttrue\ntest-data:\n\ttrue\n"}, "", "make check <Makefile>"},
 		"make, a variable":     {files{"Makefile": "test := a\ncheck ::= b\n.PHONY: test\n\ttest: x\n"}, "", ""},
@@ -194,10 +194,10 @@ func TestWholeProjects(t *testing.T) {
 		args  string
 		want  want
 	}{
-		"make":         {"make", map[string]string{"Makefile": ".PHONY: test\ntest:\n\t@sh sh\n", "greet.sh": "echo Hello\n", "test.sh": sh}, `{}`, want{ok: true, says: []string{"(make test)"}}},
-		"make, failed": {"make", map[string]string{"Makefile": "test:\n\t@sh sh\n", "greet.sh": "echo hello\n", "test.sh": sh + "echo the greeting is wrong\nexit 1\n"}, `{}`, want{says: []string{"exit code 2", "the greeting is wrong"}}},
+		"make":         {"make", map[string]string{"Makefile": ".PHONY: test\ntest:\n\t@sh test.sh\n", "greet.sh": "echo Hello\n", "test.sh": sh}, `{}`, want{ok: true, says: []string{"(make test)"}}},
+		"make, failed": {"make", map[string]string{"Makefile": "test:\n\t@sh test.sh\n", "greet.sh": "echo hello\n", "test.sh": sh + "echo the greeting is wrong\nexit 1\n"}, `{}`, want{says: []string{"exit code 2", "the greeting is wrong"}}},
 		"make, a part": {"make", map[string]string{"Makefile": "test:\n\ttrue\n"}, `{"filter": "a"}`, want{says: []string{"run by make test as a whole"}}},
-		"npm":          {"npm", map[string]string{"package.json": `{"scripts": {"test": "sh sh"}}`, "greet.sh": "echo Hello\n", "test.sh": sh + "echo '  3 passing (4ms)'\n"}, `{}`, want{passed: 3, ok: true, says: []string{"npm test"}}},
+		"npm":          {"npm", map[string]string{"package.json": `{"scripts": {"test": "sh test.sh"}}`, "greet.sh": "echo Hello\n", "test.sh": sh + "echo '  3 passing (4ms)'\n"}, `{}`, want{passed: 3, ok: true, says: []string{"npm test"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			need(t, c.needs)
