@@ -254,6 +254,11 @@ func TestKilledRunner(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the command", func() bool { return strings.HasSuffix(p.read("repo/pid"), "\n") })
+	// Events may wait 20 ms for the next commit.
+	await(t, "the event of its start", func() bool {
+		_, log := p.run("jobs", "logs", "last", "--json")
+		return strings.Count(log, `"kind":"step.started","step":"tool"`) == 2
+	})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
