@@ -64,3 +64,30 @@ func TestLinks(t *testing.T) {
 		t.Errorf("%d links seen", seen)
 	}
 }
+
+// TestGlossary: terms are sorted, defined once, and their packages exist.
+func TestGlossary(t *testing.T) {
+	b, err := os.ReadFile("../../docs/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := regexp.MustCompile("(?m)^\\* \\*\\*(.+?)\\*\\*: .+$")
+	pkg := regexp.MustCompile("`((?:pkg|internal)/[a-z0-9/]+)`")
+	last, seen := "", 0
+	for _, m := range term.FindAllStringSubmatch(string(b), -1) {
+		name := strings.ToLower(m[1])
+		if name <= last {
+			t.Errorf("%q is after %q", name, last)
+		}
+		last = name
+		seen++
+	}
+	if seen < 60 || strings.Count(string(b), "\n**") > 0 {
+		t.Errorf("%d terms; each is a line like * **term**: what it is. `pkg/name`.", seen)
+	}
+	for _, m := range pkg.FindAllStringSubmatch(string(b), -1) {
+		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
+			t.Errorf("%s does not exist", m[1])
+		}
+	}
+}
