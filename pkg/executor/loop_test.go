@@ -163,20 +163,26 @@ func TestDoneIsJudgedNotBelieved(t *testing.T) {
 }
 
 func TestEndings(t *testing.T) {
-	peeks := []llm.Message{calls(call("peek", `{}`))}
 	var counting []llm.Message
 	for i := range 40 {
 		counting = append(counting, calls(call("add", fmt.Sprintf(`{"n":%d}`, i+1))))
 	}
-	for name, c := range map[string]struct {
-		turns  []llm.Message
-		edit   func(*executor.Task)
-		status string
-		reason string
-	}{
+	for name, c := range map[string]ending{
 		"turns":     {counting, func(t *executor.Task) { t.Limits.Turns = 3 }, executor.Limit, "limit of 3 turns"},
 		"tokens":    {counting, func(t *executor.Task) { t.Limits.Tokens = 40 }, executor.Limit, "limit of 40 tokens"},
 		"cost":      {counting, func(t *executor.Task) { t.Limits.CostUSD = 1; t.Price.Out = 1e5 }, executor.Limit, "limit of 1.00 USD"},
+		"empty":     {[]llm.Message{say("")}, nil, executor.Stuck, "neither text nor a readable tool call"},
+		"never":     {[]llm.Message{say("done")}, func(t *executor.Task) { t.Done.Signal = "X"; t.Limits.Rejects = 2 }, executor.Stuck, "stopped 3 times without being done"},
+		"unbounded": {[]llm.Message{say("fine")}, nil, executor.Done, "the model stopped calling tools"},
+	} {
+		t.Run(name, c.test)
+	}
+}
+
+// TestLoopDetection: a model that repeats itself is stopped, with the reason.
+func TestLoopDetection(t *testing.T) {
+	peeks := []llm.Message{calls(call("peek", `{}`))}
+	for name, c := range map[string]ending{
 		"same call": {peeks, nil, executor.Stuck, "the same call with the same result, 6 times"},
 		"alternating": {[]llm.Message{calls(call("peek", `{}`)), calls(call("add", `{"n":0}`)), calls(call("peek", `{}`)), calls(call("add", `{"n":0}`)), calls(call("peek", `{}`)), calls(call("add", `{"n":0}`)),
 			calls(call("peek", `{}`)), calls(call("add", `{"n":0}`)), calls(call("peek", `{}`)), calls(call("add", `{"n":0}`)), calls(call("peek", `{}`))}, nil, executor.Stuck, "the same two calls in turn"},
@@ -186,24 +192,31 @@ func TestEndings(t *testing.T) {
 			}
 			return ms
 		}(), nil, executor.Stuck, "the same error"},
-		"empty":     {[]llm.Message{say("")}, nil, executor.Stuck, "neither text nor a readable tool call"},
-		"never":     {[]llm.Message{say("done")}, func(t *executor.Task) { t.Done.Signal = "X"; t.Limits.Rejects = 2 }, executor.Stuck, "stopped 3 times without being done"},
-		"unbounded": {[]llm.Message{say("fine")}, nil, executor.Done, "the model stopped calling tools"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.turns...)
-			s, err := w.run(t, new(flow.Memory), w.task(c.edit))
-			if s.Outcome == nil || s.Outcome.Status != c.status || !strings.Contains(s.Outcome.Reason, c.reason) {
-				t.Fatalf("outcome %+v, want %s: %s", s.Outcome, c.status, c.reason)
-			}
-			var stop *executor.StopError
-			if (c.status == executor.Done) != (err == nil) || err != nil && !errors.As(err, &stop) {
-				t.Errorf("error %v for status %s", err, c.status)
-			}
-			if c.status == executor.Limit && s.Outcome.Summary != "I stop here." {
-				t.Errorf("no last words at a limit: %+v", s.Outcome)
-			}
-		})
+		t.Run(name, c.test)
+	}
+}
+
+// An ending is what a run of turns ends with.
+type ending struct {
+	turns  []llm.Message
+	edit   func(*executor.Task)
+	status string
+	reason string
+}
+
+func (c ending) test(t *testing.T) {
+	w := newWorld(t, c.turns...)
+	s, err := w.run(t, new(flow.Memory), w.task(c.edit))
+	if s.Outcome == nil || s.Outcome.Status != c.status || !strings.Contains(s.Outcome.Reason, c.reason) {
+		t.Fatalf("outcome %+v, want %s: %s", s.Outcome, c.status, c.reason)
+	}
+	var stop *executor.StopError
+	if (c.status == executor.Done) != (err == nil) || err != nil && !errors.As(err, &stop) {
+		t.Errorf("error %v for status %s", err, c.status)
+	}
+	if c.status == executor.Limit && s.Outcome.Summary != "I stop here." {
+		t.Errorf("no last words at a limit: %+v", s.Outcome)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// A fingerprint is the fingerprint of one turn's calls.
+// A fingerprint identifies the tool calls of one turn, so that repetitions can be
+// counted.
 type fingerprint struct {
 	Call string `json:"call"`          // which calls, with which arguments
 	Full string `json:"full"`          // and with which results
@@ -43,7 +44,7 @@ func (s *State) recordCalls(calls []llm.Call, replies []ToolResult) {
 	if failures == len(calls) {
 		m.Err = short(wrong.String())
 		if s.paused(calls[0].Name, s.Turns) {
-			m.Err = s.Failing[calls[0].Name].Err // it only was not let through
+			m.Err = s.Failing[calls[0].Name].Err // the tool is paused; its error is the same
 		}
 	}
 	s.Recent = append(s.Recent, m)
@@ -57,44 +58,49 @@ func short(s string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// loopRules define a loop: a pattern of period turns that was seen remind times
-// gets a reminder, and seen stop times ends the run.
+// loopRules define a loop: a pattern of period turns, equal in what same returns.
+// After remind repetitions the model gets a reminder, after stop repetitions the
+// run ends. The first rule that applies decides.
 var loopRules = []struct {
 	period, remind, stop int
-	by                   func(fingerprint) string
-	words                string
+	same                 func(fingerprint) string
+	reason               string
 }{
-	{1, 3, 6, func(m fingerprint) string { return m.Full }, "the same call with the same result"},
-	{1, 6, 12, func(m fingerprint) string { return m.Call }, "the same call"},
-	{1, 3, 6, func(m fingerprint) string { return m.Err }, "the same error"},
-	{2, 3, 5, func(m fingerprint) string { return m.Full }, "the same two calls in turn"},
-	{3, 3, 5, func(m fingerprint) string { return m.Full }, "the same three calls in turn"},
+	{period: 1, remind: 3, stop: 6, same: callsAndResults, reason: "the same call with the same result"},
+	{period: 1, remind: 6, stop: 12, same: callsOnly, reason: "the same call"},
+	{period: 1, remind: 3, stop: 6, same: errorsOnly, reason: "the same error"},
+	{period: 2, remind: 3, stop: 5, same: callsAndResults, reason: "the same two calls in turn"},
+	{period: 3, remind: 3, stop: 5, same: callsAndResults, reason: "the same three calls in turn"},
 }
+
+func callsAndResults(f fingerprint) string { return f.Full }
+func callsOnly(f fingerprint) string       { return f.Call }
+func errorsOnly(f fingerprint) string      { return f.Err }
 
 // detectLoop reminds the model when it repeats itself, and ends the run when
 // that did not help.
 func (s *State) detectLoop() {
 	for _, rule := range loopRules {
-		n := repeats(s.Recent, rule.period, rule.by)
+		n := repetitions(s.Recent, rule.period, rule.same)
 		switch {
 		case n >= rule.stop:
-			s.wrapUp(&Outcome{Status: Stuck, Reason: fmt.Sprintf("%s, %d times over", rule.words, n)})
+			s.wrapUp(&Outcome{Status: Stuck, Reason: fmt.Sprintf("%s, %d times over", rule.reason, n)})
 			return
 		case n >= rule.remind && s.Turns-s.LastReminder >= rule.remind:
 			s.LastReminder = s.Turns
-			s.addUserMessage("You have made %s %d times now. It will not help to go on like this. Read the results again and try something else, or say what blocks you.", rule.words, n)
+			s.addUserMessage("You have made %s %d times now. It will not help to go on like this. Read the results again and try something else, or say what blocks you.", rule.reason, n)
 			return
 		}
 	}
 }
 
-// repeats counts how often the last period marks have come in a row.
-func repeats(ms []fingerprint, period int, by func(fingerprint) string) int {
+// repetitions counts how often the last period turns have occurred in a row.
+func repetitions(turns []fingerprint, period int, same func(fingerprint) string) int {
 	n := 0
-	for end := len(ms); end >= period; end -= period {
+	for end := len(turns); end >= period; end -= period {
 		for i := range period {
-			v := by(ms[end-period+i])
-			if v == "" || v != by(ms[len(ms)-period+i]) {
+			v := same(turns[end-period+i])
+			if v == "" || v != same(turns[len(turns)-period+i]) {
 				return n
 			}
 		}

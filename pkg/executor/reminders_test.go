@@ -46,9 +46,9 @@ func TestNearTheEnd(t *testing.T) {
 	}
 }
 
-// TestRest checks that a tool that only fails is taken away for some turns,
+// TestFailingToolIsPaused checks that a tool that only fails is taken away for some turns,
 // that the model gets a reminder, and that a change of files gives it back.
-func TestRest(t *testing.T) {
+func TestFailingToolIsPaused(t *testing.T) {
 	bad := func(n int) llm.Message { return calls(call("add", fmt.Sprintf(`{"n":-%d}`, n))) }
 	peek := calls(call("peek", `{}`))
 	w := newWorld(t, bad(1), bad(2), bad(3), bad(4), peek, peek, bad(5), say("done"))

@@ -312,7 +312,7 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-func TestCircle(t *testing.T) {
+func TestLoopDetector(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls  string
 		same   int
