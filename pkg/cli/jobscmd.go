@@ -16,14 +16,24 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
+// listed is how many jobs adroit jobs lists.
+const listed = 100
+
 func (a *app) jobsCommand() *cobra.Command {
 	var asJSON bool
 	var agent string
+	limit := listed
 	list := func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return env.Group(cmd, args)
 		}
-		return a.listJobs(cmd.Context(), agent, asJSON)
+		if limit < 0 {
+			return exit.Usagef("0 lists all jobs", "--limit is %d", limit)
+		}
+		if asJSON && !cmd.Flags().Changed("limit") {
+			limit = 0
+		}
+		return a.listJobs(cmd.Context(), agent, limit, asJSON)
 	}
 	cmd := &cobra.Command{
 		Use:   "jobs",
@@ -41,6 +51,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	for _, c := range []*cobra.Command{cmd, sub} {
 		c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 		c.Flags().StringVar(&agent, "agent", "", "only jobs of this agent")
+		c.Flags().IntVar(&limit, "limit", listed, "list at most this many jobs, the newest; 0 lists all, as --json does")
 	}
 	cmd.AddCommand(sub, a.jobsShow(), a.jobsLogs(), a.jobsWait(), a.jobsResume(), a.jobsRetry(),
 		a.jobsCancel(), a.jobsRemove(), a.jobsPrune(), a.jobsArtifacts(), a.jobsDiff(), a.jobsSteps(), a.jobsUndo(), a.jobsMerge())
@@ -91,14 +102,22 @@ func (a *app) job(ctx context.Context, ref string) (*jobs.Job, error) {
 	return nil, exit.Usagef("give more of the id", "%q means any of %s jobs: %s", ref, render.Count(len(found)), strings.Join(ids, ", "))
 }
 
-func (a *app) listJobs(ctx context.Context, agent string, asJSON bool) error {
+func (a *app) listJobs(ctx context.Context, agent string, limit int, asJSON bool) error {
 	store, err := a.readStore(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := store.List(ctx, jobs.Query{Agent: agent, Brief: !asJSON})
+	q := jobs.Query{Agent: agent, Brief: !asJSON}
+	if limit > 0 {
+		q.Limit = limit + 1
+	}
+	all, err := store.List(ctx, q)
 	if err != nil {
 		return err
+	}
+	if more := limit > 0 && len(all) > limit; more {
+		all = all[:limit]
+		defer fmt.Fprintf(a.Stderr, "these are the newest %s jobs; --limit 0 lists all\n", render.Count(limit))
 	}
 	if asJSON {
 		if all == nil {

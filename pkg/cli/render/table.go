@@ -29,6 +29,7 @@ func (t *Table) Write(w io.Writer) {
 			width[i] = max(width[i], utf8.RuneCountInString(c))
 		}
 	}
+	var all strings.Builder // a write for each row takes longer than all else
 	for _, r := range t.rows {
 		var b strings.Builder
 		for i, c := range r {
@@ -37,8 +38,9 @@ func (t *Table) Write(w io.Writer) {
 				b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(c)+2))
 			}
 		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+		all.WriteString(strings.TrimRight(b.String(), " ") + "\n")
 	}
+	_, _ = io.WriteString(w, all.String()) // a closed pipe ends the program elsewhere
 }
 
 // Ago is how long before now t was.
