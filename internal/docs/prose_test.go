@@ -71,7 +71,7 @@ func TestGlossary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	term := regexp.MustCompile("(?m)^\\* \\*\\*(.+?)\\*\\*: .+$")
+	term := regexp.MustCompile(`(?m)^\* \*\*(.+?)\*\*: .+$`)
 	pkg := regexp.MustCompile("`((?:pkg|internal)/[a-z0-9/]+)`")
 	last, seen := "", 0
 	for _, m := range term.FindAllStringSubmatch(string(b), -1) {
