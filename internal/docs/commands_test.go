@@ -20,7 +20,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
-// codes describes the exit codes, by their names in pkg/cli/exit.
+// codes describes the exit codes, by their names in pkg/cli/internal/exit.
 var codes = []word{
 	{"Done", "Done"},
 	{"Failed", "Failed, or something went wrong; stderr says what and what to do"},
@@ -130,10 +130,10 @@ func writeFlags(b *strings.Builder, flags *pflag.FlagSet) {
 	}
 }
 
-// exitCodes gives the values of the constants of pkg/cli/exit by name.
+// exitCodes gives the values of the constants of pkg/cli/internal/exit by name.
 func exitCodes(t *testing.T) map[string]string {
 	out := map[string]string{}
-	each(t, []string{"pkg/cli/exit"}, func(n ast.Node) {
+	each(t, []string{"pkg/cli/internal/exit"}, func(n ast.Node) {
 		v, ok := n.(*ast.ValueSpec)
 		if !ok || len(v.Values) != 1 {
 			return

@@ -88,14 +88,14 @@ var may = map[string][]string{
 
 	"pkg/config": {"internal/rootfs", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "pkg/lsp", "pkg/netguard", "pkg/permit", "pkg/tools/", "pkg/workspace", "pkg/workspace/sandbox"},
 
-	"pkg/cli/env": {"pkg/cli/exit", "pkg/cli/render", "pkg/config", "pkg/tools"},
+	"pkg/cli/internal/env": {"pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/config", "pkg/tools"},
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/cmd/backup": append([]string{"pkg/backup", "pkg/cli/cmd/version", "pkg/sqlite"}, command...),
 	"pkg/cli/cmd/tools":  append([]string{"pkg/tools"}, command...),
 
-	"pkg/cli/exit":   {},
-	"pkg/cli/term":   {},
-	"pkg/cli/render": {"pkg/cli/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace", "pkg/workspace/ledger"},
+	"pkg/cli/internal/exit":   {},
+	"pkg/cli/internal/term":   {},
+	"pkg/cli/internal/render": {"pkg/cli/internal/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace", "pkg/workspace/ledger"},
 
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"pkg/flow/flowvet"},
@@ -106,7 +106,7 @@ var pack = []string{"pkg/git", "pkg/tools", "pkg/workspace", "pkg/workspace/proc
 
 // command is what a folder of pkg/cli/cmd may import: it parses flags, calls,
 // and renders one value.
-var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/config", "pkg/cli/env", "pkg/cli/exit", "pkg/cli/render", "pkg/cli/term"}
+var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/config", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"}
 
 // TestLayers prints every import that goes where it may not. Tests may import
 // what they like: they are nobody's dependency.

@@ -21,12 +21,12 @@ import (
 	configcmd "github.com/adroit-run/adroit/pkg/cli/cmd/config"
 	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
-	"github.com/adroit-run/adroit/pkg/cli/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )

@@ -3,7 +3,7 @@ package cli
 import (
 	"fmt"
 
-	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
 
 // warnIgnored prints which of an agent's permissions do not hold.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/adroit-run/adroit/pkg/cli/render"
-	"github.com/adroit-run/adroit/pkg/cli/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 

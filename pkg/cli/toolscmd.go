@@ -12,8 +12,8 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
-	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"

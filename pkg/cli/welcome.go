@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/cli/exit"
-	"github.com/adroit-run/adroit/pkg/cli/render"
-	"github.com/adroit-run/adroit/pkg/cli/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
 

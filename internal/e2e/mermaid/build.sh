@@ -2,7 +2,7 @@
 # Installs Mermaid and prints the directory where it is, for the test that has it
 # read the flowcharts of runs:
 #
-#	MERMAID=$(internal/e2e/mermaid/build.sh) go test ./pkg/cli/render -run Mermaid
+#	MERMAID=$(internal/e2e/mermaid/build.sh) go test ./pkg/cli/internal/render -run Mermaid
 #
 # It needs node, npm and a package registry; package-lock.json says by hash
 # what is taken, and nothing of it is run to install it. The result is kept

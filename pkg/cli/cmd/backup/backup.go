@@ -9,9 +9,9 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/backup"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
-	"github.com/adroit-run/adroit/pkg/cli/env"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
-	"github.com/adroit-run/adroit/pkg/cli/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 )
 

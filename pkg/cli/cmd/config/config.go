@@ -4,7 +4,7 @@ package config
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/pkg/cli/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 )
 
 // New is adroit config.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/pkg/cli/env"
-	"github.com/adroit-run/adroit/pkg/cli/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/config"
 )
 

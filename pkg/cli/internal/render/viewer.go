@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/cli/term"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
