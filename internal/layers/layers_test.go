@@ -88,7 +88,7 @@ var may = map[string][]string{
 
 	"pkg/config": {"internal/rootfs", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "pkg/lsp", "pkg/netguard", "pkg/permit", "pkg/tools/", "pkg/workspace", "pkg/workspace/sandbox"},
 
-	"pkg/cli/internal/env": {"pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/config", "pkg/tools"},
+	"pkg/cli/internal/env": {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/config", "pkg/tools"},
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/cmd/backup": append([]string{"pkg/backup", "pkg/cli/cmd/version", "pkg/sqlite"}, command...),
 	"pkg/cli/cmd/tools":  append([]string{"pkg/tools"}, command...),

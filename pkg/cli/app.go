@@ -180,5 +180,8 @@ func (a *app) home(path string) string { return a.env().Home(path) }
 
 // env is what commands in folders of their own are given.
 func (a *app) env() *env.Env {
-	return &env.Env{Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: a.now, Config: a.config, Tools: a.tools, Own: a.Tools}
+	return &env.Env{
+		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: a.now, Config: a.config, Tools: a.tools, Own: a.Tools,
+		Client: a.client, Warn: a.note, Interactive: a.asks,
+	}
 }

@@ -19,21 +19,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// An Env is what a command is given. Config and Tools read when first called,
-// so that a command which needs neither pays for neither.
+// An Env is what a command is given. Config, Tools and Client read or open when
+// first called, so that a command which needs none of them pays for none.
 type Env struct {
+	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
 	Now      func() time.Time
 	Config   func() (*config.Config, error)
 	Tools    func() (*tools.Set, error) // as configured
 	Own      []tools.Tool               // the program's, not checked yet
+	// Client is what does the work; the program closes it.
+	Client func() (adroit.Client, error)
+	// Warn prints a warning once, however often it is given.
+	Warn func(format string, args ...any)
+	// Interactive reports whether a person can be asked here.
+	Interactive func() bool
 }
 
 // DataDir is where all state is, absolute.
