@@ -93,9 +93,9 @@ var may = map[string][]string{
 	"pkg/cli/cmd/backup": append([]string{"pkg/backup", "pkg/cli/cmd/version", "pkg/sqlite"}, command...),
 	"pkg/cli/cmd/tools":  append([]string{"pkg/tools"}, command...),
 
-	"pkg/cli/internal/exit":   {},
+	"pkg/cli/internal/exit":   {"pkg/jobs"},
 	"pkg/cli/internal/term":   {},
-	"pkg/cli/internal/render": {"pkg/cli/internal/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace", "pkg/workspace/ledger"},
+	"pkg/cli/internal/render": {"pkg/adroit", "pkg/cli/internal/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace", "pkg/workspace/ledger"},
 
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"pkg/flow/flowvet"},

@@ -164,7 +164,7 @@ func (a *app) contend(ctx context.Context, m *jobs.Manager, q request, asked str
 	var past render.History
 	if !q.json {
 		a.header(ctx, job, sub.Plan.Task.Options.Window)
-		if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
+		if past, err = render.ReadHistory(m.Store.Events(context.WithoutCancel(ctx), job.ID, 0, false), a.rate()); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -180,7 +180,7 @@ func (a *app) contend(ctx context.Context, m *jobs.Manager, q request, asked str
 	if err != nil {
 		return nil, 0, a.runFault(job.ID, err)
 	}
-	if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
+	if past, err = render.ReadHistory(m.Store.Events(context.WithoutCancel(ctx), job.ID, 0, false), a.rate()); err != nil {
 		return nil, 0, err
 	}
 	c := &contender{Asked: asked, Job: job.ID, Agent: sub.Plan.Input.Agent, Workflow: job.Workflow, Model: job.Model,
@@ -192,7 +192,7 @@ func (a *app) contend(ctx context.Context, m *jobs.Manager, q request, asked str
 		return nil, 0, err
 	}
 	c.keep(job.Output)
-	return c, a.outcome(ctx, job), nil
+	return c, exit.OfJob(ctx, job.Status), nil
 }
 
 // runs says what decides what comes next: the model, a workflow's code or a

@@ -30,7 +30,7 @@ func (a *app) drive(ctx context.Context, m *jobs.Manager, job *jobs.Job, asJSON 
 // driveOn is drive for a job that goes on with other limits than those that
 // stopped it.
 func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more executor.Limits, asJSON bool) error {
-	past, err := render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate())
+	past, err := render.ReadHistory(m.Store.Events(context.WithoutCancel(ctx), job.ID, 0, false), a.rate())
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more 
 			return a.runFault(job.ID, err)
 		}
 		job = done
-		if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
+		if past, err = render.ReadHistory(m.Store.Events(context.WithoutCancel(ctx), job.ID, 0, false), a.rate()); err != nil {
 			return err
 		}
 		if job.Status == jobs.Waiting && !asJSON && a.asks() && ctx.Err() == nil {
@@ -70,7 +70,7 @@ func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more 
 		if !asJSON {
 			a.tell(job, past, time.Since(start))
 		}
-		return exit.With(a.outcome(ctx, job))
+		return exit.With(exit.OfJob(ctx, job.Status))
 	}
 }
 
@@ -131,25 +131,6 @@ func (a *app) runFault(id string, err error) error {
 	return err
 }
 
-// outcome is the exit code for how a job stands.
-func (a *app) outcome(ctx context.Context, job *jobs.Job) int {
-	switch job.Status {
-	case jobs.Done:
-		return exit.Done
-	case jobs.Limit, jobs.Stuck:
-		return exit.Limit
-	case jobs.Waiting:
-		return exit.Waiting
-	case jobs.Cancelled:
-		return exit.Cancelled
-	}
-	var s *stopError
-	if errors.As(context.Cause(ctx), &s) {
-		return code(s.signal)
-	}
-	return exit.Failed
-}
-
 // tell says how a run went: the reason and the figures to stderr, the model's
 // last words to stdout.
 func (a *app) tell(job *jobs.Job, past render.History, took time.Duration) {
@@ -194,20 +175,7 @@ func (a *app) next(job *jobs.Job) []string {
 			}
 		}
 	}
-	var commands []string
-	for _, act := range adroit.Next(d) {
-		command := "adroit jobs " + act.Do + " " + act.Job
-		switch {
-		case act.Signal != "":
-			command = "adroit signal " + act.Job + " " + act.Signal
-		case act.Limit != "":
-			command += " " + render.RaiseFlag(job)
-		case act.Follow:
-			command += " -f"
-		}
-		commands = append(commands, command)
-	}
-	return commands
+	return render.Next(adroit.Next(d))
 }
 
 // pending is the question a job waits with, nil if there is none.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -137,7 +136,7 @@ func (a *app) listJobs(ctx context.Context, agent string, limit int, asJSON bool
 		}
 		status := string(j.Status)
 		if j.Status == jobs.Interrupted {
-			h, err := render.ReadHistory(ctx, store, j.ID, nil)
+			h, err := render.ReadHistory(store.Events(ctx, j.ID, 0, false), nil)
 			if err != nil {
 				return err
 			}
@@ -165,7 +164,7 @@ func (a *app) jobsShow() *cobra.Command {
 			if cmd.Flags().Changed("graph") {
 				return a.showGraph(ctx, j, graph)
 			}
-			h, err := render.ReadHistory(ctx, a.db, j.ID, a.rate())
+			h, err := render.ReadHistory(a.db.Events(ctx, j.ID, 0, false), a.rate())
 			if err != nil {
 				return err
 			}
@@ -281,7 +280,7 @@ func (a *app) jobsLogs() *cobra.Command {
 			for ev, err := range a.db.Events(ctx, j.ID, after, follow) {
 				switch {
 				case err != nil && ctx.Err() != nil:
-					return a.stopped(ctx)
+					return exit.Stopped(ctx)
 				case err != nil:
 					return err
 				case asJSON:
@@ -291,7 +290,7 @@ func (a *app) jobsLogs() *cobra.Command {
 				}
 			}
 			if ctx.Err() != nil {
-				return a.stopped(ctx)
+				return exit.Stopped(ctx)
 			}
 			for _, m := range a.missing(j) {
 				fmt.Fprintf(a.Stderr, "incomplete: %s\n", render.SanitizeLine(m))
@@ -303,15 +302,6 @@ func (a *app) jobsLogs() *cobra.Command {
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the job stops")
 	cmd.Flags().Int64Var(&after, "after", 0, "only events after this number")
 	return cmd
-}
-
-// stopped is the end of a command that a signal stopped.
-func (a *app) stopped(ctx context.Context) error {
-	var s *stopError
-	if errors.As(context.Cause(ctx), &s) {
-		return exit.With(code(s.signal))
-	}
-	return context.Cause(ctx)
 }
 
 func (a *app) jobsWait() *cobra.Command {
@@ -332,14 +322,14 @@ func (a *app) jobsWait() *cobra.Command {
 			}
 			if j, err = m.Wait(ctx, j.ID); err != nil {
 				if ctx.Err() != nil {
-					return a.stopped(ctx)
+					return exit.Stopped(ctx)
 				}
 				return err
 			}
 			if err := a.standing(ctx, j, asJSON); err != nil {
 				return err
 			}
-			return exit.With(a.outcome(ctx, j))
+			return exit.With(exit.OfJob(ctx, j.Status))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the job's last event as JSON")
@@ -348,7 +338,7 @@ func (a *app) jobsWait() *cobra.Command {
 
 // standing prints how a job stands now: its last event, or the same in words.
 func (a *app) standing(ctx context.Context, j *jobs.Job, asJSON bool) error {
-	h, err := render.ReadHistory(ctx, a.db, j.ID, nil)
+	h, err := render.ReadHistory(a.db.Events(ctx, j.ID, 0, false), nil)
 	if err != nil {
 		return err
 	}

@@ -293,7 +293,7 @@ func (a *app) repeated(ctx context.Context, job *jobs.Job, q request) error {
 	if err := a.standing(ctx, job, q.json); err != nil {
 		return err
 	}
-	return exit.With(a.outcome(ctx, job))
+	return exit.With(exit.OfJob(ctx, job.Status))
 }
 
 // header is the first line of a run.

@@ -9,15 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/jobs"
 )
-
-// A stopError is a signal from the operator. The job it stops is interrupted,
-// not cancelled.
-type stopError struct{ signal syscall.Signal }
-
-func (e *stopError) Error() string { return "stopped by " + e.signal.String() }
-func (e *stopError) Unwrap() error { return jobs.ErrStopped }
 
 // catch ends the returned context at the first signal; the second ends the
 // process at once. done stops catching and gives the exit code of the signal
@@ -46,9 +38,9 @@ func catch(parent context.Context) (ctx context.Context, done func() int) {
 					if sig == syscall.SIGPIPE {
 						continue
 					}
-					os.Exit(code(sig))
+					os.Exit(exit.OfSignal(sig))
 				}
-				cancel(&stopError{sig})
+				cancel(&exit.StopError{Signal: sig})
 			case <-quit:
 				return
 			}
@@ -60,17 +52,8 @@ func catch(parent context.Context) (ctx context.Context, done func() int) {
 		<-gone
 		cancel(nil)
 		if s := first.Load(); s != 0 {
-			return code(syscall.Signal(s))
+			return exit.OfSignal(syscall.Signal(s))
 		}
 		return 0
 	}
-}
-
-// code is the exit code for a signal. A terminal that went away is the same
-// request as SIGTERM.
-func code(s syscall.Signal) int {
-	if s == syscall.SIGHUP {
-		s = syscall.SIGTERM
-	}
-	return exit.Signal + int(s)
 }

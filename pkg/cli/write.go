@@ -163,7 +163,7 @@ func (a *app) write(ctx context.Context, q request) (message, id string, err err
 	}
 	job := sub.Job
 	a.header(ctx, job, sub.Plan.Task.Options.Window)
-	past, err := render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate())
+	past, err := render.ReadHistory(m.Store.Events(context.WithoutCancel(ctx), job.ID, 0, false), a.rate())
 	if err != nil {
 		return "", "", err
 	}
@@ -175,11 +175,11 @@ func (a *app) write(ctx context.Context, q request) (message, id string, err err
 		return "", "", a.runFault(job.ID, err)
 	}
 	if done.Status != jobs.Done {
-		if past, err = render.ReadHistory(context.WithoutCancel(ctx), m.Store, job.ID, a.rate()); err != nil {
+		if past, err = render.ReadHistory(m.Store.Events(context.WithoutCancel(ctx), job.ID, 0, false), a.rate()); err != nil {
 			return "", "", err
 		}
 		a.tell(done, past, time.Since(start))
-		return "", "", exit.With(a.outcome(ctx, done))
+		return "", "", exit.With(exit.OfJob(ctx, done.Status))
 	}
 	var st executor.State
 	var out struct{ Subject, Body string }

@@ -4,7 +4,14 @@
 //	return exit.Usagef("adroit jobs lists them", "no such job: %q", ref)
 package exit
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
 
 // Exit codes. They are a contract: scripts branch on them.
 const (
@@ -47,4 +54,49 @@ func With(code int) error {
 		return nil
 	}
 	return &Error{Code: code}
+}
+
+// A StopError is a signal from the operator, the cause why a command's context
+// ended. The job it stops is interrupted, not cancelled.
+type StopError struct{ Signal syscall.Signal }
+
+func (e *StopError) Error() string { return "stopped by " + e.Signal.String() }
+func (e *StopError) Unwrap() error { return jobs.ErrStopped }
+
+// OfSignal is the exit code for a signal. A terminal that went away is the same
+// request as SIGTERM.
+func OfSignal(s syscall.Signal) int {
+	if s == syscall.SIGHUP {
+		s = syscall.SIGTERM
+	}
+	return Signal + int(s)
+}
+
+// Stopped is the error of a command whose context has ended.
+func Stopped(ctx context.Context) error {
+	var s *StopError
+	if errors.As(context.Cause(ctx), &s) {
+		return With(OfSignal(s.Signal))
+	}
+	return context.Cause(ctx)
+}
+
+// OfJob is the exit code for the status of a job that a command with ctx ran or
+// waited for.
+func OfJob(ctx context.Context, status jobs.Status) int {
+	switch status {
+	case jobs.Done:
+		return Done
+	case jobs.Limit, jobs.Stuck:
+		return Limit
+	case jobs.Waiting:
+		return Waiting
+	case jobs.Cancelled:
+		return Cancelled
+	}
+	var s *StopError
+	if errors.As(context.Cause(ctx), &s) {
+		return OfSignal(s.Signal)
+	}
+	return Failed
 }

@@ -1,9 +1,9 @@
 package render
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -49,10 +49,10 @@ type History struct {
 	Final *jobs.Final // what it says
 }
 
-// ReadHistory reads a job's log. rate, which may be nil, is what a model's tokens cost.
-func ReadHistory(ctx context.Context, log jobs.Store, id string, rate func(string, llm.Usage) float64) (History, error) {
+// ReadHistory reads a job's events. rate, which may be nil, is what a model's tokens cost.
+func ReadHistory(events iter.Seq2[event.Event, error], rate func(string, llm.Usage) float64) (History, error) {
 	h := History{paths: map[string]bool{}, Usage: UsageTotals{rate: rate}}
-	for ev, err := range log.Events(ctx, id, 0, false) {
+	for ev, err := range events {
 		if err != nil {
 			return h, err
 		}

@@ -1,12 +1,14 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -30,19 +32,24 @@ func StatusStyle(s jobs.Status) string {
 	return term.Bold
 }
 
-// RaiseFlag is the flag that raises the limit which stopped a job.
-func RaiseFlag(job *jobs.Job) string {
-	var s struct{ Outcome struct{ Limit string } }
-	_ = json.Unmarshal(job.Output, &s) // a job without an outcome names none
-	switch s.Outcome.Limit {
-	case "tokens":
-		return "--max-tokens N"
-	case "cost":
-		return "--max-cost USD"
-	case "time":
-		return "--timeout DURATION"
+// raiseFlags are the flags that raise limits.
+var raiseFlags = map[string]string{"turns": "--max-turns N", "tokens": "--max-tokens N", "cost": "--max-cost USD", "time": "--timeout DURATION"}
+
+// Next renders what can be done next with a job as commands.
+func Next(actions []adroit.Action) (commands []string) {
+	for _, act := range actions {
+		command := "adroit jobs " + act.Do + " " + act.Job
+		switch {
+		case act.Signal != "":
+			command = "adroit signal " + act.Job + " " + act.Signal
+		case act.Limit != "":
+			command += " " + cmp.Or(raiseFlags[act.Limit], raiseFlags["turns"])
+		case act.Follow:
+			command += " -f"
+		}
+		commands = append(commands, command)
 	}
-	return "--max-turns N"
+	return commands
 }
 
 // Verdict is why a job stopped: the first line is the reason, the others list
