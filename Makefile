@@ -41,19 +41,19 @@ kill: ## kill jobs at every point, where test kills at a sample; worth a night
 	ADROIT_KILL_POINTS=all $(GO) test -count 1 -timeout 60m -v -run 'Kill' ./cmd/adroit ./internal/realrepo
 
 edits: ## edits from real commits by the thousand, where test makes a sample; figures go to docs/edits.md
-	ADROIT_EDIT_COMMITS=150 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./pkg/tools/edit -update
+	ADROIT_EDIT_COMMITS=150 $(GO) test -count 1 -timeout 120m -v -run TestCommits ./internal/tools/edit -update
 
 permit: ## run what 40,000 generated pairs of rules and scripts allow, where test runs a sample
 	ADROIT_PERMIT_PAIRS=40000 $(GO) test -count 1 -timeout 60m -v -run 'TestAllowedRunsNothingElse|TestBuiltinsEvaluateNothing' ./pkg/permit
 
 undo: ## 2,000 interleavings of jobs and a person, where test tries a sample
-	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run TestUndoLeavesThePersonsWork ./pkg/workspace/ledger
+	ADROIT_UNDO_RUNS=2000 $(GO) test -count 1 -timeout 60m -v -run TestUndoLeavesThePersonsWork ./internal/workspace/ledger
 
 e2e: ## all tests, with a real Ollama server (built once, then cached)
 	OLLAMA_BIN=$$(internal/e2e/ollama/build.sh) $(MAKE) --no-print-directory test
 
 flips: ## change a workspace during 2,000 commands at each level, as root and as a user; an hour
-	ADROIT_FLIPS=2000 $(GO) test ./pkg/workspace/process -run '^TestFlips$$' -v -timeout 3h
+	ADROIT_FLIPS=2000 $(GO) test ./internal/workspace/process -run '^TestFlips$$' -v -timeout 3h
 
 bench: ## benchmarks; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./pkg/sqlite

@@ -2,7 +2,7 @@
 //
 //	go vet -vettool=$(which flowvet) ./...
 //
-// flowvet ./... is short for it. See pkg/flow/flowvet for what it looks for.
+// flowvet ./... is short for it. See internal/flow/flowvet for what it looks for.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/tools/go/analysis/unitchecker"
 
-	"github.com/adroit-run/adroit/pkg/flow/flowvet"
+	"github.com/adroit-run/adroit/internal/flow/flowvet"
 )
 
 func main() {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/workspace/process"
-	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // BenchmarkSpawn is what a command costs that does nothing, at each level,

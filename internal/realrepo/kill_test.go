@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // patches rewrites three files by apply_patch, again and again, until it is

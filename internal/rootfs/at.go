@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // The functions of this file are for trees that other processes change while we

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -12,16 +12,16 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/overlay"
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
-	"github.com/adroit-run/adroit/pkg/workspace/overlay"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // A Bench is what one job's steps work with while it runs here: its files,

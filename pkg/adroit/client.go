@@ -6,12 +6,12 @@ import (
 	"io"
 	"iter"
 
+	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/git/worktree"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/trust"
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 // A Client is adroit as a surface sees it: a *Runtime in this process, or a

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/adroit-run/adroit/pkg/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/tools"
 )

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/lsp"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools/test"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
-	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
 // hostileRepositories have what makes go run programs, or fetch them. evil.sh

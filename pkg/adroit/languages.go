@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/executor/handler"
-	"github.com/adroit-run/adroit/pkg/lsp"
+	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/adroit-run/adroit/pkg/git/worktree"
+	"github.com/adroit-run/adroit/internal/git/worktree"
 )
 
 // AddWorktree makes a git worktree for a job that will be, on a branch of the

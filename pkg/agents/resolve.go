@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -100,7 +100,7 @@ type Defaults struct {
 
 	// Instead gives, for a model, the names of tools to offer in place of one
 	// that an agent names, so that each model edits in the form it does best.
-	// Nil, or no entry, leaves the agent's choice. pkg/tools/edit has one.
+	// Nil, or no entry, leaves the agent's choice. internal/tools/edit has one.
 	Substitutes func(model string) map[string][]string
 }
 

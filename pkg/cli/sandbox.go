@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
-	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
 )
 
 // confine is how commands run here at a level, the configured one if it is

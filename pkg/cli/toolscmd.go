@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -17,7 +18,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func (a *app) toolsCall() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/adroit-run/adroit/pkg/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
 )
 
 const CallingHint = "it is one of auto, native, constrained, text"

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/adroit-run/adroit/pkg/tools/edit"
+	"github.com/adroit-run/adroit/internal/tools/edit"
 )
 
 // checkFormats checks edit_formats: in which form models write edits, by a

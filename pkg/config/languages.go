@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/lsp"
+	"github.com/adroit-run/adroit/internal/lsp"
 )
 
 // A languageServer is one that the operator adds, or puts in place of one that

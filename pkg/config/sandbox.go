@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/workspace/sandbox"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 )
 
 // A sandboxSection is how commands are confined. No repository, model or tool

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/compaction"
 )
 
 // newArtifacts lists for the model, with the result that brought them, artifacts that

@@ -1,7 +1,7 @@
 package executor
 
 import (
-	"github.com/adroit-run/adroit/pkg/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adroit-run/adroit/pkg/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/compaction"
 )
 
 func TestContextUsage(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/adroit-run/adroit/pkg/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
 )
 
 // noteCallMode notes how the way of an answer worked out.

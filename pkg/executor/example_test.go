@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/executor/handler"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"

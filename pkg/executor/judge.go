@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools/schema"

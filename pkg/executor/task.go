@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
-	"github.com/adroit-run/adroit/pkg/llm/schema"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )

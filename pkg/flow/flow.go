@@ -21,7 +21,7 @@
 //
 // Workflow code is replayed: no clocks, randomness, goroutines, environment
 // or map order in a function that takes a *Run. Those come from steps. The vet
-// check of pkg/flow/flowvet finds them.
+// check of internal/flow/flowvet finds them.
 //
 // The package is not a job queue: it knows one run at a time. See pkg/jobs.
 package flow

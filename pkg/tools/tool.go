@@ -26,11 +26,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // Caps are the capabilities a tool needs. They are the single source of what

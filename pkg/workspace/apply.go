@@ -7,7 +7,7 @@ import (
 	"path"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
 
 // A Transition is what is to be done to one path here: what it must be like, and what

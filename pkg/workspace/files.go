@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
 
 // MaxFile is the most that is read or written whole, in bytes.

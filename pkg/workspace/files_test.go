@@ -20,8 +20,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/dirtest"
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
-	"github.com/adroit-run/adroit/pkg/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
 
 // openTemp returns files over a fresh directory with a ledger beside it.

@@ -2,7 +2,7 @@ package workspace
 
 import (
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/pkg/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
 
 // ReadLines returns n lines from the given one, counted from 1, and fewer if

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
 
 // Revert takes back what the step of f has changed so far, for a step that was

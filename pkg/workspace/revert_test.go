@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
 
 // What an interrupted step has changed is taken back, or nothing is.

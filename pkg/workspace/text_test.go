@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/dirtest"
-	"github.com/adroit-run/adroit/pkg/workspace/textfile"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 )
 
 // Conformance 8: one word is edited, and nothing else may differ.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds the gopls that the end-to-end tests talk to and prints where it is:
 #
-#	GOPLS_BIN=$(internal/e2e/gopls/build.sh) go test ./pkg/lsp
+#	GOPLS_BIN=$(internal/e2e/gopls/build.sh) go test ./internal/lsp
 #
 # It needs go and the Go module proxy. The result is kept under
 # ${ADROIT_CACHE:-$HOME/.cache/adroit} by what it was built from.

@@ -2,7 +2,7 @@
 # Installs the language servers for TypeScript and Python that the end-to-end
 # tests talk to and prints the directory of their programs:
 #
-#	LANGUAGE_SERVERS=$(internal/e2e/servers/build.sh) go test ./pkg/lsp
+#	LANGUAGE_SERVERS=$(internal/e2e/servers/build.sh) go test ./internal/lsp
 #
 # It needs node, npm and a package registry; package-lock.json says by hash
 # what is taken, and nothing of it is run to install it. The result is kept

@@ -15,8 +15,8 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // runACP runs a program over the Agent Client Protocol. The session's Approve

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/pkg/workspace/process"
+	"github.com/adroit-run/adroit/internal/workspace/process"
 )
 
 // packages are where the known programs come from.

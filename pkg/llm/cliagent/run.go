@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // maxStream is how much a program may write before it is ended: an agent's

@@ -6,8 +6,8 @@ import (
 
 	"github.com/ollama/ollama/api"
 
+	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
 // thinking is what a model makes of a wish to think.

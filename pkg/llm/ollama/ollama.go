@@ -25,10 +25,10 @@ import (
 
 	"github.com/ollama/ollama/api"
 
+	"github.com/adroit-run/adroit/internal/llm/schema"
+	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
-	"github.com/adroit-run/adroit/pkg/llm/schema"
-	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
 // defaultAnswer is how many tokens an answer may have when the request does

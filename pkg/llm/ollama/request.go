@@ -9,9 +9,9 @@ import (
 
 	"github.com/ollama/ollama/api"
 
+	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
-	"github.com/adroit-run/adroit/pkg/llm/schema"
 )
 
 // body is the request in pieces around the encoded messages.

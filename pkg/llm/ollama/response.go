@@ -9,9 +9,9 @@ import (
 
 	"github.com/ollama/ollama/api"
 
+	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
-	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
 // unbound is the note on an answer that is no JSON although a schema was sent

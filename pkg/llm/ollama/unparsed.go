@@ -4,9 +4,9 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
-	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
 // unparsed answers an error. The server reports a tool call that its own

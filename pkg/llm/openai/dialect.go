@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/llm/schema"
+	"github.com/adroit-run/adroit/internal/llm/schema"
 )
 
 // A Dialect describes how a server differs from the protocol. It is data, so

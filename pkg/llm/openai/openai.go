@@ -24,10 +24,10 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
+	"github.com/adroit-run/adroit/internal/llm/schema"
+	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
-	"github.com/adroit-run/adroit/pkg/llm/schema"
-	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
 // A Config names an endpoint. Only BaseURL is often needed.

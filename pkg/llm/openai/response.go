@@ -10,9 +10,9 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
+	"github.com/adroit-run/adroit/internal/llm/textcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/internal/transport"
-	"github.com/adroit-run/adroit/pkg/llm/textcall"
 )
 
 // answer collects the chunks of an answer.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/git"
+	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

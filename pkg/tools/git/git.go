@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/git"
+	"github.com/adroit-run/adroit/internal/git"
 )
 
 const mostText = 24_000 // bytes of a diff or log shown to the model

@@ -15,11 +15,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/pkg/git"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
-	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
 const (

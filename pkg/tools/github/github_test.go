@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/github"
 	"github.com/adroit-run/adroit/pkg/tools/github/githubtest"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 func TestConforms(t *testing.T) { toolstest.Check(t, github.Tools(github.Config{})...) }

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/git"
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
 //go:embed github_pr_view.md

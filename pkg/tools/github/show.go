@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/textfile"
 )
 
 // Bounds of what is shown at once, in bytes and entries.

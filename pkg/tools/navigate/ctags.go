@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 var errNoTags = errors.New("universal-ctags is not installed")

@@ -7,8 +7,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // caption writes the file of captions, or reports why there can be none.

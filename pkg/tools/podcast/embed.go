@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // embedInput is the input of embed_chapters.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // Bounds of what ffmpeg is given and may take.

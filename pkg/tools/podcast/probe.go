@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // A mediaInfo is what ffprobe says about a recording: the artifact "episode".

@@ -6,7 +6,7 @@
 //		fmt.Println(fault) // edits[2].line is missing; it is required
 //	}
 //
-// It is not about the limits of providers: pkg/llm/schema rewrites a schema for
+// It is not about the limits of providers: internal/llm/schema rewrites a schema for
 // those that take a part of the language only.
 package schema
 

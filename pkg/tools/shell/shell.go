@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // runInput of shell.

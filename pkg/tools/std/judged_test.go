@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 

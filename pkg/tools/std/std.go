@@ -7,12 +7,12 @@ package std
 import (
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/blog"
 	"github.com/adroit-run/adroit/pkg/tools/calendar"
 	"github.com/adroit-run/adroit/pkg/tools/describe"
 	"github.com/adroit-run/adroit/pkg/tools/docs"
-	"github.com/adroit-run/adroit/pkg/tools/edit"
 	"github.com/adroit-run/adroit/pkg/tools/file"
 	"github.com/adroit-run/adroit/pkg/tools/finish"
 	"github.com/adroit-run/adroit/pkg/tools/git"

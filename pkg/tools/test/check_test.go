@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // checked is a way to call run_check in a project made of files.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // formatInput is the input of format_code.

@@ -22,9 +22,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // runInput of run_tests. Its zero value runs everything, so that the tool can be

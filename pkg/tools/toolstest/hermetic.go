@@ -9,11 +9,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
-	"github.com/adroit-run/adroit/pkg/workspace/process"
 )
 
 // hermetic returns an Env that has every capability and reaches nothing: a

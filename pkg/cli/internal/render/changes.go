@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
 )
 
 // Changes names what was changed, and not everything of much.

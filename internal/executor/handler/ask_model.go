@@ -1,0 +1,199 @@
+package handler
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// CallModes chooses native, constrained or text tool calling for a model. It is safe for
+// concurrent use.
+type CallModes interface {
+	// Modes lists the modes to try, best first, and why the first one is
+	// not native, "" if it is. No modes are all of them.
+	Modes(ctx context.Context, model string) (list []toolcall.Mode, why string)
+	// Learn records what did not work with a model.
+	Learn(model string, s toolcall.ModeFailure)
+}
+
+// malformed states what is wrong with the calls of an answer, "" if nothing is. One
+// good call among bad ones shows that the way works.
+func malformed(r *llm.Response) string {
+	if r.Dropped() && len(r.Message.Calls) == 0 {
+		return "the server swallowed a call"
+	}
+	if len(r.Message.Calls) == 0 {
+		return ""
+	}
+	for _, c := range r.Message.Calls {
+		if c.Malformed == "" {
+			return ""
+		}
+	}
+	if r.Stop == llm.StopLength {
+		return "" // too long an answer is too long in any form
+	}
+	return "the arguments of a call could not be read"
+}
+
+// generate asks the model in the first way that has not failed. A way that
+// the server refuses is given up for the conversation, and the next is tried
+// at once.
+func (m *models) generate(ctx context.Context, model llm.Model, c *conversation, a executor.ModelRequest, req *llm.Request, show func(llm.Delta)) (*executor.ModelResponse, error) {
+	if len(c.tools) == 0 {
+		resp, err := model.Generate(ctx, req, show)
+		if err != nil {
+			return nil, err
+		}
+		return &executor.ModelResponse{Response: *resp}, nil
+	}
+	list, why := m.ways(ctx, c, a)
+	for i, way := range list {
+		var resp *llm.Response
+		var slipped string
+		var err error
+		if way == toolcall.Native {
+			resp, err = model.Generate(ctx, req, show)
+		} else {
+			resp, slipped, err = m.in(ctx, way, model, c, a, req, show)
+		}
+		if err == nil {
+			return &executor.ModelResponse{Response: *resp, CallMode: way, ModeReason: why, Malformed: cmp.Or(slipped, malformed(resp))}, nil
+		}
+		var le *llm.Error
+		if i == len(list)-1 || !errors.As(err, &le) {
+			return nil, err
+		}
+		given := le.Kind == llm.Unsupported || le.Kind == llm.Cut && c.broke(way)
+		if !given && le.Kind != llm.Overrun {
+			return nil, err
+		}
+		back := toolcall.ModeFailure{Mode: way, Why: le.Error()}
+		if why = fmt.Sprintf("%s: %s", way, back.Why); given {
+			c.modeFailures = append(c.modeFailures, back)
+			if m.CallModes != nil {
+				m.CallModes.Learn(a.Model, back)
+			}
+		}
+	}
+	return nil, errors.New("there is no way to call tools")
+}
+
+// broke reports whether an answer held to a form was cut so often that the
+// form must be the cause: there are servers whose sampler dies of a grammar
+// that the model does not follow.
+func (c *conversation) broke(way toolcall.Mode) bool {
+	if way != toolcall.Constrained {
+		return false
+	}
+	c.cuts++
+	return c.cuts >= toolcall.MaxMalformed
+}
+
+// ways lists the ways to try now, and why not all of them. There is always
+// one.
+func (m *models) ways(ctx context.Context, c *conversation, a executor.ModelRequest) ([]toolcall.Mode, string) {
+	if a.CallMode != "" && a.CallMode != toolcall.Auto {
+		return []toolcall.Mode{a.CallMode}, "set for the job"
+	}
+	list, why := toolcall.Preference, ""
+	if m.CallModes != nil {
+		var known []toolcall.Mode
+		if known, why = m.CallModes.Modes(ctx, a.Model); len(known) > 0 {
+			list = known
+		}
+		for _, back := range a.ModeFailures {
+			m.CallModes.Learn(a.Model, back)
+		}
+	}
+	for _, back := range slices.Concat(c.modeFailures, a.ModeFailures) {
+		left := slices.DeleteFunc(slices.Clone(list), func(w toolcall.Mode) bool { return w == back.Mode })
+		if len(left) > 0 && len(left) < len(list) {
+			list, why = left, fmt.Sprintf("%s: %s", back.Mode, back.Why)
+		}
+	}
+	return list, why
+}
+
+// in asks in a mode that is not native. slipped states what was wrong with the answer's form.
+func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *conversation, a executor.ModelRequest, req *llm.Request, show func(llm.Delta)) (_ *llm.Response, slipped string, err error) {
+	sp, err := c.textTranscript(way, m.Tools, a)
+	if err != nil {
+		return nil, "", err
+	}
+	plain := *req
+	plain.Tools, plain.HiddenTools, plain.RequireCall, plain.Messages, plain.History = nil, nil, false, sp.msgs, sp.wire
+	switch {
+	case a.HideTools:
+		resp, err := model.Generate(ctx, &plain, show)
+		return resp, "", err
+	case way == toolcall.Text:
+		// A server cannot hold an answer to a schema and let it call tools.
+		plain.Output, plain.TextTools = nil, c.tools
+		resp, err := toolcall.GenerateText(ctx, model, &plain, c.tools, show)
+		return resp, "", err
+	}
+	shape := sp.form
+	if a.RequireCall {
+		// Words cannot help now, so that there is no place for them.
+		if shape, err = toolcall.AnswerSchema(c.tools, a.Output, true); err != nil {
+			return nil, "", err
+		}
+	}
+	return toolcall.GenerateConstrained(ctx, model, &plain, shape, c.tools, len(a.Output) > 0, show)
+}
+
+// A textTranscript is a transcript as a model reads it that does not know of tools:
+// they, the calls and the results are written out. It grows with the
+// conversation, so that its beginning stays the same for the server.
+type textTranscript struct {
+	way   toolcall.Mode
+	names string
+	form  json.RawMessage // what a constrained answer satisfies
+	from  int             // how much of the conversation is in it
+	msgs  []llm.Message
+	wire  *llm.EncodedHistory
+}
+
+// textTranscript gives the conversation written out, and takes up what is new in it.
+func (c *conversation) textTranscript(way toolcall.Mode, all *tools.Set, a executor.ModelRequest) (*textTranscript, error) {
+	var list []string
+	for _, t := range c.tools {
+		list = append(list, t.Name)
+	}
+	names := strings.Join(list, ",")
+	sp := c.asText
+	if sp == nil || sp.way != way || sp.names != names || sp.from > len(c.msgs) {
+		section, err := toolcall.PromptSection(all, c.tools, way, a.Options.Window)
+		if err != nil {
+			return nil, err
+		}
+		sp = &textTranscript{way: way, names: names, wire: new(llm.EncodedHistory)}
+		if way == toolcall.Constrained {
+			if sp.form, err = toolcall.AnswerSchema(c.tools, a.Output, false); err != nil {
+				return nil, err
+			}
+		}
+		if len(c.msgs) == 0 || c.msgs[0].Role != llm.System {
+			sp.msgs = append(sp.msgs, llm.Message{Role: llm.System, Text: section})
+		} else {
+			sp.msgs = append(sp.msgs, llm.Message{Role: llm.System, Text: c.msgs[0].Text + "\n\n" + section})
+			sp.from = 1
+		}
+		c.asText = sp
+	}
+	for _, msg := range c.msgs[sp.from:] {
+		sp.msgs = append(sp.msgs, toolcall.AsText(msg, way))
+	}
+	sp.from = len(c.msgs)
+	return sp, nil
+}

@@ -1,0 +1,300 @@
+package handler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
+)
+
+// A Confinement is the confinement of a job's commands on its host.
+type Confinement struct {
+	Sandbox string // the level in force; empty or "off" is none
+	Network string // what commands reach; empty or "open" is everything
+}
+
+func (f Confinement) closed() bool { return f.Sandbox != "" && f.Sandbox != "off" }
+
+func (f Confinement) open() bool { return f.Network == "" || f.Network == "open" }
+
+// defaultVerdict is what becomes of a call where no rule holds, and why.
+func defaultVerdict(m executor.PermissionContext, t tools.Metadata, f Confinement) (permit.Do, string) {
+	switch {
+	case !m.Mode.Allows(t):
+		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
+	case t.Needs&tools.Publish != 0:
+		return permit.Ask, "others will see it"
+	case t.Needs&tools.Shell != 0 && m.Mode == executor.ModeAuto && f.closed() && m.Approve != executor.ApproveAsk:
+		return permit.Allow, ""
+	case t.Needs&tools.Shell != 0:
+		return permit.Ask, ""
+	case t.RunsCode && !f.closed():
+		// The workspace's code is as good as any command.
+		return permit.Ask, fmt.Sprintf("it runs the project's code, and no sandbox confines it; --sandbox auto confines it, and --approve all or a rule {tool: %s, do: allow} lets it run as it is", t.Name)
+	case m.Approve == executor.ApproveAsk && (t.RunsCode || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && !executor.Repeatable(t)):
+		return permit.Ask, ""
+	}
+	return permit.Allow, ""
+}
+
+// approvalError is the error of a call that a person must approve first.
+type approvalError struct{ executor.Question }
+
+func (a *approvalError) Error() string { return a.Tool + " needs approval" }
+
+const leakReason = "the job has read something secret and text that others wrote, so what it sends may be what they want"
+
+const repeatReason = "an earlier publication may have happened, and nobody can tell: look there first; to publish again may publish twice"
+
+// publishesAgain reports whether a call may publish what was published already.
+func publishesAgain(m executor.PermissionContext, t tools.Tool) bool {
+	return m.Taint.Has(tools.Unconfirmed) && t.Needs&tools.Publish != 0
+}
+
+// permitted decides about a call and runs it if it may. A call that must be
+// approved is an *asking error and has not happened; one that is denied is a
+// result in words for the model.
+func (h Host) permitted(ctx context.Context, p Invocation, use executor.ToolCall, emit event.Sink) (tools.Result, error) {
+	may := executor.PermissionContext{}
+	if use.Permission != nil {
+		may = *use.Permission
+	}
+	v, leaks := verdict(may, p, h.Confinement)
+	if v.Do != permit.Allow {
+		args, _ := schema.Repair(p.Args)
+		if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
+			// Not a call yet: the tool states what is wrong without running.
+			return p.Tool.Run(ctx, p.Env, p.Args)
+		}
+		p.Args = args
+	}
+	switch {
+	case v.Do == permit.Ask && may.Approve == executor.ApproveAll && !publishesAgain(may, p.Tool):
+		if leaks {
+			emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakReason})
+		}
+	case v.Do == permit.Ask && may.Approve == executor.ApproveNone:
+		if publishesAgain(may, p.Tool) {
+			return denied(repeatReason + ". Nobody is there to approve it; tell the user"), nil
+		}
+		why := "nobody is there to approve it"
+		if v.Why != "" {
+			why += " (" + v.Why + ")"
+		}
+		return denied(why + "; find a way without " + p.Tool.Name), nil
+	case v.Do == permit.Ask:
+		q, err := h.question(p, may, use.Artifacts, v, leaks)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if use.Approved == "" || use.Approved != q.Digest {
+			return tools.Result{}, &approvalError{*q}
+		}
+		if p.Env != nil {
+			// The tool reads the files after this: what it finds then must be
+			// what was approved.
+			env := *p.Env
+			env.Approved, p.Env = q.Files, &env
+		}
+	case v.Do == permit.Deny:
+		return denied(v.Why), nil
+	}
+	if p.Env != nil && p.Env.Files != nil && may.Rules.BarsPaths() {
+		env := *p.Env
+		env.Files = env.Files.WithGuard(func(name string, _ bool) string { return may.Rules.Bars(may.Agent, p.Tool.Name, name) })
+		p.Env = &env
+	}
+	return p.Tool.Run(ctx, p.Env, p.Args)
+}
+
+func denied(why string) tools.Result {
+	return tools.Result{Failed: true, Text: "not run: " + why, Summary: "not run: " + compaction.FirstLine(why)}
+}
+
+// verdict decides, and reports whether the call could send what it should not,
+// or send it twice. It runs nothing.
+func verdict(m executor.PermissionContext, p Invocation, f Confinement) (v permit.Verdict, leaks bool) {
+	t := p.Tool
+	do, why := defaultVerdict(m, t.Metadata, f)
+	if do == permit.Deny {
+		return permit.Verdict{Do: do, Why: why}, false
+	}
+	if writes := t.Needs & (tools.Write | tools.Exec); do == permit.Allow && writes == tools.Write && m.Approve != executor.ApproveAll && p.Env != nil && p.Env.Files != nil {
+		// A command cannot write these: the sandbox takes them away.
+		if i := slices.IndexFunc(ruleCall(m, p, do).Paths, p.Env.Files.NeedsApproval); i >= 0 {
+			do, why = permit.Ask, "it says what runs later without a question, in continuous integration, with a commit, or when a program starts"
+		}
+	}
+	v = permit.Verdict{Do: do}
+	if len(m.Rules) > 0 || do == permit.Ask {
+		v = m.Rules.Judge(ruleCall(m, p, do))
+	}
+	if v.Why == "" {
+		v.Why = why
+	}
+	leaks = m.Taint.Has(executor.ExfiltrationTaint) && (t.Needs&(tools.Net|tools.Publish) != 0 || t.Needs&tools.Shell != 0 && f.open())
+	if leaks && v.Do != permit.Deny {
+		v.Do = permit.Ask
+		v.Why = leakReason
+	}
+	if publishesAgain(m, t) && v.Do != permit.Deny {
+		leaks, v.Do, v.Why = true, permit.Ask, repeatReason
+	}
+	return v, leaks
+}
+
+// ruleCall is what rules judge of a call.
+func ruleCall(m executor.PermissionContext, p Invocation, def permit.Do) permit.Call {
+	t := p.Tool
+	c := permit.Call{Agent: m.Agent, Tool: t.Name, Default: def, Shell: t.Command != ""}
+	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
+		return c // it has nothing in its arguments that rules are about
+	}
+	args, _ := schema.Repair(p.Args)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(args, &fields) != nil {
+		return c
+	}
+	_ = json.Unmarshal(fields[t.Command], &c.Script) // what is no text runs nothing
+	c.Paths = callPaths(p, fields, args)
+	return c
+}
+
+// callPaths lists the paths that a call is about, each with what it leads to.
+func callPaths(p Invocation, fields map[string]json.RawMessage, args json.RawMessage) []string {
+	var names []string
+	for _, arg := range p.Tool.Paths {
+		var one string
+		var many []string
+		switch {
+		case json.Unmarshal(fields[arg], &one) == nil && one != "":
+			names = append(names, one)
+		case json.Unmarshal(fields[arg], &many) == nil && len(many) > 0:
+			names = append(names, many...)
+		default:
+			names = append(names, ".") // left out, it means everything
+		}
+	}
+	if p.Tool.Touches != nil {
+		names = append(names, p.Tool.Touches(args)...)
+	}
+	var out []string
+	for _, name := range names {
+		plain := filepath.ToSlash(filepath.Clean(name))
+		if p.Env != nil && p.Env.Files != nil {
+			if rel, err := filepath.Rel(p.Env.Files.Dir(), name); err == nil && filepath.IsAbs(name) {
+				plain = filepath.ToSlash(rel)
+			}
+			if real, err := p.Env.Files.Real(name); err == nil && real != plain {
+				out = append(out, real)
+			}
+		}
+		out = append(out, plain)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// question is what a person is to approve.
+func (h Host) question(p Invocation, m executor.PermissionContext, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*executor.Question, error) {
+	t := p.Tool
+	c := ruleCall(m, p, permit.Ask)
+	q := &executor.Question{Tool: t.Name, Args: p.Args, Needs: t.Needs, Paths: c.Paths}
+	if p.Env != nil && p.Env.Files != nil {
+		q.Dir = p.Env.Files.Dir()
+	}
+	if t.Needs&(tools.Shell|tools.Exec) != 0 {
+		q.Sandbox, q.Network = h.Confinement.Sandbox, h.Confinement.Network
+		if !h.Confinement.closed() {
+			q.Sandbox = "off"
+		}
+		if h.Confinement.open() {
+			q.Network = "open"
+		}
+	}
+	if t.Needs&(tools.Net|tools.Publish) != 0 {
+		q.Network = "open"
+	}
+	if t.Needs&tools.Publish != 0 {
+		q.Files = map[string]string{}
+		for name, value := range given {
+			q.Files["artifact "+name] = flow.Digest(value)
+		}
+		for _, name := range c.Paths {
+			if q.Dir == "" {
+				break
+			}
+			if b, err := content(p, name); err == nil {
+				q.Files[name] = flow.Digest(b)
+			}
+		}
+	}
+	whole, err := json.Marshal(struct {
+		*executor.Question
+		Given map[string]json.RawMessage `json:"given,omitempty"`
+	}{q, given})
+	if err != nil {
+		return nil, fmt.Errorf("tool %s: encoding the question: %w", t.Name, err)
+	}
+	q.Digest, q.Why = flow.Digest(whole), v.Why
+	if !leaks && t.Needs&tools.Publish == 0 {
+		q.Always = alwaysRule(m, c)
+	}
+	return q, nil
+}
+
+// maxPublished bounds what is read of a file to bind an approval to it.
+const maxPublished = 32 << 20
+
+func content(p Invocation, name string) ([]byte, error) {
+	f, err := p.Env.Files.FS().Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		return nil, errors.Join(err, errors.New("not a file"))
+	}
+	return io.ReadAll(io.LimitReader(f, maxPublished))
+}
+
+// alwaysRule is the rule that would have kept the question from being asked, nil
+// if there is none that covers no more than what the person sees.
+func alwaysRule(m executor.PermissionContext, c permit.Call) *permit.Rule {
+	r, ok := m.Rules.Propose(c)
+	if !c.Shell {
+		r, ok = permit.Rule{Tool: c.Tool, Do: permit.Allow}, true
+	}
+	if !ok || append(slices.Clone(m.Rules), r).Judge(c).Do != permit.Allow {
+		return nil
+	}
+	return &r
+}
+
+// idle reports that a step cannot have run its tool, however the host was set
+// up when it began: it must be asked about, or is denied, everywhere. Such a
+// step may be begun again.
+func (h Host) idle(s flow.Step, t tools.Tool) bool {
+	var use executor.ToolCall
+	if json.Unmarshal(s.Input, &use) != nil || use.Approved != "" {
+		return false
+	}
+	may := executor.PermissionContext{}
+	if use.Permission != nil {
+		may = *use.Permission
+	}
+	// The most that any host allows.
+	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, Confinement{Sandbox: "full", Network: "off"})
+	return v.Do == permit.Deny || v.Do == permit.Ask && may.Approve != executor.ApproveAll
+}

@@ -1,0 +1,194 @@
+package toolcall
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/llm/schema"
+	"github.com/adroit-run/adroit/internal/llm/textcall"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+const constrainedInstructions = `Answer with one JSON object and nothing else.
+To call a tool: {"next": {"tool": "tool_name", "arguments": {"key": "value"}}}
+One call at a time: its result comes with the next message.
+When nothing is left to do: {"next": {"answer": "what you have to say"}}`
+
+// AnswerSchema is the schema of a constrained answer: one call of an offered tool with
+// its arguments, or the final answer. The choice is inside of an object
+// because some servers want an object at the root. The same tools always give
+// the same bytes. must leaves out the final answer.
+func AnswerSchema(offered []llm.ToolSpec, output json.RawMessage, must bool) (json.RawMessage, error) {
+	if len(output) == 0 {
+		output = json.RawMessage(`{"type":"string"}`)
+	}
+	b := []byte(`{"type":"object","properties":{"next":{"anyOf":[`)
+	for i, t := range offered {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := json.Marshal(t.Name)
+		if err != nil {
+			return nil, err
+		}
+		input := t.Input
+		if len(input) == 0 {
+			input = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+		}
+		b = fmt.Appendf(b, `{"type":"object","properties":{"tool":{"type":"string","const":%s},"arguments":%s},"required":["tool","arguments"],"additionalProperties":false}`, name, input)
+	}
+	if len(offered) > 0 && !must {
+		b = append(b, ',')
+	}
+	if len(offered) == 0 || !must {
+		b = fmt.Appendf(b, `{"type":"object","properties":{"answer":%s},"required":["answer"],"additionalProperties":false}`, output)
+	}
+	b = append(b, `]}},"required":["next"],"additionalProperties":false}`...)
+	if !json.Valid(b) {
+		return nil, fmt.Errorf("the schema of the answer is not valid JSON: %.200s", b)
+	}
+	return b, nil
+}
+
+// choice is a call as the form wants it, conclusion an answer.
+func choice(tool string, args json.RawMessage) json.RawMessage {
+	name, _ := json.Marshal(tool) // strings always can be
+	return fmt.Appendf(nil, `{"next":{"tool":%s,"arguments":%s}}`, name, args)
+}
+
+func conclusion(text string) json.RawMessage {
+	value := json.RawMessage(text)
+	if t := strings.TrimSpace(text); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") || !json.Valid(value) {
+		value, _ = json.Marshal(text)
+	}
+	return fmt.Appendf(nil, `{"next":{"answer":%s}}`, value)
+}
+
+const (
+	notConstrainedNote = "the server did not hold the model to the form of its answer"
+	shorterPrompt      = "Your last answer was cut off because it was too long. Answer again in the same form, with one smaller step: write less at once."
+	shorterNote        = "the answer reached its token limit within the form; it was asked for again, shorter"
+)
+
+// GenerateConstrained asks for an answer in the form. An answer that ran out of room
+// is asked for once more, shorter; if that is cut as well, the error is of
+// kind [llm.Overrun].
+func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request, form json.RawMessage, offered []llm.ToolSpec, typed bool, show func(llm.Delta)) (*llm.Response, string, error) {
+	req.Output = form
+	thought := func(d llm.Delta) {
+		if d.Thinking != "" {
+			show(llm.Delta{Thinking: d.Thinking})
+		}
+	}
+	resp, err := model.Generate(ctx, req, thought)
+	if err != nil {
+		return nil, "", err
+	}
+	if _, ok := decide(resp.Message.Text, typed); !ok && resp.Stop == llm.StopLength {
+		spent := resp.Usage
+		again := *req
+		again.History = nil // the extra message is not part of the transcript
+		again.Messages = append(append([]llm.Message(nil), req.Messages...), llm.Message{Role: llm.User, Text: shorterPrompt})
+		if resp, err = model.Generate(ctx, &again, thought); err != nil {
+			return nil, "", err
+		}
+		resp.Usage = resp.Usage.Add(spent)
+		resp.Notes = append(resp.Notes, shorterNote)
+		if _, ok := decide(resp.Message.Text, typed); !ok && resp.Stop == llm.StopLength {
+			return nil, "", &llm.Error{Kind: llm.Overrun, Provider: "adroit",
+				Message: "the model's answer reached its token limit twice while it was held to a form",
+				Hint:    "allow longer answers with max_tokens, or use --calling text"}
+		}
+	}
+	d, ok := decide(resp.Message.Text, typed)
+	if !ok {
+		// The model may have called a tool in its own form.
+		found := textcall.Read(resp.Message.Text, textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: offered, Cut: resp.Stop == llm.StopLength})
+		called := len(found.Calls) > 0
+		resp.Notes = append(resp.Notes, notConstrainedNote)
+		resp.Message.Text = found.Text
+		if called {
+			resp.Message.Calls, resp.Stop = found.Calls, llm.StopCalls
+			resp.Notes, resp.Repairs = append(resp.Notes, found.Notes...), found.Notes
+		} else if found.UnreadCall != "" {
+			resp.UnreadCall, resp.Notes = found.UnreadCall, append(resp.Notes, found.UnreadCall)
+		}
+		show(llm.Delta{Text: found.Text})
+		return resp, "the answer was not in the form that was asked for", nil
+	}
+	resp.Message.Text, resp.Message.Calls = d.text, nil
+	if resp.Stop != llm.StopFilter {
+		resp.Stop = llm.StopEnd
+	}
+	if d.tool != "" {
+		call := llm.Call{ID: "call_1", Name: d.tool, Args: d.args}
+		for _, t := range offered {
+			if t.Name == d.tool {
+				call.Args = schema.Raise(t.Input, d.args)
+			}
+		}
+		resp.Message.Calls, resp.Stop = []llm.Call{call}, llm.StopCalls
+	}
+	show(llm.Delta{Text: d.text})
+	return resp, "", nil
+}
+
+// A decision is what a constrained answer contains.
+type decision struct {
+	tool, text string
+	args       json.RawMessage
+}
+
+func decide(text string, typed bool) (decision, bool) {
+	var said struct {
+		Next *struct {
+			Tool      string          `json:"tool"`
+			Arguments json.RawMessage `json:"arguments"`
+			Answer    json.RawMessage `json:"answer"`
+		} `json:"next"`
+	}
+	if json.Unmarshal(unfenced(text), &said) != nil || said.Next == nil {
+		return decision{}, false
+	}
+	n := said.Next
+	if n.Tool != "" {
+		if len(n.Arguments) == 0 {
+			n.Arguments = json.RawMessage("{}")
+		}
+		return decision{tool: n.Tool, args: n.Arguments}, true
+	}
+	if len(n.Answer) == 0 {
+		return decision{}, false
+	}
+	var s string
+	if typed || json.Unmarshal(n.Answer, &s) != nil {
+		s = string(n.Answer)
+	}
+	return decision{text: s}, true
+}
+
+// Conform brings a typed answer into the form that was asked for, as far as
+// that does not change its meaning.
+func Conform(output json.RawMessage, text string) json.RawMessage {
+	full, err := FlatSchema(output)
+	if err != nil {
+		return json.RawMessage(text)
+	}
+	return schema.Raise(full, unfenced(text))
+}
+
+// unfenced is the JSON in an answer that may stand in a fence of code.
+func unfenced(text string) []byte {
+	b := bytes.TrimSpace([]byte(text))
+	if rest, ok := bytes.CutPrefix(b, []byte("```")); ok {
+		if _, body, ok := bytes.Cut(rest, []byte("\n")); ok {
+			if body, ok := bytes.CutSuffix(bytes.TrimSpace(body), []byte("```")); ok {
+				return bytes.TrimSpace(body)
+			}
+		}
+	}
+	return b
+}

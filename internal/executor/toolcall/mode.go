@@ -1,0 +1,58 @@
+// Package toolcall has the three ways in which a model calls tools: natively,
+// by an answer constrained to a schema, and in plain text. It writes tools, calls
+// and results out for models that have no interface for them, and reads calls
+// from their answers. internal/executor/handler chooses the mode.
+package toolcall
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/tools/schema"
+)
+
+// A Mode is a way to have a model call tools. Above all of them is the same
+// loop.
+type Mode string
+
+const (
+	// Auto takes the first way that works; the default.
+	Auto Mode = "auto"
+	// Native leaves it to the server: it describes the tools to the model
+	// in the form it was trained for, and reads its calls.
+	Native Mode = "native"
+	// Constrained describes the tools in the prompt and has the server hold
+	// each answer to a schema that allows one call or the final answer.
+	Constrained Mode = "constrained"
+	// Text describes the tools in the prompt and reads calls from what the
+	// model writes.
+	Text Mode = "text"
+)
+
+// Modes lists the valid values of Mode.
+var Modes = []Mode{Auto, Native, Constrained, Text}
+
+// Preference are tried in this order.
+var Preference = []Mode{Native, Constrained, Text}
+
+// A ModeFailure is a way that did not work out.
+type ModeFailure struct {
+	Mode Mode   `json:"way"`
+	Why  string `json:"why"`
+}
+
+// MaxMalformed is how many answers in a row may be malformed tool calls before
+// their mode counts as failed.
+const MaxMalformed = 2
+
+// FlatSchema is an output schema as servers take it: without references.
+func FlatSchema(output json.RawMessage) (json.RawMessage, error) {
+	if len(output) == 0 {
+		return nil, nil
+	}
+	s, err := schema.Compile(output)
+	if err != nil {
+		return nil, fmt.Errorf("the output schema cannot be used: %w", err)
+	}
+	return s.JSON(), nil
+}

@@ -1,0 +1,117 @@
+package toolcall
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/adroit-run/adroit/internal/llm/textcall"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// GenerateText asks a model whose calls are read from its answer's text.
+func GenerateText(ctx context.Context, model llm.Model, req *llm.Request, offered []llm.ToolSpec, show func(llm.Delta)) (*llm.Response, error) {
+	o := textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: offered}
+	reader := textcall.New(o)
+	resp, err := model.Generate(ctx, req, func(d llm.Delta) {
+		now := reader.Write(d.Text)
+		now.Thinking = d.Thinking + now.Thinking
+		if now != (llm.Delta{}) {
+			show(now)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Cut = resp.Stop == llm.StopLength
+	found := textcall.Read(resp.Message.Text, o)
+	resp.Message.Text = found.Text
+	if resp.Message.Thinking == "" {
+		resp.Message.Thinking = found.Thinking
+	}
+	resp.Notes, resp.Repairs = append(resp.Notes, found.Notes...), found.Notes
+	switch {
+	case len(found.Calls) > 0:
+		resp.Message.Calls = found.Calls
+		if resp.Stop != llm.StopLength {
+			resp.Stop = llm.StopCalls
+		}
+	case found.UnreadCall != "":
+		resp.UnreadCall, resp.Notes = found.UnreadCall, append(resp.Notes, found.UnreadCall)
+	}
+	return resp, nil
+}
+
+const textInstructions = `To call a tool, write on lines of their own:
+<tool_call>{"name": "tool_name", "arguments": {"key": "value"}}</tool_call>
+You may write several. Stop after them: the results come with the next message.`
+
+// PromptSection is the part of the system prompt that describes the tools and how to
+// call them. A window it would take too much of gets the short form; what a
+// tool wants is then in its refusal of wrong arguments.
+func PromptSection(all *tools.Set, specs []llm.ToolSpec, way Mode, window int) (string, error) {
+	var names []string
+	brief := map[string]bool{}
+	for _, t := range specs {
+		names = append(names, t.Name)
+		if t.Brief {
+			brief[t.Name] = true
+		}
+	}
+	set, err := all.Only(names...)
+	if err != nil {
+		return "", err
+	}
+	how := textInstructions
+	if way == Constrained {
+		how = constrainedInstructions
+	}
+	const share, bytes = 4, 3 // a quarter of the window, three bytes a token
+	text := tools.Section(set, tools.Full)
+	if len(brief) > 0 { // as the task has settled
+		text = tools.SectionOf(set, func(name string) tools.Detail {
+			if brief[name] {
+				return tools.Summary
+			}
+			return tools.Full
+		})
+	} else if window > 0 && len(text) > window*bytes/share {
+		text = tools.Section(set, tools.Summary)
+	}
+	return text + "\n" + how, nil
+}
+
+// AsText puts the calls and results of m into its text, in the form in which
+// the model is asked to write them.
+func AsText(m llm.Message, way Mode) llm.Message {
+	out := llm.Message{Role: m.Role, Text: m.Text}
+	for _, c := range m.Calls {
+		if way == Constrained {
+			out.Text = join(out.Text, string(choice(c.Name, c.Args)))
+			continue
+		}
+		b, err := json.Marshal(struct {
+			Name string          `json:"name"`
+			Args json.RawMessage `json:"arguments"`
+		}{c.Name, c.Args})
+		if err == nil {
+			out.Text = join(out.Text, fmt.Sprintf("<tool_call>%s</tool_call>", b))
+		}
+	}
+	switch {
+	case m.Role == llm.Tool:
+		out.Role = llm.User
+		out.Text = fmt.Sprintf("<tool_response name=%q>\n%s\n</tool_response>", m.Name, m.Text)
+	case way == Constrained && m.Role == llm.Assistant && len(m.Calls) == 0:
+		out.Text = string(conclusion(m.Text))
+	}
+	return out
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "\n" + b
+}

@@ -1,0 +1,472 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// maxGitOut bounds the bytes taken of what git prints.
+const maxGitOut = 16 << 20
+
+// Repo runs git in the workspace for tools and workflows. It runs no code of
+// the repository: no hooks, filters, external diffs, aliases, monitors or
+// signing programs, and asks nobody anything. Commits are therefore not signed
+// and pre-commit hooks do not see them. Only what lies in the workspace is
+// shown, also where the repository is larger.
+//
+// Git is safe for concurrent use as far as git is.
+type Repo struct {
+	exec interface {
+		Run(ctx context.Context, c process.Cmd) (*process.Output, error)
+	}
+	env   []string         // for each git
+	files *workspace.Files // whose barrier holds here too; nil: there is none
+}
+
+// New returns a Git that runs through exec.
+func New(exec process.Exec) *Repo { return &Repo{exec: exec} }
+
+// WithGuard returns a Git that shows nothing of the files that f may not read,
+// neither as they are nor as they were.
+func (g *Repo) WithGuard(f *workspace.Files) *Repo {
+	return &Repo{exec: g.exec, env: g.env, files: f}
+}
+
+// judge returns an error if name, a clean one, must not be shown.
+func (g *Repo) judge(name string) error {
+	if err := g.names().Check(name, name, false); err != nil || g.files == nil {
+		return err
+	}
+	return g.files.CheckPath(name, name, false)
+}
+
+// names are the operator's changes to the list of names, if exec knows them.
+func (g *Repo) names() *rootfs.DenyList {
+	if r, ok := g.exec.(*process.Runner); ok {
+		return r.DenyList
+	}
+	return nil
+}
+
+// An ExitError is a git command that failed.
+type ExitError struct {
+	Args   []string // without the ones that make git safe
+	Code   int
+	Stderr string
+}
+
+func (e *ExitError) Error() string {
+	s := strings.TrimSpace(e.Stderr)
+	if s == "" {
+		s = "no message"
+	}
+	return fmt.Sprintf("git %s: exit code %d: %s", strings.Join(e.Args, " "), e.Code, s)
+}
+
+// An ArgError refuses a value that git could take for something else.
+type ArgError struct {
+	What, Value, Reason string
+}
+
+func (e *ArgError) Error() string { return fmt.Sprintf("the %s %q %s", e.What, e.Value, e.Reason) }
+
+// checkArg refuses values that git would read as an option.
+func checkArg(what, value string) error {
+	switch {
+	case value == "":
+		return &ArgError{what, value, "is empty"}
+	case strings.HasPrefix(value, "-"):
+		return &ArgError{what, value, `begins with "-", which git would take for an option; name it differently`}
+	case strings.ContainsAny(value, "\x00\n\r"):
+		return &ArgError{what, value, "contains a line break or a NUL byte; leave it out"}
+	}
+	return nil
+}
+
+func CheckRef(what, value string) error {
+	if err := checkArg(what, value); err != nil {
+		return err
+	}
+	if strings.ContainsAny(value, " :\t\\*?[") {
+		return &ArgError{what, value, "contains a character that names of commits and branches do not have"}
+	}
+	return nil
+}
+
+// RunPlumbing runs git with the given settings on top of the fixed ones.
+func (g *Repo) RunPlumbing(ctx context.Context, more [][2]string, c process.Cmd) (stdout []byte, err error) {
+	return g.Capture(ctx, more, c, maxGitOut)
+}
+
+// ListNames runs a git that prints names, of which there may be many.
+func (g *Repo) ListNames(ctx context.Context, args ...string) ([]string, error) {
+	out, err := g.Capture(ctx, nil, process.Cmd{Args: args}, 256*rootfs.MaxNames)
+	return SplitNul(out), err
+}
+
+func (g *Repo) Capture(ctx context.Context, more [][2]string, c process.Cmd, limit int) (stdout []byte, err error) {
+	args := c.Args
+	out := rootfs.LimitedBuffer{Max: limit}
+	c.Args = slices.Concat([]string{"git"}, rootfs.GitFlags, args)
+	c.Env = slices.Concat(rootfs.GitEnv(more), g.env, c.Env)
+	c.Stdout, c.Timeout = &out, cmp.Or(c.Timeout, rootfs.GitTimeout)
+	o, err := g.exec.Run(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("running git: %w", err)
+	}
+	if o.TimedOut {
+		return nil, fmt.Errorf("git %s took longer than %v and was stopped", args[0], c.Timeout)
+	}
+	if o.Code != 0 {
+		return out.Buffer.Bytes(), &ExitError{Args: args, Code: o.Code, Stderr: o.Text}
+	}
+	if out.Truncated {
+		return nil, fmt.Errorf("git %s printed more than %d bytes; ask for less, for example for one path", args[0], limit)
+	}
+	return out.Buffer.Bytes(), nil
+}
+
+// drivers are the settings whose names a repository chooses and whose values
+// are programs.
+var drivers = lazyregexp.New(`(?s)^(filter|diff|merge)\.(.+)\.(clean|smudge|process|required|command|textconv|driver)$`)
+
+// Run runs git after switching off the programs the repository's own
+// configuration names. Those of the user's configuration stay.
+func (g *Repo) Run(ctx context.Context, c process.Cmd) ([]byte, error) {
+	list, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"config", "--list", "--show-scope", "--includes", "-z"}})
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Split(string(list), "\x00") // scope, key LF value, scope, …
+	var off [][2]string
+	for i := 0; i+1 < len(fields); i += 2 {
+		key, _, _ := strings.Cut(fields[i+1], "\n")
+		if fields[i] != "local" && fields[i] != "worktree" {
+			continue
+		}
+		if m := drivers.FindStringSubmatch(key); m != nil {
+			value := ""
+			switch {
+			case m[3] == "required":
+				value = "false"
+			case m[1] == "merge":
+				value = "git merge-file --quiet %A %O %B" // nothing at all would take our side
+			}
+			off = append(off, [2]string{key, value})
+		}
+	}
+	return g.RunPlumbing(ctx, off, c)
+}
+
+var ErrNoWorkTree = errors.New("the workspace is not in a git work tree")
+
+// Root is the absolute path of the work tree's top directory. It is an error if
+// the workspace is not in that work tree, whatever the repository claims.
+func (g *Repo) Root(ctx context.Context) (string, error) {
+	root, _, err := g.Locate(ctx)
+	return root, err
+}
+
+// Locate returns the work tree and the workspace's path in it, with a slash at
+// its end unless it is empty.
+func (g *Repo) Locate(ctx context.Context) (root, prefix string, err error) {
+	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--show-toplevel", "--show-prefix"}})
+	if err != nil {
+		return "", "", err
+	}
+	lines := strings.SplitN(string(out), "\n", 3)
+	if len(lines) < 2 {
+		return "", "", fmt.Errorf("git did not say where the repository is")
+	}
+	root, prefix = lines[0], lines[1]
+	if out, err = g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--is-inside-work-tree"}}); err != nil {
+		return "", "", err
+	}
+	if strings.TrimSpace(string(out)) != "true" || filepath.Dir(root) == root {
+		return "", "", ErrNoWorkTree
+	}
+	return root, prefix, nil
+}
+
+// pathspec names one path and nothing else.
+func (g *Repo) pathspec(name string) (string, error) {
+	if err := checkArg("path", name); err != nil {
+		return "", err
+	}
+	if filepath.IsAbs(name) || !filepath.IsLocal(name) {
+		return "", &ArgError{"path", name, "is not below the workspace; write it relative to it"}
+	}
+	if err := g.judge(filepath.ToSlash(filepath.Clean(name))); err != nil {
+		return "", err
+	}
+	return ":(literal)" + filepath.ToSlash(filepath.Clean(name)), nil
+}
+
+func (g *Repo) pathspecs(names []string) ([]string, error) {
+	var specs []string
+	for _, n := range names {
+		s, err := g.pathspec(n)
+		if err != nil {
+			return nil, err
+		}
+		specs = append(specs, s)
+	}
+	return specs, nil
+}
+
+// DiffOptions says what to compare. The zero value compares the index with the
+// work tree.
+type DiffOptions struct {
+	Staged  bool     // HEAD with the index
+	From    string   // a commit, with the work tree or with To
+	To      string   // a commit
+	Paths   []string // only these; all if empty
+	Context int      // lines around a change; 3 if zero
+	Stat    bool     // counts only
+}
+
+func (o DiffOptions) args() ([]string, error) {
+	var args []string
+	if o.Staged {
+		args = append(args, "--cached")
+	}
+	if o.To != "" && o.From == "" {
+		return nil, &ArgError{"commit", o.To, "has nothing to be compared with; give From too"}
+	}
+	for _, ref := range []string{o.From, o.To} {
+		if ref == "" {
+			continue
+		}
+		if err := CheckRef("commit", ref); err != nil {
+			return nil, err
+		}
+		args = append(args, ref)
+	}
+	return args, nil
+}
+
+// Diff returns a unified diff, or the counts. Files on the list of secrets, and
+// those behind a barrier, are left out.
+func (g *Repo) Diff(ctx context.Context, o DiffOptions) (string, error) {
+	refs, err := o.args()
+	if err != nil {
+		return "", err
+	}
+	specs, err := g.pathspecs(o.Paths)
+	if err != nil {
+		return "", err
+	}
+	if _, _, err := g.Locate(ctx); err != nil {
+		return "", err
+	}
+	if len(specs) == 0 {
+		specs = []string{":(literal)."}
+	}
+	safe := []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", "--ignore-submodules=dirty"}
+	names, err := g.Run(ctx, process.Cmd{Args: Args(safe, "--name-only", "--no-renames", "-z", refs, "--", specs)})
+	if err != nil {
+		return "", err
+	}
+	for name := range strings.SplitSeq(string(names), "\x00") {
+		if name != "" && g.judge(name) != nil {
+			specs = append(specs, ":(exclude,literal)"+name)
+		}
+	}
+	form := []string{"-M", "--src-prefix=a/", "--dst-prefix=b/", "-U" + strconv.Itoa(max(o.Context, 0))}
+	if o.Context <= 0 {
+		form[3] = "-U3"
+	}
+	if o.Stat {
+		form = []string{"-M", "--stat"}
+	}
+	out, err := g.Run(ctx, process.Cmd{Args: Args(safe, form, refs, "--", specs)})
+	return string(out), err
+}
+
+// Args joins arguments and lists of arguments.
+func Args(parts ...any) []string {
+	var args []string
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			args = append(args, p)
+		case []string:
+			args = append(args, p...)
+		}
+	}
+	return args
+}
+
+// A Commit is one entry of a history.
+type Commit struct {
+	Hash    string    `json:"hash"`
+	Parents []string  `json:"parents,omitempty"`
+	Author  string    `json:"author"`
+	Email   string    `json:"email"`
+	Time    time.Time `json:"time"`
+	Subject string    `json:"subject"`
+	Body    string    `json:"body,omitempty"`
+}
+
+const logFormat = "--format=%H%x1f%P%x1f%an%x1f%ae%x1f%aI%x1f%s%x1f%b"
+
+// Log returns the newest n commits, of one path if that is not empty.
+func (g *Repo) Log(ctx context.Context, n int, path string) ([]Commit, error) {
+	args := []string{"log", "-z", "--no-show-signature", "--no-ext-diff", "--no-textconv", logFormat, "-n", strconv.Itoa(max(n, 1))}
+	if path != "" {
+		spec, err := g.pathspec(path)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--", spec)
+	}
+	out, err := g.Run(ctx, process.Cmd{Args: args})
+	if err != nil {
+		return nil, err
+	}
+	return parseLog(string(out)), nil
+}
+
+func parseLog(out string) []Commit {
+	var commits []Commit
+	for entry := range strings.SplitSeq(out, "\x00") {
+		f := strings.SplitN(entry, "\x1f", 7)
+		if len(f) != 7 {
+			continue
+		}
+		when, _ := time.Parse(time.RFC3339, f[4])
+		commits = append(commits, Commit{Hash: f[0], Parents: strings.Fields(f[1]), Author: textfile.Visible(f[2]), Email: textfile.Visible(f[3]),
+			Time: when, Subject: textfile.Visible(f[5]), Body: textfile.Visible(strings.TrimSpace(f[6]))})
+	}
+	return commits
+}
+
+// Commit commits the given paths as they are in the work tree, new and deleted
+// ones too, and leaves what else is staged staged. Without paths it commits
+// what is staged. Nothing to commit is an *ExitError.
+func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Commit, error) {
+	if strings.TrimSpace(message) == "" {
+		return nil, &ArgError{"message", message, "is empty; say what the commit does and why"}
+	}
+	if strings.ContainsRune(message, 0) {
+		return nil, &ArgError{"message", message, "contains a NUL byte; leave it out"}
+	}
+	specs, err := g.pathspecs(paths)
+	if err != nil {
+		return nil, err
+	}
+	_, prefix, err := g.Locate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=whitespace", "-F", "-"}
+	if len(specs) > 0 {
+		if _, err := g.Run(ctx, process.Cmd{Args: Args("add", "-A", "--", specs)}); err != nil {
+			return nil, err
+		}
+		args = append(append(args, "--"), specs...)
+	}
+	names, err := g.Run(ctx, process.Cmd{Args: Args("diff", "--cached", "--no-ext-diff", "--no-textconv", "--name-only", "--no-renames", "--diff-filter=d", "-z", "--", specs)})
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(string(names), "\x00") {
+		if name == "" {
+			continue
+		}
+		err := g.names().Check(name, name, false) // from the top of the work tree
+		if here, ok := strings.CutPrefix(name, prefix); ok && err == nil {
+			err = g.judge(here)
+		}
+		if err != nil {
+			if len(specs) > 0 { // take back what was staged for this commit
+				_, _ = g.Run(ctx, process.Cmd{Args: Args("reset", "--quiet", "--", ":(top,literal)"+name)})
+			}
+			return nil, err
+		}
+	}
+	if _, err := g.Run(ctx, process.Cmd{Args: args, Stdin: []byte(message)}); err != nil {
+		return nil, err
+	}
+	log, err := g.Log(ctx, 1, "")
+	if err != nil || len(log) == 0 {
+		return nil, fmt.Errorf("the commit was made, but git does not show it: %w", err)
+	}
+	return &log[0], nil
+}
+
+// A Branch is a local branch.
+type Branch struct {
+	Name    string `json:"name"`
+	Hash    string `json:"hash"`
+	Current bool   `json:"current,omitempty"`
+}
+
+// Branches lists the local branches by name.
+func (g *Repo) Branches(ctx context.Context) ([]Branch, error) {
+	out, err := g.Run(ctx, process.Cmd{Args: []string{"for-each-ref", "--format=%(HEAD)%(objectname) %(refname:short)", "refs/heads/"}})
+	if err != nil {
+		return nil, err
+	}
+	var bs []Branch
+	for line := range strings.Lines(string(out)) {
+		hash, name, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "*")), " ")
+		if ok {
+			bs = append(bs, Branch{Name: name, Hash: hash, Current: strings.HasPrefix(line, "*")})
+		}
+	}
+	return bs, nil
+}
+
+// CreateBranch makes a branch at a commit, at HEAD if from is empty, and does
+// not switch to it.
+func (g *Repo) CreateBranch(ctx context.Context, name, from string) error {
+	if err := CheckRef("branch", name); err != nil {
+		return err
+	}
+	args := []string{"branch", "--no-track", name}
+	if from != "" {
+		if err := CheckRef("commit", from); err != nil {
+			return err
+		}
+		args = append(args, from)
+	}
+	_, err := g.Run(ctx, process.Cmd{Args: args})
+	return err
+}
+
+// Switch makes a local branch the current one. The files it changes are noted
+// in the ledger of the Exec.
+func (g *Repo) Switch(ctx context.Context, name string) error {
+	if err := CheckRef("branch", name); err != nil {
+		return err
+	}
+	if _, _, err := g.Locate(ctx); err != nil {
+		return err
+	}
+	_, err := g.Run(ctx, process.Cmd{Args: []string{"switch", "--quiet", "--no-guess", name}, Snapshot: true})
+	return err
+}
+
+func SplitNul(out []byte) []string {
+	var names []string
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}

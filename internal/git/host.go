@@ -1,0 +1,84 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+)
+
+// outputWait bounds the wait for the end of git's output after git has ended. It
+// is long because a loaded machine may let the reader run late.
+const outputWait = 30 * time.Second
+
+// A Host runs git on this machine for a person, not for a model: outside any
+// sandbox and in no ledger. Killing this process does not kill what it runs.
+type Host struct {
+	Dir  string
+	Wait time.Duration // instead of outputWait
+}
+
+// OnHost is git in a directory, with env on top of its environment.
+func OnHost(dir string, env ...string) *Repo { return &Repo{exec: &Host{Dir: dir}, env: env} }
+
+func (h *Host) Run(ctx context.Context, c process.Cmd) (*process.Output, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var text process.HeadTail
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Dir, cmd.Env = h.Dir, rootfs.Environ(os.Environ(), c.Env)
+	cmd.Stdout, cmd.Stderr = &text, &text
+	if c.Stdout != nil {
+		cmd.Stdout = c.Stdout
+	}
+	if c.Stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for us: git is never cut short
+	cmd.WaitDelay = cmp.Or(h.Wait, outputWait)
+	o := &process.Output{Sandbox: "off"}
+	if err := cmd.Start(); err != nil {
+		return nil, process.StartError(c.Args[0], err)
+	}
+	late := time.AfterFunc(c.Timeout, func() { _ = cmd.Process.Kill() })
+	err := cmd.Wait()
+	o.TimedOut = !late.Stop()
+	var exit *exec.ExitError
+	// What git itself printed was in the pipe when it ended and has been read by
+	// now; only a child that it left behind can still hold the pipe open.
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return nil, err
+	}
+	o.Code = process.ExitCode(cmd.ProcessState)
+	o.Text, o.Bytes, o.Dropped = text.Text()
+	return o, nil
+}
+
+// ResolveCommit is the hash of a commit.
+func (g *Repo) ResolveCommit(ctx context.Context, ref string) (string, error) {
+	out, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}"}})
+	if err != nil {
+		return "", fmt.Errorf("there is no commit %s: %w", ref, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// IsAncestor reports whether the history of one commit has the other in it.
+func (g *Repo) IsAncestor(ctx context.Context, history, commit string) (bool, error) {
+	_, err := g.RunPlumbing(ctx, nil, process.Cmd{Args: []string{"merge-base", "--is-ancestor", commit, history}})
+	var exit *ExitError
+	if errors.As(err, &exit) && exit.Code == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,81 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+)
+
+// ownConfig is for commits of a work tree as it is on disk: nothing is left out
+// of them, and odd line ends are no reason to refuse.
+var ownConfig = []string{"-c", "core.sparseCheckout=false", "-c", "core.safecrlf=false"}
+
+// whoCommits signs the commits that nobody asked for.
+var whoCommits = []string{
+	"GIT_AUTHOR_NAME=adroit", "GIT_AUTHOR_EMAIL=adroit@localhost",
+	"GIT_COMMITTER_NAME=adroit", "GIT_COMMITTER_EMAIL=adroit@localhost",
+}
+
+// begin makes what was copied the commit that the copy's branch begins at.
+func (c *Copy) begin(ctx context.Context, names *rootfs.DenyList) error {
+	w := &c.Tree
+	g := w.Inside()
+	if _, err := g.Run(ctx, process.Cmd{Args: git.Args(ownConfig, "read-tree", w.Base)}); err != nil {
+		return fmt.Errorf("reading the last commit: %w", err)
+	}
+	commit, err := w.snap(ctx, names, w.Base, "The work tree as it was, what was not committed included")
+	if err != nil {
+		return fmt.Errorf("noting what the worktree begins with: %w", err)
+	}
+	w.Base = commit
+	return nil
+}
+
+// snap commits the work tree as it is on the branch, on top of commit, and
+// gives what the branch is at now. Files with names of secrets stay as they are
+// in the index.
+func (w *Worktree) snap(ctx context.Context, names *rootfs.DenyList, commit, message string) (string, error) {
+	g := w.Inside()
+	if _, err := g.Run(ctx, process.Cmd{Args: git.Args(ownConfig, "add", "-A", "--", ":/")}); err != nil {
+		return "", err
+	}
+	changed, err := g.Run(ctx, process.Cmd{Args: []string{"diff-index", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z", commit}})
+	if err != nil {
+		return "", err
+	}
+	var back []string
+	for _, name := range git.SplitNul(changed) {
+		if names.Check(name, name, false) != nil {
+			back = append(back, ":(top,literal)"+name)
+		}
+	}
+	if len(back) > 0 {
+		if _, err := g.Run(ctx, process.Cmd{Args: git.Args(ownConfig, "reset", "--quiet", commit, "--", back)}); err != nil {
+			return "", err
+		}
+	}
+	// All with the filters switched off: even write-tree looks into files, where
+	// the index is as young as they are.
+	word := func(args ...string) (string, error) {
+		out, err := g.Run(ctx, process.Cmd{Args: args, Stdin: []byte(message), Env: whoCommits})
+		return strings.TrimSpace(string(out)), err
+	}
+	tree, err := word("write-tree")
+	if err != nil {
+		return "", err
+	}
+	old, err := word("rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{tree}")
+	if err != nil || old == tree {
+		return commit, err
+	}
+	next, err := word("commit-tree", "--no-gpg-sign", "-p", commit, "-F", "-", tree)
+	if err != nil {
+		return "", err
+	}
+	_, err = word("update-ref", "-m", "adroit", "refs/heads/"+w.Branch, next, commit)
+	return next, err
+}

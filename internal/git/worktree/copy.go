@@ -1,0 +1,293 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
+
+// A Copy is a second work tree that has everything the first had when it was
+// made, what is not committed included, so that somebody can work in it at the
+// same time. Join brings back what was changed in it.
+//
+// In a git repository it is a work tree of its own on a branch of its own,
+// which begins with a commit of what there was; elsewhere, and before the first
+// commit, it is a plain copy. The repository's own work tree, index, HEAD and
+// stash stay as they are. Files that git ignores, submodules, untracked files
+// with names of secrets and files that are no files are not in it: NotCopied
+// names them.
+//
+// It is data, kept in Home with what Join needs to know. Whoever works in the
+// copy controls all that is in it: the paths noted here are trusted, nothing
+// else. Use it from one goroutine.
+type Copy struct {
+	Tree      Worktree     `json:"tree"` // of a plain copy, Top and Sub alone
+	From      string       `json:"from"` // the top of what was copied
+	Plain     bool         `json:"plain,omitempty"`
+	Files     int          `json:"files"`
+	NotCopied []string     `json:"not_copied,omitempty"` // the first of them, from the top of the work tree
+	Omitted   int          `json:"omitted,omitempty"`    // how many there are
+	Made      time.Time    `json:"made,omitzero"`        // zero while it is being made
+	Result    *MergeResult `json:"joined,omitempty"`     // of Join, when that is done
+	Strayed   bool         `json:"strayed,omitempty"`    // another branch was checked out in it
+	Removed   bool         `json:"removed,omitempty"`
+
+	home      string
+	testPoint func(string) // tests die here
+}
+
+const (
+	// maxPlain and maxPlainBytes bound a copy of what is in no repository.
+	maxPlain      = 20_000
+	maxPlainBytes = 512 << 20
+	mostOmitted   = 20 // names
+)
+
+// CopyOptions say what is copied, and where to.
+type CopyOptions struct {
+	Dir string // what is worked in, in the first work tree
+	// From is the record of that work tree if somebody else controls it, so that
+	// nothing in it is asked where its repository is. Plain says that it has none.
+	From   *Worktree
+	Plain  bool
+	Top    string // of the copy; must not exist
+	Branch string
+	Home   string           // for the record; made if it is not there
+	Names  *rootfs.DenyList // the operator's
+	Except string           // a directory that is no part of the work, wherever it is
+
+	testPoint func(string)
+}
+
+// Dir is where to work.
+func (c *Copy) Dir() string { return c.Tree.Dir() }
+
+// Writes are the directories of the repository that have to be written to
+// commit in the copy, and Shows what has to be read.
+func (c *Copy) Writes() ([]string, error) {
+	if c.Plain {
+		return nil, nil
+	}
+	return c.Tree.Writes()
+}
+
+// Shows is the repository, empty if there is none.
+func (c *Copy) Shows() string { return c.Tree.Common }
+
+// Check is an error if the copy is not where it was.
+func (c *Copy) Check() error {
+	if !c.Plain {
+		return c.Tree.Check()
+	}
+	if _, err := os.Stat(c.Dir()); err != nil {
+		return &Error{Reason: fmt.Sprintf("the copy of the work tree in %s is gone; run the task again", c.Dir())}
+	}
+	return nil
+}
+
+// AddCopy makes a copy. It is idempotent by Home: a copy that is there is given
+// back, what is left of an attempt that was cut short is taken away first.
+func AddCopy(ctx context.Context, o CopyOptions) (*Copy, error) {
+	c, err := OpenCopy(o.Home)
+	if err != nil {
+		return nil, err
+	}
+	if c != nil && !c.Made.IsZero() {
+		return c, c.Check()
+	}
+	if c != nil {
+		if err := c.clear(ctx); err != nil {
+			return nil, fmt.Errorf("taking away what is left of an earlier attempt: %w", err)
+		}
+	}
+	top, err := filepath.Abs(o.Top)
+	if err != nil {
+		return nil, err
+	}
+	src, err := o.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c = &Copy{Tree: Worktree{Top: top, Sub: src.sub}, From: src.dir, Plain: src.git == nil, home: o.Home, testPoint: o.testPoint}
+	if !c.Plain {
+		if err := git.CheckRef("branch", o.Branch); err != nil {
+			return nil, err
+		}
+		c.Tree.Repo, c.Tree.Branch, c.Tree.Base = src.repo, o.Branch, src.head
+	}
+	if _, err := os.Lstat(top); err == nil {
+		return nil, fmt.Errorf("%s is there already", top)
+	}
+	if err := errors.Join(os.MkdirAll(o.Home, 0o700), os.MkdirAll(filepath.Dir(top), 0o700)); err != nil {
+		return nil, err
+	}
+	if err := c.save(); err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(o.Except); err == nil && o.Except != "" {
+		src.except = real
+	}
+	if err := c.make(ctx, src, o.Names); err != nil {
+		return nil, errors.Join(err, c.clear(context.WithoutCancel(ctx)), os.Remove(c.file("tree.json")))
+	}
+	return c, nil
+}
+
+// make does what AddCopy has noted that it will do.
+func (c *Copy) make(ctx context.Context, src *source, names *rootfs.DenyList) error {
+	c.at("make")
+	if c.Plain {
+		info, err := os.Stat(src.dir)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(os.Mkdir(c.Tree.Top, 0o700), os.Chmod(c.Tree.Top, info.Mode().Perm()|0o700)); err != nil {
+			return err
+		}
+	} else {
+		if err := c.Tree.add(ctx, src.git, "--no-checkout"); err != nil {
+			return err
+		}
+		c.at("made")
+		if err := c.Tree.locate(ctx); err != nil {
+			return err
+		}
+		if err := c.save(); err != nil {
+			return err
+		}
+	}
+	b, err := c.copyFiles(ctx, src, names)
+	if err != nil {
+		return err
+	}
+	c.at("filled")
+	if !c.Plain {
+		if err := c.begin(ctx, names); err != nil {
+			return err
+		}
+	}
+	// A file that a power cut emptied would look like a change made here.
+	if err := rootfs.SyncFS(c.Tree.Top); err != nil {
+		return err
+	}
+	if err := rootfs.WriteJSON(c.file("base.json"), b); err != nil {
+		return err
+	}
+	c.at("base")
+	c.Made = time.Now()
+	return c.save()
+}
+
+// OpenCopy finds the copy whose record is in home, nil if there is none.
+func OpenCopy(home string) (*Copy, error) {
+	c := &Copy{home: home}
+	if err := rootfs.ReadJSON(c.file("tree.json"), c); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading the record of a worktree: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Copy) file(name string) string { return filepath.Join(c.home, name) }
+
+func (c *Copy) save() error { return rootfs.WriteJSON(c.file("tree.json"), c) }
+
+func (c *Copy) at(point string) {
+	if c.testPoint != nil {
+		c.testPoint(point)
+	}
+}
+
+// Remove takes the copy away with its branch, whatever is in it. Removing what
+// is gone does nothing.
+func (c *Copy) Remove(ctx context.Context) error {
+	if c.Removed {
+		return nil
+	}
+	if err := c.clear(ctx); err != nil {
+		return err
+	}
+	c.at("cleared")
+	c.Removed = true
+	if err := c.save(); err != nil {
+		return err
+	}
+	for _, name := range []string{"base.json", "join.json"} {
+		if err := os.Remove(c.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear takes away what there is, also of a copy that was never finished.
+func (c *Copy) clear(ctx context.Context) error {
+	w := &c.Tree
+	if branch, ok := w.checkedOut(); ok && branch != w.Branch && !c.Strayed {
+		c.Strayed = true // noted while it can still be seen
+		if err := c.save(); err != nil {
+			return err
+		}
+	}
+	if err := rootfs.RemoveAll(w.Top); err != nil {
+		return err
+	}
+	if c.Plain {
+		return nil
+	}
+	for _, dir := range []string{w.Repo, w.Common} {
+		if _, err := os.Stat(dir); dir != "" && errors.Is(err, fs.ErrNotExist) {
+			return nil // the repository went before
+		}
+	}
+	c.at("discarded")
+	// The commits of a strayed copy are on the branch alone, and what was brought
+	// back was something else.
+	return w.forget(ctx, !c.Strayed)
+}
+
+// checkedOut is the branch that the work tree is on, empty if it is on none. It
+// is not known of a work tree that the repository has forgotten, or half
+// forgotten.
+func (w *Worktree) checkedOut() (branch string, ok bool) {
+	b, err := os.ReadFile(filepath.Join(w.Admin, "HEAD"))
+	branch, _ = strings.CutPrefix(strings.TrimSpace(string(b)), "ref: refs/heads/")
+	return branch, w.Admin != "" && err == nil
+}
+
+// unlist makes the repository forget the work tree, and no other: git worktree
+// prune would forget those on a disk that is not plugged in.
+func (w *Worktree) unlist(ctx context.Context) error {
+	if w.Admin == "" { // made, but not noted
+		common, err := commonDir(ctx, git.OnHost(w.Repo))
+		if err != nil {
+			return err
+		}
+		all, _ := filepath.Glob(filepath.Join(common, "worktrees", "*", "gitdir"))
+		for _, f := range all {
+			if b, err := os.ReadFile(f); err == nil && strings.TrimSpace(string(b)) == filepath.Join(w.Top, ".git") {
+				w.Common, w.Admin = common, filepath.Dir(f)
+			}
+		}
+		if w.Admin == "" {
+			return nil
+		}
+	}
+	if filepath.Dir(w.Admin) != filepath.Join(w.Common, "worktrees") {
+		return fmt.Errorf("%s is not where a repository keeps what it knows of a worktree", w.Admin)
+	}
+	if err := rootfs.RemoveAll(w.Admin); err != nil {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(w.Admin)) // if it was the last
+	return nil
+}

@@ -1,0 +1,387 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+)
+
+// A Worktree is a second work tree of a repository, on a branch of its own, so
+// that a job neither sees nor disturbs what somebody does in the first. It is
+// data: keep it beside the job. Its methods run git as [Repo] does, without the
+// repository's hooks, filters and the like, and trust the paths noted here
+// rather than what the job may have written into the work tree.
+//
+// Use it from one goroutine. A git that has begun is not stopped when this
+// process is killed: it ends what it does.
+type Worktree struct {
+	Repo   string `json:"repo"`          // top directory of the work tree it was made from
+	Common string `json:"common"`        // the repository proper
+	Admin  string `json:"admin"`         // what the repository keeps about this work tree
+	Top    string `json:"top"`           // top directory of this one
+	Sub    string `json:"sub,omitempty"` // where in it the job works; slashes
+	Branch string `json:"branch"`
+	Base   string `json:"base"` // the commit it began at
+	// Left is how many paths of the first work tree were not as in Base when
+	// this one was made: they are not in it.
+	Left int `json:"left,omitempty"`
+}
+
+// Dir is where the job works.
+func (w *Worktree) Dir() string { return filepath.Join(w.Top, filepath.FromSlash(w.Sub)) }
+
+// A Error is a repository, or a state of one, in which what was asked
+// cannot be done. Nothing was changed.
+type Error struct {
+	Reason, Remedy string
+	Paths          []string // in conflict, or in the way
+	Err            error
+}
+
+func (e *Error) Error() string {
+	s := e.Reason
+	if len(e.Paths) > 0 {
+		s += ": " + strings.Join(e.Paths, ", ")
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Hint says what to do.
+func (e *Error) Hint() string  { return e.Remedy }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Add makes a work tree at top, which must not exist, of what HEAD is
+// in the repository around dir, on a new branch. Nothing else of the
+// repository changes. Submodules stay empty.
+func Add(ctx context.Context, dir, top, branch string) (*Worktree, error) {
+	if err := git.CheckRef("branch", branch); err != nil {
+		return nil, err
+	}
+	top, err := filepath.Abs(top)
+	if err != nil {
+		return nil, err
+	}
+	g := git.OnHost(dir)
+	repo, prefix, err := g.Locate(ctx)
+	if err != nil {
+		return nil, &Error{Reason: dir + " is in no git repository", Remedy: "git init and a first commit make one; or run without a worktree", Err: brief(err)}
+	}
+	w := &Worktree{Repo: repo, Top: top, Branch: branch, Sub: strings.TrimSuffix(prefix, "/")}
+	s, err := git.OnHost(repo).Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.Base = s.Commit; w.Base == "" {
+		return nil, &Error{Reason: repo + " has no commit yet", Remedy: "make a first commit; a worktree begins at one"}
+	}
+	w.Left = len(s.Entries)
+	if err := os.MkdirAll(filepath.Dir(top), 0o700); err != nil {
+		return nil, err
+	}
+	if err := w.add(ctx, g); err != nil {
+		return nil, err
+	}
+	if err := w.locate(ctx); err != nil {
+		return nil, errors.Join(err, w.Remove(ctx, true))
+	}
+	if info, err := os.Stat(w.Dir()); err != nil || !info.IsDir() {
+		gone := &Error{Reason: fmt.Sprintf("%s is not a directory of the last commit", w.Sub), Remedy: "commit something in it first, or run from another directory"}
+		return nil, errors.Join(gone, w.Remove(ctx, true))
+	}
+	return w, nil
+}
+
+// add has the repository of g make the work tree and its branch.
+func (w *Worktree) add(ctx context.Context, g *git.Repo, options ...string) error {
+	unlock, err := lockGit(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, err = g.Run(ctx, process.Cmd{Args: git.Args("worktree", "add", "--quiet", "--no-track", options, "-b", w.Branch, "--", w.Top, w.Base)})
+	if err != nil {
+		return fmt.Errorf("making the worktree: %w", brief(err))
+	}
+	return nil
+}
+
+// locate notes where the repository is, while nobody else has been at the new
+// work tree.
+func (w *Worktree) locate(ctx context.Context) error {
+	out, err := git.OnHost(w.Top).RunPlumbing(ctx, nil, process.Cmd{Args: []string{"rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"}})
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != 2 {
+		return fmt.Errorf("git did not say where the repository is")
+	}
+	w.Admin, w.Common = lines[0], lines[1]
+	return nil
+}
+
+// Writes are the directories of the repository that a job must be able to
+// change in order to commit here, and no more: not the settings, the hooks nor
+// other branches.
+func (w *Worktree) Writes() ([]string, error) {
+	if err := w.Check(); err != nil {
+		return nil, err
+	}
+	dirs := []string{w.Admin, filepath.Join(w.Common, "objects"),
+		filepath.Join(w.Common, "refs/heads", filepath.Dir(w.Branch)), filepath.Join(w.Common, "logs/refs/heads", filepath.Dir(w.Branch))}
+	for _, d := range dirs {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return dirs, nil
+}
+
+// Check is an error if the work tree or its repository is not where it was.
+func (w *Worktree) Check() error {
+	if _, err := os.Stat(w.Dir()); err != nil {
+		return &Error{Reason: fmt.Sprintf("the job's worktree %s is gone; run its task again", w.Dir()), Remedy: "its commits are on branch " + w.Branch + " of " + w.Repo}
+	}
+	if _, err := os.Stat(filepath.Join(w.Admin, "HEAD")); err != nil {
+		return &Error{Reason: fmt.Sprintf("the repository of the job's worktree is not at %s any more; move it back there", w.Repo),
+			Remedy: "what the job wrote is in " + w.Dir()}
+	}
+	return nil
+}
+
+// env says where the repository is, without asking what lies in the work tree.
+func (w *Worktree) env() []string {
+	return []string{"GIT_DIR=" + w.Admin, "GIT_COMMON_DIR=" + w.Common, "GIT_WORK_TREE=" + w.Top}
+}
+
+// Inside is git in the work tree, whatever its .git file says by now.
+func (w *Worktree) Inside() *git.Repo {
+	return git.OnHost(w.Top, w.env()...)
+}
+
+// A Merged says what Merge did.
+type Merged struct {
+	Into   string   `json:"into"`             // the branch
+	Commit string   `json:"commit,omitempty"` // what it is at now; empty if there was nothing to merge
+	Paths  []string `json:"paths,omitempty"`  // that changed
+}
+
+// Commit commits what is not committed in the work tree on its branch, and
+// reports whether there was anything. Names on the list of secrets are an error.
+func (w *Worktree) Commit(ctx context.Context, message string) (bool, error) {
+	if err := w.Check(); err != nil {
+		return false, err
+	}
+	g := w.Inside()
+	s, err := g.Status(ctx)
+	if err != nil {
+		return false, err
+	}
+	if s.Branch != w.Branch {
+		return false, &Error{Reason: fmt.Sprintf("the worktree is not on its branch %s", w.Branch), Remedy: "in " + w.Top + ", switch to it: git switch " + w.Branch}
+	}
+	if len(s.Entries) == 0 {
+		return false, nil
+	}
+	for _, e := range s.Entries {
+		if e.Conflict {
+			return false, &Error{Reason: "the worktree has conflicts", Paths: []string{e.Path}, Remedy: "resolve them in " + w.Top}
+		}
+	}
+	_, err = g.Commit(ctx, message, []string{"."})
+	return err == nil, err
+}
+
+// Merge commits what is not committed, then brings the branch into the one
+// that the repository's first work tree has checked out. A conflict, or a
+// changed file in the way, is a *WorktreeError with the paths, and leaves that
+// work tree, its index and its branch as they were.
+func (w *Worktree) Merge(ctx context.Context, message string) (*Merged, error) {
+	if _, err := w.Commit(ctx, message); err != nil {
+		return nil, err
+	}
+	g := git.OnHost(w.Repo)
+	unlock, err := lockRepo(ctx, w.Common)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	s, err := g.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &Merged{Into: s.Branch}
+	if s.Branch == "" || s.Branch == w.Branch {
+		return nil, &Error{Reason: w.Repo + " has no branch checked out to merge into", Remedy: "check one out there: git switch NAME"}
+	}
+	for _, e := range s.Entries {
+		if e.Conflict {
+			return nil, &Error{Reason: w.Repo + " is in the middle of a merge", Paths: []string{e.Path}, Remedy: "finish it or give it up first"}
+		}
+	}
+	tip, err := g.ResolveCommit(ctx, "refs/heads/"+w.Branch)
+	if err != nil {
+		return nil, err
+	}
+	if done, err := g.IsAncestor(ctx, s.Commit, tip); err != nil || done {
+		return m, err
+	}
+	target := tip
+	if ahead, err := g.IsAncestor(ctx, tip, s.Commit); err != nil {
+		return nil, err
+	} else if !ahead {
+		if target, err = mergeCommits(ctx, g, s.Commit, tip, message); err != nil {
+			return nil, err
+		}
+	}
+	names, err := g.Run(ctx, process.Cmd{Args: []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", s.Commit, target}})
+	if err != nil {
+		return nil, err
+	}
+	m.Commit, m.Paths = target, git.SplitNul(names)
+	if err := clear(s, m.Paths); err != nil {
+		return nil, err
+	}
+	// From here a fast-forward is all that is left to do.
+	_, err = g.Run(ctx, process.Cmd{Args: []string{"merge", "--quiet", "--ff-only", "--no-verify", "--no-autostash", "--no-stat", "--no-verify-signatures", target}})
+	if err != nil {
+		return nil, &Error{Reason: "git would not merge", Remedy: "commit or stash what is in the way in " + w.Repo, Err: brief(err)}
+	}
+	return m, nil
+}
+
+// clear refuses to merge over what is not committed.
+func clear(s *git.Status, paths []string) error {
+	var way []string
+	for _, e := range s.Entries {
+		for _, p := range []string{e.Path, e.From} {
+			if p != "" && slices.ContainsFunc(paths, func(q string) bool { return p == q || strings.HasPrefix(q, p+"/") || strings.HasPrefix(p, q+"/") }) {
+				way = append(way, p)
+			}
+		}
+	}
+	if len(way) > 0 {
+		return &Error{Reason: "uncommitted changes are in the way", Paths: way, Remedy: "commit or stash them first"}
+	}
+	return nil
+}
+
+// Merged reports whether everything on the branch is in the branch that the
+// first work tree has checked out, and nothing is left to commit.
+func (w *Worktree) Merged(ctx context.Context) (bool, error) {
+	if err := w.Check(); err != nil {
+		return false, err
+	}
+	s, err := w.Inside().Status(ctx)
+	if err != nil || len(s.Entries) > 0 || s.Branch != w.Branch {
+		return false, err
+	}
+	head, err := git.OnHost(w.Repo).ResolveCommit(ctx, "HEAD")
+	if err != nil {
+		return false, err
+	}
+	return git.OnHost(w.Repo).IsAncestor(ctx, head, s.Commit)
+}
+
+// Remove takes the work tree away, and the branch too if it is merged. What is
+// not committed there makes it an error, unless it is forced: then everything
+// goes. Removing what is gone already does nothing.
+func (w *Worktree) Remove(ctx context.Context, force bool) error {
+	if _, err := os.Stat(w.Common); w.Common != "" && errors.Is(err, fs.ErrNotExist) {
+		return os.RemoveAll(w.Top) // the repository went before
+	}
+	_, err := os.Stat(w.Top)
+	there := err == nil
+	merged := false
+	if there && !force {
+		if merged, err = w.Merged(ctx); err != nil {
+			return err
+		}
+		s, err := w.Inside().Status(ctx)
+		if err != nil {
+			return err
+		}
+		if len(s.Entries) > 0 {
+			var paths []string
+			for _, e := range s.Entries {
+				paths = append(paths, e.Path)
+			}
+			return &Error{Reason: "changes in the worktree are not committed", Paths: paths[:min(len(paths), 10)], Remedy: "merge them, or force the removal"}
+		}
+	}
+	// What git ignores is in the tree too, and a forced removal by git would
+	// ask the .git file where to work.
+	if err := os.RemoveAll(w.Top); err != nil {
+		return err
+	}
+	return w.forget(ctx, merged || force)
+}
+
+// forget makes the repository forget the work tree, and its branch if asked.
+// What is forgotten already is no error.
+func (w *Worktree) forget(ctx context.Context, branch bool) error {
+	g := git.OnHost(w.Repo)
+	unlock, err := lockGit(ctx, g)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := w.unlist(ctx); err != nil {
+		return err
+	}
+	if !branch {
+		return nil
+	}
+	tip, err := g.ResolveCommit(ctx, "refs/heads/"+w.Branch)
+	if refused(err) {
+		return nil // there is no such branch any more
+	}
+	if err == nil {
+		_, err = g.Run(ctx, process.Cmd{Args: []string{"update-ref", "-d", "refs/heads/" + w.Branch, tip}})
+	}
+	return err
+}
+
+// refused reports that git ran and said no, as opposed to a git that could not
+// be asked.
+func refused(err error) bool {
+	var e *git.ExitError
+	return errors.As(err, &e)
+}
+
+func brief(err error) error {
+	var e *git.ExitError
+	if errors.As(err, &e) {
+		line, _, _ := strings.Cut(strings.TrimSpace(e.Stderr), "\n")
+		return errors.New(line)
+	}
+	return err
+}
+
+// mergeCommits makes a merge of two commits without touching any file or branch.
+func mergeCommits(ctx context.Context, g *git.Repo, ours, theirs, message string) (string, error) {
+	out, err := g.Run(ctx, process.Cmd{Args: []string{"merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs}})
+	var exit *git.ExitError
+	if errors.As(err, &exit) && exit.Code == 1 {
+		_, names, _ := strings.Cut(string(out), "\x00")
+		return "", &Error{Reason: "both sides changed the same lines", Paths: git.SplitNul([]byte(names)),
+			Remedy: "merge by hand: git merge, then resolve; or undo the job"}
+	}
+	if err != nil {
+		return "", err
+	}
+	tree, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\x00")
+	out, err = g.Run(ctx, process.Cmd{Args: []string{"commit-tree", "--no-gpg-sign", "-p", ours, "-p", theirs, "-F", "-", tree}, Stdin: []byte(message)})
+	return strings.TrimSpace(string(out)), err
+}

@@ -1,0 +1,261 @@
+package worktree
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/workspacetest"
+)
+
+func gitRepo(t *testing.T) (*git.Repo, string) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	dirtest.Write(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = A\n\temail = a@example.org\n")
+	_, led, dir := workspacetest.Repository(t)
+	r := process.New(dir, "", led)
+	t.Cleanup(func() { r.Close() })
+	return git.New(r), dir
+}
+
+// planted is a repository full of things that git would run, and a file that
+func worktree(t *testing.T, sub string) (w *Worktree, repo string) {
+	t.Helper()
+	_, repo = gitRepo(t)
+	w, err := Add(t.Context(), filepath.Join(repo, sub), filepath.Join(t.TempDir(), "wt", "J1"), "adroit/J1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, repo
+}
+
+// ours is what of a tree has to do with somebody's work: not what git keeps
+// about the worktree, its branch and new objects.
+func ours(t *testing.T, repo string) []string {
+	t.Helper()
+	return slices.DeleteFunc(dirtest.Tree(t, repo), func(line string) bool {
+		for _, s := range []string{".git/worktrees", ".git/objects", "adroit", ".git/ORIG_HEAD", " .git ", " . ", ".git/refs/heads ", ".git/logs/refs/heads "} {
+			if strings.Contains(line+" ", s) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func TestWorktreeLeavesTheRepositoryAlone(t *testing.T) {
+	_, repo := gitRepo(t)
+	mark := hooks(t, repo)
+	dirtest.Write(t, filepath.Join(repo, "d0/f0.txt"), "not committed\n")
+	before := ours(t, repo)
+	w, err := Add(t.Context(), filepath.Join(repo, "d1"), filepath.Join(t.TempDir(), "wt"), "adroit/J1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Dir() != filepath.Join(w.Top, "d1") || w.Repo != repo || w.Left != 2 || len(w.Base) != 40 || w.Check() != nil {
+		t.Errorf("%+v", w)
+	}
+	if got := dirtest.Content(t, filepath.Join(w.Top, "d0/f0.txt")); got != "file 0\nline\n" {
+		t.Errorf("the worktree does not begin at HEAD: %q", got)
+	}
+	dirtest.Write(t, filepath.Join(w.Top, "d1/f1.txt"), "job\n")
+	if did, err := w.Commit(t.Context(), "Work"); err != nil || !did {
+		t.Errorf("%v, %v", did, err)
+	}
+	if after := ours(t, repo); !slices.Equal(before, after) {
+		t.Errorf("the repository changed:\n%s", dirtest.Diff(before, after))
+	}
+	if err := w.Remove(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if out := dirtest.Git(t, repo, "branch", "--list", "adroit/*") + dirtest.Git(t, repo, "worktree", "list", "--porcelain"); strings.Contains(out, "J1") || strings.Count(out, "worktree ") != 1 {
+		t.Errorf("left over: %s", out)
+	}
+	if err := w.Remove(t.Context(), true); err != nil {
+		t.Errorf("removing twice: %v", err)
+	}
+	if after := ours(t, repo); !slices.Equal(before, after) {
+		t.Errorf("the repository changed:\n%s", dirtest.Diff(before, after))
+	}
+	if b, err := os.ReadFile(mark); err == nil {
+		t.Errorf("a hook ran: %s", b)
+	}
+}
+
+func TestWorktreeMerge(t *testing.T) {
+	for name, c := range map[string]struct {
+		user, job map[string]string // committed on main; written in the worktree
+		dirty     map[string]string // in the first work tree
+		conflict  []string
+	}{
+		"fast forward":    {job: map[string]string{"d0/f0.txt": "job\n", "new": "job\n"}},
+		"both":            {user: map[string]string{"d1/f1.txt": "user\n"}, job: map[string]string{"d0/f0.txt": "job\n"}},
+		"same file":       {user: map[string]string{"long": "1\nb\nc\nd\ne\nf\n"}, job: map[string]string{"long": "a\nb\nc\nd\ne\n6\n"}},
+		"dirty elsewhere": {job: map[string]string{"d0/f0.txt": "job\n"}, dirty: map[string]string{"d3/f3.txt": "x\n", "untracked": "x\n"}},
+		"conflict":        {user: map[string]string{"d0/f0.txt": "user\n"}, job: map[string]string{"d0/f0.txt": "job\n"}, conflict: []string{"d0/f0.txt"}},
+		"in the way":      {job: map[string]string{"d0/f0.txt": "job\n"}, dirty: map[string]string{"d0/f0.txt": "x\n"}, conflict: []string{"d0/f0.txt"}},
+		"untracked":       {job: map[string]string{"new/x": "job\n"}, dirty: map[string]string{"new/x": "mine\n"}, conflict: []string{"new/x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, repo := gitRepo(t)
+			dirtest.Write(t, filepath.Join(repo, "long"), "a\nb\nc\nd\ne\nf\n")
+			dirtest.Git(t, repo, "add", "long")
+			dirtest.Git(t, repo, "commit", "-qm", "long", "long")
+			mark := hooks(t, repo)
+			w, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "J1"), "adroit/J1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for f, text := range c.user {
+				dirtest.Write(t, filepath.Join(repo, f), text)
+				dirtest.Git(t, repo, "-c", "core.hooksPath=/dev/null", "commit", "-qm", "user", f)
+			}
+			for f, text := range c.job {
+				dirtest.Write(t, filepath.Join(w.Top, f), text)
+			}
+			for f, text := range c.dirty {
+				dirtest.Write(t, filepath.Join(repo, f), text)
+			}
+			before, head := ours(t, repo), dirtest.Git(t, repo, "rev-parse", "HEAD")
+			m, err := w.Merge(t.Context(), "Do the job")
+			if c.conflict != nil {
+				var we *Error
+				if !errors.As(err, &we) || !slices.Equal(we.Paths, c.conflict) || we.Hint() == "" {
+					t.Errorf("%+v, %v", m, err)
+				}
+				if after := ours(t, repo); !slices.Equal(before, after) {
+					t.Errorf("the repository changed:\n%s", dirtest.Diff(before, after))
+				}
+				return
+			}
+			if err != nil || m.Into != "main" || len(m.Paths) != len(c.job) {
+				t.Fatalf("%+v, %v", m, err)
+			}
+			for f, text := range c.dirty {
+				if got := dirtest.Content(t, filepath.Join(repo, f)); got != text {
+					t.Errorf("%s has %q", f, got)
+				}
+			}
+			if name == "same file" {
+				c.job["long"] = "1\nb\nc\nd\ne\n6\n"
+			}
+			for f, text := range c.job {
+				if got := dirtest.Content(t, filepath.Join(repo, f)); got != text {
+					t.Errorf("%s has %q", f, got)
+				}
+			}
+			if got := dirtest.Git(t, repo, "rev-parse", "HEAD"); got == head || strings.TrimSpace(got) != m.Commit {
+				t.Errorf("HEAD is %s", got)
+			}
+			if out := dirtest.Git(t, repo, "diff", "--cached", "--name-only"); strings.TrimSpace(out) != "staged.txt" {
+				t.Errorf("the index is different: %s", out)
+			}
+			if again, err := w.Merge(t.Context(), "Again"); err != nil || again.Commit != "" {
+				t.Errorf("merging twice: %+v, %v", again, err)
+			}
+			if err := w.Remove(t.Context(), false); err != nil {
+				t.Error(err)
+			}
+			if out := dirtest.Git(t, repo, "branch", "--list", "adroit/*"); out != "" {
+				t.Errorf("a merged branch stays: %s", out)
+			}
+			if b, err := os.ReadFile(mark); err == nil {
+				t.Errorf("a hook ran: %s", b)
+			}
+		})
+	}
+}
+
+func TestWorktreeRefuses(t *testing.T) {
+	w, repo := worktree(t, "")
+	dirtest.Write(t, filepath.Join(w.Top, "new"), "job\n")
+	var we *Error
+	if err := w.Remove(t.Context(), false); !errors.As(err, &we) || !slices.Equal(we.Paths, []string{"new"}) {
+		t.Errorf("removing what is not committed: %v", err)
+	}
+	if _, err := w.Commit(t.Context(), "Keep"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Remove(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if out := dirtest.Git(t, repo, "show", "adroit/J1:new"); out != "job\n" {
+		t.Errorf("the branch that was not merged has %q", out)
+	}
+	if _, err := Add(t.Context(), repo, w.Top, "adroit/J1"); err == nil {
+		t.Error("a branch that exists was taken over")
+	}
+	for _, branch := range []string{"--orphan", "a b", ""} {
+		if _, err := Add(t.Context(), repo, filepath.Join(t.TempDir(), "x"), branch); err == nil {
+			t.Errorf("branch %q", branch)
+		}
+	}
+	empty := t.TempDir()
+	if _, err := Add(t.Context(), empty, filepath.Join(t.TempDir(), "x"), "b"); !errors.As(err, &we) || !strings.Contains(we.Reason, "no git repository") {
+		t.Errorf("outside a repository: %v", err)
+	}
+	dirtest.Git(t, empty, "init", "-q")
+	if _, err := Add(t.Context(), empty, filepath.Join(t.TempDir(), "x"), "b"); !errors.As(err, &we) || !strings.Contains(we.Reason, "no commit") {
+		t.Errorf("without a commit: %v", err)
+	}
+	if err := os.Mkdir(filepath.Join(repo, "fresh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Add(t.Context(), filepath.Join(repo, "fresh"), filepath.Join(t.TempDir(), "x"), "b"); !errors.As(err, &we) || !strings.Contains(we.Reason, "fresh") {
+		t.Errorf("in a directory without commits: %v", err)
+	}
+	if out := dirtest.Git(t, repo, "branch", "--list", "b"); out != "" {
+		t.Errorf("a worktree that was not made left its branch: %s", out)
+	}
+}
+
+// The repository moves away, or the job points its worktree at another one.
+func TestWorktreeOfAnotherRepository(t *testing.T) {
+	w, repo := worktree(t, "")
+	dirtest.Write(t, filepath.Join(w.Top, "new"), "job\n")
+	other := filepath.Join(t.TempDir(), "other")
+	dirtest.Git(t, t.TempDir(), "init", "-q", other)
+	mark := hooks(t, other)
+	dirtest.Write(t, filepath.Join(w.Top, ".git"), "gitdir: "+other+"/.git\n")
+	if m, err := w.Merge(t.Context(), "Work"); err != nil || !slices.Equal(m.Paths, []string{"new"}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if b, err := os.ReadFile(mark); err == nil {
+		t.Errorf("a hook of another repository ran: %s", b)
+	}
+	if err := os.Rename(repo, repo+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	var we *Error
+	if err := w.Check(); !errors.As(err, &we) || !strings.Contains(we.Reason, repo) || we.Hint() == "" {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.Merge(t.Context(), "Work"); !errors.As(err, &we) {
+		t.Errorf("%v", err)
+	}
+	if err := w.Remove(t.Context(), false); err != nil {
+		t.Error(err)
+	}
+}
+
+// hooks plants every hook in a repository and says where they leave a mark.
+func hooks(t *testing.T, repo string) (mark string) {
+	t.Helper()
+	mark = filepath.Join(t.TempDir(), "ran")
+	for _, h := range []string{"pre-commit", "post-commit", "commit-msg", "prepare-commit-msg", "post-checkout", "post-index-change", "reference-transaction",
+		"pre-merge-commit", "post-merge", "post-rewrite", "pre-auto-gc", "push-to-checkout", "update", "pre-receive", "post-receive", "pre-push", "applypatch-msg"} {
+		p := filepath.Join(repo, ".git/hooks", h)
+		dirtest.Write(t, p, "#!/bin/sh\necho \"$0\" >> "+mark+"\n")
+		if err := os.Chmod(p, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return mark
+}

@@ -1,0 +1,318 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A plan is what is to become of several files. All of it is decided before
+// anything is written: what does not fit anywhere leaves every file alone.
+//
+// Files are then written one by one, each as a whole, and the job's ledger
+// knows of each beforehand. A kill between two of them leaves some files new
+// and some old, never a half one; an error takes back what was written.
+type plan struct {
+	files *workspace.Files
+	docs  map[string]*doc
+	order []*doc
+}
+
+// A doc is one file of a plan.
+type doc struct {
+	name    string // as the model wrote it
+	text    textfile.Text
+	was     string // Content before
+	existed bool
+	gone    bool
+	to      string // its new name
+	changes []textChange
+	how     []matchRule // the rules other than Exact that found something
+}
+
+func newPlan(files *workspace.Files) *plan { return &plan{files: files, docs: map[string]*doc{}} }
+
+// open reads a file, unless the plan has it already.
+func (p *plan) open(name string) (*doc, error) {
+	key := p.key(name)
+	if d, ok := p.docs[key]; ok {
+		if d.gone {
+			return nil, fmt.Errorf("%s is deleted earlier in the same edit", name)
+		}
+		return d, nil
+	}
+	if err := p.files.Fresh(name); err != nil {
+		return nil, err
+	}
+	t, err := p.files.ReadText(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.add(key, &doc{name: name, text: t, was: t.Content, existed: true}), nil
+}
+
+// create plans a file that must not be there yet.
+func (p *plan) create(name, content string) error {
+	key := p.key(name)
+	if _, ok := p.docs[key]; ok {
+		return fmt.Errorf("%s is named twice, once as a new file", name)
+	}
+	if strings.ContainsRune(content, 0) {
+		return fmt.Errorf("%s: the content holds a NUL byte, and only text is written", name)
+	}
+	if err := Whole(name, "", content); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if _, err := p.files.Stat(name); err == nil {
+		b, err := p.files.ReadFile(name)
+		if err == nil && string(b) == content {
+			return fmt.Errorf("%s is there already and holds exactly this: nothing would change", name)
+		}
+		return fmt.Errorf("%s exists already: change it instead of creating it, or delete it first", name)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	d := &doc{name: name, text: textfile.Text{Content: content}}
+	d.changes = []textChange{{At: 1, New: content}}
+	p.add(key, d)
+	return nil
+}
+
+func (p *plan) remove(name string) error {
+	key := p.key(name)
+	if _, ok := p.docs[key]; ok {
+		return fmt.Errorf("%s is named twice, once to be deleted", name)
+	}
+	if err := p.files.Fresh(name); err != nil {
+		return err
+	}
+	info, err := p.files.Stat(name)
+	if err != nil {
+		return err
+	}
+	d := &doc{name: name, existed: true, gone: true}
+	if info.Mode().IsRegular() {
+		t, err := p.files.ReadText(name)
+		if err != nil { // not text: the result does not show its content, and undo does not restore it
+			t = textfile.Text{}
+		}
+		d.text, d.was = t, t.Content
+	}
+	d.changes = []textChange{{At: 1, Old: d.was}}
+	p.add(key, d)
+	return nil
+}
+
+// move plans a new name for a file that is open.
+func (p *plan) move(d *doc, to string) error {
+	if _, ok := p.docs[p.key(to)]; ok || d.to != "" {
+		return fmt.Errorf("%s cannot become %s: the edit has one of them twice", d.name, to)
+	}
+	if _, err := p.files.Stat(to); err == nil {
+		return fmt.Errorf("%s cannot become %s, which exists already", d.name, to)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	d.to = to
+	return nil
+}
+
+func (p *plan) add(key string, d *doc) *doc {
+	p.docs[key] = d
+	p.order = append(p.order, d)
+	return d
+}
+
+func (p *plan) key(name string) string {
+	return path.Clean(strings.TrimPrefix(name, p.files.Dir()+"/"))
+}
+
+// set gives a doc new content, found by how.
+func (d *doc) set(content string, how matchRule, changes []textChange) {
+	d.text.Content = content
+	d.changes = append(d.changes, changes...)
+	if how != ruleExact && how != ruleNone {
+		d.how = append(d.how, how)
+	}
+}
+
+func (d *doc) replace(old, with string, all bool) error {
+	text, how, changes, err := replaceIn(d.name, d.text.Content, old, with, all)
+	if err != nil {
+		return err
+	}
+	d.set(text, how, changes)
+	return nil
+}
+
+// replaceIn is Replace with what is known of a file by its name.
+func replaceIn(name, text, old, with string, all bool) (string, matchRule, []textChange, error) {
+	lf := strings.NewReplacer("\r\n", "\n")
+	old, with = lf.Replace(old), lf.Replace(with)
+	if err := Whole(name, text, with); err != nil && old != "" {
+		return text, ruleNone, nil, err
+	}
+	return replaceText(text, old, with, all)
+}
+
+// check finds what can be found wrong before the first file is written.
+func (p *plan) check() error {
+	for _, d := range p.order {
+		if d.gone {
+			continue
+		}
+		if _, err := d.text.Bytes(); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+		if d.existed && d.to == "" && d.text.Content == d.was {
+			return fmt.Errorf("%s: %w", d.name, errSame)
+		}
+	}
+	return nil
+}
+
+// commit writes the plan, or takes back what of it was written.
+func (p *plan) commit() error {
+	if len(p.order) == 0 {
+		return errors.New("there is nothing to do in it")
+	}
+	p.last()
+	if err := p.check(); err != nil {
+		return err
+	}
+	var undo []func() error
+	for _, d := range p.order {
+		back, err := p.write(d)
+		undo = append(undo, back...)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("writing %s: %w", d.name, err)
+		for i := len(undo) - 1; i >= 0; i-- {
+			if e := undo[i](); e != nil {
+				return errors.Join(err, fmt.Errorf("and taking back what was written before failed too: %w; look at the files again", e))
+			}
+		}
+		return fmt.Errorf("%w. Nothing of this edit is in the files", err)
+	}
+	return nil
+}
+
+// write does what is planned for d and reports how to take it back.
+func (p *plan) write(d *doc) (back []func() error, err error) {
+	was := d.text
+	was.Content = d.was
+	switch {
+	case d.gone:
+		// Removing keeps the mode in the ledger only, so this comes back by
+		// undo, not by us: it is planned last.
+		return nil, p.files.Remove(d.name)
+	case !d.existed:
+		if err := p.files.WriteText(d.name, d.text); err != nil {
+			return nil, err
+		}
+		return []func() error{func() error { return p.files.Remove(d.name) }}, nil
+	}
+	if d.text.Content != d.was {
+		if err := p.files.WriteText(d.name, d.text); err != nil {
+			return nil, err
+		}
+		back = append(back, func() error { return p.files.WriteText(d.name, was) })
+	}
+	if d.to != "" {
+		if err := p.files.Rename(d.name, d.to); err != nil {
+			return back, err
+		}
+		back = append(back, func() error { return p.files.Rename(d.to, d.name) })
+	}
+	return back, nil
+}
+
+// last puts deletions after everything that can fail more easily.
+func (p *plan) last() {
+	var keep, drop []*doc
+	for _, d := range p.order {
+		if d.gone {
+			drop = append(drop, d)
+		} else {
+			keep = append(keep, d)
+		}
+	}
+	p.order = append(keep, drop...)
+}
+
+const (
+	mostHunks = 5
+	hunkLines = 40
+)
+
+// result reports what was changed, within bounds.
+func (p *plan) result() tools.Result {
+	var b strings.Builder
+	var sums []string
+	hunks, left := 0, 0
+	for _, d := range p.order {
+		added, removed := 0, 0
+		var body strings.Builder
+		for _, c := range d.changes {
+			h, a, r := c.Hunk(hunkLines)
+			added, removed = added+a, removed+r
+			if d.gone || !d.existed {
+				continue
+			}
+			if hunks++; hunks > mostHunks {
+				left++
+				continue
+			}
+			body.WriteString(h)
+		}
+		sum := fmt.Sprintf("%s +%d -%d", d.name, added, removed)
+		switch {
+		case d.gone:
+			sum = d.name + " deleted"
+		case !d.existed:
+			sum = fmt.Sprintf("%s created +%d", d.name, added)
+		case d.to != "":
+			sum = fmt.Sprintf("%s renamed to %s +%d -%d", d.name, d.to, added, removed)
+		}
+		sums = append(sums, sum)
+		b.WriteString(sum + "\n")
+		for _, how := range d.how {
+			fmt.Fprintf(&b, "old was found %s; look at the lines below.\n", how)
+		}
+		b.WriteString(body.String())
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "[%d more places]\n", left)
+	}
+	return tools.Result{Text: b.String(), Summary: strings.Join(sums, ", ")}
+}
+
+// Difference summarises the change between two texts: "+1 -2", and the hunks
+// if they are few.
+func Difference(was, is string) (sum, hunks string) {
+	a, b := lines(was), lines(is)
+	var out strings.Builder
+	added, removed, n := 0, 0, 0
+	i, j := 0, 0
+	for _, p := range append(pairs(a, b), [2]int{len(a), len(b)}) {
+		if i < p[0] || j < p[1] {
+			h, x, y := textChange{At: j + 1, Old: closed(a[i:p[0]], true), New: closed(b[j:p[1]], true)}.Hunk(hunkLines)
+			added, removed = added+x, removed+y
+			if n++; n <= mostHunks {
+				out.WriteString(h)
+			}
+		}
+		i, j = p[0]+1, p[1]+1
+	}
+	if n > mostHunks {
+		fmt.Fprintf(&out, "[%d more places]\n", n-mostHunks)
+	}
+	return fmt.Sprintf("+%d -%d", added, removed), out.String()
+}

@@ -1,0 +1,232 @@
+package overlay
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+)
+
+// Support finds out whether commands of one Runner can have an overlay, and
+// would find their workspace in it as it is. It is safe for concurrent use.
+type Support struct {
+	mu    sync.Mutex
+	tried bool
+	why   string // an overlay cannot be had on this machine, here
+	dirs  map[string]*dirState
+}
+
+// An dirState is a directory of the workspace as it was last read.
+type dirState struct {
+	state  unix.Stat_t
+	read   time.Time
+	below  []string
+	why    string
+	linked map[uint64]int // names of hard links
+}
+
+// localFS are the file systems that only this machine changes and that the
+// upper layer of an overlay can lie on.
+var localFS = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.F2FS_SUPER_MAGIC}
+
+// Usable says why no command in root can have an overlay, "" if they can. It is
+// found out once, by running one.
+func (c *Support) Usable(root, dir string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.tried {
+		c.why = tryOverlay(root, dir)
+		c.tried = true
+	}
+	return c.why
+}
+
+func tryOverlay(root, dir string) string {
+	for _, d := range []string{root, dir} {
+		var st unix.Statfs_t
+		if err := unix.Statfs(d, &st); err != nil || !slices.Contains(localFS, int64(st.Type)) {
+			return fmt.Sprintf("the file system of %s does not take an overlay, or is shared with other machines", d)
+		}
+	}
+	probe, err := os.MkdirTemp(dir, "probe-")
+	if err != nil {
+		return "an overlay was tried and did not work: " + err.Error()
+	}
+	defer func() { _ = rootfs.RemoveAll(probe) }()
+	if err := probeOverlay(root, probe); err != nil {
+		return "an overlay was tried and did not work: " + err.Error()
+	}
+	return ""
+}
+
+// probeOverlay runs a command that writes, removes and renames a directory of
+// the lower layer, and looks at what was collected.
+func probeOverlay(root, dir string) error {
+	lower := filepath.Join(dir, "lower")
+	for _, d := range []string{"lower", "lower/.adroit-gone", "lower/.adroit-old", "upper", "work", "private"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600); err != nil {
+		return err
+	}
+	if err := sandbox.ProbeCollect(context.Background(), &sandbox.Policy{Dir: lower, Write: []string{lower}, Private: filepath.Join(dir, "private"), Collect: dir}); err != nil {
+		return err
+	}
+	upper := filepath.Join(dir, "upper")
+	if b, err := os.ReadFile(filepath.Join(upper, "new", "made")); err != nil || string(b) != "x\n" {
+		return errors.New("what the command wrote was not collected")
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(filepath.Join(upper, ".adroit-gone"), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != 0 {
+		return errors.New("what the command removed was not collected")
+	}
+	// The workspace itself may be of another file system.
+	for _, d := range []string{"upper", "work"} {
+		if err := errors.Join(rootfs.RemoveAll(filepath.Join(dir, d)), os.Mkdir(filepath.Join(dir, d), 0o700)); err != nil {
+			return err
+		}
+	}
+	return sandbox.ProbeCollect(context.Background(), &sandbox.Policy{Dir: root, Write: []string{root}, Private: filepath.Join(dir, "private"), Collect: dir})
+}
+
+// Fits says why the workspace must not be seen through an overlay now, "" if it
+// can be. It reads the directories that have changed since it was last asked.
+func (c *Support) Fits(root string, write []string) string {
+	for _, w := range write[1:] {
+		if rootfs.Within(root, w) {
+			return w + " in the workspace is writable by itself"
+		}
+	}
+	if at := mountBelow(root); at != "" {
+		return "there is a mount in the workspace, at " + at
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.dirs
+	c.dirs = make(map[string]*dirState, len(old))
+	linked := map[uint64]int{}
+	return c.visit(root, false, old, linked)
+}
+
+func (c *Support) visit(dir string, deps bool, old map[string]*dirState, linked map[uint64]int) string {
+	var st unix.Stat_t
+	if unix.Lstat(dir, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return ""
+	}
+	d := old[dir]
+	if d == nil || d.state.Ctim != st.Ctim || d.state.Ino != st.Ino || d.state.Dev != st.Dev || d.read.Sub(time.Unix(0, st.Ctim.Nano())) < rootfs.ClockGranularity {
+		d = readOverlayDir(dir, deps)
+		d.state = st
+	}
+	c.dirs[dir] = d
+	if d.why != "" {
+		return d.why
+	}
+	if why := foreign(dir, &st); why != "" {
+		return why
+	}
+	for ino, n := range d.linked {
+		if linked[ino] += n; linked[ino] > 1 {
+			return "files in the workspace are hard links of each other, in " + dir
+		}
+	}
+	for _, b := range d.below {
+		if why := c.visit(b, deps || slices.Contains(rootfs.DependencyDirs, filepath.Base(b)), old, linked); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// foreign says why the kernel could not copy a file up: its owner is not known
+// in the command's user namespace, which has one user and one group.
+func foreign(p string, st *unix.Stat_t) string {
+	if int(st.Uid) != os.Geteuid() || int(st.Gid) != os.Getegid() {
+		return fmt.Sprintf("%s belongs to another user or group (%d:%d)", p, st.Uid, st.Gid)
+	}
+	return ""
+}
+
+// readOverlayDir looks at what is in a directory. deps is set in directories of
+// dependencies, where hard links of each other are common and not written to.
+func readOverlayDir(dir string, deps bool) *dirState {
+	d := &dirState{read: time.Now(), linked: map[uint64]int{}}
+	f, err := os.Open(dir)
+	if err != nil {
+		return d // a command cannot look into it either
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(-1)
+	for _, n := range names {
+		p := filepath.Join(dir, n)
+		if n == ".git" {
+			continue // it is not below the overlay
+		}
+		st := lstat(int(f.Fd()), n)
+		if st == nil {
+			continue
+		}
+		if d.why = foreign(p, st); d.why != "" {
+			return d
+		}
+		switch st.Mode & unix.S_IFMT {
+		case unix.S_IFDIR:
+			d.below = append(d.below, p)
+		case unix.S_IFREG:
+			if st.Nlink > 1 && !deps {
+				d.linked[st.Ino]++
+			}
+			for _, end := range []string{"-shm", "-journal"} {
+				if base, ok := strings.CutSuffix(n, end); ok && slices.Contains(names, base) && database(int(f.Fd()), base) {
+					d.why = "the database " + filepath.Join(dir, base) + " is open in another program"
+					return d
+				}
+			}
+		case unix.S_IFCHR:
+			if st.Rdev == 0 {
+				d.why = p + " looks like a mark of an overlay"
+				return d
+			}
+		}
+	}
+	return d
+}
+
+// mountBelow finds a mount inside of dir, which an overlay would not show.
+func mountBelow(dir string) string {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return dir // not known: none is safer
+	}
+	defer f.Close()
+	in := bufio.NewScanner(f)
+	for in.Scan() {
+		fields := strings.Fields(in.Text())
+		if len(fields) < 5 {
+			continue
+		}
+		at := unescapeMount(fields[4])
+		if at != dir && rootfs.Within(dir, at) {
+			return at
+		}
+	}
+	return ""
+}
+
+// unescapeMount undoes how mountinfo writes blanks and backslashes.
+func unescapeMount(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}

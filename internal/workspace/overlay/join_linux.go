@@ -1,0 +1,454 @@
+package overlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+)
+
+// An joiner brings an upper layer into the workspace: it lists what is
+// there, decides name by name, notes the decisions in the ledger and performs
+// them. What the command changed and nobody else did is taken over; a text that
+// both changed is merged; of everything else, what lies in the workspace stays
+// and the command's version is moved aside.
+type joiner struct {
+	o      *Overlay
+	snap   *ledger.Snapshot
+	guard  func(dir int, path string) string // why what is at its base name in dir must not be made
+	report *Report
+	stays  map[uint64]string // files that stay the ones they are, by the inode of their copy
+
+	ops    []operation
+	deltas map[string]ledger.PathChange
+	kept   bool                     // content was put into the ledger
+	modes  map[string]uint32        // of directories that were made writable
+	times  map[string]unix.Timespec // that directories get in the end
+	root   int                      // the workspace
+	above  int                      // the upper layer
+	linked map[uint64]string        // of the upper layer's hard links, which is here
+	t, up  *rootfs.Tree
+}
+
+func (j *joiner) at(point string) {
+	if j.o.led.JoinPoint != nil {
+		j.o.led.JoinPoint(point)
+	}
+}
+
+func (j *joiner) run(ctx context.Context) error {
+	var err error
+	if j.t, err = rootfs.Open(j.o.Root); err != nil {
+		return err
+	}
+	defer j.t.Close()
+	if j.up, err = rootfs.Open(j.o.upper()); err != nil {
+		return err
+	}
+	defer j.up.Close()
+	defer j.t.Lock()()
+	j.root, j.above = int(j.t.Self.Fd()), int(j.up.Self.Fd())
+	j.modes, j.times, j.linked = map[string]uint32{}, map[string]unix.Timespec{}, map[uint64]string{}
+	stripXattrs(j.above)
+	if err := j.scan(ctx, j.above, j.root, ".", false, false); err != nil {
+		return err
+	}
+	if err := j.sift(ctx); err != nil {
+		return err
+	}
+	if err := j.Recall(ctx); err != nil {
+		return err
+	}
+	for i := range j.ops {
+		if err := j.weigh(ctx, &j.ops[i]); err != nil {
+			return err
+		}
+	}
+	j.findStaying()
+	if err := j.Note(); err != nil {
+		return err
+	}
+	j.at("noted")
+	return j.perform()
+}
+
+// Recall has the snapshot know what the files were like before the command that
+// somebody else changed since: of most, only git has that.
+func (j *joiner) Recall(ctx context.Context) error {
+	names := map[string]bool{}
+	for _, op := range j.ops {
+		if (op.low == nil || j.touched(op.low)) && j.snap.InIndex(op.path) {
+			names[op.path] = true
+		}
+	}
+	return j.snap.Recall(ctx, j.t, names)
+}
+
+// sift finds the ops that are not for the ledger: what git ignores, unless the
+// ledger knows it.
+func (j *joiner) sift(ctx context.Context) error {
+	var ask []string
+	for _, op := range j.ops {
+		if (op.kind == opPut || op.kind == opRemove) && !op.quiet {
+			ask = append(ask, op.path)
+		}
+	}
+	if len(ask) == 0 {
+		return nil
+	}
+	ignored, err := j.ignored(ctx, j.t, ask)
+	if err != nil {
+		return err
+	}
+	known := j.o.led.Paths()
+	for i := range j.ops {
+		op := &j.ops[i]
+		if ignored[op.path] {
+			_, found := slices.BinarySearch(known, op.path)
+			op.quiet = !found
+		}
+	}
+	// A directory is noted for what is in it, or if nothing is.
+	for i := range j.ops {
+		op := &j.ops[i]
+		if op.kind != opTree || op.quiet {
+			continue
+		}
+		noted, files := false, false
+		for _, in := range j.ops[i+1 : op.after] {
+			if in.kind == opPut {
+				files, noted = true, noted || !in.quiet
+			}
+		}
+		op.quiet = files && !noted || slices.Contains(rootfs.DependencyDirs, path.Base(op.path))
+	}
+	return nil
+}
+
+const (
+	changedHere = "it was changed here while the command ran"
+	removedHere = "it was changed by the command, and removed here while the command ran"
+	keptHere    = "it was removed by the command, and changed here while the command ran"
+)
+
+// weigh decides about one name. An error is one of the ledger or the disk.
+func (j *joiner) weigh(ctx context.Context, op *operation) error {
+	switch op.kind {
+	case opTree:
+		op.now = rootfs.State{Type: rootfs.TypeDir, Mode: fs.FileMode(op.up.Mode & 0o777)}
+	case opDir:
+		op.was = rootfs.State{Type: rootfs.TypeDir, Mode: fs.FileMode(op.low.Mode & 0o777)}
+		op.now = rootfs.State{Type: rootfs.TypeDir, Mode: fs.FileMode(op.up.Mode & 0o777)}
+		base, known := j.snap.StateBefore(op.path)
+		if known && base.Mode == op.now.Mode || !known && j.touched(op.low) {
+			op.now = op.was
+		}
+	case opRmdir:
+		op.was = rootfs.State{Type: rootfs.TypeDir, Mode: fs.FileMode(op.low.Mode & 0o777)}
+	case opRemove:
+		return j.weighRemove(op)
+	case opPut:
+		if op.quiet {
+			j.weighQuiet(op)
+			return nil
+		}
+		return j.weighPut(ctx, op)
+	}
+	return nil
+}
+
+func (j *joiner) conflict(op *operation, kind opKind, why string) {
+	op.kind = kind
+	j.report.Conflicts = append(j.report.Conflicts, ledger.Skipped{Path: op.path, Reason: why})
+}
+
+func (j *joiner) weighRemove(op *operation) error {
+	if op.quiet {
+		if j.touched(op.low) {
+			j.conflict(op, opNothing, keptHere)
+		}
+		return nil
+	}
+	base, known := j.snap.StateBefore(op.path)
+	if j.touched(op.low) {
+		here, err := j.t.State(op.path, nil)
+		switch {
+		case err != nil || known && !base.Equal(here):
+			j.conflict(op, opNothing, keptHere)
+			return nil
+		case !known:
+			op.kind = opNothing // the command did not see it
+			return nil
+		}
+	}
+	return j.remember(op)
+}
+
+// remember keeps what lies in the workspace for undo.
+func (j *joiner) remember(op *operation) error {
+	l, p := j.o.led, op.path
+	var err error
+	if l.DenyList.Check(p, p, false) == nil && !l.Full() {
+		op.was, err = l.Capture(j.t, p, false)
+		j.kept = j.kept || err == nil
+		var large *rootfs.TooLargeError
+		if !errors.As(err, &large) {
+			return j.oddState(op, err)
+		}
+	}
+	op.unkept = true
+	op.was, err = j.t.State(p, nil)
+	return j.oddState(op, err)
+}
+
+// oddState leaves out of the ledger what has no state that could be noted, such as
+// a FIFO.
+func (j *joiner) oddState(op *operation, err error) error {
+	var odd *rootfs.PathError
+	if errors.As(err, &odd) || errors.Is(err, fs.ErrPermission) {
+		op.quiet = true
+		return nil
+	}
+	return err
+}
+
+// weighQuiet decides about what the ledger does not note, by times alone.
+func (j *joiner) weighQuiet(op *operation) {
+	if op.low == nil {
+		return
+	}
+	alike := op.up.Mode == op.low.Mode && op.up.Size == op.low.Size && op.up.Mtim == op.low.Mtim
+	switch {
+	case alike && op.copied:
+		op.kind = opDrop
+	case j.touched(op.low) && j.writing() != op.path && !j.equal(op.path):
+		j.conflict(op, opKeep, changedHere)
+	}
+}
+
+// equal reports whether a path has the same content in both layers.
+func (j *joiner) equal(p string) bool {
+	a, err := j.t.State(p, nil)
+	if err != nil {
+		return false
+	}
+	b, err := j.up.State(p, nil)
+	return err == nil && a.Equal(b)
+}
+
+func (j *joiner) weighPut(ctx context.Context, op *operation) error {
+	p := op.path
+	var err error
+	if op.now, err = j.up.State(p, nil); err != nil {
+		if op.low != nil && !j.touched(op.low) { // a FIFO, for one, in its place
+			op.now = rootfs.State{}
+			return j.remember(op)
+		}
+		op.quiet = true
+		j.weighQuiet(op)
+		return j.oddState(op, err)
+	}
+	base, known := j.snap.StateBefore(p)
+	if op.low == nil {
+		if known && op.copied && base.Type == rootfs.TypeFile {
+			j.conflict(op, opKeep, removedHere)
+		}
+		return nil
+	}
+	if j.touched(op.low) && j.writing() != p {
+		here, err := j.t.State(p, nil)
+		switch {
+		case err != nil:
+			j.conflict(op, opKeep, changedHere)
+			return nil
+		case here.Equal(op.now), known && base.Equal(op.now):
+			op.kind = opDrop
+			return nil
+		case !known || !base.Equal(here):
+			return j.merge(ctx, op, base, here)
+		}
+	}
+	if err := j.remember(op); err != nil {
+		return err
+	}
+	return nil
+}
+
+// merge decides about a file that both sides changed.
+func (j *joiner) merge(ctx context.Context, op *operation, base, here rootfs.State) error {
+	if base.Type != rootfs.TypeFile || here.Type != rootfs.TypeFile || op.now.Type != rootfs.TypeFile || max(base.Size, here.Size, op.now.Size) > ledger.MaxDiff {
+		j.conflict(op, opKeep, changedHere)
+		return nil
+	}
+	l := j.o.led
+	old, err := l.Load(base.Digest)
+	if err != nil {
+		j.conflict(op, opKeep, changedHere+", and what it was like before is not known")
+		return nil
+	}
+	if err := j.remember(op); err != nil {
+		return err
+	}
+	ours, err := l.Load(here.Digest)
+	if err != nil || !op.was.Equal(here) || op.quiet {
+		j.conflict(op, opKeep, changedHere)
+		return nil
+	}
+	theirs, err := os.ReadFile(filepath.Join(j.o.upper(), op.path))
+	if err != nil {
+		return err
+	}
+	merged, clean := ours, true
+	if op.now.Digest != base.Digest {
+		if !textfile.IsText(old) || !textfile.IsText(ours) || !textfile.IsText(theirs) {
+			j.conflict(op, opKeep, changedHere)
+			return nil
+		}
+		if merged, clean, err = rootfs.MergeText(ctx, j.o.dir, old, ours, theirs); err != nil || !clean {
+			j.conflict(op, opKeep, rootfs.SameLines)
+			return ctx.Err()
+		}
+	}
+	mode := here.Mode
+	if here.Mode == base.Mode {
+		mode = op.now.Mode
+	}
+	op.now = rootfs.State{Type: rootfs.TypeFile, Mode: mode, Digest: rootfs.Digest(merged), Size: int64(len(merged))}
+	if op.now.Equal(here) { // a join that was killed did it
+		op.kind = opDrop
+		return nil
+	}
+	op.merged = filepath.Join(j.o.dir, "merged-"+strconv.Itoa(len(j.deltas))+"-"+op.now.Digest)
+	if err := os.WriteFile(op.merged, merged, 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(op.merged, mode)
+}
+
+// Note puts what is about to be done into the ledger.
+func (j *joiner) Note() error {
+	l := j.o.led
+	j.deltas = map[string]ledger.PathChange{}
+	var unkept []rootfs.RawName
+	for _, op := range j.ops {
+		switch op.kind {
+		case opNothing, opKeep, opDrop:
+			continue
+		}
+		d, twice := j.deltas[op.path]
+		if op.quiet && !twice {
+			continue
+		}
+		if !twice {
+			d = ledger.PathChange{Path: rootfs.RawName(op.path), Before: op.was}
+		}
+		d.After = op.now
+		j.deltas[op.path] = d
+		if op.unkept {
+			unkept = append(unkept, rootfs.RawName(op.path))
+		}
+	}
+	var ds []ledger.PathChange
+	for _, p := range slices.Sorted(maps.Keys(j.deltas)) {
+		d := j.deltas[p]
+		if d.Before.Equal(d.After) {
+			delete(j.deltas, p)
+			continue
+		}
+		if !l.Has(p, d.After) { // else it was noted before a kill
+			ds = append(ds, d)
+		}
+		if d.Before.Type != rootfs.TypeDir && d.After.Type != rootfs.TypeDir {
+			j.report.Changed = append(j.report.Changed, p)
+		}
+	}
+	if len(ds) == 0 {
+		return nil
+	}
+	ledger.PairRenames(ds)
+	if j.kept {
+		if err := rootfs.SyncFS(filepath.Join(l.Dir, "blobs")); err != nil {
+			return err
+		}
+	}
+	return l.Note(ds, unkept)
+}
+
+// perform does what was noted. A path that cannot be changed is taken out of the
+// ledger again; the first error that is the disk's is returned in the end.
+func (j *joiner) perform() error {
+	var bad error
+	var back []ledger.PathChange
+	failed := func(op *operation, err error) {
+		var why *rootfs.PathError
+		if err == errLeft {
+			// Nothing to report: what is in it is somebody else's.
+		} else if errors.As(err, &why) {
+			j.conflict(op, op.kind, why.Reason)
+		} else if bad == nil {
+			bad = fmt.Errorf("%s: %w", op.path, err)
+		}
+		if d, ok := j.deltas[op.path]; ok {
+			back = append(back, ledger.PathChange{Path: d.Path, Before: d.After, After: d.Before})
+			j.report.Changed = slices.DeleteFunc(j.report.Changed, func(p string) bool { return p == op.path })
+		}
+	}
+	for i := 0; i < len(j.ops); i++ {
+		op := &j.ops[i]
+		whole, err := j.do(i)
+		if err != nil {
+			failed(op, err)
+		} else if whole {
+			i = op.after - 1
+		}
+		j.at("did " + op.path)
+	}
+	j.settleDirs()
+	if len(back) > 0 {
+		bad = errors.Join(bad, j.o.led.Note(back, nil))
+	}
+	return bad
+}
+
+// settleDirs gives directories the times and modes that they would have if the
+// command had worked in them, unless somebody else did later.
+func (j *joiner) settleDirs() {
+	for _, d := range slices.Backward(slices.Sorted(maps.Keys(j.times))) {
+		fd, err := j.parent(j.root, path.Join(d, "x"))
+		if err != nil {
+			continue // it is gone
+		}
+		if mode, ok := j.modes[d]; ok {
+			_ = unix.Fchmod(fd, mode)
+		}
+		// Times are a help for build tools, not worth a failure.
+		_ = unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), []unix.Timespec{{Nsec: unix.UTIME_OMIT}, j.times[d]}, 0)
+		unix.Close(fd)
+	}
+}
+
+// parent opens the directory of a path, following no link.
+func (j *joiner) parent(root int, p string) (int, error) {
+	return unix.Openat2(root, path.Dir(p), &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
+}
+
+// keepAside moves the command's version of a path to where a person finds it.
+func (j *joiner) keepAside(op *operation) (string, error) {
+	to := filepath.Join(j.o.led.Dir, "kept", filepath.Base(j.o.dir), op.path)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return "", err
+	}
+	return to, os.Rename(filepath.Join(j.o.upper(), op.path), to)
+}

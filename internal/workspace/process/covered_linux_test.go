@@ -1,0 +1,54 @@
+package process
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/dirtest"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+)
+
+// A test that fails because its key file is hidden says so to who reads it: by
+// name, once, and not where something else went wrong.
+func TestConfinedSaysWhatIsHidden(t *testing.T) {
+	full(t)
+	r, dir := cellmate(t, SandboxOptions{Level: sandbox.Full})
+	dirtest.Write(t, filepath.Join(dir, "testdata/server.pem"), "key\n")
+	dirtest.Write(t, filepath.Join(dir, "other.key"), "key\n")
+	if o := did(t, r, "ls; exit 1", 1, "other.key"); !strings.Contains(o.Note, "commands cannot read other.key,") || strings.Contains(o.Note, "server.pem") {
+		t.Errorf("a command that names one: %q", o.Note)
+	}
+	if o := did(t, r, "cat testdata/server.pem || true", 0, "ermission denied"); o.Note != "" {
+		t.Errorf("a command that worked: %q", o.Note)
+	}
+	if o := did(t, r, "exit 3", 3, ""); o.Note != "" {
+		t.Errorf("a command that failed otherwise: %q", o.Note)
+	}
+	o := did(t, r, "cat testdata/server.pem", 1, "ermission denied")
+	if !strings.Contains(o.Note, "commands cannot read testdata/server.pem,") || !strings.Contains(o.Note, "secrets.allow") {
+		t.Errorf("a command that failed for it: %q", o.Note)
+	}
+	if o := did(t, r, "cat testdata/server.pem", 1, "ermission denied"); o.Note != "" {
+		t.Errorf("the second time: %q", o.Note)
+	}
+	// Where a program does not name what it could not read, all are.
+	for i := range mostNamed + 3 {
+		dirtest.Write(t, filepath.Join(dir, fmt.Sprintf("k%02d.pem", i)), "")
+	}
+	if o := did(t, r, "echo tls: Permission denied; exit 1", 1, ""); !strings.Contains(o.Note, "k00.pem, k01.pem") || !strings.Contains(o.Note, "and 3 more") {
+		t.Errorf("many: %q", o.Note)
+	}
+}
+
+func TestMentions(t *testing.T) {
+	for text, want := range map[string]bool{
+		"open .env: permission denied": true, "/ws/.env": true, "'.env'": true, "see .env.": true, ".env": true, "process.env .env": true,
+		"process.env.HOME": false, ".env.example": false, ".environment": false, "": false, "ünv.env": false,
+	} {
+		if got := mentions(text, ".env"); got != want {
+			t.Errorf("%q mentions .env: %v", text, got)
+		}
+	}
+}
