@@ -217,7 +217,7 @@ func (rt *Runtime) open(ctx context.Context) error {
 		if data, err = os.MkdirTemp("", "adroit-"); err != nil {
 			return err
 		}
-		rt.clean = func() error { return errors.Join(rt.removeTrees(), os.RemoveAll(data)) }
+		rt.clean = func() error { return errors.Join(rt.removeAllTrees(), os.RemoveAll(data)) }
 	}
 	rt.home = filepath.Join(data, "jobs")
 	if rt.o.Store != nil {

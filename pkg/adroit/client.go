@@ -3,8 +3,11 @@ package adroit
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
@@ -31,15 +34,15 @@ type Client interface {
 // A JobReader reports how jobs stand and what they did.
 type JobReader interface {
 	// Jobs lists jobs, the newest first.
-	Jobs(ctx context.Context, q jobs.Query) ([]*jobs.Job, error)
+	Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error)
 	Job(ctx context.Context, ref string) (*JobDetail, error)
 	// Events replays the numbered events of a job. What it yields with an error
 	// is no event.
 	Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error]
 	// Wait waits until a job neither runs nor is queued to run.
 	Wait(ctx context.Context, ref string) (*jobs.Job, error)
-	// Artifacts returns what a job has produced, by name.
-	Artifacts(ctx context.Context, ref string) (map[string]executor.Artifact, error)
+	// Artifacts returns what a job has produced.
+	Artifacts(ctx context.Context, ref string) (*ArtifactList, error)
 }
 
 // A JobWriter begins, steers and removes jobs.
@@ -59,17 +62,20 @@ type JobWriter interface {
 	Retry(ctx context.Context, ref string) (*Submitted, error)
 	// Remove forgets a job with all that is kept for it, and returns what it was.
 	Remove(ctx context.Context, ref string, o RemoveOptions) (*jobs.Job, error)
+	// Prune removes the jobs that ended long ago. One that cannot be removed keeps
+	// no other from it.
+	Prune(ctx context.Context, o PruneOptions) (*PruneReport, error)
 }
 
 // Changes are what a job did to files.
 type Changes interface {
 	// Steps lists the steps that changed files.
-	Steps(ctx context.Context, ref string) ([]Step, error)
+	Steps(ctx context.Context, ref string) (*StepList, error)
 	Diff(ctx context.Context, ref string, s Selection) (*Diff, error)
 	// Undo restores what the selection covers. It is a step of the job.
 	Undo(ctx context.Context, ref string, s Selection) (*UndoReport, error)
 	// Merge commits what a job did in its worktree and merges it.
-	Merge(ctx context.Context, ref string, o MergeOptions) (*worktree.Merged, error)
+	Merge(ctx context.Context, ref string, o MergeOptions) (*MergeReport, error)
 }
 
 // A Catalog lists what requests may name.
@@ -96,11 +102,79 @@ type JobDetail struct {
 	Config    JobConfig       `json:"config"`
 	Questions []jobs.Question `json:"questions,omitempty"` // that it asks now
 	Final     *jobs.Final     `json:"final,omitempty"`     // how its last run ended
-	Changed   bool            `json:"changed,omitempty"`   // it changed files
-	// Incomplete is why the record of its changes is not complete.
-	Incomplete []string           `json:"incomplete,omitempty"`
-	Worktree   *worktree.Worktree `json:"worktree,omitempty"`
-	Actions    []Action           `json:"actions,omitempty"` // see Next
+	// End is the event that Final is of. It is nil if another came after it: the
+	// job went on and has not ended in order since.
+	End      *event.Event       `json:"end,omitempty"`
+	Position *Position          `json:"position,omitempty"` // of an interrupted job
+	Usage    UsageDetail        `json:"usage"`
+	Changes  ChangeSummary      `json:"changes"`
+	Worktree *worktree.Worktree `json:"worktree,omitempty"`
+	Trees    []KeptTree         `json:"worktrees,omitempty"` // of its sub-agents
+	Actions  []Action           `json:"actions,omitempty"`   // see Next
+}
+
+// A JobSummary is a job as lists show it.
+type JobSummary struct {
+	*jobs.Job
+	Position *Position `json:"position,omitempty"` // of an interrupted job
+	Actions  []Action  `json:"actions,omitempty"`  // see Next
+}
+
+// A Position is where a job was when its runner stopped.
+type Position struct {
+	Turns int    `json:"turns"`          // model calls that have ended
+	Calls int    `json:"calls"`          // tool calls that have ended
+	Tool  string `json:"tool,omitempty"` // whose call has not ended
+}
+
+// A UsageDetail is what a job has used.
+type UsageDetail struct {
+	Total jobs.Figures `json:"total"` // so far, parts included
+	Parts []jobs.Part  `json:"parts,omitempty"`
+	// Models and Cost are of Final, in USD at the runtime's prices if it has no
+	// cost itself. Models is nil if it was one alone.
+	Models []ModelUsage `json:"models,omitempty"`
+	Cost   float64      `json:"cost_usd,omitempty"`
+}
+
+// A ModelUsage is what a job has used of one model.
+type ModelUsage struct {
+	Model string `json:"model"`
+	jobs.Usage
+	Cost float64 `json:"cost_usd,omitempty"`
+}
+
+// A ChangeSummary is what is recorded of the files that a job changed.
+type ChangeSummary struct {
+	Changed bool     `json:"changed,omitempty"`
+	Steps   []string `json:"steps,omitempty"` // that changed files
+	Bytes   int64    `json:"bytes,omitempty"` // of former content, kept for undo
+	// Incomplete is why the record is not complete, Unreadable why it cannot be read.
+	Incomplete []string `json:"incomplete,omitempty"`
+	Unreadable string   `json:"unreadable,omitempty"`
+}
+
+// A KeptTree is the worktree of a sub-agent that is still there: one in use, one
+// with conflicts, or one of a sub-agent that did not get done.
+type KeptTree struct {
+	Name      string           `json:"name"`
+	Dir       string           `json:"dir"`
+	Branch    string           `json:"branch,omitempty"`
+	Base      string           `json:"base,omitempty"` // the commit it began with
+	Conflicts []ledger.Skipped `json:"conflicts,omitempty"`
+}
+
+// ListOptions select jobs; the zero value is all.
+type ListOptions struct {
+	Agent string `json:"agent,omitempty"`
+	Limit int    `json:"limit,omitempty"` // the newest; 0 is all
+	Full  bool   `json:"full,omitempty"`  // with input and output
+}
+
+// An ArtifactList is what a job has produced, by name.
+type ArtifactList struct {
+	Job       string                       `json:"job"`
+	Artifacts map[string]executor.Artifact `json:"artifacts"`
 }
 
 // EventOptions select events.
@@ -135,6 +209,33 @@ type RemoveOptions struct {
 	Force bool `json:"force,omitempty"` // also what is not committed or merged in its worktree
 }
 
+// PruneOptions are which jobs are removed.
+type PruneOptions struct {
+	Age    time.Duration `json:"age_ns"`            // since they ended
+	DryRun bool          `json:"dry_run,omitempty"` // only list them
+}
+
+// A PruneReport has the jobs that were removed, or would be, by id.
+type PruneReport struct {
+	Removed []string  `json:"removed"`
+	Kept    []KeptJob `json:"kept,omitempty"`
+}
+
+// A KeptJob is a job that could not be removed.
+type KeptJob struct {
+	Job   string `json:"job"`
+	Error *Error `json:"error"`
+}
+
+// Err is why jobs were kept, nil if none was.
+func (r *PruneReport) Err() error {
+	var errs []error
+	for _, k := range r.Kept {
+		errs = append(errs, fmt.Errorf("%s is kept: %w", k.Job, k.Error))
+	}
+	return errors.Join(errs...)
+}
+
 // A Selection is the part of a job's changes that a call is about; the zero
 // value is all that is certain.
 type Selection struct {
@@ -147,6 +248,13 @@ type Selection struct {
 type Step struct {
 	ledger.StepChanges
 	Name string `json:"name,omitempty"` // the tool
+}
+
+// A StepList is the steps of a job that changed files.
+type StepList struct {
+	Job        string   `json:"job"`
+	Steps      []Step   `json:"steps"`
+	Incomplete []string `json:"incomplete,omitempty"`
 }
 
 // A Diff is what a job changed.
@@ -168,6 +276,13 @@ type UndoReport struct {
 // MergeOptions are how a worktree is merged.
 type MergeOptions struct {
 	Message string `json:"message,omitempty"` // empty: the job's title
+}
+
+// A MergeReport is what a merge did.
+type MergeReport struct {
+	Job  string `json:"job"`
+	Repo string `json:"repo"` // the repository's directory
+	worktree.Merged
 }
 
 // A Scope is a workspace, and whether all that it brings is used.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -48,14 +47,15 @@ func (s Selection) part(id string, led *ledger.Ledger) (part ledger.Selection, e
 }
 
 // Steps implements [Changes].
-func (rt *Runtime) Steps(ctx context.Context, ref string) ([]Step, error) {
+func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 	j, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, AsError(err)
 	}
+	list := &StepList{Job: j.ID, Steps: []Step{}}
 	led, err := rt.ledger(j.ID)
 	if err != nil || led == nil {
-		return []Step{}, asError(err)
+		return list, asError(err)
 	}
 	defer led.Close()
 	all, err := led.Steps()
@@ -71,11 +71,11 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) ([]Step, error) {
 			names[ev.Path] = ev.Name
 		}
 	}
-	steps := []Step{}
 	for _, s := range all {
-		steps = append(steps, Step{s, names[s.Step]})
+		list.Steps = append(list.Steps, Step{s, names[s.Step]})
 	}
-	return steps, nil
+	list.Incomplete = led.Incomplete(ctx)
+	return list, nil
 }
 
 // Diff implements [Changes].
@@ -122,7 +122,7 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 	}
 	if led != nil {
 		defer led.Close()
-		if err := led.Share(ContentDir(rt.data())); err != nil {
+		if err := led.Share(contentDir(rt.data())); err != nil {
 			return nil, AsError(err)
 		}
 		part, err := s.part(j.ID, led)
@@ -160,7 +160,7 @@ func (rt *Runtime) commits(ctx context.Context, id string) (out []string, err er
 }
 
 // Merge implements [Changes].
-func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*worktree.Merged, error) {
+func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*MergeReport, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, AsError(err)
@@ -189,18 +189,5 @@ func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*work
 	if err != nil {
 		return nil, AsError(fmt.Errorf("%s: %w", j.ID, err))
 	}
-	return merged, nil
-}
-
-// incomplete is why the record of what a job changed is not complete.
-func (rt *Runtime) incomplete(ctx context.Context, id string) []string {
-	led, err := rt.ledger(id)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	if led == nil {
-		return nil
-	}
-	defer led.Close()
-	return led.Incomplete(ctx)
+	return &MergeReport{j.ID, w.Repo, *merged}, nil
 }

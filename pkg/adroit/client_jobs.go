@@ -13,11 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -32,22 +29,6 @@ func asError(err error) error {
 		return nil
 	}
 	return AsError(err)
-}
-
-// Jobs implements [JobReader].
-func (rt *Runtime) Jobs(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
-	m, err := rt.Manager(ctx)
-	if err != nil {
-		return nil, AsError(err)
-	}
-	all, err := m.Store.List(ctx, q)
-	if err != nil {
-		return nil, AsError(err)
-	}
-	if all == nil {
-		all = []*jobs.Job{}
-	}
-	return all, nil
 }
 
 // find returns the one job that ref means.
@@ -125,35 +106,6 @@ func (rt *Runtime) findOrFolder(ctx context.Context, ref string) (*jobs.Job, err
 	return found[0], nil
 }
 
-// Job implements [JobReader].
-func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
-	j, m, err := rt.find(ctx, ref)
-	if err != nil {
-		return nil, AsError(err)
-	}
-	d := &JobDetail{Job: j, Changed: ledger.Recorded(filepath.Join(rt.home, j.ID, "ledger")), Incomplete: rt.incomplete(ctx, j.ID)}
-	if d.Config, err = rt.jobConfig(j.ID); err != nil {
-		return nil, AsError(err)
-	}
-	if d.Questions, err = jobs.Pending(ctx, m.Store, j.ID); err != nil {
-		return nil, AsError(err)
-	}
-	if d.Worktree, err = rt.Worktree(j.ID); err != nil {
-		return nil, AsError(err)
-	}
-	for ev, err := range m.Store.Events(ctx, j.ID, 0, false) {
-		if err != nil {
-			return nil, AsError(err)
-		}
-		var f jobs.Final
-		if (ev.Kind == event.JobFinished || ev.Kind == event.JobWaiting) && json.Unmarshal(ev.Data, &f) == nil {
-			d.Final = &f
-		}
-	}
-	d.Actions = Next(d)
-	return d, nil
-}
-
 // Events implements [JobReader].
 func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
@@ -180,7 +132,7 @@ func (rt *Runtime) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 }
 
 // Artifacts implements [JobReader].
-func (rt *Runtime) Artifacts(ctx context.Context, ref string) (map[string]executor.Artifact, error) {
+func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, error) {
 	j, _, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, AsError(err)
@@ -194,7 +146,7 @@ func (rt *Runtime) Artifacts(ctx context.Context, ref string) (map[string]execut
 	if s.Artifacts == nil {
 		s.Artifacts = map[string]executor.Artifact{}
 	}
-	return s.Artifacts, nil
+	return &ArtifactList{j.ID, s.Artifacts}, nil
 }
 
 // Start implements [JobWriter].
@@ -254,35 +206,6 @@ func (rt *Runtime) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 		return nil, &Error{Kind: Ended, Message: fmt.Sprintf("%s ended as %s before the cancel reached it", id, j.Status), Hint: "adroit jobs show " + id}
 	}
 	return j, nil
-}
-
-// Remove implements [JobWriter].
-func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jobs.Job, error) {
-	j, err := rt.findOrFolder(ctx, ref)
-	if err != nil {
-		return nil, AsError(err)
-	}
-	if j.Status != jobs.Running {
-		err := rt.RemoveWorktrees(ctx, j.ID, o.Force)
-		if we := new(worktree.Error); errors.As(err, &we) {
-			return nil, WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
-		}
-		if err != nil {
-			return nil, AsError(err)
-		}
-	}
-	if j.Status != Lost {
-		m, err := rt.Manager(ctx)
-		if err != nil {
-			return nil, AsError(err)
-		}
-		if err := m.Store.Remove(ctx, j.ID); errors.Is(err, jobs.ErrRunning) {
-			return nil, WithHint(err, "adroit jobs cancel "+j.ID)
-		} else if err != nil {
-			return nil, AsError(err)
-		}
-	}
-	return j, asError(rootfs.RemoveAll(filepath.Join(rt.home, j.ID)))
 }
 
 // signalName is what workflows and pipelines may call signals of their own.
@@ -378,7 +301,7 @@ func Next(d *JobDetail) []Action {
 	j := d.Job
 	act := func(do string) Action { return Action{Do: do, Job: j.ID} }
 	var changes []Action
-	if d.Changed {
+	if d.Changes.Changed {
 		changes = []Action{act(ActionDiff), act(ActionUndo)}
 	}
 	resume := act(ActionResume)

@@ -150,7 +150,7 @@ func ExampleOptions_store() {
 
 	second := must(adroit.Open(ctx, options))
 	defer second.Close()
-	for _, j := range must(second.Jobs(ctx, jobs.Query{})) {
+	for _, j := range must(second.Jobs(ctx, adroit.ListOptions{})) {
 		fmt.Println(j.Agent, j.Status)
 	}
 	// Output: greeter done

@@ -85,7 +85,7 @@ func TestRunWithAQuestion(t *testing.T) {
 			t.Errorf("a Run %s answers %q", run, s.Last)
 		}
 	}
-	if all, err := rt.Jobs(t.Context(), jobs.Query{}); err != nil || len(all) != 1 {
+	if all, err := rt.Jobs(t.Context(), ListOptions{}); err != nil || len(all) != 1 {
 		t.Errorf("%d jobs, %v", len(all), err)
 	}
 }

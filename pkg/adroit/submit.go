@@ -174,7 +174,7 @@ func (rt *Runtime) RemoveWorktrees(ctx context.Context, id string, force bool) e
 			return err
 		}
 	}
-	return RemoveTrees(ctx, rt.data(), id)
+	return removeTrees(ctx, rt.data(), id)
 }
 
 // maxTitle bounds the title of a job in characters.

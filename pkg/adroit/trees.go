@@ -91,7 +91,7 @@ func (bs *Benches) open(dir, home, shows string, writes []string) (*Bench, error
 	if err != nil {
 		return nil, err
 	}
-	if err := b.ledger.Share(ContentDir(bs.o.Data)); err != nil {
+	if err := b.ledger.Share(contentDir(bs.o.Data)); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	b.Hide(bs.o.Hide)
@@ -295,9 +295,9 @@ func (bs *Benches) Join(ctx context.Context, job, path, name, of string) (execut
 	return out, err
 }
 
-// ContentDir is where the jobs of a data directory keep, once for all of them,
+// contentDir is where the jobs of a data directory keep, once for all of them,
 // what files were like before.
-func ContentDir(data string) string { return filepath.Join(data, "content") }
+func contentDir(data string) string { return filepath.Join(data, "content") }
 
 var treeName = lazyregexp.New(`^[A-Za-z0-9_-]{1,100}$`)
 
@@ -313,43 +313,43 @@ func openTree(home string) (*worktree.Copy, error) {
 	return c, err
 }
 
-// OpenTree finds the worktree of one of a job's sub-agents, nil if there is no
+// findTree finds the worktree of one of a job's sub-agents, nil if there is no
 // such. data is the directory that keeps jobs.
-func OpenTree(data, job, name string) (*worktree.Copy, error) {
+func findTree(data, job, name string) (*worktree.Copy, error) {
 	if !treeName.MatchString(name) {
 		return nil, nil
 	}
 	return worktree.OpenCopy(treeHome(data, job, name))
 }
 
-// A Tree is the worktree of one of a job's sub-agents.
-type Tree struct {
-	Name string
+// A subTree is the worktree of one of a job's sub-agents.
+type subTree struct {
+	name string
 	*worktree.Copy
 }
 
-// Trees lists the worktrees of a job's sub-agents that have not been removed:
+// trees lists the worktrees of a job's sub-agents that have not been removed:
 // those in use, those with conflicts, and those of sub-agents that did not get
 // done. data is the directory that keeps jobs.
-func Trees(data, job string) ([]Tree, error) {
+func trees(data, job string) ([]subTree, error) {
 	homes, err := os.ReadDir(filepath.Dir(treeHome(data, job, "x")))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	var list []Tree
+	var list []subTree
 	for _, e := range homes {
 		c, openErr := worktree.OpenCopy(treeHome(data, job, e.Name()))
 		if err = errors.Join(err, openErr); c != nil && !c.Removed {
-			list = append(list, Tree{e.Name(), c})
+			list = append(list, subTree{e.Name(), c})
 		}
 	}
 	return list, err
 }
 
-// RemoveTrees removes the worktrees of a job's sub-agents, with their branches
+// removeTrees removes the worktrees of a job's sub-agents, with their branches
 // and whatever is in them. Nobody may work there any more.
-func RemoveTrees(ctx context.Context, data, job string) error {
-	list, err := Trees(data, job)
+func removeTrees(ctx context.Context, data, job string) error {
+	list, err := trees(data, job)
 	errs := []error{err}
 	for _, t := range list {
 		if err := t.Remove(ctx); err != nil {
@@ -359,18 +359,15 @@ func RemoveTrees(ctx context.Context, data, job string) error {
 	return errors.Join(errs...)
 }
 
-// Trees lists the worktrees of a job's sub-agents that are kept.
-func (rt *Runtime) Trees(job string) ([]Tree, error) { return Trees(filepath.Dir(rt.home), job) }
-
-// removeTrees removes those of all jobs, which end with the runtime.
-func (rt *Runtime) removeTrees() error {
+// removeAllTrees removes those of all jobs, which end with the runtime.
+func (rt *Runtime) removeAllTrees() error {
 	all, err := os.ReadDir(rt.home)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	errs := []error{err}
 	for _, e := range all {
-		errs = append(errs, RemoveTrees(context.Background(), filepath.Dir(rt.home), e.Name()))
+		errs = append(errs, removeTrees(context.Background(), filepath.Dir(rt.home), e.Name()))
 	}
 	return errors.Join(errs...)
 }

@@ -276,15 +276,15 @@ func TestSubAgentsInWorktrees(t *testing.T) {
 			if err := json.Unmarshal(s.Value("diff"), &diff); err != nil || !strings.Contains(diff, "+") {
 				t.Errorf("the artifact diff is %q, %v", diff, err)
 			}
-			kept, err := rt.Trees(id)
+			d, err := rt.Job(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := adroit.RemoveTrees(t.Context(), data, id); err != nil {
+			if err := rt.RemoveWorktrees(t.Context(), id, true); err != nil {
 				t.Error(err)
 			}
 			if left, _ := os.ReadDir(filepath.Join(data, "worktrees")); len(left) > 0 {
-				t.Errorf("left over of %d: %v", len(kept), left)
+				t.Errorf("left over of %d: %v", len(d.Trees), left)
 			}
 			led, err := ledger.Open(filepath.Join(data, "jobs", id, "ledger"), nil)
 			if err != nil {
@@ -527,8 +527,8 @@ func TestSubAgentsAreConfined(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ".git/hooks/post-checkout")); err == nil {
 		t.Error("a command made a hook")
 	}
-	if left, err := rt.Trees(id); err != nil || len(left) > 0 {
-		t.Errorf("left over: %+v, %v", left, err)
+	if d, err := rt.Job(t.Context(), id); err != nil || len(d.Trees) > 0 {
+		t.Errorf("left over: %+v, %v", d, err)
 	}
 }
 

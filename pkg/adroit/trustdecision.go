@@ -48,7 +48,7 @@ func (rt *Runtime) origin(dir string) (string, error) {
 	}
 	id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
 	if id, name, ok := strings.Cut(id, "-"); ok { // of a sub-agent
-		c, err := OpenTree(data, id, name)
+		c, err := findTree(data, id, name)
 		if err != nil || c == nil {
 			return "", err
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/adroit/adroittest"
 	"github.com/adroit-run/adroit/pkg/api"
-	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -56,7 +55,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
-	if _, err := api.NewClient(gone.URL, gone.Client()).Jobs(t.Context(), jobs.Query{}); !errors.As(err, new(*adroit.Error)) {
+	if _, err := api.NewClient(gone.URL, gone.Client()).Jobs(t.Context(), adroit.ListOptions{}); !errors.As(err, new(*adroit.Error)) {
 		t.Errorf("an answer that is none of the interface: %v", err)
 	}
 }

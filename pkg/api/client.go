@@ -23,10 +23,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
@@ -46,7 +44,7 @@ func NewClient(base string, h *http.Client) *Client {
 
 // do calls a route.
 func (r route[In, Out]) do(ctx context.Context, c *Client, in In) (out Out, err error) {
-	b, err := json.Marshal(in)
+	b, err := encode(in)
 	if err != nil {
 		return out, adroit.AsError(fmt.Errorf("encoding the request to %s: %w", r.path(), err))
 	}
@@ -159,8 +157,8 @@ func (c *Client) Close() error {
 
 // The methods of [adroit.Client], each a route.
 
-func (c *Client) Jobs(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
-	return jobsList.do(ctx, c, q)
+func (c *Client) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
+	return jobsList.do(ctx, c, o)
 }
 
 func (c *Client) Job(ctx context.Context, ref string) (*adroit.JobDetail, error) {
@@ -171,7 +169,7 @@ func (c *Client) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 	return jobsWait.do(ctx, c, of[none]{Job: ref})
 }
 
-func (c *Client) Artifacts(ctx context.Context, ref string) (map[string]executor.Artifact, error) {
+func (c *Client) Artifacts(ctx context.Context, ref string) (*adroit.ArtifactList, error) {
 	return jobsArtifacts.do(ctx, c, of[none]{Job: ref})
 }
 
@@ -204,7 +202,11 @@ func (c *Client) Remove(ctx context.Context, ref string, o adroit.RemoveOptions)
 	return jobsRemove.do(ctx, c, of[adroit.RemoveOptions]{ref, o})
 }
 
-func (c *Client) Steps(ctx context.Context, ref string) ([]adroit.Step, error) {
+func (c *Client) Prune(ctx context.Context, o adroit.PruneOptions) (*adroit.PruneReport, error) {
+	return jobsPrune.do(ctx, c, o)
+}
+
+func (c *Client) Steps(ctx context.Context, ref string) (*adroit.StepList, error) {
 	return jobsSteps.do(ctx, c, of[none]{Job: ref})
 }
 
@@ -216,7 +218,7 @@ func (c *Client) Undo(ctx context.Context, ref string, s adroit.Selection) (*adr
 	return jobsUndo.do(ctx, c, of[adroit.Selection]{ref, s})
 }
 
-func (c *Client) Merge(ctx context.Context, ref string, o adroit.MergeOptions) (*worktree.Merged, error) {
+func (c *Client) Merge(ctx context.Context, ref string, o adroit.MergeOptions) (*adroit.MergeReport, error) {
 	return jobsMerge.do(ctx, c, of[adroit.MergeOptions]{ref, o})
 }
 

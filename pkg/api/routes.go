@@ -7,9 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
@@ -39,16 +37,18 @@ type none struct{}
 
 // The table of routes. Handler, Client and Reference are made from it.
 var (
-	jobsList = route[jobs.Query, []*jobs.Job]{"jobs/list", "List jobs, the newest first.",
-		func(ctx context.Context, c adroit.Client, q jobs.Query) ([]*jobs.Job, error) { return c.Jobs(ctx, q) }}
+	jobsList = route[adroit.ListOptions, []adroit.JobSummary]{"jobs/list", "List jobs, the newest first.",
+		func(ctx context.Context, c adroit.Client, o adroit.ListOptions) ([]adroit.JobSummary, error) {
+			return c.Jobs(ctx, o)
+		}}
 	jobsShow = route[of[none], *adroit.JobDetail]{"jobs/show", "Show a job, its questions and what can be done with it.",
 		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.JobDetail, error) {
 			return c.Job(ctx, in.Job)
 		}}
 	jobsWait = route[of[none], *jobs.Job]{"jobs/wait", "Wait until a job neither runs nor is queued.",
 		func(ctx context.Context, c adroit.Client, in of[none]) (*jobs.Job, error) { return c.Wait(ctx, in.Job) }}
-	jobsArtifacts = route[of[none], map[string]executor.Artifact]{"jobs/artifacts", "Return what a job has produced.",
-		func(ctx context.Context, c adroit.Client, in of[none]) (map[string]executor.Artifact, error) {
+	jobsArtifacts = route[of[none], *adroit.ArtifactList]{"jobs/artifacts", "Return what a job has produced.",
+		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.ArtifactList, error) {
 			return c.Artifacts(ctx, in.Job)
 		}}
 	jobsResolve = route[adroit.Request, *adroit.Plan]{"jobs/resolve", "Return what submit would pin.",
@@ -79,8 +79,12 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[adroit.RemoveOptions]) (*jobs.Job, error) {
 			return c.Remove(ctx, in.Job, in.Options)
 		}}
-	jobsSteps = route[of[none], []adroit.Step]{"jobs/steps", "List the steps that changed files.",
-		func(ctx context.Context, c adroit.Client, in of[none]) ([]adroit.Step, error) {
+	jobsPrune = route[adroit.PruneOptions, *adroit.PruneReport]{"jobs/prune", "Remove the jobs that ended long ago.",
+		func(ctx context.Context, c adroit.Client, o adroit.PruneOptions) (*adroit.PruneReport, error) {
+			return c.Prune(ctx, o)
+		}}
+	jobsSteps = route[of[none], *adroit.StepList]{"jobs/steps", "List the steps that changed files.",
+		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.StepList, error) {
 			return c.Steps(ctx, in.Job)
 		}}
 	jobsDiff = route[of[adroit.Selection], *adroit.Diff]{"jobs/diff", "Show what a job changed.",
@@ -91,8 +95,8 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[adroit.Selection]) (*adroit.UndoReport, error) {
 			return c.Undo(ctx, in.Job, in.Options)
 		}}
-	jobsMerge = route[of[adroit.MergeOptions], *worktree.Merged]{"jobs/merge", "Merge a job's worktree.",
-		func(ctx context.Context, c adroit.Client, in of[adroit.MergeOptions]) (*worktree.Merged, error) {
+	jobsMerge = route[of[adroit.MergeOptions], *adroit.MergeReport]{"jobs/merge", "Merge a job's worktree.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.MergeOptions]) (*adroit.MergeReport, error) {
 			return c.Merge(ctx, in.Job, in.Options)
 		}}
 	agentsList = route[adroit.Scope, *adroit.Listing[adroit.AgentInfo]]{"agents/list", "List the agents.",
@@ -123,7 +127,7 @@ var (
 
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
-	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsSignal, jobsCancel, jobsRetry, jobsRemove,
+	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
 	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, pipelinesList, skillsList, toolsList, trustShow, trustSet,
 }
 

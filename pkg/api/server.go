@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func (r route[In, Out]) serve(c adroit.Client) http.HandlerFunc {
 			fail(w, err)
 			return
 		}
-		b, err := json.Marshal(out)
+		b, err := encode(out)
 		if err != nil {
 			fail(w, err)
 			return
@@ -61,7 +62,7 @@ func fail(w http.ResponseWriter, err error) {
 	if !ok {
 		code = http.StatusInternalServerError
 	}
-	b, err := json.Marshal(e)
+	b, err := encode(e)
 	if err != nil {
 		panic(err) // strings
 	}
@@ -108,7 +109,7 @@ func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
 
 // send writes one server-sent event.
 func send(w io.Writer, id, name string, v any) error {
-	b, err := json.Marshal(v)
+	b, err := encode(v)
 	if err != nil {
 		return err
 	}
@@ -120,4 +121,14 @@ func send(w io.Writer, id, name string, v any) error {
 	}
 	_, err = fmt.Fprintf(w, "%s%sdata: %s\n\n", id, name, b)
 	return err
+}
+
+// encode is json.Marshal without the escapes for HTML, which would change raw
+// messages on the way.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -166,7 +166,7 @@ func (a *app) next(job *jobs.Job) []string {
 	if a.passing {
 		return nil
 	}
-	d := &adroit.JobDetail{Job: job, Changed: a.changed(job.ID)}
+	d := &adroit.JobDetail{Job: job, Changes: adroit.ChangeSummary{Changed: a.changed(job.ID)}}
 	if job.Status == jobs.Waiting {
 		d.Questions = []jobs.Question{{}} // some question, if it cannot be read
 		if a.db != nil {

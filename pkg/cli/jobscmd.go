@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -180,10 +181,10 @@ func (a *app) jobsShow() *cobra.Command {
 				all, _ := h.SubAgents(j.Status, 0)
 				return a.json(struct {
 					*jobs.Job
-					Final   *jobs.Final    `json:"final,omitempty"`
-					Parts   []jobs.Part    `json:"parts,omitempty"`
-					Pending *jobs.Question `json:"pending,omitempty"`
-					Trees   []keptTree     `json:"worktrees,omitempty"`
+					Final   *jobs.Final       `json:"final,omitempty"`
+					Parts   []jobs.Part       `json:"parts,omitempty"`
+					Pending *jobs.Question    `json:"pending,omitempty"`
+					Trees   []adroit.KeptTree `json:"worktrees,omitempty"`
 				}{j, h.Final, all, q, trees})
 			}
 			a.show(j, h, q)

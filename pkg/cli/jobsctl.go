@@ -149,8 +149,7 @@ func (a *app) jobsRemove() *cobra.Command {
 				}
 				fmt.Fprintf(a.Stdout, "%s removed\n", j.ID)
 			}
-			_, err = a.sweep()
-			return err
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also throw away what is not committed or merged in a job's worktree")

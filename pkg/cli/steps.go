@@ -44,18 +44,18 @@ func (a *app) jobsSteps() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return a.json(rows)
+				return a.json(rows.Steps)
 			}
-			if len(rows) == 0 {
+			if len(rows.Steps) == 0 {
 				fmt.Fprintf(a.Stderr, "%s changed nothing\n", j.ID)
 				return nil
 			}
 			var t render.Table
-			for _, r := range rows {
+			for _, r := range rows.Steps {
 				t.Row(r.Step, r.Name, render.Changes(r.Changes))
 			}
 			t.Write(a.Stdout)
-			return a.incomplete(a.missing(j))
+			return a.incomplete(rows.Incomplete)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -8,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -46,31 +46,17 @@ func (a *app) place(j *jobs.Job) string {
 	return fmt.Sprintf("%s, worktree of %s on branch %s", a.home(j.Dir), a.home(filepath.Join(w.Repo, filepath.FromSlash(w.Sub))), w.Branch)
 }
 
-// A keptTree is the worktree of a sub-agent that is still there.
-type keptTree struct {
-	Name      string           `json:"name"`
-	Dir       string           `json:"dir"`
-	Branch    string           `json:"branch,omitempty"`
-	Base      string           `json:"base,omitempty"` // the commit it began with
-	Conflicts []ledger.Skipped `json:"conflicts,omitempty"`
-}
-
 // keptTrees are the worktrees of a job's sub-agents that are still there.
-func (a *app) keptTrees(id string) ([]keptTree, error) {
-	data, err := a.dataDir()
+func (a *app) keptTrees(id string) ([]adroit.KeptTree, error) {
+	c, err := a.client()
 	if err != nil {
 		return nil, err
 	}
-	list, err := adroit.Trees(data, id)
-	var out []keptTree
-	for _, t := range list {
-		k := keptTree{Name: t.Name, Dir: t.Dir(), Branch: t.Tree.Branch, Base: t.Tree.Base}
-		if t.Result != nil {
-			k.Conflicts = t.Result.Conflicts
-		}
-		out = append(out, k)
+	d, err := c.Job(context.Background(), id)
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	return d.Trees, nil
 }
 
 // tellTrees is what show says of the worktrees of sub-agents.
@@ -127,7 +113,7 @@ func (a *app) jobsMerge() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return a.json(merged)
+				return a.json(merged.Merged)
 			}
 			if merged.Commit == "" {
 				fmt.Fprintf(a.Stderr, "%s has nothing that %s does not have\n", j.ID, merged.Into)

@@ -10,7 +10,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -43,7 +45,7 @@ type Wrap func(t *testing.T, rt *adroit.Runtime) adroit.Client
 func Test(t *testing.T, wrap Wrap) {
 	for name, run := range map[string]func(*testing.T, *fixture){
 		"run": testRun, "errors": testErrors, "question": testQuestion, "changes": testChanges, "key": testKey,
-		"cancel": testCancel, "catalog": testCatalog, "trust": testTrust, "remove": testRemove, "plan": testPlan,
+		"cancel": testCancel, "catalog": testCatalog, "trust": testTrust, "remove": testRemove, "prune": testPrune, "merge": testMerge, "plan": testPlan,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t, wrap)) })
 	}
@@ -111,6 +113,18 @@ func (f *fixture) run(t *testing.T, r adroit.Request) *jobs.Job {
 	return j
 }
 
+// repository makes the workspace a git repository with one commit.
+func (f *fixture) repository(t *testing.T) {
+	t.Helper()
+	for _, args := range [][]string{{"init", "-q"}, {"config", "user.name", "n"}, {"config", "user.email", "e@localhost"}, {"commit", "-q", "--allow-empty", "-m", "Begin"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = f.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git: %v\n%s", err, out)
+		}
+	}
+}
+
 func kind(t *testing.T, err error, want adroit.Kind) *adroit.Error {
 	t.Helper()
 	var e *adroit.Error
@@ -148,18 +162,45 @@ func testRun(t *testing.T, f *fixture) {
 	}
 	d, err := f.Job(t.Context(), j.ID[:len(j.ID)-1])
 	must(t, err)
-	if d.Job.ID != j.ID || d.Final == nil || d.Final.Summary != "Written." || !d.Changed {
+	if d.Job.ID != j.ID || d.Final == nil || d.Final.Summary != "Written." || !d.Changes.Changed {
 		t.Errorf("%+v", d)
 	}
-	list, err := f.Jobs(t.Context(), jobs.Query{Agent: "writer"})
-	must(t, err)
-	if len(list) != 1 || list[0].ID != j.ID {
-		t.Errorf("%d jobs", len(list))
+	if d.End == nil || d.End.Kind != event.JobFinished || d.End.Seq != int64(len(all)) {
+		t.Errorf("the last event is %+v", d.End)
 	}
+	if d.Usage.Total.Turns != 2 || d.Usage.Total.Calls != 1 || d.Usage.Parts != nil || d.Usage.Models != nil {
+		t.Errorf("it used %+v", d.Usage)
+	}
+	if c := d.Changes; len(c.Steps) != 1 || c.Incomplete != nil || c.Unreadable != "" || d.Position != nil || d.Trees != nil {
+		t.Errorf("%+v", d)
+	}
+	testList(t, f, j)
 	again, err := f.Retry(t.Context(), j.ID)
 	must(t, err)
 	if again.Job.ID == j.ID || again.Job.Status != jobs.Queued {
 		t.Errorf("%+v", again.Job)
+	}
+}
+
+// A list has the newest jobs, with input and output only if they are asked for.
+func testList(t *testing.T, f *fixture, j *jobs.Job) {
+	list, err := f.Jobs(t.Context(), adroit.ListOptions{Agent: "writer"})
+	must(t, err)
+	if len(list) != 1 || list[0].ID != j.ID || list[0].Output != nil {
+		t.Fatalf("%+v", list)
+	}
+	if a := list[0].Actions; len(a) != 2 || a[0].Do != adroit.ActionDiff || a[1].Do != adroit.ActionUndo {
+		t.Errorf("of a job that changed files, %+v", a)
+	}
+	list, err = f.Jobs(t.Context(), adroit.ListOptions{Full: true, Limit: 1})
+	must(t, err)
+	if len(list) != 1 || len(list[0].Output) == 0 || !strings.Contains(string(list[0].Input), "Please.") {
+		t.Errorf("%+v", list)
+	}
+	list, err = f.Jobs(t.Context(), adroit.ListOptions{Agent: "nobody"})
+	must(t, err)
+	if list == nil || len(list) != 0 {
+		t.Errorf("%+v", list)
 	}
 }
 
@@ -193,7 +234,7 @@ func testErrors(t *testing.T, f *fixture) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := f.Jobs(ctx, jobs.Query{}); err == nil {
+	if _, err := f.Jobs(ctx, adroit.ListOptions{}); err == nil {
 		t.Error("a call under an ended context succeeded")
 	}
 }
@@ -226,9 +267,10 @@ func testQuestion(t *testing.T, f *fixture) {
 // What a job changed is listed by step, and undone.
 func testChanges(t *testing.T, f *fixture) {
 	j := f.run(t, f.request(executor.ApproveAll))
-	steps, err := f.Steps(t.Context(), j.ID)
+	list, err := f.Steps(t.Context(), "last")
 	must(t, err)
-	if len(steps) != 1 || steps[0].Name != "write_file" || len(steps[0].Changes) != 1 {
+	steps := list.Steps
+	if list.Job != j.ID || list.Incomplete != nil || len(steps) != 1 || steps[0].Name != "write_file" || len(steps[0].Changes) != 1 {
 		t.Fatalf("%+v", steps)
 	}
 	d, err := f.Diff(t.Context(), j.ID, adroit.Selection{Step: steps[0].Step})
@@ -248,7 +290,7 @@ func testChanges(t *testing.T, f *fixture) {
 	}
 	arts, err := f.Artifacts(t.Context(), j.ID)
 	must(t, err)
-	if _, ok := arts["diff"]; !ok {
+	if _, ok := arts.Artifacts["diff"]; !ok || arts.Job != j.ID {
 		t.Errorf("artifacts %v", arts)
 	}
 	_, err = f.Merge(t.Context(), j.ID, adroit.MergeOptions{})
@@ -377,6 +419,60 @@ func testRemove(t *testing.T, f *fixture) {
 	kind(t, err, adroit.NotFound)
 }
 
+// Jobs that ended long enough ago are removed, one that cannot be is reported.
+func testPrune(t *testing.T, f *fixture) {
+	f.repository(t)
+	done := f.run(t, f.request(executor.ApproveAll))
+	r := f.request(executor.ApproveAll)
+	r.Worktree = true
+	kept := f.run(t, r) // what it wrote is nowhere else
+	queued, err := f.Submit(t.Context(), f.request(""))
+	must(t, err)
+	for _, c := range []struct {
+		o             adroit.PruneOptions
+		removed, kept []string
+	}{
+		{adroit.PruneOptions{Age: time.Hour}, nil, nil},
+		{adroit.PruneOptions{DryRun: true}, []string{kept.ID, done.ID}, nil},
+		{adroit.PruneOptions{}, []string{done.ID}, []string{kept.ID}},
+		{adroit.PruneOptions{}, nil, []string{kept.ID}},
+	} {
+		got, err := f.Prune(t.Context(), c.o)
+		must(t, err)
+		var ids []string
+		for _, k := range got.Kept {
+			ids = append(ids, k.Job)
+		}
+		if !slices.Equal(got.Removed, c.removed) || !slices.Equal(ids, c.kept) {
+			t.Errorf("%+v removed %v, want %v, and kept %v, want %v", c.o, got.Removed, c.removed, ids, c.kept)
+		}
+		if err := got.Err(); (err != nil) != (c.kept != nil) || err != nil && (!strings.HasPrefix(err.Error(), kept.ID+" is kept: ") || !strings.Contains(adroit.Hint(err), "rm --force")) {
+			t.Errorf("%+v: %v, hint %q", c.o, err, adroit.Hint(err))
+		}
+	}
+	if list, err := f.Jobs(t.Context(), adroit.ListOptions{}); err != nil || len(list) != 2 || list[0].ID != queued.Job.ID {
+		t.Errorf("%v, %+v", err, list)
+	}
+}
+
+// What a job did in its worktree is merged into the repository.
+func testMerge(t *testing.T, f *fixture) {
+	f.repository(t)
+	r := f.request(executor.ApproveAll)
+	r.Worktree = true
+	j := f.run(t, r)
+	d, err := f.Job(t.Context(), j.ID)
+	must(t, err)
+	m, err := f.Merge(t.Context(), "last", adroit.MergeOptions{})
+	must(t, err)
+	if d.Worktree == nil || m.Job != j.ID || m.Repo != d.Worktree.Repo || m.Commit == "" || !slices.Equal(m.Paths, []string{"out.txt"}) {
+		t.Errorf("%+v of %+v", m, d.Worktree)
+	}
+	if _, err := os.Stat(filepath.Join(f.dir, "out.txt")); err != nil {
+		t.Error(err)
+	}
+}
+
 // Resolve says what would run, also of a pipeline, and adds nothing.
 func testPlan(t *testing.T, f *fixture) {
 	p, err := f.Resolve(t.Context(), f.request(""))
@@ -389,7 +485,7 @@ func testPlan(t *testing.T, f *fixture) {
 	if p, err = f.Resolve(t.Context(), r); err != nil || p.Pinned == nil || p.Pinned.Pipeline.Name != "greet" {
 		t.Fatalf("%v, %+v", err, p)
 	}
-	if list, err := f.Jobs(t.Context(), jobs.Query{}); err != nil || len(list) != 0 {
+	if list, err := f.Jobs(t.Context(), adroit.ListOptions{}); err != nil || len(list) != 0 {
 		t.Errorf("%d jobs, %v", len(list), err)
 	}
 }

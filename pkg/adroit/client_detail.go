@@ -1,0 +1,192 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// Jobs implements [JobReader].
+func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	all, err := m.Store.List(ctx, jobs.Query{Agent: o.Agent, Limit: o.Limit, Brief: !o.Full})
+	if err != nil {
+		return nil, AsError(err)
+	}
+	list := []JobSummary{}
+	for _, j := range all {
+		s := JobSummary{Job: j}
+		d := &JobDetail{Job: j, Changes: ChangeSummary{Changed: rt.changed(j.ID)}}
+		switch j.Status {
+		case jobs.Interrupted:
+			log, err := rt.readLog(m.Store.Events(ctx, j.ID, 0, false))
+			if err != nil {
+				return nil, AsError(err)
+			}
+			s.Position = log.position()
+		case jobs.Waiting:
+			if d.Questions, err = jobs.Pending(ctx, m.Store, j.ID); err != nil {
+				return nil, AsError(err)
+			}
+		}
+		s.Actions = Next(d)
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// Job implements [JobReader].
+func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	d := &JobDetail{Job: j, Changes: rt.changes(ctx, j.ID)}
+	if d.Config, err = rt.jobConfig(j.ID); err != nil {
+		return nil, AsError(err)
+	}
+	if d.Questions, err = jobs.Pending(ctx, m.Store, j.ID); err != nil {
+		return nil, AsError(err)
+	}
+	if d.Worktree, err = rt.Worktree(j.ID); err != nil {
+		return nil, AsError(err)
+	}
+	if d.Trees, err = rt.keptTrees(j.ID); err != nil {
+		return nil, AsError(err)
+	}
+	log, err := rt.readLog(m.Store.Events(ctx, j.ID, 0, false))
+	if err != nil {
+		return nil, AsError(err)
+	}
+	d.Final, d.End, d.Usage = log.final, log.end, rt.usage(j, log)
+	if j.Status == jobs.Interrupted {
+		d.Position = log.position()
+	}
+	d.Actions = Next(d)
+	return d, nil
+}
+
+// A jobLog is what a job's events say of it.
+type jobLog struct {
+	usage jobs.UsageReport
+	calls map[string]bool // paths of tool calls that have ended
+	tool  string          // whose call has not ended
+	final *jobs.Final     // the last
+	end   *event.Event    // that final is of, if none came after it
+}
+
+func (rt *Runtime) readLog(events iter.Seq2[event.Event, error]) (*jobLog, error) {
+	l := &jobLog{calls: map[string]bool{}}
+	l.usage.Rate = rt.cost
+	for ev, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		l.add(ev)
+	}
+	return l, nil
+}
+
+func (l *jobLog) add(ev event.Event) {
+	l.usage.Add(ev)
+	l.end = nil
+	if ev.Kind == event.JobFinished || ev.Kind == event.JobWaiting {
+		var f jobs.Final
+		if json.Unmarshal(ev.Data, &f) == nil {
+			l.final, l.end = &f, &ev
+		}
+	}
+	if ev.Step != "tool" {
+		return
+	}
+	switch ev.Kind {
+	case event.StepStarted:
+		l.tool = ev.Name
+	case event.StepFinished:
+		l.tool = ""
+		var d struct{ Asks bool }
+		if json.Unmarshal(ev.Data, &d) != nil || !d.Asks { // else it only asked a person
+			l.calls[ev.Path] = true
+		}
+	}
+}
+
+func (l *jobLog) position() *Position {
+	return &Position{Turns: l.usage.All().Turns, Calls: len(l.calls), Tool: l.tool}
+}
+
+// cost is what a model's tokens cost, in USD, 0 for one without a price.
+func (rt *Runtime) cost(model string, u jobs.Usage) float64 {
+	p, _ := rt.o.Defaults.Prices.Of(model)
+	return p.Cost(llm.Usage(u))
+}
+
+func (rt *Runtime) usage(j *jobs.Job, l *jobLog) UsageDetail {
+	d := UsageDetail{Total: l.usage.All()}
+	d.Parts, _ = l.usage.Parts(0, j.Status)
+	f := l.final
+	if f == nil {
+		return d
+	}
+	for _, model := range slices.Sorted(maps.Keys(f.Used)) {
+		u := ModelUsage{model, f.Used[model], rt.cost(model, f.Used[model])}
+		d.Models, d.Cost = append(d.Models, u), d.Cost+u.Cost
+	}
+	if f.Used == nil {
+		d.Cost = rt.cost(j.Model, f.Usage)
+	}
+	if f.Cost > 0 {
+		d.Cost = f.Cost
+	}
+	return d
+}
+
+// changed reports whether a job changed files.
+func (rt *Runtime) changed(id string) bool {
+	return ledger.Recorded(filepath.Join(rt.home, id, "ledger"))
+}
+
+func (rt *Runtime) changes(ctx context.Context, id string) ChangeSummary {
+	s := ChangeSummary{Changed: rt.changed(id)}
+	led, err := rt.ledger(id)
+	if err != nil {
+		s.Unreadable, s.Incomplete = err.Error(), []string{err.Error()}
+	}
+	if led == nil {
+		return s
+	}
+	defer led.Close()
+	steps, err := led.Steps()
+	if err != nil {
+		s.Unreadable = err.Error()
+	}
+	for _, step := range steps {
+		s.Steps = append(s.Steps, step.Step)
+	}
+	s.Bytes, s.Incomplete = led.Size(), led.Incomplete(ctx)
+	return s
+}
+
+func (rt *Runtime) keptTrees(id string) ([]KeptTree, error) {
+	list, err := trees(rt.data(), id)
+	var out []KeptTree
+	for _, t := range list {
+		k := KeptTree{Name: t.name, Dir: t.Dir(), Branch: t.Tree.Branch, Base: t.Tree.Base}
+		if t.Result != nil {
+			k.Conflicts = t.Result.Conflicts
+		}
+		out = append(out, k)
+	}
+	return out, err
+}

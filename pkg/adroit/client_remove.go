@@ -1,0 +1,88 @@
+package adroit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// Remove implements [JobWriter].
+func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jobs.Job, error) {
+	j, err := rt.findOrFolder(ctx, ref)
+	if err == nil {
+		err = rt.remove(ctx, j, o)
+	}
+	if err == nil {
+		err = rt.sweep()
+	}
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return j, nil
+}
+
+// sweep frees the former content of files that no job has any more.
+func (rt *Runtime) sweep() error {
+	_, err := ledger.SweepContent(contentDir(rt.data()))
+	return err
+}
+
+func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) error {
+	if j.Status != jobs.Running {
+		err := rt.RemoveWorktrees(ctx, j.ID, o.Force)
+		if we := new(worktree.Error); errors.As(err, &we) {
+			return WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if j.Status != Lost {
+		m, err := rt.Manager(ctx)
+		if err != nil {
+			return err
+		}
+		if err := m.Store.Remove(ctx, j.ID); errors.Is(err, jobs.ErrRunning) {
+			return WithHint(err, "adroit jobs cancel "+j.ID)
+		} else if err != nil {
+			return err
+		}
+	}
+	return rootfs.RemoveAll(filepath.Join(rt.home, j.ID))
+}
+
+// Prune implements [JobWriter].
+func (rt *Runtime) Prune(ctx context.Context, o PruneOptions) (*PruneReport, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	all, err := m.Store.List(ctx, jobs.Query{Brief: true})
+	if err != nil {
+		return nil, AsError(err)
+	}
+	r, now := &PruneReport{Removed: []string{}}, time.Now()
+	for _, j := range all {
+		if !j.Status.Final() || j.Finished.IsZero() || now.Sub(j.Finished) < o.Age {
+			continue
+		}
+		if !o.DryRun {
+			if err := rt.remove(ctx, j, RemoveOptions{}); err != nil {
+				r.Kept = append(r.Kept, KeptJob{j.ID, AsError(err)})
+				continue
+			}
+		}
+		r.Removed = append(r.Removed, j.ID)
+	}
+	if !o.DryRun {
+		err = rt.sweep()
+	}
+	return r, asError(err)
+}
