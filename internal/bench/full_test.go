@@ -33,7 +33,7 @@ func (f *full) around(h handler.Host) flow.Mux {
 		return handler.Serve(h)
 	}
 	h.Results = f.results
-	h.Middleware = []func(handler.ToolHandler) handler.ToolHandler{handler.KeepSecrets(f.hide)}
+	h.Secrets = f.hide
 	return handler.Guard(handler.Serve(h), f.hide)
 }
 

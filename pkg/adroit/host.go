@@ -78,7 +78,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	if rt.bare {
 		hide, client := rt.o.Secrets, rt.o.Network.Client()
 		h.Env = func(context.Context, string, string) (*tools.Env, error) { return &tools.Env{HTTP: client}, nil }
-		h.Middleware = []func(handler.ToolHandler) handler.ToolHandler{handler.KeepSecrets(hide)}
+		h.Secrets = hide
 		return hide, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
 	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...)
@@ -88,14 +88,14 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 	}
 	hooks := &hookRunners{dir: b.Dir, list: rt.o.Hooks}
 	h.Env, h.Bind, h.Fault, h.Revert, h.Worktrees = b.Env, b.Bind, b.Fault, b.Revert, b
-	h.Middleware = rt.around(hide, hooks, b)
+	h.Middleware, h.Secrets = rt.around(hooks, b), hide
 	return hide, func() error { return errors.Join(hooks.Close(), b.Close()) }, nil
 }
 
 // around lists what happens around a call of a tool, outermost first: the
 // operator's hooks see the call first and the result last.
-func (rt *Runtime) around(hide *secret.Redactor, h *hookRunners, b *Benches) []func(handler.ToolHandler) handler.ToolHandler {
-	list := slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{handler.KeepSecrets(hide), h.around}, rt.o.Middleware)
+func (rt *Runtime) around(h *hookRunners, b *Benches) []func(handler.ToolHandler) handler.ToolHandler {
+	list := slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{h.around}, rt.o.Middleware)
 	if !rt.o.NoDiagnostics {
 		list = append(list, b.Judge)
 	}

@@ -27,9 +27,14 @@ func (b *Bench) Speak(servers []lsp.Server) {
 }
 
 // Judge has every change that a call makes to a file looked at by the file's
-// language server, if there is one, and reports new problems to the model. It never makes a call fail, and takes five seconds at most.
-func (b *Bench) Judge(next handler.ToolHandler) handler.ToolHandler {
+// language server, if there is one, and reports new problems to the model. It
+// never makes a call fail, and takes five seconds at most.
+func (bs *Benches) Judge(next handler.ToolHandler) handler.ToolHandler {
 	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
+		b, err := bs.at(p.At)
+		if err != nil {
+			return tools.Result{}, err
+		}
 		if b.code == nil || p.Tool.Needs&(tools.Write|tools.Shell) == 0 {
 			return next(ctx, p)
 		}

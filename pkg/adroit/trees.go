@@ -191,17 +191,6 @@ func (bs *Benches) Revert(job, at, path string) (bool, error) {
 	return b.Revert(job, at, path)
 }
 
-// Judge has changes looked at by the language servers of their directory.
-func (bs *Benches) Judge(next handler.ToolHandler) handler.ToolHandler {
-	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
-		b, err := bs.at(p.At)
-		if err != nil {
-			return tools.Result{}, err
-		}
-		return b.Judge(next)(ctx, p)
-	}
-}
-
 // Close kills what still runs and releases the files.
 func (bs *Benches) Close() error {
 	bs.mu.Lock()

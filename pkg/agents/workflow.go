@@ -37,7 +37,11 @@ func define(name string, body func(*flow.Run, executor.Task) (*executor.State, e
 				return nil, err
 			}
 		}
-		s, err := flow.Call(r, task.Agent, body, task)
+		own, err := r.Part(task.Agent)
+		if err != nil {
+			return nil, err
+		}
+		s, err := body(own, task)
 		if s != nil && in.Parent != nil {
 			s.Attribute(task.Model)
 		}

@@ -58,26 +58,39 @@ type ModelResponse struct {
 }
 
 // ask has one model turn and takes it into the state. What would not fit is
-// made smaller first, or after the provider has refused it.
+// made smaller first, or after the provider has refused it. A model that cannot
+// answer is followed by the one behind it.
 func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	if err := compactIfNeeded(r, t, s); err != nil {
 		return llm.Message{}, err
 	}
 	a := newRequest(t, s)
-	answer, head, err := t.askModels(r, s, a)
-	if model, _ := t.modelAt(s.Fallback); t.Budget != nil && refused(err) && !llm.IsAgent(model) {
-		if err := compactAfterRefusal(r, t, s, err); err != nil {
+	for compacted := false; ; {
+		a.Model, a.Options.Window = t.modelAt(s.Fallback)
+		a.Chain = Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
+		a.Grant = t.agentGrant(s, a.Model)
+		answer, head, err := flow.DoKeep[ModelResponse](r, ModelStep, a.Model, a)
+		if err == nil {
+			answer.Ref, answer.Grant = a.Model, a.Grant
+			return s.addResponse(t, answer, head, a.HideTools), nil
+		}
+		switch again, noted := t.retry(r, s, &a, err); {
+		case noted != nil:
+			return llm.Message{}, noted
+		case again:
+		case !refused(err):
 			return llm.Message{}, err
-		}
-		a = newRequest(t, s)
-		if answer, head, err = t.askModels(r, s, a); refused(err) {
+		case compacted:
 			return llm.Message{}, t.full(r, s, "the provider refuses what is left of it, too: "+stepMessage(err))
+		case t.Budget == nil || llm.IsAgent(a.Model):
+			return llm.Message{}, err
+		default:
+			if err := compactAfterRefusal(r, t, s, err); err != nil {
+				return llm.Message{}, err
+			}
+			a, compacted = newRequest(t, s), true
 		}
 	}
-	if err != nil {
-		return llm.Message{}, err
-	}
-	return s.addResponse(t, answer, head, a.HideTools), nil
 }
 
 // newRequest is what the model is asked next.

@@ -78,32 +78,16 @@ type Chain struct {
 	Hedge  time.Duration `json:"hedge_ns,omitempty"`
 }
 
-// askModels asks the model that the run has got to, and those behind it until one
-// answers.
-func (t *Task) askModels(r *flow.Run, s *State, a ModelRequest) (ModelResponse, string, error) {
-	for {
-		a.Model, a.Options.Window = t.modelAt(s.Fallback)
-		a.Chain = Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
-		a.Grant = t.agentGrant(s, a.Model)
-		answer, head, err := flow.DoKeep[ModelResponse](r, ModelStep, a.Model, a)
-		answer.Ref = a.Model
-		if err == nil {
-			answer.Grant = a.Grant
-			return answer, head, nil
-		}
-		if interrupted(err, a.Model) {
-			a.New = withMessage(a.New, interruptedMessage)
-			continue
-		}
-		again, noted := s.useFallback(r, t, err)
-		if noted != nil {
-			return answer, "", noted
-		}
-		if !again {
-			return answer, "", err
-		}
-		if llm.IsAgent(a.Model) {
-			a.New = withMessage(a.New, takeoverMessage(a.Model, err))
-		}
+// retry prepares a for another try after a failure: with the model that was
+// interrupted, or with the one behind it. It reports false if there is none.
+func (t *Task) retry(r *flow.Run, s *State, a *ModelRequest, err error) (bool, error) {
+	if interrupted(err, a.Model) {
+		a.New = withMessage(a.New, interruptedMessage)
+		return true, nil
 	}
+	again, noted := s.useFallback(r, t, err)
+	if again && llm.IsAgent(a.Model) {
+		a.New = withMessage(a.New, takeoverMessage(a.Model, err))
+	}
+	return again, noted
 }

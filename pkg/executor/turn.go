@@ -89,23 +89,24 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 		s.Head, s.New, s.OfferedTools, s.Context, s.Notes = "", nil, "", ContextUsage{}, nil
 	}
 	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned = 0, 0, nil, 0, nil, nil
-	_, err := flow.Call(sc.Run, "turn", func(r *flow.Run, prompt string) (struct{}, error) {
-		now := new(State)
-		resumed, err := flow.Load(r, now)
-		switch {
-		case err != nil:
-			return struct{}{}, err
-		case resumed:
-			*s = *now
-		default:
-			if s.Head == "" && len(s.New) == 0 && t.System != "" {
-				s.New = []llm.Message{{Role: llm.System, Text: t.System}}
-			}
-			s.New = append(s.New, llm.Message{Role: llm.User, Text: prompt})
-		}
-		return struct{}{}, run(r, &t, s)
-	}, turn.Prompt)
+	r, err := sc.Run.Part("turn")
 	if err != nil {
+		return nil, err
+	}
+	now := new(State)
+	resumed, err := flow.Load(r, now)
+	switch {
+	case err != nil:
+		return nil, err
+	case resumed:
+		*s = *now
+	default:
+		if s.Head == "" && len(s.New) == 0 && t.System != "" {
+			s.New = []llm.Message{{Role: llm.System, Text: t.System}}
+		}
+		s.New = append(s.New, llm.Message{Role: llm.User, Text: turn.Prompt})
+	}
+	if err := run(r, &t, s); err != nil {
 		return nil, err
 	}
 	o, value := s.Outcome, s.Value("output")

@@ -78,56 +78,45 @@ func (r *Run) path() string {
 
 // Do asks for one step and waits for what it yields.
 func Do[Out any](r *Run, kind, name string, in any) (Out, error) {
-	return do[Out](r, Step{Kind: kind, Name: name}, in)
+	s, err := r.step(Step{Kind: kind, Name: name}, in)
+	if err != nil {
+		var zero Out
+		return zero, err
+	}
+	res, err := r.engine.Do(s)
+	return output[Out](s, res, err)
 }
 
 // DoKeep is Do for a step whose input later steps refer to. It returns the
 // input's digest too, which is the same on every replay.
 func DoKeep[Out any](r *Run, kind, name string, in any) (Out, string, error) {
-	b, err := encode(in)
+	s, err := r.step(Step{Kind: kind, Name: name, Keep: true}, in)
 	if err != nil {
 		var zero Out
-		return zero, "", fmt.Errorf("%s %s: encoding input: %w", kind, name, err)
+		return zero, "", err
 	}
-	digest := Digest(b)
-	out, err := perform[Out](r, Step{Kind: kind, Name: name, Keep: true, digest: digest}, b)
-	return out, digest, err
-}
-
-// An Encoder is a value that writes its own JSON, which must be what
-// encoding/json would write: it is believed. Values that are no Encoder are
-// encoded as usual.
-type Encoder interface {
-	AppendJSON(b []byte) ([]byte, error)
-}
-
-func encode(v any) (json.RawMessage, error) {
-	if own, ok := v.(Encoder); ok {
-		return own.AppendJSON(nil)
-	}
-	return json.Marshal(v)
-}
-
-func do[Out any](r *Run, s Step, in any) (Out, error) {
-	b, err := encode(in)
-	if err != nil {
-		var zero Out
-		return zero, fmt.Errorf("%s %s: encoding input: %w", s.Kind, s.Name, err)
-	}
-	return perform[Out](r, s, b)
-}
-
-// perform is do with the input encoded: encoding JSON again scans all of it.
-func perform[Out any](r *Run, s Step, input json.RawMessage) (Out, error) {
-	var out Out
-	s.Job, s.Path, s.Input = r.job, r.path(), input
-	s.Within, s.bound = r.bound.least(), r.bound
+	s.digest = Digest(s.Input)
 	res, err := r.engine.Do(s)
+	out, err := output[Out](s, res, err)
+	return out, s.digest, err
+}
+
+// step completes s, which comes next in r and has in as its input.
+func (r *Run) step(s Step, in any) (Step, error) {
+	b, err := json.Marshal(in)
 	if err != nil {
-		return out, err
+		return s, fmt.Errorf("%s %s: encoding input: %w", s.Kind, s.Name, err)
 	}
-	if len(res) == 0 { // a step that was only to be done
-		return out, nil
+	s.Job, s.Path, s.Input = r.job, r.path(), b
+	s.Within, s.bound = r.bound.least(), r.bound
+	return s, nil
+}
+
+// output decodes what an engine returned for s.
+func output[Out any](s Step, res json.RawMessage, err error) (Out, error) {
+	var out Out
+	if err != nil || len(res) == 0 { // no output: a step that was only to be done
+		return out, err
 	}
 	if own, ok := any(&out).(json.Unmarshaler); ok {
 		err = own.UnmarshalJSON(res) // what was encoded here need not be scanned twice before it is decoded
@@ -158,12 +147,21 @@ func Map[In, Out any](r *Run, xs []In, f func(*Run, In) (Out, error)) ([]Out, er
 
 // Call runs another workflow as part of this one, in its own path scope.
 func Call[In, Out any](r *Run, name string, f func(*Run, In) (Out, error), in In) (Out, error) {
-	scope := r.scope + strconv.Itoa(r.next) + "."
-	if _, err := Do[struct{}](r, KindCall, name, nil); err != nil {
+	own, err := r.Part(name)
+	if err != nil {
 		var zero Out
 		return zero, err
 	}
-	return f(&Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, in)
+	return f(own, in)
+}
+
+// Part begins a part of the run, whose steps have a path scope of their own.
+func (r *Run) Part(name string) (*Run, error) {
+	scope := r.scope + strconv.Itoa(r.next) + "."
+	if _, err := Do[struct{}](r, KindCall, name, nil); err != nil {
+		return nil, err
+	}
+	return &Run{job: r.job, engine: r.engine, scope: scope, known: r.known, bound: r.bound}, nil
 }
 
 // Note emits a note for people who watch, once.
@@ -202,10 +200,6 @@ const stateNext, stateValue = `{"next":`, `,"value":`
 // already: it comes with every turn.
 func writeState(next int, value any) (json.RawMessage, error) {
 	head := append(strconv.AppendInt([]byte(stateNext), int64(next), 10), stateValue...)
-	if own, ok := value.(Encoder); ok {
-		b, err := own.AppendJSON(head)
-		return append(b, '}'), err
-	}
 	v, err := json.Marshal(value)
 	if err != nil {
 		return nil, err

@@ -57,19 +57,15 @@ func (l *Local) Ended() error { return l.ended }
 
 // Do performs or recalls s. Once a run has ended it performs nothing more: a
 // workflow that takes a parked question for a refusal must not act on it.
-func (l *Local) Do(s Step) (json.RawMessage, error) {
+func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 	if l.ended != nil {
 		return nil, l.ended
 	}
-	out, err := l.do(s)
-	var failed *StepError
-	if err != nil && !errors.As(err, &failed) {
-		l.ended = err
-	}
-	return out, err
-}
-
-func (l *Local) do(s Step) (json.RawMessage, error) {
+	defer func() {
+		if err != nil && !errors.As(err, new(*StepError)) {
+			l.ended = err
+		}
+	}()
 	if l.Ctx.Err() != nil {
 		return nil, context.Cause(l.Ctx)
 	}
@@ -79,33 +75,45 @@ func (l *Local) do(s Step) (json.RawMessage, error) {
 	case KindRestore:
 		return l.load(s)
 	}
-	deadline, err := s.deadline(time.Now())
-	if err != nil {
+	rec, deadline, err := l.begin(&s)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	s.sum, s.Repeatable = s.Sum(), l.repeatable(s)
-	l.hook("begin", s)
-	rec, err := l.Journal.Begin(l.Ctx, s, deadline)
-	if err != nil {
-		return nil, fmt.Errorf("step %s: journal: %w", s.Path, err)
-	}
-	l.hook("begun", s)
-	known := rec != nil
-	if known && rec.Sum != s.Sum() {
-		return nil, &DivergedError{*rec, s}
-	}
-	if known && rec.Done {
+	case rec != nil && rec.Done:
 		l.emit(s, event.Event{Kind: event.StepRecalled, Data: l.recount(s, rec)})
 		return rec.result()
+	case s.engineOwn() || s.Kind == KindAwait:
+		rec, err = l.performOwn(s, deadline)
+	default:
+		rec, err = l.perform(s, rec != nil)
 	}
-	if known {
-		deadline = rec.Deadline
-	}
-	rec, err = l.perform(s, known, deadline)
 	if err != nil {
 		return nil, err
 	}
 	return rec.result()
+}
+
+// begin journals that s begins. It returns the record of a step that has begun
+// before, and when a sleep or an await is over.
+func (l *Local) begin(s *Step) (*Record, time.Time, error) {
+	deadline, err := s.deadline(time.Now())
+	if err != nil {
+		return nil, deadline, err
+	}
+	s.sum, s.Repeatable = s.Sum(), l.repeatable(*s)
+	l.hook("begin", *s)
+	rec, err := l.Journal.Begin(l.Ctx, *s, deadline)
+	if err != nil {
+		return nil, deadline, fmt.Errorf("step %s: journal: %w", s.Path, err)
+	}
+	l.hook("begun", *s)
+	if rec == nil {
+		return nil, deadline, nil
+	}
+	if rec.Sum != s.Sum() {
+		return nil, deadline, &DivergedError{*rec, *s}
+	}
+	return rec, rec.Deadline, nil
 }
 
 // repeatable reports whether a crash while s is performed does no harm, also
@@ -142,24 +150,16 @@ func (l *Local) recount(s Step, rec *Record) json.RawMessage {
 	return nil
 }
 
-// perform gets s an outcome and journals it.
-func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error) {
-	rec := &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Deadline: deadline, NoEffect: s.engineOwn()}
-	start := time.Now()
+func (s Step) record(deadline time.Time) *Record {
+	return &Record{Job: s.Job, Path: s.Path, Kind: s.Kind, Name: s.Name, Sum: s.Sum(), Done: true, Deadline: deadline, NoEffect: s.engineOwn()}
+}
+
+// performOwn performs a step that needs no handler.
+func (l *Local) performOwn(s Step, deadline time.Time) (*Record, error) {
+	rec := s.record(deadline)
 	switch s.Kind {
-	case KindCall, KindNote, KindSpawn, KindReturn:
-		if ev, ok := s.ownEvent(); ok {
-			l.emit(s, ev)
-		}
-		rec.Output = json.RawMessage("{}")
-		return rec, l.finish(s, rec)
-	case KindSleep:
-		if err := l.pause(s, deadline); err != nil {
-			return nil, err
-		}
-		rec.Output = json.RawMessage("{}")
-		return rec, l.finish(s, rec)
 	case KindAwait:
+		start := time.Now()
 		got, err := l.await(s, deadline)
 		s.bound.extend(time.Since(start))
 		if got != nil || err != nil {
@@ -167,21 +167,40 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 		}
 		rec.Failure = &Failure{Code: TimedOut, Message: "nobody answered in time"}
 		return rec, l.finish(s, rec)
-	}
-
-	rt := l.Mux[s.Kind]
-	may := true
-	if again {
-		var err error
-		if may, err = rt.settled(l.Ctx, s); err != nil {
-			return nil, &InfrastructureError{fmt.Errorf("step %s: settling what was interrupted: %w", s.Path, err)}
+	case KindSleep:
+		if err := l.pause(s, deadline); err != nil {
+			return nil, err
+		}
+	default:
+		if ev, ok := s.ownEvent(); ok {
+			l.emit(s, ev)
 		}
 	}
-	if !may {
-		rec.Failure = &Failure{Code: Interrupted, Message: "interrupted: it may or may not have happened"}
-	} else {
-		l.emit(s, event.Event{Kind: event.StepStarted})
+	rec.Output = json.RawMessage("{}")
+	return rec, l.finish(s, rec)
+}
+
+// perform has a handler perform s, as often as its route allows, and journals
+// the outcome. again is set for a step that was interrupted.
+func (l *Local) perform(s Step, again bool) (*Record, error) {
+	rec, rt, start := s.record(time.Time{}), l.Mux[s.Kind], time.Now()
+	if again {
+		safe, err := rt.settled(l.Ctx, s)
+		if err != nil {
+			return nil, &InfrastructureError{fmt.Errorf("step %s: settling what was interrupted: %w", s.Path, err)}
+		}
+		if !safe {
+			rec.Failure = &Failure{Code: Interrupted, Message: "interrupted: it may or may not have happened"}
+			return rec, l.finished(rt, s, rec, start)
+		}
+	}
+	l.emit(s, event.Event{Kind: event.StepStarted})
+	for n := 1; ; n++ {
 		out, err := l.attempt(rt, s)
+		f := asFailure(err)
+		if f != nil && f.Retryable && n < rt.Attempts && l.Ctx.Err() == nil && l.wait(rt, s, n, f) {
+			continue
+		}
 		if err != nil && l.Ctx.Err() != nil {
 			// Stopped, not failed: the step stays begun, so that the journal
 			// never records a cancellation as an outcome.
@@ -190,15 +209,20 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 		if infra := new(InfrastructureError); errors.As(err, &infra) {
 			return nil, infra
 		}
-		if rec.Output, rec.Failure = out, asFailure(err); rec.Failure != nil {
-			f := *rec.Failure
-			f.Took = time.Since(start).Truncate(time.Second)
-			rec.Failure = &f
+		if rec.Output = out; f != nil {
+			failure := *f
+			failure.Took = time.Since(start).Truncate(time.Second)
+			rec.Output, rec.Failure = nil, &failure
 		}
 		l.hook("performed", s)
+		return rec, l.finished(rt, s, rec, start)
 	}
+}
+
+// finished journals the outcome of a step and emits its event.
+func (l *Local) finished(rt Route, s Step, rec *Record, start time.Time) error {
 	if err := l.finish(s, rec); err != nil {
-		return nil, err
+		return err
 	}
 	ev := event.Event{Kind: event.StepFinished, Took: time.Since(start)}
 	if rec.Failure != nil {
@@ -207,7 +231,7 @@ func (l *Local) perform(s Step, again bool, deadline time.Time) (*Record, error)
 		ev.Text, ev.Data = rt.Describe(s, rec.Output)
 	}
 	l.emit(s, ev)
-	return rec, nil
+	return nil
 }
 
 func (l *Local) finish(s Step, rec *Record) error {
@@ -220,57 +244,48 @@ func (l *Local) finish(s Step, rec *Record) error {
 	return nil
 }
 
-// attempt performs s as often as its route allows.
-func (l *Local) attempt(rt Route, s Step) (json.RawMessage, error) {
+// attempt performs s once, in the time that its route and the bounds of the run
+// leave. A panic of the handler is a failure: one bad tool never takes the other
+// jobs of the process down.
+func (l *Local) attempt(rt Route, s Step) (out json.RawMessage, err error) {
+	if rt.Handler == nil {
+		return nil, s.noHandler()
+	}
 	timeout := rt.Timeout
 	if timeout == 0 {
 		timeout = 10 * time.Minute
 	}
-	for n := 1; ; n++ {
-		rest, bounded := s.bound.left(time.Now())
-		if bounded = bounded && rest < timeout; bounded && rest <= 0 {
+	rest, bounded := s.bound.left(time.Now())
+	if bounded = bounded && rest < timeout; bounded {
+		if timeout = rest; rest <= 0 {
 			return nil, s.late()
-		}
-		own := timeout
-		if bounded {
-			own = rest
-		}
-		ctx, cancel := context.WithTimeout(l.Ctx, own)
-		out, err := l.once(ctx, s)
-		late := ctx.Err() != nil && l.Ctx.Err() == nil
-		cancel()
-		if err == nil {
-			return out, nil
-		}
-		if late && bounded {
-			return nil, s.late()
-		}
-		if late {
-			err = &Failure{Code: TimedOut, Message: fmt.Sprintf("timed out after %s", timeout), Retryable: true}
-		}
-		f := asFailure(err)
-		if !f.Retryable || n >= rt.Attempts || l.Ctx.Err() != nil {
-			return nil, err
-		}
-		wait := backoff(rt.Backoff, n, f.After)
-		l.emit(s, event.Event{Kind: event.StepRetried, Error: f.Message,
-			Text: fmt.Sprintf("attempt %d of %d in %s", n+1, rt.Attempts, wait.Round(time.Millisecond))})
-		if err := sleep(l.Ctx, wait); err != nil {
-			return nil, err
 		}
 	}
-}
-
-// once performs s and turns a panic of its handler into a failure: one bad
-// tool never takes the other jobs of the process down.
-func (l *Local) once(ctx context.Context, s Step) (out json.RawMessage, err error) {
+	ctx, cancel := context.WithTimeout(l.Ctx, timeout)
+	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			l.emit(s, event.Event{Kind: event.Note, Text: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())})
 			err = &Failure{Code: Panicked, Message: fmt.Sprintf("panic: %v", p)}
 		}
+		switch {
+		case err == nil || ctx.Err() == nil || l.Ctx.Err() != nil:
+		case bounded:
+			err = s.late()
+		default:
+			err = &Failure{Code: TimedOut, Message: fmt.Sprintf("timed out after %s", timeout), Retryable: true}
+		}
 	}()
-	return l.Mux.Serve(ctx, s, func(ev event.Event) { l.emit(s, ev) })
+	return rt.Handler(ctx, s, func(ev event.Event) { l.emit(s, ev) })
+}
+
+// wait waits before the next attempt. It reports false if the run is stopped
+// meanwhile.
+func (l *Local) wait(rt Route, s Step, n int, f *Failure) bool {
+	d := backoff(rt.Backoff, n, f.After)
+	l.emit(s, event.Event{Kind: event.StepRetried, Error: f.Message,
+		Text: fmt.Sprintf("attempt %d of %d in %s", n+1, rt.Attempts, d.Round(time.Millisecond))})
+	return sleep(l.Ctx, d) == nil
 }
 
 const maxBackoff = 2 * time.Minute

@@ -56,9 +56,13 @@ type Mux map[string]Route
 
 // Serve performs s once.
 func (m Mux) Serve(ctx context.Context, s Step, emit event.Sink) (json.RawMessage, error) {
-	rt, ok := m[s.Kind]
-	if !ok {
-		return nil, &Failure{Code: Failed, Message: fmt.Sprintf("no handler for %q steps", s.Kind)}
+	rt := m[s.Kind]
+	if rt.Handler == nil {
+		return nil, s.noHandler()
 	}
 	return rt.Handler(ctx, s, emit)
+}
+
+func (s Step) noHandler() *Failure {
+	return &Failure{Code: Failed, Message: fmt.Sprintf("no handler for %q steps", s.Kind)}
 }

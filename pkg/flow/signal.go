@@ -152,7 +152,12 @@ func await(r *Run, w Wait, accept func(json.RawMessage) error) (Signal, error) {
 		s.Input = b
 		s.sum = s.Sum()
 	}
-	return do[Signal](r, s, w)
+	s, err := r.step(s, w)
+	if err != nil {
+		return Signal{}, err
+	}
+	res, err := r.engine.Do(s)
+	return output[Signal](s, res, err)
 }
 
 // Poll takes a signal with one of the names that was sent already, and does not

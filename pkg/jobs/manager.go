@@ -251,7 +251,13 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 	}
 	m.running.Add(1)
 	defer m.running.Add(-1)
-	return (&run{m: m, o: o, job: j, journal: journal}).do(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r := &run{m: m, o: o, job: j, journal: journal}
+	endHeartbeat := r.startHeartbeat(ctx, stop)
+	r.record(ctx, stop)
+	out, err := r.perform(ctx, stop)
+	return r.end(ctx, endHeartbeat, out, err)
 }
 
 // lock takes the job's files. A job that its runner could not finish although

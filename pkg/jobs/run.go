@@ -38,39 +38,30 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("the workflow panicked: %v", e.value) }
 
-func (r *run) do(ctx context.Context) (*Job, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+// record begins to log the run's events. stop ends the run if they cannot be kept.
+func (r *run) record(ctx context.Context, stop context.CancelCauseFunc) {
 	r.rec = &recorder{journal: r.journal, live: r.o.Emit, clean: r.m.Clean, fail: stop}
 	if r.job.Lease.Token > 1 {
 		logged := sync.OnceValue(func() map[string]bool { return r.logged(context.WithoutCancel(ctx)) })
 		r.rec.logged = func(path string) bool { return logged()[path] }
 	}
-	var beats sync.WaitGroup
-	end := make(chan struct{})
-	beats.Go(func() { r.heartbeat(ctx, stop, end) })
-
 	if r.o.reopened && r.o.Reopened != "" {
 		r.emit(event.Event{Kind: event.Note, Text: r.o.Reopened})
 	}
 	r.started()
-	out, err := r.perform(ctx, stop)
+}
+
+// end closes the log after a run that returned out and err, ends the heartbeat
+// and records how the run ended.
+func (r *run) end(ctx context.Context, endHeartbeat func(), out json.RawMessage, err error) (*Job, error) {
 	if p := new(panicError); errors.As(err, &p) {
 		r.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s\n%s", p, p.stack)})
 	}
 	cause := context.Cause(ctx)
-	if errors.Is(err, ErrLeaseLost) {
-		cause = ErrLeaseLost
-	}
 	unkept := r.rec.close()
-	if errors.Is(unkept, ErrLeaseLost) {
-		cause = ErrLeaseLost
-	}
-	lost := errors.Is(cause, ErrLeaseLost)
 	// The heartbeat goes on until here: a sync may take as long as a disk wants.
-	close(end)
-	beats.Wait()
-	if lost {
+	endHeartbeat()
+	if errors.Is(err, ErrLeaseLost) || errors.Is(unkept, ErrLeaseLost) || errors.Is(cause, ErrLeaseLost) {
 		return nil, fmt.Errorf("%s: %w", r.job.ID, ErrLeaseLost)
 	}
 	if unkept != nil && cause == nil {
@@ -157,6 +148,15 @@ func (r *run) perform(ctx context.Context, stop context.CancelCauseFunc) (out js
 		return out, ended
 	}
 	return out, err
+}
+
+// startHeartbeat keeps the lease until end is called, which waits for the
+// goroutine.
+func (r *run) startHeartbeat(ctx context.Context, stop context.CancelCauseFunc) (end func()) {
+	var beats sync.WaitGroup
+	ended := make(chan struct{})
+	beats.Go(func() { r.heartbeat(ctx, stop, ended) })
+	return func() { close(ended); beats.Wait() }
 }
 
 // heartbeat keeps the lease and watches for a cancel until end.

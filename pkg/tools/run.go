@@ -27,7 +27,7 @@ const DefaultTimeout = 2 * time.Minute
 // are failed Results. An error means that the call has no outcome: ctx is done
 // (then it is ctx's error), or the tool says [Fatal]. Run waits for the tool,
 // so a tool that ignores its context delays it.
-func (t Tool) Run(ctx context.Context, env *Env, args json.RawMessage) (Result, error) {
+func (t Tool) Run(ctx context.Context, env *Env, args json.RawMessage) (r Result, err error) {
 	if err := t.inputErr(); err != nil {
 		return Result{}, Fatal(fmt.Errorf("tool %s cannot be called: %w", t.Name, err))
 	}
@@ -48,35 +48,39 @@ func (t Tool) Run(ctx context.Context, env *Env, args json.RawMessage) (Result, 
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
-	limit := t.Timeout
-	if limit == 0 {
-		limit = DefaultTimeout
-	}
-	inner, cancel := context.WithTimeout(ctx, limit)
+	inner, cancel := context.WithTimeout(ctx, t.limit())
 	defer cancel()
-	r, err := t.call(inner, env, args)
+	defer func() {
+		if p := recover(); p != nil {
+			env.note(t.Name, "the tool crashed; this is a defect of the tool", fmt.Sprintf("%v\n%s", p, debug.Stack()))
+			r, err = t.outcome(ctx, inner, env, Result{Failed: true, Text: fmt.Sprintf("the tool crashed: %v", p)}, nil)
+		}
+	}()
+	r, err = t.Call(inner, env, args)
+	return t.outcome(ctx, inner, env, r, err)
+}
+
+// outcome is what a call made of ctx, and of inner with the tool's time limit,
+// ended with.
+func (t Tool) outcome(ctx, inner context.Context, env *Env, r Result, err error) (Result, error) {
 	switch {
 	case ctx.Err() != nil && (err != nil || r.Failed):
 		// What a cancelled tool says of its failure is about the cancellation.
 		return Result{}, errors.Join(ctx.Err(), err)
 	case err != nil && inner.Err() != nil:
-		return Result{Failed: true, Text: fmt.Sprintf("%s did not finish within %s and was stopped; what it had begun may be half done. Ask for less at once.", t.Name, limit)}, nil
+		return Result{Failed: true, Text: fmt.Sprintf("%s did not finish within %s and was stopped; what it had begun may be half done. Ask for less at once.", t.Name, t.limit())}, nil
 	case err != nil:
 		return Result{}, fmt.Errorf("tool %s: %w", t.Name, err)
 	}
 	return t.finish(env, r), nil
 }
 
-// call runs the tool's function and turns a panic into a failed Result.
-func (t Tool) call(ctx context.Context, env *Env, args json.RawMessage) (r Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			env.note(t.Name, "the tool crashed; this is a defect of the tool", fmt.Sprintf("%v\n%s", p, debug.Stack()))
-			r, err = Result{Failed: true, Text: fmt.Sprintf("the tool crashed: %v", p)}, nil
-			r.Text = legible(r.Text)
-		}
-	}()
-	return t.Call(ctx, env, args)
+// limit is how long a call may take.
+func (t Tool) limit() time.Duration {
+	if t.Timeout == 0 {
+		return DefaultTimeout
+	}
+	return t.Timeout
 }
 
 // finish binds artifacts and makes the texts fit to be kept.

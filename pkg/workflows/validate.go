@@ -129,22 +129,23 @@ func Validate(sc *executor.Scope, stages Stages) (v Validation, err error) {
 
 // in has the stage run, in a scope of its own.
 func (res *StageResult) in(sc *executor.Scope, st Stage) error {
-	_, err := flow.Call(sc.Run, "stage "+st.Name, func(r *flow.Run, st Stage) (struct{}, error) {
-		own := &executor.Scope{Run: r, Task: sc.Task, State: sc.State}
-		before := sc.State.Elapsed
-		err := res.perform(own, st)
-		res.Took = sc.State.Elapsed - before
-		switch {
-		case errors.As(err, new(*executor.StopError)):
-			res.Status, res.Error = StageFailed, err.Error()
-			return struct{}{}, errors.Join(err, res.report(own, len(res.Fixes)))
-		case err != nil:
-			res.Status, res.Error = StageCancelled, err.Error()
-			return struct{}{}, err
-		}
-		return struct{}{}, res.report(own, len(res.Fixes))
-	}, st)
-	return err
+	r, err := sc.Run.Part("stage " + st.Name)
+	if err != nil {
+		return err
+	}
+	own := &executor.Scope{Run: r, Task: sc.Task, State: sc.State}
+	before := sc.State.Elapsed
+	err = res.perform(own, st)
+	res.Took = sc.State.Elapsed - before
+	switch {
+	case errors.As(err, new(*executor.StopError)):
+		res.Status, res.Error = StageFailed, err.Error()
+		return errors.Join(err, res.report(own, len(res.Fixes)))
+	case err != nil:
+		res.Status, res.Error = StageCancelled, err.Error()
+		return err
+	}
+	return res.report(own, len(res.Fixes))
 }
 
 // perform runs the stage until it passes, cannot be repaired, or was repaired

@@ -25,6 +25,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -41,6 +42,9 @@ type Host struct {
 	// Middleware wraps every tool call: each may inspect a call, change it, answer
 	// it itself or work on its result. The first is outermost.
 	Middleware []func(next ToolHandler) ToolHandler
+	// Secrets are not overwritten by calls with what replaced them in the text
+	// that the model was shown. May be nil.
+	Secrets *secret.Redactor
 	// Bind adds the artifacts that the host rather than the tool produces,
 	// such as the diff of what the job has changed. May be nil.
 	Bind func(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error
@@ -158,12 +162,18 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		call.Model = think
 	}
 	// Innermost: what the wrappers make of a call is what is judged.
-	perform := ToolHandler(func(ctx context.Context, u Invocation) (tools.Result, error) { return h.permitted(ctx, u, use, emit) })
+	perform := h.permitted(use, emit)
 	for _, wrap := range slices.Backward(h.Middleware) {
 		perform = wrap(perform)
 	}
+	p := Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: use.Args}
+	if why := overwritesSecret(h.Secrets, p); why != "" {
+		perform = func(context.Context, Invocation) (tools.Result, error) {
+			return tools.Result{Failed: true, Text: why}, nil
+		}
+	}
 	start := time.Now()
-	res, err := perform(ctx, Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: use.Args})
+	res, err := perform(ctx, p)
 	if ctx.Err() != nil {
 		// A tool that was stopped has not reported what it did: the step stays
 		// open rather than to record half an outcome.

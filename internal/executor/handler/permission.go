@@ -62,60 +62,62 @@ func publishesAgain(m executor.PermissionContext, t tools.Tool) bool {
 	return m.Taint.Has(tools.Unconfirmed) && t.Needs&tools.Publish != 0
 }
 
-// permitted decides about a call and runs it if it may. A call that must be
-// approved is an *asking error and has not happened; one that is denied is a
-// result in words for the model.
-func (h Host) permitted(ctx context.Context, p Invocation, use executor.ToolCall, emit event.Sink) (tools.Result, error) {
+// permitted returns the innermost handler of a call: it decides about the call
+// and runs it if it may. A call that must be approved is an *approvalError and
+// has not happened; one that is denied is a result in words for the model.
+func (h Host) permitted(use executor.ToolCall, emit event.Sink) ToolHandler {
 	may := executor.PermissionContext{}
 	if use.Permission != nil {
 		may = *use.Permission
 	}
-	v, leaks := verdict(may, p, h.Confinement)
-	if v.Do != permit.Allow {
-		args, _ := schema.Repair(p.Args)
-		if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
-			// Not a call yet: the tool states what is wrong without running.
-			return p.Tool.Run(ctx, p.Env, p.Args)
+	return func(ctx context.Context, p Invocation) (tools.Result, error) {
+		v, leaks := verdict(may, p, h.Confinement)
+		if v.Do != permit.Allow {
+			args, _ := schema.Repair(p.Args)
+			if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
+				// Not a call yet: the tool states what is wrong without running.
+				return p.Tool.Run(ctx, p.Env, p.Args)
+			}
+			p.Args = args
 		}
-		p.Args = args
-	}
-	switch {
-	case v.Do == permit.Ask && may.Approve == executor.ApproveAll && !publishesAgain(may, p.Tool):
-		if leaks {
-			emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakReason})
+		switch {
+		case v.Do == permit.Ask && may.Approve == executor.ApproveAll && !publishesAgain(may, p.Tool):
+			if leaks {
+				emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakReason})
+			}
+		case v.Do == permit.Ask && may.Approve == executor.ApproveNone:
+			if publishesAgain(may, p.Tool) {
+				return denied(repeatReason + ". Nobody is there to approve it; tell the user"), nil
+			}
+			why := "nobody is there to approve it"
+			if v.Why != "" {
+				why += " (" + v.Why + ")"
+			}
+			return denied(why + "; find a way without " + p.Tool.Name), nil
+		case v.Do == permit.Ask:
+			q, err := h.question(p, may, use.Artifacts, v, leaks)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			if use.Approved == "" || use.Approved != q.Digest {
+				return tools.Result{}, &approvalError{*q}
+			}
+			if p.Env != nil {
+				// The tool reads the files after this: what it finds then must be
+				// what was approved.
+				env := *p.Env
+				env.Approved, p.Env = q.Files, &env
+			}
+		case v.Do == permit.Deny:
+			return denied(v.Why), nil
 		}
-	case v.Do == permit.Ask && may.Approve == executor.ApproveNone:
-		if publishesAgain(may, p.Tool) {
-			return denied(repeatReason + ". Nobody is there to approve it; tell the user"), nil
-		}
-		why := "nobody is there to approve it"
-		if v.Why != "" {
-			why += " (" + v.Why + ")"
-		}
-		return denied(why + "; find a way without " + p.Tool.Name), nil
-	case v.Do == permit.Ask:
-		q, err := h.question(p, may, use.Artifacts, v, leaks)
-		if err != nil {
-			return tools.Result{}, err
-		}
-		if use.Approved == "" || use.Approved != q.Digest {
-			return tools.Result{}, &approvalError{*q}
-		}
-		if p.Env != nil {
-			// The tool reads the files after this: what it finds then must be
-			// what was approved.
+		if p.Env != nil && p.Env.Files != nil && may.Rules.BarsPaths() {
 			env := *p.Env
-			env.Approved, p.Env = q.Files, &env
+			env.Files = env.Files.WithGuard(func(name string, _ bool) string { return may.Rules.Bars(may.Agent, p.Tool.Name, name) })
+			p.Env = &env
 		}
-	case v.Do == permit.Deny:
-		return denied(v.Why), nil
+		return p.Tool.Run(ctx, p.Env, p.Args)
 	}
-	if p.Env != nil && p.Env.Files != nil && may.Rules.BarsPaths() {
-		env := *p.Env
-		env.Files = env.Files.WithGuard(func(name string, _ bool) string { return may.Rules.Bars(may.Agent, p.Tool.Name, name) })
-		p.Env = &env
-	}
-	return p.Tool.Run(ctx, p.Env, p.Args)
 }
 
 func denied(why string) tools.Result {

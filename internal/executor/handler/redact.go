@@ -177,23 +177,13 @@ func (s *deltaRedactor) end() {
 	}
 }
 
-// KeepSecrets wraps the calls of tools so that what a model copied from
-// redacted text is not written over the secret it stands for: a call that would
-// put a replacement into a file with a secret in it is refused.
-func KeepSecrets(r *secret.Redactor) func(next ToolHandler) ToolHandler {
-	return func(next ToolHandler) ToolHandler {
-		return func(ctx context.Context, p Invocation) (tools.Result, error) {
-			if r != nil && p.Env != nil && p.Env.Files != nil && p.Tool.Needs&tools.Write != 0 {
-				if why := overwrites(r, p); why != "" {
-					return tools.Result{Failed: true, Text: why}, nil
-				}
-			}
-			return next(ctx, p)
-		}
+// overwritesSecret states why a call must not happen that would put the
+// replacement of a secret, which the model copied from redacted text, into a file
+// with that secret in it; "" if it may.
+func overwritesSecret(r *secret.Redactor, p Invocation) string {
+	if r == nil || p.Env.Files == nil || p.Tool.Needs&tools.Write == 0 {
+		return ""
 	}
-}
-
-func overwrites(r *secret.Redactor, p Invocation) string {
 	held, ok := secret.Marked(string(p.Args))
 	if !ok {
 		return ""
