@@ -31,6 +31,21 @@ func FileID(st *unix.Stat_t) sandbox.ID { return sandbox.ID{Dev: uint64(st.Dev),
 // TypeOf is the type in a mode, S_IFDIR and its like.
 func TypeOf(st *unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
 
+// FileMode is the type and the permissions in a mode.
+func FileMode(st *unix.Stat_t) fs.FileMode {
+	m := fs.FileMode(st.Mode & 0o777)
+	switch TypeOf(st) {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		m |= fs.ModeDir
+	case unix.S_IFLNK:
+		m |= fs.ModeSymlink
+	default:
+		m |= fs.ModeIrregular
+	}
+	return m
+}
+
 func OpenAt(dir int, name string, flags int, mode uint32) (int, error) {
 	for {
 		fd, err := unix.Openat(dir, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
@@ -61,6 +76,16 @@ func OpenBeneath(root int, rel string) (int, error) {
 		unix.Close(up)
 	}
 	return fd, err
+}
+
+// openParts is OpenNoLinks part by part.
+func openParts(root int, rel string, flags int) (int, error) {
+	dir, base, err := OpenParent(root, rel)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	return OpenAt(dir, base, flags, 0)
 }
 
 // OpenParent opens the directory that a name is in.

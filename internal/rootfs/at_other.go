@@ -9,3 +9,6 @@ const PathOnly = unix.O_RDONLY | unix.O_NONBLOCK
 
 // ChangeTime is not spelled alike on these systems: 0 means that it is not known.
 func ChangeTime(*unix.Stat_t) int64 { return 0 }
+
+// OpenNoLinks opens a clean name below an open directory and follows no link in it.
+func OpenNoLinks(root int, rel string, flags int) (int, error) { return openParts(root, rel, flags) }

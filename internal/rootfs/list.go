@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // MaxNames bounds the names that are looked at for a list.
@@ -50,29 +52,50 @@ func (t *Tree) gitNames(ctx context.Context, dir string) ([]byte, error) {
 // DependencyDirs are directories that hold no work of the user's.
 var DependencyDirs = []string{".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".cache", "target", ".gradle"}
 
-// Walk lists the files below dir without asking git.
+// Walk lists the files below dir without asking git. It enters directories
+// through open ones and follows no link.
 func (t *Tree) Walk(ctx context.Context, dir string) (names []string, more bool, err error) {
-	err = fs.WalkDir(t.Root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
-		if err := ctx.Err(); err != nil {
-			return err
+	fd, err := OpenNoLinks(t.FD(), dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, false, t.Explain(dir, err)
+	}
+	w := walk{ctx: ctx}
+	err = w.visit(fd, dir)
+	return w.names, w.more, err
+}
+
+type walk struct {
+	ctx   context.Context
+	names []string
+	more  bool // there are more than MaxNames
+}
+
+// visit lists a directory and closes it.
+func (w *walk) visit(fd int, dir string) error {
+	d := OpenedDir(fd)
+	defer d.Close()
+	entries, _ := d.ReadDir(-1) // in part, if that is what can be read
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		switch name := path.Join(dir, e.Name()); {
+		case w.more || w.ctx.Err() != nil:
+			return w.ctx.Err()
+		case e.IsDir() && slices.Contains(DependencyDirs, e.Name()):
+		case e.IsDir():
+			below, err := OpenAt(fd, e.Name(), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			if err != nil {
+				continue // unreadable, or gone since
+			}
+			if err := w.visit(below, name); err != nil {
+				return err
+			}
+		case len(w.names) == MaxNames:
+			w.more = true
+		default:
+			w.names = append(w.names, name)
 		}
-		switch {
-		case err != nil && p == dir:
-			return t.Explain(dir, err)
-		case err != nil:
-			return nil // unreadable, or gone since
-		case d.IsDir() && p != dir && slices.Contains(DependencyDirs, d.Name()):
-			return fs.SkipDir
-		case d.IsDir():
-			return nil
-		case len(names) == MaxNames:
-			more = true
-			return fs.SkipAll
-		}
-		names = append(names, p)
-		return nil
-	})
-	return names, more, err
+	}
+	return nil
 }
 
 // Repository finds the repository that the tree is in: its top, and where in it

@@ -9,8 +9,17 @@ import (
 // A nameList excludes most names that match no pattern of a list, by the last
 // part of each pattern. It is made once.
 type nameList struct {
-	exact             map[string]bool
-	begin, end, other []string
+	exact map[string]bool
+	begin [256][]affix // by the first byte
+	end   [256][]affix // by the last byte, without those of begin
+	other []string
+}
+
+// An affix matches what has text before and after a star.
+type affix struct{ before, after string }
+
+func (a affix) matches(part string) bool {
+	return len(part) >= len(a.before)+len(a.after) && strings.HasPrefix(part, a.before) && strings.HasSuffix(part, a.after)
 }
 
 // builtIn are the lists of this package, by their first pattern.
@@ -23,18 +32,16 @@ func newNameList(patterns []string) *nameList {
 	l := &nameList{exact: map[string]bool{}}
 	for _, p := range patterns {
 		p = path.Base(p)
-		body := strings.Trim(p, "*")
+		before, after, star := strings.Cut(p, "*")
 		switch {
-		case strings.ContainsAny(body, `*?[\`):
+		case strings.ContainsAny(before+after, `*?[\`) || star && before+after == "":
 			l.other = append(l.other, p)
-		case body == p:
+		case !star:
 			l.exact[p] = true
-		case p == body+"*":
-			l.begin = append(l.begin, body)
-		case p == "*"+body:
-			l.end = append(l.end, body)
+		case before != "":
+			l.begin[before[0]] = append(l.begin[before[0]], affix{before, after})
 		default:
-			l.other = append(l.other, p)
+			l.end[after[len(after)-1]] = append(l.end[after[len(after)-1]], affix{before, after})
 		}
 	}
 	return l
@@ -42,8 +49,10 @@ func newNameList(patterns []string) *nameList {
 
 // Maybe reports whether a folded part of a name matches the end of a pattern.
 func (l *nameList) Maybe(part string) bool {
-	return l == nil || l.exact[part] ||
-		slices.ContainsFunc(l.begin, func(b string) bool { return strings.HasPrefix(part, b) }) ||
-		slices.ContainsFunc(l.end, func(e string) bool { return strings.HasSuffix(part, e) }) ||
+	if l == nil || part == "" || l.exact[part] {
+		return l == nil || l.exact[part]
+	}
+	match := func(a affix) bool { return a.matches(part) }
+	return slices.ContainsFunc(l.begin[part[0]], match) || slices.ContainsFunc(l.end[part[len(part)-1]], match) ||
 		slices.ContainsFunc(l.other, func(p string) bool { ok, _ := path.Match(p, part); return ok })
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +89,41 @@ func (t *Tree) Open(name, p string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, t.Explain(name, err)
 	}
 	return f, info, nil
+}
+
+// Read reads up to limit bytes of a regular file into buf, which grows as needed,
+// with few calls of the system: many files are read so. It reports false for
+// a name with links, a hard link and what cannot be read: Open explains those.
+func (t *Tree) Read(p string, buf []byte, limit int64) ([]byte, bool) {
+	plain := func(st *unix.Stat_t) bool { return TypeOf(st) == unix.S_IFREG && st.Nlink == 1 }
+	if st, err := t.Stat(p); err != nil || !plain(&st) {
+		return nil, false // opening a pipe or a device has effects
+	}
+	fd, err := OpenNoLinks(t.FD(), p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err != nil {
+		return nil, false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || !plain(&st) {
+		return nil, false // it is no longer what was looked at
+	}
+	buf = slices.Grow(buf[:0], int(min(st.Size+1, limit)))
+	for int64(len(buf)) < limit {
+		buf = slices.Grow(buf, 1)
+		n, err := unix.Read(fd, buf[len(buf):min(int64(cap(buf)), limit)])
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, false
+		}
+		buf = buf[:len(buf)+n]
+		if n == 0 || len(buf) < cap(buf) { // a regular file gives all it has
+			break
+		}
+	}
+	return buf, true
 }
 
 func regular(name string, info fs.FileInfo) error {

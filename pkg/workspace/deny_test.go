@@ -56,6 +56,9 @@ func TestNames(t *testing.T) {
 			if listed != want[i] {
 				t.Errorf("%s, with %d: listed is %v", name, i, listed)
 			}
+			if _, err := f.Peek(name, nil, 10); (err == nil) != want[i] {
+				t.Errorf("Peek(%s): %v", name, err)
+			}
 			if in, err := f.FS().Open(name); (err == nil) != want[i] {
 				t.Errorf("%s, with %d: opened through FS: %v", name, i, err)
 			} else if err == nil {
@@ -99,6 +102,9 @@ func TestHardLinksToSecrets(t *testing.T) {
 	defer f.Close()
 	if _, err := f.ReadFile("sub/innocent.txt"); err == nil || !strings.Contains(err.Error(), "another name of .env") {
 		t.Errorf("a hard link to .env: %v", err)
+	}
+	if _, err := f.Peek("sub/innocent.txt", nil, 10); err == nil || !strings.Contains(err.Error(), "another name of .env") {
+		t.Errorf("Peek of a hard link to .env: %v", err)
 	}
 	if b, err := f.ReadFile("two.txt"); err != nil || string(b) != "1" {
 		t.Errorf("a hard link to a plain file: %q, %v", b, err)

@@ -49,6 +49,7 @@ func ops(f *Files) map[string]func(name string) error {
 	return map[string]func(string) error{
 		"ReadFile":   func(n string) error { _, err := f.ReadFile(n); return err },
 		"ReadLines":  func(n string) error { _, err := f.ReadLines(n, 1, 10); return err },
+		"Peek":       func(n string) error { _, err := f.Peek(n, nil, 10); return err },
 		"ReadText":   func(n string) error { _, err := f.ReadText(n); return err },
 		"WriteFile":  func(n string) error { return f.WriteFile(n, []byte("evil")) },
 		"Replace":    func(n string) error { return f.Replace(n, []byte("secret"), []byte("evil")) },
@@ -498,6 +499,45 @@ func TestFS(t *testing.T) {
 	defer h.Close()
 	if _, ok := h.(interface{ Write([]byte) (int, error) }); ok {
 		t.Error("a file of the read-only view can be written to")
+	}
+}
+
+// Peek reads what FS reads, with and without the short way, and no more than asked.
+func TestPeek(t *testing.T) {
+	f, _, dir := openTemp(t)
+	long := strings.Repeat("0123456789", 1000)
+	if err := os.MkdirAll(filepath.Join(dir, "a/b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"a/b/long": long, "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"link": "a/b/long", "d": "a/b"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(filepath.Join(dir, "a/b/long"), filepath.Join(dir, "hard")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a/b/long", "link", "d/long", "hard", "empty"} {
+		for _, limit := range []int64{1, 512, 9_999, 10_000, 10_001, 1 << 20} {
+			for _, buf := range [][]byte{nil, make([]byte, 3, 700), make([]byte, 0, 1<<15)} {
+				got, err := f.Peek(name, buf, limit)
+				want := long[:min(limit, int64(len(long)))]
+				if name == "empty" {
+					want = ""
+				}
+				if err != nil || string(got) != want {
+					t.Errorf("Peek(%s, %d of %d, %d) = %d bytes, %v; want %d", name, len(buf), cap(buf), limit, len(got), err, len(want))
+				}
+			}
+		}
+	}
+	if _, ok := f.Tree.Read("d/long", nil, 10); ok {
+		t.Error("the short way followed a link above the name")
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/sys/unix"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
 )
@@ -67,52 +67,52 @@ func (f *Files) List(ctx context.Context, o ListOptions) (entries []Entry, trunc
 	if limit <= 0 {
 		limit = 10_000
 	}
-	in := lastDir{root: f.Tree.Root}
+	in := lastDir{root: f.Tree.FD(), fd: -1}
 	defer in.close()
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
 		}
-		info, err := in.lstat(name)
+		st, err := in.lstat(name)
 		if err != nil {
 			continue // git knows it, but it is deleted
 		}
 		if len(entries) == limit {
 			return entries, true, nil
 		}
-		entries = append(entries, Entry{Name: name, Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()})
+		entries = append(entries, Entry{Name: name, Size: st.Size, Mode: rootfs.FileMode(&st), Time: time.Unix(st.Mtim.Unix())})
 	}
 	return entries, more, nil
 }
 
-// lastDir looks up names in order. It keeps the directory of the last one open:
-// a lookup from the root opens every directory on the way.
+// lastDir looks up names in order, without following links. It keeps the
+// directory of the last one open: a lookup from the root opens every directory
+// on the way.
 type lastDir struct {
-	root *os.Root
-	dir  string
-	open *os.Root // nil if dir is the root
+	root, fd int // fd is -1 if no directory is open
+	dir      string
 }
 
-func (l *lastDir) lstat(name string) (fs.FileInfo, error) {
+func (l *lastDir) lstat(name string) (unix.Stat_t, error) {
 	dir, base := path.Split(name)
 	if dir == "" {
-		return l.root.Lstat(base)
+		return rootfs.StatAt(l.root, base)
 	}
-	if l.open == nil || dir != l.dir {
+	if l.fd < 0 || dir != l.dir {
 		l.close()
-		open, err := l.root.OpenRoot(dir)
+		fd, err := rootfs.OpenNoLinks(l.root, path.Clean(dir), rootfs.PathOnly|unix.O_DIRECTORY)
 		if err != nil {
-			return nil, err
+			return unix.Stat_t{}, err
 		}
-		l.dir, l.open = dir, open
+		l.dir, l.fd = dir, fd
 	}
-	return l.open.Lstat(base)
+	return rootfs.StatAt(l.fd, base)
 }
 
 func (l *lastDir) close() {
-	if l.open != nil {
-		_ = l.open.Close() // it was only read
-		l.open = nil
+	if l.fd >= 0 {
+		_ = unix.Close(l.fd) // it was only read
+		l.fd = -1
 	}
 }
 
@@ -134,9 +134,6 @@ func (o ListOptions) choose(dir string, names []string, judge func(name, p strin
 		if o.Depth > 0 && len(parts) > o.Depth {
 			name = path.Join(dir, path.Join(parts[:o.Depth]...))
 		}
-		if judge(name, name, false) != nil {
-			continue
-		}
 		if o.Glob != "" {
 			subject := name
 			if !strings.Contains(o.Glob, "/") {
@@ -145,6 +142,9 @@ func (o ListOptions) choose(dir string, names []string, judge func(name, p strin
 			if ok, _ := doublestar.Match(o.Glob, subject); !ok {
 				continue
 			}
+		}
+		if judge(name, name, false) != nil {
+			continue
 		}
 		out = append(out, name)
 	}

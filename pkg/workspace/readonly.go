@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"io"
 	"io/fs"
 	"os"
@@ -16,6 +17,28 @@ import (
 // opened, but as ever not walked into. Opening what is neither file nor
 // directory is an error. Reading through it does not count for the stale check.
 func (f *Files) FS() fs.FS { return readOnly{f.Tree, f.CheckPath} }
+
+// Peek reads the first bytes of a file, up to limit, into buf if there is room. It
+// is for searching many files: the stale check ignores it.
+func (f *Files) Peek(name string, buf []byte, limit int64) ([]byte, error) {
+	if fs.ValidPath(name) && f.CheckPath(name, name, false) == nil {
+		if b, ok := f.Tree.Read(name, buf, limit); ok {
+			return b, nil
+		}
+	}
+	p, err := f.find(name, true, false)
+	if err != nil {
+		return nil, err
+	}
+	in, _, err := f.Tree.Open(name, p)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	b := bytes.NewBuffer(buf[:0])
+	_, err = b.ReadFrom(io.LimitReader(in, limit))
+	return b.Bytes(), err
+}
 
 type readOnly struct {
 	tree  *rootfs.Tree

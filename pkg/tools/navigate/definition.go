@@ -30,7 +30,7 @@ var Definition = tools.New(tools.Metadata{
 }.Prose(definitionProse), definition)
 
 func definition(ctx context.Context, env *tools.Env, in nameInput) (tools.Result, error) {
-	c := open(env)
+	c := code{env}
 	word, err := bare(in.Name)
 	if err != nil {
 		return tools.Result{}, err

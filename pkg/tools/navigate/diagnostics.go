@@ -38,7 +38,7 @@ const (
 )
 
 func diagnostics(ctx context.Context, env *tools.Env, in diagnosticsInput) (tools.Result, error) {
-	c := open(env)
+	c := code{env}
 	names, _, err := c.files(ctx, in.Path, func(name string) bool { return isGo(name) || isSource(name) })
 	if err != nil {
 		return tools.Result{}, err

@@ -27,7 +27,7 @@ func old(t *testing.T, dir, name, text string, age time.Duration) {
 
 func where(t *testing.T, env *tools.Env, word string) string {
 	t.Helper()
-	syms, err := open(env).declarations(t.Context(), word)
+	syms, err := code{env}.declarations(t.Context(), word)
 	if err != nil {
 		t.Fatal(err)
 	}

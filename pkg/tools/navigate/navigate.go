@@ -13,8 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -37,21 +35,11 @@ const (
 )
 
 // A code is the workspace as the tools of this package see it.
-type code struct {
-	env *tools.Env
-	fs  fs.FS
-}
-
-func open(env *tools.Env) code { return code{env, env.Files.FS()} }
+type code struct{ env *tools.Env }
 
 // read returns a file's text. It does not count as the model having read it.
 func (c code) read(name string) (string, error) {
-	f, err := c.fs.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	b, err := c.env.Files.Peek(name, nil, maxFile+1)
 	if err != nil {
 		return "", err
 	}

@@ -31,7 +31,7 @@ const (
 )
 
 func outline(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result, error) {
-	c := open(env)
+	c := code{env}
 	names, more, err := c.files(ctx, in.Path, func(name string) bool { return isGo(name) || isSource(name) })
 	if err != nil {
 		return tools.Result{}, err

@@ -22,7 +22,7 @@ var References = tools.New(tools.Metadata{
 }.Prose(referencesProse), references)
 
 func references(ctx context.Context, env *tools.Env, in nameInput) (tools.Result, error) {
-	c := open(env)
+	c := code{env}
 	word, err := bare(in.Name)
 	if err != nil {
 		return tools.Result{}, err

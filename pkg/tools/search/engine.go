@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
 	"regexp"
 	"runtime"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // A query is what is looked for.
@@ -46,7 +45,7 @@ type found struct {
 
 // run searches the files with all processors, block by block, so that what it
 // returns is that of a search in the order of the names.
-func (q *query) run(ctx context.Context, fsys fs.FS, names []string) found {
+func (q *query) run(ctx context.Context, files *workspace.Files, names []string) found {
 	const block = 256
 	filter := newFilter(q.re)
 	var f found
@@ -58,13 +57,14 @@ func (q *query) run(ctx context.Context, fsys fs.FS, names []string) found {
 		var workers sync.WaitGroup
 		for range min(runtime.GOMAXPROCS(0), len(part)) {
 			workers.Go(func() {
-				var buf bytes.Buffer
+				var buf []byte
 				for i := next.Add(1) - 1; i < int64(len(part)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-					b, err := readFile(fsys, part[i], &buf)
+					b, err := files.Peek(part[i], buf, maxFile)
+					buf = b
 					if err != nil || binary(b) || !filter.matches(b) {
 						continue // gone meanwhile, not for us to read, not text, or without a match
 					}
-					q.file(part[i], b, &hits[i])
+					q.file(part[i], b, filter.literal, &hits[i])
 				}
 			})
 		}
@@ -76,8 +76,8 @@ func (q *query) run(ctx context.Context, fsys fs.FS, names []string) found {
 			case !h.full && f.matches+h.matches <= q.max:
 				f.hits, f.matches = append(f.hits, h.hits...), f.matches+h.matches
 			default: // the limit is in this file
-				if b, err := readFile(fsys, part[i], new(bytes.Buffer)); err == nil {
-					q.file(part[i], b, &f)
+				if b, err := files.Peek(part[i], nil, maxFile); err == nil {
+					q.file(part[i], b, filter.literal, &f)
 				}
 			}
 		}
@@ -85,21 +85,10 @@ func (q *query) run(ctx context.Context, fsys fs.FS, names []string) found {
 	return f
 }
 
-// readFile returns the content of a file, which is in buf until its next use.
-func readFile(fsys fs.FS, name string, buf *bytes.Buffer) ([]byte, error) {
-	in, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	buf.Reset()
-	_, err = buf.ReadFrom(io.LimitReader(in, maxFile))
-	return buf.Bytes(), err
-}
-
 func binary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 }
 
-func (q *query) file(name string, b []byte, f *found) {
+// file adds the matches in a file. literal is in each of them.
+func (q *query) file(name string, b, literal []byte, f *found) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	var before []line // the last lines that did not match
 	after, no := 0, 0
@@ -110,7 +99,7 @@ func (q *query) file(name string, b []byte, f *found) {
 		no++
 		l = bytes.TrimSuffix(l, []byte("\r"))
 		switch {
-		case q.re.Match(l):
+		case bytes.Contains(l, literal) && q.re.Match(l):
 			if f.matches == q.max {
 				f.full = true
 				if len(h.lines) > 0 {

@@ -83,7 +83,7 @@ func search(ctx context.Context, env *tools.Env, in Input) (tools.Result, error)
 			}
 		}
 	}
-	f := q.run(within, env.Files.FS(), names)
+	f := q.run(within, env.Files, names)
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}

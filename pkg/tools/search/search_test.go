@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -123,7 +122,6 @@ func randomFiles() map[string]string {
 // Whole files at once, by several goroutines, are searched as line by line.
 func TestSameAsLineByLine(t *testing.T) {
 	env := open(t, randomFiles())
-	fsys := env.Files.FS()
 	for _, p := range patterns {
 		for _, limit := range []int{1, 7, 1 << 20} {
 			q := query{re: regexp.MustCompile(p), max: limit, context: 1}
@@ -133,11 +131,11 @@ func TestSameAsLineByLine(t *testing.T) {
 			}
 			var want found
 			for _, name := range names {
-				if b, err := readFile(fsys, name, new(bytes.Buffer)); err == nil && !binary(b) && !want.full {
-					q.file(name, b, &want)
+				if b, err := env.Files.Peek(name, nil, maxFile); err == nil && !binary(b) && !want.full {
+					q.file(name, b, nil, &want)
 				}
 			}
-			if got := q.run(t.Context(), fsys, names).result(q); got.Text != want.result(q).Text {
+			if got := q.run(t.Context(), env.Files, names).result(q); got.Text != want.result(q).Text {
 				t.Errorf("%s, %d at most: got\n%s\nwant\n%s", p, limit, got.Text, want.result(q).Text)
 			}
 		}
@@ -172,7 +170,7 @@ func TestSameWithRipgrep(t *testing.T) {
 		if err != nil || len(names) < worthRG {
 			t.Fatalf("%d files, %v", len(names), err)
 		}
-		own := q.run(ctx, env.Files.FS(), names).result(q)
+		own := q.run(ctx, env.Files, names).result(q)
 		pat, ok := translate(p)
 		if !ok {
 			continue
@@ -183,10 +181,10 @@ func TestSameWithRipgrep(t *testing.T) {
 			continue
 		}
 		used++
-		if with := q.run(ctx, env.Files.FS(), few).result(q); with.Text != own.Text {
+		if with := q.run(ctx, env.Files, few).result(q); with.Text != own.Text {
 			var lost []string
 			for _, n := range names {
-				if !slices.Contains(few, n) && q.run(ctx, env.Files.FS(), []string{n}).matches > 0 {
+				if !slices.Contains(few, n) && q.run(ctx, env.Files, []string{n}).matches > 0 {
 					lost = append(lost, fmt.Sprintf("%q", content[n]))
 				}
 			}
@@ -221,7 +219,7 @@ func BenchmarkNarrow(b *testing.B) {
 	}
 	b.Run("own", func(b *testing.B) {
 		for b.Loop() {
-			q.run(ctx, env.Files.FS(), names)
+			q.run(ctx, env.Files, names)
 		}
 	})
 	b.Run("ripgrep", func(b *testing.B) {
@@ -231,7 +229,7 @@ func BenchmarkNarrow(b *testing.B) {
 			if !ok {
 				b.Skip("rg is not installed here")
 			}
-			q.run(ctx, env.Files.FS(), few)
+			q.run(ctx, env.Files, few)
 		}
 	})
 }
