@@ -112,10 +112,12 @@ func (f *flipper) flip(ws int, rel, outside, link string, rng *rand.Rand) bool {
 // TestFlips runs commands in a workspace that another process changes all the
 // time. Whatever becomes of them: nothing outside is read, written or removed.
 func TestFlips(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("ADROIT_FLIPS_USER") == "" && os.Geteuid() == 0 {
 		t.Run("user", flipsAsUser)
 	}
 	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
 		r, dir := cellmate(t, SandboxOptions{Level: level})
 		f := &flipper{ws: dir, outside: victim(t), done: make(chan uint64)}
 		secret := "content that no command reads"
@@ -171,21 +173,20 @@ read x <a/.env && echo $x; true`, Args: []string{f.outside}})
 
 // flipsAsUser runs the test as an ordinary user.
 func flipsAsUser(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "adroit-user-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	self, err := os.ReadFile("/proc/self/exe")
-	if err == nil {
-		err = errors.Join(os.Chmod(dir, 0o777), os.WriteFile(filepath.Join(dir, "self"), self, 0o755), os.Chmod(filepath.Join(dir, "self"), 0o755))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	// This process must not have the copy open for writing: a command that another
+	// test starts meanwhile would inherit it, and the copy could not be executed.
+	dirtest.Must(t, os.Chmod(dir, 0o777))
+	dirtest.Must(t, exec.Command("cp", os.Args[0], filepath.Join(dir, "self")).Run())
+	dirtest.Must(t, os.Chmod(filepath.Join(dir, "self"), 0o755))
 	cmd := exec.Command(filepath.Join(dir, "self"), "-test.run=^TestFlips$", "-test.v", "-test.timeout=120m")
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "ADROIT_FLIPS_USER=1", "ADROIT_FLIPS=" + strconv.Itoa(flips()), "CI=" + os.Getenv("CI")}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "ADROIT_FLIPS_USER=1", "ADROIT_FLIPS=" + strconv.Itoa(flips()), "CI=" + os.Getenv("CI"), "GORACE=" + os.Getenv("GORACE")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -18,7 +18,9 @@ import (
 // list of modules names. What a command leaves in one of those must not run when
 // the user looks at the work, nor by what the user's shell shows of it.
 func TestConfinedRepositoriesInside(t *testing.T) {
+	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
 		if level == sandbox.Off {
 			t.Skip("nothing is enforced")
 		}

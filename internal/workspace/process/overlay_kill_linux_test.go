@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +28,7 @@ type overlayKillJob struct {
 	Script               string // none: only settle what was interrupted
 	Kill                 int    // at this point, counted from 1
 	Notes                string // file for what the next command's output would have
+	Points               string // file for the number of points
 }
 
 // TestOverlayKillJob is the child process.
@@ -60,6 +62,7 @@ func TestOverlayKillJob(t *testing.T) {
 		t.Errorf("the command had no overlay: %s", why)
 	}
 	dirtest.Must(t, os.WriteFile(e.Notes, []byte(o.Note), 0o600))
+	dirtest.Must(t, os.WriteFile(e.Points, []byte(strconv.Itoa(n)), 0o600))
 }
 
 // run starts the child process and reports whether it was killed.
@@ -89,7 +92,7 @@ while [ ! -e /tmp/go ]; do sleep 0.02; done; echo end >>both; echo theirs >fight
 // runs.
 func prepareKill(t *testing.T) (e overlayKillJob, person func()) {
 	base := t.TempDir()
-	e = overlayKillJob{Dir: filepath.Join(base, "ws"), Ledger: filepath.Join(base, "ledger"), Private: filepath.Join(base, "private"), Notes: filepath.Join(base, "notes"), Script: killScript}
+	e = overlayKillJob{Dir: filepath.Join(base, "ws"), Ledger: filepath.Join(base, "ledger"), Private: filepath.Join(base, "private"), Notes: filepath.Join(base, "notes"), Points: filepath.Join(base, "points"), Script: killScript}
 	for _, p := range []string{"a", "b", "c", "f", "swap/x", "swap/y/z", "turn", "ig/log", "gone/1", "gone/2/3", "mine"} {
 		dirtest.Write(t, filepath.Join(e.Dir, p), "text of "+p+"\n")
 	}
@@ -116,6 +119,7 @@ func prepareKill(t *testing.T) (e overlayKillJob, person func()) {
 // nothing is lost, nothing is half done, a person's edits stay, and undo takes
 // back what the command did and nothing else.
 func TestOverlayKilled(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
@@ -164,16 +168,21 @@ func TestOverlayKilled(t *testing.T) {
 	if os.Getenv("ADROIT_TEST_ALL_POINTS") != "" {
 		step = 1
 	}
-	for n := 1 + rnd.IntN(step); ; n += step {
-		done := false
+	points := number(t, dirtest.Content(t, e.Points))
+	if points < 30 {
+		t.Errorf("there are only %d points", points)
+	}
+	for n := 1 + rnd.IntN(step); n <= points; n += step {
+		again, twice := 1+rnd.IntN(12), rnd.IntN(2) == 0
 		t.Run(fmt.Sprintf("point=%d/seed=%d", n, seed), func(t *testing.T) {
+			t.Parallel()
 			e, person := prepareKill(t)
 			e.Kill = n
-			if done = !run(t, e, person); done && n < 30 {
-				t.Errorf("there are only %d points", n)
+			if !run(t, e, person) {
+				t.Errorf("the join has no point %d, although another one had %d", n, points)
 			}
-			e.Script, e.Kill = "", 1+rnd.IntN(12)
-			if rnd.IntN(2) == 0 {
+			e.Script, e.Kill = "", again
+			if twice {
 				e.run(t)
 			}
 			e.Kill = 0
@@ -186,8 +195,5 @@ func TestOverlayKilled(t *testing.T) {
 				t.Errorf("undo is not as without the kill:\n%s", dirtest.Diff(undone, back))
 			}
 		})
-		if done || t.Failed() {
-			return
-		}
 	}
 }

@@ -54,6 +54,7 @@ func ran(t *testing.T, r *Runner, script string) *Output {
 // What has no place in an overlay, or would work otherwise there, is found out
 // before the command runs, which then has none.
 func TestOverlayWhereItIsSafe(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		prepare func(t *testing.T, dir string)
@@ -91,6 +92,7 @@ func TestOverlayWhereItIsSafe(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r, _, dir := overlaid(t)
 			if o := ran(t, r, "echo x >exact"); o.Uncertain || !slices.Equal(o.Changed, []string{"exact"}) {
 				t.Errorf("before: %+v", o)
@@ -106,6 +108,7 @@ func TestOverlayWhereItIsSafe(t *testing.T) {
 // While a command runs in the background, all are compared: they and the job's
 // tools see each other's files at once.
 func TestOverlayInTheBackground(t *testing.T) {
+	t.Parallel()
 	r, _, dir := overlaid(t)
 	p, err := r.Start(t.Context(), Cmd{Shell: "until [ -e flag ]; do sleep 0.02; done; echo seen; sleep 1", Snapshot: true})
 	dirtest.Must(t, err)
@@ -125,6 +128,7 @@ func TestOverlayInTheBackground(t *testing.T) {
 // Several commands at once each have their own; of two that write one file, the
 // second is merged or kept aside.
 func TestOverlaysAtOnce(t *testing.T) {
+	t.Parallel()
 	r, _, dir := overlaid(t)
 	dirtest.Write(t, filepath.Join(dir, "both"), dirtest.Twenty)
 	dirtest.Write(t, filepath.Join(dir, "one"), "0\n")
@@ -165,6 +169,7 @@ func TestOverlaysAtOnce(t *testing.T) {
 // The upper layer can lie on another file system than the workspace; with no
 // room for the copy, it stays until there is.
 func TestOverlayAcrossFileSystems(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	if err := unix.Mount("tmpfs", base, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
@@ -204,6 +209,7 @@ func TestOverlayAcrossFileSystems(t *testing.T) {
 // What configures programs outside of the sandbox never comes to lie in the
 // workspace.
 func TestOverlayProtects(t *testing.T) {
+	t.Parallel()
 	r, _, dir := overlaid(t)
 	dirtest.Git(t, dir, "init", "-q")
 	o := ran(t, r, "mkdir -p .vscode sub/.claude; echo {} >.vscode/tasks.json; echo {} >sub/.claude/settings.json; echo x >fine; echo x >.git/hooks/pre-commit; git init -q new; echo x >new/.git/hooks/post-checkout")
@@ -237,6 +243,7 @@ var toolScripts = [][2]string{
 // Programs that rename directories, which an overlay by itself refuses, and those
 // that people use most work as without one.
 func TestOverlayWithTools(t *testing.T) {
+	t.Parallel()
 	r, _, _ := overlaid(t)
 	run := func(needs, script string) {
 		// A cargo of rustup is on PATH and finds no tool chain where HOME is another.
@@ -257,6 +264,7 @@ func TestOverlayWithTools(t *testing.T) {
 // A file that git ignores and that is written to stays the file it is, for who
 // has it open.
 func TestOverlayWritesInPlace(t *testing.T) {
+	t.Parallel()
 	r, _, dir := overlaid(t)
 	dirtest.Git(t, dir, "init", "-q")
 	dirtest.Write(t, filepath.Join(dir, ".gitignore"), "*.log\n")

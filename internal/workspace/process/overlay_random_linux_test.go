@@ -116,6 +116,7 @@ func facts(t *testing.T, dir string) []string {
 // person edits other files meanwhile; it alone is recorded, and undo takes back it
 // alone.
 func TestOverlayIsTransparent(t *testing.T) {
+	t.Parallel()
 	count := 12
 	if n, err := strconv.Atoi(os.Getenv("ADROIT_TEST_PROGRAMS")); err == nil {
 		count = n
@@ -126,6 +127,7 @@ func TestOverlayIsTransparent(t *testing.T) {
 	}
 	for i := range count {
 		t.Run(fmt.Sprintf("seed=%d", seed+uint64(i)), func(t *testing.T) {
+			t.Parallel()
 			rnd := rand.New(rand.NewPCG(seed+uint64(i), 2))
 			script := scriptOf(rnd, 3+rnd.IntN(12))
 			r, led, dir := overlaid(t)

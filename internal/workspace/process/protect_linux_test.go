@@ -65,7 +65,9 @@ func victim(t *testing.T) string {
 // is looked at afterwards is removed as a link. What it leads to stays, and the
 // workspace can be used.
 func TestPlantedLinks(t *testing.T) {
+	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
 		for _, link := range []string{
 			"sub/.git/hooks", "sub/.git/info", "sub/.git/modules", "sub/.git/worktrees", "sub/.git/config", "sub/.git/config.worktree", "sub/.git/commondir",
 			"sub/.git/modules/x", "sub/.git/worktrees/x", ".git/modules", ".git/modules/a/hooks", ".git/modules/a/info", ".git/worktrees", ".git/worktrees/w/modules",
@@ -102,7 +104,9 @@ func TestPlantedLinks(t *testing.T) {
 // A link that is there before the command, from a run without a sandbox or from
 // the user, is not followed either, and no later command fails because of it.
 func TestLinksThatWereThere(t *testing.T) {
+	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
 		for _, link := range []string{"hooks", "info", "modules", "worktrees", "config", "info/attributes", "config.worktree"} {
 			t.Run(link, func(t *testing.T) {
 				r, dir := cellmate(t, SandboxOptions{Level: level})
@@ -164,8 +168,10 @@ func TestReplacedParent(t *testing.T) {
 
 // Report 5. A repository that is moved, copied, cloned or made keeps what it had.
 func TestMovedRepositories(t *testing.T) {
+	t.Parallel()
 	const user = "git -c user.name=a -c user.email=a@b -c protocol.file.allow=always "
 	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
 		setup := func(t *testing.T) (*Runner, string) {
 			r, dir := cellmate(t, SandboxOptions{Level: level})
 			dirtest.Git(t, dir, "init", "-q")
@@ -301,7 +307,9 @@ func TestMovedRepositories(t *testing.T) {
 // as no file tool writes it there without asking; what a command removes of it
 // nobody loses without a word.
 func TestConfigurationAnywhere(t *testing.T) {
+	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
 		r, dir := cellmate(t, SandboxOptions{Level: level})
 		names := []string{
 			".vscode/tasks.json", ".claude/settings.json", ".mcp.json", ".idea/x", "a/b/.vscode/tasks.json", "a/.claude/settings.json", "a/.mcp.json",

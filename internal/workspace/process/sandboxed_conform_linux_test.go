@@ -36,7 +36,9 @@ func TestConfinedFlood(t *testing.T) {
 
 // Conformance 30 and 31, confined.
 func TestConfinedOutputAndInput(t *testing.T) {
+	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
 		r, dir := cellmate(t, SandboxOptions{Level: level})
 		for script, want := range unprintable {
 			if o := sh(t, r, script); o.Text != want || !utf8.ValidString(o.Text) {

@@ -96,6 +96,7 @@ func TestConfinedCommand(t *testing.T) {
 }
 
 func TestConfinedGoTest(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("compiles the standard library where the cache cannot be shared")
 	}

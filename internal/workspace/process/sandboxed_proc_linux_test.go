@@ -70,7 +70,9 @@ func TestConfinedLeavesNothing(t *testing.T) {
 // TERM reaches the command, which has its time to clean up; what ignores it is
 // killed after the grace.
 func TestConfinedTermination(t *testing.T) {
+	t.Parallel()
 	levels(t, func(t *testing.T, level sandbox.Level) {
+		t.Parallel()
 		r, dir := cellmate(t, SandboxOptions{Level: level})
 		start := func(script string) *Process {
 			t.Helper()
@@ -89,7 +91,7 @@ func TestConfinedTermination(t *testing.T) {
 		p = start(`trap '' TERM; echo begun; while :; do sleep 0.05; done`)
 		began := time.Now()
 		p.Kill()
-		if d := time.Since(began); d > grace+time.Second {
+		if d := time.Since(began); d > grace+5*time.Second {
 			t.Errorf("one that ignores TERM took %s to die", d)
 		}
 		if o := p.Output(); o.Code != 137 {
@@ -103,6 +105,7 @@ func TestConfinedTermination(t *testing.T) {
 
 // A runner that is killed takes its confined commands along.
 func TestConfinedDiesWithItsRunner(t *testing.T) {
+	t.Parallel()
 	if dir := os.Getenv("ADROIT_TEST_CONFINED_RUNNER"); dir != "" {
 		r := New(dir, "", nil, WithSandbox(SandboxOptions{Level: sandbox.Level(os.Getenv("ADROIT_TEST_LEVEL")), Private: dir + ".private"}))
 		_, err := r.Start(context.Background(), Cmd{Shell: `(setsid env -i sleep 300 &) ; echo x >begun; sleep 300`})

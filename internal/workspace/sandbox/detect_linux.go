@@ -87,7 +87,7 @@ func attempt(l Level, mounts bwrapMount) error {
 	// The last word shows that the view is the one that was asked for.
 	script := "echo x >" + "inside && ! echo x 2>/dev/null >/adroit-probe && echo confined"
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
-	cmd.Dir, cmd.Env = ws, []string{"PATH=/usr/bin:/bin"}
+	cmd.Dir, cmd.Env = ws, probeEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var said, out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -109,6 +109,12 @@ func attempt(l Level, mounts bwrapMount) error {
 		err = errors.New("a command could write outside of its workspace")
 	}
 	return err
+}
+
+// probeEnv is the environment of a probe. It keeps GORACE: without, a helper that
+// was built with -race sleeps for a second before it exits.
+func probeEnv() []string {
+	return []string{"PATH=/usr/bin:/bin", "GORACE=" + os.Getenv("GORACE")}
 }
 
 // help is what an operator can do about a level that cannot be had.
@@ -142,7 +148,7 @@ func ProbeCollect(ctx context.Context, p *Policy) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `mkdir "$1" && echo x >"$1/made" && if [ -d .adroit-gone ]; then rm -r .adroit-gone && mv -T .adroit-old older && mv -T "$1" new; fi`, "sh", ".adroit-probe-"+strings.ToLower(filepath.Base(p.Collect)))
-	cmd.Dir, cmd.Env = p.Dir, []string{"PATH=/usr/bin:/bin"}
+	cmd.Dir, cmd.Env = p.Dir, probeEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var said bytes.Buffer
 	cmd.Stderr = &said
