@@ -196,6 +196,7 @@ func TestReferencesWithoutServer(t *testing.T) {
 }
 
 func TestDiagnosticsWithoutServer(t *testing.T) {
+	t.Setenv("GOFLAGS", "") // -trimpath changes the paths that go vet prints
 	env := bench(t, map[string]string{
 		"go.mod":   "module example.com/x\n\ngo 1.22\n",
 		"a/a.go":   "package a\n\nimport \"fmt\"\n\nfunc A() { fmt.Printf(\"%d\\n\", \"x\") }\n",
