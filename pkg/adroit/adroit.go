@@ -36,7 +36,6 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -119,6 +118,8 @@ type Options struct {
 	Person func() func(ctx context.Context, question json.RawMessage) (no string, err error)
 	// Warn reports what is no reason to stop. May be nil.
 	Warn func(text string)
+	// Hook is passed to the engine of each job, for tests that kill. May be nil.
+	Hook func(point string, s flow.Step)
 }
 
 // A Runtime runs jobs in this process. It is safe for concurrent use. Close
@@ -141,6 +142,8 @@ type Runtime struct {
 	jobs *jobs.Manager // see Manager
 	shut bool
 	runs sync.WaitGroup
+	here map[string]*job // that run here, or ended here without a record of it, by id
+	live broadcast
 }
 
 // toolSet is the tools of the options; nil, which is empty, if they are not
@@ -186,7 +189,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})
 	}
-	rt := &Runtime{o: o, models: o.Source, tools: set, agents: all, pipelines: pipelines}
+	rt := &Runtime{o: o, models: o.Source, tools: set, agents: all, pipelines: pipelines, here: map[string]*job{}}
 	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	return rt, rt.open(ctx)
 }
@@ -311,56 +314,6 @@ type runner struct{ *Runtime }
 // Submit implements [agents.Runner].
 func (r runner) Submit(ctx context.Context, in agents.Input) (agents.Job, error) {
 	return r.Execute(ctx, in)
-}
-
-// Resume goes on with a job that stopped, also one of an earlier process. Of
-// one that failed or was stuck, what failed is tried again. The end of ctx
-// interrupts it, as with Submit.
-func (rt *Runtime) Resume(ctx context.Context, id string) (agents.Job, error) {
-	return rt.ResumeWith(ctx, id, executor.Limits{})
-}
-
-// ResumeWith is Resume for a job that a limit has stopped: it goes on with
-// other limits. Turns are those of the agent that was stopped, all else bounds
-// the whole job.
-func (rt *Runtime) ResumeWith(ctx context.Context, id string, more executor.Limits) (agents.Job, error) {
-	m, err := rt.Manager(ctx)
-	if err != nil {
-		return nil, err
-	}
-	j, err := jobs.Find(ctx, m.Store, id)
-	if err != nil {
-		return nil, err
-	}
-	set, err := rt.tools()
-	if err != nil {
-		return nil, err
-	}
-	return rt.start(ctx, id, func(ctx context.Context, id string, o jobs.RunOptions) (*jobs.Job, error) {
-		o.Reopen = executor.Reopener(j.Output, set, more)
-		if words := more.String(); words != "" {
-			o.Reopened = "resumed with other limits: " + words
-		}
-		return m.Resume(ctx, id, o)
-	})
-}
-
-func (rt *Runtime) start(ctx context.Context, id string, run func(context.Context, string, jobs.RunOptions) (*jobs.Job, error)) (agents.Job, error) {
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	if rt.shut {
-		return nil, errors.New("adroit: the runtime is closed")
-	}
-	j := &job{rt: rt, id: id, done: make(chan struct{})}
-	rt.runs.Go(func() {
-		defer close(j.done)
-		own, stop := context.WithCancelCause(rt.ctx)
-		defer stop(nil)
-		defer context.AfterFunc(ctx, func() { stop(jobs.ErrStopped) })()
-		j.job, j.err = run(own, id, jobs.RunOptions{Park: true, Emit: rt.o.Emit})
-		rt.release()
-	})
-	return j, nil
 }
 
 // keepEnded is how many ended jobs a Runtime without Data remembers.

@@ -39,7 +39,8 @@ type JobReader interface {
 	// Events replays the numbered events of a job. What it yields with an error
 	// is no event.
 	Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error]
-	// Wait waits until a job neither runs nor is queued to run.
+	// Wait waits until a job neither runs nor is queued to run. Its error is also
+	// that of a run of this runtime whose outcome could not be recorded.
 	Wait(ctx context.Context, ref string) (*jobs.Job, error)
 	// Artifacts returns what a job has produced.
 	Artifacts(ctx context.Context, ref string) (*ArtifactList, error)
@@ -53,7 +54,10 @@ type JobWriter interface {
 	Submit(ctx context.Context, r Request) (*Submitted, error)
 	// Start runs a job, or goes on with it, where the runtime is. It returns once
 	// the job's lease is taken; the end of ctx does not end the job.
-	Start(ctx context.Context, ref string, o StartOptions) error
+	Start(ctx context.Context, ref string, o StartOptions) (*Started, error)
+	// Stop interrupts a job that the runtime runs: it ends at its next step, and
+	// Start resumes it. Stop waits for that. A job that nobody runs stays as it is.
+	Stop(ctx context.Context, ref string, o StopOptions) (*jobs.Job, error)
 	// Signal answers the question that a job asks, or sends a signal early.
 	Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error)
 	// Cancel ends a job for good and waits until its runner has confirmed.
@@ -181,6 +185,10 @@ type ArtifactList struct {
 type EventOptions struct {
 	After  int64 `json:"after,omitempty"`  // only those with a higher number
 	Follow bool  `json:"follow,omitempty"` // until the job no longer runs
+	// Live adds, while a job is followed that the runtime runs, what is not kept:
+	// pieces of answers, which have no number. A slow reader loses some of them,
+	// never a numbered event.
+	Live bool `json:"live,omitempty"`
 }
 
 // StartOptions are how a job goes on.
@@ -188,6 +196,19 @@ type StartOptions struct {
 	// Limits are for a job that a limit stopped. Turns are those of the agent that
 	// was stopped; all else bounds the whole job.
 	Limits executor.Limits `json:"limits,omitzero"`
+	// DryRun only checks whether the job can be started with these options.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// A Started is what surrounds a job that has begun to run.
+type Started struct {
+	Sandbox string   `json:"sandbox"`          // the level at which its commands are confined
+	Others  []string `json:"others,omitempty"` // other jobs that run in its directory, or around or below it
+}
+
+// StopOptions are how a job is stopped.
+type StopOptions struct {
+	Reason string `json:"reason,omitempty"` // of the job; empty: the operator stopped it
 }
 
 // A Signal is sent to a job: approve, deny, or the name of another.

@@ -6,17 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
-	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -106,31 +102,6 @@ func (rt *Runtime) findOrFolder(ctx context.Context, ref string) (*jobs.Job, err
 	return found[0], nil
 }
 
-// Events implements [JobReader].
-func (rt *Runtime) Events(ctx context.Context, ref string, o EventOptions) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) {
-		j, m, err := rt.find(ctx, ref)
-		if err != nil {
-			yield(event.Event{}, AsError(err))
-			return
-		}
-		for ev, err := range m.Store.Events(ctx, j.ID, o.After, o.Follow) {
-			if !yield(ev, asError(err)) {
-				return
-			}
-		}
-	}
-}
-
-// Wait implements [JobReader].
-func (rt *Runtime) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
-	j, m, err := rt.find(ctx, ref)
-	if err == nil {
-		j, err = m.Wait(ctx, j.ID)
-	}
-	return j, asError(err)
-}
-
 // Artifacts implements [JobReader].
 func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, error) {
 	j, _, err := rt.find(ctx, ref)
@@ -147,46 +118,6 @@ func (rt *Runtime) Artifacts(ctx context.Context, ref string) (*ArtifactList, er
 		s.Artifacts = map[string]executor.Artifact{}
 	}
 	return &ArtifactList{j.ID, s.Artifacts}, nil
-}
-
-// Start implements [JobWriter].
-func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) error {
-	j, m, err := rt.find(ctx, ref)
-	if err != nil {
-		return AsError(err)
-	}
-	if j.Status == jobs.Running {
-		return AsError(fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
-	}
-	var run agents.Job
-	if j.Status == jobs.Queued {
-		run, err = rt.start(rt.ctx, j.ID, m.Run)
-	} else {
-		run, err = rt.ResumeWith(rt.ctx, j.ID, o.Limits)
-	}
-	if err != nil {
-		return AsError(err)
-	}
-	return asError(rt.claimed(ctx, m, j, run.(*job)))
-}
-
-// claimed waits until a job that was started has its lease, or has ended.
-func (rt *Runtime) claimed(ctx context.Context, m *jobs.Manager, before *jobs.Job, run *job) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-run.done:
-			return run.err
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-		now, err := jobs.Find(ctx, m.Store, before.ID)
-		if err != nil || now.Lease.Token > before.Lease.Token {
-			return err
-		}
-	}
 }
 
 // Cancel implements [JobWriter].

@@ -68,14 +68,14 @@ func Example_pipeline() {
 	}
 	rt := must(adroit.Open(ctx, options))
 	id := must(rt.Submit(ctx, adroit.Request{Target: "feature", Input: agents.Input{Prompt: "add a total", Approve: executor.ApproveAsk}})).Job.ID
-	must(id, rt.Start(ctx, id, adroit.StartOptions{}))
+	must(rt.Start(ctx, id, adroit.StartOptions{}))
 	seen := steps(ctx, rt, id, 0, "plan")
 	must(id, rt.Close()) // interrupts the job
 
 	rt = must(adroit.Open(ctx, options))
 	defer rt.Close()
 	for questions := 0; ; questions++ {
-		must(id, rt.Start(ctx, id, adroit.StartOptions{}))
+		must(rt.Start(ctx, id, adroit.StartOptions{}))
 		seen = steps(ctx, rt, id, seen, "")
 		now := must(rt.Job(ctx, id))
 		if now.Job.Status != jobs.Waiting {

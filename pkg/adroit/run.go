@@ -3,9 +3,12 @@ package adroit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -34,23 +37,18 @@ func (rt *Runtime) runSubmitted(ctx context.Context, j *jobs.Job) (*jobs.Job, er
 	if err != nil {
 		return nil, err
 	}
-	var run agents.Job
 	switch {
 	case j.Status.Final():
 		return j, nil
 	case j.Status == jobs.Running:
 		return m.Wait(ctx, j.ID)
-	case j.Status == jobs.Queued:
-		run, err = rt.start(ctx, j.ID, m.Run)
-	default:
-		run, err = rt.Resume(ctx, j.ID)
 	}
+	run, err := rt.begin(ctx, m, j, executor.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	mine := run.(*job)
-	<-mine.done // soon after the end of ctx
-	return mine.job, mine.err
+	<-run.done // soon after the end of ctx
+	return run.job, run.err
 }
 
 // Execute starts a job for a request and returns at once. A request that cannot
@@ -66,16 +64,151 @@ func (rt *Runtime) Execute(ctx context.Context, in agents.Input) (agents.Job, er
 	if err != nil {
 		return nil, err
 	}
-	return rt.start(ctx, s.Job.ID, m.Run)
+	return asJob(rt.begin(ctx, m, s.Job, executor.Limits{}))
+}
+
+// Resume goes on with a job that stopped, also one of an earlier process. Of
+// one that failed or was stuck, what failed is tried again. The end of ctx
+// interrupts it, as with Submit.
+func (rt *Runtime) Resume(ctx context.Context, id string) (agents.Job, error) {
+	return rt.ResumeWith(ctx, id, executor.Limits{})
+}
+
+// ResumeWith is Resume for a job that a limit has stopped: it goes on with
+// other limits. Turns are those of the agent that was stopped, all else bounds
+// the whole job.
+func (rt *Runtime) ResumeWith(ctx context.Context, id string, more executor.Limits) (agents.Job, error) {
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j, err := jobs.Find(ctx, m.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	return asJob(rt.begin(ctx, m, j, more))
+}
+
+func asJob(j *job, err error) (agents.Job, error) {
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// begin runs a job, or goes on with it, and returns at once. The end of ctx
+// interrupts it.
+func (rt *Runtime) begin(ctx context.Context, m *jobs.Manager, j *jobs.Job, more executor.Limits) (*job, error) {
+	if j.Status == jobs.Queued {
+		return rt.start(ctx, j.ID, m.Run, jobs.RunOptions{})
+	}
+	set, err := rt.tools()
+	if err != nil {
+		return nil, err
+	}
+	o := jobs.RunOptions{Reopen: executor.Reopener(j.Output, set, more)}
+	switch {
+	case more.String() != "":
+		o.Reopened = "resumed with other limits: " + more.String()
+	case j.Status == jobs.Stuck || j.Status == jobs.Failed:
+		o.Reopened = fmt.Sprintf("resumed after it was %s: %s", j.Status, j.Reason)
+	}
+	return rt.start(ctx, j.ID, m.Resume, o)
+}
+
+func (rt *Runtime) start(ctx context.Context, id string, run func(context.Context, string, jobs.RunOptions) (*jobs.Job, error), o jobs.RunOptions) (*job, error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.shut {
+		return nil, errors.New("adroit: the runtime is closed")
+	}
+	own, stop := context.WithCancelCause(rt.ctx)
+	j := &job{rt: rt, id: id, stop: stop, claimed: make(chan struct{}), done: make(chan struct{})}
+	if now := rt.here[id]; now == nil || now.ended() { // else the store refuses this run
+		rt.here[id] = j
+	}
+	claimed := sync.OnceFunc(func() { close(j.claimed) })
+	o.Park, o.Hook = true, rt.o.Hook
+	o.Emit = func(ev event.Event) {
+		claimed() // a run reports nothing before that
+		if ev.Kind == event.Delta {
+			rt.live.send(ev)
+		}
+		if rt.o.Emit != nil {
+			rt.o.Emit(ev)
+		}
+	}
+	rt.runs.Go(func() {
+		defer close(j.done)
+		defer stop(nil)
+		defer context.AfterFunc(ctx, func() { stop(jobs.ErrStopped) })()
+		j.job, j.err = run(own, id, o)
+		rt.leave(j)
+		rt.release()
+	})
+	return j, nil
+}
+
+// leave forgets a run that has ended, unless nobody would learn its error.
+func (rt *Runtime) leave(j *job) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.here[j.id] == j && (j.err == nil || !closed(j.claimed)) {
+		delete(rt.here, j.id)
+	}
+}
+
+// runHere is the run of a job in this process, nil if there is none.
+func (rt *Runtime) runHere(id string) *job {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return rt.here[id]
+}
+
+// forgetRun forgets a run whose error has been reported.
+func (rt *Runtime) forgetRun(j *job) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.here[j.id] == j && j.ended() {
+		delete(rt.here, j.id)
+	}
 }
 
 // A job is a run that this process has begun.
 type job struct {
-	rt   *Runtime
-	id   string
-	done chan struct{}
-	job  *jobs.Job // after done
-	err  error     // after done: not how the job went, but that it could not be run
+	rt      *Runtime
+	id      string
+	stop    context.CancelCauseFunc
+	claimed chan struct{} // closed when its lease is taken
+	done    chan struct{}
+	job     *jobs.Job // after done
+	err     error     // after done: not how the job went, but that it could not be run
+}
+
+func (j *job) ended() bool { return closed(j.done) }
+
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits for a channel to be closed, or for the end of the run, whose error
+// it returns then.
+func (j *job) wait(ctx context.Context, until <-chan struct{}) error {
+	select {
+	case <-until:
+	case <-j.done:
+		if !closed(until) {
+			return j.err
+		}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 func (j *job) ID() string { return j.id }
@@ -85,13 +218,8 @@ func (j *job) ID() string { return j.id }
 // done, an *executor.StopError if the loop ended it otherwise, and for a job
 // that may go on, or never got to the loop, a *StatusError.
 func (j *job) Wait(ctx context.Context) (*executor.State, error) {
-	select {
-	case <-j.done:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if j.err != nil {
-		return nil, j.err
+	if err := j.wait(ctx, nil); err != nil {
+		return nil, err
 	}
 	return result(j.job)
 }

@@ -102,7 +102,7 @@ func (c *Client) Events(ctx context.Context, ref string, o adroit.EventOptions) 
 func (c *Client) events(ctx context.Context, ref string, o adroit.EventOptions, yield func(event.Event) bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	q := url.Values{"job": {ref}, "after": {strconv.FormatInt(o.After, 10)}, "follow": {strconv.FormatBool(o.Follow)}}
+	q := url.Values{"job": {ref}, "after": {strconv.FormatInt(o.After, 10)}, "follow": {strconv.FormatBool(o.Follow)}, "live": {strconv.FormatBool(o.Live)}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+eventsPath+"?"+q.Encode(), nil)
 	if err != nil {
 		return adroit.AsError(err)
@@ -181,9 +181,12 @@ func (c *Client) Submit(ctx context.Context, r adroit.Request) (*adroit.Submitte
 	return jobsSubmit.do(ctx, c, r)
 }
 
-func (c *Client) Start(ctx context.Context, ref string, o adroit.StartOptions) error {
-	_, err := jobsStart.do(ctx, c, of[adroit.StartOptions]{ref, o})
-	return err
+func (c *Client) Start(ctx context.Context, ref string, o adroit.StartOptions) (*adroit.Started, error) {
+	return jobsStart.do(ctx, c, of[adroit.StartOptions]{ref, o})
+}
+
+func (c *Client) Stop(ctx context.Context, ref string, o adroit.StopOptions) (*jobs.Job, error) {
+	return jobsStop.do(ctx, c, of[adroit.StopOptions]{ref, o})
 }
 
 func (c *Client) Signal(ctx context.Context, ref string, s adroit.Signal) (*adroit.SignalSent, error) {

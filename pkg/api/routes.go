@@ -59,9 +59,13 @@ var (
 		func(ctx context.Context, c adroit.Client, r adroit.Request) (*adroit.Submitted, error) {
 			return c.Submit(ctx, r)
 		}}
-	jobsStart = route[of[adroit.StartOptions], none]{"jobs/start", "Run a job, or go on with it; return once its lease is taken.",
-		func(ctx context.Context, c adroit.Client, in of[adroit.StartOptions]) (none, error) {
-			return none{}, c.Start(ctx, in.Job, in.Options)
+	jobsStart = route[of[adroit.StartOptions], *adroit.Started]{"jobs/start", "Run a job, or go on with it; return once its lease is taken.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.StartOptions]) (*adroit.Started, error) {
+			return c.Start(ctx, in.Job, in.Options)
+		}}
+	jobsStop = route[of[adroit.StopOptions], *jobs.Job]{"jobs/stop", "Interrupt a job that the runtime runs; start resumes it.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.StopOptions]) (*jobs.Job, error) {
+			return c.Stop(ctx, in.Job, in.Options)
 		}}
 	jobsSignal = route[of[adroit.Signal], *adroit.SignalSent]{"jobs/signal", "Answer a job's question, or send a signal early.",
 		func(ctx context.Context, c adroit.Client, in of[adroit.Signal]) (*adroit.SignalSent, error) {
@@ -127,7 +131,7 @@ var (
 
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
-	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
+	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
 	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, pipelinesList, skillsList, toolsList, trustShow, trustSet,
 }
 
@@ -172,6 +176,6 @@ func Reference() string {
 	for _, e := range endpoints {
 		b.WriteString(e.line())
 	}
-	b.WriteString("| `GET /v1/jobs/events?job=&after=&follow=` | Stream a job's events as server-sent events; the id is the event's number. | query | `event.Event` |\n")
+	b.WriteString("| `GET /v1/jobs/events?job=&after=&follow=&live=` | Stream a job's events as server-sent events; the id is the event's number. What live adds has none. | query | `event.Event` |\n")
 	return b.String()
 }

@@ -83,7 +83,7 @@ const (
 // can go on after the last one it has seen.
 func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	o := adroit.EventOptions{Follow: q.Get("follow") == "true"}
+	o := adroit.EventOptions{Follow: q.Get("follow") == "true", Live: q.Get("live") == "true"}
 	if s := q.Get("after"); s != "" {
 		var err error
 		if o.After, err = strconv.ParseInt(s, 10, 64); err != nil {
@@ -100,7 +100,11 @@ func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
 			_ = flush.Flush()
 			return
 		}
-		if send(w, strconv.FormatInt(ev.Seq, 10), "", ev) != nil || flush.Flush() != nil {
+		id := ""
+		if ev.Seq > 0 {
+			id = strconv.FormatInt(ev.Seq, 10)
+		}
+		if send(w, id, "", ev) != nil || flush.Flush() != nil {
 			return // the reader went away
 		}
 	}

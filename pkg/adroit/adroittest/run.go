@@ -1,0 +1,145 @@
+package adroittest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A job that runs is refused a second runner, and ends when it is cancelled.
+func testCancel(t *testing.T, f *fixture) {
+	s, err := f.Submit(t.Context(), f.waiting())
+	must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	started, err := f.Start(ctx, s.Job.ID, adroit.StartOptions{})
+	must(t, err)
+	if started.Sandbox == "" || len(started.Others) > 0 {
+		t.Errorf("%+v", started)
+	}
+	stop() // the job outlives whoever started it
+	<-f.slow
+	d, err := f.Job(t.Context(), s.Job.ID)
+	must(t, err)
+	if d.Job.Status != jobs.Running || len(d.Actions) != 1 || !d.Actions[0].Follow {
+		t.Errorf("%s, %+v", d.Job.Status, d.Actions)
+	}
+	_, err = f.Start(t.Context(), s.Job.ID, adroit.StartOptions{})
+	kind(t, err, adroit.Held)
+	_, err = f.Undo(t.Context(), s.Job.ID, adroit.Selection{})
+	kind(t, err, adroit.Running)
+	following := make(chan error, 1)
+	go func() {
+		var last event.Event
+		for ev, err := range f.Events(context.Background(), s.Job.ID, adroit.EventOptions{Follow: true}) {
+			if err != nil {
+				following <- err
+				return
+			}
+			last = ev
+		}
+		if last.Kind != event.JobFinished {
+			following <- errors.New("the stream ended with " + string(last.Kind))
+			return
+		}
+		following <- nil
+	}()
+	j, err := f.Cancel(t.Context(), s.Job.ID)
+	must(t, err)
+	if j.Status != jobs.Cancelled {
+		t.Errorf("%s", j.Status)
+	}
+	select {
+	case err := <-following:
+		must(t, err)
+	case <-time.After(30 * time.Second):
+		t.Error("the stream does not end with the job")
+	}
+}
+
+// A job that is stopped is interrupted and goes on later; another job in its
+// directory is named.
+func testStop(t *testing.T, f *fixture) {
+	s, err := f.Submit(t.Context(), f.waiting())
+	must(t, err)
+	if j, err := f.Stop(t.Context(), s.Job.ID, adroit.StopOptions{}); err != nil || j.Status != jobs.Queued {
+		t.Fatalf("a job that does not run: %v, %+v", err, j)
+	}
+	f.start(t, s.Job.ID)
+	<-f.slow
+	other, err := f.Submit(t.Context(), f.request(executor.ApproveAll))
+	must(t, err)
+	beside, err := f.Start(t.Context(), other.Job.ID, adroit.StartOptions{DryRun: true})
+	must(t, err)
+	if len(beside.Others) != 1 || beside.Others[0] != s.Job.ID {
+		t.Errorf("%+v", beside)
+	}
+	j, err := f.Stop(t.Context(), s.Job.ID, adroit.StopOptions{Reason: "the test stops it"})
+	must(t, err)
+	if j.Status != jobs.Interrupted || j.Reason != "the test stops it" {
+		t.Fatalf("%s: %s", j.Status, j.Reason)
+	}
+	close(f.release)
+	f.start(t, s.Job.ID)
+	if j, err = f.Wait(t.Context(), s.Job.ID); err != nil || j.Status != jobs.Done {
+		t.Fatalf("%v, %+v", err, j)
+	}
+	if d, err := f.Job(t.Context(), other.Job.ID); err != nil || d.Job.Status != jobs.Queued {
+		t.Errorf("a dry run has started the job: %v, %+v", err, d)
+	}
+}
+
+// Who follows a job live gets pieces of answers, which have no number, between
+// the numbered events, none of which is missing.
+func testLive(t *testing.T, f *fixture) {
+	s, err := f.Submit(t.Context(), f.waiting())
+	must(t, err)
+	f.start(t, s.Job.ID)
+	<-f.slow
+	text, last := "", int64(0)
+	for ev, err := range f.Events(t.Context(), s.Job.ID, adroit.EventOptions{Follow: true, Live: true}) {
+		must(t, err)
+		switch {
+		case ev.Kind == event.Delta && (ev.Seq != 0 || ev.Job != s.Job.ID):
+			t.Errorf("a piece is %+v", ev)
+		case ev.Kind == event.Delta:
+			text += ev.Text
+		case ev.Seq != last+1:
+			t.Fatalf("%d follows %d", ev.Seq, last)
+		default:
+			if last = ev.Seq; last == 1 {
+				close(f.release)
+			}
+		}
+	}
+	if text != "Done." {
+		t.Errorf("the pieces are %q", text)
+	}
+}
+
+// A limit that stopped a job has to be raised, and no other.
+func testLimits(t *testing.T, f *fixture) {
+	r := f.request(executor.ApproveAll)
+	r.Limits.Turns = 1
+	j := f.run(t, r)
+	if j.Status != jobs.Limit {
+		t.Fatalf("%s: %s", j.Status, j.Reason)
+	}
+	for want, given := range map[string]executor.Limits{"stopped by a limit": {}, "negative": {Turns: -1}, "price": {CostUSD: 1}} {
+		_, err := f.Start(t.Context(), j.ID, adroit.StartOptions{Limits: given, DryRun: true})
+		if e := kind(t, err, adroit.Invalid); !strings.Contains(e.Message, want) || e.Hint == "" {
+			t.Errorf("%+v: %+v", given, e)
+		}
+	}
+	_, err := f.Start(t.Context(), j.ID, adroit.StartOptions{Limits: executor.Limits{Turns: 9}})
+	must(t, err)
+	if j, err = f.Wait(t.Context(), j.ID); err != nil || j.Status != jobs.Done {
+		t.Errorf("%v, %+v", err, j)
+	}
+}

@@ -1,0 +1,173 @@
+package adroit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/pipeline"
+)
+
+// Start implements [JobWriter].
+func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Started, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if err := rt.startable(j, o.Limits); err != nil {
+		return nil, AsError(err)
+	}
+	if o.DryRun {
+		return rt.started(ctx, m, j), nil
+	}
+	run, err := rt.begin(rt.ctx, m, j, o.Limits)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if err := run.wait(ctx, run.claimed); err != nil {
+		if errors.Is(err, jobs.ErrFinal) && j.Status == jobs.Limit {
+			return nil, Invalidf(raiseHint(j.ID), "%s was stopped by a limit that %s does not raise: %s", j.ID, o.Limits, j.Reason)
+		}
+		return nil, fault(j.ID, err)
+	}
+	return rt.started(ctx, m, j), nil
+}
+
+// startable refuses a job that cannot be started, and limits that would change
+// nothing.
+func (rt *Runtime) startable(j *jobs.Job, more executor.Limits) error {
+	given := more.String() != ""
+	switch {
+	case j.Status == jobs.Running:
+		return fault(j.ID, fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
+	case more.Turns < 0 || more.Tokens < 0 || more.CostUSD < 0 || more.Time < 0:
+		return Invalidf("leave it out to keep the limit", "a limit is negative")
+	case j.Status == jobs.Done || j.Status == jobs.Cancelled:
+		return fault(j.ID, fmt.Errorf("%s: %w: %s", j.ID, jobs.ErrFinal, j.Status))
+	case j.Status == jobs.Limit && !given:
+		return Invalidf(raiseHint(j.ID), "%s was stopped by a limit: %s", j.ID, j.Reason)
+	case given && j.Status != jobs.Limit && j.Status != jobs.Stuck:
+		return Invalidf("adroit jobs resume "+j.ID+" goes on with it within the limits it has", "%s is %s: no limit has stopped it", j.ID, j.Status)
+	}
+	if more.CostUSD > 0 && j.Model != pipeline.NoModel {
+		if _, ok := rt.o.Defaults.Prices.Of(j.Model); !ok {
+			e := &agents.PriceError{USD: more.CostUSD, Models: []string{j.Model}}
+			return Refuse(e, priceHint(e))
+		}
+	}
+	return nil
+}
+
+func raiseHint(id string) string {
+	return fmt.Sprintf("adroit jobs resume %s --max-turns N goes on with a higher limit; so do --max-tokens, --max-cost and --timeout\nadroit jobs retry %s runs it again from the start", id, id)
+}
+
+// fault explains why a job could not be run here.
+func fault(id string, err error) error {
+	held := new(jobs.HeldError)
+	switch {
+	case errors.As(err, &held) && held.Stopped:
+		return WithHint(err, fmt.Sprintf("kill -CONT %d lets it go on (fg, if it was stopped with Ctrl-Z)\nkill -KILL %d ends it; then adroit jobs resume %s goes on with the job here", held.PID, held.PID, id))
+	case errors.Is(err, jobs.ErrHeld), errors.Is(err, jobs.ErrLeaseLost):
+		return WithHint(err, fmt.Sprintf("adroit jobs logs %s -f follows it; adroit jobs cancel %s stops it", id, id))
+	case errors.Is(err, jobs.ErrBlocked):
+		return WithHint(err, fmt.Sprintf("adroit jobs show %s says why; adroit jobs resume %s tries once more", id, id))
+	case errors.Is(err, jobs.ErrFinal):
+		return WithHint(err, fmt.Sprintf("adroit jobs retry %s runs it again from the start", id))
+	}
+	return AsError(err)
+}
+
+// started is what surrounds a job here.
+func (rt *Runtime) started(ctx context.Context, m *jobs.Manager, j *jobs.Job) *Started {
+	s := &Started{Sandbox: "unknown"}
+	if c, err := rt.jobConfig(j.ID); err == nil {
+		s.Sandbox = rt.sandboxLevel(c)
+	}
+	all, err := m.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Running}, Brief: true})
+	if err != nil {
+		return s // the run reports what is wrong with the store
+	}
+	for _, o := range all {
+		if o.ID != j.ID && overlap(o.Dir, j.Dir) {
+			s.Others = append(s.Others, o.ID)
+		}
+	}
+	return s
+}
+
+// sandboxLevel describes the level at which the commands of a job are confined
+// here.
+func (rt *Runtime) sandboxLevel(c JobConfig) string {
+	level := rt.o.Sandbox.Level
+	if c.Sandbox != "" {
+		var err error
+		if level, err = sandbox.Parse(string(c.Sandbox)); err != nil {
+			return "unknown"
+		}
+	}
+	r := sandbox.Choose(level)
+	switch {
+	case r.Err() != nil:
+		return "refused"
+	case r.Level != sandbox.Off && rt.o.Sandbox.NetOpen:
+		return string(r.Level) + " (network open)"
+	}
+	return string(r.Level)
+}
+
+// overlap reports whether two directories are one, or one lies in the other.
+func overlap(a, b string) bool {
+	a, b = filepath.Clean(a)+string(filepath.Separator), filepath.Clean(b)+string(filepath.Separator)
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+// A stopReason is why somebody stopped a job.
+type stopReason string
+
+func (r stopReason) Error() string { return string(r) }
+func (stopReason) Unwrap() error   { return jobs.ErrStopped }
+
+// Stop implements [JobWriter].
+func (rt *Runtime) Stop(ctx context.Context, ref string, o StopOptions) (*jobs.Job, error) {
+	j, _, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	run := rt.runHere(j.ID)
+	switch {
+	case run == nil && j.Status == jobs.Running:
+		err := fmt.Errorf("%s: %w (%s)", j.ID, jobs.ErrHeld, j.Lease.Owner)
+		return nil, WithHint(err, "interrupt that process, host:pid, with Ctrl-C or SIGINT; adroit jobs cancel "+j.ID+" ends the job for good")
+	case run != nil && o.Reason != "":
+		run.stop(stopReason(o.Reason))
+	case run != nil:
+		run.stop(jobs.ErrStopped)
+	}
+	if run == nil {
+		return j, nil
+	}
+	return rt.Wait(ctx, j.ID)
+}
+
+// Wait implements [JobReader].
+func (rt *Runtime) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if run := rt.runHere(j.ID); run != nil {
+		if err := run.wait(ctx, nil); err != nil {
+			rt.forgetRun(run)
+			return nil, fault(j.ID, err)
+		}
+	}
+	j, err = m.Wait(ctx, j.ID)
+	return j, asError(err)
+}
