@@ -36,7 +36,7 @@ var socialProse string
 // networks' limits, whatever the model wrote.
 var Social = tools.New(tools.Metadata{
 	Name: "generate_social_posts", Category: tools.Content, Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
-	Consumes: []string{"content"}, Produces: []string{"social"},
+	Consumes: []string{"content"}, Uses: []string{"show_notes"}, Produces: []string{"social"},
 	Examples: []tools.Example{{Note: "two networks", Args: json.RawMessage(`{"networks":["mastodon","x"],"url":"https://example.com/blog/durable-agents"}`)}},
 }.Prose(socialProse), social)
 
@@ -54,7 +54,11 @@ func social(ctx context.Context, env *tools.Env, in socialInput) (tools.Result, 
 		}
 		limits = append(limits, fmt.Sprintf("%s: at most %d characters", name, n.most))
 	}
-	data := map[string]any{"Limits": limits, "URL": in.URL, "Content": quoted(content(env))}
+	kind := "blog post"
+	if env.Artifacts.Value("show_notes") != nil {
+		kind = "podcast episode"
+	}
+	data := map[string]any{"Kind": kind, "Limits": limits, "URL": in.URL, "Content": quoted(content(env))}
 	tries := 0
 	got, err := typed(ctx, env, "social", data, func(a *announcementList) error {
 		if tries++; tries > 1 {

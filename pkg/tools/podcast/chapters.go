@@ -59,11 +59,11 @@ func setChapters(ctx context.Context, env *tools.Env, in chaptersInput) (tools.R
 		return tools.Result{}, fmt.Errorf("no chapters were set, the episode is %s seconds long (%s):\n- %s", seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
 	}
 	if in.Path != "" {
-		b, err := json.MarshalIndent(doc, "", "  ")
+		b, err := doc.file()
 		if err != nil {
-			return tools.Result{}, tools.Fatal(err)
+			return tools.Result{}, err
 		}
-		if err := env.Files.WriteFile(in.Path, append(b, '\n')); err != nil {
+		if err := env.Files.WriteFile(in.Path, b); err != nil {
 			return tools.Result{}, err
 		}
 	}
@@ -73,6 +73,12 @@ func setChapters(ctx context.Context, env *tools.Env, in chaptersInput) (tools.R
 		text += "; written to " + in.Path
 	}
 	return bind(chaptersName, doc, text, sum)
+}
+
+// file is the chapters as the podcast namespace's JSON.
+func (c chapterList) file() ([]byte, error) {
+	b, err := json.MarshalIndent(c, "", "  ")
+	return append(b, '\n'), tools.Fatal(err)
 }
 
 // faults lists what is wrong with chapters of an episode of so many seconds.

@@ -216,7 +216,7 @@ func description(n showNotes) string {
 			}
 		}
 	}
-	para(n.Summary)
+	para(n.marked(n.Summary))
 	if len(n.Topics) > 0 {
 		b.WriteString("<ul>")
 	}
@@ -225,7 +225,7 @@ func description(n showNotes) string {
 		if t.Time != nil {
 			b.WriteString(stamp(*t.Time) + " ")
 		}
-		b.WriteString(html.EscapeString(t.Text) + "</li>")
+		b.WriteString(html.EscapeString(n.marked(t.Text)) + "</li>")
 	}
 	if len(n.Topics) > 0 {
 		b.WriteString("</ul>")

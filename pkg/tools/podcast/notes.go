@@ -18,6 +18,8 @@ type showNotes struct {
 	Topics  []noteTopic `json:"topics" jsonschema:"minItems=1,description=In order"`
 	Links   []noteLink  `json:"links,omitempty" jsonschema:"description=What was named"`
 	Guests  []noteGuest `json:"guests,omitempty" jsonschema:"description=Who is there besides the hosts"`
+	// Unverified lists the figures that the transcript does not contain.
+	Unverified []string `json:"unverified,omitempty" jsonschema:"-"`
 }
 
 // A noteTopic is something that is talked about.
@@ -50,7 +52,7 @@ var notesProse string
 // setShowNotesTool is the tool set_show_notes.
 var setShowNotesTool = tools.New(tools.Metadata{
 	Name: "set_show_notes", Category: tools.Content, Needs: tools.Read | tools.Write, Effect: tools.Idempotent,
-	Paths: []string{"path"}, Uses: []string{episodeName, transcriptName}, Produces: []string{notesName},
+	Paths: []string{"path"}, Uses: []string{episodeName, transcriptName}, Produces: []string{notesName, contentName},
 	Examples: []tools.Example{{Note: "notes with one topic", Args: json.RawMessage(`{"title":"Rye","summary":"Ann and Ben bake bread with rye and talk about what went wrong.","topics":[{"time":0,"text":"Why rye dough sticks"}],"guests":[{"name":"Ben"}]}`)}},
 }.Prose(notesProse), func(_ context.Context, env *tools.Env, in notesInput) (tools.Result, error) {
 	n := in.showNotes
@@ -64,6 +66,8 @@ var setShowNotesTool = tools.New(tools.Metadata{
 	if faults != nil {
 		return tools.Result{}, fmt.Errorf("no show notes were set:\n- %s", strings.Join(faults, "\n- "))
 	}
+	t, _ := load[episodeTranscript](env, transcriptName)
+	n.Unverified = n.unverified(t)
 	text := n.Markdown()
 	if len(text) > workable {
 		return tools.Result{}, errors.New("the show notes are too long to be read; shorten them")
@@ -78,8 +82,19 @@ var setShowNotesTool = tools.New(tools.Metadata{
 	if in.Path != "" {
 		said += "; written to " + in.Path
 	}
-	return bind(notesName, n, said, sum)
+	return n.result(said+n.warning(), sum)
 })
+
+// result binds the notes, and their text as the content that announcements and
+// publishing tools use.
+func (n showNotes) result(text, summary string) (tools.Result, error) {
+	r, err := bind(notesName, n, text, summary)
+	if err != nil {
+		return r, err
+	}
+	r.Artifacts[contentName], err = compact(n.Markdown())
+	return r, tools.Fatal(err)
+}
 
 // workable bounds show notes, in bytes: feeds and players cut longer ones.
 const workable = 100_000
@@ -151,13 +166,13 @@ func (n showNotes) Markdown() string {
 	if n.Title != "" {
 		fmt.Fprintf(&b, "# %s\n\n", esc(n.Title))
 	}
-	b.WriteString(strings.ReplaceAll(n.Summary, "<", `\<`) + "\n\n## Topics\n\n")
+	b.WriteString(strings.ReplaceAll(n.marked(n.Summary), "<", `\<`) + "\n\n## Topics\n\n")
 	for _, t := range n.Topics {
 		b.WriteString("* ")
 		if t.Time != nil {
 			b.WriteString(stamp(*t.Time) + " ")
 		}
-		b.WriteString(esc(t.Text) + "\n")
+		b.WriteString(esc(n.marked(t.Text)) + "\n")
 	}
 	if len(n.Guests) > 0 {
 		b.WriteString("\n## Guests\n\n")

@@ -25,7 +25,7 @@ import (
 func allTools() []tools.Tool {
 	return []tools.Tool{
 		processTranscriptTool, readTranscriptTool, probeAudioTool, setShowNotesTool, writeShowNotesTool,
-		setChaptersTool, checkChaptersTool, embedChaptersTool, cutClipTool, feedEntryTool,
+		setChaptersTool, checkChaptersTool, embedChaptersTool, cutClipTool, feedEntryTool, saveEpisodeTool,
 	}
 }
 
@@ -34,7 +34,7 @@ func Bundle() tools.Bundle {
 	return tools.Bundle{
 		Name: "podcast", Description: "Make notes, chapters, clips and a feed entry of a recorded episode.",
 		Required: []tools.Tool{processTranscriptTool, readTranscriptTool, setShowNotesTool, setChaptersTool},
-		Optional: []tools.Tool{probeAudioTool, writeShowNotesTool, checkChaptersTool, embedChaptersTool, cutClipTool, feedEntryTool},
+		Optional: []tools.Tool{probeAudioTool, writeShowNotesTool, checkChaptersTool, embedChaptersTool, cutClipTool, feedEntryTool, saveEpisodeTool},
 	}
 }
 
@@ -46,6 +46,7 @@ const (
 	transcriptName   = "transcript"
 	episodeName      = "episode"
 	notesName        = "show_notes"
+	contentName      = "content" // the notes as Markdown
 	chaptersName     = "chapters"
 )
 

@@ -13,7 +13,9 @@ import (
 
 // processInput is the input of process_transcript.
 type processInput struct {
-	Path string `json:"path,omitempty" jsonschema:"description=Default the job's transcript"`
+	Path    string        `json:"path,omitempty" jsonschema:"description=Default the job's transcript"`
+	Names   []speakerName `json:"names,omitempty" jsonschema:"maxItems=50,description=Names for speakers"`
+	Fillers string        `json:"drop_fillers,omitempty" jsonschema:"enum=en,enum=de,enum=fr,enum=es,enum=ja,description=Remove um and the like of this language"`
 }
 
 //go:embed process_transcript.md
@@ -37,6 +39,16 @@ func processTranscript(ctx context.Context, env *tools.Env, in processInput) (to
 	t, err := parseTranscript(b)
 	if err != nil {
 		return tools.Result{}, err
+	}
+	if unknown := t.rename(in.Names); unknown != nil {
+		return tools.Result{}, fmt.Errorf("names: nobody is called %q; the speakers are %q", unknown, t.Speakers)
+	}
+	if in.Fillers != "" {
+		n := t.dropFillers(in.Fillers)
+		t.Repairs = append(t.Repairs, fmt.Sprintf("%d fillers removed", n))
+		if len(t.Cues) == 0 {
+			return tools.Result{}, errors.New("nothing but fillers is in the transcript; leave drop_fillers out")
+		}
 	}
 	return bind(transcriptName, t, t.report(), t.headline())
 }

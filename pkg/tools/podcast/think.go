@@ -28,7 +28,7 @@ var writeProse string
 // effect of Env.Model, which keeps and counts it.
 var writeShowNotesTool = tools.New(tools.Metadata{
 	Name: "write_show_notes", Category: tools.Content, Needs: tools.Think, Optionality: tools.Optional,
-	Consumes: []string{transcriptName}, Uses: []string{episodeName}, Produces: []string{notesName},
+	Consumes: []string{transcriptName}, Uses: []string{episodeName}, Produces: []string{notesName, contentName},
 	Examples: []tools.Example{{Note: "a draft", Args: json.RawMessage(`{}`)}},
 	Timeout:  patience,
 }.Prose(writeProse), write)
@@ -77,7 +77,8 @@ func write(ctx context.Context, env *tools.Env, _ writeInput) (tools.Result, err
 		return tools.Result{}, fmt.Errorf("the draft is of no use:\n- %s\nUse set_show_notes", strings.Join(faults, "\n- "))
 	}
 	sum := fmt.Sprintf("%d topics, %d links, %d guests", len(n.Topics), len(n.Links), len(n.Guests))
-	return bind(notesName, n, "A draft of the show notes; correct it with set_show_notes if need be.\n\n"+n.Markdown(), sum)
+	n.Unverified = n.unverified(t)
+	return n.result("A draft of the show notes; correct it with set_show_notes if need be.\n\n"+n.Markdown()+n.warning(), sum)
 }
 
 // A talk is what a question is about: a part of the transcript.

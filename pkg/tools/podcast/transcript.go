@@ -116,10 +116,8 @@ func (c *cues) transcript() (episodeTranscript, error) {
 	for _, q := range c.list {
 		t.Cues = append(t.Cues, q)
 		t.Duration = max(t.Duration, q.End)
-		if q.Speaker != "" && !slices.Contains(t.Speakers, q.Speaker) && len(t.Speakers) < 200 {
-			t.Speakers = append(t.Speakers, q.Speaker)
-		}
 	}
+	t.listSpeakers()
 	if len(t.Cues) == 0 {
 		return episodeTranscript{}, fmt.Errorf("no speech was found in the transcript (read as %s); check that the file is whole", c.format)
 	}
