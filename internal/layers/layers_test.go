@@ -83,7 +83,9 @@ var may = map[string][]string{
 	"internal/plainyaml": {},
 	"internal/rootfs":    {"internal/workspace/sandbox"},
 
-	"configs":               {},
+	"configs": {},
+	"internal/jobdir": {"internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/netguard",
+		"pkg/tools", "pkg/workspace"},
 	"pkg/adroit":            {"internal/", "pkg/"},
 	"pkg/api":               {"pkg/adroit", "pkg/event", "pkg/executor", "pkg/jobs", "pkg/trust", "internal/git/worktree", "pkg/workspace", "internal/workspace/ledger", "internal/workspace/process"},
 	"pkg/adroit/adroittest": {"internal/", "pkg/"},

@@ -30,6 +30,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/tools/edit"
@@ -206,7 +207,7 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 		return nil, err
 	}
 	rt.jobs = &jobs.Manager{Store: store, Owner: sqlite.Owner(), Workflows: rt.workflows(), Mux: rt.mux,
-		Lock:  func(j *jobs.Job) (func(), bool, error) { return LockJob(filepath.Join(rt.home, j.ID)) },
+		Lock:  func(j *jobs.Job) (func(), bool, error) { return jobdir.Lock(filepath.Join(rt.home, j.ID)) },
 		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}
 	return rt.jobs, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -99,6 +100,10 @@ type Machine interface {
 }
 
 var _ Client = (*Runtime)(nil)
+
+// A JobConfig is what a runner must know of a job and the job's input does not
+// hold: the address of its provider, trust, recording and sandbox.
+type JobConfig = jobdir.Config
 
 // A JobDetail is a job with what is known beside it.
 type JobDetail struct {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -122,7 +123,7 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 	}
 	if led != nil {
 		defer led.Close()
-		if err := led.Share(contentDir(rt.data())); err != nil {
+		if err := led.Share(jobdir.ContentDir(rt.data())); err != nil {
 			return nil, AsError(err)
 		}
 		part, err := s.part(j.ID, led)

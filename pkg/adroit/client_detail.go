@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -179,10 +180,10 @@ func (rt *Runtime) changes(ctx context.Context, id string) ChangeSummary {
 }
 
 func (rt *Runtime) keptTrees(id string) ([]KeptTree, error) {
-	list, err := trees(rt.data(), id)
+	list, err := jobdir.Trees(rt.data(), id)
 	var out []KeptTree
 	for _, t := range list {
-		k := KeptTree{Name: t.name, Dir: t.Dir(), Branch: t.Tree.Branch, Base: t.Tree.Base}
+		k := KeptTree{Name: t.Name, Dir: t.Dir(), Branch: t.Tree.Branch, Base: t.Tree.Base}
 		if t.Result != nil {
 			k.Conflicts = t.Result.Conflicts
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -87,7 +88,7 @@ func (rt *Runtime) findOrFolder(ctx context.Context, ref string) (*jobs.Job, err
 		if name := f.Name(); len(ref) < 2 || !strings.HasPrefix(name, ref) && !strings.HasSuffix(name, ref) {
 			continue
 		}
-		b, failed := os.ReadFile(filepath.Join(rt.home, f.Name(), JobFile))
+		b, failed := os.ReadFile(filepath.Join(rt.home, f.Name(), jobdir.JobFile))
 		j := &jobs.Job{}
 		if failed != nil || json.Unmarshal(b, j) != nil || j.ID != f.Name() {
 			continue

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -30,7 +31,7 @@ func (rt *Runtime) Remove(ctx context.Context, ref string, o RemoveOptions) (*jo
 
 // sweep frees the former content of files that no job has any more.
 func (rt *Runtime) sweep() error {
-	_, err := ledger.SweepContent(contentDir(rt.data()))
+	_, err := ledger.SweepContent(jobdir.ContentDir(rt.data()))
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -82,7 +83,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 		return hide, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
 	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...)
-	b, err := rt.openBenches(j, c, hide)
+	b, err := rt.openWorkspaces(j, c, hide)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,16 +95,16 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 
 // around lists what happens around a call of a tool, outermost first: the
 // operator's hooks see the call first and the result last.
-func (rt *Runtime) around(h *hookRunners, b *Benches) []func(handler.ToolHandler) handler.ToolHandler {
+func (rt *Runtime) around(h *hookRunners, b *jobdir.Workspaces) []func(handler.ToolHandler) handler.ToolHandler {
 	list := slices.Concat([]func(handler.ToolHandler) handler.ToolHandler{h.around}, rt.o.Middleware)
 	if !rt.o.NoDiagnostics {
-		list = append(list, b.Judge)
+		list = append(list, b.Diagnose)
 	}
 	return list
 }
 
-// openBenches opens a job's workspace with its commands confined.
-func (rt *Runtime) openBenches(j *jobs.Job, c JobConfig, hide *secret.Redactor) (*Benches, error) {
+// openWorkspaces opens a job's workspace with its commands confined.
+func (rt *Runtime) openWorkspaces(j *jobs.Job, c JobConfig, hide *secret.Redactor) (*jobdir.Workspaces, error) {
 	servers := rt.o.Servers
 	if servers == nil {
 		servers = lsp.Known()
@@ -115,7 +116,7 @@ func (rt *Runtime) openBenches(j *jobs.Job, c JobConfig, hide *secret.Redactor) 
 			return nil, fmt.Errorf("the job's sandbox: %w", err)
 		}
 	}
-	return OpenBenches(BenchOptions{Job: j.ID, Dir: j.Dir, Data: rt.data(), Confine: confine, Hide: hide, Names: rt.o.Names, Network: rt.o.Network, Servers: servers})
+	return jobdir.OpenWorkspaces(jobdir.Options{Job: j.ID, Dir: j.Dir, Data: rt.data(), Sandbox: confine, Secrets: hide, DenyList: rt.o.Names, Network: rt.o.Network, Servers: servers})
 }
 
 // rate returns what models cost, in USD; it is 0 for one without a price.

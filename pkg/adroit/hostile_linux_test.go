@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/navigate"
 	"github.com/adroit-run/adroit/pkg/tools/test"
@@ -77,12 +77,12 @@ func TestHostileRepositories(t *testing.T) {
 			}
 
 			home := t.TempDir()
-			b, err := adroit.OpenBench(dir, home, process.WithSandbox(process.SandboxOptions{Level: level.Level, Private: filepath.Join(home, "sandbox")}))
+			b, err := jobdir.OpenWorkspace(dir, home, process.WithSandbox(process.SandboxOptions{Level: level.Level, Private: filepath.Join(home, "sandbox")}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = b.Close() })
-			b.Speak(lsp.Known())
+			b.StartServers(lsp.Known())
 			env, err := b.Env(t.Context(), "", "")
 			if err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -68,7 +69,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: encoding the request: %w", p.Input.Name(), err)
 	}
-	if err := SaveJobConfig(rt.data(), id, r.JobConfig); err != nil {
+	if err := jobdir.SaveConfig(rt.data(), id, r.JobConfig); err != nil {
 		return nil, err
 	}
 	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: p.Workflow, Agent: p.Task.Agent, Dir: p.Input.Dir, Model: p.Task.Model, Key: r.Key, Title: rt.title(r), Input: raw})
@@ -83,7 +84,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 
 // isolate makes a worktree for a job to be and moves its request there.
 func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (*worktree.Worktree, error) {
-	w, err := AddWorktree(ctx, rt.data(), id, p.Input.Dir)
+	w, err := jobdir.AddWorktree(ctx, rt.data(), id, p.Input.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (rt *Runtime) retry(ctx context.Context, ref string) (*Submitted, error) {
 		return nil, err
 	}
 	id := old.ID
-	w, err := OpenWorktree(rt.data(), id)
+	w, err := jobdir.OpenWorktree(rt.data(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (rt *Runtime) retry(ctx context.Context, ref string) (*Submitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, CopyJobConfig(rt.data(), id, s.Job.ID)
+	return s, jobdir.CopyConfig(rt.data(), id, s.Job.ID)
 }
 
 func (rt *Runtime) retryIn(ctx context.Context, m *jobs.Manager, old *jobs.Job, w *worktree.Worktree, s *Submitted) error {
@@ -139,7 +140,7 @@ func (rt *Runtime) retryIn(ctx context.Context, m *jobs.Manager, old *jobs.Job, 
 	}
 	id := jobs.NewID(time.Now())
 	var err error
-	if s.Worktree, err = AddWorktree(ctx, rt.data(), id, filepath.Join(w.Repo, filepath.FromSlash(w.Sub))); err != nil {
+	if s.Worktree, err = jobdir.AddWorktree(ctx, rt.data(), id, filepath.Join(w.Repo, filepath.FromSlash(w.Sub))); err != nil {
 		return err
 	}
 	in.Dir, in.Worktree = s.Worktree.Dir(), true
@@ -165,7 +166,7 @@ func (rt *Runtime) forget(ctx context.Context, id string) error {
 // RemoveWorktrees removes a job's worktree and those of its sub-agents. Without
 // force, a worktree with work that is nowhere else is a *worktree.Error.
 func (rt *Runtime) RemoveWorktrees(ctx context.Context, id string, force bool) error {
-	w, err := OpenWorktree(rt.data(), id)
+	w, err := jobdir.OpenWorktree(rt.data(), id)
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (rt *Runtime) RemoveWorktrees(ctx context.Context, id string, force bool) e
 			return err
 		}
 	}
-	return removeTrees(ctx, rt.data(), id)
+	return jobdir.RemoveTrees(ctx, rt.data(), id)
 }
 
 // maxTitle bounds the title of a job in characters.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
 
@@ -48,7 +49,7 @@ func (rt *Runtime) origin(dir string) (string, error) {
 	}
 	id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
 	if id, name, ok := strings.Cut(id, "-"); ok { // of a sub-agent
-		c, err := findTree(data, id, name)
+		c, err := jobdir.FindTree(data, id, name)
 		if err != nil || c == nil {
 			return "", err
 		}
@@ -58,7 +59,7 @@ func (rt *Runtime) origin(dir string) (string, error) {
 		}
 		return c.Tree.Repo, nil
 	}
-	w, err := OpenWorktree(data, id)
+	w, err := jobdir.OpenWorktree(data, id)
 	if err != nil || w == nil {
 		return "", err
 	}

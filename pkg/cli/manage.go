@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -22,7 +23,7 @@ func (a *app) jobConfig(id string) (c adroit.JobConfig, err error) {
 	if err != nil {
 		return c, err
 	}
-	return adroit.LoadJobConfig(data, id)
+	return jobdir.LoadConfig(data, id)
 }
 
 // manager runs this machine's jobs.

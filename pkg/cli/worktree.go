@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/spf13/cobra"
 )
 
 // worktree is that of a job, nil if it has none.
@@ -20,7 +20,7 @@ func (a *app) worktree(id string) (*worktree.Worktree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return adroit.OpenWorktree(data, id)
+	return jobdir.OpenWorktree(data, id)
 }
 
 // worktreeBegins reports what of the work tree a job's worktree lacks.

@@ -1,4 +1,4 @@
-package adroit
+package jobdir
 
 import (
 	"context"
@@ -20,16 +20,16 @@ const (
 	mostAppeared = 10              // diagnostics that are shown
 )
 
-// Speak gives the job language servers, for its tools and for Judge. It is
+// StartServers gives the job language servers, for its tools and for Diagnose. It is
 // called once, before the first step; Close ends them.
-func (b *Bench) Speak(servers []lsp.Server) {
+func (b *Workspace) StartServers(servers []lsp.Server) {
 	b.code = lsp.New(b.exec, b.files, lsp.Options{Servers: servers})
 }
 
-// Judge has every change that a call makes to a file looked at by the file's
+// Diagnose has every change that a call makes to a file looked at by the file's
 // language server, if there is one, and reports new problems to the model. It
 // never makes a call fail, and takes five seconds at most.
-func (bs *Benches) Judge(next handler.ToolHandler) handler.ToolHandler {
+func (bs *Workspaces) Diagnose(next handler.ToolHandler) handler.ToolHandler {
 	return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
 		b, err := bs.at(p.At)
 		if err != nil {
@@ -47,7 +47,7 @@ func (bs *Benches) Judge(next handler.ToolHandler) handler.ToolHandler {
 		if err != nil || ctx.Err() != nil {
 			return res, err
 		}
-		changes, more := b.judged(p.Step.Path)
+		changes, more := b.changedFiles(p.Step.Path)
 		if len(changes) == 0 {
 			return res, nil
 		}
@@ -61,9 +61,9 @@ func (bs *Benches) Judge(next handler.ToolHandler) handler.ToolHandler {
 	}
 }
 
-// judged lists the files that a step changed, that are still there, and that
+// changedFiles lists the files that a step changed, that are still there, and that
 // somebody serves; more is how many of them are left out.
-func (b *Bench) judged(step string) (changes []lsp.Change, more int) {
+func (b *Workspace) changedFiles(step string) (changes []lsp.Change, more int) {
 	part, err := b.ledger.Step(step)
 	if err != nil {
 		return nil, 0 // it changed nothing

@@ -1,4 +1,4 @@
-package adroit
+package jobdir
 
 import (
 	"context"
@@ -37,11 +37,7 @@ func AddWorktree(ctx context.Context, data, id, dir string) (*worktree.Worktree,
 
 // OpenWorktree finds the worktree of a job, nil if it has none.
 func OpenWorktree(data, id string) (*worktree.Worktree, error) {
-	return openWorktree(filepath.Join(data, "jobs", id))
-}
-
-func openWorktree(home string) (*worktree.Worktree, error) {
-	path := filepath.Join(home, "worktree.json")
+	path := filepath.Join(data, "jobs", id, "worktree.json")
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -54,10 +50,4 @@ func openWorktree(home string) (*worktree.Worktree, error) {
 		return nil, fmt.Errorf("reading which worktree the job has, in %s: %w", path, err)
 	}
 	return w, nil
-}
-
-// Worktree is the worktree of a job that was submitted with Input.Worktree, nil
-// for others. Merge and Remove it when the job has ended; until then it stays.
-func (rt *Runtime) Worktree(id string) (*worktree.Worktree, error) {
-	return openWorktree(filepath.Join(rt.home, id))
 }

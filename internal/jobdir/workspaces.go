@@ -1,4 +1,4 @@
-package adroit
+package jobdir
 
 import (
 	"context"
@@ -25,41 +25,41 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// BenchOptions are what all benches of a job have in common.
-type BenchOptions struct {
+// Options are what all workspaces of a job have in common.
+type Options struct {
 	Job  string
 	Dir  string // the job's workspace
 	Data string // keeps jobs; what belongs to this one is in it by its id
 	// Confine is how commands run, in each directory by itself. Its Private is
 	// not read, and what a worktree needs of its repository is added.
-	Confine process.SandboxOptions
-	Hide    *secret.Redactor
-	Names   *workspace.DenyList
-	Network netguard.Guard
-	Servers []lsp.Server
+	Sandbox  process.SandboxOptions
+	Secrets  *secret.Redactor
+	DenyList *workspace.DenyList
+	Network  netguard.Guard
+	Servers  []lsp.Server
 }
 
-// Benches are what the steps of one job work with: a [Bench] in its directory,
+// Workspaces are what the steps of one job work with: a [Workspace] in its directory,
 // and one in each worktree of a sub-agent, which is opened when it is needed,
 // by a later process too. They have the job's rules in common, and files,
 // processes, language servers and a ledger each. It is safe for concurrent use.
-type Benches struct {
-	o    BenchOptions
-	own  *Bench
+type Workspaces struct {
+	o    Options
+	own  *Workspace
 	join sync.Mutex // one at a time: each changes the tree that the next one compares with
 
 	mu   sync.Mutex
-	subs map[string]*Bench
+	subs map[string]*Workspace
 	shut bool
 }
 
-var _ handler.Worktrees = (*Benches)(nil)
+var _ handler.Worktrees = (*Workspaces)(nil)
 
-// OpenBenches opens the workspace of a job.
-func OpenBenches(o BenchOptions) (*Benches, error) {
-	bs := &Benches{o: o, subs: map[string]*Bench{}}
+// OpenWorkspaces opens the workspace of a job.
+func OpenWorkspaces(o Options) (*Workspaces, error) {
+	bs := &Workspaces{o: o, subs: map[string]*Workspace{}}
 	home := filepath.Join(o.Data, "jobs", o.Job)
-	w, err := openWorktree(home)
+	w, err := OpenWorktree(o.Data, o.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -80,29 +80,29 @@ func OpenBenches(o BenchOptions) (*Benches, error) {
 	return bs, nil
 }
 
-func (bs *Benches) open(dir, home, shows string, writes []string) (*Bench, error) {
-	c := bs.o.Confine
+func (bs *Workspaces) open(dir, home, shows string, writes []string) (*Workspace, error) {
+	c := bs.o.Sandbox
 	c.Private = filepath.Join(home, "sandbox")
 	c.Write = slices.Concat(c.Write, writes)
 	if shows != "" {
 		c.Show = append(slices.Clip(c.Show), shows)
 	}
-	b, err := OpenBench(dir, home, process.WithSandbox(c))
+	b, err := OpenWorkspace(dir, home, process.WithSandbox(c))
 	if err != nil {
 		return nil, err
 	}
-	if err := b.ledger.Share(contentDir(bs.o.Data)); err != nil {
+	if err := b.ledger.Share(ContentDir(bs.o.Data)); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	b.Hide(bs.o.Hide)
-	b.Reach(bs.o.Network)
-	b.Name(bs.o.Names)
-	b.Speak(bs.o.Servers)
+	b.SetSecrets(bs.o.Secrets)
+	b.SetNetwork(bs.o.Network)
+	b.SetDenyList(bs.o.DenyList)
+	b.StartServers(bs.o.Servers)
 	return b, nil
 }
 
-// at is the bench in a worktree, or the job's own.
-func (bs *Benches) at(name string) (*Bench, error) {
+// at is the workspace in a worktree, or the job's own.
+func (bs *Workspaces) at(name string) (*Workspace, error) {
 	if name == "" {
 		return bs.own, nil
 	}
@@ -142,7 +142,7 @@ func (bs *Benches) at(name string) (*Bench, error) {
 }
 
 // Dir is the directory that steps work in at a worktree.
-func (bs *Benches) Dir(name string) (string, error) {
+func (bs *Workspaces) Dir(name string) (string, error) {
 	b, err := bs.at(name)
 	if err != nil {
 		return "", err
@@ -151,7 +151,7 @@ func (bs *Benches) Dir(name string) (string, error) {
 }
 
 // Env has what tools may touch there, in whole.
-func (bs *Benches) Env(ctx context.Context, job, at string) (*tools.Env, error) {
+func (bs *Workspaces) Env(ctx context.Context, job, at string) (*tools.Env, error) {
 	b, err := bs.at(at)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (bs *Benches) Env(ctx context.Context, job, at string) (*tools.Env, error) 
 }
 
 // Bind makes what has been changed there so far the artifact "diff".
-func (bs *Benches) Bind(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error {
+func (bs *Workspaces) Bind(ctx context.Context, job, at string, t tools.Tool, res *tools.Result) error {
 	b, err := bs.at(at)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (bs *Benches) Bind(ctx context.Context, job, at string, t tools.Tool, res *
 }
 
 // Fault returns the storage failure that calls there have met, nil for none.
-func (bs *Benches) Fault(job, at string) error {
+func (bs *Workspaces) Fault(job, at string) error {
 	if at == "" {
 		return bs.own.Fault(job, at)
 	}
@@ -183,7 +183,7 @@ func (bs *Benches) Fault(job, at string) error {
 }
 
 // Revert takes back what an interrupted step has changed of files there so far.
-func (bs *Benches) Revert(job, at, path string) (bool, error) {
+func (bs *Workspaces) Revert(job, at, path string) (bool, error) {
 	b, err := bs.at(at)
 	if err != nil {
 		return false, err
@@ -192,7 +192,7 @@ func (bs *Benches) Revert(job, at, path string) (bool, error) {
 }
 
 // Close kills what still runs and releases the files.
-func (bs *Benches) Close() error {
+func (bs *Workspaces) Close() error {
 	bs.mu.Lock()
 	bs.shut = true
 	subs := bs.subs
@@ -205,8 +205,8 @@ func (bs *Benches) Close() error {
 	return errors.Join(errs...)
 }
 
-// leave closes the bench in a worktree, with all that runs there.
-func (bs *Benches) leave(name string) error {
+// closeAt closes the workspace in a worktree, with all that runs there.
+func (bs *Workspaces) closeAt(name string) error {
 	bs.mu.Lock()
 	b, ok := bs.subs[name]
 	delete(bs.subs, name)
@@ -219,12 +219,12 @@ func (bs *Benches) leave(name string) error {
 
 // Add makes a copy of the work tree as it is now, on a branch of its own if
 // there is a repository. It implements [handler.Worktrees].
-func (bs *Benches) Add(ctx context.Context, job, name, of string) (executor.Tree, error) {
+func (bs *Workspaces) Add(ctx context.Context, job, name, of string) (executor.Tree, error) {
 	if !treeName.MatchString(name) {
 		return executor.Tree{}, fmt.Errorf("%q is no name for a worktree", name)
 	}
 	o := worktree.CopyOptions{
-		Dir: bs.o.Dir, Names: bs.o.Names, Branch: "adroit/" + job + "/" + name,
+		Dir: bs.o.Dir, Names: bs.o.DenyList, Branch: "adroit/" + job + "/" + name,
 		Top: filepath.Join(bs.o.Data, "worktrees", job+"-"+name), Home: treeHome(bs.o.Data, job, name),
 		Except: bs.o.Data,
 	}
@@ -249,7 +249,7 @@ func (bs *Benches) Add(ctx context.Context, job, name, of string) (executor.Tree
 
 // Join brings back what was changed in a copy, as the step at path. What still
 // runs there is killed first. It implements [handler.Worktrees].
-func (bs *Benches) Join(ctx context.Context, job, path, name, of string) (executor.Joined, error) {
+func (bs *Workspaces) Join(ctx context.Context, job, path, name, of string) (executor.Joined, error) {
 	out := executor.Joined{Name: name}
 	bs.join.Lock()
 	defer bs.join.Unlock()
@@ -257,7 +257,7 @@ func (bs *Benches) Join(ctx context.Context, job, path, name, of string) (execut
 	if err != nil {
 		return out, err
 	}
-	if err := bs.leave(name); err != nil {
+	if err := bs.closeAt(name); err != nil {
 		return out, fmt.Errorf("ending what runs in the worktree: %w", err)
 	}
 	home := treeHome(bs.o.Data, job, name)
@@ -284,9 +284,9 @@ func (bs *Benches) Join(ctx context.Context, job, path, name, of string) (execut
 	return out, err
 }
 
-// contentDir is where the jobs of a data directory keep, once for all of them,
+// ContentDir is where the jobs of a data directory keep, once for all of them,
 // what files were like before.
-func contentDir(data string) string { return filepath.Join(data, "content") }
+func ContentDir(data string) string { return filepath.Join(data, "content") }
 
 var treeName = lazyregexp.New(`^[A-Za-z0-9_-]{1,100}$`)
 
@@ -302,61 +302,48 @@ func openTree(home string) (*worktree.Copy, error) {
 	return c, err
 }
 
-// findTree finds the worktree of one of a job's sub-agents, nil if there is no
+// FindTree finds the worktree of one of a job's sub-agents, nil if there is no
 // such. data is the directory that keeps jobs.
-func findTree(data, job, name string) (*worktree.Copy, error) {
+func FindTree(data, job, name string) (*worktree.Copy, error) {
 	if !treeName.MatchString(name) {
 		return nil, nil
 	}
 	return worktree.OpenCopy(treeHome(data, job, name))
 }
 
-// A subTree is the worktree of one of a job's sub-agents.
-type subTree struct {
-	name string
+// A SubAgentTree is the worktree of one of a job's sub-agents.
+type SubAgentTree struct {
+	Name string
 	*worktree.Copy
 }
 
-// trees lists the worktrees of a job's sub-agents that have not been removed:
+// Trees lists the worktrees of a job's sub-agents that have not been removed:
 // those in use, those with conflicts, and those of sub-agents that did not get
 // done. data is the directory that keeps jobs.
-func trees(data, job string) ([]subTree, error) {
+func Trees(data, job string) ([]SubAgentTree, error) {
 	homes, err := os.ReadDir(filepath.Dir(treeHome(data, job, "x")))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	var list []subTree
+	var list []SubAgentTree
 	for _, e := range homes {
 		c, openErr := worktree.OpenCopy(treeHome(data, job, e.Name()))
 		if err = errors.Join(err, openErr); c != nil && !c.Removed {
-			list = append(list, subTree{e.Name(), c})
+			list = append(list, SubAgentTree{e.Name(), c})
 		}
 	}
 	return list, err
 }
 
-// removeTrees removes the worktrees of a job's sub-agents, with their branches
+// RemoveTrees removes the worktrees of a job's sub-agents, with their branches
 // and whatever is in them. Nobody may work there any more.
-func removeTrees(ctx context.Context, data, job string) error {
-	list, err := trees(data, job)
+func RemoveTrees(ctx context.Context, data, job string) error {
+	list, err := Trees(data, job)
 	errs := []error{err}
 	for _, t := range list {
 		if err := t.Remove(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("removing the worktree %s: %w", t.Tree.Top, err))
 		}
-	}
-	return errors.Join(errs...)
-}
-
-// removeAllTrees removes those of all jobs, which end with the runtime.
-func (rt *Runtime) removeAllTrees() error {
-	all, err := os.ReadDir(rt.home)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	errs := []error{err}
-	for _, e := range all {
-		errs = append(errs, removeTrees(context.Background(), filepath.Dir(rt.home), e.Name()))
 	}
 	return errors.Join(errs...)
 }

@@ -1,4 +1,7 @@
-package adroit
+// Package jobdir has what belongs to one job on this machine: its directory with
+// lock, configuration and worktrees, and the opened workspace, with files,
+// commands, ledger and language servers, that its steps work in.
+package jobdir
 
 import (
 	"context"
@@ -24,21 +27,21 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A Bench is what one job's steps work with while it runs here: its files,
+// A Workspace is what one job's steps work with while it runs here: its files,
 // processes and ledger. It is safe for concurrent use.
-type Bench struct {
+type Workspace struct {
 	ledger *ledger.Ledger
 	files  *workspace.Files
 	exec   *process.Runner
-	code   *lsp.Servers // nil until Speak
+	code   *lsp.Servers // nil until StartServers
 	http   *http.Client
 	doubts atomic.Bool // there were uncertain changes
 }
 
-// OpenBench opens the workspace dir of a job. What the job changes and prints
+// OpenWorkspace opens the workspace dir of a job. What the job changes and prints
 // is kept below home, which is made if it is not there. Commands run without a
 // sandbox unless an option says otherwise: see [process.WithSandbox].
-func OpenBench(dir, home string, opts ...process.Option) (*Bench, error) {
+func OpenWorkspace(dir, home string, opts ...process.Option) (*Workspace, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
@@ -56,29 +59,29 @@ func OpenBench(dir, home string, opts ...process.Option) (*Bench, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the job's directory: %w", err), ledger.Close())
 	}
-	return &Bench{ledger: ledger, files: files, exec: process.New(files.Dir(), filepath.Join(home, "logs"), ledger, opts...), http: netguard.Guard{}.Client()}, nil
+	return &Workspace{ledger: ledger, files: files, exec: process.New(files.Dir(), filepath.Join(home, "logs"), ledger, opts...), http: netguard.Guard{}.Client()}, nil
 }
 
-// Reach says how far tools get into the network; without it they reach public
+// SetNetwork sets how far tools reach into the network; without it they reach public
 // addresses. It must be called before anything runs.
-func (b *Bench) Reach(g netguard.Guard) {
+func (b *Workspace) SetNetwork(g netguard.Guard) {
 	b.http.CloseIdleConnections()
 	b.http = g.Client()
 }
 
-// Hide keeps what r finds out of what commands leave behind: their logs and what
+// SetSecrets keeps what r finds out of what commands leave behind: their logs and what
 // is shown of their output. It must be called before anything runs.
-func (b *Bench) Hide(r *secret.Redactor) { b.exec.Redactor = r }
+func (b *Workspace) SetSecrets(r *secret.Redactor) { b.exec.Redactor = r }
 
-// Name changes the list of names that no tool may touch, as the operator wants
+// SetDenyList changes the list of names that no tool may touch, as the operator wants
 // it. It must be called before anything runs.
-func (b *Bench) Name(n *workspace.DenyList) {
+func (b *Workspace) SetDenyList(n *workspace.DenyList) {
 	b.files, b.exec.DenyList = b.files.WithDenyList(n), n
 	b.ledger.SetDenyList(n)
 }
 
 // Close kills what still runs and releases the files.
-func (b *Bench) Close() error {
+func (b *Workspace) Close() error {
 	var code error
 	if b.code != nil {
 		code = b.code.Close()
@@ -88,7 +91,7 @@ func (b *Bench) Close() error {
 }
 
 // Env has what tools may touch, in whole.
-func (b *Bench) Env(context.Context, string, string) (*tools.Env, error) {
+func (b *Workspace) Env(context.Context, string, string) (*tools.Env, error) {
 	if err := b.files.Present(); err != nil {
 		// No call could do anything: one clear end instead of as many failures
 		// as the model has turns.
@@ -102,10 +105,10 @@ func (b *Bench) Env(context.Context, string, string) (*tools.Env, error) {
 }
 
 // Fault returns the storage failure that calls have met, nil for none.
-func (b *Bench) Fault(_, _ string) error { return b.ledger.Fault() }
+func (b *Workspace) Fault(_, _ string) error { return b.ledger.Fault() }
 
 // Revert takes back what an interrupted step has changed of files so far.
-func (b *Bench) Revert(_, _, path string) (bool, error) { return b.files.At(path).Revert() }
+func (b *Workspace) Revert(_, _, path string) (bool, error) { return b.files.At(path).Revert() }
 
 // mostUncertain bounds the paths of uncertain changes that are listed.
 const mostUncertain = 50
@@ -117,7 +120,7 @@ const maxDiff = 64 << 10
 // Bind makes what the job has changed so far its artifact "diff". What changed
 // while a command ran and may be somebody else's is not in it: the paths are the
 // artifact [executor.UncertainChanges].
-func (b *Bench) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.Result) error {
+func (b *Workspace) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.Result) error {
 	if t.Needs&(tools.Write|tools.Exec|tools.Shell) == 0 {
 		return nil
 	}
@@ -144,7 +147,7 @@ func (b *Bench) Bind(ctx context.Context, _, _ string, t tools.Tool, res *tools.
 
 // uncertain puts the paths of uncertain changes among the artifacts, if there
 // are any or were.
-func (b *Bench) uncertain(found map[string]json.RawMessage) error {
+func (b *Workspace) uncertain(found map[string]json.RawMessage) error {
 	all, err := b.ledger.All().IncludeReported().Changes()
 	if err != nil {
 		return err
@@ -165,7 +168,7 @@ func (b *Bench) uncertain(found map[string]json.RawMessage) error {
 }
 
 // diff is the artifact "diff" as it is now.
-func (b *Bench) diff(ctx context.Context) (v json.RawMessage, empty bool, err error) {
+func (b *Workspace) diff(ctx context.Context) (v json.RawMessage, empty bool, err error) {
 	diff, err := b.ledger.All().IncludeReported().Diff(ctx, b.files.Dir(), false)
 	if err != nil {
 		return nil, false, fmt.Errorf("diff of what the job changed: %w", err)

@@ -1,4 +1,4 @@
-package adroit
+package jobdir
 
 import (
 	"bytes"
@@ -10,30 +10,29 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"golang.org/x/sys/unix"
 )
 
 // lockPatience is how long LockJob waits for a process that is about to end.
 const lockPatience = 2 * time.Second
 
-// A jobLock is what the lock file of a job says of the process that has it, or
+// A lockFile is what the lock file of a job says of the process that has it, or
 // had it last. It always fills lockSize bytes, so that an orderly end can be
 // recorded on a full disk.
-type jobLock struct {
+type lockFile struct {
 	PID   int  `json:"pid"`
 	Ended bool `json:"ended"` // in an orderly way, whatever the store knows of it
 }
 
 const lockSize = 64
 
-// LockJob takes the lock of the job whose files are kept in home: only one
+// Lock takes the lock of the job whose files are kept in home: only one
 // process at a time works with its ledgers. It is the Lock of a [jobs.Manager].
 // A job that a stopped process has is refused with a *jobs.HeldError: that
 // process may go on at any time, in the middle of a write. clean reports
 // whether the last process to have the lock released it.
-func LockJob(home string) (release func(), clean bool, err error) {
+func Lock(home string) (release func(), clean bool, err error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, false, fmt.Errorf("locking the job: %w", err)
 	}
@@ -57,17 +56,17 @@ func LockJob(home string) (release func(), clean bool, err error) {
 		}
 	}
 	clean = readLock(f).Ended
-	if err := writeLock(f, jobLock{PID: os.Getpid()}); err != nil {
+	if err := writeLock(f, lockFile{PID: os.Getpid()}); err != nil {
 		f.Close()
 		return nil, false, fmt.Errorf("locking the job: %w", err)
 	}
 	return func() {
-		_ = writeLock(f, jobLock{PID: os.Getpid(), Ended: true}) // what is not written counts as a crash
+		_ = writeLock(f, lockFile{PID: os.Getpid(), Ended: true}) // what is not written counts as a crash
 		_ = f.Close()
 	}, clean, nil
 }
 
-func readLock(f *os.File) (l jobLock) {
+func readLock(f *os.File) (l lockFile) {
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, lockSize))
 	if err == nil {
 		_ = json.Unmarshal(b, &l) // an empty or damaged file names nobody
@@ -75,7 +74,7 @@ func readLock(f *os.File) (l jobLock) {
 	return l
 }
 
-func writeLock(f *os.File, l jobLock) error {
+func writeLock(f *os.File, l lockFile) error {
 	b, err := json.Marshal(l)
 	if err != nil {
 		return err

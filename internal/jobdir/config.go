@@ -1,0 +1,69 @@
+package jobdir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+)
+
+// A Config is what a runner must know of a job and the job's input does not
+// hold. It is kept beside the job, so that another process can go on with it.
+type Config struct {
+	BaseURL string        `json:"base_url,omitempty"`      // of the model's provider
+	Trust   bool          `json:"trust_project,omitempty"` // use all that the workspace brings
+	Record  string        `json:"record,omitempty"`        // the new file that keeps what models answer
+	Sandbox sandbox.Level `json:"sandbox,omitempty"`       // empty: that of the runtime
+}
+
+// SaveConfig keeps the configuration of a job. data is the directory that
+// keeps jobs.
+func SaveConfig(data, id string, c Config) error {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(data, "jobs", id), "host.json", b)
+}
+
+// LoadConfig reads the configuration of a job, the zero value if it has none.
+func LoadConfig(data, id string) (c Config, err error) {
+	path := filepath.Join(data, "jobs", id, "host.json")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// CopyConfig gives a new job the configuration of an old one, without its
+// recording, which is of one job.
+func CopyConfig(data, from, to string) error {
+	c, err := LoadConfig(data, from)
+	c.Record = ""
+	if err != nil || c == (Config{}) {
+		return err
+	}
+	return SaveConfig(data, to, c)
+}
+
+// JobFile is the file in a job's directory that keeps what undoing its changes
+// needs, so that this does not depend on the database.
+const JobFile = "job.json"
+
+func WriteFile(home, name string, b []byte) error {
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(home, name), b, 0o600)
+}
