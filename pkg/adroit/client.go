@@ -28,6 +28,7 @@ type Client interface {
 	JobWriter
 	Changes
 	Catalog
+	Models
 	Machine
 	io.Closer
 }
@@ -83,12 +84,31 @@ type Changes interface {
 	Merge(ctx context.Context, ref string, o MergeOptions) (*MergeReport, error)
 }
 
-// A Catalog lists what requests may name.
+// A Catalog lists what requests may name, and calls tools.
 type Catalog interface {
 	Agents(ctx context.Context, in Scope) (*Listing[AgentInfo], error)
 	Pipelines(ctx context.Context, in Scope) (*Listing[PipelineInfo], error)
 	Skills(ctx context.Context, in Scope) (*Listing[SkillInfo], error)
 	Tools(ctx context.Context) (*Listing[ToolInfo], error)
+	// CallTool calls a tool in a directory, without a job: what it changes cannot
+	// be undone.
+	CallTool(ctx context.Context, c ToolCall) (*executor.ToolResult, error)
+}
+
+// Models are the models that can be asked.
+type Models interface {
+	// Models lists models, and providers whose models cannot be listed.
+	Models(ctx context.Context) ([]ModelInfo, error)
+	// CheckModel asks a model for a word.
+	CheckModel(ctx context.Context, q ModelQuery) (*ModelReport, error)
+	// ModelState reports how a model would serve a request, without asking it.
+	ModelState(ctx context.Context, q ModelQuery) (*ModelState, error)
+	// PullModel has Ollama fetch a model, and yields how far that is. What it
+	// yields with an error is no progress.
+	PullModel(ctx context.Context, p ModelPull) iter.Seq2[PullProgress, error]
+	// ForgetModel forgets which ways to call tools did not work with a model, or
+	// with all of them for "", and returns how many there were.
+	ForgetModel(ctx context.Context, ref string) (int, error)
 }
 
 // A Machine holds what an operator has decided about the workspaces on it.

@@ -25,6 +25,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
@@ -44,15 +45,10 @@ func NewClient(base string, h *http.Client) *Client {
 
 // do calls a route.
 func (r route[In, Out]) do(ctx context.Context, c *Client, in In) (out Out, err error) {
-	b, err := encode(in)
-	if err != nil {
-		return out, adroit.AsError(fmt.Errorf("encoding the request to %s: %w", r.path(), err))
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+r.path(), bytes.NewReader(b))
+	req, err := c.post(ctx, r.path(), in)
 	if err != nil {
 		return out, adroit.AsError(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
 	res, err := c.http.Do(req)
 	if err != nil {
 		return out, c.lost(ctx, err)
@@ -65,6 +61,23 @@ func (r route[In, Out]) do(ctx context.Context, c *Client, in In) (out Out, err 
 		return out, c.lost(ctx, fmt.Errorf("decoding the answer of %s: %w", r.path(), err))
 	}
 	return out, nil
+}
+
+// do calls a route that streams.
+func (r streamRoute[In, Out]) do(ctx context.Context, c *Client, in In) iter.Seq2[Out, error] {
+	return values[Out](ctx, c, func(ctx context.Context) (*http.Request, error) { return c.post(ctx, r.path(), in) })
+}
+
+func (c *Client) post(ctx context.Context, path string, in any) (*http.Request, error) {
+	b, err := encode(in)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the request to %s: %w", path, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(b))
+	if err == nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, err
 }
 
 // lost is the error of a call whose answer did not come: the cause why ctx
@@ -90,20 +103,27 @@ func failure(res *http.Response) error {
 
 // Events implements [adroit.JobReader].
 func (c *Client) Events(ctx context.Context, ref string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
-	return func(yield func(event.Event, error) bool) {
-		err := c.events(ctx, ref, o, func(ev event.Event) bool { return yield(ev, nil) })
-		if err != nil {
-			yield(event.Event{}, err)
+	q := url.Values{"job": {ref}, "after": {strconv.FormatInt(o.After, 10)}, "follow": {strconv.FormatBool(o.Follow)}, "live": {strconv.FormatBool(o.Live)}}
+	return values[event.Event](ctx, c, func(ctx context.Context) (*http.Request, error) {
+		return http.NewRequestWithContext(ctx, http.MethodGet, c.base+eventsPath+"?"+q.Encode(), nil)
+	})
+}
+
+// values are what a request is answered with as server-sent events.
+func values[T any](ctx context.Context, c *Client, request func(context.Context) (*http.Request, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := read(ctx, c, request, func(v T) bool { return yield(v, nil) }); err != nil {
+			var zero T
+			yield(zero, err)
 		}
 	}
 }
 
-// events reads a stream until its end, or until yield returns false.
-func (c *Client) events(ctx context.Context, ref string, o adroit.EventOptions, yield func(event.Event) bool) error {
+// read reads a stream until its end, or until yield returns false.
+func read[T any](ctx context.Context, c *Client, request func(context.Context) (*http.Request, error), yield func(T) bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	q := url.Values{"job": {ref}, "after": {strconv.FormatInt(o.After, 10)}, "follow": {strconv.FormatBool(o.Follow)}, "live": {strconv.FormatBool(o.Live)}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+eventsPath+"?"+q.Encode(), nil)
+	req, err := request(ctx)
 	if err != nil {
 		return adroit.AsError(err)
 	}
@@ -138,11 +158,11 @@ func (c *Client) events(ctx context.Context, ref string, o adroit.EventOptions, 
 			}
 			return e
 		default:
-			var ev event.Event
-			if err := json.Unmarshal(value, &ev); err != nil {
+			var v T
+			if err := json.Unmarshal(value, &v); err != nil {
 				return adroit.AsError(fmt.Errorf("decoding an event: %w", err))
 			}
-			if !yield(ev) {
+			if !yield(v) {
 				return nil
 			}
 		}
@@ -239,6 +259,30 @@ func (c *Client) Skills(ctx context.Context, in adroit.Scope) (*adroit.Listing[a
 
 func (c *Client) Tools(ctx context.Context) (*adroit.Listing[adroit.ToolInfo], error) {
 	return toolsList.do(ctx, c, none{})
+}
+
+func (c *Client) CallTool(ctx context.Context, call adroit.ToolCall) (*executor.ToolResult, error) {
+	return toolsCall.do(ctx, c, call)
+}
+
+func (c *Client) Models(ctx context.Context) ([]adroit.ModelInfo, error) {
+	return modelsList.do(ctx, c, none{})
+}
+
+func (c *Client) CheckModel(ctx context.Context, q adroit.ModelQuery) (*adroit.ModelReport, error) {
+	return modelsCheck.do(ctx, c, q)
+}
+
+func (c *Client) ModelState(ctx context.Context, q adroit.ModelQuery) (*adroit.ModelState, error) {
+	return modelsState.do(ctx, c, q)
+}
+
+func (c *Client) PullModel(ctx context.Context, p adroit.ModelPull) iter.Seq2[adroit.PullProgress, error] {
+	return modelsPull.do(ctx, c, p)
+}
+
+func (c *Client) ForgetModel(ctx context.Context, ref string) (int, error) {
+	return modelsForget.do(ctx, c, ref)
 }
 
 func (c *Client) Trust(ctx context.Context, dir string) (*trust.Status, error) {

@@ -3,11 +3,13 @@ package api
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"reflect"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
@@ -34,6 +36,13 @@ type of[T any] struct {
 }
 
 type none struct{}
+
+// A streamRoute is a method that answers with server-sent events.
+type streamRoute[In, Out any] struct {
+	name string
+	doc  string
+	call func(ctx context.Context, c adroit.Client, in In) iter.Seq2[Out, error]
+}
 
 // The table of routes. Handler, Client and Reference are made from it.
 var (
@@ -119,6 +128,26 @@ var (
 		func(ctx context.Context, c adroit.Client, _ none) (*adroit.Listing[adroit.ToolInfo], error) {
 			return c.Tools(ctx)
 		}}
+	toolsCall = route[adroit.ToolCall, *executor.ToolResult]{"tools/call", "Call a tool without a job.",
+		func(ctx context.Context, c adroit.Client, in adroit.ToolCall) (*executor.ToolResult, error) {
+			return c.CallTool(ctx, in)
+		}}
+	modelsList = route[none, []adroit.ModelInfo]{"models/list", "List the models.",
+		func(ctx context.Context, c adroit.Client, _ none) ([]adroit.ModelInfo, error) { return c.Models(ctx) }}
+	modelsCheck = route[adroit.ModelQuery, *adroit.ModelReport]{"models/check", "Ask a model for a word.",
+		func(ctx context.Context, c adroit.Client, q adroit.ModelQuery) (*adroit.ModelReport, error) {
+			return c.CheckModel(ctx, q)
+		}}
+	modelsState = route[adroit.ModelQuery, *adroit.ModelState]{"models/state", "Report how a model would serve a request.",
+		func(ctx context.Context, c adroit.Client, q adroit.ModelQuery) (*adroit.ModelState, error) {
+			return c.ModelState(ctx, q)
+		}}
+	modelsForget = route[string, int]{"models/forget", "Forget which ways to call tools did not work.",
+		func(ctx context.Context, c adroit.Client, ref string) (int, error) { return c.ForgetModel(ctx, ref) }}
+	modelsPull = streamRoute[adroit.ModelPull, adroit.PullProgress]{"models/pull", "Fetch a model, as server-sent events.",
+		func(ctx context.Context, c adroit.Client, p adroit.ModelPull) iter.Seq2[adroit.PullProgress, error] {
+			return c.PullModel(ctx, p)
+		}}
 	trustShow = route[string, *trust.Status]{"trust/show", "Report which files of a workspace would instruct agents.",
 		func(ctx context.Context, c adroit.Client, dir string) (*trust.Status, error) {
 			return c.Trust(ctx, dir)
@@ -132,13 +161,20 @@ var (
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
 	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
-	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, pipelinesList, skillsList, toolsList, trustShow, trustSet,
+	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, pipelinesList, skillsList, toolsList, toolsCall,
+	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet,
 }
 
 func (r route[In, Out]) path() string { return "/v1/" + r.name }
 
-func (r route[In, Out]) line() string {
-	return fmt.Sprintf("| `POST %s` | %s | %s | %s |\n", r.path(), r.doc, words(reflect.TypeFor[In]()), words(reflect.TypeFor[Out]()))
+func (r streamRoute[In, Out]) path() string { return "/v1/" + r.name }
+
+func (r route[In, Out]) line() string { return line[In, Out](r.path(), r.doc) }
+
+func (r streamRoute[In, Out]) line() string { return line[In, Out](r.path(), r.doc) }
+
+func line[In, Out any](path, doc string) string {
+	return fmt.Sprintf("| `POST %s` | %s | %s | %s |\n", path, doc, words(reflect.TypeFor[In]()), words(reflect.TypeFor[Out]()))
 }
 
 // words describes a type in the reference.
@@ -155,6 +191,8 @@ func words(t reflect.Type) string {
 		return words(t.Elem()) + " by name"
 	case reflect.String:
 		return "text"
+	case reflect.Int:
+		return "a number"
 	}
 	name, argument, _ := strings.Cut(t.String(), "[")
 	_, argument, _ = strings.Cut(strings.TrimSuffix(argument, "]"), "/pkg/")

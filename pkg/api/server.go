@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/event"
 )
 
 // maxBody bounds a request in bytes.
@@ -27,11 +29,8 @@ func Handler(c adroit.Client) http.Handler {
 
 func (r route[In, Out]) serve(c adroit.Client) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		var in In
-		dec := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&in); err != nil {
-			fail(w, adroit.Invalidf("see the reference of the interface", "decoding the request to %s: %v", r.path(), err))
+		in, ok := request[In](w, req)
+		if !ok {
 			return
 		}
 		out, err := r.call(req.Context(), c, in)
@@ -47,6 +46,25 @@ func (r route[In, Out]) serve(c adroit.Client) http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(b) // a client that went away needs no answer
 	}
+}
+
+func (r streamRoute[In, Out]) serve(c adroit.Client) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if in, ok := request[In](w, req); ok {
+			stream(w, r.call(req.Context(), c, in), func(Out) string { return "" })
+		}
+	}
+}
+
+// request decodes what a request holds, or answers it.
+func request[In any](w http.ResponseWriter, req *http.Request) (in In, ok bool) {
+	dec := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxBody))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		fail(w, adroit.Invalidf("see the reference of the interface", "decoding the request to %s: %v", req.URL.Path, err))
+		return in, false
+	}
+	return in, true
 }
 
 // statuses are the codes for kinds of errors; all else is 500.
@@ -73,7 +91,7 @@ func fail(w http.ResponseWriter, err error) {
 
 const eventsPath = "/v1/jobs/events"
 
-// Names of the events of a stream that are no events of a job.
+// Names of the events of a stream that carry none of its values.
 const (
 	streamError = "error" // the data is an adroit.Error
 	streamEnd   = "end"   // without it, the stream was cut
@@ -91,20 +109,26 @@ func serveEvents(c adroit.Client, w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	stream(w, c.Events(r.Context(), q.Get("job"), o), func(ev event.Event) string {
+		if ev.Seq == 0 {
+			return ""
+		}
+		return strconv.FormatInt(ev.Seq, 10)
+	})
+}
+
+// stream sends values as server-sent events, each with its id if it has one.
+func stream[T any](w http.ResponseWriter, values iter.Seq2[T, error], id func(T) string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	flush := http.NewResponseController(w)
-	for ev, err := range c.Events(r.Context(), q.Get("job"), o) {
+	for v, err := range values {
 		if err != nil {
-			send(w, "", streamError, adroit.AsError(err))
+			_ = send(w, "", streamError, adroit.AsError(err))
 			_ = flush.Flush()
 			return
 		}
-		id := ""
-		if ev.Seq > 0 {
-			id = strconv.FormatInt(ev.Seq, 10)
-		}
-		if send(w, id, "", ev) != nil || flush.Flush() != nil {
+		if send(w, id(v), "", v) != nil || flush.Flush() != nil {
 			return // the reader went away
 		}
 	}

@@ -125,15 +125,16 @@ func (a *app) readStore(ctx context.Context) (*sqlite.DB, error) {
 	return db, nil
 }
 
-// toolList is the program's tools as they are configured here.
-func (a *app) toolList() []tools.Tool { return a.onGitHub(a.publishing(a.informed(a.Tools))) }
-
-// tools are the program's tools, checked.
+// tools are the program's tools as they are configured, checked.
 func (a *app) tools() (*tools.Set, error) {
 	if a.set != nil {
 		return a.set, nil
 	}
-	set, err := tools.NewSet(a.toolList()...)
+	list := a.Tools // whoever needs the configuration reports what is wrong with it
+	if c, err := a.config(); err == nil {
+		list = c.Tools(a.host())
+	}
+	set, err := tools.NewSet(list...)
 	if err != nil {
 		return nil, exit.Fail(fmt.Errorf("this program's tools: %w", err), "this is a defect of the program; run adroit tools lint for details")
 	}
@@ -171,9 +172,6 @@ func (a *app) config() (*config.Config, error) {
 func (a *app) configPath() string { return config.Path(a.Getenv) }
 
 func (a *app) configDir() string { return config.Dir(a.Getenv) }
-
-// tilde expands a leading ~/ as a shell would.
-func (a *app) tilde(path string) string { return config.ExpandHome(a.Getenv("HOME"), path) }
 
 // home shortens a path for people.
 func (a *app) home(path string) string { return a.env().Home(path) }

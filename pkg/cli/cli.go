@@ -19,6 +19,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/cli/cmd/backup"
 	configcmd "github.com/adroit-run/adroit/pkg/cli/cmd/config"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/models"
 	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -114,7 +115,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.flags.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
-		a.runCommand(), a.commitCommand(), a.compareCommand(), a.jobsCommand(), a.signalCommand(), a.agentsCommand(), a.pipelinesCommand(), a.skillsCommand(), toolscmd.New(e, a.toolsCall()), a.modelsCommand(),
+		a.runCommand(), a.commitCommand(), a.compareCommand(), a.jobsCommand(), a.signalCommand(), a.agentsCommand(), a.pipelinesCommand(), a.skillsCommand(), toolscmd.New(e), models.New(e),
 		a.trustCommand(), a.doctorCommand(), backup.New(e), backup.NewRestore(e), a.demoCommand(), a.benchCommand(), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())

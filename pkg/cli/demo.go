@@ -68,7 +68,7 @@ func (a *app) demo(ctx context.Context, q request, keep bool) (err error) {
 		if err := os.WriteFile(script, configs.DemoTurns(), 0o600); err != nil {
 			return err
 		}
-		q.model = scriptProvider + ":" + script
+		q.model = "script" + ":" + script
 		fmt.Fprintln(a.Stderr, "the model's turns are scripted; files, edits and tests are real")
 	}
 	q.agent, q.prompt = demoAgent, configs.DemoPrompt

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,28 +13,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A finding is one thing the doctor looked at.
-type finding struct {
-	Name   string `json:"name"`
-	Status string `json:"status"`
-	What   string `json:"what"`
-	Do     string `json:"do,omitempty"` // the remedy, if one is needed or useful
-}
+type finding = adroit.Finding
 
-// Statuses of a finding. Only broken ones make the doctor fail.
 const (
-	fine   = "fine"
-	lacks  = "missing" // something that only some jobs need
-	broke  = "broken"
-	report = "note"
+	fine   = adroit.Fine
+	lacks  = adroit.Lacking
+	broke  = adroit.Broken
+	report = adroit.Note
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -66,7 +57,7 @@ func (a *app) doctorCommand() *cobra.Command {
 				if f.Do != "" {
 					what += "; " + f.Do
 				}
-				t.Row(f.Status, f.Name, what)
+				t.Row(string(f.Status), f.Name, what)
 			}
 			t.Write(a.Stdout)
 			return exit.With(code)
@@ -196,53 +187,9 @@ func examineProgram(ctx context.Context, name, use string, args []string) findin
 }
 
 func (a *app) examineModels(ctx context.Context) []finding {
-	m, err := a.models("")
+	rt, err := a.runtime()
 	if err != nil {
 		return nil
 	}
-	var out []finding
-	usable := false
-	client, err := ollama.NewClient(m.ollama())
-	switch {
-	case err != nil:
-		out = append(out, finding{"ollama", lacks, err.Error(), "correct OLLAMA_HOST"})
-	case !client.Up(ctx):
-		out = append(out, finding{"ollama", lacks, "does not answer", "for local models install it from ollama.com and run: ollama serve"})
-	default:
-		if name, err := capable(ctx, client); err != nil {
-			out = append(out, finding{"ollama", lacks, err.Error(), "ollama pull qwen3:8b"})
-		} else {
-			usable = true
-			out = append(out, finding{"ollama", fine, "answers; ollama/" + name + " can call tools", ""})
-		}
-	}
-	key := func(variable string) string {
-		if a.Getenv(variable) != "" {
-			return "set"
-		}
-		return "not set"
-	}
-	usable = usable || key("OPENAI_API_KEY") == "set" || m.conf.Model != ""
-	out = append(out, finding{"OPENAI_API_KEY", report, key("OPENAI_API_KEY"), ""})
-	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
-		e := m.conf.Endpoints[name]
-		f := finding{"endpoint " + name, report, e.BaseURL, ""}
-		if e.KeyEnv != "" {
-			f.What += ", " + e.KeyEnv + " is " + key(e.KeyEnv)
-		}
-		out = append(out, f)
-	}
-	clis := m.examineCLIs(ctx)
-	out = append(out, clis...)
-	f := finding{"model", fine, cmp.Or(m.conf.Model, "chosen at each run"), "adroit models check asks it for a word"}
-	if !usable {
-		f = finding{"model", lacks, "none can be used", "see adroit demo for a run without one; for real ones run ollama pull qwen3:8b or set OPENAI_API_KEY"}
-		for _, c := range clis {
-			if c.Status == fine {
-				f.Do += "; or name a command-line agent that is logged in: -m " + c.Name
-				break
-			}
-		}
-	}
-	return append(out, f)
+	return rt.ExamineModels(ctx)
 }

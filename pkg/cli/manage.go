@@ -2,19 +2,12 @@ package cli
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
-	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/pipeline"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // jobConfig is what a job's runner must know and the job itself does not hold.
@@ -50,7 +43,7 @@ func (a *app) client() (adroit.Client, error) {
 	return rt, nil
 }
 
-// runtime is the program's one runtime, with what the configuration says.
+// runtime is the program's one runtime, as it is configured.
 func (a *app) runtime() (*adroit.Runtime, error) {
 	if a.rt != nil {
 		return a.rt, nil
@@ -59,53 +52,20 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.dataDir()
+	o, err := conf.Options(a.host())
 	if err != nil {
 		return nil, err
 	}
-	m, err := a.models("")
-	if err != nil {
-		return nil, err
-	}
-	confine, err := a.confinement("")
-	if err != nil {
-		return nil, err
-	}
-	o := adroit.Options{
-		Tools: a.toolList(), Source: m, Workflows: a.workflows(),
-		Data: data, DataInWorkspace: true, Store: func(ctx context.Context) (jobs.Store, error) { return a.readStore(ctx) },
-		Trust: trust.In(data), ProjectBytes: conf.Conventions.Bytes, TestCommands: conf.TestCommands(a.Getenv("HOME")),
-		Defaults: agents.Defaults{
-			Substitutes: edit.Instead(conf.EditFormats), Budget: conf.Budget(),
-			Model: conf.Model, Approve: conf.Approve, Mode: conf.Mode, Rules: conf.Permissions, Prices: conf.Prices,
-			Limits: executor.Limits{Turns: conf.Limits.Turns, Tokens: conf.Limits.Tokens, CostUSD: conf.Limits.CostUSD, Time: conf.Limits.Time},
-		},
-		Servers: conf.LanguageServers(), NoDiagnostics: conf.Diagnostics == "off", Hooks: conf.HooksIn(a.Getenv("HOME")),
-		Sandbox: confine, Network: conf.Network.Guard(), Names: a.names(), Secrets: a.redactor(),
-		Person: a.person, Warn: func(text string) { a.note("%s", text) },
-	}
-	a.layers(&o)
+	a.hide = o.Secrets
+	o.Store = func(ctx context.Context) (jobs.Store, error) { return a.readStore(ctx) }
+	o.Person, o.Warn = a.person, func(text string) { a.note("%s", text) }
 	a.rt, err = adroit.Open(context.Background(), o)
 	return a.rt, err
 }
 
-// layers are the files of agents, pipelines and skills: what is built in, then
-// the user's.
-func (a *app) layers(o *adroit.Options) {
-	o.Agents = []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}
-	o.Pipelines = []pipeline.Layer{{Name: "built in", FS: configs.Pipelines(), Dir: "configs/pipelines"}}
-	user := func(dir string, claude bool) agents.Layer {
-		return agents.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir, Claude: claude}
-	}
-	if h := a.Getenv("HOME"); h != "" {
-		o.Agents = append(o.Agents, user(filepath.Join(h, ".claude", "agents"), true))
-	}
-	if d := a.configDir(); d != "" {
-		o.Agents = append(o.Agents, user(filepath.Join(d, "agents"), false))
-		dir := filepath.Join(d, "pipelines")
-		o.Pipelines = append(o.Pipelines, pipeline.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir})
-		o.Skills = append(o.Skills, user(filepath.Join(d, "skills"), false))
-	}
+// host is what the program brings to its configuration.
+func (a *app) host() config.Host {
+	return config.Host{Tools: a.Tools, Workflows: a.Workflows, Now: a.now}
 }
 
 // rate says what models cost, in USD; it is 0 for one without a price.

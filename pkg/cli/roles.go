@@ -1,55 +1,14 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/config"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
-
-// Route implements [adroit.ModelSource]. A fallback whose window cannot be found
-// out now may be there when it is needed: its provider then decides.
-func (m *models) Route(ctx context.Context, ref string) (executor.Route, error) {
-	r := executor.Route{Hedge: m.conf.Models[ref].Hedge}
-	var err error
-	if r.Model, err = m.Canonical(m.conf.ModelOf(ref)); err != nil {
-		return r, err
-	}
-	for _, name := range m.conf.FallbacksOf(ref) {
-		next, err := m.Canonical(m.conf.ModelOf(name))
-		if err != nil {
-			return r, fmt.Errorf("a fallback of %s: %w", ref, err)
-		}
-		if slices.Contains(r.Refs(), next) {
-			continue
-		}
-		f := executor.Fallback{Model: next}
-		if w, err := m.Window(ctx, next); err == nil {
-			f.Window = w
-		}
-		r.Fallbacks = append(r.Fallbacks, f)
-	}
-	return r, nil
-}
-
-// Think implements [adroit.ModelSource].
-func (m *models) Think() string {
-	if _, ok := m.conf.Models[config.RoleCheap]; ok {
-		return config.RoleCheap
-	}
-	return ""
-}
-
-// Roles implements [adroit.ModelSource].
-func (m *models) Roles() []string { return slices.Sorted(maps.Keys(m.conf.Models)) }
 
 // priceHint shows the lines of the config that are missing.
 func priceHint(e *agents.PriceError) string {
@@ -75,4 +34,13 @@ func (a *app) shares(f *jobs.Final, put func(label, value string)) {
 		}
 		put("used", words)
 	}
+}
+
+// outside says, for the first line of a run, that the model works beside the
+// sandbox: what runs in it are the checks.
+func outside(model string) string {
+	if !llm.IsAgent(model) {
+		return ""
+	}
+	return " (works on its own, outside of the sandbox)"
 }

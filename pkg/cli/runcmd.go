@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -105,7 +106,7 @@ func (a *app) runCommand() *cobra.Command {
 func (a *app) prompt(q *request, words []string) error {
 	q.prompt = strings.Join(words, " ")
 	if len(words) == 1 && words[0] == "-" {
-		text, err := a.content("-")
+		text, err := a.env().Content("-")
 		if err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (a *app) request(q request) (r adroit.Request, err error) {
 			Limits: executor.Limits{Turns: q.turns, Tokens: q.tokens, CostUSD: q.cost, Time: q.timeout}},
 		JobConfig: adroit.JobConfig{BaseURL: q.baseURL, Trust: q.trust, Sandbox: sandbox.Level(q.sandbox), Record: q.record},
 	}
-	if r.Dir, err = directory(q.dir); err != nil {
+	if r.Dir, err = env.Directory(q.dir); err != nil {
 		return r, err
 	}
 	switch {
@@ -162,7 +163,10 @@ func (a *app) request(q request) (r adroit.Request, err error) {
 	if r.Options.Effort = llm.Effort(q.effort); !r.Options.Effort.Known() {
 		return r, exit.Usagef(effortHint, "--effort is %q", q.effort)
 	}
-	_, err = a.confine(q.sandbox, "")
+	conf, err := a.config()
+	if err == nil {
+		_, err = conf.Confinement(q.sandbox)
+	}
 	return r, err
 }
 
@@ -217,7 +221,7 @@ func (a *app) inputs(pairs []string, taint *tools.Taint) (map[string]json.RawMes
 			*taint |= tools.Secret
 			a.note("%s is on the list of secrets; what it holds goes to the model, as you ask", file)
 		}
-		text, err := a.content(value)
+		text, err := a.env().Content(value)
 		if err != nil {
 			return nil, exit.Usagef("@ reads the value from a file", "-i %s: %v", key, err)
 		}
@@ -335,11 +339,15 @@ func (a *app) windowWords(ctx context.Context, j *jobs.Job, window int) string {
 	if err != nil {
 		return ""
 	}
-	m, err := a.models(s.BaseURL)
+	rt, err := a.runtime()
 	if err != nil {
 		return ""
 	}
-	switch given := m.verify(ctx, j.Model, window); given {
+	m, err := rt.ModelState(ctx, adroit.ModelQuery{Model: j.Model, BaseURL: s.BaseURL, Window: window})
+	if err != nil {
+		return ""
+	}
+	switch given := m.Given; given {
 	case window:
 		return fmt.Sprintf(" (window %d, verified)", window)
 	case 0:

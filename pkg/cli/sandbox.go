@@ -3,54 +3,11 @@ package cli
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 )
-
-// confine is how commands run here at a level, the configured one if it is
-// empty. home is the directory for what they need.
-func (a *app) confine(level, home string) (process.Option, error) {
-	c, err := a.confinement(level)
-	c.Private = filepath.Join(home, "sandbox")
-	if data, derr := a.dataDir(); derr == nil {
-		// home goes when the command has ended; what it must not leave stays.
-		c.Removed = filepath.Join(data, "removed", time.Now().UTC().Format("20060102T150405.000"))
-	}
-	return process.WithSandbox(c), err
-}
-
-// confinement is the same without a place.
-func (a *app) confinement(level string) (process.SandboxOptions, error) {
-	c, err := a.config()
-	if err != nil {
-		return process.SandboxOptions{}, err
-	}
-	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
-	if err != nil {
-		return process.SandboxOptions{}, exit.Usagef("", "--sandbox: %v", err)
-	}
-	conf := process.SandboxOptions{
-		Level: l, NetOpen: c.Sandbox.Net == "open", Limits: sandbox.Limits(c.Sandbox.Limits),
-		Cache: filepath.Join(c.DataDir, "cache"),
-	}
-	for _, p := range c.Sandbox.Show {
-		conf.Show = append(conf.Show, a.tilde(p))
-	}
-	for _, p := range c.Sandbox.Write {
-		conf.Write = append(conf.Write, a.tilde(p))
-	}
-	for _, d := range []string{c.DataDir, a.configDir()} {
-		if d != "" {
-			conf.Hide = append(conf.Hide, d)
-		}
-	}
-	return conf, nil
-}
 
 // sandboxWords say which level commands get here.
 func (a *app) sandboxWords(level string) string {

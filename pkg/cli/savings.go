@@ -101,7 +101,7 @@ func (a *app) savings(ctx context.Context, q request) (err error) {
 		if err := os.WriteFile(script, configs.SavingsTurns(), 0o600); err != nil {
 			return err
 		}
-		q.model = scriptProvider + ":" + script
+		q.model = "script" + ":" + script
 		fmt.Fprintln(a.Stderr, "the model's turns are scripted and its tokens estimated; branches, edits, tests and commits are real")
 	}
 	q.prompt, q.approve, q.trust = configs.SavingsTask(), string(executor.ApproveAll), true

@@ -25,7 +25,7 @@ func (a *app) signalCommand() *cobra.Command {
 			ctx := cmd.Context()
 			var value json.RawMessage
 			if len(args) == 3 {
-				text, err := a.content(args[2])
+				text, err := a.env().Content(args[2])
 				if err != nil {
 					return err
 				}

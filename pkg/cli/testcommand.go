@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/tools/test"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -13,7 +14,7 @@ import (
 // examineTests reports how the tests of the current directory are run.
 func (a *app) examineTests() finding {
 	const name = "tests"
-	dir, err := directory(".")
+	dir, err := env.Directory(".")
 	if err != nil {
 		return finding{name, lacks, err.Error(), ""}
 	}

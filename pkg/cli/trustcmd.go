@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -57,7 +58,7 @@ func (a *app) trustCommand() *cobra.Command {
 }
 
 func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJSON bool) error {
-	dir, err := directory(dir)
+	dir, err := env.Directory(dir)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -34,7 +35,7 @@ func (a *app) note(format string, args ...any) {
 // it asks about what nobody has looked at yet, once for each content; elsewhere
 // it goes on without and says so.
 func (a *app) welcome(ctx context.Context, q request) error {
-	dir, err := directory(q.dir)
+	dir, err := env.Directory(q.dir)
 	if err != nil {
 		return nil // the run itself says what is wrong with it
 	}

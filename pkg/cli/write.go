@@ -14,6 +14,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -51,7 +52,7 @@ func (a *app) commitCommand() *cobra.Command {
 }
 
 func (a *app) commit(ctx context.Context, q request, purpose string, yes bool) error {
-	dir, err := directory(q.dir)
+	dir, err := env.Directory(q.dir)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -43,22 +42,20 @@ func (a cliArgs) none() bool {
 	return !slices.ContainsFunc([][]string{a.Read, a.Write, a.Run, a.Model, a.Session, a.System, a.Prompt}, func(l []string) bool { return l != nil })
 }
 
-// CLIAgent is the program by its name, whether or not it is configured.
-func (c *Config) CLIAgent(name string, getenv func(string) string) (*cliagent.Agent, error) {
+// cliAgent is the program by its name, whether or not it is configured.
+func (c *Config) cliAgent(name string) (*cliagent.Agent, error) {
 	e := c.CLI[name]
 	command := slices.Clone(e.Command)
-	if len(command) > 0 && getenv != nil {
-		if rest, ok := strings.CutPrefix(command[0], "~/"); ok {
-			command[0] = filepath.Join(getenv("HOME"), rest)
-		}
+	if len(command) > 0 {
+		command[0] = c.expand(command[0])
 	}
 	return cliagent.New(cliagent.Config{Name: name, Command: command, Format: e.Format, Env: e.Env, Args: cliagent.Args(e.Args), Fields: e.Fields, Types: e.Types,
-		Limits: llm.AgentLimits{Idle: e.Idle, SameCalls: e.Same}, Getenv: getenv})
+		Limits: llm.AgentLimits{Idle: e.Idle, SameCalls: e.Same}, Getenv: c.getenv})
 }
 
-// CLIAgents lists the command-line agents that can be named: the known and the
+// cliAgents lists the command-line agents that can be named: the known and the
 // configured ones, sorted.
-func (c *Config) CLIAgents() []string {
+func (c *Config) cliAgents() []string {
 	names := slices.Concat(cliagent.Known, slices.Collect(maps.Keys(c.CLI)))
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -67,7 +64,7 @@ func (c *Config) CLIAgents() []string {
 // accounts sets a price of zero for the programs that report their own cost and
 // have no configured price: a cost limit then holds by what they report.
 func (c *Config) accounts() {
-	for _, name := range c.CLIAgents() {
+	for _, name := range c.cliAgents() {
 		ref := "cli/" + name
 		format := cmp.Or(c.CLI[name].Format, name)
 		if _, priced := c.Prices.Of(ref); priced || format != "claude" && format != "opencode" {
@@ -95,7 +92,7 @@ func (c *Config) checkCLI(where string) error {
 		if slices.ContainsFunc(e.Env, func(v string) bool { return v == "" || strings.Contains(v, "=") }) {
 			return fail(fmt.Errorf("%s: env holds names of variables, not values", at), "for example env: [LAB_KEY]; the key itself is never in this file")
 		}
-		if _, err := c.CLIAgent(name, nil); err != nil {
+		if _, err := c.cliAgent(name); err != nil {
 			return fail(fmt.Errorf("%s: %w", where, err), "see docs/cli-agents.md")
 		}
 	}

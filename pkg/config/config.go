@@ -24,6 +24,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/provider"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -76,7 +77,8 @@ type Config struct {
 
 	Test map[string]string `yaml:"test"` // the command that runs the tests of a project, by its directory
 
-	from map[string]string // where a value comes from; a missing key means default
+	from   map[string]string // where a value comes from; a missing key means default
+	getenv func(string) string
 }
 
 type limits struct {
@@ -126,7 +128,7 @@ func Dir(getenv func(string) string) string {
 // Load reads the file, then the environment, then the flags: each
 // overrides the one before.
 func Load(env Env, flags Flags) (*Config, error) {
-	c := &Config{from: map[string]string{}}
+	c := &Config{from: map[string]string{}, getenv: env.Getenv}
 	path, named := Path(env.Getenv), env.Getenv("ADROIT_CONFIG") != ""
 	if path != "" {
 		b, err := env.ReadFile(path)
@@ -149,7 +151,7 @@ func Load(env Env, flags Flags) (*Config, error) {
 	if c.DataDir == "" {
 		c.DataDir = defaultData(env.Getenv)
 	}
-	c.DataDir = ExpandHome(env.Getenv("HOME"), c.DataDir)
+	c.DataDir = c.expand(c.DataDir)
 	c.accounts()
 	return c, nil
 }
@@ -163,7 +165,7 @@ func (c *Config) parse(path string, b []byte) error {
 			return fail(fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))), hint)
 		}
 	}
-	file.from = c.from
+	file.from, file.getenv = c.from, c.getenv
 	file.Prices = price.Table{}
 	for name, r := range file.Rates {
 		file.Prices[name] = price.Price{In: r.In, Out: r.Out, Cached: r.Cached}
@@ -176,12 +178,12 @@ func (c *Config) parse(path string, b []byte) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 		switch {
-		case reserved(name):
+		case slices.Contains(provider.Builtin, name):
 			return fail(fmt.Errorf("%s: endpoints.%s: the name is taken by a provider that is built in", path, name), "choose another name")
 		case c.Endpoints[name].BaseURL == "":
 			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
-		if _, err := openai.New(c.Endpoints[name].OpenAI(name)); err != nil {
+		if _, err := openai.New(c.Endpoints[name].openAI(name)); err != nil {
 			return fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL shows the dialect of an endpoint")
 		}
 	}
@@ -385,10 +387,12 @@ func defaultData(getenv func(string) string) string {
 	return ""
 }
 
-// ExpandHome expands a leading ~/ as a shell would.
-func ExpandHome(home, path string) string {
+// expandHome expands a leading ~/ as a shell would.
+func expandHome(home, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
 		return filepath.Join(home, rest)
 	}
 	return path
 }
+
+func (c *Config) expand(path string) string { return expandHome(c.getenv("HOME"), path) }

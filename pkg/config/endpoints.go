@@ -51,13 +51,8 @@ func (e endpoint) dialectEntries(name string) []entry {
 	return out
 }
 
-// OpenAI is the endpoint's configuration for its adapter, without the key.
-func (e endpoint) OpenAI(name string) openai.Config {
+// openAI is the endpoint's configuration for its adapter, without the key.
+func (e endpoint) openAI(name string) openai.Config {
 	return openai.Config{Name: name, BaseURL: e.BaseURL, Headers: e.Headers,
 		Dialect: e.Dialect, APIVersion: e.APIVersion, OneCall: e.OneCall, Body: e.Body}
-}
-
-// reserved reports whether a built-in provider has the name.
-func reserved(name string) bool {
-	return slices.Contains([]string{"ollama", "openai", "script", "cli"}, name)
 }

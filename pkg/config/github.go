@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/github"
 )
 
@@ -13,12 +14,20 @@ type githubSection struct {
 	Host     string `yaml:"host"`
 }
 
-func (c githubSection) Target() github.Config {
+func (c githubSection) target() github.Config {
 	return github.Config{TokenEnv: c.TokenEnv, Host: c.Host}
 }
 
+// githubTools puts the GitHub tools as they are configured in the place of
+// those that know of no token.
+func (c *Config) githubTools(list []tools.Tool) []tools.Tool {
+	conf := c.GitHub.target()
+	conf.Getenv = c.getenv
+	return github.Configure(list, conf)
+}
+
 func (c githubSection) check(where string) error {
-	if err := c.Target().Check(); err != nil {
+	if err := c.target().Check(); err != nil {
 		return fail(fmt.Errorf("%s: github.%w", where, err), "docs/github.md shows how GitHub is set up")
 	}
 	return nil

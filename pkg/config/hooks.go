@@ -2,22 +2,18 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/hooks"
 )
 
-// HooksIn are the configured hooks with ~/ expanded to a home directory.
-func (c *Config) HooksIn(home string) []hooks.Hook {
+// hooksIn are the configured hooks with ~/ expanded to a home directory.
+func (c *Config) hooksIn(home string) []hooks.Hook {
 	list := slices.Clone(c.Hooks)
 	for i, h := range list {
-		if len(h.Command) == 0 {
-			continue
-		}
-		if rest, ok := strings.CutPrefix(h.Command[0], "~/"); ok && home != "" {
-			list[i].Command = append([]string{filepath.Join(home, rest)}, h.Command[1:]...)
+		if len(h.Command) > 0 {
+			list[i].Command = append([]string{expandHome(home, h.Command[0])}, h.Command[1:]...)
 		}
 	}
 	return list
@@ -26,7 +22,7 @@ func (c *Config) HooksIn(home string) []hooks.Hook {
 // checkHooks checks the hooks.
 func (c *Config) checkHooks(where string) error {
 	// Which home it is does not matter for whether a path is absolute.
-	if err := hooks.Check(c.HooksIn("/")); err != nil {
+	if err := hooks.Check(c.hooksIn("/")); err != nil {
 		return fail(fmt.Errorf("%s: %w", where, err), "docs/config.md has an example")
 	}
 	return nil

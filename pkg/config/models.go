@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +11,8 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
-	"github.com/adroit-run/adroit/pkg/llm/route"
+	"github.com/adroit-run/adroit/internal/provider"
+	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // A role is a model by what it is for: default, cheap, strong or any other
@@ -20,12 +22,6 @@ type role struct {
 	Fallbacks []string      `yaml:"fallbacks"`
 	Hedge     time.Duration `yaml:"hedge"`
 }
-
-// Roles that adroit itself looks for.
-const (
-	RoleDefault = "default" // the model of requests that name none
-	RoleCheap   = "cheap"   // for what tools ask
-)
 
 // UnmarshalYAML reads a model, or a mapping.
 func (r *role) UnmarshalYAML(b []byte) error {
@@ -59,13 +55,13 @@ func (c *Config) checkRoles(path string) error {
 			return bad("leave it out for none", "models.%s.hedge is negative", name)
 		}
 	}
-	if _, ok := c.Models[RoleDefault]; !ok {
+	if _, ok := c.Models[provider.Default]; !ok {
 		return nil
 	}
 	if c.Model != "" {
 		return bad("keep one of them", "model and models.default say the same")
 	}
-	c.Model, c.from["model"] = RoleDefault, "file "+path
+	c.Model, c.from["model"] = provider.Default, "file "+path
 	return nil
 }
 
@@ -86,19 +82,18 @@ func (c *Config) roleEntries() (out []entry) {
 	return out
 }
 
-// ModelOf resolves a role to its model; other references stay as they are.
-func (c *Config) ModelOf(ref string) string {
-	if r, ok := c.Models[ref]; ok {
-		return r.Model
+// source is the source of the models that are configured.
+func (c *Config) source(data string, hide *secret.Redactor) *provider.Source {
+	p := provider.Config{
+		Model: c.Model, Roles: map[string]provider.Role{}, Fallbacks: c.Fallbacks, Calling: c.Calling,
+		Endpoints: map[string]provider.Endpoint{}, KeepAlive: c.Ollama.KeepAlive, CLIs: c.cliAgents(), ConfiguredCLIs: slices.Collect(maps.Keys(c.CLI)), CLI: c.cliAgent,
+		Getenv: c.getenv, Failed: filepath.Join(data, "calling.json"), Secrets: hide,
 	}
-	return ref
-}
-
-// FallbacksOf lists the fallbacks of a role or model.
-func (c *Config) FallbacksOf(ref string) []string {
-	if r := c.Models[ref]; len(r.Fallbacks) > 0 {
-		return r.Fallbacks
+	for name, r := range c.Models {
+		p.Roles[name] = provider.Role(r)
 	}
-	list, _ := route.Pick(c.Fallbacks, c.ModelOf(ref))
-	return list
+	for name, e := range c.Endpoints {
+		p.Endpoints[name] = provider.Endpoint{Config: e.openAI(name), KeyEnv: e.KeyEnv}
+	}
+	return provider.New(p)
 }

@@ -18,13 +18,13 @@ type networkSection struct {
 	Redirects int           `yaml:"redirects"`
 }
 
-// Guard is the network guard of tools.
-func (n networkSection) Guard() netguard.Guard {
+// guard is the network guard of tools.
+func (n networkSection) guard() netguard.Guard {
 	return netguard.Guard{Allow: n.Allow, Timeout: n.Timeout, MaxBody: int64(n.MaxBody) << 20, Redirects: n.Redirects}
 }
 
 func (n networkSection) check(where string) error {
-	if err := n.Guard().Check(); err != nil {
+	if err := n.guard().Check(); err != nil {
 		return fail(fmt.Errorf("%s: network.allow: %w", where, err), "an entry without a port stands for every port")
 	}
 	switch {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/publish"
 )
 
@@ -37,8 +39,8 @@ type webhookTarget struct {
 	Lookup     string `yaml:"lookup"`
 }
 
-// Targets converts the section for the tools.
-func (c publishSection) Targets() publish.Config {
+// targets converts the section for the tools.
+func (c publishSection) targets() publish.Config {
 	out := publish.Config{Markdown: publish.Site(c.Markdown), Notion: publish.Notion(c.Notion), Webhooks: map[string]publish.Webhook{}}
 	for name, w := range c.Webhooks {
 		out.Webhooks[name] = publish.Webhook(w)
@@ -46,8 +48,16 @@ func (c publishSection) Targets() publish.Config {
 	return out
 }
 
+// publishTools puts the publishing tools as they are configured in the place of
+// those that know of no target.
+func (c *Config) publishTools(list []tools.Tool, now func() time.Time) []tools.Tool {
+	conf := c.Publish.targets()
+	conf.Getenv, conf.Now = c.getenv, now
+	return publish.Configure(list, conf)
+}
+
 func checkPublish(where string, c publishSection) error {
-	if err := c.Targets().Check(); err != nil {
+	if err := c.targets().Check(); err != nil {
 		return fail(fmt.Errorf("%s: publish.%w", where, err), "docs/config.md shows how targets are written")
 	}
 	return nil

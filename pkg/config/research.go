@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/calendar"
 	"github.com/adroit-run/adroit/pkg/tools/web"
 )
 
@@ -107,4 +111,31 @@ func hostOf(s string) string {
 		return u.Scheme + "://" + u.Host + "/…"
 	}
 	return "(set)"
+}
+
+// researchTools puts the research tools as they are configured in the place of
+// those that know of no configuration.
+func (c *Config) researchTools(list []tools.Tool, now func() time.Time) []tools.Tool {
+	conf := web.Config{Feeds: c.Research.Feeds, Links: c.Research.Links, Getenv: c.getenv, Now: now, Search: web.Search(c.Research.Search)}
+	calendars := calendar.Config{Calendars: map[string]calendar.Source{}, Getenv: c.getenv, Now: now}
+	for name, s := range c.Research.Calendars {
+		calendars.Calendars[name] = calendar.Source{URL: s.URL, CalDAV: s.Kind == "caldav", User: s.User, KeyEnv: s.KeyEnv}
+	}
+	if dir, err := c.Data(); err == nil {
+		conf.Cache = filepath.Join(dir, "cache", "web")
+		calendars.Cache = conf.Cache
+	}
+	own := map[string]tools.Tool{}
+	for _, t := range append(web.Tools(conf), calendar.Tool(calendars)) {
+		own[t.Name] = t
+	}
+	list = slices.Clone(list)
+	for i, t := range list {
+		// A program's own tool that has the name only is left alone.
+		if o, ok := own[t.Name]; ok && t.Category == o.Category && t.Description == o.Description {
+			o.Optionality, o.When = t.Optionality, t.When
+			list[i] = o
+		}
+	}
+	return list
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -36,9 +35,4 @@ func (c *Config) resultEntries() []entry {
 		out = append(out, entry{"windows." + p, strconv.Itoa(c.Windows[p]), true})
 	}
 	return out
-}
-
-// Budget is how much of a context window jobs may use.
-func (c *Config) Budget() agents.Budget {
-	return agents.Budget{Windows: c.Windows, Result: c.Results.Bytes}
 }

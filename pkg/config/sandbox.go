@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // A sandboxSection is how commands are confined. No repository, model or tool
@@ -28,6 +30,30 @@ type commandLimits struct {
 	Processes int `yaml:"processes"`
 	CPUSecs   int `yaml:"cpu_seconds"`
 	FreeMB    int `yaml:"free_mb"`
+}
+
+// Confinement is how commands run at a level, the configured one if it is empty.
+func (c *Config) Confinement(level string) (process.SandboxOptions, error) {
+	l, err := sandbox.Parse(cmp.Or(level, c.Sandbox.Level))
+	if err != nil {
+		return process.SandboxOptions{}, adroit.Invalidf("", "--sandbox: %v", err)
+	}
+	conf := process.SandboxOptions{
+		Level: l, NetOpen: c.Sandbox.Net == "open", Limits: sandbox.Limits(c.Sandbox.Limits),
+		Cache: filepath.Join(c.DataDir, "cache"),
+	}
+	for _, p := range c.Sandbox.Show {
+		conf.Show = append(conf.Show, c.expand(p))
+	}
+	for _, p := range c.Sandbox.Write {
+		conf.Write = append(conf.Write, c.expand(p))
+	}
+	for _, d := range []string{c.DataDir, Dir(c.getenv)} {
+		if d != "" {
+			conf.Hide = append(conf.Hide, d)
+		}
+	}
+	return conf, nil
 }
 
 func (s sandboxSection) check(where string) error {

@@ -2,10 +2,14 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // secrets configure what no tool may see.
@@ -31,3 +35,44 @@ func (s secrets) check(where string) error {
 }
 
 var fingerprint = lazyregexp.New(`^[0-9a-f]{16}$`)
+
+// Redactor knows every key of a configuration and of the environment, and
+// those given. A configuration that could not be read is nil: it works as well
+// as it can without.
+func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secret.Redactor {
+	var known []secret.Known
+	add := func(name, value string) {
+		known = append(known, secret.Known{Name: name, Value: value})
+	}
+	o := secret.Options{}
+	if c != nil {
+		o.Allow = c.Secrets.Known
+		for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
+			e := c.Endpoints[name]
+			if e.KeyEnv != "" {
+				add(e.KeyEnv, getenv(e.KeyEnv))
+			}
+			for _, h := range slices.Sorted(maps.Keys(e.Headers)) {
+				value := e.Headers[h]
+				// Of "Bearer KEY" it is the key alone that others echo.
+				if _, key, ok := strings.Cut(value, " "); ok && len(key) >= secret.MinKnown {
+					add("header "+h, key)
+				}
+				add("header "+h, value)
+			}
+		}
+		for _, name := range slices.Concat(c.Publish.targets().Secrets(), c.GitHub.target().Secrets()) {
+			add(name, getenv(name))
+		}
+	}
+	for _, name := range []string{"OPENAI_API_KEY", "OLLAMA_API_KEY"} {
+		add(name, getenv(name))
+	}
+	var environ []string
+	for _, kv := range os.Environ() {
+		key, _, _ := strings.Cut(kv, "=")
+		environ = append(environ, key+"="+getenv(key))
+	}
+	o.Known = slices.Concat(known, secret.Environ(environ), more)
+	return secret.New(o)
+}

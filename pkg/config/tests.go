@@ -29,11 +29,11 @@ func (c *Config) testEntries() (out []entry) {
 	return out
 }
 
-// TestCommands are the configured commands that run tests, by directory.
-func (c *Config) TestCommands(home string) map[string]string {
+// testCommands are the configured commands that run tests, by directory.
+func (c *Config) testCommands() map[string]string {
 	out := map[string]string{}
 	for dir, command := range c.Test {
-		out[ExpandHome(home, dir)] = command
+		out[c.expand(dir)] = command
 	}
 	return out
 }

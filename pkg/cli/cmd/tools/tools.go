@@ -1,4 +1,4 @@
-// Package tools holds the commands of adroit tools that need no workspace.
+// Package tools holds the commands of adroit tools.
 package tools
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// New is adroit tools; call, which needs a workspace, comes from the caller.
-func New(e *env.Env, call *cobra.Command) *cobra.Command {
-	return env.Noun("tools", "List, show, check and call tools", newList(e), newShow(e), newLint(e), call)
+// New is adroit tools.
+func New(e *env.Env) *cobra.Command {
+	return env.Noun("tools", "List, show, check and call tools", newList(e), newShow(e), newLint(e), newCall(e))
 }
 
 // Lookup finds a tool by name, with a hint for what else could be meant.

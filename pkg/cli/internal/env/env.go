@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -50,10 +51,7 @@ func (e *Env) DataDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if c.DataDir == "" {
-		return "", exit.Fail(errors.New("there is no home directory to keep jobs in"), "name one with --data-dir DIR or ADROIT_HOME")
-	}
-	return filepath.Abs(c.DataDir)
+	return c.Data()
 }
 
 // Home shortens a path for people.
@@ -67,6 +65,53 @@ func (e *Env) Home(path string) string {
 		}
 	}
 	return path
+}
+
+// maxInput bounds what is read from files and standard input for a job.
+const maxInput = 8 << 20
+
+// Content is an argument, the file behind @, or standard input for -.
+func (e *Env) Content(arg string) (string, error) {
+	var r io.Reader
+	switch {
+	case arg == "-", arg == "@-":
+		r = e.In
+	case strings.HasPrefix(arg, "@"):
+		f, err := os.Open(arg[1:])
+		if err != nil {
+			return "", exit.Usagef("@ reads the value from a file", "%v", err)
+		}
+		defer f.Close()
+		r = f
+	default:
+		return arg, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err != nil {
+		return "", exit.Fail(fmt.Errorf("reading %s: %w", arg, err), "")
+	}
+	if len(b) > maxInput {
+		return "", exit.Usagef("put it into the workspace and name the file instead", "%s holds more than %d MiB", arg, maxInput>>20)
+	}
+	return string(b), nil
+}
+
+// Directory checks and resolves the directory that a job works in.
+func Directory(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", exit.Usagef("create it first, or name another with -C", "there is no directory %q", dir)
+	case err != nil:
+		return "", exit.Usagef("", "%v", err)
+	case !info.IsDir():
+		return "", exit.Usagef("name its directory with -C", "%q is not a directory", dir)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
 }
 
 // Print writes v as JSON, or as text renders it.

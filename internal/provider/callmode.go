@@ -1,11 +1,9 @@
-package cli
+package provider
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,10 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm/route"
@@ -25,7 +20,7 @@ import (
 
 // dialect is the protocol dialect of an endpoint's server; configured is false
 // if it was guessed.
-func (m *models) dialect(provider string) (d openai.Dialect, configured bool) {
+func (m *Source) dialect(provider string) (d openai.Dialect, configured bool) {
 	if e := m.conf.Endpoints[provider]; e.Dialect != "" {
 		if d, ok := openai.Known(e.Dialect); ok {
 			return d, true
@@ -38,7 +33,7 @@ func (m *models) dialect(provider string) (d openai.Dialect, configured bool) {
 // what their servers can do, and what did not work before, which it keeps in
 // the data directory. It is safe for concurrent use, also by processes.
 type callings struct {
-	models *models
+	models *Source
 	path   string
 	now    func() time.Time
 
@@ -52,8 +47,8 @@ type memory struct {
 	At time.Time `json:"at"`
 }
 
-func (m *models) callings() *callings {
-	return &callings{models: m, path: m.path, now: time.Now, can: map[string][]toolcall.Mode{}}
+func (m *Source) callings() *callings {
+	return &callings{models: m, path: m.conf.Failed, now: time.Now, can: map[string][]toolcall.Mode{}}
 }
 
 // Modes implements [handler.CallModes].
@@ -84,9 +79,9 @@ func (c *callings) able(ctx context.Context, ref string) ([]toolcall.Mode, strin
 	switch {
 	case err != nil:
 		return all, ""
-	case provider == scriptProvider:
+	case provider == Script:
 		return all[:1], ""
-	case provider != ollamaProvider:
+	case provider != Ollama:
 		if d, _ := c.models.dialect(provider); !d.Holds() {
 			return []toolcall.Mode{toolcall.Native, toolcall.Text}, ""
 		}
@@ -197,7 +192,7 @@ func (c *callings) words(ctx context.Context, ref string) []string {
 	}
 	out := []string{text}
 	provider, _, err := c.models.split(ref)
-	if err == nil && provider != ollamaProvider && provider != scriptProvider {
+	if err == nil && provider != Ollama && provider != Script {
 		d, configured := c.models.dialect(provider)
 		how := "guessed from the address"
 		if configured {
@@ -206,38 +201,4 @@ func (c *callings) words(ctx context.Context, ref string) []string {
 		out = append(out, fmt.Sprintf("dialect %s, %s: %s", d.Name, how, d.About))
 	}
 	return out
-}
-
-func (a *app) modelsForget() *cobra.Command {
-	return &cobra.Command{
-		Use:   "forget [MODEL]",
-		Short: "Clear cached tool-calling capabilities of a model, or of all",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := a.models("")
-			if err != nil {
-				return err
-			}
-			c := m.callings()
-			ref := ""
-			if len(args) == 1 {
-				if ref, err = m.Canonical(args[0]); err != nil {
-					return err
-				}
-			}
-			n, err := c.forget(ref)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return exit.Fail(fmt.Errorf("forgetting: %w", err), "check the data directory with adroit doctor")
-			}
-			switch {
-			case n == 0:
-				fmt.Fprintln(a.Stdout, "nothing was remembered")
-			case n == 1:
-				fmt.Fprintln(a.Stdout, "forgot 1 way that did not work")
-			default:
-				fmt.Fprintf(a.Stdout, "forgot %d ways that did not work\n", n)
-			}
-			return nil
-		},
-	}
 }

@@ -1,4 +1,7 @@
-package cli
+// Package provider opens the models of a configuration by reference: those of
+// Ollama, of OpenAI and of other servers with its interface, of command-line
+// agents and of scripts. A [Source] is the adroit.ModelSource of pkg/config.
+package provider
 
 import (
 	"cmp"
@@ -11,53 +14,120 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/cliagent"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
+	"github.com/adroit-run/adroit/pkg/llm/route"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/secret"
 )
 
-// Providers that are built in. script: is followed by a file.
+// Providers that are built in. Script is followed by a colon and a file, CLI by
+// the name of a command-line agent.
 const (
-	ollamaProvider = "ollama"
-	openaiProvider = "openai"
-	scriptProvider = "script"
+	Ollama = "ollama"
+	OpenAI = "openai"
+	Script = "script"
+	CLI    = "cli"
 )
 
-// models opens models by reference: ollama/NAME, openai/NAME, NAME/… of a
-// configured endpoint, script:FILE. BaseURL, if set, replaces the provider's
-// address. Keys come from the environment and stay here.
-type models struct {
-	conf    *config.Config
-	getenv  func(string) string
-	path    string // keeps which ways to call tools did not work
-	baseURL string
+// Builtin are the names that no endpoint may have.
+var Builtin = []string{Ollama, OpenAI, Script, CLI}
+
+// Roles that adroit itself looks for.
+const (
+	Default = "default" // the model of requests that name none
+	Cheap   = "cheap"   // for what tools ask
+	Strong  = "strong"  // for what matters most: plans, judgements
+)
+
+// A Config is what an operator has set up.
+type Config struct {
+	Model     string // of requests that name none
+	Roles     map[string]Role
+	Fallbacks map[string][]string      // of models, by a pattern
+	Calling   map[string]toolcall.Mode // by a pattern
+	Endpoints map[string]Endpoint
+	KeepAlive time.Duration // of Ollama's models
+	// CLIs lists the command-line agents that can be named, and CLI opens one.
+	CLIs           []string
+	ConfiguredCLIs []string
+	CLI            func(name string) (*cliagent.Agent, error)
+	Getenv         func(string) string
+	Failed         string // the file that keeps which ways to call tools did not work
+	// Secrets are kept out of the errors of models.
+	Secrets *secret.Redactor
+}
+
+// A Role is a model by what it is for.
+type Role struct {
+	Model     string
+	Fallbacks []string
+	Hedge     time.Duration
+}
+
+// An Endpoint is a server with OpenAI's interface. KeyEnv names the variable
+// that holds its key.
+type Endpoint struct {
+	openai.Config
+	KeyEnv string
+}
+
+// resolve returns the model of a role; other references stay as they are.
+func (c *Config) resolve(ref string) string {
+	if r, ok := c.Roles[ref]; ok {
+		return r.Model
+	}
+	return ref
+}
+
+// fallbacks lists the fallbacks of a role or model.
+func (c *Config) fallbacks(ref string) []string {
+	if r := c.Roles[ref]; len(r.Fallbacks) > 0 {
+		return r.Fallbacks
+	}
+	list, _ := route.Pick(c.Fallbacks, c.resolve(ref))
+	return list
+}
+
+// A Source opens models by reference: ollama/NAME, openai/NAME, NAME/… of an
+// endpoint, cli/NAME, script:FILE, or a role. Keys come from the environment and
+// stay here. It is safe for concurrent use.
+type Source struct {
+	conf    Config
+	baseURL string // replaces the provider's address
 	only    string // the provider that baseURL is for; empty: all
-	hide    *secret.Redactor
 
 	mu     sync.Mutex
 	opened map[string]llm.Model // by reference: a scripted model counts its attempts
 }
 
-func (a *app) models(baseURL string) (*models, error) {
-	conf, err := a.config()
-	if err != nil {
-		return nil, err
-	}
+var _ adroit.ModelSource = (*Source)(nil)
+
+// New returns the source of what c sets up. It calls nobody.
+func New(c Config) *Source { return &Source{conf: c, opened: map[string]llm.Model{}} }
+
+// At implements [adroit.ModelSource].
+func (m *Source) At(baseURL, model string) (adroit.ModelSource, error) {
 	if err := checkBaseURL(baseURL); err != nil {
 		return nil, err
 	}
-	dir, err := a.dataDir()
-	if err != nil {
-		return nil, err
+	of := New(m.conf)
+	of.baseURL = baseURL
+	if model == "" || model == pipeline.NoModel {
+		return of, nil
 	}
-	return &models{conf: conf, getenv: a.Getenv, path: filepath.Join(dir, "calling.json"), baseURL: baseURL, hide: a.redactor(), opened: map[string]llm.Model{}}, nil
+	var err error
+	of.only, _, err = of.split(model)
+	return of, err
 }
 
 func checkBaseURL(baseURL string) error {
@@ -76,14 +146,14 @@ func checkBaseURL(baseURL string) error {
 
 // split takes a reference apart. A script's file is made absolute, because
 // the job may go on in another directory.
-func (m *models) split(ref string) (provider, name string, err error) {
-	ref = m.conf.ModelOf(ref)
-	if file, ok := strings.CutPrefix(ref, scriptProvider+":"); ok {
+func (m *Source) split(ref string) (provider, name string, err error) {
+	ref = m.conf.resolve(ref)
+	if file, ok := strings.CutPrefix(ref, Script+":"); ok {
 		if file == "" {
 			return "", "", adroit.Invalidf("for example script:turns.yaml", "model %q names no file", ref)
 		}
 		file, err = filepath.Abs(file)
-		return scriptProvider, file, err
+		return Script, file, err
 	}
 	provider, name, ok := strings.Cut(ref, "/")
 	if !ok || provider == "" || name == "" {
@@ -91,18 +161,18 @@ func (m *models) split(ref string) (provider, name string, err error) {
 		if ok || ref == "" || strings.HasPrefix(ref, "-") {
 			return "", "", adroit.Invalidf(hint, "%q is not a model", ref)
 		}
-		if n := nearest(ref, m.Roles()); n != "" {
+		if n := spelling.Nearest(ref, m.Roles()); n != "" {
 			return "", "", adroit.Invalidf("did you mean "+n+"?\nroles are configured under models: in the config file", "there is no model and no role %q", ref)
 		}
 		return "", "", adroit.Invalidf(fmt.Sprintf("did you mean ollama/%s?\n%s", ref, hint), "model %q has no provider", ref)
 	}
-	if provider == cliProvider {
-		return cliProvider, name, m.splitCLI(name)
+	if provider == CLI {
+		return CLI, name, m.splitCLI(name)
 	}
-	known := append([]string{ollamaProvider, openaiProvider, cliProvider}, slices.Sorted(maps.Keys(m.conf.Endpoints))...)
+	known := append([]string{Ollama, OpenAI, CLI}, slices.Sorted(maps.Keys(m.conf.Endpoints))...)
 	if !slices.Contains(known, provider) {
 		hint := "endpoints are configured under endpoints: in the config file; providers are " + strings.Join(known, ", ")
-		if n := nearest(provider, known); n != "" {
+		if n := spelling.Nearest(provider, known); n != "" {
 			hint = fmt.Sprintf("did you mean %s/%s?\n%s", n, name, hint)
 		}
 		return "", "", adroit.Invalidf(hint, "unknown model provider %q", provider)
@@ -111,38 +181,22 @@ func (m *models) split(ref string) (provider, name string, err error) {
 }
 
 // Canonical implements [adroit.ModelSource].
-func (m *models) Canonical(ref string) (string, error) {
+func (m *Source) Canonical(ref string) (string, error) {
 	provider, name, err := m.split(ref)
-	if m.conf.ModelOf(ref) != ref {
+	if m.conf.resolve(ref) != ref {
 		return ref, err // what a role stands for is settled when the job begins
 	}
-	if provider == scriptProvider {
-		return scriptProvider + ":" + name, err
+	if provider == Script {
+		return Script + ":" + name, err
 	}
 	return ref, err
 }
 
-var _ adroit.ModelSource = (*models)(nil)
-
-// At implements [adroit.ModelSource].
-func (m *models) At(baseURL, model string) (adroit.ModelSource, error) {
-	if err := checkBaseURL(baseURL); err != nil {
-		return nil, err
-	}
-	of := &models{conf: m.conf, getenv: m.getenv, path: m.path, baseURL: baseURL, hide: m.hide, opened: map[string]llm.Model{}}
-	if model == "" || model == pipeline.NoModel {
-		return of, nil
-	}
-	var err error
-	of.only, _, err = of.split(model)
-	return of, err
-}
-
 // Driver implements [adroit.ModelSource].
-func (m *models) Driver() handler.CallModes { return m.callings() }
+func (m *Source) Driver() handler.CallModes { return m.callings() }
 
 // Open implements [adroit.ModelSource].
-func (m *models) Open(ref string) (llm.Model, string, error) {
+func (m *Source) Open(ref string) (llm.Model, string, error) {
 	provider, name, err := m.split(ref)
 	if err != nil {
 		return nil, "", err
@@ -155,42 +209,42 @@ func (m *models) Open(ref string) (llm.Model, string, error) {
 		if model, err = m.make(provider, name); err != nil {
 			return nil, "", err
 		}
-		if provider != cliProvider { // which is guarded already
-			model = guarded(model, m.hide)
+		if provider != CLI { // which is guarded already
+			model = guarded(model, m.conf.Secrets)
 		}
 		m.opened[ref] = model
 	}
 	switch provider {
-	case scriptProvider:
+	case Script:
 		name = filepath.Base(name)
-	case cliProvider:
+	case CLI:
 		_, name, _ = strings.Cut(name, ":") // none is the program's own choice
 	}
 	return model, name, nil
 }
 
-func (m *models) make(provider, name string) (llm.Model, error) {
+func (m *Source) make(provider, name string) (llm.Model, error) {
 	switch provider {
-	case scriptProvider:
+	case Script:
 		s, err := script.Load(name)
 		if err != nil {
 			return nil, adroit.WithHint(err, "")
 		}
 		return s, nil
-	case cliProvider:
+	case CLI:
 		return m.cliModel(name)
-	case ollamaProvider:
+	case Ollama:
 		return ollama.New(m.ollama())
 	}
 	return openai.New(m.endpoint(provider))
 }
 
-func (m *models) ollama() ollama.Config {
-	return ollama.Config{KeepAlive: m.conf.Ollama.KeepAlive, BaseURL: cmp.Or(m.base(ollamaProvider), ollamaHost(m.getenv("OLLAMA_HOST"))), Key: m.getenv("OLLAMA_API_KEY")}
+func (m *Source) ollama() ollama.Config {
+	return ollama.Config{KeepAlive: m.conf.KeepAlive, BaseURL: cmp.Or(m.base(Ollama), ollamaHost(m.conf.Getenv("OLLAMA_HOST"))), Key: m.conf.Getenv("OLLAMA_API_KEY")}
 }
 
 // base is the address that the command line gives a provider, "" if none.
-func (m *models) base(provider string) string {
+func (m *Source) base(provider string) string {
 	if m.only != "" && m.only != provider {
 		return ""
 	}
@@ -225,15 +279,15 @@ func ollamaHost(v string) string {
 	return u.String()
 }
 
-func (m *models) endpoint(provider string) openai.Config {
-	if provider == openaiProvider {
-		return openai.Config{Name: provider, BaseURL: cmp.Or(m.base(provider), m.getenv("OPENAI_BASE_URL")), Key: m.getenv("OPENAI_API_KEY")}
+func (m *Source) endpoint(provider string) openai.Config {
+	if provider == OpenAI {
+		return openai.Config{Name: provider, BaseURL: cmp.Or(m.base(provider), m.conf.Getenv("OPENAI_BASE_URL")), Key: m.conf.Getenv("OPENAI_API_KEY")}
 	}
 	e := m.conf.Endpoints[provider]
-	c := e.OpenAI(provider)
+	c := e.Config
 	c.BaseURL = cmp.Or(m.base(provider), c.BaseURL)
 	if e.KeyEnv != "" {
-		c.Key = m.getenv(e.KeyEnv)
+		c.Key = m.conf.Getenv(e.KeyEnv)
 	}
 	return c
 }
@@ -243,7 +297,7 @@ const openaiDefault = "openai/gpt-5-mini"
 
 // Choose implements [adroit.ModelSource]: the configured one,
 // else the first of Ollama's that can call tools, else OpenAI's.
-func (m *models) Choose(ctx context.Context) (string, error) {
+func (m *Source) Choose(ctx context.Context) (string, error) {
 	if m.conf.Model != "" {
 		return m.Canonical(m.conf.Model)
 	}
@@ -257,11 +311,11 @@ func (m *models) Choose(ctx context.Context) (string, error) {
 	default:
 		name, err := capable(ctx, client)
 		if err == nil {
-			return ollamaProvider + "/" + name, nil
+			return Ollama + "/" + name, nil
 		}
 		tried = err.Error()
 	}
-	if m.getenv("OPENAI_API_KEY") != "" {
+	if m.conf.Getenv("OPENAI_API_KEY") != "" {
 		return openaiDefault, nil
 	}
 	return "", adroit.Invalidf("start Ollama and run: ollama pull qwen3:8b\n"+
@@ -284,16 +338,16 @@ func capable(ctx context.Context, c *ollama.Client) (string, error) {
 }
 
 // Window implements [adroit.ModelSource].
-func (m *models) Window(ctx context.Context, ref string) (int, error) {
+func (m *Source) Window(ctx context.Context, ref string) (int, error) {
 	provider, name, err := m.split(ref)
-	if provider == scriptProvider && err == nil {
+	if provider == Script && err == nil {
 		r, err := m.Recording(ref)
 		if r == nil {
 			return 0, err
 		}
 		return r.Window, err
 	}
-	if err != nil || provider != ollamaProvider {
+	if err != nil || provider != Ollama {
 		return 0, err
 	}
 	client, err := ollama.NewClient(m.ollama())
@@ -302,42 +356,18 @@ func (m *models) Window(ctx context.Context, ref string) (int, error) {
 	}
 	info, err := client.Show(ctx, name)
 	if err != nil {
-		return 0, modelFault(err)
+		return 0, adroit.ModelError(err)
 	}
 	return m.fit(info), nil
 }
 
-// verify loads the model with the window and returns the one it really got, 0
-// if that is unknown.
-func (m *models) verify(ctx context.Context, ref string, window int) int {
-	provider, name, err := m.split(ref)
-	if err != nil || provider != ollamaProvider {
-		return 0
-	}
-	client, err := ollama.NewClient(m.ollama())
-	if err != nil {
-		return 0
-	}
-	given, _ := client.Verify(ctx, name, window) // the error says no more than given does
-	return given
-}
-
-// modelFault adds a provider's hint.
-func modelFault(err error) error {
-	var e *llm.Error
-	if errors.As(err, &e) {
-		return adroit.WithHint(err, cmp.Or(e.Hint, "adroit models list says which models there are"))
-	}
-	return err
-}
-
 // Check implements [adroit.ModelSource].
-func (m *models) Check(ref string) error {
+func (m *Source) Check(ref string) error {
 	if m.Unset(ref) {
 		return nil
 	}
 	var err error
-	if strings.HasPrefix(m.conf.ModelOf(ref), scriptProvider+":") {
+	if strings.HasPrefix(m.conf.resolve(ref), Script+":") {
 		_, _, err = m.Open(ref)
 	} else {
 		_, _, err = m.split(ref)
@@ -346,10 +376,38 @@ func (m *models) Check(ref string) error {
 }
 
 // Unset implements [adroit.ModelSource].
-func (m *models) Unset(ref string) bool {
-	_, there := m.conf.Models[ref]
-	return !there && slices.Contains([]string{config.RoleDefault, config.RoleCheap, roleStrong}, ref)
+func (m *Source) Unset(ref string) bool {
+	_, there := m.conf.Roles[ref]
+	return !there && slices.Contains([]string{Default, Cheap, Strong}, ref)
 }
 
-// roleStrong is for what matters most: plans, judgements.
-const roleStrong = "strong"
+// guarded is a model whose errors do not echo keys: what a provider says of a
+// request may quote its headers.
+func guarded(m llm.Model, r *secret.Redactor) llm.Model {
+	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+		res, err := m.Generate(ctx, req, emit)
+		return res, hushed(r, err)
+	})
+}
+
+// hushed redacts what an adapter says went wrong.
+func hushed(r *secret.Redactor, err error) error {
+	var e *llm.Error
+	if err == nil || !errors.As(err, &e) {
+		return err
+	}
+	c := *e
+	var message, hint, cause bool
+	c.Message, message = r.String(e.Message)
+	c.Hint, hint = r.String(e.Hint)
+	if e.Err != nil {
+		_, cause = r.String(e.Err.Error())
+	}
+	if !message && !hint && !cause {
+		return err
+	}
+	if cause {
+		c.Err = nil // its words are in nobody's interest
+	}
+	return &c
+}

@@ -1,4 +1,4 @@
-package cli
+package provider
 
 import (
 	"context"
@@ -8,24 +8,22 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/secret"
 )
 
-// cliProvider is followed by the name of a command-line agent.
-const cliProvider = "cli"
-
 // splitCLI checks the name after cli/: NAME or NAME:MODEL.
-func (m *models) splitCLI(name string) error {
+func (m *Source) splitCLI(name string) error {
 	base, _, _ := strings.Cut(name, ":")
-	known := m.conf.CLIAgents()
+	known := m.conf.CLIs
 	if slices.Contains(known, base) {
 		return nil
 	}
 	hint := "there are " + strings.Join(known, ", ") + "; others are configured under cli: in the config file, see docs/cli-agents.md"
-	if n := nearest(base, known); n != "" {
-		hint = fmt.Sprintf("did you mean %s/%s?\n%s", cliProvider, strings.Replace(name, base, n, 1), hint)
+	if n := spelling.Nearest(base, known); n != "" {
+		hint = fmt.Sprintf("did you mean %s/%s?\n%s", CLI, strings.Replace(name, base, n, 1), hint)
 	}
 	return adroit.Invalidf(hint, "there is no command-line agent %q", base)
 }
@@ -40,16 +38,16 @@ type guardedResident struct {
 func (g guardedResident) Open(p llm.Session) llm.Model { return guarded(g.own.Open(p), g.hide) }
 
 // cliModel opens cli/NAME[:MODEL] and fails if the program is not there.
-func (m *models) cliModel(name string) (llm.Model, error) {
+func (m *Source) cliModel(name string) (llm.Model, error) {
 	base, _, _ := strings.Cut(name, ":")
-	agent, err := m.conf.CLIAgent(base, m.getenv)
+	agent, err := m.conf.CLI(base)
 	if err != nil {
 		return nil, adroit.WithHint(err, "")
 	}
 	if _, err := agent.Find(); err != nil {
-		return nil, modelFault(err)
+		return nil, adroit.ModelError(err)
 	}
-	return guardedResident{guarded(agent, m.hide), agent, m.hide}, nil
+	return guardedResident{guarded(agent, m.conf.Secrets), agent, m.conf.Secrets}, nil
 }
 
 // A cliState is what is known of a command-line agent on this machine.
@@ -62,8 +60,8 @@ type cliState struct {
 
 // survey looks at every command-line agent, at once: some take seconds to say
 // their version.
-func (m *models) survey(ctx context.Context) []cliState {
-	names := m.conf.CLIAgents()
+func (m *Source) survey(ctx context.Context) []cliState {
+	names := m.conf.CLIs
 	out := make([]cliState, len(names))
 	var wait sync.WaitGroup
 	for i, name := range names {
@@ -73,9 +71,9 @@ func (m *models) survey(ctx context.Context) []cliState {
 	return out
 }
 
-func (m *models) examineCLI(ctx context.Context, name string) cliState {
+func (m *Source) examineCLI(ctx context.Context, name string) cliState {
 	s := cliState{Name: name}
-	agent, err := m.conf.CLIAgent(name, m.getenv)
+	agent, err := m.conf.CLI(name)
 	if err != nil {
 		s.Words = err.Error()
 		return s
@@ -95,7 +93,7 @@ func (m *models) examineCLI(ctx context.Context, name string) cliState {
 }
 
 // cliWords say which program a model is and how it is driven.
-func (m *models) cliWords(ctx context.Context, ref string) []string {
+func (m *Source) cliWords(ctx context.Context, ref string) []string {
 	_, name, err := m.split(ref)
 	if err != nil {
 		return nil
@@ -103,30 +101,4 @@ func (m *models) cliWords(ctx context.Context, ref string) []string {
 	base, _, _ := strings.Cut(name, ":")
 	s := m.examineCLI(ctx, base)
 	return []string{s.Version + "; " + s.Words}
-}
-
-// examineCLIs are the doctor's findings.
-func (m *models) examineCLIs(ctx context.Context) []finding {
-	var out []finding
-	for _, s := range m.survey(ctx) {
-		if s.Path == "" {
-			if _, configured := m.conf.CLI[s.Name]; configured {
-				out = append(out, finding{cliProvider + "/" + s.Name, lacks, "is configured and not installed", s.Words})
-			} else {
-				out = append(out, finding{cliProvider + "/" + s.Name, report, "not installed", s.Words})
-			}
-			continue
-		}
-		out = append(out, finding{cliProvider + "/" + s.Name, fine, s.Version + "; " + s.Words, ""})
-	}
-	return out
-}
-
-// outside says, for the first line of a run, that the model works beside the
-// sandbox: what runs in it are the checks.
-func outside(model string) string {
-	if !llm.IsAgent(model) {
-		return ""
-	}
-	return " (works on its own, outside of the sandbox)"
 }

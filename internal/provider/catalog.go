@@ -1,0 +1,191 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/llm/textcall"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/ollama"
+)
+
+var _ adroit.ModelCatalog = (*Source)(nil)
+
+// List implements [adroit.ModelCatalog].
+func (m *Source) List(ctx context.Context) ([]adroit.ModelInfo, error) {
+	list, err := m.listOllama(ctx)
+	if err != nil {
+		return nil, err
+	}
+	note := "OPENAI_API_KEY is not set"
+	if m.conf.Getenv("OPENAI_API_KEY") != "" {
+		note = "OPENAI_API_KEY is set"
+	}
+	list = append(list, adroit.ModelInfo{Model: "openai/NAME", Note: note})
+	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
+		list = append(list, adroit.ModelInfo{Model: name + "/NAME", Note: m.conf.Endpoints[name].BaseURL})
+	}
+	for _, s := range m.survey(ctx) {
+		note := s.Version + ", " + s.Words
+		if s.Path == "" {
+			note = "not installed; " + s.Words
+		}
+		list = append(list, adroit.ModelInfo{Model: CLI + "/" + s.Name, Note: note})
+	}
+	return append(list, adroit.ModelInfo{Model: "script:FILE", Note: "plays turns from a file"}), nil
+}
+
+func (m *Source) listOllama(ctx context.Context) ([]adroit.ModelInfo, error) {
+	client, err := ollama.NewClient(m.ollama())
+	if err != nil || !client.Up(ctx) {
+		return []adroit.ModelInfo{{Model: "ollama/NAME", Note: "Ollama does not answer; start it with: ollama serve"}}, nil
+	}
+	found, err := client.List(ctx)
+	if err != nil {
+		return nil, adroit.ModelError(err)
+	}
+	if len(found) == 0 {
+		return []adroit.ModelInfo{{Model: "ollama/NAME", Note: "Ollama has no models; get one with: adroit models pull qwen3:8b"}}, nil
+	}
+	var list []adroit.ModelInfo
+	ways := m.callings()
+	for _, l := range found {
+		e := adroit.ModelInfo{Model: Ollama + "/" + l.Name, Size: l.Size}
+		if info, err := client.Show(ctx, l.Name); err != nil {
+			e.Note = err.Error()
+		} else {
+			e.ModelCapabilities = m.capabilities(l.Name, info)
+			e.Tools = ways.first(ctx, e.Model)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func (m *Source) capabilities(name string, info ollama.Info) adroit.ModelCapabilities {
+	return adroit.ModelCapabilities{
+		Can:          info.Capabilities,
+		Context:      info.Context,
+		Window:       m.fit(info),
+		Family:       string(textcall.Detect(info.Template, name, info.Family)),
+		Parameters:   info.Parameters,
+		Quantisation: info.Quantisation,
+	}
+}
+
+// Describe implements [adroit.ModelCatalog].
+func (m *Source) Describe(ctx context.Context, ref string) (*adroit.ModelCapabilities, []string, error) {
+	if llm.IsAgent(ref) {
+		return nil, m.cliWords(ctx, ref), nil
+	}
+	ways := m.callings()
+	provider, name, err := m.split(ref)
+	if err != nil || provider != Ollama {
+		return nil, ways.words(ctx, ref), err
+	}
+	client, err := ollama.NewClient(m.ollama())
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := client.Show(ctx, name)
+	if err != nil {
+		return nil, nil, adroit.ModelError(err)
+	}
+	c := m.capabilities(name, info)
+	c.Tools = ways.first(ctx, ref)
+	return &c, ways.words(ctx, ref), nil
+}
+
+// Load implements [adroit.ModelCatalog].
+func (m *Source) Load(ctx context.Context, ref string, window int) int {
+	provider, name, err := m.split(ref)
+	if err != nil || provider != Ollama {
+		return 0
+	}
+	client, err := ollama.NewClient(m.ollama())
+	if err != nil {
+		return 0
+	}
+	given, _ := client.Verify(ctx, name, window) // the error says no more than given does
+	return given
+}
+
+// Pull implements [adroit.ModelCatalog].
+func (m *Source) Pull(ctx context.Context, p adroit.ModelPull) iter.Seq2[adroit.PullProgress, error] {
+	return func(yield func(adroit.PullProgress, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		name := strings.TrimPrefix(p.Model, Ollama+"/")
+		if name == "" {
+			yield(adroit.PullProgress{}, adroit.Invalidf("for example: adroit models pull qwen3:8b", "no model is named"))
+			return
+		}
+		client, err := ollama.NewClient(m.ollama())
+		left := false
+		if err == nil {
+			err = client.Pull(ctx, name, p.Insecure, func(p ollama.Progress) {
+				if !left && !yield(adroit.PullProgress(p), nil) {
+					left = true
+					stop()
+				}
+			})
+		}
+		if err != nil && !left {
+			yield(adroit.PullProgress{}, adroit.ModelError(err))
+		}
+	}
+}
+
+// Forget implements [adroit.ModelCatalog].
+func (m *Source) Forget(ref string) (int, error) {
+	n, err := m.callings().forget(ref)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, adroit.WithHint(fmt.Errorf("forgetting: %w", err), "check the data directory with adroit doctor")
+	}
+	return n, nil
+}
+
+// fit is the context window to ask for: what the model was made for, the
+// usual, and this machine's memory bound it.
+func (m *Source) fit(info ollama.Info) int {
+	return info.Window(ollama.Limits{Memory: spare(m.ollama().BaseURL)})
+}
+
+// spare is how much memory a window may take on the machine of the server, 0
+// if that is unknown: half of what is free here, if it is here.
+func spare(base string) int64 {
+	if base != "" {
+		u, err := url.Parse(base)
+		if err != nil {
+			return 0
+		}
+		if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
+			return 0
+		}
+	}
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	_, rest, ok := strings.Cut(string(b), "MemAvailable:")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) == 0 {
+		return 0
+	}
+	kb, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kb * 1024 / 2
+}

@@ -1,0 +1,52 @@
+package models
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+func newCheck(e *env.Env) *cobra.Command {
+	var asJSON bool
+	var baseURL string
+	cmd := &cobra.Command{
+		Use:   "check [MODEL]",
+		Short: "Test a model with a one-word prompt",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			r, err := c.CheckModel(cmd.Context(), adroit.ModelQuery{Model: first(args), BaseURL: baseURL})
+			if err != nil {
+				return err
+			}
+			return env.Print(e.Out, asJSON, r, checkText)
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	cmd.Flags().StringVar(&baseURL, "base-url", "", "address of the model's server")
+	return cmd
+}
+
+func checkText(w io.Writer, r *adroit.ModelReport) {
+	took := time.Duration(r.TookMS) * time.Millisecond
+	fmt.Fprintf(w, "%s answers in %s: %s\n", render.SanitizeLine(r.Model), render.Duration(took), render.SanitizeLine(render.Cut(r.Answer, 60)))
+	if r.Drive != nil {
+		fmt.Fprintln(w, strings.Join(capabilities(*r.Drive), ", "))
+	}
+	for _, words := range r.Calling {
+		fmt.Fprintln(w, render.SanitizeLine(words))
+	}
+	if r.Window > 0 {
+		fmt.Fprintf(w, "window: %d asked, %d given\n", r.Window, r.Given)
+	}
+}

@@ -1,0 +1,50 @@
+// Package models holds the commands of adroit models.
+package models
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+)
+
+// New is adroit models.
+func New(e *env.Env) *cobra.Command {
+	return env.Noun("models", "List, pull and test models", newList(e), newCheck(e), newPull(e), newForget(e))
+}
+
+func newForget(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget [MODEL]",
+		Short: "Clear cached tool-calling capabilities of a model, or of all",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			n, err := c.ForgetModel(cmd.Context(), first(args))
+			if err != nil {
+				return err
+			}
+			switch n {
+			case 0:
+				fmt.Fprintln(e.Out, "nothing was remembered")
+			case 1:
+				fmt.Fprintln(e.Out, "forgot 1 way that did not work")
+			default:
+				fmt.Fprintf(e.Out, "forgot %d ways that did not work\n", n)
+			}
+			return nil
+		},
+	}
+}
+
+// first is the argument of a command that takes at most one.
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

@@ -1,0 +1,80 @@
+package models
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+func newPull(e *env.Env) *cobra.Command {
+	var asJSON, insecure bool
+	var limit time.Duration
+	cmd := &cobra.Command{
+		Use:   "pull NAME",
+		Short: "Have Ollama fetch a model, going on where an earlier pull stopped",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			ctx, name := cmd.Context(), strings.TrimPrefix(args[0], "ollama/")
+			if limit > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, limit)
+				defer cancel()
+			}
+			show := progress(e.Err)
+			for p, err := range c.PullModel(ctx, adroit.ModelPull{Model: name, Insecure: insecure}) {
+				switch {
+				case err != nil && context.Cause(ctx) == context.DeadlineExceeded:
+					return exit.Fail(fmt.Errorf("%s is not complete after %s", name, limit), "the same command goes on where this one stopped")
+				case err != nil:
+					return err
+				case asJSON:
+					_ = render.JSON(e.Out, p) // what stdout cannot take is noticed at the end
+				default:
+					show(p)
+				}
+			}
+			if !asJSON {
+				fmt.Fprintf(e.Out, "%s is there; try it with: adroit models check ollama/%s\n", render.SanitizeLine(name), render.SanitizeLine(name))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "progress as JSON objects")
+	cmd.Flags().BoolVar(&insecure, "insecure", false, "permit a registry without TLS")
+	cmd.Flags().DurationVar(&limit, "timeout", 0, "give up after this long; 0 for no limit")
+	return cmd
+}
+
+// progress writes progress for people: one line when a part begins, and one
+// at each tenth of it.
+func progress(w io.Writer) func(adroit.PullProgress) {
+	status, tenth := "", int64(-1)
+	return func(p adroit.PullProgress) {
+		if p.Status != status {
+			status, tenth = p.Status, -1
+			if p.Total == 0 {
+				fmt.Fprintln(w, render.SanitizeLine(p.Status))
+			}
+		}
+		if p.Total <= 0 {
+			return
+		}
+		if now := min(p.Done, p.Total) * 10 / p.Total; now > tenth {
+			tenth = now
+			fmt.Fprintf(w, "%s  %d%% of %s\n", render.SanitizeLine(p.Status), now*10, render.Bytes(p.Total))
+		}
+	}
+}

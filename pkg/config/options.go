@@ -1,0 +1,98 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/pipeline"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/trust"
+	"github.com/adroit-run/adroit/pkg/workflows"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// A Host is what a program brings to a configuration.
+type Host struct {
+	Tools     []tools.Tool
+	Workflows []flow.Workflow  // beside those that ship
+	Now       func() time.Time // nil: time.Now
+}
+
+// Options returns the options of a runtime that has what the user has
+// configured: models, agents, pipelines, skills, limits, permissions, sandbox,
+// trust and the jobs of the command line.
+func (c *Config) Options(h Host) (adroit.Options, error) {
+	data, err := c.Data()
+	if err != nil {
+		return adroit.Options{}, err
+	}
+	confine, err := c.Confinement("")
+	if err != nil {
+		return adroit.Options{}, err
+	}
+	hide := Redactor(c, c.getenv)
+	o := adroit.Options{
+		Tools: c.Tools(h), Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), h.Workflows),
+		Data: data, DataInWorkspace: true, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
+		Defaults: agents.Defaults{
+			Substitutes: edit.Instead(c.EditFormats), Budget: agents.Budget{Windows: c.Windows, Result: c.Results.Bytes},
+			Model: c.Model, Approve: c.Approve, Mode: c.Mode, Rules: c.Permissions, Prices: c.Prices,
+			Limits: executor.Limits{Turns: c.Limits.Turns, Tokens: c.Limits.Tokens, CostUSD: c.Limits.CostUSD, Time: c.Limits.Time},
+		},
+		Servers: c.LanguageServers(), NoDiagnostics: c.Diagnostics == "off", Hooks: c.hooksIn(c.getenv("HOME")),
+		Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
+	}
+	c.layers(&o)
+	return o, nil
+}
+
+// Data is the directory that keeps all state, absolute.
+func (c *Config) Data() (string, error) {
+	if c.DataDir == "" {
+		return "", fail(errors.New("there is no home directory to keep jobs in"), "name one with --data-dir DIR or ADROIT_HOME")
+	}
+	return filepath.Abs(c.DataDir)
+}
+
+// Names are the changes to the list of names of files that no tool may touch.
+func (c *Config) Names() *workspace.DenyList {
+	return &workspace.DenyList{Deny: c.Secrets.Deny, Allow: c.Secrets.Allow}
+}
+
+// layers are the files of agents, pipelines and skills: what is built in, then
+// the user's.
+func (c *Config) layers(o *adroit.Options) {
+	o.Agents = []agents.Layer{{Name: "built in", FS: configs.Agents(), Dir: "configs/agents"}}
+	o.Pipelines = []pipeline.Layer{{Name: "built in", FS: configs.Pipelines(), Dir: "configs/pipelines"}}
+	user := func(dir string, claude bool) agents.Layer {
+		return agents.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir, Claude: claude}
+	}
+	if h := c.getenv("HOME"); h != "" {
+		o.Agents = append(o.Agents, user(filepath.Join(h, ".claude", "agents"), true))
+	}
+	if d := Dir(c.getenv); d != "" {
+		o.Agents = append(o.Agents, user(filepath.Join(d, "agents"), false))
+		dir := filepath.Join(d, "pipelines")
+		o.Pipelines = append(o.Pipelines, pipeline.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir})
+		o.Skills = append(o.Skills, user(filepath.Join(d, "skills"), false))
+	}
+}
+
+// Tools are the tools of a program, in the place of those that a configuration
+// sets up those that know it.
+func (c *Config) Tools(h Host) []tools.Tool {
+	now := h.Now
+	if now == nil {
+		now = time.Now
+	}
+	return c.githubTools(c.publishTools(c.researchTools(h.Tools, now), now))
+}
