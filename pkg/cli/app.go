@@ -132,7 +132,7 @@ func (a *app) tools() (*tools.Set, error) {
 	}
 	list := a.Tools // whoever needs the configuration reports what is wrong with it
 	if c, err := a.config(); err == nil {
-		list = c.Tools(a.host())
+		list = c.Tools(a.program())
 	}
 	set, err := tools.NewSet(list...)
 	if err != nil {

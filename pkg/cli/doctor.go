@@ -21,7 +21,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-type finding = adroit.Finding
+type finding adroit.Finding
 
 const (
 	fine   = adroit.Fine
@@ -191,5 +191,9 @@ func (a *app) examineModels(ctx context.Context) []finding {
 	if err != nil {
 		return nil
 	}
-	return rt.ExamineModels(ctx)
+	var out []finding
+	for _, f := range rt.ExamineModels(ctx) {
+		out = append(out, finding(f))
+	}
+	return out
 }

@@ -52,7 +52,7 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := conf.Options(a.host())
+	o, err := conf.Options(a.program())
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +63,9 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	return a.rt, err
 }
 
-// host is what the program brings to its configuration.
-func (a *app) host() config.Host {
-	return config.Host{Tools: a.Tools, Workflows: a.Workflows, Now: a.now}
+// program is what it brings to its configuration.
+func (a *app) program() config.Program {
+	return config.Program{Tools: a.Tools, Workflows: a.Workflows, Now: a.now}
 }
 
 // rate says what models cost, in USD; it is 0 for one without a price.

@@ -1,10 +1,9 @@
 // Package config reads the configuration: the file, then the environment, then
 // the flags. It checks all of it and knows where each value comes from.
 //
-//	c, err := config.Load(config.Env{Getenv: os.Getenv, ReadFile: os.ReadFile}, config.Flags{})
-//	for _, s := range c.Settings() {
-//		fmt.Println(s.Key, s.Value, s.From)
-//	}
+//	c, err := config.Load(config.Env{}, config.Flags{})
+//	o, err := c.Options(config.Program{Tools: std.All()})
+//	rt, err := adroit.Open(ctx, o)
 //
 // A section of the file is a file of this package: its type, its checks, its
 // settings and its conversion to what the rest of the program takes.
@@ -15,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -93,7 +93,8 @@ type conventions struct {
 	Bytes int `yaml:"bytes"` // -1: none of it
 }
 
-// An Env is how Load reads variables and files.
+// An Env is how Load reads variables and files; the zero value reads those of
+// the process.
 type Env struct {
 	Getenv   func(string) string
 	ReadFile func(string) ([]byte, error)
@@ -128,6 +129,12 @@ func Dir(getenv func(string) string) string {
 // Load reads the file, then the environment, then the flags: each
 // overrides the one before.
 func Load(env Env, flags Flags) (*Config, error) {
+	if env.Getenv == nil {
+		env.Getenv = os.Getenv
+	}
+	if env.ReadFile == nil {
+		env.ReadFile = os.ReadFile
+	}
 	c := &Config{from: map[string]string{}, getenv: env.Getenv}
 	path, named := Path(env.Getenv), env.Getenv("ADROIT_CONFIG") != ""
 	if path != "" {

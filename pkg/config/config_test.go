@@ -3,9 +3,12 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // load reads a configuration from a file's text and variables, without a
@@ -146,24 +149,22 @@ func TestNoKeyTwice(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
-	c, err := load("models: {cheap: ollama/a, strong: {model: ollama/b, fallbacks: [ollama/c], hedge: 2s}}\nfallbacks: {'ollama/*': [ollama/d]}\n", nil, Flags{})
+	c, err := load("models: {cheap: openai/a, strong: {model: openai/b, fallbacks: [openai/c], hedge: 2s}}\nfallbacks: {'openai/*': [openai/d]}\n", nil, Flags{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.ModelOf("cheap"); got != "ollama/a" {
-		t.Errorf("cheap is %s", got)
+	o, err := c.Options(Program{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := c.ModelOf("ollama/z"); got != "ollama/z" {
-		t.Errorf("ollama/z is %s", got)
-	}
-	if got := c.FallbacksOf("strong"); len(got) != 1 || got[0] != "ollama/c" {
-		t.Errorf("strong falls back on %v", got)
-	}
-	if got := c.FallbacksOf("cheap"); len(got) != 1 || got[0] != "ollama/d" {
-		t.Errorf("cheap falls back on %v", got)
-	}
-	if got := c.Models["strong"].Hedge; got != 2*time.Second {
-		t.Errorf("strong hedges after %v", got)
+	for ref, want := range map[string]executor.Route{
+		"cheap":    {Model: "openai/a", Fallbacks: []executor.Fallback{{Model: "openai/d"}}},
+		"strong":   {Model: "openai/b", Fallbacks: []executor.Fallback{{Model: "openai/c"}}, Hedge: 2 * time.Second},
+		"openai/d": {Model: "openai/d"},
+	} {
+		if got, err := o.Source.Route(t.Context(), ref); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", ref, got, err, want)
+		}
 	}
 }
 

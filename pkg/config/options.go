@@ -20,8 +20,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// A Host is what a program brings to a configuration.
-type Host struct {
+// A Program is what one brings to a configuration.
+type Program struct {
 	Tools     []tools.Tool
 	Workflows []flow.Workflow  // beside those that ship
 	Now       func() time.Time // nil: time.Now
@@ -30,7 +30,7 @@ type Host struct {
 // Options returns the options of a runtime that has what the user has
 // configured: models, agents, pipelines, skills, limits, permissions, sandbox,
 // trust and the jobs of the command line.
-func (c *Config) Options(h Host) (adroit.Options, error) {
+func (c *Config) Options(p Program) (adroit.Options, error) {
 	data, err := c.Data()
 	if err != nil {
 		return adroit.Options{}, err
@@ -41,7 +41,7 @@ func (c *Config) Options(h Host) (adroit.Options, error) {
 	}
 	hide := Redactor(c, c.getenv)
 	o := adroit.Options{
-		Tools: c.Tools(h), Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), h.Workflows),
+		Tools: c.Tools(p), Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), p.Workflows),
 		Data: data, DataInWorkspace: true, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
 		Defaults: agents.Defaults{
 			Substitutes: edit.Instead(c.EditFormats), Budget: agents.Budget{Windows: c.Windows, Result: c.Results.Bytes},
@@ -89,10 +89,10 @@ func (c *Config) layers(o *adroit.Options) {
 
 // Tools are the tools of a program, in the place of those that a configuration
 // sets up those that know it.
-func (c *Config) Tools(h Host) []tools.Tool {
-	now := h.Now
+func (c *Config) Tools(p Program) []tools.Tool {
+	now := p.Now
 	if now == nil {
 		now = time.Now
 	}
-	return c.githubTools(c.publishTools(c.researchTools(h.Tools, now), now))
+	return c.githubTools(c.publishTools(c.researchTools(p.Tools, now), now))
 }

@@ -1,0 +1,36 @@
+package config_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/tools/std"
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
+
+// A Go program gets the runtime that its user has configured for the command
+// line, with the same models, agents and jobs.
+func ExampleConfig_Options() {
+	home := must(os.MkdirTemp("", "home"))
+	defer os.RemoveAll(home)
+	variables := map[string]string{"HOME": home, "ADROIT_MODEL": "openai/gpt-5-mini"}
+	env := config.Env{Getenv: func(name string) string { return variables[name] }}
+
+	c := must(config.Load(env, config.Flags{})) // config.Env{} in a program
+	rt := must(adroit.Open(context.Background(), must(c.Options(config.Program{Tools: std.All()}))))
+	defer rt.Close()
+
+	agents := must(rt.Agents(context.Background(), adroit.Scope{}))
+	fmt.Println(c.Model, len(agents.Items) > 0)
+	// Output: openai/gpt-5-mini true
+}
