@@ -95,7 +95,7 @@ var may = map[string][]string{
 
 	"pkg/config": {"configs", "internal/provider", "internal/rootfs", "internal/tools/edit", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "pkg/pipeline", "pkg/tools", "pkg/tools/", "pkg/trust", "pkg/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
-	"pkg/cli/internal/env": {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/config", "pkg/tools"},
+	"pkg/cli/internal/env": {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/config", "pkg/llm", "pkg/tools"},
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/cmd/backup": append([]string{"internal/backup", "pkg/cli/cmd/version", "pkg/sqlite"}, command...),
 	"pkg/cli/cmd/tools":  append([]string{"pkg/executor", "pkg/tools"}, command...),

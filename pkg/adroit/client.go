@@ -139,7 +139,9 @@ type JobDetail struct {
 	Changes  ChangeSummary      `json:"changes"`
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`
 	Trees    []KeptTree         `json:"worktrees,omitempty"` // of its sub-agents
-	Actions  []Action           `json:"actions,omitempty"`   // see Next
+	// Unreadable is why its worktrees are not known.
+	Unreadable string   `json:"unreadable,omitempty"`
+	Actions    []Action `json:"actions,omitempty"` // see Next
 }
 
 // A JobSummary is a job as lists show it.

@@ -3,6 +3,7 @@ package adroit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"maps"
 	"path/filepath"
@@ -60,11 +61,11 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	if d.Questions, err = jobs.Pending(ctx, m.Store, j.ID); err != nil {
 		return nil, AsError(err)
 	}
-	if d.Worktree, err = rt.Worktree(j.ID); err != nil {
-		return nil, AsError(err)
-	}
-	if d.Trees, err = rt.keptTrees(j.ID); err != nil {
-		return nil, AsError(err)
+	var noTree, noTrees error
+	d.Worktree, noTree = rt.Worktree(j.ID)
+	d.Trees, noTrees = rt.keptTrees(j.ID)
+	if err := errors.Join(noTree, noTrees); err != nil {
+		d.Unreadable = err.Error()
 	}
 	log, err := rt.readLog(m.Store.Events(ctx, j.ID, 0, false))
 	if err != nil {

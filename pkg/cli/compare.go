@@ -140,7 +140,7 @@ func (a *app) compare(ctx context.Context, q request, left, right, artifact stri
 		if diff == "" {
 			fmt.Fprintf(a.Stdout, "both made the same %s\n", artifact)
 		}
-		a.printDiff(diff)
+		render.Diff(a.output(), diff)
 	}
 	return exit.With(worst)
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -90,20 +92,15 @@ func (a *app) demo(ctx context.Context, q request, keep bool) (err error) {
 
 // demoDiff shows what the job that has just run changed.
 func (a *app) demoDiff(ctx context.Context) error {
-	j, err := a.job(ctx, "last")
+	c, err := a.client()
 	if err != nil {
 		return err
 	}
-	led, err := a.ledger(j)
-	if err != nil || led == nil {
-		return err
-	}
-	defer led.Close()
-	diff, err := led.Diff(context.WithoutCancel(ctx), j.Dir, false)
+	d, err := c.Diff(context.WithoutCancel(ctx), "last", adroit.Selection{})
 	if err != nil {
 		return err
 	}
-	a.printDiff(diff)
+	render.Diff(a.output(), d.Diff)
 	return nil
 }
 

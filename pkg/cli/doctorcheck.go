@@ -2,10 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/sqlite"
@@ -61,4 +65,18 @@ func (a *app) examineWhole(ctx context.Context) []finding {
 		out = append(out, finding{name, fine, fmt.Sprintf("database and %s", render.Plural(ledgers, "record")) + " of changes", ""})
 	}
 	return out
+}
+
+// ledger opens the record of what a job changed, nil if it never began to
+// work on files.
+func (a *app) ledger(j *jobs.Job) (*ledger.Ledger, error) {
+	home, err := a.jobDir(j.ID)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(home, "ledger")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return ledger.Open(dir, overlay.Recover)
 }

@@ -5,16 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -68,7 +64,9 @@ func (a *app) driveOn(ctx context.Context, m *jobs.Manager, job *jobs.Job, more 
 			}
 		}
 		if !asJSON {
-			a.tell(job, past, time.Since(start))
+			if err := a.standing(ctx, job.ID, false, time.Since(start)); err != nil {
+				return err
+			}
 		}
 		return exit.With(exit.OfJob(ctx, job.Status))
 	}
@@ -131,51 +129,32 @@ func (a *app) runFault(id string, err error) error {
 	return err
 }
 
-// tell says how a run went: the reason and the figures to stderr, the model's
-// last words to stdout.
-func (a *app) tell(job *jobs.Job, past render.History, took time.Duration) {
-	s := a.screen()
-	f := past.Final
-	if f == nil {
-		f = &jobs.Final{Status: job.Status, Reason: job.Reason}
+// detail is what is known of a job, with what can be done next unless the job is
+// thrown away at the end.
+func (a *app) detail(ctx context.Context, id string) (*adroit.JobDetail, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, err
 	}
-	for _, l := range render.Verdict(job, f) {
-		fmt.Fprintln(s, s.Paint(render.StatusStyle(job.Status), render.Sanitize(l)))
+	d, err := c.Job(context.WithoutCancel(ctx), id)
+	if err == nil && a.passing {
+		d.Actions = nil
 	}
-	for _, m := range a.missing(job) {
-		fmt.Fprintln(s, s.Paint(term.Red, render.SanitizeLine("incomplete: "+m)))
-	}
-	if figures := render.Figures(f, a.cost(job.Model, f), took); figures != "" {
-		fmt.Fprintln(s, strings.Join(append([]string{figures}, a.next(job)...), "    "))
-	} else if next := a.next(job); len(next) > 0 {
-		fmt.Fprintln(s, strings.Join(next, "    "))
-	}
-	if text := strings.TrimSpace(f.Summary); text != "" && job.Status.Final() {
-		fmt.Fprintln(a.Stdout, render.Sanitize(text))
-	}
+	return d, err
 }
 
-// changed reports whether a job changed files.
-func (a *app) changed(id string) bool {
-	home, err := a.jobDir(id)
-	return err == nil && ledger.Recorded(filepath.Join(home, "ledger"))
-}
-
-// next are the commands that make sense now.
-func (a *app) next(job *jobs.Job) []string {
-	if a.passing {
-		return nil
+// standing prints how a job stands now: its last event, or the same in words.
+func (a *app) standing(ctx context.Context, id string, asJSON bool, took time.Duration) error {
+	d, err := a.detail(ctx, id)
+	if err != nil {
+		return err
 	}
-	d := &adroit.JobDetail{Job: job, Changes: adroit.ChangeSummary{Changed: a.changed(job.ID)}}
-	if job.Status == jobs.Waiting {
-		d.Questions = []jobs.Question{{}} // some question, if it cannot be read
-		if a.db != nil {
-			if qs, err := jobs.Pending(context.Background(), a.db, job.ID); err == nil {
-				d.Questions = qs
-			}
-		}
+	if asJSON {
+		render.Event(a.Stdout, render.LastEvent(d, a.now()))
+	} else {
+		render.Outcome(a.screen(), a.Stdout, d, took)
 	}
-	return render.Next(adroit.Next(d))
+	return nil
 }
 
 // pending is the question a job waits with, nil if there is none.

@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -99,59 +99,15 @@ func (a *app) jobsRetry() *cobra.Command {
 	return cmd
 }
 
-func (a *app) jobsCancel() *cobra.Command {
-	return &cobra.Command{
-		Use:   "cancel ID",
-		Short: "Cancel a job, even in another process, and wait until it has stopped",
-		Long: "Cancels a job, even one that another process runs, and waits until it has stopped. A cancelled job cannot be\n" +
-			"resumed: adroit jobs retry runs its task again from the start. To stop a job and resume it later, interrupt its\n" +
-			"process with Ctrl-C or SIGTERM.",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			j, err := c.Cancel(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			next := "logs"
-			if a.changed(j.ID) {
-				next = "undo"
-			}
-			fmt.Fprintf(a.Stdout, "%s cancelled    adroit jobs %s %s\n", j.ID, next, j.ID)
-			return nil
-		},
+// job finds the one job that ref means.
+func (a *app) job(ctx context.Context, ref string) (*jobs.Job, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, err
 	}
-}
-
-func (a *app) jobsRemove() *cobra.Command {
-	var force bool
-	cmd := &cobra.Command{
-		Use:   "rm ID...",
-		Short: "Remove jobs: journal, log, worktree and undo data",
-		Long: "Forgets jobs. A job's worktree goes too, and its branch if it is merged. What is not committed there\n" +
-			"is an error, unless --force throws it away, with the branch. The worktrees of its sub-agents go with\n" +
-			"what was not brought back of them.",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, ref := range args {
-				j, err := c.Remove(ctx, ref, adroit.RemoveOptions{Force: force})
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(a.Stdout, "%s removed\n", j.ID)
-			}
-			return nil
-		},
+	d, err := c.Job(ctx, ref)
+	if err != nil {
+		return nil, err
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "also throw away what is not committed or merged in a job's worktree")
-	return cmd
+	return d.Job, nil
 }

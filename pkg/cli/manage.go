@@ -69,16 +69,7 @@ func (a *app) program() config.Program {
 }
 
 // rate says what models cost, in USD; it is 0 for one without a price.
-func (a *app) rate() func(model string, u llm.Usage) float64 {
-	c, err := a.config()
-	if err != nil {
-		return nil
-	}
-	return func(model string, u llm.Usage) float64 {
-		p, _ := c.Prices.Of(model)
-		return p.Cost(u)
-	}
-}
+func (a *app) rate() func(model string, u llm.Usage) float64 { return a.env().Rate() }
 
 // cost is what a run has cost, in USD, 0 if its model has no price.
 func (a *app) cost(model string, f *jobs.Final) float64 {

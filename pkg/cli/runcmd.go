@@ -293,7 +293,7 @@ func (a *app) repeated(ctx context.Context, job *jobs.Job, q request) error {
 	if job.Status == jobs.Queued || job.Status == jobs.Running {
 		fmt.Fprintf(a.Stderr, "adroit jobs wait %s waits for it\n", job.ID)
 	}
-	if err := a.standing(ctx, job, q.json); err != nil {
+	if err := a.standing(ctx, job.ID, q.json, job.Updated.Sub(job.Started)); err != nil {
 		return err
 	}
 	return exit.With(exit.OfJob(ctx, job.Status))

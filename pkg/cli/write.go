@@ -176,10 +176,9 @@ func (a *app) write(ctx context.Context, q request) (message, id string, err err
 		return "", "", a.runFault(job.ID, err)
 	}
 	if done.Status != jobs.Done {
-		if past, err = render.ReadHistory(m.Store.Events(context.WithoutCancel(ctx), job.ID, 0, false), a.rate()); err != nil {
+		if err := a.standing(ctx, job.ID, false, time.Since(start)); err != nil {
 			return "", "", err
 		}
-		a.tell(done, past, time.Since(start))
 		return "", "", exit.With(exit.OfJob(ctx, done.Status))
 	}
 	var st executor.State

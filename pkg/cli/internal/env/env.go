@@ -24,6 +24,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -112,6 +113,19 @@ func Directory(dir string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(abs)
+}
+
+// Rate returns what a model's tokens cost, in USD, 0 for one without a price. It
+// is nil if the configuration cannot be read.
+func (e *Env) Rate() func(model string, u llm.Usage) float64 {
+	c, err := e.Config()
+	if err != nil {
+		return nil
+	}
+	return func(model string, u llm.Usage) float64 {
+		p, _ := c.Prices.Of(model)
+		return p.Cost(u)
+	}
 }
 
 // Print writes v as JSON, or as text renders it.

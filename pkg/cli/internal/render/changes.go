@@ -2,9 +2,12 @@ package render
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
 // Changes names what was changed, and not everything of much.
@@ -25,4 +28,86 @@ func Changes(cs []ledger.Change) string {
 		parts = append(parts, what)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Steps renders the steps that changed files.
+func Steps(w io.Writer, list []adroit.Step) {
+	var t Table
+	for _, s := range list {
+		t.Row(s.Step, s.Name, Changes(s.Changes))
+	}
+	t.Write(w)
+}
+
+// Diff renders a diff: escaped and in colour on a terminal, byte for byte into a
+// pipe, so that git apply takes it.
+func Diff(s *term.Screen, diff string) {
+	if !s.IsTerminal() {
+		fmt.Fprint(s, diff)
+		return
+	}
+	for l := range strings.Lines(diff) {
+		style := term.Plain
+		switch {
+		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"), strings.HasPrefix(l, "diff "):
+			style = term.Bold
+		case strings.HasPrefix(l, "+"):
+			style = term.Green
+		case strings.HasPrefix(l, "-"):
+			style = term.Red
+		case strings.HasPrefix(l, "@@"):
+			style = term.Dim
+		}
+		fmt.Fprintln(s, s.Paint(style, Sanitize(strings.TrimSuffix(l, "\n"))))
+	}
+}
+
+// Uncertain renders, in lines that git apply passes over, the uncertain changes
+// that a diff leaves out, and reports whether there are any.
+func Uncertain(w io.Writer, cs []ledger.Change) (any bool) {
+	for _, c := range cs {
+		if c.Uncertain {
+			any = true
+			fmt.Fprintf(w, "# uncertain: %s %s while step %s ran, perhaps by somebody else\n", c.Kind, SanitizeLine(c.Path), SanitizeLine(c.Step))
+		}
+	}
+	return any
+}
+
+// Undo renders what an undo did to w, and how to undo it to hint.
+func Undo(w, hint io.Writer, r *adroit.UndoReport) {
+	for _, p := range r.Restored {
+		fmt.Fprintf(w, "restored %s\n", SanitizeLine(p))
+	}
+	for _, p := range r.Removed {
+		fmt.Fprintf(w, "removed %s\n", SanitizeLine(p))
+	}
+	for _, s := range r.Skipped {
+		fmt.Fprintf(w, "left alone %s: %s\n", SanitizeLine(s.Path), SanitizeLine(s.Reason))
+	}
+	switch {
+	case r.Step != "":
+		fmt.Fprintf(hint, "adroit jobs undo %s --step %s takes this back\n", r.Job, r.Step)
+	case len(r.Skipped) == 0:
+		fmt.Fprintf(hint, "%s has nothing left to undo\n", r.Job)
+	}
+}
+
+// CommitsKept renders the commits of a job, which an undo leaves.
+func CommitsKept(w io.Writer, commits []string) {
+	for _, c := range commits {
+		fmt.Fprintf(w, "its commit %s stays: an undo changes files only; git revert %s takes it back\n", SanitizeLine(c), SanitizeLine(strings.Fields(c + " HEAD")[0]))
+	}
+}
+
+// Merge renders the files that a merge changed to w, and what it did to summary.
+func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string) {
+	if m.Commit == "" {
+		fmt.Fprintf(summary, "%s has nothing that %s does not have\n", m.Job, m.Into)
+		return
+	}
+	for _, p := range m.Paths {
+		fmt.Fprintf(w, "%s\n", SanitizeLine(p))
+	}
+	fmt.Fprintf(summary, "%s merged into %s of %s as %.10s    adroit jobs rm %s\n", Plural(len(m.Paths), "file"), m.Into, home(m.Repo), m.Commit, m.Job)
 }

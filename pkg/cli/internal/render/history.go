@@ -2,7 +2,6 @@ package render
 
 import (
 	"encoding/json"
-	"fmt"
 	"iter"
 
 	"github.com/adroit-run/adroit/pkg/event"
@@ -44,7 +43,6 @@ type History struct {
 	paths map[string]bool
 	Usage UsageTotals
 	Last  int64       // number of the last event
-	open  string      // name of the tool that was at work last and has not finished
 	End   event.Event // the last job.finished or job.waiting
 	Final *jobs.Final // what it says
 }
@@ -70,21 +68,9 @@ func (h *History) add(ev event.Event) {
 			h.End, h.Final = ev, f
 		}
 	}
-	if ev.Step != StepTool {
-		return
-	}
-	switch ev.Kind {
-	case event.StepStarted:
-		h.open = ev.Name
-	case event.StepFinished:
-		h.open = ""
-		if asks(ev) {
-			return
-		}
-		if !h.paths[ev.Path] {
-			h.paths[ev.Path] = true
-			h.calls++
-		}
+	if ev.Step == StepTool && ev.Kind == event.StepFinished && !asks(ev) && !h.paths[ev.Path] {
+		h.paths[ev.Path] = true
+		h.calls++
 	}
 }
 
@@ -111,35 +97,4 @@ func nameOf(ev event.Event) string {
 		return ev.Name
 	}
 	return ev.Step
-}
-
-// Place is where an interrupted job stopped.
-func (h History) Place() string {
-	turns := h.Usage.all().Turns
-	if h.calls == 0 && turns == 0 {
-		return string(jobs.Interrupted)
-	}
-	if h.open != "" {
-		return fmt.Sprintf("interrupted at step %d of turn %d", h.calls+1, turns)
-	}
-	return fmt.Sprintf("interrupted after step %d of turn %d", h.calls, turns)
-}
-
-// SubAgents are the sub-agents and pipeline steps of a job, with what each took.
-func (h *History) SubAgents(status jobs.Status, most int) ([]jobs.Part, int) {
-	return h.Usage.account().Parts(most, status)
-}
-
-// Rows lists the usage of a job that has not ended.
-func (t *UsageTotals) Rows(put func(label, value string)) {
-	all := t.all()
-	if all.Turns > 0 {
-		put("turns", Count(all.Turns))
-	}
-	if u := all.Usage; u.In+u.Out > 0 {
-		put("tokens", fmt.Sprintf("%s in (%s cached), %s out", Count(u.In), Count(u.Cached), Count(u.Out)))
-	}
-	if all.Cost > 0 {
-		put("cost", fmt.Sprintf("%.4f USD", all.Cost))
-	}
 }

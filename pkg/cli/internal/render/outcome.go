@@ -52,6 +52,45 @@ func Next(actions []adroit.Action) (commands []string) {
 	return commands
 }
 
+// LastEvent is the event that ended a job's last run. If its runner died before
+// it could emit one, it is made of how the job stands now.
+func LastEvent(d *adroit.JobDetail, now time.Time) event.Event {
+	if d.End != nil {
+		return *d.End
+	}
+	j := d.Job
+	data, err := json.Marshal(jobs.Final{Status: j.Status, Stopped: string(j.Status), Reason: j.Reason})
+	if err != nil {
+		panic(err) // strings
+	}
+	return event.Event{Job: j.ID, Time: now, Kind: event.JobFinished, Data: data}
+}
+
+// Outcome renders how a run went: the reason, the figures and the next commands
+// to s, the model's last words to w.
+func Outcome(s *term.Screen, w io.Writer, d *adroit.JobDetail, took time.Duration) {
+	j, f := d.Job, d.Final
+	if f == nil {
+		f = &jobs.Final{Status: j.Status, Reason: j.Reason}
+	}
+	for _, l := range Verdict(j, f) {
+		fmt.Fprintln(s, s.Paint(StatusStyle(j.Status), Sanitize(l)))
+	}
+	for _, r := range d.Changes.Incomplete {
+		fmt.Fprintln(s, s.Paint(term.Red, SanitizeLine("incomplete: "+r)))
+	}
+	last := Next(d.Actions)
+	if figures := Figures(f, d.Usage.Cost, took); figures != "" {
+		last = append([]string{figures}, last...)
+	}
+	if len(last) > 0 {
+		fmt.Fprintln(s, strings.Join(last, "    "))
+	}
+	if text := strings.TrimSpace(f.Summary); text != "" && j.Status.Final() {
+		fmt.Fprintln(w, Sanitize(text))
+	}
+}
+
 // Verdict is why a job stopped: the first line is the reason, the others list
 // what is missing.
 func Verdict(job *jobs.Job, f *jobs.Final) []string {

@@ -1,19 +1,27 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// SubAgents renders the parts of a job: each below the one it is in,
-// whose figures include its own. It is empty if the job has no parts.
-func SubAgents(j *jobs.Job, h *History) string {
-	parts, more := h.SubAgents(j.Status, jobs.MaxParts)
-	if len(parts) == 0 {
+// Parts renders the parts of a job: each below the one it is in, whose figures
+// include its own. It is empty if the job has no parts.
+func Parts(d *adroit.JobDetail) string {
+	if len(d.Usage.Parts) == 0 {
 		return ""
 	}
+	depth := map[string]int{}
+	for _, p := range d.Usage.Parts {
+		depth[p.Path] = depth[p.Within] + 1
+	}
+	parts, more := outermost(d.Usage.Parts, depth)
 	var t Table
 	t.Row("parts:", "status", "turns", "calls", "tokens in", "out", "cost", "time", "attempts", "retries", "path")
 	row := func(title, status string, f jobs.Figures, more ...string) {
@@ -23,10 +31,8 @@ func SubAgents(j *jobs.Job, h *History) string {
 		}
 		t.Row(append([]string{title, status, Count(f.Turns), Count(f.Calls), Count(f.Usage.In), Count(f.Usage.Out), cost}, more...)...)
 	}
-	depth := map[string]int{}
 	for i := range parts {
 		p := &parts[i]
-		depth[p.Path] = depth[p.Within] + 1
 		title := p.Title()
 		if p.Step != "" && p.Agent != "" && p.Agent != p.Step {
 			title += " (" + p.Agent + ")"
@@ -34,9 +40,9 @@ func SubAgents(j *jobs.Job, h *History) string {
 		if p.About != "" {
 			title += ": " + Cut(p.About, 40)
 		}
-		row(strings.Repeat("  ", depth[p.Path])+title, p.Status, p.Figures, Duration(p.Took), Count(max(p.Attempts, 1)), Count(p.Retries), strings.TrimSpace(p.Path+" "+other(p.Model, j.Model)))
+		row(strings.Repeat("  ", depth[p.Path])+title, p.Status, p.Figures, Duration(p.Took), Count(max(p.Attempts, 1)), Count(p.Retries), strings.TrimSpace(p.Path+" "+other(p.Model, d.Job.Model)))
 	}
-	if f := h.Final; f != nil && f.Own != nil {
+	if f := d.Final; f != nil && f.Own != nil {
 		row("  outside of parts", "", *f.Own)
 	}
 	var b strings.Builder
@@ -45,6 +51,24 @@ func SubAgents(j *jobs.Job, h *History) string {
 		fmt.Fprintf(&b, "  and %s within these; --json has all of them\n", Plural(more, "more part"))
 	}
 	return b.String()
+}
+
+// outermost are the first [jobs.MaxParts] parts by depth, in the order of all, and
+// how many more there are.
+func outermost(all []jobs.Part, depth map[string]int) (parts []jobs.Part, more int) {
+	if len(all) <= jobs.MaxParts {
+		return all, 0
+	}
+	byDepth := slices.Clone(all)
+	slices.SortStableFunc(byDepth, func(p, q jobs.Part) int {
+		return cmp.Or(cmp.Compare(depth[p.Path], depth[q.Path]), flow.ComparePaths(p.Path, q.Path))
+	})
+	kept := map[string]bool{}
+	for _, p := range byDepth[:jobs.MaxParts] {
+		kept[p.Path] = true
+	}
+	parts = slices.DeleteFunc(slices.Clone(all), func(p jobs.Part) bool { return !kept[p.Path] })
+	return parts, len(all) - len(parts)
 }
 
 // other is a model if it is not the usual one.

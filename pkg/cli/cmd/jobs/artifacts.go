@@ -1,0 +1,61 @@
+package jobs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+)
+
+func newArtifacts(e *env.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "artifacts ID [NAME]",
+		Short: "List what a job produced, or print one of it",
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Artifacts(cmd.Context(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case len(args) == 2:
+				return artifact(e, list, args[1], asJSON)
+			case asJSON:
+				return render.JSON(e.Out, list.Artifacts)
+			case len(list.Artifacts) == 0:
+				fmt.Fprintf(e.Err, "%s has produced nothing so far\n", list.Job)
+			}
+			render.Artifacts(e.Out, list)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func artifact(e *env.Env, list *adroit.ArtifactList, name string, asJSON bool) error {
+	a, ok := list.Artifacts[name]
+	if !ok {
+		hint := "adroit jobs artifacts " + list.Job + " lists them"
+		if n := spelling.Nearest(name, slices.Sorted(maps.Keys(list.Artifacts))); n != "" {
+			hint = fmt.Sprintf("did you mean %q?", n)
+		}
+		return exit.Fail(fmt.Errorf("%s has no artifact %q", list.Job, name), hint)
+	}
+	if asJSON {
+		return render.JSON(e.Out, a.Value)
+	}
+	return render.Artifact(term.NewScreen(e.Out, e.Getenv), a)
+}

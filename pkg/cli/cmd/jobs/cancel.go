@@ -1,0 +1,40 @@
+package jobs
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+)
+
+func newCancel(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel ID",
+		Short: "Cancel a job, even in another process, and wait until it has stopped",
+		Long: "Cancels a job, even one that another process runs, and waits until it has stopped. A cancelled job cannot be\n" +
+			"resumed: adroit jobs retry runs its task again from the start. To stop a job and resume it later, interrupt its\n" +
+			"process with Ctrl-C or SIGTERM.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			j, err := c.Cancel(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			d, err := c.Job(cmd.Context(), j.ID)
+			if err != nil {
+				return err
+			}
+			next := "logs"
+			if d.Changes.Changed {
+				next = "undo"
+			}
+			fmt.Fprintf(e.Out, "%s cancelled    adroit jobs %s %s\n", j.ID, next, j.ID)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,54 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+)
+
+// selectionFlags adds the flags that select changes.
+func selectionFlags(s *adroit.Selection, f *pflag.FlagSet) {
+	f.StringVar(&s.Step, "step", "", "only what this step changed; adroit jobs steps lists them")
+	f.StringVar(&s.From, "from", "", "what this step and all later ones changed")
+	f.BoolVar(&s.Uncertain, "include-uncertain", false, "also what changed while a command ran, which may be somebody else's work")
+}
+
+func newDiff(e *env.Env) *cobra.Command {
+	var asJSON bool
+	var about adroit.Selection
+	cmd := &cobra.Command{
+		Use:   "diff ID",
+		Short: "Show what a job changed, and nothing else",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			d, err := c.Diff(cmd.Context(), args[0], about)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return errors.Join(render.JSON(e.Out, d), incomplete(e, d.Incomplete))
+			}
+			render.Diff(term.NewScreen(e.Out, e.Getenv), d.Diff)
+			if !about.Uncertain && render.Uncertain(e.Out, d.Changes) {
+				fmt.Fprintf(e.Err, "adroit jobs diff %s --include-uncertain shows what is uncertain as well\n", d.Job)
+			} else if d.Diff == "" {
+				fmt.Fprintf(e.Err, "%s changed nothing\n", d.Job)
+			}
+			return incomplete(e, d.Incomplete)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the list of changed files")
+	selectionFlags(&about, cmd.Flags())
+	return cmd
+}

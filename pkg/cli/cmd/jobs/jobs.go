@@ -1,0 +1,43 @@
+// Package jobs holds the commands of adroit jobs that run no job.
+package jobs
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+// New is adroit jobs; resume and retry, which run a job, come from the caller.
+func New(e *env.Env, running ...*cobra.Command) *cobra.Command {
+	cmd := newList(e, "jobs")
+	cmd.Short = "List jobs; show, follow, resume, cancel, undo one"
+	cmd.Long = "Lists jobs, newest first. Commands that take an ID also take its beginning or end, if that is unique, or last."
+	list := cmd.RunE
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return env.Group(cmd, args)
+		}
+		return list(cmd, args)
+	}
+	cmd.AddCommand(running...)
+	cmd.AddCommand(newList(e, "list"), newShow(e), newLogs(e), newWait(e), newCancel(e), newRemove(e), newPrune(e), newArtifacts(e),
+		newDiff(e), newSteps(e), newUndo(e), newMerge(e))
+	return cmd
+}
+
+// incomplete prints why a job's record is not complete. If it is not, that is
+// the exit code, too.
+func incomplete(e *env.Env, reasons []string) error {
+	for _, r := range reasons {
+		fmt.Fprintf(e.Err, "incomplete: %s\n", render.SanitizeLine(r))
+	}
+	if len(reasons) > 0 {
+		return exit.With(exit.Failed)
+	}
+	return nil
+}

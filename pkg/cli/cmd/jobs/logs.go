@@ -1,0 +1,59 @@
+package jobs
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+func newLogs(e *env.Env) *cobra.Command {
+	var asJSON bool
+	var o adroit.EventOptions
+	cmd := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Print a job's events; -f follows it",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			id := args[0]
+			v := render.NewLogViewer(e.Out)
+			for ev, err := range c.Events(ctx, id, o) {
+				switch {
+				case err != nil && ctx.Err() != nil:
+					return exit.Stopped(ctx)
+				case err != nil:
+					return err
+				case asJSON:
+					render.Event(e.Out, ev)
+				default:
+					v.Log(ev)
+				}
+				id = ev.Job
+			}
+			if ctx.Err() != nil {
+				return exit.Stopped(ctx)
+			}
+			d, err := c.Job(ctx, id)
+			if err != nil {
+				return err
+			}
+			for _, r := range d.Changes.Incomplete {
+				fmt.Fprintf(e.Err, "incomplete: %s\n", render.SanitizeLine(r))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one event a line, as JSON")
+	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "follow until the job stops")
+	cmd.Flags().Int64Var(&o.After, "after", 0, "only events after this number")
+	return cmd
+}

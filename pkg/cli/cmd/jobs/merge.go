@@ -1,0 +1,40 @@
+package jobs
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+func newMerge(e *env.Env) *cobra.Command {
+	var asJSON bool
+	var o adroit.MergeOptions
+	cmd := &cobra.Command{
+		Use:   "merge ID",
+		Short: "Merge what a job did in its worktree into the repository's current branch",
+		Long: "Commits what is not committed in the job's worktree on the job's branch, then merges that branch into\n" +
+			"the one checked out in the repository. No hook runs. If files are in conflict or in the way, they are\n" +
+			"listed and nothing is merged.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			m, err := c.Merge(cmd.Context(), args[0], o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return render.JSON(e.Out, m.Merged)
+			}
+			render.Merge(e.Out, e.Err, m, e.Home)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "commit with this message (default the job's title)")
+	return cmd
+}

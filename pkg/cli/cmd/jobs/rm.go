@@ -1,0 +1,38 @@
+package jobs
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+)
+
+func newRemove(e *env.Env) *cobra.Command {
+	var o adroit.RemoveOptions
+	cmd := &cobra.Command{
+		Use:   "rm ID...",
+		Short: "Remove jobs: journal, log, worktree and undo data",
+		Long: "Forgets jobs. A job's worktree goes too, and its branch if it is merged. What is not committed there\n" +
+			"is an error, unless --force throws it away, with the branch. The worktrees of its sub-agents go with\n" +
+			"what was not brought back of them.",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			for _, ref := range args {
+				j, err := c.Remove(cmd.Context(), ref, o)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(e.Out, "%s removed\n", j.ID)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&o.Force, "force", false, "also throw away what is not committed or merged in a job's worktree")
+	return cmd
+}

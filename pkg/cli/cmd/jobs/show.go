@@ -1,0 +1,55 @@
+package jobs
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A detailView is a job as --json prints it.
+type detailView struct {
+	*jobs.Job
+	Final   *jobs.Final       `json:"final,omitempty"`
+	Parts   []jobs.Part       `json:"parts,omitempty"`
+	Pending *jobs.Question    `json:"pending,omitempty"`
+	Trees   []adroit.KeptTree `json:"worktrees,omitempty"`
+}
+
+func newShow(e *env.Env) *cobra.Command {
+	var asJSON bool
+	var how string
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a job's status, the reason, and what to do next",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			d, err := c.Job(cmd.Context(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case cmd.Flags().Changed("graph"):
+				return graph(cmd.Context(), e, c, d.Job, how)
+			case asJSON:
+				v := detailView{Job: d.Job, Final: d.Final, Parts: d.Usage.Parts, Trees: d.Trees}
+				if len(d.Questions) > 0 {
+					v.Pending = &d.Questions[0]
+				}
+				return render.JSON(e.Out, v)
+			}
+			render.Job(e.Out, d, e.Home)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with input and output")
+	cmd.Flags().StringVar(&how, "graph", "", "draw what ran: text, or mermaid")
+	cmd.Flags().Lookup("graph").NoOptDefVal = render.GraphText
+	cmd.MarkFlagsMutuallyExclusive("json", "graph")
+	return cmd
+}

@@ -1,0 +1,42 @@
+package jobs
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+func newSteps(e *env.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "steps ID",
+		Short: "List the steps of a job that changed files",
+		Long: "Lists the steps that changed files, as jobs diff and jobs undo take them with --step and --from.\n" +
+			"An undo is a step too, and can be undone. Uncertain is what changed while a command ran and may be somebody\n" +
+			"else's work: diff and undo leave it out, unless --include-uncertain is given.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Steps(cmd.Context(), args[0])
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return render.JSON(e.Out, list.Steps)
+			case len(list.Steps) == 0:
+				fmt.Fprintf(e.Err, "%s changed nothing\n", list.Job)
+				return nil
+			}
+			render.Steps(e.Out, list.Steps)
+			return incomplete(e, list.Incomplete)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}

@@ -1,0 +1,51 @@
+package jobs
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+func newUndo(e *env.Env) *cobra.Command {
+	var asJSON bool
+	var about adroit.Selection
+	cmd := &cobra.Command{
+		Use:   "undo ID",
+		Short: "Give the files a job changed their former content back",
+		Long: "Gives every file that the job changed its content from before the job, or from before one of its steps.\n" +
+			"A file that somebody, or a later step, changed since is left alone and named. What somebody wrote between\n" +
+			"two edits of the job stays, or the file is left alone. So is what changed while a command ran and may be\n" +
+			"somebody else's work, unless --include-uncertain is given. An undo is a step of the job, and can be\n" +
+			"undone by its name: adroit jobs undo ID --step undo.1.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			r, err := c.Undo(cmd.Context(), args[0], about)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = render.JSON(e.Out, r.UndoReport)
+			} else {
+				render.Undo(e.Out, e.Err, r)
+			}
+			if err != nil {
+				return err
+			}
+			render.CommitsKept(e.Err, r.Commits)
+			if err := incomplete(e, r.Incomplete); err != nil || len(r.Skipped) == 0 {
+				return err
+			}
+			return exit.With(exit.Failed)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	selectionFlags(&about, cmd.Flags())
+	return cmd
+}

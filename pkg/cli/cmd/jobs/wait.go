@@ -1,0 +1,45 @@
+package jobs
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+)
+
+func newWait(e *env.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "wait ID",
+		Short: "Wait until a job has stopped; the exit code says how",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			j, err := c.Wait(ctx, args[0])
+			if err != nil && ctx.Err() != nil {
+				return exit.Stopped(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			d, err := c.Job(ctx, j.ID)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				render.Event(e.Out, render.LastEvent(d, e.Now()))
+			} else {
+				render.Outcome(term.NewScreen(e.Err, e.Getenv), e.Out, d, j.Updated.Sub(j.Started))
+			}
+			return exit.With(exit.OfJob(ctx, j.Status))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the job's last event as JSON")
+	return cmd
+}

@@ -1,0 +1,181 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// Jobs renders a list of jobs.
+func Jobs(w io.Writer, list []adroit.JobSummary, now time.Time) {
+	var t Table
+	for _, j := range list {
+		next := ""
+		if n := Next(j.Actions); len(n) > 0 {
+			next = n[0]
+		}
+		t.Row(j.ID, j.Agent, status(j.Job, j.Position), fmt.Sprintf("%q", Cut(j.Title, 40)), Ago(now, j.Created), next)
+	}
+	t.Write(w)
+}
+
+// status is a job's status, of an interrupted one with where it stopped.
+func status(j *jobs.Job, p *adroit.Position) string {
+	switch {
+	case p == nil || p.Calls == 0 && p.Turns == 0:
+		return string(j.Status)
+	case p.Tool != "":
+		return fmt.Sprintf("%s at step %d of turn %d", j.Status, p.Calls+1, p.Turns)
+	}
+	return fmt.Sprintf("%s after step %d of turn %d", j.Status, p.Calls, p.Turns)
+}
+
+// Job renders all that is known of a job; home shortens paths.
+func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
+	var t Table
+	put := func(label, value string) {
+		if value != "" {
+			t.Row(label, value)
+		}
+	}
+	j := d.Job
+	put("job", j.ID)
+	put("agent", j.Agent)
+	put("title", j.Title)
+	put("model", j.Model)
+	put("directory", Place(d, home))
+	put("status", status(j, d.Position))
+	put("reason", j.Reason)
+	if j.Cancel && !j.Status.Final() {
+		put("cancel", "asked for, not confirmed yet")
+	}
+	if j.Crashes > 0 {
+		put("crashes", fmt.Sprint(j.Crashes))
+	}
+	put("created", j.Created.Local().Format(time.DateTime))
+	if !j.Finished.IsZero() {
+		put("finished", j.Finished.Local().Format(time.DateTime))
+	}
+	if d.Final == nil || d.End == nil && !j.Status.Final() {
+		usageRows(d.Usage.Total, put)
+	} else {
+		finalRows(d, put)
+	}
+	changeRows(d.Changes, put)
+	treeRows(d, home, put)
+	put("next", strings.Join(Next(d.Actions), "    "))
+	t.Write(w)
+	if text := Parts(d); text != "" {
+		fmt.Fprintf(w, "\n%s", text)
+	}
+	if len(d.Questions) > 0 {
+		text, _ := Question(&d.Questions[0], -1)
+		fmt.Fprint(w, "\n", text)
+	}
+	if f := d.Final; f != nil && strings.TrimSpace(f.Summary) != "" {
+		fmt.Fprintf(w, "\n%s\n", Sanitize(strings.TrimSpace(f.Summary)))
+	}
+}
+
+// Place is where a job works.
+func Place(d *adroit.JobDetail, home func(string) string) string {
+	w := d.Worktree
+	if w == nil {
+		return home(d.Job.Dir)
+	}
+	return fmt.Sprintf("%s, worktree of %s on branch %s", home(d.Job.Dir), home(filepath.Join(w.Repo, filepath.FromSlash(w.Sub))), w.Branch)
+}
+
+// usageRows are what a job that has not ended has used so far.
+func usageRows(f jobs.Figures, put func(label, value string)) {
+	if f.Turns > 0 {
+		put("turns", Count(f.Turns))
+	}
+	if f.Usage.In+f.Usage.Out > 0 {
+		put("tokens", tokens(f.Usage))
+	}
+	if f.Cost > 0 {
+		put("cost", fmt.Sprintf("%.4f USD", f.Cost))
+	}
+}
+
+func tokens(u jobs.Usage) string {
+	return fmt.Sprintf("%s in (%s cached), %s out", Count(u.In), Count(u.Cached), Count(u.Out))
+}
+
+// finalRows are how a job's last run ended and what it used.
+func finalRows(d *adroit.JobDetail, put func(label, value string)) {
+	f := d.Final
+	for _, m := range f.Met {
+		put("met", m)
+	}
+	for _, u := range f.Unmet {
+		put("not met", u)
+	}
+	put("artifacts", strings.Join(f.Artifacts, ", "))
+	if f.Turns > 0 {
+		put("turns", fmt.Sprint(f.Turns))
+	}
+	if f.Usage.In > 0 {
+		put("tokens", tokens(f.Usage))
+	}
+	if d.Usage.Cost > 0 {
+		put("cost", fmt.Sprintf("%.4f USD", d.Usage.Cost))
+	}
+	for _, m := range d.Usage.Models {
+		text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", m.Model, Count(m.In), Count(m.Cached), Count(m.Out))
+		if m.Cost > 0 {
+			text += fmt.Sprintf(", %.4f USD", m.Cost)
+		}
+		put("used", text)
+	}
+	put("context", JobContext(d.Job))
+}
+
+// changeRows are the record of the files that a job changed.
+func changeRows(c adroit.ChangeSummary, put func(label, value string)) {
+	if c.Unreadable != "" {
+		put("changes", "not known: "+c.Unreadable)
+		return
+	}
+	names := c.Steps
+	if n := len(names); n > 8 {
+		names = append(names[:8:8], fmt.Sprintf("and %d more", n-8))
+	}
+	put("changed by", strings.Join(names, ", "))
+	for _, r := range c.Incomplete {
+		put("incomplete", r)
+	}
+	if c.Bytes > 0 {
+		put("kept for undo", Bytes(c.Bytes))
+	}
+}
+
+// treeRows are the worktrees of a job's sub-agents.
+func treeRows(d *adroit.JobDetail, home func(string) string, put func(label, value string)) {
+	if d.Unreadable != "" {
+		put("worktrees", "not known: "+d.Unreadable)
+	}
+	for _, t := range d.Trees {
+		state := "in use"
+		switch {
+		case len(t.Conflicts) > 0:
+			var names []string
+			for _, c := range t.Conflicts {
+				names = append(names, c.Path+" ("+c.Reason+")")
+			}
+			state = "not brought back: " + strings.Join(names, ", ")
+		case d.Job.Status != jobs.Running:
+			state = "nothing brought back: its sub-agent is not done"
+		}
+		put("worktree "+t.Name, home(t.Dir)+", "+state)
+		if t.Branch != "" && len(t.Conflicts) > 0 {
+			put("", fmt.Sprintf("git diff %.10s %s shows its version", t.Base, t.Branch))
+		}
+	}
+}
