@@ -38,7 +38,7 @@ func TestKillAtApproval(t *testing.T) {
 		return killed, out
 	}
 	start := []string{"run", "hand", "go", "-m", "script:../turns.yaml"}
-	before, _ := points(t, 2, func(n int) bool {
+	before, _ := points(t, 3, func(n int) bool {
 		p := fresh()
 		killed, out := at(p, n, 4, start...)
 		if killed {
@@ -52,7 +52,7 @@ func TestKillAtApproval(t *testing.T) {
 		}
 		return killed
 	})
-	after, _ := points(t, 2, func(n int) bool {
+	after, _ := points(t, 3, func(n int) bool {
 		p := fresh()
 		if code, out := p.run(start...); code != 4 {
 			t.Fatalf("exit code %d\n%s", code, out)

@@ -63,7 +63,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 	if want.calls != 10 {
 		t.Fatalf("without a kill: %d calls, want 10", want.calls)
 	}
-	last, _ := points(t, 4, func(n int) bool {
+	last, _ := points(t, 7, func(n int) bool {
 		p := fresh(t)
 		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
 		code, out := p.run(kinds...)

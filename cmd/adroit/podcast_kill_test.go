@@ -79,7 +79,7 @@ func TestPodcastSurvivesKill(t *testing.T) {
 	if len(want.tree) != 6 {
 		t.Fatalf("without a kill there are %d files: %v", len(want.tree), want.artifacts)
 	}
-	last, _ := points(t, 4, func(n int) bool {
+	last, _ := points(t, 9, func(n int) bool {
 		p := fresh(t)
 		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
 		code, out := p.run(run...)

@@ -16,7 +16,7 @@ func TestKillAtSignal(t *testing.T) {
 	}
 	t.Parallel()
 	bin := built.program(t, "failpoints")
-	last, _ := points(t, 5, func(n int) bool {
+	last, _ := points(t, 6, func(n int) bool {
 		p := newPlace(t, map[string]string{"repo/a.txt": "a\n", "home/.config/adroit/pipelines/twice.yaml": `steps:
   - {id: a, await: {signal: verdict, question: "First?"}, output: one}
   - {id: b, await: {signal: verdict, question: "Second?"}, output: two}

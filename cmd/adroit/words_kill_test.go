@@ -47,7 +47,7 @@ func TestWordsSurviveKill(t *testing.T) {
 	bin := built.program(t, "failpoints")
 	run := []string{"run", "reader", "read", "-m", "script:../turns.yaml", "--trust-project"}
 	changed := 0
-	last, killed := points(t, 4, func(n int) bool {
+	last, killed := points(t, 7, func(n int) bool {
 		p := newPlace(t, map[string]string{
 			"home/.config/adroit/agents/reader.md":      reader,
 			"home/.config/adroit/skills/notes/SKILL.md": notes + "One line each.",

@@ -70,10 +70,11 @@ func TestKillWorkflows(t *testing.T) {
 		artifact    string
 		wants       []string
 	}{
-		{"supervisor", led, []string{"run", "supervisor", "Write both."}, 19, 150, "Begin\n", "result", []string{`"fixed": true`, `"reviewed": true`, `"summary": "Both are written."`}},
-		{"worker", committed, []string{"run", "worker", "Write left.", "-i", "commit=true"}, 11, 50, "Write left\nBegin\n", "report", []string{`"note": "left is written."`, `Write left"`}},
+		{"supervisor", led, []string{"run", "supervisor", "Write both."}, 31, 150, "Begin\n", "result", []string{`"fixed": true`, `"reviewed": true`, `"summary": "Both are written."`}},
+		{"worker", committed, []string{"run", "worker", "Write left.", "-i", "commit=true"}, 13, 50, "Write left\nBegin\n", "report", []string{`"note": "left is written."`, `Write left"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			fresh := func() *place {
 				p := newPlace(t, map[string]string{"turns.yaml": c.turns, "repo/a.txt": "a\n"})
 				p.bin = bin
