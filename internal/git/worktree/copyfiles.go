@@ -90,6 +90,19 @@ type original struct {
 	Ctime int64          `json:"ctime,omitempty"`
 }
 
+// A fileCopy is a copy of files under way.
+type fileCopy struct {
+	from, to *rootfs.Tree
+	dirs     map[string]bool // whether a directory is in the copy; what is not here has not been tried
+	files    []string        // to be copied
+	bytes    int64           // of them
+	base     base
+
+	mu      sync.Mutex
+	omitted []string
+	failed  error
+}
+
 // copyFiles copies the files.
 func (c *Copy) copyFiles(ctx context.Context, src *source, names *rootfs.DenyList) (*base, error) {
 	from, err := rootfs.Open(src.dir)
@@ -102,100 +115,130 @@ func (c *Copy) copyFiles(ctx context.Context, src *source, names *rootfs.DenyLis
 		return nil, err
 	}
 	defer to.Close()
-	all, loose, err := src.names(ctx, from)
-	if err != nil {
+	f := &fileCopy{from: from, to: to, dirs: map[string]bool{".": true}}
+	if err := f.choose(ctx, src, names); err != nil {
 		return nil, err
 	}
-	except := src.except
-	if rootfs.Within(except, from.Dir) {
-		except = "" // a worktree that lies there itself
-	}
-	var mu sync.Mutex
-	b := &base{}
-	omit := func(p string) {
-		mu.Lock()
-		defer mu.Unlock()
-		c.NotCopied = append(c.NotCopied, p)
-	}
-	dirs := map[string]bool{".": true}
-	room := int64(maxPlainBytes)
-	var files []string
-	for _, p := range all {
-		p, nested := strings.CutSuffix(p, "/")
-		if except != "" && rootfs.Within(except, path.Join(from.Dir, p)) {
-			continue
-		}
-		if !path.IsAbs(p) && filepath.IsLocal(p) && !crosses(from, to, path.Dir(p), dirs) {
-			info, err := from.Root.Lstat(p)
-			switch {
-			case errors.Is(err, fs.ErrNotExist): // deleted, but not yet for git
-			case err != nil:
-				omit(p)
-			case nested || info.IsDir():
-				if !crosses(from, to, p, dirs) {
-					b.Apart = append(b.Apart, rootfs.RawName(p))
-					omit(p + "/")
-				}
-			case info.Size() > ledger.MaxKeep && info.Mode().IsRegular(), loose[p] && names.Check(p, p, false) != nil:
-				omit(p)
-			default:
-				files = append(files, p)
-				room -= info.Size()
-			}
-		}
-	}
-	if c.Plain && (len(files) > maxPlain || room < 0) {
-		return nil, &Error{Reason: fmt.Sprintf("%s is in no git repository with a commit, and too large to be copied: %d files, %d MB", src.dir, len(files), (maxPlainBytes-room)>>20),
+	if c.Plain && (len(f.files) > maxPlain || f.bytes > maxPlainBytes) {
+		return nil, &Error{Reason: fmt.Sprintf("%s is in no git repository with a commit, and too large to be copied: %d files, %d MB", src.dir, len(f.files), f.bytes>>20),
 			Remedy: fmt.Sprintf("make a repository of it with git init and a first commit, and ignore what is built; else at most %d files and %d MB are copied", maxPlain, maxPlainBytes>>20)}
 	}
-	b.Files = make([]original, len(files))
+	if err := f.copy(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.setModes(); err != nil {
+		return nil, err
+	}
+	if src.git != nil {
+		ignored, err := src.git.ListNames(ctx, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
+		if err != nil {
+			return nil, err
+		}
+		f.omitted = append(f.omitted, ignored...)
+	}
+	slices.Sort(f.omitted)
+	c.Files, c.Omitted = len(f.base.Files), len(f.omitted)
+	c.NotCopied = f.omitted[:min(c.Omitted, mostOmitted)]
+	return &f.base, nil
+}
+
+// choose lists the files to copy, and makes their directories.
+func (f *fileCopy) choose(ctx context.Context, src *source, names *rootfs.DenyList) error {
+	all, loose, err := src.names(ctx, f.from)
+	if err != nil {
+		return err
+	}
+	except := src.except
+	if rootfs.Within(except, f.from.Dir) {
+		except = "" // a worktree that lies there itself
+	}
+	for _, p := range all {
+		p, nested := strings.CutSuffix(p, "/")
+		if except != "" && rootfs.Within(except, path.Join(f.from.Dir, p)) {
+			continue
+		}
+		if path.IsAbs(p) || !filepath.IsLocal(p) || !f.makeDir(path.Dir(p)) {
+			continue
+		}
+		info, err := f.from.Root.Lstat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // deleted, but not yet for git
+		case err != nil:
+			f.omit(p)
+		case nested || info.IsDir():
+			if f.makeDir(p) {
+				f.base.Apart = append(f.base.Apart, rootfs.RawName(p))
+				f.omit(p + "/")
+			}
+		case info.Size() > ledger.MaxKeep && info.Mode().IsRegular(), loose[p] && names.Check(p, p, false) != nil:
+			f.omit(p)
+		default:
+			f.files = append(f.files, p)
+			f.bytes += info.Size()
+		}
+	}
+	return nil
+}
+
+func (f *fileCopy) omit(p string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.omitted = append(f.omitted, p)
+}
+
+// copy copies what was chosen, several files at a time.
+func (f *fileCopy) copy(ctx context.Context) error {
+	done := make([]original, len(f.files))
 	var next atomic.Int64
-	var failed error
 	var work sync.WaitGroup
 	for range min(4, runtime.NumCPU()) {
 		work.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
-				e, err := duplicate(from, to, files[i])
-				mu.Lock()
-				if err == nil {
-					b.Files[i] = e
-				} else if errors.As(err, new(*rootfs.PathError)) || errors.Is(err, fs.ErrPermission) {
-					c.NotCopied = append(c.NotCopied, files[i]) // unreadable, gone, or no file
-				} else if failed == nil {
-					failed = fmt.Errorf("copying %s: %w", files[i], err)
-				}
-				stop := failed != nil || ctx.Err() != nil
-				mu.Unlock()
-				if stop {
+			for i := int(next.Add(1)) - 1; i < len(f.files); i = int(next.Add(1)) - 1 {
+				if done[i] = f.one(f.files[i]); f.stopped() || ctx.Err() != nil {
 					return
 				}
 			}
 		})
 	}
 	work.Wait()
-	if err := errors.Join(failed, ctx.Err()); err != nil {
-		return nil, err
+	f.base.Files = slices.DeleteFunc(done, func(e original) bool { return e.Path == "" })
+	return errors.Join(f.failed, ctx.Err())
+}
+
+// one copies a file. What is unreadable, gone, or no file is left out.
+func (f *fileCopy) one(p string) original {
+	e, err := duplicate(f.from, f.to, p)
+	if err == nil {
+		return e
 	}
-	for _, d := range slices.Sorted(maps.Keys(dirs)) {
-		if info, err := from.Root.Lstat(d); err == nil && dirs[d] && d != "." {
-			if err := to.Root.Chmod(d, info.Mode().Perm()|0o700); err != nil {
-				return nil, err
+	if errors.As(err, new(*rootfs.PathError)) || errors.Is(err, fs.ErrPermission) {
+		f.omit(p)
+		return original{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failed == nil {
+		f.failed = fmt.Errorf("copying %s: %w", p, err)
+	}
+	return original{}
+}
+
+func (f *fileCopy) stopped() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed != nil
+}
+
+// setModes gives the directories their modes, once all is in them.
+func (f *fileCopy) setModes() error {
+	for _, d := range slices.Sorted(maps.Keys(f.dirs)) {
+		if info, err := f.from.Root.Lstat(d); err == nil && f.dirs[d] && d != "." {
+			if err := f.to.Root.Chmod(d, info.Mode().Perm()|0o700); err != nil {
+				return err
 			}
 		}
 	}
-	b.Files = slices.DeleteFunc(b.Files, func(e original) bool { return e.Path == "" })
-	c.Files = len(b.Files)
-	if src.git != nil {
-		ignored, err := src.git.ListNames(ctx, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
-		if err != nil {
-			return nil, err
-		}
-		c.NotCopied = append(c.NotCopied, ignored...)
-	}
-	slices.Sort(c.NotCopied)
-	c.Omitted = len(c.NotCopied)
-	c.NotCopied = c.NotCopied[:min(c.Omitted, mostOmitted)]
-	return b, nil
+	return nil
 }
 
 // names lists what is to be copied; loose are those that git does not track.
@@ -223,19 +266,19 @@ func (s *source) names(ctx context.Context, t *rootfs.Tree) (all []string, loose
 	return slices.Compact(all), loose, err
 }
 
-// crosses makes the directories of a path, and reports whether that cannot be,
+// makeDir makes the directories of a path. It reports false if that cannot be,
 // because one is none: then what git knows below it is not there any more.
-func crosses(from, to *rootfs.Tree, dir string, made map[string]bool) bool {
-	if ok, known := made[dir]; known {
-		return !ok
+func (f *fileCopy) makeDir(dir string) bool {
+	if ok, known := f.dirs[dir]; known {
+		return ok
 	}
-	ok := !crosses(from, to, path.Dir(dir), made)
+	ok := f.makeDir(path.Dir(dir))
 	if ok {
-		info, err := from.Root.Lstat(dir)
-		ok = err == nil && info.IsDir() && to.Root.Mkdir(dir, 0o700) == nil
+		info, err := f.from.Root.Lstat(dir)
+		ok = err == nil && info.IsDir() && f.to.Root.Mkdir(dir, 0o700) == nil
 	}
-	made[dir] = ok
-	return !ok
+	f.dirs[dir] = ok
+	return ok
 }
 
 // duplicate copies one file or link.
