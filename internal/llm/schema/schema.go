@@ -85,68 +85,7 @@ func (d *Dialect) down(n *node, root bool) *node {
 	n, words := merge(n)
 	out := object()
 	for i, key := range n.keys {
-		v := n.kids[i]
-		switch key {
-		case "description", "required", "$schema", "$id", "id", "$comment", "$defs", "definitions", "title", "deprecated", "readOnly", "writeOnly":
-		case "properties":
-			props := object()
-			for j, name := range v.keys {
-				props.set(name, d.down(v.kids[j], false))
-			}
-			out.set(key, props)
-		case "items":
-			out.set(key, d.down(v, false))
-		case "anyOf", "oneOf":
-			if root && d.Object || out.at("anyOf") != nil {
-				words = append(words, choice(v)...)
-				continue
-			}
-			list := array()
-			for _, kid := range v.kids {
-				list.kids = append(list.kids, d.down(kid, false))
-			}
-			out.set("anyOf", list)
-		case "const":
-			if d.Says(key) {
-				out.set(key, v)
-			} else {
-				list := array()
-				list.kids = []*node{v}
-				out.set("enum", list)
-			}
-		case "additionalProperties":
-			switch {
-			case !d.Says(key), v.is("true"):
-			case v.kind == '{' && len(v.keys) > 0:
-				out.set(key, d.down(v, false))
-			case v.is("false"):
-				out.set(key, v)
-			}
-		case "pattern":
-			if p := v.string(); d.Says(key) && (!d.Anchored || strings.HasPrefix(p, "^") && strings.HasSuffix(p, "$")) {
-				out.set(key, v)
-			} else {
-				words = append(words, "matching "+p)
-			}
-		case "format":
-			if d.Says(key) && slices.Contains(d.Formats, v.string()) {
-				out.set(key, v)
-			} else {
-				words = append(words, "format "+v.string())
-			}
-		case "minimum", "maximum":
-			if d.Says(key) && (!d.Integers || n.at("type").is(`"integer"`)) {
-				out.set(key, v)
-			} else {
-				words = append(words, say(key, v))
-			}
-		default:
-			if d.Says(key) {
-				out.set(key, v)
-			} else {
-				words = append(words, say(key, v))
-			}
-		}
+		words = append(words, d.keyword(out, n, key, n.kids[i], root)...)
 	}
 	if r := n.at("required"); r != nil && len(r.kids) > 0 {
 		out.set("required", r)
@@ -174,6 +113,70 @@ func (d *Dialect) down(n *node, root bool) *node {
 		out.set("description", quoted(about))
 	}
 	return out
+}
+
+// keyword sets one keyword of n in out. What d cannot say comes back in words,
+// for the description.
+func (d *Dialect) keyword(out, n *node, key string, v *node, root bool) (words []string) {
+	says := d.Says(key)
+	switch key {
+	case "description", "required", "$schema", "$id", "id", "$comment", "$defs", "definitions", "title", "deprecated", "readOnly", "writeOnly":
+		return nil
+	case "properties":
+		props := object()
+		for j, name := range v.keys {
+			props.set(name, d.down(v.kids[j], false))
+		}
+		out.set(key, props)
+		return nil
+	case "items":
+		out.set(key, d.down(v, false))
+		return nil
+	case "anyOf", "oneOf":
+		if root && d.Object || out.at("anyOf") != nil {
+			return choice(v)
+		}
+		list := array()
+		for _, kid := range v.kids {
+			list.kids = append(list.kids, d.down(kid, false))
+		}
+		out.set("anyOf", list)
+		return nil
+	case "const":
+		if !says {
+			list := array()
+			list.kids = []*node{v}
+			key, v = "enum", list
+		}
+		out.set(key, v)
+		return nil
+	case "additionalProperties":
+		switch {
+		case !says, v.is("true"):
+		case v.kind == '{' && len(v.keys) > 0:
+			out.set(key, d.down(v, false))
+		case v.is("false"):
+			out.set(key, v)
+		}
+		return nil
+	case "pattern":
+		p := v.string()
+		says = says && (!d.Anchored || strings.HasPrefix(p, "^") && strings.HasSuffix(p, "$"))
+		words = []string{"matching " + p}
+	case "format":
+		says = says && slices.Contains(d.Formats, v.string())
+		words = []string{"format " + v.string()}
+	case "minimum", "maximum":
+		says = says && (!d.Integers || n.at("type").is(`"integer"`))
+	}
+	if says {
+		out.set(key, v)
+		return nil
+	}
+	if words == nil {
+		words = []string{say(key, v)}
+	}
+	return words
 }
 
 // typed adds the type that the values of an enum have.

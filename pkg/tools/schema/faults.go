@@ -79,9 +79,6 @@ func (s *Schema) check(value *node) (faults []Fault) {
 // explain turns a tree of validation errors into a flat list.
 func (s *Schema) explain(e *jsonschema.ValidationError, value *node) []Fault {
 	path := pathOf(e.InstanceLocation, value)
-	one := func(format string, a ...any) []Fault {
-		return []Fault{{path, fmt.Sprintf(format, a...)}}
-	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		return missing(path, k.Missing, "is missing; it is required")
@@ -91,73 +88,84 @@ func (s *Schema) explain(e *jsonschema.ValidationError, value *node) []Fault {
 		return missing(path, k.Missing, fmt.Sprintf("is missing; it is required together with %s", k.Prop))
 	case *kind.AdditionalProperties:
 		return s.unknown(path, e.SchemaURL, k.Properties)
-	case *kind.Type:
-		return one("is %s, want %s", shown(value.find(e.InstanceLocation)), strings.Join(articles(k.Want), " or "))
-	case *kind.Enum:
-		return one("%s", enumWords(value.find(e.InstanceLocation), k.Want))
-	case *kind.Const:
-		return one("is %s, want %s", shown(value.find(e.InstanceLocation)), literal(k.Want))
-	case *kind.Minimum:
-		return one("is %s, want at least %s", number(k.Got), number(k.Want))
-	case *kind.Maximum:
-		return one("is %s, want at most %s", number(k.Got), number(k.Want))
-	case *kind.ExclusiveMinimum:
-		return one("is %s, want more than %s", number(k.Got), number(k.Want))
-	case *kind.ExclusiveMaximum:
-		return one("is %s, want less than %s", number(k.Got), number(k.Want))
-	case *kind.MultipleOf:
-		return one("is %s, want a multiple of %s", number(k.Got), number(k.Want))
-	case *kind.MinLength:
-		if k.Got == 0 {
-			return one("is empty, want at least %s", count(k.Want, "character"))
-		}
-		return one("has %s, want at least %d", count(k.Got, "character"), k.Want)
-	case *kind.MaxLength:
-		return one("has %s, want at most %d", count(k.Got, "character"), k.Want)
-	case *kind.MinItems:
-		return one("has %s, want at least %d", count(k.Got, "item"), k.Want)
-	case *kind.MaxItems:
-		return one("has %s, want at most %d", count(k.Got, "item"), k.Want)
-	case *kind.UniqueItems:
-		return one("has equal items at %d and %d, want each once", k.Duplicates[0], k.Duplicates[1])
-	case *kind.AdditionalItems:
-		return one("has %d items too many at its end", k.Count)
-	case *kind.MinProperties:
-		return one("has %d properties, want at least %d", k.Got, k.Want)
-	case *kind.MaxProperties:
-		return one("has %d properties, want at most %d", k.Got, k.Want)
-	case *kind.PropertyNames:
-		return one("has a property named %q, which is not allowed", k.Property)
-	case *kind.Pattern:
-		return one("is %s, want text that matches %s", shown(value.find(e.InstanceLocation)), k.Want)
-	case *kind.Format:
-		return one("is %s, want a valid %s", shown(value.find(e.InstanceLocation)), k.Want)
-	case *kind.MinContains:
-		return one("has %d items of the wanted form, want at least %d", len(k.Got), k.Want)
-	case *kind.MaxContains:
-		return one("has %d items of the wanted form, want at most %d", len(k.Got), k.Want)
-	case *kind.Contains:
-		return one("holds no item of the wanted form")
 	case *kind.Not:
-		return one("is %s, which is not allowed%s", shown(value.find(e.InstanceLocation)), s.because(e.SchemaURL))
-	case *kind.FalseSchema:
-		return one("is not allowed")
+		return []Fault{{path, fmt.Sprintf("is %s, which is not allowed%s", shown(value.find(e.InstanceLocation)), s.because(e.SchemaURL))}}
 	case *kind.OneOf:
-		if len(k.Subschemas) > 1 {
-			return one("fits more than one of the allowed forms, want exactly one")
+		if len(k.Subschemas) <= 1 {
+			return s.closest(e, path, value)
 		}
-		return s.closest(e, path, value)
 	case *kind.AnyOf:
 		return s.closest(e, path, value)
 	}
+	if words := explainKind(e.ErrorKind, value.find(e.InstanceLocation)); words != "" {
+		return []Fault{{path, words}}
+	}
 	if len(e.Causes) == 0 {
-		return one("breaks the rule %q of the schema", strings.Join(e.ErrorKind.KeywordPath(), "/"))
+		return []Fault{{path, fmt.Sprintf("breaks the rule %q of the schema", strings.Join(e.ErrorKind.KeywordPath(), "/"))}}
 	}
 	var all []Fault
 	for _, cause := range e.Causes {
 		all = append(all, s.explain(cause, value)...)
 	}
 	return all
+}
+
+// explainKind describes what is wrong with got by itself, "" if others know.
+func explainKind(e jsonschema.ErrorKind, got *node) string {
+	switch k := e.(type) {
+	case *kind.Type:
+		return fmt.Sprintf("is %s, want %s", shown(got), strings.Join(articles(k.Want), " or "))
+	case *kind.Enum:
+		return enumWords(got, k.Want)
+	case *kind.Const:
+		return fmt.Sprintf("is %s, want %s", shown(got), literal(k.Want))
+	case *kind.Minimum:
+		return fmt.Sprintf("is %s, want at least %s", number(k.Got), number(k.Want))
+	case *kind.Maximum:
+		return fmt.Sprintf("is %s, want at most %s", number(k.Got), number(k.Want))
+	case *kind.ExclusiveMinimum:
+		return fmt.Sprintf("is %s, want more than %s", number(k.Got), number(k.Want))
+	case *kind.ExclusiveMaximum:
+		return fmt.Sprintf("is %s, want less than %s", number(k.Got), number(k.Want))
+	case *kind.MultipleOf:
+		return fmt.Sprintf("is %s, want a multiple of %s", number(k.Got), number(k.Want))
+	case *kind.MinLength:
+		if k.Got == 0 {
+			return "is empty, want at least " + count(k.Want, "character")
+		}
+		return fmt.Sprintf("has %s, want at least %d", count(k.Got, "character"), k.Want)
+	case *kind.MaxLength:
+		return fmt.Sprintf("has %s, want at most %d", count(k.Got, "character"), k.Want)
+	case *kind.MinItems:
+		return fmt.Sprintf("has %s, want at least %d", count(k.Got, "item"), k.Want)
+	case *kind.MaxItems:
+		return fmt.Sprintf("has %s, want at most %d", count(k.Got, "item"), k.Want)
+	case *kind.UniqueItems:
+		return fmt.Sprintf("has equal items at %d and %d, want each once", k.Duplicates[0], k.Duplicates[1])
+	case *kind.AdditionalItems:
+		return fmt.Sprintf("has %d items too many at its end", k.Count)
+	case *kind.MinProperties:
+		return fmt.Sprintf("has %d properties, want at least %d", k.Got, k.Want)
+	case *kind.MaxProperties:
+		return fmt.Sprintf("has %d properties, want at most %d", k.Got, k.Want)
+	case *kind.PropertyNames:
+		return fmt.Sprintf("has a property named %q, which is not allowed", k.Property)
+	case *kind.Pattern:
+		return fmt.Sprintf("is %s, want text that matches %s", shown(got), k.Want)
+	case *kind.Format:
+		return fmt.Sprintf("is %s, want a valid %s", shown(got), k.Want)
+	case *kind.MinContains:
+		return fmt.Sprintf("has %d items of the wanted form, want at least %d", len(k.Got), k.Want)
+	case *kind.MaxContains:
+		return fmt.Sprintf("has %d items of the wanted form, want at most %d", len(k.Got), k.Want)
+	case *kind.Contains:
+		return "holds no item of the wanted form"
+	case *kind.FalseSchema:
+		return "is not allowed"
+	case *kind.OneOf:
+		return "fits more than one of the allowed forms, want exactly one"
+	}
+	return ""
 }
 
 // because is what the schema says of that which must not be: the description of

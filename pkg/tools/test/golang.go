@@ -23,70 +23,96 @@ type goTest struct {
 
 var goPlace = lazyregexp.New(`(?m)^\s+(\S+\.go):(\d+):|^\t(\S+_test\.go):(\d+) \+0x`)
 
+// A goReport is what `go test -json` printed, test by test.
+type goReport struct {
+	order  []string // keys of tests, package and name, as they appeared
+	tests  map[string]*goTest
+	pkgs   []string
+	output map[string]*strings.Builder // of packages
+	failed map[string]string           // packages, with the build that failed
+	builds map[string]*strings.Builder // their output
+	loose  strings.Builder             // lines that are no JSON
+}
+
 // readGo reads `go test -json`. Lines that are no JSON come from the go
 // command itself and matter when it could not even start. A test with
 // subtests counts only if it failed by itself: one fault is one failure.
 func readGo(p project, out string) testResult {
-	var r testResult
-	var order []string // keys in the order they appeared
-	tests := map[string]*goTest{}
-	pkgOut, pkgFail := map[string]*strings.Builder{}, map[string]string{}
-	builds := map[string]*strings.Builder{}
-	var pkgs []string
-	var loose strings.Builder
+	g := &goReport{tests: map[string]*goTest{}, output: map[string]*strings.Builder{}, failed: map[string]string{}, builds: map[string]*strings.Builder{}}
 	for l := range strings.SplitSeq(out, "\n") {
-		var a action
-		if !strings.HasPrefix(l, "{") || json.Unmarshal([]byte(l), &a) != nil || a.Action == "" {
-			if strings.TrimSpace(l) != "" {
-				loose.WriteString(l + "\n")
-			}
-			continue
+		g.add(l)
+	}
+	g.finish()
+	return g.result(p)
+}
+
+// add reads a line.
+func (g *goReport) add(line string) {
+	var a action
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &a) != nil || a.Action == "" {
+		if strings.TrimSpace(line) != "" {
+			g.loose.WriteString(line + "\n")
 		}
-		switch {
-		case a.Action == "build-output":
-			grow(builds, a.ImportPath).WriteString(a.Output)
-		case a.Test == "" && a.Action == "output":
-			grow(pkgOut, a.Package).WriteString(a.Output)
-		case a.Test == "" && a.Action == "start":
-			pkgs = append(pkgs, a.Package)
-		case a.Test == "" && a.Action == "fail":
-			pkgFail[a.Package] = a.FailedBuild
-		case a.Test != "":
-			key := a.Package + " " + a.Test
-			t := tests[key]
-			if t == nil {
-				t = &goTest{}
-				tests[key], order = t, append(order, key)
-				if i := strings.LastIndexByte(a.Test, '/'); i > 0 {
-					if up := tests[a.Package+" "+a.Test[:i]]; up != nil {
-						up.children++
-					}
-				}
+		return
+	}
+	switch {
+	case a.Action == "build-output":
+		grow(g.builds, a.ImportPath).WriteString(a.Output)
+	case a.Test == "" && a.Action == "output":
+		grow(g.output, a.Package).WriteString(a.Output)
+	case a.Test == "" && a.Action == "start":
+		g.pkgs = append(g.pkgs, a.Package)
+	case a.Test == "" && a.Action == "fail":
+		g.failed[a.Package] = a.FailedBuild
+	case a.Test != "":
+		t := g.test(a)
+		switch a.Action {
+		case "output":
+			if !strings.HasPrefix(a.Output, "=== ") {
+				t.out.WriteString(a.Output)
 			}
-			switch a.Action {
-			case "output":
-				if !strings.HasPrefix(a.Output, "=== ") {
-					t.out.WriteString(a.Output)
-				}
-			case "pass", "fail", "skip":
-				t.status = testStatus(a.Action)
+		case "pass", "fail", "skip":
+			t.status = testStatus(a.Action)
+		}
+	}
+}
+
+// test finds the test of an action, or adds it.
+func (g *goReport) test(a action) *goTest {
+	key := a.Package + " " + a.Test
+	t := g.tests[key]
+	if t == nil {
+		t = &goTest{}
+		g.tests[key], g.order = t, append(g.order, key)
+		if i := strings.LastIndexByte(a.Test, '/'); i > 0 {
+			if up := g.tests[a.Package+" "+a.Test[:i]]; up != nil {
+				up.children++
 			}
 		}
 	}
-	for i := len(order) - 1; i >= 0; i-- { // children come after their parents
-		t := tests[order[i]]
+	return t
+}
+
+// finish marks the tests that never ended, and those with a child that failed.
+func (g *goReport) finish() {
+	for i := len(g.order) - 1; i >= 0; i-- { // children come after their parents
+		key := g.order[i]
+		t := g.tests[key]
 		if t.status == "" {
 			t.status = statusFail // it began and never ended: the process died in it
 		}
-		if j := strings.LastIndexByte(order[i], '/'); j > strings.IndexByte(order[i], ' ') && t.status == statusFail {
-			if up := tests[order[i][:j]]; up != nil {
+		if j := strings.LastIndexByte(key, '/'); j > strings.IndexByte(key, ' ') && t.status == statusFail {
+			if up := g.tests[key[:j]]; up != nil {
 				up.bad = true
 			}
 		}
 	}
+}
+
+func (g *goReport) result(p project) (r testResult) {
 	failed := map[string]bool{}
-	for _, key := range order {
-		t := tests[key]
+	for _, key := range g.order {
+		t := g.tests[key]
 		pkg, name, _ := strings.Cut(key, " ")
 		if t.status == statusFail {
 			failed[pkg] = true
@@ -100,19 +126,19 @@ func readGo(p project, out string) testResult {
 		}
 		r.add(one)
 	}
-	for _, pkg := range pkgs {
-		build, bad := pkgFail[pkg]
+	for _, pkg := range g.pkgs {
+		build, bad := g.failed[pkg]
 		if !bad || failed[pkg] {
 			continue
 		}
-		text := grow(pkgOut, pkg).String()
+		text := grow(g.output, pkg).String()
 		if build != "" {
-			text = grow(builds, build).String()
+			text = grow(g.builds, build).String()
 		}
 		r.add(testCase{Package: pkg, Status: statusBroken, Output: text})
 	}
-	if len(pkgs) == 0 {
-		r.Problem = strings.TrimSpace(clip(loose.String(), mostOutput))
+	if len(g.pkgs) == 0 {
+		r.Problem = strings.TrimSpace(clip(g.loose.String(), mostOutput))
 	}
 	return r
 }

@@ -43,101 +43,112 @@ const (
 	GraphMermaid = "mermaid"
 )
 
+// A graphBuilder makes a graph of a job's events, one after the other.
+type graphBuilder struct {
+	books        *UsageTotals
+	root         *Node
+	parts, steps map[string]*Node // by path
+	turns        map[*Node]int
+	ends         map[int64]int64 // numbers of events that end parts, by their time
+	first, last  time.Time
+}
+
 // NewGraph builds the graph of a job from its events.
 func NewGraph(j *jobs.Job, evs []event.Event, rate func(model string, u llm.Usage) float64) *Node {
-	books := &UsageTotals{rate: rate}
 	root := &Node{what: "job", title: strings.TrimSpace(j.ID + " " + j.Agent), status: string(j.Status)}
-	parts, steps := map[string]*Node{}, map[string]*Node{}
-	var first, last time.Time
-	within := func(path string) *Node {
-		around := books.account().Around(path)
-		if n := len(around); n > 0 {
-			return parts[around[n-1].Path]
-		}
-		return root
-	}
-	// A part is there from the event on that its first word is.
-	meet := func(ev event.Event) {
-		around := books.account().Around(ev.Path)
-		for i := range around {
-			p := &around[i]
-			if parts[p.Path] != nil {
-				continue
-			}
-			up := root
-			if i > 0 {
-				up = parts[around[i-1].Path]
-			}
-			d := &Node{path: p.Path, what: "agent", from: ev.Seq, start: p.Began.Sub(first)}
-			if p.Step != "" {
-				d.what = "step"
-			}
-			parts[p.Path], up.kids = d, append(up.kids, d)
-		}
-	}
-	turns := map[*Node]int{}
-	ends := map[int64]int64{} // numbers of events that end parts, by their time
+	g := &graphBuilder{books: &UsageTotals{rate: rate}, root: root, parts: map[string]*Node{}, steps: map[string]*Node{}, turns: map[*Node]int{}, ends: map[int64]int64{}}
 	for _, ev := range evs {
-		if first.IsZero() {
-			first = ev.Time
-		}
-		last = ev.Time
-		books.add(ev)
-		meet(ev)
-		if ev.Kind == event.AgentFinished || ev.Kind == event.StageFinished || ev.Kind == event.StepRecalled {
-			ends[ev.Time.UnixNano()] = ev.Seq
-		}
-		if _, ok := parts[ev.Path]; ok {
-			continue
-		}
-		switch ev.Kind {
-		case event.StepStarted, event.StepFinished, event.StepRetried, event.StepRecalled, event.Approval:
-		default:
-			continue
-		}
-		switch ev.Step {
-		case "resolve", "pin", flow.KindSpawn, flow.KindReturn, flow.KindNote, flow.KindCall:
-			continue
-		}
-		d := steps[ev.Path]
-		if d == nil {
-			in := within(ev.Path)
-			d = &Node{path: ev.Path, what: ev.Step, title: ev.Name, from: ev.Seq, start: ev.Time.Sub(first), tries: 1}
-			switch ev.Step {
-			case StepModel:
-				turns[in]++
-				d.what, d.title = "turn", fmt.Sprintf("turn %d", turns[in])
-			case StepTool:
-				d.what = "call"
-			case flow.KindAwait:
-				d.title = "waits for a person"
-			default:
-				d.title = strings.TrimSpace(ev.Step + " " + ev.Name)
-			}
-			steps[ev.Path], in.kids = d, append(in.kids, d)
-		}
-		d.take(ev, books.account())
+		g.add(ev)
 	}
-	for _, d := range steps {
+	for _, d := range g.steps {
 		if d.to == 0 {
-			d.status, d.took = string(j.Status), max(0, last.Sub(first)-d.start)
+			d.status, d.took = string(j.Status), max(0, g.last.Sub(g.first)-d.start)
 		}
 	}
-	all, _ := books.account().Parts(0, j.Status)
+	all, _ := g.books.account().Parts(0, j.Status)
 	for i := range all {
-		if d := parts[all[i].Path]; d != nil {
+		if d := g.parts[all[i].Path]; d != nil {
 			d.part(&all[i])
-			d.to = ends[all[i].Ended.UnixNano()]
+			d.to = g.ends[all[i].Ended.UnixNano()]
 		}
 	}
-	sum := books.all()
-	root.turns, root.tokens, root.cost, root.took = sum.Turns, sum.Usage.In+sum.Usage.Out, sum.Cost, last.Sub(first)
+	sum := g.books.all()
+	root.turns, root.tokens, root.cost, root.took = sum.Turns, sum.Usage.In+sum.Usage.Out, sum.Cost, g.last.Sub(g.first)
 	root.bound(maxDrawn)
 	return root
 }
 
+func (g *graphBuilder) add(ev event.Event) {
+	if g.first.IsZero() {
+		g.first = ev.Time
+	}
+	g.last = ev.Time
+	g.books.add(ev)
+	g.addParts(ev)
+	if ev.Kind == event.AgentFinished || ev.Kind == event.StageFinished || ev.Kind == event.StepRecalled {
+		g.ends[ev.Time.UnixNano()] = ev.Seq
+	}
+	if _, ok := g.parts[ev.Path]; ok {
+		return
+	}
+	switch ev.Kind {
+	case event.StepStarted, event.StepFinished, event.StepRetried, event.StepRecalled, event.Approval:
+	default:
+		return
+	}
+	switch ev.Step {
+	case "resolve", "pin", flow.KindSpawn, flow.KindReturn, flow.KindNote, flow.KindCall:
+		return
+	}
+	g.step(ev).take(ev)
+}
+
+// addParts adds the parts that an event is in: a part is there from the event on
+// that its first word is.
+func (g *graphBuilder) addParts(ev event.Event) {
+	up := g.root
+	around := g.books.account().Around(ev.Path)
+	for i := range around {
+		p := &around[i]
+		d := g.parts[p.Path]
+		if d == nil {
+			d = &Node{path: p.Path, what: "agent", from: ev.Seq, start: p.Began.Sub(g.first)}
+			if p.Step != "" {
+				d.what = "step"
+			}
+			g.parts[p.Path], up.kids = d, append(up.kids, d)
+		}
+		up = d
+	}
+}
+
+// step finds the node of an event's step, or adds it.
+func (g *graphBuilder) step(ev event.Event) *Node {
+	if d := g.steps[ev.Path]; d != nil {
+		return d
+	}
+	in := g.root
+	if around := g.books.account().Around(ev.Path); len(around) > 0 {
+		in = g.parts[around[len(around)-1].Path]
+	}
+	d := &Node{path: ev.Path, what: ev.Step, title: ev.Name, from: ev.Seq, start: ev.Time.Sub(g.first), tries: 1}
+	switch ev.Step {
+	case StepModel:
+		g.turns[in]++
+		d.what, d.title = "turn", fmt.Sprintf("turn %d", g.turns[in])
+	case StepTool:
+		d.what = "call"
+	case flow.KindAwait:
+		d.title = "waits for a person"
+	default:
+		d.title = strings.TrimSpace(ev.Step + " " + ev.Name)
+	}
+	g.steps[ev.Path], in.kids = d, append(in.kids, d)
+	return d
+}
+
 // take adds an event of the node's step.
-func (d *Node) take(ev event.Event, books *jobs.UsageReport) {
+func (d *Node) take(ev event.Event) {
 	switch ev.Kind {
 	case event.StepRetried:
 		d.tries++
