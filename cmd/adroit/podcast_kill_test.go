@@ -18,9 +18,9 @@ const episode = `turns:
       - {name: set_show_notes, args: {summary: "Ann and Ben talk about rye and why it sticks.", topics: [{time: 3, text: Rye}], path: notes.md}}
       - {name: set_chapters, args: {chapters: [{startTime: 0, title: Welcome}, {startTime: 3, title: Rye}], path: chapters.json}}
   - calls:
-      - {name: embed_chapters, args: {}}
+      - {name: master_audio, args: {out: ep-chapters.mp3, title: Rye, artist: Ann, keep_level: true}}
       - {name: cut_clip, args: {start: 3.5, end: 6, out: clips/rye.wav}}
-      - {name: feed_entry, args: {feed: feed.xml, url: "https://example.com/ep.mp3", title: Rye, show: {title: Bread, link: "https://example.com", description: On bread.}}}
+      - {name: feed_entry, args: {feed: feed.xml, url: "https://example.com/ep.mp3", title: Rye, date: "2026-05-01", show: {title: Bread, link: "https://example.com", description: On bread.}}}
   - calls: [{name: finish, args: {summary: The episode is ready.}}]
 `
 

@@ -90,7 +90,7 @@ func TestLint(t *testing.T) {
 		{"limits", "---\ndescription: d\nlimits: {turns: -2, tokens: -1}\n---\nx", "x.md:3:17: error: limits.turns is negative; -1 means no limit"},
 		{"an unknown signal", "---\ndescription: d\ntools: [grep]\ndone: {signal: DONE}\n---\nx",
 			"x.md:4:1: warning: the signal DONE is demanded, but the prompt does not say when to give it; add finish to its tools, or say in the prompt when to write DONE"},
-		{"too long", "---\ndescription: d\n---\n" + strings.Repeat("word ", 3000), "x.md:4:1: warning: prompt and tools take about 45"},
+		{"too long", "---\ndescription: d\n---\n" + strings.Repeat("word ", 4000), "x.md:4:1: warning: prompt and tools take about 60"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := lines(agents.Lint(parse(t, tt.src), testSet(t)))

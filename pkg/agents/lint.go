@@ -14,7 +14,7 @@ import (
 
 // maxTokens is how much of a model's attention an agent may take before the
 // task begins: prompt and tools together, by estimate.
-const maxTokens = 3000
+const maxTokens = 3500
 
 // Lint gives all that is wrong with an agent given the tools there are: what
 // [Resolve] would refuse, and what it would accept but nobody would want.

@@ -21,24 +21,25 @@ import (
 
 // feedInput is the input of feed_entry.
 type feedInput struct {
-	Feed       string       `json:"feed" jsonschema:"description=RSS file"`
-	URL        string       `json:"url" jsonschema:"description=Of the recording"`
-	Title      string       `json:"title" jsonschema:"description=Of the episode"`
-	Audio      string       `json:"audio,omitempty" jsonschema:"description=Default the job's recording"`
-	GUID       string       `json:"guid,omitempty" jsonschema:"description=Default made of url"`
-	Date       string       `json:"date,omitempty" jsonschema:"description=Like 2026-05-01T06:00:00Z"`
-	Episode    int          `json:"episode,omitempty" jsonschema:"description=Number"`
-	Chapters   string       `json:"chapters_url,omitempty" jsonschema:"description=Of the chapters"`
-	Transcript string       `json:"transcript_url,omitempty" jsonschema:"description=Of the transcript"`
-	Show       *feedChannel `json:"show,omitempty" jsonschema:"description=For a new feed"`
+	Feed  string `json:"feed" jsonschema:"description=RSS file"`
+	Audio string `json:"audio,omitempty" jsonschema:"description=Default the finished recording\\, else the job's"`
+	feedItem
+	Show *feedChannel `json:"show,omitempty" jsonschema:"description=For a new feed\\, or to add what the channel lacks"`
 }
 
-// A feedChannel is the show that a new feed is for.
-type feedChannel struct {
-	Title       string `json:"title" jsonschema:"description=Its name"`
-	Link        string `json:"link" jsonschema:"description=Its page"`
-	Description string `json:"description" jsonschema:"description=What it is about"`
-	FeedURL     string `json:"feed_url,omitempty" jsonschema:"description=Address of the feed"`
+// A feedItem is what a request knows of an episode.
+type feedItem struct {
+	URL        string `json:"url" jsonschema:"description=Of the recording"`
+	Title      string `json:"title" jsonschema:"description=Of the episode"`
+	GUID       string `json:"guid,omitempty" jsonschema:"description=Default made of url"`
+	Date       string `json:"date,omitempty" jsonschema:"description=Like 2026-05-01T06:00:00Z; default now"`
+	Episode    int    `json:"episode,omitempty" jsonschema:"description=Number"`
+	Season     int    `json:"season,omitempty" jsonschema:"description=Number"`
+	Link       string `json:"link,omitempty" jsonschema:"description=Page of the episode"`
+	Image      string `json:"image,omitempty" jsonschema:"description=Address of its own cover"`
+	Explicit   bool   `json:"explicit,omitempty" jsonschema:"description=For adults"`
+	Chapters   string `json:"chapters_url,omitempty" jsonschema:"description=Of the chapters"`
+	Transcript string `json:"transcript_url,omitempty" jsonschema:"description=Of the transcript"`
 }
 
 //go:embed feed_entry.md
@@ -48,20 +49,17 @@ var feedProse string
 var feedEntryTool = tools.New(tools.Metadata{
 	Name: "feed_entry", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
 	Optionality: tools.Optional, Paths: []string{"feed", "audio"}, Requires: []string{"ffmpeg"},
-	Uses: []string{audioSource, episodeName, notesName}, Produces: []string{"feed_entry"},
+	Uses: []string{audioSource, episodeName, notesName, masterName}, Produces: []string{feedName},
 	Examples: []tools.Example{{Note: "an entry of a feed that is there", Args: json.RawMessage(`{"feed":"feed.xml","url":"https://example.com/ep12.mp3","title":"Rye","episode":12}`)}},
 	Timeout:  2 * probing,
 }.Prose(feedProse), feedEntry)
 
 func feedEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result, error) {
-	audio := in.Audio
-	if audio == "" {
-		var err error
-		if audio, err = ours(env); err != nil {
-			return tools.Result{}, err
-		}
-	}
 	if err := in.check(); err != nil {
+		return tools.Result{}, err
+	}
+	audio, err := in.recording(env)
+	if err != nil {
 		return tools.Result{}, err
 	}
 	m, err := probe(ctx, env, audio)
@@ -69,7 +67,7 @@ func feedEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result,
 		return tools.Result{}, err
 	}
 	notes, _ := load[showNotes](env, notesName)
-	e, err := in.entry(m, notes)
+	e, err := in.entry(m, notes, time.Now())
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -78,12 +76,16 @@ func feedEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result,
 	if err != nil && !isNew {
 		return tools.Result{}, err
 	}
-	base := old
-	if isNew {
-		if in.Show == nil {
-			return tools.Result{}, fmt.Errorf("%q does not exist: say with show what it is for, to begin it, or name the feed that is there", in.Feed)
-		}
+	base, added := old, 0
+	switch {
+	case isNew && in.Show == nil:
+		return tools.Result{}, fmt.Errorf("%q does not exist: describe the show with show, to begin it, or name the feed that is there", in.Feed)
+	case isNew:
 		base = in.Show.feed()
+	case in.Show != nil:
+		if base, added, err = in.Show.complete(old); err != nil {
+			return tools.Result{}, fmt.Errorf("%q: %w", in.Feed, err)
+		}
 	}
 	text, did, err := splice(base, e)
 	if err != nil {
@@ -100,11 +102,31 @@ func feedEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result,
 	if err != nil {
 		return tools.Result{}, err
 	}
+	if added > 0 {
+		did += fmt.Sprintf(", %d elements added to the channel", added)
+	}
 	sum := fmt.Sprintf("%s: %s", in.Feed, did)
-	said := fmt.Sprintf("%s\nguid %s, enclosure %s, %d bytes, %s, %s", sum, e.guid, in.URL, m.Size, e.mime, stamp(m.Duration))
-	return bind("feed_entry", map[string]any{
+	report := fmt.Sprintf("%s\nguid %s, enclosure %s, %d bytes, %s, %s", sum, e.guid, in.URL, m.Size, e.mime, stamp(m.Duration))
+	if faults := directoryFaults(text); faults != nil {
+		report += "\nApple Podcasts and Spotify want more; ask the user for what you do not know:\n- " + strings.Join(faults, "\n- ")
+	} else {
+		report += "\nIt has all that Apple Podcasts and Spotify require."
+	}
+	return bind(feedName, map[string]any{
 		"feed": in.Feed, "guid": e.guid, "title": oneLine(in.Title), "url": in.URL, "length": m.Size, "type": e.mime, "duration": m.Duration,
-	}, said, sum)
+	}, report, sum)
+}
+
+// recording names the file that the entry is about: the one that is published
+// rather than the one it was made of.
+func (in feedInput) recording(env *tools.Env) (string, error) {
+	if in.Audio != "" {
+		return in.Audio, nil
+	}
+	if m, ok := load[masterFile](env, masterName); ok {
+		return m.Path, nil
+	}
+	return ours(env)
 }
 
 func (in feedInput) check() error {
@@ -112,27 +134,19 @@ func (in feedInput) check() error {
 	for _, u := range []struct {
 		name, value string
 		must        bool
-	}{{"url", in.URL, true}, {"chapters_url", in.Chapters, false}, {"transcript_url", in.Transcript, false}} {
+	}{{"url", in.URL, true}, {"link", in.Link, false}, {"image", in.Image, false}, {"chapters_url", in.Chapters, false}, {"transcript_url", in.Transcript, false}} {
 		if (u.must || u.value != "") && !web(u.value) {
 			errs = append(errs, fmt.Errorf("%s: %q is no http or https address", u.name, u.value))
 		}
 	}
-	if in.Episode < 0 || len(in.GUID) > 500 {
-		errs = append(errs, errors.New("episode is a number from 1, and a guid has at most 500 bytes"))
+	if in.Episode < 0 || in.Season < 0 || len(in.GUID) > 500 {
+		errs = append(errs, errors.New("episode and season are numbers from 1, and a guid has at most 500 bytes"))
 	}
 	if oneLine(in.Title) == "" {
 		errs = append(errs, errors.New("title is empty"))
 	}
-	if c := in.Show; c != nil {
-		if !web(c.Link) {
-			errs = append(errs, fmt.Errorf("show/link: %q is no http or https address", c.Link))
-		}
-		if c.FeedURL != "" && !web(c.FeedURL) {
-			errs = append(errs, fmt.Errorf("show/feed_url: %q is no http or https address", c.FeedURL))
-		}
-		if oneLine(c.Title) == "" || strings.TrimSpace(c.Description) == "" {
-			errs = append(errs, errors.New("show: title and description are needed"))
-		}
+	if in.Show != nil {
+		errs = append(errs, in.Show.check())
 	}
 	return errors.Join(errs...)
 }
@@ -149,11 +163,12 @@ type part struct {
 	space, name string
 	attrs       []string // names and values in turn
 	text        string
+	inner       []part
 	several     bool
 	weak        bool // a default, which does not replace what is there
 }
 
-func (in feedInput) entry(m mediaInfo, n showNotes) (entry, error) {
+func (in feedItem) entry(m mediaInfo, n showNotes, now time.Time) (entry, error) {
 	e := entry{guid: strings.TrimSpace(in.GUID), mime: mimeOf(m)}
 	if e.guid == "" {
 		_, rest, _ := strings.Cut(in.URL, "://")
@@ -176,8 +191,20 @@ func (in feedInput) entry(m mediaInfo, n showNotes) (entry, error) {
 	}
 	add("", "enclosure", "", "url", in.URL, "length", fmt.Sprint(m.Size), "type", e.mime)
 	add(itunes, "duration", fmt.Sprint(int(m.Duration+0.5)))
+	if in.Link != "" {
+		add("", "link", in.Link)
+	}
+	if in.Image != "" {
+		add(itunes, "image", "", "href", in.Image)
+	}
+	if in.Season > 0 {
+		add(itunes, "season", fmt.Sprint(in.Season))
+	}
 	if in.Episode > 0 {
 		add(itunes, "episode", fmt.Sprint(in.Episode))
+	}
+	if in.Explicit {
+		add(itunes, "explicit", "true")
 	}
 	if in.Chapters != "" {
 		add(podcastNS, "chapters", "", "url", in.Chapters, "type", "application/json+chapters")
@@ -190,7 +217,13 @@ func (in feedInput) entry(m mediaInfo, n showNotes) (entry, error) {
 	}
 	// Last, as what is kept of an entry stands last: so an entry that is written
 	// again stays as it is.
-	e.parts = append(e.parts, part{space: itunes, name: "explicit", text: "false", weak: true}, part{space: itunes, name: "episodeType", text: "full", weak: true})
+	if in.Date == "" {
+		e.parts = append(e.parts, part{name: "pubDate", text: now.UTC().Format(time.RFC1123Z), weak: true})
+	}
+	if !in.Explicit {
+		e.parts = append(e.parts, part{space: itunes, name: "explicit", text: "false", weak: true})
+	}
+	e.parts = append(e.parts, part{space: itunes, name: "episodeType", text: "full", weak: true})
 	return e, nil
 }
 

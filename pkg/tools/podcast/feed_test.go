@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"strings"
 	"testing"
+	"time"
 )
 
 // odd is a feed as others write them: other prefixes, elements nobody here
@@ -28,9 +29,9 @@ const odd = `<?xml version="1.0" encoding="utf-8"?>
 </rss>
 `
 
-func newEntry(t *testing.T, in feedInput, n showNotes) entry {
+func newEntry(t *testing.T, in feedItem, n showNotes) entry {
 	t.Helper()
-	e, err := in.entry(mediaInfo{Format: "mp3", Size: 1234, Duration: 61.6}, n)
+	e, err := in.entry(mediaInfo{Format: "mp3", Size: 1234, Duration: 61.6}, n, time.Date(2026, 5, 2, 6, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func newEntry(t *testing.T, in feedInput, n showNotes) entry {
 }
 
 func TestSplice(t *testing.T) {
-	in := feedInput{URL: "https://example.com/a.mp3?x=1&y=2", Title: "New <one>", Date: "2026-05-01", Chapters: "https://example.com/c.json", Transcript: "https://example.com/t.vtt"}
+	in := feedItem{URL: "https://example.com/a.mp3?x=1&y=2", Title: "New <one>", Date: "2026-05-01", Chapters: "https://example.com/c.json", Transcript: "https://example.com/t.vtt"}
 	e := newEntry(t, in, showNotes{Summary: "About bread & rye, at length.", Guests: []noteGuest{{Name: "Ben"}}})
 	out, did, err := splice([]byte(odd), e)
 	if err != nil || did != "entry added" {
@@ -71,7 +72,7 @@ func TestSplice(t *testing.T) {
 // An entry that is there is updated where something is said about it; what it
 // has beyond that stays.
 func TestSpliceUpdates(t *testing.T) {
-	e := newEntry(t, feedInput{URL: "https://example.com/new.mp3", Title: "One", GUID: "https://example.com/1"}, showNotes{})
+	e := newEntry(t, feedItem{URL: "https://example.com/new.mp3", Title: "One", GUID: "https://example.com/1"}, showNotes{})
 	out, did, err := splice([]byte(odd), e)
 	if err != nil || did != "entry updated" {
 		t.Fatal(did, err)
@@ -89,7 +90,7 @@ func TestSpliceUpdates(t *testing.T) {
 		}
 	}
 	// The second item declares its own prefix; a guest is added beside the host.
-	e = newEntry(t, feedInput{URL: "https://example.com/2.mp3", Title: "Two", GUID: "2"}, showNotes{Guests: []noteGuest{{Name: "Ben"}}})
+	e = newEntry(t, feedItem{URL: "https://example.com/2.mp3", Title: "Two", GUID: "2"}, showNotes{Guests: []noteGuest{{Name: "Ben"}}})
 	if out, _, err = splice(out, e); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestSpliceUpdates(t *testing.T) {
 }
 
 func TestSpliceRefuses(t *testing.T) {
-	e := newEntry(t, feedInput{URL: "https://example.com/a.mp3", Title: "x", GUID: "2"}, showNotes{})
+	e := newEntry(t, feedItem{URL: "https://example.com/a.mp3", Title: "x", GUID: "2"}, showNotes{})
 	for feed, want := range map[string]string{
 		"":               "no channel",
 		"<rss><channel>": "well-formed",
@@ -128,7 +129,7 @@ func TestNewFeed(t *testing.T) {
 	feed := feedChannel{Title: "Bread", Link: "https://example.com", Description: "On bread.", FeedURL: "https://example.com/feed.xml"}.feed()
 	for _, guid := range []string{"1", "2", "1"} {
 		var err error
-		if feed, _, err = splice(feed, newEntry(t, feedInput{URL: "https://example.com/a.mp3", Title: "E" + guid, GUID: guid}, showNotes{})); err != nil {
+		if feed, _, err = splice(feed, newEntry(t, feedItem{URL: "https://example.com/a.mp3", Title: "E" + guid, GUID: guid}, showNotes{})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +159,7 @@ func FuzzFeed(f *testing.F) {
 	f.Add([]byte("<rss xmlns:itunes='x' xmlns:podcast='y'><channel>\r\n\t<item/>\r\n</channel></rss>"))
 	f.Add([]byte(`<!DOCTYPE x><rss><channel><item xmlns="z"><guid>g</guid><a/></item></channel></rss>`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		e := newEntry(t, feedInput{URL: "https://example.com/a.mp3", Title: "x", GUID: "g", Chapters: "https://example.com/c"}, showNotes{})
+		e := newEntry(t, feedItem{URL: "https://example.com/a.mp3", Title: "x", GUID: "g", Chapters: "https://example.com/c"}, showNotes{})
 		out, _, err := splice(b, e)
 		if err != nil {
 			return

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -157,10 +158,22 @@ func TestEpisode(t *testing.T) {
 	if text := s.ok(checkChaptersTool, `{}`); !strings.Contains(text, "2 chapters lie within the 0:10 of the recording ep.mp3") {
 		t.Errorf("check: %s", text)
 	}
-	s.ok(embedChaptersTool, `{}`)
+	s.program("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=1500x1500:d=0.04", "-frames:v", "1", "cover.jpg")
+	s.ok(masterTool, `{"out":"ep-chapters.mp3","title":"Rye = \u00e9; #1","artist":"Ann","album":"Bread","track":12,"year":2026,"cover":"cover.jpg"}`)
 	read := s.program("ffprobe", "-v", "error", "-show_chapters", "-of", "compact", "ep-chapters.mp3")
 	if strings.Count(read, "chapter|") != 2 || !strings.Contains(read, `tag:title=Welcome = [1]; #\\ é`) || !strings.Contains(read, "start_time=3.000000") {
 		t.Errorf("ffprobe reads %s", read)
+	}
+	tags := s.program("ffprobe", "-v", "error", "-show_entries", "format_tags:stream=codec_name,width:stream_disposition=attached_pic", "-of", "default=nw=1", "ep-chapters.mp3")
+	for _, want := range []string{"TAG:title=Rye = é; #1\n", "TAG:artist=Ann\n", "TAG:album=Bread\n", "TAG:track=12\n", "TAG:date=2026\n", "codec_name=mjpeg\n", "width=1400\n", "attached_pic=1\n"} {
+		if !strings.Contains(tags, want) {
+			t.Errorf("ffprobe reads no %q of\n%s", want, tags)
+		}
+	}
+	// Measured by another filter than the tool's.
+	measured := s.program("ffmpeg", "-nostdin", "-hide_banner", "-i", "ep-chapters.mp3", "-map", "0:a", "-af", "loudnorm=print_format=summary", "-f", "null", "-")
+	if !lazyregexp.New(`Input Integrated: +-1[56]\.\d LUFS\nInput True Peak: +-[1-9]\.\d dBTP`).MatchString(measured) {
+		t.Errorf("loudness: %s", measured)
 	}
 	if text := s.ok(cutClipTool, `{"start":3.5,"end":6,"out":"out/clip.mp3","loudness":true}`); !strings.Contains(text, "3 to 6.5, 3.5 seconds") ||
 		!strings.Contains(text, "said: Today we talk") {
@@ -196,7 +209,8 @@ func TestRepeated(t *testing.T) {
 	}{
 		{cutClipTool, `{"start":3,"end":6.5,"out":"c.mp3"}`, "c.mp3"},
 		{cutClipTool, `{"start":3,"end":6.5,"out":"c.m4a"}`, "c.m4a"},
-		{embedChaptersTool, `{"out":"e.mp3"}`, "e.mp3"},
+		{masterTool, `{"out":"e.mp3","title":"x"}`, "e.mp3"},
+		{masterTool, `{"out":"e.m4a","title":"x"}`, "e.m4a"},
 		{feedEntryTool, `{"feed":"f.xml","url":"https://example.com/ep.mp3","title":"x","show":{"title":"Bread","link":"https://example.com","description":"On bread."}}`, "f.xml"},
 	} {
 		s.ok(c.tool, c.args)
@@ -262,7 +276,9 @@ func TestRefusals(t *testing.T) {
 	s.fails(cutClipTool, `{"start":0,"end":3,"out":"c.exe"}`, "clips are .mp3")
 	s.fails(cutClipTool, `{"start":0,"end":3,"out":"c.mp4"}`, "has no pictures")
 	s.fails(cutClipTool, `{"start":0,"end":3,"out":"./ep.mp3","replace":true}`, "recording itself")
-	s.fails(embedChaptersTool, `{}`, "set_chapters first")
+	s.fails(masterTool, `{"out":"x.wav","title":"x"}`, "is .mp3 or .m4a")
+	s.fails(masterTool, `{"out":"ep.mp3","title":"x"}`, "recording itself")
+	s.fails(masterTool, `{"out":"x.mp3","title":"x","cover":"ep.mp3"}`, "a cover is .jpg or .png")
 	for args, want := range map[string]string{
 		`{"chapters":[{"startTime":1,"title":"x"}]}`:                              "has to begin at 0",
 		`{"chapters":[{"startTime":0,"title":"x"},{"startTime":0,"title":"y"}]}`:  "not after the one before",
@@ -272,7 +288,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		s.fails(setChaptersTool, args, want)
 	}
-	s.fails(feedEntryTool, `{"feed":"f.xml","url":"https://example.com/a.mp3","title":"x"}`, "say with show")
+	s.fails(feedEntryTool, `{"feed":"f.xml","url":"https://example.com/a.mp3","title":"x"}`, "describe the show with show")
 	s.fails(feedEntryTool, `{"feed":"f.xml","url":"ftp://x","title":"x"}`, "no http")
 	s.fails(feedEntryTool, `{"feed":"ep.vtt","url":"https://example.com/a.mp3","title":"x"}`, "ep.vtt")
 	s.fails(setShowNotesTool, `{"summary":"Twenty characters are needed.","topics":[{"text":"x"}],"links":[{"title":"x","url":"x"}]}`, "links/0")
@@ -306,4 +322,13 @@ func FuzzProbe(f *testing.F) {
 		}
 		_ = m.report()
 	})
+}
+
+// size is the size of a file in bytes, as text.
+func (s *studio) size(name string) string {
+	info, err := os.Stat(filepath.Join(s.dir, name))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return fmt.Sprint(info.Size())
 }

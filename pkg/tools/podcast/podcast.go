@@ -25,7 +25,7 @@ import (
 func allTools() []tools.Tool {
 	return []tools.Tool{
 		processTranscriptTool, readTranscriptTool, probeAudioTool, setShowNotesTool, writeShowNotesTool,
-		setChaptersTool, checkChaptersTool, embedChaptersTool, cutClipTool, feedEntryTool, saveEpisodeTool,
+		setChaptersTool, checkChaptersTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool,
 	}
 }
 
@@ -34,7 +34,7 @@ func Bundle() tools.Bundle {
 	return tools.Bundle{
 		Name: "podcast", Description: "Make notes, chapters, clips and a feed entry of a recorded episode.",
 		Required: []tools.Tool{processTranscriptTool, readTranscriptTool, setShowNotesTool, setChaptersTool},
-		Optional: []tools.Tool{probeAudioTool, writeShowNotesTool, checkChaptersTool, embedChaptersTool, cutClipTool, feedEntryTool, saveEpisodeTool},
+		Optional: []tools.Tool{probeAudioTool, writeShowNotesTool, checkChaptersTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool},
 	}
 }
 
@@ -48,6 +48,8 @@ const (
 	notesName        = "show_notes"
 	contentName      = "content" // the notes as Markdown
 	chaptersName     = "chapters"
+	feedName         = "feed_entry"
+	masterName       = "finished_audio"
 )
 
 // source is the text of an artifact, or its JSON where it is not a string.

@@ -25,6 +25,7 @@ type mediaInfo struct {
 	Channels int           `json:"channels,omitempty"`
 	Bits     int           `json:"bit_rate,omitempty"`
 	Video    bool          `json:"video,omitempty"` // moving pictures, not a cover
+	Cover    bool          `json:"cover,omitempty"`
 	Width    int           `json:"width,omitempty"`
 	Height   int           `json:"height,omitempty"`
 	Title    string        `json:"title,omitempty"`
@@ -155,6 +156,8 @@ func parseProbe(b []byte) (mediaInfo, error) {
 			}
 		case s.Type == "video" && s.Disposition["attached_pic"] == 0 && !m.Video:
 			m.Video, m.Width, m.Height = true, s.Width, s.Height
+		case s.Type == "video" && s.Disposition["attached_pic"] != 0:
+			m.Cover = true
 		}
 	}
 	if m.Codec == "" {

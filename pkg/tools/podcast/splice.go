@@ -14,6 +14,7 @@ import (
 const (
 	itunes    = "http://www.itunes.com/dtds/podcast-1.0.dtd"
 	podcastNS = "https://podcastindex.org/namespace/1.0"
+	atomNS    = "http://www.w3.org/2005/Atom"
 )
 
 // spaceOf makes one of the names that a namespace goes by.
@@ -33,6 +34,8 @@ type outline struct {
 	items   []item
 	end     int // of what the channel holds
 	channel bool
+	// channelNames are the namespaces and names of what the channel holds.
+	channelNames [][2]string
 }
 
 type item struct {
@@ -93,6 +96,8 @@ func survey(b []byte) (*outline, error) {
 						return nil, errors.New("its channel is empty; give it at least a title")
 					}
 				}
+			case len(path) == 3 && is(path[:2], "rss", "channel") && !is(path, "rss", "channel", "item"):
+				o.channelNames = append(o.channelNames, [2]string{tok.Name.Space, tok.Name.Local})
 			case is(path, "rss", "channel", "item"):
 				it = &item{start: at, open: now, tag: declared(tok)}
 			case len(path) == 4 && it != nil:
@@ -255,7 +260,7 @@ func (o *outline) write(e entry, old *item, body []byte, in, nl string) string {
 		if p.weak && old != nil && slices.ContainsFunc(old.parts, func(q piece) bool { return q.space == p.space && q.name == p.name }) {
 			continue
 		}
-		b.WriteString(step + p.xml(prefix[p.space]+p.name))
+		b.WriteString(step + p.xml(prefix[p.space]))
 	}
 	if old != nil {
 		for _, p := range old.parts {
@@ -311,17 +316,23 @@ func (p part) attr(name string) string {
 	return ""
 }
 
-func (p part) xml(name string) string {
+// xml writes a part; what is in it is of the same namespace.
+func (p part) xml(prefix string) string {
+	name := prefix + p.name
 	var b strings.Builder
 	b.WriteString("<" + name)
 	for i := 0; i < len(p.attrs); i += 2 {
 		b.WriteString(" " + p.attrs[i] + `="` + escape(p.attrs[i+1]) + `"`)
 	}
-	if p.text == "" {
+	if p.text == "" && p.inner == nil {
 		b.WriteString("/>")
 		return b.String()
 	}
-	b.WriteString(">" + escape(p.text) + "</" + name + ">")
+	b.WriteString(">" + escape(p.text))
+	for _, in := range p.inner {
+		b.WriteString(in.xml(prefix))
+	}
+	b.WriteString("</" + name + ">")
 	return b.String()
 }
 
@@ -329,30 +340,4 @@ func escape(s string) string {
 	var b bytes.Buffer
 	_ = xml.EscapeText(&b, []byte(printable(s))) // a buffer takes everything
 	return b.String()
-}
-
-// feed is a new feed without entries. What directories want besides, such as a
-// cover and a category, people add to the file: it stays.
-func (c feedChannel) feed() []byte {
-	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
-		`<rss version="2.0" xmlns:itunes="` + itunes + `" xmlns:podcast="` + podcastNS + `">` + "\n  <channel>\n")
-	add := func(name, text string, attrs ...string) {
-		if text != "" || len(attrs) > 0 {
-			b.WriteString("    " + part{attrs: attrs, text: text}.xml(name) + "\n")
-		}
-	}
-	add("title", oneLine(c.Title))
-	add("link", c.Link)
-	add("description", strings.TrimSpace(c.Description))
-	add("language", "en")
-	add("itunes:explicit", "false")
-	add("podcast:medium", "podcast")
-	if c.FeedURL != "" {
-		_, rest, _ := strings.Cut(c.FeedURL, "://")
-		add("podcast:guid", uuid5(rest))
-	}
-	add("podcast:locked", "no")
-	b.WriteString("  </channel>\n</rss>\n")
-	return []byte(b.String())
 }
