@@ -56,11 +56,15 @@ func BenchmarkCodeSearch(b *testing.B) {
 		{"none-without-rg", search.Pure, &alone, search.Input{Pattern: literal + "X"}, rg("-n", literal+"X")},
 		{"list", file.List, env, map[string]string{"glob": "**/*_test.go"}, rg("--files", "-g", "*_test.go")},
 		{"definition-warm", navigate.Definition, env, map[string]string{"name": "WalkDir"}, rg("-n", "-w", "WalkDir")},
-		{"outline", navigate.Outline, env, map[string]string{"path": "net/http"}, rg("-n", "^(func|type|var|const)", "net/http")},
+		{"outline-warm", navigate.Outline, env, map[string]string{"path": "net/http"}, rg("-n", "^(func|type|var|const)", "net/http")},
+		{"map-warm", navigate.Outline, env, map[string]string{}, rg("-n", "^(func|type|var|const)")},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			if c.name == "definition-warm" { // a call indexes for a second at most
-				for range 12 {
+			if strings.HasSuffix(c.name, "-warm") {
+				t0, start := cpuTime(b), time.Now()
+				use(b, c.tool, c.env, c.in)
+				b.Logf("the first call: %v, CPU %v", time.Since(start), cpuTime(b)-t0)
+				for range 6 { // a call for a name indexes for a second at most
 					use(b, c.tool, c.env, c.in)
 				}
 			}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // nameInput is the input of definition and references.
@@ -111,39 +110,24 @@ func (c code) declarations(ctx context.Context, word string) ([]tools.Symbol, er
 	if err != nil {
 		return nil, err
 	}
-	var goFiles []workspace.Entry
-	var others []string
-	for _, e := range all {
-		if isGo(e.Name) {
-			goFiles = append(goFiles, e)
-		} else {
-			others = append(others, e.Name)
-		}
-	}
-	syms, inner := c.named(ctx, goFiles, word)
-	texts, rest, err := c.withWord(ctx, word, others)
+	syms, inner, others, names := c.named(ctx, all, word)
+	texts, rest, err := c.withWord(ctx, word, names[:min(len(names), mostTagged)])
 	if err != nil {
 		return nil, err
-	}
-	take := func(to *[]tools.Symbol, from []tools.Symbol) {
-		for _, s := range from {
-			if s.Name == word {
-				*to = append(*to, s)
-			}
-		}
 	}
 	if len(syms) == 0 {
 		syms = inner
 	}
 	if len(rest) > 0 {
-		tags, err := c.ctags(ctx, rest[:min(len(rest), mostTagged)])
-		for i, name := range rest {
-			switch {
-			case err == nil:
-				take(&syms, tags[name])
-			case c.env.Code != nil && i < mostServed:
-				if got, err := c.env.Code.Symbols(ctx, name); err == nil {
-					take(&syms, got)
+		tags, err := c.ctags(ctx, rest)
+		for i, name := range names {
+			found := tags[name]
+			if err != nil {
+				found = others[i].syms
+			}
+			for _, s := range found {
+				if s.Name == word {
+					syms = append(syms, s)
 				}
 			}
 		}

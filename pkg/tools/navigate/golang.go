@@ -8,16 +8,32 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// declared lists the declarations of a Go file, as far as it can be parsed, and
-// apart the fields of its structs: no part of an outline, but names that one asks
-// for.
-func declared(name, text string) (syms, fields []tools.Symbol) {
+// declared lists the declarations of a Go file, as far as it can be parsed, apart
+// the fields of its structs, which are no part of an outline but names that one
+// asks for, and the names that are exported, called or selected.
+func declared(name, text string) (syms, fields []tools.Symbol, used map[string]bool) {
 	fset := token.NewFileSet()
 	f, _ := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
 	if f == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return symbolsOf(fset, name, f), fieldsOf(fset, name, f)
+	used = map[string]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if id, ok := n.Fun.(*ast.Ident); ok {
+				used[id.Name] = true
+			}
+		case *ast.SelectorExpr:
+			used[n.Sel.Name] = true
+		case *ast.Ident:
+			if n.IsExported() {
+				used[n.Name] = true
+			}
+		}
+		return true
+	})
+	return symbolsOf(fset, name, f), fieldsOf(fset, name, f), used
 }
 
 func symbolsOf(fset *token.FileSet, name string, f *ast.File) []tools.Symbol {

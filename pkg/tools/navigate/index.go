@@ -2,7 +2,11 @@ package navigate
 
 import (
 	"context"
+	"go/token"
+	"hash/maphash"
+	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,19 +33,74 @@ var indexes struct {
 	byDir map[string]*index
 }
 
-// An index keeps the declarations of Go files by modification time and size. It
-// is safe for concurrent use. It answers only for files that its caller listed,
-// so that callers with other deny lists share it.
+// An index keeps what files declare and which names they use, by modification
+// time and size. It is safe for concurrent use. It answers only for files that
+// its caller listed, so that callers with other deny lists share it.
 type index struct {
 	mu    sync.Mutex
 	files map[string]indexedFile
+	names map[nameID]nameCount
 	count int // of declarations
 }
 
 type indexedFile struct {
 	size         int64
-	time         time.Time
+	time, read   time.Time
 	syms, fields []tools.Symbol
+	declares     []nameID // the names of syms
+	uses         []nameID
+	words        []nameID // all, in order; nil for Go
+}
+
+// A nameCount is how many files use a name and how many declarations there are of it.
+type nameCount struct{ users, declared int32 }
+
+var hashSeed = maphash.MakeSeed()
+
+// A nameID stands for a name among those that can mean the same: of languages
+// that call each other, and of one package if it is not exported from Go. Two
+// names hardly ever have one, and then only a rank is wrong.
+type nameID uint32
+
+func nameOf(file, name string) nameID {
+	ext := path.Ext(file)
+	scope := ext
+	if lang := languages[strings.TrimPrefix(ext, ".")]; lang != nil && lang.family != "" {
+		scope = lang.family
+	} else if ext == ".go" && !token.IsExported(name) {
+		scope = path.Dir(file)
+	}
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	_, _ = h.WriteString(scope)
+	_ = h.WriteByte(0)
+	_, _ = h.WriteString(name)
+	return nameID(h.Sum64())
+}
+
+func namesOf(file string, names map[string]bool) []nameID {
+	ids := make([]nameID, 0, len(names))
+	for name := range names {
+		ids = append(ids, nameOf(file, name))
+	}
+	slices.Sort(ids)
+	return slices.Clip(slices.Compact(ids))
+}
+
+// parse finds what a file declares and uses.
+func parse(e workspace.Entry, text string) indexedFile {
+	f := indexedFile{size: e.Size, time: e.Time}
+	var words, used map[string]bool
+	if isGo(e.Name) {
+		f.syms, f.fields, used = declared(e.Name, text)
+	} else {
+		f.syms, words, used = scan(e.Name, text)
+	}
+	for _, s := range f.syms {
+		f.declares = append(f.declares, nameOf(e.Name, s.Name))
+	}
+	f.uses, f.words = namesOf(e.Name, used), namesOf(e.Name, words)
+	return f
 }
 
 func indexOf(dir string) *index {
@@ -53,7 +112,7 @@ func indexOf(dir string) *index {
 	if len(indexes.byDir) >= maxIndexes || indexes.byDir == nil {
 		indexes.byDir = map[string]*index{}
 	}
-	x := &index{files: map[string]indexedFile{}}
+	x := &index{files: map[string]indexedFile{}, names: map[nameID]nameCount{}}
 	indexes.byDir[dir] = x
 	return x
 }
@@ -63,19 +122,43 @@ func (x *index) get(e workspace.Entry) (indexedFile, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f, ok := x.files[e.Name]
-	return f, ok && f.size == e.Size && f.time.Equal(e.Time)
+	return f, ok && f.size == e.Size && f.time.Equal(e.Time) && f.read.Sub(f.time) > settled
 }
 
-func (x *index) put(name string, f indexedFile, now time.Time) {
+func (x *index) put(name string, f indexedFile) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if old, ok := x.files[name]; ok {
-		x.count -= len(old.syms) + len(old.fields)
+	x.drop(name)
+	if n := len(f.syms) + len(f.fields); x.count+n <= maxIndexed {
+		x.files[name] = f
+		x.add(f, 1)
+	}
+}
+
+// drop forgets a file. The caller holds mu.
+func (x *index) drop(name string) {
+	if f, ok := x.files[name]; ok {
+		x.add(f, -1)
 		delete(x.files, name)
 	}
-	if n := len(f.syms) + len(f.fields); now.Sub(f.time) > settled && x.count+n <= maxIndexed {
-		x.files[name] = f
-		x.count += n
+}
+
+// add counts a file's names, or no longer. The caller holds mu.
+func (x *index) add(f indexedFile, n int32) {
+	x.count += int(n) * (len(f.syms) + len(f.fields))
+	change := func(id nameID, users, declared int32) {
+		c := x.names[id]
+		if c.users, c.declared = c.users+users, c.declared+declared; c == (nameCount{}) {
+			delete(x.names, id)
+			return
+		}
+		x.names[id] = c
+	}
+	for _, id := range f.uses {
+		change(id, n, 0)
+	}
+	for _, id := range f.declares {
+		change(id, 0, n)
 	}
 }
 
@@ -90,19 +173,17 @@ func (x *index) keepOnly(entries []workspace.Entry) {
 	for _, e := range entries {
 		have[e.Name] = true
 	}
-	for name, f := range x.files {
+	for name := range x.files {
 		if !have[name] {
-			x.count -= len(f.syms) + len(f.fields)
-			delete(x.files, name)
+			x.drop(name)
 		}
 	}
 }
 
-// named returns the declarations of a name in Go files and, apart, the fields of
-// that name. It parses files that changed since the last call.
-func (c code) named(ctx context.Context, entries []workspace.Entry, word string) (syms, inner []tools.Symbol) {
+// index returns what each file declares and uses. It parses files that changed
+// since the last call and that the caller needs, and others for a second at most.
+func (c code) index(ctx context.Context, entries []workspace.Entry, needed func(text string) bool) []indexedFile {
 	x := indexOf(c.env.Files.Dir())
-	x.keepOnly(entries)
 	until := time.Now().Add(patienceToIndex)
 	found := make([]indexedFile, len(entries))
 	var next atomic.Int64
@@ -114,32 +195,42 @@ func (c code) named(ctx context.Context, entries []workspace.Entry, word string)
 				if !ok {
 					now := time.Now()
 					text, err := c.read(entries[i].Name)
-					if err != nil {
-						continue // gone meanwhile, or not for us to read
+					if err != nil || isBinary(text) {
+						continue // gone meanwhile, not for us to read, or not text
 					}
-					if now.After(until) && !strings.Contains(text, word) {
-						continue // it does not declare word; a later call indexes it
+					if now.After(until) && !needed(text) {
+						continue // a later call indexes it
 					}
-					f = indexedFile{size: entries[i].Size, time: entries[i].Time}
-					f.syms, f.fields = declared(entries[i].Name, text)
-					x.put(entries[i].Name, f, now)
+					f = parse(entries[i], text)
+					f.read = now
+					x.put(entries[i].Name, f)
 				}
 				found[i] = f
 			}
 		})
 	}
 	workers.Wait()
-	for _, f := range found {
-		for _, s := range f.syms {
+	return found
+}
+
+// named returns the declarations of a name in Go files, apart the fields of
+// that name, and the other files in which the word is.
+func (c code) named(ctx context.Context, entries []workspace.Entry, word string) (syms, inner []tools.Symbol, others []indexedFile, names []string) {
+	indexOf(c.env.Files.Dir()).keepOnly(entries)
+	take := func(to *[]tools.Symbol, from []tools.Symbol) {
+		for _, s := range from {
 			if s.Name == word {
-				syms = append(syms, s)
-			}
-		}
-		for _, s := range f.fields {
-			if s.Name == word {
-				inner = append(inner, s)
+				*to = append(*to, s)
 			}
 		}
 	}
-	return syms, inner
+	for i, f := range c.index(ctx, entries, func(text string) bool { return strings.Contains(text, word) }) {
+		if isGo(entries[i].Name) {
+			take(&syms, f.syms)
+			take(&inner, f.fields)
+		} else if _, ok := slices.BinarySearch(f.words, nameOf(entries[i].Name, word)); ok {
+			others, names = append(others, f), append(names, entries[i].Name)
+		}
+	}
+	return syms, inner, others, names
 }

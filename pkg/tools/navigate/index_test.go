@@ -70,8 +70,8 @@ func TestIndex(t *testing.T) {
 	old(t, dir, "a.go", "package a\n\n\nfunc G() {}\n", time.Second/2)
 	old(t, dir, "a.go", "package a\n\nfunc G() {} \n", time.Second/2)
 	expect("a file that changed just now", "G", "a.go:3")
-	if _, ok := x.files["a.go"]; ok {
-		t.Error("a file that changed just now is indexed")
+	if f := x.files["a.go"]; f.read.Sub(f.time) > settled {
+		t.Error("a file that changed just now would not be read again")
 	}
 
 	if err := os.Remove(filepath.Join(dir, "b.go")); err != nil {
@@ -89,4 +89,50 @@ func TestIndex(t *testing.T) {
 		return ""
 	})}
 	expect("a denied file that is indexed", "D", "")
+}
+
+func TestScan(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"a.py":    {"\"\"\"\nclass Doc:\n\"\"\"\n@dec\nasync def f(a,\n    b):\n    def inner(): pass\n        def deep(): pass\nclass K(Base):\n    x = 'def s(): '  # def c():\n    def m(self): pass\nif module is None: pass\n", "def f, def inner, class K, def m"},
+		"a.ts":    {"// class No {}\nexport default class A<T> {\n  private render(x: () => void): string {\n    if (x) {\n    }\n  }\n  get(a) {\n    describe('x', () => {\n    })\n  }\n}\nexport const max = 3\n  const inner = 1\nexport async function* gen() {}\nexport interface I { a: string }\nexport const enum E {}\nconst t = `\nclass No {`\nfoo(1)\n", "class A, func render, func get, const max, function gen, interface I, const E, const t"},
+		"a.rs":    {"pub(crate) fn f<'a>(x: &'a str) -> String {\n}\nimpl S {\n    pub async fn m(&self) {}\n}\npub struct S;\nstatic mut N: i32 = 0;\nmacro_rules! mac {}\n", "fn f, fn m, struct S, static N, macro_rules mac"},
+		"a.c":     {"/* int no() {} */\n#define X 1\nstruct point {\n  int x;\n};\nstatic struct point *make(int a,\n    int b)\n{\n  if (a) {\n  }\n  call(a);\n}\nint decl(int);\nint main(void) { return 0; }\nenum color\n{ RED };\n", "struct point, func make, func main, enum color"},
+		"A.java":  {"@Test\npublic final class A extends B {\n  @Override\n  public List<String> names(int x) throws E {\n    for (int i : x) {\n    }\n    run(x);\n  }\n  abstract void none();\n}\ninterface I {}\n", "class A, func names, interface I"},
+		"a.kt":    {"data class P(val x: Int)\nfun String.shout(): String = this\ninternal object O\n", "class P, fun shout, object O"},
+		"a.rb":    {"module M\n  class C < D\n    def self.make\n  end\nend\ndef top?\n", "module M, class C, def top"},
+		"a.sh":    {"# f() {\nf() {\n  echo '}'\n}\nfunction g {\n}\nif true; then\n  g\nfi\n", "func f, function g"},
+		"a.sql":   {"CREATE OR REPLACE VIEW v AS SELECT 1; -- CREATE TABLE no\ncreate table if not exists people (id int);\n", "view v, table people"},
+		"a.proto": {"message M {\n  string s = 1;\n}\nservice S {\n  rpc Get(M) returns (M);\n}\n", "message M, service S, rpc Get"},
+		"a.lua":   {"local function f(x) end\nfunction M.g() end\n-- function no()\n", "function f, function g"},
+		"a.ex":    {"defmodule A.B do\n  def run(x) do\n  end\n  defp help, do: 1\nend\n", "defmodule B, def run, defp help"},
+	} {
+		syms, words, used := scan(name, c.text)
+		var got []string
+		for _, s := range syms {
+			line := strings.Split(c.text, "\n")[s.Line-1]
+			if !strings.HasPrefix(line[s.Column-1:], s.Name) || !words[s.Name] {
+				t.Errorf("%s: %s is not at %d:%d, or no word", name, s.Name, s.Line, s.Column)
+			}
+			got = append(got, s.Kind+" "+s.Name)
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s declares %s\nwant %s", name, got, c.want)
+		}
+		if used["No"] || used["no"] {
+			t.Errorf("%s: what a comment or a string has counts as used", name)
+		}
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	f.Add("a.ts", "export class A { m(x) {\n`${\"}` /* */ }")
+	f.Add("a.py", "'\\")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		syms, _, _ := scan(name, text)
+		for _, s := range syms {
+			if s.Line < 1 || s.Line > strings.Count(text, "\n")+1 || s.Column < 1 || s.Name == "" {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
 }

@@ -67,7 +67,7 @@ func (c code) files(ctx context.Context, at string, match func(string) bool) (na
 	return names, more, err
 }
 
-// entries is files with sizes and times, which are zero for a path that is a file.
+// entries is files with sizes and times.
 func (c code) entries(ctx context.Context, at string, match func(string) bool) (out []workspace.Entry, more bool, err error) {
 	at = c.clean(at)
 	if at != "." {
@@ -76,7 +76,7 @@ func (c code) entries(ctx context.Context, at string, match func(string) bool) (
 			return nil, false, err
 		}
 		if !info.IsDir() {
-			return []workspace.Entry{{Name: at}}, false, nil
+			return []workspace.Entry{{Name: at, Size: info.Size(), Mode: info.Mode(), Time: info.ModTime()}}, false, nil
 		}
 	}
 	entries, more, err := c.env.Files.List(ctx, workspace.ListOptions{Dir: at, Max: mostFiles})
@@ -111,7 +111,7 @@ func (c code) withWord(ctx context.Context, word string, names []string) (map[st
 			return nil, nil, err
 		}
 		text, err := c.read(name)
-		if err != nil || strings.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
+		if err != nil || isBinary(text) {
 			continue // gone meanwhile, not for us to read, or not text
 		}
 		if strings.Contains(text, word) && re.MatchString(text) {
@@ -121,6 +121,8 @@ func (c code) withWord(ctx context.Context, word string, names []string) (map[st
 	}
 	return texts, have, nil
 }
+
+func isBinary(text string) bool { return strings.IndexByte(text[:min(len(text), 8000)], 0) >= 0 }
 
 // wordRE matches word where it is not part of a longer one.
 func wordRE(word string) *regexp.Regexp {

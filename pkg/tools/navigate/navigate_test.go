@@ -2,6 +2,7 @@ package navigate_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,15 +146,64 @@ func TestOutlineCtags(t *testing.T) {
 	lacks(t, r, "inner", "EVIL")
 }
 
-func TestOutlineNothing(t *testing.T) {
+func TestOutlineWithoutCtags(t *testing.T) {
 	t.Setenv("PATH", "")
 	env := bench(t, shop)
-	r := call(t, env, navigate.Outline, `{"path":"web/app.py"}`)
-	if !r.Failed || !strings.Contains(r.Text, "universal-ctags is not installed") || !strings.Contains(r.Text, "read_file") {
-		t.Errorf("%+v, want what is missing and what to do", r)
+	r := call(t, env, navigate.Outline, `{"path":"web"}`)
+	has(t, r, "web/app.py", "3: class App", "    4: def run(self)", "9: def start()", "1: export class Page", "2: render(): string", "universal-ctags is not installed")
+	lacks(t, r, "inner", "EVIL")
+	has(t, call(t, env, navigate.Outline, `{}`), "func (c *Cart) Total() int", "def start()")
+	has(t, call(t, env, navigate.Definition, `{"name":"App"}`), "web/app.py\n3: class App")
+	if r := call(t, env, navigate.Outline, `{"path":"web/missing.py"}`); !r.Failed || !strings.Contains(r.Text, "does not exist") {
+		t.Errorf("%+v, want that the file does not exist", r)
 	}
-	r = call(t, env, navigate.Outline, `{}`)
-	has(t, r, "func (c *Cart) Total() int", "only Go is outlined")
+}
+
+// A folder with more files than an outline shows is mapped: what most files use
+// comes first, and names that everybody declares do not.
+func TestRepositoryMap(t *testing.T) {
+	files := map[string]string{
+		"z/core.py":  "class Engine:\n    def start_engine(self):\n        pass\n\ndef unused_helper():\n    pass\n\ndef run():\n    pass\n",
+		"z/core.go":  "package z\n\n// Core is used by all.\ntype Core struct{}\n\nfunc Unused() {}\n\nfunc (Core) Run() {}\n",
+		"z/notes.md": "Engine Engine Engine\n",
+	}
+	for i := range 150 {
+		files[fmt.Sprintf("a/f%03d.py", i)] = fmt.Sprintf("from z.core import Engine\n\ndef run():\n    Engine().start_engine()\n    f%03d()\n", i)
+		files[fmt.Sprintf("b/p%03d/f.go", i)] = "package p\n\nimport \"z\"\n\nfunc Run() { z.Core{}.Run() }\n"
+	}
+	env := bench(t, files)
+	r := call(t, env, navigate.Outline, `{}`)
+	has(t, r, "[302 files: ", "z/core.py (10 lines)\n  1: class Engine\n    2: def start_engine(self)\n", "z/core.go (9 lines)\n  4: type Core struct{}\n")
+	lacks(t, r, "unused_helper", "Unused", "notes.md")
+	if at, first := strings.Index(r.Text, "z/core"), strings.Index(r.Text, " lines)"); at < 0 || first < at {
+		t.Errorf("files that are used less come first:\n%.300s", r.Text)
+	}
+	has(t, call(t, env, navigate.Outline, `{"path":"z"}`), "unused_helper", "func Unused()")
+
+	// An edit shows in the next map.
+	if err := env.Files.WriteFile("z/core.py", []byte("\n\nclass Engine:\n    pass\n")); err != nil {
+		t.Fatal(err)
+	}
+	has(t, call(t, env, navigate.Outline, `{}`), "3: class Engine")
+}
+
+// The map of a real tree is bounded, and has what everybody knows of it.
+func TestRepositoryMapOfGo(t *testing.T) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := workspace.Open(filepath.Join(strings.TrimSpace(string(root)), "src", "net"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	env := &tools.Env{Files: f, Exec: process.New(f.Dir(), "", nil)}
+	r := call(t, env, navigate.Outline, `{}`)
+	has(t, r, "http/request.go", "type Request struct", "url/url.go", "net.go", "type Conn interface")
+	if len(r.Text) > 14_000 {
+		t.Errorf("the map has %d bytes", len(r.Text))
+	}
 }
 
 func TestDefinitionWithoutServer(t *testing.T) {

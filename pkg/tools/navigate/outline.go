@@ -5,9 +5,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // outlineInput is the input of outline.
@@ -25,34 +27,32 @@ var Outline = tools.New(tools.Metadata{
 	Timeout:  2 * patience,
 }.Prose(outlineProse), outline)
 
-const (
-	mostOutlined = 200 // files of a folder
-	mostServed   = 10  // of those for which a server must be asked
-)
+// mostOutlined is how many files of a folder are outlined in whole.
+const mostOutlined = 200
 
 func outline(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result, error) {
 	c := code{env}
-	names, more, err := c.files(ctx, in.Path, func(name string) bool { return isGo(name) || isSource(name) })
+	entries, more, err := c.entries(ctx, in.Path, func(name string) bool { return isGo(name) || isSource(name) })
 	if err != nil {
 		return tools.Result{}, err
 	}
-	single := len(names) == 1 && names[0] == c.clean(in.Path)
-	left := max(0, len(names)-mostOutlined)
-	names = names[:len(names)-left]
-	by, why, err := c.symbols(ctx, names, single)
+	single := len(entries) == 1 && entries[0].Name == c.clean(in.Path)
+	if len(entries) > mostOutlined {
+		return c.repoMap(ctx, entries)
+	}
+	by, why, err := c.symbols(ctx, entries, single)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	var b strings.Builder
 	total, shown := 0, 0
-	for _, name := range names {
-		syms := by[name]
+	for _, e := range entries {
+		name, syms := e.Name, by[e.Name]
 		if len(syms) == 0 {
 			continue
 		}
 		if b.Len() > maxText {
-			left++
-			continue
+			return c.repoMap(ctx, entries)
 		}
 		shown++
 		total += len(syms)
@@ -62,7 +62,7 @@ func outline(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result
 	if why != "" {
 		fmt.Fprintf(&b, "[%s]\n", why)
 	}
-	if left > 0 || more {
+	if more {
 		fmt.Fprintf(&b, "[more files are not shown: narrow by path]\n")
 	}
 	if total == 0 {
@@ -74,66 +74,44 @@ func outline(ctx context.Context, env *tools.Env, in outlineInput) (tools.Result
 	return tools.Result{Text: b.String(), Summary: count(total, "declaration") + " in " + count(shown, "file")}, nil
 }
 
-// symbols finds what files declare: Go by parsing, the rest by ctags or, for
-// few files, by a server, which knows more. why reports what is missing.
-func (c code) symbols(ctx context.Context, names []string, single bool) (by map[string][]tools.Symbol, why string, err error) {
+// symbols finds what files declare: Go by parsing, one other file by a server,
+// which knows more, the rest by ctags or, without it, by their words. why reports
+// that.
+func (c code) symbols(ctx context.Context, entries []workspace.Entry, single bool) (by map[string][]tools.Symbol, why string, err error) {
+	if single {
+		if _, err := c.read(entries[0].Name); err != nil {
+			return nil, "", err
+		}
+	}
 	by = map[string][]tools.Symbol{}
 	var rest []string
-	for _, name := range names {
-		if !isGo(name) {
-			rest = append(rest, name)
-			continue
+	for i, f := range c.index(ctx, entries, func(string) bool { return true }) {
+		by[entries[i].Name] = f.syms
+		if !isGo(entries[i].Name) {
+			rest = append(rest, entries[i].Name)
 		}
-		text, err := c.read(name)
-		if err != nil {
-			if single {
-				return nil, "", err
-			}
-			continue
-		}
-		by[name], _ = declared(name, text)
 	}
-	if len(rest) == 0 {
-		return by, "", nil
+	if len(rest) == 0 || ctx.Err() != nil {
+		return by, "", ctx.Err()
 	}
-	var missing string
 	if single && c.env.Code != nil {
-		syms, err := c.env.Code.Symbols(ctx, rest[0])
-		if err == nil {
+		if syms, err := c.env.Code.Symbols(ctx, rest[0]); err == nil {
 			by[rest[0]] = outer(syms)
 			return by, "", nil
 		}
-		missing = err.Error()
 	}
-	tags, tagErr := c.ctags(ctx, rest)
-	if tagErr == nil {
-		for name, syms := range tags {
-			by[name] = syms
-		}
-		return by, "", nil
-	}
-	if ctx.Err() != nil {
-		return nil, "", ctx.Err()
-	}
-	if !single && c.env.Code != nil {
-		served := 0
+	tags, err := c.ctags(ctx, rest)
+	switch {
+	case err == nil:
 		for _, name := range rest {
-			if served == mostServed {
-				break
-			}
-			if syms, err := c.env.Code.Symbols(ctx, name); err == nil {
-				by[name] = outer(syms)
-				served++
-			}
+			by[name] = tags[name]
 		}
-		if served > 0 {
-			return by, fmt.Sprintf("files that are not Go: the first %d only, %v", served, tagErr), nil
-		}
+	case ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	default:
+		why = "files that are not Go: what their words and indentation show; " + err.Error()
 	}
-	if missing != "" {
-		return by, missing + ", and " + tagErr.Error(), nil
-	}
-	return by, "only Go is outlined: " + tagErr.Error(), nil
+	return by, why, nil
 }
 
 // outer leaves out what is declared inside of functions.
@@ -177,15 +155,4 @@ func write(b *strings.Builder, name, text string, syms []tools.Symbol) {
 
 // isSource reports whether a folder's outline includes the file: the languages
 // that one is likely to meet, not every text.
-func isSource(name string) bool {
-	i := strings.LastIndexByte(name, '.')
-	if i < 0 {
-		return false
-	}
-	switch name[i+1:] {
-	case "ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "py", "pyi", "rs", "java", "kt", "scala", "rb", "php",
-		"c", "h", "cc", "cpp", "cxx", "hpp", "hh", "cs", "swift", "sh", "lua", "pl", "ex", "erl", "hs", "ml", "vue", "proto", "sql":
-		return true
-	}
-	return false
-}
+func isSource(name string) bool { return languages[strings.TrimPrefix(path.Ext(name), ".")] != nil }
