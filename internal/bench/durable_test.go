@@ -29,7 +29,7 @@ func database(t testing.TB, path string) *sqlite.DB {
 }
 
 func (k *kit) manager(db *sqlite.DB) *jobs.Manager {
-	return &jobs.Manager{Store: db, Workflows: []flow.Workflow{agent}, Owner: sqlite.Owner(),
+	return &jobs.Manager{Store: db, Workflows: []flow.Workflow{agent},
 		Mux: func(_ context.Context, _ *jobs.Job, blobs flow.Blobs) (flow.Mux, func(), error) {
 			return k.mux(blobs), nil, nil
 		}}

@@ -207,7 +207,7 @@ func replay(t testing.TB, db *sqlite.DB, n int, at func(int)) {
 // the log for each step.
 func resume(t testing.TB, db *sqlite.DB, n int) time.Duration {
 	t.Helper()
-	m := &jobs.Manager{Store: db, Owner: sqlite.Owner(),
+	m := &jobs.Manager{Store: db,
 		Workflows: []flow.Workflow{flow.Define("bench", func(r *flow.Run, _ any) (int, error) { return long(r, n, func(int) {}) })},
 		Mux:       func(context.Context, *jobs.Job, flow.Blobs) (flow.Mux, func(), error) { return nil, nil, nil }}
 	start := time.Now()

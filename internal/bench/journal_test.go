@@ -14,7 +14,6 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/sqlite"
 )
 
 // BenchmarkJournal compares steps, each of which is two acknowledged writes,
@@ -70,7 +69,7 @@ func steps(b *testing.B, runs, each int, output json.RawMessage) time.Duration {
 		if _, err := db.Add(b.Context(), &jobs.Job{ID: id, Workflow: "bench", Input: json.RawMessage("{}")}); err != nil {
 			b.Fatal(err)
 		}
-		j, _, err := db.Claim(b.Context(), id, sqlite.Owner(), time.Minute)
+		j, _, err := db.Claim(b.Context(), id, "bench", time.Minute)
 		if err != nil {
 			b.Fatal(err)
 		}

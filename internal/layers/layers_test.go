@@ -43,7 +43,7 @@ var may = map[string][]string{
 	"pkg/pipeline":  {"internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/hooks":     {"pkg/event", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"pkg/workflows": {"pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
-	"pkg/jobs":      {"pkg/event", "pkg/flow"},
+	"pkg/jobs":      {"internal/owner", "pkg/event", "pkg/flow"},
 
 	// The workspace's rooms, each above those it names.
 	"internal/workspace/sandbox":  {},
@@ -66,7 +66,7 @@ var may = map[string][]string{
 	"internal/flow/flowvet":       {},
 	"internal/lsp":                {"pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/rootfs"},
 	"internal/backup":             {"pkg/jobs", "pkg/sqlite"},
-	"pkg/sqlite":                  {"pkg/event", "pkg/flow", "pkg/jobs"},
+	"pkg/sqlite":                  {"internal/owner", "pkg/event", "pkg/flow", "pkg/jobs"},
 	"pkg/temporal":                {"pkg/event", "pkg/flow"},
 	"pkg/tools/schema":            {},
 	"pkg/tools/toolstest":         {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
@@ -80,6 +80,7 @@ var may = map[string][]string{
 	"pkg/tools/std":               {"internal/tools/edit", "pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":           {"pkg/event", "pkg/flow", "pkg/jobs"},
 
+	"internal/owner":     {},
 	"internal/plainyaml": {},
 	"internal/rootfs":    {"internal/workspace/sandbox"},
 

@@ -5,7 +5,7 @@
 //		Tools:  append(std.All(), wordcount.Tool),
 //		Models: map[string]llm.Model{"ollama": model}, // of ollama.New
 //		Model:  "ollama/qwen3:8b",
-//		Data:   "/var/lib/counter", // leave it out to keep nothing
+//		// To keep jobs: Data: dir, Store: sqlite.Store(dir),
 //	})
 //	defer rt.Close()
 //	state, err := rt.Run(ctx, adroit.Request{Target: "counter", Input: agents.Input{Prompt: "Count a.txt."}})
@@ -24,6 +24,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,7 +45,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/pipeline"
 	"github.com/adroit-run/adroit/pkg/secret"
-	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/trust"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -96,14 +96,17 @@ type Options struct {
 	Sandbox process.SandboxOptions
 	// Network is how far tools reach: public addresses, and what it allows.
 	Network netguard.Guard
-	// Data is the directory that keeps jobs; it must lie outside of every
-	// workspace. Empty keeps them in memory: they end with the Runtime, and of
-	// those that have ended it remembers the newest hundred.
+	// Data is the directory of what jobs leave beside the store, such as what
+	// undo needs; it must lie outside of every workspace. Empty is a temporary one.
 	Data string
 	// DataInWorkspace accepts workspaces that contain Data.
 	DataInWorkspace bool
-	// Store opens what keeps the jobs, instead of a database in Data, when a job
-	// is first needed. Close leaves it open.
+	// Store opens what keeps the jobs, when a job is first needed: [sqlite.Store]
+	// of Data, or one of the program's own. Close closes it if it is an io.Closer.
+	// Without Store and Data jobs are kept in memory: they end with the Runtime,
+	// and of those that have ended it remembers the newest hundred.
+	//
+	// [sqlite.Store]: https://pkg.go.dev/github.com/adroit-run/adroit/pkg/sqlite#Store
 	Store func(context.Context) (jobs.Store, error)
 	// Names changes the list of names of files that no tool may touch.
 	Names *workspace.DenyList
@@ -136,6 +139,7 @@ type Runtime struct {
 	home      string // has a directory for each job
 	clean     func() error
 	bare      bool // jobs have no workspace: see Ask
+	forgets   bool // the store is the memory of this Runtime
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -192,7 +196,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	rt := &Runtime{o: o, models: o.Source, tools: set, agents: all, pipelines: pipelines, here: map[string]*job{}}
 	rt.ctx, rt.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	return rt, rt.open(ctx)
+	return rt, rt.open()
 }
 
 // Manager creates, runs, resumes and cancels the jobs.
@@ -202,20 +206,26 @@ func (rt *Runtime) Manager(ctx context.Context) (*jobs.Manager, error) {
 	if rt.jobs != nil {
 		return rt.jobs, nil
 	}
+	if rt.shut {
+		return nil, errors.New("adroit: the runtime is closed")
+	}
 	store, err := rt.o.Store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rt.jobs = &jobs.Manager{Store: store, Owner: sqlite.Owner(), Workflows: rt.workflows(), Mux: rt.mux,
+	rt.jobs = &jobs.Manager{Store: store, Workflows: rt.workflows(), Mux: rt.mux,
 		Lock:  func(j *jobs.Job) (func(), bool, error) { return jobdir.Lock(filepath.Join(rt.home, j.ID)) },
 		Clean: func(ev event.Event) event.Event { return handler.Clean(rt.o.Secrets, ev) }}
 	return rt.jobs, nil
 }
 
-// open finds the store and the directory of jobs.
-func (rt *Runtime) open(ctx context.Context) error {
+// open finds the directory of jobs.
+func (rt *Runtime) open() error {
 	rt.clean = func() error { return nil }
 	data := rt.o.Data
+	if data != "" && rt.o.Store == nil {
+		return errors.New("adroit: Options.Data is set and Options.Store is not: write Store: sqlite.Store(dir), of pkg/sqlite, with dir the Data")
+	}
 	if data == "" {
 		var err error
 		if data, err = os.MkdirTemp("", "adroit-"); err != nil {
@@ -227,15 +237,8 @@ func (rt *Runtime) open(ctx context.Context) error {
 	if rt.o.Store != nil {
 		return nil
 	}
-	var store jobs.Store = new(jobs.Memory)
-	if rt.o.Data != "" {
-		db, err := sqlite.Open(ctx, filepath.Join(data, "adroit.db"), sqlite.Options{})
-		if err != nil {
-			return err
-		}
-		store, rt.clean = db, db.Close
-	}
-	rt.o.Store = func(context.Context) (jobs.Store, error) { return store, nil }
+	rt.forgets = true
+	rt.o.Store = func(context.Context) (jobs.Store, error) { return new(jobs.Memory), nil }
 	return nil
 }
 
@@ -290,7 +293,15 @@ func (rt *Runtime) Close() error {
 	rt.mu.Unlock()
 	rt.stop(jobs.ErrStopped)
 	rt.runs.Wait()
-	return rt.clean()
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	var store error
+	if rt.jobs != nil {
+		if c, ok := rt.jobs.Store.(io.Closer); ok {
+			store = c.Close()
+		}
+	}
+	return errors.Join(rt.clean(), store)
 }
 
 // Agent binds an agent built in Go to the runtime, so that Execute works.
@@ -322,7 +333,7 @@ const keepEnded = 100
 
 // release forgets the oldest ended jobs of a Runtime that keeps them in memory.
 func (rt *Runtime) release() {
-	if rt.o.Data != "" {
+	if !rt.forgets {
 		return
 	}
 	ctx := context.WithoutCancel(rt.ctx)

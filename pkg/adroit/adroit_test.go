@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
@@ -106,7 +107,7 @@ func TestResume(t *testing.T) {
 	}
 	const turns = "turns:\n  - calls: [{name: wait}]\n  - text: It is over."
 	agent := agents.DynamicAgent{Name: "waiter", Description: "Wait.", Prompt: "You wait.", Tools: []string{"wait"}}
-	first := open(t, adroit.Options{Tools: []tools.Tool{slow(true)}, Models: scripted(t, turns), Data: data})
+	first := open(t, adroit.Options{Tools: []tools.Tool{slow(true)}, Models: scripted(t, turns), Data: data, Store: sqlite.Store(data)})
 	job, err := first.Agent(agent).Execute(t.Context(), agents.Input{Prompt: "Wait."})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +125,7 @@ func TestResume(t *testing.T) {
 	}
 
 	asked := 0
-	second := open(t, adroit.Options{Tools: []tools.Tool{slow(false)}, Models: scripted(t, turns), Data: data, Emit: func(ev event.Event) {
+	second := open(t, adroit.Options{Tools: []tools.Tool{slow(false)}, Models: scripted(t, turns), Data: data, Store: sqlite.Store(data), Emit: func(ev event.Event) {
 		if ev.Kind == event.StepStarted && ev.Step == "model" {
 			asked++
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 	"github.com/adroit-run/adroit/pkg/pipeline"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
@@ -64,7 +65,7 @@ func Example_pipeline() {
 		Tools: std.All(), Middleware: []func(handler.ToolHandler) handler.ToolHandler{written}, Servers: []lsp.Server{},
 		Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
 		Pipelines: []pipeline.Layer{{Name: "built in", FS: configs.Pipelines()}},
-		Dir:       dir, Data: data,
+		Dir:       dir, Data: data, Store: sqlite.Store(data),
 	}
 	rt := must(adroit.Open(ctx, options))
 	id := must(rt.Submit(ctx, adroit.Request{Target: "feature", Input: agents.Input{Prompt: "add a total", Approve: executor.ApproveAsk}})).Job.ID

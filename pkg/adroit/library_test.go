@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -86,7 +87,10 @@ func TestDataOutsideOfTheWorkspace(t *testing.T) {
 		}
 	}
 	data := t.TempDir()
-	rt := runtime(t, "turns: [{text: Done.}]", Options{Data: data, Dir: ws})
+	if _, err := Open(t.Context(), Options{Models: models, Dir: ws, Data: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "write Store: sqlite.Store(dir)") {
+		t.Errorf("data without a store: %v", err)
+	}
+	rt := runtime(t, "turns: [{text: Done.}]", Options{Data: data, Store: sqlite.Store(data), Dir: ws})
 	_, err := rt.Agent(agents.DynamicAgent{Name: "a", Description: "d", Prompt: "p"}).Execute(t.Context(), agents.Input{Prompt: "x", Dir: filepath.Dir(data)})
 	if err == nil || !strings.Contains(err.Error(), "lies in the workspace") {
 		t.Errorf("a request for a directory around the data: %v", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 )
 
 // strict is boss for a workflow that fails with its sub-agents.
@@ -55,6 +56,7 @@ func TestResumeAfterAnyRequest(t *testing.T) {
 		}
 		var asked, answered atomic.Int64
 		o.Data = filepath.Join(t.TempDir(), "data")
+		o.Store = sqlite.Store(o.Data)
 		o.Models = map[string]llm.Model{"script": llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 			if asked.Add(1) == n {
 				return nil, &llm.Error{Kind: llm.Auth, Message: "bad key"}

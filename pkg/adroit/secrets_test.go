@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/shell"
 )
@@ -24,7 +25,7 @@ func TestEnvironmentFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	turns := "turns:\n  - calls: [{name: shell, args: {command: \"cat .env.local | tr -d x\"}}]\n  - text: Done.\n    expect: {last: 'DB_PASSWORD=.*secret: DB_PASSWORD'}"
-	rt := open(t, adroit.Options{Tools: []tools.Tool{shell.Run}, Models: scripted(t, turns), Dir: dir, Data: data,
+	rt := open(t, adroit.Options{Tools: []tools.Tool{shell.Run}, Models: scripted(t, turns), Dir: dir, Data: data, Store: sqlite.Store(data),
 		Sandbox: process.SandboxOptions{Level: sandbox.Off}, Defaults: agents.Defaults{Approve: executor.ApproveAll}})
 	agent := agents.DynamicAgent{Name: "worker", Description: "Work.", Prompt: "You work.", Tools: []string{"shell"}}
 	job, err := rt.Agent(agent).Execute(t.Context(), agents.Input{Prompt: "go"})

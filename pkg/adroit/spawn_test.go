@@ -18,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/subagent"
 )
@@ -83,9 +84,10 @@ func bossed(t *testing.T, turns string, files map[string]string) adroit.Options 
 	for name, text := range files {
 		fs[name+".md"] = &fstest.MapFile{Data: []byte(text)}
 	}
+	data := filepath.Join(t.TempDir(), "data")
 	return adroit.Options{
 		Tools: []tools.Tool{wordCount}, Models: map[string]llm.Model{"script": model}, Model: "script/boss",
-		Data: filepath.Join(t.TempDir(), "data"), Dir: t.TempDir(),
+		Data: data, Store: sqlite.Store(data), Dir: t.TempDir(),
 		Agents: []agents.Layer{{Name: "mine", FS: fs}}, Workflows: []flow.Workflow{boss},
 	}
 }
@@ -182,6 +184,7 @@ func TestSpawnKilled(t *testing.T) {
 	for n := 1; ; n++ {
 		var count atomic.Int64
 		o.Data = filepath.Join(t.TempDir(), "data")
+		o.Store = sqlite.Store(o.Data)
 		model, err := script.Parse("boss", []byte(bossScript))
 		if err != nil {
 			t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
@@ -103,8 +104,12 @@ func passOn(sc *executor.Scope) error {
 }
 
 func treesOptions(dir, data string) adroit.Options {
+	var store func(context.Context) (jobs.Store, error)
+	if data != "" {
+		store = sqlite.Store(data)
+	}
 	return adroit.Options{
-		Tools: std.All(), Dir: dir, Data: data, Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}},
+		Tools: std.All(), Dir: dir, Data: data, Store: store, Model: "test/obedient", Models: map[string]llm.Model{"test": obedient{}},
 		Agents: []agents.Layer{{Name: "mine", FS: fstest.MapFS{
 			"chief.md": {Data: []byte(chief)}, "worker.md": {Data: []byte(worker)}, "giver.md": {Data: []byte(giver)},
 		}}},

@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -73,8 +74,9 @@ func ExampleOptions_workflows() {
 // A workflow that the program does not have is reported before there is a job; one
 // that it has is found again by a later process.
 func TestWorkflows(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
 	o := adroit.Options{
-		Tools: []tools.Tool{wordCount}, Models: silent(), Model: "script/turns", Data: filepath.Join(t.TempDir(), "data"), Dir: t.TempDir(),
+		Tools: []tools.Tool{wordCount}, Models: silent(), Model: "script/turns", Data: data, Store: sqlite.Store(data), Dir: t.TempDir(),
 		Agents: []agents.Layer{{Name: "mine", FS: fstest.MapFS{"twice.md": {Data: []byte(twice)}}}},
 	}
 	open := func() *adroit.Runtime {

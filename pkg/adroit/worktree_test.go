@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
@@ -38,7 +39,7 @@ func repository(t *testing.T) string {
 func TestWorktrees(t *testing.T) {
 	dir := repository(t)
 	data := t.TempDir()
-	rt := open(t, adroit.Options{Tools: std.All(), Dir: dir, Data: data, Models: scripted(t, `turns:
+	rt := open(t, adroit.Options{Tools: std.All(), Dir: dir, Data: data, Store: sqlite.Store(data), Models: scripted(t, `turns:
   - calls: [{name: write_file, args: {path: new.txt, content: "new\n"}}]
   - calls: [{name: finish, args: {summary: Written.}}]
 `)})

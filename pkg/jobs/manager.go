@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/owner"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
@@ -40,7 +40,7 @@ type Manager struct {
 	// they are.
 	Clean func(event.Event) event.Event
 
-	Owner string           // of the leases; zero means host:pid
+	Owner string           // of the leases; empty names this process
 	TTL   time.Duration    // of a lease; zero means 15 seconds
 	Now   func() time.Time // zero means time.Now
 
@@ -81,11 +81,7 @@ func (m *Manager) owner() string {
 	if m.Owner != "" {
 		return m.Owner
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	return fmt.Sprintf("%s:%d", strings.ReplaceAll(host, ":", "-"), os.Getpid())
+	return owner.Name()
 }
 
 func (m *Manager) ttl() time.Duration {

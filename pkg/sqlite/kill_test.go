@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/owner"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -79,7 +80,7 @@ func runner(dir, at string) error {
 	if _, err := d.Add(ctx, &jobs.Job{ID: "J", Key: "once"}); err != nil {
 		return err
 	}
-	j, _, err := d.Claim(ctx, "J", Owner(), ttl)
+	j, _, err := d.Claim(ctx, "J", owner.Name(), ttl)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -22,37 +18,6 @@ type clock struct {
 	up   func() time.Duration // since boot, suspension included
 	// gone reports that owner's process certainly does not run any more.
 	gone func(owner string) bool
-}
-
-// Owner names this process in leases: host:pid:start, where start distinguishes
-// it from an earlier process with the same pid.
-func Owner() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	return fmt.Sprintf("%s:%d:%s", strings.ReplaceAll(host, ":", "-"), os.Getpid(), started(os.Getpid()))
-}
-
-// gone understands host:pid too, without protection from reused pids.
-func gone(owner string) bool {
-	mine := strings.Split(Owner(), ":")
-	parts := strings.Split(owner, ":")
-	if len(parts) < 2 || parts[0] != mine[0] {
-		return false
-	}
-	pid, err := strconv.Atoi(parts[1])
-	if err != nil || pid <= 0 {
-		return false
-	}
-	if len(parts) < 3 {
-		return !exists(pid)
-	}
-	// Another pid namespace has other pids: nothing can be said.
-	if _, ns, _ := strings.Cut(parts[2], "@"); ns != space() {
-		return false
-	}
-	return !exists(pid) || started(pid) != parts[2]
 }
 
 // A row is a job with what the store alone knows of it.

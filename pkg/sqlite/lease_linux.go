@@ -1,18 +1,17 @@
 package sqlite
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/owner"
 )
 
 func machine() clock {
-	c := clock{now: time.Now, up: func() time.Duration { return 0 }, gone: gone}
+	c := clock{now: time.Now, up: func() time.Duration { return 0 }, gone: owner.Gone}
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	var ts unix.Timespec
 	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
@@ -26,26 +25,3 @@ func machine() clock {
 	}
 	return c
 }
-
-// started distinguishes a process from another that had the same pid: the tick it was
-// started at and the pid namespace.
-func started(pid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return "@" + space()
-	}
-	// The command's name is in parentheses and may contain anything.
-	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(fields) < 20 || string(fields[0]) == "Z" {
-		return "@" + space()
-	}
-	return string(fields[19]) + "@" + space()
-}
-
-// space names the pid namespace.
-func space() string {
-	s, _ := os.Readlink("/proc/self/ns/pid")
-	return strings.Trim(strings.TrimPrefix(s, "pid:"), "[]")
-}
-
-func exists(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }

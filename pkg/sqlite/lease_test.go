@@ -2,11 +2,7 @@ package sqlite
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -137,34 +133,5 @@ func TestWallClock(t *testing.T) {
 				t.Errorf("claim: %v, want it held: %v", err, c.held)
 			}
 		})
-	}
-}
-
-func TestGone(t *testing.T) {
-	if gone(Owner()) {
-		t.Error("this process is said to be gone")
-	}
-	host, _, _ := strings.Cut(Owner(), ":")
-	sleeper := exec.Command("sleep", "60")
-	if err := sleeper.Start(); err != nil {
-		t.Skip("no sleep command here")
-	}
-	owner := fmt.Sprintf("%s:%d:%s", host, sleeper.Process.Pid, started(sleeper.Process.Pid))
-	if gone(owner) {
-		t.Errorf("%s is said to be gone", owner)
-	}
-	reused := fmt.Sprintf("%s:%d:1@%s", host, sleeper.Process.Pid, space())
-	if started(os.Getpid()) != "" && !gone(reused) {
-		t.Errorf("%s, whose pid another process has now, is said to run", reused)
-	}
-	if elsewhere := fmt.Sprintf("%s-other:%d:1", host, sleeper.Process.Pid); gone(elsewhere) {
-		t.Errorf("%s on another host is said to be gone", elsewhere)
-	}
-	if err := sleeper.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = sleeper.Wait()
-	if !gone(owner) {
-		t.Errorf("%s was killed and is said to run", owner)
 	}
 }

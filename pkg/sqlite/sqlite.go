@@ -1,13 +1,6 @@
 // Package sqlite keeps jobs, journals and event logs in one SQLite file.
 //
-//	db, err := sqlite.Open(ctx, "/home/me/.local/share/adroit/adroit.db", sqlite.Options{})
-//	if err != nil {
-//		return err
-//	}
-//	defer db.Close()
-//	job, err := db.Claim(ctx, "J7K2Q9", sqlite.Owner(), 15*time.Second)
-//	…
-//	j := db.Journal(job.ID, job.Lease.Token)
+//	rt, err := adroit.Open(ctx, adroit.Options{Data: dir, Store: sqlite.Store(dir), …})
 //
 // What a method acknowledged survives the end of the process and the end of
 // the power: the file is in WAL mode with synchronous=FULL, and everything
@@ -31,6 +24,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"github.com/adroit-run/adroit/internal/owner"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -46,6 +40,20 @@ type Options struct {
 	vfs     string   // of SQLite, for tests that break disks
 	pragmas []string // of the writer, after its own
 	clock   *clock
+}
+
+// Store returns what opens the store of the data directory dir, which it makes if
+// it is not there: adroit.Options.Store.
+func Store(dir string) func(context.Context) (jobs.Store, error) {
+	return func(ctx context.Context) (jobs.Store, error) {
+		if dir == "" {
+			return nil, errors.New("sqlite: Store has no directory; give it adroit.Options.Data")
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		return Open(ctx, filepath.Join(dir, "adroit.db"), Options{})
+	}
 }
 
 // A DB is an open database. It is safe for concurrent use and implements
@@ -105,8 +113,8 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	d := &DB{path: path, vfs: o.vfs, ops: make(chan *op, maxBatch), stopped: make(chan struct{}), stmts: map[string]*sql.Stmt{}, clock: machine()}
 	// This process runs, whatever the system says of it: asking the system
 	// for each job that runs here costs more than the query.
-	me, gone := Owner(), d.clock.gone
-	d.clock.gone = func(owner string) bool { return owner != me && gone(owner) }
+	me, gone := owner.Name(), d.clock.gone
+	d.clock.gone = func(o string) bool { return o != me && gone(o) }
 	if o.clock != nil {
 		d.clock = *o.clock
 	}

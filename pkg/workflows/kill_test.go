@@ -21,6 +21,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 	"github.com/adroit-run/adroit/pkg/workflows"
@@ -138,7 +139,7 @@ func stopped(t *testing.T, turns, dir string, in agents.Input, artifact string, 
 		}
 		kit := slices.DeleteFunc(std.All(), func(t tools.Tool) bool { return t.Name == "run_tests" || t.Name == "run_check" })
 		rt, err := adroit.Open(t.Context(), adroit.Options{
-			Tools: append(kit, quickTests, noCheck), Models: map[string]llm.Model{"script": model}, Model: "script/turns", Data: data, Dir: dir,
+			Tools: append(kit, quickTests, noCheck), Models: map[string]llm.Model{"script": model}, Model: "script/turns", Data: data, Store: sqlite.Store(data), Dir: dir,
 			Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}}, Workflows: workflows.All(),
 		})
 		if err != nil {

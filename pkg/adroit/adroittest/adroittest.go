@@ -27,6 +27,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 	"github.com/adroit-run/adroit/pkg/pipeline"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/file"
 	"github.com/adroit-run/adroit/pkg/trust"
@@ -80,7 +81,7 @@ func open(t *testing.T, wrap Wrap) *fixture {
 	data := t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
 		Tools: []tools.Tool{slow, file.Write}, Models: map[string]llm.Model{"script": model, "waits": waits}, Model: "script/turns",
-		Data: data, Dir: f.dir, Trust: trust.In(data),
+		Data: data, Store: sqlite.Store(data), Dir: f.dir, Trust: trust.In(data),
 		Agents:    []agents.Layer{{Name: "mine", FS: fstest.MapFS{"writer.md": {Data: []byte(writer)}}}},
 		Pipelines: []pipeline.Layer{{Name: "mine", FS: fstest.MapFS{"greet.yaml": {Data: []byte(count)}}}},
 	})
