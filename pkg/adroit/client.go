@@ -199,7 +199,7 @@ type KeptTree struct {
 type ListOptions struct {
 	Agent string `json:"agent,omitempty"`
 	Limit int    `json:"limit,omitempty"` // the newest; 0 is all
-	Full  bool   `json:"full,omitempty"`  // with input and output
+	Full  bool   `json:"full,omitempty"`  // with input and output, without position and actions
 }
 
 // An ArtifactList is what a job has produced, by name.

@@ -29,23 +29,31 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 	list := []JobSummary{}
 	for _, j := range all {
 		s := JobSummary{Job: j}
-		d := &JobDetail{Job: j, Changes: ChangeSummary{Changed: rt.changed(j.ID)}}
-		switch j.Status {
-		case jobs.Interrupted:
-			log, err := rt.readLog(m.Store.Events(ctx, j.ID, 0, false))
-			if err != nil {
-				return nil, AsError(err)
-			}
-			s.Position = log.position()
-		case jobs.Waiting:
-			if d.Questions, err = jobs.Pending(ctx, m.Store, j.ID); err != nil {
+		if !o.Full {
+			if err := rt.summarize(ctx, m.Store, &s); err != nil {
 				return nil, AsError(err)
 			}
 		}
-		s.Actions = Next(d)
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// summarize fills in what a job's row in the store does not have.
+func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummary) (err error) {
+	d := &JobDetail{Job: s.Job, Changes: ChangeSummary{Changed: rt.changed(s.ID)}}
+	switch s.Status {
+	case jobs.Interrupted:
+		log, err := rt.readLog(store.Events(ctx, s.ID, 0, false))
+		if err != nil {
+			return err
+		}
+		s.Position = log.position()
+	case jobs.Waiting:
+		d.Questions, err = jobs.Pending(ctx, store, s.ID)
+	}
+	s.Actions = Next(d)
+	return err
 }
 
 // Job implements [JobReader].

@@ -214,7 +214,7 @@ func testList(t *testing.T, f *fixture, j *jobs.Job) {
 	}
 	list, err = f.Jobs(t.Context(), adroit.ListOptions{Full: true, Limit: 1})
 	must(t, err)
-	if len(list) != 1 || len(list[0].Output) == 0 || !strings.Contains(string(list[0].Input), "Please.") {
+	if len(list) != 1 || list[0].Actions != nil || len(list[0].Output) == 0 || !strings.Contains(string(list[0].Input), "Please.") {
 		t.Errorf("%+v", list)
 	}
 	list, err = f.Jobs(t.Context(), adroit.ListOptions{Agent: "nobody"})

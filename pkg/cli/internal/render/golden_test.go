@@ -140,6 +140,11 @@ func TestGolden(t *testing.T) {
 			CommitsKept(err, []string{"0123abc Repair the cart"})
 			return nil
 		},
+		"signal": func(out, _ *bytes.Buffer) error {
+			SignalSent(out, "approve", &adroit.SignalSent{Job: job(jobs.Waiting), Question: &died().Questions[0]})
+			SignalSent(out, "con\ntinue", &adroit.SignalSent{Job: job(jobs.Running), Early: true})
+			return nil
+		},
 		"merge": func(out, err *bytes.Buffer) error {
 			Merge(out, err, &adroit.MergeReport{Job: "J1", Repo: "/home/ann/shop", Merged: worktree.Merged{Into: "main", Commit: "0123456789abcdef", Paths: []string{"a.go"}}}, home)
 			Merge(out, err, &adroit.MergeReport{Job: "J2", Merged: worktree.Merged{Into: "main"}}, home)

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -121,6 +123,21 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 }
 
 var spaces = lazyregexp.New(` {9,}`)
+
+// SignalSent renders what became of the signal of this name: the next command,
+// and the question about a tool call that it answers.
+func SignalSent(w io.Writer, name string, sent *adroit.SignalSent) {
+	j := sent.Job
+	next := "adroit jobs resume " + j.ID
+	if j.Status == jobs.Running {
+		next = "adroit jobs logs " + j.ID + " -f"
+	}
+	fmt.Fprintf(w, "%s: %s sent    %s\n", j.ID, SanitizeLine(name), next)
+	if ToolQuestion(sent.Question) != nil {
+		text, _ := Question(sent.Question, -1)
+		fmt.Fprint(w, text)
+	}
+}
 
 // Quote is lines for text that a person is to approve: nothing in it is
 // unseen, and no run of spaces pushes the rest out of sight.

@@ -1,17 +1,18 @@
-package cli
+// Package signal holds adroit signal.
+package signal
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-func (a *app) signalCommand() *cobra.Command {
+// New is adroit signal.
+func New(e *env.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "signal ID NAME [JSON]",
 		Short: "Answer a job that waits: approve, deny, continue, abort, answer",
@@ -22,38 +23,28 @@ func (a *app) signalCommand() *cobra.Command {
 			"that is not JSON is sent as a string.",
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			var value json.RawMessage
+			s := adroit.Signal{Name: args[1]}
 			if len(args) == 3 {
-				text, err := a.env().Content(args[2])
+				text, err := e.Content(args[2])
 				if err != nil {
 					return err
 				}
-				if value, err = jsonOrString(text); err != nil {
+				if s.Value, err = jsonOrString(text); err != nil {
 					return err
 				}
 			}
-			c, err := a.client()
+			c, err := e.Client()
 			if err != nil {
 				return err
 			}
-			sent, err := c.Signal(ctx, args[0], adroit.Signal{Name: args[1], Value: value})
+			sent, err := c.Signal(cmd.Context(), args[0], s)
 			if err != nil {
 				return err
 			}
-			j, q := sent.Job, sent.Question
 			if sent.Early {
-				a.note("%s does not wait for %s now; it is kept until the job asks for it", j.ID, args[1])
+				e.Warn("%s does not wait for %s now; it is kept until the job asks for it", sent.Job.ID, s.Name)
 			}
-			next := "adroit jobs resume " + j.ID
-			if j.Status == jobs.Running {
-				next = "adroit jobs logs " + j.ID + " -f"
-			}
-			fmt.Fprintf(a.Stdout, "%s: %s sent    %s\n", j.ID, render.SanitizeLine(args[1]), next)
-			if render.ToolQuestion(q) != nil {
-				text, _ := render.Question(q, -1)
-				fmt.Fprint(a.Stdout, text)
-			}
+			render.SignalSent(e.Out, s.Name, sent)
 			return nil
 		},
 	}
