@@ -9,12 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -308,157 +306,6 @@ func Args(parts ...any) []string {
 		}
 	}
 	return args
-}
-
-// A Commit is one entry of a history.
-type Commit struct {
-	Hash    string    `json:"hash"`
-	Parents []string  `json:"parents,omitempty"`
-	Author  string    `json:"author"`
-	Email   string    `json:"email"`
-	Time    time.Time `json:"time"`
-	Subject string    `json:"subject"`
-	Body    string    `json:"body,omitempty"`
-}
-
-const logFormat = "--format=%H%x1f%P%x1f%an%x1f%ae%x1f%aI%x1f%s%x1f%b"
-
-// Log returns the newest n commits, of one path if that is not empty.
-func (g *Repo) Log(ctx context.Context, n int, path string) ([]Commit, error) {
-	args := []string{"log", "-z", "--no-show-signature", "--no-ext-diff", "--no-textconv", logFormat, "-n", strconv.Itoa(max(n, 1))}
-	if path != "" {
-		spec, err := g.pathspec(path)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, "--", spec)
-	}
-	out, err := g.Run(ctx, process.Cmd{Args: args})
-	if err != nil {
-		return nil, err
-	}
-	return parseLog(string(out)), nil
-}
-
-func parseLog(out string) []Commit {
-	var commits []Commit
-	for entry := range strings.SplitSeq(out, "\x00") {
-		f := strings.SplitN(entry, "\x1f", 7)
-		if len(f) != 7 {
-			continue
-		}
-		when, _ := time.Parse(time.RFC3339, f[4])
-		commits = append(commits, Commit{Hash: f[0], Parents: strings.Fields(f[1]), Author: textfile.Visible(f[2]), Email: textfile.Visible(f[3]),
-			Time: when, Subject: textfile.Visible(f[5]), Body: textfile.Visible(strings.TrimSpace(f[6]))})
-	}
-	return commits
-}
-
-// Commit commits the given paths as they are in the work tree, new and deleted
-// ones too, and leaves what else is staged staged. Without paths it commits
-// what is staged. Nothing to commit is an *ExitError.
-func (g *Repo) Commit(ctx context.Context, message string, paths []string) (*Commit, error) {
-	if strings.TrimSpace(message) == "" {
-		return nil, &ArgError{"message", message, "is empty; say what the commit does and why"}
-	}
-	if strings.ContainsRune(message, 0) {
-		return nil, &ArgError{"message", message, "contains a NUL byte; leave it out"}
-	}
-	specs, err := g.pathspecs(paths)
-	if err != nil {
-		return nil, err
-	}
-	_, prefix, err := g.Locate(ctx)
-	if err != nil {
-		return nil, err
-	}
-	args := []string{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=whitespace", "-F", "-"}
-	if len(specs) > 0 {
-		if _, err := g.Run(ctx, process.Cmd{Args: Args("add", "-A", "--", specs)}); err != nil {
-			return nil, err
-		}
-		args = append(append(args, "--"), specs...)
-	}
-	names, err := g.Run(ctx, process.Cmd{Args: Args("diff", "--cached", "--no-ext-diff", "--no-textconv", "--name-only", "--no-renames", "--diff-filter=d", "-z", "--", specs)})
-	if err != nil {
-		return nil, err
-	}
-	for name := range strings.SplitSeq(string(names), "\x00") {
-		if name == "" {
-			continue
-		}
-		err := g.names().Check(name, name, false) // from the top of the work tree
-		if here, ok := strings.CutPrefix(name, prefix); ok && err == nil {
-			err = g.judge(here)
-		}
-		if err != nil {
-			if len(specs) > 0 { // take back what was staged for this commit
-				_, _ = g.Run(ctx, process.Cmd{Args: Args("reset", "--quiet", "--", ":(top,literal)"+name)})
-			}
-			return nil, err
-		}
-	}
-	if _, err := g.Run(ctx, process.Cmd{Args: args, Stdin: []byte(message)}); err != nil {
-		return nil, err
-	}
-	log, err := g.Log(ctx, 1, "")
-	if err != nil || len(log) == 0 {
-		return nil, fmt.Errorf("the commit was made, but git does not show it: %w", err)
-	}
-	return &log[0], nil
-}
-
-// A Branch is a local branch.
-type Branch struct {
-	Name    string `json:"name"`
-	Hash    string `json:"hash"`
-	Current bool   `json:"current,omitempty"`
-}
-
-// Branches lists the local branches by name.
-func (g *Repo) Branches(ctx context.Context) ([]Branch, error) {
-	out, err := g.Run(ctx, process.Cmd{Args: []string{"for-each-ref", "--format=%(HEAD)%(objectname) %(refname:short)", "refs/heads/"}})
-	if err != nil {
-		return nil, err
-	}
-	var bs []Branch
-	for line := range strings.Lines(string(out)) {
-		hash, name, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "*")), " ")
-		if ok {
-			bs = append(bs, Branch{Name: name, Hash: hash, Current: strings.HasPrefix(line, "*")})
-		}
-	}
-	return bs, nil
-}
-
-// CreateBranch makes a branch at a commit, at HEAD if from is empty, and does
-// not switch to it.
-func (g *Repo) CreateBranch(ctx context.Context, name, from string) error {
-	if err := CheckRef("branch", name); err != nil {
-		return err
-	}
-	args := []string{"branch", "--no-track", name}
-	if from != "" {
-		if err := CheckRef("commit", from); err != nil {
-			return err
-		}
-		args = append(args, from)
-	}
-	_, err := g.Run(ctx, process.Cmd{Args: args})
-	return err
-}
-
-// Switch makes a local branch the current one. The files it changes are noted
-// in the ledger of the Exec.
-func (g *Repo) Switch(ctx context.Context, name string) error {
-	if err := CheckRef("branch", name); err != nil {
-		return err
-	}
-	if _, _, err := g.Locate(ctx); err != nil {
-		return err
-	}
-	_, err := g.Run(ctx, process.Cmd{Args: []string{"switch", "--quiet", "--no-guess", name}, Snapshot: true})
-	return err
 }
 
 func SplitNul(out []byte) []string {

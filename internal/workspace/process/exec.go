@@ -17,8 +17,6 @@ import (
 
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
-	"github.com/adroit-run/adroit/internal/workspace/overlay"
-	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/secret"
 )
 
@@ -142,85 +140,6 @@ func New(root, logDir string, led *ledger.Ledger, opts ...Option) *Runner {
 }
 
 var _ Exec = (*Runner)(nil)
-
-// A Process is a command that was started. Its methods are safe for concurrent use.
-type Process struct {
-	ID string
-
-	cmd      *exec.Cmd
-	level    sandbox.Level
-	sandbox  string
-	policy   *sandbox.Policy
-	plan     func() error // makes policy and stay, anew each time
-	confined *commandSandbox
-	disks    []*disk          // to be left with some room
-	shell    string           // Cmd.Shell
-	snap     *ledger.Snapshot // of a command that records its changes
-	overlay  *overlay.Overlay // that collects them; nil: they are compared
-	// awaited: the caller of Run waits for it.
-	recorded, awaited bool
-	began             time.Time
-	out               *HeadTail
-	log               *logFile
-	hide              *secret.Redactor
-	stdin             *os.File // our end of the pipe of an interactive command
-	done              chan struct{}
-	stop              chan struct{} // closed to ask for the end
-	stopped           sync.Once
-
-	mu    sync.Mutex
-	final *Output
-}
-
-func (p *Process) running() bool {
-	select {
-	case <-p.done:
-		return false
-	default:
-		return true
-	}
-}
-
-// Done is closed when the command has ended, its group is gone and its output
-// is complete.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Stdin is the standard input of a command that was started as Interactive, else
-// nil. Writing blocks while the command does not read, and fails once it has
-// closed its input or ended. Closing it ends the command's input.
-func (p *Process) Stdin() io.WriteCloser {
-	if p.stdin == nil {
-		return nil
-	}
-	return p.stdin
-}
-
-// Output is what there is so far; after Done, all of it.
-func (p *Process) Output() *Output {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.final != nil {
-		o := *p.final
-		return &o
-	}
-	return p.collect()
-}
-
-func (p *Process) collect() *Output {
-	o := &Output{ID: p.ID, Code: -1, Took: time.Since(p.began), Sandbox: p.sandbox}
-	o.Text, o.Bytes, o.Dropped = p.out.Text()
-	if p.log != nil {
-		o.Log = p.log.path
-	}
-	return o
-}
-
-// Kill asks the command to end, kills it after two seconds, and returns when it
-// is gone.
-func (p *Process) Kill() {
-	p.stopped.Do(func() { close(p.stop) })
-	<-p.done
-}
 
 // Run implements Exec.
 func (r *Runner) Run(ctx context.Context, c Cmd) (*Output, error) {

@@ -1,0 +1,63 @@
+package handler
+
+import (
+	"encoding/json"
+
+	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
+	var a executor.ModelResponse
+	if json.Unmarshal(out, &a) != nil {
+		return "", nil
+	}
+	var calls []string
+	for _, c := range a.Message.Calls {
+		calls = append(calls, c.Name)
+	}
+	way, why := a.CallMode, a.ModeReason
+	if way == toolcall.Native {
+		way = "" // the usual
+	}
+	data, _ := json.Marshal(struct {
+		Calling toolcall.Mode        `json:"calling,omitempty"`
+		Calls   []string             `json:"calls"`
+		Notes   []string             `json:"notes"`
+		Stop    llm.Stop             `json:"stop"`
+		Text    string               `json:"text"`
+		Usage   llm.Usage            `json:"usage"`
+		Why     string               `json:"why,omitempty"`
+		Spent   []executor.ModelCost `json:"spent,omitempty"`
+		Work    *llm.Work            `json:"work,omitempty"`
+		Changed []string             `json:"changed,omitempty"`
+	}{way, calls, a.Notes, a.Stop, a.Message.Text, a.Usage, why, a.ModelCosts, a.Work, a.Changed})
+	return compaction.FirstLine(a.Message.Text), data
+}
+
+func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
+	var use executor.ToolCall
+	var r executor.ToolResult
+	if json.Unmarshal(s.Input, &use) != nil || json.Unmarshal(out, &r) != nil {
+		return "", nil
+	}
+	if r.Question != nil {
+		data, _ := json.Marshal(map[string]any{"args": r.Question.Args, "asks": true})
+		return "asks first", data
+	}
+	text := r.Summary
+	if text == "" {
+		text = compaction.FirstLine(r.Text)
+	}
+	data, _ := json.Marshal(struct {
+		Args    json.RawMessage      `json:"args"`
+		Failed  bool                 `json:"failed"`
+		Sandbox string               `json:"sandbox,omitempty"`
+		Spent   []executor.ModelCost `json:"spent,omitempty"`
+		Text    string               `json:"text"`
+	}{use.Args, r.Failed, r.Sandbox, r.ModelCosts, compaction.Excerpt(r.Text)})
+	return text, data
+}

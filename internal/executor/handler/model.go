@@ -1,0 +1,187 @@
+package handler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// models serves model steps and keeps the conversations of its job, so that a
+// turn costs what is new in it.
+type models struct {
+	Host
+	mu    sync.Mutex
+	convs map[string]*conversation // by digest of the last Ask
+}
+
+// A conversation is a transcript as it stood when an Ask was made.
+type conversation struct {
+	msgs  []llm.Message
+	tools []llm.ToolSpec
+	wire  *llm.EncodedHistory
+
+	asText       *textTranscript // the same for a model that is not called natively
+	modeFailures []toolcall.ModeFailure
+	cuts         int // constrained answers that ended before they were done
+}
+
+func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
+	var a executor.ModelRequest
+	if err := json.Unmarshal(s.Input, &a); err != nil {
+		return nil, fmt.Errorf("model %s: decoding input: %w", s.Name, err)
+	}
+	c, err := m.conv(ctx, s.Digest(), a)
+	if err != nil {
+		return nil, storageFailure(fmt.Errorf("model %s: reading the transcript: %w", s.Name, err))
+	}
+	model, name, err := m.Models(ctx, a.Model)
+	if err != nil {
+		return nil, modelFailure(err)
+	}
+	if a.Output, err = toolcall.FlatSchema(a.Output); err != nil {
+		return nil, fmt.Errorf("model %s: %w", s.Name, err)
+	}
+	if own, ok := model.(llm.AgentModel); ok {
+		answer, err := m.runAgentModel(ctx, s, own, name, c, a, emit)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(answer)
+	}
+	outer := ctx
+	ctx, cancel, most := m.modelTimeout(ctx)
+	defer cancel()
+	hedge := &hedger{Model: model, ref: a.Model, wait: a.Hedge}
+	req := &llm.Request{Model: name, Messages: c.msgs, Tools: c.tools, Output: a.Output, Options: a.Options, History: c.wire}
+	req.RequireCall, req.Compacted = a.RequireCall, a.Compacted
+	if a.HideTools {
+		req.Tools, req.HiddenTools = nil, c.tools
+	}
+	start := time.Now()
+	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }
+	if a.Hedge > 0 {
+		model = hedge
+	}
+	answer, err := m.generate(ctx, model, c, a, req, show)
+	if e := new(llm.Error); m.Record != nil && errors.As(err, &e) && e.Kind == llm.TooLong {
+		if err := m.Record(req, nil); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, timeoutFailure(outer, ctx, most, finalIfBacked(a.Chain, modelFailure(err)))
+	}
+	repairCalls(answer.Message.Calls)
+	if m.Record != nil {
+		if err := m.Record(req, &answer.Response); err != nil {
+			return nil, err
+		}
+	}
+	answer.Took, answer.ModelCosts = time.Since(start), hedge.spent
+	return json.Marshal(answer)
+}
+
+// repairCalls makes the arguments of every call valid JSON, whatever the adapter
+// let through: one bad call must not spoil the history of a job.
+func repairCalls(calls []llm.Call) {
+	for i := range calls {
+		c := &calls[i]
+		if len(c.Args) == 0 {
+			c.Args = json.RawMessage("{}")
+		}
+		if !json.Valid(c.Args) {
+			c.Malformed, c.Raw, c.Args = "the arguments are not valid JSON", string(c.Args), json.RawMessage("{}")
+		}
+	}
+}
+
+// conv gives the transcript up to and including a, from memory or, in a
+// process that has just taken the job over, from the blob store.
+func (m *models) conv(ctx context.Context, digest string, a executor.ModelRequest) (*conversation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c, ok := m.convs[digest]; ok {
+		return c, nil
+	}
+	c, ok := m.convs[a.Head]
+	switch {
+	case a.Head == "":
+		c = &conversation{wire: new(llm.EncodedHistory)}
+	case !ok:
+		chain, err := m.chain(ctx, a.Head)
+		if err != nil {
+			return nil, err
+		}
+		c = &conversation{wire: new(llm.EncodedHistory)}
+		for i := len(chain) - 1; i >= 0; i-- {
+			c.add(chain[i])
+		}
+	}
+	c.add(a)
+	delete(m.convs, a.Head)
+	m.convs[digest] = c
+	return c, nil
+}
+
+// storageFailure is a failure to read a transcript: one that is there and cannot be
+// read is the store's.
+func storageFailure(err error) error {
+	if errors.Is(err, flow.ErrNoBlob) {
+		return err
+	}
+	return &flow.InfrastructureError{Err: err}
+}
+
+// chain reads the asks that lead up to head, the last first.
+func (m *models) chain(ctx context.Context, head string) ([]executor.ModelRequest, error) {
+	var chain []executor.ModelRequest
+	for ; head != ""; head = chain[len(chain)-1].Head {
+		b, err := m.Blobs.Blob(ctx, head)
+		if err != nil {
+			return nil, err
+		}
+		var prev executor.ModelRequest
+		if err := json.Unmarshal(b, &prev); err != nil {
+			return nil, err
+		}
+		chain = append(chain, prev)
+	}
+	return chain, nil
+}
+
+// forget drops what is kept of conversations: after a compaction nobody asks
+// for the old one, and another agent's is read again.
+func (m *models) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.convs)
+}
+
+func (c *conversation) add(a executor.ModelRequest) {
+	c.msgs = append(c.msgs, a.New...)
+	if a.Tools != nil {
+		c.tools = a.Tools
+	}
+}
+
+// modelFailure makes what a model did wrong data for the journal.
+func modelFailure(err error) error {
+	var le *llm.Error
+	if !errors.As(err, &le) {
+		return err
+	}
+	msg := le.Error()
+	if le.Hint != "" {
+		msg += "; " + le.Hint
+	}
+	return &flow.Failure{Code: "model." + string(le.Kind), Message: msg, Retryable: le.Retryable(), After: le.RetryAfter}
+}

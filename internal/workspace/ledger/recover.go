@@ -1,0 +1,141 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
+
+// Recover notes what commands changed that were under way when the process that
+// ran them was killed. Who changed it, and whether before or after that, is not
+// known: all of it is uncertain, but for commands that had an overlay: what that
+// has is brought into the workspace. It does nothing while another process has the
+// ledger. A run calls it before its first step.
+func (l *Ledger) Recover(ctx context.Context) error {
+	if err := l.joinOverlays(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	files, err := l.interrupted()
+	busy := len(files) == 0 || l.begin() != nil
+	l.mu.Unlock()
+	if err != nil || busy {
+		return err
+	}
+	for _, file := range files {
+		s, err := l.readSnapshot(file)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			continue
+		}
+		if _, err := s.Record(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joinOverlays joins what interrupted commands changed in overlays.
+func (l *Ledger) joinOverlays(ctx context.Context) error {
+	if l.overlays != nil {
+		return l.overlays(ctx, l)
+	}
+	if notes, _ := filepath.Glob(filepath.Join(l.Dir, "overlays", "*", "overlay.json")); len(notes) > 0 { // the pattern is well formed
+		return errors.New("an interrupted command left an overlay, and the ledger was opened without the function that joins it")
+	}
+	return nil
+}
+
+// overlaid reports whether the command of a snapshot had an overlay whose changes
+// are not joined.
+func (b *log) overlaid(file string) bool {
+	notes, _ := filepath.Glob(filepath.Join(b.Dir, "overlays", "*", "overlay.json")) // the pattern is well formed
+	return slices.ContainsFunc(notes, func(note string) bool {
+		var n struct{ Pending string }
+		return rootfs.ReadJSON(note, &n) == nil && n.Pending == filepath.Base(file)
+	})
+}
+
+// InUse reports whether a command of this process still runs with the snapshot
+// in that file.
+func (l *Ledger) InUse(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.active[filepath.Join(l.Dir, name)]
+}
+
+// Reopen reads the snapshot of an interrupted command that had an overlay. If it
+// is gone already, it is an empty one of root.
+func (l *Ledger) Reopen(name, root string) (*Snapshot, error) {
+	file := filepath.Join(l.Dir, name)
+	s, err := l.readSnapshot(file)
+	if s == nil && err == nil {
+		s = &Snapshot{Ledger: l, Root: root, File: file}
+	}
+	return s, err
+}
+
+// AddNotes adds to what the reader of the next command's output gets to know.
+func (b *log) AddNotes(notes ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.later = append(b.later, notes...)
+}
+
+// interrupted are the snapshots on disk that nobody of ours waits to record.
+func (b *log) interrupted() ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(b.Dir, "pending-*"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for interrupted commands: %w", err)
+	}
+	return slices.DeleteFunc(files, func(f string) bool { return b.active[f] }), nil
+}
+
+// peek takes in what Recover would note, without noting it: for those who only
+// read, while no run of the job has taken care of it.
+func (l *Ledger) peek(ctx context.Context) {
+	l.mu.Lock()
+	files, err := l.interrupted()
+	skip := err != nil || len(files) == 0 || l.journal != nil || l.peeked || l.busy()
+	l.peeked = l.peeked || !skip
+	l.mu.Unlock()
+	if skip {
+		return
+	}
+	for _, file := range files {
+		var r record
+		s, err := l.readSnapshot(file)
+		switch {
+		case l.overlaid(file):
+			r.Partial = "a command was cut short, and what it changed is not in the workspace yet; resuming or undoing the job brings it there"
+		case err == nil && s != nil:
+			s.looking = true
+			r, _, err = s.compare(ctx, nil)
+		}
+		if err != nil {
+			r.Partial = "a command was cut short, and what it changed is not known: " + err.Error()
+		}
+		l.mu.Lock()
+		l.apply(r)
+		l.mu.Unlock()
+	}
+}
+
+// busy reports whether another process adds to the ledger.
+func (b *log) busy() bool {
+	f, err := os.Open(filepath.Join(b.Dir, "journal"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+}

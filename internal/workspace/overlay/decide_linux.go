@@ -1,0 +1,208 @@
+package overlay
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+)
+
+// weigh decides about one name. An error is one of the ledger or the disk.
+func (j *joiner) weigh(ctx context.Context, op *operation) error {
+	switch op.kind {
+	case opTree:
+		op.now = rootfs.State{Type: rootfs.TypeDir, Mode: fs.FileMode(op.up.Mode & 0o777)}
+	case opDir:
+		op.was = rootfs.State{Type: rootfs.TypeDir, Mode: fs.FileMode(op.low.Mode & 0o777)}
+		op.now = rootfs.State{Type: rootfs.TypeDir, Mode: fs.FileMode(op.up.Mode & 0o777)}
+		base, known := j.snap.StateBefore(op.path)
+		if known && base.Mode == op.now.Mode || !known && j.touched(op.low) {
+			op.now = op.was
+		}
+	case opRmdir:
+		op.was = rootfs.State{Type: rootfs.TypeDir, Mode: fs.FileMode(op.low.Mode & 0o777)}
+	case opRemove:
+		return j.weighRemove(op)
+	case opPut:
+		if op.quiet {
+			j.weighQuiet(op)
+			return nil
+		}
+		return j.weighPut(ctx, op)
+	}
+	return nil
+}
+
+func (j *joiner) conflict(op *operation, kind opKind, why string) {
+	op.kind = kind
+	j.report.Conflicts = append(j.report.Conflicts, ledger.Skipped{Path: op.path, Reason: why})
+}
+
+func (j *joiner) weighRemove(op *operation) error {
+	if op.quiet {
+		if j.touched(op.low) {
+			j.conflict(op, opNothing, keptHere)
+		}
+		return nil
+	}
+	base, known := j.snap.StateBefore(op.path)
+	if j.touched(op.low) {
+		here, err := j.t.State(op.path, nil)
+		switch {
+		case err != nil || known && !base.Equal(here):
+			j.conflict(op, opNothing, keptHere)
+			return nil
+		case !known:
+			op.kind = opNothing // the command did not see it
+			return nil
+		}
+	}
+	return j.remember(op)
+}
+
+// remember keeps what lies in the workspace for undo.
+func (j *joiner) remember(op *operation) error {
+	l, p := j.o.led, op.path
+	var err error
+	if l.DenyList.Check(p, p, false) == nil && !l.Full() {
+		op.was, err = l.Capture(j.t, p, false)
+		j.kept = j.kept || err == nil
+		var large *rootfs.TooLargeError
+		if !errors.As(err, &large) {
+			return j.oddState(op, err)
+		}
+	}
+	op.unkept = true
+	op.was, err = j.t.State(p, nil)
+	return j.oddState(op, err)
+}
+
+// oddState leaves out of the ledger what has no state that could be noted, such as
+// a FIFO.
+func (j *joiner) oddState(op *operation, err error) error {
+	var odd *rootfs.PathError
+	if errors.As(err, &odd) || errors.Is(err, fs.ErrPermission) {
+		op.quiet = true
+		return nil
+	}
+	return err
+}
+
+// weighQuiet decides about what the ledger does not note, by times alone.
+func (j *joiner) weighQuiet(op *operation) {
+	if op.low == nil {
+		return
+	}
+	alike := op.up.Mode == op.low.Mode && op.up.Size == op.low.Size && op.up.Mtim == op.low.Mtim
+	switch {
+	case alike && op.copied:
+		op.kind = opDrop
+	case j.touched(op.low) && j.writing() != op.path && !j.equal(op.path):
+		j.conflict(op, opKeep, changedHere)
+	}
+}
+
+// equal reports whether a path has the same content in both layers.
+func (j *joiner) equal(p string) bool {
+	a, err := j.t.State(p, nil)
+	if err != nil {
+		return false
+	}
+	b, err := j.up.State(p, nil)
+	return err == nil && a.Equal(b)
+}
+
+func (j *joiner) weighPut(ctx context.Context, op *operation) error {
+	p := op.path
+	var err error
+	if op.now, err = j.up.State(p, nil); err != nil {
+		if op.low != nil && !j.touched(op.low) { // a FIFO, for one, in its place
+			op.now = rootfs.State{}
+			return j.remember(op)
+		}
+		op.quiet = true
+		j.weighQuiet(op)
+		return j.oddState(op, err)
+	}
+	base, known := j.snap.StateBefore(p)
+	if op.low == nil {
+		if known && op.copied && base.Type == rootfs.TypeFile {
+			j.conflict(op, opKeep, removedHere)
+		}
+		return nil
+	}
+	if j.touched(op.low) && j.writing() != p {
+		here, err := j.t.State(p, nil)
+		switch {
+		case err != nil:
+			j.conflict(op, opKeep, changedHere)
+			return nil
+		case here.Equal(op.now), known && base.Equal(op.now):
+			op.kind = opDrop
+			return nil
+		case !known || !base.Equal(here):
+			return j.merge(ctx, op, base, here)
+		}
+	}
+	if err := j.remember(op); err != nil {
+		return err
+	}
+	return nil
+}
+
+// merge decides about a file that both sides changed.
+func (j *joiner) merge(ctx context.Context, op *operation, base, here rootfs.State) error {
+	if base.Type != rootfs.TypeFile || here.Type != rootfs.TypeFile || op.now.Type != rootfs.TypeFile || max(base.Size, here.Size, op.now.Size) > ledger.MaxDiff {
+		j.conflict(op, opKeep, changedHere)
+		return nil
+	}
+	l := j.o.led
+	old, err := l.Load(base.Digest)
+	if err != nil {
+		j.conflict(op, opKeep, changedHere+", and what it was like before is not known")
+		return nil
+	}
+	if err := j.remember(op); err != nil {
+		return err
+	}
+	ours, err := l.Load(here.Digest)
+	if err != nil || !op.was.Equal(here) || op.quiet {
+		j.conflict(op, opKeep, changedHere)
+		return nil
+	}
+	theirs, err := os.ReadFile(filepath.Join(j.o.upper(), op.path))
+	if err != nil {
+		return err
+	}
+	merged, clean := ours, true
+	if op.now.Digest != base.Digest {
+		if !textfile.IsText(old) || !textfile.IsText(ours) || !textfile.IsText(theirs) {
+			j.conflict(op, opKeep, changedHere)
+			return nil
+		}
+		if merged, clean, err = rootfs.MergeText(ctx, j.o.dir, old, ours, theirs); err != nil || !clean {
+			j.conflict(op, opKeep, rootfs.SameLines)
+			return ctx.Err()
+		}
+	}
+	mode := here.Mode
+	if here.Mode == base.Mode {
+		mode = op.now.Mode
+	}
+	op.now = rootfs.State{Type: rootfs.TypeFile, Mode: mode, Digest: rootfs.Digest(merged), Size: int64(len(merged))}
+	if op.now.Equal(here) { // a join that was killed did it
+		op.kind = opDrop
+		return nil
+	}
+	op.merged = filepath.Join(j.o.dir, "merged-"+strconv.Itoa(len(j.deltas))+"-"+op.now.Digest)
+	if err := os.WriteFile(op.merged, merged, 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(op.merged, mode)
+}
