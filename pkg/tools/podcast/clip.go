@@ -23,7 +23,10 @@ type clipInput struct {
 	Out       string  `json:"out" jsonschema:"description=File to write"`
 	Fade      float64 `json:"fade,omitempty" jsonschema:"description=Seconds; default 0.3"`
 	Loudness  bool    `json:"loudness,omitempty" jsonschema:"description=Level it to -16 LUFS"`
-	Audiogram bool    `json:"audiogram,omitempty" jsonschema:"description=Draw the sound as waves"`
+	Audiogram bool    `json:"audiogram,omitempty" jsonschema:"description=Waves instead of a video's pictures"`
+	Shape     string  `json:"shape,omitempty" jsonschema:"enum=16:9,enum=9:16,enum=1:1,description=Of an .mp4; default 16:9"`
+	Title     string  `json:"title,omitempty" jsonschema:"maxLength=200,description=Shown above"`
+	Cover     string  `json:"cover,omitempty" jsonschema:"description=.jpg or .png beside the waves"`
 	Replace   bool    `json:"replace,omitempty" jsonschema:"description=Replace out"`
 }
 
@@ -33,6 +36,7 @@ type audioClip struct {
 	Start    float64 `json:"start"`
 	End      float64 `json:"end"`
 	Text     string  `json:"text,omitempty"`
+	Shape    string  `json:"shape,omitempty"`    // of a video: 16:9, 9:16, 1:1
 	Captions bool    `json:"captions,omitempty"` // burnt in
 }
 
@@ -48,21 +52,24 @@ var clipProse string
 // cutClipTool is the tool cut_clip.
 var cutClipTool = tools.New(tools.Metadata{
 	Name: "cut_clip", Category: tools.Content, Needs: tools.Read | tools.Write | tools.Exec, Effect: tools.Idempotent,
-	Optionality: tools.Optional, Paths: []string{"out"}, Requires: []string{"ffmpeg"},
+	Optionality: tools.Optional, Paths: []string{"out", "cover"}, Requires: []string{"ffmpeg"},
 	Uses: []string{audioSource, episodeName, transcriptName, clipsName}, Produces: []string{clipsName},
-	Examples: []tools.Example{{Note: "half a minute of sound", Args: json.RawMessage(`{"start":62.5,"end":94,"out":"clips/rye.mp3"}`)}},
-	Timeout:  patience + 3*probing,
+	Examples: []tools.Example{{Note: "half a minute of sound", Args: json.RawMessage(`{"start":62.5,"end":94,"out":"clips/rye.mp3"}`)},
+		{Note: "for phones", Args: json.RawMessage(`{"start":62.5,"end":94,"out":"clips/rye.mp4","shape":"9:16","title":"Why rye sticks","cover":"cover.jpg"}`)}},
+	Timeout: patience + 3*probing,
 }.Prose(clipProse), cut)
 
 // A cutting is a clip on its way.
 type cutting struct {
-	in       clipInput
-	media    mediaInfo
-	said     episodeTranscript
-	start    float64
-	long     float64
-	video    bool // the clip has pictures
-	captions string
+	in        clipInput
+	media     mediaInfo
+	said      episodeTranscript
+	start     float64
+	long      float64
+	video     bool // the clip has pictures
+	layout    layout
+	subtitles string // file with title and captions, to burn in
+	captions  bool   // it has captions
 }
 
 func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error) {
@@ -80,14 +87,17 @@ func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error
 			notes = append(notes, "without captions: "+why)
 		}
 	}
-	if c.captions != "" {
-		defer func() { _ = env.Files.Remove(c.captions) }()
+	if c.subtitles != "" {
+		defer func() { _ = env.Files.Remove(c.subtitles) }()
 	}
 	args, format := c.args(env)
 	log, err := encode(ctx, env, in.Out, in.Replace, process.Cmd{Args: args}, format, func(temp string) error {
 		got, err := probe(ctx, env, temp)
 		if err != nil {
 			return err
+		}
+		if c.video && c.in.Shape != "" && (got.Width != c.layout.w || got.Height != c.layout.h) {
+			return fmt.Errorf("the clip came out with %dx%d pixels instead of %dx%d", got.Width, got.Height, c.layout.w, c.layout.h)
 		}
 		if math.Abs(got.Duration-c.long) > 0.5 {
 			return fmt.Errorf("the clip came out %s seconds long instead of %s; the recording may be broken there", seconds(got.Duration), seconds(c.long))
@@ -97,14 +107,18 @@ func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error
 	if err != nil {
 		return tools.Result{}, err
 	}
-	clip := audioClip{Path: in.Out, Start: c.start, End: millis(c.start + c.long), Captions: c.captions != ""}
+	clip := audioClip{Path: in.Out, Start: c.start, End: millis(c.start + c.long), Shape: c.in.Shape, Captions: c.captions}
 	clip.Text = c.said.between(clip.Start+0.01, clip.End-0.01)
 	if len(clip.Text) > 4000 {
 		clip.Text = strings.ToValidUTF8(clip.Text[:4000], "") + " …"
 	}
-	if clip.Captions && !strings.Contains(log, "fontselect:") {
+	switch {
+	case c.subtitles != "" && !strings.Contains(log, "fontselect:"):
 		clip.Captions = false
-		notes = append(notes, "without captions: there is no font for them; install one such as fonts-dejavu-core")
+		notes = append(notes, "without title and captions: there is no font for them; install one such as fonts-dejavu-core")
+	case strings.Contains(log, "failed to find any fallback with glyph"):
+		clip.Captions = false
+		notes = append(notes, "some letters of title or captions show as boxes: no font has them; install one such as fonts-noto-cjk and cut it again with replace")
 	}
 	list, _ := load[[]audioClip](env, clipsName)
 	list = slices.DeleteFunc(list, func(o audioClip) bool { return o.Path == clip.Path })
@@ -163,12 +177,22 @@ func plan(ctx context.Context, env *tools.Env, in clipInput) (*cutting, error) {
 		return nil, fmt.Errorf("%s to %s does not lie within the recording, which is %s seconds long", seconds(in.Start), seconds(in.End), seconds(m.Duration))
 	case in.Fade < 0 || in.Fade > 10:
 		return nil, fmt.Errorf("fade is %s; 0 to 10 seconds can be used", seconds(in.Fade))
-	case kind.video && !m.Video && !in.Audiogram:
-		return nil, fmt.Errorf("%s has no pictures: set audiogram, or let out end in .mp3", m.Path)
-	case !kind.video && in.Audiogram:
-		return nil, errors.New("an audiogram has pictures: let out end in .mp4")
+	case !kind.video && (in.Audiogram || in.Shape != "" || in.Cover != "" || in.Title != ""):
+		return nil, errors.New("audiogram, shape, title and cover are for pictures: let out end in .mp4")
 	case m.Video && (m.Width > 8192 || m.Height > 8192):
 		return nil, fmt.Errorf("the pictures of %s are too large (%dx%d)", m.Path, m.Width, m.Height)
+	}
+	if c.in.Audiogram = c.video && (in.Audiogram || !m.Video); c.in.Audiogram {
+		c.in.Shape = cmp.Or(in.Shape, "16:9")
+	}
+	c.layout = layouts[cmp.Or(c.in.Shape, "16:9")]
+	switch {
+	case in.Cover != "" && !c.in.Audiogram:
+		return nil, errors.New("a cover stands beside waves: set audiogram, or leave it out")
+	case in.Cover != "":
+		if _, _, err := picture(ctx, env, in.Cover); err != nil {
+			return nil, err
+		}
 	}
 	end := min(in.End, m.Duration)
 	c.start, end = c.said.snap(in.Start, end)
@@ -202,18 +226,19 @@ func (t episodeTranscript) snap(start, end float64) (float64, float64) {
 func (c *cutting) args(env *tools.Env) (args []string, format string) {
 	kind := kinds[strings.ToLower(path.Ext(c.in.Out))]
 	args = slices.Concat([]string{"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-loglevel", "info", "-y"},
-		guard(), []string{"-ss", seconds(c.start), "-t", seconds(c.long), "-i", arg(env, c.media.Path), "-map_metadata", "-1", "-map_chapters", "-1"})
+		guard(), []string{"-ss", seconds(c.start), "-t", seconds(c.long), "-i", arg(env, c.media.Path)})
+	if c.in.Cover != "" {
+		args = append(args, pictureInput(env, c.in.Cover)...)
+	}
+	args = append(args, "-map_metadata", "-1", "-map_chapters", "-1")
 	sound := c.sound()
 	switch {
 	case !c.video:
 		args = append(args, "-map", "0:a:0", "-af", sound)
 	case c.in.Audiogram:
-		graph := "[0:a:0]" + sound + ",asplit=2[a][w];[w]showwaves=s=1280x320:mode=cline:rate=25:colors=white," +
-			"format=yuv420p,pad=1280:720:0:120:color=0x202020" + c.burn() + "[v]"
-		args = append(args, "-filter_complex", graph, "-map", "[v]", "-map", "[a]")
+		args = append(args, "-filter_complex", c.audiogram(), "-map", "[v]", "-map", "[a]")
 	default:
-		args = append(args, "-map", "0:v:0", "-map", "0:a:0", "-af", sound,
-			"-vf", "scale=w=trunc(min(1280\\,iw)/2)*2:h=-2"+c.burn())
+		args = append(args, "-map", "0:v:0", "-map", "0:a:0", "-af", sound, "-vf", c.pictures())
 	}
 	args = append(args, kind.codec...)
 	return append(args, "-t", seconds(c.long)), kind.format
@@ -227,11 +252,4 @@ func (c *cutting) sound() string {
 		s = "loudnorm=I=-16:TP=-1.5:LRA=11,"
 	}
 	return s + fmt.Sprintf("afade=t=in:st=0:d=%s,afade=t=out:st=%s:d=%s,aresample=44100", seconds(fade), seconds(c.long-fade), seconds(fade))
-}
-
-func (c *cutting) burn() string {
-	if c.captions == "" {
-		return ""
-	}
-	return ",subtitles=filename=" + c.captions
 }

@@ -274,7 +274,8 @@ func TestRefusals(t *testing.T) {
 	s.fails(cutClipTool, `{"start":3,"end":3,"out":"c.mp3"}`, "has no length")
 	s.fails(cutClipTool, `{"start":3,"end":99,"out":"c.mp3"}`, "does not lie within")
 	s.fails(cutClipTool, `{"start":0,"end":3,"out":"c.exe"}`, "clips are .mp3")
-	s.fails(cutClipTool, `{"start":0,"end":3,"out":"c.mp4"}`, "has no pictures")
+	s.fails(cutClipTool, `{"start":0,"end":3,"out":"c.mp3","shape":"9:16"}`, "are for pictures")
+	s.fails(cutClipTool, `{"start":0,"end":3,"out":"c.mp4","cover":"text.mp3"}`, "a cover is .jpg or .png")
 	s.fails(cutClipTool, `{"start":0,"end":3,"out":"./ep.mp3","replace":true}`, "recording itself")
 	s.fails(masterTool, `{"out":"x.wav","title":"x"}`, "is .mp3 or .m4a")
 	s.fails(masterTool, `{"out":"ep.mp3","title":"x"}`, "recording itself")
@@ -331,4 +332,13 @@ func (s *studio) size(name string) string {
 		s.Fatal(err)
 	}
 	return fmt.Sprint(info.Size())
+}
+
+// frame keeps the frame of a clip at a second where PODCAST_FRAMES names a
+// directory.
+func (s *studio) frame(name, at string) {
+	s.Helper()
+	if dir := os.Getenv("PODCAST_FRAMES"); dir != "" {
+		s.program("ffmpeg", "-v", "error", "-y", "-ss", at, "-i", name, "-frames:v", "1", filepath.Join(dir, strings.TrimSuffix(name, ".mp4")+".png"))
+	}
 }
