@@ -10,16 +10,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// AgentCatalog loads the agents: those of the options and, of the workspace dir,
-// those that its operator trusts, or all of them. An empty dir has none.
-func (rt *Runtime) AgentCatalog(dir string, trust bool) (*agents.Catalog, agents.Problems) {
-	d, err := rt.trusts(dir, trust)
-	if err != nil {
-		rt.warn("%v", err)
-	}
-	return rt.agentCatalog(d)
-}
-
 // agentCatalog loads the agents with those of the project that d trusts. One of
 // these may take the place of another agent, but not have more tools than that:
 // who asks for a reviewer gets nothing that can do more than one.
@@ -48,15 +38,6 @@ func (rt *Runtime) agentCatalog(d trustDecision) (*agents.Catalog, agents.Proble
 	}
 	own.FS = without{own.FS, wide}
 	return agents.Load(append(slices.Clip(layers), own)...)
-}
-
-// PipelineCatalog loads the pipelines like AgentCatalog loads the agents.
-func (rt *Runtime) PipelineCatalog(dir string, trust bool) (*pipeline.Catalog, agents.Problems) {
-	d, err := rt.trusts(dir, trust)
-	if err != nil {
-		rt.warn("%v", err)
-	}
-	return rt.pipelineCatalog(d)
 }
 
 // pipelineCatalog loads the pipelines with those of the project that d trusts.
@@ -89,15 +70,7 @@ func (rt *Runtime) pipelineCatalog(d trustDecision) (*pipeline.Catalog, agents.P
 	return pipeline.Load(append(slices.Clip(layers), own)...)
 }
 
-// Known is what a pipeline may name in a workspace.
-func (rt *Runtime) Known(dir string, trust bool) (pipeline.Known, error) {
-	d, err := rt.trusts(dir, trust)
-	if err != nil {
-		return pipeline.Known{}, err
-	}
-	return rt.known(d, rt.models), nil
-}
-
+// known is what a pipeline may name in a workspace.
 func (rt *Runtime) known(d trustDecision, m ModelSource) pipeline.Known {
 	cat, _ := rt.agentCatalog(d)
 	all, _ := rt.pipelineCatalog(d)
@@ -107,16 +80,6 @@ func (rt *Runtime) known(d trustDecision, m ModelSource) pipeline.Known {
 		}
 		return nil
 	}}
-}
-
-// SkillList loads the skills of the options and those of a workspace that its
-// operator trusts, or all of them.
-func (rt *Runtime) SkillList(dir string, trust bool) ([]agents.Skill, agents.Problems, error) {
-	d, err := rt.trusts(dir, trust)
-	if err != nil {
-		return nil, nil, err
-	}
-	return rt.skills(dir, d)
 }
 
 // reach is what the tools of an agent need, all in all.

@@ -87,8 +87,13 @@ type Changes interface {
 // A Catalog lists what requests may name, and calls tools.
 type Catalog interface {
 	Agents(ctx context.Context, in Scope) (*Listing[AgentInfo], error)
+	ShowAgent(ctx context.Context, n Named) (*AgentDetail, error)
 	Pipelines(ctx context.Context, in Scope) (*Listing[PipelineInfo], error)
+	ShowPipeline(ctx context.Context, n Named) (*PipelineDetail, error)
 	Skills(ctx context.Context, in Scope) (*Listing[SkillInfo], error)
+	ShowSkill(ctx context.Context, n Named) (*SkillDetail, error)
+	// Lint checks the agents or pipelines of a scope, or those of files.
+	Lint(ctx context.Context, r LintRequest) (*LintReport, error)
 	Tools(ctx context.Context) (*Listing[ToolInfo], error)
 	// CallTool calls a tool in a directory, without a job: what it changes cannot
 	// be undone.
@@ -332,49 +337,6 @@ type MergeReport struct {
 	Repo string `json:"repo"` // the repository's directory
 	worktree.Merged
 }
-
-// A Scope is a workspace, and whether all that it brings is used.
-type Scope struct {
-	Dir   string `json:"dir,omitempty"` // empty: none
-	Trust bool   `json:"trust_project,omitempty"`
-}
-
-// A Listing is what was found, and what is wrong with the rest.
-type Listing[T any] struct {
-	Items    []T      `json:"items"`
-	Problems []string `json:"problems,omitempty"`
-}
-
-// Info on what requests may name.
-type (
-	AgentInfo struct {
-		Name        string   `json:"name"`
-		Description string   `json:"description"`
-		Tools       []string `json:"tools,omitempty"`
-		Layer       string   `json:"layer,omitempty"`
-		File        string   `json:"file,omitempty"`
-	}
-	PipelineInfo struct {
-		Name        string `json:"name"`
-		Description string `json:"description"`
-		Steps       int    `json:"steps"`
-		Layer       string `json:"layer"`
-		File        string `json:"file"`
-	}
-	SkillInfo struct {
-		Name        string   `json:"name"`
-		Description string   `json:"description"`
-		Files       []string `json:"files"`
-		Layer       string   `json:"layer"`
-		File        string   `json:"file"`
-	}
-	ToolInfo struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Needs       string          `json:"needs,omitempty"` // capabilities
-		Input       json.RawMessage `json:"input"`           // JSON Schema
-	}
-)
 
 // A TrustChange decides about the files of a workspace as they are now.
 type TrustChange struct {

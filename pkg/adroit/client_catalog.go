@@ -4,79 +4,277 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/pipeline"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
+
+// A Scope is a workspace, and whether all that it brings is used. Files are
+// named relative to Dir as it is given.
+type Scope struct {
+	Dir   string `json:"dir,omitempty"` // empty: none
+	Trust bool   `json:"trust_project,omitempty"`
+}
+
+// A Named is an agent, a pipeline or a skill by name.
+type Named struct {
+	Scope
+	Name string `json:"name"`
+}
+
+// A Listing is what was found, and what is wrong with the rest.
+type Listing[T any] struct {
+	Items    []T             `json:"items"`
+	Problems agents.Problems `json:"problems,omitempty"`
+}
+
+// Info on what requests may name.
+type (
+	AgentInfo struct {
+		*agents.DynamicAgent
+		Layer string `json:"layer"`
+		File  string `json:"file"`
+	}
+	PipelineInfo struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		Steps       int    `json:"steps"`
+		Layer       string `json:"layer"`
+		File        string `json:"file"`
+	}
+	SkillInfo struct {
+		Name        string   `json:"name"`
+		Description string   `json:"description"`
+		Files       []string `json:"files"`
+		Layer       string   `json:"layer"`
+		File        string   `json:"file"`
+	}
+	ToolInfo struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Needs       string          `json:"needs,omitempty"` // capabilities
+		Input       json.RawMessage `json:"input"`           // JSON Schema
+	}
+)
+
+// Details of what requests may name.
+type (
+	AgentDetail struct {
+		AgentInfo
+		Windows []SmallWindow `json:"windows,omitempty"`
+	}
+	PipelineDetail struct {
+		*pipeline.Pipeline
+		Layer string `json:"layer"`
+		File  string `json:"file"`
+	}
+	SkillDetail struct {
+		agents.Skill
+		Layer string `json:"layer"`
+		File  string `json:"file"`
+	}
+)
+
+// A SmallWindow is a context window in which tools are shortened or left out.
+type SmallWindow struct {
+	Tokens int                      `json:"tokens"`
+	Tools  []executor.ShortenedTool `json:"tools,omitempty"`
+}
+
+// A LintRequest names what is checked: all of a kind, or some files.
+type LintRequest struct {
+	Scope
+	Kind  LintKind   `json:"kind"`
+	Files []LintFile `json:"files,omitempty"`
+}
+
+// A LintKind is what is checked.
+type LintKind string
+
+// Kinds of what Lint checks.
+const (
+	LintAgents    LintKind = "agents"
+	LintPipelines LintKind = "pipelines"
+)
+
+// A LintFile is a file by name.
+type LintFile struct {
+	Name string `json:"name"`
+	Text []byte `json:"text"`
+}
+
+// A LintReport is what is wrong with what was checked.
+type LintReport struct {
+	Checked  int             `json:"checked"`
+	Problems agents.Problems `json:"problems"`
+}
 
 // listed turns what a catalog holds into a listing.
 func listed[F, T any](found []F, problems agents.Problems, info func(F) T) *Listing[T] {
-	l := &Listing[T]{Items: []T{}}
+	l := &Listing[T]{Items: []T{}, Problems: problems}
 	for _, f := range found {
 		l.Items = append(l.Items, info(f))
-	}
-	for _, p := range problems {
-		l.Problems = append(l.Problems, p.String())
 	}
 	return l
 }
 
-// decide is trusts for a scope.
-func (rt *Runtime) decide(in Scope) (trustDecision, error) {
+// decide is trusts for a scope. A store that cannot be read trusts nothing.
+func (rt *Runtime) decide(in Scope) trustDecision {
 	if in.Dir == "" {
-		return trustDecision{}, nil
+		return trustDecision{}
 	}
-	dir, err := filepath.Abs(in.Dir)
+	d, err := rt.trusts(in.Dir, in.Trust)
 	if err != nil {
-		return trustDecision{}, err
+		rt.warn("%v", err)
 	}
-	return rt.trusts(dir, in.Trust)
+	return d
 }
 
 // Agents implements [Catalog].
 func (rt *Runtime) Agents(_ context.Context, in Scope) (*Listing[AgentInfo], error) {
-	d, err := rt.decide(in)
+	cat, problems := rt.agentCatalog(rt.decide(in))
+	return listed(cat.List(), problems, agentInfo), nil
+}
+
+func agentInfo(a *agents.DynamicAgent) AgentInfo { return AgentInfo{a, a.Source.Layer, a.Source.File} }
+
+// smallWindows are those that ShowAgent reports on.
+var smallWindows = []int{4096, 8192}
+
+// Agent implements [Catalog].
+func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentDetail, error) {
+	cat, _ := rt.agentCatalog(rt.decide(n.Scope))
+	a, err := rt.findAgent(cat, n.Name, n.Dir)
 	if err != nil {
 		return nil, AsError(err)
 	}
-	cat, problems := rt.agentCatalog(d)
-	return listed(cat.List(), problems, func(a *agents.DynamicAgent) AgentInfo {
-		return AgentInfo{a.Name, a.Description, a.Tools, a.Source.Layer, a.Source.File}
-	}), nil
+	set, err := rt.tools()
+	if err != nil {
+		return nil, AsError(err)
+	}
+	d := &AgentDetail{AgentInfo: agentInfo(a)}
+	for _, tokens := range smallWindows {
+		short, err := a.ShortenedTools(set, tokens)
+		if err != nil {
+			break // its tools are not part of this program, which Lint reports
+		}
+		d.Windows = append(d.Windows, SmallWindow{tokens, short})
+	}
+	return d, nil
 }
 
 // Pipelines implements [Catalog].
 func (rt *Runtime) Pipelines(_ context.Context, in Scope) (*Listing[PipelineInfo], error) {
-	d, err := rt.decide(in)
-	if err != nil {
-		return nil, AsError(err)
-	}
-	cat, problems := rt.pipelineCatalog(d)
+	cat, problems := rt.pipelineCatalog(rt.decide(in))
 	return listed(cat.List(), problems, func(p *pipeline.Pipeline) PipelineInfo {
 		return PipelineInfo{p.Name, p.Description, len(p.Steps), p.Source.Layer, p.Source.File}
 	}), nil
 }
 
-// Skills implements [Catalog].
-func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], error) {
-	d, err := rt.decide(in)
+// Pipeline implements [Catalog].
+func (rt *Runtime) ShowPipeline(_ context.Context, n Named) (*PipelineDetail, error) {
+	cat, _ := rt.pipelineCatalog(rt.decide(n.Scope))
+	p, err := findPipeline(cat, n.Name)
 	if err != nil {
 		return nil, AsError(err)
 	}
-	found, problems := agents.LoadSkills(rt.o.Skills...)
-	if d.dir != "" {
-		if found, problems, err = rt.skills(d.dir, d); err != nil {
-			return nil, AsError(err)
-		}
+	return &PipelineDetail{p, p.Source.Layer, p.Source.File}, nil
+}
+
+// Skills implements [Catalog].
+func (rt *Runtime) Skills(_ context.Context, in Scope) (*Listing[SkillInfo], error) {
+	found, problems, err := rt.scopeSkills(in)
+	if err != nil {
+		return nil, AsError(err)
 	}
 	return listed(found, problems, func(s agents.Skill) SkillInfo {
 		files := slices.AppendSeq([]string{}, maps.Keys(s.Files))
 		slices.Sort(files)
 		return SkillInfo{s.Name, s.Description, files, s.Source.Layer, s.Source.File}
 	}), nil
+}
+
+// Skill implements [Catalog].
+func (rt *Runtime) ShowSkill(_ context.Context, n Named) (*SkillDetail, error) {
+	found, _, err := rt.scopeSkills(n.Scope)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	var names []string
+	for _, s := range found {
+		if s.Name == n.Name {
+			return &SkillDetail{s, s.Source.Layer, s.Source.File}, nil
+		}
+		names = append(names, s.Name)
+	}
+	hint := "adroit skills list lists the skills"
+	if near := spelling.Nearest(n.Name, names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return nil, Invalidf(hint, "unknown skill %q", n.Name)
+}
+
+func (rt *Runtime) scopeSkills(in Scope) ([]agents.Skill, agents.Problems, error) {
+	if in.Dir == "" {
+		found, problems := agents.LoadSkills(rt.o.Skills...)
+		return found, problems, nil
+	}
+	d, err := rt.trusts(in.Dir, in.Trust)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rt.skills(in.Dir, d)
+}
+
+// Lint implements [Catalog].
+func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
+	set, err := rt.tools()
+	if err != nil {
+		return nil, AsError(err)
+	}
+	switch r.Kind {
+	case LintAgents:
+		if len(r.Files) > 0 {
+			problems := lint(r.Files, agents.Parse, func(a *agents.DynamicAgent) agents.Problems { return agents.Lint(a, set) })
+			return report(len(r.Files), problems), nil
+		}
+		cat, _ := rt.agentCatalog(rt.decide(r.Scope))
+		return report(len(cat.Names()), cat.Lint(set)), nil
+	case LintPipelines:
+		d, err := rt.trusts(r.Dir, r.Trust)
+		if err != nil {
+			return nil, AsError(err)
+		}
+		k := rt.known(d, rt.models)
+		if cat := k.Pipelines; len(r.Files) > 0 {
+			problems := lint(r.Files, pipeline.Parse, func(p *pipeline.Pipeline) agents.Problems {
+				k.Pipelines = cat.With(p)
+				return pipeline.Lint(p, k)
+			})
+			return report(len(r.Files), problems.Sort()), nil
+		}
+		return report(len(k.Pipelines.Names()), k.Pipelines.Lint(k)), nil
+	}
+	return nil, Invalidf("it is agents or pipelines", "nothing checks %q", r.Kind)
+}
+
+func report(checked int, problems agents.Problems) *LintReport {
+	return &LintReport{checked, append(agents.Problems{}, problems...)}
+}
+
+// lint checks files.
+func lint[T any](files []LintFile, parse func(string, []byte) (*T, agents.Problems), check func(*T) agents.Problems) (all agents.Problems) {
+	for _, f := range files {
+		v, problems := parse(f.Name, f.Text)
+		all = append(all, problems...)
+		if v != nil {
+			all = append(all, check(v)...)
+		}
+	}
+	return all
 }
 
 // Tools implements [Catalog].
@@ -94,43 +292,4 @@ func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
 		l.Items = append(l.Items, ToolInfo{t.Name, t.Description, t.Needs.String(), input})
 	}
 	return l, nil
-}
-
-// trustStore is the store of the options, or why there is none.
-func (rt *Runtime) trustStore() (*trust.Store, error) {
-	if rt.o.Trust == nil {
-		return nil, Invalidf("set Options.Trust", "this runtime keeps no decisions about trust")
-	}
-	return rt.o.Trust, nil
-}
-
-// Trust implements [Machine].
-func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
-	s, err := rt.trustStore()
-	if err != nil {
-		return nil, err
-	}
-	st, err := s.Check(dir)
-	return &st, asError(err)
-}
-
-// SetTrust implements [Machine].
-func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, error) {
-	s, err := rt.trustStore()
-	if err != nil {
-		return nil, err
-	}
-	if c.Revoke {
-		_, err = s.Revoke(c.Dir)
-	} else {
-		var st trust.Status
-		if st, err = s.Check(c.Dir); err == nil {
-			open := slices.DeleteFunc(slices.Clone(st.Files), func(f trust.File) bool { return f.State == trust.Trusted || f.State == trust.Never })
-			err = s.Record(st, open, c.Trust)
-		}
-	}
-	if err != nil {
-		return nil, AsError(err)
-	}
-	return rt.Trust(ctx, c.Dir)
 }

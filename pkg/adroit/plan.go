@@ -166,7 +166,7 @@ func (rt *Runtime) target(r Request, d trustDecision, m ModelSource, in *agents.
 
 // pipelineTarget finds the agent that stands for a pipeline.
 func (rt *Runtime) pipelineTarget(all *pipeline.Catalog, name string, d trustDecision, m ModelSource, in *agents.Input) (*agents.DynamicAgent, error) {
-	p, err := FindPipeline(all, name)
+	p, err := findPipeline(all, name)
 	if err != nil {
 		return nil, err
 	}
@@ -208,21 +208,21 @@ func (rt *Runtime) unknownTarget(cat *agents.Catalog, all *pipeline.Catalog, nam
 	if n := spelling.Nearest(name, all.Names()); n != "" && spelling.Nearest(name, cat.Names()) == "" {
 		return Invalidf("did you mean the pipeline "+n+"?\nadroit agents list and adroit pipelines list list what there is", "unknown agent %q", name)
 	}
-	_, err := rt.FindAgent(cat, name, dir)
+	_, err := rt.findAgent(cat, name, dir)
 	return err
 }
 
 func (rt *Runtime) named(cat *agents.Catalog, name string, in *agents.Input) (*agents.DynamicAgent, error) {
-	agent, err := rt.FindAgent(cat, name, in.Dir)
+	agent, err := rt.findAgent(cat, name, in.Dir)
 	if err == nil {
 		in.Agent = agent.Name
 	}
 	return agent, err
 }
 
-// FindAgent finds an agent by name. The error has a hint for what else could be
+// findAgent finds an agent by name. The error has a hint for what else could be
 // meant, also in the workspace dir.
-func (rt *Runtime) FindAgent(cat *agents.Catalog, name, dir string) (*agents.DynamicAgent, error) {
+func (rt *Runtime) findAgent(cat *agents.Catalog, name, dir string) (*agents.DynamicAgent, error) {
 	agent, err := cat.Lookup(name)
 	var unknown *agents.UnknownError
 	var bad *agents.ProblemError
@@ -245,9 +245,9 @@ func (rt *Runtime) FindAgent(cat *agents.Catalog, name, dir string) (*agents.Dyn
 	return agent, err
 }
 
-// FindPipeline finds a pipeline by name. The error has a hint for what else
+// findPipeline finds a pipeline by name. The error has a hint for what else
 // could be meant.
-func FindPipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, error) {
+func findPipeline(all *pipeline.Catalog, name string) (*pipeline.Pipeline, error) {
 	p, err := all.Lookup(name)
 	switch {
 	case errors.As(err, new(*pipeline.UnknownError)):

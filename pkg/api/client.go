@@ -257,6 +257,22 @@ func (c *Client) Skills(ctx context.Context, in adroit.Scope) (*adroit.Listing[a
 	return skillsList.do(ctx, c, in)
 }
 
+func (c *Client) ShowAgent(ctx context.Context, in adroit.Named) (*adroit.AgentDetail, error) {
+	return agentsShow.do(ctx, c, in)
+}
+
+func (c *Client) ShowPipeline(ctx context.Context, in adroit.Named) (*adroit.PipelineDetail, error) {
+	return pipelinesShow.do(ctx, c, in)
+}
+
+func (c *Client) ShowSkill(ctx context.Context, in adroit.Named) (*adroit.SkillDetail, error) {
+	return skillsShow.do(ctx, c, in)
+}
+
+func (c *Client) Lint(ctx context.Context, in adroit.LintRequest) (*adroit.LintReport, error) {
+	return lintFiles.do(ctx, c, in)
+}
+
 func (c *Client) Tools(ctx context.Context) (*adroit.Listing[adroit.ToolInfo], error) {
 	return toolsList.do(ctx, c, none{})
 }

@@ -124,6 +124,22 @@ var (
 		func(ctx context.Context, c adroit.Client, in adroit.Scope) (*adroit.Listing[adroit.SkillInfo], error) {
 			return c.Skills(ctx, in)
 		}}
+	agentsShow = route[adroit.Named, *adroit.AgentDetail]{"agents/show", "Show an agent.",
+		func(ctx context.Context, c adroit.Client, in adroit.Named) (*adroit.AgentDetail, error) {
+			return c.ShowAgent(ctx, in)
+		}}
+	pipelinesShow = route[adroit.Named, *adroit.PipelineDetail]{"pipelines/show", "Show a pipeline.",
+		func(ctx context.Context, c adroit.Client, in adroit.Named) (*adroit.PipelineDetail, error) {
+			return c.ShowPipeline(ctx, in)
+		}}
+	skillsShow = route[adroit.Named, *adroit.SkillDetail]{"skills/show", "Show a skill.",
+		func(ctx context.Context, c adroit.Client, in adroit.Named) (*adroit.SkillDetail, error) {
+			return c.ShowSkill(ctx, in)
+		}}
+	lintFiles = route[adroit.LintRequest, *adroit.LintReport]{"lint", "Check agents or pipelines.",
+		func(ctx context.Context, c adroit.Client, in adroit.LintRequest) (*adroit.LintReport, error) {
+			return c.Lint(ctx, in)
+		}}
 	toolsList = route[none, *adroit.Listing[adroit.ToolInfo]]{"tools/list", "List the tools.",
 		func(ctx context.Context, c adroit.Client, _ none) (*adroit.Listing[adroit.ToolInfo], error) {
 			return c.Tools(ctx)
@@ -161,7 +177,7 @@ var (
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
 	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
-	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, pipelinesList, skillsList, toolsList, toolsCall,
+	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall,
 	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet,
 }
 

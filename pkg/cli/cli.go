@@ -17,11 +17,14 @@ import (
 	"io"
 	"os"
 
+	agentscmd "github.com/adroit-run/adroit/pkg/cli/cmd/agents"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/backup"
 	configcmd "github.com/adroit-run/adroit/pkg/cli/cmd/config"
 	jobscmd "github.com/adroit-run/adroit/pkg/cli/cmd/jobs"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/models"
+	pipelinescmd "github.com/adroit-run/adroit/pkg/cli/cmd/pipelines"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/signal"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/skills"
 	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -117,7 +120,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.flags.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
-		a.runCommand(), a.commitCommand(), a.compareCommand(), jobscmd.New(e, a.jobsResume(), a.jobsRetry()), signal.New(e), a.agentsCommand(), a.pipelinesCommand(), a.skillsCommand(), toolscmd.New(e), models.New(e),
+		a.runCommand(), a.commitCommand(), a.compareCommand(), jobscmd.New(e, a.jobsResume(), a.jobsRetry()), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
 		a.trustCommand(), a.doctorCommand(), backup.New(e), backup.NewRestore(e), a.demoCommand(), a.benchCommand(), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())

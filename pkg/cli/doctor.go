@@ -118,9 +118,12 @@ func (a *app) examineAgents() finding {
 	if err != nil {
 		return finding{"agents", lacks, err.Error(), ""}
 	}
-	cat, problems := rt.AgentCatalog("", false)
-	f := finding{"agents", fine, render.Plural(len(cat.List()), "agent"), ""}
-	if err := problems.Err(); err != nil {
+	cat, err := rt.Agents(context.Background(), adroit.Scope{})
+	if err != nil {
+		return finding{"agents", lacks, err.Error(), ""}
+	}
+	f := finding{"agents", fine, render.Plural(len(cat.Items), "agent"), ""}
+	if err := cat.Problems.Err(); err != nil {
 		f.Status, f.What, f.Do = lacks, err.Error(), "run adroit agents lint for details"
 	}
 	return f

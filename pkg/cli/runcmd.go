@@ -406,11 +406,8 @@ func (a *app) dryRun(ctx context.Context, p *adroit.Plan, q request) error {
 		rows.Row("permission", r.String())
 	}
 	rows.Row("approve", string(t.Approve))
-	rows.Row("prompt", fmt.Sprintf("about %s with tools", render.Plural(tokens(size), "token")))
+	rows.Row("prompt", fmt.Sprintf("about %s with tools", render.Plural(render.Tokens(size), "token")))
 	rows.Write(a.Stdout)
 	fmt.Fprintf(a.Stdout, "\n%s\n\n%s\n", render.Sanitize(t.System), render.Sanitize(t.Prompt))
 	return nil
 }
-
-// tokens estimates how many tokens n bytes of prose and JSON are.
-func tokens(n int) int { return int(float64(n) / 3.3) }

@@ -47,7 +47,7 @@ type Wrap func(t *testing.T, rt *adroit.Runtime) adroit.Client
 func Test(t *testing.T, wrap Wrap) {
 	for name, run := range map[string]func(*testing.T, *fixture){
 		"run": testRun, "errors": testErrors, "question": testQuestion, "changes": testChanges, "key": testKey,
-		"cancel": testCancel, "catalog": testCatalog, "trust": testTrust, "remove": testRemove, "prune": testPrune, "merge": testMerge, "plan": testPlan, "stop": testStop, "live": testLive, "limits": testLimits,
+		"cancel": testCancel, "catalog": testCatalog, "show": testShow, "lint": testLint, "models": testModels, "call": testCall, "trust": testTrust, "remove": testRemove, "prune": testPrune, "merge": testMerge, "plan": testPlan, "stop": testStop, "live": testLive, "limits": testLimits,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, open(t, wrap)) })
 	}
@@ -330,39 +330,6 @@ func testKey(t *testing.T, f *fixture) {
 	must(t, err)
 	if first.Repeated || !second.Repeated || second.Job.ID != first.Job.ID {
 		t.Errorf("%+v, %+v", first, second)
-	}
-}
-
-// The catalogs list what requests may name, and what the project brings only if
-// it is trusted.
-func testCatalog(t *testing.T, f *fixture) {
-	must(t, os.MkdirAll(filepath.Join(f.dir, adroit.ProjectAgents), 0o755))
-	must(t, os.WriteFile(filepath.Join(f.dir, adroit.ProjectAgents, "own.md"), []byte(strings.Replace(writer, "Write a file", "Its own", 1)), 0o644))
-	must(t, os.MkdirAll(filepath.Join(f.dir, ".adroit/skills/tidy"), 0o755))
-	must(t, os.WriteFile(filepath.Join(f.dir, ".adroit/skills/tidy/SKILL.md"), []byte("---\nname: tidy\ndescription: Tidy up.\n---\nTidy.\n"), 0o644))
-	for trusted, want := range map[bool]int{false: 1, true: 2} {
-		in := adroit.Scope{Dir: f.dir, Trust: trusted}
-		all, err := f.Agents(t.Context(), in)
-		must(t, err)
-		skills, err := f.Skills(t.Context(), in)
-		must(t, err)
-		if len(all.Items) != want || len(skills.Items) != want-1 {
-			t.Errorf("trusted %v: %+v, %+v", trusted, all, skills)
-		}
-	}
-	pipelines, err := f.Pipelines(t.Context(), adroit.Scope{})
-	must(t, err)
-	if len(pipelines.Items) != 1 || pipelines.Items[0].Name != "greet" || pipelines.Items[0].Steps != 1 {
-		t.Errorf("%+v", pipelines)
-	}
-	list, err := f.Tools(t.Context())
-	must(t, err)
-	found := false
-	for _, tool := range list.Items {
-		found = found || tool.Name == "write_file" && strings.Contains(string(tool.Input), `"path"`)
-	}
-	if !found {
-		t.Errorf("%d tools", len(list.Items))
 	}
 }
 

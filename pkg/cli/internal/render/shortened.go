@@ -6,10 +6,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// SmallWindows are the context windows, in tokens, for which agents show lists
-// shortened tools.
-var SmallWindows = []int{4096, 8192}
-
 // ShortenedRows list the tools whose description is shortened, or that are left out, in a small window.
 func ShortenedRows(t *Table, where string, list []executor.ShortenedTool) {
 	var short, out []string

@@ -19,6 +19,13 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
+// Put adds a row unless the value is empty.
+func (t *Table) Put(label, value string) {
+	if value != "" {
+		t.Row(label, value)
+	}
+}
+
 func (t *Table) Write(w io.Writer) {
 	var width []int
 	for _, r := range t.rows {
@@ -115,3 +122,6 @@ func Bytes(n int64) string {
 	}
 	return fmt.Sprintf("%d MB", n/1_000_000)
 }
+
+// Tokens estimates how many tokens n bytes of prose and JSON are.
+func Tokens(n int) int { return int(float64(n) / 3.3) }

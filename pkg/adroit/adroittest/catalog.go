@@ -1,0 +1,151 @@
+package adroittest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+)
+
+// The catalogs list what requests may name, and what the project brings only if
+// it is trusted.
+func testCatalog(t *testing.T, f *fixture) {
+	must(t, os.MkdirAll(filepath.Join(f.dir, adroit.ProjectAgents), 0o755))
+	must(t, os.WriteFile(filepath.Join(f.dir, adroit.ProjectAgents, "own.md"), []byte(strings.Replace(writer, "Write a file", "Its own", 1)), 0o644))
+	f.skill(t)
+	for trusted, want := range map[bool]int{false: 1, true: 2} {
+		in := adroit.Scope{Dir: f.dir, Trust: trusted}
+		all, err := f.Agents(t.Context(), in)
+		must(t, err)
+		skills, err := f.Skills(t.Context(), in)
+		must(t, err)
+		if len(all.Items) != want || len(skills.Items) != want-1 {
+			t.Errorf("trusted %v: %+v, %+v", trusted, all, skills)
+		}
+	}
+	pipelines, err := f.Pipelines(t.Context(), adroit.Scope{})
+	must(t, err)
+	if len(pipelines.Items) != 1 || pipelines.Items[0].Name != "greet" || pipelines.Items[0].Steps != 1 {
+		t.Errorf("%+v", pipelines)
+	}
+	list, err := f.Tools(t.Context())
+	must(t, err)
+	found := false
+	for _, tool := range list.Items {
+		found = found || tool.Name == "write_file" && strings.Contains(string(tool.Input), `"path"`)
+	}
+	if !found {
+		t.Errorf("%d tools", len(list.Items))
+	}
+}
+
+// skill gives the workspace a skill.
+func (f *fixture) skill(t *testing.T) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Join(f.dir, ".adroit/skills/tidy"), 0o755))
+	must(t, os.WriteFile(filepath.Join(f.dir, ".adroit/skills/tidy/SKILL.md"), []byte("---\nname: tidy\ndescription: Tidy up.\n---\nTidy.\n"), 0o644))
+}
+
+// What is shown is complete; an unknown name is an error with the nearest one.
+func testShow(t *testing.T, f *fixture) {
+	f.skill(t)
+	in := adroit.Scope{Dir: f.dir, Trust: true}
+	a, err := f.ShowAgent(t.Context(), adroit.Named{Scope: in, Name: "writer"})
+	must(t, err)
+	if a.Name != "writer" || a.Prompt == "" || a.Layer != "mine" || a.File != "writer.md" || len(a.Windows) != 2 || a.Windows[0].Tokens != 4096 {
+		t.Errorf("%+v, %+v", a, a.DynamicAgent)
+	}
+	p, err := f.ShowPipeline(t.Context(), adroit.Named{Scope: in, Name: "greet"})
+	must(t, err)
+	if p.Name != "greet" || len(p.Steps) != 1 || p.Text() == "" || p.File != "greet.yaml" {
+		t.Errorf("%+v", p)
+	}
+	s, err := f.ShowSkill(t.Context(), adroit.Named{Scope: in, Name: "tidy"})
+	must(t, err)
+	if s.Body != "Tidy." || s.Layer != "project" {
+		t.Errorf("%+v", s)
+	}
+	_, err = f.ShowAgent(t.Context(), adroit.Named{Scope: in, Name: "write"})
+	unknown(t, err, "writer")
+	_, err = f.ShowPipeline(t.Context(), adroit.Named{Scope: in, Name: "great"})
+	unknown(t, err, "greet")
+	_, err = f.ShowSkill(t.Context(), adroit.Named{Scope: in, Name: "tidi"})
+	unknown(t, err, "tidy")
+}
+
+// unknown fails unless err names what was probably meant.
+func unknown(t *testing.T, err error, near string) {
+	t.Helper()
+	kind(t, err, adroit.Invalid)
+	if !strings.Contains(adroit.Hint(err), near) {
+		t.Errorf("%v, hint %q", err, adroit.Hint(err))
+	}
+}
+
+// All that there is, or some files, are checked; problems have their places.
+func testLint(t *testing.T, f *fixture) {
+	for kind, file := range map[adroit.LintKind]string{adroit.LintAgents: "---\nname: A B\n---\nx", adroit.LintPipelines: "steps: 3\n"} {
+		all, err := f.Lint(t.Context(), adroit.LintRequest{Kind: kind})
+		if err != nil || all.Checked != 1 || all.Problems == nil || all.Problems.Err() != nil {
+			t.Errorf("%s: %v, %+v", kind, err, all)
+		}
+		one, err := f.Lint(t.Context(), adroit.LintRequest{Kind: kind, Files: []adroit.LintFile{{Name: "mine/bad", Text: []byte(file)}}})
+		if err != nil || one.Checked != 1 || one.Problems.Err() == nil || one.Problems[0].File != "mine/bad" || one.Problems[0].Line == 0 {
+			t.Errorf("%s: %v, %+v", kind, err, one)
+		}
+	}
+	_, err := f.Lint(t.Context(), adroit.LintRequest{Kind: "tools"})
+	kind(t, err, adroit.Invalid)
+}
+
+// A model is asked for a word; the models of a program are neither pulled nor
+// forgotten.
+func testModels(t *testing.T, f *fixture) {
+	list, err := f.Models(t.Context())
+	if err != nil || len(list) != 2 || list[0].Model != "script/NAME" || list[1].Model != "waits/NAME" {
+		t.Errorf("%v, %+v", err, list)
+	}
+	r, err := f.CheckModel(t.Context(), adroit.ModelQuery{})
+	if err != nil || r.Model != "script/turns" {
+		t.Errorf("%v, %+v", err, r)
+	}
+	if s, err := f.ModelState(t.Context(), adroit.ModelQuery{Model: "script/turns", Window: 4096}); err != nil || s.Given != 0 || s.NoEffort != "" {
+		t.Errorf("%v, %+v", err, s)
+	}
+	_, err = f.CheckModel(t.Context(), adroit.ModelQuery{Model: "nobody/x"})
+	if err == nil || adroit.Hint(err) == "" {
+		t.Errorf("%v, hint %q", err, adroit.Hint(err))
+	}
+	_, err = f.ForgetModel(t.Context(), "")
+	kind(t, err, adroit.Invalid)
+	n := 0
+	for _, err := range f.PullModel(t.Context(), adroit.ModelPull{Model: "x"}) {
+		n++
+		kind(t, err, adroit.Invalid)
+	}
+	if n != 1 {
+		t.Errorf("the pull reported %d times", n)
+	}
+}
+
+// A tool works in the directory of the call; what it reports as failed is a
+// result and no error.
+func testCall(t *testing.T, f *fixture) {
+	call := adroit.ToolCall{Name: "write_file", Args: json.RawMessage(`{"path": "a.txt", "content": "hello"}`), Dir: f.dir}
+	r, err := f.CallTool(t.Context(), call)
+	must(t, err)
+	b, err := os.ReadFile(filepath.Join(f.dir, "a.txt"))
+	if err != nil || r.Failed || r.Text == "" || string(b) != "hello" {
+		t.Errorf("%v, %+v, %q", err, r, b)
+	}
+	call.Args = json.RawMessage(`{"path": "../a.txt", "content": "hello"}`)
+	if r, err := f.CallTool(t.Context(), call); err == nil && !r.Failed {
+		t.Errorf("a path out of the directory: %+v", r)
+	}
+	call.Name = "write_fil"
+	_, err = f.CallTool(t.Context(), call)
+	unknown(t, err, "write_file")
+}

@@ -1,0 +1,90 @@
+// Package agents holds the commands of adroit agents.
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+var noun = catalog.Noun{Word: "agents", Dirs: adroit.ProjectAgents}
+
+// New is adroit agents.
+func New(e *env.Env) *cobra.Command {
+	list := catalog.List(e, noun, adroit.Client.Agents, listText, func(l *adroit.Listing[adroit.AgentInfo]) {
+		if l.Problems.Err() != nil {
+			fmt.Fprintln(e.Err, "some agents cannot be used; adroit agents lint says why")
+		}
+	})
+	lint := catalog.Lint(e, noun, adroit.LintAgents, "Check agent files: all problems at once, with their places", "name agent files, or none for all")
+	return env.Noun("agents", "List, show, check and create agents", list, newShow(e), lint, newNew(e))
+}
+
+func listText(w io.Writer, list []adroit.AgentInfo) {
+	var t render.Table
+	for _, a := range list {
+		t.Row(a.Name, a.Layer, render.FirstSentence(a.Description))
+	}
+	t.Write(w)
+}
+
+func newShow(e *env.Env) *cobra.Command {
+	var asJSON bool
+	cmd := catalog.Show(e, noun, "show", "Show an agent: tools, definition of done, limits, prompt", adroit.Client.ShowAgent, func(w io.Writer, a *adroit.AgentDetail) error {
+		if asJSON {
+			return render.JSON(w, a.DynamicAgent)
+		}
+		showText(w, a, e.Home)
+		return nil
+	})
+	env.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// showText describes an agent; home shortens a path.
+func showText(w io.Writer, a *adroit.AgentDetail, home func(string) string) {
+	done, err := json.Marshal(a.Done)
+	if err != nil {
+		panic(err) // it was read from text
+	}
+	var t render.Table
+	t.Put("agent", a.Name)
+	t.Put("description", a.Description)
+	t.Put("from", strings.TrimSpace(a.Layer+" "+home(a.File)))
+	t.Put("model", a.Model)
+	t.Put("workflow", a.Workflow)
+	t.Put("tools", strings.Join(a.Tools, ", "))
+	for _, win := range a.Windows {
+		render.ShortenedRows(&t, fmt.Sprintf("with a %s-token window, ", render.Count(win.Tokens)), win.Tools)
+	}
+	t.Put("skills", strings.Join(a.Skills, ", "))
+	if a.Grant != nil {
+		t.Put("grant", a.Grant.String())
+	}
+	for _, f := range a.Inputs {
+		t.Put("input", strings.TrimSpace(f.Name+" "+f.Description))
+	}
+	t.Put("done", string(done))
+	if l := a.Limits; l.Turns > 0 {
+		t.Put("turns", fmt.Sprint(l.Turns))
+	}
+	if l := a.Limits; l.Tokens > 0 {
+		t.Put("tokens", render.Count(l.Tokens))
+	}
+	if l := a.Limits; l.Time > 0 {
+		t.Put("time", l.Time.String())
+	}
+	if l := a.Limits; l.CostUSD > 0 {
+		t.Put("cost", fmt.Sprintf("%.2f USD", l.CostUSD))
+	}
+	t.Write(w)
+	fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(render.Sanitize(a.Prompt)))
+}

@@ -1,0 +1,140 @@
+// Package catalog makes the commands that agents, pipelines and skills have in
+// common: list, show and lint.
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+// A Noun is what is listed, shown or checked.
+type Noun struct {
+	Word string // in the plural
+	Dirs string // where a project has its own
+}
+
+func (n Noun) one() string { return strings.TrimSuffix(n.Word, "s") }
+
+// trust adds the flag that makes a command read the directory's own.
+func (n Noun) trust(cmd *cobra.Command, in *adroit.Scope) {
+	cmd.Flags().BoolVar(&in.Trust, "trust-project", false, "also read the "+n.Word+" in "+n.Dirs+" here")
+}
+
+// List makes adroit NOUN list. after, which may be nil, sees what was listed for
+// people.
+func List[T any](e *env.Env, n Noun, list func(adroit.Client, context.Context, adroit.Scope) (*adroit.Listing[T], error), text func(w io.Writer, items []T), after func(l *adroit.Listing[T])) *cobra.Command {
+	var asJSON bool
+	in := adroit.Scope{Dir: "."}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the " + n.Word,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			found, err := list(c, cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			err = env.Print(e.Out, asJSON, found.Items, text)
+			if err == nil && !asJSON && after != nil {
+				after(found)
+			}
+			return err
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	n.trust(cmd, &in)
+	return cmd
+}
+
+// Show makes a command about one by its name, which write prints.
+func Show[T any](e *env.Env, n Noun, use, short string, show func(adroit.Client, context.Context, adroit.Named) (T, error), write func(io.Writer, T) error) *cobra.Command {
+	in := adroit.Named{Scope: adroit.Scope{Dir: "."}}
+	cmd := &cobra.Command{
+		Use:   use + " NAME",
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			in.Name = args[0]
+			v, err := show(c, cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			return write(e.Out, v)
+		},
+	}
+	n.trust(cmd, &in.Scope)
+	return cmd
+}
+
+// Lint makes adroit NOUN lint.
+func Lint(e *env.Env, n Noun, kind adroit.LintKind, short, hint string) *cobra.Command {
+	var asJSON bool
+	in := adroit.LintRequest{Scope: adroit.Scope{Dir: "."}, Kind: kind}
+	cmd := &cobra.Command{
+		Use:   "lint [FILE...]",
+		Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, name := range args {
+				b, err := readBounded(name)
+				if err != nil {
+					return exit.Usagef(hint, "%v", err)
+				}
+				in.Files = append(in.Files, adroit.LintFile{Name: name, Text: b})
+			}
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			r, err := c.Lint(cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := render.JSON(e.Out, r.Problems); err != nil {
+					return err
+				}
+			} else {
+				for _, p := range r.Problems {
+					fmt.Fprintln(e.Out, render.Sanitize(p.String()))
+				}
+				fmt.Fprintf(e.Err, "%s, %s\n", render.Plural(r.Checked, n.one()), render.Plural(len(r.Problems), "problem"))
+			}
+			if r.Problems.Err() != nil {
+				return exit.With(exit.Failed)
+			}
+			return nil
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	n.trust(cmd, &in.Scope)
+	return cmd
+}
+
+// readBounded reads a file as far as an agent or a pipeline may be long, and a
+// byte more.
+func readBounded(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 1<<20+1))
+}
