@@ -87,7 +87,7 @@ func TestJSONShapes(t *testing.T) {
 var generated = regexp.MustCompile(`^(J[0-9A-Z]{10,}|[0-9a-f]{16,}|/.*)$`)
 
 // shapes lists every field of a stream of JSON values with its types. What is in
-// the schemas of tools and agents is theirs.
+// the schemas and examples of tools and agents is theirs.
 func shapes(t *testing.T, out []byte, schemas bool) string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -96,7 +96,7 @@ func shapes(t *testing.T, out []byte, schemas bool) string {
 		switch v := v.(type) {
 		case map[string]any:
 			seen[at+" object"] = true
-			if schemas && (strings.HasSuffix(at, ".input") || strings.HasSuffix(at, ".output") || strings.HasSuffix(at, ".schema")) {
+			if schemas && (strings.HasSuffix(at, ".input") || strings.HasSuffix(at, ".args") || strings.HasSuffix(at, ".output") || strings.HasSuffix(at, ".schema")) {
 				return
 			}
 			for key, of := range v {
