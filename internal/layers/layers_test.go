@@ -94,7 +94,7 @@ var may = map[string][]string{
 
 	"internal/provider": {"internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "pkg/pipeline"},
 
-	"pkg/config": {"configs", "internal/provider", "internal/rootfs", "internal/tools/edit", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "pkg/pipeline", "pkg/tools", "pkg/tools/", "pkg/trust", "pkg/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"pkg/config": {"configs", "internal/provider", "internal/rootfs", "internal/tools/edit", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "pkg/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "pkg/trust", "pkg/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env": {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/config", "pkg/llm", "pkg/tools"},
 	// Exceptions to what a command may import, which may only get fewer.
@@ -103,9 +103,10 @@ var may = map[string][]string{
 	"pkg/cli/cmd/pipelines": append([]string{"configs"}, command...),
 	"pkg/cli/cmd/tools":     append([]string{"pkg/executor", "pkg/tools"}, command...),
 
-	"pkg/cli/internal/exit":   {"pkg/jobs"},
-	"pkg/cli/internal/term":   {},
-	"pkg/cli/internal/render": {"pkg/adroit", "pkg/cli/internal/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace", "internal/workspace/ledger"},
+	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render"},
+	"pkg/cli/internal/exit":    {"pkg/jobs"},
+	"pkg/cli/internal/term":    {},
+	"pkg/cli/internal/render":  {"pkg/adroit", "pkg/cli/internal/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/pipeline", "pkg/workspace", "internal/workspace/ledger"},
 
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"internal/flow/flowvet"},

@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/pipeline"
+	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/trust"
 	"github.com/adroit-run/adroit/pkg/workflows"
@@ -42,7 +43,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	hide := Redactor(c, c.getenv)
 	o := adroit.Options{
 		Tools: c.Tools(p), Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), p.Workflows),
-		Data: data, DataInWorkspace: true, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
+		Data: data, DataInWorkspace: true, Store: sqlite.Store(data), Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
 		Defaults: agents.Defaults{
 			Substitutes: edit.Instead(c.EditFormats), Budget: agents.Budget{Windows: c.Windows, Result: c.Results.Bytes},
 			Model: c.Model, Approve: c.Approve, Mode: c.Mode, Rules: c.Permissions, Prices: c.Prices,
