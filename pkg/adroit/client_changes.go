@@ -135,7 +135,7 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 		}
 		report.Incomplete = led.Incomplete(ctx)
 	}
-	if j.Status != Lost {
+	if j.Status != lost {
 		report.Commits, err = rt.commits(ctx, j.ID)
 	}
 	return report, asError(err)
@@ -169,7 +169,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*Merg
 	if j.Status == jobs.Running {
 		return nil, WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
 	}
-	w, err := rt.Worktree(j.ID)
+	w, err := rt.worktree(j.ID)
 	if err != nil {
 		return nil, AsError(err)
 	}

@@ -70,7 +70,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 		return nil, AsError(err)
 	}
 	var noTree, noTrees error
-	d.Worktree, noTree = rt.Worktree(j.ID)
+	d.Worktree, noTree = rt.worktree(j.ID)
 	d.Trees, noTrees = rt.keptTrees(j.ID)
 	if err := errors.Join(noTree, noTrees); err != nil {
 		d.Unreadable = err.Error()

@@ -71,8 +71,8 @@ func (rt *Runtime) find(ctx context.Context, ref string) (*jobs.Job, *jobs.Manag
 	return nil, nil, Invalidf("give more of the id", "%q means any of %d jobs: %s", ref, len(found), strings.Join(ids, ", "))
 }
 
-// Lost is the status of a job whose directory is all that is left of it.
-const Lost = jobs.Status("lost")
+// lost is the status of a job whose directory is all that is left of it.
+const lost = jobs.Status("lost")
 
 // findOrFolder finds a job like find does, and also one whose directory is all
 // that is left: its database was lost or replaced.
@@ -93,7 +93,7 @@ func (rt *Runtime) findOrFolder(ctx context.Context, ref string) (*jobs.Job, err
 		if failed != nil || json.Unmarshal(b, j) != nil || j.ID != f.Name() {
 			continue
 		}
-		j.Status = Lost
+		j.Status = lost
 		found = append(found, j)
 	}
 	if len(found) != 1 {

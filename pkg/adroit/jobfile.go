@@ -42,8 +42,8 @@ func (rt *Runtime) removeAllTrees() error {
 	return errors.Join(errs...)
 }
 
-// Worktree is the worktree of a job that was submitted with Input.Worktree, nil
-// for others. Merge and Remove it when the job has ended; until then it stays.
-func (rt *Runtime) Worktree(id string) (*worktree.Worktree, error) {
+// worktree is the worktree of a job that was submitted with Input.Worktree, nil
+// for others.
+func (rt *Runtime) worktree(id string) (*worktree.Worktree, error) {
 	return jobdir.OpenWorktree(rt.data(), id)
 }

@@ -157,15 +157,15 @@ func (rt *Runtime) retryIn(ctx context.Context, m *jobs.Manager, old *jobs.Job, 
 
 // forget removes what was kept beside a job that was not created after all.
 func (rt *Runtime) forget(ctx context.Context, id string) error {
-	if err := rt.RemoveWorktrees(ctx, id, true); err != nil {
+	if err := rt.removeWorktrees(ctx, id, true); err != nil {
 		return err
 	}
 	return os.RemoveAll(filepath.Join(rt.home, id))
 }
 
-// RemoveWorktrees removes a job's worktree and those of its sub-agents. Without
+// removeWorktrees removes a job's worktree and those of its sub-agents. Without
 // force, a worktree with work that is nowhere else is a *worktree.Error.
-func (rt *Runtime) RemoveWorktrees(ctx context.Context, id string, force bool) error {
+func (rt *Runtime) removeWorktrees(ctx context.Context, id string, force bool) error {
 	w, err := jobdir.OpenWorktree(rt.data(), id)
 	if err != nil {
 		return err

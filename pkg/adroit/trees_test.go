@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -285,7 +286,7 @@ func TestSubAgentsInWorktrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := rt.RemoveWorktrees(t.Context(), id, true); err != nil {
+			if err := jobdir.RemoveTrees(t.Context(), data, id); err != nil {
 				t.Error(err)
 			}
 			if left, _ := os.ReadDir(filepath.Join(data, "worktrees")); len(left) > 0 {
@@ -552,21 +553,21 @@ func TestSubAgentsElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		reps, _, id := reports(t, rt, j)
-		w, err := rt.Worktree(id)
-		if err != nil || w == nil || !reps[0].OK() || !reps[1].OK() {
+		d, err := rt.Job(t.Context(), id)
+		if err != nil || d.Worktree == nil || !reps[0].OK() || !reps[1].OK() {
 			t.Fatalf("%+v, %v", reps, err)
 		}
-		got := files(t, w.Dir())
+		got := files(t, d.Worktree.Dir())
 		if !strings.HasSuffix(got["b.txt"], " one\n") || !strings.HasSuffix(got["n.txt"], " two\n") {
 			t.Errorf("%v", got)
 		}
 		if now := files(t, dir); !equalFiles(now, before) {
 			t.Errorf("the repository's own tree is %v", now)
 		}
-		if m, err := w.Merge(t.Context(), "Work"); err != nil || len(m.Paths) != 2 {
+		if m, err := rt.Merge(t.Context(), id, adroit.MergeOptions{Message: "Work"}); err != nil || len(m.Paths) != 2 {
 			t.Errorf("%+v, %v", m, err)
 		}
-		if err := w.Remove(t.Context(), false); err != nil {
+		if _, err := rt.Remove(t.Context(), id, adroit.RemoveOptions{}); err != nil {
 			t.Error(err)
 		}
 		if out := gitOut(t, dir, "branch", "--list") + gitOut(t, dir, "worktree", "list"); strings.Contains(out, id) {

@@ -65,22 +65,14 @@ func TestWorktrees(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {
 		t.Error("a job wrote into the repository itself")
 	}
-	w, err := rt.Worktree(running[0].ID())
-	if err != nil || w == nil {
-		t.Fatal(w, err)
-	}
-	if m, err := w.Merge(t.Context(), "Write"); err != nil || len(m.Paths) != 1 {
+	if m, err := rt.Merge(t.Context(), running[0].ID(), adroit.MergeOptions{Message: "Write"}); err != nil || len(m.Paths) != 1 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "new.txt")); err != nil || string(b) != "new\n" {
 		t.Errorf("%q, %v", b, err)
 	}
 	for i, force := range []bool{false, true} {
-		w, err := rt.Worktree(running[i].ID())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Remove(t.Context(), force); err != nil {
+		if _, err := rt.Remove(t.Context(), running[i].ID(), adroit.RemoveOptions{Force: force}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -90,8 +82,5 @@ func TestWorktrees(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Join(data, "worktrees")); len(left) > 0 {
 		t.Errorf("left over: %v", left)
-	}
-	if w, err := rt.Worktree("J0"); w != nil || err != nil {
-		t.Errorf("%v, %v", w, err)
 	}
 }
