@@ -42,6 +42,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "api:", err)
 		os.Exit(1)
 	}
+	fmt.Println(count(packages), "names in public packages, without test kits")
 }
 
 // A pkg is what there is of a package outside its tests.
@@ -173,9 +174,21 @@ func receiver(x ast.Expr) string {
 	return ""
 }
 
-// snapshot lists the exported names of the public packages, a line each.
+// count is how many names programs outside this module see, without test kits.
+func count(packages []pkg) (n int) {
+	for _, p := range packages {
+		if p.public() && !p.testKit() {
+			n += len(p.names)
+		}
+	}
+	return n
+}
+
+// snapshot lists the exported names of the public packages, a line each, after how
+// many they are.
 func snapshot(packages []pkg) []byte {
 	var b bytes.Buffer
+	fmt.Fprintf(&b, "%d names outside test kits\n", count(packages))
 	for _, p := range packages {
 		if !p.public() {
 			continue

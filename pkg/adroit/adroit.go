@@ -32,10 +32,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/tools/edit"
-	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -79,21 +77,21 @@ type Options struct {
 	Defaults agents.Defaults
 	// Servers are the language servers that look at what jobs change; nil means
 	// those of lsp.Known that are installed, an empty list none.
-	Servers []lsp.Server
+	Servers []LanguageServer
 	// NoDiagnostics keeps the language servers from checking what calls change.
 	NoDiagnostics bool
 	// Hooks are commands that see each call of a tool and its result.
 	Hooks []hooks.Hook
 	// Middleware wraps each call of a tool, inside of the hooks; the first is
 	// outermost.
-	Middleware []func(handler.ToolHandler) handler.ToolHandler
+	Middleware []func(ToolHandler) ToolHandler
 	// Dir is the workspace of requests that name none; empty means the
 	// current directory.
 	Dir string
 	// Sandbox is how commands are confined: at the best level that the machine
 	// can do unless Level says otherwise. Its Private is not read, and Data is
 	// hidden from commands always.
-	Sandbox process.SandboxOptions
+	Sandbox SandboxOptions
 	// Network is how far tools reach: public addresses, and what it allows.
 	Network netguard.Guard
 	// Data is the directory of what jobs leave beside the store, such as what

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
-	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -126,10 +125,6 @@ type Machine interface {
 
 var _ Client = (*Runtime)(nil)
 
-// A JobConfig is what a runner must know of a job and the job's input does not
-// hold: the address of its provider, trust, recording and sandbox.
-type JobConfig = jobdir.Config
-
 // A JobDetail is a job with what is known beside it.
 type JobDetail struct {
 	Job       *jobs.Job       `json:"job"`
@@ -193,11 +188,11 @@ type ChangeSummary struct {
 // A KeptTree is the worktree of a sub-agent that is still there: one in use, one
 // with conflicts, or one of a sub-agent that did not get done.
 type KeptTree struct {
-	Name      string           `json:"name"`
-	Dir       string           `json:"dir"`
-	Branch    string           `json:"branch,omitempty"`
-	Base      string           `json:"base,omitempty"` // the commit it began with
-	Conflicts []ledger.Skipped `json:"conflicts,omitempty"`
+	Name      string    `json:"name"`
+	Dir       string    `json:"dir"`
+	Branch    string    `json:"branch,omitempty"`
+	Base      string    `json:"base,omitempty"` // the commit it began with
+	Conflicts []Skipped `json:"conflicts,omitempty"`
 }
 
 // ListOptions select jobs; the zero value is all.
@@ -312,10 +307,10 @@ type StepList struct {
 
 // A Diff is what a job changed.
 type Diff struct {
-	Job        string          `json:"job"`
-	Changes    []ledger.Change `json:"changes"`
-	Diff       string          `json:"diff"`
-	Incomplete []string        `json:"incomplete,omitempty"`
+	Job        string   `json:"job"`
+	Changes    []Change `json:"changes"`
+	Diff       string   `json:"diff"`
+	Incomplete []string `json:"incomplete,omitempty"`
 }
 
 // An UndoReport is what an undo did, and left.

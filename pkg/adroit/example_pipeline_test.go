@@ -8,8 +8,6 @@ import (
 	"os"
 
 	"github.com/adroit-run/adroit/configs"
-	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -51,8 +49,8 @@ func Example_pipeline() {
 	dir, data := must(os.MkdirTemp("", "project-")), must(os.MkdirTemp("", "data-"))
 	defer os.RemoveAll(dir)
 	defer os.RemoveAll(data)
-	written := func(next handler.ToolHandler) handler.ToolHandler {
-		return func(ctx context.Context, call handler.Invocation) (tools.Result, error) {
+	written := func(next adroit.ToolHandler) adroit.ToolHandler {
+		return func(ctx context.Context, call adroit.Invocation) (tools.Result, error) {
 			res, err := next(ctx, call)
 			if err == nil && call.Tool.Name == "write_file" {
 				fmt.Println("write_file was called")
@@ -62,7 +60,7 @@ func Example_pipeline() {
 	}
 	options := adroit.Options{
 		Models: map[string]llm.Model{"script": must(script.Parse("turns", []byte(featureTurns)))}, Model: "script/turns",
-		Tools: std.All(), Middleware: []func(handler.ToolHandler) handler.ToolHandler{written}, Servers: []lsp.Server{},
+		Tools: std.All(), Middleware: []func(adroit.ToolHandler) adroit.ToolHandler{written}, Servers: []adroit.LanguageServer{},
 		Agents:    []agents.Layer{{Name: "built in", FS: configs.Agents()}},
 		Pipelines: []pipeline.Layer{{Name: "built in", FS: configs.Pipelines()}},
 		Dir:       dir, Data: data, Store: sqlite.Store(data),

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
@@ -40,7 +39,7 @@ type ModelSource interface {
 	// Think names the model for what tools ask; empty is the job's own.
 	Think() string
 	// Driver knows how models call tools; nil tries all ways.
-	Driver() handler.CallModes
+	Driver() CallModes
 	// Recording is what ref is a recording of, nil for a model that is none.
 	Recording(ref string) (*script.Recording, error)
 }
@@ -57,7 +56,7 @@ type modelMap struct {
 var _ ModelSource = modelMap{}
 
 func (m modelMap) At(string, string) (ModelSource, error)      { return m, nil }
-func (m modelMap) Driver() handler.CallModes                   { return nil }
+func (m modelMap) Driver() CallModes                           { return nil }
 func (m modelMap) Recording(string) (*script.Recording, error) { return nil, nil }
 func (m modelMap) Window(context.Context, string) (int, error) { return 0, nil }
 func (m modelMap) Roles() []string                             { return nil }

@@ -1,0 +1,41 @@
+package adroit
+
+import (
+	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+)
+
+// What is implemented below internal/ and appears in what this package exports.
+type (
+	// An Invocation is a call of a tool that is about to happen.
+	Invocation = handler.Invocation
+	// A ToolHandler performs a call; Options.Middleware wraps one in another.
+	ToolHandler = handler.ToolHandler
+	// CallModes knows how models call tools, for a ModelSource.
+	CallModes = handler.CallModes
+
+	// A JobConfig is what a runner must know of a job and the job's input does not
+	// hold: the address of its provider, trust, recording and sandbox.
+	JobConfig = jobdir.Config
+	// SandboxOptions are how commands are confined.
+	SandboxOptions = process.SandboxOptions
+	// A LanguageServer is a program that checks the files of a language.
+	LanguageServer = lsp.Server
+
+	// A Change is what a job has made of one file.
+	Change = ledger.Change
+	// StepChanges are the files that one step of a job changed.
+	StepChanges = ledger.StepChanges
+	// A Skipped is a file that an undo or a merge left alone, and why.
+	Skipped = ledger.Skipped
+	// Undone is what an undo did to files.
+	Undone = ledger.UndoReport
+	// A Worktree is the git worktree of a job.
+	Worktree = worktree.Worktree
+	// Merged is what merging a worktree did to files.
+	Merged = worktree.Merged
+)
