@@ -21,6 +21,7 @@ const episode = `turns:
       - {name: master_audio, args: {out: ep-chapters.mp3, title: Rye, artist: Ann, keep_level: true}}
       - {name: cut_clip, args: {start: 3.5, end: 6, out: clips/rye.wav}}
       - {name: feed_entry, args: {feed: feed.xml, url: "https://example.com/ep.mp3", title: Rye, date: "2026-05-01", show: {title: Bread, link: "https://example.com", description: On bread.}}}
+  - calls: [{name: save_episode, args: {dir: saved}}]
   - calls: [{name: finish, args: {summary: The episode is ready.}}]
 `
 
@@ -76,7 +77,7 @@ func TestPodcastSurvivesKill(t *testing.T) {
 		t.Fatalf("without a kill: exit code %d\n%s", code, out)
 	}
 	want := whole.end()
-	if len(want.tree) != 6 {
+	if len(want.tree) != 12 {
 		t.Fatalf("without a kill there are %d files: %v", len(want.tree), want.artifacts)
 	}
 	last, _ := points(t, 9, func(n int) bool {

@@ -72,7 +72,7 @@ var may = map[string][]string{
 	"pkg/tools/toolstest":         {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"pkg/tools/file":              {"pkg/tools", "internal/tools/edit", "pkg/workspace"},
 	"pkg/tools/blog":              {"pkg/llm", "pkg/tools"},
-	"pkg/tools/podcast":           {"pkg/llm", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
+	"pkg/tools/podcast":           {"pkg/llm", "pkg/tools", "pkg/tools/internal/fetch", "pkg/workspace", "internal/workspace/process"},
 	"pkg/tools/publish":           {"pkg/event", "pkg/tools"},
 	"pkg/tools/calendar":          {"pkg/tools", "pkg/tools/internal/fetch"},
 	"pkg/tools/web":               {"pkg/tools", "pkg/tools/internal/fetch"},

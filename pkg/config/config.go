@@ -62,6 +62,8 @@ type Config struct {
 	Publish  publishSection  `yaml:"publish"`
 	GitHub   githubSection   `yaml:"github"`
 
+	Transcription transcriptionSection `yaml:"transcription"`
+
 	EditFormats map[string]edit.Format `yaml:"edit_formats"`
 
 	Windows map[string]int `yaml:"windows"`
@@ -262,6 +264,9 @@ func (c *Config) check(where string) error {
 	if err := c.GitHub.check(where); err != nil {
 		return err
 	}
+	if err := c.Transcription.check(where); err != nil {
+		return err
+	}
 	if err := c.Research.check(where); err != nil {
 		return err
 	}
@@ -349,6 +354,7 @@ func (c *Config) entries() []entry {
 	out = append(out, c.Research.entries()...)
 	out = append(out, publishEntries(c.Publish)...)
 	out = append(out, c.GitHub.entries()...)
+	out = append(out, c.Transcription.entries()...)
 	out = append(out, permissionEntry(c.Permissions))
 	out = append(out, c.testEntries()...)
 	out = append(out, formatEntries(c.EditFormats)...)

@@ -95,5 +95,5 @@ func (c *Config) Tools(p Program) []tools.Tool {
 	if now == nil {
 		now = time.Now
 	}
-	return c.githubTools(c.publishTools(c.researchTools(p.Tools, now), now))
+	return c.podcastTools(c.githubTools(c.publishTools(c.researchTools(p.Tools, now), now)))
 }

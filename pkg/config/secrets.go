@@ -64,6 +64,9 @@ func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secr
 		for _, name := range slices.Concat(c.Publish.targets().Secrets(), c.GitHub.target().Secrets()) {
 			add(name, getenv(name))
 		}
+		if name := c.Transcription.KeyEnv; name != "" {
+			add(name, getenv(name))
+		}
 	}
 	for _, name := range []string{"OPENAI_API_KEY", "OLLAMA_API_KEY"} {
 		add(name, getenv(name))

@@ -69,7 +69,6 @@ func (g Guard) Client() *http.Client {
 		DialContext:            rules.dial,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    15 * time.Second,
-		ResponseHeaderTimeout:  g.Timeout,
 		MaxResponseHeaderBytes: 256 << 10,
 		IdleConnTimeout:        30 * time.Second,
 		MaxIdleConns:           16,

@@ -143,31 +143,3 @@ func length(ctx context.Context, env *tools.Env) (measure, error) {
 	}
 	return measure{}, errors.New("the length of the episode is not known: call probe_audio on its recording, or process a transcript with times first")
 }
-
-//go:embed check_chapters.md
-var checkProse string
-
-// checkChaptersTool is the tool check_chapters, made to be a completion check.
-var checkChaptersTool = tools.New(tools.Metadata{
-	Name: "check_chapters", Category: tools.Content, Needs: tools.Read | tools.Exec, Effect: tools.Idempotent, Optionality: tools.Optional,
-	Consumes: []string{chaptersName}, Uses: []string{audioSource, episodeName, transcriptName, notesName}, Proves: "the chapters fit the episode",
-	Examples: []tools.Example{{Note: "all of them", Args: json.RawMessage(`{}`)}},
-	Timeout:  2 * probing,
-}.Prose(checkProse), func(ctx context.Context, env *tools.Env, _ struct{}) (string, error) {
-	doc, ok := load[chapterList](env, chaptersName)
-	if !ok {
-		return "", errors.New("there are no chapters: call set_chapters")
-	}
-	long, err := length(ctx, env)
-	if err != nil {
-		return "", err
-	}
-	faults := doc.faults(long.seconds)
-	if n, ok := load[showNotes](env, notesName); ok {
-		faults = append(faults, n.late(long.seconds)...)
-	}
-	if faults != nil {
-		return "", fmt.Errorf("the episode is %s seconds long (%s):\n- %s", seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
-	}
-	return fmt.Sprintf("%d chapters lie within the %s of %s", len(doc.Chapters), stamp(long.seconds), long.from), nil
-})

@@ -76,7 +76,12 @@ func whyFailed(program string, out *process.Output) error {
 // command runs ffmpeg or ffprobe and returns its standard output and what it
 // said. An error is fit for the model, unless ctx is done.
 func command(ctx context.Context, env *tools.Env, c process.Cmd) (stdout []byte, log string, err error) {
-	var buf limited
+	return commandOutput(ctx, env, c, maxJSON)
+}
+
+// commandOutput is command for another bound of its output.
+func commandOutput(ctx context.Context, env *tools.Env, c process.Cmd, most int) (stdout []byte, log string, err error) {
+	buf := limited{most: most}
 	c.Stdout = &buf
 	out, err := env.Exec.Run(ctx, c)
 	if ctx.Err() != nil {
@@ -89,19 +94,20 @@ func command(ctx context.Context, env *tools.Env, c process.Cmd) (stdout []byte,
 		return nil, out.Text, whyFailed(c.Args[0], out)
 	}
 	if buf.over {
-		return nil, out.Text, fmt.Errorf("%s said more than %d bytes; the file is not an ordinary recording", c.Args[0], maxJSON)
+		return nil, out.Text, fmt.Errorf("%s wrote more than %d bytes; the file is not an ordinary recording", c.Args[0], most)
 	}
 	return buf.Bytes(), out.Text, nil
 }
 
-// limited keeps the first maxJSON bytes.
+// limited keeps the first bytes, as many as most.
 type limited struct {
 	bytes.Buffer
+	most int
 	over bool
 }
 
 func (l *limited) Write(b []byte) (int, error) {
-	if room := maxJSON - l.Len(); room < len(b) {
+	if room := l.most - l.Len(); room < len(b) {
 		l.over = true
 		l.Buffer.Write(b[:max(room, 0)])
 		return len(b), nil

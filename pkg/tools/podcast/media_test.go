@@ -155,7 +155,7 @@ func TestEpisode(t *testing.T) {
 	}
 	s.ok(setShowNotesTool, `{"title":"Rye","summary":"Ann and Ben talk about <rye> and why it sticks.","topics":[{"time":3,"text":"Why it *sticks*"}],"guests":[{"name":"Ben"}],"path":"out/notes.md"}`)
 	s.ok(setChaptersTool, `{"chapters":[{"startTime":0,"title":"Welcome = [1]; #\\ \u00e9"},{"startTime":3,"title":"Rye"}],"path":"out/chapters.json"}`)
-	if text := s.ok(checkChaptersTool, `{}`); !strings.Contains(text, "2 chapters lie within the 0:10 of the recording ep.mp3") {
+	if text := s.ok(checkEpisodeTool, `{}`); !strings.Contains(text, "2 chapters lie within the 0:10 of the recording ep.mp3") {
 		t.Errorf("check: %s", text)
 	}
 	s.program("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=1500x1500:d=0.04", "-frames:v", "1", "cover.jpg")
@@ -186,6 +186,21 @@ func TestEpisode(t *testing.T) {
 		t.Errorf("clips: %+v", clips)
 	}
 	s.ok(feedEntryTool, `{"feed":"feed.xml","url":"https://example.com/ep.mp3","title":"Rye","audio":"ep-chapters.mp3","show":{"title":"Bread","link":"https://example.com","description":"On bread."}}`)
+	// At the end all files are listed; one that is gone or outdated does not pass.
+	s.ok(saveEpisodeTool, `{"dir":"all"}`)
+	text := s.ok(checkEpisodeTool, `{}`)
+	for _, want := range []string{"all/notes.md", "all/transcript.vtt", "ep-chapters.mp3 (-1", "out/clip.mp3", "out/clip.mp4", "feed.xml"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not listed:\n%s", want, text)
+		}
+	}
+	s.write("all/notes.md", "changed")
+	s.fails(checkEpisodeTool, `{}`, "all/notes.md is not up to date")
+	s.ok(saveEpisodeTool, `{"dir":"all"}`)
+	if err := os.Remove(filepath.Join(s.dir, "out/clip.mp3")); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(checkEpisodeTool, `{}`, "out/clip.mp3 is gone")
 	info, err := os.Stat(filepath.Join(s.dir, "ep-chapters.mp3"))
 	if err != nil {
 		t.Fatal(err)
@@ -300,7 +315,7 @@ func TestRefusals(t *testing.T) {
 	s.ok(setChaptersTool, `{"chapters":[{"startTime":0,"title":"x"},{"startTime":9,"title":"y"}]}`)
 	s.program("ffmpeg", "-nostdin", "-v", "error", "-i", "ep.mp3", "-t", "5", "short.mp3")
 	s.arts[audioSource] = json.RawMessage(`"short.mp3"`)
-	s.fails(checkChaptersTool, `{}`, "after the end of the episode")
+	s.fails(checkEpisodeTool, `{}`, "after the end of the episode")
 }
 
 // Captions show what is said and obey none of it.

@@ -10,7 +10,8 @@
 // ffprobe are called with lists of arguments, on files only, and write beside
 // the place where the result goes once it is whole.
 //
-// The package does not transcribe, upload or publish anything.
+// The package uploads nothing but a recording that has no transcript, to the
+// server for speech to text that is configured, and publishes nothing.
 package podcast
 
 import (
@@ -24,8 +25,8 @@ import (
 // allTools are the tools of the package, in the order one would use them.
 func allTools() []tools.Tool {
 	return []tools.Tool{
-		processTranscriptTool, readTranscriptTool, probeAudioTool, setShowNotesTool, writeShowNotesTool,
-		setChaptersTool, checkChaptersTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool,
+		transcribeTool(Config{}), processTranscriptTool, readTranscriptTool, probeAudioTool, setShowNotesTool, writeShowNotesTool,
+		setChaptersTool, checkEpisodeTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool,
 	}
 }
 
@@ -34,7 +35,7 @@ func Bundle() tools.Bundle {
 	return tools.Bundle{
 		Name: "podcast", Description: "Make notes, chapters, clips and a feed entry of a recorded episode.",
 		Required: []tools.Tool{processTranscriptTool, readTranscriptTool, setShowNotesTool, setChaptersTool},
-		Optional: []tools.Tool{probeAudioTool, writeShowNotesTool, checkChaptersTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool},
+		Optional: []tools.Tool{transcribeTool(Config{}), probeAudioTool, writeShowNotesTool, checkEpisodeTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool},
 	}
 }
 

@@ -61,7 +61,7 @@ func transcriptBytes(env *tools.Env, path string) ([]byte, error) {
 	}
 	given := source(env, transcriptSource)
 	if given == "" {
-		return nil, errors.New("the job was given no transcript: name a file with path")
+		return nil, errors.New("the job was given no transcript: name a file with path, or call transcribe_audio if you have it")
 	}
 	if name := strings.TrimSpace(given); len(name) < 1024 && !strings.Contains(name, "\n") {
 		if b, err := env.Files.ReadFile(name); err == nil {

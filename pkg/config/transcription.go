@@ -1,0 +1,54 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/podcast"
+)
+
+// A transcriptionSection names the server that turns speech into text. See
+// podcast.Transcription.
+type transcriptionSection struct {
+	Server  string        `yaml:"server"`
+	URL     string        `yaml:"url"`
+	Model   string        `yaml:"model"`
+	KeyEnv  string        `yaml:"key_env"`
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// podcastTools puts the tools as they are configured in the place of those that
+// know of no server.
+func (c *Config) podcastTools(list []tools.Tool) []tools.Tool {
+	return podcast.Configure(list, podcast.Config{Transcription: podcast.Transcription(c.Transcription), Getenv: c.getenv})
+}
+
+func (s transcriptionSection) check(where string) error {
+	switch {
+	case s == transcriptionSection{}:
+		return nil
+	case checkAddress(s.URL) != nil:
+		return fail(fmt.Errorf("%s: transcription.url is %q", where, s.URL), "for example https://api.openai.com/v1 or http://127.0.0.1:8080")
+	case s.Server != "" && !slices.Contains(podcast.SpeechServers, s.Server):
+		return fail(fmt.Errorf("%s: transcription.server is %q", where, s.Server), "it is one of "+strings.Join(podcast.SpeechServers, ", "))
+	case s.Timeout < 0:
+		return fail(fmt.Errorf("%s: transcription.timeout is %s", where, s.Timeout), "it is the time that one part may take, for example 10m")
+	}
+	return nil
+}
+
+func (s transcriptionSection) entries() []entry {
+	var out []entry
+	for _, e := range []entry{{"transcription.server", s.Server, true}, {"transcription.url", s.URL, true}, {"transcription.model", s.Model, true}, {"transcription.key_env", s.KeyEnv, true}} {
+		if e.value != "" {
+			out = append(out, e)
+		}
+	}
+	if s.Timeout > 0 {
+		out = append(out, entry{"transcription.timeout", s.Timeout.String(), true})
+	}
+	return out
+}

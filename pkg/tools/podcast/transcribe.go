@@ -1,0 +1,214 @@
+package podcast
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Config is what the operator sets up for these tools.
+type Config struct {
+	Transcription Transcription
+	// Getenv gives the value of the variable that holds the key; nil is os.Getenv.
+	Getenv func(string) string
+}
+
+// Configure puts the tools as c sets them up in the place of those that know of
+// no server.
+func Configure(list []tools.Tool, c Config) []tools.Tool {
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	own := transcribeTool(c)
+	out := slices.Clone(list)
+	for i, t := range out {
+		if t.Name == own.Name && t.Description == own.Description {
+			own.Optionality, own.When = t.Optionality, t.When
+			out[i] = own
+		}
+	}
+	return out
+}
+
+// transcribeInput is the input of transcribe_audio.
+type transcribeInput struct {
+	Path     string `json:"path,omitempty" jsonschema:"description=Recording; default the job's"`
+	Language string `json:"language,omitempty" jsonschema:"description=Like en; default is detected"`
+}
+
+//go:embed transcribe_audio.md
+var transcribeProse string
+
+// transcribeTool is the tool transcribe_audio. Without a server it requires one,
+// so that no agent is offered it.
+func transcribeTool(c Config) tools.Tool {
+	m := tools.Metadata{
+		Name: "transcribe_audio", Category: tools.Content, Needs: tools.Read | tools.Exec | tools.Net, Effect: tools.Idempotent,
+		Optionality: tools.Optional, Paths: []string{"path"}, Requires: []string{"ffmpeg"},
+		Uses: []string{audioSource, episodeName}, Produces: []string{transcriptSource},
+		Examples: []tools.Example{{Note: "the recording of the job", Args: json.RawMessage(`{"language":"en"}`)}},
+		Timeout:  3 * time.Hour,
+	}.Prose(transcribeProse)
+	if c.Transcription.URL == "" {
+		m.Requires = append(m.Requires, "config:transcription")
+	}
+	return tools.New(m, func(ctx context.Context, env *tools.Env, in transcribeInput) (tools.Result, error) {
+		return c.transcribe(ctx, env, in)
+	})
+}
+
+func (c Config) transcribe(ctx context.Context, env *tools.Env, in transcribeInput) (tools.Result, error) {
+	if in.Language != "" && !language.MatchString(in.Language) {
+		return tools.Result{}, fmt.Errorf("language %q is no code like en", in.Language)
+	}
+	server, err := c.Transcription.server(c.Getenv)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	name := in.Path
+	if name == "" {
+		if name, err = ours(env); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	m, err := probe(ctx, env, name)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	cuts, err := cutPoints(ctx, env, m, server.part)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	var whole cues
+	whole.format = "json"
+	for i := range cuts[:len(cuts)-1] {
+		from, to := cuts[i], cuts[i+1]
+		sound, err := server.sound(ctx, env, m, from, to-from)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		list, err := server.ask(ctx, env.HTTP, sound, in.Language)
+		if err != nil {
+			return tools.Result{}, fmt.Errorf("%s to %s of %s was not transcribed: %w", stamp(from), stamp(to), m.Path, err)
+		}
+		for _, q := range list {
+			q.Start, q.End = millis(min(q.Start+from, to)), millis(min(q.End+from, to))
+			whole.add(q)
+		}
+	}
+	t, err := whole.transcript()
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("%s has no speech that the server understood", m.Path)
+	}
+	sum := fmt.Sprintf("%s transcribed: %d cues", stamp(m.Duration), len(t.Cues))
+	return bind(transcriptSource, t.vtt(), sum+fmt.Sprintf(", %d parts sent to %s. Call process_transcript.", len(cuts)-1, server.host), sum)
+}
+
+// cutPoints divides a recording into parts of at most so many seconds, at
+// silences where there are any, so that no word is cut.
+func cutPoints(ctx context.Context, env *tools.Env, m mediaInfo, part float64) ([]float64, error) {
+	cuts := []float64{0}
+	if m.Duration <= part {
+		return append(cuts, m.Duration), nil
+	}
+	args := slices.Concat([]string{"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-loglevel", "warning"}, guard(),
+		[]string{"-i", arg(env, m.Path), "-map", "0:a:0", "-vn", "-af", "silencedetect=noise=-35dB:duration=0.3,ametadata=mode=print:file=-", "-f", "null", "-"})
+	out, _, err := command(ctx, env, process.Cmd{Args: args, Timeout: patience})
+	if err != nil {
+		return nil, err
+	}
+	return divide(m.Duration, part, parseSilences(out)), nil
+}
+
+var silence = lazyregexp.New(`lavfi\.silence_(start|end)=(-?[0-9.]+)`)
+
+// parseSilences returns the middles of the silences that ffmpeg reports.
+func parseSilences(out []byte) []float64 {
+	var mid []float64
+	start := math.NaN()
+	for _, f := range silence.FindAllStringSubmatch(string(out), -1) {
+		t, err := strconv.ParseFloat(f[2], 64)
+		switch {
+		case err != nil:
+		case f[1] == "start":
+			start = t
+		case !math.IsNaN(start):
+			mid = append(mid, (start+t)/2)
+			start = math.NaN()
+		}
+	}
+	return mid
+}
+
+// divide cuts at the last silence of each part's last fifth, else at its end.
+func divide(long, part float64, silences []float64) []float64 {
+	cuts := []float64{0}
+	for long-cuts[len(cuts)-1] > part {
+		from := cuts[len(cuts)-1]
+		cut := from + part
+		for _, s := range silences {
+			if s > from+part*0.8 && s < from+part {
+				cut = s
+			}
+		}
+		cuts = append(cuts, millis(cut))
+	}
+	return append(cuts, long)
+}
+
+// sound is a part of a recording in the form that the server takes.
+func (s *speechServer) sound(ctx context.Context, env *tools.Env, m mediaInfo, from, long float64) ([]byte, error) {
+	args := slices.Concat([]string{"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-loglevel", "warning"}, guard(),
+		[]string{"-ss", seconds(from), "-t", seconds(long), "-i", arg(env, m.Path), "-map", "0:a:0", "-vn", "-map_metadata", "-1", "-ac", "1", "-ar", "16000",
+			"-fflags", "+bitexact", "-flags:a", "+bitexact"}, s.codec, []string{"pipe:1"})
+	out, _, err := commandOutput(ctx, env, process.Cmd{Args: args, Timeout: patience}, maxUpload)
+	if err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no sound in it")
+	}
+	if bytes.HasPrefix(out, []byte("RIFF")) && len(out) > 44 {
+		sizeWAV(out)
+	}
+	return out, nil
+}
+
+// sizeWAV writes the lengths into the header, which ffmpeg cannot do where it
+// writes to a pipe.
+func sizeWAV(b []byte) {
+	put := func(at, n int) { b[at], b[at+1], b[at+2], b[at+3] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24) }
+	put(4, len(b)-8)
+	if at := bytes.Index(b[:min(len(b), 200)], []byte("data")); at > 0 {
+		put(at+4, len(b)-at-8)
+	}
+}
+
+// readSegments reads what a server answers: verbose_json, with times in seconds.
+func readSegments(body []byte) ([]captionCue, error) {
+	var d document
+	if err := json.Unmarshal(body, &d); err != nil {
+		return nil, errors.New("the server did not answer with JSON: " + strings.ToValidUTF8(printable(string(body[:min(len(body), 200)])), ""))
+	}
+	c := cues{format: "json"}
+	for _, g := range append(d.Segments, d.Transcription...) {
+		g.add(&c)
+	}
+	if len(c.list) == 0 && strings.TrimSpace(d.Text) != "" {
+		return nil, errors.New("the server answered with text without times; configure a model that gives them, such as whisper-1")
+	}
+	return c.list, nil
+}
