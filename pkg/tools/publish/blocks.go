@@ -2,9 +2,16 @@ package publish
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+	"sync"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extensionast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
 )
 
 // A block is one of Notion's. Body is what stands under its type.
@@ -45,237 +52,157 @@ func (b block) total() int {
 	return n
 }
 
-var (
-	headingLine = lazyregexp.New(`^(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
-	listLine    = lazyregexp.New(`^([ \t]*)(?:([-*+])|(\d{1,9})[.)])[ \t]+(.*)$`)
-	taskText    = lazyregexp.New(`^\[([ xX])\][ \t]+(.*)$`)
-	ruleLine    = lazyregexp.New(`^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
-	tableRule   = lazyregexp.New(`^\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?$`)
-	imageLine   = lazyregexp.New(`^!\[([^\]]*)\]\((https?://[^\s)]+)(?:[ \t]+"[^"]*")?\)$`)
-)
-
-// blocks reads the Markdown that posts are written in. What it does not know
-// stays as it is written, so that nothing is lost.
-func blocks(text string) []block {
-	r := &reader{lines: strings.Split(text, "\n")}
-	var out []block
-	for r.at < len(r.lines) {
-		out = append(out, r.next()...)
-	}
-	return out
-}
-
-type reader struct {
-	lines []string
-	at    int
-}
-
-func (r *reader) next() []block {
-	line := r.lines[r.at]
-	trimmed := strings.TrimSpace(line)
-	switch {
-	case trimmed == "":
-		r.at++
-		return nil
-	case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
-		return r.code(trimmed)
-	case ruleLine.MatchString(line):
-		r.at++
-		return []block{{Type: "divider"}}
-	case headingLine.MatchString(line):
-		r.at++
-		m := headingLine.FindStringSubmatch(line)
-		return prose([]string{"heading_1", "heading_2", "heading_3"}[min(len(m[1]), 3)-1], m[2])
-	case imageLine.MatchString(trimmed):
-		r.at++
-		m := imageLine.FindStringSubmatch(trimmed)
-		if len(m[2]) > maxText {
-			return prose("paragraph", trimmed)
-		}
-		return []block{{"image", body{Kind: "external", External: &external{m[2]}, Caption: plainText(m[1])}}}
-	case strings.HasPrefix(trimmed, ">"):
-		return r.quote()
-	case listLine.MatchString(line):
-		return r.list(0)
-	case strings.Contains(line, "|") && r.at+1 < len(r.lines) && strings.Contains(r.lines[r.at+1], "-") && tableRule.MatchString(strings.TrimSpace(r.lines[r.at+1])):
-		return r.table()
-	}
-	return r.paragraph()
-}
-
-// prose is a block of text, or several if the text is too long for one.
-func prose(kind, text string) []block {
-	spans := inline(text)
-	if len(spans) == 0 {
-		return nil
-	}
-	var out []block
-	for len(spans) > 0 {
-		n := min(len(spans), maxSpans)
-		out = append(out, block{kind, body{Text: spans[:n:n]}})
-		spans = spans[n:]
-	}
-	return out
-}
-
-func (r *reader) paragraph() []block {
-	var text []string
-	for ; r.at < len(r.lines); r.at++ {
-		line := r.lines[r.at]
-		trimmed := strings.TrimSpace(line)
-		if len(text) > 0 && (trimmed == "" || headingLine.MatchString(line) || ruleLine.MatchString(line) || listLine.MatchString(line) ||
-			strings.HasPrefix(trimmed, ">") || strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")) {
-			break
-		}
-		// Two spaces or a backslash at the end break the line.
-		if strings.HasSuffix(line, "  ") || strings.HasSuffix(line, "\\") {
-			trimmed = strings.TrimSuffix(trimmed, "\\") + "\n"
-		}
-		text = append(text, trimmed)
-	}
-	return prose("paragraph", strings.ReplaceAll(strings.Join(text, " "), "\n ", "\n"))
-}
-
-func (r *reader) quote() []block {
-	var text []string
-	for ; r.at < len(r.lines); r.at++ {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(r.lines[r.at]), ">")
-		if !ok {
-			break
-		}
-		text = append(text, strings.TrimPrefix(rest, " "))
-	}
-	return prose("quote", strings.TrimSpace(strings.Join(text, "\n")))
-}
-
-func (r *reader) code(open string) []block {
-	mark := open[:len(open)-len(strings.TrimLeft(open, open[:1]))]
-	info := strings.Fields(strings.TrimLeft(open, open[:1]))
-	lang := ""
-	if len(info) > 0 {
-		lang = info[0]
-	}
-	var text []string
-	for r.at++; r.at < len(r.lines); r.at++ {
-		t := strings.TrimSpace(r.lines[r.at])
-		if strings.HasPrefix(t, mark) && strings.Trim(t, mark[:1]) == "" {
-			r.at++
-			break
-		}
-		text = append(text, r.lines[r.at])
-	}
-	spans := plainText(strings.Join(text, "\n"))
-	var out []block
-	for len(spans) > 0 {
-		n := min(len(spans), maxSpans)
-		out = append(out, block{"code", body{Text: spans[:n:n], Language: language(lang)}})
-		spans = spans[n:]
-	}
-	return out
-}
+// maxSpans is how many spans one text may have.
+const maxSpans = 100
 
 // maxDepth is how deep blocks may nest in one request. Lists go no deeper than
 // that; what is further in stands beside it.
 const maxDepth = 2
 
-func (r *reader) list(depth int) []block {
-	var out []block
-	indent := -1
-	for r.at < len(r.lines) {
-		line := r.lines[r.at]
-		m := listLine.FindStringSubmatch(line)
-		if m == nil || ruleLine.MatchString(line) {
-			rest := strings.TrimSpace(line)
-			// A blank line ends a list unless it goes on right after.
-			if rest == "" && r.at+1 < len(r.lines) && listLine.MatchString(r.lines[r.at+1]) {
-				r.at++
-				continue
-			}
-			if rest != "" && len(out) > 0 && strings.HasPrefix(line, "  ") {
-				r.at++
-				last := &out[len(out)-1]
-				if more := inline(" " + rest); len(last.Body.Text)+len(more) <= maxSpans {
-					last.Body.Text = append(last.Body.Text, more...)
-				} else {
-					out = append(out, prose("paragraph", rest)...)
-				}
-				continue
-			}
-			break
-		}
-		in := len(strings.ReplaceAll(m[1], "\t", "    "))
-		if indent < 0 {
-			indent = in
-		}
-		switch {
-		case in >= indent+2 && depth < maxDepth-1 && len(out) > 0:
-			last := &out[len(out)-1]
-			kids := r.list(depth + 1)
-			room := min(len(kids), maxChildren-len(last.Body.Children))
-			last.Body.Children = append(last.Body.Children, kids[:room]...)
-			out = append(out, kids[room:]...)
-			continue
-		case in < indent-1:
-			return out
-		}
-		r.at++
-		out = append(out, item(m)...)
+// maxLinks is how many links a post may have: the parser looks for the end of
+// each in all of a paragraph.
+const maxLinks = 5000
+
+var markdownParser = sync.OnceValue(func() parser.Parser {
+	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Linkify)).Parser()
+})
+
+// blocks reads the Markdown that posts are written in. What Notion has no block
+// for stays as it is written, so that nothing is lost.
+func blocks(md string) []block {
+	if strings.Count(md, "](") > maxLinks {
+		return prose("paragraph", plainText(md))
+	}
+	r := &reader{src: []byte(md)}
+	return r.all(markdownParser().Parse(text.NewReader(r.src)), 0)
+}
+
+// A reader makes blocks of parsed Markdown.
+type reader struct{ src []byte }
+
+func (r *reader) all(n ast.Node, depth int) (out []block) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		out = append(out, r.block(c, depth)...)
 	}
 	return out
 }
 
-func item(m []string) []block {
-	kind, text := "bulleted_list_item", m[4]
-	if m[3] != "" {
+func (r *reader) block(n ast.Node, depth int) []block {
+	switch n := n.(type) {
+	case *ast.ThematicBreak:
+		return []block{{Type: "divider"}}
+	case *ast.Heading:
+		return prose([]string{"heading_1", "heading_2", "heading_3"}[min(n.Level, 3)-1], r.inline(n, " "))
+	case *ast.FencedCodeBlock:
+		return r.code(n, string(n.Language(r.src)))
+	case *ast.CodeBlock:
+		return r.code(n, "")
+	case *ast.HTMLBlock:
+		html := r.lines(n)
+		if n.HasClosure() {
+			html += string(n.ClosureLine.Value(r.src))
+		}
+		return prose("paragraph", plainText(strings.TrimSpace(html)))
+	case *ast.Blockquote:
+		return r.quote(n, depth)
+	case *ast.List:
+		return r.list(n, depth)
+	case *extensionast.Table:
+		return r.table(n)
+	}
+	if img, ok := n.FirstChild().(*ast.Image); ok && n.ChildCount() == 1 && linkable(string(img.Destination)) {
+		return []block{{"image", body{Kind: "external", External: &external{string(img.Destination)}, Caption: r.inline(img, " ")}}}
+	}
+	return prose("paragraph", r.inline(n, " "))
+}
+
+// prose is a block of text, or several if the text is too long for one.
+func prose(kind string, spans []span) (out []block) {
+	for part := range slices.Chunk(spans, maxSpans) {
+		out = append(out, block{kind, body{Text: part}})
+	}
+	return out
+}
+
+func (r *reader) lines(n ast.Node) string { return string(n.Lines().Value(r.src)) }
+
+func (r *reader) code(n ast.Node, lang string) []block {
+	out := prose("code", plainText(strings.TrimSuffix(r.lines(n), "\n")))
+	for i := range out {
+		out[i].Body.Language = language(lang)
+	}
+	return out
+}
+
+func (r *reader) quote(n ast.Node, depth int) (out []block) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if c.Kind() == ast.KindParagraph {
+			out = append(out, prose("quote", r.inline(c, "\n"))...)
+		} else {
+			out = append(out, r.block(c, depth)...)
+		}
+	}
+	return out
+}
+
+func (r *reader) list(l *ast.List, depth int) (out []block) {
+	for it := l.FirstChild(); it != nil; it = it.NextSibling() {
+		c := it.FirstChild()
+		if c != nil && (c.Kind() == ast.KindTextBlock || c.Kind() == ast.KindParagraph) {
+			out = append(out, r.item(l, c)...)
+			c = c.NextSibling()
+		}
+		inside := depth < maxDepth-1 && len(out) > 0
+		for ; c != nil; c = c.NextSibling() {
+			for _, b := range r.block(c, depth+1) {
+				last := max(len(out)-1, 0)
+				if inside = inside && b.Body.Children == nil && len(out[last].Body.Children) < maxChildren; inside {
+					out[last].Body.Children = append(out[last].Body.Children, b)
+				} else {
+					out = append(out, b)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// item is the text of an item of a list.
+func (r *reader) item(l *ast.List, text ast.Node) []block {
+	kind := "bulleted_list_item"
+	if l.IsOrdered() {
 		kind = "numbered_list_item"
 	}
-	if t := taskText.FindStringSubmatch(text); t != nil {
-		done := t[1] != " "
-		out := prose("to_do", t[2])
-		for i := range out {
-			out[i].Body.Checked = &done
-		}
-		return out
+	box, task := text.FirstChild().(*extensionast.TaskCheckBox)
+	if task {
+		kind = "to_do"
 	}
-	return prose(kind, text)
-}
-
-func (r *reader) table() []block {
-	width := min(len(cells(r.lines[r.at])), maxChildren)
-	var rows []block
-	for start := r.at; r.at < len(r.lines) && strings.Contains(r.lines[r.at], "|"); r.at++ {
-		if r.at == start+1 {
-			continue
+	out := prose(kind, r.inline(text, " "))
+	for i := range out {
+		if task {
+			out[i].Body.Checked = &box.IsChecked
 		}
-		row := make([][]span, width)
-		for i, c := range cells(r.lines[r.at]) {
-			if i < width {
-				row[i] = inline(c)
-			}
-		}
-		for i := range row {
-			if row[i] == nil {
-				row[i] = []span{}
-			}
-			row[i] = row[i][:min(len(row[i]), maxSpans)]
-		}
-		rows = append(rows, block{"table_row", body{Cells: row}})
-	}
-	var out []block
-	for first := true; len(rows) > 0; first = false {
-		n := min(len(rows), maxChildren)
-		out = append(out, block{"table", body{Width: width, Header: first, Children: rows[:n:n]}})
-		rows = rows[n:]
 	}
 	return out
 }
 
-// cells are those of a row; \| is no border.
-func cells(line string) []string {
-	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
-	var out []string
-	for _, c := range strings.Split(strings.ReplaceAll(line, `\|`, "\x00"), "|") {
-		out = append(out, strings.ReplaceAll(strings.TrimSpace(c), "\x00", "|"))
+func (r *reader) table(t *extensionast.Table) (out []block) {
+	width := min(t.FirstChild().ChildCount(), maxChildren)
+	var rows []block
+	for row := t.FirstChild(); row != nil; row = row.NextSibling() {
+		cells := make([][]span, width)
+		cell := row.FirstChild()
+		for i := range cells {
+			if cells[i] = []span{}; cell != nil {
+				spans := r.inline(cell, " ")
+				cells[i] = append(cells[i], spans[:min(len(spans), maxSpans)]...)
+				cell = cell.NextSibling()
+			}
+		}
+		rows = append(rows, block{"table_row", body{Cells: cells}})
+	}
+	for part := range slices.Chunk(rows, maxChildren) {
+		out = append(out, block{"table", body{Width: width, Header: out == nil, Children: part}})
 	}
 	return out
 }

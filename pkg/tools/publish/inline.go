@@ -4,11 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/yuin/goldmark/ast"
+	extensionast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/util"
 )
-
-// maxSpans is how many spans one text may have.
-const maxSpans = 100
 
 // A span is text with one look.
 type span struct {
@@ -33,182 +32,119 @@ type look struct {
 	Code   bool `json:"code,omitempty"`
 }
 
-var (
-	mdLink   = lazyregexp.New(`^!?\[((?:[^\[\]\\]|\\.)*)\]\(<?([^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)?)>?(?:[ \t]+"[^"]*")?\)`)
-	autoLink = lazyregexp.New(`^<(https?://[^\s<>]+)>`)
-	bareLink = lazyregexp.New(`^https?://[^\s<>"\])]+`)
-)
-
-// inline reads the marks within a line of Markdown: code, strong, emphasis,
-// strike-through, links. A mark that is not closed is text.
-func inline(text string) []span {
-	w := &writer{}
-	w.read(text, look{}, "", 0)
+// inline is the text in a node, in spans. A line that ends in it ends with soft.
+func (r *reader) inline(n ast.Node, soft string) []span {
+	w := &writer{reader: r, soft: soft}
+	w.children(n, look{}, "")
+	w.flush()
 	return w.out
 }
 
-type writer struct{ out []span }
+// A writer joins text of one look into spans.
+type writer struct {
+	*reader
+	soft string
+	out  []span
+
+	text strings.Builder // not in out yet, with its look and link
+	look look
+	to   string
+}
 
 func (w *writer) put(text string, l look, to string) {
-	for _, part := range pieces(text) {
+	if l != w.look || to != w.to {
+		w.flush()
+		w.look, w.to = l, to
+	}
+	w.text.WriteString(text)
+}
+
+func (w *writer) flush() {
+	for _, part := range pieces(w.text.String()) {
 		s := span{Type: "text", Text: &spanText{Content: part}}
-		if l != (look{}) {
+		if l := w.look; l != (look{}) {
 			s.Look = &l
 		}
-		if to != "" {
-			s.Text.Link = &link{to}
+		if w.to != "" {
+			s.Text.Link = &link{w.to}
 		}
 		w.out = append(w.out, s)
 	}
+	w.text.Reset()
 }
 
-func (w *writer) read(text string, l look, to string, depth int) {
-	var plain strings.Builder
-	flush := func() {
-		w.put(plain.String(), l, to)
-		plain.Reset()
+func (w *writer) children(n ast.Node, l look, to string) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		w.node(c, l, to)
 	}
-	for i := 0; i < len(text); {
-		rest := text[i:]
-		if rest[0] == '\\' && len(rest) > 1 && strings.IndexByte("\\`*_{}[]()#+-.!~|<>", rest[1]) >= 0 {
-			plain.WriteByte(rest[1])
-			i += 2
-			continue
-		}
-		if rest[0] == '`' {
-			n := len(rest) - len(strings.TrimLeft(rest, "`"))
-			mark := rest[:n]
-			if end := closing(near(rest[n:]), mark); end >= 0 {
-				flush()
-				in := l
-				in.Code = true
-				w.put(strings.TrimSpace(rest[n:n+end]), in, to)
-				i += n + end + n
-				continue
-			}
-			plain.WriteString(mark)
-			i += n
-			continue
-		}
-		if m := mdLink.FindStringSubmatch(rest); m != nil && to == "" && depth < 8 {
-			flush()
-			name := m[1]
-			if url := m[2]; linkable(url) {
-				w.read(name, l, url, depth+1)
-			} else {
-				w.put(m[0], l, "")
-			}
-			i += len(m[0])
-			continue
-		}
-		if m := autoLink.FindStringSubmatch(rest); m != nil && to == "" && linkable(m[1]) {
-			flush()
-			w.put(m[1], l, m[1])
-			i += len(m[0])
-			continue
-		}
-		if rest[0] == 'h' && to == "" {
-			if u := strings.TrimRight(bareLink.FindString(rest), ".,;:!?'*_~"); u != "" && linkable(u) {
-				flush()
-				w.put(u, l, u)
-				i += len(u)
-				continue
-			}
-		}
-		if mark, in, ok := opens(text, i, l); ok && depth < 8 {
-			if end := ends(near(rest[len(mark):]), mark); end > 0 {
-				flush()
-				w.read(rest[len(mark):len(mark)+end], in, to, depth+1)
-				i += len(mark) + end + len(mark)
-				continue
-			}
-			plain.WriteString(mark)
-			i += len(mark)
-			continue
-		}
-		plain.WriteByte(rest[0])
-		i++
-	}
-	flush()
 }
 
-// near is how far a mark reaches: one that is never closed must not cost a
-// search of everything.
-func near(s string) string { return s[:min(len(s), 4000)] }
+func (w *writer) node(n ast.Node, l look, to string) {
+	switch n := n.(type) {
+	case *ast.Text:
+		value := n.Segment.Value(w.src)
+		if !l.Code {
+			value = util.UnescapePunctuations(value)
+		}
+		w.put(string(value), l, to)
+		switch {
+		case n.HardLineBreak():
+			w.put("\n", l, to)
+		case n.SoftLineBreak():
+			w.put(w.soft, l, to)
+		}
+	case *ast.RawHTML:
+		w.put(string(n.Segments.Value(w.src)), l, to)
+	case *ast.CodeSpan:
+		l.Code = true
+		w.children(n, l, to)
+	case *ast.Emphasis:
+		if n.Level == 1 {
+			l.Italic = true
+		} else {
+			l.Bold = true
+		}
+		w.children(n, l, to)
+	case *extensionast.Strikethrough:
+		l.Strike = true
+		w.children(n, l, to)
+	case *ast.AutoLink:
+		url := string(n.URL(w.src))
+		if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(url, "mailto:") {
+			url = "mailto:" + url
+		}
+		if !linkable(url) {
+			url = to
+		}
+		w.put(string(n.Label(w.src)), l, url)
+	case *ast.Link:
+		w.link(n, string(n.Destination), l, to)
+	case *ast.Image:
+		w.link(n, string(n.Destination), l, to)
+	default:
+		w.children(n, l, to)
+	}
+}
+
+// link writes a link; one that Notion does not take stays as it is written.
+func (w *writer) link(n ast.Node, url string, l look, to string) {
+	if linkable(url) {
+		w.children(n, l, url)
+		return
+	}
+	open := "["
+	if n.Kind() == ast.KindImage {
+		open = "!["
+	}
+	w.put(open, l, to)
+	w.children(n, l, to)
+	w.put("]("+url+")", l, to)
+}
 
 // linkable reports whether Notion takes an address.
 func linkable(url string) bool {
 	ok := strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "mailto:")
 	return ok && len(url) <= maxText
-}
-
-// closing finds a run of backticks exactly as long as mark.
-func closing(s, mark string) int {
-	for at := 0; ; {
-		i := strings.Index(s[at:], mark)
-		if i < 0 {
-			return -1
-		}
-		i += at
-		n := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
-		if n == len(mark) {
-			return i
-		}
-		at = i + n
-	}
-}
-
-// opens reports a mark that may open emphasis at i.
-func opens(text string, i int, l look) (mark string, in look, ok bool) {
-	in = l
-	switch rest := text[i:]; {
-	case strings.HasPrefix(rest, "**"), strings.HasPrefix(rest, "__"):
-		mark, in.Bold = rest[:2], true
-	case strings.HasPrefix(rest, "~~"):
-		mark, in.Strike = rest[:2], true
-	case rest[0] == '*', rest[0] == '_':
-		mark, in.Italic = rest[:1], true
-	default:
-		return "", l, false
-	}
-	next := text[i+len(mark):]
-	// An underscore within a word is a letter.
-	if next == "" || next[0] == ' ' || mark[0] == '_' && i > 0 && wordy(text[i-1]) {
-		return "", l, false
-	}
-	return mark, in, true
-}
-
-// ends finds the mark that closes emphasis.
-func ends(s, mark string) int {
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '\\':
-			i++
-		case s[i] == '`':
-			n := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
-			if end := closing(s[i+n:], s[i:i+n]); end >= 0 {
-				i += n + end + n - 1
-			} else {
-				i += n - 1
-			}
-		case strings.HasPrefix(s[i:], mark) && i > 0 && s[i-1] != ' ':
-			after := s[i+len(mark):]
-			if len(mark) == 1 && strings.HasPrefix(after, mark) {
-				i++ // two of them are another mark
-				continue
-			}
-			if mark[0] == '_' && after != "" && wordy(after[0]) {
-				continue
-			}
-			return i
-		}
-	}
-	return -1
-}
-
-func wordy(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
 // language is a fence's language as Notion calls it; it refuses others.
