@@ -6,10 +6,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
 // A Scope is a workspace, and whether all that it brings is used. Files are

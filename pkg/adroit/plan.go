@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
 // A Request asks for a job. It is to Target, an agent or a pipeline by name,

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/workflows"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
 // resolve binds a request to its agent or pipeline, tools and model, as the

@@ -38,7 +38,7 @@ type Input struct {
 	// disturbs nobody. Runners see to it; Resolve does not read it.
 	Worktree bool `json:"worktree,omitempty"`
 	// Pipeline names the pipeline that the request is to, in place of an agent;
-	// Resolve does not read it. See pkg/pipeline.
+	// Resolve does not read it. See internal/pipeline.
 	Pipeline string `json:"pipeline,omitempty"`
 	// Calling states how tools are called, instead of the agent's.
 	Calling toolcall.Mode `json:"calling,omitempty"`

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
 // limitFlags are the limits with which a job that a limit stopped goes on.

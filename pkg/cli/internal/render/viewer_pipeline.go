@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
 // stage shows what happens to the steps of a pipeline; it reports whether ev is

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
 var task = agents.Input{Agent: "supervisor", Prompt: "Round totals per cart."}

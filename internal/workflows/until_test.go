@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
 var pass = agents.Input{Agent: "until_tests_pass", Prompt: "Round totals per cart."}

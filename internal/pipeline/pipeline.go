@@ -26,7 +26,7 @@
 // editing a file never changes a run in flight.
 //
 // Conditions are data and templates put in values, nothing more: a pipeline is
-// not a language. What needs one is a workflow in Go; see pkg/workflows.
+// not a language. What needs one is a workflow in Go; see internal/workflows.
 package pipeline
 
 import (

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
 var fix = agents.Input{Agent: "worker", Prompt: "Round totals per cart."}

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
 // The patterns of workflows, each as short as it can be said: tested by hand

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/pipeline"
 )
 
 const full = `name: feature

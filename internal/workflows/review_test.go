@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/workflows"
 )
 
 var look = agents.Input{Agent: "fanout_review", Prompt: "Review HEAD~1..HEAD."}
