@@ -70,6 +70,20 @@ func TestPackages(t *testing.T) {
 	if seen < 500 {
 		t.Errorf("looked at %d files only: is this the repository?", seen)
 	}
+	script, err := os.ReadFile("packages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, longest, _ := strings.Cut(string(script), "longest='")
+	longest, _, ok := strings.Cut(longest, "'")
+	if !ok {
+		t.Error("internal/race/packages names no packages that come first")
+	}
+	for _, dir := range strings.Fields(longest) {
+		if _, err := os.Stat(filepath.Join(root, dir)); err != nil {
+			t.Errorf("internal/race/packages has a package come first that is not there: %v", err)
+		}
+	}
 	if slices.Contains(norace, "./pkg/flow") {
 		t.Error("./pkg/flow is in the pass without the race detector as well")
 	}

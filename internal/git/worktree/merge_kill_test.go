@@ -185,7 +185,11 @@ func TestJoinKilled(t *testing.T) {
 	}
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	for n := 1; ; n++ {
+	step := 3 // the other points have their turn in other runs
+	if os.Getenv("ADROIT_KILL_POINTS") == "all" {
+		step = 1
+	}
+	for n := 1 + rnd.IntN(step); ; n += step {
 		done := false
 		t.Run(fmt.Sprintf("point=%d/seed=%d", n, seed), func(t *testing.T) {
 			e, before := prepare(t)

@@ -165,7 +165,7 @@ func TestOverlayKilled(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	step := 3
-	if os.Getenv("ADROIT_TEST_ALL_POINTS") != "" {
+	if os.Getenv("ADROIT_KILL_POINTS") == "all" {
 		step = 1
 	}
 	points := number(t, dirtest.Content(t, e.Points))

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -269,12 +270,12 @@ func asNobody(t *testing.T) map[string]map[string]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
 	self, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "self"), self, 0o755)
+	}
+	for _, name := range []string{"", "self"} { // whatever the umask is
+		err = errors.Join(err, os.Chmod(filepath.Join(dir, name), 0o777))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Retry", retry},
 		{"StoreFails", storeFails},
 		{"EventsFail", eventsFail},
+		{"OrderlyEnd", orderlyEnd},
 		{"KillEverywhere", killEverywhere},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.f(t, newBench(open(t))) })
@@ -488,6 +489,30 @@ func eventsFail(t *testing.T, b *bench) {
 	b.Store = store
 	if j := b.run(t, id, jobs.Done); string(j.Output) != "6" {
 		t.Errorf("job is %+v", j)
+	}
+}
+
+// orderlyEnd: runs that could not finish the job, on a full disk, and released its
+// files do not count as crashes, however many they are. Those that did not do.
+func orderlyEnd(t *testing.T, b *bench) {
+	for _, clean := range []bool{true, false} {
+		b.Lock = func(*jobs.Job) (func(), bool, error) { return func() {}, clean, nil }
+		id := b.submit(t, 1)
+		for range 3 {
+			hold(t, b.Store, id, instant)
+		}
+		j, err := b.Run(t.Context(), id, jobs.RunOptions{})
+		if !clean {
+			is(t, err, jobs.ErrBlocked)
+			continue
+		}
+		ok(t, err)
+		if j.Status != jobs.Done {
+			t.Errorf("after three orderly ends the job is %s: %s", j.Status, j.Reason)
+		}
+		if j.Crashes != 0 {
+			t.Errorf("%d crashes are held against it", j.Crashes)
+		}
 	}
 }
 
