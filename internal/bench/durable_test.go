@@ -149,11 +149,20 @@ func BenchmarkThousand(b *testing.B) {
 	const agents, turns = 1000, 50
 	k := newKit(b, client(b), true)
 	var took, used time.Duration
+	var most int64
 	n := 0
 	for b.Loop() {
 		db := database(b, filepath.Join(b.TempDir(), "a.db"))
 		m := k.manager(db)
 		ids := submit(b, m, agents, k.task(turns))
+		before := heap()
+		var left atomic.Int64
+		left.Store(agents * turns / 2)
+		k.ran = func(context.Context, *tools.Env) {
+			if left.Add(-1) == 0 { // all agents are under way
+				most = max(most, heap()-before)
+			}
+		}
 		start, began := time.Now(), cpu()
 		together(b, agents, func(ctx context.Context, i int) error {
 			_, err := m.Run(ctx, ids[i], jobs.RunOptions{})
@@ -172,4 +181,5 @@ func BenchmarkThousand(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(n)/took.Seconds(), "turns/s")
 	b.ReportMetric(float64(used.Microseconds())/float64(n), "cpu-us/turn")
+	b.ReportMetric(float64(most)/agents/1024, "KB/agent")
 }

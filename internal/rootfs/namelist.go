@@ -10,8 +10,8 @@ import (
 // part of each pattern. It is made once.
 type nameList struct {
 	exact map[string]bool
-	begin [256][]affix // by the first byte
-	end   [256][]affix // by the last byte, without those of begin
+	begin map[byte][]affix // by the first byte
+	end   map[byte][]affix // by the last byte, without those of begin
 	other []string
 }
 
@@ -29,7 +29,7 @@ var builtIn = map[*string]*nameList{
 }
 
 func newNameList(patterns []string) *nameList {
-	l := &nameList{exact: map[string]bool{}}
+	l := &nameList{exact: map[string]bool{}, begin: map[byte][]affix{}, end: map[byte][]affix{}}
 	for _, p := range patterns {
 		p = path.Base(p)
 		before, after, star := strings.Cut(p, "*")

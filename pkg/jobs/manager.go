@@ -68,9 +68,9 @@ type RunOptions struct {
 const (
 	defaultTTL = 15 * time.Second
 	// pollCancel is how long a cancel may go unnoticed; with many runs at
-	// once, a millisecond for each, so that looking does not cost more than
-	// running.
+	// once, pollPerRun for each: all of them look 200 times a second.
 	pollCancel = 200 * time.Millisecond
+	pollPerRun = 5 * time.Millisecond
 	// pollEnd is how often those who wait for a job look at it.
 	pollEnd = 50 * time.Millisecond
 	// confirmCancel is how long Cancel waits for the runner.

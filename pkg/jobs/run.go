@@ -165,7 +165,7 @@ func (r *run) heartbeat(ctx context.Context, stop context.CancelCauseFunc, end <
 	// Stopped runs beat on: the last step may still be recording its outcome.
 	live := context.WithoutCancel(ctx)
 	poll := func() time.Duration {
-		return min(max(pollCancel, time.Duration(r.m.running.Load())*time.Millisecond), every)
+		return min(max(pollCancel, time.Duration(r.m.running.Load())*pollPerRun), every)
 	}
 	tick := time.NewTimer(poll())
 	defer tick.Stop()

@@ -39,7 +39,9 @@ func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
 }
 
 func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
-	var use executor.ToolCall
+	var use struct { // not all of executor.ToolCall: rules and artifacts can be long
+		Args json.RawMessage `json:"args"`
+	}
 	var r executor.ToolResult
 	if json.Unmarshal(s.Input, &use) != nil || json.Unmarshal(out, &r) != nil {
 		return "", nil
