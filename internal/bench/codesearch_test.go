@@ -64,7 +64,7 @@ func BenchmarkCodeSearch(b *testing.B) {
 				t0, start := cpuTime(b), time.Now()
 				use(b, c.tool, c.env, c.in)
 				b.Logf("the first call: %v, CPU %v", time.Since(start), cpuTime(b)-t0)
-				for range 6 { // a call for a name indexes for a second at most
+				for range 12 { // a call for a name indexes for a second at most
 					use(b, c.tool, c.env, c.in)
 				}
 			}

@@ -139,7 +139,10 @@ func clip(l []byte) string {
 
 // clip of a line that matched shows the match, wherever in the line it is.
 func (q *query) clip(l []byte) string {
-	if at := q.re.FindIndex(l); len(l) > maxLine && at != nil && at[1] > maxLine {
+	if len(l) <= maxLine {
+		return clip(l)
+	}
+	if at := q.re.FindIndex(l); at != nil && at[1] > maxLine {
 		from := max(at[0]-maxLine/3, 0)
 		return fmt.Sprintf("[%d bytes] ", from) + strings.TrimLeft(clip(l[from:]), "\uFFFD")
 	}

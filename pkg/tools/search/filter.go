@@ -11,7 +11,7 @@ import (
 // It never rejects a file with a line that matches.
 type filter struct {
 	literal []byte         // that every match contains; may be empty
-	whole   *regexp.Regexp // that matches a text if the pattern matches one of its lines; nil if unknown
+	whole   *regexp.Regexp // that matches a text if the pattern matches one of its lines; nil if unknown or if there is a literal
 }
 
 func newFilter(re *regexp.Regexp) filter {
@@ -20,8 +20,8 @@ func newFilter(re *regexp.Regexp) filter {
 		return filter{}
 	}
 	f := filter{literal: []byte(requiredLiteral(tree))}
-	if tree.Op == syntax.OpLiteral && len(f.literal) > 0 {
-		return f // there is no more to it
+	if len(f.literal) > 0 {
+		return f // only lines that have it are matched: see file
 	}
 	f.whole, _ = regexp.Compile(anchorLines(tree).String())
 	return f
