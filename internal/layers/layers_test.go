@@ -98,8 +98,16 @@ var may = map[string][]string{
 
 	"pkg/config": {"configs", "internal/provider", "internal/rootfs", "internal/tools/edit", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "pkg/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
-	"pkg/cli/internal/env": {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/config", "pkg/llm", "pkg/tools"},
+	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
+	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
+	"pkg/cli/internal/request": append([]string{"pkg/tools", "pkg/trust"}, command...),
+	"pkg/cli/internal/contend": append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
+	"pkg/cli/internal/sample":  {},
 	// Exceptions to what a command may import, which may only get fewer.
+	"pkg/cli/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
+	"pkg/cli/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
+	"pkg/cli/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
+	"pkg/cli/cmd/compare":   append([]string{"pkg/cli/internal/contend"}, command...),
 	"pkg/cli/cmd/backup":    append([]string{"internal/backup", "pkg/cli/cmd/version", "pkg/sqlite"}, command...),
 	"pkg/cli/cmd/agents":    append([]string{"pkg/agents"}, command...),
 	"pkg/cli/cmd/pipelines": append([]string{"configs"}, command...),
@@ -108,7 +116,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render"},
 	"pkg/cli/internal/exit":    {"pkg/jobs"},
 	"pkg/cli/internal/term":    {},
-	"pkg/cli/internal/render":  {"pkg/adroit", "pkg/cli/internal/term", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
+	"pkg/cli/internal/render":  {"pkg/adroit", "pkg/cli/internal/term", "pkg/secret", "pkg/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
 
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"internal/flow/flowvet"},
@@ -119,7 +127,7 @@ var pack = []string{"internal/git", "pkg/tools", "pkg/workspace", "internal/work
 
 // command is what a folder of pkg/cli/cmd may import: it parses flags, calls,
 // and renders one value.
-var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/config", "pkg/cli/internal/catalog", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"}
+var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/config", "pkg/cli/internal/attach", "pkg/cli/internal/catalog", "pkg/cli/internal/env", "pkg/cli/internal/request", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"}
 
 // TestLayers prints every import that goes where it may not. Tests may import
 // what they like: they are nobody's dependency.

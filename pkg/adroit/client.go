@@ -229,8 +229,11 @@ type StartOptions struct {
 
 // A Started is what surrounds a job that has begun to run.
 type Started struct {
-	Sandbox string   `json:"sandbox"`          // the level at which its commands are confined
-	Others  []string `json:"others,omitempty"` // other jobs that run in its directory, or around or below it
+	Job      *jobs.Job          `json:"job"` // before it began
+	Config   JobConfig          `json:"config"`
+	Worktree *worktree.Worktree `json:"worktree,omitempty"`
+	Sandbox  string             `json:"sandbox"`          // the level at which its commands are confined
+	Others   []string           `json:"others,omitempty"` // other jobs that run in its directory, or around or below it
 }
 
 // StopOptions are how a job is stopped.

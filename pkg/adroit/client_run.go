@@ -86,10 +86,12 @@ func fault(id string, err error) error {
 
 // started is what surrounds a job here.
 func (rt *Runtime) started(ctx context.Context, m *jobs.Manager, j *jobs.Job) *Started {
-	s := &Started{Sandbox: "unknown"}
-	if c, err := rt.jobConfig(j.ID); err == nil {
-		s.Sandbox = rt.sandboxLevel(c)
+	s := &Started{Job: j, Sandbox: "unknown"}
+	var err error
+	if s.Config, err = rt.jobConfig(j.ID); err == nil {
+		s.Sandbox = rt.sandboxLevel(s.Config)
 	}
+	s.Worktree, _ = rt.worktree(j.ID) // what is wrong with it, the run reports
 	all, err := m.Store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Running}, Brief: true})
 	if err != nil {
 		return s // the run reports what is wrong with the store

@@ -16,21 +16,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// A Request asks for a job. It is to Target, an agent or a pipeline by name,
-// or to what the Input names or holds.
-type Request struct {
-	agents.Input
-	JobConfig
-	// Target is the name of an agent or, if none has it, of a pipeline;
-	// agent:NAME and pipeline:NAME mean one of them.
-	Target string `json:"target,omitempty"`
-	// Key makes submitting idempotent: the first job with it is the only one.
-	Key string `json:"key,omitempty"`
-	// Title stands for the job in lists. Empty: the first line of the prompt,
-	// without secrets.
-	Title string `json:"title,omitempty"`
-}
-
 // A Plan is what a request has resolved to: what Submit would pin.
 type Plan struct {
 	Input    agents.Input     `json:"input"` // of the job
@@ -58,6 +43,9 @@ func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
 }
 
 func (rt *Runtime) planOf(ctx context.Context, r Request) (*Plan, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
 	in := r.Input
 	d, err := rt.trusts(in.Dir, r.Trust)
 	if err != nil {

@@ -68,16 +68,9 @@ func (rt *Runtime) Execute(ctx context.Context, in agents.Input) (agents.Job, er
 }
 
 // Resume goes on with a job that stopped, also one of an earlier process. Of
-// one that failed or was stuck, what failed is tried again. The end of ctx
-// interrupts it, as with Submit.
+// one that failed or was stuck, what failed is tried again; Start also takes
+// other limits. The end of ctx interrupts the job, as with Execute.
 func (rt *Runtime) Resume(ctx context.Context, id string) (agents.Job, error) {
-	return rt.ResumeWith(ctx, id, executor.Limits{})
-}
-
-// ResumeWith is Resume for a job that a limit has stopped: it goes on with
-// other limits. Turns are those of the agent that was stopped, all else bounds
-// the whole job.
-func (rt *Runtime) ResumeWith(ctx context.Context, id string, more executor.Limits) (agents.Job, error) {
 	m, err := rt.Manager(ctx)
 	if err != nil {
 		return nil, err
@@ -86,7 +79,7 @@ func (rt *Runtime) ResumeWith(ctx context.Context, id string, more executor.Limi
 	if err != nil {
 		return nil, err
 	}
-	return asJob(rt.begin(ctx, m, j, more))
+	return asJob(rt.begin(ctx, m, j, executor.Limits{}))
 }
 
 func asJob(j *job, err error) (agents.Job, error) {

@@ -40,9 +40,7 @@ type app struct {
 	set   *tools.Set
 	hide  *secret.Redactor // see redactor
 	noted []string         // see note
-	front front            // where a model at work may ask
-
-	passing bool // the job is thrown away at the end: no command can follow
+	asked env.Attendant    // who models at work may ask
 }
 
 func newApp(p Program) *app {
@@ -78,12 +76,6 @@ func (a *app) close() error {
 
 // dataDir is where all state is, absolute.
 func (a *app) dataDir() (string, error) { return a.env().DataDir() }
-
-// jobDir is where a job's ledger and logs are.
-func (a *app) jobDir(id string) (string, error) {
-	d, err := a.dataDir()
-	return filepath.Join(d, "jobs", id), err
-}
 
 // store opens the database when a command first needs it.
 func (a *app) store(ctx context.Context) (*sqlite.DB, error) {
@@ -180,6 +172,26 @@ func (a *app) home(path string) string { return a.env().Home(path) }
 func (a *app) env() *env.Env {
 	return &env.Env{
 		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: a.now, Config: a.config, Tools: a.tools, Own: a.Tools,
-		Client: a.client, Warn: a.note, Interactive: a.asks,
+		Client: a.client, Warn: a.note, Interactive: a.asks, Attendant: &a.asked, Temporary: a.temporary,
 	}
+}
+
+// temporary is the environment of the same program with another directory for
+// its state, which is thrown away.
+func (a *app) temporary(dataDir string) (e *env.Env, close func() error) {
+	own := &app{Program: a.Program, out: a.out, now: a.now}
+	own.flags.dataDir = dataDir
+	e = own.env()
+	e.Ephemeral = true
+	return e, own.close
+}
+
+// note prints a message once.
+func (a *app) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if slices.Contains(a.noted, text) {
+		return
+	}
+	a.noted = append(a.noted, text)
+	fmt.Fprintf(a.Stderr, "adroit: note: %s\n", render.Sanitize(text))
 }

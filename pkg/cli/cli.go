@@ -19,10 +19,15 @@ import (
 
 	agentscmd "github.com/adroit-run/adroit/pkg/cli/cmd/agents"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/backup"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/bench"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/commit"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/compare"
 	configcmd "github.com/adroit-run/adroit/pkg/cli/cmd/config"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/demo"
 	jobscmd "github.com/adroit-run/adroit/pkg/cli/cmd/jobs"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/models"
 	pipelinescmd "github.com/adroit-run/adroit/pkg/cli/cmd/pipelines"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/run"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/signal"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/skills"
 	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
@@ -120,8 +125,8 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.flags.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
-		a.runCommand(), a.commitCommand(), a.compareCommand(), jobscmd.New(e, a.jobsResume(), a.jobsRetry()), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
-		a.trustCommand(), a.doctorCommand(), backup.New(e), backup.NewRestore(e), a.demoCommand(), a.benchCommand(), configcmd.New(e), version.New(e), version.NewCompletion(),
+		run.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
+		a.trustCommand(), a.doctorCommand(), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())
 	root.Version = version.Read().String()

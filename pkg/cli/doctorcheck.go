@@ -70,11 +70,11 @@ func (a *app) examineWhole(ctx context.Context) []finding {
 // ledger opens the record of what a job changed, nil if it never began to
 // work on files.
 func (a *app) ledger(j *jobs.Job) (*ledger.Ledger, error) {
-	home, err := a.jobDir(j.ID)
+	data, err := a.dataDir()
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(home, "ledger")
+	dir := filepath.Join(data, "jobs", j.ID, "ledger")
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -29,15 +29,6 @@ func (a *app) sandboxWords(level string) string {
 	return string(r.Level)
 }
 
-// jobSandbox says which level the commands of a job get here.
-func (a *app) jobSandbox(id string) string {
-	s, err := a.jobConfig(id)
-	if err != nil {
-		return "unknown"
-	}
-	return a.sandboxWords(string(s.Sandbox))
-}
-
 // examineAttribution reports whether a command's changes can be separated from
 // those of others here.
 func (a *app) examineAttribution(level sandbox.Level) finding {

@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"context"
-
-	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -21,18 +18,6 @@ func (a *app) redactor() *secret.Redactor {
 		a.hide = r
 	}
 	return r
-}
-
-// redactorIn also knows the secrets of the workspace's environment files, of
-// those that are there and those that were committed: no tool may read them, but
-// a program that a tool runs may.
-func (a *app) redactorIn(ctx context.Context, dir string) *secret.Redactor {
-	known := git.EnvSecrets(ctx, dir)
-	if len(known) == 0 {
-		return a.redactor()
-	}
-	c, _ := a.config() // nil if it cannot be read
-	return config.Redactor(c, a.Getenv, known...)
 }
 
 // names are the operator's changes to the list of names no tool may touch.

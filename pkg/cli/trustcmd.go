@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,7 @@ func (a *app) trustCommand() *cobra.Command {
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			s, err := a.trust()
+			s, err := a.trustStore()
 			if err != nil {
 				return err
 			}
@@ -57,6 +56,14 @@ func (a *app) trustCommand() *cobra.Command {
 	return cmd
 }
 
+func (a *app) trustStore() (*trust.Store, error) {
+	dir, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return trust.In(dir), nil
+}
+
 func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJSON bool) error {
 	dir, err := env.Directory(dir)
 	if err != nil {
@@ -73,7 +80,7 @@ func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJ
 		}
 	}
 	if !asJSON {
-		a.present(a.Stdout, st.Files, 3)
+		render.TrustFiles(a.Stdout, st.Files, 3, a.redactor())
 		for _, p := range st.Removed {
 			fmt.Fprintf(a.Stdout, "removed  %s\n", render.SanitizeLine(p))
 		}
@@ -106,23 +113,6 @@ func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJ
 		fmt.Fprintf(a.Stdout, "%s trusted in %s    adroit trust --revoke %s\n", render.Plural(len(open), "more file"), a.home(render.SanitizeLine(st.Root)), a.home(render.SanitizeLine(st.Root)))
 	}
 	return nil
-}
-
-// present lists files with their first n lines.
-func (a *app) present(w io.Writer, files []trust.File, n int) {
-	for _, f := range files {
-		fmt.Fprintf(w, "%-8s %-13s %s  %s\n", f.State, f.Kind, render.SanitizeLine(f.Path), render.Plural(int(f.Size), "byte"))
-		if f.Why != "" {
-			fmt.Fprintf(w, "         %s\n", render.SanitizeLine(f.Why))
-		}
-		head, _ := a.redactor().String(f.Head)
-		for i, l := range strings.Split(strings.TrimRight(head, "\n"), "\n") {
-			if i >= n || head == "" {
-				break
-			}
-			fmt.Fprintf(w, "         | %s\n", render.Cut(render.SanitizeLine(l), 100))
-		}
-	}
 }
 
 func (a *app) trustList(s *trust.Store, asJSON bool) error {

@@ -8,14 +8,14 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 )
 
-const CallingHint = "it is one of auto, native, constrained, text"
+const callingHint = "it is one of auto, native, constrained, text"
 
 // checkCalling checks calling: how models call tools, by a pattern of
 // provider/model.
 func checkCalling(where string, by map[string]toolcall.Mode) error {
 	for _, p := range slices.Sorted(maps.Keys(by)) {
 		if !slices.Contains(toolcall.Modes, by[p]) {
-			return fail(fmt.Errorf("%s: calling: %s is %q", where, p, by[p]), CallingHint)
+			return fail(fmt.Errorf("%s: calling: %s is %q", where, p, by[p]), callingHint)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Package jobs holds the commands of adroit jobs that run no job.
+// Package jobs holds the commands of adroit jobs.
 package jobs
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
 
-// New is adroit jobs; resume and retry, which run a job, come from the caller.
-func New(e *env.Env, running ...*cobra.Command) *cobra.Command {
+// New is adroit jobs.
+func New(e *env.Env) *cobra.Command {
 	cmd := newList(e, "jobs")
 	cmd.Short = "List jobs; show, follow, resume, cancel, undo one"
 	cmd.Long = "Lists jobs, newest first. Commands that take an ID also take its beginning or end, if that is unique, or last."
@@ -24,8 +24,7 @@ func New(e *env.Env, running ...*cobra.Command) *cobra.Command {
 		}
 		return list(cmd, args)
 	}
-	cmd.AddCommand(running...)
-	cmd.AddCommand(newList(e, "list"), newShow(e), newLogs(e), newWait(e), newCancel(e), newRemove(e), newPrune(e), newArtifacts(e),
+	cmd.AddCommand(newList(e, "list"), newShow(e), newLogs(e), newWait(e), newResume(e), newRetry(e), newCancel(e), newRemove(e), newPrune(e), newArtifacts(e),
 		newDiff(e), newSteps(e), newUndo(e), newMerge(e))
 	return cmd
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -44,7 +45,17 @@ type Env struct {
 	Warn func(format string, args ...any)
 	// Interactive reports whether a person can be asked here.
 	Interactive func() bool
+	// Attendant passes on what models at work ask while a job runs here.
+	Attendant *Attendant
+	// Temporary is the same environment with another directory for its state;
+	// close ends it.
+	Temporary func(dataDir string) (e *Env, close func() error)
+	// Ephemeral state is thrown away: no later command finds its jobs.
+	Ephemeral bool
 }
+
+// Screen is where progress goes.
+func (e *Env) Screen() *term.Screen { return term.NewScreen(e.Err, e.Getenv) }
 
 // DataDir is where all state is, absolute.
 func (e *Env) DataDir() (string, error) {

@@ -1,10 +1,12 @@
-package cli
+// Package bench is adroit bench.
+package bench
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,27 +15,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/contend"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/cli/internal/sample"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-func (a *app) benchCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "Benchmarks",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  env.Group,
-	}
-	cmd.AddCommand(a.savingsCommand())
-	return cmd
-}
+// New is adroit bench.
+func New(e *env.Env) *cobra.Command { return env.Noun("bench", "Benchmarks", newSavings(e)) }
 
-func (a *app) savingsCommand() *cobra.Command {
-	var q request
+func newSavings(e *env.Env) *cobra.Command {
+	var q request.Flags
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "savings",
 		Short: "Compare a workflow with one agent that does everything by tools",
@@ -43,11 +41,11 @@ func (a *app) savingsCommand() *cobra.Command {
 			"the same task. What its calls do is real in any case.",
 		Example: "  adroit bench savings\n  adroit bench savings -m ollama/qwen3:8b",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.savings(cmd.Context(), q) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return savings(cmd.Context(), e, q, asJSON) },
 	}
-	cmd.Flags().StringVarP(&q.model, "model", "m", "", "a real model, as provider/model")
-	cmd.Flags().StringVar(&q.baseURL, "base-url", "", "address of the model's server")
-	cmd.Flags().BoolVar(&q.json, "json", false, "print the figures as JSON")
+	cmd.Flags().StringVarP(&q.Model, "model", "m", "", "a real model, as provider/model")
+	cmd.Flags().StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	return cmd
 }
 
@@ -82,7 +80,7 @@ type saving struct {
 	Workflow  spending `json:"workflow"`
 }
 
-func (a *app) savings(ctx context.Context, q request) (err error) {
+func savings(ctx context.Context, e *env.Env, q request.Flags, asJSON bool) (err error) {
 	for _, program := range []string{"git", "go"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return exit.Fail(fmt.Errorf("the task is one in a repository of a Go project, and %s is not on PATH", program), "install git and Go")
@@ -94,46 +92,21 @@ func (a *app) savings(ctx context.Context, q request) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	// What is thrown away needs no place among the real jobs.
-	a.flags.dataDir, a.conf, a.passing = filepath.Join(work, "data"), nil, true
-	defer func() { err = errors.Join(err, a.close()) }()
-	if q.model == "" {
-		script := filepath.Join(work, "turns.yaml")
-		if err := os.WriteFile(script, configs.SavingsTurns(), 0o600); err != nil {
+	e, shut := e.Temporary(filepath.Join(work, "data"))
+	defer func() { err = errors.Join(err, shut()) }()
+	if q.Model == "" {
+		if q.Model, err = sample.Script(work, configs.SavingsTurns()); err != nil {
 			return err
 		}
-		q.model = "script" + ":" + script
-		fmt.Fprintln(a.Stderr, "the model's turns are scripted and its tokens estimated; branches, edits, tests and commits are real")
+		fmt.Fprintln(e.Err, "the model's turns are scripted and its tokens estimated; branches, edits, tests and commits are real")
 	}
-	q.prompt, q.approve, q.trust = configs.SavingsTask(), string(executor.ApproveAll), true
-	m, err := a.manager(ctx)
-	if err != nil {
-		return err
-	}
+	q.Prompt, q.Approve, q.Trust = configs.SavingsTask(), "all", true
 	rows := make([]saving, len(operations))
 	for i, op := range operations {
 		rows[i].Operation = op
 	}
 	for _, agent := range []string{savingsAgent, savingsWorkflow} {
-		q.agent, q.dir = agent, filepath.Join(work, agent)
-		if err := configs.WriteSavings(q.dir); err != nil {
-			return err
-		}
-		if err := commitAll(ctx, q.dir); err != nil {
-			return err
-		}
-		if err := sign(ctx, q.dir); err != nil {
-			return err
-		}
-		quiet := q
-		quiet.json = true
-		c, code, err := a.contend(ctx, m, quiet, agent)
-		if err != nil {
-			return err
-		}
-		if code != exit.Done {
-			return exit.Fail(fmt.Errorf("%s did not get done: %s: %s", agent, c.Status, c.Reason), "there is nothing to compare; another model may do better")
-		}
-		spent, err := spendings(context.WithoutCancel(ctx), m.Store, c.Job)
+		spent, err := spend(ctx, e, q, agent, filepath.Join(work, agent))
 		if err != nil {
 			return err
 		}
@@ -145,24 +118,35 @@ func (a *app) savings(ctx context.Context, q request) (err error) {
 			}
 		}
 	}
-	rows = append(rows, total(rows))
-	if q.json {
-		return a.json(rows)
-	}
-	a.printSavings(rows)
-	return nil
+	return env.Print(e.Out, asJSON, append(rows, total(rows)), printSavings)
 }
 
-// sign sets who commits in dir: the user may not have configured git.
-func sign(ctx context.Context, dir string) error {
-	for _, args := range [][]string{{"config", "user.name", "adroit"}, {"config", "user.email", "bench@localhost"}} {
-		cmd := exec.CommandContext(ctx, "git", args...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w: %s", args[0], err, out)
-		}
+// spend has an agent do the task in a new repository, and returns what each
+// operation took.
+func spend(ctx context.Context, e *env.Env, q request.Flags, agent, dir string) (map[string]spending, error) {
+	if err := errors.Join(configs.WriteSavings(dir), sample.CommitAll(ctx, dir)); err != nil {
+		return nil, err
 	}
-	return nil
+	// Who commits there: the user may not have configured git.
+	if err := sample.Git(ctx, dir, []string{"config", "user.name", "adroit"}, []string{"config", "user.email", "bench@localhost"}); err != nil {
+		return nil, err
+	}
+	q.Target, q.Workspace = agent, dir
+	if err := q.Read(e); err != nil {
+		return nil, err
+	}
+	c, err := e.Client()
+	if err != nil {
+		return nil, err
+	}
+	s, err := contend.Run(ctx, e, c, agent, q.Request, true)
+	if err != nil {
+		return nil, err
+	}
+	if s.Status != jobs.Done {
+		return nil, exit.Fail(fmt.Errorf("%s did not get done: %s: %s", agent, s.Status, s.Reason), "there is nothing to compare; another model may do better")
+	}
+	return spendings(context.WithoutCancel(ctx), c, s.Job)
 }
 
 func total(rows []saving) saving {
@@ -174,7 +158,7 @@ func total(rows []saving) saving {
 	return sum
 }
 
-func (a *app) printSavings(rows []saving) {
+func printSavings(w io.Writer, rows []saving) {
 	var t render.Table
 	t.Row("", "one agent", "", "workflow", "", "saved")
 	t.Row("", "requests", "tokens", "requests", "tokens", "")
@@ -185,13 +169,13 @@ func (a *app) printSavings(rows []saving) {
 		}
 		t.Row(r.Operation, render.Count(r.Agent.Requests), render.Count(r.Agent.Tokens), render.Count(r.Workflow.Requests), render.Count(r.Workflow.Tokens), saved)
 	}
-	t.Write(a.Stdout)
+	t.Write(w)
 }
 
 // spendings is what a job took, by operation. The sub-agents of the workflow
 // have one each; a turn of the agent belongs to the one that its first call is
 // part of, and the answer that calls nothing is the words of the pull request.
-func spendings(ctx context.Context, log jobs.Store, id string) (map[string]spending, error) {
+func spendings(ctx context.Context, c adroit.Client, id string) (map[string]spending, error) {
 	out := map[string]spending{}
 	add := func(op string, s spending) {
 		sum := out[op]
@@ -199,7 +183,7 @@ func spendings(ctx context.Context, log jobs.Store, id string) (map[string]spend
 	}
 	within := map[string]string{} // path of a sub-agent -> its operation
 	var turn spending
-	for ev, err := range log.Events(ctx, id, 0, false) {
+	for ev, err := range c.Events(ctx, id, adroit.EventOptions{}) {
 		if err != nil {
 			return nil, err
 		}

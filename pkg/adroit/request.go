@@ -1,0 +1,67 @@
+package adroit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// A Request asks for a job. It is to Target, an agent or a pipeline by name,
+// or to what the Input names or holds.
+type Request struct {
+	agents.Input
+	JobConfig
+	// Target is the name of an agent or, if none has it, of a pipeline;
+	// agent:NAME and pipeline:NAME mean one of them.
+	Target string `json:"target,omitempty"`
+	// Key makes submitting idempotent: the first job with it is the only one.
+	Key string `json:"key,omitempty"`
+	// Title stands for the job in lists. Empty: the first line of the prompt,
+	// without secrets.
+	Title string `json:"title,omitempty"`
+}
+
+// approvals are what a request may say of what a person approves.
+var approvals = []executor.Approve{executor.ApproveAsk, executor.ApproveEdits, executor.ApproveAll, executor.ApproveNone}
+
+// check returns what cannot be meant in a request, whatever it is to.
+func (r *Request) check() error {
+	const without = "leave it out for the default"
+	l := r.Limits
+	switch {
+	case l.Turns < 0:
+		return Invalidf(without, "--max-turns is negative")
+	case l.Tokens < 0:
+		return Invalidf(without, "--max-tokens is negative")
+	case l.CostUSD < 0:
+		return Invalidf(without, "--max-cost is negative")
+	case l.Time < 0:
+		return Invalidf(without, "--timeout is negative")
+	case r.Approve != "" && !slices.Contains(approvals, r.Approve):
+		return Invalidf(oneOf(approvals), "--approve is %q", r.Approve)
+	case r.Mode != "" && !slices.Contains(executor.Modes, r.Mode):
+		return Invalidf(oneOf(executor.Modes), "--mode is %q", r.Mode)
+	case r.Calling != "" && !slices.Contains(toolcall.Modes, r.Calling):
+		return Invalidf(oneOf(toolcall.Modes), "--calling is %q", r.Calling)
+	case !r.Options.Effort.Known():
+		return Invalidf("it is one of low, medium, high", "--effort is %q", r.Options.Effort)
+	}
+	if r.Sandbox != "" {
+		if _, err := sandbox.Parse(string(r.Sandbox)); err != nil {
+			return Invalidf("", "--sandbox: %v", err)
+		}
+	}
+	return nil
+}
+
+func oneOf[T ~string](all []T) string {
+	words := make([]string, len(all))
+	for i, w := range all {
+		words[i] = string(w)
+	}
+	return "it is one of " + strings.Join(words, ", ")
+}

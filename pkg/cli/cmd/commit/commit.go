@@ -1,0 +1,191 @@
+// Package commit is adroit commit.
+package commit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// writer is the agent that writes the message.
+const writer = "commit_message"
+
+// New is adroit commit.
+func New(e *env.Env) *cobra.Command {
+	var q request.Flags
+	var yes, dry bool
+	q.Target = writer
+	cmd := &cobra.Command{
+		Use:   "commit [PURPOSE]",
+		Short: "Write a commit message for the staged changes, and commit",
+		Long: "Gives the staged diff and the last subjects to the agent " + writer + ", which answers once and has\n" +
+			"no tools, shows the message, and asks. Then it runs git commit as you would: with your settings,\n" +
+			"your hooks and your signature. PURPOSE says what the change is for.\n\n" +
+			"Where nobody can be asked, the message is printed and nothing committed, unless --yes says so.\n" +
+			"Secrets are left out of what the model sees, large files are shown in part.",
+		Example: "  git add -p && adroit commit \"closes #12\"\n" +
+			"  adroit commit -m ollama/qwen3:8b --yes",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return commit(cmd.Context(), e, q, strings.Join(args, ""), yes, dry)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&q.Model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
+	f.StringVarP(&q.Workspace, "dir", "C", ".", "the repository, or a directory in it")
+	f.BoolVarP(&yes, "yes", "y", false, "commit without asking")
+	f.BoolVar(&dry, "dry-run", false, "print what the model would be asked, and ask and commit nothing")
+	return cmd
+}
+
+func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, yes, dry bool) error {
+	dir, err := env.Directory(q.Workspace)
+	if err != nil {
+		return err
+	}
+	now, err := readStaged(ctx, e, dir)
+	if err != nil {
+		return err
+	}
+	q.Workspace = now.root
+	if err := q.Read(e); err != nil {
+		return err
+	}
+	if q.Inputs, err = now.inputs(ctx, e, purpose); err != nil {
+		return err
+	}
+	c, err := e.Client()
+	if err != nil {
+		return err
+	}
+	if dry {
+		return request.DryRun(ctx, e, c, q.Request, false)
+	}
+	message, id, err := write(ctx, e, c, q.Request)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(e.Out, render.Sanitize(message))
+	edit := false
+	if !yes {
+		if !e.Interactive() {
+			fmt.Fprintln(e.Err, "nothing is committed; --yes commits without asking")
+			return nil
+		}
+		if edit, err = confirm(ctx, e); err != nil {
+			return err
+		}
+	}
+	then, err := readStaged(ctx, e, dir)
+	if err != nil {
+		return err
+	}
+	if then.diff != now.diff {
+		return exit.Fail(errors.New("what is staged has changed while the message was written; nothing is committed"), "adroit commit again")
+	}
+	return gitCommit(ctx, e, now.root, message, edit, id)
+}
+
+// inputs are what the writer is given of what is staged, without its secrets.
+func (s staged) inputs(ctx context.Context, e *env.Env, purpose string) (map[string]json.RawMessage, error) {
+	conf, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	hide := config.Redactor(conf, e.Getenv, git.EnvSecrets(ctx, s.root)...)
+	in := map[string]json.RawMessage{}
+	for name, text := range map[string]string{"diff": s.diff, "log": s.log, "purpose": purpose} {
+		text, _ = hide.String(text)
+		if in[name], err = json.Marshal(strings.ToValidUTF8(text, "\uFFFD")); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// write has the message written by a job, and returns the job's id too.
+func write(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (message, id string, err error) {
+	s, err := request.Submit(ctx, e, c, r)
+	if err != nil {
+		return "", "", err
+	}
+	id = s.Job.ID
+	d, took, err := attach.Attach(ctx, e, c, id, attach.Options{Window: s.Plan.Task.Options.Window})
+	if err != nil {
+		return "", "", err
+	}
+	if d.Job.Status != jobs.Done {
+		render.Outcome(e.Screen(), e.Out, d, took)
+		return "", "", exit.With(exit.OfJob(ctx, d.Job.Status))
+	}
+	made, err := c.Artifacts(ctx, id)
+	if err != nil {
+		return "", "", err
+	}
+	var out struct{ Subject, Body string }
+	if err := json.Unmarshal(made.Artifacts["output"].Value, &out); err != nil || out.Subject == "" {
+		return "", "", exit.Fail(fmt.Errorf("%s: the agent %s answers with no subject", id, writer),
+			"an agent of your own has this name; its output needs subject and body: adroit agents show "+writer)
+	}
+	return strings.TrimSpace(out.Subject + "\n\n" + out.Body), id, nil
+}
+
+// confirm asks whether the message is right. The error ends the command.
+func confirm(ctx context.Context, e *env.Env) (edit bool, err error) {
+	in := term.NewLineReader(ctx, e.In)
+	for {
+		fmt.Fprint(e.Err, "commit with this message? [y]es, [e]dit it first, [n]o: ")
+		word, err := in.ReadLine()
+		if err != nil {
+			fmt.Fprintln(e.Err)
+			word = "n"
+		}
+		switch strings.ToLower(strings.TrimSpace(word)) {
+		case "y", "yes":
+			return false, nil
+		case "e", "edit":
+			return true, nil
+		case "n", "no":
+			fmt.Fprintln(e.Err, "nothing is committed")
+			return false, exit.With(exit.Cancelled)
+		}
+	}
+}
+
+// gitCommit is the user's own git commit: no sandbox, no settings of ours. The
+// message is one argument, which no shell reads.
+func gitCommit(ctx context.Context, e *env.Env, dir, message string, edit bool, job string) error {
+	args := []string{"commit", "--message=" + message}
+	if edit {
+		args = append(args, "--edit")
+	}
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, e.Err, e.Err
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it removes its lock
+	cmd.WaitDelay = 10 * time.Second
+	if e.Interactive() {
+		cmd.Stdin = e.In // for an editor, a hook or a signature
+	}
+	if err := cmd.Run(); err != nil {
+		return exit.Fail(fmt.Errorf("git commit: %w; nothing is committed", err), "adroit jobs artifacts "+job+" output has the message")
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+// Package compare is adroit compare.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/contend"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+)
+
+// A command is adroit compare with its flags.
+type command struct {
+	request.Flags
+	artifact string
+	json     bool
+}
+
+// New is adroit compare.
+func New(e *env.Env) *cobra.Command {
+	var q command
+	cmd := &cobra.Command{
+		Use:   "compare A B [PROMPT|-]",
+		Short: "Run two agents, models, workflows or pipelines on one request and compare",
+		Long: "Runs the same request twice, as ordinary jobs one after the other, and prints side by side what\n" +
+			"each took and made. A and B are each an agent, one that runs a workflow, or a pipeline, with\n" +
+			"@MODEL after it for a model of its own. Both work in the same directory, the second on what the\n" +
+			"first has left; with --worktree each has its own.\n\n" +
+			"The exit code is 0 if both were done, else that of the first that was not.",
+		Example: "  adroit compare blog blog_phases \"why jobs should survive a kill\" -m ollama/qwen3:8b\n" +
+			"  adroit compare builder@ollama/qwen3:8b builder@openai/gpt-5 \"add CSV export\" --worktree\n" +
+			"  adroit compare builder pipeline:feature \"add CSV export\" --worktree",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return exit.Usagef("adroit agents list and adroit pipelines list say which there are", "compare needs two agents or pipelines")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := q.ReadPrompt(e, args[2:]); err != nil {
+				return err
+			}
+			return q.run(cmd.Context(), e, args[:2])
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&q.Model, "model", "m", "", "provider/model of the sides that name none, or script:FILE (or ADROIT_MODEL)")
+	f.StringVarP(&q.Workspace, "dir", "C", ".", "work in this directory")
+	f.StringArrayVarP(&q.Pairs, "input", "i", nil, "an input of both, key=value; value may be JSON, or @FILE")
+	f.StringVar((*string)(&q.Approve), "approve", "none", "what to do where a person is to approve: none (denies), all (approves everything)")
+	f.IntVar(&q.Limits.Turns, "max-turns", 0, "stop each after this many model calls")
+	f.IntVar(&q.Limits.Tokens, "max-tokens", 0, "stop each after this many tokens, in and out")
+	f.Float64Var(&q.Limits.CostUSD, "max-cost", 0, "stop each after this many USD; needs the model's price in the config")
+	f.DurationVar(&q.Limits.Time, "timeout", 0, "stop each after this much active time, for example 30m")
+	f.BoolVar(&q.Worktree, "worktree", false, "give each a git worktree of the last commit")
+	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
+	f.StringVar(&q.artifact, "artifact", "", "also show how the two differ in this artifact, for example content")
+	f.BoolVar(&q.json, "json", false, "print the comparison as JSON")
+	return cmd
+}
+
+func (q *command) run(ctx context.Context, e *env.Env, asked []string) error {
+	if q.Approve != "none" && q.Approve != "all" {
+		return exit.Usagef("it is none or all: a comparison waits for nobody", "--approve is %q", q.Approve)
+	}
+	if err := q.Read(e); err != nil {
+		return err
+	}
+	c, err := e.Client()
+	if err != nil {
+		return err
+	}
+	// What is wrong with the second is reported before the first has run.
+	for _, name := range asked {
+		if _, err := request.Resolve(ctx, e, c, q.side(name)); err != nil {
+			return err
+		}
+	}
+	var sides []*contend.Side
+	worst := exit.Done
+	for _, name := range asked {
+		s, err := contend.Run(ctx, e, c, name, q.side(name), q.json)
+		if err != nil {
+			return err
+		}
+		sides = append(sides, s)
+		if worst == exit.Done {
+			worst = exit.OfJob(ctx, s.Status)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if len(sides) < 2 {
+		return exit.With(worst)
+	}
+	return errors.Join(q.print(e, sides), exit.With(worst))
+}
+
+// side is the request of one side.
+func (q *command) side(asked string) adroit.Request {
+	r := q.Request
+	agent, model, ok := strings.Cut(asked, "@")
+	if r.Target = agent; ok {
+		r.Model, r.ForAll = model, model != ""
+	}
+	return r
+}
+
+func (q *command) print(e *env.Env, sides []*contend.Side) error {
+	if _, changed := sides[0].Artifacts["diff"]; changed && !q.Worktree {
+		e.Warn("%s changed files, and %s began with these changes; --worktree keeps them apart", sides[0].Asked, sides[1].Asked)
+	}
+	diff, err := q.diff(sides)
+	switch {
+	case err != nil:
+		return err
+	case q.json:
+		out := map[string]any{"prompt": q.Prompt, "sides": sides}
+		if q.artifact != "" {
+			out["diff"] = diff
+		}
+		return render.JSON(e.Out, out)
+	}
+	contend.Print(e.Out, sides)
+	if q.artifact != "" {
+		fmt.Fprintln(e.Out)
+		if diff == "" {
+			fmt.Fprintf(e.Out, "both made the same %s\n", q.artifact)
+		}
+		render.Diff(term.NewScreen(e.Out, e.Getenv), diff)
+	}
+	return nil
+}
+
+// diff shows how the sides differ in the artifact that was named.
+func (q *command) diff(sides []*contend.Side) (string, error) {
+	name := q.artifact
+	if name == "" {
+		return "", nil
+	}
+	for _, s := range sides {
+		if _, ok := s.Texts[name]; !ok {
+			have := strings.Join(slices.Sorted(maps.Keys(s.Texts)), ", ")
+			if have == "" {
+				have = "none"
+			}
+			return "", exit.Usagef("leave out --artifact, or name one that both have", "%s has made no %s; its artifacts: %s", s.Asked, name, have)
+		}
+	}
+	text := func(s *contend.Side) string { return strings.TrimRight(s.Texts[name], "\n") + "\n" }
+	return udiff.Unified(sides[0].Asked+"/"+name, sides[1].Asked+"/"+name, text(sides[0]), text(sides[1])), nil
+}

@@ -1,0 +1,109 @@
+package jobs
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+func newResume(e *env.Env) *cobra.Command {
+	var asJSON, detach bool
+	var o adroit.StartOptions
+	cmd := &cobra.Command{
+		Use:   "resume ID",
+		Short: "Resume a job where it stopped",
+		Long: "Resumes a job where it stopped. Finished steps are recalled from the journal, not repeated. Of a job that failed,\n" +
+			"the step that failed is tried again, with what depends on it: a sub-agent, a branch, a pipeline's step. A job\n" +
+			"that a limit stopped goes on with a higher one; one that was stuck goes on after you changed something. A job\n" +
+			"that is done or was cancelled does not go on: adroit jobs retry runs its task again.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			d, err := c.Job(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if err := waits(e, d); err != nil {
+				return err
+			}
+			if !detach {
+				return attach.Run(ctx, e, c, d.Job.ID, attach.Options{StartOptions: o, JSON: asJSON})
+			}
+			check := o
+			check.DryRun = true
+			if _, err := c.Start(ctx, d.Job.ID, check); err != nil {
+				return attach.StartError(err)
+			}
+			return attach.Detach(ctx, e, c, d.Job.ID, limitArgs(cmd.Flags())...)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
+	f.BoolVarP(&detach, "detach", "d", false, "resume in the background")
+	f.IntVar(&o.Limits.Turns, "max-turns", 0, "go on past the limit of model calls, up to this many for the agent that was stopped")
+	f.IntVar(&o.Limits.Tokens, "max-tokens", 0, "go on past the limit of tokens, up to this many for the whole job")
+	f.Float64Var(&o.Limits.CostUSD, "max-cost", 0, "go on past the limit of money, up to this many USD for the whole job")
+	f.DurationVar(&o.Limits.Time, "timeout", 0, "go on past the time limit, up to this much for the whole job")
+	return cmd
+}
+
+// waits is the error for a job that waits for a person where nobody can be asked.
+func waits(e *env.Env, d *adroit.JobDetail) error {
+	if d.Job.Status != jobs.Waiting || len(d.Questions) == 0 || e.Interactive() || d.Questions[0].Over(e.Now()) {
+		return nil
+	}
+	id := d.Job.ID
+	return &exit.Error{Code: exit.Waiting, Err: fmt.Errorf("%s still waits for a person: %s", id, render.QuestionLine(&d.Questions[0])),
+		Hint: fmt.Sprintf("adroit signal %s approve, or deny; then adroit jobs resume %s", id, id)}
+}
+
+// limitArgs are the limits again, for the process that goes on in the background.
+func limitArgs(flags *pflag.FlagSet) (args []string) {
+	flags.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "max-turns", "max-tokens", "max-cost", "timeout":
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	return args
+}
+
+func newRetry(e *env.Env) *cobra.Command {
+	var asJSON, detach bool
+	cmd := &cobra.Command{
+		Use:   "retry ID",
+		Short: "Run a job's task again from the start, as a new job",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			again, err := c.Retry(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			attach.Begins(e, again)
+			if detach {
+				return attach.Detach(ctx, e, c, again.Job.ID)
+			}
+			return attach.Run(ctx, e, c, again.Job.ID, attach.Options{JSON: asJSON})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run it in the background")
+	return cmd
+}

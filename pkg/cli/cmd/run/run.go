@@ -1,0 +1,153 @@
+// Package run is adroit run.
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A command is adroit run with its flags.
+type command struct {
+	request.Flags
+	json, detach, dry bool
+}
+
+// New is adroit run.
+func New(e *env.Env) *cobra.Command {
+	var q command
+	cmd := &cobra.Command{
+		Use:   "run AGENT|PIPELINE [PROMPT|-]",
+		Short: "Run an agent or a pipeline as a job",
+		Long: "Runs an agent until its definition of done holds, a limit is reached or a person is needed.\n" +
+			"If no agent has the name, the pipeline of that name is run; agent:NAME and pipeline:NAME say which is meant.\n" +
+			"Progress goes to stderr, the agent's last words to stdout. - reads the prompt from stdin;\n" +
+			"behind -- everything is prompt.\n\n" +
+			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit or stuck, 4 waiting for a person,\n" +
+			"5 cancelled, 130 and 143 stopped by a signal.",
+		Example: "  adroit run builder \"make the failing tests pass\" -m ollama/qwen3:8b\n" +
+			"  git log -5 | adroit run builder - --json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return exit.Usagef("adroit agents list lists the agents", "run needs an agent")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Target = args[0]
+			if err := q.ReadPrompt(e, args[1:]); err != nil {
+				return err
+			}
+			return q.run(cmd.Context(), e)
+		},
+	}
+	q.add(cmd)
+	return cmd
+}
+
+func (q *command) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&q.Model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
+	f.StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
+	f.StringVarP(&q.Workspace, "dir", "C", ".", "work in this directory")
+	f.StringArrayVarP(&q.Pairs, "input", "i", nil, "an input, key=value; value may be JSON, @FILE, or - for stdin")
+	f.StringVar((*string)(&q.Calling), "calling", "", "how the model calls tools: auto, native, constrained (held to a schema), text")
+	f.StringVar((*string)(&q.Input.Options.Effort), "effort", "", "how much the model thinks: low, medium, high; left out if the model has no such setting")
+	f.StringVar((*string)(&q.Mode), "mode", "", "permission mode: plan (read only), edits, or auto (also commands, in a sandbox) (or ADROIT_MODE)")
+	f.StringVar((*string)(&q.Approve), "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
+	f.IntVar(&q.Limits.Turns, "max-turns", 0, "stop after this many model calls")
+	f.IntVar(&q.Limits.Tokens, "max-tokens", 0, "stop after this many tokens, in and out")
+	f.Float64Var(&q.Limits.CostUSD, "max-cost", 0, "stop after this many USD; needs the model's price in the config")
+	f.DurationVar(&q.Limits.Time, "timeout", 0, "stop after this much active time, for example 30m")
+	f.StringVar(&q.Key, "key", "", "run at most one job with this key; a second run gets the first one's job")
+	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
+	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
+	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
+	f.BoolVar(&q.Worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
+	f.StringVar(&q.Record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")
+	f.StringVar(&q.Test, "test", "", "the command that runs the project's tests, as in --test \"make check\"; else that of the configuration, the project, or what is found")
+	f.BoolVar(&q.dry, "dry-run", false, "print what would run, and run nothing")
+	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
+}
+
+func (q *command) run(ctx context.Context, e *env.Env) error {
+	if err := request.AskTrust(ctx, e, &q.Flags, !q.json && !q.detach && !q.dry); err != nil {
+		return err
+	}
+	if err := q.Read(e); err != nil {
+		return err
+	}
+	c, err := e.Client()
+	if err != nil {
+		return err
+	}
+	if q.dry {
+		return request.DryRun(ctx, e, c, q.Request, q.json)
+	}
+	s, err := request.Submit(ctx, e, c, q.Request)
+	if err != nil {
+		return err
+	}
+	retire(ctx, e, c)
+	switch {
+	case s.Repeated:
+		return q.repeated(ctx, e, c, s.Job)
+	case q.detach:
+		return attach.Detach(ctx, e, c, s.Job.ID)
+	}
+	return attach.Run(ctx, e, c, s.Job.ID, attach.Options{JSON: q.json, Window: s.Plan.Task.Options.Window})
+}
+
+// repeated prints how the job stands that an earlier run with the same key began.
+func (q *command) repeated(ctx context.Context, e *env.Env, c adroit.Client, job *jobs.Job) error {
+	if q.detach {
+		fmt.Fprintln(e.Out, job.ID)
+		return nil
+	}
+	if !q.json {
+		fmt.Fprintf(e.Err, "job %s has this key already: %s\n", job.ID, job.Status)
+	}
+	if job.Status == jobs.Queued || job.Status == jobs.Running {
+		fmt.Fprintf(e.Err, "adroit jobs wait %s waits for it\n", job.ID)
+	}
+	d, err := c.Job(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	if q.json {
+		render.Event(e.Out, render.LastEvent(d, e.Now()))
+	} else {
+		render.Outcome(e.Screen(), e.Out, d, job.Updated.Sub(job.Started))
+	}
+	return exit.With(exit.OfJob(ctx, job.Status))
+}
+
+// retire removes the jobs that are older than the setting retention. It fails no
+// job.
+func retire(ctx context.Context, e *env.Env, c adroit.Client) {
+	conf, err := e.Config()
+	if err != nil || conf.Retention == "" {
+		return
+	}
+	age, err := config.ParseAge(conf.Retention)
+	if err != nil {
+		return
+	}
+	r, err := c.Prune(ctx, adroit.PruneOptions{Age: age})
+	if err == nil {
+		err = r.Err()
+	}
+	if err != nil {
+		e.Warn("retention: %v", err)
+	}
+}

@@ -1,0 +1,129 @@
+package attach
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// firstLook is how many characters of each argument are shown at first.
+const firstLook = 2000
+
+// ask puts the first of a job's questions to the person at the terminal and
+// sends the answer. It reports false if there was none: then the job stays
+// parked.
+func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered bool, err error) {
+	if len(questions) == 0 {
+		return false, nil
+	}
+	q := &questions[0]
+	yes, no := signalOf(q, "approve"), signalOf(q, "deny")
+	if yes == "" || no == "" {
+		return false, nil
+	}
+	always := render.ToolQuestion(q)
+	if always != nil && always.Always == nil {
+		always = nil
+	}
+	d := s.show(ctx, q)
+	choices := "run it? [y]es, [n]o, [v]iew all of it: "
+	if always != nil {
+		fmt.Fprintf(s.e.Err, "     always means, in this job only: %s\n", render.Quote(render.SanitizeLine(always.Always.String())))
+		choices = "run it? [y]es, [a]lways, [n]o, [v]iew all of it: "
+	}
+	sig := adroit.Signal{}
+	switch d.choose(choices, always != nil) {
+	case "yes":
+		sig.Name = yes
+	case "always":
+		sig = adroit.Signal{Name: yes, Value: json.RawMessage(`{"always":true}`)}
+	case "no":
+		sig.Name = no
+	default:
+		return false, nil
+	}
+	_, err = s.c.Signal(ctx, s.id, sig)
+	return err == nil, err
+}
+
+// permit asks about something that a model at work is about to do on its own: why
+// not, "" for yes.
+func (s *session) permit(ctx context.Context, about json.RawMessage) (no string, err error) {
+	d := s.show(ctx, &jobs.Question{About: about})
+	switch d.choose("may it? [y]es, [n]o, [v]iew all of it: ", false) {
+	case "yes":
+		return "", nil
+	case "no":
+		return "denied by a person; find a way without it", nil
+	}
+	return "", d.err
+}
+
+// A dialog is a question on the terminal.
+type dialog struct {
+	s     *session
+	q     *jobs.Question
+	in    *term.LineReader
+	whole bool  // all of it was shown
+	err   error // why there is no answer
+}
+
+// show prints a question.
+func (s *session) show(ctx context.Context, q *jobs.Question) *dialog {
+	d := &dialog{s: s, q: q, in: term.NewLineReader(ctx, s.e.In)}
+	d.print(firstLook)
+	return d
+}
+
+func (d *dialog) print(characters int) {
+	var text string
+	text, d.whole = render.Question(d.q, characters)
+	fmt.Fprint(d.s.e.Err, text)
+}
+
+// choose reads yes, no or always, "" if no answer comes. Nobody says yes to what
+// was shown in part.
+func (d *dialog) choose(choices string, always bool) string {
+	for {
+		fmt.Fprint(d.s.e.Err, "     "+choices)
+		line, err := d.in.ReadLine()
+		if err != nil {
+			fmt.Fprintln(d.s.e.Err)
+			d.err = err
+			return ""
+		}
+		word := strings.ToLower(strings.TrimSpace(line))
+		for _, full := range []string{"yes", "always", "no", "view"} {
+			if word == full[:1] {
+				word = full
+			}
+		}
+		switch {
+		case word == "view":
+			d.print(-1)
+		case word == "no":
+			return word
+		case word != "yes" && (word != "always" || !always):
+		case !d.whole:
+			fmt.Fprintln(d.s.e.Err, "     only a part of it was shown; v shows the rest")
+		default:
+			return word
+		}
+	}
+}
+
+// signalOf is the full name of a signal that q waits for, "" if it does not.
+func signalOf(q *jobs.Question, name string) string {
+	for _, s := range q.Signals {
+		if s == name || render.SignalName(s) == name {
+			return s
+		}
+	}
+	return ""
+}

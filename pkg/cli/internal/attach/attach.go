@@ -1,0 +1,219 @@
+// Package attach runs a job in the foreground of a command: it starts or resumes
+// the job, shows its events, asks at the terminal what the job asks, and goes on
+// with the answer. The end of the context stops the job, so that it can be
+// resumed.
+//
+//	s, err := c.Submit(ctx, request)
+//	...
+//	return attach.Run(ctx, e, c, s.Job.ID, attach.Options{})
+package attach
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// Options are how a job is run and shown.
+type Options struct {
+	adroit.StartOptions
+	JSON   bool // its events as JSON, and nothing else
+	Silent bool // nothing
+	// Unattended asks nobody: a job that asks a person stays parked.
+	Unattended bool
+	Window     int // the context window that its model was asked for, 0 for none
+}
+
+// Run runs a job until it ends, waits for a person who is not here, or is
+// stopped, and prints how it went. The error has the exit code.
+func Run(ctx context.Context, e *env.Env, c adroit.Client, id string, o Options) error {
+	d, took, err := Attach(ctx, e, c, id, o)
+	if err != nil {
+		return err
+	}
+	if !o.JSON {
+		render.Outcome(e.Screen(), e.Out, d, took)
+	}
+	return exit.With(exit.OfJob(ctx, d.Job.Status))
+}
+
+// Attach is Run without what is printed at the end. It returns how the job
+// stands and how long its last run took.
+func Attach(ctx context.Context, e *env.Env, c adroit.Client, id string, o Options) (*adroit.JobDetail, time.Duration, error) {
+	s := &session{e: e, c: c, id: id, o: o, first: true}
+	for {
+		began := time.Now()
+		d, err := s.run(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		took := time.Since(began)
+		if d.Job.Status != jobs.Waiting || !s.attended() || ctx.Err() != nil {
+			return d, took, nil
+		}
+		if answered, err := s.ask(ctx, d.Questions); !answered || err != nil {
+			return d, took, err
+		}
+		s.o.StartOptions, s.first = adroit.StartOptions{}, false
+	}
+}
+
+// A session is a job in the foreground.
+type session struct {
+	e     *env.Env
+	c     adroit.Client
+	id    string
+	o     Options
+	first bool // nothing was shown yet
+}
+
+// attended reports whether a person can be asked.
+func (s *session) attended() bool {
+	return !s.o.JSON && !s.o.Silent && !s.o.Unattended && s.e.Interactive()
+}
+
+// run runs the job once, as far as it gets without an answer.
+func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
+	all := context.WithoutCancel(ctx) // what happens to the job is read to its end
+	past, err := render.ReadHistory(s.c.Events(all, s.id, adroit.EventOptions{}), s.e.Rate())
+	if err != nil {
+		return nil, err
+	}
+	show, pause, end := s.view(past)
+	defer end()
+	started, err := s.c.Start(all, s.id, s.o.StartOptions)
+	if err != nil {
+		return nil, StartError(err)
+	}
+	if s.first && !s.o.JSON && !s.o.Silent {
+		pause(func() { s.header(ctx, started) })
+	}
+	if err := s.follow(ctx, past.Last, show); err != nil {
+		return nil, err
+	}
+	d, err := s.c.Job(all, s.id)
+	if err == nil && s.e.Ephemeral {
+		d.Actions = nil // no later command finds the job
+	}
+	return d, err
+}
+
+// StartError is the error of a command that could not start a job: a job that has
+// ended was the wrong one to name.
+func StartError(err error) error {
+	if errors.Is(err, jobs.ErrFinal) {
+		return &exit.Error{Code: exit.Usage, Err: err, Hint: adroit.Hint(err)}
+	}
+	return err
+}
+
+// view shows events until end is called. pause does something while nothing else
+// is written.
+func (s *session) view(past render.History) (show func(event.Event), pause func(func()), end func()) {
+	switch {
+	case s.o.Silent:
+		return func(event.Event) {}, nil, func() {}
+	case s.o.JSON:
+		return func(ev event.Event) { render.Event(s.e.Out, ev) }, nil, func() {}
+	}
+	v := render.NewViewer(s.e.Screen(), past)
+	if !s.e.Interactive() {
+		return v.Sink, v.Interrupt, v.Close
+	}
+	leave := s.e.Attendant.Attend(func(ctx context.Context, question json.RawMessage) (no string, err error) {
+		v.Interrupt(func() { no, err = s.permit(ctx, question) })
+		return no, err
+	})
+	return v.Sink, v.Interrupt, func() { leave(); v.Close() }
+}
+
+// follow shows the events after a number until the run has ended. The end of ctx
+// stops the run.
+func (s *session) follow(ctx context.Context, after int64, show func(event.Event)) error {
+	all := context.WithoutCancel(ctx)
+	stopped := make(chan struct{})
+	runs := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		_, _ = s.c.Stop(all, s.id, adroit.StopOptions{Reason: stopReason(ctx)}) // Wait returns how it went
+	})
+	var broken error
+	for ev, err := range s.c.Events(all, s.id, adroit.EventOptions{After: after, Follow: true}) {
+		if broken = err; err != nil {
+			break
+		}
+		show(ev)
+	}
+	_, err := s.c.Wait(all, s.id)
+	if !runs() {
+		<-stopped
+	}
+	if err != nil {
+		return err
+	}
+	return broken
+}
+
+// stopReason is why a job is interrupted.
+func stopReason(ctx context.Context) string {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause.Error()
+	}
+	return string(jobs.Interrupted)
+}
+
+// Begins prints what of the work tree the worktree of a new job lacks.
+func Begins(e *env.Env, s *adroit.Submitted) {
+	w := s.Worktree
+	if w == nil || w.Left == 0 {
+		return
+	}
+	verb := "are"
+	if w.Left == 1 {
+		verb = "is"
+	}
+	fmt.Fprintf(e.Err, "the worktree begins at commit %.10s: %s in %s %s not in it\n", w.Base, render.Plural(w.Left, "uncommitted change"), e.Home(w.Repo), verb)
+}
+
+// header prints the first line of a run, and which jobs work in the same
+// directory, or in one that contains the other: each may meet what the other is
+// about to change.
+func (s *session) header(ctx context.Context, started *adroit.Started) {
+	j := started.Job
+	model := j.Model + s.window(ctx, started) + render.Outside(j.Model)
+	place := render.Place(&adroit.JobDetail{Job: j, Worktree: started.Worktree}, s.e.Home)
+	w := s.e.Screen()
+	text := render.SanitizeLine(fmt.Sprintf("job %s  %s  %s  sandbox %s  %s", j.ID, j.Agent, model, started.Sandbox, place))
+	fmt.Fprintln(w, w.Paint(term.Bold, text))
+	for _, id := range started.Others {
+		fmt.Fprintf(s.e.Err, "%s is also working here; --worktree keeps them apart\n", id)
+	}
+}
+
+// window describes the context window that was asked for and the one that the
+// server reports it gave.
+func (s *session) window(ctx context.Context, started *adroit.Started) string {
+	asked := s.o.Window
+	if asked == 0 {
+		return ""
+	}
+	m, err := s.c.ModelState(ctx, adroit.ModelQuery{Model: started.Job.Model, BaseURL: started.Config.BaseURL, Window: asked})
+	switch {
+	case err != nil:
+		return ""
+	case m.Given == asked:
+		return fmt.Sprintf(" (window %d, verified)", asked)
+	case m.Given == 0:
+		return fmt.Sprintf(" (window %d, not verified)", asked)
+	}
+	return fmt.Sprintf(" (window %d asked, %d given)", asked, m.Given)
+}

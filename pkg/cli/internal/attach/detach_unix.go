@@ -1,0 +1,126 @@
+//go:build unix
+
+package attach
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+// Detach goes on with a job in a process of its own session, so that neither the
+// end of this one nor that of the terminal reaches it, and returns once that
+// process has the job. Its messages go to a log beside the job; what the job does
+// goes to the job's own log.
+func Detach(ctx context.Context, e *env.Env, c adroit.Client, id string, flags ...string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("detaching: %w", err)
+	}
+	data, err := e.DataDir()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, append([]string{"--data-dir", data, "jobs", "resume", id}, flags...)...)
+	cmd.Args[0] = os.Args[0] // a program of several names goes by the one it was called
+	return detach(ctx, e, c, id, filepath.Join(data, "jobs", id, "logs"), cmd)
+}
+
+func detach(ctx context.Context, e *env.Env, c adroit.Client, id, logs string, cmd *exec.Cmd) error {
+	last, err := lastEvent(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		return fmt.Errorf("detaching: %w", err)
+	}
+	log, err := os.OpenFile(filepath.Join(logs, "runner.log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("detaching: %w", err)
+	}
+	defer log.Close()
+	before, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("detaching: %w", err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	foreground := "adroit jobs resume " + id + " runs it in the foreground"
+	if err := cmd.Start(); err != nil {
+		return exit.Fail(fmt.Errorf("detaching: %w", err), foreground)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // until the process ends, or this one
+	switch begun, err := taken(ctx, c, id, last, ended); {
+	case err != nil:
+		return err
+	case !begun:
+		said, _ := io.ReadAll(io.NewSectionReader(log, before, maxSaid))
+		return exit.Fail(fmt.Errorf("the process in the background ended before it had the job %s%s", id, quoted(said)), foreground)
+	}
+	fmt.Fprintln(e.Out, id)
+	fmt.Fprintf(e.Err, "running in the background    adroit jobs logs %s -f    adroit jobs wait %s    adroit jobs cancel %s\n", id, id, id)
+	return nil
+}
+
+// taken waits until a job has begun to run: the first event of a run comes when
+// its lease is taken. It reports false if the process has ended before.
+func taken(ctx context.Context, c adroit.Client, id string, last int64, ended <-chan error) (bool, error) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for over := false; ; {
+		now, err := lastEvent(ctx, c, id, last)
+		if err != nil || now > last || over {
+			return now > last, err
+		}
+		select {
+		case <-ended:
+			over = true // look once more
+		case <-tick.C:
+		case <-ctx.Done():
+			return false, exit.Stopped(ctx)
+		}
+	}
+}
+
+// lastEvent is the number of a job's last event after those given.
+func lastEvent(ctx context.Context, c adroit.Client, id string, after ...int64) (last int64, err error) {
+	o := adroit.EventOptions{}
+	if len(after) > 0 {
+		o.After = after[0]
+	}
+	for ev, err := range c.Events(ctx, id, o) {
+		if err != nil && ctx.Err() != nil {
+			return 0, exit.Stopped(ctx)
+		}
+		if err != nil {
+			return 0, err
+		}
+		last = ev.Seq
+	}
+	return last, nil
+}
+
+// maxSaid bounds what of a process's messages is repeated, in bytes.
+const maxSaid = 4 << 10
+
+// quoted is what a process has printed, as the end of a sentence.
+func quoted(said []byte) string {
+	text := strings.TrimSpace(string(bytes.ToValidUTF8(said, nil)))
+	if text == "" {
+		return ""
+	}
+	return ":\n" + render.Sanitize(strings.TrimPrefix(text, "adroit: error: "))
+}

@@ -1,0 +1,158 @@
+// Package contend runs a request as one side of a comparison, and prints two
+// sides beside each other.
+package contend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A Side is how one side of a comparison went.
+type Side struct {
+	Asked     string         `json:"asked"` // AGENT or PIPELINE, perhaps @MODEL
+	Job       string         `json:"job"`
+	Agent     string         `json:"agent"`
+	Workflow  string         `json:"workflow"`
+	Model     string         `json:"model"`
+	Status    jobs.Status    `json:"status"`
+	Reason    string         `json:"reason,omitempty"`
+	Turns     int            `json:"turns"`
+	Calls     int            `json:"calls"`
+	Agents    int            `json:"agents,omitempty"` // sub-agents, whose figures are in these
+	Requests  int            `json:"requests"`         // to models, those of tools too
+	Usage     jobs.Usage     `json:"usage"`
+	Cost      float64        `json:"cost_usd,omitempty"`
+	Seconds   float64        `json:"seconds"`
+	Artifacts map[string]int `json:"artifacts"` // bytes as JSON
+
+	Texts map[string]string `json:"-"` // of the artifacts
+}
+
+// Run runs one side to its end, and asks nobody.
+func Run(ctx context.Context, e *env.Env, c adroit.Client, asked string, r adroit.Request, silent bool) (*Side, error) {
+	sub, err := request.Submit(ctx, e, c, r)
+	if err != nil {
+		return nil, err
+	}
+	id := sub.Job.ID
+	d, took, err := attach.Attach(ctx, e, c, id, attach.Options{Silent: silent, Unattended: true, Window: sub.Plan.Task.Options.Window})
+	if err != nil {
+		return nil, err
+	}
+	j, all := d.Job, context.WithoutCancel(ctx)
+	s := &Side{Asked: asked, Job: id, Agent: sub.Plan.Input.Agent, Workflow: j.Workflow, Model: j.Model, Status: j.Status, Reason: j.Reason,
+		Seconds: took.Round(time.Millisecond).Seconds(), Artifacts: map[string]int{}, Texts: map[string]string{}}
+	if f := d.Final; f != nil {
+		s.Turns, s.Calls, s.Agents, s.Usage, s.Cost = f.Turns, f.Calls, f.Agents, f.Usage, d.Usage.Cost
+	}
+	if s.Requests, err = requests(all, c, id); err != nil {
+		return nil, err
+	}
+	made, err := c.Artifacts(all, id)
+	if err != nil {
+		return nil, err
+	}
+	for name, a := range made.Artifacts {
+		s.Artifacts[name] = len(a.Value)
+		var text string
+		if json.Unmarshal(a.Value, &text) != nil {
+			text = render.Readable(a.Value)
+		}
+		s.Texts[name] = text
+	}
+	return s, nil
+}
+
+// runs is what decides what comes next: the model, a workflow's code or a
+// pipeline's file.
+func (s *Side) runs() string {
+	switch s.Workflow {
+	case agents.Workflow.Name:
+		return "agent"
+	case pipeline.Workflow.Name:
+		return "pipeline"
+	}
+	return "workflow " + s.Workflow
+}
+
+// requests counts what was asked of models: turns, and what tools asked.
+func requests(ctx context.Context, c adroit.Client, id string) (n int, err error) {
+	for ev, err := range c.Events(ctx, id, adroit.EventOptions{}) {
+		if err != nil {
+			return n, err
+		}
+		if ev.Kind != event.StepFinished {
+			continue
+		}
+		if ev.Step == "model" {
+			n++
+		}
+		var d struct{ Spent []executor.ModelCost }
+		if json.Unmarshal(ev.Data, &d) == nil {
+			for _, s := range d.Spent {
+				n += s.Requests
+			}
+		}
+	}
+	return n, nil
+}
+
+// Print prints the sides beside each other.
+func Print(w io.Writer, sides []*Side) {
+	var rows render.Table
+	row := func(name string, cell func(*Side) string) {
+		cells := []string{name}
+		for _, s := range sides {
+			cells = append(cells, cell(s))
+		}
+		rows.Row(cells...)
+	}
+	row("", func(s *Side) string { return s.Asked })
+	row("job", func(s *Side) string { return s.Job })
+	row("runs", func(s *Side) string { return s.runs() })
+	row("model", func(s *Side) string { return s.Model })
+	row("outcome", func(s *Side) string { return string(s.Status) + ": " + render.Cut(s.Reason, 60) })
+	row("turns", func(s *Side) string { return render.Count(s.Turns) })
+	row("tool calls", func(s *Side) string { return render.Count(s.Calls) })
+	if sides[0].Agents > 0 || sides[1].Agents > 0 {
+		row("sub-agents", func(s *Side) string { return render.Count(s.Agents) })
+	}
+	row("model requests", func(s *Side) string { return render.Count(s.Requests) })
+	row("tokens in", func(s *Side) string { return render.Count(s.Usage.In) })
+	row("tokens out", func(s *Side) string { return render.Count(s.Usage.Out) })
+	if sides[0].Cost > 0 || sides[1].Cost > 0 {
+		row("USD", func(s *Side) string { return fmt.Sprintf("%.4f", s.Cost) })
+	}
+	row("time", func(s *Side) string { return render.Duration(time.Duration(s.Seconds * float64(time.Second))) })
+	names := map[string]bool{}
+	for _, s := range sides {
+		for name := range s.Artifacts {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		row(name, func(s *Side) string {
+			if n, ok := s.Artifacts[name]; ok {
+				return render.Count(n) + " bytes"
+			}
+			return "-"
+		})
+	}
+	rows.Write(w)
+}

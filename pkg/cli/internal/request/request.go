@@ -1,0 +1,145 @@
+// Package request turns a command line into a request for a job, and submits it.
+package request
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Flags are a request as the command line has it. Flags that need no reading are
+// bound to the fields of the request.
+type Flags struct {
+	adroit.Request
+	Workspace string   // as it was named
+	Pairs     []string // inputs, key=value
+}
+
+// ReadPrompt joins the words of the prompt, or reads it.
+func (f *Flags) ReadPrompt(e *env.Env, words []string) error {
+	f.Prompt = strings.Join(words, " ")
+	if len(words) != 1 || words[0] != "-" {
+		return nil
+	}
+	text, err := e.Content("-")
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(text) == "" {
+		return exit.Usagef("- reads the prompt from standard input, which has ended", "the prompt is empty")
+	}
+	f.Prompt, f.Taint = text, tools.Untrusted // what is piped in, others may have written
+	f.taint(e, text)
+	return nil
+}
+
+// taint marks the request as one with a secret if text has one.
+func (f *Flags) taint(e *env.Env, text string) {
+	c, _ := e.Config() // nil if it cannot be read
+	if _, secret := config.Redactor(c, e.Getenv).String(text); secret {
+		f.Taint |= tools.Secret
+	}
+}
+
+// Read completes the request with what its flags name.
+func (f *Flags) Read(e *env.Env) (err error) {
+	f.ForAll, f.Test = f.Model != "", strings.TrimSpace(f.Test)
+	if f.Dir, err = env.Directory(f.Workspace); err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	for _, p := range f.Pairs {
+		key, value, ok := strings.Cut(p, "=")
+		if !ok || key == "" {
+			return exit.Usagef("for example -i issue=@issue.md", "-i %q is not key=value", p)
+		}
+		if _, twice := f.Inputs[key]; twice {
+			return exit.Usagef("give each input once", "-i %s is given twice", key)
+		}
+		if file, ok := strings.CutPrefix(value, "@"); ok && c.Names().NameError(file) != nil {
+			f.Taint |= tools.Secret
+			e.Warn("%s is on the list of secrets; what it holds goes to the model, as you ask", file)
+		}
+		text, err := e.Content(value)
+		if err != nil {
+			return exit.Usagef("@ reads the value from a file", "-i %s: %v", key, err)
+		}
+		f.taint(e, text)
+		if f.Inputs == nil {
+			f.Inputs = map[string]json.RawMessage{}
+		}
+		if f.Inputs[key], err = structured(text); err != nil {
+			return err
+		}
+	}
+	f.Pairs = nil // they are read once: standard input has ended then
+	return nil
+}
+
+// structured takes text as JSON if it is an object or an array, else as a
+// string: an input of 007 stays what it is.
+func structured(text string) (json.RawMessage, error) {
+	if t := strings.TrimSpace(text); json.Valid([]byte(t)) && (strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[")) {
+		return json.RawMessage(t), nil
+	}
+	return json.Marshal(text)
+}
+
+// Resolve returns what a request resolves to, without a job.
+func Resolve(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (*adroit.Plan, error) {
+	p, err := c.Resolve(ctx, r)
+	if err == nil {
+		warnIgnored(e, p)
+	}
+	return p, err
+}
+
+// Submit adds the job of a request. With a key it may be one that there is.
+func Submit(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (*adroit.Submitted, error) {
+	s, err := c.Submit(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	warnIgnored(e, s.Plan)
+	attach.Begins(e, s)
+	return s, nil
+}
+
+// warnIgnored prints which of an agent's permissions do not hold.
+func warnIgnored(e *env.Env, p *adroit.Plan) {
+	for _, words := range p.Ignored {
+		fmt.Fprintf(e.Err, "adroit: warning: %s\n", render.SanitizeLine(words))
+	}
+}
+
+// DryRun prints what a request resolves to, and runs nothing.
+func DryRun(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request, asJSON bool) error {
+	p, err := Resolve(ctx, e, c, r)
+	switch {
+	case err != nil:
+		return err
+	case asJSON && p.Pinned != nil:
+		return render.JSON(e.Out, p.Pinned)
+	case asJSON:
+		return render.JSON(e.Out, p.Task)
+	}
+	noEffort := ""
+	if p.Task.Options.Effort != "" && p.Pinned == nil {
+		if m, err := c.ModelState(ctx, adroit.ModelQuery{Model: p.Task.Model, BaseURL: r.BaseURL}); err == nil {
+			noEffort = m.NoEffort
+		}
+	}
+	return render.Plan(e.Out, p, noEffort, e.Home)
+}
