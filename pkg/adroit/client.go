@@ -141,14 +141,14 @@ type JobDetail struct {
 	Trees    []KeptTree         `json:"worktrees,omitempty"` // of its sub-agents
 	// Unreadable is why its worktrees are not known.
 	Unreadable string   `json:"unreadable,omitempty"`
-	Actions    []Action `json:"actions,omitempty"` // see Next
+	Actions    []Action `json:"actions,omitempty"` // what makes sense next, the likeliest first
 }
 
 // A JobSummary is a job as lists show it.
 type JobSummary struct {
 	*jobs.Job
 	Position *Position `json:"position,omitempty"` // of an interrupted job
-	Actions  []Action  `json:"actions,omitempty"`  // see Next
+	Actions  []Action  `json:"actions,omitempty"`  // what makes sense next, the likeliest first
 }
 
 // A Position is where a job was when its runner stopped.

@@ -52,7 +52,7 @@ func (rt *Runtime) summarize(ctx context.Context, store jobs.Store, s *JobSummar
 	case jobs.Waiting:
 		d.Questions, err = jobs.Pending(ctx, store, s.ID)
 	}
-	s.Actions = Next(d)
+	s.Actions = next(d)
 	return err
 }
 
@@ -83,7 +83,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	if j.Status == jobs.Interrupted {
 		d.Position = log.position()
 	}
-	d.Actions = Next(d)
+	d.Actions = next(d)
 	return d, nil
 }
 

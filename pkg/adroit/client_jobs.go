@@ -227,9 +227,9 @@ const (
 	ActionSignal = "signal"
 )
 
-// Next returns what makes sense to do next with a job, the likeliest first.
+// next returns what makes sense to do next with a job, the likeliest first.
 // Surfaces render it: as commands, as buttons.
-func Next(d *JobDetail) []Action {
+func next(d *JobDetail) []Action {
 	j := d.Job
 	act := func(do string) Action { return Action{Do: do, Job: j.ID} }
 	var changes []Action
