@@ -31,9 +31,15 @@ func TestKillAtSignal(t *testing.T) {
 			}
 			return out
 		}
-		if out := run(4, "run", "twice", "--approve", "all", "--sandbox", "off", "--json"); !strings.Contains(out, `"kind":"job.waiting"`) ||
-			!strings.Contains(out, `"reason":"waits for the signal verdict"`) || !strings.Contains(out, `"signals":["verdict"]`) || !strings.Contains(out, `"question":"First?"`) {
-			t.Fatalf("it does not say what it waits for:\n%s", out)
+		switch out := run(4, "run", "twice", "--approve", "all", "--sandbox", "off", "--json"); {
+		case !strings.Contains(out, `"kind":"job.waiting"`):
+			t.Fatalf("out lacks `\"kind\":\"job.waiting\"`: it does not say what it waits for:\n%s", out)
+		case !strings.Contains(out, `"reason":"waits for the signal verdict"`):
+			t.Fatalf("out lacks `\"reason\":\"waits for the signal verdict\"`: it does not say what it waits for:\n%s", out)
+		case !strings.Contains(out, `"signals":["verdict"]`):
+			t.Fatalf("out lacks `\"signals\":[\"verdict\"]`: it does not say what it waits for:\n%s", out)
+		case !strings.Contains(out, `"question":"First?"`):
+			t.Fatalf("out lacks `\"question\":\"First?\"`: it does not say what it waits for:\n%s", out)
 		}
 		run(0, "signal", "last", "verdict", "one")
 		env := p.env

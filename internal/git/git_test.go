@@ -58,8 +58,17 @@ func TestStatusDiffLogCommit(t *testing.T) {
 		t.Errorf("what was staged by the user is not staged any more: %+v", s.Entries)
 	}
 	log, err := g.Log(t.Context(), 5, "")
-	if err != nil || len(log) != 2 || log[0].Hash != c.Hash || log[1].Subject != "start" || !slices.Equal(log[0].Parents, []string{log[1].Hash}) {
-		t.Errorf("Log = %+v, %v", log, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: Log = %+v, %v", log, err)
+	case len(log) != 2:
+		t.Errorf("len(log) is %v, want 2: Log = %+v, %v", len(log), log, err)
+	case log[0].Hash != c.Hash:
+		t.Errorf("log[0].Hash is %v, want %v: Log = %+v, %v", log[0].Hash, c.Hash, log, err)
+	case log[1].Subject != "start":
+		t.Errorf(`log[1].Subject is %v, want "start": Log = %+v, %v`, log[1].Subject, log, err)
+	case !slices.Equal(log[0].Parents, []string{log[1].Hash}):
+		t.Errorf("slices.Equal(log[0].Parents, []string{log[1].Hash}) is false: Log = %+v, %v", log, err)
 	}
 	if log, err = g.Log(t.Context(), 5, "d3/f3.txt"); err != nil || len(log) != 1 {
 		t.Errorf("Log of a path = %+v, %v", log, err)
@@ -79,8 +88,19 @@ func TestBranches(t *testing.T) {
 		t.Fatal(err)
 	}
 	bs, err := g.Branches(t.Context())
-	if err != nil || len(bs) != 2 || bs[0].Name != "main" || bs[0].Current || bs[1].Name != "topic" || !bs[1].Current {
-		t.Errorf("Branches = %+v, %v", bs, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: Branches = %+v, %v", bs, err)
+	case len(bs) != 2:
+		t.Errorf("len(bs) is %v, want 2: Branches = %+v, %v", len(bs), bs, err)
+	case bs[0].Name != "main":
+		t.Errorf(`bs[0].Name is %v, want "main": Branches = %+v, %v`, bs[0].Name, bs, err)
+	case bs[0].Current:
+		t.Errorf("bs[0].Current is true: Branches = %+v, %v", bs, err)
+	case bs[1].Name != "topic":
+		t.Errorf(`bs[1].Name is %v, want "topic": Branches = %+v, %v`, bs[1].Name, bs, err)
+	case !bs[1].Current:
+		t.Errorf("bs[1].Current is false: Branches = %+v, %v", bs, err)
 	}
 	if root, err := g.Root(t.Context()); err != nil || root != dir {
 		t.Errorf("Root = %q, %v, want %q", root, err, dir)

@@ -177,8 +177,15 @@ func TestReal(t *testing.T) {
 			start := time.Now()
 			fresh, err := s.Appeared(ctx, lsp.Change{File: l.edited, Before: l.files[l.edited]})
 			t.Logf("%s: the edit was judged in %s", l.name, time.Since(start))
-			if err != nil || len(fresh) != 1 || !strings.Contains(fresh[0].Message, l.says) || fresh[0].Line != l.line {
-				t.Errorf("after an edit that breaks: %v, %v; want line %d: %s", fresh, err, l.line, l.says)
+			switch {
+			case err != nil:
+				t.Errorf("unexpected error: after an edit that breaks: %v, %v; want line %d: %s", fresh, err, l.line, l.says)
+			case len(fresh) != 1:
+				t.Errorf("len(fresh) is %v, want 1: after an edit that breaks: %v, %v; want line %d: %s", len(fresh), fresh, err, l.line, l.says)
+			case !strings.Contains(fresh[0].Message, l.says):
+				t.Errorf("fresh[0].Message lacks l.says: after an edit that breaks: %v, %v; want line %d: %s", fresh, err, l.line, l.says)
+			case fresh[0].Line != l.line:
+				t.Errorf("fresh[0].Line is %v, want %v: after an edit that breaks: %v, %v; want line %d: %s", fresh[0].Line, l.line, fresh, err, l.line, l.says)
 			}
 			write(t, filepath.Join(dir, l.edited), l.files[l.edited])
 			if fresh, err = s.Appeared(ctx, lsp.Change{File: l.edited}); err != nil || len(fresh) != 0 {

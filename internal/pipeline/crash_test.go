@@ -176,8 +176,15 @@ func TestKilledAnywhere(t *testing.T) {
 	if strings.Join(got, ", ") != want {
 		t.Errorf("the steps were\n%s\nwant\n%s", strings.Join(got, ", "), want)
 	}
-	if s.Last != "did it" || res.Rows[1].Diagnosis != "It cannot work." || res.Rows[1].Attempts != 2 || s.SubAgents.Usage.In < 7+5+3*3 {
-		t.Errorf("last words %q, second row %+v, used %+v", s.Last, res.Rows[1], s.SubAgents)
+	switch {
+	case s.Last != "did it":
+		t.Errorf(`s.Last is %v, want "did it": last words %q, second row %+v, used %+v`, s.Last, s.Last, res.Rows[1], s.SubAgents)
+	case res.Rows[1].Diagnosis != "It cannot work.":
+		t.Errorf(`res.Rows[1].Diagnosis is %v, want "It cannot work.": last words %q, second row %+v, used %+v`, res.Rows[1].Diagnosis, s.Last, res.Rows[1], s.SubAgents)
+	case res.Rows[1].Attempts != 2:
+		t.Errorf("res.Rows[1].Attempts is %v, want 2: last words %q, second row %+v, used %+v", res.Rows[1].Attempts, s.Last, res.Rows[1], s.SubAgents)
+	case s.SubAgents.Usage.In < 7+5+3*3:
+		t.Errorf("s.SubAgents.Usage.In < 7+5+3*3: last words %q, second row %+v, used %+v", s.Last, res.Rows[1], s.SubAgents)
 	}
 	if testing.Short() {
 		return

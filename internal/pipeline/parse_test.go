@@ -72,8 +72,15 @@ func TestParse(t *testing.T) {
 		t.Errorf("a pipeline does not survive JSON:\n%s\n%s", b, again)
 	}
 	s := back.Steps[0]
-	if s.Agent.Spec.Prompt != "You look.\nYou report." || s.Agent.Name != "scout" || s.Timeout != 5*time.Minute || s.Retries.Backoff != time.Second {
-		t.Errorf("the first step is %+v", s)
+	switch {
+	case s.Agent.Spec.Prompt != "You look.\nYou report.":
+		t.Errorf(`s.Agent.Spec.Prompt is %v, want "You look.\nYou report.": the first step is %+v`, s.Agent.Spec.Prompt, s)
+	case s.Agent.Name != "scout":
+		t.Errorf(`s.Agent.Name is %v, want "scout": the first step is %+v`, s.Agent.Name, s)
+	case s.Timeout != 5*time.Minute:
+		t.Errorf("s.Timeout is %v, want %v: the first step is %+v", s.Timeout, 5*time.Minute, s)
+	case s.Retries.Backoff != time.Second:
+		t.Errorf("s.Retries.Backoff is %v, want %v: the first step is %+v", s.Retries.Backoff, time.Second, s)
 	}
 	var kinds []string
 	for _, s := range back.Steps {

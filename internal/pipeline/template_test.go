@@ -35,8 +35,19 @@ func TestEnds(t *testing.T) {
 		got := headAndTail(long, n)
 		head, rest, ok := strings.Cut(got, "\n[… ")
 		_, tail, ok2 := strings.Cut(rest, " …]\n")
-		if !ok || !ok2 || !utf8.ValidString(got) || len(head)+len(tail) > n || !strings.HasPrefix(long, head) || !strings.HasSuffix(long, tail) {
-			t.Errorf("%d bytes: %q", n, got)
+		switch {
+		case !ok:
+			t.Errorf("ok is false: %d bytes: %q", n, got)
+		case !ok2:
+			t.Errorf("ok2 is false: %d bytes: %q", n, got)
+		case !utf8.ValidString(got):
+			t.Errorf("utf8.ValidString(got) is false: %d bytes: %q", n, got)
+		case len(head)+len(tail) > n:
+			t.Errorf("len(head)+len(tail) > n: %d bytes: %q", n, got)
+		case !strings.HasPrefix(long, head):
+			t.Errorf("strings.HasPrefix(long, head) is false: %d bytes: %q", n, got)
+		case !strings.HasSuffix(long, tail):
+			t.Errorf("strings.HasSuffix(long, tail) is false: %d bytes: %q", n, got)
 		}
 	}
 }

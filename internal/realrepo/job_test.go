@@ -124,8 +124,15 @@ func TestJobs(t *testing.T) {
 				return cmd.ProcessState.ExitCode(), out.String()
 			}
 			code, out := run("run", j.agent, "change it", "-m", "script:"+filepath.Join(place, "turns.yaml"), "--approve", "all")
-			if code != 0 || !strings.Contains(out, j.says) || strings.Contains(out, "failed") || strings.Contains(out, "nothing was changed") {
-				t.Fatalf("exit code %d\n%s", code, out)
+			switch {
+			case code != 0:
+				t.Fatalf("code is %v, want 0: exit code %d\n%s", code, code, out)
+			case !strings.Contains(out, j.says):
+				t.Fatalf("out lacks j.says: exit code %d\n%s", code, out)
+			case strings.Contains(out, "failed"):
+				t.Fatalf("out contains \"failed\": exit code %d\n%s", code, out)
+			case strings.Contains(out, "nothing was changed"):
+				t.Fatalf("out contains \"nothing was changed\": exit code %d\n%s", code, out)
 			}
 			after := tree(t, dir)
 			changed := 0

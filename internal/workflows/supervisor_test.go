@@ -48,8 +48,19 @@ func TestSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := artifact[workflows.Supervised](t, s, "result")
-	if res.Summary != "All done." || s.Outcome.Summary != "All done." || !res.Reviewed || !res.Fixed || !res.Tests.OK || len(res.Open) > 0 {
-		t.Errorf("%+v", res)
+	switch {
+	case res.Summary != "All done.":
+		t.Errorf(`res.Summary is %v, want "All done.": %+v`, res.Summary, res)
+	case s.Outcome.Summary != "All done.":
+		t.Errorf(`s.Outcome.Summary is %v, want "All done.": %+v`, s.Outcome.Summary, res)
+	case !res.Reviewed:
+		t.Errorf("res.Reviewed is false: %+v", res)
+	case !res.Fixed:
+		t.Errorf("res.Fixed is false: %+v", res)
+	case !res.Tests.OK:
+		t.Errorf("res.Tests.OK is false: %+v", res)
+	case len(res.Open) > 0:
+		t.Errorf("len(res.Open) > 0: %+v", res)
 	}
 	if len(res.Subtasks) != 2 || !slices.Equal(res.Subtasks[1].Paths, []string{"tax.go"}) {
 		t.Errorf("%+v", res.Subtasks)
@@ -116,8 +127,15 @@ func TestSiblings(t *testing.T) {
 		works("reviewer", nil, "findings", []m{}), tests(2), answers("Two of three.").asked("Not done:", "cannot find it"))...)
 	wantErr(t, err, "Change a.go: stuck: cannot find it")
 	res := artifact[workflows.Supervised](t, s, "result")
-	if res.Subtasks[0].Status != executor.Stuck || res.Subtasks[1].Status != executor.Done || res.Subtasks[2].Status != executor.Done || !res.Tests.OK {
-		t.Errorf("%+v", res)
+	switch {
+	case res.Subtasks[0].Status != executor.Stuck:
+		t.Errorf("res.Subtasks[0].Status is %v, want %v: %+v", res.Subtasks[0].Status, executor.Stuck, res)
+	case res.Subtasks[1].Status != executor.Done:
+		t.Errorf("res.Subtasks[1].Status is %v, want %v: %+v", res.Subtasks[1].Status, executor.Done, res)
+	case res.Subtasks[2].Status != executor.Done:
+		t.Errorf("res.Subtasks[2].Status is %v, want %v: %+v", res.Subtasks[2].Status, executor.Done, res)
+	case !res.Tests.OK:
+		t.Errorf("res.Tests.OK is false: %+v", res)
 	}
 	if s.Outcome.Status != executor.Failed || s.Outcome.Summary != "Two of three." {
 		t.Errorf("%+v", s.Outcome)
@@ -145,8 +163,15 @@ func TestConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := artifact[workflows.Supervised](t, s, "result").Subtasks[1]
-	if !part.Redone || part.Status != executor.Done || part.Kept != "/trees/b" || !slices.Equal(part.Conflicts, []string{"go.mod"}) {
-		t.Errorf("%+v", part)
+	switch {
+	case !part.Redone:
+		t.Errorf("part.Redone is false: %+v", part)
+	case part.Status != executor.Done:
+		t.Errorf("part.Status is %v, want %v: %+v", part.Status, executor.Done, part)
+	case part.Kept != "/trees/b":
+		t.Errorf(`part.Kept is %v, want "/trees/b": %+v`, part.Kept, part)
+	case !slices.Equal(part.Conflicts, []string{"go.mod"}):
+		t.Errorf(`slices.Equal(part.Conflicts, []string{"go.mod"}) is false: %+v`, part)
 	}
 
 	s, err = play(t, task, slices.Concat(before, []line{breaks("fixer", "lost")}, after)...)

@@ -57,8 +57,15 @@ func TestRetryAnalysis(t *testing.T) {
 		t.Fatal(err)
 	}
 	tries := artifact[[]workflows.Try](t, s, "attempts_made")
-	if len(tries) != 3 || tries[0].Analysis.Advice != "Edit cart.go." || tries[2].Status != executor.Done || s.Outcome.Summary != "worker is done" {
-		t.Errorf("%+v", tries)
+	switch {
+	case len(tries) != 3:
+		t.Errorf("len(tries) is %v, want 3: %+v", len(tries), tries)
+	case tries[0].Analysis.Advice != "Edit cart.go.":
+		t.Errorf(`tries[0].Analysis.Advice is %v, want "Edit cart.go.": %+v`, tries[0].Analysis.Advice, tries)
+	case tries[2].Status != executor.Done:
+		t.Errorf("tries[2].Status is %v, want %v: %+v", tries[2].Status, executor.Done, tries)
+	case s.Outcome.Summary != "worker is done":
+		t.Errorf(`s.Outcome.Summary is %v, want "worker is done": %+v`, s.Outcome.Summary, tries)
 	}
 
 	in.Inputs = map[string]json.RawMessage{"attempts": json.RawMessage(`"1"`)}

@@ -202,8 +202,15 @@ func TestValidateRepairs(t *testing.T) {
 	stages := workflows.Stages{List: []workflows.Stage{{Name: "a", Run: "make a", Repair: "make fix", Fix: workflows.FixAgent}}}
 	repaired := flowtest.Line{Step: "tool shell", In: nil, Out: says("exit code 0", false)}
 	v, err := validated(t, stages, noSignal, bad, repaired, ok)
-	if err != nil || status(v) != "fixed" || v.Stages[0].Repair != "make fix" || v.Stages[0].Fixes != nil {
-		t.Errorf("%+v, %v", v, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %+v, %v", v, err)
+	case status(v) != "fixed":
+		t.Errorf(`status(v) is not "fixed": %+v, %v`, v, err)
+	case v.Stages[0].Repair != "make fix":
+		t.Errorf(`v.Stages[0].Repair is %v, want "make fix": %+v, %v`, v.Stages[0].Repair, v, err)
+	case v.Stages[0].Fixes != nil:
+		t.Errorf("v.Stages[0].Fixes is %v: %+v, %v", v.Stages[0].Fixes, v, err)
 	}
 	v, err = validated(t, stages, noSignal, bad, repaired, bad, fixer(executor.Done, true), ok)
 	if err != nil || status(v) != "fixed" || len(v.Stages[0].Fixes) != 1 {

@@ -42,8 +42,21 @@ func TestWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	res := artifact[workflows.Worked](t, s, "report")
-	if res.Note != "Rounds once." || res.Attempts != 1 || res.Planned || res.Repaired || !res.Tests.OK || res.Commit != "" || res.Review != "Nothing to put right." {
-		t.Errorf("%+v", res)
+	switch {
+	case res.Note != "Rounds once.":
+		t.Errorf(`res.Note is %v, want "Rounds once.": %+v`, res.Note, res)
+	case res.Attempts != 1:
+		t.Errorf("res.Attempts is %v, want 1: %+v", res.Attempts, res)
+	case res.Planned:
+		t.Errorf("res.Planned is true: %+v", res)
+	case res.Repaired:
+		t.Errorf("res.Repaired is true: %+v", res)
+	case !res.Tests.OK:
+		t.Errorf("res.Tests.OK is false: %+v", res)
+	case res.Commit != "":
+		t.Errorf(`res.Commit is %v, want "": %+v`, res.Commit, res)
+	case res.Review != "Nothing to put right.":
+		t.Errorf(`res.Review is %v, want "Nothing to put right.": %+v`, res.Review, res)
 	}
 	if s.Outcome.Status != executor.Done || s.Outcome.Summary != "Rounds once." {
 		t.Errorf("%+v", s.Outcome)

@@ -151,8 +151,15 @@ func TestStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := job.Wait(t.Context())
-	if stop := new(executor.StopError); !errors.As(err, &stop) || stop.Outcome.Status == executor.Done || s == nil || s.Turns < 3 {
-		t.Errorf("stopped with %v, %+v", err, s)
+	switch stop := new(executor.StopError); {
+	case !errors.As(err, &stop):
+		t.Errorf("errors.As(err, &stop) is false: stopped with %v, %+v", err, s)
+	case stop.Outcome.Status == executor.Done:
+		t.Errorf("stop.Outcome.Status is executor.Done: stopped with %v, %+v", err, s)
+	case s == nil:
+		t.Errorf("s is nil: stopped with %v, %+v", err, s)
+	case s.Turns < 3:
+		t.Errorf("s.Turns < 3: stopped with %v, %+v", err, s)
 	}
 }
 

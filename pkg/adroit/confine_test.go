@@ -50,8 +50,17 @@ func TestAuto(t *testing.T) {
 		}
 		q, err := jobs.Pending(t.Context(), manager(t, rt).Store, job.ID())
 		var about executor.Question
-		if err != nil || len(q) != 1 || json.Unmarshal(q[0].About, &about) != nil || about.Sandbox != "off" || about.Network != "open" {
-			t.Errorf("%s: the question is %+v, %v", c.level, q, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %s: the question is %+v, %v", c.level, q, err)
+		case len(q) != 1:
+			t.Errorf("len(q) is %v, want 1: %s: the question is %+v, %v", len(q), c.level, q, err)
+		case json.Unmarshal(q[0].About, &about) != nil:
+			t.Errorf("json.Unmarshal(q[0].About, &about) is not nil: %s: the question is %+v, %v", c.level, q, err)
+		case about.Sandbox != "off":
+			t.Errorf(`about.Sandbox is %v, want "off": %s: the question is %+v, %v`, about.Sandbox, c.level, q, err)
+		case about.Network != "open":
+			t.Errorf(`about.Network is %v, want "open": %s: the question is %+v, %v`, about.Network, c.level, q, err)
 		}
 	}
 }

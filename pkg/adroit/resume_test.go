@@ -87,8 +87,19 @@ func TestResumeAfterAnyRequest(t *testing.T) {
 			t.Fatal(jerr)
 		}
 		s := new(executor.State)
-		if jerr := json.Unmarshal(j.Output, s); err != nil || jerr != nil || j.Status != jobs.Done || s.SubAgents.Usage.In != 620 || s.Usage.In != 60 || answered.Load() != 7 {
-			t.Errorf("request %d: %s: %s, %v; %d answers, %+v, %+v", n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.SubAgents)
+		switch jerr := json.Unmarshal(j.Output, s); {
+		case err != nil:
+			t.Errorf("unexpected error: request %d: %s: %s, %v; %d answers, %+v, %+v", n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.SubAgents)
+		case jerr != nil:
+			t.Errorf("jerr is %v: request %d: %s: %s, %v; %d answers, %+v, %+v", jerr, n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.SubAgents)
+		case j.Status != jobs.Done:
+			t.Errorf("j.Status is %v, want %v: request %d: %s: %s, %v; %d answers, %+v, %+v", j.Status, jobs.Done, n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.SubAgents)
+		case s.SubAgents.Usage.In != 620:
+			t.Errorf("s.SubAgents.Usage.In is %v, want 620: request %d: %s: %s, %v; %d answers, %+v, %+v", s.SubAgents.Usage.In, n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.SubAgents)
+		case s.Usage.In != 60:
+			t.Errorf("s.Usage.In is %v, want 60: request %d: %s: %s, %v; %d answers, %+v, %+v", s.Usage.In, n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.SubAgents)
+		case answered.Load() != 7:
+			t.Errorf("answered.Load() is not 7: request %d: %s: %s, %v; %d answers, %+v, %+v", n, j.Status, j.Reason, err, answered.Load(), s.Usage, s.SubAgents)
 		}
 		if err := rt.Close(); err != nil {
 			t.Error(err)

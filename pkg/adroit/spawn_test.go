@@ -230,8 +230,15 @@ func TestSpawnKilled(t *testing.T) {
 		if err := json.Unmarshal(last.Output, &s); err != nil {
 			t.Fatalf("point %d: %v: %s", n, err, last.Reason)
 		}
-		if last.Status != jobs.Done || string(s.Value("counts")) != `["done 2 two words","done 1 one word"]` || s.SubAgents.Usage.In != 620 || s.Usage.In != 60 {
-			t.Errorf("point %d: %s %s, %s, %+v", n, last.Status, last.Reason, s.Value("counts"), s.SubAgents)
+		switch {
+		case last.Status != jobs.Done:
+			t.Errorf("last.Status is %v, want %v: point %d: %s %s, %s, %+v", last.Status, jobs.Done, n, last.Status, last.Reason, s.Value("counts"), s.SubAgents)
+		case string(s.Value("counts")) != `["done 2 two words","done 1 one word"]`:
+			t.Errorf("string(s.Value(\"counts\")) is not `[\"done 2 two words\",\"done 1 one word\"]`: point %d: %s %s, %s, %+v", n, last.Status, last.Reason, s.Value("counts"), s.SubAgents)
+		case s.SubAgents.Usage.In != 620:
+			t.Errorf("s.SubAgents.Usage.In is %v, want 620: point %d: %s %s, %s, %+v", s.SubAgents.Usage.In, n, last.Status, last.Reason, s.Value("counts"), s.SubAgents)
+		case s.Usage.In != 60:
+			t.Errorf("s.Usage.In is %v, want 60: point %d: %s %s, %s, %+v", s.Usage.In, n, last.Status, last.Reason, s.Value("counts"), s.SubAgents)
 		}
 		if err := rt.Close(); err != nil {
 			t.Error(err)

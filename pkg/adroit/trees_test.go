@@ -465,8 +465,17 @@ func TestSubAgentsKilled(t *testing.T) {
 		if err := errors.Join(err, json.Unmarshal(b, &reps)); err != nil {
 			t.Fatal(err)
 		}
-		if len(reps) != 2 || !reps[0].OK() || reps[1].OK() || !slices.Equal(reps[1].Joined.Conflicts, []string{"b.txt"}) || !slices.Equal(reps[1].Joined.Paths, []string{"long.txt"}) {
-			t.Errorf("killed at event %d: %s", n, b)
+		switch {
+		case len(reps) != 2:
+			t.Errorf("len(reps) is %v, want 2: killed at event %d: %s", len(reps), n, b)
+		case !reps[0].OK():
+			t.Errorf("reps[0].OK() is false: killed at event %d: %s", n, b)
+		case reps[1].OK():
+			t.Errorf("reps[1].OK() is true: killed at event %d: %s", n, b)
+		case !slices.Equal(reps[1].Joined.Conflicts, []string{"b.txt"}):
+			t.Errorf(`slices.Equal(reps[1].Joined.Conflicts, []string{"b.txt"}) is false: killed at event %d: %s`, n, b)
+		case !slices.Equal(reps[1].Joined.Paths, []string{"long.txt"}):
+			t.Errorf(`slices.Equal(reps[1].Joined.Paths, []string{"long.txt"}) is false: killed at event %d: %s`, n, b)
 		}
 		all, err := os.ReadDir(filepath.Join(data, "jobs"))
 		if err != nil || len(all) != 1 {
@@ -554,8 +563,15 @@ func TestSubAgentsElsewhere(t *testing.T) {
 		}
 		reps, _, id := reports(t, rt, j)
 		d, err := rt.Job(t.Context(), id)
-		if err != nil || d.Worktree == nil || !reps[0].OK() || !reps[1].OK() {
-			t.Fatalf("%+v, %v", reps, err)
+		switch {
+		case err != nil:
+			t.Fatalf("unexpected error: %+v, %v", reps, err)
+		case d.Worktree == nil:
+			t.Fatalf("d.Worktree is nil: %+v, %v", reps, err)
+		case !reps[0].OK():
+			t.Fatalf("reps[0].OK() is false: %+v, %v", reps, err)
+		case !reps[1].OK():
+			t.Fatalf("reps[1].OK() is false: %+v, %v", reps, err)
 		}
 		got := files(t, d.Worktree.Dir())
 		if !strings.HasSuffix(got["b.txt"], " one\n") || !strings.HasSuffix(got["n.txt"], " two\n") {
@@ -582,8 +598,17 @@ func TestSubAgentsElsewhere(t *testing.T) {
 		rt := open(t, treesOptions(dir, "")) // in memory
 		reps, _, _ := lead(t, rt, []string{edit("b.txt", "b", "one"), edit("b.txt", "b", "two") + put("n.txt", "two\n")})
 		got := files(t, dir)
-		if !reps[0].OK() || reps[1].OK() || !strings.HasSuffix(got["b.txt"], " one\n") || !strings.HasSuffix(got["n.txt"], " two\n") || reps[1].Joined.Branch != "" {
-			t.Errorf("%+v, %v", reps, got)
+		switch {
+		case !reps[0].OK():
+			t.Errorf("reps[0].OK() is false: %+v, %v", reps, got)
+		case reps[1].OK():
+			t.Errorf("reps[1].OK() is true: %+v, %v", reps, got)
+		case !strings.HasSuffix(got["b.txt"], " one\n"):
+			t.Errorf(`strings.HasSuffix(got["b.txt"], " one\n") is false: %+v, %v`, reps, got)
+		case !strings.HasSuffix(got["n.txt"], " two\n"):
+			t.Errorf(`strings.HasSuffix(got["n.txt"], " two\n") is false: %+v, %v`, reps, got)
+		case reps[1].Joined.Branch != "":
+			t.Errorf(`reps[1].Joined.Branch is %v, want "": %+v, %v`, reps[1].Joined.Branch, reps, got)
 		}
 		if err := rt.Close(); err != nil {
 			t.Error(err)

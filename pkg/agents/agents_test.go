@@ -206,8 +206,15 @@ When the task is done, call finish. Then this is checked:
 	if want := (executor.Limits{Turns: 7, Tokens: 5, Rejects: 2}); !reflect.DeepEqual(task.Limits, want) {
 		t.Errorf("limits are %+v, want %+v", task.Limits, want)
 	}
-	if task.Model != "m/agent" || task.Agent != "counter" || task.Approve != executor.ApproveEdits || task.Options.Window != 9 {
-		t.Errorf("task is %+v", task)
+	switch {
+	case task.Model != "m/agent":
+		t.Errorf(`task.Model is %v, want "m/agent": task is %+v`, task.Model, task)
+	case task.Agent != "counter":
+		t.Errorf(`task.Agent is %v, want "counter": task is %+v`, task.Agent, task)
+	case task.Approve != executor.ApproveEdits:
+		t.Errorf("task.Approve is %v, want %v: task is %+v", task.Approve, executor.ApproveEdits, task)
+	case task.Options.Window != 9:
+		t.Errorf("task.Options.Window is %v, want 9: task is %+v", task.Options.Window, task)
 	}
 }
 
@@ -261,12 +268,26 @@ func TestWorkflow(t *testing.T) {
 	next, stop, _ := flow.Pull(agents.Workflow, input)
 	defer stop()
 	s, reply, ok := next()
-	if !ok || s.Kind != "resolve" || s.Name != "counter" || !strings.Contains(string(s.Input), `"prompt":"p"`) {
-		t.Fatalf("first step is %+v", s)
+	switch {
+	case !ok:
+		t.Fatalf("ok is false: first step is %+v", s)
+	case s.Kind != "resolve":
+		t.Fatalf(`s.Kind is %v, want "resolve": first step is %+v`, s.Kind, s)
+	case s.Name != "counter":
+		t.Fatalf(`s.Name is %v, want "counter": first step is %+v`, s.Name, s)
+	case !strings.Contains(string(s.Input), `"prompt":"p"`):
+		t.Fatalf("string(s.Input) lacks `\"prompt\":\"p\"`: first step is %+v", s)
 	}
 	reply(executor.Task{Instructions: executor.Instructions{Agent: "counter", Model: "m/x", System: "sys", Prompt: "p"}}, nil)
-	if s, _, ok = next(); !ok || s.Kind != "model" || s.Name != "m/x" || !strings.HasPrefix(s.Path, "1.") {
-		t.Fatalf("second step is %+v", s)
+	switch s, _, ok = next(); {
+	case !ok:
+		t.Fatalf("ok is false: second step is %+v", s)
+	case s.Kind != "model":
+		t.Fatalf(`s.Kind is %v, want "model": second step is %+v`, s.Kind, s)
+	case s.Name != "m/x":
+		t.Fatalf(`s.Name is %v, want "m/x": second step is %+v`, s.Name, s)
+	case !strings.HasPrefix(s.Path, "1."):
+		t.Fatalf(`strings.HasPrefix(s.Path, "1.") is false: second step is %+v`, s)
 	}
 }
 

@@ -91,8 +91,15 @@ func TestResolveChecks(t *testing.T) {
 		says string
 	}{{tests, "nothing else counts instead"}, {accepted, `this counts instead: artifact "words" exists`}, {executor.Criterion{All: []executor.Criterion{accepted}}, "this counts instead"}} {
 		task, err := resolve(c.done, nil)
-		if err != nil || task.NothingToCheck[`judge {"of":"tests"}`] != "not tested: no tests found" || !strings.Contains(task.System, c.says) || !strings.Contains(task.System, "no tests found") {
-			t.Errorf("%v\n%v\n%s", err, task.NothingToCheck, task.System)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %v\n%v\n%s", err, task.NothingToCheck, task.System)
+		case task.NothingToCheck[`judge {"of":"tests"}`] != "not tested: no tests found":
+			t.Errorf("task.NothingToCheck[`judge {\"of\":\"tests\"}`] is %v, want \"not tested: no tests found\": %v\n%v\n%s", task.NothingToCheck[`judge {"of":"tests"}`], err, task.NothingToCheck, task.System)
+		case !strings.Contains(task.System, c.says):
+			t.Errorf("task.System lacks c.says: %v\n%v\n%s", err, task.NothingToCheck, task.System)
+		case !strings.Contains(task.System, "no tests found"):
+			t.Errorf("task.System lacks \"no tests found\": %v\n%v\n%s", err, task.NothingToCheck, task.System)
 		}
 	}
 	lint := executor.Criterion{Check: "judge", With: json.RawMessage(`{"of":"lint"}`)}

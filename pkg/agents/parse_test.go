@@ -124,8 +124,15 @@ func TestClaude(t *testing.T) {
 	if err := ps.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(a.Tools, []string{"read_file", "search", "list_files", "edit_file"}) || a.Model != "" || a.Prompt != "You review." || a.Limits.Turns != 9 {
-		t.Errorf("read as %+v", a)
+	switch {
+	case !slices.Equal(a.Tools, []string{"read_file", "search", "list_files", "edit_file"}):
+		t.Errorf(`slices.Equal(a.Tools, []string{"read_file", "search", "list_files", "edit_file"}) is false: read as %+v`, a)
+	case a.Model != "":
+		t.Errorf(`a.Model is %v, want "": read as %+v`, a.Model, a)
+	case a.Prompt != "You review.":
+		t.Errorf(`a.Prompt is %v, want "You review.": read as %+v`, a.Prompt, a)
+	case a.Limits.Turns != 9:
+		t.Errorf("a.Limits.Turns is %v, want 9: read as %+v", a.Limits.Turns, a)
 	}
 	if !strings.HasPrefix(a.Description, "Use this agent after changes. Examples: <example>user: 'review it'") {
 		t.Errorf("description is %q", a.Description)

@@ -139,8 +139,15 @@ func TestFitKeeps(t *testing.T) {
 			t.Errorf("%s is needed and was left out; there are %v", name, all)
 		}
 	}
-	if len(short) == 0 || len(out) == 0 || slices.Contains(all, describe.Tool.Name) || task.Artifacts[describe.Artifact] != nil {
-		t.Errorf("short %v, left out %v, of %v, with %s", short, out, all, task.Artifacts[describe.Artifact])
+	switch {
+	case len(short) == 0:
+		t.Errorf("len(short) is 0: short %v, left out %v, of %v, with %s", short, out, all, task.Artifacts[describe.Artifact])
+	case len(out) == 0:
+		t.Errorf("len(out) is 0: short %v, left out %v, of %v, with %s", short, out, all, task.Artifacts[describe.Artifact])
+	case slices.Contains(all, describe.Tool.Name):
+		t.Errorf("all contains describe.Tool.Name: short %v, left out %v, of %v, with %s", short, out, all, task.Artifacts[describe.Artifact])
+	case task.Artifacts[describe.Artifact] != nil:
+		t.Errorf("task.Artifacts[describe.Artifact] is %v: short %v, left out %v, of %v, with %s", task.Artifacts[describe.Artifact], short, out, all, task.Artifacts[describe.Artifact])
 	}
 }
 
@@ -201,8 +208,15 @@ func TestRealFit(t *testing.T) {
 				}
 			})), in)
 			var s executor.State
-			if uerr := json.Unmarshal(out, &s); err != nil || uerr != nil || s.Outcome == nil || s.Outcome.Status != executor.Done {
-				t.Fatal(err, uerr, s.Outcome, results)
+			switch uerr := json.Unmarshal(out, &s); {
+			case err != nil:
+				t.Fatalf("unexpected error: %v %v %v %v", err, uerr, s.Outcome, results)
+			case uerr != nil:
+				t.Fatalf("uerr is %v: %v %v %v %v", uerr, err, uerr, s.Outcome, results)
+			case s.Outcome == nil:
+				t.Fatalf("s.Outcome is nil: %v %v %v %v", err, uerr, s.Outcome, results)
+			case s.Outcome.Status != executor.Done:
+				t.Fatalf("s.Outcome.Status is %v, want %v: %v %v %v %v", s.Outcome.Status, executor.Done, err, uerr, s.Outcome, results)
 			}
 			if !strings.HasPrefix(results["describe_tool"], "### annals\nRead the annals of a year.") || results["annals"] != "In this year nothing happened." || s.Turns != 3 {
 				t.Errorf("in %d turns, results are %q", s.Turns, results)

@@ -27,8 +27,19 @@ func FuzzSkill(f *testing.F) {
 			return
 		}
 		s := list[0]
-		if s.Name == "" || s.Description == "" || s.Body == "" || !utf8.ValidString(s.Body) || strings.ContainsRune(s.Body, 0) || ps.Err() != nil {
-			t.Errorf("%q becomes %+v with %s", src, s, lines(ps))
+		switch {
+		case s.Name == "":
+			t.Errorf(`s.Name is "": %q becomes %+v with %s`, src, s, lines(ps))
+		case s.Description == "":
+			t.Errorf(`s.Description is "": %q becomes %+v with %s`, src, s, lines(ps))
+		case s.Body == "":
+			t.Errorf(`s.Body is "": %q becomes %+v with %s`, src, s, lines(ps))
+		case !utf8.ValidString(s.Body):
+			t.Errorf("utf8.ValidString(s.Body) is false: %q becomes %+v with %s", src, s, lines(ps))
+		case strings.ContainsRune(s.Body, 0):
+			t.Errorf("strings.ContainsRune(s.Body, 0) is true: %q becomes %+v with %s", src, s, lines(ps))
+		case ps.Err() != nil:
+			t.Errorf("ps.Err() is not nil: %q becomes %+v with %s", src, s, lines(ps))
 		}
 	})
 }

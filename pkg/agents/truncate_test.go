@@ -58,8 +58,15 @@ func TestBriefMany(t *testing.T) {
 func TestBriefText(t *testing.T) {
 	long := strings.Repeat("äöü line\n", 1000)
 	got := Truncate("first\n"+long+"last\n", 500)
-	if len(got) > 500 || !utf8.ValidString(got) || !strings.HasPrefix(got, "first\n") || !strings.HasSuffix(got, "last\n") {
-		t.Errorf("%q", got)
+	switch {
+	case len(got) > 500:
+		t.Errorf("len(got) > 500: %q", got)
+	case !utf8.ValidString(got):
+		t.Errorf("utf8.ValidString(got) is false: %q", got)
+	case !strings.HasPrefix(got, "first\n"):
+		t.Errorf(`strings.HasPrefix(got, "first\n") is false: %q`, got)
+	case !strings.HasSuffix(got, "last\n"):
+		t.Errorf(`strings.HasSuffix(got, "last\n") is false: %q`, got)
 	}
 	if got := Truncate("ab\xffc", 100); got != "ab\uFFFDc" {
 		t.Errorf("%q", got)

@@ -170,12 +170,28 @@ func TestExternalAgentWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Outcome.Status != executor.Done || s.Turns != 4 || s.Calls != 2 || s.Cost != 0.5 || s.Usage != (llm.Usage{In: 200, Out: 20}) {
-		t.Errorf("%+v, turns %d, calls %d, cost %v, usage %+v", s.Outcome, s.Turns, s.Calls, s.Cost, s.Usage)
+	switch {
+	case s.Outcome.Status != executor.Done:
+		t.Errorf("s.Outcome.Status is %v, want %v: %+v, turns %d, calls %d, cost %v, usage %+v", s.Outcome.Status, executor.Done, s.Outcome, s.Turns, s.Calls, s.Cost, s.Usage)
+	case s.Turns != 4:
+		t.Errorf("s.Turns is %v, want 4: %+v, turns %d, calls %d, cost %v, usage %+v", s.Turns, s.Outcome, s.Turns, s.Calls, s.Cost, s.Usage)
+	case s.Calls != 2:
+		t.Errorf("s.Calls is %v, want 2: %+v, turns %d, calls %d, cost %v, usage %+v", s.Calls, s.Outcome, s.Turns, s.Calls, s.Cost, s.Usage)
+	case s.Cost != 0.5:
+		t.Errorf("s.Cost is %v, want 0.5: %+v, turns %d, calls %d, cost %v, usage %+v", s.Cost, s.Outcome, s.Turns, s.Calls, s.Cost, s.Usage)
+	case s.Usage != (llm.Usage{In: 200, Out: 20}):
+		t.Errorf("s.Usage is not (llm.Usage{In: 200, Out: 20}): %+v, turns %d, calls %d, cost %v, usage %+v", s.Outcome, s.Turns, s.Calls, s.Cost, s.Usage)
 	}
 	for i, r := range h.reqs {
-		if len(r.Tools)+len(r.HiddenTools) > 0 || h.at[i].Dir != h.files.Dir() || !h.at[i].Access.Write || h.at[i].Access.Run {
-			t.Errorf("request %d: %d tools, place %+v", i, len(r.Tools), h.at[i])
+		switch {
+		case len(r.Tools)+len(r.HiddenTools) > 0:
+			t.Errorf("len(r.Tools)+len(r.HiddenTools) > 0: request %d: %d tools, place %+v", i, len(r.Tools), h.at[i])
+		case h.at[i].Dir != h.files.Dir():
+			t.Errorf("h.at[i].Dir is not h.files.Dir(): request %d: %d tools, place %+v", i, len(r.Tools), h.at[i])
+		case !h.at[i].Access.Write:
+			t.Errorf("h.at[i].Access.Write is false: request %d: %d tools, place %+v", i, len(r.Tools), h.at[i])
+		case h.at[i].Access.Run:
+			t.Errorf("h.at[i].Access.Run is true: request %d: %d tools, place %+v", i, len(r.Tools), h.at[i])
 		}
 	}
 	second := h.reqs[1].Messages
@@ -183,8 +199,15 @@ func TestExternalAgentWorks(t *testing.T) {
 		t.Errorf("feedback %q after %+v", h.feedback(1), second[len(second)-2])
 	}
 	steps, err := h.led.Steps()
-	if err != nil || len(steps) != 1 || len(steps[0].Changes) != 1 || steps[0].Changes[0].Path != "b.txt" {
-		t.Errorf("the ledger has %+v, %v", steps, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: the ledger has %+v, %v", steps, err)
+	case len(steps) != 1:
+		t.Errorf("len(steps) is %v, want 1: the ledger has %+v, %v", len(steps), steps, err)
+	case len(steps[0].Changes) != 1:
+		t.Errorf("len(steps[0].Changes) is %v, want 1: the ledger has %+v, %v", len(steps[0].Changes), steps, err)
+	case steps[0].Changes[0].Path != "b.txt":
+		t.Errorf(`steps[0].Changes[0].Path is %v, want "b.txt": the ledger has %+v, %v`, steps[0].Changes[0].Path, steps, err)
 	}
 	acted := slices.IndexFunc(h.events, func(ev event.Event) bool {
 		return ev.Kind == event.Activity && ev.Step == "model" && ev.Path == steps[0].Step && strings.Contains(string(ev.Data), `"tool.finished"`)
@@ -242,11 +265,25 @@ func TestExternalAgentStopped(t *testing.T) {
 			works("DONE, I think.", llm.Work{Turns: 3, Stopped: stopped}, nil), works("Half of it is there.", llm.Work{}, nil))
 		s, err := h.run(t.Context())
 		var stop *executor.StopError
-		if !errors.As(err, &stop) || s.Outcome.Status != want.status || s.Outcome.Limit != want.limit || s.Outcome.Summary != "Half of it is there." {
-			t.Errorf("%s: %v, %+v", stopped, err, s.Outcome)
+		switch {
+		case !errors.As(err, &stop):
+			t.Errorf("errors.As(err, &stop) is false: %s: %v, %+v", stopped, err, s.Outcome)
+		case s.Outcome.Status != want.status:
+			t.Errorf("s.Outcome.Status is %v, want %v: %s: %v, %+v", s.Outcome.Status, want.status, stopped, err, s.Outcome)
+		case s.Outcome.Limit != want.limit:
+			t.Errorf("s.Outcome.Limit is %v, want %v: %s: %v, %+v", s.Outcome.Limit, want.limit, stopped, err, s.Outcome)
+		case s.Outcome.Summary != "Half of it is there.":
+			t.Errorf(`s.Outcome.Summary is %v, want "Half of it is there.": %s: %v, %+v`, s.Outcome.Summary, stopped, err, s.Outcome)
 		}
-		if len(h.at) != 2 || h.at[1].Access != (llm.Access{}) || h.at[1].Limits.Wall > 5*time.Minute || h.at[0].Limits.Turns != 20 {
-			t.Errorf("%s: places %+v", stopped, h.at)
+		switch {
+		case len(h.at) != 2:
+			t.Errorf("len(h.at) is %v, want 2: %s: places %+v", len(h.at), stopped, h.at)
+		case h.at[1].Access != (llm.Access{}):
+			t.Errorf("h.at[1].Access is not (llm.Access{}): %s: places %+v", stopped, h.at)
+		case h.at[1].Limits.Wall > 5*time.Minute:
+			t.Errorf("h.at[1].Limits.Wall > 5*time.Minute: %s: places %+v", stopped, h.at)
+		case h.at[0].Limits.Turns != 20:
+			t.Errorf("h.at[0].Limits.Turns is %v, want 20: %s: places %+v", h.at[0].Limits.Turns, stopped, h.at)
 		}
 	}
 }

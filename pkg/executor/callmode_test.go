@@ -118,8 +118,15 @@ func TestWays(t *testing.T) {
 				t.CallMode = way
 				t.Done = executor.Criterion{All: []executor.Criterion{{Signal: "TASK_COMPLETE"}, {Artifact: "sum"}}}
 			})
-			if err != nil || string(s.Value("sum")) != "42" || s.Outcome.Summary != "it is 42" || s.Called["report"] != 1 {
-				t.Fatalf("%v: sum %s, %+v", err, s.Value("sum"), s.Outcome)
+			switch {
+			case err != nil:
+				t.Fatalf("unexpected error: %v: sum %s, %+v", err, s.Value("sum"), s.Outcome)
+			case string(s.Value("sum")) != "42":
+				t.Fatalf(`string(s.Value("sum")) is not "42": %v: sum %s, %+v`, err, s.Value("sum"), s.Outcome)
+			case s.Outcome.Summary != "it is 42":
+				t.Fatalf(`s.Outcome.Summary is %v, want "it is 42": %v: sum %s, %+v`, s.Outcome.Summary, err, s.Value("sum"), s.Outcome)
+			case s.Called["report"] != 1:
+				t.Fatalf(`s.Called["report"] is %v, want 1: %v: sum %s, %+v`, s.Called["report"], err, s.Value("sum"), s.Outcome)
 			}
 			// What was sent once is sent again the same, so that the server
 			// need not read it twice.
@@ -280,8 +287,15 @@ func TestConstrainedAndTooLong(t *testing.T) {
 		w := newWorld(t)
 		sp := &speaker{reply: func(int, toolcall.Mode, *llm.Request) (*llm.Response, error) { return cut() }}
 		s, _, err := w.drive(t, sp, nil, func(t *executor.Task) { t.CallMode = toolcall.Constrained })
-		if err == nil || s.Outcome.Code != "model.overrun" || len(sp.asked) != 2 || w.added.Load() != 0 {
-			t.Errorf("%v, %+v, asked %d times", err, s.Outcome, len(sp.asked))
+		switch {
+		case err == nil:
+			t.Errorf("err is nil: %v, %+v, asked %d times", err, s.Outcome, len(sp.asked))
+		case s.Outcome.Code != "model.overrun":
+			t.Errorf(`s.Outcome.Code is %v, want "model.overrun": %v, %+v, asked %d times`, s.Outcome.Code, err, s.Outcome, len(sp.asked))
+		case len(sp.asked) != 2:
+			t.Errorf("len(sp.asked) is %v, want 2: %v, %+v, asked %d times", len(sp.asked), err, s.Outcome, len(sp.asked))
+		case w.added.Load() != 0:
+			t.Errorf("w.added.Load() is not 0: %v, %+v, asked %d times", err, s.Outcome, len(sp.asked))
 		}
 	})
 	t.Run("as text it is read", func(t *testing.T) {

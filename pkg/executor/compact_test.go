@@ -313,8 +313,15 @@ func TestKillDuringCompaction(t *testing.T) {
 			t.Fatalf("killed at %d: %v, %v", k, err, uerr)
 		}
 		// The head is the digest of all that the model has seen.
-		if s.Head != steady.Head || s.Last != steady.Last || s.Context != steady.Context || len(n.faults) > 0 {
-			t.Fatalf("killed at %d: %+v instead of %+v; %v", k, s.Context, steady.Context, n.faults)
+		switch {
+		case s.Head != steady.Head:
+			t.Fatalf("s.Head is %v, want %v: killed at %d: %+v instead of %+v; %v", s.Head, steady.Head, k, s.Context, steady.Context, n.faults)
+		case s.Last != steady.Last:
+			t.Fatalf("s.Last is %v, want %v: killed at %d: %+v instead of %+v; %v", s.Last, steady.Last, k, s.Context, steady.Context, n.faults)
+		case s.Context != steady.Context:
+			t.Fatalf("s.Context is %v, want %v: killed at %d: %+v instead of %+v; %v", s.Context, steady.Context, k, s.Context, steady.Context, n.faults)
+		case len(n.faults) > 0:
+			t.Fatalf("len(n.faults) > 0: killed at %d: %+v instead of %+v; %v", k, s.Context, steady.Context, n.faults)
 		}
 	}
 }
@@ -354,8 +361,15 @@ func TestPoorSummary(t *testing.T) {
 			if err != nil || len(n.faults) > 0 {
 				t.Fatal(err, n.faults)
 			}
-			if s.Notes == nil || !s.Notes.Plain || s.Notes.Turns == 0 || !strings.Contains(strings.Join(s.Notes.Done, "\n"), "f1.go") {
-				t.Errorf("notes %+v", s.Notes)
+			switch {
+			case s.Notes == nil:
+				t.Errorf("s.Notes is nil: notes %+v", s.Notes)
+			case !s.Notes.Plain:
+				t.Errorf("s.Notes.Plain is false: notes %+v", s.Notes)
+			case s.Notes.Turns == 0:
+				t.Errorf("s.Notes.Turns is 0: notes %+v", s.Notes)
+			case !strings.Contains(strings.Join(s.Notes.Done, "\n"), "f1.go"):
+				t.Errorf(`strings.Join(s.Notes.Done, "\n") lacks "f1.go": notes %+v`, s.Notes)
 			}
 			if all := strings.Join(notes, "\n"); !strings.Contains(all, "the summary of narrow/small is not used") || !strings.Contains(all, c.why) {
 				t.Errorf("not reported: %q", all)

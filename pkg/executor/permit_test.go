@@ -170,8 +170,15 @@ func TestTaint(t *testing.T) {
 		t.Errorf("what the job was given does not count: %+v, ran %v", q, g.ran)
 	}
 	g = newGate(t, calls(call("leak", `{}`)), calls(call("fetch", `{}`)), say("ok"))
-	if q := g.run(func(t *executor.Task) { t.Approve = executor.ApproveAll }); q != nil || len(g.ran) != 2 || len(g.notes) != 1 || !strings.Contains(g.notes[0], "approved beforehand") {
-		t.Errorf("approved beforehand: %+v, ran %v, notes %q", q, g.ran, g.notes)
+	switch q := g.run(func(t *executor.Task) { t.Approve = executor.ApproveAll }); {
+	case q != nil:
+		t.Errorf("q is %v: approved beforehand: %+v, ran %v, notes %q", q, q, g.ran, g.notes)
+	case len(g.ran) != 2:
+		t.Errorf("len(g.ran) is %v, want 2: approved beforehand: %+v, ran %v, notes %q", len(g.ran), q, g.ran, g.notes)
+	case len(g.notes) != 1:
+		t.Errorf("len(g.notes) is %v, want 1: approved beforehand: %+v, ran %v, notes %q", len(g.notes), q, g.ran, g.notes)
+	case !strings.Contains(g.notes[0], "approved beforehand"):
+		t.Errorf(`g.notes[0] lacks "approved beforehand": approved beforehand: %+v, ran %v, notes %q`, q, g.ran, g.notes)
 	}
 }
 
@@ -187,8 +194,15 @@ func TestApprovalIsBound(t *testing.T) {
 	}
 	write("good")
 	one := g.run(nil)
-	if one == nil || len(one.Files) != 1 || one.Network != "open" || one.Always != nil {
-		t.Fatalf("question %+v", one)
+	switch {
+	case one == nil:
+		t.Fatalf("one is nil: question %+v", one)
+	case len(one.Files) != 1:
+		t.Fatalf("len(one.Files) is %v, want 1: question %+v", len(one.Files), one)
+	case one.Network != "open":
+		t.Fatalf(`one.Network is %v, want "open": question %+v`, one.Network, one)
+	case one.Always != nil:
+		t.Fatalf("one.Always is %v: question %+v", one.Always, one)
 	}
 	g.answer("approve@2", "")
 	write("evil")

@@ -76,8 +76,15 @@ func TestRecordedCompaction(t *testing.T) {
 					summaries++
 				}
 			}
-			if summaries == 0 || state.Notes == nil || state.Notes.Plain || (label == "refused") != (n.refused.Load() > 0) {
-				t.Fatalf("compacted by %q, %d refusals, notes %+v: this proves nothing", ways, n.refused.Load(), state.Notes)
+			switch {
+			case summaries == 0:
+				t.Fatalf("summaries is 0: compacted by %q, %d refusals, notes %+v: this proves nothing", ways, n.refused.Load(), state.Notes)
+			case state.Notes == nil:
+				t.Fatalf("state.Notes is nil: compacted by %q, %d refusals, notes %+v: this proves nothing", ways, n.refused.Load(), state.Notes)
+			case state.Notes.Plain:
+				t.Fatalf("state.Notes.Plain is true: compacted by %q, %d refusals, notes %+v: this proves nothing", ways, n.refused.Load(), state.Notes)
+			case (label == "refused") != (n.refused.Load() > 0):
+				t.Fatalf(`(label == "refused") is not (n.refused.Load() > 0): compacted by %q, %d refusals, notes %+v: this proves nothing`, ways, n.refused.Load(), state.Notes)
 			}
 			model, err := script.Load(path)
 			if err != nil {
@@ -92,8 +99,15 @@ func TestRecordedCompaction(t *testing.T) {
 					t.Fatalf("request %d is\n%s\nand was\n%s", i+1, got[i], want[i])
 				}
 			}
-			if again.Turns != state.Turns || again.Last != state.Last || again.Usage != state.Usage || again.Context != state.Context {
-				t.Errorf("it ended with %+v, and did with %+v", again, state)
+			switch {
+			case again.Turns != state.Turns:
+				t.Errorf("again.Turns is %v, want %v: it ended with %+v, and did with %+v", again.Turns, state.Turns, again, state)
+			case again.Last != state.Last:
+				t.Errorf("again.Last is %v, want %v: it ended with %+v, and did with %+v", again.Last, state.Last, again, state)
+			case again.Usage != state.Usage:
+				t.Errorf("again.Usage is %v, want %v: it ended with %+v, and did with %+v", again.Usage, state.Usage, again, state)
+			case again.Context != state.Context:
+				t.Errorf("again.Context is %v, want %v: it ended with %+v, and did with %+v", again.Context, state.Context, again, state)
 			}
 		})
 	}
@@ -114,8 +128,17 @@ func TestScriptGoesOnAfterCompaction(t *testing.T) {
 	}
 	n := &narrow{t: t, turns: 20, seed: 5, size: func(int) int { return 1500 }}
 	_, s, ways := n.played(model, n.task(&executor.Budget{Window: 6000}), nil)
-	if len(ways) < 2 || s.Context.Summarised == 0 || s.Turns != 21 || s.Last != "All read." || s.Called["read"] != 20 {
-		t.Errorf("compacted by %q in %d turns, %v calls, %q, %+v", ways, s.Turns, s.Called, s.Last, s.Context)
+	switch {
+	case len(ways) < 2:
+		t.Errorf("len(ways) < 2: compacted by %q in %d turns, %v calls, %q, %+v", ways, s.Turns, s.Called, s.Last, s.Context)
+	case s.Context.Summarised == 0:
+		t.Errorf("s.Context.Summarised is 0: compacted by %q in %d turns, %v calls, %q, %+v", ways, s.Turns, s.Called, s.Last, s.Context)
+	case s.Turns != 21:
+		t.Errorf("s.Turns is %v, want 21: compacted by %q in %d turns, %v calls, %q, %+v", s.Turns, ways, s.Turns, s.Called, s.Last, s.Context)
+	case s.Last != "All read.":
+		t.Errorf(`s.Last is %v, want "All read.": compacted by %q in %d turns, %v calls, %q, %+v`, s.Last, ways, s.Turns, s.Called, s.Last, s.Context)
+	case s.Called["read"] != 20:
+		t.Errorf(`s.Called["read"] is %v, want 20: compacted by %q in %d turns, %v calls, %q, %+v`, s.Called["read"], ways, s.Turns, s.Called, s.Last, s.Context)
 	}
 }
 

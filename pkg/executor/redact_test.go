@@ -53,8 +53,15 @@ func TestGuard(t *testing.T) {
 	}
 	var reply executor.ToolResult
 	out, _ := serve("tool")
-	if err := json.Unmarshal(out, &reply); err != nil || reply.Taint != tools.Secret|tools.Untrusted || reply.Summary != "[secret: github token]" || string(reply.Artifacts["a"]) != `["[secret: KEY]"]` {
-		t.Errorf("the reply: %s, %v", out, err)
+	switch err := json.Unmarshal(out, &reply); {
+	case err != nil:
+		t.Errorf("unexpected error: the reply: %s, %v", out, err)
+	case reply.Taint != tools.Secret|tools.Untrusted:
+		t.Errorf("reply.Taint is %v, want %v: the reply: %s, %v", reply.Taint, tools.Secret|tools.Untrusted, out, err)
+	case reply.Summary != "[secret: github token]":
+		t.Errorf(`reply.Summary is %v, want "[secret: github token]": the reply: %s, %v`, reply.Summary, out, err)
+	case string(reply.Artifacts["a"]) != `["[secret: KEY]"]`:
+		t.Errorf("string(reply.Artifacts[\"a\"]) is %v, want `[\"[secret: KEY]\"]`: the reply: %s, %v", string(reply.Artifacts["a"]), out, err)
 	}
 	var answer executor.ModelResponse
 	out, _ = serve("model")
@@ -67,8 +74,15 @@ func TestGuard(t *testing.T) {
 	}
 	_, err := serve("broken")
 	var f *flow.Failure
-	if !errors.As(err, &f) || f.Code != "model.auth" || !f.Retryable || f.Message != "key [secret: KEY]" {
-		t.Errorf("the failure became %#v", err)
+	switch {
+	case !errors.As(err, &f):
+		t.Errorf("errors.As(err, &f) is false: the failure became %#v", err)
+	case f.Code != "model.auth":
+		t.Errorf(`f.Code is %v, want "model.auth": the failure became %#v`, f.Code, err)
+	case !f.Retryable:
+		t.Errorf("f.Retryable is false: the failure became %#v", err)
+	case f.Message != "key [secret: KEY]":
+		t.Errorf(`f.Message is %v, want "key [secret: KEY]": the failure became %#v`, f.Message, err)
 	}
 	if _, err := serve("plain"); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error lost its cause: %v", err)

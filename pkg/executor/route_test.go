@@ -126,8 +126,15 @@ func TestFallback(t *testing.T) {
 					}
 					return
 				}
-				if err != nil || window != 2000 || math.Abs(s.Cost-(1000*1+10*2)/1e6) > 1e-12 || s.ByModel["b"].In != 1000 {
-					t.Errorf("%v; window %d, cost %g, used %v", err, window, s.Cost, s.ByModel)
+				switch {
+				case err != nil:
+					t.Errorf("unexpected error: %v; window %d, cost %g, used %v", err, window, s.Cost, s.ByModel)
+				case window != 2000:
+					t.Errorf("window is %v, want 2000: %v; window %d, cost %g, used %v", window, err, window, s.Cost, s.ByModel)
+				case math.Abs(s.Cost-(1000*1+10*2)/1e6) > 1e-12:
+					t.Errorf("math.Abs(s.Cost-(1000*1+10*2)/1e6) > 1e-12: %v; window %d, cost %g, used %v", err, window, s.Cost, s.ByModel)
+				case s.ByModel["b"].In != 1000:
+					t.Errorf(`s.ByModel["b"].In is %v, want 1000: %v; window %d, cost %g, used %v`, s.ByModel["b"].In, err, window, s.Cost, s.ByModel)
 				}
 				if len(b.notes) != 1 || !strings.Contains(b.notes[0], "a does not answer (test: no "+string(kind)+"); going on with b") {
 					t.Errorf("got %q", b.notes)
@@ -174,8 +181,15 @@ func TestFallbackHoldsAndResumes(t *testing.T) {
 			break
 		}
 		s, err := b.loop(t, t.Context(), j, edit)
-		if err != nil || s.Usage != whole.Usage || s.Fallback != 1 || s.Head != whole.Head {
-			t.Fatalf("stopped at point %d: %v, %+v, want %+v", k, err, s, whole)
+		switch {
+		case err != nil:
+			t.Fatalf("unexpected error: stopped at point %d: %v, %+v, want %+v", k, err, s, whole)
+		case s.Usage != whole.Usage:
+			t.Fatalf("s.Usage is %v, want %v: stopped at point %d: %v, %+v, want %+v", s.Usage, whole.Usage, k, err, s, whole)
+		case s.Fallback != 1:
+			t.Fatalf("s.Fallback is %v, want 1: stopped at point %d: %v, %+v, want %+v", s.Fallback, k, err, s, whole)
+		case s.Head != whole.Head:
+			t.Fatalf("s.Head is %v, want %v: stopped at point %d: %v, %+v, want %+v", s.Head, whole.Head, k, err, s, whole)
 		}
 	}
 	if points < 10 {

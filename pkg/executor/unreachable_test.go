@@ -81,8 +81,17 @@ func TestNameIsNotFound(t *testing.T) {
 			}
 			var e *llm.Error
 			_, err = model.Generate(t.Context(), &llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.User, Text: "q"}}}, nil)
-			if !errors.As(err, &e) || e.Kind != llm.Unreachable || !e.Retryable() || !strings.Contains(e.Error(), "the address of models.example.invalid cannot be found") || !strings.Contains(e.Hint, "base_url") {
-				t.Fatalf("%v, hint %q", err, e.Hint)
+			switch {
+			case !errors.As(err, &e):
+				t.Fatalf("errors.As(err, &e) is false: %v, hint %q", err, e.Hint)
+			case e.Kind != llm.Unreachable:
+				t.Fatalf("e.Kind is %v, want %v: %v, hint %q", e.Kind, llm.Unreachable, err, e.Hint)
+			case !e.Retryable():
+				t.Fatalf("e.Retryable() is false: %v, hint %q", err, e.Hint)
+			case !strings.Contains(e.Error(), "the address of models.example.invalid cannot be found"):
+				t.Fatalf(`e.Error() lacks "the address of models.example.invalid cannot be found": %v, hint %q`, err, e.Hint)
+			case !strings.Contains(e.Hint, "base_url"):
+				t.Fatalf(`e.Hint lacks "base_url": %v, hint %q`, err, e.Hint)
 			}
 			before, retried := asked.Load(), 0
 			w, j := newWorld(t), new(flow.Memory)
@@ -93,8 +102,15 @@ func TestNameIsNotFound(t *testing.T) {
 				}
 			})), w.task(nil))
 			var stop *executor.StopError
-			if !errors.As(err, &stop) || stop.Outcome.Status != executor.Failed || stop.Outcome.Code != "model.unreachable" || !strings.Contains(stop.Outcome.Reason, "check the name in base_url") {
-				t.Errorf("%v", err)
+			switch {
+			case !errors.As(err, &stop):
+				t.Errorf("errors.As(err, &stop) is false: %v", err)
+			case stop.Outcome.Status != executor.Failed:
+				t.Errorf("stop.Outcome.Status is %v, want %v: %v", stop.Outcome.Status, executor.Failed, err)
+			case stop.Outcome.Code != "model.unreachable":
+				t.Errorf(`stop.Outcome.Code is %v, want "model.unreachable": %v`, stop.Outcome.Code, err)
+			case !strings.Contains(stop.Outcome.Reason, "check the name in base_url"):
+				t.Errorf(`stop.Outcome.Reason lacks "check the name in base_url": %v`, err)
 			}
 			if n := asked.Load() - before; retried != 2 || n < 3 {
 				t.Errorf("%d retries, the name was asked for %d times", retried, n)

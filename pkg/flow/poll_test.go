@@ -46,8 +46,15 @@ func TestPoll(t *testing.T) {
 		t.Errorf("polled %s", out)
 	}
 	last := seen[len(seen)-1]
-	if last.Kind != event.Note || last.Text != "polled 3 times" || !json.Valid(last.Data) || string(last.Data) != `{"n":3}` {
-		t.Errorf("reported %+v", last)
+	switch {
+	case last.Kind != event.Note:
+		t.Errorf("last.Kind is %v, want %v: reported %+v", last.Kind, event.Note, last)
+	case last.Text != "polled 3 times":
+		t.Errorf(`last.Text is %v, want "polled 3 times": reported %+v`, last.Text, last)
+	case !json.Valid(last.Data):
+		t.Errorf("json.Valid(last.Data) is false: reported %+v", last)
+	case string(last.Data) != `{"n":3}`:
+		t.Errorf("string(last.Data) is %v, want `{\"n\":3}`: reported %+v", string(last.Data), last)
 	}
 	if err := j.Send(ctx, "j", flow.Signal{Name: "stop"}); err != nil {
 		t.Fatal(err)

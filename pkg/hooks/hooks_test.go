@@ -115,8 +115,15 @@ func TestHooks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			r, err := w.call(t.Context(), `{"text":"hi"}`, c.list(w)...)
-			if err != nil || r.Failed != c.fail || !strings.Contains(r.Text, c.want) || w.ran != c.ran {
-				t.Errorf("%+v, %v, ran %d times; want %q, failed %v, %d times", r, err, w.ran, c.want, c.fail, c.ran)
+			switch {
+			case err != nil:
+				t.Errorf("unexpected error: %+v, %v, ran %d times; want %q, failed %v, %d times", r, err, w.ran, c.want, c.fail, c.ran)
+			case r.Failed != c.fail:
+				t.Errorf("r.Failed is %v, want %v: %+v, %v, ran %d times; want %q, failed %v, %d times", r.Failed, c.fail, r, err, w.ran, c.want, c.fail, c.ran)
+			case !strings.Contains(r.Text, c.want):
+				t.Errorf("r.Text lacks c.want: %+v, %v, ran %d times; want %q, failed %v, %d times", r, err, w.ran, c.want, c.fail, c.ran)
+			case w.ran != c.ran:
+				t.Errorf("w.ran is %v, want %v: %+v, %v, ran %d times; want %q, failed %v, %d times", w.ran, c.ran, r, err, w.ran, c.want, c.fail, c.ran)
 			}
 			if notes := strings.Join(w.notes, "\n"); !strings.Contains(notes, c.note) || c.note == "" && !c.fail && notes != "" {
 				t.Errorf("noted %q, want %q", notes, c.note)
@@ -140,8 +147,23 @@ func TestCallInput(t *testing.T) {
 	if err := json.NewDecoder(strings.NewReader(string(b))).Decode(&c); err != nil {
 		t.Fatal(err)
 	}
-	if c.When != "after" || c.Job != "J1" || c.Step != "3.1" || c.Dir != w.dir || c.Tool != "echo" || string(c.Args) != `{"text":"hi"}` || c.Result == nil || c.Result.Text != "said hi" {
-		t.Errorf("call %+v", c)
+	switch {
+	case c.When != "after":
+		t.Errorf(`c.When is %v, want "after": call %+v`, c.When, c)
+	case c.Job != "J1":
+		t.Errorf(`c.Job is %v, want "J1": call %+v`, c.Job, c)
+	case c.Step != "3.1":
+		t.Errorf(`c.Step is %v, want "3.1": call %+v`, c.Step, c)
+	case c.Dir != w.dir:
+		t.Errorf("c.Dir is %v, want %v: call %+v", c.Dir, w.dir, c)
+	case c.Tool != "echo":
+		t.Errorf(`c.Tool is %v, want "echo": call %+v`, c.Tool, c)
+	case string(c.Args) != `{"text":"hi"}`:
+		t.Errorf("string(c.Args) is %v, want `{\"text\":\"hi\"}`: call %+v", string(c.Args), c)
+	case c.Result == nil:
+		t.Errorf("c.Result is nil: call %+v", c)
+	case c.Result.Text != "said hi":
+		t.Errorf(`c.Result.Text is %v, want "said hi": call %+v`, c.Result.Text, c)
 	}
 	if strings.Contains(string(b), "secret-key") {
 		t.Error("the hook sees a key")

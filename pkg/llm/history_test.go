@@ -24,8 +24,15 @@ func TestWireEncodesEachMessageOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var texts []string
-		if err := json.Unmarshal(got, &texts); err != nil || len(texts) != n+1 || texts[n] != msgs[n].Text || texts[0] != msgs[0].Text {
-			t.Fatalf("after %d messages: %v, %s", n+1, err, got)
+		switch err := json.Unmarshal(got, &texts); {
+		case err != nil:
+			t.Fatalf("unexpected error: after %d messages: %v, %s", n+1, err, got)
+		case len(texts) != n+1:
+			t.Fatalf("len(texts) is %v, want %v: after %d messages: %v, %s", len(texts), n+1, n+1, err, got)
+		case texts[n] != msgs[n].Text:
+			t.Fatalf("texts[n] is %v, want %v: after %d messages: %v, %s", texts[n], msgs[n].Text, n+1, err, got)
+		case texts[0] != msgs[0].Text:
+			t.Fatalf("texts[0] is %v, want %v: after %d messages: %v, %s", texts[0], msgs[0].Text, n+1, err, got)
 		}
 	}
 	if encoded != 50 {

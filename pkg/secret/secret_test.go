@@ -77,8 +77,15 @@ func TestKnownForms(t *testing.T) {
 		fmt.Sprintf("%q", v), fmt.Sprintf("%x", v), fmt.Sprintf("%X", v), "&lt;" + v,
 	} {
 		got, hit := r.String("see " + in + " there")
-		if !hit || !strings.Contains(got, "[secret: OPENAI_API_KEY]") || !strings.HasPrefix(got, "see ") || !strings.HasSuffix(got, " there") {
-			t.Errorf("%q gave %q", in, got)
+		switch {
+		case !hit:
+			t.Errorf("hit is false: %q gave %q", in, got)
+		case !strings.Contains(got, "[secret: OPENAI_API_KEY]"):
+			t.Errorf(`got lacks "[secret: OPENAI_API_KEY]": %q gave %q`, in, got)
+		case !strings.HasPrefix(got, "see "):
+			t.Errorf(`strings.HasPrefix(got, "see ") is false: %q gave %q`, in, got)
+		case !strings.HasSuffix(got, " there"):
+			t.Errorf(`strings.HasSuffix(got, " there") is false: %q gave %q`, in, got)
 		}
 	}
 	for lead := range 4 {
@@ -156,8 +163,15 @@ func TestNil(t *testing.T) {
 	if s, hit := r.String(ghToken); hit || s != ghToken {
 		t.Error("a nil Redactor redacts")
 	}
-	if j, hit := r.JSON(json.RawMessage(`"x"`)); hit || string(j) != `"x"` || r.Find(ghToken) != nil || r.Known() != nil {
-		t.Error("a nil Redactor does something")
+	switch j, hit := r.JSON(json.RawMessage(`"x"`)); {
+	case hit:
+		t.Errorf("hit is true: a nil Redactor does something")
+	case string(j) != `"x"`:
+		t.Errorf("string(j) is %v, want `\"x\"`: a nil Redactor does something", string(j))
+	case r.Find(ghToken) != nil:
+		t.Errorf("r.Find(ghToken) is not nil: a nil Redactor does something")
+	case r.Known() != nil:
+		t.Errorf("r.Known() is not nil: a nil Redactor does something")
 	}
 	var b bytes.Buffer
 	w := r.Writer(&b)

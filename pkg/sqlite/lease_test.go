@@ -91,8 +91,15 @@ func TestThirdCrashBlocks(t *testing.T) {
 			t.Fatalf("after three crashes: %v", err)
 		}
 	}
-	if j, err := jobs.Find(t.Context(), d, "J"); err != nil || j.Status != jobs.Blocked || j.Reason == "" || j.Crashes != 3 {
-		t.Errorf("%+v, %v", j, err)
+	switch j, err := jobs.Find(t.Context(), d, "J"); {
+	case err != nil:
+		t.Errorf("unexpected error: %+v, %v", j, err)
+	case j.Status != jobs.Blocked:
+		t.Errorf("j.Status is %v, want %v: %+v, %v", j.Status, jobs.Blocked, j, err)
+	case j.Reason == "":
+		t.Errorf(`j.Reason is "": %+v, %v`, j, err)
+	case j.Crashes != 3:
+		t.Errorf("j.Crashes is %v, want 3: %+v, %v", j.Crashes, j, err)
 	}
 	if err := d.Reopen(t.Context(), "J", flow.Reopener{}); err != nil {
 		t.Fatal(err)

@@ -65,8 +65,15 @@ func TestLife(t *testing.T) {
 	if rec, err := jr.Begin(ctx, s, time.Time{}); rec != nil || err != nil {
 		t.Fatal(rec, err)
 	}
-	if rec, err := jr.Begin(ctx, s, time.Time{}); err != nil || rec == nil || rec.Done || rec.Sum != s.Sum() {
-		t.Fatal(rec, err)
+	switch rec, err := jr.Begin(ctx, s, time.Time{}); {
+	case err != nil:
+		t.Fatalf("unexpected error: %v %v", rec, err)
+	case rec == nil:
+		t.Fatalf("rec is nil: %v %v", rec, err)
+	case rec.Done:
+		t.Fatalf("rec.Done is true: %v %v", rec, err)
+	case rec.Sum != s.Sum():
+		t.Fatalf("rec.Sum is not s.Sum(): %v %v", rec, err)
 	}
 	j.Status, j.Reason, j.Output = jobs.Done, "because", []byte(`"out"`)
 	if err := d.Journal(j.ID, j.Lease.Token).FinishJob(ctx, j, &event.Event{Kind: event.JobFinished}); err != nil {
@@ -92,8 +99,19 @@ func TestLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back.Status != jobs.Done || back.Reason != "because" || string(back.Output) != `"out"` || string(back.Input) != `{"a":1}` || back.Finished.IsZero() || back.Lease.Owner != "" {
-		t.Errorf("job %+v", back)
+	switch {
+	case back.Status != jobs.Done:
+		t.Errorf("back.Status is %v, want %v: job %+v", back.Status, jobs.Done, back)
+	case back.Reason != "because":
+		t.Errorf(`back.Reason is %v, want "because": job %+v`, back.Reason, back)
+	case string(back.Output) != `"out"`:
+		t.Errorf("string(back.Output) is %v, want `\"out\"`: job %+v", string(back.Output), back)
+	case string(back.Input) != `{"a":1}`:
+		t.Errorf("string(back.Input) is %v, want `{\"a\":1}`: job %+v", string(back.Input), back)
+	case back.Finished.IsZero():
+		t.Errorf("back.Finished.IsZero() is true: job %+v", back)
+	case back.Lease.Owner != "":
+		t.Errorf(`back.Lease.Owner is %v, want "": job %+v`, back.Lease.Owner, back)
 	}
 	if err := d.Remove(ctx, "J1"); err != nil {
 		t.Fatal(err)

@@ -82,8 +82,17 @@ func TestRunGrantsOnlyNeeds(t *testing.T) {
 	if _, err := tool.Run(t.Context(), env, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got.HTTP == nil || got.Files != nil || got.Key != "3.1" || got.Artifacts == nil || got.Emit == nil {
-		t.Errorf("env is %+v", got)
+	switch {
+	case got.HTTP == nil:
+		t.Errorf("got.HTTP is nil: env is %+v", got)
+	case got.Files != nil:
+		t.Errorf("got.Files is %v: env is %+v", got.Files, got)
+	case got.Key != "3.1":
+		t.Errorf(`got.Key is %v, want "3.1": env is %+v`, got.Key, got)
+	case got.Artifacts == nil:
+		t.Errorf("got.Artifacts is nil: env is %+v", got)
+	case got.Emit == nil:
+		t.Errorf("got.Emit is nil: env is %+v", got)
 	}
 	none := env.Only(Read)
 	if none.HTTP != nil || env.HTTP == nil {
@@ -101,8 +110,15 @@ func TestRunTimeAndCancellation(t *testing.T) {
 		slow := New(meta("slow"), wait)
 		begin := time.Now()
 		r, err := slow.Run(t.Context(), nil, nil)
-		if err != nil || !r.Failed || !strings.Contains(r.Text, "did not finish within 2m0s") || time.Since(begin) != DefaultTimeout {
-			t.Errorf("timeout: %+v, %v after %s", r, err, time.Since(begin))
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: timeout: %+v, %v after %s", r, err, time.Since(begin))
+		case !r.Failed:
+			t.Errorf("r.Failed is false: timeout: %+v, %v after %s", r, err, time.Since(begin))
+		case !strings.Contains(r.Text, "did not finish within 2m0s"):
+			t.Errorf(`r.Text lacks "did not finish within 2m0s": timeout: %+v, %v after %s`, r, err, time.Since(begin))
+		case time.Since(begin) != DefaultTimeout:
+			t.Errorf("time.Since(begin) is not DefaultTimeout: timeout: %+v, %v after %s", r, err, time.Since(begin))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -127,8 +143,17 @@ func TestRunNotifiesOperator(t *testing.T) {
 	if _, err := tool.Run(t.Context(), env, json.RawMessage(`"{}"`)); err != nil {
 		t.Fatal(err)
 	}
-	if len(notes) != 2 || notes[0].Error != "" || !strings.Contains(notes[1].Error, "run_test.go") || notes[1].Name != "bad" || notes[1].Job != "J1" {
-		t.Errorf("notes: %+v", notes)
+	switch {
+	case len(notes) != 2:
+		t.Errorf("len(notes) is %v, want 2: notes: %+v", len(notes), notes)
+	case notes[0].Error != "":
+		t.Errorf(`notes[0].Error is %v, want "": notes: %+v`, notes[0].Error, notes)
+	case !strings.Contains(notes[1].Error, "run_test.go"):
+		t.Errorf(`notes[1].Error lacks "run_test.go": notes: %+v`, notes)
+	case notes[1].Name != "bad":
+		t.Errorf(`notes[1].Name is %v, want "bad": notes: %+v`, notes[1].Name, notes)
+	case notes[1].Job != "J1":
+		t.Errorf(`notes[1].Job is %v, want "J1": notes: %+v`, notes[1].Job, notes)
 	}
 }
 

@@ -109,8 +109,17 @@ tool pattern "[" is malformed; wildcards are *, ? and [a-z]`
 		}
 	}
 	var none *Set
-	if none.Len() != 0 || len(none.Names()) != 0 || none.Specs() != nil || none.Without("x").Len() != 0 || Section(none, Full) != "" {
-		t.Error("a nil Set is not empty")
+	switch {
+	case none.Len() != 0:
+		t.Errorf("none.Len() is not 0: a nil Set is not empty")
+	case len(none.Names()) != 0:
+		t.Errorf("len(none.Names()) is not 0: a nil Set is not empty")
+	case none.Specs() != nil:
+		t.Errorf("none.Specs() is not nil: a nil Set is not empty")
+	case none.Without("x").Len() != 0:
+		t.Errorf(`none.Without("x").Len() is not 0: a nil Set is not empty`)
+	case Section(none, Full) != "":
+		t.Errorf(`Section(none, Full) is not "": a nil Set is not empty`)
 	}
 }
 
@@ -184,8 +193,15 @@ func TestBundle(t *testing.T) {
 	req := named("req")[0]
 	req.Optionality = Optional
 	got := Bundle{Required: []Tool{req}, Optional: []Tool{opt, named("other")[0]}}.Tools()
-	if len(got) != 3 || got[0].Optionality != Required || got[1].Optionality != Conditional || got[2].Optionality != Optional {
-		t.Errorf("%+v", got)
+	switch {
+	case len(got) != 3:
+		t.Errorf("len(got) is %v, want 3: %+v", len(got), got)
+	case got[0].Optionality != Required:
+		t.Errorf("got[0].Optionality is %v, want %v: %+v", got[0].Optionality, Required, got)
+	case got[1].Optionality != Conditional:
+		t.Errorf("got[1].Optionality is %v, want %v: %+v", got[1].Optionality, Conditional, got)
+	case got[2].Optionality != Optional:
+		t.Errorf("got[2].Optionality is %v, want %v: %+v", got[2].Optionality, Optional, got)
 	}
 }
 

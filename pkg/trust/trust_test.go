@@ -77,8 +77,17 @@ func TestOnlyWhatChangedIsAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	st = check(t, s, dir)
-	if len(st.Pending()) != 0 || !st.Trusted("AGENTS.md") || !st.Trusted(filepath.Join(dir, ".claude", "skills")) || st.Trusted("README.md") || st.Trusted(dir) {
-		t.Fatalf("after: %s", states(st))
+	switch {
+	case len(st.Pending()) != 0:
+		t.Fatalf("len(st.Pending()) is not 0: after: %s", states(st))
+	case !st.Trusted("AGENTS.md"):
+		t.Fatalf(`st.Trusted("AGENTS.md") is false: after: %s`, states(st))
+	case !st.Trusted(filepath.Join(dir, ".claude", "skills")):
+		t.Fatalf(`st.Trusted(filepath.Join(dir, ".claude", "skills")) is false: after: %s`, states(st))
+	case st.Trusted("README.md"):
+		t.Fatalf(`st.Trusted("README.md") is true: after: %s`, states(st))
+	case st.Trusted(dir):
+		t.Fatalf("st.Trusted(dir) is true: after: %s", states(st))
 	}
 	project(t, dir, map[string]string{"AGENTS.md": "be evil", ".claude/skills/s/run.sh": "rm"})
 	if err := os.Remove(filepath.Join(dir, "sub/CLAUDE.md")); err != nil {

@@ -23,8 +23,23 @@ func TestCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := first.Commands()
-	if len(all) != 2 || all[0].ID != "c1" || all[0].Code != 3 || all[0].Bytes != 4 || all[0].Running || all[1].ID != "c3" || !all[1].Running || all[1].Command != "sleep 300" {
-		t.Errorf("%+v", all)
+	switch {
+	case len(all) != 2:
+		t.Errorf("len(all) is %v, want 2: %+v", len(all), all)
+	case all[0].ID != "c1":
+		t.Errorf(`all[0].ID is %v, want "c1": %+v`, all[0].ID, all)
+	case all[0].Code != 3:
+		t.Errorf("all[0].Code is %v, want 3: %+v", all[0].Code, all)
+	case all[0].Bytes != 4:
+		t.Errorf("all[0].Bytes is %v, want 4: %+v", all[0].Bytes, all)
+	case all[0].Running:
+		t.Errorf("all[0].Running is true: %+v", all)
+	case all[1].ID != "c3":
+		t.Errorf(`all[1].ID is %v, want "c3": %+v`, all[1].ID, all)
+	case !all[1].Running:
+		t.Errorf("all[1].Running is false: %+v", all)
+	case all[1].Command != "sleep 300":
+		t.Errorf(`all[1].Command is %v, want "sleep 300": %+v`, all[1].Command, all)
 	}
 	if first.Died("c3") || first.Died("c1") || first.Died("c99") || first.Died("../c1") {
 		t.Error("a command that runs, one that ended, or none has died")

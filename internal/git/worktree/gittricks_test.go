@@ -303,15 +303,42 @@ func TestShowAndBlame(t *testing.T) {
 	dirtest.Git(t, dir, "add", "-f", ".env")
 	dirtest.Git(t, dir, "commit", "-qm", "second", "d0/f0.txt", ".env")
 	c, d, err := g.Show(t.Context(), "HEAD", nil)
-	if err != nil || c.Subject != "second" || !strings.Contains(d, "-line\n") || strings.Contains(d, "KEY") {
-		t.Errorf("%+v, %q, %v", c, d, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %+v, %q, %v", c, d, err)
+	case c.Subject != "second":
+		t.Errorf(`c.Subject is %v, want "second": %+v, %q, %v`, c.Subject, c, d, err)
+	case !strings.Contains(d, "-line\n"):
+		t.Errorf(`d lacks "-line\n": %+v, %q, %v`, c, d, err)
+	case strings.Contains(d, "KEY"):
+		t.Errorf(`d contains "KEY": %+v, %q, %v`, c, d, err)
 	}
-	if c, d, err = g.Show(t.Context(), "HEAD~1", []string{"run.sh"}); err != nil || c.Subject != "start" || !strings.Contains(d, "new file mode 100755") || strings.Contains(d, "f0") {
-		t.Errorf("the first commit: %+v, %q, %v", c, d, err)
+	switch c, d, err = g.Show(t.Context(), "HEAD~1", []string{"run.sh"}); {
+	case err != nil:
+		t.Errorf("unexpected error: the first commit: %+v, %q, %v", c, d, err)
+	case c.Subject != "start":
+		t.Errorf(`c.Subject is %v, want "start": the first commit: %+v, %q, %v`, c.Subject, c, d, err)
+	case !strings.Contains(d, "new file mode 100755"):
+		t.Errorf(`d lacks "new file mode 100755": the first commit: %+v, %q, %v`, c, d, err)
+	case strings.Contains(d, "f0"):
+		t.Errorf(`d contains "f0": the first commit: %+v, %q, %v`, c, d, err)
 	}
 	lines, err := g.Blame(t.Context(), "d0/f0.txt", 1, 10)
-	if err != nil || len(lines) != 2 || lines[0].Subject != "start" || lines[1].Subject != "second" || lines[1].Text != `new\x1b[31m` || lines[1].Line != 2 || lines[1].Author != "A" {
-		t.Errorf("%+v, %v", lines, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %+v, %v", lines, err)
+	case len(lines) != 2:
+		t.Errorf("len(lines) is %v, want 2: %+v, %v", len(lines), lines, err)
+	case lines[0].Subject != "start":
+		t.Errorf(`lines[0].Subject is %v, want "start": %+v, %v`, lines[0].Subject, lines, err)
+	case lines[1].Subject != "second":
+		t.Errorf(`lines[1].Subject is %v, want "second": %+v, %v`, lines[1].Subject, lines, err)
+	case lines[1].Text != `new\x1b[31m`:
+		t.Errorf("lines[1].Text is %v, want `new\\x1b[31m`: %+v, %v", lines[1].Text, lines, err)
+	case lines[1].Line != 2:
+		t.Errorf("lines[1].Line is %v, want 2: %+v, %v", lines[1].Line, lines, err)
+	case lines[1].Author != "A":
+		t.Errorf(`lines[1].Author is %v, want "A": %+v, %v`, lines[1].Author, lines, err)
 	}
 	for _, v := range []string{"--output=x", "-O", "--exec=x", "-c", "", "HEAD:.env", "a\nb"} {
 		if _, _, err := g.Show(t.Context(), v, nil); err == nil {

@@ -59,8 +59,17 @@ func TestWorktreeLeavesTheRepositoryAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Dir() != filepath.Join(w.Top, "d1") || w.Repo != repo || w.Left != 2 || len(w.Base) != 40 || w.Check() != nil {
-		t.Errorf("%+v", w)
+	switch {
+	case w.Dir() != filepath.Join(w.Top, "d1"):
+		t.Errorf(`w.Dir() is not filepath.Join(w.Top, "d1"): %+v`, w)
+	case w.Repo != repo:
+		t.Errorf("w.Repo is %v, want %v: %+v", w.Repo, repo, w)
+	case w.Left != 2:
+		t.Errorf("w.Left is %v, want 2: %+v", w.Left, w)
+	case len(w.Base) != 40:
+		t.Errorf("len(w.Base) is %v, want 40: %+v", len(w.Base), w)
+	case w.Check() != nil:
+		t.Errorf("w.Check() is not nil: %+v", w)
 	}
 	if got := dirtest.Content(t, filepath.Join(w.Top, "d0/f0.txt")); got != "file 0\nline\n" {
 		t.Errorf("the worktree does not begin at HEAD: %q", got)

@@ -380,8 +380,15 @@ func TestNotInWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := string(got); !strings.Contains(s, "without a full stop") || strings.Contains(s, `"not"`) || strings.Contains(s, `\\.$`) || !strings.Contains(s, "but nothing that satisfies") {
-			t.Errorf("%s: %s", d.Name, s)
+		switch s := string(got); {
+		case !strings.Contains(s, "without a full stop"):
+			t.Errorf(`s lacks "without a full stop": %s: %s`, d.Name, s)
+		case strings.Contains(s, `"not"`):
+			t.Errorf("s contains `\"not\"`: %s: %s", d.Name, s)
+		case strings.Contains(s, `\\.$`):
+			t.Errorf("s contains `\\\\.$`: %s: %s", d.Name, s)
+		case !strings.Contains(s, "but nothing that satisfies"):
+			t.Errorf(`s lacks "but nothing that satisfies": %s: %s`, d.Name, s)
 		}
 	}
 }

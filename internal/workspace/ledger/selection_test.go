@@ -175,8 +175,15 @@ func TestUndoOfOneStepTouchesNoOther(t *testing.T) {
 	}
 	// What the step left is shown, also where it is something else by now.
 	diff, err := part.Diff(t.Context(), dir, false)
-	if err != nil || strings.Count(diff, "+1\n") != 2 || strings.Contains(diff, "+2") || !strings.Contains(diff, "+one") {
-		t.Errorf("diff of a step:\n%s%v", diff, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: diff of a step:\n%s%v", diff, err)
+	case strings.Count(diff, "+1\n") != 2:
+		t.Errorf("strings.Count(diff, \"+1\\n\") is not 2: diff of a step:\n%s%v", diff, err)
+	case strings.Contains(diff, "+2"):
+		t.Errorf("diff contains \"+2\": diff of a step:\n%s%v", diff, err)
+	case !strings.Contains(diff, "+one"):
+		t.Errorf("diff lacks \"+one\": diff of a step:\n%s%v", diff, err)
 	}
 	dirtest.Write(t, filepath.Join(dir, "d"), "somebody\n")
 	last, err := led.Step("10")

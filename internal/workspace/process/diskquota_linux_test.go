@@ -68,8 +68,15 @@ func TestConfinedLeavesRoom(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if o.TimedOut || !o.Killed || o.Code != 137 || !strings.Contains(o.Note, "too little room on the disk of "+base) {
-					t.Errorf("%+v", o)
+				switch {
+				case o.TimedOut:
+					t.Errorf("o.TimedOut is true: %+v", o)
+				case !o.Killed:
+					t.Errorf("o.Killed is false: %+v", o)
+				case o.Code != 137:
+					t.Errorf("o.Code is %v, want 137: %+v", o.Code, o)
+				case !strings.Contains(o.Note, "too little room on the disk of "+base):
+					t.Errorf(`o.Note lacks "too little room on the disk of "+base: %+v`, o)
 				}
 				mb, files := left(t, base)
 				if mb < 8 || files < 100 {

@@ -80,8 +80,15 @@ func TestRun(t *testing.T) {
 	r, dir := runner(t)
 	dirtest.Write(t, filepath.Join(dir, "sub/f"), "x")
 	o, err := r.Run(t.Context(), Cmd{Args: []string{"sh", "-c", "pwd; echo err >&2; exit 3"}, Dir: "sub"})
-	if err != nil || o.Code != 3 || !strings.HasSuffix(o.Text, "/ws/sub\nerr\n") || o.Sandbox != "off" {
-		t.Errorf("Run = %+v, %v", o, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: Run = %+v, %v", o, err)
+	case o.Code != 3:
+		t.Errorf("o.Code is %v, want 3: Run = %+v, %v", o.Code, o, err)
+	case !strings.HasSuffix(o.Text, "/ws/sub\nerr\n"):
+		t.Errorf(`strings.HasSuffix(o.Text, "/ws/sub\nerr\n") is false: Run = %+v, %v`, o, err)
+	case o.Sandbox != "off":
+		t.Errorf(`o.Sandbox is %v, want "off": Run = %+v, %v`, o.Sandbox, o, err)
 	}
 	var stdout strings.Builder
 	o, err = r.Run(t.Context(), Cmd{Args: []string{"sh", "-c", "cat; echo err >&2"}, Stdin: []byte("in\x00\xff"), Stdout: &stdout})
@@ -134,15 +141,31 @@ func TestTimeoutKillsWhatIgnoresTerm(t *testing.T) {
 	r, _ := runner(t)
 	start := time.Now()
 	o, err := r.Run(t.Context(), Cmd{Shell: "trap '' TERM; echo begun; while :; do sleep 0.1; done", Timeout: 300 * time.Millisecond})
-	if err != nil || !o.TimedOut || o.Killed || o.Text != "begun\n" || o.Code != 137 {
-		t.Errorf("Run = %+v, %v", o, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: Run = %+v, %v", o, err)
+	case !o.TimedOut:
+		t.Errorf("o.TimedOut is false: Run = %+v, %v", o, err)
+	case o.Killed:
+		t.Errorf("o.Killed is true: Run = %+v, %v", o, err)
+	case o.Text != "begun\n":
+		t.Errorf(`o.Text is %v, want "begun\n": Run = %+v, %v`, o.Text, o, err)
+	case o.Code != 137:
+		t.Errorf("o.Code is %v, want 137: Run = %+v, %v", o.Code, o, err)
 	}
 	if took := time.Since(start); took > 300*time.Millisecond+grace+5*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	o, err = r.Run(t.Context(), Cmd{Shell: "trap 'echo bye; exit 0' TERM; sleep 300 & wait", Timeout: 200 * time.Millisecond})
-	if err != nil || !o.TimedOut || o.Text != "bye\n" || o.Took > grace {
-		t.Errorf("a command that obeys: %+v, %v", o, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: a command that obeys: %+v, %v", o, err)
+	case !o.TimedOut:
+		t.Errorf("o.TimedOut is false: a command that obeys: %+v, %v", o, err)
+	case o.Text != "bye\n":
+		t.Errorf(`o.Text is %v, want "bye\n": a command that obeys: %+v, %v`, o.Text, o, err)
+	case o.Took > grace:
+		t.Errorf("o.Took > grace: a command that obeys: %+v, %v", o, err)
 	}
 }
 
@@ -166,8 +189,15 @@ func TestContextEndsARun(t *testing.T) {
 	}
 	cancel()
 	<-done
-	if !errors.Is(got.err, context.Canceled) || got.o == nil || !got.o.Killed || got.o.TimedOut {
-		t.Errorf("Run = %+v, %v", got.o, got.err)
+	switch {
+	case !errors.Is(got.err, context.Canceled):
+		t.Errorf("errors.Is(got.err, context.Canceled) is false: Run = %+v, %v", got.o, got.err)
+	case got.o == nil:
+		t.Errorf("got.o is nil: Run = %+v, %v", got.o, got.err)
+	case !got.o.Killed:
+		t.Errorf("got.o.Killed is false: Run = %+v, %v", got.o, got.err)
+	case got.o.TimedOut:
+		t.Errorf("got.o.TimedOut is true: Run = %+v, %v", got.o, got.err)
 	}
 	gone(t, number(t, string(buf[:n])))
 }
@@ -219,9 +249,17 @@ func TestFloodIsBounded(t *testing.T) {
 	if grown := int64(after.TotalAlloc) - int64(before.TotalAlloc); grown > 16<<20 {
 		t.Errorf("%d MiB were allocated", grown>>20)
 	}
-	if o.Bytes != 100<<20+8 || o.Dropped != o.Bytes-2*keepHalf || !strings.HasPrefix(o.Text, "y\ny\n") || !strings.HasSuffix(o.Text, "y\nthe end\n") ||
-		!strings.Contains(o.Text, "bytes left out here") {
-		t.Errorf("%d bytes, %d dropped, text ends %q", o.Bytes, o.Dropped, o.Text[max(0, len(o.Text)-40):])
+	switch {
+	case o.Bytes != 100<<20+8:
+		t.Errorf("o.Bytes is %v, want %v: %d bytes, %d dropped, text ends %q", o.Bytes, 100<<20+8, o.Bytes, o.Dropped, o.Text[max(0, len(o.Text)-40):])
+	case o.Dropped != o.Bytes-2*keepHalf:
+		t.Errorf("o.Dropped is %v, want %v: %d bytes, %d dropped, text ends %q", o.Dropped, o.Bytes-2*keepHalf, o.Bytes, o.Dropped, o.Text[max(0, len(o.Text)-40):])
+	case !strings.HasPrefix(o.Text, "y\ny\n"):
+		t.Errorf(`strings.HasPrefix(o.Text, "y\ny\n") is false: %d bytes, %d dropped, text ends %q`, o.Bytes, o.Dropped, o.Text[max(0, len(o.Text)-40):])
+	case !strings.HasSuffix(o.Text, "y\nthe end\n"):
+		t.Errorf(`strings.HasSuffix(o.Text, "y\nthe end\n") is false: %d bytes, %d dropped, text ends %q`, o.Bytes, o.Dropped, o.Text[max(0, len(o.Text)-40):])
+	case !strings.Contains(o.Text, "bytes left out here"):
+		t.Errorf(`o.Text lacks "bytes left out here": %d bytes, %d dropped, text ends %q`, o.Bytes, o.Dropped, o.Text[max(0, len(o.Text)-40):])
 	}
 	if info, err := os.Stat(o.Log); err != nil || info.Size() != MaxLog || info.Mode().Perm() != 0o400 {
 		t.Errorf("log: %v, %v", info, err)
@@ -410,12 +448,26 @@ func TestLogs(t *testing.T) {
 	r, dir := runner(t)
 	o := sh(t, r, `for i in 1 2 3 4 5; do echo "line $i"; done; printf '\033[1mbold'`)
 	p, err := r.ReadLog(o.ID, 2, 2)
-	if err != nil || !slices.Equal(p.Lines, []string{"line 2", "line 3"}) || p.Total != 6 || !p.More {
-		t.Errorf("ReadLog = %+v, %v", p, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: ReadLog = %+v, %v", p, err)
+	case !slices.Equal(p.Lines, []string{"line 2", "line 3"}):
+		t.Errorf(`slices.Equal(p.Lines, []string{"line 2", "line 3"}) is false: ReadLog = %+v, %v`, p, err)
+	case p.Total != 6:
+		t.Errorf("p.Total is %v, want 6: ReadLog = %+v, %v", p.Total, p, err)
+	case !p.More:
+		t.Errorf("p.More is false: ReadLog = %+v, %v", p, err)
 	}
 	found, more, err := r.SearchLog(o.ID, regexp.MustCompile(`[245]$|bold`), 3)
-	if err != nil || !more || len(found) != 3 || found[2] != (Match{Line: 5, Text: "line 5"}) {
-		t.Errorf("SearchLog = %+v, %v, %v", found, more, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: SearchLog = %+v, %v, %v", found, more, err)
+	case !more:
+		t.Errorf("more is false: SearchLog = %+v, %v, %v", found, more, err)
+	case len(found) != 3:
+		t.Errorf("len(found) is %v, want 3: SearchLog = %+v, %v, %v", len(found), found, more, err)
+	case found[2] != (Match{Line: 5, Text: "line 5"}):
+		t.Errorf(`found[2] is not (Match{Line: 5, Text: "line 5"}): SearchLog = %+v, %v, %v`, found, more, err)
 	}
 	for _, id := range []string{"", "c999", "../logs/c1", "c1.log", "/etc/passwd"} {
 		if _, err := r.ReadLog(id, 1, 1); err == nil {

@@ -90,8 +90,15 @@ func TestForkWidth(t *testing.T) {
 		_, err := flow.Do[int](r, "x", "x", i)
 		return i, err
 	})
-	if err != nil || len(got) != 100 || got[0] != 0 || got[99] != 99 {
-		t.Fatalf("%v, %v", got, err)
+	switch {
+	case err != nil:
+		t.Fatalf("unexpected error: %v, %v", got, err)
+	case len(got) != 100:
+		t.Fatalf("len(got) is %v, want 100: %v, %v", len(got), got, err)
+	case got[0] != 0:
+		t.Fatalf("got[0] is %v, want 0: %v, %v", got[0], got, err)
+	case got[99] != 99:
+		t.Fatalf("got[99] is %v, want 99: %v, %v", got[99], got, err)
 	}
 	if most != 16 {
 		t.Errorf("%d branches at once, want 16", most)

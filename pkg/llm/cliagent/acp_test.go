@@ -182,8 +182,21 @@ func TestACPPermissions(t *testing.T) {
 		t.Errorf("what was denied was done: %v", err)
 	}
 	w := resp.Work
-	if resp.Message.Text != "said: write" || w.Session != "s-1" || w.Program != "fake 3" || w.Calls != 2 || w.Denied != 1 || w.Changed != 1 || resp.Usage != (llm.Usage{In: 7, Out: 3}) {
-		t.Errorf("%q, %+v, %+v", resp.Message.Text, w, resp.Usage)
+	switch {
+	case resp.Message.Text != "said: write":
+		t.Errorf(`resp.Message.Text is %v, want "said: write": %q, %+v, %+v`, resp.Message.Text, resp.Message.Text, w, resp.Usage)
+	case w.Session != "s-1":
+		t.Errorf(`w.Session is %v, want "s-1": %q, %+v, %+v`, w.Session, resp.Message.Text, w, resp.Usage)
+	case w.Program != "fake 3":
+		t.Errorf(`w.Program is %v, want "fake 3": %q, %+v, %+v`, w.Program, resp.Message.Text, w, resp.Usage)
+	case w.Calls != 2:
+		t.Errorf("w.Calls is %v, want 2: %q, %+v, %+v", w.Calls, resp.Message.Text, w, resp.Usage)
+	case w.Denied != 1:
+		t.Errorf("w.Denied is %v, want 1: %q, %+v, %+v", w.Denied, resp.Message.Text, w, resp.Usage)
+	case w.Changed != 1:
+		t.Errorf("w.Changed is %v, want 1: %q, %+v, %+v", w.Changed, resp.Message.Text, w, resp.Usage)
+	case resp.Usage != (llm.Usage{In: 7, Out: 3}):
+		t.Errorf("resp.Usage is not (llm.Usage{In: 7, Out: 3}): %q, %+v, %+v", resp.Message.Text, w, resp.Usage)
 	}
 	for _, want := range []string{"permission asked to execute: rm a.txt: no, no commands here", "file.changed update", "tool.finished execute rm a.txt (error)"} {
 		if !slices.ContainsFunc(did, func(s string) bool { return strings.HasPrefix(s, want) }) {

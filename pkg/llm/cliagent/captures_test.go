@@ -345,8 +345,15 @@ func TestMissingProgram(t *testing.T) {
 	}
 	_, err = a.Open(llm.Session{Dir: t.TempDir()}).Generate(context.Background(), &llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "x"}}}, nil)
 	var le *llm.Error
-	if !errors.As(err, &le) || le.Kind != llm.NoProgram || le.Retryable() || !strings.Contains(le.Hint, "cli: codex") {
-		t.Errorf("%v, %+v", err, le)
+	switch {
+	case !errors.As(err, &le):
+		t.Errorf("errors.As(err, &le) is false: %v, %+v", err, le)
+	case le.Kind != llm.NoProgram:
+		t.Errorf("le.Kind is %v, want %v: %v, %+v", le.Kind, llm.NoProgram, err, le)
+	case le.Retryable():
+		t.Errorf("le.Retryable() is true: %v, %+v", err, le)
+	case !strings.Contains(le.Hint, "cli: codex"):
+		t.Errorf(`le.Hint lacks "cli: codex": %v, %+v`, err, le)
 	}
 }
 

@@ -39,8 +39,15 @@ func TestDescribed(t *testing.T) {
 	if !strings.HasPrefix(resp.Message.Text, "--rw --model=m1 --sys You are a test.") || !strings.HasSuffix(resp.Message.Text, "--ask hi") {
 		t.Errorf("it was run with %q", resp.Message.Text)
 	}
-	if resp.Usage != (llm.Usage{In: 12, Out: 3}) || resp.Work.CostUSD != 0.25 || resp.Work.Session != "th-9" || resp.Work.Calls != 1 {
-		t.Errorf("%+v, %+v", resp.Usage, resp.Work)
+	switch {
+	case resp.Usage != (llm.Usage{In: 12, Out: 3}):
+		t.Errorf("resp.Usage is not (llm.Usage{In: 12, Out: 3}): %+v, %+v", resp.Usage, resp.Work)
+	case resp.Work.CostUSD != 0.25:
+		t.Errorf("resp.Work.CostUSD is %v, want 0.25: %+v, %+v", resp.Work.CostUSD, resp.Usage, resp.Work)
+	case resp.Work.Session != "th-9":
+		t.Errorf(`resp.Work.Session is %v, want "th-9": %+v, %+v`, resp.Work.Session, resp.Usage, resp.Work)
+	case resp.Work.Calls != 1:
+		t.Errorf("resp.Work.Calls is %v, want 1: %+v, %+v", resp.Work.Calls, resp.Usage, resp.Work)
 	}
 	if !slices.Contains(did, "tool.finished build all (exit code 2)") {
 		t.Errorf("it did %q", did)

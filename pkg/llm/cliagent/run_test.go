@@ -292,8 +292,17 @@ func TestActed(t *testing.T) {
 		}
 		_, err := a.Open(llm.Session{Dir: t.TempDir()}).Generate(t.Context(), hi, nil)
 		var le *llm.Error
-		if !errors.As(err, &le) || le.Kind != llm.RateLimit || le.Status != 429 || le.Acted != acts || le.Retryable() == acts {
-			t.Errorf("acted %v: %v, %+v", acts, err, le)
+		switch {
+		case !errors.As(err, &le):
+			t.Errorf("errors.As(err, &le) is false: acted %v: %v, %+v", acts, err, le)
+		case le.Kind != llm.RateLimit:
+			t.Errorf("le.Kind is %v, want %v: acted %v: %v, %+v", le.Kind, llm.RateLimit, acts, err, le)
+		case le.Status != 429:
+			t.Errorf("le.Status is %v, want 429: acted %v: %v, %+v", le.Status, acts, err, le)
+		case le.Acted != acts:
+			t.Errorf("le.Acted is %v, want %v: acted %v: %v, %+v", le.Acted, acts, acts, err, le)
+		case le.Retryable() == acts:
+			t.Errorf("le.Retryable() is acts: acted %v: %v, %+v", acts, err, le)
 		}
 	}
 }
@@ -321,8 +330,15 @@ func TestSession(t *testing.T) {
 	}
 	msgs := append(slices.Clone(hi.Messages), first.Message, llm.Message{Role: llm.User, Text: "not done yet"})
 	args, _, _, second := echoed(t, a, llm.Session{}, &llm.Request{Messages: msgs})
-	if args[1] != "resume" || args[len(args)-2] != "t-1" || args[len(args)-1] != "not done yet" || strings.Contains(strings.Join(args, " "), "You are a test.") {
-		t.Errorf("second %q", args)
+	switch {
+	case args[1] != "resume":
+		t.Errorf(`args[1] is %v, want "resume": second %q`, args[1], args)
+	case args[len(args)-2] != "t-1":
+		t.Errorf(`args[len(args)-2] is %v, want "t-1": second %q`, args[len(args)-2], args)
+	case args[len(args)-1] != "not done yet":
+		t.Errorf(`args[len(args)-1] is %v, want "not done yet": second %q`, args[len(args)-1], args)
+	case strings.Contains(strings.Join(args, " "), "You are a test."):
+		t.Errorf(`strings.Join(args, " ") contains "You are a test.": second %q`, args)
 	}
 	if second.Usage != (llm.Usage{}) {
 		t.Errorf("the session counts the same in all, but the second run has %+v", second.Usage)
@@ -338,8 +354,15 @@ func TestSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(resp.Message.Text, "hi") || !strings.Contains(resp.Message.Text, "not done yet") || len(warnings) != 1 || len(resp.Notes) != 1 {
-		t.Errorf("begun anew with %q, warnings %q", resp.Message.Text, warnings)
+	switch {
+	case !strings.Contains(resp.Message.Text, "hi"):
+		t.Errorf(`resp.Message.Text lacks "hi": begun anew with %q, warnings %q`, resp.Message.Text, warnings)
+	case !strings.Contains(resp.Message.Text, "not done yet"):
+		t.Errorf(`resp.Message.Text lacks "not done yet": begun anew with %q, warnings %q`, resp.Message.Text, warnings)
+	case len(warnings) != 1:
+		t.Errorf("len(warnings) is %v, want 1: begun anew with %q, warnings %q", len(warnings), resp.Message.Text, warnings)
+	case len(resp.Notes) != 1:
+		t.Errorf("len(resp.Notes) is %v, want 1: begun anew with %q, warnings %q", len(resp.Notes), resp.Message.Text, warnings)
 	}
 }
 

@@ -149,8 +149,15 @@ func TestRealFaults(t *testing.T) {
 		}
 		loaded, err := c.Running(t.Context())
 		i := slices.IndexFunc(loaded, func(l ollama.Loaded) bool { return l.Name == "cold:latest" })
-		if err != nil || i < 0 || time.Until(loaded[i].Until) < 50*time.Minute || loaded[i].Context != 4096 {
-			t.Errorf("%+v, %v", loaded, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %+v, %v", loaded, err)
+		case i < 0:
+			t.Errorf("i < 0: %+v, %v", loaded, err)
+		case time.Until(loaded[i].Until) < 50*time.Minute:
+			t.Errorf("time.Until(loaded[i].Until) < 50*time.Minute: %+v, %v", loaded, err)
+		case loaded[i].Context != 4096:
+			t.Errorf("loaded[i].Context is %v, want 4096: %+v, %v", loaded[i].Context, loaded, err)
 		}
 	})
 	t.Run("window", func(t *testing.T) {

@@ -123,8 +123,17 @@ func TestWhatIsSent(t *testing.T) {
 		llm.Message{Role: llm.Assistant, Thinking: "Hm.", Calls: []llm.Call{{ID: "a", Name: "f", Args: json.RawMessage(`{"n":9007199254740993}`)}}},
 		llm.Message{Role: llm.Tool, CallID: "a", Name: "f", Text: "ok"})
 	got, body, _ := sent(t, ollama.Config{}, req)
-	if *got.Truncate || *got.Shift || got.Think != nil || got.KeepAlive != nil || !*got.Stream {
-		t.Errorf("%s", body)
+	switch {
+	case *got.Truncate:
+		t.Errorf("*got.Truncate is true: %s", body)
+	case *got.Shift:
+		t.Errorf("*got.Shift is true: %s", body)
+	case got.Think != nil:
+		t.Errorf("got.Think is %v: %s", got.Think, body)
+	case got.KeepAlive != nil:
+		t.Errorf("got.KeepAlive is %v: %s", got.KeepAlive, body)
+	case !*got.Stream:
+		t.Errorf("*got.Stream is false: %s", body)
 	}
 	if want := map[string]any{"num_predict": float64(ollama.DefaultAnswer)}; !reflect.DeepEqual(got.Options, want) {
 		t.Errorf("options are %v, want %v", got.Options, want)
@@ -225,16 +234,32 @@ func TestClient(t *testing.T) {
 		t.Error("it is not up")
 	}
 	info, err := c.Show(t.Context(), "b:latest")
-	if err != nil || info.Context != 2048 || info.Family != "llama" || !info.Can("tools") || info.Can("vision") {
-		t.Errorf("%+v, %v", info, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %+v, %v", info, err)
+	case info.Context != 2048:
+		t.Errorf("info.Context is %v, want 2048: %+v, %v", info.Context, info, err)
+	case info.Family != "llama":
+		t.Errorf(`info.Family is %v, want "llama": %+v, %v`, info.Family, info, err)
+	case !info.Can("tools"):
+		t.Errorf(`info.Can("tools") is false: %+v, %v`, info, err)
+	case info.Can("vision"):
+		t.Errorf(`info.Can("vision") is true: %+v, %v`, info, err)
 	}
 	var e *llm.Error
 	if _, err := c.Show(t.Context(), "x"); !errors.As(err, &e) || e.Kind != llm.NoModel {
 		t.Errorf("%v", err)
 	}
 	list, err := c.List(t.Context())
-	if err != nil || len(list) != 2 || list[0].Name != "a:8b" || list[1].Family != "llama" {
-		t.Errorf("%+v, %v", list, err)
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: %+v, %v", list, err)
+	case len(list) != 2:
+		t.Errorf("len(list) is %v, want 2: %+v, %v", len(list), list, err)
+	case list[0].Name != "a:8b":
+		t.Errorf(`list[0].Name is %v, want "a:8b": %+v, %v`, list[0].Name, list, err)
+	case list[1].Family != "llama":
+		t.Errorf(`list[1].Family is %v, want "llama": %+v, %v`, list[1].Family, list, err)
 	}
 	if n, err := c.Verify(t.Context(), "a:8b", 8192); n != 8192 || err != nil {
 		t.Errorf("%d, %v", n, err)

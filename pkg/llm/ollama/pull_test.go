@@ -259,8 +259,15 @@ func TestTemplateOpensThought(t *testing.T) {
 	for i, want := range []string{"Hm.Done.", "Done."} {
 		var shown string
 		r, err := m.Generate(t.Context(), ask("mine", "Go."), func(d llm.Delta) { shown += d.Text })
-		if err != nil || r.Message.Text != "Done." || r.Message.Thinking != "Hm." || shown != want {
-			t.Errorf("answer %d: shown %q, %+v, %v", i, shown, r, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: answer %d: shown %q, %+v, %v", i, shown, r, err)
+		case r.Message.Text != "Done.":
+			t.Errorf(`r.Message.Text is %v, want "Done.": answer %d: shown %q, %+v, %v`, r.Message.Text, i, shown, r, err)
+		case r.Message.Thinking != "Hm.":
+			t.Errorf(`r.Message.Thinking is %v, want "Hm.": answer %d: shown %q, %+v, %v`, r.Message.Thinking, i, shown, r, err)
+		case shown != want:
+			t.Errorf("shown is %v, want %v: answer %d: shown %q, %+v, %v", shown, want, i, shown, r, err)
 		}
 	}
 }

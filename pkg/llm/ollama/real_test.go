@@ -51,8 +51,17 @@ func TestRealServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls := r.Message.Calls
-		if r.Stop != llm.StopCalls || len(calls) != 2 || calls[0].Name != "get_weather" || calls[1].Name != "read_file" || calls[0].ID == calls[1].ID {
-			t.Fatalf("%+v", r)
+		switch {
+		case r.Stop != llm.StopCalls:
+			t.Fatalf("r.Stop is %v, want %v: %+v", r.Stop, llm.StopCalls, r)
+		case len(calls) != 2:
+			t.Fatalf("len(calls) is %v, want 2: %+v", len(calls), r)
+		case calls[0].Name != "get_weather":
+			t.Fatalf(`calls[0].Name is %v, want "get_weather": %+v`, calls[0].Name, r)
+		case calls[1].Name != "read_file":
+			t.Fatalf(`calls[1].Name is %v, want "read_file": %+v`, calls[1].Name, r)
+		case calls[0].ID == calls[1].ID:
+			t.Fatalf("calls[0].ID is calls[1].ID: %+v", r)
 		}
 		var args struct {
 			Path  string
@@ -71,22 +80,54 @@ func TestRealServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Message.Text != "It is 21C in Paris, é☀𝄞." || r.Stop != llm.StopEnd || r.Usage.Out == 0 || r.Usage.In < tinymodel.Period {
-			t.Errorf("%+v", r)
+		switch {
+		case r.Message.Text != "It is 21C in Paris, é☀𝄞.":
+			t.Errorf(`r.Message.Text is %v, want "It is 21C in Paris, é☀𝄞.": %+v`, r.Message.Text, r)
+		case r.Stop != llm.StopEnd:
+			t.Errorf("r.Stop is %v, want %v: %+v", r.Stop, llm.StopEnd, r)
+		case r.Usage.Out == 0:
+			t.Errorf("r.Usage.Out is 0: %+v", r)
+		case r.Usage.In < tinymodel.Period:
+			t.Errorf("r.Usage.In < tinymodel.Period: %+v", r)
 		}
 		loaded, err := c.Running(t.Context())
-		if err != nil || len(loaded) != 1 || loaded[0].Context != 4096 || loaded[0].Name != "agent:latest" {
-			t.Errorf("running is %+v, %v", loaded, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: running is %+v, %v", loaded, err)
+		case len(loaded) != 1:
+			t.Errorf("len(loaded) is %v, want 1: running is %+v, %v", len(loaded), loaded, err)
+		case loaded[0].Context != 4096:
+			t.Errorf("loaded[0].Context is %v, want 4096: running is %+v, %v", loaded[0].Context, loaded, err)
+		case loaded[0].Name != "agent:latest":
+			t.Errorf(`loaded[0].Name is %v, want "agent:latest": running is %+v, %v`, loaded[0].Name, loaded, err)
 		}
 	})
 	t.Run("models", func(t *testing.T) {
 		info, err := c.Show(t.Context(), "agent")
-		if err != nil || info.Context != ollamatest.Context || info.Family != "llama" || !info.Can("tools") || !info.Can("thinking") || info.Can("vision") {
-			t.Errorf("%+v, %v", info, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %+v, %v", info, err)
+		case info.Context != ollamatest.Context:
+			t.Errorf("info.Context is %v, want %v: %+v, %v", info.Context, ollamatest.Context, info, err)
+		case info.Family != "llama":
+			t.Errorf(`info.Family is %v, want "llama": %+v, %v`, info.Family, info, err)
+		case !info.Can("tools"):
+			t.Errorf(`info.Can("tools") is false: %+v, %v`, info, err)
+		case !info.Can("thinking"):
+			t.Errorf(`info.Can("thinking") is false: %+v, %v`, info, err)
+		case info.Can("vision"):
+			t.Errorf(`info.Can("vision") is true: %+v, %v`, info, err)
 		}
 		list, err := c.List(t.Context())
-		if err != nil || len(list) != 1 || list[0].Name != "agent:latest" || list[0].Size == 0 {
-			t.Errorf("%+v, %v", list, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %+v, %v", list, err)
+		case len(list) != 1:
+			t.Errorf("len(list) is %v, want 1: %+v, %v", len(list), list, err)
+		case list[0].Name != "agent:latest":
+			t.Errorf(`list[0].Name is %v, want "agent:latest": %+v, %v`, list[0].Name, list, err)
+		case list[0].Size == 0:
+			t.Errorf("list[0].Size is 0: %+v, %v", list, err)
 		}
 		if got, err := c.Verify(t.Context(), "agent", 8192); got != 8192 || err != nil {
 			t.Errorf("verified %d, %v", got, err)
@@ -114,8 +155,15 @@ func TestRealServer(t *testing.T) {
 		req := said("Weather?")
 		req.Model, req.Tools = "clumsy", tools
 		r, err := m.Generate(t.Context(), req, nil)
-		if err != nil || r.Message.Text != "" || len(r.Message.Calls) != 0 || !slices.Contains(r.Notes, llm.DroppedCall) {
-			t.Errorf("%+v, %v", r, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %+v, %v", r, err)
+		case r.Message.Text != "":
+			t.Errorf(`r.Message.Text is %v, want "": %+v, %v`, r.Message.Text, r, err)
+		case len(r.Message.Calls) != 0:
+			t.Errorf("len(r.Message.Calls) is %v, want 0: %+v, %v", len(r.Message.Calls), r, err)
+		case !slices.Contains(r.Notes, llm.DroppedCall):
+			t.Errorf("r.Notes lacks llm.DroppedCall: %+v, %v", r, err)
 		}
 	})
 	t.Run("length", func(t *testing.T) {
@@ -123,8 +171,15 @@ func TestRealServer(t *testing.T) {
 		req := said("Count.")
 		req.Model, req.Options.MaxTokens = "talker", 7
 		r, err := m.Generate(t.Context(), req, nil)
-		if err != nil || r.Stop != llm.StopLength || r.Message.Text != "One two" || r.Usage.Out != 7 {
-			t.Errorf("%+v, %v", r, err)
+		switch {
+		case err != nil:
+			t.Errorf("unexpected error: %+v, %v", r, err)
+		case r.Stop != llm.StopLength:
+			t.Errorf("r.Stop is %v, want %v: %+v, %v", r.Stop, llm.StopLength, r, err)
+		case r.Message.Text != "One two":
+			t.Errorf(`r.Message.Text is %v, want "One two": %+v, %v`, r.Message.Text, r, err)
+		case r.Usage.Out != 7:
+			t.Errorf("r.Usage.Out is %v, want 7: %+v, %v", r.Usage.Out, r, err)
 		}
 	})
 	t.Run("schema", func(t *testing.T) {

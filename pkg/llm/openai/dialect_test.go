@@ -58,8 +58,19 @@ func TestDialects(t *testing.T) {
 				t.Fatalf("%v; refused: %q", err, p.Refused())
 			}
 			c := r.Message.Calls
-			if len(c) != 2 || string(c[0].Args) != `{"n":9007199254740993}` || string(c[1].Args) != `{"n":2}` || r.Stop != llm.StopCalls || r.Message.Thinking != "Let me see." || r.Message.Text != "I look." {
-				t.Fatalf("%+v", r)
+			switch {
+			case len(c) != 2:
+				t.Fatalf("len(c) is %v, want 2: %+v", len(c), r)
+			case string(c[0].Args) != `{"n":9007199254740993}`:
+				t.Fatalf("string(c[0].Args) is %v, want `{\"n\":9007199254740993}`: %+v", string(c[0].Args), r)
+			case string(c[1].Args) != `{"n":2}`:
+				t.Fatalf("string(c[1].Args) is %v, want `{\"n\":2}`: %+v", string(c[1].Args), r)
+			case r.Stop != llm.StopCalls:
+				t.Fatalf("r.Stop is %v, want %v: %+v", r.Stop, llm.StopCalls, r)
+			case r.Message.Thinking != "Let me see.":
+				t.Fatalf(`r.Message.Thinking is %v, want "Let me see.": %+v`, r.Message.Thinking, r)
+			case r.Message.Text != "I look.":
+				t.Fatalf(`r.Message.Text is %v, want "I look.": %+v`, r.Message.Text, r)
 			}
 			if r.Usage.In != 100 || r.Usage.Out != 10 || slices.Contains([]string{"deepseek", "llamacpp"}, d.Name) != (r.Usage.Cached == 64) {
 				t.Errorf("usage is %+v", r.Usage)

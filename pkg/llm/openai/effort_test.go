@@ -51,8 +51,15 @@ func TestEffortIsLeftOut(t *testing.T) {
 	answer := func(llmtest.Asked) llmtest.Turn { return llmtest.Turn{Text: "{}"} }
 	m, p := product(t, "openai", answer, nil)
 	r, err := m.Generate(t.Context(), &llm.Request{Model: "gpt-4.1", Messages: request().Messages, Options: effort}, nil)
-	if err != nil || len(p.Refused()) > 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "not one that thinks") {
-		t.Errorf("an older model: %+v, %v; refused: %q", r, err, p.Refused())
+	switch {
+	case err != nil:
+		t.Errorf("unexpected error: an older model: %+v, %v; refused: %q", r, err, p.Refused())
+	case len(p.Refused()) > 0:
+		t.Errorf("len(p.Refused()) > 0: an older model: %+v, %v; refused: %q", r, err, p.Refused())
+	case len(r.Notes) != 1:
+		t.Errorf("len(r.Notes) is %v, want 1: an older model: %+v, %v; refused: %q", len(r.Notes), r, err, p.Refused())
+	case !strings.Contains(r.Notes[0], "not one that thinks"):
+		t.Errorf(`r.Notes[0] lacks "not one that thinks": an older model: %+v, %v; refused: %q`, r, err, p.Refused())
 	}
 	// A schema takes hold of an answer without thoughts only.
 	m, p = product(t, "vllm", answer, nil)

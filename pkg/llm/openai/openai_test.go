@@ -99,8 +99,15 @@ func TestStreamErrors(t *testing.T) {
 		t.Run(c.label, func(t *testing.T) {
 			r, err := stream(t, c.in)
 			var e *llm.Error
-			if r != nil || !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%+v, %v; want %s saying %q", r, err, c.kind, c.says)
+			switch {
+			case r != nil:
+				t.Errorf("r is %v: %+v, %v; want %s saying %q", r, r, err, c.kind, c.says)
+			case !errors.As(err, &e):
+				t.Errorf("errors.As(err, &e) is false: %+v, %v; want %s saying %q", r, err, c.kind, c.says)
+			case e.Kind != c.kind:
+				t.Errorf("e.Kind is %v, want %v: %+v, %v; want %s saying %q", e.Kind, c.kind, r, err, c.kind, c.says)
+			case !strings.Contains(err.Error(), c.says):
+				t.Errorf("err.Error() lacks c.says: %+v, %v; want %s saying %q", r, err, c.kind, c.says)
 			}
 		})
 	}
@@ -128,8 +135,15 @@ func TestUnreadableArguments(t *testing.T) {
 				t.Fatal(err)
 			}
 			k := r.Message.Calls[0]
-			if (k.Malformed != "") != c.malformed || !json.Valid(k.Args) || r.Stop != c.stop || c.malformed && k.Raw != c.args {
-				t.Errorf("%.40s with %s: %.300v", c.args, c.finish, fmt.Sprint(r))
+			switch {
+			case (k.Malformed != "") != c.malformed:
+				t.Errorf(`(k.Malformed != "") is %v, want %v: %.40s with %s: %.300v`, (k.Malformed != ""), c.malformed, c.args, c.finish, fmt.Sprint(r))
+			case !json.Valid(k.Args):
+				t.Errorf("json.Valid(k.Args) is false: %.40s with %s: %.300v", c.args, c.finish, fmt.Sprint(r))
+			case r.Stop != c.stop:
+				t.Errorf("r.Stop is %v, want %v: %.40s with %s: %.300v", r.Stop, c.stop, c.args, c.finish, fmt.Sprint(r))
+			case c.malformed && k.Raw != c.args:
+				t.Errorf("c.malformed && k.Raw != c.args: %.40s with %s: %.300v", c.args, c.finish, fmt.Sprint(r))
 			}
 		}
 	}

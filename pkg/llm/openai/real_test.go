@@ -35,8 +35,17 @@ func TestRealServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Message.Calls) != 2 || r.Stop != llm.StopCalls || r.Message.Thinking != "Let me look." || r.Usage.In < tinymodel.Period || len(r.Notes) != 0 {
-		t.Fatalf("%+v", r)
+	switch {
+	case len(r.Message.Calls) != 2:
+		t.Fatalf("len(r.Message.Calls) is %v, want 2: %+v", len(r.Message.Calls), r)
+	case r.Stop != llm.StopCalls:
+		t.Fatalf("r.Stop is %v, want %v: %+v", r.Stop, llm.StopCalls, r)
+	case r.Message.Thinking != "Let me look.":
+		t.Fatalf(`r.Message.Thinking is %v, want "Let me look.": %+v`, r.Message.Thinking, r)
+	case r.Usage.In < tinymodel.Period:
+		t.Fatalf("r.Usage.In < tinymodel.Period: %+v", r)
+	case len(r.Notes) != 0:
+		t.Fatalf("len(r.Notes) is %v, want 0: %+v", len(r.Notes), r)
 	}
 	// An empty result and one call that could not be read are no reason for
 	// the server to refuse the conversation.

@@ -64,8 +64,15 @@ func TestPlay(t *testing.T) {
 
 	req.Messages = append(req.Messages, r.Message, llm.Message{Role: llm.Tool, Name: "finish", Text: "ok"})
 	var e *llm.Error
-	if _, err := m.Generate(context.Background(), req, nil); !errors.As(err, &e) || e.Kind != llm.RateLimit || e.RetryAfter != 2*time.Second || e.Status != 429 {
-		t.Errorf("first attempt: %v", err)
+	switch _, err := m.Generate(context.Background(), req, nil); {
+	case !errors.As(err, &e):
+		t.Errorf("errors.As(err, &e) is false: first attempt: %v", err)
+	case e.Kind != llm.RateLimit:
+		t.Errorf("e.Kind is %v, want %v: first attempt: %v", e.Kind, llm.RateLimit, err)
+	case e.RetryAfter != 2*time.Second:
+		t.Errorf("e.RetryAfter is %v, want %v: first attempt: %v", e.RetryAfter, 2*time.Second, err)
+	case e.Status != 429:
+		t.Errorf("e.Status is %v, want 429: first attempt: %v", e.Status, err)
 	}
 	if _, err := m.Generate(context.Background(), req, nil); !errors.As(err, &e) || e.Kind != llm.Cut {
 		t.Errorf("second attempt: %v", err)

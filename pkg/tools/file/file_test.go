@@ -102,8 +102,15 @@ func TestWrite(t *testing.T) {
 	} {
 		r := call(t, Write, env, c.in)
 		got, err := os.ReadFile(filepath.Join(env.Files.Dir(), c.in.Path))
-		if r.Failed || r.Text != c.text || err != nil || string(got) != c.in.Content {
-			t.Errorf("%+v: %+v, %q, %v", c.in, r, got, err)
+		switch {
+		case r.Failed:
+			t.Errorf("r.Failed is true: %+v: %+v, %q, %v", c.in, r, got, err)
+		case r.Text != c.text:
+			t.Errorf("r.Text is %v, want %v: %+v: %+v, %q, %v", r.Text, c.text, c.in, r, got, err)
+		case err != nil:
+			t.Errorf("unexpected error: %+v: %+v, %q, %v", c.in, r, got, err)
+		case string(got) != c.in.Content:
+			t.Errorf("string(got) is %v, want %v: %+v: %+v, %q, %v", string(got), c.in.Content, c.in, r, got, err)
 		}
 	}
 	for _, name := range []string{"../out", "/tmp/out", ".git/config", "", "a\x00b"} {

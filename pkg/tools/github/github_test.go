@@ -110,8 +110,15 @@ func TestRead(t *testing.T) {
 	res = h.call("github_pr_view", `{}`) // that of the branch
 	h.says(res, false, "#13 Round totals", "fix -> main, +3 -1 in 1 files, clean", "cart.go +3 -1")
 	var p github.Pull
-	if err := json.Unmarshal(res.Artifacts["pull_request"], &p); err != nil || p.Number != 13 || p.Head != "fix" || p.State != "open" {
-		t.Errorf("pull request is %+v, %v", p, err)
+	switch err := json.Unmarshal(res.Artifacts["pull_request"], &p); {
+	case err != nil:
+		t.Errorf("unexpected error: pull request is %+v, %v", p, err)
+	case p.Number != 13:
+		t.Errorf("p.Number is %v, want 13: pull request is %+v, %v", p.Number, p, err)
+	case p.Head != "fix":
+		t.Errorf(`p.Head is %v, want "fix": pull request is %+v, %v`, p.Head, p, err)
+	case p.State != "open":
+		t.Errorf(`p.State is %v, want "open": pull request is %+v, %v`, p.State, p, err)
 	}
 	res = h.call("github_pr_checks", `{"number":13}`)
 	h.says(res, false, "2 passed, 1 failed, 1 pending", "failed: tests (failure) 2 failed TestSum https://ci/1", "pending: deploy")

@@ -130,8 +130,15 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, text string) {
 		syms, _, _ := scan(name, text)
 		for _, s := range syms {
-			if s.Line < 1 || s.Line > strings.Count(text, "\n")+1 || s.Column < 1 || s.Name == "" {
-				t.Errorf("%+v", s)
+			switch {
+			case s.Line < 1:
+				t.Errorf("s.Line < 1: %+v", s)
+			case s.Line > strings.Count(text, "\n")+1:
+				t.Errorf(`s.Line > strings.Count(text, "\n")+1: %+v`, s)
+			case s.Column < 1:
+				t.Errorf("s.Column < 1: %+v", s)
+			case s.Name == "":
+				t.Errorf(`s.Name is "": %+v`, s)
 			}
 		}
 	})

@@ -71,8 +71,15 @@ func TestExportsReadBack(t *testing.T) {
 				got.Cues[i].Speaker, got.Cues[i].Text = want.Cues[i].Speaker, strings.TrimPrefix(got.Cues[i].Text, want.Cues[i].Speaker+": ")
 			}
 		}
-		if len(got.Cues) != len(want.Cues) || got.Cues[3] != want.Cues[3] || got.Cues[0].Text != want.Cues[0].Text || got.Cues[2] != want.Cues[2] {
-			t.Errorf("%s reads back as\n%+v\nof\n%s", f.ext, got.Cues, b)
+		switch {
+		case len(got.Cues) != len(want.Cues):
+			t.Errorf("len(got.Cues) is %v, want %v: %s reads back as\n%+v\nof\n%s", len(got.Cues), len(want.Cues), f.ext, got.Cues, b)
+		case got.Cues[3] != want.Cues[3]:
+			t.Errorf("got.Cues[3] is %v, want %v: %s reads back as\n%+v\nof\n%s", got.Cues[3], want.Cues[3], f.ext, got.Cues, b)
+		case got.Cues[0].Text != want.Cues[0].Text:
+			t.Errorf("got.Cues[0].Text is %v, want %v: %s reads back as\n%+v\nof\n%s", got.Cues[0].Text, want.Cues[0].Text, f.ext, got.Cues, b)
+		case got.Cues[2] != want.Cues[2]:
+			t.Errorf("got.Cues[2] is %v, want %v: %s reads back as\n%+v\nof\n%s", got.Cues[2], want.Cues[2], f.ext, got.Cues, b)
 		}
 	}
 	// Cues without an end last until the next one.

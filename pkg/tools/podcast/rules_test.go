@@ -70,8 +70,15 @@ func TestCompleteFeed(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	text := string(out)
-	if strings.Count(text, "author>") != 2 || strings.Count(text, "<title>New") != 0 || !strings.Contains(text, `<it:category text="Technology"/>`) || !strings.Contains(text, `xmlns:atom="http://www.w3.org/2005/Atom"/>`) {
-		t.Errorf("%s", out)
+	switch {
+	case strings.Count(text, "author>") != 2:
+		t.Errorf(`strings.Count(text, "author>") is not 2: %s`, out)
+	case strings.Count(text, "<title>New") != 0:
+		t.Errorf(`strings.Count(text, "<title>New") is not 0: %s`, out)
+	case !strings.Contains(text, `<it:category text="Technology"/>`):
+		t.Errorf("text lacks `<it:category text=\"Technology\"/>`: %s", out)
+	case !strings.Contains(text, `xmlns:atom="http://www.w3.org/2005/Atom"/>`):
+		t.Errorf("text lacks `xmlns:atom=\"http://www.w3.org/2005/Atom\"/>`: %s", out)
 	}
 	if faults := strings.Join(directoryFaults(out), "\n"); strings.Contains(faults, "the channel") {
 		t.Errorf("%s\n%s", faults, out)

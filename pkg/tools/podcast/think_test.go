@@ -58,11 +58,25 @@ func TestWriteShowNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts := len(tr.parts())
-	if parts < 2 || asks != parts+2 || n.Title != "Rye" || len(n.Topics) != 2*parts {
-		t.Errorf("%d parts, %d questions, notes %+v", parts, asks, n)
+	switch {
+	case parts < 2:
+		t.Errorf("parts < 2: %d parts, %d questions, notes %+v", parts, asks, n)
+	case asks != parts+2:
+		t.Errorf("asks is %v, want %v: %d parts, %d questions, notes %+v", asks, parts+2, parts, asks, n)
+	case n.Title != "Rye":
+		t.Errorf(`n.Title is %v, want "Rye": %d parts, %d questions, notes %+v`, n.Title, parts, asks, n)
+	case len(n.Topics) != 2*parts:
+		t.Errorf("len(n.Topics) is %v, want %v: %d parts, %d questions, notes %+v", len(n.Topics), 2*parts, parts, asks, n)
 	}
-	if len(n.Links) != 1 || n.Links[0].Title != "Rye" || len(n.Guests) != 1 || n.late(3600) != nil {
-		t.Errorf("links %+v, guests %+v", n.Links, n.Guests)
+	switch {
+	case len(n.Links) != 1:
+		t.Errorf("len(n.Links) is %v, want 1: links %+v, guests %+v", len(n.Links), n.Links, n.Guests)
+	case n.Links[0].Title != "Rye":
+		t.Errorf(`n.Links[0].Title is %v, want "Rye": links %+v, guests %+v`, n.Links[0].Title, n.Links, n.Guests)
+	case len(n.Guests) != 1:
+		t.Errorf("len(n.Guests) is %v, want 1: links %+v, guests %+v", len(n.Guests), n.Links, n.Guests)
+	case n.late(3600) != nil:
+		t.Errorf("n.late(3600) is not nil: links %+v, guests %+v", n.Links, n.Guests)
 	}
 	env.Model = nil
 	if r, err := writeShowNotesTool.Run(t.Context(), env, json.RawMessage(`{}`)); err != nil || !r.Failed || !strings.Contains(r.Text, "think") {

@@ -150,11 +150,25 @@ func FuzzTranscript(f *testing.F) {
 		}
 		last := 0.0
 		for _, q := range got.Cues {
-			if q.Text == "" || !utf8.ValidString(q.Text+q.Speaker) || strings.ContainsAny(q.Text+q.Speaker, "\x00\x1b\n") || len(q.Speaker) > 100 {
-				t.Fatalf("cue %q of %q", q.Text, q.Speaker)
+			switch {
+			case q.Text == "":
+				t.Fatalf(`q.Text is "": cue %q of %q`, q.Text, q.Speaker)
+			case !utf8.ValidString(q.Text + q.Speaker):
+				t.Fatalf("utf8.ValidString(q.Text+q.Speaker) is false: cue %q of %q", q.Text, q.Speaker)
+			case strings.ContainsAny(q.Text+q.Speaker, "\x00\x1b\n"):
+				t.Fatalf(`strings.ContainsAny(q.Text+q.Speaker, "\x00\x1b\n") is true: cue %q of %q`, q.Text, q.Speaker)
+			case len(q.Speaker) > 100:
+				t.Fatalf("len(q.Speaker) > 100: cue %q of %q", q.Text, q.Speaker)
 			}
-			if !sane(q.Start) || !sane(q.End) || q.End < q.Start || got.Timed && q.Start < last {
-				t.Fatalf("cue %+v after %v", q, last)
+			switch {
+			case !sane(q.Start):
+				t.Fatalf("sane(q.Start) is false: cue %+v after %v", q, last)
+			case !sane(q.End):
+				t.Fatalf("sane(q.End) is false: cue %+v after %v", q, last)
+			case q.End < q.Start:
+				t.Fatalf("q.End < q.Start: cue %+v after %v", q, last)
+			case got.Timed && q.Start < last:
+				t.Fatalf("got.Timed && q.Start < last: cue %+v after %v", q, last)
 			}
 			last = q.Start
 		}

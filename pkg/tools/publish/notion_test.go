@@ -52,8 +52,15 @@ func TestNotion(t *testing.T) {
 	}
 	whole(t, n)
 	props := n.Pages()[0].Properties
-	if notiontest.Text(props["Name"]) != "A long post" || !strings.HasPrefix(notiontest.Text(props["Adroit key"]), "J1-") || !strings.Contains(fmt.Sprint(props["Tags"]), "a  b") || !strings.Contains(fmt.Sprint(props["Status"]), "Draft") {
-		t.Errorf("properties: %v", props)
+	switch {
+	case notiontest.Text(props["Name"]) != "A long post":
+		t.Errorf(`notiontest.Text(props["Name"]) is not "A long post": properties: %v`, props)
+	case !strings.HasPrefix(notiontest.Text(props["Adroit key"]), "J1-"):
+		t.Errorf(`strings.HasPrefix(notiontest.Text(props["Adroit key"]), "J1-") is false: properties: %v`, props)
+	case !strings.Contains(fmt.Sprint(props["Tags"]), "a  b"):
+		t.Errorf(`fmt.Sprint(props["Tags"]) lacks "a b": properties: %v`, props)
+	case !strings.Contains(fmt.Sprint(props["Status"]), "Draft"):
+		t.Errorf(`fmt.Sprint(props["Status"]) lacks "Draft": properties: %v`, props)
 	}
 	if r := j.call(tool, `{"tags":["a, b","c"]}`); !strings.Contains(r.Text, "already") || r.Failed {
 		t.Errorf("a second time: %s", r.Text)
@@ -96,8 +103,15 @@ func TestNotionFaults(t *testing.T) {
 			whole(t, n)
 			continue
 		}
-		if !r.Failed || !strings.Contains(r.Text, "not known") || len(j.notes) != 1 || !strings.Contains(j.notes[0], "J1-") {
-			t.Errorf("%s %v: %+v, notes %q", c.request, c.faults, r, j.notes)
+		switch {
+		case !r.Failed:
+			t.Errorf("r.Failed is false: %s %v: %+v, notes %q", c.request, c.faults, r, j.notes)
+		case !strings.Contains(r.Text, "not known"):
+			t.Errorf(`r.Text lacks "not known": %s %v: %+v, notes %q`, c.request, c.faults, r, j.notes)
+		case len(j.notes) != 1:
+			t.Errorf("len(j.notes) is %v, want 1: %s %v: %+v, notes %q", len(j.notes), c.request, c.faults, r, j.notes)
+		case !strings.Contains(j.notes[0], "J1-"):
+			t.Errorf(`j.notes[0] lacks "J1-": %s %v: %+v, notes %q`, c.request, c.faults, r, j.notes)
 		}
 		if got := len(n.Pages()); got > 1 {
 			t.Errorf("%s %v: %d pages", c.request, c.faults, got)

@@ -102,8 +102,15 @@ func TestCancelled(t *testing.T) {
 func TestLong(t *testing.T) {
 	env := open(t)
 	r := call(t, Run, env, runInput{Command: "seq 1 200000"})
-	if len(r.Text) > 14_000 || !strings.Contains(r.Text, "\n1\n2\n") || !strings.Contains(r.Text, "\n200000\n") || !strings.Contains(r.Text, "shell_output with id c1") {
-		t.Fatalf("%d bytes: %.300s", len(r.Text), r.Text)
+	switch {
+	case len(r.Text) > 14_000:
+		t.Fatalf("len(r.Text) > 14_000: %d bytes: %.300s", len(r.Text), r.Text)
+	case !strings.Contains(r.Text, "\n1\n2\n"):
+		t.Fatalf(`r.Text lacks "\n1\n2\n": %d bytes: %.300s`, len(r.Text), r.Text)
+	case !strings.Contains(r.Text, "\n200000\n"):
+		t.Fatalf(`r.Text lacks "\n200000\n": %d bytes: %.300s`, len(r.Text), r.Text)
+	case !strings.Contains(r.Text, "shell_output with id c1"):
+		t.Fatalf(`r.Text lacks "shell_output with id c1": %d bytes: %.300s`, len(r.Text), r.Text)
 	}
 	for _, c := range []struct {
 		in   outputInput

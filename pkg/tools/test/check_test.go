@@ -122,8 +122,15 @@ func TestCheckGo(t *testing.T) {
 		t.Errorf("found\n%s", got)
 	}
 	res := run("format")
-	if !res.Failed || res.Summary != "gofmt -l: files would change" || !strings.Contains(res.Text, "+func main() { fmt.Printf(\"%d\", \"x\") }") || strings.Contains(res.Text, "vendor") {
-		t.Errorf("format: %+v", res)
+	switch {
+	case !res.Failed:
+		t.Errorf("res.Failed is false: format: %+v", res)
+	case res.Summary != "gofmt -l: files would change":
+		t.Errorf(`res.Summary is %v, want "gofmt -l: files would change": format: %+v`, res.Summary, res)
+	case !strings.Contains(res.Text, "+func main() { fmt.Printf(\"%d\", \"x\") }"):
+		t.Errorf(`res.Text lacks "+func main() { fmt.Printf(\"%%d\", \"x\") }": format: %+v`, res)
+	case strings.Contains(res.Text, "vendor"):
+		t.Errorf(`res.Text contains "vendor": format: %+v`, res)
 	}
 	if res := run("lint"); !res.Failed || res.Summary != "go vet ./...: exit code 1" || !strings.Contains(res.Text, "a.go:5:") {
 		t.Errorf("lint: %+v", res)

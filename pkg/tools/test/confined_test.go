@@ -118,8 +118,15 @@ test('bad', () => { throw new Error('on purpose'); });
 			need(t, c.program)
 			env := confined(t, c.files)
 			r, tr := call(t, env, `{}`)
-			if tr.Passed != 1 || tr.Failed != 1 || !r.Failed || !strings.Contains(r.Text, "on purpose") {
-				t.Errorf("passed %d, failed %d: %s", tr.Passed, tr.Failed, r.Text)
+			switch {
+			case tr.Passed != 1:
+				t.Errorf("tr.Passed is %v, want 1: passed %d, failed %d: %s", tr.Passed, tr.Passed, tr.Failed, r.Text)
+			case tr.Failed != 1:
+				t.Errorf("tr.Failed is %v, want 1: passed %d, failed %d: %s", tr.Failed, tr.Passed, tr.Failed, r.Text)
+			case !r.Failed:
+				t.Errorf("r.Failed is false: passed %d, failed %d: %s", tr.Passed, tr.Failed, r.Text)
+			case !strings.Contains(r.Text, "on purpose"):
+				t.Errorf(`r.Text lacks "on purpose": passed %d, failed %d: %s`, tr.Passed, tr.Failed, r.Text)
 			}
 		})
 	}

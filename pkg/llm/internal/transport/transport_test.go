@@ -182,8 +182,15 @@ func TestTidy(t *testing.T) {
 	}
 	// Only the last call can be the one that was cut.
 	got := Tidy([]llm.Call{{Name: "f"}, {Name: "f", Args: json.RawMessage(`{`)}}, nil, true)
-	if got[0].Malformed != "" || got[1].Malformed == "" || got[0].ID != "call_1" || got[1].ID != "call_2" {
-		t.Errorf("%+v", got)
+	switch {
+	case got[0].Malformed != "":
+		t.Errorf(`got[0].Malformed is %v, want "": %+v`, got[0].Malformed, got)
+	case got[1].Malformed == "":
+		t.Errorf(`got[1].Malformed is "": %+v`, got)
+	case got[0].ID != "call_1":
+		t.Errorf(`got[0].ID is %v, want "call_1": %+v`, got[0].ID, got)
+	case got[1].ID != "call_2":
+		t.Errorf(`got[1].ID is %v, want "call_2": %+v`, got[1].ID, got)
 	}
 }
 
