@@ -126,7 +126,7 @@ func (c code) declarations(ctx context.Context, word string) ([]tools.Symbol, er
 				found = others[i].syms
 			}
 			for _, s := range found {
-				if s.Name == word {
+				if s.Name == word || err != nil && s.Name == firstWord(word) {
 					syms = append(syms, s)
 				}
 			}

@@ -228,9 +228,19 @@ func (c code) named(ctx context.Context, entries []workspace.Entry, word string)
 		if isGo(entries[i].Name) {
 			take(&syms, f.syms)
 			take(&inner, f.fields)
-		} else if _, ok := slices.BinarySearch(f.words, nameOf(entries[i].Name, word)); ok {
+		} else if _, ok := slices.BinarySearch(f.words, nameOf(entries[i].Name, firstWord(word))); ok {
 			others, names = append(others, f), append(names, entries[i].Name)
 		}
 	}
 	return syms, inner, others, names
+}
+
+// firstWord is what a scan has of a name such as valid? or my-function.
+func firstWord(name string) string {
+	for i := range len(name) {
+		if !isWord(name[i]) {
+			return name[:i]
+		}
+	}
+	return name
 }

@@ -154,6 +154,8 @@ func TestOutlineWithoutCtags(t *testing.T) {
 	lacks(t, r, "inner", "EVIL")
 	has(t, call(t, env, navigate.Outline, `{}`), "func (c *Cart) Total() int", "def start()")
 	has(t, call(t, env, navigate.Definition, `{"name":"App"}`), "web/app.py\n3: class App")
+	env = bench(t, map[string]string{"lib/a.rb": "class A\n  def valid?\n  end\nend\n"})
+	has(t, call(t, env, navigate.Definition, `{"name":"valid?"}`), "lib/a.rb\n2: def valid?")
 	if r := call(t, env, navigate.Outline, `{"path":"web/missing.py"}`); !r.Failed || !strings.Contains(r.Text, "does not exist") {
 		t.Errorf("%+v, want that the file does not exist", r)
 	}
@@ -204,6 +206,15 @@ func TestRepositoryMapOfGo(t *testing.T) {
 	if len(r.Text) > 14_000 {
 		t.Errorf("the map has %d bytes", len(r.Text))
 	}
+}
+
+// ctags finds names that are more than a word.
+func TestDefinitionCtags(t *testing.T) {
+	needs(t, "ctags")
+	env := bench(t, map[string]string{"lib/a.rb": "class A\n  def valid?\n  end\nend\n", "lib/b.rb": "# valid? is elsewhere\n"})
+	r := call(t, env, navigate.Definition, `{"name":"valid?"}`)
+	has(t, r, "lib/a.rb\n2: def valid?")
+	lacks(t, r, "lib/b.rb")
 }
 
 func TestDefinitionWithoutServer(t *testing.T) {
