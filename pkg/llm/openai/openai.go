@@ -117,7 +117,7 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 	if len(req.Messages) == 0 {
 		return nil, m.end.Error(llm.BadRequest, "the request has no messages")
 	}
-	a := &answer{end: &m.end, emit: emit}
+	a := &answer{end: &m.end, Answer: transport.NewAnswer(&m.end, req, emit)}
 	var stream *goopenai.ChatCompletionStream
 	for {
 		var err error
@@ -128,16 +128,15 @@ func (m *model) Generate(ctx context.Context, req *llm.Request, emit func(llm.De
 			break
 		}
 		if field, ok := m.quirks.learn(a.call, err); ok {
-			a.notes = append(a.notes, "the server refuses "+field+"; it was asked again without")
+			a.Notes = append(a.Notes, "the server refuses "+field+"; it was asked again without")
 			continue
 		}
 		return m.failed(a.call, err)
 	}
 	defer stream.Close()
 	if idle := m.effortOmitted(req); idle != "" {
-		a.notes = append(a.notes, idle)
+		a.Notes = append(a.Notes, idle)
 	}
-	a.reader = textcall.New(textcall.Options{Family: textcall.Detect("", req.Model, ""), Offered: req.Tools})
 	if err := a.read(stream); err != nil {
 		return m.failed(a.call, err)
 	}

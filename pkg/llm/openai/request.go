@@ -220,7 +220,7 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 	}
 	for _, c := range msg.Calls {
 		out.ToolCalls = append(out.ToolCalls, goopenai.ToolCall{ID: d.id(c.ID), Type: goopenai.ToolTypeFunction,
-			Function: goopenai.FunctionCall{Name: callName(c.Name), Arguments: string(transport.Plain(transport.Object(c.Args)))}})
+			Function: goopenai.FunctionCall{Name: transport.CallName(c.Name), Arguments: string(transport.Plain(transport.Object(c.Args)))}})
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
@@ -257,20 +257,4 @@ func (d *Dialect) id(id string) string {
 	}
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])[:d.idLength]
-}
-
-// callName makes a name that a model invented acceptable: OpenAI refuses a
-// whole conversation for one name with a space in it.
-func callName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	if name == "" {
-		return "unknown"
-	}
-	return name[:min(len(name), 64)]
 }

@@ -44,8 +44,8 @@ func (a *answer) state(calls int) *llm.ProviderState {
 	d := &a.m.dialect
 	s := &llm.ProviderState{Dialect: d.Name, Field: d.state}
 	switch {
-	case calls > 0 && d.state == "reasoning_content" && a.thinking.Len() > 0:
-		s.Value = jsontext.Quote(a.thinking.String())
+	case calls > 0 && d.state == "reasoning_content" && a.Thinking() != "":
+		s.Value = jsontext.Quote(a.Thinking())
 	case calls > 0 && d.state == "reasoning_details" && len(a.details) > 0:
 		s.Value, _ = json.Marshal(a.details) // raw JSON, which was valid
 	default:
