@@ -51,7 +51,11 @@ var headAndTail = llmtest.Turn{Text: "I will add.", Calls: []llm.Call{{ID: "c9",
 
 // inside is a number of chunks that ends a stream within the call of cut.
 func inside(w wire) int {
-	chunks := (&llmtest.Exchange{Native: w.native, Stream: true}).Chunks(headAndTail)
+	protocol := llmtest.OpenAI
+	if w.native {
+		protocol = llmtest.Ollama
+	}
+	chunks := (&llmtest.Exchange{Protocol: protocol, Stream: true}).Chunks(headAndTail)
 	for i, c := range chunks {
 		if strings.Contains(c, `n\":90`) || strings.Contains(c, `"n":90`) {
 			return i + 1
@@ -260,11 +264,11 @@ func TestAnswerWithoutEnd(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			never := llmtest.Forever(func(native bool) string {
+			never := llmtest.Forever(func(p llmtest.Protocol) string {
 				switch {
 				case !w.stream:
 					return " "
-				case native:
+				case p == llmtest.Ollama:
 					return `{"message":{"role":"assistant","content":"and "},"done":false}` + "\n"
 				}
 				return `data: {"choices":[{"index":0,"delta":{"content":"and "}}]}` + "\n\n"

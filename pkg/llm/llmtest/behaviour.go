@@ -14,13 +14,23 @@ import (
 // A Behaviour answers one chat request.
 type Behaviour func(x *Exchange)
 
+// A Protocol is one that the server speaks, by the path that was asked.
+type Protocol string
+
+// The protocols of a [Server].
+const (
+	OpenAI    Protocol = "/v1/chat/completions"
+	Ollama    Protocol = "/api/chat"
+	Anthropic Protocol = "/v1/messages"
+)
+
 // An Exchange is one chat request being answered.
 type Exchange struct {
-	W       http.ResponseWriter
-	R       *http.Request
-	Native  bool // Ollama's protocol, not OpenAI's
-	Stream  bool
-	stopped chan struct{}
+	W        http.ResponseWriter
+	R        *http.Request
+	Protocol Protocol
+	Stream   bool
+	stopped  chan struct{}
 }
 
 // A Turn is an answer. Arguments of calls go out as they are.
@@ -122,13 +132,13 @@ func SilentAt(t Turn, n int) Behaviour {
 }
 
 // Forever repeats piece until the client leaves.
-func Forever(piece func(native bool) string) Behaviour {
+func Forever(piece func(Protocol) string) Behaviour {
 	return func(x *Exchange) {
 		x.Start()
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			x.Send(piece(x.Native))
+			x.Send(piece(x.Protocol))
 			select {
 			case <-tick.C:
 			case <-x.R.Context().Done():
@@ -150,8 +160,10 @@ func ErrorInside(t Turn, n int, message string) Behaviour {
 			}
 		}
 		switch {
-		case x.Native:
+		case x.Protocol == Ollama:
 			x.Send(marshal(object{"error": message}) + "\n")
+		case x.Protocol == Anthropic:
+			x.Send(named("error", object{"error": object{"type": "api_error", "message": message}}))
 		case x.Stream:
 			x.Send("data: " + marshal(object{"error": object{"message": message}}) + "\n\n")
 		default:
@@ -164,7 +176,7 @@ func ErrorInside(t Turn, n int, message string) Behaviour {
 func (x *Exchange) Start() {
 	media := "application/json"
 	switch {
-	case x.Stream && x.Native:
+	case x.Stream && x.Protocol == Ollama:
 		media = "application/x-ndjson"
 	case x.Stream:
 		media = "text/event-stream"
@@ -203,8 +215,10 @@ func (x *Exchange) wait() {
 // streamed is one piece.
 func (x *Exchange) Chunks(t Turn) []string {
 	switch {
-	case x.Native:
+	case x.Protocol == Ollama:
 		return native(t, x.Stream)
+	case x.Protocol == Anthropic:
+		return blocks(t)
 	case x.Stream:
 		return events(t)
 	}
@@ -272,6 +286,58 @@ func events(t Turn) []string {
 		add(object{"model": "m", "choices": []object{}, "usage": t.usage()})
 	}
 	return append(out, "data: [DONE]\n\n")
+}
+
+// blocks is t as Anthropic's protocol streams it.
+func blocks(t Turn) []string {
+	usage := object{}
+	if u := t.Usage; u != nil {
+		usage["input_tokens"], usage["cache_read_input_tokens"] = u.In-u.Cached, u.Cached
+	}
+	out := []string{named("message_start", object{"message": object{"type": "message", "role": "assistant", "model": "m", "content": []object{}, "usage": usage}})}
+	index := 0
+	add := func(begin object, deltas ...object) {
+		out = append(out, named("content_block_start", object{"index": index, "content_block": begin}))
+		for _, d := range deltas {
+			out = append(out, named("content_block_delta", object{"index": index, "delta": d}))
+		}
+		out = append(out, named("content_block_stop", object{"index": index}))
+		index++
+	}
+	if t.Thinking != "" {
+		deltas := []object{}
+		for _, s := range pieces(t.Thinking) {
+			deltas = append(deltas, object{"type": "thinking_delta", "thinking": s})
+		}
+		add(object{"type": "thinking", "thinking": ""}, append(deltas, object{"type": "signature_delta", "signature": "c2ln"})...)
+	}
+	deltas := []object{}
+	for _, s := range pieces(t.Text) {
+		deltas = append(deltas, object{"type": "text_delta", "text": s})
+	}
+	if len(deltas) > 0 {
+		add(object{"type": "text", "text": ""}, deltas...)
+	}
+	for _, c := range t.Calls {
+		args := string(c.Args)
+		add(object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}},
+			object{"type": "input_json_delta", "partial_json": args[:len(args)/2]}, object{"type": "input_json_delta", "partial_json": args[len(args)/2:]})
+	}
+	stop := t.finish()
+	if as, ok := map[string]string{"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}[stop]; ok {
+		stop = as
+	}
+	end := object{"delta": object{"stop_reason": stop}, "usage": object{}}
+	if t.Usage != nil {
+		end["usage"] = object{"output_tokens": t.Usage.Out}
+	}
+	return append(out, named("message_delta", end), named("message_stop", object{}))
+}
+
+// named is an event with a name, which its data repeats.
+func named(name string, o object) string {
+	o["type"] = name
+	return "event: " + name + "\ndata: " + marshal(o) + "\n\n"
 }
 
 func whole(t Turn) string {

@@ -1,5 +1,5 @@
 // Package llmtest tests models and lends them a server: an HTTP server on
-// loopback with OpenAI's and Ollama's protocols that behaves as scripted, well
+// loopback with the protocols of OpenAI, Ollama and Anthropic that behaves as scripted, well
 // or badly, and one suite that every adapter must pass.
 //
 //	s := llmtest.New(t,
@@ -22,8 +22,7 @@ import (
 )
 
 // A Server answers chat requests with the behaviours it was given, one each
-// in order, on /v1/chat/completions and /api/chat, streaming or not as it is
-// asked. It is safe for concurrent use.
+// in order, on the path of each [Protocol], streaming or not as it is asked. It is safe for concurrent use.
 type Server struct {
 	URL string // without a path
 
@@ -55,8 +54,9 @@ type Model struct {
 func New(t testing.TB, todo ...Behaviour) *Server {
 	s := &Server{t: t, todo: todo, stopped: make(chan struct{}), models: map[string]Model{}, loaded: map[string]int{}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", s.chat)
-	mux.HandleFunc("POST /api/chat", s.chat)
+	for _, p := range []Protocol{OpenAI, Ollama, Anthropic} {
+		mux.HandleFunc("POST "+string(p), s.chat)
+	}
 	mux.HandleFunc("POST /api/show", s.show)
 	mux.HandleFunc("GET /api/tags", s.tags)
 	mux.HandleFunc("GET /api/ps", s.ps)
@@ -115,18 +115,19 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err), http.StatusBadRequest)
 		return
 	}
-	x := &Exchange{W: w, R: r, Native: r.URL.Path == "/api/chat", stopped: s.stopped}
-	x.Stream = asked.Stream != nil && *asked.Stream || asked.Stream == nil && x.Native
+	x := &Exchange{W: w, R: r, Protocol: Protocol(r.URL.Path), stopped: s.stopped}
+	native := x.Protocol == Ollama
+	x.Stream = asked.Stream != nil && *asked.Stream || asked.Stream == nil && native
 
 	s.mu.Lock()
-	if m, ok := s.models[asked.Model]; ok && x.Native {
+	if m, ok := s.models[asked.Model]; ok && native {
 		window := asked.Options.Window
 		if window == 0 {
 			window = 4096
 		}
 		s.loaded[asked.Model] = min(window, m.Context)
 	}
-	if x.Native && len(asked.Messages) == 0 {
+	if native && len(asked.Messages) == 0 {
 		s.mu.Unlock()
 		respond(w, object{"model": asked.Model, "done": true, "done_reason": "load"})
 		return

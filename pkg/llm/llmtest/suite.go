@@ -293,40 +293,84 @@ func (s *suite) odd(t *testing.T) {
 	}
 }
 
-// strict reads a request as the strictest of the servers would.
-func strict(t *testing.T, body []byte) {
-	t.Helper()
-	var got struct {
-		Messages []struct {
-			Role    string  `json:"role"`
-			Content *string `json:"content"`
-			Calls   []struct {
-				Function struct {
-					Name string          `json:"name"`
-					Args json.RawMessage `json:"arguments"`
-				} `json:"function"`
-			} `json:"tool_calls"`
-		} `json:"messages"`
+// A wireMessage is a message of a request, in any of the protocols.
+type wireMessage struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+	Calls   []struct {
+		Function struct {
+			Name string          `json:"name"`
+			Args json.RawMessage `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+// blocks are the parts of a message in Anthropic's protocol.
+func (m *wireMessage) blocks() (list []struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	Content []struct {
+		Text string `json:"text"`
+	} `json:"content"`
+}) {
+	_ = json.Unmarshal(m.Content, &list) // not so in the other protocols
+	return list
+}
+
+// text is what a message says, or what a tool returned.
+func (m *wireMessage) text() (text string, ok bool) {
+	ok = json.Unmarshal(m.Content, &text) == nil && string(m.Content) != "null"
+	for _, b := range m.blocks() {
+		text, ok = text+b.Text, true
+		for _, c := range b.Content {
+			text += c.Text
+		}
 	}
+	return text, ok
+}
+
+func wireMessages(t *testing.T, body []byte) (list []wireMessage) {
+	t.Helper()
+	got := struct{ Messages *[]wireMessage }{&list}
 	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatalf("the request is not JSON: %v", err)
 	}
-	for i, m := range got.Messages {
-		if m.Content == nil || m.Role == "tool" && *m.Content == "" {
+	return list
+}
+
+// strict reads a request as the strictest of the servers would.
+func strict(t *testing.T, body []byte) {
+	t.Helper()
+	check := func(i int, name string, raw json.RawMessage) {
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			raw = []byte(s)
+		}
+		var args map[string]any
+		if err := json.Unmarshal(raw, &args); err != nil || args == nil {
+			t.Errorf("message %d: arguments of %s are %.100s: %v", i, name, raw, err)
+		}
+	}
+	for i, m := range wireMessages(t, body) {
+		text, ok := m.text()
+		if !ok || m.Role == "tool" && text == "" {
 			t.Errorf("message %d has no content", i)
 		}
 		for _, c := range m.Calls {
-			raw := []byte(c.Function.Args)
-			var s string
-			if json.Unmarshal(raw, &s) == nil {
-				raw = []byte(s)
-				if strings.ContainsAny(c.Function.Name, " é") {
-					t.Errorf("message %d calls %q", i, c.Function.Name)
-				}
+			check(i, c.Function.Name, c.Function.Args)
+			if c.Function.Args[0] == '"' && strings.ContainsAny(c.Function.Name, " é") {
+				t.Errorf("message %d calls %q", i, c.Function.Name)
 			}
-			var args map[string]any
-			if err := json.Unmarshal(raw, &args); err != nil || args == nil {
-				t.Errorf("message %d: arguments %.100s: %v", i, raw, err)
+		}
+		for _, b := range m.blocks() {
+			if b.Type != "tool_use" {
+				continue
+			}
+			check(i, b.Name, b.Input)
+			if strings.ContainsAny(b.Name, " é") {
+				t.Errorf("message %d calls %q", i, b.Name)
 			}
 		}
 	}
@@ -355,25 +399,26 @@ func (s *suite) request(t *testing.T) {
 	if string(got[1].Body) != string(got[2].Body) {
 		t.Errorf("with a Wire it sends\n%s\nwithout\n%s", got[1].Body, got[2].Body)
 	}
-	if h := got[0].Header.Get("Authorization"); h != "Bearer "+Key {
-		t.Errorf("Authorization is %q", h)
+	if h := got[0].Header; h.Get("Authorization") != "Bearer "+Key && h.Get("X-Api-Key") != Key {
+		t.Errorf("the key is not sent: %v", h)
 	}
 	if n := got[1].Header.Get("Content-Length"); n != fmt.Sprint(len(got[1].Body)) {
 		t.Errorf("Content-Length is %q for %d bytes", n, len(got[1].Body))
 	}
 	strict(t, got[1].Body)
-	var text string
-	var body map[string]json.RawMessage
-	var messages []map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(got[1].Body, &body), json.Unmarshal(body["messages"], &messages),
-		json.Unmarshal(messages[1]["content"], &text)); err != nil {
-		t.Fatal(err)
+	said := map[string]string{}
+	for _, m := range wireMessages(t, got[1].Body) {
+		text, _ := m.text()
+		said[m.Role] += text
+		if m.Role == "user" && len(m.blocks()) > 0 && m.blocks()[0].Type == "tool_result" {
+			said["tool"] = text
+		}
 	}
-	if text != question().Messages[1].Text {
-		t.Errorf("the question arrives as %q", text)
+	if text := question().Messages[1].Text; !strings.HasPrefix(said["user"], text) {
+		t.Errorf("the question arrives as %q", said["user"])
 	}
-	if c := string(messages[3]["content"]); c != `"(no output)"` {
-		t.Errorf("an empty result arrives as %s", c)
+	if said["tool"] != "(no output)" {
+		t.Errorf("an empty result arrives as %q", said["tool"])
 	}
 	for _, want := range []string{`"temperature":0`, `:77`, `"get_weather"`} {
 		if !strings.Contains(string(got[1].Body), want) {
@@ -381,8 +426,11 @@ func (s *suite) request(t *testing.T) {
 		}
 	}
 	// History is never sent differently, or a server's prefix cache is lost.
-	if !strings.HasPrefix(string(got[1].Body), string(got[0].Body[:strings.Index(string(got[0].Body), `"Be brief."`)])) {
-		t.Errorf("the second request does not start as the first")
+	before, after := wireMessages(t, got[0].Body), wireMessages(t, got[1].Body)
+	for i, m := range before {
+		if string(m.Content) != string(after[i].Content) {
+			t.Errorf("message %d is sent as %s, then as %s", i, m.Content, after[i].Content)
+		}
 	}
 }
 
@@ -481,14 +529,17 @@ func (s *suite) connections(t *testing.T) {
 
 func (s *suite) silence(t *testing.T) {
 	turn := Turn{Text: "Hello, world, and more of it.", Usage: usage}
-	word := func(native bool) string {
-		if native {
+	word := func(p Protocol) string {
+		switch p {
+		case Ollama:
 			return `{"model":"m","message":{"content":"a"},"done":false}` + "\n"
+		case Anthropic:
+			return named("content_block_delta", object{"index": 0, "delta": object{"type": "text_delta", "text": "a"}})
 		}
 		return `data: {"choices":[{"delta":{"content":"a"}}]}` + "\n\n"
 	}
-	blank := func(native bool) string {
-		if native {
+	blank := func(p Protocol) string {
+		if p == Ollama {
 			return "\n"
 		}
 		return ": still here\n\n"
