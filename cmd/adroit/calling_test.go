@@ -178,7 +178,7 @@ func TestBuilderInEachWay(t *testing.T) {
 	}
 	names := []string{"openai", "mistral"}
 	if !testing.Short() {
-		names = append(names, "deepseek", "ollama", "azure", "openrouter", "groq", "llamacpp", "vllm", "lmstudio", "compatible")
+		names = append(names, "deepseek", "gemini", "ollama", "azure", "openrouter", "groq", "llamacpp", "vllm", "lmstudio", "compatible")
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -202,6 +202,19 @@ func TestBuilderInEachWay(t *testing.T) {
 			}
 		})
 	}
+	t.Run("anthropic", func(t *testing.T) {
+		server := llmtest.New(t)
+		for _, c := range repair {
+			server.Add(llmtest.Say(llmtest.Turn{Thinking: "Let me see.", Calls: []llm.Call{loose(c)}, Usage: &llm.Usage{In: 9, Out: 9}}))
+		}
+		server.Add(llmtest.Say(llmtest.Turn{Text: "Done.", Usage: &llm.Usage{In: 9, Out: 9}}))
+		s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s\n    dialect: anthropic\n    key_env: LAB_KEY\nedit_formats: {\"lab/*\": edit}\n", server.URL))
+		same(t, s.build(t, append(tests, "-m", "lab/claude")...))
+		requests := server.Requests()
+		if last := string(requests[len(requests)-1].Body); !strings.Contains(last, `"signature":"c2ln"`) || !strings.Contains(last, `"cache_control"`) {
+			t.Errorf("the last request lacks signed thinking or the cache's mark: %s", last)
+		}
+	})
 	t.Run("falls back and remembers", func(t *testing.T) {
 		p := llmtest.NewProduct(t, "vllm without a parser", play)
 		s.configure(t, fmt.Sprintf("endpoints:\n  lab:\n    base_url: %s/v1\n    dialect: vllm\n", p.URL))

@@ -27,7 +27,7 @@ var settings = []word{
 	{"endpoints.NAME.base_url", "An OpenAI-compatible server, whose models are NAME/…; required for each endpoint"},
 	{"endpoints.NAME.key_env", "The environment variable that holds its key"},
 	{"endpoints.NAME.headers.HEADER", "Sent with every request; never shown"},
-	{"endpoints.NAME.dialect", "What the server makes of the protocol: `openai`, `azure`, `openrouter`, `mistral`, `groq`, `deepseek`, `ollama`, `llamacpp`, `vllm`, `lmstudio` or `compatible`; guessed from the address if left out. `adroit models check` says which it is and where it differs"},
+	{"endpoints.NAME.dialect", "What the server makes of the protocol: `openai`, `azure`, `openrouter`, `mistral`, `groq`, `deepseek`, `ollama`, `llamacpp`, `vllm`, `gemini`, `lmstudio`, `compatible`, or `anthropic` for the Messages API; guessed from the address if left out. `adroit models check` says which it is and where it differs"},
 	{"endpoints.NAME.api_version", "Of Azure's addresses; 2024-10-21 if left out"},
 	{"endpoints.NAME.one_call", "Ask for one call of a tool at a time, where the dialect can"},
 	{"endpoints.NAME.body.FIELD", "Sent with every request, beside and over what adroit sends; not model, messages, tools, stream or response_format"},

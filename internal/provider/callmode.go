@@ -81,6 +81,8 @@ func (c *callings) able(ctx context.Context, ref string) ([]toolcall.Mode, strin
 		return all, ""
 	case provider == Script:
 		return all[:1], ""
+	case c.models.endpoint(provider).Dialect == Anthropic:
+		return all, ""
 	case provider != Ollama:
 		if d, _ := c.models.dialect(provider); !d.Holds() {
 			return []toolcall.Mode{toolcall.Native, toolcall.Text}, ""
@@ -192,6 +194,9 @@ func (c *callings) words(ctx context.Context, ref string) []string {
 	}
 	out := []string{text}
 	provider, _, err := c.models.split(ref)
+	if err == nil && c.models.endpoint(provider).Dialect == Anthropic {
+		return append(out, "dialect anthropic: the Messages API, with prompt caching")
+	}
 	if err == nil && provider != Ollama && provider != Script {
 		d, configured := c.models.dialect(provider)
 		how := "guessed from the address"

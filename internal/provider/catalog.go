@@ -28,11 +28,13 @@ func (m *Source) List(ctx context.Context) ([]adroit.ModelInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	note := "OPENAI_API_KEY is not set"
-	if m.conf.Getenv("OPENAI_API_KEY") != "" {
-		note = "OPENAI_API_KEY is set"
+	for _, h := range hosted {
+		note := h.keyEnv + " is not set"
+		if m.conf.Getenv(h.keyEnv) != "" {
+			note = h.keyEnv + " is set"
+		}
+		list = append(list, adroit.ModelInfo{Model: h.name + "/NAME", Note: note})
 	}
-	list = append(list, adroit.ModelInfo{Model: "openai/NAME", Note: note})
 	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
 		list = append(list, adroit.ModelInfo{Model: name + "/NAME", Note: m.conf.Endpoints[name].BaseURL})
 	}

@@ -20,8 +20,11 @@ func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 		}
 		return "not set"
 	}
-	usable = usable || key("OPENAI_API_KEY") == "set" || m.conf.Model != ""
-	out = append(out, adroit.Finding{Name: "OPENAI_API_KEY", Status: adroit.Note, What: key("OPENAI_API_KEY")})
+	usable = usable || m.conf.Model != ""
+	for _, h := range hosted {
+		usable = usable || key(h.keyEnv) == "set"
+		out = append(out, adroit.Finding{Name: h.keyEnv, Status: adroit.Note, What: key(h.keyEnv)})
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
 		e := m.conf.Endpoints[name]
 		f := adroit.Finding{Name: "endpoint " + name, Status: adroit.Note, What: e.BaseURL}
@@ -34,7 +37,7 @@ func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 	out = append(out, clis...)
 	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(m.conf.Model, "chosen at each run"), Do: "adroit models check asks it for a word"}
 	if !usable {
-		f = adroit.Finding{Name: "model", Status: adroit.Lacking, What: "none can be used", Do: "see adroit demo for a run without one; for real ones run ollama pull qwen3:8b or set OPENAI_API_KEY"}
+		f = adroit.Finding{Name: "model", Status: adroit.Lacking, What: "none can be used", Do: "see adroit demo for a run without one; for real ones run ollama pull qwen3:8b or set one of " + hostedKeys()}
 		for _, c := range clis {
 			if c.Status == adroit.Fine {
 				f.Do += "; or name a command-line agent that is logged in: -m " + c.Name

@@ -1,6 +1,6 @@
 // Package provider opens the models of a configuration by reference: those of
-// Ollama, of OpenAI and of other servers with its interface, of command-line
-// agents and of scripts. A [Source] is the adroit.ModelSource of pkg/config.
+// Ollama, OpenAI, Anthropic and Gemini, of other servers with their interfaces, of
+// command-line agents and of scripts. A [Source] is the adroit.ModelSource of pkg/config.
 package provider
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/anthropic"
 	"github.com/adroit-run/adroit/pkg/llm/cliagent"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
@@ -33,14 +34,42 @@ import (
 // Providers that are built in. Script is followed by a colon and a file, CLI by
 // the name of a command-line agent.
 const (
-	Ollama = "ollama"
-	OpenAI = "openai"
-	Script = "script"
-	CLI    = "cli"
+	Ollama    = "ollama"
+	OpenAI    = "openai"
+	Anthropic = "anthropic"
+	Gemini    = "gemini"
+	Script    = "script"
+	CLI       = "cli"
 )
 
+// hosted are the providers that a key alone makes usable, in the order in which
+// one of them is chosen if no model is named.
+var hosted = []struct {
+	name    string
+	keyEnv  string
+	baseEnv string // of another address, "" for none
+	base    string // "" is the adapter's default
+	model   string
+}{
+	{OpenAI, "OPENAI_API_KEY", "OPENAI_BASE_URL", "", "gpt-5-mini"},
+	{Anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "claude-sonnet-5-5"},
+	{Gemini, "GEMINI_API_KEY", "", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3.6-flash"},
+}
+
+// KeyVariables name the variables that hold the keys of built-in providers.
+func KeyVariables() []string {
+	names := []string{"OLLAMA_API_KEY"}
+	for _, h := range hosted {
+		names = append(names, h.keyEnv)
+	}
+	return names
+}
+
+// hostedKeys are the variables of hosted, for messages.
+func hostedKeys() string { return strings.Join(KeyVariables()[1:], ", ") }
+
 // Builtin are the names that no endpoint may have.
-var Builtin = []string{Ollama, OpenAI, Script, CLI}
+var Builtin = []string{Ollama, OpenAI, Anthropic, Gemini, Script, CLI}
 
 // Roles that adroit itself looks for.
 const (
@@ -74,11 +103,23 @@ type Role struct {
 	Hedge     time.Duration
 }
 
-// An Endpoint is a server with OpenAI's interface. KeyEnv names the variable
-// that holds its key.
+// An Endpoint is a server with OpenAI's interface, or Anthropic's if that is its
+// Dialect. KeyEnv names the variable that holds its key.
 type Endpoint struct {
 	openai.Config
 	KeyEnv string
+}
+
+// Open returns the model of the endpoint. It does not connect.
+func (e Endpoint) Open() (llm.Model, error) {
+	if e.Dialect != Anthropic {
+		return openai.New(e.Config)
+	}
+	if e.APIVersion != "" || e.OneCall || len(e.Body) > 0 {
+		return nil, fmt.Errorf("%s: the dialect %s has no api_version, one_call and body", e.Name, Anthropic)
+	}
+	return anthropic.New(anthropic.Config{Name: e.Name, BaseURL: e.BaseURL, Key: e.Key, Headers: e.Headers,
+		HTTP: e.HTTP, IdleTimeout: e.IdleTimeout, Timeout: e.Timeout})
 }
 
 // resolve returns the model of a role; other references stay as they are.
@@ -98,8 +139,8 @@ func (c *Config) fallbacks(ref string) []string {
 	return list
 }
 
-// A Source opens models by reference: ollama/NAME, openai/NAME, NAME/… of an
-// endpoint, cli/NAME, script:FILE, or a role. Keys come from the environment and
+// A Source opens models by reference: ollama/NAME, openai/NAME, anthropic/NAME,
+// gemini/NAME, NAME/… of an endpoint, cli/NAME, script:FILE, or a role. Keys come from the environment and
 // stay here. It is safe for concurrent use.
 type Source struct {
 	conf    Config
@@ -139,7 +180,7 @@ func checkBaseURL(baseURL string) error {
 		return adroit.Invalidf("for example http://127.0.0.1:8000/v1", "--base-url %q is not an http address", baseURL)
 	}
 	if u.User != nil {
-		return adroit.Invalidf("keys are read from OPENAI_API_KEY, or from the variable that an endpoint of the config names", "--base-url must not hold a password")
+		return adroit.Invalidf("keys are read from "+hostedKeys()+", or from the variable that an endpoint of the config names", "--base-url must not hold a password")
 	}
 	return nil
 }
@@ -169,7 +210,7 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 	if provider == CLI {
 		return CLI, name, m.splitCLI(name)
 	}
-	known := append([]string{Ollama, OpenAI, CLI}, slices.Sorted(maps.Keys(m.conf.Endpoints))...)
+	known := append([]string{Ollama, OpenAI, Anthropic, Gemini, CLI}, slices.Sorted(maps.Keys(m.conf.Endpoints))...)
 	if !slices.Contains(known, provider) {
 		hint := "endpoints are configured under endpoints: in the config file; providers are " + strings.Join(known, ", ")
 		if n := spelling.Nearest(provider, known); n != "" {
@@ -236,7 +277,7 @@ func (m *Source) make(provider, name string) (llm.Model, error) {
 	case Ollama:
 		return ollama.New(m.ollama())
 	}
-	return openai.New(m.endpoint(provider))
+	return m.endpoint(provider).Open()
 }
 
 func (m *Source) ollama() ollama.Config {
@@ -279,24 +320,31 @@ func ollamaHost(v string) string {
 	return u.String()
 }
 
-func (m *Source) endpoint(provider string) openai.Config {
-	if provider == OpenAI {
-		return openai.Config{Name: provider, BaseURL: cmp.Or(m.base(provider), m.conf.Getenv("OPENAI_BASE_URL")), Key: m.conf.Getenv("OPENAI_API_KEY")}
+func (m *Source) endpoint(provider string) Endpoint {
+	for _, h := range hosted {
+		if h.name != provider {
+			continue
+		}
+		e := Endpoint{Config: openai.Config{Name: h.name, Key: m.conf.Getenv(h.keyEnv)}}
+		if h.baseEnv != "" {
+			e.BaseURL = m.conf.Getenv(h.baseEnv)
+		}
+		if e.BaseURL = cmp.Or(m.base(provider), e.BaseURL, h.base); h.name != OpenAI {
+			e.Dialect = h.name
+		}
+		return e
 	}
 	e := m.conf.Endpoints[provider]
-	c := e.Config
-	c.BaseURL = cmp.Or(m.base(provider), c.BaseURL)
+	e.BaseURL = cmp.Or(m.base(provider), e.BaseURL)
 	if e.KeyEnv != "" {
-		c.Key = m.conf.Getenv(e.KeyEnv)
+		e.Key = m.conf.Getenv(e.KeyEnv)
 	}
-	return c
+	return e
 }
 
-// openaiDefault is used when nothing names a model but a key is there.
-const openaiDefault = "openai/gpt-5-mini"
-
 // Choose implements [adroit.ModelSource]: the configured one,
-// else the first of Ollama's that can call tools, else OpenAI's.
+// else the first of Ollama's that can call tools, else that of a provider whose
+// key is set.
 func (m *Source) Choose(ctx context.Context) (string, error) {
 	if m.conf.Model != "" {
 		return m.Canonical(m.conf.Model)
@@ -315,13 +363,15 @@ func (m *Source) Choose(ctx context.Context) (string, error) {
 		}
 		tried = err.Error()
 	}
-	if m.conf.Getenv("OPENAI_API_KEY") != "" {
-		return openaiDefault, nil
+	for _, h := range hosted {
+		if m.conf.Getenv(h.keyEnv) != "" {
+			return h.name + "/" + h.model, nil
+		}
 	}
 	return "", adroit.Invalidf("start Ollama and run: ollama pull qwen3:8b\n"+
 		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
 		"or see adroit at work without a model: adroit demo",
-		"no model: none is configured, %s, and OPENAI_API_KEY is not set", tried)
+		"no model: none is configured, %s, and none of %s is set", tried, hostedKeys())
 }
 
 func capable(ctx context.Context, c *ollama.Client) (string, error) {

@@ -71,6 +71,8 @@ func (m *Source) NoEffort(ctx context.Context, ref string) string {
 		return "a script does not think"
 	case provider == CLI:
 		return "" // how far it goes is the program's affair
+	case m.endpoint(provider).Dialect == Anthropic:
+		return "" // a model that takes none says so, and is asked again without
 	case provider != Ollama:
 		d, _ := m.dialect(provider)
 		return d.Effort(name)

@@ -29,7 +29,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/hooks"
-	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
 )
@@ -192,7 +191,7 @@ func (c *Config) parse(path string, b []byte) error {
 		case c.Endpoints[name].BaseURL == "":
 			return fail(fmt.Errorf("%s: endpoints.%s has no base_url", path, name), "for example base_url: http://127.0.0.1:8000/v1")
 		}
-		if _, err := openai.New(c.Endpoints[name].openAI(name)); err != nil {
+		if _, err := (provider.Endpoint{Config: c.Endpoints[name].openAI(name)}).Open(); err != nil {
 			return fail(fmt.Errorf("%s: endpoints.%w", path, err), "adroit models check NAME/MODEL shows the dialect of an endpoint")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/provider"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/pkg/secret"
 )
@@ -68,7 +69,7 @@ func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secr
 			add(name, getenv(name))
 		}
 	}
-	for _, name := range []string{"OPENAI_API_KEY", "OLLAMA_API_KEY"} {
+	for _, name := range provider.KeyVariables() {
 		add(name, getenv(name))
 	}
 	var environ []string

@@ -37,6 +37,11 @@ type AskedMessage struct {
 			Name      string `json:"name"`
 			Arguments string `json:"arguments"`
 		} `json:"function"`
+		Extra struct {
+			Google struct {
+				Signature string `json:"thought_signature"`
+			} `json:"google"`
+		} `json:"extra_content"`
 	} `json:"tool_calls"`
 }
 
@@ -119,6 +124,14 @@ var products = map[string][]rule{
 		for _, m := range a.Messages {
 			if len(m.Calls) > 0 && m.Reasoning == nil {
 				return 400, "Missing `reasoning_content` field in the assistant message"
+			}
+		}
+		return 0, ""
+	}},
+	"gemini": {func(a *Asked) (int, string) {
+		for _, m := range a.Messages {
+			if len(m.Calls) > 0 && m.Calls[0].Extra.Google.Signature != "c2lnbmVk" {
+				return 400, "Function call is missing a thought_signature in functionCall parts."
 			}
 		}
 		return 0, ""
@@ -399,7 +412,12 @@ func (p *Product) serve(w http.ResponseWriter, r *http.Request) {
 		p.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		respondBody(w, object{"error": object{"message": says, "type": "invalid_request_error", "code": nil}})
+		refusal := object{"error": object{"message": says, "type": "invalid_request_error", "code": nil}}
+		if p.name == "gemini" {
+			respondBody(w, []object{refusal})
+			return
+		}
+		respondBody(w, refusal)
 		return
 	}
 	p.mu.Lock()
@@ -466,6 +484,10 @@ func (p *Product) chunks(t Turn) []string {
 		switch p.name {
 		case "lmstudio":
 			delete(call, "index")
+		case "gemini":
+			if i == 0 { // the first of an answer alone is signed
+				call["extra_content"] = object{"google": object{"thought_signature": "c2lnbmVk"}}
+			}
 		case "groq":
 			call["index"] = 0 // every call has the same one
 		case "compatible":

@@ -22,11 +22,11 @@ func (a *answer) decode(raw []byte) (c goopenai.ChatCompletionStreamResponse, er
 		return c, err
 	}
 	for _, ch := range w.Choices {
-		if ch.Index == 0 && ch.Delta != nil {
-			a.details.add(ch.Delta.Details)
-		}
-		if ch.Index == 0 && ch.Message != nil {
-			a.details.add(ch.Message.Details)
+		for _, p := range []*part{ch.Delta, ch.Message} {
+			if ch.Index == 0 && p != nil {
+				a.details.add(p.Details)
+				a.sign(p)
+			}
 		}
 	}
 	return w.chunk(), nil
@@ -35,7 +35,7 @@ func (a *answer) decode(raw []byte) (c goopenai.ChatCompletionStreamResponse, er
 // keys of chunks that go-openai's type does not have. In a text their quotes
 // would be escaped.
 var keys = [][]byte{[]byte(`"reasoning"`), []byte(`"thinking"`), []byte(`"reasoning_details"`), []byte(`"message"`),
-	[]byte(`"x_groq"`), []byte(`"timings"`), []byte(`"input_tokens"`), []byte(`"prompt_cache_hit_tokens"`)}
+	[]byte(`"x_groq"`), []byte(`"extra_content"`), []byte(`"timings"`), []byte(`"input_tokens"`), []byte(`"prompt_cache_hit_tokens"`)}
 
 func unusual(raw []byte) bool {
 	for _, key := range keys {
@@ -96,6 +96,7 @@ type part struct {
 			Name      string `json:"name"`
 			Arguments args   `json:"arguments"`
 		} `json:"function"`
+		Extra json.RawMessage `json:"extra_content"`
 	} `json:"tool_calls"`
 }
 

@@ -29,8 +29,8 @@ type Dialect struct {
 	idLength int
 	// bridge: a user message may not follow a tool result.
 	bridge bool
-	// state is the field of an answer with calls that the server wants back
-	// with it.
+	// state is the field of an answer with calls, or of its calls, that the
+	// server wants back with it.
 	state string
 	// Parallel: the server knows parallel_tool_calls.
 	Parallel bool
@@ -104,6 +104,8 @@ func dialects() []Dialect {
 			About: "tools and a schema exclude each other; a call it cannot parse is an error that holds the call"},
 		{Name: "deepseek", hosts: []string{"api.deepseek.com"}, Format: formatObject, state: "reasoning_content",
 			About: "wants its reasoning back with calls; any JSON object in place of a schema"},
+		{Name: "gemini", effortField: effortString, Must: "required", hosts: []string{"generativelanguage.googleapis.com", ".aiplatform.googleapis.com"}, Format: formatSchema, state: extraContent,
+			About: "Gemini's own compatible endpoint; wants the signatures of its calls back"},
 		{Name: "ollama", effortField: effortString, port: "11434", Format: formatSchema, Alone: true, WithFormat: map[string]any{"reasoning_effort": "none"},
 			About: "the window cannot be set this way; models named ollama/NAME use its own protocol"},
 		{Name: "llamacpp", effortField: effortTemplate, Grammar: true, Must: "required", port: "8080", Format: formatSchema, Alone: true, Parallel: true, WithFormat: still,

@@ -287,21 +287,22 @@ func TestFormats(t *testing.T) {
 
 func TestGuess(t *testing.T) {
 	for base, want := range map[string]string{
-		"":                                   "openai",
-		"https://api.openai.com/v1":          "openai",
-		"https://corp.openai.azure.com":      "azure",
-		"https://openrouter.ai/api/v1":       "openrouter",
-		"https://API.MISTRAL.AI/v1":          "mistral",
-		"https://api.groq.com/openai/v1":     "groq",
-		"https://api.deepseek.com":           "deepseek",
-		"http://localhost:11434/v1":          "ollama",
-		"http://127.0.0.1:8080/v1":           "llamacpp",
-		"http://[::1]:8000/v1":               "vllm",
-		"http://127.0.0.1:1234/v1":           "lmstudio",
-		"http://gpu:8000/v1":                 "compatible",
-		"https://api.openai.com.example.org": "compatible",
-		"https://notopenrouter.ai/v1":        "compatible",
-		"http://127.0.0.1:80%zz":             "compatible",
+		"":                               "openai",
+		"https://api.openai.com/v1":      "openai",
+		"https://corp.openai.azure.com":  "azure",
+		"https://openrouter.ai/api/v1":   "openrouter",
+		"https://API.MISTRAL.AI/v1":      "mistral",
+		"https://api.groq.com/openai/v1": "groq",
+		"https://api.deepseek.com":       "deepseek",
+		"https://generativelanguage.googleapis.com/v1beta/openai": "gemini",
+		"http://localhost:11434/v1":                               "ollama",
+		"http://127.0.0.1:8080/v1":                                "llamacpp",
+		"http://[::1]:8000/v1":                                    "vllm",
+		"http://127.0.0.1:1234/v1":                                "lmstudio",
+		"http://gpu:8000/v1":                                      "compatible",
+		"https://api.openai.com.example.org":                      "compatible",
+		"https://notopenrouter.ai/v1":                             "compatible",
+		"http://127.0.0.1:80%zz":                                  "compatible",
 	} {
 		if got := openai.Guess(base).Name; got != want {
 			t.Errorf("%s is taken for %s, want %s", base, got, want)
@@ -427,5 +428,18 @@ func TestRetryAfter(t *testing.T) {
 	var e *llm.Error
 	if !errors.As(err, &e) || e.RetryAfter != 34*time.Second {
 		t.Errorf("%+v", e)
+	}
+}
+
+// A refusal that comes in a list, as Gemini's do, is read as any other.
+func TestRefusalInAList(t *testing.T) {
+	m, _ := product(t, "gemini", nil, nil)
+	req := request()
+	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "a", Name: "f", Args: json.RawMessage("{}")}}},
+		llm.Message{Role: llm.Tool, CallID: "a", Name: "f", Text: "1"})
+	_, err := m.Generate(t.Context(), req, nil)
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Kind != llm.BadRequest || !strings.HasPrefix(e.Message, "Function call is missing") {
+		t.Errorf("%v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // expects a note where it has none.
 func TestEffort(t *testing.T) {
 	fields := map[string]string{
-		"openai": `{"reasoning_effort":"high"}`, "azure": `{"reasoning_effort":"high"}`, "groq": `{"reasoning_effort":"high"}`,
+		"openai": `{"reasoning_effort":"high"}`, "azure": `{"reasoning_effort":"high"}`, "groq": `{"reasoning_effort":"high"}`, "gemini": `{"reasoning_effort":"high"}`,
 		"ollama": `{"reasoning_effort":"high"}`, "vllm": `{"reasoning_effort":"high"}`, "compatible": `{"reasoning_effort":"high"}`,
 		"openrouter": `{"reasoning":{"effort":"high"}}`,
 		"llamacpp":   `{"chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"high"}}`,

@@ -223,6 +223,14 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 			Function: goopenai.FunctionCall{Name: transport.CallName(c.Name), Arguments: string(transport.Plain(transport.Object(c.Args)))}})
 	}
 	b, err := json.Marshal(out)
+	s := msg.State
+	if s != nil && (s.Dialect != d.Name || s.Field != d.state || !json.Valid(s.Value)) {
+		s = nil
+	}
+	if err == nil && s != nil && s.Field == extraContent {
+		b, err = signCalls(b, s.Value)
+		s = nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +238,7 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 	if text == "" { // which the library leaves out
 		dst = append(dst[:len(dst)-1], `,"content":""}`...)
 	}
-	if s := msg.State; s != nil && s.Dialect == d.Name && s.Field == d.state && json.Valid(s.Value) {
+	if s != nil {
 		dst = append(append(append(dst[:len(dst)-1], `,"`+d.state+`":`...), s.Value...), '}')
 	}
 	return dst, nil

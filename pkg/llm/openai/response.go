@@ -2,6 +2,7 @@ package openai
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ type answer struct {
 	*transport.Answer
 	end     *transport.Endpoint
 	details details
+	signed  map[int]json.RawMessage // extra_content, by position of the call
 	finish  goopenai.FinishReason
 }
 

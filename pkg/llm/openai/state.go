@@ -3,6 +3,8 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"strconv"
 
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -38,6 +40,46 @@ next:
 	}
 }
 
+// extraContent is the field of a call in which Gemini signs its thought. A
+// conversation in which a signature is missing is refused.
+const extraContent = "extra_content"
+
+// sign keeps what comes with the calls of p, which are about to be added.
+func (a *answer) sign(p *part) {
+	for i, t := range p.ToolCalls {
+		if len(t.Extra) == 0 || string(t.Extra) == "null" {
+			continue
+		}
+		at := a.Calls.Len() + i
+		if t.Index != nil {
+			at = *t.Index
+		}
+		if a.signed == nil {
+			a.signed = map[int]json.RawMessage{}
+		}
+		a.signed[at] = t.Extra
+	}
+}
+
+// signCalls puts what sign kept back into an encoded message.
+func signCalls(message, signed json.RawMessage) (json.RawMessage, error) {
+	var fields, extra map[string]json.RawMessage
+	var calls []map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(message, &fields), json.Unmarshal(fields["tool_calls"], &calls), json.Unmarshal(signed, &extra)); err != nil {
+		return nil, err
+	}
+	for i := range calls {
+		if x, ok := extra[strconv.Itoa(i)]; ok {
+			calls[i][extraContent] = x
+		}
+	}
+	var err error
+	if fields["tool_calls"], err = json.Marshal(calls); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
 // state is what the server wants back with an answer, nil for nothing: only an
 // answer with calls goes on in the same thought.
 func (a *answer) state(calls int) *llm.ProviderState {
@@ -48,6 +90,8 @@ func (a *answer) state(calls int) *llm.ProviderState {
 		s.Value = jsontext.Quote(a.Thinking())
 	case calls > 0 && d.state == "reasoning_details" && len(a.details) > 0:
 		s.Value, _ = json.Marshal(a.details) // raw JSON, which was valid
+	case calls > 0 && d.state == extraContent && len(a.signed) > 0:
+		s.Value, _ = json.Marshal(a.signed)
 	default:
 		return nil
 	}

@@ -227,6 +227,10 @@ func read(body []byte) reported {
 		Failed  string          `json:"failed_generation"`
 	}
 	if json.Unmarshal(body, &o) != nil {
+		var list []json.RawMessage // Gemini's
+		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+			return read(list[0])
+		}
 		var s string
 		if json.Unmarshal(body, &s) == nil {
 			return reported{text: s}
