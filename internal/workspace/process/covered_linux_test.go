@@ -42,6 +42,51 @@ func TestConfinedSaysWhatIsHidden(t *testing.T) {
 	}
 }
 
+// A directory with a hidden file can be renamed without an overlay, and the file
+// stays hidden at its new place. On an overlay the kernel refuses with EBUSY; the
+// command learns that, and nothing is lost or shown.
+func TestConfinedRenameAroundHidden(t *testing.T) {
+	put := func(dir string) {
+		dirtest.Write(t, filepath.Join(dir, "d/.env"), "KEY=quokka\n")
+		dirtest.Write(t, filepath.Join(dir, "d/code"), "code\n")
+	}
+	keeps := func(t *testing.T, dir string) {
+		t.Helper()
+		for name, want := range map[string]string{".env": "KEY=quokka\n", "code": "code\n"} {
+			if got := dirtest.Content(t, filepath.Join(dir, name)); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+	}
+	for _, level := range []sandbox.Level{sandbox.Full, sandbox.Bubblewrap} {
+		t.Run(string(level), func(t *testing.T) {
+			if r := sandbox.Choose(level); r.Err() != nil {
+				t.Skip(r.Err())
+			}
+			r, dir := cellmate(t, SandboxOptions{Level: level})
+			put(dir)
+			did(t, r, "mv d e && cat e/code", 0, "code")
+			did(t, r, "cat e/.env", 1, "ermission denied")
+			keeps(t, filepath.Join(dir, "e"))
+		})
+	}
+	t.Run("overlay", func(t *testing.T) {
+		r, _, dir := overlaid(t)
+		put(dir)
+		o := ran(t, r, `python3 -c 'import os; os.rename("d", "e")'; cat d/.env`)
+		if !strings.Contains(o.Text, "Device or resource busy") {
+			t.Errorf("the command printed %q, want it to be busy", o.Text)
+		}
+		if strings.Contains(o.Text, "quokka") {
+			t.Errorf("the command read the hidden file: %q", o.Text)
+		}
+		if len(o.Changed) > 0 {
+			t.Errorf("changed: %q", o.Changed)
+		}
+		keeps(t, filepath.Join(dir, "d"))
+	})
+}
+
 func TestMentions(t *testing.T) {
 	for text, want := range map[string]bool{
 		"open .env: permission denied": true, "/ws/.env": true, "'.env'": true, "see .env.": true, ".env": true, "process.env .env": true,
