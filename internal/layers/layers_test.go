@@ -97,7 +97,7 @@ var may = map[string][]string{
 
 	"internal/provider": {"internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"pkg/config": {"configs", "internal/provider", "internal/rootfs", "internal/tools/edit", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "pkg/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"pkg/config": {"configs", "internal/provider", "internal/rootfs", "internal/tools/edit", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "pkg/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},

@@ -1,27 +1,20 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/secret"
-	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -34,9 +27,7 @@ type app struct {
 
 	out   *term.Output
 	conf  *config.Config
-	db    *sqlite.DB
 	rt    *adroit.Runtime // see runtime
-	stuck error           // why db can only be read, nil if it can be written
 	set   *tools.Set
 	hide  *secret.Redactor // see redactor
 	noted []string         // see note
@@ -63,59 +54,16 @@ func newApp(p Program) *app {
 
 // close releases what was opened. It may be called again.
 func (a *app) close() error {
-	var errs []error
-	if a.rt != nil {
-		errs = append(errs, a.rt.Close())
+	if a.rt == nil {
+		return nil
 	}
-	if a.db != nil {
-		errs = append(errs, a.db.Close())
-	}
-	a.rt, a.db = nil, nil
-	return errors.Join(errs...)
+	err := a.rt.Close()
+	a.rt = nil
+	return err
 }
 
 // dataDir is where all state is, absolute.
 func (a *app) dataDir() (string, error) { return a.env().DataDir() }
-
-// store opens the database when a command first needs it.
-func (a *app) store(ctx context.Context) (*sqlite.DB, error) {
-	if a.db != nil {
-		return a.db, a.stuck
-	}
-	dir, err := a.dataDir()
-	if err != nil {
-		return nil, err
-	}
-	// Opening goes on when the operator has pressed Ctrl-C already: what
-	// follows may be the settling of a job.
-	db, err := sqlite.Open(context.WithoutCancel(ctx), filepath.Join(dir, "adroit.db"), sqlite.Options{Version: version.Read().Version})
-	if err != nil {
-		return nil, exit.Fail(fmt.Errorf("opening the data directory: %w", err), "run adroit doctor for details; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
-	}
-	a.db = db
-	return db, nil
-}
-
-// readStore opens the database for a command that changes nothing: where it
-// cannot be written, reading is enough.
-func (a *app) readStore(ctx context.Context) (*sqlite.DB, error) {
-	db, err := a.store(ctx)
-	if err == nil || a.stuck != nil {
-		return db, nil
-	}
-	unwritable := []error{sqlite.ErrReadOnly, sqlite.ErrFull, sqlite.ErrDisk, fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT}
-	if !slices.ContainsFunc(unwritable, func(e error) bool { return errors.Is(err, e) }) {
-		return nil, err
-	}
-	dir, _ := a.dataDir() // or store had failed on it
-	db, failed := sqlite.OpenReadOnly(ctx, filepath.Join(dir, "adroit.db"))
-	if failed != nil {
-		return nil, err
-	}
-	a.note("jobs can be read and not changed: %v", errors.Unwrap(err))
-	a.db, a.stuck = db, err
-	return db, nil
-}
 
 // tools are the program's tools as they are configured, checked.
 func (a *app) tools() (*tools.Set, error) {

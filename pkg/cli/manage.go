@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/config"
-	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // client is what commands use: the runtime, or what stands for it.
@@ -34,13 +34,12 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 		return nil, err
 	}
 	a.hide = o.Secrets
-	o.Store = func(ctx context.Context) (jobs.Store, error) { return a.readStore(ctx) }
-	o.Person, o.Hook, o.Warn = a.asked.Person, killHook(), func(text string) { a.note("%s", text) }
+	o.Person, o.Hook = a.asked.Person, killHook()
 	a.rt, err = adroit.Open(context.Background(), o)
 	return a.rt, err
 }
 
 // program is what it brings to its configuration.
 func (a *app) program() config.Program {
-	return config.Program{Tools: a.Tools, Workflows: a.Workflows, Now: a.now}
+	return config.Program{Tools: a.Tools, Workflows: a.Workflows, Now: a.now, Version: version.Read().Version, Warn: func(text string) { a.note("%s", text) }}
 }

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/sqlite"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/trust"
@@ -26,6 +29,8 @@ type Program struct {
 	Tools     []tools.Tool
 	Workflows []flow.Workflow  // beside those that ship
 	Now       func() time.Time // nil: time.Now
+	Version   string           // is written into the database, so that a later program can name it
+	Warn      func(text string)
 }
 
 // Options returns the options of a runtime that has what the user has
@@ -43,7 +48,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	hide := Redactor(c, c.getenv)
 	o := adroit.Options{
 		Tools: c.Tools(p), Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), p.Workflows),
-		Data: data, DataInWorkspace: true, Store: sqlite.Store(data), Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
+		Data: data, DataInWorkspace: true, Store: p.store(data), Warn: p.Warn, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
 		Defaults: agents.Defaults{
 			Substitutes: edit.Instead(c.EditFormats), Budget: agents.Budget{Windows: c.Windows, Result: c.Results.Bytes},
 			Model: c.Model, Approve: c.Approve, Mode: c.Mode, Rules: c.Permissions, Prices: c.Prices,
@@ -54,6 +59,23 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	}
 	c.layers(&o)
 	return o, nil
+}
+
+// store opens the database of a data directory. Where it cannot be written, jobs
+// can be read.
+func (p Program) store(data string) func(context.Context) (jobs.Store, error) {
+	return func(ctx context.Context) (jobs.Store, error) {
+		// Opening goes on when the operator has pressed Ctrl-C already: what
+		// follows may be the settling of a job.
+		db, denied, err := sqlite.OpenReadable(context.WithoutCancel(ctx), filepath.Join(data, "adroit.db"), sqlite.Options{Version: p.Version})
+		if err != nil {
+			return nil, fail(fmt.Errorf("opening the data directory: %w", err), "run adroit doctor for details; --data-dir DIR or ADROIT_HOME keeps state elsewhere")
+		}
+		if denied != nil && p.Warn != nil {
+			p.Warn("jobs can be read and not changed: opening the data directory: " + denied.Error())
+		}
+		return db, nil
+	}
 }
 
 // Data is the directory that keeps all state, absolute.

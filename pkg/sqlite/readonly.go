@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // OpenReadOnly opens the database at path for the methods that read: on a disk
@@ -41,6 +42,25 @@ func OpenReadOnly(ctx context.Context, path string) (*DB, error) {
 		errs = append(errs, explain(path, err), d.release())
 	}
 	return nil, errors.Join(errs...)
+}
+
+// OpenReadable opens the database at path as [Open] does, or, where it cannot be
+// written, as [OpenReadOnly] does: then denied is why.
+func OpenReadable(ctx context.Context, path string, o Options) (d *DB, denied, err error) {
+	d, denied = Open(ctx, path, o)
+	if denied == nil {
+		return d, nil, nil
+	}
+	for _, e := range []error{ErrReadOnly, ErrFull, ErrDisk, fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
+		if !errors.Is(denied, e) {
+			continue
+		}
+		if d, err = OpenReadOnly(ctx, path); err == nil {
+			return d, denied, nil
+		}
+		break
+	}
+	return nil, nil, denied
 }
 
 // readOnlyWays are the data source names to try, best first. A database in WAL

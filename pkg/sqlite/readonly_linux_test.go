@@ -135,6 +135,19 @@ func TestReadsWhereNothingCanBeWritten(t *testing.T) {
 					if err := d.Close(); err != nil {
 						t.Error(err)
 					}
+					r, denied, err := OpenReadable(t.Context(), path, Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if list, err := r.List(t.Context(), jobs.Query{}); err != nil || len(list) != 20 {
+						t.Errorf("%d jobs, %v", len(list), err)
+					}
+					if state == "read-only" && !errors.Is(denied, ErrReadOnly) && !errors.Is(denied, syscall.EROFS) {
+						t.Errorf("writing is denied: %v", denied)
+					}
+					if err := r.Close(); err != nil {
+						t.Error(err)
+					}
 					w, err := Open(t.Context(), path, Options{})
 					if err == nil {
 						_, err = w.Add(t.Context(), &jobs.Job{ID: "NEW"})
