@@ -53,7 +53,7 @@ func checkEpisode(ctx context.Context, env *tools.Env, _ struct{}) (tools.Result
 	}
 	sum := fmt.Sprintf("%d chapters within %s", len(doc.Chapters), stamp(long.seconds))
 	if len(made) > 0 {
-		sum = strings.Join(made, ", ")
+		sum = brief(made)
 	}
 	return tools.Result{Text: text, Summary: sum}, nil
 }
@@ -101,4 +101,30 @@ func inventory(env *tools.Env) (made, faults []string, err error) {
 		there(f.Feed, "")
 	}
 	return made, faults, nil
+}
+
+// brief lists files in a line: by folder, and by name where only the extension
+// differs.
+func brief(files []string) string {
+	var b strings.Builder
+	dir, stem := "", ""
+	for i, f := range files {
+		d, name := path.Split(f)
+		s, ext, _ := strings.Cut(name, ".")
+		switch {
+		case i > 0 && d == dir && s == stem:
+			b.WriteString(" ." + ext)
+			continue
+		case i > 0 && d == dir:
+			b.WriteString(", ")
+		case i > 0:
+			b.WriteString("; ")
+		}
+		if d != dir && d != "" {
+			b.WriteString(d + ": ")
+		}
+		b.WriteString(name)
+		dir, stem = d, s
+	}
+	return b.String()
 }

@@ -66,3 +66,10 @@ func TestClipOfJapanese(t *testing.T) {
 	}
 	s.frame("ja.mp4", "1")
 }
+
+func TestBrief(t *testing.T) {
+	got := brief([]string{"a/n.md", "a/t.vtt", "a/t.srt", "a/e.mp3 (-16.0 LUFS)", "b/c.mp4", "feed.xml"})
+	if want := "a/: n.md, t.vtt .srt, e.mp3 (-16.0 LUFS); b/: c.mp4; feed.xml"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
