@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -69,7 +70,7 @@ func (r streamRoute[In, Out]) do(ctx context.Context, c *Client, in In) iter.Seq
 }
 
 func (c *Client) post(ctx context.Context, path string, in any) (*http.Request, error) {
-	b, err := encode(in)
+	b, err := jsontext.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request to %s: %w", path, err)
 	}

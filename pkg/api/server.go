@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 )
@@ -38,7 +38,7 @@ func (r route[In, Out]) serve(c adroit.Client) http.HandlerFunc {
 			fail(w, err)
 			return
 		}
-		b, err := encode(out)
+		b, err := jsontext.Marshal(out)
 		if err != nil {
 			fail(w, err)
 			return
@@ -80,7 +80,7 @@ func fail(w http.ResponseWriter, err error) {
 	if !ok {
 		code = http.StatusInternalServerError
 	}
-	b, err := encode(e)
+	b, err := jsontext.Marshal(e)
 	if err != nil {
 		panic(err) // strings
 	}
@@ -137,7 +137,7 @@ func stream[T any](w http.ResponseWriter, values iter.Seq2[T, error], id func(T)
 
 // send writes one server-sent event.
 func send(w io.Writer, id, name string, v any) error {
-	b, err := encode(v)
+	b, err := jsontext.Marshal(v)
 	if err != nil {
 		return err
 	}
@@ -149,14 +149,4 @@ func send(w io.Writer, id, name string, v any) error {
 	}
 	_, err = fmt.Fprintf(w, "%s%sdata: %s\n\n", id, name, b)
 	return err
-}
-
-// encode is json.Marshal without the escapes for HTML, which would change raw
-// messages on the way.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
@@ -95,7 +96,7 @@ func (m Metadata) result(out any) (Result, error) {
 	case string:
 		return Result{Text: out}, nil
 	}
-	value, err := schema.Encode(out)
+	value, err := jsontext.Marshal(out)
 	if err != nil {
 		return Result{}, Fatal(fmt.Errorf("tool %s: its result cannot be written as JSON: %w", m.Name, err))
 	}

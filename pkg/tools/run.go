@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
@@ -90,10 +91,7 @@ func (t Tool) finish(env *Env, r Result) Result {
 		if r.Failed || len(t.Produces) == 0 {
 			return r
 		}
-		text, err := schema.Encode(r.Text)
-		if err != nil { // a string can always be encoded
-			panic(err)
-		}
+		text := jsontext.Quote(r.Text)
 		r.Artifacts = map[string]json.RawMessage{}
 		for _, name := range t.Produces {
 			if !Family(name) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -92,7 +93,7 @@ func (n showNotes) result(text, summary string) (tools.Result, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Artifacts[contentName], err = compact(n.Markdown())
+	r.Artifacts[contentName], err = jsontext.Marshal(n.Markdown())
 	return r, tools.Fatal(err)
 }
 

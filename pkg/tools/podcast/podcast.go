@@ -15,10 +15,10 @@
 package podcast
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -89,20 +89,9 @@ func load[T any](env *tools.Env, name string) (T, bool) {
 
 // bind makes a result with one artifact.
 func bind(name string, v any, text, summary string) (tools.Result, error) {
-	b, err := compact(v)
+	b, err := jsontext.Marshal(v)
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
 	return tools.Result{Text: text, Summary: summary, Artifacts: map[string]json.RawMessage{name: b}}, nil
-}
-
-// compact is JSON without escapes for <, > and &, which no one here needs.
-func compact(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
 }

@@ -7,17 +7,6 @@ import (
 	"fmt"
 )
 
-// Encode writes v without turning < and > into escapes, which models repeat.
-func Encode(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
-
 // Decode reads validated arguments into a typed value. JSON Schema takes 3.0
 // for an integer, encoding/json does not: such numbers are rewritten, but only
 // if reading them as they are fails.

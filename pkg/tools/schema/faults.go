@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -339,7 +340,7 @@ func articles(types []string) []string {
 }
 
 func literal(v any) string {
-	b, err := Encode(v)
+	b, err := jsontext.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}

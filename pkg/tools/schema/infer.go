@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/invopop/jsonschema"
 )
 
@@ -59,7 +60,7 @@ func reflectType(t reflect.Type) (raw json.RawMessage, err error) {
 	s := r.ReflectFromType(t)
 	s.Version = ""
 	describe(t, s)
-	return Encode(s)
+	return jsontext.Marshal(s)
 }
 
 // mapper spells out the types that invopop takes for something else than

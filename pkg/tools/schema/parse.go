@@ -9,6 +9,8 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/jsontext"
 )
 
 // What is read from a model is bounded before it is understood: a validator
@@ -94,11 +96,7 @@ func (n *node) appendTo(b []byte) []byte {
 		}
 		return append(b, ']')
 	case '"':
-		quoted, err := Encode(n.text)
-		if err != nil { // a string can always be encoded
-			panic(err)
-		}
-		return append(b, quoted...)
+		return append(b, jsontext.Quote(n.text)...)
 	case '0':
 		return append(b, n.text...)
 	case 't':

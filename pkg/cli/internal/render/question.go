@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -183,13 +184,11 @@ func Readable(raw json.RawMessage) string {
 	if dec.Decode(&v) != nil {
 		return string(raw)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
+	b, err := jsontext.Marshal(v)
+	if err != nil {
 		return string(raw)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(b)
 }
 
 // SignalName is the name of a signal without the step it is for.
