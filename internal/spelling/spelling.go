@@ -3,6 +3,7 @@ package spelling
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -69,4 +70,12 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Plural writes n and the noun that fits it.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }

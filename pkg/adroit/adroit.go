@@ -106,6 +106,11 @@ type Options struct {
 	//
 	// [sqlite.Store]: https://pkg.go.dev/github.com/adroit-run/adroit/pkg/sqlite#Store
 	Store func(context.Context) (jobs.Store, error)
+	// CheckStore reads the pages of what keeps the jobs, with all also every
+	// record, and returns the jobs and what is damaged. For Doctor; may be nil.
+	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
+	// ConfigFile is what findings of Doctor call the configuration.
+	ConfigFile string
 	// Names changes the list of names of files that no tool may touch.
 	Names *workspace.DenyList
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of

@@ -115,12 +115,15 @@ type Models interface {
 	ForgetModel(ctx context.Context, ref string) (int, error)
 }
 
-// A Machine holds what an operator has decided about the workspaces on it.
+// A Machine holds what an operator has decided about the workspaces on it, and
+// what jobs need.
 type Machine interface {
 	// Trust reports which files of a workspace would instruct agents.
 	Trust(ctx context.Context, dir string) (*trust.Status, error)
 	// SetTrust decides about them, and reports how they stand then.
 	SetTrust(ctx context.Context, c TrustChange) (*trust.Status, error)
+	// Doctor looks for what keeps jobs from running.
+	Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error)
 }
 
 var _ Client = (*Runtime)(nil)

@@ -66,7 +66,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, er
 	confined.Removed = filepath.Join(rt.data(), "removed", time.Now().UTC().Format("20060102T150405.000"))
 	exec := process.New(c.Dir, logs, nil, process.WithSandbox(confined))
 	defer exec.Close()
-	test, _, err := rt.TestCommandIn(c.Dir, false)
+	test, _, err := rt.testCommandIn(c.Dir)
 	if err != nil {
 		return r, err
 	}

@@ -181,12 +181,12 @@ func parseStages(b []byte) (s workflows.Stages, raw json.RawMessage, err error) 
 // name.
 const AnyProject = "*"
 
-// TestCommandIn returns the command line that runs the tests of a workspace, and
+// testCommandIn returns the command line that runs the tests of a workspace, and
 // where it comes from: a key of Options.TestCommands or ProjectStages. Both are
 // empty if none is configured. A command for the directory comes before the
 // project's own, as far as that is trusted, and that before the one for all.
-func (rt *Runtime) TestCommandIn(dir string, trust bool) (command, from string, err error) {
-	d, err := rt.trusts(dir, trust)
+func (rt *Runtime) testCommandIn(dir string) (command, from string, err error) {
+	d, err := rt.trusts(dir, false)
 	if err != nil {
 		return "", "", err
 	}

@@ -302,6 +302,10 @@ func (c *Client) ForgetModel(ctx context.Context, ref string) (int, error) {
 	return modelsForget.do(ctx, c, ref)
 }
 
+func (c *Client) Doctor(ctx context.Context, q adroit.DoctorQuery) ([]adroit.Finding, error) {
+	return doctor.do(ctx, c, q)
+}
+
 func (c *Client) Trust(ctx context.Context, dir string) (*trust.Status, error) {
 	return trustShow.do(ctx, c, dir)
 }

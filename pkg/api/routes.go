@@ -168,6 +168,10 @@ var (
 		func(ctx context.Context, c adroit.Client, dir string) (*trust.Status, error) {
 			return c.Trust(ctx, dir)
 		}}
+	doctor = route[adroit.DoctorQuery, []adroit.Finding]{"doctor", "Look for what keeps jobs from running.",
+		func(ctx context.Context, c adroit.Client, q adroit.DoctorQuery) ([]adroit.Finding, error) {
+			return c.Doctor(ctx, q)
+		}}
 	trustSet = route[adroit.TrustChange, *trust.Status]{"trust/set", "Decide about the files of a workspace.",
 		func(ctx context.Context, c adroit.Client, in adroit.TrustChange) (*trust.Status, error) {
 			return c.SetTrust(ctx, in)
@@ -178,7 +182,7 @@ var (
 var endpoints = []endpoint{
 	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
 	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall,
-	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet,
+	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet, doctor,
 }
 
 func (r route[In, Out]) path() string { return "/v1/" + r.name }

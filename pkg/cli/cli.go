@@ -24,6 +24,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/cmd/compare"
 	configcmd "github.com/adroit-run/adroit/pkg/cli/cmd/config"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/demo"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/doctor"
 	jobscmd "github.com/adroit-run/adroit/pkg/cli/cmd/jobs"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/models"
 	pipelinescmd "github.com/adroit-run/adroit/pkg/cli/cmd/pipelines"
@@ -126,7 +127,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.flags.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
 		run.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
-		a.trustCommand(), a.doctorCommand(), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
+		a.trustCommand(), doctor.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())
 	root.Version = version.Read().String()

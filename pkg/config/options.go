@@ -35,20 +35,21 @@ type Program struct {
 
 // Options returns the options of a runtime that has what the user has
 // configured: models, agents, pipelines, skills, limits, permissions, sandbox,
-// trust and the jobs of the command line.
+// trust and the jobs of the command line. With an error they serve
+// adroit.Diagnose only.
 func (c *Config) Options(p Program) (adroit.Options, error) {
-	data, err := c.Data()
-	if err != nil {
-		return adroit.Options{}, err
-	}
 	confine, err := c.Confinement("")
 	if err != nil {
 		return adroit.Options{}, err
 	}
+	data, err := c.Data()
+	if err != nil {
+		return adroit.Options{Tools: c.Tools(p), Servers: c.LanguageServers(), Sandbox: confine}, err
+	}
 	hide := Redactor(c, c.getenv)
 	o := adroit.Options{
 		Tools: c.Tools(p), Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), p.Workflows),
-		Data: data, DataInWorkspace: true, Store: p.store(data), Warn: p.Warn, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
+		Data: data, DataInWorkspace: true, Store: p.store(data), CheckStore: checkStore(data, p.Version), ConfigFile: Path(c.getenv), Warn: p.Warn, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
 		Defaults: agents.Defaults{
 			Substitutes: edit.Instead(c.EditFormats), Budget: agents.Budget{Windows: c.Windows, Result: c.Results.Bytes},
 			Model: c.Model, Approve: c.Approve, Mode: c.Mode, Rules: c.Permissions, Prices: c.Prices,
@@ -84,6 +85,31 @@ func (c *Config) Data() (string, error) {
 		return "", fail(errors.New("there is no home directory to keep jobs in"), "name one with --data-dir DIR or ADROIT_HOME")
 	}
 	return filepath.Abs(c.DataDir)
+}
+
+// checkStore checks the database of a data directory.
+func checkStore(data, version string) func(context.Context, bool) ([]*jobs.Job, []string, error) {
+	path := filepath.Join(data, "adroit.db")
+	return func(ctx context.Context, all bool) ([]*jobs.Job, []string, error) {
+		if !all {
+			db, err := sqlite.Open(ctx, path, sqlite.Options{Version: version, Check: true})
+			if err != nil {
+				return nil, nil, err
+			}
+			return nil, nil, db.Close()
+		}
+		db, err := sqlite.OpenReadOnly(ctx, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer db.Close()
+		damage, err := db.Verify(ctx)
+		if err != nil {
+			damage = append(damage, err.Error())
+		}
+		list, err := db.List(ctx, jobs.Query{})
+		return list, damage, err
+	}
 }
 
 // Names are the changes to the list of names of files that no tool may touch.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
 )
 
 // A matchError reports why old could not be located, with what the model needs
@@ -143,18 +144,11 @@ func blanks(s string) string {
 	case s == "":
 		return "nothing"
 	case n == 0:
-		return plural(t, "tab")
+		return spelling.Plural(t, "tab")
 	case t == 0:
-		return plural(n, "blank")
+		return spelling.Plural(n, "blank")
 	}
-	return plural(t, "tab") + " and " + plural(n, "blank")
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
+	return spelling.Plural(t, "tab") + " and " + spelling.Plural(n, "blank")
 }
 
 func hasGutter(old string) bool {

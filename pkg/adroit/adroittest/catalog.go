@@ -149,3 +149,21 @@ func testCall(t *testing.T, f *fixture) {
 	_, err = f.CallTool(t.Context(), call)
 	unknown(t, err, "write_file")
 }
+
+// Findings are values; those of an unknown project say so.
+func testDoctor(t *testing.T, f *fixture) {
+	found, err := f.Doctor(t.Context(), adroit.DoctorQuery{Dir: f.dir, Check: true})
+	must(t, err)
+	all := map[string]adroit.Finding{}
+	for _, one := range found {
+		all[one.Name] = one
+	}
+	for name, want := range map[string]adroit.FindingStatus{"data": adroit.Fine, "agents": adroit.Fine, "tests": adroit.Lacking, "git": adroit.Fine} {
+		if got := all[name]; got.Status != want || got.What == "" {
+			t.Errorf("%s: %+v, want %s", name, got, want)
+		}
+	}
+	if len(found) < 12 || all["sandbox"].Name == "" {
+		t.Errorf("%+v", found)
+	}
+}

@@ -115,10 +115,3 @@ func slug(title string) string {
 
 // words counts the words of prose.
 func words(text string) int { return len(strings.Fields(text)) }
-
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -59,7 +60,7 @@ func expand(ctx context.Context, env *tools.Env, in expandInput) (tools.Result, 
 	}
 	s.Text = bare(text, s.Title)
 	r, err := result(s.Text, "section/"+slug(s.Title), s)
-	r.Summary = fmt.Sprintf("section %d, %s: %s", s.Position, s.Title, plural(words(s.Text), "word"))
+	r.Summary = fmt.Sprintf("section %d, %s: %s", s.Position, s.Title, spelling.Plural(words(s.Text), "word"))
 	return r, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -50,7 +51,7 @@ var Check = tools.New(tools.Metadata{
 		got.Verdict = "revise"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %s", got.Verdict, plural(words(text), "word"), plural(len(got.Faults), "fault"))
+	fmt.Fprintf(&b, "%s: %s, %s", got.Verdict, spelling.Plural(words(text), "word"), spelling.Plural(len(got.Faults), "fault"))
 	for _, f := range got.Faults {
 		fmt.Fprintf(&b, "\n- %s: %s", f.Where, f.What)
 		if f.Fix != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -40,7 +41,7 @@ var Write = tools.New(tools.Metadata{
 // post is the result of a tool that makes the content.
 func post(text string) (tools.Result, error) {
 	n := utf8.RuneCountInString(text)
-	r, err := result(fmt.Sprintf("The post has %s (%d characters).", plural(words(text), "word"), n), "content", text)
+	r, err := result(fmt.Sprintf("The post has %s (%d characters).", spelling.Plural(words(text), "word"), n), "content", text)
 	return r, err
 }
 
