@@ -13,7 +13,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-const ttl = 15 * time.Second
+const ttl = 10 * time.Minute // longer than any test, on a loaded machine as well
 
 func open(t testing.TB, path string, o Options) *DB {
 	t.Helper()
