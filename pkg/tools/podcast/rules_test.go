@@ -1,6 +1,7 @@
 package podcast
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"strings"
@@ -113,4 +114,22 @@ func TestShowRefused(t *testing.T) {
 	if err := ok.check(); err != nil {
 		t.Error(err)
 	}
+}
+
+func FuzzComplete(f *testing.F) {
+	f.Add([]byte(odd))
+	f.Add([]byte("\xef\xbb\xbf<rss><channel><item><guid>g</guid></item></channel></rss>"))
+	f.Add([]byte("<rss xmlns:itunes='x' xmlns:podcast='y'><channel>\r\n\t<item/>\r\n</channel></rss>"))
+	c := feedChannel{Title: "New", Link: "https://example.com", Description: "On bread.", FeedURL: "https://example.com/feed.xml", Author: "Ben", Email: "ben@example.com", Image: "https://example.com/c.png", Category: "Arts > Food"}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_ = directoryFaults(b)
+		out, n, err := c.complete(b)
+		if err != nil {
+			return
+		}
+		again, m, err := c.complete(out)
+		if err != nil || m != 0 || !bytes.Equal(again, out) {
+			t.Fatalf("%d elements added, then %d: %v\n%q\n%q", n, m, err, b, out)
+		}
+	})
 }
