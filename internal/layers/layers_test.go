@@ -108,6 +108,7 @@ var may = map[string][]string{
 	"pkg/cli/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
+	"pkg/cli/cmd/trust":     append([]string{"pkg/trust"}, command...),
 	"pkg/cli/cmd/compare":   append([]string{"pkg/cli/internal/contend"}, command...),
 	"pkg/cli/cmd/backup":    append([]string{"internal/backup", "pkg/cli/cmd/version", "pkg/sqlite"}, command...),
 	"pkg/cli/cmd/agents":    append([]string{"pkg/agents"}, command...),

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -18,20 +20,19 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// An app is one command line being executed: the program, its flags, and what
-// was opened on the way. It is used by one goroutine.
+// An app is one command line being executed: the program, and what was opened on
+// the way. Its commands know it as an env.Env. It is used by one goroutine.
 type app struct {
 	Program
-	flags struct{ dataDir string }
-	now   func() time.Time
+	dataDir string // of the flag
 
-	out   *term.Output
-	conf  *config.Config
-	rt    *adroit.Runtime // see runtime
-	set   *tools.Set
-	hide  *secret.Redactor // see redactor
-	noted []string         // see note
-	asked env.Attendant    // who models at work may ask
+	out      *term.Output
+	conf     *config.Config
+	rt       *adroit.Runtime // see runtime
+	set      *tools.Set
+	hide     *secret.Redactor // see redactor
+	warnings warnings
+	asked    env.Attendant // who models at work may ask
 }
 
 func newApp(p Program) *app {
@@ -49,21 +50,46 @@ func newApp(p Program) *app {
 	}
 	out := &term.Output{Writer: p.Stdout}
 	p.Stdout = out
-	return &app{Program: p, out: out, now: time.Now}
+	return &app{Program: p, out: out, warnings: warnings{w: p.Stderr}}
+}
+
+// env is what commands are given.
+func (a *app) env() *env.Env {
+	return &env.Env{
+		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: time.Now, Config: a.config, Tools: a.tools, Own: a.Tools,
+		Client: a.client, Warn: a.warnings.print, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
+	}
+}
+
+// temporary is the environment of the same program with another directory for
+// its state, which is thrown away.
+func (a *app) temporary(dataDir string) (e *env.Env, close func() error) {
+	own := &app{Program: a.Program, out: a.out, dataDir: dataDir, warnings: warnings{w: a.Stderr}}
+	e = own.env()
+	e.Ephemeral = true
+	return e, own.close
 }
 
 // close releases what was opened. It may be called again.
-func (a *app) close() error {
-	if a.rt == nil {
-		return nil
+func (a *app) close() (err error) {
+	if a.rt != nil {
+		err = a.rt.Close()
 	}
-	err := a.rt.Close()
 	a.rt = nil
 	return err
 }
 
-// dataDir is where all state is, absolute.
-func (a *app) dataDir() (string, error) { return a.env().DataDir() }
+// config is the configuration, read when a command first needs it.
+func (a *app) config() (*config.Config, error) {
+	if a.conf != nil {
+		return a.conf, nil
+	}
+	c, err := config.Load(config.Env{Getenv: a.Getenv, ReadFile: os.ReadFile}, config.Flags{DataDir: a.dataDir})
+	if err == nil {
+		a.conf = c
+	}
+	return c, err
+}
 
 // tools are the program's tools as they are configured, checked.
 func (a *app) tools() (*tools.Set, error) {
@@ -82,64 +108,73 @@ func (a *app) tools() (*tools.Set, error) {
 	return set, nil
 }
 
-// screen is where progress goes.
-func (a *app) screen() *term.Screen { return term.NewScreen(a.Stderr, a.Getenv) }
-
-// output is where results go.
-func (a *app) output() *term.Screen { return term.NewScreen(a.Stdout, a.Getenv) }
-
-// asks reports whether a person can be asked here.
-func (a *app) asks() bool {
-	in, ok := a.Stdin.(*os.File)
-	return ok && term.IsTerminal(in) && a.screen().IsTerminal()
+// program is what it brings to its configuration.
+func (a *app) program() config.Program {
+	return config.Program{Tools: a.Tools, Workflows: a.Workflows, Now: time.Now, Version: version.Read().Version, Warn: func(text string) { a.warnings.print("%s", text) }}
 }
 
-// json writes v for scripts.
-func (a *app) json(v any) error { return render.JSON(a.Stdout, v) }
-
-// config is the configuration, read when a command first needs it.
-func (a *app) config() (*config.Config, error) {
-	if a.conf != nil {
-		return a.conf, nil
+// redactor knows every key of the configuration and of the environment. It
+// works as well as it can where the configuration cannot be read.
+func (a *app) redactor() *secret.Redactor {
+	if a.hide != nil {
+		return a.hide
 	}
-	c, err := config.Load(config.Env{Getenv: a.Getenv, ReadFile: os.ReadFile}, config.Flags{DataDir: a.flags.dataDir})
+	c, err := a.config()
+	r := config.Redactor(c, a.Getenv)
 	if err == nil {
-		a.conf = c
+		a.hide = r
 	}
-	return c, err
+	return r
 }
 
-func (a *app) configPath() string { return config.Path(a.Getenv) }
-
-func (a *app) configDir() string { return config.Dir(a.Getenv) }
-
-// home shortens a path for people.
-func (a *app) home(path string) string { return a.env().Home(path) }
-
-// env is what commands in folders of their own are given.
-func (a *app) env() *env.Env {
-	return &env.Env{
-		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: a.now, Config: a.config, Tools: a.tools, Own: a.Tools,
-		Client: a.client, Warn: a.note, Interactive: a.asks, Attendant: &a.asked, Temporary: a.temporary,
+// client is what commands use: the runtime, or what stands for it.
+func (a *app) client() (adroit.Client, error) {
+	rt, err := a.runtime()
+	if err != nil {
+		return nil, err
 	}
+	if a.Through != nil {
+		return a.Through(rt), nil
+	}
+	return rt, nil
 }
 
-// temporary is the environment of the same program with another directory for
-// its state, which is thrown away.
-func (a *app) temporary(dataDir string) (e *env.Env, close func() error) {
-	own := &app{Program: a.Program, out: a.out, now: a.now}
-	own.flags.dataDir = dataDir
-	e = own.env()
-	e.Ephemeral = true
-	return e, own.close
+// runtime is the program's one runtime, as it is configured.
+func (a *app) runtime() (*adroit.Runtime, error) {
+	if a.rt != nil {
+		return a.rt, nil
+	}
+	conf, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	o, err := conf.Options(a.program())
+	if err != nil {
+		return nil, err
+	}
+	a.hide = o.Secrets
+	o.Person, o.Hook = a.asked.Person, killHook()
+	a.rt, err = adroit.Open(context.Background(), o)
+	return a.rt, err
 }
 
-// note prints a message once.
-func (a *app) note(format string, args ...any) {
+// interactive reports whether a person can be asked here.
+func (p Program) interactive() bool {
+	in, ok := p.Stdin.(*os.File)
+	return ok && term.IsTerminal(in) && term.NewScreen(p.Stderr, p.Getenv).IsTerminal()
+}
+
+// warnings are printed once each, however often they are given.
+type warnings struct {
+	w       io.Writer
+	printed []string
+}
+
+func (ws *warnings) print(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if slices.Contains(a.noted, text) {
+	if slices.Contains(ws.printed, text) {
 		return
 	}
-	a.noted = append(a.noted, text)
-	fmt.Fprintf(a.Stderr, "adroit: note: %s\n", render.Sanitize(text))
+	ws.printed = append(ws.printed, text)
+	fmt.Fprintf(ws.w, "adroit: note: %s\n", render.Sanitize(text))
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/cmd/signal"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/skills"
 	toolscmd "github.com/adroit-run/adroit/pkg/cli/cmd/tools"
+	"github.com/adroit-run/adroit/pkg/cli/cmd/trust"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 
@@ -39,6 +40,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -81,10 +83,10 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err := a.close(); err != nil {
-		a.complain(err)
+		complain(a.Stderr, a.redactor(), err)
 	}
 	if err == nil {
-		err = a.lostOutput()
+		err = lostOutput(a.out)
 	}
 	if err == nil {
 		return exit.Done
@@ -97,7 +99,7 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 		}
 	}
 	if f.Err != nil {
-		a.complain(f)
+		complain(a.Stderr, a.redactor(), f)
 	}
 	return f.Code
 }
@@ -124,10 +126,10 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagFault)
-	root.PersistentFlags().StringVar(&a.flags.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
+	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
 		run.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
-		a.trustCommand(), doctor.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
+		trust.New(e), doctor.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())
 	root.Version = version.Read().String()
@@ -138,8 +140,8 @@ func (a *app) root() *cobra.Command {
 }
 
 // lostOutput is the fault of a result that could not be printed.
-func (a *app) lostOutput() error {
-	err := a.out.Err()
+func lostOutput(out *term.Output) error {
+	err := out.Err()
 	if err == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // exitOf finds in a chain of errors what decides about the exit code: an error
@@ -47,16 +49,16 @@ func exitOfRuntime(e *adroit.Error) *exit.Error {
 }
 
 // complain prints what is wrong and what to do next.
-func (a *app) complain(err error) {
-	words, _ := a.redactor().String(err.Error())
-	fmt.Fprintf(a.Stderr, "adroit: error: %s\n", render.Sanitize(words))
+func complain(w io.Writer, hide *secret.Redactor, err error) {
+	words, _ := hide.String(err.Error())
+	fmt.Fprintf(w, "adroit: error: %s\n", render.Sanitize(words))
 	hint := adroit.Hint(err)
 	if x := exitOf(err); x != nil && x.Hint != "" {
 		hint = x.Hint
 	}
 	for _, h := range strings.Split(hint, "\n") {
 		if h != "" {
-			fmt.Fprintf(a.Stderr, "adroit: hint: %s\n", render.Sanitize(h))
+			fmt.Fprintf(w, "adroit: hint: %s\n", render.Sanitize(h))
 		}
 	}
 }

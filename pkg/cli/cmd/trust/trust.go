@@ -1,6 +1,8 @@
-package cli
+// Package trust is adroit trust.
+package trust
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,11 +13,13 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
 
-func (a *app) trustCommand() *cobra.Command {
-	var list, revoke, show, asJSON bool
+// New is adroit trust.
+func New(e *env.Env) *cobra.Command {
+	var all, forget, show, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "trust [DIR]",
 		Short: "Review and trust a project's agents, skills and AGENTS.md",
@@ -31,40 +35,34 @@ func (a *app) trustCommand() *cobra.Command {
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			s, err := a.trustStore()
+			data, err := e.DataDir()
 			if err != nil {
 				return err
 			}
+			s := trust.In(data)
 			switch {
-			case list:
+			case all:
 				if len(args) > 0 {
 					return exit.Usagef("leave the directory out", "--list lists all projects")
 				}
-				return a.trustList(s, asJSON)
-			case revoke:
-				return a.trustRevoke(s, dir)
+				return list(e, s, asJSON)
+			case forget:
+				return revoke(e, s, dir)
 			}
-			return a.trustDir(cmd, s, dir, show, asJSON)
+			return review(cmd.Context(), e, s, dir, show, asJSON)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&list, "list", false, "list projects with a trust decision")
-	f.BoolVar(&revoke, "revoke", false, "remove the trust decision for the project")
+	f.BoolVar(&all, "list", false, "list projects with a trust decision")
+	f.BoolVar(&forget, "revoke", false, "remove the trust decision for the project")
 	f.BoolVar(&show, "show", false, "show the files and trust nothing")
 	f.BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.MarkFlagsMutuallyExclusive("list", "revoke", "show")
 	return cmd
 }
 
-func (a *app) trustStore() (*trust.Store, error) {
-	dir, err := a.dataDir()
-	if err != nil {
-		return nil, err
-	}
-	return trust.In(dir), nil
-}
-
-func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJSON bool) error {
+// review shows the files of a project, and trusts them as they are now.
+func review(ctx context.Context, e *env.Env, s *trust.Store, dir string, show, asJSON bool) error {
 	dir, err := env.Directory(dir)
 	if err != nil {
 		return err
@@ -80,18 +78,19 @@ func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJ
 		}
 	}
 	if !asJSON {
-		render.TrustFiles(a.Stdout, st.Files, 3, a.redactor())
+		conf, _ := e.Config() // nil if it cannot be read
+		render.TrustFiles(e.Out, st.Files, 3, config.Redactor(conf, e.Getenv))
 		for _, p := range st.Removed {
-			fmt.Fprintf(a.Stdout, "removed  %s\n", render.SanitizeLine(p))
+			fmt.Fprintf(e.Out, "removed  %s\n", render.SanitizeLine(p))
 		}
 		if st.Partial {
-			fmt.Fprintln(a.Stderr, "adroit: note: the project has too many directories to look into all; what was not seen is not trusted")
+			fmt.Fprintln(e.Err, "adroit: note: the project has too many directories to look into all; what was not seen is not trusted")
 		}
 	}
 	if !show && (len(open) > 0 || len(st.Removed) > 0) {
-		if a.asks() && len(open) > 0 {
-			fmt.Fprintf(a.Stderr, "trust %s of %s as they are now? [y]es, [n]o: ", render.Plural(len(open), "file"), a.home(render.SanitizeLine(st.Root)))
-			in := term.NewLineReader(cmd.Context(), a.Stdin)
+		if e.Interactive() && len(open) > 0 {
+			fmt.Fprintf(e.Err, "trust %s of %s as they are now? [y]es, [n]o: ", render.Plural(len(open), "file"), e.Home(render.SanitizeLine(st.Root)))
+			in := term.NewLineReader(ctx, e.In)
 			word, err := in.ReadLine()
 			if w := strings.ToLower(strings.TrimSpace(word)); err != nil || w != "y" && w != "yes" {
 				return exit.Fail(errors.New("nothing was changed"), "")
@@ -105,17 +104,17 @@ func (a *app) trustDir(cmd *cobra.Command, s *trust.Store, dir string, show, asJ
 		}
 	}
 	if asJSON {
-		return a.json(st)
+		return render.JSON(e.Out, st)
 	}
 	if len(st.Files) == 0 {
-		fmt.Fprintln(a.Stdout, "nothing here would instruct agents: there are no agents, no skills, no AGENTS.md, no CLAUDE.md")
+		fmt.Fprintln(e.Out, "nothing here would instruct agents: there are no agents, no skills, no AGENTS.md, no CLAUDE.md")
 	} else if !show {
-		fmt.Fprintf(a.Stdout, "%s trusted in %s    adroit trust --revoke %s\n", render.Plural(len(open), "more file"), a.home(render.SanitizeLine(st.Root)), a.home(render.SanitizeLine(st.Root)))
+		fmt.Fprintf(e.Out, "%s trusted in %s    adroit trust --revoke %s\n", render.Plural(len(open), "more file"), e.Home(render.SanitizeLine(st.Root)), e.Home(render.SanitizeLine(st.Root)))
 	}
 	return nil
 }
 
-func (a *app) trustList(s *trust.Store, asJSON bool) error {
+func list(e *env.Env, s *trust.Store, asJSON bool) error {
 	places, err := s.List()
 	if err != nil {
 		return err
@@ -124,17 +123,17 @@ func (a *app) trustList(s *trust.Store, asJSON bool) error {
 		if places == nil {
 			places = []trust.Place{}
 		}
-		return a.json(places)
+		return render.JSON(e.Out, places)
 	}
 	var t render.Table
 	for _, p := range places {
-		t.Row(a.home(render.SanitizeLine(p.Root)), render.Plural(len(p.Trusted), "file")+" trusted", fmt.Sprintf("%d refused", len(p.Refused)), p.Since.Local().Format("2006-01-02"))
+		t.Row(e.Home(render.SanitizeLine(p.Root)), render.Plural(len(p.Trusted), "file")+" trusted", fmt.Sprintf("%d refused", len(p.Refused)), p.Since.Local().Format("2006-01-02"))
 	}
-	t.Write(a.Stdout)
+	t.Write(e.Out)
 	return nil
 }
 
-func (a *app) trustRevoke(s *trust.Store, dir string) error {
+func revoke(e *env.Env, s *trust.Store, dir string) error {
 	had, err := s.Revoke(dir)
 	if err != nil {
 		return err
@@ -142,6 +141,6 @@ func (a *app) trustRevoke(s *trust.Store, dir string) error {
 	if !had {
 		return exit.Fail(fmt.Errorf("%s has no trust decision", render.SanitizeLine(dir)), "adroit trust --list lists the projects")
 	}
-	fmt.Fprintf(a.Stdout, "nothing in %s is trusted any more\n", render.SanitizeLine(dir))
+	fmt.Fprintf(e.Out, "nothing in %s is trusted any more\n", render.SanitizeLine(dir))
 	return nil
 }
