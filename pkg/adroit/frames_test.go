@@ -26,7 +26,7 @@ func frames() (out []string) {
 	all := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
 	for {
 		f, more := all.Next()
-		if name, ours := strings.CutPrefix(f.Function, "github.com/adroit-run/adroit/pkg/"); ours {
+		if name, ours := strings.CutPrefix(f.Function, "github.com/adroit-run/adroit/"); ours {
 			out = append(out, name)
 		}
 		if !more {
