@@ -18,6 +18,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -26,7 +27,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/cliagent"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
-	"github.com/adroit-run/adroit/pkg/llm/route"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 	"github.com/adroit-run/adroit/pkg/secret"
 )

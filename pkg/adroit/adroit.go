@@ -35,6 +35,7 @@ import (
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -44,7 +45,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/netguard"
 	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/trust"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // A Client is adroit as a surface sees it: a *Runtime in this process, or a

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/adroit-run/adroit/pkg/trust"
+	"github.com/adroit-run/adroit/internal/trust"
 )
 
 // trustStore is the store of the options, or why there is none.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/pkg/trust"
+	"github.com/adroit-run/adroit/internal/trust"
 )
 
 // A trustDecision is what of a workspace may instruct agents: what its operator

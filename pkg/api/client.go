@@ -24,11 +24,11 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // A Client speaks to a Handler. It is safe for concurrent use.

@@ -8,10 +8,10 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // A route is one method of an [adroit.Client] over HTTP: a POST to /v1/ and its

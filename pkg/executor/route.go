@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/route"
 )
 
 // A Route is the model of a task and what to do when it does not answer.

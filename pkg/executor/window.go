@@ -3,8 +3,8 @@ package executor
 import (
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/route"
 )
 
 // Windows states how many tokens the context windows of models have, by

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/route"
 )
 
 // finalIfBacked makes a failure final that another model can make good at once.

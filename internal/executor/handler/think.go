@@ -8,10 +8,10 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/route"
 )
 
 const (

@@ -2,8 +2,8 @@
 package price
 
 import (
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/route"
 )
 
 // Table says what models cost, by provider/model or by a pattern in which *

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/config"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // AskTrust settles before a run what of the workspace has a say. If it may ask,

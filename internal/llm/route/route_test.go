@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/route"
 )
 
 func TestMatch(t *testing.T) {

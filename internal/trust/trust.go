@@ -1,0 +1,329 @@
+// Package trust remembers which files of which directories an operator vouches
+// for. Before that, nothing in a repository is configuration or instruction:
+// not its agents, not its skills, not its AGENTS.md.
+//
+//	s, err := trust.In(dataDir).Check(dir)
+//	for _, f := range s.Pending() { … }          // what a person has to look at
+//	s.Trusted("AGENTS.md")                       // as it is now
+//	agents := s.FS()                             // nothing but trusted files, as they were when judged
+//
+// Trust is given to the content of files below the real path of the top of one
+// work tree. It does not pass to nested repositories, through links, to a copy
+// or to a directory that was renamed, and ends when a byte changes. A .git file
+// is not followed: a work tree that says it belongs to a trusted repository is
+// a place of its own.
+package trust
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Bounds of what can be trusted at all.
+const (
+	maxFile = 1 << 20 // bytes
+	maxDirs = 5000    // directories looked at for instructions
+	maxHead = 600     // bytes of File.Head
+)
+
+// Kinds of files, in words for people.
+const (
+	Agent        = "agent"
+	Skill        = "skill"
+	Pipeline     = "pipeline"
+	Stages       = "validation"
+	Instructions = "instructions"
+	Config       = "configuration"
+)
+
+// A State is what the operator has said of a file.
+type State string
+
+const (
+	New     State = "new"     // nobody has looked at it
+	Changed State = "changed" // it was trusted or refused with other content
+	Trusted State = "trusted"
+	Refused State = "refused"
+	Never   State = "never" // it cannot be trusted: see File.Why
+)
+
+// A File is one that would be configuration or instruction.
+type File struct {
+	Path  string `json:"path"` // below the root, with slashes
+	Kind  string `json:"kind"`
+	Size  int64  `json:"size"`
+	Hash  string `json:"sha256,omitempty"`
+	State State  `json:"state"`
+	Why   string `json:"why,omitempty"` // of Never
+	Head  string `json:"-"`             // its first lines, as they were hashed; not escaped
+}
+
+// A Status is what a directory holds and what of it is trusted. It does not
+// change when the directory does.
+type Status struct {
+	Root    string   `json:"root"` // the top of the work tree, links followed
+	Dir     string   `json:"dir"`  // the directory that was asked for, likewise
+	Files   []File   `json:"files"`
+	Removed []string `json:"removed,omitempty"` // known files that are gone
+	Partial bool     `json:"partial,omitempty"` // the tree is too large to be looked at in whole
+}
+
+// Check looks at a directory.
+func (s *Store) Check(dir string) (Status, error) { return s.CheckAs(dir, "") }
+
+// CheckAs looks at a directory of a work tree that the caller itself has made of
+// the one at root, and knows that by more than what lies in it: what was said of
+// a file there holds for the same content here. Nothing can be recorded of it.
+func (s *Store) CheckAs(dir, root string) (Status, error) {
+	st, err := look(dir)
+	if err != nil {
+		return st, err
+	}
+	b, err := s.read()
+	if err != nil {
+		return st, err
+	}
+	known := b.Roots[st.Root]
+	if root != "" {
+		real, err := filepath.EvalSymlinks(root)
+		if err != nil {
+			return st, fmt.Errorf("looking at the project: %w", err)
+		}
+		known = b.Roots[real]
+	}
+	for i := range st.Files {
+		f := &st.Files[i]
+		if f.State == Never {
+			continue
+		}
+		was, ok := known.Files[f.Path]
+		switch {
+		case !ok:
+			f.State = New
+		case was.Hash != f.Hash:
+			f.State = Changed
+		case was.Trust:
+			f.State = Trusted
+		default:
+			f.State = Refused
+		}
+	}
+	for p := range known.Files {
+		gone := !slices.ContainsFunc(st.Files, func(f File) bool { return f.Path == p })
+		if gone && !st.Partial && st.covers(p) {
+			st.Removed = append(st.Removed, p)
+		}
+	}
+	slices.Sort(st.Removed)
+	return st, nil
+}
+
+// Pending are the files a person has to look at: new and changed ones.
+func (s Status) Pending() []File {
+	var out []File
+	for _, f := range s.Files {
+		if f.State == New || f.State == Changed {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Trusted reports whether a file is trusted as it was when the status was
+// made. Of a directory it reports whether everything in it is, and there is
+// something. name is absolute or relative to Dir.
+func (s Status) Trusted(name string) bool {
+	rel, ok := s.rel(name)
+	if !ok {
+		return false
+	}
+	found := false
+	for _, f := range s.Files {
+		if f.Path == rel || strings.HasPrefix(f.Path, rel+"/") {
+			if found = true; f.State != Trusted {
+				return false
+			}
+		}
+	}
+	return found
+}
+
+// rel is a name below the root.
+func (s Status) rel(name string) (string, bool) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(s.Dir, name)
+	}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
+		name = filepath.Join(real, filepath.Base(name))
+	}
+	rel, err := filepath.Rel(s.Root, name)
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// covers reports whether a path lies where the status has looked.
+func (s Status) covers(p string) bool {
+	below, err := filepath.Rel(s.Root, s.Dir)
+	return err == nil && (below == "." || strings.HasPrefix(p, filepath.ToSlash(below)+"/"))
+}
+
+// look lists the files of dir that would have a say.
+func look(dir string) (Status, error) {
+	real, err := filepath.Abs(dir)
+	if err == nil {
+		real, err = filepath.EvalSymlinks(real)
+	}
+	if err != nil {
+		return Status{}, fmt.Errorf("looking at the project: %w", err)
+	}
+	st := Status{Root: top(real), Dir: real}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return st, fmt.Errorf("looking at the project: %w", err)
+	}
+	defer root.Close()
+	below, err := filepath.Rel(st.Root, real)
+	if err != nil {
+		return st, err
+	}
+	dirs := 0
+	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if d != nil && d.IsDir() && p != "." {
+				return fs.SkipDir
+			}
+			return err
+		}
+		if d.IsDir() {
+			if p != "." && (skipped(p, d.Name()) || nested(root, p)) {
+				return fs.SkipDir
+			}
+			if dirs++; dirs > maxDirs {
+				st.Partial = true
+				return fs.SkipAll
+			}
+			return nil
+		}
+		if kind := kindOf(p); kind != "" {
+			f := File{Path: path.Join(filepath.ToSlash(below), p), Kind: kind}
+			if f.read(root, p); kind == Config {
+				f.State, f.Why = Never, "tools, approvals, the sandbox, servers, addresses and trust come from your own configuration alone"
+			}
+			st.Files = append(st.Files, f)
+		}
+		return nil
+	})
+	slices.SortFunc(st.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return st, err
+}
+
+// top is the top of the work tree that a directory belongs to, the directory
+// itself outside a repository. Only that .git is there counts, not what it says.
+func top(dir string) string {
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return dir
+		}
+	}
+}
+
+// nested reports whether p is the top of another repository.
+func nested(root *os.Root, p string) bool {
+	_, err := root.Lstat(path.Join(p, ".git"))
+	return err == nil
+}
+
+// skipped are directories without the project's own words.
+func skipped(p, name string) bool {
+	if strings.HasPrefix(p, ".adroit/") || strings.HasPrefix(p, ".claude/skills/") {
+		return false
+	}
+	return slices.Contains([]string{".git", ".hg", ".svn", "node_modules", "vendor", "__pycache__", ".venv", "venv", ".tox", ".cache", "target"}, name)
+}
+
+// kindOf reports what a file below the workspace would be, "" if nothing.
+func kindOf(p string) string {
+	switch {
+	case strings.HasPrefix(p, ".adroit/agents/"):
+		return Agent
+	case strings.HasPrefix(p, ".adroit/pipelines/"):
+		return Pipeline
+	case strings.HasPrefix(p, ".adroit/skills/"), strings.HasPrefix(p, ".claude/skills/"):
+		return Skill
+	case p == ".adroit/validation.yaml":
+		return Stages
+	case strings.HasPrefix(p, ".adroit/config"):
+		return Config
+	case path.Base(p) == "AGENTS.md", path.Base(p) == "CLAUDE.md":
+		return Instructions
+	}
+	return ""
+}
+
+// read hashes a file. What it is does not depend on anything outside it: a
+// link is never trusted.
+func (f *File) read(root *os.Root, p string) {
+	b, size, err := load(root, p)
+	f.Size = size
+	if err != nil {
+		f.State, f.Why = Never, err.Error()
+		return
+	}
+	f.Hash = digest(b)
+	f.Head = string(b[:min(len(b), maxHead)])
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+var (
+	errLink  = errors.New("it is a link or no plain file")
+	errLarge = fmt.Errorf("it is larger than %d KB", maxFile>>10)
+)
+
+// load reads a plain file whole.
+func load(root *os.Root, p string) ([]byte, int64, error) {
+	info, err := root.Lstat(p)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, errLink
+	}
+	if info.Size() > maxFile {
+		return nil, info.Size(), errLarge
+	}
+	in, err := root.Open(p)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer in.Close()
+	now, err := in.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if !os.SameFile(info, now) {
+		return nil, 0, errLink // it was replaced while it was looked at
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err == nil && len(b) > maxFile {
+		err = errLarge
+	}
+	return b, int64(len(b)), err
+}
