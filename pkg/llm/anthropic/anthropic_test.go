@@ -97,7 +97,7 @@ data: {"type":"message_stop"}
 `
 
 func TestRecordedTurn(t *testing.T) {
-	r, s, err := ask(t, request(), llmtest.Raw("text/event-stream; charset=utf-8", recorded))
+	r, _, err := ask(t, request(), llmtest.Raw("text/event-stream; charset=utf-8", recorded))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestRecordedTurn(t *testing.T) {
 		llm.Message{Role: llm.Tool, CallID: "toolu_01", Name: "f", Text: "one"},
 		llm.Message{Role: llm.Tool, CallID: "toolu_02", Name: "f", Text: "two", Failed: true},
 		llm.Message{Role: llm.User, Text: "go on"})
-	_, s, err = ask(t, req, llmtest.Say(llmtest.Turn{Text: "ok"}))
+	_, s, err := ask(t, req, llmtest.Say(llmtest.Turn{Text: "ok"}))
 	if err != nil {
 		t.Fatal(err)
 	}
