@@ -102,14 +102,13 @@ var may = map[string][]string{
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
-	"pkg/cli/internal/request": append([]string{"pkg/tools", "internal/trust"}, command...),
+	"pkg/cli/internal/request": append([]string{"pkg/tools", "pkg/trust"}, command...),
 	"pkg/cli/internal/contend": append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
 	"pkg/cli/internal/sample":  {},
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
-	"pkg/cli/cmd/trust":     append([]string{"internal/trust"}, command...),
 	"pkg/cli/cmd/compare":   append([]string{"pkg/cli/internal/contend"}, command...),
 	"pkg/cli/cmd/backup":    append([]string{"internal/backup", "pkg/cli/cmd/version", "pkg/sqlite"}, command...),
 	"pkg/cli/cmd/agents":    append([]string{"pkg/agents"}, command...),

@@ -64,7 +64,8 @@ type File struct {
 	Hash  string `json:"sha256,omitempty"`
 	State State  `json:"state"`
 	Why   string `json:"why,omitempty"` // of Never
-	Head  string `json:"-"`             // its first lines, as they were hashed; not escaped
+	// Head is its first lines, as they were hashed; not escaped. May be left out.
+	Head string `json:"head,omitempty"`
 }
 
 // A Status is what a directory holds and what of it is trusted. It does not
@@ -136,6 +137,11 @@ func (s Status) Pending() []File {
 		}
 	}
 	return out
+}
+
+// Open are the files that can be trusted and are not.
+func (s Status) Open() []File {
+	return slices.DeleteFunc(slices.Clone(s.Files), func(f File) bool { return f.State == Trusted || f.State == Never })
 }
 
 // Trusted reports whether a file is trusted as it was when the status was

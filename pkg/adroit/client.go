@@ -120,8 +120,11 @@ type Models interface {
 type Machine interface {
 	// Trust reports which files of a workspace would instruct agents.
 	Trust(ctx context.Context, dir string) (*trust.Status, error)
-	// SetTrust decides about them, and reports how they stand then.
+	// SetTrust decides about them, and reports how they stand then; after a
+	// revocation it reports nothing.
 	SetTrust(ctx context.Context, c TrustChange) (*trust.Status, error)
+	// Trusts lists the workspaces about which something was decided.
+	Trusts(ctx context.Context) ([]trust.Place, error)
 	// Doctor looks for what keeps jobs from running.
 	Doctor(ctx context.Context, q DoctorQuery) ([]Finding, error)
 }
@@ -339,9 +342,12 @@ type MergeReport struct {
 	worktree.Merged
 }
 
-// A TrustChange decides about the files of a workspace as they are now.
+// A TrustChange decides about files of a workspace.
 type TrustChange struct {
 	Dir string `json:"dir"`
+	// Files are those that are meant, as Trust returned them: one that has changed
+	// since is not trusted. Nil means all that are not trusted, as they are now.
+	Files []trust.File `json:"files,omitempty"`
 	// Trust is yes or no; Revoke forgets all that was decided.
 	Trust  bool `json:"trust,omitempty"`
 	Revoke bool `json:"revoke,omitempty"`

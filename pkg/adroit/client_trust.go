@@ -22,7 +22,23 @@ func (rt *Runtime) Trust(_ context.Context, dir string) (*trust.Status, error) {
 		return nil, err
 	}
 	st, err := s.Check(dir)
-	return &st, asError(err)
+	if err != nil {
+		return nil, WithHint(err, "adroit trust --list shows what is trusted; remove the file to start anew")
+	}
+	return &st, nil
+}
+
+// Trusts implements [Machine].
+func (rt *Runtime) Trusts(context.Context) ([]trust.Place, error) {
+	s, err := rt.trustStore()
+	if err != nil {
+		return nil, err
+	}
+	places, err := s.List()
+	if places == nil {
+		places = []trust.Place{}
+	}
+	return places, asError(err)
 }
 
 // SetTrust implements [Machine].
@@ -32,15 +48,27 @@ func (rt *Runtime) SetTrust(ctx context.Context, c TrustChange) (*trust.Status, 
 		return nil, err
 	}
 	if c.Revoke {
-		_, err = s.Revoke(c.Dir)
-	} else {
-		var st trust.Status
-		if st, err = s.Check(c.Dir); err == nil {
-			open := slices.DeleteFunc(slices.Clone(st.Files), func(f trust.File) bool { return f.State == trust.Trusted || f.State == trust.Never })
-			err = s.Record(st, open, c.Trust)
+		had, err := s.Revoke(c.Dir)
+		if err == nil && !had {
+			err = &Error{Kind: Failed, Message: c.Dir + " has no trust decision", Hint: "adroit trust --list lists the projects"}
+		}
+		return nil, asError(err)
+	}
+	st, err := rt.Trust(ctx, c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	files := c.Files
+	if files == nil {
+		files = st.Open()
+	}
+	for _, f := range files {
+		known := func(now trust.File) bool { return now.Path == f.Path && now.State != trust.Never }
+		if !slices.ContainsFunc(st.Files, known) {
+			return nil, Invalidf("adroit trust --show lists the files", "%s is no file of %s that can be trusted", f.Path, st.Root)
 		}
 	}
-	if err != nil {
+	if err := s.Record(*st, files, c.Trust); err != nil {
 		return nil, AsError(err)
 	}
 	return rt.Trust(ctx, c.Dir)

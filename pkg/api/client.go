@@ -310,6 +310,10 @@ func (c *Client) Trust(ctx context.Context, dir string) (*trust.Status, error) {
 	return trustShow.do(ctx, c, dir)
 }
 
+func (c *Client) Trusts(ctx context.Context) ([]trust.Place, error) {
+	return trustList.do(ctx, c, struct{}{})
+}
+
 func (c *Client) SetTrust(ctx context.Context, ch adroit.TrustChange) (*trust.Status, error) {
 	return trustSet.do(ctx, c, ch)
 }

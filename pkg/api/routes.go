@@ -176,13 +176,15 @@ var (
 		func(ctx context.Context, c adroit.Client, in adroit.TrustChange) (*trust.Status, error) {
 			return c.SetTrust(ctx, in)
 		}}
+	trustList = route[struct{}, []trust.Place]{"trust/list", "List the workspaces about which something was decided.",
+		func(ctx context.Context, c adroit.Client, _ struct{}) ([]trust.Place, error) { return c.Trusts(ctx) }}
 )
 
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
 	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
 	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall,
-	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet, doctor,
+	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet, trustList, doctor,
 }
 
 func (r route[In, Out]) path() string { return "/v1/" + r.name }

@@ -12,7 +12,13 @@ type (
 	Status = trust.Status
 	// A File is one of them.
 	File = trust.File
+	// A Place is a workspace about which something was decided.
+	Place = trust.Place
 )
 
 // In is the store in a directory, usually adroit.Options.Data.
 func In(dir string) *Store { return trust.In(dir) }
+
+// Configuration is the kind of a file that is never read: it belongs into the
+// operator's own.
+const Configuration = trust.Config

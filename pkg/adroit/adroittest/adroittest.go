@@ -346,9 +346,32 @@ func testTrust(t *testing.T, f *fixture) {
 	if st.Files[0].State != trust.Trusted {
 		t.Errorf("%+v", st)
 	}
-	if st, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true}); err != nil || st.Files[0].State == trust.Trusted {
-		t.Errorf("%v, %+v", err, st)
+	places, err := f.Trusts(t.Context())
+	must(t, err)
+	if len(places) != 1 || !slices.Equal(places[0].Trusted, []string{"AGENTS.md"}) {
+		t.Errorf("decided about %+v", places)
 	}
+	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true})
+	must(t, err)
+	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Revoke: true})
+	if e := kind(t, err, adroit.Failed); e.Hint == "" {
+		t.Errorf("nothing to revoke: %+v", e)
+	}
+
+	// What was shown is decided about, not what lies there by now.
+	shown, err := f.Trust(t.Context(), f.dir)
+	must(t, err)
+	if shown.Files[0].Head != "Be brief.\n" {
+		t.Errorf("the head is %q", shown.Files[0].Head)
+	}
+	must(t, os.WriteFile(filepath.Join(f.dir, "AGENTS.md"), []byte("Be evil.\n"), 0o644))
+	st, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Files: shown.Files, Trust: true})
+	must(t, err)
+	if st.Files[0].State != trust.Changed {
+		t.Errorf("a file that changed after it was shown is %s", st.Files[0].State)
+	}
+	_, err = f.SetTrust(t.Context(), adroit.TrustChange{Dir: f.dir, Files: []trust.File{{Path: "../x", Hash: "0"}}, Trust: true})
+	kind(t, err, adroit.Invalid)
 }
 
 // A removed job is gone.

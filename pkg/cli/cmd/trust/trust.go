@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -35,21 +36,20 @@ func New(e *env.Env) *cobra.Command {
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			data, err := e.DataDir()
+			c, err := e.Client()
 			if err != nil {
 				return err
 			}
-			s := trust.In(data)
 			switch {
 			case all:
 				if len(args) > 0 {
 					return exit.Usagef("leave the directory out", "--list lists all projects")
 				}
-				return list(e, s, asJSON)
+				return list(cmd.Context(), e, c, asJSON)
 			case forget:
-				return revoke(e, s, dir)
+				return revoke(cmd.Context(), e, c, dir)
 			}
-			return review(cmd.Context(), e, s, dir, show, asJSON)
+			return review(cmd.Context(), e, c, dir, show, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -61,22 +61,17 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// review shows the files of a project, and trusts them as they are now.
-func review(ctx context.Context, e *env.Env, s *trust.Store, dir string, show, asJSON bool) error {
+// review shows the files of a project, and trusts them as they were shown.
+func review(ctx context.Context, e *env.Env, c adroit.Client, dir string, show, asJSON bool) error {
 	dir, err := env.Directory(dir)
 	if err != nil {
 		return err
 	}
-	st, err := s.Check(dir)
+	st, err := c.Trust(ctx, dir)
 	if err != nil {
 		return err
 	}
-	var open []trust.File
-	for _, f := range st.Files {
-		if f.State != trust.Trusted && f.State != trust.Never {
-			open = append(open, f)
-		}
-	}
+	open := st.Open()
 	if !asJSON {
 		conf, _ := e.Config() // nil if it cannot be read
 		render.TrustFiles(e.Out, st.Files, 3, config.Redactor(conf, e.Getenv))
@@ -96,14 +91,14 @@ func review(ctx context.Context, e *env.Env, s *trust.Store, dir string, show, a
 				return exit.Fail(errors.New("nothing was changed"), "")
 			}
 		}
-		if err := s.Record(st, open, true); err != nil {
-			return err
-		}
-		if st, err = s.Check(dir); err != nil {
+		if st, err = c.SetTrust(ctx, adroit.TrustChange{Dir: dir, Files: open, Trust: true}); err != nil {
 			return err
 		}
 	}
 	if asJSON {
+		for i := range st.Files {
+			st.Files[i].Head = "" // the file has it
+		}
 		return render.JSON(e.Out, st)
 	}
 	if len(st.Files) == 0 {
@@ -114,15 +109,12 @@ func review(ctx context.Context, e *env.Env, s *trust.Store, dir string, show, a
 	return nil
 }
 
-func list(e *env.Env, s *trust.Store, asJSON bool) error {
-	places, err := s.List()
+func list(ctx context.Context, e *env.Env, c adroit.Client, asJSON bool) error {
+	places, err := c.Trusts(ctx)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		if places == nil {
-			places = []trust.Place{}
-		}
 		return render.JSON(e.Out, places)
 	}
 	var t render.Table
@@ -133,13 +125,13 @@ func list(e *env.Env, s *trust.Store, asJSON bool) error {
 	return nil
 }
 
-func revoke(e *env.Env, s *trust.Store, dir string) error {
-	had, err := s.Revoke(dir)
+func revoke(ctx context.Context, e *env.Env, c adroit.Client, dir string) error {
+	abs, err := filepath.Abs(dir) // which need not exist any more
 	if err != nil {
 		return err
 	}
-	if !had {
-		return exit.Fail(fmt.Errorf("%s has no trust decision", render.SanitizeLine(dir)), "adroit trust --list lists the projects")
+	if _, err := c.SetTrust(ctx, adroit.TrustChange{Dir: abs, Revoke: true}); err != nil {
+		return err
 	}
 	fmt.Fprintf(e.Out, "nothing in %s is trusted any more\n", render.SanitizeLine(dir))
 	return nil

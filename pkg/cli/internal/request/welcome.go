@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // AskTrust settles before a run what of the workspace has a say. If it may ask,
@@ -21,17 +21,16 @@ func AskTrust(ctx context.Context, e *env.Env, f *Flags, ask bool) error {
 	if err != nil {
 		return nil // the run itself reports what is wrong with it
 	}
-	data, err := e.DataDir()
+	c, err := e.Client()
 	if err != nil {
-		return nil
+		return err
 	}
-	store := trust.In(data)
-	st, err := store.Check(dir)
+	st, err := c.Trust(ctx, dir)
 	if err != nil {
-		return exit.Fail(err, "adroit trust --list shows what is trusted; remove the file to start anew")
+		return err
 	}
 	for _, f := range st.Files {
-		if f.Kind == trust.Config {
+		if f.Kind == trust.Configuration {
 			e.Warn("%s is not read: %s", f.Path, f.Why)
 		}
 	}
@@ -51,7 +50,8 @@ func AskTrust(ctx context.Context, e *env.Env, f *Flags, ask bool) error {
 	if !answered {
 		return nil
 	}
-	return store.Record(st, pending, yes)
+	_, err = c.SetTrust(ctx, adroit.TrustChange{Dir: dir, Files: pending, Trust: yes})
+	return err
 }
 
 // askTrust asks at the terminal whether files may instruct agents.
