@@ -20,7 +20,7 @@ import (
 type models struct {
 	Host
 	mu    sync.Mutex
-	convs map[string]*conversation // by digest of the last Ask
+	convs map[string]*conversation // that no request uses now, by digest of the last request
 }
 
 // A conversation is a transcript as it stood when an Ask was made.
@@ -39,10 +39,11 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	if err := json.Unmarshal(s.Input, &a); err != nil {
 		return nil, fmt.Errorf("model %s: decoding input: %w", s.Name, err)
 	}
-	c, err := m.conv(ctx, s.Digest(), a)
+	c, err := m.takeConversation(ctx, s.Digest(), a)
 	if err != nil {
 		return nil, storageFailure(fmt.Errorf("model %s: reading the transcript: %w", s.Name, err))
 	}
+	defer m.keepConversation(s.Digest(), c)
 	model, name, err := m.Models(ctx, a.Model)
 	if err != nil {
 		return nil, modelFailure(err)
@@ -104,12 +105,15 @@ func repairCalls(calls []llm.Call) {
 	}
 }
 
-// conv gives the transcript up to and including a, from memory or, in a
-// process that has just taken the job over, from the blob store.
-func (m *models) conv(ctx context.Context, digest string, a executor.ModelRequest) (*conversation, error) {
+// takeConversation returns the transcript up to and including a, from memory or,
+// in a process that has just taken the job over, from the blob store. It is the
+// caller's own until keepConversation: agents that were given the same words have
+// transcripts of the same digest, and one may be ahead of the other.
+func (m *models) takeConversation(ctx context.Context, digest string, a executor.ModelRequest) (*conversation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c, ok := m.convs[digest]; ok {
+	if c, ok := m.convs[digest]; ok { // asked again after a failure
+		delete(m.convs, digest)
 		return c, nil
 	}
 	c, ok := m.convs[a.Head]
@@ -126,10 +130,16 @@ func (m *models) conv(ctx context.Context, digest string, a executor.ModelReques
 			c.add(chain[i])
 		}
 	}
-	c.add(a)
 	delete(m.convs, a.Head)
-	m.convs[digest] = c
+	c.add(a)
 	return c, nil
+}
+
+// keepConversation keeps a transcript for the next request of its agent.
+func (m *models) keepConversation(digest string, c *conversation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.convs[digest] = c
 }
 
 // storageFailure is a failure to read a transcript: one that is there and cannot be
