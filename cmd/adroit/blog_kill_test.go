@@ -47,7 +47,7 @@ func TestKillBlog(t *testing.T) {
 				if text != "" || name != "content/posts/journals.md" {
 					t.Errorf("point %d: published as %s, too", n, name)
 				}
-				_, text, _ = strings.Cut(content, "adroit_sum: ")
+				_, text, _ = strings.Cut(content, "date: ")
 			}
 		}
 		for _, tool := range targets {

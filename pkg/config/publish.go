@@ -21,6 +21,7 @@ type publishSection struct {
 type markdownSite struct {
 	Style string `yaml:"style"`
 	Dir   string `yaml:"dir"`
+	URL   string `yaml:"url"`
 }
 
 type notionTarget struct {
@@ -72,6 +73,7 @@ func publishEntries(c publishSection) []entry {
 	}
 	add("markdown.style", c.Markdown.Style)
 	add("markdown.dir", c.Markdown.Dir)
+	add("markdown.url", c.Markdown.URL)
 	add("notion.key_env", c.Notion.KeyEnv)
 	add("notion.data_source", c.Notion.DataSource)
 	add("notion.database", c.Notion.Database)

@@ -31,6 +31,7 @@ type Question struct {
 	Sandbox string            `json:"sandbox,omitempty"` // around a command
 	Network string            `json:"network,omitempty"` // that it reaches
 	Files   map[string]string `json:"files,omitempty"`   // digests of the files and artifacts that it publishes
+	Preview string            `json:"preview,omitempty"` // what it changes, as the tool shows it
 	Always  *permit.Rule      `json:"always,omitempty"`  // what an answer of always adds for this job
 	Digest  string            `json:"digest"`
 }

@@ -184,6 +184,9 @@ type Tool struct {
 	// is asked before a job begins; it reads Env.Files and Env.Artifacts and runs
 	// nothing. May be nil.
 	Missing func(env *Env, args json.RawMessage) string
+	// Preview returns what a call would change, such as a diff, for the person who
+	// is asked to approve it, "" if it cannot tell. It changes nothing. May be nil.
+	Preview func(env *Env, args json.RawMessage) string
 }
 
 // inputErr returns what is wrong with the schema of t's arguments, nil if it

@@ -250,6 +250,11 @@ func (h Host) question(p Invocation, m executor.PermissionContext, given map[str
 		return nil, fmt.Errorf("tool %s: encoding the question: %w", t.Name, err)
 	}
 	q.Digest, q.Why = flow.Digest(whole), v.Why
+	if t.Preview != nil && p.Env != nil && p.Env.Files != nil {
+		// Not part of the digest: it follows from the arguments, artifacts and files
+		// that are, and from the day.
+		q.Preview = t.Preview(p.Env, p.Args)
+	}
 	if !leaks && t.Needs&tools.Publish == 0 {
 		q.Always = alwaysRule(m, c)
 	}

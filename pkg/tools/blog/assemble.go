@@ -18,6 +18,9 @@ type assembleInput struct {
 	Intro string `json:"intro,omitempty" jsonschema:"description=First paragraph; else one is written"`
 	Outro string `json:"outro,omitempty" jsonschema:"description=Last paragraph; else one is written"`
 	Plain bool   `json:"plain,omitempty" jsonschema:"description=Write nothing in between"`
+
+	Own     []string `json:"own_figures,omitempty" jsonschema:"description=Figures that need no source: the user's; those counted in the post"`
+	Sources string   `json:"sources,omitempty" jsonschema:"description=Heading of the list of sources"`
 }
 
 // A frame is what holds sections together.
@@ -34,7 +37,7 @@ var assembleProse string
 // made, so that it is not run beside them.
 var Assemble = tools.New(tools.Metadata{
 	Name: "assemble_content", Category: tools.Content, Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
-	Consumes: []string{"section/*"}, Uses: []string{"outline"}, Produces: []string{"content"},
+	Consumes: []string{"section/*"}, Uses: []string{"outline", "citations"}, Produces: []string{"content"},
 	Examples: []tools.Example{
 		{Note: "with intro, outro and transitions", Args: json.RawMessage(`{}`)},
 		{Note: "with an intro of your own", Args: json.RawMessage(`{"intro":"Last week our build stood still for a day."}`)},
@@ -74,7 +77,7 @@ func assemble(ctx context.Context, env *tools.Env, in assembleInput) (tools.Resu
 			f.Outro = asked.Outro
 		}
 	}
-	r, err := post(join(title, f, sections))
+	r, err := draft{join(title, f, sections), in.Sources, in.Own}.post(env)
 	if len(left) > 0 {
 		r.Text += " Left out, because the outline does not have them: " + strings.Join(left, "; ") + "."
 	}

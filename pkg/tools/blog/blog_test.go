@@ -15,7 +15,7 @@ import (
 )
 
 func all() []tools.Tool {
-	return []tools.Tool{Write, Analyze, Outline, Expand, Assemble, Social, Check}
+	return []tools.Tool{Write, Analyze, Outline, Expand, Assemble, Social, Check, Save, CheckPost}
 }
 
 func TestTools(t *testing.T) { toolstest.Check(t, all()...) }

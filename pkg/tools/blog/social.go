@@ -15,7 +15,7 @@ import (
 // socialInput is the input of generate_social_posts.
 type socialInput struct {
 	Networks []string `json:"networks" jsonschema:"minItems=1,maxItems=5,enum=bluesky,enum=linkedin,enum=mastodon,enum=threads,enum=x,description=Where to announce the post"`
-	URL      string   `json:"url,omitempty" jsonschema:"description=Of the post; it is put into each"`
+	URL      string   `json:"url,omitempty" jsonschema:"description=Of the post; default: where it was published"`
 }
 
 // announcementList are the artifact "social".
@@ -36,11 +36,14 @@ var socialProse string
 // networks' limits, whatever the model wrote.
 var Social = tools.New(tools.Metadata{
 	Name: "generate_social_posts", Category: tools.Content, Needs: tools.Think, Effect: tools.Idempotent, Optionality: tools.Optional,
-	Consumes: []string{"content"}, Uses: []string{"show_notes"}, Produces: []string{"social"},
+	Consumes: []string{"content"}, Uses: []string{"show_notes", "published"}, Produces: []string{"social"},
 	Examples: []tools.Example{{Note: "two networks", Args: json.RawMessage(`{"networks":["mastodon","x"],"url":"https://example.com/blog/durable-agents"}`)}},
 }.Prose(socialProse), social)
 
 func social(ctx context.Context, env *tools.Env, in socialInput) (tools.Result, error) {
+	if in.URL == "" {
+		in.URL = publishedAt(env)
+	}
 	if in.URL != "" && address.FindString(in.URL) != in.URL {
 		return tools.Result{}, fmt.Errorf("url %q is no address; it begins with https:// and has no spaces", in.URL)
 	}

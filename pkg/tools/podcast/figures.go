@@ -3,40 +3,17 @@ package podcast
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/tools/internal/figures"
 )
-
-// figure is a number in a text, not a part of a name such as mp3; with a third
-// part it is a time.
-var figure = lazyregexp.New(`(^|[^\p{L}\d.,:])(\d+(?:[.,]\d+)*)((?::\d+)*)`)
-
-// plainFigure writes a number without separators of thousands, and with a point.
-func plainFigure(s string) string {
-	parts := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '.' })
-	if len(parts) > 1 && len(parts[0]) <= 3 && !slices.ContainsFunc(parts[1:], func(p string) bool { return len(p) != 3 }) {
-		return strings.TrimLeft(strings.Join(parts, ""), "0")
-	}
-	if len(parts) == 2 {
-		if frac := strings.TrimRight(parts[1], "0"); frac != "" {
-			return parts[0] + "." + frac
-		}
-		return parts[0]
-	}
-	return strings.Join(parts, ".")
-}
 
 // unverified lists the figures of the notes that nobody says in the transcript,
 // as digits or in English words.
 func (n showNotes) unverified(t episodeTranscript) []string {
 	said := map[string]bool{}
 	for _, q := range t.Cues {
-		for _, m := range figure.FindAllStringSubmatch(q.Text, -1) {
-			said[plainFigure(m[2])] = true
-		}
-		figuresInWords(q.Text, said)
+		figures.Add(q.Text, said)
 	}
 	texts := []string{n.Summary}
 	for _, topic := range n.Topics {
@@ -44,8 +21,8 @@ func (n showNotes) unverified(t episodeTranscript) []string {
 	}
 	var out []string
 	for _, text := range texts {
-		for _, m := range figure.FindAllStringSubmatch(text, -1) {
-			if m[3] == "" && !said[plainFigure(m[2])] && !slices.Contains(out, m[2]) {
+		for _, m := range figures.Pattern.FindAllStringSubmatch(text, -1) {
+			if m[3] == "" && !said[figures.Plain(m[2])] && !slices.Contains(out, m[2]) {
 				out = append(out, m[2])
 			}
 		}
@@ -58,8 +35,8 @@ func (n showNotes) marked(s string) string {
 	if len(n.Unverified) == 0 {
 		return s
 	}
-	return figure.ReplaceAllStringFunc(s, func(m string) string {
-		if f := figure.FindStringSubmatch(m); f[3] == "" && slices.Contains(n.Unverified, f[2]) {
+	return figures.Pattern.ReplaceAllStringFunc(s, func(m string) string {
+		if f := figures.Pattern.FindStringSubmatch(m); f[3] == "" && slices.Contains(n.Unverified, f[2]) {
 			return m + " (unverified)"
 		}
 		return m
@@ -72,55 +49,4 @@ func (n showNotes) warning() string {
 		return ""
 	}
 	return fmt.Sprintf("\nNot in the transcript, so marked as unverified: %s. Correct these figures or leave them out.", strings.Join(n.Unverified, "; "))
-}
-
-var numerals = map[string]int{
-	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-	"eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
-	"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
-}
-
-var scales = map[string]int{"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
-
-// figuresInWords adds the numbers that a text has in English words: "one hundred
-// and five", "two point five", and years such as "twenty twenty-six".
-func figuresInWords(text string, said map[string]bool) {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune(" -,.;:!?\"'()", r) })
-	total, current, before, in := 0, 0, -1, false
-	flush := func() {
-		if in {
-			said[strconv.Itoa(total+current)] = true
-			if before >= 10 && before < 100 && current >= 10 && current < 100 {
-				said[strconv.Itoa(before*100+current)] = true
-			}
-		}
-		total, current, in = 0, 0, false
-	}
-	for i, w := range words {
-		v, number := numerals[w]
-		scale, scaled := scales[w]
-		switch {
-		case number && in && (current == 0 && total > 0 || current >= 100 && current%100 == 0 || v > 0 && v < 10 && current%100 >= 20 && current%10 == 0):
-			current += v // a thousand and five, a hundred and five, twenty-six
-		case number:
-			last := current
-			flush()
-			before, current, in = last, v, true
-		case w == "hundred":
-			current, in = max(current, 1)*100, true
-		case scaled:
-			total, current, in = total+max(current, 1)*scale, 0, true
-		case w == "and" && in:
-		case w == "point" && in && i+1 < len(words):
-			if d, ok := numerals[words[i+1]]; ok && d < 10 {
-				said[fmt.Sprintf("%d.%d", total+current, d)] = true
-			}
-			flush()
-			before = -1
-		default:
-			flush()
-			before = -1
-		}
-	}
-	flush()
 }

@@ -4,38 +4,41 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/site"
 )
 
 // A Site is the directory of a static site within the workspace.
 type Site struct {
-	Style string // hugo or jekyll; empty looks for their files
-	Dir   string // of posts; empty is content/posts, or _posts and _drafts
+	Style string // hugo, jekyll, astro or eleventy; empty looks for their files
+	Dir   string // of posts; empty looks in the usual places
+	URL   string // of the site, if its configuration does not have it
 }
-
-// Styles of static sites.
-const (
-	hugo   = "hugo"
-	jekyll = "jekyll"
-)
 
 // markdownInput is the input of publish_markdown.
 type markdownInput struct {
 	From        string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
 	Title       string   `json:"title,omitempty" jsonschema:"description=Default: the text's"`
 	Slug        string   `json:"slug,omitempty" jsonschema:"description=Default: made of the title"`
-	Date        string   `json:"date,omitempty" jsonschema:"description=Default: today, as 2026-11-21"`
+	Date        string   `json:"date,omitempty" jsonschema:"description=2026-11-21 or with a time as 2026-11-21T09:00:00+01:00; default: today. In the future to schedule it"`
 	Description string   `json:"description,omitempty" jsonschema:"description=For previews"`
-	Tags        []string `json:"tags,omitempty" jsonschema:"description=Tags"`
+	Tags        []string `json:"tags,omitempty" jsonschema:"description=Tags; prefer those of the site"`
+	Author      string   `json:"author,omitempty" jsonschema:"description=Default: as in the last posts"`
+	Canonical   string   `json:"canonical,omitempty" jsonschema:"description=Address where it appeared first"`
+	Cover       string   `json:"cover,omitempty" jsonschema:"description=Image as the site links it"`
+	CoverAlt    string   `json:"cover_alt,omitempty" jsonschema:"description=What the cover shows"`
+	Series      string   `json:"series,omitempty" jsonschema:"description=Series that it belongs to"`
 	Draft       bool     `json:"draft,omitempty" jsonschema:"description=Not to be built yet"`
-	Replace     bool     `json:"replace,omitempty" jsonschema:"description=Replace what this job put there"`
+	Update      string   `json:"update,omitempty" jsonschema:"description=Path of the post that it replaces; read that first"`
 }
 
 //go:embed publish_markdown.md
@@ -46,7 +49,10 @@ func (c Config) markdown() tools.Tool {
 		Name: "publish_markdown", Category: tools.PublishC, Needs: tools.Read | tools.Write | tools.Publish, Effect: tools.Idempotent,
 		Optionality: tools.Conditional, When: "the user wants the post in a static site",
 		Uses: []string{"content"}, Produces: []string{"published"},
-		Examples: []tools.Example{{Note: "a draft", Args: json.RawMessage(`{"tags":["durability"],"draft":true}`)}},
+		Examples: []tools.Example{
+			{Note: "a draft", Args: json.RawMessage(`{"tags":["durability"],"draft":true}`)},
+			{Note: "a post that is there", Args: json.RawMessage(`{"update":"content/posts/durable-jobs.md"}`)},
+		},
 	}.Prose(markdownProse), func(_ context.Context, env *tools.Env, in markdownInput) (tools.Result, error) {
 		return c.write(env, in)
 	})
@@ -55,211 +61,242 @@ func (c Config) markdown() tools.Tool {
 		if json.Unmarshal(args, &in) != nil {
 			return nil
 		}
-		out := []string{c.Markdown.dir(c.Markdown.Style, in.Draft)}
+		out := []string{path.Clean(c.Markdown.Dir)} // of a site that is not known: the whole of it
+		if in.Update != "" {
+			out[0] = path.Clean(in.Update)
+		}
 		if in.From != "" {
 			out = append(out, in.From)
 		}
 		return out
 	}
+	t.Preview = c.preview
 	return t
 }
 
+// A change is what publishing does to a file.
+type change struct {
+	post site.Post
+	old  string // of a post that is there
+	text string
+	note string // what to know about its date
+}
+
 func (c Config) write(env *tools.Env, in markdownInput) (tools.Result, error) {
-	p, err := from(env, in.From, in.Title)
+	ch, err := c.plan(env, in)
 	if err != nil {
 		return tools.Result{}, err
+	}
+	at := ch.post.Path
+	k, err := key(env, at, ch.text)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	s := c.site(env)
+	done := published{Target: "the site", Title: ch.post.Matter.Text("title"), At: at, URL: s.Address(ch.post), Key: k}
+	if ch.old == ch.text {
+		done.Before = true
+		return done.result(fmt.Sprintf("%s has this post already; nothing was changed.", at))
+	}
+	state := "Published"
+	switch {
+	case in.Update != "":
+		state = "Updated"
+		if !env.Files.Seen(at) {
+			return tools.Result{}, fmt.Errorf("%s was not read by this job: read it with read_file, so that nothing of it gets lost, then update it", at)
+		}
+		if want, ok := env.Approved[at]; ok && want != digest([]byte(ch.old)) {
+			return tools.Result{}, fmt.Errorf("%s has been changed since the update was approved; read it again", at)
+		}
+		err = env.Files.WriteFile(at, []byte(ch.text))
+	default:
+		if in.Draft {
+			state = "Drafted"
+		}
+		err = env.Files.WriteFile(at, []byte(ch.text))
+	}
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("writing %s: %w", at, err)
+	}
+	said := fmt.Sprintf("%s %q as %s.", state, done.Title, at)
+	switch {
+	case done.URL != "":
+		said += " Its address will be " + done.URL + "."
+	default:
+		said += " Its address is not known: the configuration of the site does not have it."
+	}
+	return done.result(said + ch.note)
+}
+
+func (c Config) site(env *tools.Env) site.Site {
+	return site.Open(env.Files.FS(), site.Settings(c.Markdown))
+}
+
+// plan renders the post and finds its place. It changes nothing.
+func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
+	p, err := from(env, in.From, in.Title)
+	if err != nil {
+		return change{}, err
+	}
+	s := c.site(env)
+	if err := in.check(s); err != nil {
+		return change{}, err
+	}
+	if in.Update != "" {
+		return c.revise(s, p, in)
 	}
 	name := in.Slug
 	if name == "" {
 		name = slug(p.Title)
 	}
 	if !slugRule.MatchString(name) {
-		return tools.Result{}, fmt.Errorf("slug %q will not do: letters and digits, with single dashes between them", name)
+		return change{}, fmt.Errorf("slug %q will not do: letters and digits, with single dashes between them", name)
 	}
-	day := c.Now().Format(time.DateOnly)
-	what := []any{name, in.Description, in.Tags, in.Draft}
-	if in.Date != "" {
-		if _, err := time.Parse(time.DateOnly, in.Date); err != nil {
-			return tools.Result{}, fmt.Errorf("date %q is no day: write it as 2026-11-21, or leave it out for today", in.Date)
-		}
-		// Only a day that was asked for is part of the key: without, the call is
-		// the same tomorrow.
-		day, what = in.Date, append(what, in.Date)
-	}
-	style := c.Markdown.style(env)
-	k, err := key(env, append([]any{p}, what...)...)
+	others, err := s.Named(name)
 	if err != nil {
-		return tools.Result{}, err
+		return change{}, fmt.Errorf("looking for other posts: %w", err)
 	}
-	done := published{Target: "the site", Title: p.Title, Key: k}
-	old, err := c.Markdown.find(env, style, name)
+	t, err := newTemplate(s, others)
 	if err != nil {
-		return tools.Result{}, err
+		return change{}, err
 	}
-	for _, o := range old {
-		if o.key == k {
-			done.At, done.Before = o.path, true
-			return done.result(fmt.Sprintf("%s has this post already; nothing was changed.", o.path))
-		}
-	}
-	at := path.Join(c.Markdown.dir(style, in.Draft), name+".md")
-	if style == jekyll && !in.Draft {
-		at = path.Join(c.Markdown.dir(style, false), day+"-"+name+".md")
-	}
-	text := front(p, in, style, day, k) + p.Text + "\n"
-	if len(old) > 0 {
-		o := old[0]
-		if !in.Replace || !o.ours(env.Job) {
-			return tools.Result{}, fmt.Errorf("%s is another post; choose another slug%s", o.path, map[bool]string{true: ", or pass replace, for this job published it", false: ""}[o.ours(env.Job)])
-		}
-		if o.path != at {
-			return tools.Result{}, fmt.Errorf("this job published %s before, and this would be %s; keep its date and state, or choose another slug", o.path, at)
-		}
-		// Only if it is as this job left it: others edit posts, too.
-		if o.sum != digest([]byte(o.body)) {
-			return tools.Result{}, fmt.Errorf("%s was changed since this job published it; leave it alone, or choose another slug", o.path)
-		}
-		err = env.Files.Replace(at, []byte(o.whole), []byte(text))
-	} else {
-		err = env.Files.WriteFile(at, []byte(text))
-	}
-	if err != nil {
-		return tools.Result{}, fmt.Errorf("writing %s: %w", at, err)
-	}
-	done.At = at
-	state := "Published"
-	if in.Draft {
-		state = "Drafted"
-	}
-	return done.result(fmt.Sprintf("%s %q as %s.", state, p.Title, at))
-}
-
-// style is what the configuration says, or what the workspace looks like.
-func (s Site) style(env *tools.Env) string {
-	if s.Style != "" {
-		return s.Style
-	}
-	for _, name := range []string{"_config.yml", "_config.yaml", "_config.toml", "_posts"} {
-		if _, err := env.Files.Stat(name); err == nil {
-			return jekyll
-		}
-	}
-	return hugo
-}
-
-// dir is where posts of a style are; of an unknown style, what both have.
-func (s Site) dir(style string, draft bool) string {
-	switch {
-	case style == jekyll && draft:
-		return path.Join(s.Dir, "_drafts")
-	case style == jekyll:
-		return path.Join(s.Dir, "_posts")
-	case s.Dir != "":
-		return path.Clean(s.Dir)
-	case style == "":
-		return "."
-	}
-	return "content/posts"
-}
-
-// An old post is one that has the slug already.
-type old struct {
-	path, whole, body string
-	key, sum          string
-}
-
-func (o old) ours(job string) bool { return job != "" && strings.HasPrefix(o.key, job+"-") }
-
-// find lists the posts that have the slug, as a file, a directory or behind a
-// date.
-func (s Site) find(env *tools.Env, style, name string) ([]old, error) {
-	var out []old
-	dirs := []string{s.dir(style, false)}
-	if d := s.dir(style, true); d != dirs[0] {
-		dirs = append(dirs, d)
-	}
-	for _, dir := range dirs {
-		entries, err := fs.ReadDir(env.Files.FS(), dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	for _, at := range others {
+		old, err := fs.ReadFile(s.FS, at)
 		if err != nil {
-			return nil, fmt.Errorf("looking for other posts in %s: %w", dir, err)
+			return change{}, fmt.Errorf("looking whether %s is another post: %w", at, err)
 		}
-		for _, e := range entries {
-			base := strings.TrimSuffix(strings.TrimSuffix(e.Name(), ".markdown"), ".md")
-			if len(base) > 11 && style == jekyll {
-				if _, err := time.Parse(time.DateOnly, base[:10]); err == nil && base[10] == '-' {
-					base = base[11:]
-				}
-			}
-			if !strings.EqualFold(base, name) || !e.IsDir() && base == e.Name() {
-				continue
-			}
-			o := old{path: path.Join(dir, e.Name())}
-			if !e.IsDir() {
-				b, err := env.Files.ReadFile(o.path)
-				if err != nil {
-					return nil, fmt.Errorf("looking whether %s is another post: %w", o.path, err)
-				}
-				var head string
-				o.whole = string(b)
-				head, o.body = split(o.whole)
-				o.key, o.sum = field(head, "adroit_key"), field(head, "adroit_sum")
-			}
-			out = append(out, o)
+		// A call that is repeated, even on another day, finds what it wrote.
+		m, _ := site.Split(string(old))
+		date := site.Date(m.Raw(t.key("date")))
+		if in.Date != "" {
+			date = site.Date(in.Date)
 		}
+		ch := compose(s, t, p, in, date, at)
+		if ch.old = string(old); ch.text == ch.old {
+			return ch, nil
+		}
+		return change{}, fmt.Errorf("%s is another post: choose another slug, or if it is to be replaced, read it and pass it as update", at)
 	}
-	return out, nil
+	date := site.Date(in.Date)
+	if date == "" {
+		date = t.today(c.Now())
+	}
+	ch := compose(s, t, p, in, date, t.path(name, string(date), in.Draft))
+	ch.note = scheduled(s, string(date), c.Now())
+	return ch, nil
 }
 
-// split takes front matter off a text.
-func split(text string) (head, body string) {
-	rest, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
-		return "", text
-	}
-	head, body, ok = strings.Cut(rest, "\n---\n")
-	if !ok {
-		return "", text
-	}
-	return head, strings.TrimSpace(body)
+// compose renders a new post.
+func compose(s site.Site, t template, p post, in markdownInput, date site.Date, at string) change {
+	m := t.matter(p, in, date)
+	text := m.String() + "\n" + p.Text + "\n"
+	m, body := site.Split(text)
+	day, _ := site.ParseDate(string(date))
+	return change{post: site.Post{Path: at, Matter: m, Body: body, Date: day}, text: text}
 }
 
-// field reads a plain or quoted value of front matter.
-func field(head, name string) string {
-	for line := range strings.Lines(head) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
-			return strings.Trim(strings.TrimSpace(v), `"'`)
+// scheduled is what to know about a date in the future.
+func scheduled(s site.Site, date string, now time.Time) string {
+	switch {
+	case !site.IsLater(date, now):
+		return ""
+	case s.Future():
+		return fmt.Sprintf(" It is dated %s: builds before that leave it out, so the site must be built then.", date)
+	}
+	return fmt.Sprintf(" It is dated %s, but this generator builds it at once: publish the change on that day.", date)
+}
+
+// check refuses values that front matter cannot have.
+func (in markdownInput) check(s site.Site) error {
+	if in.Date != "" {
+		if _, err := site.ParseDate(in.Date); err != nil {
+			return fmt.Errorf("date: %w", err)
 		}
 	}
-	return ""
+	if in.Canonical != "" && !strings.HasPrefix(in.Canonical, "https://") && !strings.HasPrefix(in.Canonical, "http://") {
+		return fmt.Errorf("canonical %q is no address; it begins with https://", in.Canonical)
+	}
+	if in.Cover != "" && !strings.Contains(in.Cover, "://") {
+		if _, ok := s.File(in.Cover); !ok {
+			return fmt.Errorf("there is no file for the cover %s in what the site serves", in.Cover)
+		}
+	}
+	return nil
 }
 
-// front is the front matter. Strings are written as JSON, which YAML reads.
-func front(p post, in markdownInput, style, day, key string) string {
-	var b strings.Builder
-	put := func(name string, v any) {
-		raw, _ := json.Marshal(v) // strings, booleans and lists of strings
-		fmt.Fprintf(&b, "%s: %s\n", name, raw)
+// revise renders a post that is there anew: what is not given stays as it is.
+func (c Config) revise(s site.Site, p post, in markdownInput) (change, error) {
+	at := path.Clean(in.Update)
+	if !site.IsPost(at) || !fs.ValidPath(at) {
+		return change{}, fmt.Errorf("update %q is no Markdown file of this workspace", in.Update)
 	}
-	b.WriteString("---\n")
-	if style == jekyll {
-		put("layout", "post")
+	old, err := fs.ReadFile(s.FS, at)
+	if err != nil {
+		return change{}, fmt.Errorf("reading %s: %w", at, err)
 	}
-	put("title", p.Title)
-	fmt.Fprintf(&b, "date: %s\n", day)
-	if in.Description != "" {
-		put("description", in.Description)
+	m, _ := site.Split(string(old))
+	for _, own := range []string{"adroit_key", "adroit_sum"} { // of former versions
+		m.Drop(own)
 	}
-	if len(in.Tags) > 0 {
-		put("tags", in.Tags)
+	t := template{s: s, like: m}
+	if m.Text("title") != p.Title {
+		m.Set("title", p.Title)
 	}
-	if style == hugo {
-		put("draft", in.Draft)
+	t.set(&m, in)
+	if in.Date != "" {
+		m.Set(t.key("date"), site.Date(in.Date))
 	}
-	put("adroit_key", key)
-	put("adroit_sum", digest([]byte(p.Text)))
-	b.WriteString("---\n\n")
-	return b.String()
+	if k := t.key("draft"); m.Has(k) {
+		m.Set(k, in.Draft)
+	}
+	ch := change{old: string(old)}
+	render := func() string { return m.String() + "\n" + p.Text + "\n" }
+	if k := t.key("updated"); m.Has(k) && render() != ch.old {
+		m.Set(k, site.Date(c.Now().Format(time.DateOnly)))
+	}
+	ch.text = render()
+	fresh, body := site.Split(ch.text)
+	ch.post = site.Post{Path: at, Matter: fresh, Body: body, Date: fresh.Date()}
+	if in.Date != "" {
+		ch.note = scheduled(s, in.Date, c.Now())
+	}
+	return ch, nil
+}
+
+// maxPreview bounds what a person is shown, in bytes.
+const maxPreview = 12 << 10
+
+// preview is what a call would change, for the person who approves it: the
+// difference to the post that is there, or the front matter of a new one.
+func (c Config) preview(env *tools.Env, args json.RawMessage) string {
+	var in markdownInput
+	if json.Unmarshal(args, &in) != nil {
+		return ""
+	}
+	ch, err := c.plan(env, in)
+	if err != nil {
+		return ""
+	}
+	text := udiff.Unified(ch.post.Path, ch.post.Path, ch.old, ch.text)
+	if ch.old == "" {
+		head, _, _ := strings.Cut(ch.text, "\n\n")
+		text = ch.post.Path + "\n" + head
+	}
+	if len(text) > maxPreview {
+		text = strings.ToValidUTF8(text[:maxPreview], "") + "\n(the rest is left out)"
+	}
+	return text
+}
+
+// values are what front matter says of a post, by field.
+func (in markdownInput) values() map[string]string {
+	return map[string]string{"description": in.Description, "author": in.Author, "canonical": in.Canonical, "series": in.Series}
+}
+
+// fieldOrder is the order of fields that a template does not have.
+var fieldOrder = []string{"date", "description", "tags", "series", "author", "canonical", "cover", "draft"}
+
+// known reports whether a template's key is one that the tool sets itself.
+func (t template) known(key string) bool {
+	return key == "title" || key == "slug" || slices.ContainsFunc(append([]string{"updated"}, fieldOrder...), func(f string) bool { return t.key(f) == key })
 }

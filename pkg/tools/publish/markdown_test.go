@@ -1,6 +1,8 @@
 package publish
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,7 +18,7 @@ func TestMarkdown(t *testing.T) {
 	}
 	const at = "content/posts/a-quoted-title-yes.md"
 	got := j.read(at)
-	for _, want := range []string{"---\ntitle: \"A \\\"quoted\\\" title: yes\"\ndate: 2026-11-21\n", "tags: [\"a: b\"]\n", "draft: true\n", "adroit_key: \"J1-", "---\n\nText.\n"} {
+	for _, want := range []string{"---\ntitle: \"A \\\"quoted\\\" title: yes\"\ndate: 2026-11-21\n", "tags: [\"a: b\"]\n", "draft: true\n", "---\n\nText.\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -26,23 +28,62 @@ func TestMarkdown(t *testing.T) {
 	if r := j.call(later, `{"tags":["a: b"],"description":"d","draft":true}`); r.Failed || !strings.Contains(r.Text, "already") || j.read(at) != got {
 		t.Errorf("a second time: %s", r.Text)
 	}
-	// Another text under the same slug: only this job, and only with replace.
+	if strings.Contains(got, "adroit") {
+		t.Errorf("bookkeeping in a public file:\n%s", got)
+	}
+	// Another text under the same slug: only as an update of what was read.
 	j.content += " More."
-	if r := j.call(site, `{"draft":true}`); !r.Failed || !strings.Contains(r.Text, "pass replace") || j.read(at) != got {
+	if r := j.call(site, `{"draft":true}`); !r.Failed || !strings.Contains(r.Text, "pass it as update") || j.read(at) != got {
 		t.Errorf("overwriting: %s", r.Text)
 	}
-	if r := j.call(site, `{"draft":true,"replace":true}`); r.Failed || !strings.Contains(j.read(at), "Text. More.") {
-		t.Errorf("replacing: %s", r.Text)
+	const update = `{"draft":true,"update":"content/posts/a-quoted-title-yes.md"}`
+	if r := j.call(site, update); r.Failed || !strings.Contains(j.read(at), "Text. More.") || !strings.Contains(j.read(at), `tags: ["a: b"]`) {
+		t.Errorf("updating: %s\n%s", r.Text, j.read(at))
 	}
-	j.id = "J2"
-	j.content += " Of another job."
-	if r := j.call(site, `{"draft":true,"replace":true}`); !r.Failed || strings.Contains(j.read(at), "another job") {
-		t.Errorf("another job replaced it: %s", r.Text)
+	if r := j.call(site, update); r.Failed || !strings.Contains(r.Text, "already") {
+		t.Errorf("a second time: %s", r.Text)
 	}
-	j.id = "J1"
-	j.write(at, j.read(at)+"\nA person wrote this.\n")
-	if r := j.call(site, `{"draft":true,"replace":true}`); !r.Failed || !strings.Contains(r.Text, "was changed since") {
+	j.content += " Again."
+	if err := os.WriteFile(filepath.Join(j.files.Dir(), at), []byte("---\ntitle: x\n---\n\nA person wrote this.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := j.call(site, update); !r.Failed || !strings.Contains(r.Text, "changed since it was read") {
 		t.Errorf("a person's words were replaced: %s", r.Text)
+	}
+}
+
+// The post of somebody else is updated after it was read, and what is not given
+// stays as it was, to the byte.
+func TestUpdate(t *testing.T) {
+	site := tool(t, Config{}, "publish_markdown")
+	j := newJob(t, "# Old\n\nBetter text.")
+	const at, old = "content/posts/old.md", "+++\ntitle = 'Old'\ndate = 2020-01-01\nlastmod = 2021-01-01\ntags = ['a']\nweight = 7 # mine\n[params]\nx = 1\n+++\n\nText.\n"
+	if err := os.MkdirAll(filepath.Join(j.files.Dir(), "content/posts"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(j.files.Dir(), at), []byte(old), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const args = `{"update":"content/posts/old.md","description":"d"}`
+	if r := j.call(site, args); !r.Failed || !strings.Contains(r.Text, "was not read by this job") {
+		t.Errorf("updated without having been read: %s", r.Text)
+	}
+	_ = j.read(at)
+	env := &tools.Env{Job: j.id, Files: j.files, Artifacts: j}
+	diff := site.Preview(env, []byte(args))
+	for _, want := range []string{"-lastmod = 2021-01-01\n+lastmod = 2026-11-21\n", "+description = \"d\"\n", "-Text.\n+Better text.\n", " weight = 7 # mine\n"} {
+		if !strings.Contains(diff, want) {
+			t.Errorf("%q is missing in\n%s", want, diff)
+		}
+	}
+	j.approved = map[string]string{at: digest([]byte("something else"))}
+	if r := j.call(site, args); !r.Failed || !strings.Contains(r.Text, "changed since the update was approved") {
+		t.Errorf("what was not approved: %s", r.Text)
+	}
+	j.approved = nil
+	want := strings.NewReplacer("2021-01-01", "2026-11-21", "mine\n", "mine\ndescription = \"d\"\n", "Text.", "Better text.").Replace(old)
+	if r := j.call(site, args); r.Failed || j.read(at) != want {
+		t.Errorf("%s\n%s", r.Text, j.read(at))
 	}
 }
 
@@ -121,7 +162,7 @@ func TestTitleAndDate(t *testing.T) {
 	if r := j.call(site, args); r.Failed || !strings.Contains(r.Text, at+" has this post already") {
 		t.Errorf("again: %s", r.Text)
 	}
-	if r := j.call(site, `{"title":"Release notes","date":"2026-12-25"}`); !r.Failed || !strings.Contains(r.Text, "keep its date") && !strings.Contains(r.Text, "pass replace") {
+	if r := j.call(site, `{"title":"Release notes","date":"2026-12-25"}`); !r.Failed || !strings.Contains(r.Text, "is another post") {
 		t.Errorf("another day: %s", r.Text)
 	}
 	if r := j.call(site, `{"date":"24.12.2026"}`); !r.Failed || !strings.Contains(r.Text, "write it as 2026-11-21") {

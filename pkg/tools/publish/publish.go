@@ -30,6 +30,7 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/site"
 )
 
 // A Config describes where the tools publish. Credentials are named by environment
@@ -59,7 +60,7 @@ func Tools(c Config) []tools.Tool {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return []tools.Tool{c.markdown(), c.notion(), c.webhook()}
+	return []tools.Tool{c.readSite(), c.markdown(), c.notion(), c.webhook()}
 }
 
 // Configure gives list with the tools of this package made for c.
@@ -79,8 +80,11 @@ func Configure(list []tools.Tool, c Config) []tools.Tool {
 // Check reports what is wrong with the configuration, by key.
 func (c Config) Check() error {
 	var errs []error
-	if s := c.Markdown.Style; s != "" && s != hugo && s != jekyll {
-		errs = append(errs, fmt.Errorf("markdown.style is %q; it is hugo or jekyll", s))
+	if s := c.Markdown.Style; s != "" && !slices.Contains(site.Styles, s) {
+		errs = append(errs, fmt.Errorf("markdown.style is %q; it is one of %s", s, strings.Join(site.Styles, ", ")))
+	}
+	if u := c.Markdown.URL; u != "" && !strings.HasPrefix(u, "https://") && !strings.HasPrefix(u, "http://") {
+		errs = append(errs, fmt.Errorf("markdown.url is %q; it begins with https://", u))
 	}
 	errs = append(errs, c.Notion.check())
 	for _, name := range sorted(c.Webhooks) {
@@ -138,7 +142,7 @@ func from(env *tools.Env, file, asked string) (post, error) {
 	}
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	if file != "" {
-		_, text = split(text)
+		_, text = site.Split(text)
 	}
 	if rest, ok := strings.CutPrefix(text, "# "); ok {
 		first, body, _ := strings.Cut(rest, "\n")
@@ -208,7 +212,8 @@ func unknown(env *tools.Env, name, target, key string, cause error) tools.Result
 type published struct {
 	Target string `json:"target"`
 	Title  string `json:"title"`
-	At     string `json:"at,omitempty"` // address or path
+	At     string `json:"at,omitempty"`  // address or path
+	URL    string `json:"url,omitempty"` // for readers
 	Key    string `json:"key"`
 	Before bool   `json:"before,omitempty"` // it was there already
 }

@@ -81,7 +81,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "blog", Description: "Write a post, at once or section by section.",
 			Required: []tools.Tool{blog.Write},
-			Optional: []tools.Tool{blog.Analyze, blog.Outline, blog.Expand, blog.Assemble, blog.Check, blog.Social},
+			Optional: []tools.Tool{blog.Analyze, blog.Outline, blog.Expand, blog.Assemble, blog.Check, blog.Social, blog.Save, blog.CheckPost},
 		},
 		{
 			// Without targets but the workspace; see publish.Configure.

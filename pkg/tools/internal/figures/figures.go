@@ -1,0 +1,91 @@
+// Package figures finds the numbers in a text, to hold what is claimed against
+// what is known.
+package figures
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+)
+
+// Pattern is a number in a text, not a part of a name such as mp3; with a third
+// part it is a time.
+var Pattern = lazyregexp.New(`(^|[^\p{L}\d.,:])(\d+(?:[.,]\d+)*)((?::\d+)*)`)
+
+// Plain writes a number without separators of thousands, and with a point.
+func Plain(s string) string {
+	parts := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == '.' })
+	if len(parts) > 1 && len(parts[0]) <= 3 && !slices.ContainsFunc(parts[1:], func(p string) bool { return len(p) != 3 }) {
+		return strings.TrimLeft(strings.Join(parts, ""), "0")
+	}
+	if len(parts) == 2 {
+		if frac := strings.TrimRight(parts[1], "0"); frac != "" {
+			return parts[0] + "." + frac
+		}
+		return parts[0]
+	}
+	return strings.Join(parts, ".")
+}
+
+// Add adds the figures of a text to known, in their plain form: digits, and
+// English words.
+func Add(text string, known map[string]bool) {
+	for _, m := range Pattern.FindAllStringSubmatch(text, -1) {
+		known[Plain(m[2])] = true
+	}
+	inWords(text, known)
+}
+
+var numerals = map[string]int{
+	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+	"eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
+	"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+}
+
+var scales = map[string]int{"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+
+// inWords adds the numbers that a text has in English words: "one hundred
+// and five", "two point five", and years such as "twenty twenty-six".
+func inWords(text string, known map[string]bool) {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune(" -,.;:!?\"'()", r) })
+	total, current, before, in := 0, 0, -1, false
+	flush := func() {
+		if in {
+			known[strconv.Itoa(total+current)] = true
+			if before >= 10 && before < 100 && current >= 10 && current < 100 {
+				known[strconv.Itoa(before*100+current)] = true
+			}
+		}
+		total, current, in = 0, 0, false
+	}
+	for i, w := range words {
+		v, number := numerals[w]
+		scale, scaled := scales[w]
+		switch {
+		case number && in && (current == 0 && total > 0 || current >= 100 && current%100 == 0 || v > 0 && v < 10 && current%100 >= 20 && current%10 == 0):
+			current += v // a thousand and five, a hundred and five, twenty-six
+		case number:
+			last := current
+			flush()
+			before, current, in = last, v, true
+		case w == "hundred":
+			current, in = max(current, 1)*100, true
+		case scaled:
+			total, current, in = total+max(current, 1)*scale, 0, true
+		case w == "and" && in:
+		case w == "point" && in && i+1 < len(words):
+			if d, ok := numerals[words[i+1]]; ok && d < 10 {
+				known[fmt.Sprintf("%d.%d", total+current, d)] = true
+			}
+			flush()
+			before = -1
+		default:
+			flush()
+			before = -1
+		}
+	}
+	flush()
+}

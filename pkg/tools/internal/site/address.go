@@ -1,0 +1,278 @@
+package site
+
+import (
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Address is where a post will be read, "" if the configuration does not say.
+func (s Site) Address(p Post) string {
+	if s.URL == "" {
+		return ""
+	}
+	at := s.route(p)
+	if at == "" {
+		return ""
+	}
+	if strings.HasPrefix(at, "http://") || strings.HasPrefix(at, "https://") {
+		return at
+	}
+	u := url.URL{Path: "/" + strings.TrimLeft(at, "/")}
+	return s.URL + u.EscapedPath()
+}
+
+// route is the path of a post's address below the site's, "" if unknown.
+func (s Site) route(p Post) string {
+	for _, key := range []string{"permalink", "url"} {
+		if own := p.Matter.Text(key); own != "" && !strings.ContainsAny(own, "{%:") {
+			return own
+		}
+	}
+	switch s.Style {
+	case Hugo:
+		return s.hugo(p)
+	case Jekyll:
+		return s.jekyll(p)
+	case Astro:
+		return s.astro(p)
+	case Eleventy:
+		name := strings.TrimPrefix(p.Path, "content/")
+		name = strings.TrimPrefix(name, "src/")
+		return path.Join(path.Dir(folder(name)), Slug(p.Path)) + "/"
+	}
+	return ""
+}
+
+// folder is a post's name with that of its directory where it is an index.
+func folder(name string) string {
+	if strings.TrimSuffix(path.Base(name), path.Ext(name)) == "index" {
+		return path.Dir(name)
+	}
+	return name
+}
+
+func (s Site) hugo(p Post) string {
+	rel, ok := strings.CutPrefix(p.Path, "content/")
+	if !ok {
+		return ""
+	}
+	rel = folder(rel)
+	section, _, _ := strings.Cut(rel, "/")
+	base := strings.TrimSuffix(path.Base(rel), ".md")
+	name := base
+	if own := p.Matter.Text("slug"); own != "" {
+		name = own
+	}
+	for _, key := range []string{"permalinks.page." + section, "permalinks." + section} {
+		if pattern := s.setting(key); pattern != "" {
+			return s.fill(pattern, p, map[string]string{
+				":slugorfilename": name, ":slugorcontentbasename": name, ":slug": hugoSlug(p, name), ":title": Slugify(p.Matter.Text("title")),
+				":filename": base, ":contentbasename": base, ":sections": path.Dir(rel), ":section": section,
+			})
+		}
+	}
+	at := path.Join(path.Dir(rel), name)
+	return strings.ToLower(strings.ReplaceAll(at, " ", "-")) + "/"
+}
+
+// hugoSlug is the slug that was given, else the title, as in Hugo's :slug.
+func hugoSlug(p Post, name string) string {
+	if p.Matter.Text("slug") != "" {
+		return name
+	}
+	return Slugify(p.Matter.Text("title"))
+}
+
+func (s Site) jekyll(p Post) string {
+	pattern := s.setting("permalink")
+	switch pattern {
+	case "", "date":
+		pattern = "/:categories/:year/:month/:day/:title:output_ext"
+	case "pretty":
+		pattern = "/:categories/:year/:month/:day/:title/"
+	case "ordinal":
+		pattern = "/:categories/:year/:y_day/:title:output_ext"
+	case "none":
+		pattern = "/:categories/:title:output_ext"
+	}
+	var cats []string
+	for _, c := range append(p.Matter.List("category"), p.Matter.List("categories")...) {
+		for _, part := range strings.Fields(c) {
+			cats = append(cats, Slugify(part))
+		}
+	}
+	name := Slug(p.Path)
+	if own := p.Matter.Text("slug"); own != "" {
+		name = own
+	}
+	return s.fill(pattern, p, map[string]string{":categories": strings.Join(cats, "/"), ":title": name, ":slug": Slugify(name), ":output_ext": ".html", ":name": name})
+}
+
+// fill puts values into a pattern; "" if it has a part that is not known.
+func (s Site) fill(pattern string, p Post, values map[string]string) string {
+	t := p.Date
+	if t.IsZero() && strings.Contains(pattern, ":year") {
+		return ""
+	}
+	if s.Style == Hugo {
+		t = t.UTC()
+	}
+	values[":year"], values[":month"], values[":day"] = t.Format("2006"), t.Format("01"), t.Format("02")
+	values[":short_year"], values[":i_month"], values[":i_day"] = t.Format("06"), t.Format("1"), t.Format("2")
+	values[":y_day"], values[":yearday"] = t.Format("002"), fmt.Sprint(t.YearDay())
+	var out strings.Builder
+	for i := 0; i < len(pattern); {
+		if pattern[i] != ':' {
+			out.WriteByte(pattern[i])
+			i++
+			continue
+		}
+		end := i + 1
+		for end < len(pattern) && (pattern[end] == '_' || pattern[end] >= 'a' && pattern[end] <= 'z') {
+			end++
+		}
+		v, ok := values[pattern[i:end]]
+		if !ok {
+			return ""
+		}
+		out.WriteString(v)
+		i = end
+	}
+	at := path.Clean("/" + out.String())
+	if strings.HasSuffix(pattern, "/") {
+		at += "/"
+	}
+	return at
+}
+
+// astro follows the pages: those in src/pages are their own addresses, and a
+// collection is shown where a page with a parameter has its name.
+func (s Site) astro(p Post) string {
+	if rel, ok := strings.CutPrefix(p.Path, "src/pages/"); ok {
+		return strings.TrimSuffix(folder(rel), path.Ext(folder(rel))) + "/"
+	}
+	rel := p.Path
+	for _, base := range []string{"src/content/", "src/data/"} {
+		rel = strings.TrimPrefix(rel, base)
+	}
+	collection, name, ok := strings.Cut(folder(rel), "/")
+	if !ok || rel == p.Path {
+		return ""
+	}
+	name = strings.TrimSuffix(name, path.Ext(name))
+	if own := p.Matter.Text("slug"); own != "" {
+		name = own
+	}
+	for _, dir := range []string{collection, "blog", "posts"} {
+		entries, err := fs.ReadDir(s.FS, "src/pages/"+dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "[") {
+				return dir + "/" + name + "/"
+			}
+			if e.IsDir() && strings.HasPrefix(e.Name(), "[") {
+				return dir + "/" + name + "/"
+			}
+		}
+	}
+	return ""
+}
+
+// Slugify is a title as part of an address: small letters, digits and dashes,
+// at most 80 bytes.
+func Slugify(title string) string {
+	var b strings.Builder
+	dash := false
+	for _, r := range strings.ToLower(title) {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			dash = b.Len() > 0
+			continue
+		}
+		if b.Len()+len(string(r))+1 > 80 {
+			break
+		}
+		if dash {
+			b.WriteByte('-')
+			dash = false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// static are the directories whose files are served at the root of the site.
+var static = map[string][]string{
+	Hugo:     {"static", "assets", "content"},
+	Jekyll:   {"."},
+	Astro:    {"public"},
+	Eleventy: {"public", "src", ".", "content"},
+}
+
+// File finds the file of the workspace that a link of a post leads to: a file
+// that is served, one beside the post, or the source of another page. It
+// reports false if there is none.
+func (s Site) File(link string) (string, bool) {
+	u, err := url.Parse(link)
+	if err != nil || u.Host != "" || u.Path == "" {
+		return "", false
+	}
+	own := u.Path
+	rooted := strings.HasPrefix(own, "/")
+	if base, err := url.Parse(s.URL); err == nil && rooted && base.Path != "" {
+		own = "/" + strings.TrimPrefix(strings.TrimPrefix(own, base.Path), "/")
+	}
+	name := strings.Trim(own, "/")
+	dirs := static[s.Style]
+	if !rooted {
+		dirs = []string{s.Posts}
+	}
+	for _, dir := range dirs {
+		at := path.Join(dir, name)
+		if !fs.ValidPath(at) {
+			return "", false
+		}
+		if info, err := fs.Stat(s.FS, at); err == nil && info.Mode().IsRegular() {
+			return at, true
+		}
+	}
+	return s.source(name, rooted)
+}
+
+// source finds the page with an address by its usual places and by its name.
+func (s Site) source(name string, rooted bool) (string, bool) {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".html"), "/")
+	for _, dir := range []string{"content", ".", "src", "src/pages", "src/content", s.Posts} {
+		for _, end := range []string{".md", "/index.md", "/_index.md", ".mdx", ".html", "/index.html", ".astro", "/index.astro"} {
+			at := path.Join(dir, name+end)
+			if fs.ValidPath(at) && exists(s.FS, at) {
+				return at, true
+			}
+		}
+	}
+	if !rooted || name == "" {
+		return "", false
+	}
+	list, err := s.Named(path.Base(name))
+	if err != nil || len(list) == 0 {
+		return "", false
+	}
+	return list[0], true
+}
+
+// Future reports whether the generator leaves out a post until its date has
+// come.
+func (s Site) Future() bool { return s.Style == Hugo || s.Style == Jekyll }
+
+// IsLater reports whether a date is after now: a day without a time is later
+// only from the next day on.
+func IsLater(date string, now time.Time) bool {
+	t, err := ParseDate(date)
+	return err == nil && t.After(now)
+}

@@ -1,0 +1,289 @@
+package site
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+)
+
+// A Matter is the front matter of a post. What is not set stays as it was
+// written, to the byte.
+type Matter struct {
+	TOML   bool           // between +++, else YAML between ---
+	Values map[string]any // as they were read; nil if they could not be
+	blocks []block
+}
+
+// A block is a top-level key with its lines, or lines without a key.
+type block struct{ key, raw string }
+
+// Split takes front matter off a text. The Matter is empty if there is none.
+func Split(text string) (m Matter, body string) {
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\uFEFF")
+	fence, rest, ok := strings.Cut(text, "\n")
+	fence = strings.TrimRight(fence, " \t")
+	if !ok || fence != "---" && fence != "+++" {
+		return Matter{}, strings.TrimSpace(text)
+	}
+	head, body, ok := strings.Cut("\n"+rest, "\n"+fence+"\n")
+	if !ok {
+		if head, ok = strings.CutSuffix("\n"+rest, "\n"+fence); !ok {
+			return Matter{}, strings.TrimSpace(text)
+		}
+		body = ""
+	}
+	m = Matter{TOML: fence == "+++"}
+	head = strings.TrimPrefix(head, "\n")
+	if m.TOML {
+		_ = toml.Unmarshal([]byte(head), &m.Values)
+	} else {
+		_ = yaml.Unmarshal([]byte(head), &m.Values)
+	}
+	m.blocks = blocks(head, m.TOML)
+	return m, strings.TrimSpace(body)
+}
+
+var (
+	yamlKey = lazyregexp.New(`^["']?([A-Za-z_][\w.-]*)["']?\s*:(?:\s|$)`)
+	tomlKey = lazyregexp.New(`^["']?([A-Za-z_][\w-]*)["']?\s*=`)
+)
+
+// blocks divides front matter at its top-level keys. In TOML everything from the
+// first table on is one block.
+func blocks(head string, inTOML bool) []block {
+	var out []block
+	key, table := yamlKey, false
+	if inTOML {
+		key = tomlKey
+	}
+	for line := range strings.Lines(head) {
+		line = strings.TrimSuffix(line, "\n") + "\n"
+		table = table || inTOML && strings.HasPrefix(line, "[")
+		m := key.FindStringSubmatch(line)
+		switch {
+		case table && (len(out) == 0 || out[len(out)-1].key != tables):
+			out = append(out, block{tables, line})
+		case m != nil && !table:
+			out = append(out, block{m[1], line})
+		case len(out) == 0 || strings.HasPrefix(line, "#") && !table:
+			out = append(out, block{"", line})
+		default:
+			out[len(out)-1].raw += line
+		}
+	}
+	return out
+}
+
+// tables is the key of the block with the tables of TOML.
+const tables = "["
+
+// Empty reports whether there is no front matter.
+func (m Matter) Empty() bool { return len(m.blocks) == 0 }
+
+// Keys are the top-level keys in order.
+func (m Matter) Keys() []string {
+	var out []string
+	for _, b := range m.blocks {
+		if b.key != "" && b.key != tables {
+			out = append(out, b.key)
+		}
+	}
+	return out
+}
+
+// Raw is the text of a value as it was written, "" if the key is not there.
+func (m Matter) Raw(key string) string {
+	for _, b := range m.blocks {
+		if b.key == key {
+			_, v, _ := strings.Cut(b.raw, map[bool]string{true: "=", false: ":"}[m.TOML])
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// Has reports whether there is a key at the top.
+func (m Matter) Has(key string) bool { return slices.Contains(m.Keys(), key) }
+
+// A Date is written as it is, without quotes.
+type Date string
+
+// Set gives a key a value: a string, a Date, a bool, a list of strings, or a
+// map of strings. Its place stays; new keys come last.
+func (m *Matter) Set(key string, v any) {
+	raw := key + ": " + m.encode(v) + "\n"
+	if m.TOML {
+		raw = key + " = " + m.encode(v) + "\n"
+	}
+	for i := range m.blocks {
+		if m.blocks[i].key == key {
+			m.blocks[i].raw = raw
+			return
+		}
+	}
+	at := len(m.blocks)
+	if at > 0 && m.blocks[at-1].key == tables {
+		at--
+	}
+	m.blocks = slices.Insert(m.blocks, at, block{key, raw})
+}
+
+// Copy takes a key over from another Matter of the same format as it is written
+// there.
+func (m *Matter) Copy(from Matter, key string) {
+	if m.TOML != from.TOML || m.Has(key) {
+		return
+	}
+	for _, b := range from.blocks {
+		if b.key == key {
+			m.blocks = append(m.blocks, b)
+		}
+	}
+}
+
+// Drop removes a key.
+func (m *Matter) Drop(key string) {
+	m.blocks = slices.DeleteFunc(m.blocks, func(b block) bool { return b.key == key })
+}
+
+func (m *Matter) encode(v any) string {
+	switch v := v.(type) {
+	case Date:
+		return string(v)
+	case map[string]string:
+		var parts []string
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			parts = append(parts, k+map[bool]string{true: " = ", false: ": "}[m.TOML]+m.encode(v[k]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	raw, err := jsontext.Marshal(v) // YAML and TOML read its strings, lists and booleans
+	if err != nil {
+		return `""`
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// String is the front matter with its fences.
+func (m Matter) String() string {
+	fence := map[bool]string{true: "+++\n", false: "---\n"}[m.TOML]
+	var b strings.Builder
+	b.WriteString(fence)
+	for _, x := range m.blocks {
+		b.WriteString(x.raw)
+	}
+	b.WriteString(fence)
+	return b.String()
+}
+
+// Text is a value as one line: lists are joined.
+func (m Matter) Text(key string) string {
+	switch v := m.Values[key].(type) {
+	case nil:
+		return ""
+	case []any:
+		var out []string
+		for _, x := range v {
+			out = append(out, fmt.Sprint(x))
+		}
+		return strings.Join(out, ", ")
+	case time.Time:
+		return v.Format(time.RFC3339)
+	default:
+		return strings.Join(strings.Fields(fmt.Sprint(v)), " ")
+	}
+}
+
+// List is a value as a list of strings; a string is a list of one.
+func (m Matter) List(key string) []string {
+	switch v := m.Values[key].(type) {
+	case []any:
+		var out []string
+		for _, x := range v {
+			out = append(out, fmt.Sprint(x))
+		}
+		return out
+	case string:
+		if v != "" {
+			return []string{v}
+		}
+	}
+	return nil
+}
+
+// fields are the names that generators and themes give to what a post says of
+// itself, the usual ones first.
+var fields = map[string][]string{
+	"date":        {"date", "pubDate", "pubDatetime", "publishDate", "published"},
+	"updated":     {"lastmod", "updatedDate", "modDatetime", "last_modified_at", "updated", "modified"},
+	"description": {"description", "summary", "excerpt"},
+	"tags":        {"tags", "keywords"},
+	"author":      {"author", "authors"},
+	"canonical":   {"canonicalURL", "canonical_url", "canonical", "canonicalUrl"},
+	"cover":       {"cover", "image", "heroImage", "ogImage", "featured_image", "featuredImage", "thumbnail", "images"},
+	"series":      {"series"},
+	"draft":       {"draft"},
+}
+
+// Key is the name that a site gives a field: the one in m, else the generator's.
+func (m Matter) Key(field, style string) string {
+	for _, k := range fields[field] {
+		if m.Has(k) {
+			return k
+		}
+	}
+	switch style + " " + field {
+	case Astro + " date":
+		return "pubDate"
+	case Astro + " cover":
+		return "heroImage"
+	case Jekyll + " cover":
+		return "image"
+	case Jekyll + " canonical":
+		return "canonical_url"
+	case Eleventy + " canonical":
+		return "canonical"
+	}
+	return fields[field][0]
+}
+
+// Date is when the post is dated, the zero time if it has no date.
+func (m Matter) Date() time.Time {
+	for _, k := range fields["date"] {
+		switch v := m.Values[k].(type) {
+		case time.Time:
+			return v
+		case toml.LocalDate:
+			return v.AsTime(time.UTC)
+		case toml.LocalDateTime:
+			return v.AsTime(time.UTC)
+		case string:
+			if t, err := ParseDate(v); err == nil {
+				return t
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// ParseDate reads a day or a point in time as front matter has them.
+func ParseDate(s string) (t time.Time, err error) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02 15:04:05 -0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if t, err = time.Parse(layout, strings.TrimSpace(s)); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is no date: write it as 2026-11-21 or 2026-11-21T09:00:00+01:00", s)
+}
