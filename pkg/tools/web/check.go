@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +57,9 @@ type verdict struct {
 	Status int    `json:"status,omitempty"`
 	Final  string `json:"final,omitempty"` // where it redirects to
 	Fault  string `json:"fault,omitempty"`
+	// Refused means that the server is there and does not answer programs: a
+	// reader's browser may well get the page.
+	Refused bool `json:"refused,omitempty"`
 }
 
 func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (tools.Result, error) {
@@ -89,7 +91,7 @@ func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (to
 	slices.Sort(targets)
 	targets = slices.Compact(targets)
 	more := max(len(targets)-mostLinks, 0)
-	list, err := d.visit(ctx, env, in.File, targets[:len(targets)-more])
+	list, err := d.visit(ctx, env, linkPlace(env, in.File), targets[:len(targets)-more])
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -98,7 +100,7 @@ func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (to
 
 // visit checks links, a few at once, and answers in their order. Links to one
 // page are one visit.
-func (d *webTools) visit(ctx context.Context, env *tools.Env, file string, targets []string) ([]verdict, error) {
+func (d *webTools) visit(ctx context.Context, env *tools.Env, from place, targets []string) ([]verdict, error) {
 	out := make([]verdict, len(targets))
 	pages := map[string][]int{} // address without anchor -> those who point there
 	for i, t := range targets {
@@ -110,7 +112,10 @@ func (d *webTools) visit(ctx context.Context, env *tools.Env, file string, targe
 		case u.Scheme == "mailto" || u.Scheme == "tel":
 			out[i].OK = true
 		case u.Scheme == "" && u.Host == "":
-			out[i] = d.local(env, file, u, t)
+			out[i] = from.local(env, u, t)
+			if at := from.online(u); !out[i].OK && at != "" {
+				pages[at] = append(pages[at], i)
+			}
 		default:
 			if _, err := fetch.ParseURL(t); err != nil {
 				out[i].Fault = err.Error()
@@ -158,7 +163,7 @@ func (d *webTools) page(ctx context.Context, env *tools.Env, at string, which []
 	}
 	for _, i := range which {
 		v := &out[i]
-		v.Status = status
+		v.Status, v.Fault = status, ""
 		if final != at {
 			v.Final = final
 		}
@@ -166,6 +171,8 @@ func (d *webTools) page(ctx context.Context, env *tools.Env, at string, which []
 		switch {
 		case err != nil:
 			v.Fault = fetch.PlainError(err).Error()
+		case refuses(status):
+			v.OK, v.Refused = true, true
 		case status >= 400:
 			v.Fault = fmt.Sprintf("%d %s", status, http.StatusText(status))
 		case wants && body != nil && !ids[a] && !ids["user-content-"+a]:
@@ -220,39 +227,6 @@ func anchorsOf(body []byte) map[string]bool {
 	}
 }
 
-// local checks a link to a file beside the one it stands in.
-func (d *webTools) local(env *tools.Env, file string, u *url.URL, as string) verdict {
-	v := verdict{URL: as}
-	switch {
-	case file == "" && u.Path == "":
-		v.OK = true // within a text that is no file
-		return v
-	case file == "":
-		v.Fault = "is relative, and there is no file that it could be relative to"
-		return v
-	}
-	name := file
-	if u.Path != "" {
-		name = path.Join(path.Dir(file), u.Path)
-		if strings.HasPrefix(u.Path, "/") {
-			name = strings.TrimPrefix(path.Clean(u.Path), "/")
-		}
-	}
-	info, err := env.Files.Stat(name)
-	switch {
-	case err != nil:
-		v.Fault = "there is no file " + fetch.Clip(name, 200)
-	case u.Fragment != "" && info.Mode().IsRegular() && strings.HasSuffix(strings.ToLower(name), ".md"):
-		b, err := env.Files.ReadFile(name)
-		if v.OK = err == nil && slices.Contains(headings(string(b)), strings.ToLower(u.Fragment)); !v.OK {
-			v.Fault = fmt.Sprintf("%s has no heading for #%s", fetch.Clip(name, 200), fetch.Clip(u.Fragment, 80))
-		}
-	default:
-		v.OK = true
-	}
-	return v
-}
-
 func report(list []verdict, more int) (tools.Result, error) {
 	bad := 0
 	var b strings.Builder
@@ -261,6 +235,8 @@ func report(list []verdict, more int) (tools.Result, error) {
 		case !v.OK:
 			bad++
 			fmt.Fprintf(&b, "broken: %s: %s\n", fetch.Clip(v.URL, 300), fetch.OneLine(v.Fault, 300))
+		case v.Refused:
+			fmt.Fprintf(&b, "not checked: %s: the server refuses programs (%d)\n", fetch.Clip(v.URL, 300), v.Status)
 		case v.Final != "":
 			fmt.Fprintf(&b, "moved: %s now leads to %s\n", fetch.Clip(v.URL, 300), fetch.Clip(v.Final, 300))
 		}

@@ -62,6 +62,9 @@ func summary(q *jobs.Question) string {
 	return Quote(SanitizeLine(e.Question))
 }
 
+// maxPreview is how many characters of what a call changes are shown unasked.
+const maxPreview = 4000
+
 // Question shows what exactly will run, each argument on lines of its own, and
 // where; at most limit characters of each argument, all of it if limit is
 // negative. whole reports whether nothing was left out.
@@ -102,6 +105,12 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	}
 	if alike := lookalikes(all); len(alike) > 0 {
 		put("look", "letters of several alphabets in one word: "+strings.Join(alike, ", "))
+	}
+	if n := len([]rune(e.Preview)); limit >= 0 && n > maxPreview {
+		whole = false
+		put("changes", fmt.Sprintf("%s (%s in all; v shows them)", Cut(e.Preview, maxPreview), Plural(n, "character")))
+	} else {
+		put("changes", e.Preview)
 	}
 	put("in", e.Dir)
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
