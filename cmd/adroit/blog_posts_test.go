@@ -28,13 +28,13 @@ const firstPost = `turns:
     calls: [{name: web_fetch, args: {url: URL/page}}]
   - expect: {contains: "for whoever comes after the crash"}
     calls: [{name: cite, args: {url: URL/page, title: About journals, quote: for whoever comes after the crash}}]
-  - calls: [{name: write_content, args: {title: Why journals, text: "A journal says what was begun [1].\n\nWe killed it 155 times.\n\n![A journal on a desk](/images/journal.png)\n\nSee [two](/2026/02/two/) and [more](URL/gone).\n\nLONG"}}]
+  - calls: [{name: write_content, args: {title: Why journals, text: "A journal says what was begun [1].\n\nWe killed it 155 times.\n\n![A journal on a table](/images/journal.png)\n\nSee [two](/2026/02/two/) and [more](URL/gone).\n\nLONG"}}]
   - expect: {contains: "Marked as unverified, for no source stands beside them: 155"}
     calls: [{name: generate_social_posts, args: {networks: [mastodon, x]}}]
   - text: "Here it is.\nCONTENT_COMPLETE"
   - expect: {contains: "broken: URL/gone: 404 Not Found"}
-    calls: [{name: write_content, args: {title: Why journals, text: "A journal says what was begun [1].\n\nWe killed it 155 times, and 20 times more.\n\n![A journal on a desk](/images/journal.png)\n\nSee [two](/2026/02/two/).\n\nLONG", own_figures: ["155"]}}]
-  - calls: [{name: publish_markdown, args: {description: What a journal is for., tags: [durability], cover: /images/journal.png, cover_alt: A journal on a desk, series: Journals}}]
+    calls: [{name: write_content, args: {title: Why journals, text: "A journal says what was begun [1].\n\nWe killed it 155 times, and 20 times more.\n\n![A journal on a table](/images/journal.png)\n\nSee [two](/2026/02/two/).\n\nLONG", own_figures: ["155"]}}]
+  - calls: [{name: publish_markdown, args: {description: What a journal is for., tags: [durability], cover: /images/journal.png, cover_alt: A journal on a table, series: Journals}}]
   - text: "Published.\nCONTENT_COMPLETE"
   - expect: {contains: "the user wants the files in out/journals: call save_post"}
     calls: [{name: save_post, args: {dir: out/journals}}]

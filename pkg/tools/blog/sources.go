@@ -26,9 +26,9 @@ type citedSource struct {
 	Accessed string `json:"accessed"`
 }
 
-// A passage is a paragraph, list, quotation or table: what one source may stand
+// A textBlock is a paragraph, list, quotation or table: what one source may stand
 // for.
-type passage struct {
+type textBlock struct {
 	start, end int // in the text
 	linked     bool
 }
@@ -38,9 +38,9 @@ type image struct{ target, alt string }
 
 // A reading is a post as it is read: what of it is prose, and what it shows.
 type reading struct {
-	prose    []byte // as long as the text, with spaces for code, links and markup
-	passages []passage
-	images   []image
+	prose  []byte // as long as the text, with spaces for code, links and markup
+	blocks []textBlock
+	images []image
 }
 
 // read parses a post.
@@ -48,9 +48,9 @@ func read(content string) reading {
 	src := []byte(content)
 	r := reading{prose: bytes.Repeat([]byte{' '}, len(src))}
 	doc := goldmark.DefaultParser().Parse(text.NewReader(src))
-	for block := doc.FirstChild(); block != nil; block = block.NextSibling() {
-		p := passage{start: len(src)}
-		_ = ast.Walk(block, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		p := textBlock{start: len(src)}
+		_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 			if !entering {
 				return ast.WalkContinue, nil
 			}
@@ -69,8 +69,8 @@ func read(content string) reading {
 			}
 			return ast.WalkContinue, nil
 		})
-		if block.Kind() != ast.KindHeading && p.start < p.end {
-			r.passages = append(r.passages, p)
+		if n.Kind() != ast.KindHeading && p.start < p.end {
+			r.blocks = append(r.blocks, p)
 		}
 	}
 	return r
@@ -124,7 +124,7 @@ func (d draft) unsourced() (found []string, ends []int) {
 	for _, f := range d.own {
 		figures.Add(f, known)
 	}
-	for _, p := range r.passages {
+	for _, p := range r.blocks {
 		part := string(r.prose[p.start:p.end])
 		if p.linked || reference.MatchString(part) {
 			continue
