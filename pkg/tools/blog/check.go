@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	stdimage "image"
+	"image"
 	_ "image/gif" // what images are measured in
 	_ "image/jpeg"
 	_ "image/png"
@@ -74,7 +74,7 @@ func clipped(s string) string {
 
 // imageFaults is what is wrong with the images of a post. Those elsewhere in the
 // net are links, which link_check looks at.
-func imageFaults(env *tools.Env, images []image) []string {
+func imageFaults(env *tools.Env, images []postImage) []string {
 	var faults []string
 	s := site.Open(env.Files.FS(), site.Settings{})
 	for _, i := range images {
@@ -115,7 +115,7 @@ func oversized(env *tools.Env, name string) string {
 	if err != nil {
 		return fmt.Sprintf("the image %s cannot be read: %v", name, err)
 	}
-	c, _, err := stdimage.DecodeConfig(bytes.NewReader(b))
+	c, _, err := image.DecodeConfig(bytes.NewReader(b))
 	if err != nil {
 		return fmt.Sprintf("%s is no image that can be read: %v", name, err)
 	}

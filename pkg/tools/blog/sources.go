@@ -33,14 +33,14 @@ type textBlock struct {
 	linked     bool
 }
 
-// An image is one that a post shows.
-type image struct{ target, alt string }
+// A postImage is one that a post shows.
+type postImage struct{ target, alt string }
 
 // A reading is a post as it is read: what of it is prose, and what it shows.
 type reading struct {
 	prose  []byte // as long as the text, with spaces for code, links and markup
 	blocks []textBlock
-	images []image
+	images []postImage
 }
 
 // read parses a post.
@@ -56,7 +56,7 @@ func read(content string) reading {
 			}
 			switch n := n.(type) {
 			case *ast.Image:
-				r.images = append(r.images, image{string(n.Destination), plainText(n, src)})
+				r.images = append(r.images, postImage{string(n.Destination), plainText(n, src)})
 				return ast.WalkSkipChildren, nil
 			case *ast.Link, *ast.AutoLink:
 				p.linked = true

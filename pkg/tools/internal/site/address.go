@@ -228,10 +228,14 @@ func (s Site) File(link string) (string, bool) {
 	if base, err := url.Parse(s.URL); err == nil && rooted && base.Path != "" {
 		own = "/" + strings.TrimPrefix(strings.TrimPrefix(own, base.Path), "/")
 	}
-	name := strings.Trim(own, "/")
 	dirs := static[s.Style]
+	name := strings.Trim(path.Clean("/"+own), "/")
 	if !rooted {
-		dirs = []string{s.Posts}
+		// Beside the post, or in a directory around it as far as the content goes.
+		name, dirs = path.Join(s.Posts, own), []string{"."}
+		if top, _, _ := strings.Cut(s.Posts, "/"); !strings.HasPrefix(name, top+"/") {
+			return "", false
+		}
 	}
 	for _, dir := range dirs {
 		at := path.Join(dir, name)
@@ -248,7 +252,7 @@ func (s Site) File(link string) (string, bool) {
 // source finds the page with an address by its usual places and by its name.
 func (s Site) source(name string, rooted bool) (string, bool) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".html"), "/")
-	for _, dir := range []string{"content", ".", "src", "src/pages", "src/content", s.Posts} {
+	for _, dir := range []string{"content", ".", "src", "src/pages", "src/content"} {
 		for _, end := range []string{".md", "/index.md", "/_index.md", ".mdx", ".html", "/index.html", ".astro", "/index.astro"} {
 			at := path.Join(dir, name+end)
 			if fs.ValidPath(at) && exists(s.FS, at) {

@@ -1,0 +1,103 @@
+package site
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+func tree(files map[string]string) fstest.MapFS {
+	out := fstest.MapFS{}
+	for name, text := range files {
+		out[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return out
+}
+
+// Each generator is known by its files, and a post gets the address that it
+// would give it.
+func TestAddress(t *testing.T) {
+	const post = "---\ntitle: My post\ndate: 2026-11-05\n---\n\nText.\n"
+	for _, c := range []struct {
+		name, style, at, want string
+		files                 map[string]string
+	}{
+		{"hugo", Hugo, "content/posts/my-post.md", "https://x.example/posts/my-post/", map[string]string{"hugo.toml": "baseURL = 'https://x.example/'"}},
+		{"hugo below a path", Hugo, "content/blog/my-post/index.md", "https://x.example/sub/blog/my-post/", map[string]string{"config.yaml": "baseURL: https://x.example/sub/\n", "content/blog/_index.md": ""}},
+		{"hugo permalinks", Hugo, "content/posts/my-post.md", "https://x.example/2026/11/my-post/", map[string]string{"hugo.yaml": "baseurl: https://x.example\npermalinks: {posts: '/:year/:month/:slug/'}"}},
+		{"hugo, a token that is not known", Hugo, "content/posts/my-post.md", "", map[string]string{"hugo.yaml": "baseURL: https://x.example\npermalinks: {posts: '/:weird/'}"}},
+		{"hugo without an address", Hugo, "content/posts/my-post.md", "", map[string]string{"hugo.toml": "baseURL = '/'"}},
+		{"jekyll", Jekyll, "_posts/2026-11-05-my-post.md", "https://x.example/b/2026/11/05/my-post.html", map[string]string{"_config.yml": "url: https://x.example\nbaseurl: /b\n"}},
+		{"jekyll pretty", Jekyll, "_posts/2026-11-05-my-post.md", "https://x.example/2026/11/05/my-post/", map[string]string{"_config.yml": "url: https://x.example\npermalink: pretty\n"}},
+		{"astro", Astro, "src/content/blog/my-post.md", "https://x.example/blog/my-post/", map[string]string{"astro.config.mjs": "export default defineConfig({\n  site: 'https://x.example',\n});", "src/pages/blog/[...slug].astro": "", "src/content/blog/a.md": post}},
+		{"astro without a page", Astro, "src/content/blog/my-post.md", "", map[string]string{"astro.config.mjs": "export default {\n  site: 'https://x.example',\n}", "src/content/blog/a.md": post}},
+		{"eleventy", Eleventy, "posts/my-post.md", "https://x.example/posts/my-post/", map[string]string{"eleventy.config.js": "", "_data/metadata.json": `{"url":"https://x.example/","title":"T","author":{"name":"Ann"}}`}},
+		{"a broken configuration", Hugo, "content/posts/my-post.md", "", map[string]string{"hugo.toml": "baseURL = ["}},
+	} {
+		s := Open(tree(c.files), Settings{})
+		m, body := Split(post)
+		if got := s.Address(Post{Path: c.at, Matter: m, Body: body, Date: m.Date()}); s.Style != c.style || got != c.want {
+			t.Errorf("%s: %s, %q, want %q", c.name, s.Style, got, c.want)
+		}
+		if dir := s.Posts; !strings.HasPrefix(c.at, dir+"/") {
+			t.Errorf("%s: posts are in %s", c.name, dir)
+		}
+	}
+	if s := Open(tree(nil), Settings{URL: "https://y.example/"}); s.Found || s.Style != Hugo || s.URL != "https://y.example" {
+		t.Errorf("no site: %+v", s)
+	}
+}
+
+// What is not set stays as it was, to the byte.
+func TestMatter(t *testing.T) {
+	for _, text := range []string{
+		"---\ntitle: A # comment\n# more\ntags:\n  - a\n  - b\ncover:\n  image: x.png\n---\n\nBody\n---\nmore",
+		"+++\ntitle = 'A'\ndate = 2026-01-02T03:04:05Z\n\n[params]\na = 1\n[[params.list]]\nb = 2\n+++\n\nBody",
+		"---\n- not a map\n---\n\nBody",
+		"---\nbroken: [\n---\n\nBody",
+	} {
+		m, body := Split(text)
+		if got := m.String() + "\n" + body; got != text {
+			t.Errorf("got\n%s\nwant\n%s", got, text)
+		}
+	}
+	for _, text := range []string{"", "Body", "---", "---\nno end", "--- \nx"} {
+		if m, _ := Split(text); !m.Empty() {
+			t.Errorf("%q has front matter %s", text, m)
+		}
+	}
+	m, _ := Split("+++\r\ntitle = 'A'\r\n[params]\r\nx = 1\r\n+++\r\nBody\r\n")
+	m.Set("tags", []string{"a\"b"})
+	m.Set("cover", map[string]string{"image": "x.png", "alt": "X"})
+	if want := "+++\ntitle = 'A'\ntags = [\"a\\\"b\"]\ncover = {alt = \"X\", image = \"x.png\"}\n[params]\nx = 1\n+++\n"; m.String() != want {
+		t.Errorf("got\n%s", m)
+	}
+	if again, _ := Split(m.String() + "\nBody\n"); again.List("tags")[0] != "a\"b" {
+		t.Errorf("TOML reads %v", again.Values)
+	}
+}
+
+// A link leads to what is served, to a page, or nowhere.
+func TestFile(t *testing.T) {
+	s := Open(tree(map[string]string{"hugo.toml": "baseURL = 'https://x.example/sub/'", "static/i/a b.png": "", "content/posts/2026-01-02-one.md": "", "content/about/index.md": "", "secret.txt": ""}), Settings{})
+	for link, want := range map[string]bool{
+		"/sub/i/a%20b.png": true, "/i/a%20b.png": true, "/about/": true, "../about/": true, "2026-01-02-one.md": true, "/sub/2026/01/one/": true, "/nowhere/": false,
+		"/../secret.txt": false, "../../secret.txt": false, "/secret.txt": false, "https://x.example/about/": false, "": false, "%zz": false, "/": false,
+	} {
+		if at, got := s.File(link); got != want {
+			t.Errorf("%q leads to %q", link, at)
+		}
+	}
+}
+
+func TestRecent(t *testing.T) {
+	s := Open(tree(map[string]string{"_config.yml": "", "_posts/2026-01-02-a.md": "---\ntitle: a\n---\n", "_posts/2026-03-02-b.md": "---\ntitle: b\n---\n", "_drafts/c.md": "No front matter", "_posts/x.txt": ""}), Settings{})
+	list, all, err := s.Recent(2)
+	if err != nil || all != 3 || len(list) != 2 || list[0].Path != "_posts/2026-03-02-b.md" || !list[0].Date.Equal(time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("%v of %d: %v", list, all, err)
+	}
+	if list, _ := s.Named("A"); len(list) != 1 {
+		t.Errorf("named a: %v", list)
+	}
+}
