@@ -1,7 +1,6 @@
 package blog
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -14,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/outputs"
 )
 
 // saveInput is the input of save_post.
@@ -28,11 +28,8 @@ const (
 	folderName = "post_folder"
 )
 
-// Names of the files in the folder.
-const (
-	postFile   = "post.md"
-	socialFile = "social.md"
-)
+// postFile is the name of the post in the folder.
+const postFile = "post.md"
 
 //go:embed save_post.md
 var saveProse string
@@ -49,45 +46,32 @@ var Save = func() tools.Tool {
 		if json.Unmarshal(args, &in) != nil || in.Dir == "" {
 			return nil
 		}
-		return []string{path.Join(in.Dir, postFile), path.Join(in.Dir, socialFile)}
+		return []string{path.Join(in.Dir, postFile), path.Join(in.Dir, outputs.SocialFile)}
 	}
 	return t
 }()
 
-// A savedFile is a file that save_post wrote.
-type savedFile struct {
-	Path string `json:"path"`
-	Size int    `json:"size"` // bytes
-}
-
-// A renderedFile is a file as it should be.
-type renderedFile struct {
-	name string
-	data []byte
-}
-
 // rendered is what save_post writes, and the announcements with the address of
 // the post.
-func rendered(env *tools.Env) ([]renderedFile, announcementList, error) {
-	var files []renderedFile
+func rendered(env *tools.Env) ([]outputs.Rendered, announcementList, error) {
+	var files []outputs.Rendered
 	if text := content(env); text != "" {
-		files = append(files, renderedFile{postFile, []byte(text + "\n")})
+		files = append(files, outputs.Rendered{Name: postFile, Data: []byte(text + "\n")})
 	}
 	social, ok := artifact[announcementList](env, "social")
 	if !ok || len(social.Posts) == 0 {
 		return files, social, nil
 	}
-	var b strings.Builder
-	b.WriteString("# Social posts\n")
+	var posts []outputs.Post
 	for i := range social.Posts {
 		p := &social.Posts[i]
 		var err error
 		if p.Text, err = addressed(*p, publishedAt(env)); err != nil {
 			return nil, social, err
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", oneLine(p.Network), strings.TrimSpace(p.Text))
+		posts = append(posts, outputs.Post(*p))
 	}
-	return append(files, renderedFile{socialFile, []byte(b.String())}), social, nil
+	return append(files, outputs.Social(posts)), social, nil
 }
 
 // addressed is the text of an announcement with the address of the post.
@@ -119,17 +103,11 @@ func savePost(_ context.Context, env *tools.Env, in saveInput) (tools.Result, er
 	if len(files) == 0 {
 		return tools.Result{}, errors.New("there is nothing to save yet: write the post first")
 	}
-	var saved []savedFile
-	var lines strings.Builder
-	for _, f := range files {
-		name := path.Join(in.Dir, f.name)
-		if err := env.Files.WriteFile(name, f.data); err != nil {
-			return tools.Result{}, err
-		}
-		saved = append(saved, savedFile{name, len(f.data)})
-		fmt.Fprintf(&lines, "%s, %d bytes\n", name, len(f.data))
+	saved, text, err := outputs.Write(env.Files, in.Dir, files)
+	if err != nil {
+		return tools.Result{}, err
 	}
-	r, err := result(lines.String(), savedName, saved)
+	r, err := result(text, savedName, saved)
 	r.Summary = fmt.Sprintf("%s in %s", spelling.Plural(len(saved), "file"), in.Dir)
 	if err == nil && len(social.Posts) > 0 {
 		r.Artifacts["social"], err = jsontext.Marshal(social)
@@ -143,28 +121,10 @@ func inventory(env *tools.Env) (made, faults []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	now := map[string][]byte{}
-	for _, f := range files {
-		now[f.name] = f.data
-	}
-	saved, _ := artifact[[]savedFile](env, savedName)
-	folder, _ := artifact[string](env, folderName)
-	if folder != "" && len(saved) == 0 {
+	saved, _ := artifact[[]outputs.File](env, savedName)
+	made, faults = outputs.Check(env.Files, saved, files, "save_post")
+	if folder, _ := artifact[string](env, folderName); folder != "" && len(saved) == 0 {
 		faults = append(faults, fmt.Sprintf("the user wants the files in %s: call save_post", folder))
-	}
-	if len(saved) > 0 && len(saved) < len(files) {
-		faults = append(faults, "not everything that was made is saved: call save_post again")
-	}
-	for _, f := range saved {
-		b, err := env.Files.ReadFile(f.Path)
-		switch {
-		case err != nil:
-			faults = append(faults, fmt.Sprintf("%s cannot be read (%v): call save_post again", f.Path, err))
-		case !bytes.Equal(b, now[path.Base(f.Path)]):
-			faults = append(faults, fmt.Sprintf("%s is not up to date: call save_post again", f.Path))
-		default:
-			made = append(made, f.Path)
-		}
 	}
 	if p, ok := artifact[struct{ At, URL string }](env, "published"); ok {
 		made = append(made, "published: "+cmp.Or(p.URL, p.At))

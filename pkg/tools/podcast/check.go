@@ -1,7 +1,6 @@
 package podcast
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/outputs"
 )
 
 //go:embed check_episode.md
@@ -64,25 +64,8 @@ func inventory(env *tools.Env) (made, faults []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	now := map[string][]byte{}
-	for _, f := range rendered {
-		now[f.name] = f.data
-	}
-	saved, _ := load[[]savedFile](env, savedName)
-	for _, f := range saved {
-		b, err := env.Files.ReadFile(f.Path)
-		switch {
-		case err != nil:
-			faults = append(faults, fmt.Sprintf("%s cannot be read: %v; call save_episode again", f.Path, err))
-		case !bytes.Equal(b, now[path.Base(f.Path)]):
-			faults = append(faults, fmt.Sprintf("%s is not up to date; call save_episode again", f.Path))
-		default:
-			made = append(made, f.Path)
-		}
-	}
-	if len(saved) > 0 && len(saved) < len(rendered) {
-		faults = append(faults, "not everything that was made is saved; call save_episode again")
-	}
+	saved, _ := load[[]outputs.File](env, savedName)
+	made, faults = outputs.Check(env.Files, saved, rendered, "save_episode")
 	there := func(name, note string) {
 		if _, err := env.Files.Stat(name); err != nil {
 			faults = append(faults, fmt.Sprintf("%s is gone: %v", name, err))

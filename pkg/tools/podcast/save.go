@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/outputs"
 )
 
 // saveInput is the input of save_episode.
@@ -35,7 +35,7 @@ var saveEpisodeTool = func() tools.Tool {
 		if json.Unmarshal(args, &in) != nil || in.Dir == "" {
 			return nil
 		}
-		out := []string{path.Join(in.Dir, notesFile), path.Join(in.Dir, chaptersFile), path.Join(in.Dir, socialFile)}
+		out := []string{path.Join(in.Dir, notesFile), path.Join(in.Dir, chaptersFile), path.Join(in.Dir, outputs.SocialFile)}
 		for _, f := range exportFormats {
 			out = append(out, path.Join(in.Dir, "transcript"+f.ext))
 		}
@@ -48,7 +48,6 @@ var saveEpisodeTool = func() tools.Tool {
 const (
 	notesFile    = "notes.md"
 	chaptersFile = "chapters.json"
-	socialFile   = "social.md"
 )
 
 // socialName is the artifact of generate_social_posts.
@@ -56,16 +55,7 @@ const socialName = "social"
 
 // socialPosts is the part of the artifact social that is saved.
 type socialPosts struct {
-	Posts []struct {
-		Network string `json:"network"`
-		Text    string `json:"text"`
-	} `json:"posts"`
-}
-
-// A savedFile is a file that a tool wrote.
-type savedFile struct {
-	Path string `json:"path"`
-	Size int    `json:"size"` // bytes
+	Posts []outputs.Post `json:"posts"`
 }
 
 func saveEpisode(_ context.Context, env *tools.Env, in saveInput) (tools.Result, error) {
@@ -76,32 +66,20 @@ func saveEpisode(_ context.Context, env *tools.Env, in saveInput) (tools.Result,
 	if len(files) == 0 {
 		return tools.Result{}, errors.New("there is nothing to save yet: process the transcript, or set notes or chapters first")
 	}
-	var saved []savedFile
-	var lines strings.Builder
-	for _, f := range files {
-		name := path.Join(in.Dir, f.name)
-		if err := env.Files.WriteFile(name, f.data); err != nil {
-			return tools.Result{}, err
-		}
-		saved = append(saved, savedFile{name, len(f.data)})
-		fmt.Fprintf(&lines, "%s, %d bytes\n", name, len(f.data))
+	saved, text, err := outputs.Write(env.Files, in.Dir, files)
+	if err != nil {
+		return tools.Result{}, err
 	}
 	for _, n := range notes {
-		lines.WriteString(n + "\n")
+		text += n + "\n"
 	}
-	return bind(savedName, saved, lines.String(), fmt.Sprintf("%d files in %s", len(saved), in.Dir))
-}
-
-// An episodeFile is a file of the episode as text.
-type episodeFile struct {
-	name string
-	data []byte
+	return bind(savedName, saved, text, fmt.Sprintf("%d files in %s", len(saved), in.Dir))
 }
 
 // episodeFiles renders everything that exists so far, with notes on what could
 // not be rendered.
-func episodeFiles(env *tools.Env) (files []episodeFile, notes []string, err error) {
-	add := func(name string, data []byte) { files = append(files, episodeFile{name, data}) }
+func episodeFiles(env *tools.Env) (files []outputs.Rendered, notes []string, err error) {
+	add := func(name string, data []byte) { files = append(files, outputs.Rendered{Name: name, Data: data}) }
 	n, ok := load[showNotes](env, notesName)
 	if ok {
 		add(notesFile, []byte(n.Markdown()))
@@ -127,12 +105,10 @@ func episodeFiles(env *tools.Env) (files []episodeFile, notes []string, err erro
 		}
 	}
 	if s, ok := load[socialPosts](env, socialName); ok && len(s.Posts) > 0 {
-		var b strings.Builder
-		b.WriteString("# Social posts\n")
-		for _, p := range s.Posts {
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n", oneLine(p.Network), strings.TrimSpace(printable(p.Text)))
+		for i := range s.Posts {
+			s.Posts[i].Text = printable(s.Posts[i].Text)
 		}
-		add(socialFile, []byte(b.String()))
+		files = append(files, outputs.Social(s.Posts))
 	}
 	return files, notes, nil
 }
