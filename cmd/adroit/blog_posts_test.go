@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,7 @@ var hugoSite = map[string]string{
 	"repo/hugo.toml":              "baseURL = \"https://blog.example/\"\ntitle = \"Ann's notes\"\n[permalinks.page]\nposts = \"/:year/:month/:slug/\"\n",
 	"repo/content/posts/one.md":   "---\ntitle: \"One\"\ndate: 2026-01-05\ntags: [durability, go]\nauthor: Ann Lee\nShowToc: true\ncover: {image: /images/one.png, alt: One}\ndraft: false\n---\n\nI like short sentences. They work.\n",
 	"repo/content/posts/two.md":   "---\ntitle: \"Two\"\ndate: 2026-02-05\ntags: [durability]\nauthor: Ann Lee\nShowToc: true\ncover: {image: /images/one.png, alt: Two}\ndraft: false\n---\n\nI killed it. It came back.\n",
-	"repo/content/posts/three.md": "---\ntitle: \"Three\"\ndate: 2025-02-05\nlastmod: 2025-02-06\ntags: [go]\nauthor: Ann Lee\nShowToc: true\ndraft: false\n---\n\nA old text with a mistake.\n",
+	"repo/content/posts/three.md": "---\ntitle: \"Three\"\ndate: 2025-02-05\nlastmod: 2025-02-06\ntags: [go]\nauthor: Ann Lee\nShowToc: true\ndraft: false\n---\n\nWe try three times, at once. If a server is down, it is down three times.\n\nThere is nothing more to it.\n",
 }
 
 // firstPost is researched, has a broken link at first, and is published.
@@ -28,26 +29,26 @@ const firstPost = `turns:
     calls: [{name: web_fetch, args: {url: URL/page}}]
   - expect: {contains: "for whoever comes after the crash"}
     calls: [{name: cite, args: {url: URL/page, title: About journals, quote: for whoever comes after the crash}}]
-  - calls: [{name: write_content, args: {title: Why journals, text: "A journal says what was begun [1].\n\nWe killed it 155 times.\n\n![A journal on a table](/images/journal.png)\n\nSee [two](/2026/02/two/) and [more](URL/gone).\n\nLONG"}}]
-  - expect: {contains: "Marked as unverified, for no source stands beside them: 155"}
+  - calls: [{name: write_content, args: {text: DRAFT}}]
+  - expect: {contains: "Marked as unverified, for no source stands beside them: 155; 20"}
     calls: [{name: generate_social_posts, args: {networks: [mastodon, x]}}]
   - text: "Here it is.\nCONTENT_COMPLETE"
   - expect: {contains: "broken: URL/gone: 404 Not Found"}
-    calls: [{name: write_content, args: {title: Why journals, text: "A journal says what was begun [1].\n\nWe killed it 155 times, and 20 times more.\n\n![A journal on a table](/images/journal.png)\n\nSee [two](/2026/02/two/).\n\nLONG", own_figures: ["155"]}}]
+    calls: [{name: write_content, args: {text: FINAL, own_figures: ["155"]}}]
   - calls: [{name: publish_markdown, args: {description: What a journal is for., tags: [durability], cover: /images/journal.png, cover_alt: A journal on a table, series: Journals}}]
   - text: "Published.\nCONTENT_COMPLETE"
   - expect: {contains: "the user wants the files in out/journals: call save_post"}
     calls: [{name: save_post, args: {dir: out/journals}}]
   - text: "Published and saved.\nCONTENT_COMPLETE"
 asides:
-  - {expect: {contains: Announce the blog post}, text: '{"posts":[{"network":"mastodon","text":"Why journals matter."},{"network":"x","text":"Journals."}]}'}
+  - {expect: {contains: Announce the blog post}, text: '{"posts":[{"network":"mastodon","text":"Jobs get killed. What a journal does about it, and how often we tried."},{"network":"x","text":"Jobs get killed. What a journal does about it."}]}'}
 `
 
 // secondPost improves a post that is there.
 const secondPost = `turns:
   - calls: [{name: read_site, args: {posts: 1}}, {name: read_file, args: {path: content/posts/three.md}}]
-  - expect: {contains: "A old text with a mistake."}
-    calls: [{name: write_content, args: {title: Three, text: "An old text without a mistake. LONG"}}]
+  - expect: {contains: "If a server is down, it is down three times."}
+    calls: [{name: write_content, args: {text: FINAL}}]
   - calls: [{name: publish_markdown, args: {update: content/posts/three.md, tags: [go, durability]}}]
   - text: "Improved.\nCONTENT_COMPLETE"
 `
@@ -64,15 +65,46 @@ asides:
   - {expect: {contains: "Every post carries the link https://acme.example/news/2099/01/02/we-move.html"}, text: '{"posts":[{"network":"bluesky","text":"We move. https://acme.example/news/2099/01/02/we-move.html"}]}'}
 `
 
+// journalPost is the text of the first post. Its draft has a link more.
+const journalPost = `# Why journals
+
+A job that runs for an hour will be killed some day. The laptop sleeps. The kernel runs out of memory. Somebody presses Ctrl-C. What then?
+
+## What is lost
+
+Everything that was only in memory. The worst is the call that was under way, for nobody knows whether it happened. Repeat it, and a customer gets the mail twice. Skip it, and there may be no mail at all.
+
+## What a journal keeps
+
+A journal says what was begun and what was finished, for whoever comes after the crash [1]. The next process reads it. It recalls what is done, repeats what may be repeated, and asks about the rest.
+
+![A journal on a table](/images/journal.png)
+
+## Does it hold?
+
+We killed a job 155 times, at each point that we could find. It went on each time. With a real mail server we tried it 20 times.
+
+How the first version failed is in [Two](/2026/02/two/). Kill yours today, before the kernel does.`
+
+// retryPost is the improved text of the post that is there. It keeps its title.
+const retryPost = `We try again, but not at once. If a server is down, it is down three times in the same second, and the third attempt learns nothing that the first did not know.
+
+So we wait, each time twice as long as before, and a little more or less than that. Without the little, all clients come back in the same moment, and the server that has just got up falls again.
+
+And we do not try what cannot work. A wrong password stays wrong. A page that is gone stays gone. Only what may be different next time is worth the wait: a busy server, a cut connection, a lock that somebody else holds.
+
+That is all there is to it. It took us a year to write it down.`
+
 // TestBlogPosts makes three posts for two sites by the command line, from
 // research to announcement; testdata/posts has them as they were published.
 func TestBlogPosts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	filled := func(script string) string {
-		return strings.ReplaceAll(strings.ReplaceAll(script, "URL", w.url), "LONG", strings.TrimSpace(strings.Repeat("It goes on where it stopped. ", 20)))
+	filled := func(script, text string) string {
+		draft := text + " There is [more](" + w.url + "/gone)."
+		return strings.NewReplacer("URL", w.url, "DRAFT", strconv.Quote(draft), "FINAL", strconv.Quote(text)).Replace(script)
 	}
-	files := map[string]string{"two.yaml": filled(secondPost)}
+	files := map[string]string{"two.yaml": filled(secondPost, retryPost)}
 	for name, text := range hugoSite {
 		files[name] = text
 	}
@@ -81,7 +113,7 @@ func TestBlogPosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	files["repo/static/images/journal.png"] = img.String()
-	p := w.place(t, filled(firstPost), files)
+	p := w.place(t, filled(firstPost, journalPost), files)
 	run := func(want int, args ...string) string {
 		t.Helper()
 		code, out := p.run(args...)
@@ -101,7 +133,7 @@ func TestBlogPosts(t *testing.T) {
 	}
 
 	run(4, "run", "blog", "Improve content/posts/three.md", "-m", "script:../two.yaml")
-	for _, want := range []string{"-A old text with a mistake.", "+An old text without a mistake.", "+tags: [\"go\",\"durability\"]"} {
+	for _, want := range []string{"-We try three times, at once.", "+We try again, but not at once.", "+tags: [\"go\",\"durability\"]"} {
 		if out := run(0, "jobs", "show", "last"); !strings.Contains(out, want) {
 			t.Errorf("%q is not shown for approval:\n%s", want, out)
 		}

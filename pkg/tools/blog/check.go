@@ -1,29 +1,16 @@
 package blog
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
-	_ "image/gif" // what images are measured in
-	_ "image/jpeg"
-	_ "image/png"
-	"net/url"
-	"path"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/internal/site"
-)
-
-// Bounds of an image that readers download.
-const (
-	maxImage  = 2 << 20 // bytes
-	maxPixels = 5000    // width or height
 )
 
 //go:embed check_post.md
@@ -72,8 +59,7 @@ func clipped(s string) string {
 	return oneLine(s)
 }
 
-// imageFaults is what is wrong with the images of a post. Those elsewhere in the
-// net are links, which link_check looks at.
+// imageFaults is what is wrong with the images of a post.
 func imageFaults(env *tools.Env, images []postImage) []string {
 	var faults []string
 	s := site.Open(env.Files.FS(), site.Settings{})
@@ -81,46 +67,9 @@ func imageFaults(env *tools.Env, images []postImage) []string {
 		if i.alt == "" {
 			faults = append(faults, fmt.Sprintf("the image %s has no description: write ![what it shows](%s)", i.target, i.target))
 		}
-		u, err := url.Parse(i.target)
-		if err != nil || u.Scheme != "" || u.Host != "" {
-			continue
-		}
-		name, ok := s.File(i.target)
-		if !ok {
-			faults = append(faults, fmt.Sprintf("there is no file for the image %s in what the site serves", i.target))
-			continue
-		}
-		if why := oversized(env, name); why != "" {
-			faults = append(faults, why)
+		if err := s.CheckImage(i.target); err != nil {
+			faults = append(faults, err.Error())
 		}
 	}
 	return faults
-}
-
-// oversized reports an image that is too large, or none at all.
-func oversized(env *tools.Env, name string) string {
-	info, err := env.Files.Stat(name)
-	if err != nil {
-		return fmt.Sprintf("the image %s cannot be read: %v", name, err)
-	}
-	if info.Size() > maxImage {
-		return fmt.Sprintf("the image %s has %.1f MB; %d MB are the most that readers should have to load", name, float64(info.Size())/(1<<20), maxImage>>20)
-	}
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png", ".jpg", ".jpeg", ".gif":
-	default:
-		return "" // webp, avif and svg are not measured
-	}
-	b, err := env.Files.ReadFile(name)
-	if err != nil {
-		return fmt.Sprintf("the image %s cannot be read: %v", name, err)
-	}
-	c, _, err := image.DecodeConfig(bytes.NewReader(b))
-	if err != nil {
-		return fmt.Sprintf("%s is no image that can be read: %v", name, err)
-	}
-	if most := max(c.Width, c.Height); most > maxPixels {
-		return fmt.Sprintf("the image %s has %dx%d pixels; at most %d in each direction are of use", name, c.Width, c.Height, maxPixels)
-	}
-	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/site"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
@@ -37,7 +38,7 @@ func TestCheckPost(t *testing.T) {
 	write("static/ok.png", picture(10))
 	write("static/wide.png", picture(6000))
 	write("static/text.png", []byte("text"))
-	write("static/large.jpg", make([]byte, maxImage+1))
+	write("static/large.jpg", make([]byte, site.MaxImage+1))
 	j := newTestJob(t)
 	call := func(tool tools.Tool, args string) tools.Result {
 		t.Helper()

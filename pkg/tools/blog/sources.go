@@ -94,6 +94,7 @@ var (
 	sourceList = lazyregexp.New(`\n+## ([^\n]+)\n+(?:- \[\d+\] \[[^\n]*\]\(<[^\n]*>\), accessed [\d-]+\n*)+$`)
 	// trailing is what belongs to a figure behind its digits: a unit, an ordinal.
 	trailing = lazyregexp.New(`^[\p{L}%€$£°]*`)
+	marked   = lazyregexp.New(`(\d[\p{L}%€$£°]*) \(unverified\)`)
 	year     = lazyregexp.New(`^(?:19|20)\d\d$`)
 )
 
@@ -148,18 +149,18 @@ const unverified = " (unverified)"
 // withSources puts the list of the sources that a post refers to at its end, in
 // the place of the one that is there, and marks figures without a source. It
 // returns the references that have none, and the figures that it marked.
-func (d draft) withSources(env *tools.Env) (content string, dangling, marked []string) {
-	d.text = strings.ReplaceAll(strings.TrimSpace(d.text), unverified, "")
+func (d draft) withSources(env *tools.Env) (content string, dangling, doubtful []string) {
+	d.text = marked.ReplaceAllString(strings.TrimSpace(d.text), "$1")
 	if m := sourceList.FindStringSubmatch(d.text + "\n"); m != nil {
 		d.heading = cmp.Or(d.heading, m[1])
 		d.text = strings.TrimSpace(sourceList.ReplaceAllString(d.text+"\n", ""))
 	}
-	marked, ends := d.unsourced()
+	doubtful, ends := d.unsourced()
 	for _, at := range slices.Backward(ends) {
 		d.text = d.text[:at] + unverified + d.text[at:]
 	}
 	list, dangling := d.sources(env)
-	return d.text + list, dangling, marked
+	return d.text + list, dangling, doubtful
 }
 
 // sources is the list of sources, and the references without one.
@@ -188,13 +189,13 @@ func (d draft) sources(env *tools.Env) (list string, dangling []string) {
 
 // post is the result of a tool that makes the content.
 func (d draft) post(env *tools.Env) (tools.Result, error) {
-	content, dangling, marked := d.withSources(env)
+	content, dangling, doubtful := d.withSources(env)
 	said := fmt.Sprintf("The post has %s (%d characters).", spelling.Plural(words(content), "word"), len([]rune(content)))
 	if len(dangling) > 0 {
 		said += " These references have no source: " + strings.Join(dangling, ", ") + ". Cite it, then make the post again."
 	}
-	if len(marked) > 0 {
-		said += " Marked as unverified, for no source stands beside them: " + clip(marked, 20) + ". Cite a source, leave them out, or name in own_figures those that come from the user or are counted in the post itself."
+	if len(doubtful) > 0 {
+		said += " Marked as unverified, for no source stands beside them: " + clip(doubtful, 20) + ". Cite a source, leave them out, or name in own_figures those that come from the user or are counted in the post itself."
 	}
 	return result(said, "content", content)
 }

@@ -49,7 +49,7 @@ func TestFigures(t *testing.T) {
 		{"The 7th of 10.", "10", "The 7th (unverified) of 10.", "7th"},
 		{"1. One\n2. Two\n\n`sleep 10`, mp3.", "", "1. One\n2. Two\n\n`sleep 10`, mp3.", ""},
 		{"### 10 ways\n\nText.", "", "### 10 ways\n\nText.", ""},
-		{"![99 cats](c.png) and 3 dogs (unverified)", "", "![99 cats](c.png) and 3 (unverified) dogs", "3"},
+		{"![99 cats](c.png) and 3 (unverified) dogs, (unverified) talk", "", "![99 cats](c.png) and 3 (unverified) dogs, (unverified) talk", "3"},
 		{"- 5 here\n- there [2]", "", "- 5 here\n- there [2]", ""},
 		{"日本で90パーセント。", "", "日本で90パーセント。", ""},
 	} {

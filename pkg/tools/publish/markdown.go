@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -78,6 +79,7 @@ func (c Config) markdown() tools.Tool {
 type change struct {
 	post site.Post
 	old  string // of a post that is there
+	from string // where a draft of Jekyll was, which moves to the posts
 	text string
 	note string // what to know about its date
 }
@@ -94,38 +96,37 @@ func (c Config) write(env *tools.Env, in markdownInput) (tools.Result, error) {
 	}
 	s := c.site(env)
 	done := published{Target: "the site", Title: ch.post.Matter.Text("title"), At: at, URL: s.Address(ch.post), Key: k}
-	if ch.old == ch.text {
+	if ch.from == "" && ch.old == ch.text {
 		done.Before = true
 		return done.result(fmt.Sprintf("%s has this post already; nothing was changed.", at))
 	}
 	state := "Published"
+	source := cmp.Or(ch.from, at)
+	want, approved := env.Approved[source]
 	switch {
-	case in.Update != "":
-		state = "Updated"
-		if !env.Files.Seen(at) {
-			return tools.Result{}, fmt.Errorf("%s was not read by this job: read it with read_file, so that nothing of it gets lost, then update it", at)
-		}
-		if want, ok := env.Approved[at]; ok && want != digest([]byte(ch.old)) {
-			return tools.Result{}, fmt.Errorf("%s has been changed since the update was approved; read it again", at)
-		}
-		err = env.Files.WriteFile(at, []byte(ch.text))
+	case in.Update == "" && in.Draft:
+		state = "Drafted"
+	case in.Update == "":
+	case !env.Files.Seen(source):
+		return tools.Result{}, fmt.Errorf("%s was not read by this job: read it with read_file, so that nothing of it gets lost, then update it", source)
+	case approved && want != digest([]byte(ch.old)):
+		return tools.Result{}, fmt.Errorf("%s has been changed since the update was approved; read it again", source)
 	default:
-		if in.Draft {
-			state = "Drafted"
-		}
-		err = env.Files.WriteFile(at, []byte(ch.text))
+		state = "Updated"
 	}
-	if err != nil {
+	if ch.from != "" {
+		if err := env.Files.Rename(ch.from, at); err != nil {
+			return tools.Result{}, fmt.Errorf("moving %s to %s: %w", ch.from, at, err)
+		}
+	}
+	if err := env.Files.WriteFile(at, []byte(ch.text)); err != nil {
 		return tools.Result{}, fmt.Errorf("writing %s: %w", at, err)
 	}
-	said := fmt.Sprintf("%s %q as %s.", state, done.Title, at)
-	switch {
-	case done.URL != "":
-		said += " Its address will be " + done.URL + "."
-	default:
-		said += " Its address is not known: the configuration of the site does not have it."
+	address := "is not known: the configuration of the site does not have it"
+	if done.URL != "" {
+		address = "will be " + done.URL
 	}
-	return done.result(said + ch.note)
+	return done.result(fmt.Sprintf("%s %q as %s. Its address %s.%s", state, done.Title, at, address, ch.note))
 }
 
 func (c Config) site(env *tools.Env) site.Site {
@@ -134,12 +135,16 @@ func (c Config) site(env *tools.Env) site.Site {
 
 // plan renders the post and finds its place. It changes nothing.
 func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
-	p, err := from(env, in.From, in.Title)
-	if err != nil {
-		return change{}, err
-	}
 	s := c.site(env)
 	if err := in.check(s); err != nil {
+		return change{}, err
+	}
+	p, err := from(env, in.From, in.Title)
+	if err != nil && in.Update != "" && in.Title == "" {
+		// A text without a heading keeps the title that the post has.
+		p, err = from(env, in.From, s.Load(path.Clean(in.Update)).Matter.Text("title"))
+	}
+	if err != nil {
 		return change{}, err
 	}
 	if in.Update != "" {
@@ -147,7 +152,7 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 	}
 	name := in.Slug
 	if name == "" {
-		name = slug(p.Title)
+		name = site.Slugify(p.Title)
 	}
 	if !slugRule.MatchString(name) {
 		return change{}, fmt.Errorf("slug %q will not do: letters and digits, with single dashes between them", name)
@@ -182,6 +187,9 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 		date = t.today(c.Now())
 	}
 	ch := compose(s, t, p, in, date, t.path(name, string(date), in.Draft))
+	if _, err := fs.Stat(s.FS, ch.post.Path); err == nil {
+		return change{}, fmt.Errorf("%s is another file: choose another slug", ch.post.Path)
+	}
 	ch.note = scheduled(s, string(date), c.Now())
 	return ch, nil
 }
@@ -216,10 +224,8 @@ func (in markdownInput) check(s site.Site) error {
 	if in.Canonical != "" && !strings.HasPrefix(in.Canonical, "https://") && !strings.HasPrefix(in.Canonical, "http://") {
 		return fmt.Errorf("canonical %q is no address; it begins with https://", in.Canonical)
 	}
-	if in.Cover != "" && !strings.Contains(in.Cover, "://") {
-		if _, ok := s.File(in.Cover); !ok {
-			return fmt.Errorf("there is no file for the cover %s in what the site serves", in.Cover)
-		}
+	if in.Cover != "" {
+		return s.CheckImage(in.Cover)
 	}
 	return nil
 }
@@ -238,7 +244,13 @@ func (c Config) revise(s site.Site, p post, in markdownInput) (change, error) {
 	for _, own := range []string{"adroit_key", "adroit_sum"} { // of former versions
 		m.Drop(own)
 	}
-	t := template{s: s, like: m}
+	t, ch := template{s: s, like: m}, change{old: string(old)}
+	if s.Style == site.Jekyll && !in.Draft && strings.HasPrefix(at, s.Drafts+"/") {
+		if in.Date == "" {
+			in.Date = string(t.today(c.Now()))
+		}
+		ch.from, at = at, t.path(site.Slug(at), in.Date, false)
+	}
 	if m.Text("title") != p.Title {
 		m.Set("title", p.Title)
 	}
@@ -249,14 +261,22 @@ func (c Config) revise(s site.Site, p post, in markdownInput) (change, error) {
 	if k := t.key("draft"); m.Has(k) {
 		m.Set(k, in.Draft)
 	}
-	ch := change{old: string(old)}
-	render := func() string { return m.String() + "\n" + p.Text + "\n" }
+	render := func() string {
+		text := m.String() + "\n" + p.Text + "\n"
+		if strings.Contains(ch.old, "\r\n") {
+			return strings.ReplaceAll(text, "\n", "\r\n")
+		}
+		return text
+	}
 	if k := t.key("updated"); m.Has(k) && render() != ch.old {
 		m.Set(k, site.Date(c.Now().Format(time.DateOnly)))
 	}
 	ch.text = render()
 	fresh, body := site.Split(ch.text)
 	ch.post = site.Post{Path: at, Matter: fresh, Body: body, Date: fresh.Date()}
+	if ch.post.Date.IsZero() {
+		ch.post.Date = s.Load(at).Date // of its name
+	}
 	if in.Date != "" {
 		ch.note = scheduled(s, in.Date, c.Now())
 	}
@@ -277,7 +297,7 @@ func (c Config) preview(env *tools.Env, args json.RawMessage) string {
 	if err != nil {
 		return ""
 	}
-	text := udiff.Unified(ch.post.Path, ch.post.Path, ch.old, ch.text)
+	text := udiff.Unified(cmp.Or(ch.from, ch.post.Path), ch.post.Path, ch.old, ch.text)
 	if ch.old == "" {
 		head, _, _ := strings.Cut(ch.text, "\n\n")
 		text = ch.post.Path + "\n" + head

@@ -56,7 +56,7 @@ func TestMarkdown(t *testing.T) {
 // stays as it was, to the byte.
 func TestUpdate(t *testing.T) {
 	site := tool(t, Config{}, "publish_markdown")
-	j := newJob(t, "# Old\n\nBetter text.")
+	j := newJob(t, "Better text.") // without a heading: the title stays
 	const at, old = "content/posts/old.md", "+++\ntitle = 'Old'\ndate = 2020-01-01\nlastmod = 2021-01-01\ntags = ['a']\nweight = 7 # mine\n[params]\nx = 1\n+++\n\nText.\n"
 	if err := os.MkdirAll(filepath.Join(j.files.Dir(), "content/posts"), 0o755); err != nil {
 		t.Fatal(err)
@@ -104,6 +104,17 @@ func TestJekyll(t *testing.T) {
 	}
 	if r := j.call(site, `{"slug":"draft","draft":true}`); r.Failed || j.read("_drafts/draft.md") == "" {
 		t.Errorf("a draft: %s", r.Text)
+	}
+	if r := j.call(site, `{"update":"_drafts/draft.md","date":"2026-12-01"}`); r.Failed || !strings.Contains(j.read("_posts/2026-12-01-draft.md"), "date: 2026-12-01\n") {
+		t.Errorf("a draft that is published: %s", r.Text)
+	}
+	if _, err := j.files.Stat("_drafts/draft.md"); err == nil {
+		t.Error("the draft is still there")
+	}
+	const windows = "---\r\ntitle: Hello\r\nlayout: x\r\n---\r\n\r\nOld.\r\n"
+	j.write("_posts/2020-01-01-old.md", windows)
+	if r := j.call(site, `{"update":"_posts/2020-01-01-old.md"}`); r.Failed || j.read("_posts/2020-01-01-old.md") != strings.Replace(windows, "Old.", "Text.", 1) {
+		t.Errorf("line ends: %s %q", r.Text, j.read("_posts/2020-01-01-old.md"))
 	}
 }
 

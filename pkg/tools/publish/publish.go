@@ -7,9 +7,9 @@
 //	})...)
 //
 // The text is the artifact "content" or a file, and a person approves exactly
-// these bytes. A job publishes each text once, even after a crash: the text
-// carries a key derived from the job and the content, and the tool or the
-// receiver looks for the key first. If it is not known whether a text was
+// these bytes. A job publishes each text once, even after a crash: the tool
+// finds the file that it wrote, or the text carries a key derived from the job
+// and the content, and the tool or the receiver looks for the key first. If it is not known whether a text was
 // published, the tool reports that and leaves it to a person.
 package publish
 
@@ -24,7 +24,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
@@ -178,26 +177,7 @@ func key(env *tools.Env, what ...any) (string, error) {
 	return env.Job + "-" + sum, nil
 }
 
-var slugRule = lazyregexp.New(`^[\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*$`)
-
-// slug is a title as part of an address: letters, digits and dashes, at most 80
-// bytes.
-func slug(title string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(title) {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			if s := b.String(); s != "" && !strings.HasSuffix(s, "-") {
-				b.WriteByte('-')
-			}
-			continue
-		}
-		if b.Len()+utf8.RuneLen(r) > 80 {
-			break
-		}
-		b.WriteRune(r)
-	}
-	return strings.Trim(b.String(), "-")
-}
+var slugRule = lazyregexp.New(`^[\p{L}\p{N}\p{M}]+(?:-[\p{L}\p{N}\p{M}]+)*$`)
 
 // unknown is the result if it is not known whether the text was published. A
 // note in the job's log reports it too.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/internal/site"
 )
@@ -44,7 +45,7 @@ func describe(s site.Site, n int) (tools.Result, error) {
 		return tools.Result{Text: "There is no static site here: no files of Hugo, Jekyll, Astro or Eleventy, and no posts."}, nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d posts in %s\n", s.Style, all, s.Posts)
+	fmt.Fprintf(&b, "%s, %s in %s\n", s.Style, spelling.Plural(all, "post"), s.Posts)
 	for _, x := range []struct{ name, value string }{{"address", s.URL}, {"title", s.Title}, {"author", s.Author}, {"language", s.Language}, {"tags", tags(posts, s.Style)}} {
 		if x.value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", x.name, short(x.value, 600))
@@ -61,9 +62,9 @@ func describe(s site.Site, n int) (tools.Result, error) {
 		if at := s.Address(p); at != "" {
 			b.WriteString(", " + at)
 		}
-		fmt.Fprintf(&b, ", %d words\n%s\n", len(strings.Fields(p.Body)), short(p.Body, 700))
+		fmt.Fprintf(&b, ", %s\n%s\n", spelling.Plural(len(strings.Fields(p.Body)), "word"), short(p.Body, 700))
 	}
-	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s, %d posts", s.Style, all)}, nil
+	return tools.Result{Text: b.String(), Summary: s.Style + ", " + spelling.Plural(all, "post")}, nil
 }
 
 // tags are those in use, the most frequent first.

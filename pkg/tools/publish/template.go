@@ -104,13 +104,19 @@ func (t template) matter(p post, in markdownInput, date site.Date) site.Matter {
 	for _, k := range given.Keys() {
 		m.Copy(given, k) // those that are there already stay
 	}
+	if t.s.Style == site.Jekyll && !m.Has("layout") {
+		m.Set("layout", "post")
+	}
 	return m
 }
+
+// single are keys that belong to one post, even if others have them alike.
+var single = []string{"adroit_key", "adroit_sum", "aliases", "id", "permalink", "redirect_from", "url", "weight"}
 
 // copies reports whether a key of the template goes into new posts: it has the
 // same value in the last ones, or is fixed in an archetype.
 func (t template) copies(key string) bool {
-	if key != t.key("author") && t.known(key) || strings.HasPrefix(key, "adroit_") {
+	if key != t.key("author") && t.known(key) || slices.Contains(single, key) {
 		return false
 	}
 	raw := t.like.Raw(key)

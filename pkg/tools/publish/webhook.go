@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/internal/site"
 )
 
 // A Webhook is an address that takes posts as JSON: title, markdown, slug,
@@ -109,7 +110,7 @@ func (c Config) call(ctx context.Context, env *tools.Env, in webhookInput) (tool
 		return tools.Result{}, err
 	}
 	if in.Slug == "" {
-		in.Slug = slug(p.Title)
+		in.Slug = site.Slugify(p.Title)
 	}
 	tags := slices.Clone(in.Tags)
 	k, err := key(env, name, p, in.Slug, tags)

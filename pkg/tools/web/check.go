@@ -34,6 +34,10 @@ type checkInput struct {
 // checkable are the artifacts whose links can be checked.
 var checkable = []string{"content", "section/*", "social", "show_notes", "citations", "links", "search_results", "feed_items"}
 
+// allowBroken is the artifact by which the user lets links be broken: an input of
+// an agent, with the value allow.
+const allowBroken = "broken_links"
+
 const (
 	mostLinks = 300
 	atOnce    = 8
@@ -44,7 +48,7 @@ const (
 func (d *webTools) checkTool() tools.Tool {
 	return tools.New(tools.Metadata{
 		Name: "link_check", Category: tools.Research, Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
-		Uses: checkable, Produces: []string{"link_report"}, Timeout: 5 * time.Minute,
+		Uses: append(slices.Clone(checkable), allowBroken), Produces: []string{"link_report"}, Timeout: 5 * time.Minute,
 		Proves: "the links work", ProvesWith: []string{"artifact", "file", "urls"},
 		Examples: []tools.Example{{Note: "before a text is published", Args: json.RawMessage(`{"artifact":"content"}`)}},
 	}.Prose(checkProse), d.check)
@@ -95,7 +99,12 @@ func (d *webTools) check(ctx context.Context, env *tools.Env, in checkInput) (to
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return report(list, more)
+	r, err := report(list, more)
+	var allowed string
+	if r.Failed && json.Unmarshal(env.Artifacts.Value(allowBroken), &allowed) == nil && allowed == "allow" {
+		r.Failed, r.Summary = false, r.Summary+", which the user allows"
+	}
+	return r, err
 }
 
 // visit checks links, a few at once, and answers in their order. Links to one
@@ -116,6 +125,8 @@ func (d *webTools) visit(ctx context.Context, env *tools.Env, from place, target
 			if at := from.online(u); !out[i].OK && at != "" {
 				pages[at] = append(pages[at], i)
 			}
+		case from.own(u):
+			out[i].OK = true
 		default:
 			if _, err := fetch.ParseURL(t); err != nil {
 				out[i].Fault = err.Error()

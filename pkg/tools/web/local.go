@@ -28,6 +28,16 @@ func linkPlace(env *tools.Env, file string) place {
 	return p
 }
 
+// own reports whether an address is one of the site that will be there once the
+// site is built: of a file or page of the workspace.
+func (p place) own(u *url.URL) bool {
+	if p.site.URL == "" || !strings.HasPrefix(u.String(), p.site.URL+"/") {
+		return false
+	}
+	_, ok := p.site.File(u.EscapedPath())
+	return ok
+}
+
 // online is where a link within the site leads to on the net, "" if the site's
 // address is not known.
 func (p place) online(u *url.URL) string {
@@ -49,31 +59,33 @@ func refuses(status int) bool {
 	return false
 }
 
-// local checks a link to a file beside the one it stands in.
+// local checks a link without a host: to a file beside the one it stands in, or
+// to a file or page of the site.
 func (p place) local(env *tools.Env, u *url.URL, as string) verdict {
-	file := p.file
 	v := verdict{URL: as}
 	switch {
-	case file == "" && u.Path == "":
+	case p.file != "":
+		v = p.beside(env, u, as)
+	case u.Path == "":
 		v.OK = true // within a text that is no file
-		return v
-	case file == "" && !p.site.Found:
+	case p.site.Found:
+		v.Fault = "no file or page of the site is there"
+	default:
 		v.Fault = "is relative, and there is no file that it could be relative to"
-		return v
 	}
-	if p.site.Found {
+	if !v.OK && p.site.Found && (p.file == "" || strings.HasPrefix(u.Path, "/")) {
 		if _, ok := p.site.File(as); ok {
-			v.OK = true
-			return v
-		}
-		if file == "" {
-			v.Fault = "no file or page of the site is there"
-			return v
+			v = verdict{URL: as, OK: true}
 		}
 	}
-	name := file
+	return v
+}
+
+// beside checks a link to a file from the one it stands in.
+func (p place) beside(env *tools.Env, u *url.URL, as string) verdict {
+	v, name := verdict{URL: as}, p.file
 	if u.Path != "" {
-		name = path.Join(path.Dir(file), u.Path)
+		name = path.Join(path.Dir(p.file), u.Path)
 		if strings.HasPrefix(u.Path, "/") {
 			name = strings.TrimPrefix(path.Clean(u.Path), "/")
 		}

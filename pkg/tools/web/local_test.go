@@ -21,14 +21,14 @@ func TestSiteLinks(t *testing.T) {
 	})
 	for name, text := range map[string]string{
 		"hugo.toml": "baseURL = '" + base + "/'\n", "static/a.png": "x", "content/posts/one.md": "x",
-		"content/posts/two.md": "[a](/a.png) [b](/posts/one/) [c](/online/) [d](/gone/) [e](" + base + "/members) [f](one.md)",
+		"content/posts/two.md": "[a](/a.png) [b](/posts/one/) [c](/online/) [d](/gone/) [e](" + base + "/members) [f](one.md) [g](" + base + "/posts/one/)",
 	} {
 		if err := env.Files.WriteFile(name, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r := call(t, Config{}, env, "link_check", checkInput{File: "content/posts/two.md"})
-	if !r.Failed || !strings.Contains(r.Text, "6 links checked: 5 good, 1 broken") || !strings.Contains(r.Text, "broken: /gone/: 404 Not Found") || !strings.Contains(r.Text, "not checked: "+base+"/members: the server refuses programs (403)") {
+	if !r.Failed || !strings.Contains(r.Text, "7 links checked: 6 good, 1 broken") || !strings.Contains(r.Text, "broken: /gone/: 404 Not Found") || !strings.Contains(r.Text, "not checked: "+base+"/members: the server refuses programs (403)") {
 		t.Errorf("%s", r.Text)
 	}
 }

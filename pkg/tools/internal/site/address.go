@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -173,13 +174,8 @@ func (s Site) astro(p Post) string {
 		if err != nil {
 			continue
 		}
-		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), "[") {
-				return dir + "/" + name + "/"
-			}
-			if e.IsDir() && strings.HasPrefix(e.Name(), "[") {
-				return dir + "/" + name + "/"
-			}
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), "[") }) {
+			return dir + "/" + name + "/"
 		}
 	}
 	return ""
@@ -249,13 +245,14 @@ func (s Site) File(link string) (string, bool) {
 	return s.source(name, rooted)
 }
 
-// source finds the page with an address by its usual places and by its name.
+// source finds the page with an address by its usual places and by its name. A
+// post counts only if that is its address, as far as this is known.
 func (s Site) source(name string, rooted bool) (string, bool) {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".html"), "/")
 	for _, dir := range []string{"content", ".", "src", "src/pages", "src/content"} {
 		for _, end := range []string{".md", "/index.md", "/_index.md", ".mdx", ".html", "/index.html", ".astro", "/index.astro"} {
 			at := path.Join(dir, name+end)
-			if fs.ValidPath(at) && exists(s.FS, at) {
+			if fs.ValidPath(at) && exists(s.FS, at) && (!rooted || s.answers(at, name)) {
 				return at, true
 			}
 		}
@@ -264,10 +261,24 @@ func (s Site) source(name string, rooted bool) (string, bool) {
 		return "", false
 	}
 	list, err := s.Named(path.Base(name))
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return "", false
 	}
-	return list[0], true
+	i := slices.IndexFunc(list, func(at string) bool { return s.answers(at, name) })
+	if i < 0 {
+		return "", false
+	}
+	return list[i], true
+}
+
+// answers reports whether a file may be the page with an address: any file that
+// is no post may.
+func (s Site) answers(at, name string) bool {
+	if !strings.HasPrefix(at, s.Posts+"/") || strings.HasPrefix(path.Base(at), "_index.") {
+		return true
+	}
+	route := s.route(s.Load(at))
+	return route == "" || strings.EqualFold(strings.Trim(strings.TrimSuffix(route, ".html"), "/"), name)
 }
 
 // Future reports whether the generator leaves out a post until its date has

@@ -74,6 +74,10 @@ func blocks(head string, inTOML bool) []block {
 			out = append(out, block{m[1], line})
 		case len(out) == 0 || strings.HasPrefix(line, "#") && !table:
 			out = append(out, block{"", line})
+		case len(out) > 1 && out[len(out)-1].key == "" && strings.TrimSpace(line) != "":
+			// The comment stands within the value before it.
+			out[len(out)-2].raw += out[len(out)-1].raw + line
+			out = out[:len(out)-1]
 		default:
 			out[len(out)-1].raw += line
 		}

@@ -62,7 +62,7 @@ var configs = []struct {
 	{Jekyll, []string{"_config.yml", "_config.yaml", "_config.toml", "_posts"}},
 	{Astro, []string{"astro.config.mjs", "astro.config.ts", "astro.config.js"}},
 	{Eleventy, []string{"eleventy.config.js", "eleventy.config.mjs", "eleventy.config.cjs", ".eleventy.js"}},
-	{Hugo, []string{"config.toml", "config.yaml", "config.yml", "archetypes"}},
+	{Hugo, []string{"config.toml", "config.yaml", "config.yml", "archetypes"}}, // beside a directory content only
 }
 
 // places are the directories in which posts are looked for; the first is the
@@ -77,8 +77,8 @@ var places = map[string][]string{
 func Open(fsys fs.FS, set Settings) Site {
 	s := Site{FS: fsys, Style: set.Style}
 	name := ""
-	for _, c := range configs {
-		if set.Style != "" && c.style != set.Style || name != "" {
+	for i, c := range configs {
+		if set.Style != "" && c.style != set.Style || name != "" || i == len(configs)-1 && !exists(fsys, "content") {
 			continue
 		}
 		for _, n := range c.names {
@@ -227,15 +227,17 @@ func IsPost(name string) bool {
 	return false
 }
 
-// Names lists the posts, at most 20,000, with their times of change.
+// names lists the posts, at most 20,000, with their times of change.
 func (s Site) names() ([]string, map[string]time.Time, error) {
 	var names []string
 	times := map[string]time.Time{}
 	for _, dir := range slices.Compact([]string{s.Posts, s.Drafts}) {
 		err := fs.WalkDir(s.FS, dir, func(name string, d fs.DirEntry, err error) error {
 			switch {
-			case err != nil:
+			case err != nil && name == dir:
 				return err
+			case err != nil:
+				return fs.SkipDir // a folder that may not be read has no posts
 			case len(names) >= maxNames:
 				return fs.SkipAll
 			case d.IsDir() || !IsPost(name) || !d.Type().IsRegular():
@@ -265,20 +267,21 @@ func (s Site) Recent(n int) (list []Post, all int, err error) {
 		return cmp.Or(times[b].Compare(times[a]), strings.Compare(b, a))
 	})
 	for _, name := range names[:min(maxRead, len(names))] {
-		b, err := read(s.FS, name)
-		if err != nil {
-			continue
-		}
-		p := Post{Path: name}
-		p.Matter, p.Body = Split(string(b))
-		p.Date = p.Matter.Date()
-		if p.Date.IsZero() {
-			p.Date, _ = dated(path.Base(name))
-		}
-		list = append(list, p)
+		list = append(list, s.Load(name))
 	}
 	slices.SortStableFunc(list, func(a, b Post) int { return cmp.Or(b.Date.Compare(a.Date), strings.Compare(b.Path, a.Path)) })
 	return list[:min(n, len(list))], len(names), nil
+}
+
+// Load reads a post; one that cannot be read is empty.
+func (s Site) Load(name string) Post {
+	p := Post{Path: name}
+	b, _ := read(s.FS, name)
+	p.Matter, p.Body = Split(string(b))
+	if p.Date = p.Matter.Date(); p.Date.IsZero() {
+		p.Date, _ = dated(path.Base(name))
+	}
+	return p
 }
 
 // dated reads the date that a file name begins with, and gives the rest.

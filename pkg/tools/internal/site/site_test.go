@@ -44,6 +44,9 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s: posts are in %s", c.name, dir)
 		}
 	}
+	if s := Open(tree(map[string]string{"config.yaml": "a: 1"}), Settings{}); s.Found {
+		t.Errorf("a file of that name makes a site: %+v", s)
+	}
 	if s := Open(tree(nil), Settings{URL: "https://y.example/"}); s.Found || s.Style != Hugo || s.URL != "https://y.example" {
 		t.Errorf("no site: %+v", s)
 	}
@@ -73,6 +76,10 @@ func TestMatter(t *testing.T) {
 	if want := "+++\ntitle = 'A'\ntags = [\"a\\\"b\"]\ncover = {alt = \"X\", image = \"x.png\"}\n[params]\nx = 1\n+++\n"; m.String() != want {
 		t.Errorf("got\n%s", m)
 	}
+	inside, _ := Split("---\ntags:\n# mine\n  - a\n# other\nb: 1\n---\n")
+	if inside.Set("tags", []string{"c"}); inside.String() != "---\ntags: [\"c\"]\n# other\nb: 1\n---\n" {
+		t.Errorf("a comment within a value:\n%s", inside)
+	}
 	if again, _ := Split(m.String() + "\nBody\n"); again.List("tags")[0] != "a\"b" {
 		t.Errorf("TOML reads %v", again.Values)
 	}
@@ -82,13 +89,44 @@ func TestMatter(t *testing.T) {
 func TestFile(t *testing.T) {
 	s := Open(tree(map[string]string{"hugo.toml": "baseURL = 'https://x.example/sub/'", "static/i/a b.png": "", "content/posts/2026-01-02-one.md": "", "content/about/index.md": "", "secret.txt": ""}), Settings{})
 	for link, want := range map[string]bool{
-		"/sub/i/a%20b.png": true, "/i/a%20b.png": true, "/about/": true, "../about/": true, "2026-01-02-one.md": true, "/sub/2026/01/one/": true, "/nowhere/": false,
+		"/sub/i/a%20b.png": true, "/i/a%20b.png": true, "/about/": true, "../about/": true, "2026-01-02-one.md": true, "/sub/posts/2026-01-02-one/": true, "/sub/2026/01/one/": false, "/nowhere/": false,
 		"/../secret.txt": false, "../../secret.txt": false, "/secret.txt": false, "https://x.example/about/": false, "": false, "%zz": false, "/": false,
 	} {
 		if at, got := s.File(link); got != want {
 			t.Errorf("%q leads to %q", link, at)
 		}
 	}
+}
+
+// Where the address of posts is set, a link must have it.
+func TestPermalink(t *testing.T) {
+	s := Open(tree(map[string]string{"hugo.toml": "baseURL = 'https://x.example/'\n[permalinks]\nposts = '/:year/:slug/'", "content/posts/one.md": "---\ntitle: One\ndate: 2026-01-02\n---\n"}), Settings{})
+	for link, want := range map[string]bool{"/2026/one/": true, "/2025/one/": false, "/posts/one/": false, "one.md": true} {
+		if at, got := s.File(link); got != want {
+			t.Errorf("%q leads to %q", link, at)
+		}
+	}
+}
+
+// FuzzSplit holds that front matter is written as it was read.
+func FuzzSplit(f *testing.F) {
+	f.Add("---\na: 1\nb:\n  - c\n---\nx")
+	f.Add("+++\na = 1\n[t]\nb = 2\n+++\nx")
+	f.Add("---\n---\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		m, body := Split(text)
+		if m.Empty() {
+			return
+		}
+		again, same := Split(m.String() + "\n" + body + "\n")
+		if again.String() != m.String() || same != body {
+			t.Errorf("%q became %q and %q, before %q", text, again.String(), same, body)
+		}
+		m.Set("added", "x")
+		if !m.Has("added") {
+			t.Errorf("%q does not take a key", text)
+		}
+	})
 }
 
 func TestRecent(t *testing.T) {
