@@ -17,9 +17,9 @@ var update = flag.Bool("update", false, "write the table of docs/blog.md")
 // answers of the long one: they do the same whatever is asked.
 const briefly = `turns:
   - calls: [{name: write_content, args: {title: Journals, text: "LONG LONG"}}]
-    usage: {in: 2050, out: 210}
+    usage: {in: 3250, out: 210}
   - text: "A short post.\nCONTENT_COMPLETE"
-    usage: {in: 2300, out: 20}
+    usage: {in: 3500, out: 20}
 `
 
 // TestCompare runs the blog agent and the seven phases on a short and a long

@@ -152,29 +152,29 @@ publish:
 const researched = `turns:
   - expect: {tools: [web_fetch, web_search, rss_feed, cite, link_check, publish_markdown, publish_notion, publish_webhook]}
     calls: [{name: analyze_prompt, args: {prompt: Explain journals}}]
-    usage: {in: 2050, out: 30}
+    usage: {in: 3250, out: 30}
   - expect: {contains: "what a journal is"}
     calls: [{name: rss_feed, args: {feed: news}}, {name: web_search, args: {query: what a journal is}}]
-    usage: {in: 2300, out: 50}
+    usage: {in: 3500, out: 50}
   - expect: {contains: "What a journal is for."}
     calls: [{name: web_fetch, args: {url: URL/page}}]
-    usage: {in: 2600, out: 30}
+    usage: {in: 3800, out: 30}
   - expect: {contains: "for whoever comes after the crash"}
     calls: [{name: cite, args: {url: URL/page, title: About journals, quote: whoever comes after}}, {name: cite, args: {url: URL/feed, title: News}}]
-    usage: {in: 2900, out: 70}
+    usage: {in: 4100, out: 70}
   - calls: [{name: generate_outline, args: {topic: Journals}}]
-    usage: {in: 3050, out: 25}
+    usage: {in: 4250, out: 25}
   - calls: [{name: expand_section, args: {section: One}}, {name: expand_section, args: {section: Two}}]
-    usage: {in: 3200, out: 50}
+    usage: {in: 4400, out: 50}
   - calls: [{name: assemble_content, args: {}}]
-    usage: {in: 3350, out: 20}
+    usage: {in: 4550, out: 20}
   - calls: [{name: link_check, args: {artifact: content}}]
-    usage: {in: 3400, out: 25}
+    usage: {in: 4600, out: 25}
   - calls: [{name: generate_social_posts, args: {networks: [mastodon, x], url: URL/page}}]
-    usage: {in: 3450, out: 35}
+    usage: {in: 4650, out: 35}
 PUBLISH
   - text: "A post with two sources.\nCONTENT_COMPLETE"
-    usage: {in: 3500, out: 20}
+    usage: {in: 4700, out: 20}
 asides:
   - {expect: {contains: Say what this request}, text: '{"topic":"Journals","audience":"operators","tone":"dry","words":800,"sections":["One","Two"],"questions":["what a journal is"]}', usage: {in: 180, out: 60}}
   - {expect: {contains: Outline a blog post}, text: '{"title":"Journals","sections":[{"title":"One","points":[]},{"title":"Two","points":[]}]}', usage: {in: 220, out: 50}}
