@@ -180,7 +180,9 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 		if ch.old = string(old); ch.text == ch.old {
 			return ch, nil
 		}
-		return change{}, fmt.Errorf("%s is another post: choose another slug, or if it is to be replaced, read it and pass it as update", at)
+	}
+	if len(others) > 0 {
+		return change{}, fmt.Errorf("%s is another post: choose another slug, or if it is to be replaced, read it and pass it as update", others[0])
 	}
 	date := site.Date(in.Date)
 	if date == "" {
