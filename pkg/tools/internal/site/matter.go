@@ -40,7 +40,9 @@ func Split(text string) (m Matter, body string) {
 		body = ""
 	}
 	m = Matter{TOML: fence == "+++"}
-	head = strings.TrimPrefix(head, "\n")
+	if head != "" {
+		head = head[1:] + "\n" // its last line ends where the fence begins
+	}
 	if m.TOML {
 		_ = toml.Unmarshal([]byte(head), &m.Values)
 	} else {

@@ -113,6 +113,7 @@ func FuzzSplit(f *testing.F) {
 	f.Add("---\na: 1\nb:\n  - c\n---\nx")
 	f.Add("+++\na = 1\n[t]\nb = 2\n+++\nx")
 	f.Add("---\n---\n")
+	f.Add("---\n0000\n\n\n---")
 	f.Fuzz(func(t *testing.T, text string) {
 		m, body := Split(text)
 		if m.Empty() {
