@@ -51,7 +51,7 @@ func doTask(sc *executor.Scope) error {
 		return err
 	}
 	g, err := executor.AITurn[understanding](sc, executor.Turn{
-		Act: true, Turns: 12, Without: append(commits(), "edit_*", "write_*", "apply_*", "delete_*", "move_*"),
+		Act: true, Turns: 12, Without: commits(), Refuse: []string{"edit_*", "write_*", "apply_*", "delete_*", "move_*"},
 		Prompt: "Understand this task, and change nothing yet. Read the code it is about.\n\n" + sc.Task.Prompt + "\n\n" + around,
 	})
 	if err != nil && !tooLong(sc, err) {

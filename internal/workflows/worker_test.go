@@ -63,8 +63,7 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// The turns of the model are one conversation; it cannot edit before it is to,
-// and never commit.
+// The turns of the model are one conversation; it may not edit before it is to, and never commit.
 func TestWorkerTools(t *testing.T) {
 	asks := 0
 	script := slices.Concat(around(small), edits(diffA), []line{complete, tests(3), noChecks, looked, attemptOf})
@@ -73,9 +72,7 @@ func TestWorkerTools(t *testing.T) {
 			continue
 		}
 		if asks++; asks == 1 {
-			script[i] = l.asked(`"role":"system"`, `"name":"read_file"`)
-		} else if asks == 2 {
-			script[i] = l.asked(`"name":"edit_file"`)
+			script[i] = l.asked(`"role":"system"`, `"name":"read_file"`, `"name":"edit_file"`)
 		} else {
 			script[i] = l.asked(`"head":"`)
 		}
@@ -83,9 +80,9 @@ func TestWorkerTools(t *testing.T) {
 	if _, err := play(t, fix, script...); err != nil {
 		t.Fatal(err)
 	}
-	_, err := play(t, fix, slices.Concat(around(does("edit_file", `{"path":"x"}`), answers(m{"approach": "a", "large": false}).asked(`there is no tool \"edit_file\"`)), edits(diffA), []line{does("git_commit", `{"message":"x"}`), complete, tests(3), noChecks, looked, attemptOf})...)
+	_, err := play(t, fix, slices.Concat(around(does("edit_file", `{"path":"x"}`), answers(m{"approach": "a", "large": false}).asked(`edit_file was not run: this step is for looking`)), edits(diffA), []line{does("git_commit", `{"message":"x"}`), complete, tests(3), noChecks, looked, attemptOf})...)
 	if err != nil {
-		t.Fatalf("a call of a tool that is not offered is refused without a step: %v", err)
+		t.Fatalf("a call that has to wait is refused without a step: %v", err)
 	}
 }
 

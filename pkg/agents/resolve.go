@@ -140,7 +140,7 @@ func (a *DynamicAgent) resolve(in Input, set *tools.Set, def Defaults) (t execut
 		Instructions: executor.Instructions{Agent: a.Name},
 		Work: executor.Work{Tools: executor.Pin(sel.own), Checks: executor.Pin(sel.checks),
 			Done: a.Done, Limits: in.Limits.Or(a.Limits).Or(def.Limits)},
-		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output,
+		Options: merge(in.Options, merge(a.Options, def.Options)), Output: a.Output, Revision: executor.Revision,
 	}
 	in.applyParent(&t)
 	if t.CallMode, err = a.callMode(in); err != nil {

@@ -35,7 +35,7 @@ const (
 // something that confines them.
 func (t *Task) rights() llm.Access {
 	var needs tools.Caps
-	for _, tool := range t.Tools {
+	for _, tool := range t.callable() {
 		needs |= tool.Needs
 	}
 	if t.Mode == ModePlan {
@@ -60,7 +60,7 @@ func (t *Task) agentGrant(s *State, model string) *AgentGrant {
 	}
 	l := t.limits(s)
 	st := &AgentGrant{Rights: t.rights(), Permit: t.permissionContext(callContext{taint: s.Taint, rules: s.Rules}), Bounds: llm.AgentLimits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxAgentTime}}
-	for _, tool := range t.Tools {
+	for _, tool := range t.callable() {
 		st.Needs |= tool.Needs
 	}
 	if l.Turns > 0 {

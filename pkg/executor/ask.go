@@ -95,10 +95,13 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 
 // newRequest is what the model is asked next.
 func newRequest(t *Task, s *State) ModelRequest {
-	a := ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
+	a := ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil || t.turn.none, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
 		CallMode: t.CallMode, ModeFailures: s.ModeFailures}
 	if offered := t.offered(s); offered.names != s.OfferedTools && !a.HideTools {
 		a.Tools, s.OfferedTools = offered.specs, offered.names
+	}
+	if s.WrapUp != nil && t.Revision > 0 {
+		a.Output = nil // the last words are for a person; a schema would push out the tools
 	}
 	t.ration(s, &a.Options)
 	return a
@@ -145,12 +148,12 @@ type offer struct {
 	specs []llm.ToolSpec
 }
 
-// offered are the tools whose inputs exist, ready to send.
+// offered are the task's tools, ready to send.
 func (t *Task) offered(s *State) offer {
 	var o offer
 	var names []string
 	for i := range t.Tools {
-		if t.missing(&t.Tools[i], s) == nil && t.withheld(s, t.Tools[i].Name, s.Turns+1) == "" {
+		if t.Revision > 0 || t.missing(&t.Tools[i], s) == nil && t.withheld(s, t.Tools[i].Name, s.Turns+1) == "" {
 			names = append(names, t.Tools[i].Name)
 			o.specs = append(o.specs, t.Tools[i].ToolSpec)
 		}

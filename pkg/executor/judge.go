@@ -149,7 +149,7 @@ func (s *State) wrapUp(o *Outcome) {
 // stop ends the run: at once where there is nothing to tell about, since the
 // task has no tools and its answer is for a program; else by wrapUp.
 func (t *Task) stop(s *State, o *Outcome) {
-	if len(t.Tools) == 0 && len(t.Output) > 0 {
+	if (len(t.Tools) == 0 || t.turn.none) && len(t.Output) > 0 {
 		if s.Outcome == nil {
 			s.Outcome = o
 		}

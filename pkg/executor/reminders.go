@@ -18,7 +18,7 @@ type failingTool struct {
 	Why string `json:"why"` // digest of the words
 	Err string `json:"err"` // of the turn's mark
 	N   int    `json:"n"`   // times in a row
-	// Rests is the last turn in which the tool is not offered; 0 if it is.
+	// Rests is the last turn in which the tool is refused; 0 if it is not.
 	PausedUntil int `json:"rests,omitempty"`
 }
 
@@ -106,8 +106,12 @@ func (s *State) pauseFailing(t *Task) string {
 	if names == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s failed %d times in the same way and is not offered for the next %d turns. Find another way, or say what blocks you.",
-		strings.Join(names, ", "), sameFailures, pauseTurns)
+	state := "is refused"
+	if t.Revision == 0 {
+		state = "is not offered"
+	}
+	return fmt.Sprintf("%s failed %d times in the same way and %s for the next %d turns. Find another way, or say what blocks you.",
+		strings.Join(names, ", "), sameFailures, state, pauseTurns)
 }
 
 // resumePaused gives rested tools another chance.

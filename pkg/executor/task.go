@@ -30,7 +30,20 @@ type Task struct {
 	CallMode       toolcall.Mode   `json:"calling,omitempty"`  // empty is toolcall.Auto
 	Spawn          *SpawnLimits    `json:"spawning,omitempty"` // the sub-agents that the task may have; nil is none
 	Location
+	// Revision is how the loop talks to the model: a job keeps the one that it
+	// began with, so that its journal replays. See [Revision].
+	Revision int `json:"revision,omitempty"`
+
+	turn turnTools
 }
+
+// Revision is what new tasks are pinned with.
+//
+//   - 0: a tool that would be refused is left out of the next request.
+//   - 1: every request of a task offers the same tools in the same order, which
+//     keeps the beginning of the prompt in the server's cache; what may not be
+//     called now is refused.
+const Revision = 1
 
 // Instructions are the agent, its model and what they are asked.
 type Instructions struct {

@@ -19,8 +19,13 @@ type Turn struct {
 	// how often it is asked then; zero leaves that to the task's limits.
 	Act   bool
 	Turns int
-	// Without names tools that the model does not get then, with wildcards.
+	// Without names tools that the model does not get then, with wildcards. A
+	// list that differs from that of the turn before makes the server read the
+	// whole conversation again.
 	Without []string
+	// Refuse names tools that the model gets and may not call then, with
+	// wildcards.
+	Refuse []string
 	// Apart asks in a conversation of its own: the model knows nothing of the
 	// turns before, and those after know nothing of this one.
 	Apart bool
@@ -58,6 +63,40 @@ func AITurn[Out any](sc *Scope, turn Turn) (Out, error) {
 	return out, nil
 }
 
+// turnTools is what one turn of a workflow takes from the tools of the task
+// without changing the list of those that are offered.
+type turnTools struct {
+	none   bool     // no calls at all
+	refuse []string // names, with wildcards
+}
+
+// limitTools narrows the tools of t, a copy, to those of the turn. offered
+// reports whether the conversation has tools already: they stay in it.
+func (t *Task) limitTools(turn Turn, offered bool) {
+	without := turn.Without
+	if t.Revision == 0 {
+		without = slices.Concat(without, turn.Refuse)
+	} else {
+		t.turn = turnTools{none: !turn.Act && offered, refuse: turn.Refuse}
+	}
+	if t.Tools = slices.Clone(t.Tools); !turn.Act && !t.turn.none {
+		t.Tools = nil
+	}
+	t.Tools = slices.DeleteFunc(t.Tools, func(tool Tool) bool { return matches(without, tool.Name) })
+}
+
+// callable are the tools that may be called in this turn.
+func (t *Task) callable() []Tool {
+	if t.turn.none {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(t.Tools), func(tool Tool) bool { return matches(t.turn.refuse, tool.Name) })
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok })
+}
+
 // turn has one turn, which resumes by replaying at most one request.
 func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error) {
 	s, t := sc.State, *sc.Task
@@ -74,12 +113,7 @@ func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error
 			t.Limits.Turns = s.Turns + turn.Turns
 		}
 	}
-	if t.Tools = slices.Clone(t.Tools); !turn.Act {
-		t.Tools = nil
-	}
-	t.Tools = slices.DeleteFunc(t.Tools, func(tool Tool) bool {
-		return slices.ContainsFunc(turn.Without, func(p string) bool { ok, _ := path.Match(p, tool.Name); return ok })
-	})
+	t.limitTools(turn, s.OfferedTools != "" && !turn.Apart)
 	if output != nil {
 		turn.Prompt += fmt.Sprintf("\n\nAnswer with JSON and nothing else; it satisfies %s", output)
 	}

@@ -40,7 +40,7 @@ func (m *model) call(req *llm.Request) (*call, error) {
 // shown are the tools in the request. Those that may not be called are among
 // them only where the protocol can forbid calls.
 func (m *model) shown(req *llm.Request) []llm.ToolSpec {
-	if len(req.Tools) == 0 && m.dialect.Must != "" && !m.format(req) && !slices.Contains(m.quirks.of(req.Model), "tool_choice") {
+	if len(req.Tools) == 0 && m.dialect.Must != "" && !(m.dialect.Alone && m.format(req)) && !slices.Contains(m.quirks.of(req.Model), "tool_choice") {
 		return req.HiddenTools
 	}
 	return req.Tools
