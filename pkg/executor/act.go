@@ -39,6 +39,8 @@ type ToolResult struct {
 	Sandbox string `json:"sandbox,omitempty"`
 	// Spent is what the tool has paid models for.
 	ModelCosts []ModelCost `json:"spent,omitempty"`
+	// Repairs are what the arguments were taken for, in words for the model.
+	Repairs []string `json:"repairs,omitempty"`
 	// Ask is set if nothing was done because a person must approve it first.
 	Question *Question `json:"ask,omitempty"`
 	// Interrupted is set if the process died during the call: it may or may not

@@ -193,6 +193,11 @@ func (s *State) addTurn(t *Task, answer llm.Message, replies []ToolResult) {
 	}
 	var longest time.Duration // of those that ran at once
 	for i, c := range answer.Calls {
+		for _, words := range replies[i].Repairs {
+			s.feedback.repairs = append(s.feedback.repairs, c.Name+": "+words)
+		}
+	}
+	for i, c := range answer.Calls {
 		reply := replies[i]
 		text := reply.Text + s.projectTexts(t.Project, c, reply) + s.newArtifacts(t, reply)
 		if i == 0 {

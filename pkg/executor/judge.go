@@ -120,7 +120,7 @@ func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 	for i, c := range answer.Calls {
 		if c.Name == finish && !replies[i].Failed {
 			var in struct{ Summary, Evidence string }
-			if err := decode(c.Args, &in); err != nil {
+			if err := decode(c.Args, &in); err != nil || strings.TrimSpace(in.Summary) == "" {
 				in.Summary = answer.Text
 			}
 			return &Claim{Word: finish, Summary: in.Summary, Evidence: in.Evidence}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/llmtest"
 )
@@ -281,5 +282,25 @@ func TestAnswerWithoutEnd(t *testing.T) {
 				t.Errorf("%v: %+v", err, s.Outcome)
 			}
 		})
+	}
+}
+
+// TestRepairedArguments checks that a call whose arguments have one possible
+// meaning runs, and that the model is shown once how it was read.
+func TestRepairedArguments(t *testing.T) {
+	w := newWorld(t, calls(call("add", `{"n":"1"}`)), calls(call("add", `{"N":"2"}`), call("add", `{"n":"3"}`)), say("done"))
+	s, err := w.run(t, new(flow.Memory), w.task(nil))
+	if err != nil || s.Called["add"] != 3 {
+		t.Fatalf("%v; called %v", err, s.Called)
+	}
+	var notes []string
+	for _, m := range w.last {
+		if _, note, ok := strings.Cut(m.Text, "[Read your calls with a repair: "); ok {
+			notes = append(notes, note)
+		}
+	}
+	want := []string{"add: n is an integer, not a string. Write them in the exact form next time.]", "add: N is called n. Write them in the exact form next time.]"}
+	if !slices.Equal(notes, want) {
+		t.Errorf("the model was shown %q, want %q", notes, want)
 	}
 }

@@ -25,13 +25,13 @@ func count() tools.Tool {
 func ExampleNew() {
 	r, err := count().Run(context.Background(), nil, json.RawMessage(`{"text":"to be or not"}`))
 	fmt.Println(r.Text, string(r.Artifacts["words"]), err)
-	r, err = count().Run(context.Background(), nil, json.RawMessage(`{"txt":"to be"}`))
+	r, err = count().Run(context.Background(), nil, json.RawMessage(`{"text":["to","be"],"size":2}`))
 	fmt.Println(r.Text, err)
 	// Output:
 	// 4 4 <nil>
 	// word_count was not called, its arguments do not fit:
-	// - text is missing; it is required
-	// - txt is not known (did you mean "text"?)
+	// - size is not known; there are text
+	// - text is an array, want a string
 	// It takes: an object with text (string) <nil>
 }
 

@@ -36,8 +36,8 @@ func (t Tool) Run(ctx context.Context, env *Env, args json.RawMessage) (r Result
 		return Result{}, Fatal(fmt.Errorf("tool %s cannot be called: it has no function or no input schema; make it with tools.New", t.Name))
 	}
 	env = env.Only(t.Needs)
-	args, note := schema.Repair(args)
-	if note != "" {
+	args, notes := t.Input.Repair(args)
+	for _, note := range notes {
 		env.note(t.Name, note, "")
 	}
 	if faults := t.Input.Validate(args); faults != nil {

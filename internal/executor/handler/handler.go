@@ -163,7 +163,12 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	for _, wrap := range slices.Backward(h.Middleware) {
 		perform = wrap(perform)
 	}
-	p := Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: use.Args}
+	// Before anything judges the call: a rule must see the path that is meant.
+	args, repairs := t.Input.Repair(use.Args)
+	for _, note := range repairs {
+		emit(event.Event{Kind: event.Note, Text: t.Name + ": " + note})
+	}
+	p := Invocation{Step: s, At: use.At, Tool: t, Env: &call, Args: args}
 	if why := overwritesSecret(h.Secrets, p); why != "" {
 		perform = func(context.Context, Invocation) (tools.Result, error) {
 			return tools.Result{Failed: true, Text: why}, nil
@@ -198,7 +203,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		}
 	}
 	h.bound(ctx, s, use.MaxResultBytes, &res, emit)
-	reply := executor.ToolResult{Result: res, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent}
+	reply := executor.ToolResult{Result: res, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
 	return json.Marshal(reply)
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // A Confinement is the confinement of a job's commands on its host.
@@ -73,7 +72,7 @@ func (h Host) permitted(use executor.ToolCall, emit event.Sink) ToolHandler {
 	return func(ctx context.Context, p Invocation) (tools.Result, error) {
 		v, leaks := verdict(may, p, h.Confinement)
 		if v.Do != permit.Allow {
-			args, _ := schema.Repair(p.Args)
+			args, _ := p.Tool.Input.Repair(p.Args)
 			if p.Tool.Input != nil && p.Tool.Input.Validate(args) != nil {
 				// Not a call yet: the tool states what is wrong without running.
 				return p.Tool.Run(ctx, p.Env, p.Args)
@@ -163,7 +162,7 @@ func ruleCall(m executor.PermissionContext, p Invocation, def permit.Do) permit.
 	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
 		return c // it has nothing in its arguments that rules are about
 	}
-	args, _ := schema.Repair(p.Args)
+	args, _ := t.Input.Repair(p.Args)
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(args, &fields) != nil {
 		return c

@@ -1,0 +1,231 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/spelling"
+)
+
+// Repair rewrites arguments that do not satisfy s where they have one possible
+// meaning: what [Repair] does, values in strings, names that other programs
+// have for the same thing. The notes list what was changed, in words for the
+// model. Arguments that satisfy s stay as they were written, and so do those
+// that would not satisfy it afterwards.
+func (s *Schema) Repair(args json.RawMessage) (fixed json.RawMessage, notes []string) {
+	fixed, note := Repair(args)
+	if note != "" {
+		notes = append(notes, note)
+	}
+	if s == nil || s.Err() != nil || s.Validate(fixed) == nil {
+		return fixed, notes
+	}
+	value, faults := parse(fixed)
+	if faults != nil {
+		return fixed, notes
+	}
+	var c coercion
+	out := json.RawMessage(c.value(s.root, value, "").appendTo(nil))
+	if c.notes == nil || s.Validate(out) != nil {
+		return fixed, notes
+	}
+	return out, append(notes, c.notes...)
+}
+
+// A coercion changes a value to fit a schema.
+type coercion struct{ notes []string }
+
+func (c *coercion) note(format string, args ...any) {
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// value changes v, which it may consume.
+func (c *coercion) value(sch, v *node, path string) *node {
+	if types := sch.types(); len(types) > 0 && !allows(types, v) {
+		w := convert(sch, types, v)
+		if w == nil {
+			return v
+		}
+		c.note("%s is %s, not %s", path, articles(types[:1])[0], shownKind(v))
+		v = w
+	}
+	switch v.kind {
+	case '{':
+		c.members(sch, v, path)
+	case '[':
+		for i, kid := range v.kids {
+			v.kids[i] = c.value(sch.at("items"), kid, fmt.Sprintf("%s[%d]", path, i))
+		}
+	}
+	return v
+}
+
+// members renames and drops properties of v, then changes their values.
+func (c *coercion) members(sch, v *node, path string) {
+	props := sch.at("properties")
+	if !props.is('{') {
+		return
+	}
+	required := sch.at("required").words()
+	if others := sch.at("additionalProperties"); others.is('t') && !others.yes {
+		for i, key := range v.keys {
+			if props.at(key) != nil {
+				continue
+			}
+			if name := meant(key, v.kids[i], v, props, required); name != "" {
+				c.note("%s is called %s", join(path, key), name)
+				v.keys[i] = name
+			}
+		}
+	}
+	for i := len(v.keys) - 1; i >= 0; i-- {
+		key := v.keys[i]
+		p := props.at(key)
+		if v.kids[i].is('n') && p != nil && !allows(p.types(), v.kids[i]) && !slices.Contains(required, key) {
+			c.note("%s is left out rather than null", join(path, key))
+			v.keys, v.kids = slices.Delete(v.keys, i, i+1), slices.Delete(v.kids, i, i+1)
+		}
+	}
+	for i, key := range v.keys {
+		if p := props.at(key); p != nil {
+			v.kids[i] = c.value(p, v.kids[i], join(path, key))
+		}
+	}
+}
+
+// meant is the property that a name which is not known stands for, "" if there
+// is doubt: v lacks it, and it takes the value.
+func meant(key string, value, v, props *node, required []string) string {
+	fits := func(name string) bool {
+		p := props.at(name)
+		if p == nil || v.at(name) != nil {
+			return false
+		}
+		types := p.types()
+		return allows(types, value) || convert(p, types, value) != nil
+	}
+	fold := spelling.Fold(key)
+	for _, name := range props.keys {
+		if spelling.Fold(name) == fold && fits(name) {
+			return name
+		}
+	}
+	for _, name := range aliases[fold] {
+		if fits(name) {
+			return name
+		}
+	}
+	if name := spelling.Nearest(key, props.keys); slices.Contains(required, name) && fits(name) {
+		return name
+	}
+	return ""
+}
+
+// aliases are the names that other programs have for arguments, folded, with
+// what they are called here. The first one that a tool has is meant.
+var aliases = map[string][]string{
+	"filepath": {"path"}, "filename": {"path"}, "file": {"path"}, "targetfile": {"path"}, "absolutepath": {"path"}, "relativepath": {"path"},
+	"path":      {"dir", "target", "paths"},
+	"directory": {"dir", "path", "target"}, "dirpath": {"dir", "path"}, "folder": {"dir", "path"}, "cwd": {"dir"},
+	"files": {"paths"}, "filepaths": {"paths"},
+	"oldstring": {"old"}, "oldstr": {"old"}, "oldtext": {"old"}, "find": {"old", "pattern"}, "search": {"old", "pattern"},
+	"newstring": {"new"}, "newstr": {"new"}, "newtext": {"new"}, "replace": {"new"}, "replacement": {"new"}, "replacewith": {"new"},
+	"replaceall": {"all"},
+	"query":      {"pattern"}, "regex": {"pattern"}, "regexp": {"pattern"}, "searchterm": {"pattern"}, "q": {"pattern", "query"},
+	"pattern": {"glob", "filter", "query"}, "include": {"glob"}, "includepattern": {"glob"}, "globpattern": {"glob"},
+	"contents": {"content"}, "filetext": {"content"}, "newcontent": {"content"}, "filecontent": {"content"}, "text": {"content", "summary"},
+	"offset": {"from"}, "startline": {"from"}, "linestart": {"from"},
+	"limit": {"lines", "max"}, "numlines": {"lines"}, "maxresults": {"max", "limit"}, "headlimit": {"max"}, "contextlines": {"context"},
+	"cmd": {"command"}, "commandline": {"command"}, "bashcommand": {"command"},
+	"commitmessage": {"message"}, "msg": {"message"}, "result": {"summary"}, "message": {"summary"}, "answer": {"summary"},
+	"symbol": {"name"}, "symbolname": {"name"}, "identifier": {"name"},
+	"source": {"from"}, "sourcepath": {"from"}, "src": {"from"}, "oldpath": {"from"},
+	"destination": {"to"}, "destinationpath": {"to"}, "dest": {"to"}, "dst": {"to"}, "newpath": {"to"}, "targetpath": {"to", "path"},
+}
+
+// types are the types that a schema allows, null last.
+func (n *node) types() []string {
+	t := n.at("type")
+	if t.is('"') {
+		return []string{t.text}
+	}
+	out := slices.DeleteFunc(t.words(), func(s string) bool { return s == "null" })
+	if t != nil && len(out) < len(t.kids) {
+		out = append(out, "null")
+	}
+	return out
+}
+
+func allows(types []string, v *node) bool {
+	if len(types) == 0 {
+		return true
+	}
+	switch v.kind {
+	case '{':
+		return slices.Contains(types, "object")
+	case '[':
+		return slices.Contains(types, "array")
+	case '"':
+		return slices.Contains(types, "string")
+	case '0':
+		return slices.Contains(types, "number") || slices.Contains(types, "integer")
+	case 't':
+		return slices.Contains(types, "boolean")
+	}
+	return slices.Contains(types, "null")
+}
+
+// convert gives v as the one type that is allowed beside null, nil if that
+// would be a guess.
+func convert(sch *node, types []string, v *node) *node {
+	if len(types) == 0 || len(types) > 1 && types[1] != "null" {
+		return nil
+	}
+	switch want := types[0]; {
+	case want == "string" && (v.is('0') || v.is('t')):
+		return text(v.String())
+	case want == "boolean" && v.is('"'):
+		switch strings.ToLower(strings.TrimSpace(v.text)) {
+		case "true":
+			return &node{kind: 't', yes: true}
+		case "false":
+			return &node{kind: 't'}
+		}
+	case want == "array" && v.is('{'):
+		return listOf(sch, v)
+	case v.is('"') && (want == "integer" || want == "number" || want == "array" || want == "object"):
+		in, faults := parse([]byte(v.text))
+		switch {
+		case faults == nil && in != nil && allows(types[:1], in):
+			return in
+		case want == "array" && faults == nil && in.is('{'):
+			return listOf(sch, in)
+		case want == "array" && !strings.HasPrefix(strings.TrimSpace(v.text), "["):
+			return listOf(sch, v)
+		}
+	}
+	return nil
+}
+
+// listOf is an array of v alone, if the schema's items have its type.
+func listOf(sch, v *node) *node {
+	if types := sch.at("items").types(); len(types) == 1 && allows(types, v) {
+		return &node{kind: '[', kids: []*node{v}}
+	}
+	return nil
+}
+
+// shownKind names what came, without its text: it may be long, or a secret.
+func shownKind(v *node) string {
+	switch v.kind {
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 't':
+		return "a boolean"
+	}
+	return shown(v)
+}
