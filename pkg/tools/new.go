@@ -6,9 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
+	"strings"
 
 	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
+	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
 // New makes a Tool of a typed function. In is decoded from arguments that
@@ -33,7 +38,7 @@ func New[In, Out any](m Metadata, f func(ctx context.Context, env *Env, in In) (
 		}
 		out, err := f(ctx, env, in)
 		if err != nil {
-			return failure(ctx, err)
+			return failure(ctx, env, err)
 		}
 		return m.result(out)
 	}
@@ -73,7 +78,7 @@ func Fatal(err error) error {
 
 // failure passes an error of a typed function to the model, the operator, or as
 // a cancellation.
-func failure(ctx context.Context, err error) (Result, error) {
+func failure(ctx context.Context, env *Env, err error) (Result, error) {
 	if ctx.Err() != nil {
 		// A killed process says "signal: killed"; the reason is the context.
 		return Result{}, errors.Join(ctx.Err(), err)
@@ -81,7 +86,44 @@ func failure(ctx context.Context, err error) (Result, error) {
 	if fatal := new(fatalError); errors.As(err, &fatal) {
 		return Result{}, err
 	}
-	return Result{Text: err.Error(), Failed: true}, nil
+	return Result{Text: err.Error() + env.meant(ctx, err), Failed: true}, nil
+}
+
+// meant names, for a path that does not exist, the files that may have been
+// meant: those with the same base name, or else the nearest name beside it.
+func (e *Env) meant(ctx context.Context, err error) string {
+	missing := new(workspace.PathError)
+	if e == nil || e.Files == nil || !errors.As(err, &missing) || !errors.Is(missing.Err, fs.ErrNotExist) {
+		return ""
+	}
+	const most = 5000
+	entries, _, err := e.Files.List(ctx, workspace.ListOptions{Max: most})
+	if err != nil {
+		return ""
+	}
+	var same, beside []string
+	dir, base := path.Split(path.Clean(missing.Name))
+	for _, entry := range entries {
+		if strings.EqualFold(path.Base(entry.Name), base) {
+			same = append(same, entry.Name)
+		}
+		if d, _ := path.Split(entry.Name); d == dir {
+			beside = append(beside, entry.Name)
+		}
+	}
+	if same == nil {
+		if near := spelling.Nearest(path.Join(dir, base), beside); near != "" {
+			same = []string{near}
+		}
+	}
+	const named = 4
+	switch {
+	case len(same) == 0:
+		return ""
+	case len(same) > named:
+		return fmt.Sprintf("; there are %s and %d more", strings.Join(same[:named], ", "), len(same)-named)
+	}
+	return "; there is " + strings.Join(same, ", ")
 }
 
 func (m Metadata) result(out any) (Result, error) {

@@ -252,7 +252,8 @@ const (
 	hunkLines = 40
 )
 
-// result reports what was changed, within bounds.
+// result reports what was changed, within bounds: where, and the changes
+// themselves only where old was not found exactly as it was sent.
 func (p *plan) result() tools.Result {
 	var b strings.Builder
 	var sums []string
@@ -260,11 +261,16 @@ func (p *plan) result() tools.Result {
 	for _, d := range p.order {
 		added, removed := 0, 0
 		var body strings.Builder
+		first, last := 0, 0 // lines that were changed
 		for _, c := range d.changes {
 			h, a, r := c.Hunk(hunkLines)
 			added, removed = added+a, removed+r
-			if d.gone || !d.existed {
-				continue
+			if first == 0 || c.At < first {
+				first = c.At
+			}
+			last = max(last, c.At+len(lines(c.New))-1, c.At)
+			if len(d.how) == 0 || d.gone || !d.existed {
+				continue // the model has just written it
 			}
 			if hunks++; hunks > mostHunks {
 				left++
@@ -282,6 +288,13 @@ func (p *plan) result() tools.Result {
 			sum = fmt.Sprintf("%s renamed to %s +%d -%d", d.name, d.to, added, removed)
 		}
 		sums = append(sums, sum)
+		switch {
+		case len(d.how) > 0 || d.gone || !d.existed || first == 0:
+		case first == last:
+			sum += fmt.Sprintf(", line %d", first)
+		default:
+			sum += fmt.Sprintf(", lines %d-%d", first, last)
+		}
 		b.WriteString(sum + "\n")
 		for _, how := range d.how {
 			fmt.Fprintf(&b, "old was found %s; look at the lines below.\n", how)
@@ -294,25 +307,9 @@ func (p *plan) result() tools.Result {
 	return tools.Result{Text: b.String(), Summary: strings.Join(sums, ", ")}
 }
 
-// Difference summarises the change between two texts: "+1 -2", and the hunks
-// if they are few.
-func Difference(was, is string) (sum, hunks string) {
+// Difference counts the lines that differ between two texts: "+1 -2".
+func Difference(was, is string) string {
 	a, b := lines(was), lines(is)
-	var out strings.Builder
-	added, removed, n := 0, 0, 0
-	i, j := 0, 0
-	for _, p := range append(pairs(a, b), [2]int{len(a), len(b)}) {
-		if i < p[0] || j < p[1] {
-			h, x, y := textChange{At: j + 1, Old: closed(a[i:p[0]], true), New: closed(b[j:p[1]], true)}.Hunk(hunkLines)
-			added, removed = added+x, removed+y
-			if n++; n <= mostHunks {
-				out.WriteString(h)
-			}
-		}
-		i, j = p[0]+1, p[1]+1
-	}
-	if n > mostHunks {
-		fmt.Fprintf(&out, "[%d more places]\n", n-mostHunks)
-	}
-	return fmt.Sprintf("+%d -%d", added, removed), out.String()
+	same := len(pairs(a, b))
+	return fmt.Sprintf("+%d -%d", len(b)-same, len(a)-same)
 }

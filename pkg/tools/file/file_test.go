@@ -14,7 +14,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-func TestConforms(t *testing.T) { toolstest.Check(t, Read, Write, List) }
+func TestConforms(t *testing.T) { toolstest.Check(t, Read, Write, List, Delete, Move) }
 
 func open(t *testing.T, content map[string]string) *tools.Env {
 	t.Helper()
@@ -97,7 +97,7 @@ func TestWrite(t *testing.T) {
 		text string
 	}{
 		{WriteInput{Path: "new/b.txt", Content: "x\ny"}, "new/b.txt created, 2 lines"},
-		{WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 line, +1 -1\n@@ line 1: -1 +1 @@\n-one\n+two\n"},
+		{WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt replaced, 1 line, +1 -1"},
 		{WriteInput{Path: "a.txt", Content: "two\n"}, "a.txt holds exactly this already; nothing was changed"},
 	} {
 		r := call(t, Write, env, c.in)
@@ -184,5 +184,30 @@ func TestList(t *testing.T) {
 	}
 	if r := call(t, List, env, listInput{Dir: ".."}); !r.Failed {
 		t.Errorf("listed outside: %s", r.Text)
+	}
+}
+
+func TestMoveAndDelete(t *testing.T) {
+	env := open(t, map[string]string{"parse.go": "package a\n", "sub/b.go": "package b\n"})
+	if r := call(t, Move, env, json.RawMessage(`{"from":"parse.go","to":"in/limit.go"}`)); r.Failed || r.Text != "parse.go is in/limit.go now" {
+		t.Errorf("%+v", r)
+	}
+	if r := call(t, Move, env, json.RawMessage(`{"from":"in/limit.go","to":"sub/b.go"}`)); !r.Failed || !strings.Contains(r.Text, "exists already") {
+		t.Errorf("%+v", r)
+	}
+	if r := call(t, Delete, env, json.RawMessage(`{"path":"limit.go"}`)); !r.Failed || !strings.Contains(r.Text, "does not exist; list the directory to see what does; there is in/limit.go") {
+		t.Errorf("%+v", r)
+	}
+	if r := call(t, Read, env, json.RawMessage(`{"path":"sub/bb.go"}`)); !r.Failed || !strings.HasSuffix(r.Text, "; there is sub/b.go") {
+		t.Errorf("%+v", r)
+	}
+	if r := call(t, Delete, env, json.RawMessage(`{"path":"sub"}`)); !r.Failed || !strings.Contains(r.Text, "not empty") {
+		t.Errorf("%+v", r)
+	}
+	if r := call(t, Delete, env, json.RawMessage(`{"path":"sub/b.go"}`)); r.Failed {
+		t.Errorf("%+v", r)
+	}
+	if _, err := env.Files.Stat("sub/b.go"); err == nil {
+		t.Error("sub/b.go is still there")
 	}
 }

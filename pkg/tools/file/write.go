@@ -67,9 +67,8 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	if err := env.Files.WriteText(in.Path, t); err != nil {
 		return tools.Result{}, err
 	}
-	sum, hunks := edit.Difference(was, t.Content)
-	text := fmt.Sprintf("%s replaced, %s, %s", in.Path, count(t.Content), sum)
-	return tools.Result{Text: text + "\n" + hunks, Summary: text}, nil
+	text := fmt.Sprintf("%s replaced, %s, %s", in.Path, count(t.Content), edit.Difference(was, t.Content))
+	return tools.Result{Text: text, Summary: text}, nil
 }
 
 // end gives content the end that the file has: hardly anybody means to add or

@@ -32,6 +32,7 @@ var Diff = tools.New(tools.Metadata{
 func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, error) {
 	g := git.New(env.Exec).WithGuard(env.Files)
 	o := git.DiffOptions{Staged: in.Staged, From: in.Since, Paths: in.Paths}
+	var untracked []git.StatusEntry
 	if in.Since == "" && !in.Staged {
 		s, err := g.Status(ctx)
 		if err != nil {
@@ -41,11 +42,17 @@ func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, erro
 		if o.From = "HEAD"; s.Commit == "" {
 			o.From, o.Staged = "", true
 		}
+		untracked = s.Entries
 	}
 	text, err := g.Diff(ctx, o)
 	if err != nil {
 		return tools.Result{}, explain(err)
 	}
+	added, err := newFiles(ctx, env, untracked, in.Paths)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	text += added
 	b, err := json.Marshal(strings.ToValidUTF8(text, "\uFFFD"))
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
@@ -55,7 +62,7 @@ func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, erro
 		Artifacts: map[string]json.RawMessage{"git_diff": b},
 	}
 	if text == "" {
-		r.Text = "No tracked file differs."
+		r.Text = "Nothing differs."
 	}
 	return r, nil
 }

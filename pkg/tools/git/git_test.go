@@ -103,7 +103,7 @@ func (r *repo) says(res tools.Result, failed bool, words ...string) {
 func TestShow(t *testing.T) {
 	r := open(t)
 	r.says(r.call(git.Status, `{}`), false, "branch main", "Nothing differs")
-	r.says(r.call(git.Diff, `{}`), false, "No tracked file differs")
+	r.says(r.call(git.Diff, `{}`), false, "Nothing differs")
 	r.write("a.txt", "one\n2\n")
 	r.write("new.txt", "x\n")
 	r.says(r.call(git.Status, `{}`), false, "modified: a.txt", "untracked: new.txt")
@@ -116,7 +116,17 @@ func TestShow(t *testing.T) {
 	if err := json.Unmarshal(d.Artifacts["git_diff"], &whole); err != nil || whole != d.Text {
 		t.Errorf("artifact %q, %v", whole, err)
 	}
-	r.says(r.call(git.Diff, `{"staged":true}`), false, "No tracked file differs")
+	r.says(r.call(git.Diff, `{"staged":true}`), false, "Nothing differs")
+	r.says(r.call(git.Diff, `{}`), false, "-two", "diff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+x\n")
+	r.write(".gitignore", "*.log\n")
+	r.write("x.log", "1\n")
+	r.write("sub/half.txt", "1\n2")
+	r.write(".env", "KEY=1\n")
+	half := r.call(git.Diff, `{"paths":["sub"]}`)
+	r.says(half, false, "+2\n\\ No newline at end of file\n")
+	if all := r.call(git.Diff, `{}`).Text; strings.Contains(half.Text, "new.txt") || strings.Contains(all, "x.log") || strings.Contains(all, "KEY=1") {
+		t.Errorf("the diff has too much: %s", all)
+	}
 	r.says(r.call(git.Log, `{}`), false, "A: Start")
 	r.says(r.call(git.Log, `{"path":"new.txt"}`), false, "No commit touches")
 }
