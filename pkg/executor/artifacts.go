@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // newArtifacts lists for the model, with the result that brought them, artifacts that
 // the run did not have. They are named once: what is repeated every turn costs
 // every turn.
 func (s *State) newArtifacts(t *Task, r ToolResult) string {
-	if t.Budget == nil {
+	if t.Budget == nil || t.Revision > 0 && !t.takesArtifacts() {
 		return ""
 	}
 	var b strings.Builder
@@ -24,6 +25,14 @@ func (s *State) newArtifacts(t *Task, r ToolResult) string {
 		}
 	}
 	return b.String()
+}
+
+// takesArtifacts reports whether a tool of the model reads what others have
+// produced: to all other models artifacts are nothing.
+func (t *Task) takesArtifacts() bool {
+	return slices.ContainsFunc(t.Tools, func(tool Tool) bool {
+		return len(tool.Consumes) > 0 || slices.ContainsFunc(tool.Uses, func(name string) bool { return name != tools.TestCommand })
+	})
 }
 
 // listArtifacts lists the artifacts with what they hold, for a conversation that

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
@@ -65,6 +66,9 @@ func (c Criterion) Judge(s *State, check func(Criterion) error) Verdict {
 	switch {
 	case c.Signal != "":
 		if s.Claim == nil || s.Claim.Word != c.Signal && s.Claim.Word != finish {
+			if s.advice.finish {
+				return unmet("call finish when you are done")
+			}
 			return unmet("say %s on a line of its own, or call finish, when you are done", c.Signal)
 		}
 		if s.Claim.Word == finish {
@@ -90,6 +94,9 @@ func (c Criterion) Judge(s *State, check func(Criterion) error) Verdict {
 
 func (c Criterion) artifact(s *State) Verdict {
 	v := s.Value(c.Artifact)
+	if why := c.uncertain(s); c.Artifact == "diff" && s.advice.edit != "" && why == "" && !changed(v) {
+		return unmet("no file has been changed yet; %s does that. Text in an answer changes nothing", s.advice.edit)
+	}
 	if v == nil {
 		return unmet("artifact %q has not been produced%s", c.Artifact, c.uncertain(s))
 	}
@@ -107,6 +114,34 @@ func (c Criterion) artifact(s *State) Verdict {
 		}
 	}
 	return met("%s produced", c.Artifact)
+}
+
+// changed reports whether the artifact diff has a change.
+func changed(diff json.RawMessage) bool {
+	var text string
+	return diff != nil && (json.Unmarshal(diff, &text) != nil || text != "")
+}
+
+// advice is what a task has for a model that is not done: in its own terms.
+type advice struct {
+	finish bool   // it is offered
+	edit   string // the tools that change files
+}
+
+func (t *Task) advice() advice {
+	var a advice
+	if t.Revision == 0 {
+		return a
+	}
+	var names []string
+	for _, tool := range t.Tools {
+		a.finish = a.finish || tool.Name == finish
+		if tool.Needs&tools.Write != 0 && tool.Needs&(tools.Exec|tools.Shell) == 0 && len(names) < 2 {
+			names = append(names, tool.Name)
+		}
+	}
+	a.edit = strings.Join(names, " or ")
+	return a
 }
 
 // UncertainChanges is the artifact that lists paths which changed while a command
@@ -237,6 +272,8 @@ func (c Criterion) Describe() []string {
 	switch {
 	case c.Signal != "":
 		return []string{"you call finish, or say " + c.Signal + " on a line of its own"}
+	case c.Artifact == "diff":
+		return []string{"a file was changed"}
 	case c.Artifact != "" && len(c.Where) > 0:
 		return []string{fmt.Sprintf("artifact %q exists and satisfies %s", c.Artifact, c.Where)}
 	case c.Artifact != "":

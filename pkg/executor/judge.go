@@ -54,6 +54,7 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 // engine's.
 func (t *Task) judge(r *flow.Run, s *State) (Verdict, error) {
 	var engine error
+	s.advice = t.advice()
 	v := t.Done.Judge(s, func(c Criterion) error {
 		if engine != nil {
 			return engine // nothing is begun any more
@@ -144,6 +145,25 @@ const wrapUpPrefix = "You have to stop now:"
 func (s *State) wrapUp(o *Outcome) {
 	s.WrapUp = o
 	s.addUserMessage(wrapUpPrefix+" %s. You can call no more tools. Say in a few sentences what is done, what is not, and what should be done next.", o.Reason)
+}
+
+// lastWords are what a stopped run has to say: the model's text without claims
+// to be done, or why it was stopped.
+func (t *Task) lastWords(text string, o *Outcome) string {
+	if t.Revision == 0 {
+		return text
+	}
+	var keep []string
+	signals := t.Done.Signals()
+	for line := range strings.Lines(text) {
+		if !slices.Contains(signals, strings.TrimSpace(line)) {
+			keep = append(keep, line)
+		}
+	}
+	if words := strings.TrimSpace(strings.Join(keep, "")); words != "" {
+		return words
+	}
+	return "Stopped: " + o.Reason + "."
 }
 
 // stop ends the run: at once where there is nothing to tell about, since the

@@ -42,6 +42,7 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 
 // run has turns until the state has an outcome, and makes each a checkpoint.
 func run(r *flow.Run, t *Task, s *State) error {
+	s.advice = t.advice()
 	for s.Outcome == nil {
 		if t.unaffordable(s) {
 			return flow.Save(r, s)
@@ -87,7 +88,7 @@ func failed(s *State, err error) bool {
 func judge(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	if s.WrapUp != nil {
 		s.Outcome = s.WrapUp
-		s.Outcome.Summary = answer.Text
+		s.Outcome.Summary = t.lastWords(answer.Text, s.WrapUp)
 		return nil
 	}
 	if o := s.agentStopped(t); o != nil {

@@ -32,6 +32,7 @@ type State struct {
 	CallRepair
 
 	feedback turnFeedback // of the answer of this turn
+	advice   advice       // of the task
 }
 
 // A Transcript is the conversation: Head names what the model has been sent,

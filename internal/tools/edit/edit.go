@@ -29,7 +29,7 @@ type Input struct {
 	Old   string  `json:"old,omitempty" jsonschema:"description=Text to replace"`
 	New   string  `json:"new,omitempty" jsonschema:"description=What to put there"`
 	All   bool    `json:"all,omitempty" jsonschema:"description=Replace every occurrence"`
-	Edits []Piece `json:"edits,omitempty" jsonschema:"description=Instead of old and new: several replacements; all are made or none"`
+	Edits []Piece `json:"edits,omitempty" jsonschema:"description=Instead of old and new: several; all or none"`
 }
 
 // A Piece is one of several replacements in a file.

@@ -24,7 +24,7 @@ type input struct {
 	ID     string `json:"id" jsonschema:"minLength=1,description=The result"`
 	From   int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line; default 1"`
 	Lines  int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=2000,description=How many; default 200"`
-	Search string `json:"search,omitempty" jsonschema:"description=Only lines that match this regular expression"`
+	Search string `json:"search,omitempty" jsonschema:"description=Only lines that match"`
 }
 
 //go:embed read_result.md

@@ -28,7 +28,7 @@ import (
 type Input struct {
 	Pattern string `json:"pattern" jsonschema:"description=What to look for"`
 	Glob    string `json:"glob,omitempty" jsonschema:"description=Only files like *.go"`
-	Dir     string `json:"dir,omitempty" jsonschema:"description=Directory or file; default all"`
+	Dir     string `json:"dir,omitempty" jsonschema:"description=Where; default all"`
 	Literal bool   `json:"literal,omitempty" jsonschema:"description=Pattern is plain text"`
 	Context int    `json:"context,omitempty" jsonschema:"minimum=0,maximum=10,description=Lines around each match"`
 	Max     int    `json:"max,omitempty" jsonschema:"minimum=1,maximum=1000,description=Matches at most; default 100"`

@@ -44,18 +44,17 @@ func Bundles() []tools.Bundle {
 	return []tools.Bundle{
 		{
 			Name: "code", Description: "Read, search and change the files of a project.",
-			Required: []tools.Tool{file.Read, edit.File, search.Tool},
-			Optional: []tools.Tool{file.Write, file.Delete, file.Move, file.List, edit.Blocks, edit.Patch, edit.Long},
+			Required: []tools.Tool{file.Read, edit.File, search.Tool, file.Write, file.List},
+			Optional: []tools.Tool{file.Delete, file.Move, edit.Blocks, edit.Patch, edit.Long},
 		},
 		{
 			Name: "navigate", Description: "Find the way in code, and what is wrong in it.",
-			Required: []tools.Tool{navigate.Outline, navigate.Diagnostics},
-			Optional: []tools.Tool{navigate.Definition, navigate.References},
+			Optional: []tools.Tool{navigate.Outline, navigate.Diagnostics, navigate.Definition, navigate.References},
 		},
 		{
 			Name: "git", Description: "See and record changes in the local repository.",
-			Required: []tools.Tool{git.Status, git.Diff},
-			Optional: []tools.Tool{git.Log, git.Show, git.Blame, git.Commit, git.Branch},
+			Required: []tools.Tool{git.Status},
+			Optional: []tools.Tool{git.Diff, git.Log, git.Show, git.Blame, git.Commit, git.Branch},
 		},
 		{
 			// Without a token; see github.Configure.
