@@ -21,8 +21,8 @@ const (
 	Tool      Role = "tool"
 )
 
-// A Call is a model's request to run a tool. Args is what the model wrote; it
-// is valid JSON unless Malformed says otherwise.
+// A Call is a model's request to run a tool. Args is what the model wrote, with
+// its blanks; it is valid JSON unless Malformed says otherwise.
 type Call struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
