@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
@@ -125,15 +126,41 @@ func why(got, want []string, first int) string {
 		case trim(w) != "" && strings.Contains(g, trim(w)):
 			return at + "old has only a part of the line: quote whole lines when there are several. "
 		case i > 0 && similar(g, w):
-			return at + "old differs for the first time. "
+			return at + "old differs for the first time" + odd(w, g) + ". "
 		case i > 0:
 			return at + "the file goes on otherwise than old. "
 		case similar(g, w):
-			return at + "old is not quite what the file has. "
+			return at + "old is not quite what the file has" + odd(w, g) + ". "
 		}
 		return ""
 	}
 	return ""
+}
+
+// odd quotes the part in which a line differs from that of the file, to the
+// ends of words, if it is short.
+func odd(wrote, has string) string {
+	a, b := []rune(trim(wrote)), []rune(trim(has))
+	from := 0
+	for from < len(a) && from < len(b) && a[from] == b[from] {
+		from++
+	}
+	to := 0 // from the end
+	for to < len(a)-from && to < len(b)-from && a[len(a)-1-to] == b[len(b)-1-to] {
+		to++
+	}
+	for from > 0 && !unicode.IsSpace(a[from-1]) {
+		from--
+	}
+	for to > 0 && !unicode.IsSpace(a[len(a)-to]) {
+		to--
+	}
+	const most = 80
+	x, y := string(a[from:len(a)-to]), string(b[from:len(b)-to])
+	if len(x) > most || len(y) > most {
+		return ""
+	}
+	return fmt.Sprintf(": it has %q, the file %q", x, y)
 }
 
 func similar(a, b string) bool { return alike(bigrams(trim(a)), bigrams(trim(b))) > 0.5 }

@@ -37,10 +37,13 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	if strings.ContainsRune(in.Content, 0) {
 		return tools.Result{}, errors.New("content holds a NUL byte: write_file writes text only")
 	}
-	content := unwrap(in.Path, in.Content)
+	content, note := unwrap(in.Path, in.Content), ""
+	if content != in.Content {
+		note = "; the fence around the content was left out"
+	}
 	switch _, err := env.Files.Stat(in.Path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return create(env.Files, in.Path, content)
+		return create(env.Files, in.Path, content, note)
 	case err != nil:
 		return tools.Result{}, err
 	}
@@ -49,7 +52,7 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	}
 	t, err := env.Files.ReadText(in.Path)
 	if err != nil { // not text so far: what is written is all there will be
-		return create(env.Files, in.Path, content)
+		return create(env.Files, in.Path, content, note)
 	}
 	was := t.Content
 	t.Content = strings.ReplaceAll(content, "\r\n", "\n")
@@ -67,7 +70,7 @@ func write(_ context.Context, env *tools.Env, in WriteInput) (tools.Result, erro
 	if err := env.Files.WriteText(in.Path, t); err != nil {
 		return tools.Result{}, err
 	}
-	text := fmt.Sprintf("%s replaced, %s, %s", in.Path, count(t.Content), edit.Difference(was, t.Content))
+	text := fmt.Sprintf("%s replaced, %s, %s%s", in.Path, count(t.Content), edit.Difference(was, t.Content), note)
 	return tools.Result{Text: text, Summary: text}, nil
 }
 
@@ -84,14 +87,14 @@ func end(was, content string) string {
 	return bare
 }
 
-func create(files *workspace.Files, name, content string) (tools.Result, error) {
+func create(files *workspace.Files, name, content, note string) (tools.Result, error) {
 	if err := edit.Whole(name, "", content); err != nil {
 		return tools.Result{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := files.WriteFile(name, []byte(content)); err != nil {
 		return tools.Result{}, err
 	}
-	text := fmt.Sprintf("%s created, %s", name, count(content))
+	text := fmt.Sprintf("%s created, %s%s", name, count(content), note)
 	return tools.Result{Text: text, Summary: text}, nil
 }
 

@@ -61,8 +61,11 @@ func diff(ctx context.Context, env *tools.Env, in diffInput) (tools.Result, erro
 		Text: cut(text, "name paths to see the rest"), Summary: counts(text),
 		Artifacts: map[string]json.RawMessage{"git_diff": b},
 	}
-	if text == "" {
+	switch {
+	case text == "" && o.From == "HEAD" && in.Since == "":
 		r.Text = "Nothing differs."
+	case text == "":
+		r.Text = "No tracked file differs."
 	}
 	return r, nil
 }

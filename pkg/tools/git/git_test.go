@@ -116,7 +116,7 @@ func TestShow(t *testing.T) {
 	if err := json.Unmarshal(d.Artifacts["git_diff"], &whole); err != nil || whole != d.Text {
 		t.Errorf("artifact %q, %v", whole, err)
 	}
-	r.says(r.call(git.Diff, `{"staged":true}`), false, "Nothing differs")
+	r.says(r.call(git.Diff, `{"staged":true}`), false, "No tracked file differs")
 	r.says(r.call(git.Diff, `{}`), false, "-two", "diff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+x\n")
 	r.write(".gitignore", "*.log\n")
 	r.write("x.log", "1\n")

@@ -10,8 +10,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// mostNew bounds the new files whose content a diff shows.
-const mostNew = 100
+// Bounds of the new files whose content a diff shows.
+const (
+	mostNew      = 100
+	mostNewBytes = 256 << 10
+)
 
 // newFiles are the untracked files among entries, as hunks of a diff, but for
 // those that git ignores or that no tool may read. Only those at or below
@@ -26,9 +29,17 @@ func newFiles(ctx context.Context, env *tools.Env, entries []git.StatusEntry, pa
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
+		info, err := env.Files.Stat(e.Path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue // what may not be read, or is no file
+		}
+		if info.Size() > mostNewBytes {
+			fmt.Fprintf(&b, "diff --git a/%s b/%s\nnew file mode 100644\n[%d bytes; read_file shows them]\n", e.Path, e.Path, info.Size())
+			continue
+		}
 		content, err := env.Files.ReadFile(e.Path)
 		if err != nil {
-			continue // what may not be read, or is no file
+			continue
 		}
 		if n++; n > mostNew {
 			fmt.Fprintf(&b, "[more new files; git_status names them]\n")

@@ -25,6 +25,7 @@ import (
 type findingsInput struct {
 	Summary  string          `json:"summary" jsonschema:"minLength=1,description=What was reviewed and the verdict"`
 	Findings []reviewFinding `json:"findings" jsonschema:"maxItems=200,description=All of them; empty if there is nothing to say"`
+	Add      bool            `json:"add,omitempty" jsonschema:"description=Keep what was reported before"`
 }
 
 // A reviewFinding is one thing that should change, at a place that exists. Findings
@@ -46,9 +47,10 @@ func severities() []string { return []string{"critical", "major", "minor", "nit"
 var findingsProse string
 
 // Findings is the tool report_findings. A second call replaces what the first
-// one reported.
+// one reported, unless it adds to it. Findings at places that do not exist are
+// refused and the others kept.
 var Findings = tools.New(tools.Metadata{
-	Name: "report_findings", Category: tools.Code, Needs: tools.Read, Produces: []string{"findings"},
+	Name: "report_findings", Category: tools.Code, Needs: tools.Read, Produces: []string{"findings"}, Uses: []string{"findings"},
 	Examples: []tools.Example{{Note: "one finding", Args: json.RawMessage(`{"summary":"The diff of cart.go; one fault.","findings":[{"severity":"major","category":"correctness","file":"cart.go","line":41,"title":"Totals are rounded per line","detail":"Three lines of 0.333 add up to 0.99.","suggestion":"Round once, after adding."}]}`)}},
 }.Prose(findingsProse), findings)
 
@@ -57,6 +59,7 @@ func findings(ctx context.Context, env *tools.Env, in findingsInput) (tools.Resu
 		return tools.Result{}, errors.New("summary is empty: say what was reviewed and what you think of it")
 	}
 	var faults []string
+	var good []reviewFinding
 	lengths := map[string]length{}
 	for i := range in.Findings {
 		f := &in.Findings[i]
@@ -77,10 +80,17 @@ func findings(ctx context.Context, env *tools.Env, in findingsInput) (tools.Resu
 			faults = append(faults, fmt.Sprintf("findings/%d: %v", i, l.err))
 		case l.lines >= 0 && f.Line > max(l.lines, 1):
 			faults = append(faults, fmt.Sprintf("findings/%d: %s has %d lines, there is no line %d", i, f.File, l.lines, f.Line))
+		default:
+			good = append(good, *f)
 		}
 	}
-	if faults != nil {
-		return tools.Result{}, fmt.Errorf("nothing was reported, these places do not exist:\n- %s\nLook the lines up with read_file and report all findings again", strings.Join(faults, "\n- "))
+	wrong := strings.Join(faults, "\n- ")
+	if faults != nil && good == nil {
+		return tools.Result{}, fmt.Errorf("nothing was reported, these places do not exist:\n- %s\nLook the lines up with read_file and report all findings again", wrong)
+	}
+	in.Findings = good
+	if in.Add {
+		in.Findings = append(reported(env), good...)
 	}
 	slices.SortStableFunc(in.Findings, func(a, b reviewFinding) int {
 		return cmp.Or(cmp.Compare(slices.Index(severities(), a.Severity), slices.Index(severities(), b.Severity)),
@@ -93,10 +103,24 @@ func findings(ctx context.Context, env *tools.Env, in findingsInput) (tools.Resu
 	if err != nil {
 		return tools.Result{}, tools.Fatal(err)
 	}
-	return tools.Result{
+	r := tools.Result{
 		Text: in.text(), Summary: tally(in.Findings),
 		Artifacts: map[string]json.RawMessage{"findings": b},
-	}, nil
+	}
+	if faults != nil {
+		r.Failed = true
+		r.Text = fmt.Sprintf("Reported: %s. Not reported, since these places do not exist:\n- %s\nLook the lines up with read_file and report these alone, with add.", r.Summary, wrong)
+	}
+	return r, nil
+}
+
+// reported are the findings of earlier calls.
+func reported(env *tools.Env) []reviewFinding {
+	var list []reviewFinding
+	if env.Artifacts == nil || json.Unmarshal(env.Artifacts.Value("findings"), &list) != nil {
+		return nil
+	}
+	return list
 }
 
 // text is the report for people: the model sees it, and so do the logs.

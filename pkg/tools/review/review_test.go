@@ -70,6 +70,37 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+type artifacts map[string]json.RawMessage
+
+func (a artifacts) Value(name string) json.RawMessage { return a[name] }
+func (a artifacts) Names() []string                   { return nil }
+
+// What is at a place that exists is kept, and the rest can be added.
+func TestFindingsInParts(t *testing.T) {
+	e := env(t)
+	report := func(in findingsInput) tools.Result {
+		t.Helper()
+		args, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Findings.Run(t.Context(), e, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := report(findingsInput{Summary: "x", Findings: []reviewFinding{finding("nit", "a.go", 1), finding("major", "a.go", 9)}})
+	if !r.Failed || !strings.Contains(r.Text, "Reported: 1 finding: 1 nit.") || !strings.Contains(r.Text, "there is no line 9") || !strings.Contains(r.Text, "with add") {
+		t.Errorf("%+v", r)
+	}
+	e.Artifacts = artifacts(r.Artifacts)
+	r = report(findingsInput{Summary: "x", Findings: []reviewFinding{finding("major", "a.go", 3)}, Add: true})
+	if r.Failed || r.Summary != "2 findings: 1 major, 1 nit" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // The artifact is sorted by how bad, then by place, and names files as the
 // workspace does.
 func TestOrder(t *testing.T) {

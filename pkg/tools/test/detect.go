@@ -375,3 +375,19 @@ func hasFile(files *workspace.Files, dir string, match func(name string) bool) b
 	})
 	return found
 }
+
+// Command is what run_tests would run for all of a workspace, "" if it finds
+// nothing.
+func Command(files *workspace.Files) string {
+	projects, err := detect(files, "", "")
+	if err != nil {
+		return ""
+	}
+	var lines []string
+	for _, p := range projects {
+		if p.some == nil || p.some() {
+			lines = append(lines, p.command())
+		}
+	}
+	return strings.Join(lines, "; ")
+}

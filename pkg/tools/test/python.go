@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	pyRule    = lazyregexp.New(`^[=_]{3,} .+ [=_]{3,}$|^[=_]{5,}$`)
+	pyRule    = lazyregexp.New(`^[=_]{3,} .+ [=_]{3,}$|^[=_]{5,} *$`)
 	pySection = lazyregexp.New(`^_{3,} (.+?) _{3,}$`)
 	pyTotal   = lazyregexp.New(`(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)`)
 	pyLine    = lazyregexp.New(`^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (.+)$`)
