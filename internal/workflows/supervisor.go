@@ -77,7 +77,7 @@ func supervise(sc *executor.Scope) error {
 	if err := sc.Bind("result", res); err != nil { // before a limit can keep the last words from being said
 		return err
 	}
-	if res.Summary, err = executor.AITurn[string](sc, executor.Turn{Prompt: "The work on this task is over:\n" + sc.Task.Prompt + "\n\n" + res.text() +
+	if res.Summary, err = executor.AITurn[string](sc, executor.Turn{Prompt: "The work on this task is over:\n" + sc.Task.Prompt + "\n\n" + res.text(sc.Task.Revision > 0) +
 		"\n\nSay to the person who asked what has come of it, in a few sentences."}); err != nil {
 		return err
 	}

@@ -106,19 +106,29 @@ func fixer(sc *executor.Scope) ([]byte, error) {
 	return unchecked(sc, "fixer", "run_tests")
 }
 
+// What the prompt of a part has.
+const (
+	partFiles = "\n\nFiles: "
+	partNote  = "This is one part of a larger task."
+)
+
 func (s Subtask) prompt(task string, of int) string {
 	text := s.Title + "\n\n" + s.Description
 	if len(s.Files) > 0 {
-		text += "\n\nFiles: " + strings.Join(s.Files, ", ")
+		text += partFiles + strings.Join(s.Files, ", ")
 	}
 	if of > 1 {
-		text += "\n\nThis is one part of a larger task. Others do the other parts at the same time; do only yours. The whole task, for your information:\n" + clip(task, 4000)
+		text += "\n\n" + partNote + " Others do the other parts at the same time; do only yours. The whole task, for your information:\n" + clip(task, 4000)
 	}
 	return text
 }
 
-// text tell the model what happened.
-func (res *Supervised) text() string {
+// mostPlaces bounds the findings that the closing words can name.
+const mostPlaces = 20
+
+// text describes to the model what happened; places adds where the findings
+// are, which jobs of revision 0 did not have.
+func (res *Supervised) text(places bool) string {
 	var b strings.Builder
 	for _, p := range res.Subtasks {
 		fmt.Fprintf(&b, "- %s: %s. %s\n", p.Title, p.Status, clip(first(p.Summary, p.Reason), 600))
@@ -127,6 +137,10 @@ func (res *Supervised) text() string {
 		}
 	}
 	fmt.Fprintf(&b, "Review: %s\n", tally(res.Findings, res.Reviewed))
+	for i := 0; places && i < len(res.Findings) && i < mostPlaces; i++ {
+		f := res.Findings[i]
+		fmt.Fprintf(&b, "  %s:%d: %s: %s\n", f.File, f.Line, f.Severity, f.Title)
+	}
 	fmt.Fprintf(&b, "Tests: %s\n", clip(res.Tests.Text, 1000))
 	if len(res.Open) > 0 {
 		fmt.Fprintf(&b, "Not done:\n- %s\n", strings.Join(res.Open, "\n- "))

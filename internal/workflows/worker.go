@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -27,6 +28,8 @@ type Worked struct {
 	Repaired bool     `json:"mended"`   // tests or types failed at first
 	Review   string   `json:"review"`   // the model on its own changes
 	Commit   string   `json:"commit,omitempty"`
+
+	part bool // of a task that others plan and review
 }
 
 // An understanding is how a model reports that it has understood a task.
@@ -50,8 +53,12 @@ func doTask(sc *executor.Scope) error {
 	if err != nil {
 		return err
 	}
+	if sc.Task.Revision > 0 && sc.Task.Mode != executor.ModePlan && isPart(sc.Task.Prompt) {
+		res := Worked{part: true}
+		return res.finish(sc, "Do this task, with its tests. Then say where you stand.\n\n"+sc.Task.Prompt+"\n\n"+around, commit)
+	}
 	g, err := executor.AITurn[understanding](sc, executor.Turn{
-		Act: true, Turns: 12, Without: commits(), Refuse: []string{"edit_*", "write_*", "apply_*", "delete_*", "move_*"},
+		Act: true, Turns: 12, Without: commits(), Refuse: []string{"edit_*", "write_*", "apply_*", "delete_*", "move_*", "shell"},
 		Prompt: "Understand this task, and change nothing yet. Read the code it is about.\n\n" + sc.Task.Prompt + "\n\n" + around,
 	})
 	if err != nil && !tooLong(sc, err) {
@@ -71,7 +78,21 @@ func doTask(sc *executor.Scope) error {
 		}
 		return sc.Bind("report", res)
 	}
-	err = res.work(sc, next)
+	return res.finish(sc, next, commit)
+}
+
+// isPart reports whether a task is a small part of one that somebody has
+// planned and will review: it names the few files that it is about.
+func isPart(prompt string) bool {
+	const few = 5
+	_, rest, ok := strings.Cut(prompt, partFiles)
+	names, _, _ := strings.Cut(rest, "\n")
+	return ok && strings.Contains(rest, partNote) && strings.Count(names, ", ") < few
+}
+
+// finish does the work, commits it if that is asked, and reports.
+func (res *Worked) finish(sc *executor.Scope, next string, commit bool) error {
+	err := res.work(sc, next)
 	if err == nil && commit {
 		res.Commit, err = commitWork(sc)
 	}

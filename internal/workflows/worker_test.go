@@ -80,9 +80,33 @@ func TestWorkerTools(t *testing.T) {
 	if _, err := play(t, fix, script...); err != nil {
 		t.Fatal(err)
 	}
-	_, err := play(t, fix, slices.Concat(around(does("edit_file", `{"path":"x"}`), answers(m{"approach": "a", "large": false}).asked(`edit_file was not run: this step is for looking`)), edits(diffA), []line{does("git_commit", `{"message":"x"}`), complete, tests(3), noChecks, looked, attemptOf})...)
+	_, err := play(t, fix, slices.Concat(around(does("edit_file", `{"path":"x"}`), answers(m{"approach": "a", "large": false}).asked(`edit_file was not run: it may not be called in this step`)), edits(diffA), []line{does("git_commit", `{"message":"x"}`), complete, tests(3), noChecks, looked, attemptOf})...)
 	if err != nil {
 		t.Fatalf("a call that has to wait is refused without a step: %v", err)
+	}
+}
+
+// A part that a supervisor hands on, with its few files, is done at once: it
+// was understood when it was planned, and the whole is reviewed.
+func TestWorkerPart(t *testing.T) {
+	in := fix
+	in.Prompt = "Round totals per cart.\n\nFiles: cart.go, cart_test.go\n\nThis is one part of a larger task. Others do the rest."
+	script := around(edits(diffA)...)
+	script[2] = script[2].asked("Do this task, with its tests", "This is one part", "cart_test.go")
+	s, err := play(t, in, append(script, complete, tests(3), noChecks, attemptOf)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := artifact[workflows.Worked](t, s, "report"); res.Note != "Rounds once." || res.Review != "left to the review of the whole task" {
+		t.Errorf("%+v", res)
+	}
+	in.Mode = executor.ModePlan
+	if _, err := play(t, in, around(small)...); err != nil {
+		t.Errorf("a plan is asked for: %v", err)
+	}
+	in.Mode, in.Prompt = "", strings.Replace(in.Prompt, "cart.go", "a.go, b.go, c.go, d.go, cart.go", 1)
+	if _, err := play(t, in, slices.Concat(around(small), edits(diffA), []line{complete, tests(3), noChecks, looked, attemptOf})...); err != nil {
+		t.Errorf("many files: %v", err)
 	}
 }
 
@@ -212,7 +236,7 @@ func TestWorkerMends(t *testing.T) {
 // Nothing changed is nothing done.
 func TestWorkerChangesNothing(t *testing.T) {
 	_, err := play(t, fix, around(small, complete, tests(3), noChecks, looked)...)
-	wantErr(t, err, `artifact "diff" has not been produced`)
+	wantErr(t, err, "no file has been changed")
 }
 
 // Only who asks for it gets a commit: of the files of the diff and no others,

@@ -49,7 +49,12 @@ type selfReview struct {
 // review has the model look at its own changes. What it then changes is
 // checked again.
 func (res *Worked) review(sc *executor.Scope) error {
+	const short = 4000 // bytes that the reviewer of the whole sees at a glance
 	before := value(sc, "diff")
+	if res.part && len(before) < short {
+		res.Review = "left to the review of the whole task"
+		return nil
+	}
 	r, err := executor.AITurn[selfReview](sc, executor.Turn{Act: true, Turns: 15, Without: commits(), Prompt: "Review your changes as if somebody else had made them: wrong results, lost errors, cases without a test, what should not be there. Put right what you find.\n\n" +
 		clip(text(before), 16000)})
 	if err != nil && !tooLong(sc, err) {

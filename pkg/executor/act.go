@@ -188,7 +188,7 @@ func refusal(t *Task, s *State, now callContext, c llm.Call) string {
 		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name)
 	}
 	if matches(t.turn.refuse, c.Name) {
-		return c.Name + " was not run: this step is for looking, and changes come after it; answer what was asked"
+		return c.Name + " was not run: it may not be called in this step; answer what was asked without it"
 	}
 	if lacks := t.missingInputs(tool, s, now); len(lacks) > 0 {
 		return fmt.Sprintf("%s needs %s first%s", c.Name, strings.Join(lacks, ", "), t.producers(s, lacks))

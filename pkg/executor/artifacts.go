@@ -31,7 +31,9 @@ func (s *State) newArtifacts(t *Task, r ToolResult) string {
 // produced: to all other models artifacts are nothing.
 func (t *Task) takesArtifacts() bool {
 	return slices.ContainsFunc(t.Tools, func(tool Tool) bool {
-		return len(tool.Consumes) > 0 || slices.ContainsFunc(tool.Uses, func(name string) bool { return name != tools.TestCommand })
+		return len(tool.Consumes) > 0 || slices.ContainsFunc(tool.Uses, func(name string) bool {
+			return name != tools.TestCommand && !slices.Contains(tool.Produces, name)
+		})
 	})
 }
 

@@ -97,7 +97,7 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 func newRequest(t *Task, s *State) ModelRequest {
 	a := ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil || t.turn.none, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
 		CallMode: t.CallMode, ModeFailures: s.ModeFailures}
-	if offered := t.offered(s); offered.names != s.OfferedTools && !a.HideTools {
+	if offered := t.offered(s); offered.names != s.OfferedTools && (!a.HideTools || t.Revision > 0) {
 		a.Tools, s.OfferedTools = offered.specs, offered.names
 	}
 	if s.WrapUp != nil && t.Revision > 0 {

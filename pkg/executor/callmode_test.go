@@ -370,12 +370,9 @@ func TestFormIsTheSame(t *testing.T) {
 	if forms[0] == "" || forms[0] != forms[1] || forms[1] != forms[2] {
 		t.Errorf("three runs with the same tools sent\n%s", strings.Join(forms, "\n"))
 	}
-	for _, tool := range []string{"add", "boom", "finish", "peek", "sh"} {
+	for _, tool := range []string{"add", "boom", "finish", "peek", "report", "sh"} {
 		if !strings.Contains(forms[0], `"const":"`+tool+`"`) {
 			t.Errorf("%s cannot be called: %s", tool, forms[0])
 		}
-	}
-	if strings.Contains(forms[0], `"const":"report"`) {
-		t.Error("a tool can be called whose input is not there")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
@@ -66,7 +65,7 @@ func (c Criterion) Judge(s *State, check func(Criterion) error) Verdict {
 	switch {
 	case c.Signal != "":
 		if s.Claim == nil || s.Claim.Word != c.Signal && s.Claim.Word != finish {
-			if s.advice.finish {
+			if s.finishOffered {
 				return unmet("call finish when you are done")
 			}
 			return unmet("say %s on a line of its own, or call finish, when you are done", c.Signal)
@@ -94,8 +93,9 @@ func (c Criterion) Judge(s *State, check func(Criterion) error) Verdict {
 
 func (c Criterion) artifact(s *State) Verdict {
 	v := s.Value(c.Artifact)
-	if why := c.uncertain(s); c.Artifact == "diff" && s.advice.edit != "" && why == "" && !changed(v) {
-		return unmet("no file has been changed yet; %s does that. Text in an answer changes nothing", s.advice.edit)
+	nothing := c.Artifact == "diff" && s.plain && !changed(v) && c.uncertain(s) == ""
+	if v == nil && nothing {
+		return unmet("no file has been changed")
 	}
 	if v == nil {
 		return unmet("artifact %q has not been produced%s", c.Artifact, c.uncertain(s))
@@ -106,6 +106,9 @@ func (c Criterion) artifact(s *State) Verdict {
 			return unmet("artifact %q: its schema cannot be used: %v", c.Artifact, err)
 		}
 		if faults := schema.Validate(v); len(faults) > 0 {
+			if nothing {
+				return unmet("no file has been changed")
+			}
 			var w Verdict
 			for _, f := range faults {
 				w.add(unmet("artifact %q: %s%s", c.Artifact, f, c.uncertain(s)))
@@ -120,28 +123,6 @@ func (c Criterion) artifact(s *State) Verdict {
 func changed(diff json.RawMessage) bool {
 	var text string
 	return diff != nil && (json.Unmarshal(diff, &text) != nil || text != "")
-}
-
-// advice is what a task has for a model that is not done: in its own terms.
-type advice struct {
-	finish bool   // it is offered
-	edit   string // the tools that change files
-}
-
-func (t *Task) advice() advice {
-	var a advice
-	if t.Revision == 0 {
-		return a
-	}
-	var names []string
-	for _, tool := range t.Tools {
-		a.finish = a.finish || tool.Name == finish
-		if tool.Needs&tools.Write != 0 && tool.Needs&(tools.Exec|tools.Shell) == 0 && len(names) < 2 {
-			names = append(names, tool.Name)
-		}
-	}
-	a.edit = strings.Join(names, " or ")
-	return a
 }
 
 // UncertainChanges is the artifact that lists paths which changed while a command

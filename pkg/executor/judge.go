@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
@@ -50,11 +51,17 @@ func verify(r *flow.Run, t *Task, s *State, answer llm.Message) error {
 	return nil
 }
 
+// settleWords has criteria speak of what the task's model knows.
+func (t *Task) settleWords(s *State) {
+	s.plain = t.Revision > 0
+	s.finishOffered = s.plain && slices.ContainsFunc(t.Tools, func(tool Tool) bool { return tool.Name == finish })
+}
+
 // judge judges the task's criterion and runs its checks. The error is the
 // engine's.
 func (t *Task) judge(r *flow.Run, s *State) (Verdict, error) {
 	var engine error
-	s.advice = t.advice()
+	t.settleWords(s)
 	v := t.Done.Judge(s, func(c Criterion) error {
 		if engine != nil {
 			return engine // nothing is begun any more
@@ -100,6 +107,9 @@ func checkOutput(t *Task, s *State, answer llm.Message) Verdict {
 func (t *Task) producersOf(s *State) string {
 	var lines []string
 	for _, a := range t.Done.collect(func(c Criterion) string { return c.Artifact }) {
+		if a == "diff" && s.plain && !changed(s.Value(a)) {
+			lines = append(lines, t.editors()+"Text in an answer changes nothing.")
+		}
 		if s.Value(a) != nil {
 			continue
 		}
@@ -113,6 +123,20 @@ func (t *Task) producersOf(s *State) string {
 		return ""
 	}
 	return "\n" + strings.Join(lines, " ")
+}
+
+// editors names tools that change files, in a sentence.
+func (t *Task) editors() string {
+	var names []string
+	for _, tool := range t.Tools {
+		if slices.ContainsFunc([]string{"edit_", "write_", "apply_"}, func(p string) bool { return strings.HasPrefix(tool.Name, p) }) && tool.Needs.Has(tools.Write) {
+			names = append(names, tool.Name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return strings.Join(names, " or ") + " does that. "
 }
 
 // claim notes what the model states about being done in this turn: a successful

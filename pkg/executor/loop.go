@@ -42,7 +42,7 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 
 // run has turns until the state has an outcome, and makes each a checkpoint.
 func run(r *flow.Run, t *Task, s *State) error {
-	s.advice = t.advice()
+	t.settleWords(s)
 	for s.Outcome == nil {
 		if t.unaffordable(s) {
 			return flow.Save(r, s)

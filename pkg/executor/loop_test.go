@@ -105,7 +105,7 @@ func (w *world) mux(blobs flow.Blobs) flow.Mux {
 }
 
 func (w *world) task(edit func(*executor.Task)) json.RawMessage {
-	t := executor.Task{Instructions: executor.Instructions{Model: "script/x", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: executor.Pin(w.tools)}}
+	t := executor.Task{Instructions: executor.Instructions{Model: "script/x", System: "You count.", Prompt: "count"}, Work: executor.Work{Tools: executor.Pin(w.tools)}, Revision: executor.Revision}
 	if edit != nil {
 		edit(&t)
 	}
@@ -155,7 +155,7 @@ func TestDoneIsJudgedNotBelieved(t *testing.T) {
 			seen += m.Text + "\n"
 		}
 	}
-	for _, want := range []string{`artifact "sum" has not been produced`, `add produces "sum"`, "say TASK_COMPLETE on a line of its own"} {
+	for _, want := range []string{`artifact "sum" has not been produced`, `add produces "sum"`, "call finish when you are done"} {
 		if !strings.Contains(seen, want) {
 			t.Errorf("the model did not see %q:\n%s", want, seen)
 		}

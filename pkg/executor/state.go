@@ -32,7 +32,9 @@ type State struct {
 	CallRepair
 
 	feedback turnFeedback // of the answer of this turn
-	advice   advice       // of the task
+	// How unmet criteria are put, from the task: in plain words, and with finish
+	// where the model has it.
+	plain, finishOffered bool
 }
 
 // A Transcript is the conversation: Head names what the model has been sent,
