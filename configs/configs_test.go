@@ -17,6 +17,7 @@ import (
 
 	"github.com/adroit-run/adroit/configs"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm/script"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/std"
@@ -113,6 +114,36 @@ func TestMentions(t *testing.T) {
 	}
 }
 
+// TestShell checks that those who change code have a shell in mode auto where
+// something confines it, and nowhere else.
+func TestShell(t *testing.T) {
+	cat, set := load(t)
+	for _, name := range []string{"builder", "debugger", "fixer", "worker"} {
+		for _, c := range []struct {
+			mode     executor.Mode
+			confined bool
+			parent   *executor.Parent
+			want     bool
+		}{
+			{executor.ModeAuto, true, nil, true},
+			{executor.ModeAuto, false, nil, false},
+			{executor.ModeEdits, true, nil, false},
+			{executor.ModePlan, true, nil, false},
+			{executor.ModeAuto, true, &executor.Parent{}, false},
+		} {
+			task, err := agents.Resolve(agents.Input{Agent: name, Prompt: "x", Model: "m/x", Mode: c.mode, Parent: c.parent}, cat, set,
+				agents.Defaults{Confined: func() bool { return c.confined }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			has := slices.ContainsFunc(task.Tools, func(tool executor.Tool) bool { return tool.Name == "shell" })
+			if has != c.want {
+				t.Errorf("%s in mode %s, confined %t, parent %v: shell is %t", name, c.mode, c.confined, c.parent, has)
+			}
+		}
+	}
+}
+
 // TestReadOnly holds the agents that only look to what their grants allow.
 func TestReadOnly(t *testing.T) {
 	cat, set := load(t)
@@ -144,8 +175,8 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	own, _, err := fixer.Offer(set)
-	if err != nil || fixer.Grant == nil || fixer.Grant.Has(tools.Shell) {
-		t.Errorf("the fixer has a shell: %v, %v", own.Names(), err)
+	if _, has := own.Lookup("shell"); err != nil || has {
+		t.Errorf("the fixer has a shell outside of mode auto: %v, %v", own.Names(), err)
 	}
 }
 

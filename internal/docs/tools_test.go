@@ -26,7 +26,7 @@ var fields = []word{
 	{"RunsCode", "The tool runs code of the workspace, as tests do: it is not offered in mode plan, and where no sandbox confines it a person is asked as about a command."},
 	{"Effect", "Whether a call may be repeated after a crash. Left out it follows from `Needs`: pure if the tool only reads or thinks, else unsafe. Pure calls of one answer run at once if they only read or think."},
 	{"Requires", "Programs of the host. An agent gets no tool whose program is not there, and is refused if `done` needs it; `adroit doctor` and `adroit tools lint` say which they are."},
-	{"Consumes", "Artifacts that must exist: the tool is not offered before, and a call is refused with the names."},
+	{"Consumes", "Artifacts that must exist: a call before that is refused with the names, and with the tools that make them."},
 	{"Uses", "Artifacts that the tool is given where they exist; it works without them."},
 	{"Produces", "Artifacts that a successful call binds; `done: {artifact: …}` asks for them, a missing one is reported with the tool that makes it."},
 	{"Paths", "Arguments that are paths in the workspace: what rules about paths judge, together with where links lead."},

@@ -1,11 +1,13 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -46,6 +48,15 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m M
 	}
 	if !rt.ignores(d) {
 		def.Project = p.project
+	}
+	if def.Around == nil {
+		def.Around = func(test string) string { return rt.describeDir(ctx, dir, test) }
+	}
+	if def.Confined == nil {
+		def.Confined = func() bool {
+			r := sandbox.Choose(cmp.Or(rt.o.Sandbox.Level, sandbox.Auto))
+			return r.Err() == nil && r.Level != sandbox.Off
+		}
 	}
 	set, err := rt.tools()
 	if err != nil {

@@ -103,6 +103,11 @@ func (l *linter) tools() {
 			l.unknown(fmt.Sprintf("deny.%d", i), name)
 		}
 	}
+	for i, name := range a.Auto {
+		if l.all.Unknown(name) != nil {
+			l.unknown(fmt.Sprintf("auto.%d", i), name)
+		}
+	}
 	if a.Grant == nil {
 		return
 	}

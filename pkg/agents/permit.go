@@ -55,6 +55,36 @@ func (a *DynamicAgent) permissions(in Input, def Defaults) (mode executor.Mode, 
 	return mode, rules, nil
 }
 
+// withAuto adds the tools that a has in mode auto, where commands are confined
+// and its grant allows them. A sub-agent gets none: whoever has it work has
+// agreed to its other tools.
+func (a *DynamicAgent) withAuto(own, set *tools.Set, in Input, mode executor.Mode, def Defaults) (*tools.Set, error) {
+	if in.Parent != nil || mode != executor.ModeAuto || len(a.Auto) == 0 || def.Confined == nil || !def.Confined() {
+		return own, nil
+	}
+	more, err := set.Only(a.Auto...)
+	if err != nil {
+		return nil, err
+	}
+	for t := range more.All() {
+		_, has := own.Lookup(t.Name)
+		if has || a.Grant != nil && !a.Grant.Has(t.Needs) {
+			continue
+		}
+		if own, err = own.With(t); err != nil {
+			return nil, err
+		}
+	}
+	return own, nil
+}
+
+// changesCode reports whether the loop runs an agent that looks at files,
+// changes them, and is done when the tests pass.
+func (a *DynamicAgent) changesCode(own *tools.Set) bool {
+	_, lists := own.Lookup("list_files")
+	return lists && a.Workflow == "" && slices.Contains(a.Done.Checks(), "run_tests")
+}
+
 // permittedTools leaves out of own what may not be used at all: a tool that would be
 // refused every time is better not offered.
 func (a *DynamicAgent) permittedTools(own *tools.Set, mode executor.Mode, rules permit.Rules) *tools.Set {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
@@ -93,6 +92,13 @@ type Defaults struct {
 	// Missing states what the workspace of a request lacks for a tool to check
 	// anything: see tools.Tool. Nil: nobody looks.
 	Missing func(dir string, t tools.Tool, args json.RawMessage, test string) string
+
+	// Around describes the workspace in the first message of agents that change
+	// code until the tests pass, given the command that runs those, if one is
+	// configured. Nil: they have to look.
+	Around func(test string) string
+	// Confined reports whether commands of jobs run in a sandbox. Nil: they do not.
+	Confined func() bool
 
 	// Given are artifacts that the workspace has, for agents with an input that
 	// takes one and was not given it.
@@ -197,7 +203,13 @@ type selection struct {
 // format and the permissions allow, and adds those that come with skills and
 // sub-agents.
 func (a *DynamicAgent) selectTools(in Input, set *tools.Set, def Defaults) (sel selection, err error) {
+	if sel.mode, sel.rules, err = a.permissions(in, def); err != nil {
+		return sel, err
+	}
 	if sel.own, sel.checks, err = a.Offer(set); err != nil {
+		return sel, err
+	}
+	if sel.own, err = a.withAuto(sel.own, set, in, sel.mode, def); err != nil {
 		return sel, err
 	}
 	if sel.own, err = a.onHost(sel.own, sel.checks, def.Host); err != nil {
@@ -215,9 +227,6 @@ func (a *DynamicAgent) selectTools(in Input, set *tools.Set, def Defaults) (sel 
 		return sel, err
 	}
 	sel.own = a.withSpawn(a.withResults(sel.own, set), set)
-	if sel.mode, sel.rules, err = a.permissions(in, def); err != nil {
-		return sel, err
-	}
 	sel.own = a.permittedTools(sel.own, sel.mode, sel.rules)
 	return sel, nil
 }
@@ -253,6 +262,9 @@ func (a *DynamicAgent) writePrompts(t *executor.Task, in Input, sel selection, i
 	t.System = paragraphs(parts...)
 	a.giveInputs(t, inputs, in.Inputs, def.Given)
 	t.Prompt = userMessage(in.Prompt, a.truncateInputs(inputs), tmpl)
+	if def.Around != nil && a.changesCode(sel.own) {
+		t.Prompt = paragraphs(t.Prompt, def.Around(t.Test))
+	}
 	return nil
 }
 
@@ -326,78 +338,6 @@ func lacks(t tools.Tool, host tools.Checker) error {
 		}
 	}
 	return nil
-}
-
-// inputs checks what was given against what is declared and fills defaults.
-func (a *DynamicAgent) inputs(given map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	out := map[string]json.RawMessage{}
-	for name, v := range given {
-		out[name] = v
-	}
-	if len(a.Inputs) == 0 {
-		return out, nil
-	}
-	var names []string
-	var errs []error
-	for _, f := range a.Inputs {
-		names = append(names, f.Name)
-		if _, ok := out[f.Name]; ok {
-			continue
-		}
-		switch {
-		case f.Default != nil:
-			out[f.Name] = f.Default
-		case !f.Optional:
-			errs = append(errs, fmt.Errorf("input %s is missing: %s", f.Name, first(f.Description, "it is required")))
-		default:
-			out[f.Name] = json.RawMessage(`""`)
-		}
-	}
-	for _, name := range sortedKeys(given) {
-		if slices.Contains(names, name) {
-			continue
-		}
-		hint := "; there are " + strings.Join(names, ", ")
-		if near := spelling.Nearest(name, names); near != "" {
-			hint = "; did you mean " + near + "?"
-		}
-		errs = append(errs, fmt.Errorf("there is no input %s%s", name, hint))
-	}
-	return out, errors.Join(errs...)
-}
-
-// giveInputs binds inputs to the artifacts they are declared as, and takes them out
-// of those that the prompt lists: a tool reads them where they are, a model
-// would have to repeat them word by word.
-func (a *DynamicAgent) giveInputs(t *executor.Task, inputs, asked, here map[string]json.RawMessage) {
-	for _, f := range a.Inputs {
-		v, ok := inputs[f.Name]
-		if asked[f.Name] == nil && here[f.Artifact] != nil {
-			v, ok = here[f.Artifact], true
-		}
-		if f.Artifact == "" || !ok || f.Artifact == tools.TestCommand {
-			continue // the command that runs tests is not for whoever writes a request
-		}
-		delete(inputs, f.Name)
-		if string(v) == `""` {
-			continue
-		}
-		if t.Artifacts == nil {
-			t.Artifacts = map[string]json.RawMessage{}
-		}
-		t.Artifacts[f.Artifact] = v
-	}
-}
-
-// anything reports whether the inputs say something: an optional one that was
-// left out does not.
-func anything(inputs map[string]json.RawMessage) bool {
-	for _, v := range inputs {
-		if string(v) != `""` {
-			return true
-		}
-	}
-	return false
 }
 
 // reads reports whether an agent with these tools gets to see the workspace:

@@ -1,0 +1,78 @@
+package adroit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/tools/test"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// Bounds of what a first message says of the workspace.
+const (
+	mostNames   = 60
+	mostFolders = 40
+	mostListed  = 5000
+)
+
+// describeDir describes the workspace dir to an agent that is to change it: its
+// files, or its directories if they are many, and how the tests are run, by
+// command if one is configured. It reads names and runs nothing; "" if there is
+// nothing to say.
+func (rt *Runtime) describeDir(ctx context.Context, dir, command string) string {
+	files, err := workspace.Open(dir, nil)
+	if err != nil {
+		return "" // the job itself says what is wrong with it
+	}
+	defer files.Close()
+	if rt.o.Names != nil {
+		files = files.WithDenyList(rt.o.Names)
+	}
+	entries, more, err := files.List(ctx, workspace.ListOptions{Max: mostListed})
+	if err != nil || len(entries) == 0 {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	text := "Files: " + strings.Join(names, ", ")
+	if len(names) > mostNames {
+		text = "Directories, with the number of their files: " + folders(names, more)
+	}
+	if command == "" {
+		command = test.Command(files)
+	}
+	if command != "" {
+		text += "\nTests: " + command
+	}
+	return text
+}
+
+// folders counts files by directory, those further up first.
+func folders(names []string, more bool) string {
+	count := map[string]int{}
+	for _, name := range names {
+		count[path.Dir(name)]++
+	}
+	dirs := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		if d := strings.Count(a, "/") - strings.Count(b, "/"); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	var out []string
+	for _, dir := range dirs[:min(len(dirs), mostFolders)] {
+		out = append(out, fmt.Sprintf("%s %d", dir, count[dir]))
+	}
+	if n := len(dirs) - mostFolders; n > 0 {
+		out = append(out, fmt.Sprintf("and %d more", n))
+	} else if more {
+		out = append(out, "and more")
+	}
+	return strings.Join(out, ", ")
+}
