@@ -32,10 +32,6 @@ func TestPrefixOfShippedAgents(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	set, err := tools.NewSet(std.All()...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	closings := 0
 	for _, name := range cat.Names() {
 		a, err := cat.Lookup(name)
@@ -43,7 +39,7 @@ func TestPrefixOfShippedAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(a.Name, func(t *testing.T) {
-			p := newPlayer(t, set)
+			p := newPlayer(t, useAll)
 			rt := open(t, adroit.Options{
 				Tools: std.All(), Models: map[string]llm.Model{"script": p}, Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}},
 				Workflows: workflows.All(), Dir: t.TempDir(), Servers: []adroit.LanguageServer{},
@@ -85,10 +81,10 @@ func canned(adroit.ToolHandler) adroit.ToolHandler {
 
 const wrongArgument = "no_such_argument"
 
-// A player is a model that uses all that it is offered. It sends its requests
-// to a server, to see them as a server does.
+// A player is a model that does what next says. It sends its requests to a
+// server, to see them as a server does.
 type player struct {
-	set    *tools.Set
+	next   func(*llm.Request) llmtest.Turn
 	server *llmtest.Server
 	client llm.Model
 
@@ -97,19 +93,19 @@ type player struct {
 	closings int
 }
 
-func newPlayer(t *testing.T, set *tools.Set) *player {
+func newPlayer(t testing.TB, next func(*llm.Request) llmtest.Turn) *player {
 	server := llmtest.New(t)
 	client, err := openai.New(openai.Config{BaseURL: server.URL + "/v1", Dialect: "openai", NoStream: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &player{set: set, server: server, client: client, talks: map[string][][]byte{}}
+	return &player{next: next, server: server, client: client, talks: map[string][][]byte{}}
 }
 
 func (p *player) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.server.Add(llmtest.Say(p.turn(req)))
+	p.server.Add(llmtest.Say(p.next(req)))
 	resp, err := p.client.Generate(ctx, req, emit)
 	if err != nil {
 		return nil, err
@@ -126,15 +122,21 @@ func (p *player) Generate(ctx context.Context, req *llm.Request, emit func(llm.D
 	return resp, nil
 }
 
-// turn is what the model does: each tool once, three at a time, then the last
-// one wrongly, then words.
-func (p *player) turn(req *llm.Request) llmtest.Turn {
-	made := 0
+// answered counts the answers in a request.
+func answered(req *llm.Request) int {
+	n := 0
 	for _, m := range req.Messages {
 		if m.Role == llm.Assistant {
-			made++
+			n++
 		}
 	}
+	return n
+}
+
+// useAll is what the model does: each tool once, three at a time, then the last
+// one wrongly, then words.
+func useAll(req *llm.Request) llmtest.Turn {
+	made := answered(req)
 	var list []llm.ToolSpec
 	for _, tool := range req.Tools {
 		if tool.Name != "finish" {

@@ -1,0 +1,147 @@
+package adroit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/llmtest"
+	"github.com/adroit-run/adroit/pkg/tools/std"
+)
+
+// The task: a package with faults in three files, five failing tests and a
+// panic.
+const ratesPrompt = "The tests of this package fail. Make them pass; the tests are right."
+
+type edits = map[string][][2]string
+
+// ratesEdits are what makes the tests pass.
+var ratesEdits = edits{
+	"parse.go": {
+		{"\t\"m\": time.Second,", "\t\"m\": time.Minute,"},
+		{"strconv.Atoi(count)", "strconv.Atoi(strings.TrimSpace(count))"},
+		{"\tunit, ok := units[text[digits:]]\n", "\tif times == 0 {\n\t\treturn 0, errors.New(\"the period is empty\")\n\t}\n\tunit, ok := units[text[digits:]]\n"},
+	},
+	"limit.go": {
+		{"\tif len(l.seen) > l.rate.N {", "\tif len(l.seen) >= l.rate.N {"},
+		{"\tif len(l.seen) < l.rate.N {\n\t\treturn 0\n\t}\n", "\tswitch {\n\tcase l.rate.N == 0:\n\t\treturn -1\n\tcase len(l.seen) < l.rate.N:\n\t\treturn 0\n\t}\n"},
+		{"now.Sub(l.seen[old]) > l.rate.Per", "now.Sub(l.seen[old]) >= l.rate.Per"},
+	},
+	"group.go": {{"\t\tl = NewLimiter(g.rate, g.now)\n", "\t\tl = NewLimiter(g.rate, g.now)\n\t\tg.limiters[key] = l\n"}},
+}
+
+func callOf(tool string, args any) llm.Call {
+	b, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return llm.Call{Name: tool, Args: b}
+}
+
+func ratesReads() (calls []llm.Call) {
+	for _, name := range []string{"parse.go", "limit.go", "group.go", "rates_test.go"} {
+		calls = append(calls, callOf("read_file", object{"path": name}))
+	}
+	return calls
+}
+
+type object = map[string]any
+
+// ratesChanges are the edits of the files named.
+func ratesChanges(all edits, names ...string) (calls []llm.Call) {
+	for _, name := range names {
+		var list []object
+		for _, e := range all[name] {
+			list = append(list, object{"old": e[0], "new": e[1]})
+		}
+		calls = append(calls, callOf("edit_file", object{"path": name, "edits": list}))
+	}
+	return calls
+}
+
+// TestRatesTokens prints what the task costs a model that knows what to do, by
+// how it goes about it, and bounds it: 10,000 tokens (bytes by 4) where it
+// finishes with the last change, 12,000 if something fails once.
+func TestRatesTokens(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed here")
+	}
+	done := callOf("finish", object{"summary": "All tests pass."})
+	edit := ratesChanges(ratesEdits, "parse.go", "limit.go", "group.go")
+	missed := edits{"limit.go": {ratesEdits["limit.go"][0], {"\tif len(l.seen) < l.rate.n {\n\t\treturn 0\n\t}\n", ratesEdits["limit.go"][1][1]}, ratesEdits["limit.go"][2]}}
+	for _, c := range []struct {
+		name  string
+		turns [][]llm.Call
+		most  int
+	}{
+		{"finishes with the last change", [][]llm.Call{ratesReads(), append(edit[:3:3], done)}, 10_000},
+		{"an edit does not apply", [][]llm.Call{ratesReads(), append(ratesChanges(ratesEdits, "parse.go", "group.go"), ratesChanges(missed, "limit.go")[0], done),
+			append(ratesChanges(ratesEdits, "limit.go"), done)}, 12_000},
+		{"a fault is left", [][]llm.Call{ratesReads(), append(ratesChanges(ratesEdits, "parse.go", "limit.go"), done), append(ratesChanges(ratesEdits, "group.go"), done)}, 12_000},
+		{"looks at everything, step by step", [][]llm.Call{{callOf("list_files", object{})}, ratesReads(), edit, {callOf("run_tests", object{})}, {callOf("git_diff", object{})}, {done}}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := ratesRepository(t)
+			p := newPlayer(t, func(req *llm.Request) llmtest.Turn {
+				n := answered(req)
+				if n >= len(c.turns) || len(req.Tools) == 0 {
+					return llmtest.Turn{Text: "I am at a loss."}
+				}
+				turn := llmtest.Turn{Calls: c.turns[n]}
+				for i := range turn.Calls {
+					turn.Calls[i].ID = fmt.Sprintf("c%d_%d", n, i)
+				}
+				return turn
+			})
+			rt := open(t, adroit.Options{
+				Tools: std.All(), Models: map[string]llm.Model{"script": p}, Agents: []agents.Layer{{Name: "built in", FS: configs.Agents()}},
+				Dir: dir, Servers: []adroit.LanguageServer{}, Defaults: agents.Defaults{Approve: executor.ApproveAll},
+			})
+			job, err := rt.Execute(t.Context(), agents.Input{Agent: "builder", Prompt: ratesPrompt})
+			if err != nil {
+				t.Fatal(err)
+			}
+			requests := p.server.Requests
+			s, err := job.Wait(t.Context())
+			if err != nil {
+				all := requests()
+				t.Fatalf("%v\n%s", err, all[len(all)-1].Body)
+			}
+			if first := string(requests()[0].Body); !strings.Contains(first, `Files: README.md, go.mod, group.go, limit.go, parse.go, rates_test.go\nTests: go test`) {
+				t.Errorf("the first request does not describe the workspace: %s", first)
+			}
+			sent := 0
+			for _, r := range requests() {
+				sent += len(r.Body)
+			}
+			t.Logf("%d requests, %d bytes sent, %d tokens; the first has %d bytes", len(requests()), sent, sent/4, len(requests()[0].Body))
+			if s.Turns != len(c.turns) || c.most > 0 && sent/4 > c.most {
+				t.Errorf("%d turns, want %d; %d tokens, want at most %d", s.Turns, len(c.turns), sent/4, c.most)
+			}
+		})
+	}
+}
+
+func ratesRepository(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/rates")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "Start"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	return dir
+}

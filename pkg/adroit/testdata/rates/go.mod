@@ -1,0 +1,3 @@
+module rates
+
+go 1.26
