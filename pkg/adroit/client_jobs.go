@@ -209,7 +209,7 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 
 // An Action is what can be done next with a job.
 type Action struct {
-	Do     string `json:"do"`               // diff, undo, logs, resume, retry, signal
+	Do     string `json:"do"`               // diff, undo, merge, logs, resume, retry, signal
 	Job    string `json:"job"`              // its id
 	Signal string `json:"signal,omitempty"` // of signal: its name
 	// Limit is the limit that has to be raised for resume: turns, tokens, cost or time.
@@ -221,6 +221,7 @@ type Action struct {
 const (
 	ActionDiff   = "diff"
 	ActionUndo   = "undo"
+	ActionMerge  = "merge"
 	ActionLogs   = "logs"
 	ActionResume = "resume"
 	ActionRetry  = "retry"
@@ -239,7 +240,10 @@ func next(d *JobDetail) []Action {
 	resume := act(ActionResume)
 	switch j.Status {
 	case jobs.Done:
-		if changes == nil {
+		switch {
+		case d.Worktree != nil && changes != nil:
+			return []Action{changes[0], act(ActionMerge)}
+		case changes == nil:
 			return []Action{act(ActionLogs)}
 		}
 		return changes

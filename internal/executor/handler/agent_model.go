@@ -112,9 +112,15 @@ func (m *models) runAgentModel(ctx context.Context, s flow.Step, model llm.Agent
 	return answer, nil
 }
 
-// deltaEvent is a piece of a model's output or activity as an event.
+// thinkingData marks the deltas that are pieces of a model's thinking.
+var thinkingData = json.RawMessage(`{"thinking":true}`)
+
+// deltaEvent is a piece of a model's output, thinking or activity as an event.
 func deltaEvent(d llm.Delta) event.Event {
-	if d.Activity == nil {
+	switch {
+	case d.Activity == nil && d.Thinking != "":
+		return event.Event{Kind: event.Delta, Text: d.Thinking, Data: thinkingData}
+	case d.Activity == nil:
 		return event.Event{Kind: event.Delta, Text: d.Text}
 	}
 	data, err := json.Marshal(d.Activity)

@@ -68,7 +68,14 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		req.Tools, req.HiddenTools = nil, c.tools
 	}
 	start := time.Now()
-	show := func(d llm.Delta) { emit(event.Event{Kind: event.Delta, Text: d.Text}) }
+	show := func(d llm.Delta) {
+		if d.Thinking != "" {
+			emit(deltaEvent(llm.Delta{Thinking: d.Thinking}))
+		}
+		if d.Text != "" {
+			emit(deltaEvent(llm.Delta{Text: d.Text}))
+		}
+	}
 	if a.Hedge > 0 {
 		model = hedge
 	}

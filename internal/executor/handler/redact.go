@@ -37,7 +37,7 @@ func Guard(m flow.Mux, r *secret.Redactor) flow.Mux {
 		}
 		perform := rt.Handler
 		rt.Handler = func(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-			show := &deltaRedactor{stream: r.Stream(), emit: emit}
+			show := &deltaRedactor{new: r.Stream, emit: emit}
 			res, err := perform(secret.With(ctx, r), s, show.sink)
 			show.end()
 			if err != nil {
@@ -149,10 +149,27 @@ func cleanError(r *secret.Redactor, err error) error {
 // A deltaRedactor redacts the deltas of one step. Pieces of its text come as soon as
 // nothing in them can be the beginning of a secret.
 type deltaRedactor struct {
-	mu     sync.Mutex
+	mu   sync.Mutex
+	new  func() *secret.Stream
+	open []deltaStream // of the text, and of the thinking
+	emit event.Sink
+}
+
+// A deltaStream is one of the texts that a step's deltas are pieces of.
+type deltaStream struct {
 	stream *secret.Stream
 	last   event.Event
-	emit   event.Sink
+}
+
+// of is the text that ev is a piece of: those of the thinking have data.
+func (s *deltaRedactor) of(ev event.Event) *deltaStream {
+	for i := range s.open {
+		if (len(s.open[i].last.Data) > 0) == (len(ev.Data) > 0) {
+			return &s.open[i]
+		}
+	}
+	s.open = append(s.open, deltaStream{stream: s.new()})
+	return &s.open[len(s.open)-1]
 }
 
 func (s *deltaRedactor) sink(ev event.Event) {
@@ -162,8 +179,9 @@ func (s *deltaRedactor) sink(ev event.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = ev
-	if ev.Text = s.stream.Add(ev.Text); ev.Text != "" {
+	d := s.of(ev)
+	d.last = ev
+	if ev.Text = d.stream.Add(ev.Text); ev.Text != "" {
 		s.emit(ev)
 	}
 }
@@ -171,9 +189,11 @@ func (s *deltaRedactor) sink(ev event.Event) {
 func (s *deltaRedactor) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if text := s.stream.End(); text != "" {
-		s.last.Text = text
-		s.emit(s.last)
+	for _, d := range s.open {
+		if text := d.stream.End(); text != "" {
+			d.last.Text = text
+			s.emit(d.last)
+		}
 	}
 }
 

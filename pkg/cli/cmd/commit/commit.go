@@ -128,12 +128,12 @@ func write(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (
 		return "", "", err
 	}
 	id = s.Job.ID
-	d, took, err := attach.Attach(ctx, e, c, id, attach.Options{Window: s.Plan.Task.Options.Window})
+	end, err := attach.Attach(ctx, e, c, id, attach.Options{Window: s.Plan.Task.Options.Window})
 	if err != nil {
 		return "", "", err
 	}
-	if d.Job.Status != jobs.Done {
-		render.Outcome(e.Screen(), e.Out, d, took)
+	if d := end.Job; d.Job.Status != jobs.Done {
+		render.Outcome(e.Screen(), e.OutScreen(), *end)
 		return "", "", exit.With(exit.OfJob(ctx, d.Job.Status))
 	}
 	made, err := c.Artifacts(ctx, id)

@@ -99,7 +99,7 @@ func run(ctx context.Context, e *env.Env, q request.Flags, asJSON bool) (end, er
 	if err != nil {
 		return nil, err
 	}
-	end = attach.Run(ctx, e, c, s.Job.ID, attach.Options{JSON: asJSON, Window: s.Plan.Task.Options.Window})
+	end = attach.Run(ctx, e, c, s.Job.ID, attach.Options{JSON: asJSON, Window: s.Plan.Task.Options.Window, Known: render.KnownWindow(s.Plan.Task)})
 	if asJSON {
 		return end, nil
 	}

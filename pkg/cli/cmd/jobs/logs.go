@@ -25,7 +25,7 @@ func newLogs(e *env.Env) *cobra.Command {
 				return err
 			}
 			id := args[0]
-			v := render.NewLogViewer(e.Out)
+			v := render.NewLogViewer(e.OutScreen())
 			for ev, err := range c.Events(ctx, id, o) {
 				switch {
 				case err != nil && ctx.Err() != nil:

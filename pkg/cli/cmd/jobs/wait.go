@@ -3,10 +3,10 @@ package jobs
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
 func newWait(e *env.Env) *cobra.Command {
@@ -35,7 +35,7 @@ func newWait(e *env.Env) *cobra.Command {
 			if asJSON {
 				render.Event(e.Out, render.LastEvent(d, e.Now()))
 			} else {
-				render.Outcome(term.NewScreen(e.Err, e.Getenv), e.Out, d, j.Updated.Sub(j.Started))
+				render.Outcome(e.Screen(), e.OutScreen(), render.Ending{Job: d, Took: j.Updated.Sub(j.Started), Artifacts: attach.Products(ctx, c, d)})
 			}
 			return exit.With(exit.OfJob(ctx, j.Status))
 		},

@@ -20,7 +20,7 @@ import (
 // A command is adroit run with its flags.
 type command struct {
 	request.Flags
-	json, detach, dry bool
+	json, deltas, detach, dry bool
 }
 
 // New is adroit run.
@@ -72,6 +72,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVar(&q.Key, "key", "", "run at most one job with this key; a second run gets the first one's job")
 	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
+	f.BoolVar(&q.deltas, "deltas", false, "with --json: also pieces of the model's responses as they come (kind delta), which are not kept")
 	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
 	f.BoolVar(&q.Worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
 	f.StringVar(&q.Record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")
@@ -105,7 +106,7 @@ func (q *command) run(ctx context.Context, e *env.Env) error {
 	case q.detach:
 		return attach.Detach(ctx, e, c, s.Job.ID)
 	}
-	return attach.Run(ctx, e, c, s.Job.ID, attach.Options{JSON: q.json, Window: s.Plan.Task.Options.Window})
+	return attach.Run(ctx, e, c, s.Job.ID, attach.Options{JSON: q.json, Deltas: q.deltas, Window: s.Plan.Task.Options.Window, Known: render.KnownWindow(s.Plan.Task)})
 }
 
 // repeated prints how the job stands that an earlier run with the same key began.
@@ -127,7 +128,7 @@ func (q *command) repeated(ctx context.Context, e *env.Env, c adroit.Client, job
 	if q.json {
 		render.Event(e.Out, render.LastEvent(d, e.Now()))
 	} else {
-		render.Outcome(e.Screen(), e.Out, d, job.Updated.Sub(job.Started))
+		render.Outcome(e.Screen(), e.OutScreen(), render.Ending{Job: d, Took: job.Updated.Sub(job.Started), Artifacts: attach.Products(ctx, c, d)})
 	}
 	return exit.With(exit.OfJob(ctx, job.Status))
 }

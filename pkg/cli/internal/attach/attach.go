@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -31,38 +32,55 @@ type Options struct {
 	Silent bool // nothing
 	// Unattended asks nobody: a job that asks a person stays parked.
 	Unattended bool
-	Window     int // the context window that its model was asked for, 0 for none
+	Deltas     bool // with JSON: also pieces of responses, which are not kept
+	Window     int  // the context window that its model was asked for, 0 for none
+	// Known is the model's context window as far as it is known, for the meter.
+	Known int
 }
 
 // Run runs a job until it ends, waits for a person who is not here, or is
 // stopped, and prints how it went. The error has the exit code.
 func Run(ctx context.Context, e *env.Env, c adroit.Client, id string, o Options) error {
-	d, took, err := Attach(ctx, e, c, id, o)
+	end, err := Attach(ctx, e, c, id, o)
 	if err != nil {
 		return err
 	}
 	if !o.JSON {
-		render.Outcome(e.Screen(), e.Out, d, took)
+		end.Artifacts = Products(ctx, c, end.Job)
+		render.Outcome(e.Screen(), e.OutScreen(), *end)
 	}
-	return exit.With(exit.OfJob(ctx, d.Job.Status))
+	return exit.With(exit.OfJob(ctx, end.Job.Job.Status))
+}
+
+// Products are what a job produced, nil if it has not ended or they cannot be read:
+// how a run went does not depend on them.
+func Products(ctx context.Context, c adroit.Client, d *adroit.JobDetail) *adroit.ArtifactList {
+	if !d.Job.Status.Final() || d.Final == nil || len(d.Final.Artifacts) == 0 {
+		return nil
+	}
+	list, err := c.Artifacts(context.WithoutCancel(ctx), d.Job.ID)
+	if err != nil {
+		return nil
+	}
+	return list
 }
 
 // Attach is Run without what is printed at the end. It returns how the job
 // stands and how long its last run took.
-func Attach(ctx context.Context, e *env.Env, c adroit.Client, id string, o Options) (*adroit.JobDetail, time.Duration, error) {
+func Attach(ctx context.Context, e *env.Env, c adroit.Client, id string, o Options) (*render.Ending, error) {
 	s := &session{e: e, c: c, id: id, o: o, first: true}
 	for {
 		began := time.Now()
 		d, err := s.run(ctx)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		took := time.Since(began)
+		end := &render.Ending{Job: d, Took: time.Since(began), Last: s.last}
 		if d.Job.Status != jobs.Waiting || !s.attended() || ctx.Err() != nil {
-			return d, took, nil
+			return end, nil
 		}
 		if answered, err := s.ask(ctx, d.Questions); !answered || err != nil {
-			return d, took, err
+			return end, err
 		}
 		s.o.StartOptions, s.first = adroit.StartOptions{}, false
 	}
@@ -74,7 +92,8 @@ type session struct {
 	c     adroit.Client
 	id    string
 	o     Options
-	first bool // nothing was shown yet
+	first bool   // nothing was shown yet
+	last  string // the model's text that stands last on the screen
 }
 
 // attended reports whether a person can be asked.
@@ -90,7 +109,7 @@ func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
 		return nil, err
 	}
 	show, pause, end := s.view(past)
-	defer end()
+	defer end() // once more does nothing
 	started, err := s.c.Start(all, s.id, s.o.StartOptions)
 	if err != nil {
 		return nil, StartError(err)
@@ -101,6 +120,7 @@ func (s *session) run(ctx context.Context) (*adroit.JobDetail, error) {
 	if err := s.follow(ctx, past.Last, show); err != nil {
 		return nil, err
 	}
+	end()
 	d, err := s.c.Job(all, s.id)
 	if err == nil && s.e.Ephemeral {
 		d.Actions = nil // no later command finds the job
@@ -126,15 +146,16 @@ func (s *session) view(past render.History) (show func(event.Event), pause func(
 	case s.o.JSON:
 		return func(ev event.Event) { render.Event(s.e.Out, ev) }, nil, func() {}
 	}
-	v := render.NewViewer(s.e.Screen(), past)
+	v := render.NewViewer(s.e.Screen(), past, s.o.Known)
+	ended := sync.OnceFunc(func() { v.Close(); s.last = v.Last() })
 	if !s.e.Interactive() {
-		return v.Sink, v.Interrupt, v.Close
+		return v.Sink, v.Interrupt, ended
 	}
 	leave := s.e.Attendant.Attend(func(ctx context.Context, question json.RawMessage) (no string, err error) {
 		v.Interrupt(func() { no, err = s.permit(ctx, question) })
 		return no, err
 	})
-	return v.Sink, v.Interrupt, func() { leave(); v.Close() }
+	return v.Sink, v.Interrupt, func() { leave(); ended() }
 }
 
 // follow shows the events after a number until the run has ended. The end of ctx
@@ -147,7 +168,7 @@ func (s *session) follow(ctx context.Context, after int64, show func(event.Event
 		_, _ = s.c.Stop(all, s.id, adroit.StopOptions{Reason: stopReason(ctx)}) // Wait returns how it went
 	})
 	var broken error
-	for ev, err := range s.c.Events(all, s.id, adroit.EventOptions{After: after, Follow: true}) {
+	for ev, err := range s.c.Events(all, s.id, adroit.EventOptions{After: after, Follow: true, Live: !s.o.JSON || s.o.Deltas}) {
 		if broken = err; err != nil {
 			break
 		}

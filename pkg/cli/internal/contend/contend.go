@@ -51,13 +51,14 @@ func Run(ctx context.Context, e *env.Env, c adroit.Client, asked string, r adroi
 		return nil, err
 	}
 	id := sub.Job.ID
-	d, took, err := attach.Attach(ctx, e, c, id, attach.Options{Silent: silent, Unattended: true, Window: sub.Plan.Task.Options.Window})
+	end, err := attach.Attach(ctx, e, c, id, attach.Options{Silent: silent, Unattended: true, Window: sub.Plan.Task.Options.Window})
 	if err != nil {
 		return nil, err
 	}
+	d := end.Job
 	j, all := d.Job, context.WithoutCancel(ctx)
 	s := &Side{Asked: asked, Job: id, Agent: sub.Plan.Input.Agent, Workflow: j.Workflow, Model: j.Model, Status: j.Status, Reason: j.Reason,
-		Seconds: took.Round(time.Millisecond).Seconds(), Artifacts: map[string]int{}, Texts: map[string]string{}}
+		Seconds: end.Took.Round(time.Millisecond).Seconds(), Artifacts: map[string]int{}, Texts: map[string]string{}}
 	if f := d.Final; f != nil {
 		s.Turns, s.Calls, s.Agents, s.Usage, s.Cost = f.Turns, f.Calls, f.Agents, f.Usage, d.Usage.Cost
 	}

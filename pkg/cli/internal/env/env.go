@@ -57,6 +57,9 @@ type Env struct {
 // Screen is where progress goes.
 func (e *Env) Screen() *term.Screen { return term.NewScreen(e.Err, e.Getenv) }
 
+// OutScreen is where results go.
+func (e *Env) OutScreen() *term.Screen { return term.NewScreen(e.Out, e.Getenv) }
+
 // DataDir is where all state is, absolute.
 func (e *Env) DataDir() (string, error) {
 	c, err := e.Config()

@@ -56,21 +56,6 @@ func invisible(r rune) bool {
 	return false
 }
 
-// Cut shortens s to n columns, a rune counting as one.
-func Cut(s string, n int) string {
-	if n <= 0 {
-		return ""
-	}
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	if n <= 3 {
-		return string(r[:n])
-	}
-	return string(r[:n-3]) + "..."
-}
-
 // FirstSentence is the first sentence of a text.
 func FirstSentence(s string) string {
 	s, _, _ = strings.Cut(s, "\n")

@@ -111,9 +111,9 @@ func TestGolden(t *testing.T) {
 		},
 		"job_done":        func(out, _ *bytes.Buffer) error { Job(out, ended(), home); return nil },
 		"job_interrupted": func(out, _ *bytes.Buffer) error { Job(out, died(), home); return nil },
-		"outcome_done":    func(out, err *bytes.Buffer) error { Outcome(plain(err), out, ended(), time.Minute); return nil },
+		"outcome_done":    func(out, err *bytes.Buffer) error { Outcome(plain(err), plain(out), Ending{Job: ended(), Took: time.Minute}); return nil },
 		"outcome_interrupted": func(out, err *bytes.Buffer) error {
-			Outcome(plain(err), out, died(), time.Minute)
+			Outcome(plain(err), plain(out), Ending{Job: died(), Took: time.Minute})
 			Event(out, LastEvent(ended(), time.Time{}))
 			Event(out, LastEvent(died(), time.Unix(0, 0).UTC()))
 			return nil

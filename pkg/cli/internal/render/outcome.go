@@ -66,9 +66,18 @@ func LastEvent(d *adroit.JobDetail, now time.Time) event.Event {
 	return event.Event{Job: j.ID, Time: now, Kind: event.JobFinished, Data: data}
 }
 
-// Outcome renders how a run went: the reason, the figures and the next commands
-// to s, the model's last words to w.
-func Outcome(s *term.Screen, w io.Writer, d *adroit.JobDetail, took time.Duration) {
+// An Ending is how a run went.
+type Ending struct {
+	Job       *adroit.JobDetail
+	Took      time.Duration
+	Artifacts *adroit.ArtifactList // nil if they are not to be shown
+	Last      string               // the model's text that stands on the screen already
+}
+
+// Outcome renders how a run went: the reason, what it produced, the figures and the
+// next commands to s, the model's last words to w.
+func Outcome(s, w *term.Screen, end Ending) {
+	d := end.Job
 	j, f := d.Job, d.Final
 	if f == nil {
 		f = &jobs.Final{Status: j.Status, Reason: j.Reason}
@@ -79,15 +88,28 @@ func Outcome(s *term.Screen, w io.Writer, d *adroit.JobDetail, took time.Duratio
 	for _, r := range d.Changes.Incomplete {
 		fmt.Fprintln(s, s.Paint(term.Red, SanitizeLine("incomplete: "+r)))
 	}
-	last := Next(d.Actions)
-	if figures := Figures(f, d.Usage.Cost, took); figures != "" {
-		last = append([]string{figures}, last...)
+	both := s.IsTerminal() && w.IsTerminal()
+	text := strings.TrimSpace(f.Summary)
+	if text != "" && j.Status.Final() && (!both || text != end.Last) {
+		if w.IsTerminal() {
+			fmt.Fprint(w, markdownText(w, term.Plain, "", text))
+		} else {
+			fmt.Fprintln(w, Sanitize(text))
+		}
 	}
-	if len(last) > 0 {
-		fmt.Fprintln(s, strings.Join(last, "    "))
+	if end.Artifacts != nil {
+		Product(s, end.Artifacts, text)
 	}
-	if text := strings.TrimSpace(f.Summary); text != "" && j.Status.Final() {
-		fmt.Fprintln(w, Sanitize(text))
+	figures, next := Figures(f, d.Usage.Cost, end.Took), strings.Join(Next(d.Actions), "    ")
+	between := "    "
+	if n := s.Width(); n > 0 && columns(figures+between+next) > n {
+		between = "\n"
+	}
+	if figures == "" || next == "" {
+		between = ""
+	}
+	if line := figures + between + next; line != "" {
+		fmt.Fprintln(s, line)
 	}
 }
 

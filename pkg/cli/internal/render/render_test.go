@@ -67,7 +67,7 @@ func TestFigures(t *testing.T) {
 // never writes past the width.
 func TestViewer(t *testing.T) {
 	var out bytes.Buffer
-	v := &Viewer{Screen: &term.Screen{Writer: &out, Cols: 40}, seen: map[string]bool{"1.1": true}, number: 1, past: 1}
+	v := &Viewer{Screen: &term.Screen{Writer: &out, Cols: 40}, calls: numbering{seen: map[string]bool{"1.1": true}, number: 1, past: 1}}
 	data, err := json.Marshal(map[string]any{"failed": true})
 	if err != nil {
 		t.Fatal(err)

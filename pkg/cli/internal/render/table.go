@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // A Table aligns columns. Cells are escaped; the last column is not padded.
@@ -33,7 +32,7 @@ func (t *Table) Write(w io.Writer) {
 			if i == len(width) {
 				width = append(width, 0)
 			}
-			width[i] = max(width[i], utf8.RuneCountInString(c))
+			width[i] = max(width[i], columns(c))
 		}
 	}
 	var all strings.Builder // a write for each row takes longer than all else
@@ -42,7 +41,7 @@ func (t *Table) Write(w io.Writer) {
 		for i, c := range r {
 			b.WriteString(c)
 			if i < len(r)-1 {
-				b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(c)+2))
+				b.WriteString(strings.Repeat(" ", width[i]-columns(c)+2))
 			}
 		}
 		all.WriteString(strings.TrimRight(b.String(), " ") + "\n")
@@ -95,14 +94,6 @@ func Plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return Count(n) + " " + noun + "s"
-}
-
-// pad fills s with blanks up to n columns.
-func pad(s string, n int) string {
-	if d := n - len([]rune(s)); d > 0 {
-		return s + strings.Repeat(" ", d)
-	}
-	return s
 }
 
 // JSON writes v for scripts.

@@ -24,6 +24,15 @@ func Window(t executor.Task) string {
 	return fmt.Sprint(t.Budget.Window)
 }
 
+// KnownWindow is the size of a task's context window in tokens, 0 if it is not
+// known or a guess.
+func KnownWindow(t executor.Task) int {
+	if b := t.Budget; t.Options.Window == 0 && b != nil && !b.Guess {
+		return b.Window
+	}
+	return t.Options.Window
+}
+
 // JobContext is the row of a job that has ended.
 func JobContext(j *jobs.Job) string {
 	var s struct {

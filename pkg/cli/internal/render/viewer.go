@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -15,40 +14,57 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// A Viewer shows a job's events to people: a numbered line for each tool
-// call, and on a terminal a last line that says what is going on. Its sink
-// never blocks: one goroutine, owned by the viewer, does the writing.
+// A Viewer shows a job's events to people: a numbered line for each tool call
+// with the end of its output or its diff, what the model writes, and on a
+// terminal a last line that says what is going on. Its sink never blocks: one
+// goroutine, owned by the viewer, does the writing.
 type Viewer struct {
 	*term.Screen
+	feed
+
+	// What follows belongs to the goroutine, and to whoever holds it.
+	calls  numbering
+	tally  UsageTotals
+	status progress
+	parts  subAgents
+	talk   talk
+	log    bool // it is read back, and no outcome is printed behind it
+}
+
+// A feed passes events to the goroutine that shows them.
+type feed struct {
 	mu    sync.Mutex
 	queue []event.Event
 	wake  chan struct{}
 	quit  chan struct{}
 	gone  chan struct{}
-
-	// What follows belongs to the goroutine, and to whoever holds it.
-	hold   sync.Mutex
-	number int             // of the last tool call shown
-	seen   map[string]bool // paths of calls that have a number
-	past   int             // calls shown in an earlier run, not mentioned yet
-	hinted bool            // that earlier calls were recalled
-	tally  UsageTotals
-	now    string // the step in progress
-	start  time.Time
-	drawn  bool
-	place  string          // prefix of lines about sub-agents
-	opened map[string]bool // sub-agents that were mentioned
+	hold  sync.Mutex // while something is written
 }
 
-// NewViewer starts a viewer. past is what the log holds already of a resumed job.
-func NewViewer(s *term.Screen, past History) *Viewer {
-	v := &Viewer{Screen: s, wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{}),
-		number: past.calls, past: past.calls, seen: past.paths, tally: past.Usage, start: time.Now()}
-	if v.seen == nil {
-		v.seen = map[string]bool{}
+// A numbering numbers the tool calls.
+type numbering struct {
+	number int             // of the last one shown
+	seen   map[string]bool // paths of those that have a number
+	past   int             // shown in an earlier run, not mentioned yet
+	hinted bool            // that earlier calls were recalled
+	column int             // how wide names are
+}
+
+// NewViewer starts a viewer. past is what the log holds already of a resumed job,
+// window the context window of its model in tokens, 0 if it is not known.
+func NewViewer(s *term.Screen, past History, window int) *Viewer {
+	v := &Viewer{Screen: s, feed: feed{wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{})},
+		calls: numbering{number: past.calls, past: past.calls, seen: past.paths}, tally: past.Usage, status: progress{start: time.Now(), window: window}}
+	if v.calls.seen == nil {
+		v.calls.seen = map[string]bool{}
 	}
 	go v.loop()
 	return v
+}
+
+// NewLogViewer shows a log that is read back, on the caller's goroutine.
+func NewLogViewer(s *term.Screen) *Viewer {
+	return &Viewer{Screen: s, calls: numbering{seen: map[string]bool{}}, log: true}
 }
 
 // Sink takes an event. It is safe for concurrent use.
@@ -67,6 +83,16 @@ func (v *Viewer) Close() {
 	close(v.quit)
 	<-v.gone
 }
+
+// Interrupt runs do while the screen is still: what is queued is shown first,
+// and the last line is cleared.
+func (v *Viewer) Interrupt(do func()) {
+	v.pause(func() { v.drain(); v.clear(); do() })
+}
+
+// Last is the text of the model that stands last on the screen, whole. It is for
+// after Close.
+func (v *Viewer) Last() string { return v.talk.last }
 
 func (v *Viewer) loop() {
 	defer close(v.gone)
@@ -107,6 +133,10 @@ func (v *Viewer) drain() {
 }
 
 func (v *Viewer) show(ev event.Event) {
+	if ev.Kind == event.Delta {
+		v.delta(ev)
+		return
+	}
 	v.tally.add(ev)
 	if ev.Kind != event.StepStarted {
 		v.stand(ev)
@@ -116,31 +146,14 @@ func (v *Viewer) show(ev event.Event) {
 	}
 	switch ev.Kind {
 	case event.StepStarted:
-		v.now = ev.Step
-		if ev.Step == StepTool {
-			v.now = ev.Name
-		}
+		v.answered(ev)
+		v.status.begin(ev)
 	case event.StepFinished:
-		v.now = ""
 		v.recalled()
-		if ev.Step == StepTool {
-			v.call(ev)
-		} else if ev.Step == flow.KindAwait {
-			v.answer(ev)
-		} else if ev.Step == stepCompact && ev.Error == "" && ev.Text != "" {
-			v.aside(term.Plain, ev.Text)
-		} else if ev.Step == StepWorktree && ev.Name == "join" {
-			v.aside(term.Plain, "a sub-agent's worktree: "+cmp.Or(ev.Error, ev.Text))
-		} else if ev.Error != "" && ev.Step == StepModel {
-			text := ev.Error
-			if strings.HasPrefix(text, "interrupted:") {
-				text += "; reported to the model"
-			}
-			v.aside(term.Red, "model: "+text)
-		}
+		v.finished(ev)
 	case event.StepRetried:
 		v.recalled()
-		v.aside(term.Plain, fmt.Sprintf("%s: %s; %s", nameOf(ev), ev.Error, ev.Text))
+		v.retried(ev)
 	case event.Activity:
 		v.recalled()
 		v.activity(ev)
@@ -148,7 +161,49 @@ func (v *Viewer) show(ev event.Event) {
 		v.recalled()
 		text, _, _ := strings.Cut(ev.Text, "\n")
 		v.aside(term.Plain, text)
+	case event.JobFinished, event.JobWaiting:
+		v.answered(ev)
 	}
+}
+
+// finished shows a step that has ended.
+func (v *Viewer) finished(ev event.Event) {
+	v.status.end(ev)
+	switch {
+	case ev.Step == StepTool:
+		v.call(ev)
+	case ev.Step == flow.KindAwait:
+		v.answer(ev)
+	case ev.Step == StepModel:
+		v.retriesDone(ev)
+		v.response(ev)
+	case ev.Step == stepCompact && ev.Error == "" && ev.Text != "":
+		v.aside(term.Plain, ev.Text)
+	case ev.Step == StepWorktree && ev.Name == "join":
+		v.aside(term.Plain, "a sub-agent's worktree: "+cmp.Or(ev.Error, ev.Text))
+	}
+}
+
+// retried shows that an attempt failed and another follows: on a terminal in the
+// last line, and once they are over in one line for all of them.
+func (v *Viewer) retried(ev event.Event) {
+	v.broken(ev.Path)
+	text := fmt.Sprintf("%s: %s; %s", nameOf(ev), ev.Error, ev.Text)
+	if !v.Live || v.log || ev.Step != StepModel {
+		v.aside(term.Plain, text)
+		return
+	}
+	v.status.retry(ev.Path, text)
+}
+
+// retriesDone mentions how often a step was tried that was not mentioned before.
+func (v *Viewer) retriesDone(ev event.Event) {
+	n, last := v.status.retries(ev.Path)
+	if n == 0 {
+		return
+	}
+	what, _, _ := strings.Cut(last, "; ")
+	v.aside(term.Plain, fmt.Sprintf("%s (%s)", what, Plural(n, "retry")))
 }
 
 // Log shows an event of a log that is read back.
@@ -161,6 +216,7 @@ func (v *Viewer) Log(ev event.Event) {
 			v.aside(term.Dim, ev.Text)
 		}
 	case event.JobFinished, event.JobWaiting:
+		v.answered(ev)
 		var f jobs.Final
 		if json.Unmarshal(ev.Data, &f) == nil {
 			v.aside(term.Plain, strings.TrimSuffix(fmt.Sprintf("%s: %s", f.Status, f.Reason), ": "))
@@ -171,53 +227,16 @@ func (v *Viewer) Log(ev event.Event) {
 
 // recalled mentions once, before the first news, what the journal remembered.
 func (v *Viewer) recalled() {
-	if v.hinted || v.past == 0 {
+	c := &v.calls
+	if c.hinted || c.past == 0 {
 		return
 	}
-	v.hinted = true
-	if v.past == 1 {
-		v.aside(term.Dim, "step 1 recalled, no model calls")
-		return
+	c.hinted = true
+	text := "step 1 recalled, no model calls"
+	if c.past > 1 {
+		text = fmt.Sprintf("steps 1-%d recalled, no model calls", c.past)
 	}
-	v.aside(term.Dim, fmt.Sprintf("steps 1-%d recalled, no model calls", v.past))
-}
-
-// call shows a finished tool call.
-func (v *Viewer) call(ev event.Event) {
-	if v.seen[ev.Path] || asks(ev) {
-		return
-	}
-	v.seen[ev.Path] = true
-	v.number++
-	style, text := term.Plain, ev.Text
-	if ev.Error != "" {
-		style, text = term.Red, ev.Error
-		if strings.HasPrefix(text, "interrupted:") {
-			text += "; reported to the model"
-		}
-	} else if failed(ev) {
-		style = term.Red
-	}
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	took := ""
-	if ev.Took >= 500*time.Millisecond {
-		took = Duration(ev.Took)
-	}
-	head := fmt.Sprintf("%3d  %s%s  ", v.number, v.place, pad(SanitizeLine(ev.Name), 12))
-	text = Cut(SanitizeLine(text), 200)
-	column := 50 // where times stand
-	if w := v.Width(); w > 0 {
-		head = Cut(head, w)
-		room := w - len([]rune(head)) - 8
-		text, column = Cut(text, room), min(column, room)
-		if room < 0 {
-			took = "" // the name fills the line
-		}
-	}
-	if took != "" {
-		text = pad(text, column)
-	}
-	v.print(head, style, text, took)
+	v.aside(term.Dim, text)
 }
 
 // answer shows a signal that the job received.
@@ -234,7 +253,7 @@ func (v *Viewer) answer(ev event.Event) {
 }
 
 func (v *Viewer) aside(style, text string) {
-	text = v.place + SanitizeLine(text)
+	text = v.parts.place + SanitizeLine(text)
 	if w := v.Width(); w > 0 {
 		text = Cut(text, w-5)
 	}
@@ -248,49 +267,4 @@ func (v *Viewer) print(head, style, text, took string) {
 		s += "  " + v.Paint(term.Dim, took)
 	}
 	fmt.Fprintln(v, strings.TrimRight(s, " "))
-}
-
-// draw renews the last line on a terminal.
-func (v *Viewer) draw() {
-	if !v.Live {
-		return
-	}
-	all := v.tally.all()
-	parts := []string{fmt.Sprintf("turn %d", all.Turns+1)}
-	if t := all.Usage.In + all.Usage.Out; t > 0 {
-		parts = append(parts, Count(t)+" tokens")
-	}
-	if all.Cost > 0 {
-		parts = append(parts, fmt.Sprintf("%.2f USD", all.Cost))
-	}
-	if n := v.tally.account().Busy(); n > 1 {
-		parts = append(parts, fmt.Sprintf("%d at work", n))
-	}
-	parts = append(parts, Duration(time.Since(v.start).Truncate(time.Second)))
-	if v.now != "" {
-		parts = append(parts, SanitizeLine(v.now))
-	}
-	// One column stays free: some terminals wrap when the last is written.
-	s := Cut("     "+strings.Join(parts, "  "), v.Width()-1)
-	v.clear()
-	fmt.Fprint(v, v.Paint(term.Dim, s))
-	v.drawn = true
-}
-
-func (v *Viewer) clear() {
-	if v.drawn {
-		fmt.Fprint(v, "\r\x1b[K")
-		v.drawn = false
-	}
-}
-
-// NewLogViewer shows a log that is read back, on the caller's goroutine.
-func NewLogViewer(w io.Writer) *Viewer {
-	return &Viewer{Screen: term.NewPlain(w), seen: map[string]bool{}}
-}
-
-// Interrupt runs do while the screen is still: what is queued is shown first,
-// and the last line is cleared.
-func (v *Viewer) Interrupt(do func()) {
-	v.pause(func() { v.drain(); v.clear(); do() })
 }

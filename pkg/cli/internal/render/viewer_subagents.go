@@ -12,10 +12,35 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
+// subAgents are those at work in a job.
+type subAgents struct {
+	place string            // prefix of lines about them
+	names map[string]string // of those that were mentioned, by path
+	used  map[string]int    // how often a name was given
+	many  bool              // several were at work at once
+}
+
+// name gives the sub-agent at path a name of its own.
+func (a *subAgents) name(path, agent string) string {
+	if n := a.names[path]; n != "" {
+		return n
+	}
+	if a.names == nil {
+		a.names, a.used = map[string]string{}, map[string]int{}
+	}
+	a.used[agent]++
+	n := agent
+	if i := a.used[agent]; i > 1 {
+		n = fmt.Sprintf("%s %d", agent, i)
+	}
+	a.names[path] = n
+	return n
+}
+
 // stand finds where ev belongs: below the sub-agent that it is part
 // of, with the path of that if others are at work beside it.
 func (v *Viewer) stand(ev event.Event) {
-	v.place = ""
+	v.parts.place = ""
 	books := v.tally.account()
 	around := books.Around(ev.Path)
 	if ev.Kind == event.AgentStarted || len(around) == 0 {
@@ -26,33 +51,31 @@ func (v *Viewer) stand(ev event.Event) {
 		if p.Step != "" || i > 0 && around[i-1].Step != "" {
 			continue // the pipeline's lines tell of it
 		}
-		if !v.opened[p.Path] {
+		if v.parts.names[p.Path] == "" {
 			v.begin(depth, p)
 		}
 		depth++
 	}
-	v.place = strings.Repeat("  ", depth)
-	if inner := around[len(around)-1]; books.Busy() > 1 || inner.Step == "" && !inner.Ended.IsZero() {
+	v.parts.place = strings.Repeat("  ", depth)
+	v.parts.many = v.parts.many || books.Busy() > 1
+	if inner := around[len(around)-1]; v.parts.many || inner.Step == "" && !inner.Ended.IsZero() {
 		name := inner.Step
 		if name == "" {
-			name = inner.Path
+			name = v.parts.name(inner.Path, inner.Agent)
 		}
-		v.place += "[" + SanitizeLine(name) + "] "
+		v.parts.place += "[" + SanitizeLine(name) + "] "
 	}
 	if strings.HasPrefix(string(ev.Kind), "pipeline.") {
-		v.place = strings.Repeat("  ", depth)
+		v.parts.place = strings.Repeat("  ", depth)
 	}
 }
 
 // begin mentions a sub-agent.
 func (v *Viewer) begin(depth int, p jobs.Part) {
-	if v.opened == nil {
-		v.opened = map[string]bool{}
-	}
-	v.opened[p.Path] = true
+	name := v.parts.name(p.Path, p.Agent)
 	v.recalled()
-	v.place = strings.Repeat("  ", depth)
-	v.aside(term.Bold, strings.TrimSpace(fmt.Sprintf("> %s [%s] %s", p.Agent, p.Path, p.About)))
+	v.parts.place = strings.Repeat("  ", depth)
+	v.aside(term.Bold, strings.TrimSuffix(fmt.Sprintf("> %s: %s", name, p.About), ": "))
 }
 
 // agent shows that a sub-agent begins or has ended; it reports whether ev is
@@ -86,12 +109,12 @@ func (v *Viewer) agent(ev event.Event) bool {
 		v.begin(depth-1, around[len(around)-1])
 	case event.AgentFinished:
 		v.recalled()
-		v.place = strings.Repeat("  ", depth-1)
+		v.parts.place = strings.Repeat("  ", depth-1)
 		style := term.Plain
 		if p.Status != string(jobs.Done) {
 			style = term.Red
 		}
-		v.aside(style, fmt.Sprintf("< %s [%s] %s", p.Agent, p.Path, ending(p)))
+		v.aside(style, fmt.Sprintf("< %s: %s", v.parts.name(p.Path, p.Agent), ending(p)))
 	}
 	return true
 }
@@ -122,10 +145,10 @@ func (v *Viewer) activity(ev event.Event) {
 	style := term.Plain
 	switch a.Kind {
 	case llm.ToolStarted:
-		v.now = a.Name
+		v.status.now = a.Name
 		return
 	case llm.ToolFinished:
-		v.now = ""
+		v.status.now = ""
 		if a.Status == llm.StatusError || a.Status == llm.StatusDenied {
 			style = term.Red
 		}

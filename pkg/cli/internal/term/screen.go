@@ -40,7 +40,11 @@ const (
 	Red   = "31"
 	Green = "32"
 	Bold  = "1"
+	Cyan  = "36"
 )
+
+// Color reports whether text can be painted.
+func (s *Screen) Color() bool { return s.color }
 
 func (s *Screen) Paint(style, text string) string {
 	if !s.color || style == Plain || text == "" {
@@ -64,6 +68,11 @@ func NewScreen(w io.Writer, getenv func(string) string) *Screen {
 	s.Live = getenv("TERM") != "dumb"
 	s.color = s.Live && getenv("NO_COLOR") == ""
 	return s
+}
+
+// NewColor is a stream that shows colours, as a terminal of so many columns would.
+func NewColor(w io.Writer, cols int) *Screen {
+	return &Screen{Writer: w, color: true, fd: -1, Cols: cols}
 }
 
 // NewPlain is a stream that is no terminal.

@@ -1,0 +1,129 @@
+package render
+
+import (
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+)
+
+// A markdown shows text line by line: headings, code and emphasis painted, the
+// marks of Markdown as they were written where there is no colour. The zero
+// value with a screen is ready to use.
+type markdown struct {
+	s      *term.Screen
+	style  string // of what is not marked
+	indent string
+	fence  bool // inside a code block
+}
+
+// line renders one line, broken into rows as wide as the screen.
+func (m *markdown) line(text string) string {
+	text = strings.ReplaceAll(strings.TrimRight(Sanitize(text), " \t"), "\t", "    ")
+	width := 0
+	if w := m.s.Width(); w > 0 {
+		width = max(w-len(m.indent)-1, 20)
+	}
+	trimmed := strings.TrimSpace(text)
+	mark := strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")
+	if mark {
+		m.fence = !m.fence
+	}
+	hang := ""
+	if !mark && !m.fence {
+		hang = hanging(text)
+	}
+	var b strings.Builder
+	p := painter{s: m.s, style: m.style}
+	switch {
+	case mark:
+		p.style, p.raw = term.Dim, true
+	case m.fence:
+		p.style, p.raw = term.Cyan, true
+	case heading(trimmed):
+		p.style = term.Bold
+		if m.s.Color() {
+			text = strings.TrimLeft(trimmed, "# ")
+		}
+	}
+	for i, row := range wrap(text, width-len(hang)) {
+		if i > 0 {
+			row = hang + row
+		}
+		if row = p.row(row); row != "" {
+			row = m.indent + row
+		}
+		b.WriteString(row + "\n")
+	}
+	return b.String()
+}
+
+func heading(line string) bool {
+	rest := strings.TrimLeft(line, "#")
+	return len(rest) < len(line) && len(line)-len(rest) <= 6 && strings.HasPrefix(rest, " ")
+}
+
+// hanging is what the later rows of a line begin with: list items hang.
+func hanging(text string) string {
+	body := strings.TrimLeft(text, " ")
+	n := len(text) - len(body)
+	mark, _, found := strings.Cut(body, " ")
+	if found && (mark == "-" || mark == "*" || mark == "+" || mark == ">" || len(mark) < 4 && strings.HasSuffix(mark, ".") && strings.Trim(mark, "0123456789.") == "") {
+		n += len(mark) + 1
+	}
+	return strings.Repeat(" ", min(n, 20))
+}
+
+// A painter paints the rows of one line: emphasis and code may go on in the next.
+type painter struct {
+	s          *term.Screen
+	style      string
+	raw        bool // no marks in it
+	bold, code bool
+}
+
+func (p *painter) row(text string) string {
+	if !p.s.Color() {
+		return text
+	}
+	if p.raw {
+		return p.s.Paint(p.style, text)
+	}
+	var b strings.Builder
+	for text != "" {
+		i := strings.IndexByte(text, '`')
+		if j := strings.Index(text, "**"); !p.code && j >= 0 && (i < 0 || j < i) {
+			i = j
+		}
+		if i < 0 {
+			i = len(text)
+		}
+		b.WriteString(p.paint(text[:i]))
+		switch text = text[i:]; {
+		case strings.HasPrefix(text, "`"):
+			p.code, text = !p.code, text[1:]
+		case text != "":
+			p.bold, text = !p.bold, text[2:]
+		}
+	}
+	return b.String()
+}
+
+func (p *painter) paint(text string) string {
+	switch {
+	case p.code:
+		return p.s.Paint(term.Cyan, text)
+	case p.bold:
+		return p.s.Paint(term.Bold, text)
+	}
+	return p.s.Paint(p.style, text)
+}
+
+// markdownText renders a text of several lines.
+func markdownText(s *term.Screen, style, indent, text string) string {
+	m := markdown{s: s, style: style, indent: indent}
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		b.WriteString(m.line(strings.TrimSuffix(l, "\n")))
+	}
+	return b.String()
+}

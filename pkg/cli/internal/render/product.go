@@ -1,0 +1,161 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+)
+
+// maxProductLines is how many lines of a text that a job produced are shown.
+const maxProductLines = 60
+
+// workings are artifacts that are evidence or material, not what was asked for;
+// jobs diff shows the diff.
+var workings = []string{"diff", "test_result", "checks", "git_diff", "output", "page", "links", "search_results", "feed_items", "citations", "analysis", "outline", "link_report"}
+
+// Product renders what a job produced: findings and a triage line by line, texts as
+// they are, all else by name and size. words are the model's last, which are on the
+// screen already.
+func Product(s *term.Screen, list *adroit.ArtifactList, words string) {
+	var rest []string
+	for _, name := range slices.Sorted(maps.Keys(list.Artifacts)) {
+		value := list.Artifacts[name].Value
+		shown := false
+		switch name {
+		case "findings":
+			shown = findings(s, value)
+		case "triage":
+			shown = triage(s, value)
+		case "content", "show_notes", "published":
+			shown = text(s, list.Job, name, value, words)
+		}
+		if !shown && !slices.Contains(workings, name) && !strings.HasPrefix(name, "section/") {
+			rest = append(rest, fmt.Sprintf("%s (%s)", SanitizeLine(name), Bytes(int64(len(value)))))
+		}
+	}
+	if n := len(rest); n > 6 {
+		rest = append(rest[:5:5], fmt.Sprintf("and %d more", n-5))
+	}
+	if len(rest) > 0 {
+		fmt.Fprintf(s, "produced: %s    adroit jobs artifacts %s\n", strings.Join(rest, ", "), list.Job)
+	}
+}
+
+func severityStyle(severity string) string {
+	switch severity {
+	case "critical", "major":
+		return term.Red
+	case "nit":
+		return term.Dim
+	}
+	return term.Plain
+}
+
+// findings renders the artifact of report_findings: file:line severity title.
+func findings(s *term.Screen, value json.RawMessage) bool {
+	var list []struct {
+		File, Severity, Title, Suggestion string
+		Line                              int
+	}
+	if json.Unmarshal(value, &list) != nil {
+		return false
+	}
+	for _, f := range list {
+		if f.File == "" || f.Title == "" {
+			return false // an artifact of another form
+		}
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(s, "no findings")
+	}
+	for _, f := range list {
+		place := fmt.Sprintf("%s:%d", SanitizeLine(f.File), f.Line)
+		severity := SanitizeLine(f.Severity)
+		for i, row := range wrap(SanitizeLine(f.Title), rowWidth(s, columns(place+severity)+2)) {
+			if i == 0 {
+				fmt.Fprintf(s, "%s %s %s\n", s.Paint(term.Bold, place), s.Paint(severityStyle(f.Severity), severity), row)
+				continue
+			}
+			fmt.Fprintf(s, "    %s\n", row)
+		}
+		if f.Suggestion != "" {
+			for _, row := range wrap(SanitizeLine(f.Suggestion), rowWidth(s, 4)) {
+				fmt.Fprintf(s, "    %s\n", s.Paint(term.Dim, row))
+			}
+		}
+	}
+	return true
+}
+
+// rowWidth is how many columns are left beside taken, 0 for any number.
+func rowWidth(s *term.Screen, taken int) int {
+	if w := s.Width(); w > 0 {
+		return max(w-taken-1, 20)
+	}
+	return 0
+}
+
+// triage renders the artifact of report_triage.
+func triage(s *term.Screen, value json.RawMessage) bool {
+	var t struct {
+		Kind, Severity, Area, Reproduction, Confidence string
+		NextStep                                       string `json:"next_step"`
+		Files                                          []struct{ Path, Reason string }
+	}
+	if json.Unmarshal(value, &t) != nil || t.Kind == "" || t.NextStep == "" {
+		return false
+	}
+	fmt.Fprintf(s, "%s %s in %s, confidence %s\n", s.Paint(severityStyle(t.Severity), SanitizeLine(t.Severity)), SanitizeLine(t.Kind), SanitizeLine(t.Area), SanitizeLine(t.Confidence))
+	put := func(label, text string) {
+		for i, row := range wrap(SanitizeLine(text), rowWidth(s, len(label)+1)) {
+			if i > 0 {
+				label = strings.Repeat(" ", len(label))
+			}
+			fmt.Fprintf(s, "%s %s\n", s.Paint(term.Bold, label), row)
+		}
+	}
+	for _, f := range t.Files {
+		put("  "+SanitizeLine(f.Path)+":", f.Reason)
+	}
+	if t.Reproduction != "" {
+		put("  reproduce:", t.Reproduction)
+	}
+	put("  next:", t.NextStep)
+	return true
+}
+
+// text renders an artifact that is a text, or has one in the field markdown or text.
+func text(s *term.Screen, job, name string, value json.RawMessage, words string) bool {
+	var whole string
+	if json.Unmarshal(value, &whole) != nil {
+		var in struct{ Markdown, Text string }
+		if json.Unmarshal(value, &in) != nil {
+			return false
+		}
+		if whole = in.Markdown; whole == "" {
+			whole = in.Text
+		}
+	}
+	if whole = strings.TrimSpace(whole); whole == "" {
+		return false
+	}
+	if whole == words {
+		return true
+	}
+	lines := strings.Split(whole, "\n")
+	more := len(lines) - maxProductLines
+	if more > 0 {
+		lines = lines[:maxProductLines]
+	}
+	fmt.Fprintf(s, "%s\n", s.Paint(term.Dim, "-- "+name+" --"))
+	fmt.Fprint(s, markdownText(s, term.Plain, "", strings.Join(lines, "\n")))
+	if more > 0 {
+		fmt.Fprintf(s, "... %s    adroit jobs artifacts %s %s\n", Plural(more, "more line"), job, name)
+	}
+	return true
+}

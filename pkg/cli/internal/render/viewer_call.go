@@ -1,0 +1,252 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/event"
+)
+
+// How many lines of a call are shown below its own.
+const (
+	maxDiffLines   = 24
+	maxOutputLines = 4  // of a command that went well
+	maxFailedLines = 12 // of one that failed
+	maxCommand     = 6
+)
+
+// callData is what the event of a finished call carries.
+type callData struct {
+	Args   json.RawMessage `json:"args"`
+	Failed bool            `json:"failed"`
+	Text   string          `json:"text"`
+}
+
+// call shows a finished tool call: a line, and below it the end of a command's
+// output or the diff of an edit.
+func (v *Viewer) call(ev event.Event) {
+	c := &v.calls
+	if c.seen[ev.Path] || asks(ev) {
+		return
+	}
+	c.seen[ev.Path] = true
+	c.number++
+	var d callData
+	_ = json.Unmarshal(ev.Data, &d) // of an interrupted call there is none
+	style, text := term.Plain, ev.Text
+	if ev.Error != "" {
+		style, text = term.Red, ev.Error
+		if strings.HasPrefix(text, "interrupted:") {
+			text += "; reported to the model"
+		}
+	} else if d.Failed {
+		style = term.Red
+	}
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	took := ""
+	if ev.Took >= 500*time.Millisecond {
+		took = Duration(ev.Took)
+	}
+	name := SanitizeLine(ev.Name)
+	c.column = max(c.column, 12, min(columns(name), 20))
+	head := fmt.Sprintf("%3d  %s%s  ", c.number, v.parts.place, pad(name, c.column))
+	room, column := 200, 50 // where times stand
+	if w := v.Width(); w > 0 {
+		head = Cut(head, w)
+		room = w - columns(head) - 8
+		column = min(column, room)
+		if room < 0 {
+			took = "" // the name fills the line
+		}
+	}
+	command := commandOf(ev.Name, d.Args)
+	text = SanitizeLine(text)
+	if command != "" {
+		first, _, more := strings.Cut(command, "\n")
+		if more {
+			first += " ..."
+		}
+		text = Cut("$ "+SanitizeLine(first), max(room-columns(text)-4, 8)) + " -> " + text
+	}
+	if text = Cut(text, room); took != "" {
+		text = pad(text, column)
+	}
+	v.print(head, style, text, took)
+	if ev.Error == "" {
+		v.below(ev.Name, command, d)
+	}
+}
+
+// commandOf is the command of a call that runs one.
+func commandOf(tool string, args json.RawMessage) string {
+	var a struct{ Command string }
+	if tool != "shell" || json.Unmarshal(args, &a) != nil {
+		return ""
+	}
+	return strings.TrimSpace(a.Command)
+}
+
+// below shows what a call did: the rest of its command and the end of its output,
+// or its diff.
+func (v *Viewer) below(tool, command string, d callData) {
+	switch {
+	case command != "":
+		if lines := strings.Split(command, "\n"); len(lines) > 1 {
+			v.lines(head(lines[1:], maxCommand), term.Plain, "$ ")
+		}
+		most := maxOutputLines
+		if d.Failed {
+			most = maxFailedLines
+		}
+		v.lines(tail(outputOf(d.Text), most), term.Dim, "")
+	case d.Failed && (tool == "run_tests" || tool == "run_check"):
+		v.lines(tail(outputOf(d.Text), maxFailedLines), term.Dim, "")
+	case !d.Failed:
+		for _, l := range head(editLines(tool, d.Args), maxDiffLines) {
+			v.lines([]string{l}, diffStyle(l), "")
+		}
+	}
+}
+
+// lines prints lines below a call.
+func (v *Viewer) lines(list []string, style, prefix string) {
+	for _, l := range list {
+		text := strings.ReplaceAll(Sanitize(strings.TrimRight(l, " \t\r")), "\t", "    ")
+		text = v.parts.place + prefix + text
+		if w := v.Width(); w > 0 {
+			text = Cut(text, w-8)
+		}
+		v.print("       ", style, text, "")
+	}
+}
+
+func diffStyle(line string) string {
+	switch {
+	case strings.HasPrefix(line, "+"):
+		return term.Green
+	case strings.HasPrefix(line, "-"):
+		return term.Red
+	}
+	return term.Dim
+}
+
+// outputOf is the output in the result of a command, without what was put around
+// it for the model: the first line, and remarks in brackets behind it.
+func outputOf(text string) []string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")[1:]
+	for len(lines) > 0 {
+		l := strings.TrimSpace(lines[len(lines)-1])
+		if l != "" && !(strings.HasPrefix(l, "[") && strings.HasSuffix(l, "]")) {
+			break
+		}
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// head is the beginning of a list of lines, with how many more there are.
+func head(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	return append(lines[:n-1:n-1], fmt.Sprintf("... %s", Plural(len(lines)-n+1, "more line")))
+}
+
+// tail is the end of a list of lines, with how many were before.
+func tail(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	return append([]string{fmt.Sprintf("... %s before", Plural(len(lines)-n+1, "line"))}, lines[len(lines)-n+1:]...)
+}
+
+// editLines are the lines that an edit takes away and adds, as its arguments have
+// them; none for a call that is no edit.
+func editLines(tool string, args json.RawMessage) []string {
+	type piece struct{ Old, New string }
+	var a struct {
+		piece
+		Edits         []piece
+		Content       string
+		Patch, Blocks string
+	}
+	if json.Unmarshal(args, &a) != nil {
+		return nil
+	}
+	switch tool {
+	case "edit_file", "edit_long_file":
+		var out []string
+		for i, p := range append([]piece{a.piece}, a.Edits...) {
+			if i > 0 || p.Old+p.New != "" {
+				out = append(out, replaced(p.Old, p.New)...)
+			}
+		}
+		return out
+	case "write_file":
+		return replaced("", a.Content)
+	case "apply_patch":
+		return strings.Split(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(a.Patch), "*** Begin Patch\n"), "\n*** End Patch"), "\n")
+	case "edit_blocks":
+		return blockLines(a.Blocks)
+	}
+	return nil
+}
+
+// replaced is the diff of two texts whose beginning and end are the same, with one
+// line of each around it.
+func replaced(before, after string) []string {
+	a, b := textLines(before), textLines(after)
+	from := 0
+	for from < min(len(a), len(b)) && a[from] == b[from] {
+		from++
+	}
+	end := 0
+	for end < min(len(a), len(b))-from && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	var out []string
+	add := func(mark string, lines []string) {
+		for _, l := range lines {
+			out = append(out, mark+l)
+		}
+	}
+	add(" ", a[max(0, from-1):from])
+	add("-", a[from:len(a)-end])
+	add("+", b[from:len(b)-end])
+	add(" ", a[len(a)-end:][:min(1, end)])
+	return out
+}
+
+func textLines(s string) []string {
+	if s = strings.TrimSuffix(s, "\n"); s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// blockLines is the diff of blocks with SEARCH and REPLACE.
+func blockLines(blocks string) []string {
+	var out, before, after []string
+	mark := " "
+	for _, l := range textLines(blocks) {
+		switch {
+		case strings.HasPrefix(l, "<<<<<<<"):
+			mark, before, after = "-", nil, nil
+		case strings.HasPrefix(l, "=======") && mark == "-":
+			mark = "+"
+		case strings.HasPrefix(l, ">>>>>>>"):
+			out = append(out, replaced(strings.Join(before, "\n"), strings.Join(after, "\n"))...)
+			mark = " "
+		case mark == "-":
+			before = append(before, l)
+		case mark == "+":
+			after = append(after, l)
+		default:
+			out = append(out, l)
+		}
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/event"
+)
+
+// A progress is what the last line on a terminal reports.
+type progress struct {
+	start   time.Time
+	now     string    // the step in progress
+	since   time.Time // when it began
+	failing map[string]attempts
+	window  int // of the model, in tokens; 0 if it is not known
+	context int // tokens of it that are in use
+	drawn   bool
+}
+
+// attempts are those of one step that failed.
+type attempts struct {
+	n    int
+	last string // what is wrong, and when it is tried again
+}
+
+func (s *progress) begin(ev event.Event) {
+	s.now, s.since = ev.Step, time.Now()
+	if ev.Step == StepTool {
+		s.now = ev.Name
+	}
+}
+
+func (s *progress) end(ev event.Event) {
+	s.now = ""
+	var d struct {
+		Usage struct{ In, Out int }
+	}
+	if ev.Step == StepModel && !strings.Contains(ev.Path, ".") && json.Unmarshal(ev.Data, &d) == nil && d.Usage.In > 0 {
+		s.context = d.Usage.In + d.Usage.Out
+	}
+}
+
+func (s *progress) retry(path, text string) {
+	if s.failing == nil {
+		s.failing = map[string]attempts{}
+	}
+	s.failing[path] = attempts{s.failing[path].n + 1, text}
+}
+
+// retries forgets the failed attempts of a step, and returns them.
+func (s *progress) retries(path string) (n int, last string) {
+	a := s.failing[path]
+	delete(s.failing, path)
+	return a.n, a.last
+}
+
+// draw renews the last line on a terminal.
+func (v *Viewer) draw() {
+	if !v.Live {
+		return
+	}
+	// One column stays free: some terminals wrap when the last is written.
+	s := Cut("     "+v.statusLine(), v.Width()-1)
+	v.clear()
+	fmt.Fprint(v, v.Paint(term.Dim, s))
+	v.status.drawn = true
+}
+
+// statusLine is what is going on: the end of what the model is writing, or else
+// the step and what the job has used.
+func (v *Viewer) statusLine() string {
+	st := &v.status
+	for _, a := range st.failing {
+		return SanitizeLine(a.last)
+	}
+	if s := v.unfinished(); s != "" {
+		return s
+	}
+	all := v.tally.all()
+	var parts []string
+	if st.now != "" {
+		what := SanitizeLine(st.now)
+		if what == StepModel {
+			what = "waiting for the model"
+			if n := v.talk.thinking(); n > 0 {
+				what = "thinking, " + Plural(n, "word")
+			}
+		}
+		if d := time.Since(st.since); d >= time.Second {
+			what += " " + Duration(d.Truncate(time.Second))
+		}
+		parts = append(parts, what)
+	}
+	parts = append(parts, fmt.Sprintf("turn %d", all.Turns+1))
+	if n := v.tally.account().Busy(); n > 1 {
+		parts = append(parts, fmt.Sprintf("%d at work", n))
+	}
+	if st.context > 0 && st.window > 0 {
+		parts = append(parts, fmt.Sprintf("context %d%% of %s", min(100, 100*st.context/st.window), Count(st.window)))
+	}
+	if t := all.Usage.In + all.Usage.Out; t > 0 {
+		parts = append(parts, Count(t)+" tokens")
+	}
+	if all.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("%.2f USD", all.Cost))
+	}
+	return strings.Join(append(parts, Duration(time.Since(st.start).Truncate(time.Second))), "  ")
+}
+
+func (v *Viewer) clear() {
+	if v.status.drawn {
+		fmt.Fprint(v, "\r\x1b[K")
+		v.status.drawn = false
+	}
+}

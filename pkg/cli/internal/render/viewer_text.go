@@ -1,0 +1,212 @@
+package render
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A talk is what models write.
+type talk struct {
+	writing map[string]*writing // responses that have not ended, by path
+	ended   map[string]bool     // whose last pieces may still come
+	pending *pendingText
+	last    string // that stands last on the screen, whole
+}
+
+// A writing is a response on its way.
+type writing struct {
+	text    strings.Builder
+	shown   int // bytes of text that were printed
+	thought strings.Builder
+	began   time.Time // of the thinking
+	folded  bool      // the thinking was mentioned
+	md      *markdown
+}
+
+// A pendingText is an answer without calls: it is shown unless it turns out to be
+// what is printed at the end.
+type pendingText struct{ text, indent string }
+
+// delta takes a piece of a response, of its text or of the thinking before it.
+func (v *Viewer) delta(ev event.Event) {
+	t := &v.talk
+	if ev.Step != StepModel || t.ended[ev.Path] || !v.Live {
+		return
+	}
+	w := t.writing[ev.Path]
+	if w == nil {
+		if t.writing == nil {
+			t.writing = map[string]*writing{}
+		}
+		w = &writing{began: time.Now()}
+		t.writing[ev.Path] = w
+	}
+	if len(ev.Data) > 0 {
+		w.thought.WriteString(ev.Text)
+		return
+	}
+	w.text.WriteString(ev.Text)
+	if v.streams(w) {
+		v.stream(ev, w)
+	}
+}
+
+// streams reports whether a response is printed line by line: not beside others,
+// and not if it is for a program to read.
+func (v *Viewer) streams(w *writing) bool {
+	return v.tally.account().Busy() <= 1 && !structured(w.text.String())
+}
+
+// structured reports whether a text is, or begins like, JSON.
+func structured(text string) bool {
+	text = strings.TrimLeft(text, " \n")
+	return text == "" || strings.ContainsAny(text[:1], "{[<") || strings.HasPrefix(text, "```json")
+}
+
+// stream prints the lines that are complete; the last line of the screen has the
+// one that is not.
+func (v *Viewer) stream(ev event.Event, w *writing) {
+	for {
+		line, _, whole := strings.Cut(w.text.String()[w.shown:], "\n")
+		if !whole {
+			return
+		}
+		if w.shown == 0 || w.md == nil {
+			v.stand(ev)
+			v.recalled()
+			v.fold(w)
+			w.md = &markdown{s: v.Screen, indent: "     " + v.parts.place}
+		}
+		w.shown += len(line) + 1
+		v.clear()
+		if w.shown > len(line)+1 || strings.TrimSpace(line) != "" { // no empty lines before the first
+			fmt.Fprint(v, w.md.line(line))
+		}
+	}
+}
+
+// fold mentions what was thought before an answer.
+func (v *Viewer) fold(w *writing) {
+	if n := len(strings.Fields(w.thought.String())); n > 0 && !w.folded {
+		v.aside(term.Dim, fmt.Sprintf("thought for %s, %s", Duration(time.Since(w.began)), Plural(n, "word")))
+	}
+	w.folded = true
+}
+
+// unfinished is the line that a model is writing.
+func (v *Viewer) unfinished() string {
+	for _, w := range v.talk.writing {
+		text := w.text.String()
+		if len(v.talk.writing) > 1 || structured(text) {
+			continue
+		}
+		line := []rune(SanitizeLine(text[w.shown:]))
+		if n := v.Width() - 8; n > 0 && len(line) > n {
+			line = line[len(line)-n:]
+		}
+		return string(line)
+	}
+	return ""
+}
+
+// thinking is how many words were thought that nothing was said after.
+func (t *talk) thinking() (words int) {
+	for _, w := range t.writing {
+		if w.text.Len() == 0 {
+			words += len(strings.Fields(w.thought.String()))
+		}
+	}
+	return words
+}
+
+// broken forgets a response that ended early: it is asked for again.
+func (v *Viewer) broken(path string) {
+	if w := v.talk.writing[path]; w != nil && w.shown > 0 {
+		v.aside(term.Dim, "the answer broke off here")
+	}
+	delete(v.talk.writing, path)
+}
+
+// response shows the rest of a response that is complete.
+func (v *Viewer) response(ev event.Event) {
+	t := &v.talk
+	w := cmp.Or(t.writing[ev.Path], &writing{folded: true})
+	delete(t.writing, ev.Path)
+	if t.ended == nil {
+		t.ended = map[string]bool{}
+	}
+	t.ended[ev.Path] = true
+	if ev.Error != "" {
+		text := ev.Error
+		if strings.HasPrefix(text, "interrupted:") {
+			text += "; reported to the model"
+		}
+		v.aside(term.Red, "model: "+text)
+		return
+	}
+	var d struct {
+		Text  string
+		Calls []string
+	}
+	if json.Unmarshal(ev.Data, &d) != nil {
+		return
+	}
+	v.fold(w)
+	text := strings.TrimSpace(d.Text)
+	if structured(text) && (text == "" || json.Valid([]byte(text))) {
+		return
+	}
+	indent := "     " + v.parts.place
+	if w.shown == 0 {
+		if len(d.Calls) == 0 && !v.log {
+			t.pending = &pendingText{text, indent}
+			return
+		}
+		style := term.Dim
+		if len(d.Calls) == 0 {
+			style = term.Plain
+		}
+		v.clear()
+		fmt.Fprint(v, markdownText(v.Screen, style, indent, text))
+		t.last = text
+		return
+	}
+	rest, ok := strings.CutPrefix(text, strings.TrimLeft(w.text.String()[:w.shown], " \n"))
+	if !ok { // pieces were lost
+		rest = text
+		if strings.TrimSpace(w.text.String()[:w.shown]) == text {
+			rest = ""
+		}
+	}
+	v.clear()
+	for l := range strings.Lines(rest) {
+		fmt.Fprint(v, w.md.line(strings.TrimSuffix(l, "\n")))
+	}
+	t.last = text
+}
+
+// answered shows an answer without calls once another event follows, unless it is
+// the job's last and is printed with the outcome.
+func (v *Viewer) answered(ev event.Event) {
+	p := v.talk.pending
+	if p == nil {
+		return
+	}
+	v.talk.pending = nil
+	if ev.Kind == event.JobFinished {
+		var f jobs.Final
+		if json.Unmarshal(ev.Data, &f) == nil && f.Status.Final() && strings.TrimSpace(f.Summary) == p.text {
+			return
+		}
+	}
+	v.clear()
+	fmt.Fprint(v, markdownText(v.Screen, term.Plain, p.indent, p.text))
+	v.talk.last = p.text
+}
