@@ -177,7 +177,7 @@ func TestSignals(t *testing.T) {
 			if !strings.Contains(out.String(), "adroit jobs resume J") {
 				t.Errorf("it does not say how to go on:\n%s", out)
 			}
-			if _, list := p.run("jobs"); !strings.Contains(list, "interrupted at step 2 of turn 2") {
+			if _, list := p.run("jobs"); !strings.Contains(list, "  interrupted  ") || !strings.Contains(list, "  at step 2 of turn 2: ") {
 				t.Errorf("jobs: %s", list)
 			}
 			code, text := p.run("jobs", "resume", "last")
@@ -266,7 +266,7 @@ func TestKilledRunner(t *testing.T) {
 		t.Fatalf("ended with %d", got)
 	}
 	await(t, "the command to die with its runner", func() bool { return !p.sleeping() })
-	if _, list := p.run("jobs"); !strings.Contains(list, "interrupted at step 2 of turn 2") {
+	if _, list := p.run("jobs"); !strings.Contains(list, "  interrupted  ") || !strings.Contains(list, "  at step 2 of turn 2: ") {
 		t.Errorf("jobs: %s", list)
 	}
 	if code, text := p.run("jobs", "resume", "last"); code != 0 || p.read("repo/two.txt") != "2\n" {

@@ -203,7 +203,11 @@ type KeptTree struct {
 
 // ListOptions select jobs; the zero value is all.
 type ListOptions struct {
-	Agent string `json:"agent,omitempty"`
+	Agent  string        `json:"agent,omitempty"`
+	Status []jobs.Status `json:"status,omitempty"` // any of these
+	// Dir selects jobs that work in this directory, around or below it, or in a
+	// worktree of such a repository. It is absolute.
+	Dir   string `json:"dir,omitempty"`
 	Limit int    `json:"limit,omitempty"` // the newest; 0 is all
 	Full  bool   `json:"full,omitempty"`  // with input and output, without position and actions
 }

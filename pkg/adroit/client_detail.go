@@ -22,9 +22,19 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 	if err != nil {
 		return nil, AsError(err)
 	}
-	all, err := m.Store.List(ctx, jobs.Query{Agent: o.Agent, Limit: o.Limit, Brief: !o.Full})
+	q := jobs.Query{Agent: o.Agent, Status: o.Status, Limit: o.Limit, Brief: !o.Full}
+	if o.Dir != "" {
+		q.Limit = 0 // the store does not know directories
+	}
+	all, err := m.Store.List(ctx, q)
 	if err != nil {
 		return nil, AsError(err)
+	}
+	if o.Dir != "" {
+		all = slices.DeleteFunc(all, func(j *jobs.Job) bool { return !rt.worksIn(j, o.Dir) })
+		if o.Limit > 0 && len(all) > o.Limit {
+			all = all[:o.Limit]
+		}
 	}
 	list := []JobSummary{}
 	for _, j := range all {
@@ -37,6 +47,19 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// worksIn reports whether a job works in a directory, around or below it, or in a
+// worktree of such a repository.
+func (rt *Runtime) worksIn(j *jobs.Job, dir string) bool {
+	if overlap(j.Dir, dir) {
+		return true
+	}
+	if !overlap(j.Dir, rt.data()) {
+		return false
+	}
+	w, err := rt.worktree(j.ID)
+	return err == nil && w != nil && overlap(filepath.Join(w.Repo, filepath.FromSlash(w.Sub)), dir)
 }
 
 // summarize fills in what a job's row in the store does not have.

@@ -13,9 +13,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	agentscmd "github.com/adroit-run/adroit/pkg/cli/cmd/agents"
 	"github.com/adroit-run/adroit/pkg/cli/cmd/backup"
@@ -84,6 +86,9 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	if err := a.close(); err != nil {
 		complain(a.Stderr, a.redactor(), err)
+	}
+	if errors.Is(a.out.Err(), syscall.EPIPE) {
+		return exit.OfSignal(syscall.SIGPIPE) // whoever read the output has gone
 	}
 	if err == nil {
 		err = lostOutput(a.out)

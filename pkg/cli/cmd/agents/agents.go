@@ -25,7 +25,7 @@ func New(e *env.Env) *cobra.Command {
 		}
 	})
 	lint := catalog.Lint(e, noun, adroit.LintAgents, "Check agent files: all problems at once, with their places", "name agent files, or none for all")
-	return env.Noun("agents", "List, show, check and create agents", list, newShow(e), lint, newNew(e))
+	return env.Lister("agents", "List, show, check and create agents", list, newShow(e), lint, newNew(e))
 }
 
 func listText(w io.Writer, list []adroit.AgentInfo) {

@@ -2,9 +2,12 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -13,57 +16,113 @@ import (
 )
 
 // listed is how many jobs adroit jobs lists.
-const listed = 100
+const listed = 20
+
+// A listing is adroit jobs with its flags.
+type listing struct {
+	adroit.ListOptions
+	status []string
+	all    bool
+}
 
 func newList(e *env.Env, use string) *cobra.Command {
-	o := adroit.ListOptions{Limit: listed}
+	l := listing{ListOptions: adroit.ListOptions{Limit: listed}}
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: "List jobs, newest first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Limit < 0 {
-				return exit.Usagef("0 lists all jobs", "--limit is %d", o.Limit)
+			if l.Limit < 0 {
+				return exit.Usagef("0 lists all jobs", "--limit is %d", l.Limit)
 			}
-			if o.Full && !cmd.Flags().Changed("limit") {
-				o.Limit = 0
+			if err := l.read(cmd); err != nil {
+				return err
 			}
-			return list(cmd, e, o)
+			return l.list(cmd, e)
 		},
 	}
-	cmd.Flags().BoolVar(&o.Full, "json", false, "as JSON")
-	cmd.Flags().StringVar(&o.Agent, "agent", "", "only jobs of this agent")
-	cmd.Flags().IntVar(&o.Limit, "limit", listed, "list at most this many jobs, the newest; 0 lists all, as --json does")
+	f := cmd.Flags()
+	f.BoolVar(&l.Full, "json", false, "as JSON: all jobs of all directories, unless flags select some")
+	f.StringVar(&l.Agent, "agent", "", "only jobs of this agent")
+	f.StringSliceVar(&l.status, "status", nil, "only jobs with one of these statuses, as in --status failed,stuck")
+	f.StringVarP(&l.Dir, "dir", "C", ".", "only jobs that work in this directory, around or below it")
+	f.BoolVar(&l.all, "all", false, "jobs of all directories")
+	f.IntVarP(&l.Limit, "limit", "n", listed, "list at most this many jobs, the newest; 0 lists all")
 	return cmd
 }
 
-func list(cmd *cobra.Command, e *env.Env, o adroit.ListOptions) error {
+// statuses are those that jobs may have.
+func statuses() []string {
+	var names []string
+	for _, s := range []jobs.Status{jobs.Queued, jobs.Running, jobs.Waiting, jobs.Interrupted, jobs.Blocked, jobs.Done, jobs.Limit, jobs.Stuck, jobs.Failed, jobs.Cancelled} {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// read makes options of the flags.
+func (l *listing) read(cmd *cobra.Command) (err error) {
+	for _, s := range l.status {
+		if !slices.Contains(statuses(), s) {
+			hint := "it is one of " + strings.Join(statuses(), ", ")
+			if n := spelling.Nearest(s, statuses()); n != "" {
+				hint = fmt.Sprintf("did you mean %q?\n%s", n, hint)
+			}
+			return exit.Usagef(hint, "--status is %q", s)
+		}
+		l.Status = append(l.Status, jobs.Status(s))
+	}
+	if l.Full && !cmd.Flags().Changed("limit") {
+		l.Limit = 0
+	}
+	if l.all || l.Full && !cmd.Flags().Changed("dir") {
+		l.Dir = ""
+		return nil
+	}
+	l.Dir, err = env.Directory(l.Dir)
+	return err
+}
+
+func (l *listing) list(cmd *cobra.Command, e *env.Env) error {
 	c, err := e.Client()
 	if err != nil {
 		return err
 	}
-	limit := o.Limit
-	if limit > 0 {
+	o := l.ListOptions
+	if o.Limit > 0 {
 		o.Limit++ // whether there are more
 	}
 	all, err := c.Jobs(cmd.Context(), o)
 	if err != nil {
 		return err
 	}
-	if limit > 0 && len(all) > limit {
-		all = all[:limit]
-		defer fmt.Fprintf(e.Err, "these are the newest %s jobs; --limit 0 lists all\n", render.Count(limit))
+	more := l.Limit > 0 && len(all) > l.Limit
+	if more {
+		all = all[:l.Limit]
 	}
-	if o.Full {
+	if l.Full {
 		list := []*jobs.Job{}
 		for _, j := range all {
 			list = append(list, j.Job)
 		}
 		return render.JSON(e.Out, list)
 	}
-	if len(all) == 0 {
-		fmt.Fprintln(e.Err, "no jobs yet; adroit run AGENT PROMPT starts one")
+	home := e.Home
+	if !l.all {
+		home = nil
 	}
-	render.Jobs(e.Out, all, e.Now())
+	render.Jobs(e.OutScreen(), all, e.Now(), home)
+	switch {
+	case more:
+		fmt.Fprintf(e.Err, "these are the newest %s; --limit 0 lists all\n", render.Plural(l.Limit, "job"))
+	case len(all) == 0 && l.Dir != "":
+		fmt.Fprintln(e.Err, "no jobs here; --all lists those of other directories, adroit run AGENT PROMPT starts one")
+	case len(all) == 0:
+		fmt.Fprintln(e.Err, "no jobs yet; adroit run AGENT PROMPT starts one")
+	case e.OutScreen().IsTerminal():
+		if n := render.Next(all[0].Actions); len(n) > 0 {
+			fmt.Fprintf(e.Err, "the newest: %s\n", strings.Join(n, "    "))
+		}
+	}
 	return nil
 }

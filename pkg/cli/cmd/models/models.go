@@ -11,7 +11,7 @@ import (
 
 // New is adroit models.
 func New(e *env.Env) *cobra.Command {
-	return env.Noun("models", "List, pull and test models", newList(e), newCheck(e), newPull(e), newForget(e))
+	return env.Lister("models", "List, pull and test models", newList(e), newCheck(e), newPull(e), newForget(e))
 }
 
 func newForget(e *env.Env) *cobra.Command {

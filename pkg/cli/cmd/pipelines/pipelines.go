@@ -28,7 +28,7 @@ func New(e *env.Env) *cobra.Command {
 		}
 	})
 	lint := catalog.Lint(e, noun, adroit.LintPipelines, "Check pipelines: all problems at once, with their places", "name files of pipelines, or none for all")
-	return env.Noun("pipelines", "List, show, check and draw pipelines", list, newShow(e), lint, newGraph(e), newSchema(e))
+	return env.Lister("pipelines", "List, show, check and draw pipelines", list, newShow(e), lint, newGraph(e), newSchema(e))
 }
 
 func listText(w io.Writer, list []adroit.PipelineInfo) {

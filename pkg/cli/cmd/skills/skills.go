@@ -23,7 +23,7 @@ var noun = catalog.Noun{Word: "skills", Dirs: strings.Join(adroit.ProjectSkills,
 
 // New is adroit skills.
 func New(e *env.Env) *cobra.Command {
-	return env.Noun("skills", "List and show skills: instructions that agents read when they need them", newList(e), newShow(e))
+	return env.Lister("skills", "List and show skills: instructions that agents read when they need them", newList(e), newShow(e))
 }
 
 func newList(e *env.Env) *cobra.Command {

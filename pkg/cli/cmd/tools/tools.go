@@ -13,7 +13,7 @@ import (
 
 // New is adroit tools.
 func New(e *env.Env) *cobra.Command {
-	return env.Noun("tools", "List, show, check and call tools", newList(e), newShow(e), newLint(e), newCall(e))
+	return env.Lister("tools", "List, show, check and call tools", newList(e), newShow(e), newLint(e), newCall(e))
 }
 
 // Lookup finds a tool by name, with a hint for what else could be meant.

@@ -213,8 +213,9 @@ func (s *session) header(ctx context.Context, started *adroit.Started) {
 	model := j.Model + s.window(ctx, started) + render.Outside(j.Model)
 	place := render.Place(&adroit.JobDetail{Job: j, Worktree: started.Worktree}, s.e.Home)
 	w := s.e.Screen()
-	text := render.SanitizeLine(fmt.Sprintf("job %s  %s  %s  sandbox %s  %s", j.ID, j.Agent, model, started.Sandbox, place))
-	fmt.Fprintln(w, w.Paint(term.Bold, text))
+	for _, row := range render.Rows(w, fmt.Sprintf("job %s", j.ID), j.Agent, model, "sandbox "+started.Sandbox, place) {
+		fmt.Fprintln(w, w.Paint(term.Bold, row))
+	}
 	for _, id := range started.Others {
 		fmt.Fprintf(s.e.Err, "%s is also working here; --worktree keeps them apart\n", id)
 	}

@@ -161,6 +161,19 @@ func Noun(use, short string, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// Lister is a Noun that lists when it is called bare, as its command list does.
+func Lister(use, short string, list *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd := Noun(use, short, append([]*cobra.Command{list}, below...)...)
+	cmd.Flags().AddFlagSet(list.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return Group(cmd, args)
+		}
+		return list.RunE(cmd, args)
+	}
+	return cmd
+}
+
 // Group is the body of a command that only has subcommands.
 func Group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

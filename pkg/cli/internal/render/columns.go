@@ -3,6 +3,8 @@ package render
 import (
 	"strings"
 	"unicode"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
 // columns is how many columns of a terminal s takes.
@@ -76,4 +78,21 @@ func wrap(s string, n int) []string {
 		s = strings.TrimLeft(s[end:], " ")
 	}
 	return append(rows, s)
+}
+
+// Rows puts cells side by side, in as many rows as the screen needs.
+func Rows(s *term.Screen, cells ...string) []string {
+	rows := []string{""}
+	for i, c := range cells {
+		last := &rows[len(rows)-1]
+		switch c = SanitizeLine(c); {
+		case i == 0:
+			*last = c
+		case s.Width() > 0 && columns(*last)+2+columns(c) > s.Width():
+			rows = append(rows, "     "+c)
+		default:
+			*last += "  " + c
+		}
+	}
+	return rows
 }

@@ -101,17 +101,20 @@ func TestGolden(t *testing.T) {
 	plain := term.NewPlain
 	for name, do := range map[string]func(out, err *bytes.Buffer) error{
 		"jobs": func(out, _ *bytes.Buffer) error {
-			Jobs(out, []adroit.JobSummary{
+			Jobs(plain(out), []adroit.JobSummary{
 				summary(jobs.Running, nil, adroit.Action{Do: adroit.ActionLogs, Job: "J1", Follow: true}),
 				summary(jobs.Interrupted, &adroit.Position{}),
 				summary(jobs.Interrupted, &adroit.Position{Turns: 2, Calls: 3}, adroit.Action{Do: adroit.ActionResume, Job: "J1"}),
 				summary(jobs.Interrupted, &adroit.Position{Turns: 2, Calls: 3, Tool: "shell"}),
-			}, noon)
+			}, noon, nil)
 			return nil
 		},
 		"job_done":        func(out, _ *bytes.Buffer) error { Job(out, ended(), home); return nil },
 		"job_interrupted": func(out, _ *bytes.Buffer) error { Job(out, died(), home); return nil },
-		"outcome_done":    func(out, err *bytes.Buffer) error { Outcome(plain(err), plain(out), Ending{Job: ended(), Took: time.Minute}); return nil },
+		"outcome_done": func(out, err *bytes.Buffer) error {
+			Outcome(plain(err), plain(out), Ending{Job: ended(), Took: time.Minute})
+			return nil
+		},
 		"outcome_interrupted": func(out, err *bytes.Buffer) error {
 			Outcome(plain(err), plain(out), Ending{Job: died(), Took: time.Minute})
 			Event(out, LastEvent(ended(), time.Time{}))

@@ -8,31 +8,45 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// Jobs renders a list of jobs.
-func Jobs(w io.Writer, list []adroit.JobSummary, now time.Time) {
+// Jobs renders a list of jobs, a row each; home, which may be nil, shortens the
+// directories, which are shown with it.
+func Jobs(s *term.Screen, list []adroit.JobSummary, now time.Time, home func(string) string) {
 	var t Table
-	for _, j := range list {
-		next := ""
-		if n := Next(j.Actions); len(n) > 0 {
-			next = n[0]
-		}
-		t.Row(j.ID, j.Agent, status(j.Job, j.Position), fmt.Sprintf("%q", Cut(j.Title, 40)), Ago(now, j.Created), next)
+	if s.IsTerminal() && len(list) > 0 {
+		t.Row("JOB", "AGENT", "STATUS", "STARTED", "TASK")
 	}
-	t.Write(w)
+	for _, j := range list {
+		task := fmt.Sprintf("%q", Cut(j.Title, 60))
+		if p := position(j.Position); p != "" {
+			task = p + ": " + task
+		}
+		if home != nil {
+			task = home(j.Dir) + ": " + task
+		}
+		t.Row(j.ID, Cut(j.Agent, 18), string(j.Status), Ago(now, j.Created), task)
+	}
+	t.Fit(s.Width())
+	t.Write(s)
 }
 
 // status is a job's status, of an interrupted one with where it stopped.
 func status(j *jobs.Job, p *adroit.Position) string {
+	return strings.TrimSpace(string(j.Status) + " " + position(p))
+}
+
+// position is where an interrupted job stopped, empty if it has done nothing.
+func position(p *adroit.Position) string {
 	switch {
 	case p == nil || p.Calls == 0 && p.Turns == 0:
-		return string(j.Status)
+		return ""
 	case p.Tool != "":
-		return fmt.Sprintf("%s at step %d of turn %d", j.Status, p.Calls+1, p.Turns)
+		return fmt.Sprintf("at step %d of turn %d", p.Calls+1, p.Turns)
 	}
-	return fmt.Sprintf("%s after step %d of turn %d", j.Status, p.Calls, p.Turns)
+	return fmt.Sprintf("after step %d of turn %d", p.Calls, p.Turns)
 }
 
 // Job renders all that is known of a job; home shortens paths.

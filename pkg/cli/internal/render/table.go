@@ -25,8 +25,23 @@ func (t *Table) Put(label, value string) {
 	}
 }
 
-func (t *Table) Write(w io.Writer) {
-	var width []int
+// Fit cuts the last cell of each row so that no row is wider than n columns; 0 is
+// any width.
+func (t *Table) Fit(n int) {
+	width := t.widths()
+	for _, r := range t.rows {
+		left := n
+		for i := range len(r) - 1 {
+			left -= width[i] + 2
+		}
+		if n > 0 {
+			r[len(r)-1] = Cut(r[len(r)-1], max(left, 12))
+		}
+	}
+}
+
+// widths are those of the columns.
+func (t *Table) widths() (width []int) {
 	for _, r := range t.rows {
 		for i, c := range r {
 			if i == len(width) {
@@ -35,6 +50,11 @@ func (t *Table) Write(w io.Writer) {
 			width[i] = max(width[i], columns(c))
 		}
 	}
+	return width
+}
+
+func (t *Table) Write(w io.Writer) {
+	width := t.widths()
 	var all strings.Builder // a write for each row takes longer than all else
 	for _, r := range t.rows {
 		var b strings.Builder

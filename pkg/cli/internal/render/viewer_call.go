@@ -46,6 +46,9 @@ func (v *Viewer) call(ev event.Event) {
 		style = term.Red
 	}
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	if ev.Name == "finish" && style == term.Plain && !v.log {
+		text = "reports done" // its words are printed at the end
+	}
 	took := ""
 	if ev.Took >= 500*time.Millisecond {
 		took = Duration(ev.Took)

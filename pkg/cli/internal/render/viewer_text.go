@@ -95,7 +95,11 @@ func (v *Viewer) stream(ev event.Event, w *writing) {
 // fold mentions what was thought before an answer.
 func (v *Viewer) fold(w *writing) {
 	if n := len(strings.Fields(w.thought.String())); n > 0 && !w.folded {
-		v.aside(term.Dim, fmt.Sprintf("thought for %s, %s", Duration(time.Since(w.began)), Plural(n, "word")))
+		text := "thought, "
+		if d := time.Since(w.began); d >= time.Second {
+			text = "thought for " + Duration(d) + ", "
+		}
+		v.aside(term.Dim, text+Plural(n, "word"))
 	}
 	w.folded = true
 }
@@ -165,7 +169,7 @@ func (v *Viewer) response(ev event.Event) {
 	}
 	indent := "     " + v.parts.place
 	if w.shown == 0 {
-		if len(d.Calls) == 0 && !v.log {
+		if len(d.Calls) == 0 && !v.log && v.parts.place == "" {
 			t.pending = &pendingText{text, indent}
 			return
 		}
