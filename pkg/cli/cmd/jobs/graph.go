@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -12,10 +14,33 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
+func newGraph(e *env.Env) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "graph ID",
+		Short:   "Draw what a job did, as text or in Mermaid's language",
+		Example: "  adroit jobs graph last\n  adroit jobs graph last --format mermaid > job.mmd",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			d, err := c.Job(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return graph(cmd.Context(), e, c, d.Job, "--format", format)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", render.GraphText, "text or mermaid")
+	return cmd
+}
+
 // graph prints a drawing of what a job did so far.
-func graph(ctx context.Context, e *env.Env, c adroit.Client, j *jobs.Job, how string) error {
+func graph(ctx context.Context, e *env.Env, c adroit.Client, j *jobs.Job, flag, how string) error {
 	if how != render.GraphText && how != render.GraphMermaid {
-		return exit.Usagef("it is one of text, mermaid", "--graph is %q", how)
+		return exit.Usagef("it is one of text, mermaid", "%s is %q", flag, how)
 	}
 	var evs []event.Event
 	for ev, err := range c.Events(ctx, j.ID, adroit.EventOptions{}) {

@@ -35,7 +35,7 @@ func newShow(e *env.Env) *cobra.Command {
 			case err != nil:
 				return err
 			case cmd.Flags().Changed("graph"):
-				return graph(cmd.Context(), e, c, d.Job, how)
+				return graph(cmd.Context(), e, c, d.Job, "--graph", how)
 			case asJSON:
 				v := detailView{Job: d.Job, Final: d.Final, Parts: d.Usage.Parts, Trees: d.Trees}
 				if len(d.Questions) > 0 {
@@ -48,7 +48,7 @@ func newShow(e *env.Env) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with input and output")
-	cmd.Flags().StringVar(&how, "graph", "", "draw what ran: text, or mermaid")
+	cmd.Flags().StringVar(&how, "graph", "", "draw what ran: --graph or --graph=mermaid; see jobs graph")
 	cmd.Flags().Lookup("graph").NoOptDefVal = render.GraphText
 	cmd.MarkFlagsMutuallyExclusive("json", "graph")
 	return cmd

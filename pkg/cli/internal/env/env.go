@@ -174,6 +174,21 @@ func Lister(use, short string, list *cobra.Command, below ...*cobra.Command) *co
 	return cmd
 }
 
+// commandBelow is the path of a command of that name one level further down, as
+// adroit jobs logs for adroit logs; empty if there is none. Jobs come first: they
+// have what people type most.
+func commandBelow(cmd *cobra.Command, name string) string {
+	found := ""
+	for _, noun := range cmd.Commands() {
+		for _, c := range noun.Commands() {
+			if c.IsAvailableCommand() && c.Name() == name && (found == "" || noun.Name() == "jobs") {
+				found = c.CommandPath()
+			}
+		}
+	}
+	return found
+}
+
 // Group is the body of a command that only has subcommands.
 func Group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -186,7 +201,9 @@ func Group(cmd *cobra.Command, args []string) error {
 		}
 	}
 	hint := cmd.CommandPath() + " --help lists the commands"
-	if n := spelling.Nearest(args[0], names); n != "" {
+	if below := commandBelow(cmd, args[0]); below != "" {
+		hint = fmt.Sprintf("did you mean %q?\n%s", below, hint)
+	} else if n := spelling.Nearest(args[0], names); n != "" {
 		hint = fmt.Sprintf("did you mean %q?\n%s", cmd.CommandPath()+" "+n, hint)
 	}
 	return exit.Usagef(hint, "unknown command %q", cmd.CommandPath()+" "+args[0])

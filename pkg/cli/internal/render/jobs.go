@@ -17,7 +17,7 @@ import (
 func Jobs(s *term.Screen, list []adroit.JobSummary, now time.Time, home func(string) string) {
 	var t Table
 	if s.IsTerminal() && len(list) > 0 {
-		t.Row("JOB", "AGENT", "STATUS", "STARTED", "TASK")
+		t.Row("job", "agent", "status", "started", "task")
 	}
 	for _, j := range list {
 		task := fmt.Sprintf("%q", Cut(j.Title, 60))
