@@ -116,7 +116,7 @@ func (l *listing) list(cmd *cobra.Command, e *env.Env) error {
 	case more:
 		fmt.Fprintf(e.Err, "these are the newest %s; --limit 0 lists all\n", render.Plural(l.Limit, "job"))
 	case len(all) == 0 && l.Dir != "":
-		fmt.Fprintln(e.Err, "no jobs here; --all lists those of other directories, adroit run AGENT PROMPT starts one")
+		fmt.Fprintln(e.Err, "no jobs yet in this directory; --all lists those of others, adroit run AGENT PROMPT starts one")
 	case len(all) == 0:
 		fmt.Fprintln(e.Err, "no jobs yet; adroit run AGENT PROMPT starts one")
 	case e.OutScreen().IsTerminal():

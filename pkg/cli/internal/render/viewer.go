@@ -203,7 +203,11 @@ func (v *Viewer) retriesDone(ev event.Event) {
 		return
 	}
 	what, _, _ := strings.Cut(last, "; ")
-	v.aside(term.Plain, fmt.Sprintf("%s (%s)", what, Plural(n, "retry")))
+	again := "once"
+	if n > 1 {
+		again = fmt.Sprintf("%d times", n)
+	}
+	v.aside(term.Plain, what+"; asked again "+again)
 }
 
 // Log shows an event of a log that is read back.

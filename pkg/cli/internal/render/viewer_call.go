@@ -67,19 +67,15 @@ func (v *Viewer) call(ev event.Event) {
 	}
 	command := commandOf(ev.Name, d.Args)
 	text = SanitizeLine(text)
-	if command != "" {
-		first, _, more := strings.Cut(command, "\n")
-		if more {
-			first += " ..."
-		}
-		text = Cut("$ "+SanitizeLine(first), max(room-columns(text)-4, 8)) + " -> " + text
+	if inline := "$ " + SanitizeLine(command) + " -> " + text; command != "" && !strings.Contains(command, "\n") && columns(inline) <= room {
+		command, text = "", inline
 	}
 	if text = Cut(text, room); took != "" {
 		text = pad(text, column)
 	}
 	v.print(head, style, text, took)
 	if ev.Error == "" {
-		v.below(ev.Name, command, d)
+		v.below(ev.Name, strings.TrimSpace(command), d)
 	}
 }
 
@@ -92,14 +88,20 @@ func commandOf(tool string, args json.RawMessage) string {
 	return strings.TrimSpace(a.Command)
 }
 
-// below shows what a call did: the rest of its command and the end of its output,
-// or its diff.
+// below shows what a call did: its command, if that has no place beside it, and the
+// end of its output, or its diff.
 func (v *Viewer) below(tool, command string, d callData) {
-	switch {
-	case command != "":
-		if lines := strings.Split(command, "\n"); len(lines) > 1 {
-			v.lines(head(lines[1:], maxCommand), term.Plain, "$ ")
+	if command != "" {
+		var rows []string
+		for l := range strings.SplitSeq(command, "\n") {
+			rows = append(rows, wrap(SanitizeLine(l), rowWidth(v.Screen, 10+columns(v.parts.place)))...)
 		}
+		for i, row := range head(rows, maxCommand) {
+			v.lines([]string{row}, term.Plain, []string{"$ ", "  "}[min(i, 1)])
+		}
+	}
+	switch {
+	case tool == "shell":
 		most := maxOutputLines
 		if d.Failed {
 			most = maxFailedLines

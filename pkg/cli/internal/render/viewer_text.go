@@ -46,6 +46,9 @@ func (v *Viewer) delta(ev event.Event) {
 			t.writing = map[string]*writing{}
 		}
 		w = &writing{began: time.Now()}
+		v.stand(ev)
+		v.recalled()
+		v.retriesDone(ev)
 		t.writing[ev.Path] = w
 	}
 	if len(ev.Data) > 0 {
@@ -80,7 +83,6 @@ func (v *Viewer) stream(ev event.Event, w *writing) {
 		}
 		if w.shown == 0 || w.md == nil {
 			v.stand(ev)
-			v.recalled()
 			v.fold(w)
 			w.md = &markdown{s: v.Screen, indent: "     " + v.parts.place}
 		}
