@@ -89,7 +89,10 @@ func Rows(s *term.Screen, cells ...string) []string {
 		case i == 0:
 			*last = c
 		case s.Width() > 0 && columns(*last)+2+columns(c) > s.Width():
-			rows = append(rows, "     "+c)
+			if columns(c)+5 <= s.Width() {
+				c = "     " + c
+			}
+			rows = append(rows, c) // whole, also if the terminal wraps it
 		default:
 			*last += "  " + c
 		}

@@ -141,7 +141,11 @@ func diffStyle(line string) string {
 // outputOf is the output in the result of a command, without what was put around
 // it for the model: the first line, and remarks in brackets behind it.
 func outputOf(text string) []string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")[1:]
+	_, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	lines := strings.Split(strings.Trim(body, "\n"), "\n")
+	if body == "" {
+		return nil
+	}
 	for len(lines) > 0 {
 		l := strings.TrimSpace(lines[len(lines)-1])
 		if l != "" && !(strings.HasPrefix(l, "[") && strings.HasSuffix(l, "]")) {
