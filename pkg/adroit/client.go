@@ -45,6 +45,8 @@ type JobReader interface {
 	Wait(ctx context.Context, ref string) (*jobs.Job, error)
 	// Artifacts returns what a job has produced.
 	Artifacts(ctx context.Context, ref string) (*ArtifactList, error)
+	// Transcript returns all that the models of a job were sent and answered.
+	Transcript(ctx context.Context, ref string) (*Transcript, error)
 }
 
 // A JobWriter begins, steers and removes jobs.

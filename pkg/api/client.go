@@ -194,6 +194,10 @@ func (c *Client) Artifacts(ctx context.Context, ref string) (*adroit.ArtifactLis
 	return jobsArtifacts.do(ctx, c, of[none]{Job: ref})
 }
 
+func (c *Client) Transcript(ctx context.Context, ref string) (*adroit.Transcript, error) {
+	return jobsTranscript.do(ctx, c, of[none]{Job: ref})
+}
+
 func (c *Client) Resolve(ctx context.Context, r adroit.Request) (*adroit.Plan, error) {
 	return jobsResolve.do(ctx, c, r)
 }

@@ -60,6 +60,10 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.ArtifactList, error) {
 			return c.Artifacts(ctx, in.Job)
 		}}
+	jobsTranscript = route[of[none], *adroit.Transcript]{"jobs/transcript", "Return all that a job's models were sent and answered.",
+		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.Transcript, error) {
+			return c.Transcript(ctx, in.Job)
+		}}
 	jobsResolve = route[adroit.Request, *adroit.Plan]{"jobs/resolve", "Return what submit would pin.",
 		func(ctx context.Context, c adroit.Client, r adroit.Request) (*adroit.Plan, error) {
 			return c.Resolve(ctx, r)
@@ -182,7 +186,7 @@ var (
 
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
-	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
+	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
 	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall,
 	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet, trustList, doctor,
 }

@@ -21,6 +21,7 @@ type Memory struct {
 	signals map[string][]Signal
 	states  map[string]State
 	blobs   map[string]json.RawMessage
+	order   []string // of the blobs, as they came
 }
 
 // Begin implements Journal.
@@ -165,7 +166,21 @@ func (m *Memory) put(d string, b json.RawMessage) {
 	if m.blobs == nil {
 		m.blobs = map[string]json.RawMessage{}
 	}
+	if _, known := m.blobs[d]; !known {
+		m.order = append(m.order, d)
+	}
 	m.blobs[d] = slices.Clone(b)
+}
+
+// Inputs returns the inputs that steps asked to keep, the oldest first.
+func (m *Memory) Inputs() []json.RawMessage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []json.RawMessage
+	for _, d := range m.order {
+		out = append(out, m.blobs[d])
+	}
+	return out
 }
 
 // Blob implements Blobs.

@@ -162,6 +162,9 @@ type Store interface {
 	// Events replays the events of job after the given number and then, if
 	// follow is set, waits for more until the job is no longer running.
 	Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error]
+	// Inputs returns the inputs that the steps of job asked to keep, the oldest
+	// first. An input that an earlier job had, too, may come before its time.
+	Inputs(ctx context.Context, job string) ([]json.RawMessage, error)
 }
 
 // A Journal is what the holder of a lease writes of its job. Every method

@@ -28,6 +28,17 @@ func (m *Memory) Send(ctx context.Context, job string, sig flow.Signal) error {
 	return h.journal.Send(ctx, job, sig)
 }
 
+// Inputs implements Store.
+func (m *Memory) Inputs(ctx context.Context, job string) ([]json.RawMessage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, err := m.find(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	return h.journal.Inputs(), nil
+}
+
 // pending are the questions that no queued signal will answer.
 func (h *memoryJob) pending() []Question {
 	queued := slices.Clone(h.queued)

@@ -45,6 +45,27 @@ func (t *tx) log(job string, evs []event.Event) error {
 	return nil
 }
 
+// Inputs implements jobs.Store.
+func (d *DB) Inputs(ctx context.Context, job string) ([]json.RawMessage, error) {
+	if _, err := d.peek(ctx, job); err != nil {
+		return nil, err
+	}
+	rows, err := d.read.QueryContext(ctx, "select b.data from refs r join blobs b on b.digest = r.digest where r.job = ? and r.keep order by b.rowid", job)
+	if err != nil {
+		return nil, explain(d.path, err)
+	}
+	defer rows.Close()
+	var out []json.RawMessage
+	for rows.Next() {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return nil, explain(d.path, err)
+		}
+		out = append(out, b)
+	}
+	return out, explain(d.path, rows.Err())
+}
+
 // Events implements jobs.Store. A job that is queued counts as running: its
 // follower waits for it to start.
 func (d *DB) Events(ctx context.Context, job string, after int64, follow bool) iter.Seq2[event.Event, error] {

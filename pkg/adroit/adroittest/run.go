@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // A job that runs is refused a second runner, and ends when it is cancelled.
@@ -141,5 +142,31 @@ func testLimits(t *testing.T, f *fixture) {
 	must(t, err)
 	if j, err = f.Wait(t.Context(), j.ID); err != nil || j.Status != jobs.Done {
 		t.Errorf("%v, %+v", err, j)
+	}
+}
+
+// A transcript has each request with what was new in it, and each response.
+func testTranscript(t *testing.T, f *fixture) {
+	_, err := f.Transcript(t.Context(), "nobody")
+	kind(t, err, adroit.NotFound)
+	j := f.run(t, f.request(executor.ApproveAll))
+	got, err := f.Transcript(t.Context(), "last")
+	must(t, err)
+	if got.Job != j.ID || len(got.Turns) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	first, second := got.Turns[0], got.Turns[1]
+	if first.Turn != 1 || first.After != 0 || first.Model != "script/turns" || len(first.Tools) != 1 || first.Response == nil || first.Response.Calls[0].Name != "write_file" {
+		t.Errorf("%+v", first)
+	}
+	if last := first.New[len(first.New)-1]; last.Role != llm.User || !strings.Contains(last.Text, "Please.") {
+		t.Errorf("%+v", first.New)
+	}
+	if second.After != 1 || len(second.New) != 1 || second.New[0].Role != llm.Tool || second.Response == nil || second.Response.Text != "Written." {
+		t.Errorf("%+v", second)
+	}
+	whole := got.Request(2)
+	if n := len(first.New); len(whole.Messages) != n+2 || len(whole.Tools) != 1 || whole.Messages[n].Calls == nil || got.Request(3) != nil {
+		t.Errorf("%+v", whole)
 	}
 }

@@ -24,7 +24,7 @@ func New(e *env.Env) *cobra.Command {
 		}
 		return list(cmd, args)
 	}
-	cmd.AddCommand(newList(e, "list"), newShow(e), newLogs(e), newWait(e), newResume(e), newRetry(e), newCancel(e), newRemove(e), newPrune(e), newArtifacts(e), newGraph(e),
+	cmd.AddCommand(newList(e, "list"), newShow(e), newLogs(e), newTranscript(e), newWait(e), newResume(e), newRetry(e), newCancel(e), newRemove(e), newPrune(e), newArtifacts(e), newGraph(e),
 		newDiff(e), newSteps(e), newUndo(e), newMerge(e))
 	return cmd
 }

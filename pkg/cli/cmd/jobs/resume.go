@@ -15,7 +15,7 @@ import (
 )
 
 func newResume(e *env.Env) *cobra.Command {
-	var asJSON, detach bool
+	var asJSON, deltas, detach bool
 	var o adroit.StartOptions
 	cmd := &cobra.Command{
 		Use:   "resume ID",
@@ -39,7 +39,7 @@ func newResume(e *env.Env) *cobra.Command {
 				return err
 			}
 			if !detach {
-				return attach.Run(ctx, e, c, d.Job.ID, attach.Options{StartOptions: o, JSON: asJSON})
+				return attach.Run(ctx, e, c, d.Job.ID, attach.Options{StartOptions: o, JSON: asJSON || deltas, Deltas: deltas})
 			}
 			check := o
 			check.DryRun = true
@@ -51,6 +51,7 @@ func newResume(e *env.Env) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
+	f.BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
 	f.BoolVarP(&detach, "detach", "d", false, "resume in the background")
 	f.IntVar(&o.Limits.Turns, "max-turns", 0, "go on past the limit of model calls, up to this many for the agent that was stopped")
 	f.IntVar(&o.Limits.Tokens, "max-tokens", 0, "go on past the limit of tokens, up to this many for the whole job")
@@ -81,7 +82,7 @@ func limitArgs(flags *pflag.FlagSet) (args []string) {
 }
 
 func newRetry(e *env.Env) *cobra.Command {
-	var asJSON, detach bool
+	var asJSON, deltas, detach bool
 	cmd := &cobra.Command{
 		Use:   "retry ID",
 		Short: "Run a job's task again from the start, as a new job",
@@ -100,10 +101,11 @@ func newRetry(e *env.Env) *cobra.Command {
 			if detach {
 				return attach.Detach(ctx, e, c, again.Job.ID)
 			}
-			return attach.Run(ctx, e, c, again.Job.ID, attach.Options{JSON: asJSON})
+			return attach.Run(ctx, e, c, again.Job.ID, attach.Options{JSON: asJSON || deltas, Deltas: deltas})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
+	cmd.Flags().BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run it in the background")
 	return cmd
 }

@@ -44,7 +44,7 @@ func New(e *env.Env) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Target = args[0]
+			q.Target, q.json = args[0], q.json || q.deltas
 			if err := q.ReadPrompt(e, args[1:]); err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVar(&q.Key, "key", "", "run at most one job with this key; a second run gets the first one's job")
 	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
-	f.BoolVar(&q.deltas, "deltas", false, "with --json: also pieces of the model's responses as they come (kind delta), which are not kept")
+	f.BoolVar(&q.deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
 	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
 	f.BoolVar(&q.Worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
 	f.StringVar(&q.Record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")

@@ -1,0 +1,112 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A Transcript is all that the models of a job were sent and answered.
+type Transcript struct {
+	Job   string           `json:"job"`
+	Turns []TranscriptTurn `json:"turns"` // of all its conversations, the oldest first
+	// Rest is what came after the last response and was not sent any more, such as
+	// the result of the call that ended the job.
+	Rest []llm.Message `json:"rest,omitempty"`
+}
+
+// A TranscriptTurn is one request to a model and its response.
+type TranscriptTurn struct {
+	Turn int `json:"turn"` // counts from 1
+	// After is the turn whose conversation it continues, 0 for a new one: that of a
+	// sub-agent, or one after a compaction.
+	After int           `json:"after,omitempty"`
+	Model string        `json:"model"`
+	New   []llm.Message `json:"new"` // what the model had not been sent before
+	// Tools are offered from now on; nil if they are those of After.
+	Tools   []llm.ToolSpec  `json:"tools,omitempty"`
+	Options llm.Options     `json:"options,omitzero"`
+	Output  json.RawMessage `json:"output,omitempty"` // the schema of the response, if it has one
+	// Response is nil if none came, and where no later request has it: it is that of
+	// a job that has not ended in order, or a sub-agent's last one, whose text is in
+	// the event log.
+	Response *llm.Message `json:"response,omitempty"`
+}
+
+// Request is all that the model was sent in a turn, nil if there is no such turn.
+func (t *Transcript) Request(turn int) *llm.Request {
+	if turn < 1 || turn > len(t.Turns) {
+		return nil
+	}
+	last := &t.Turns[turn-1]
+	r := &llm.Request{Model: last.Model, Options: last.Options, Output: last.Output}
+	var chain []*TranscriptTurn
+	for now := last; ; now = &t.Turns[now.After-1] {
+		chain = append(chain, now)
+		if r.Tools == nil {
+			r.Tools = now.Tools
+		}
+		if now.After == 0 {
+			break
+		}
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		r.Messages = append(r.Messages, chain[i].New...)
+		if i > 0 && chain[i].Response != nil {
+			r.Messages = append(r.Messages, *chain[i].Response)
+		}
+	}
+	return r
+}
+
+// Transcript implements [JobReader].
+func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, error) {
+	j, m, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	inputs, err := m.Store.Inputs(ctx, j.ID)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	t, turns := &Transcript{Job: j.ID, Turns: []TranscriptTurn{}}, map[string]int{}
+	for _, in := range inputs {
+		t.add(in, turns)
+	}
+	var s executor.State
+	if len(j.Output) > 0 && json.Unmarshal(j.Output, &s) == nil && turns[s.Head] > 0 {
+		t.Rest = t.respond(turns[s.Head], s.New)
+	}
+	return t, nil
+}
+
+// add adds the input of a step if that is a request to a model. turns are those
+// that are known, by the digest of their request.
+func (t *Transcript) add(in json.RawMessage, turns map[string]int) {
+	var r executor.ModelRequest
+	if json.Unmarshal(in, &r) != nil || r.Model == "" {
+		return // a question to a person
+	}
+	n := len(t.Turns) + 1
+	turn := TranscriptTurn{Turn: n, After: turns[r.Head], Model: r.Model, New: r.New, Tools: r.Tools, Options: r.Options, Output: r.Output}
+	if turn.After > 0 {
+		turn.New = t.respond(turn.After, r.New)
+	}
+	if turn.New == nil {
+		turn.New = []llm.Message{}
+	}
+	t.Turns, turns[flow.Digest(in)] = append(t.Turns, turn), n
+}
+
+// respond takes the response of a turn from the messages that follow it, and
+// returns the others.
+func (t *Transcript) respond(turn int, after []llm.Message) []llm.Message {
+	if len(after) == 0 || after[0].Role != llm.Assistant {
+		return after
+	}
+	t.Turns[turn-1].Response = &after[0]
+	return after[1:]
+}

@@ -1,0 +1,69 @@
+package jobs
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+func newTranscript(e *env.Env) *cobra.Command {
+	var turn int
+	var request, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "transcript ID",
+		Short: "Print all that a job's models were sent and answered",
+		Long: "Prints each request to a model and its response, whole: what was new in the request, the thinking,\n" +
+			"the text, the calls and their results. Turns count the requests of the job, those of sub-agents too.\n" +
+			"--request prints one request as a whole, as JSON; without --turn it is the last.",
+		Example: "  adroit jobs transcript last | less\n" +
+			"  adroit jobs transcript last --turn 3 --request",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			t, err := c.Transcript(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if n := len(t.Turns); cmd.Flags().Changed("turn") && (turn < 1 || turn > n) {
+				return exit.Usagef("adroit jobs transcript "+t.Job+" prints them all", "%s has %s; --turn is %d", t.Job, render.Plural(n, "turn"), turn)
+			}
+			return printTranscript(e, t, turn, request, asJSON)
+		},
+	}
+	cmd.Flags().IntVar(&turn, "turn", 0, "only this turn, from 1")
+	cmd.Flags().BoolVar(&request, "request", false, "print the whole request of the turn, as JSON")
+	env.JSONFlag(cmd, &asJSON)
+	cmd.MarkFlagsMutuallyExclusive("json", "request")
+	return cmd
+}
+
+// printTranscript prints the turn, all of them for 0.
+func printTranscript(e *env.Env, t *adroit.Transcript, turn int, request, asJSON bool) error {
+	if request {
+		if turn == 0 {
+			turn = len(t.Turns)
+		}
+		r := t.Request(turn)
+		if r == nil {
+			return exit.Usagef("", "%s has not asked a model yet", t.Job)
+		}
+		return render.JSON(e.Out, r)
+	}
+	if turn > 0 {
+		if turn < len(t.Turns) {
+			t.Rest = nil
+		}
+		t.Turns = t.Turns[turn-1 : turn]
+	}
+	if asJSON {
+		return render.JSON(e.Out, t)
+	}
+	render.Transcript(e.OutScreen(), t)
+	return nil
+}
