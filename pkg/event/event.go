@@ -23,7 +23,7 @@ const (
 	StepFinished  Kind = "step.finished" // Text is a one-line summary; Error is set if it failed
 	StepRetried   Kind = "step.retried"  // an attempt failed and another follows; Error says why
 	StepRecalled  Kind = "step.recalled" // replayed from the journal, not performed
-	Delta         Kind = "delta"         // a piece of a model's answer, or of its thinking if Data says so; never kept, may be lost
+	Delta         Kind = "delta"         // a piece of a model's answer, or of its thinking if Data says so; of a tool, what it is doing; never kept, may be lost
 	Note          Kind = "note"
 	AgentStarted  Kind = "agent.started"  // a sub-agent begins, in the scope that Path names
 	AgentFinished Kind = "agent.finished" // Name has ended; Text says how, Data what it took

@@ -37,6 +37,14 @@ func (e *Env) Only(c Caps) *Env {
 	return &cut
 }
 
+// Progress shows whoever watches what the call is doing, in a line. It is not kept
+// and may be lost.
+func (e *Env) Progress(text string) {
+	if e.Emit != nil {
+		e.Emit(event.Event{Kind: event.Delta, Text: text + "\n"})
+	}
+}
+
 // lacks returns the part of c for which e has nothing to give.
 func (e *Env) lacks(c Caps) Caps {
 	var missing Caps

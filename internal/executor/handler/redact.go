@@ -37,7 +37,7 @@ func Guard(m flow.Mux, r *secret.Redactor) flow.Mux {
 		}
 		perform := rt.Handler
 		rt.Handler = func(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-			show := &deltaRedactor{new: r.Stream, emit: emit}
+			show := &deltaRedactor{new: r.Stream, emit: emit, lines: kind == executor.ToolStep}
 			res, err := perform(secret.With(ctx, r), s, show.sink)
 			show.end()
 			if err != nil {
@@ -153,6 +153,8 @@ type deltaRedactor struct {
 	new  func() *secret.Stream
 	open []deltaStream // of the text, and of the thinking
 	emit event.Sink
+	// lines is set if a delta that ends a line is to be shown at once.
+	lines bool
 }
 
 // A deltaStream is one of the texts that a step's deltas are pieces of.
@@ -181,7 +183,11 @@ func (s *deltaRedactor) sink(ev event.Event) {
 	defer s.mu.Unlock()
 	d := s.of(ev)
 	d.last = ev
-	if ev.Text = d.stream.Add(ev.Text); ev.Text != "" {
+	whole := s.lines && strings.HasSuffix(ev.Text, "\n")
+	if ev.Text = d.stream.Add(ev.Text); whole {
+		ev.Text += d.stream.End()
+	}
+	if ev.Text != "" {
 		s.emit(ev)
 	}
 }

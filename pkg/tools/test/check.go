@@ -72,6 +72,7 @@ func check(ctx context.Context, env *tools.Env, in checkInput) (tools.Result, er
 	var text, bad []string
 	away := 0
 	for _, c := range own {
+		env.Progress(c.command())
 		t, why, err := c.run(ctx, env.Exec, time.Until(deadline))
 		if err != nil {
 			return tools.Result{}, err

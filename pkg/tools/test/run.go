@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -107,7 +108,7 @@ func run(ctx context.Context, env *tools.Env, in runInput) (tools.Result, error)
 	var results []testResult
 	notes := ""
 	for _, p := range projects {
-		r, note, err := p.run(ctx, env.Exec, time.Until(deadline))
+		r, note, err := p.run(ctx, env, time.Until(deadline))
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -142,7 +143,7 @@ func bind(r testResult, text string) (tools.Result, error) {
 
 // run runs one project's tests. The exit code has the last word: output that
 // looks like a pass does not make up for it. The note is the runner's.
-func (p project) run(ctx context.Context, ex process.Exec, within time.Duration) (r testResult, note string, err error) {
+func (p project) run(ctx context.Context, env *tools.Env, within time.Duration) (r testResult, note string, err error) {
 	var stdout capped
 	cmd := process.Cmd{Args: p.args, Shell: p.shell, Dir: p.dir, Env: p.env, Timeout: max(within, time.Second), Snapshot: true}
 	split := p.shell == "" && p.args[0] == "go"
@@ -151,9 +152,10 @@ func (p project) run(ctx context.Context, ex process.Exec, within time.Duration)
 		return testResult{Command: p.command(), Problem: why, Unavailable: true}, "", nil
 	}
 	if split {
-		cmd.Stdout = &stdout // its JSON; what goes to stderr would cut through lines
+		cmd.Stdout = &progress{Writer: &stdout, show: env.Progress} // its JSON; what goes to stderr would cut through lines
+		env.Progress("compiling")
 	}
-	out, err := ex.Run(ctx, cmd)
+	out, err := env.Exec.Run(ctx, cmd)
 	if ctx.Err() != nil {
 		return testResult{}, "", err
 	}
@@ -208,6 +210,32 @@ func (c *capped) Write(b []byte) (int, error) {
 }
 
 func (c *capped) String() string { return c.b.String() }
+
+// A progress shows which package's tests run, by what go test -json prints: until
+// the first of them starts it compiles.
+type progress struct {
+	io.Writer
+	show func(string)
+	line []byte // that is not complete yet, and not longer than one about a start
+}
+
+func (p *progress) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		if len(p.line) < 1000 {
+			p.line = append(p.line, line...)
+		}
+		if rest = after; !whole {
+			break
+		}
+		var a action
+		if bytes.Contains(p.line, []byte(`"Action":"start"`)) && json.Unmarshal(p.line, &a) == nil {
+			p.show("testing " + a.Package)
+		}
+		p.line = p.line[:0]
+	}
+	return p.Writer.Write(b)
+}
 
 // fullLog is the whole output where the runner keeps one; Output.Text leaves
 // the middle out when it is long.

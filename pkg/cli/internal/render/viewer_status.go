@@ -15,6 +15,7 @@ type progress struct {
 	start   time.Time
 	now     string    // the step in progress
 	since   time.Time // when it began
+	doing   string    // by its own account
 	failing map[string]attempts
 	window  int // of the model, in tokens; 0 if it is not known
 	context int // tokens of it that are in use
@@ -28,14 +29,14 @@ type attempts struct {
 }
 
 func (s *progress) begin(ev event.Event) {
-	s.now, s.since = ev.Step, time.Now()
+	s.now, s.since, s.doing = ev.Step, time.Now(), ""
 	if ev.Step == StepTool {
 		s.now = ev.Name
 	}
 }
 
 func (s *progress) end(ev event.Event) {
-	s.now = ""
+	s.now, s.doing = "", ""
 	var d struct {
 		Usage struct{ In, Out int }
 	}
@@ -89,6 +90,9 @@ func (v *Viewer) statusLine() string {
 			if n := v.talk.thinking(); n > 0 {
 				what = "thinking, " + Plural(n, "word")
 			}
+		}
+		if st.doing != "" {
+			what += ": " + SanitizeLine(st.doing)
 		}
 		if d := time.Since(st.since); d >= time.Second {
 			what += " " + Duration(d.Truncate(time.Second))

@@ -37,6 +37,9 @@ type pendingText struct{ text, indent string }
 // delta takes a piece of a response, of its text or of the thinking before it.
 func (v *Viewer) delta(ev event.Event) {
 	t := &v.talk
+	if ev.Step == StepTool {
+		v.status.doing = strings.TrimSpace(ev.Text)
+	}
 	if ev.Step != StepModel || t.ended[ev.Path] || !v.Live {
 		return
 	}
