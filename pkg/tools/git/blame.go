@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -46,5 +47,5 @@ func blame(ctx context.Context, env *tools.Env, in blameInput) (tools.Result, er
 		}
 		fmt.Fprintf(&b, "%s\t%d\t%s\n", who, l.Line, l.Text)
 	}
-	return tools.Result{Text: cut(b.String(), "ask for fewer lines"), Summary: fmt.Sprintf("%d lines of %d commits", len(lines), len(commits))}, nil
+	return tools.Result{Text: cut(b.String(), "ask for fewer lines"), Summary: spelling.Plural(len(lines), "line") + " of " + spelling.Plural(len(commits), "commit")}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/jsontext"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -39,6 +40,11 @@ type noteLink struct {
 type noteGuest struct {
 	Name string `json:"name" jsonschema:"description=As in the transcript"`
 	Role string `json:"role,omitempty" jsonschema:"description=One line"`
+}
+
+// tally counts what the notes list.
+func (n *showNotes) tally() string {
+	return spelling.Plural(len(n.Topics), "topic") + ", " + spelling.Plural(len(n.Links), "link") + ", " + spelling.Plural(len(n.Guests), "guest")
 }
 
 // notesInput is the input of set_show_notes.
@@ -78,7 +84,7 @@ var setShowNotesTool = tools.New(tools.Metadata{
 			return tools.Result{}, err
 		}
 	}
-	sum := fmt.Sprintf("%d topics, %d links, %d guests", len(n.Topics), len(n.Links), len(n.Guests))
+	sum := n.tally()
 	said := "Show notes set: " + sum
 	if in.Path != "" {
 		said += "; written to " + in.Path

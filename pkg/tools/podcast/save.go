@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/internal/outputs"
 )
@@ -73,7 +74,7 @@ func saveEpisode(_ context.Context, env *tools.Env, in saveInput) (tools.Result,
 	for _, n := range notes {
 		text += n + "\n"
 	}
-	return bind(savedName, saved, text, fmt.Sprintf("%d files in %s", len(saved), in.Dir))
+	return bind(savedName, saved, text, spelling.Plural(len(saved), "file")+" in "+in.Dir)
 }
 
 // episodeFiles renders everything that exists so far, with notes on what could

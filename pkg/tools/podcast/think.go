@@ -76,7 +76,7 @@ func write(ctx context.Context, env *tools.Env, _ writeInput) (tools.Result, err
 	if faults := n.faults(); faults != nil {
 		return tools.Result{}, fmt.Errorf("the draft is of no use:\n- %s\nUse set_show_notes", strings.Join(faults, "\n- "))
 	}
-	sum := fmt.Sprintf("%d topics, %d links, %d guests", len(n.Topics), len(n.Links), len(n.Guests))
+	sum := n.tally()
 	n.Unverified = n.unverified(t)
 	return n.result("A draft of the show notes; correct it with set_show_notes if need be.\n\n"+n.Markdown()+n.warning(), sum)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -175,7 +176,7 @@ func (f found) result(q query) tools.Result {
 	if f.matches == 1 {
 		noun = "match"
 	}
-	sum := fmt.Sprintf("%d %s in %d files", f.matches, noun, len(f.hits))
+	sum := fmt.Sprintf("%d %s in %s", f.matches, noun, spelling.Plural(len(f.hits), "file"))
 	if f.matches == 0 {
 		sum = "no match"
 		b.WriteString("no match\n")

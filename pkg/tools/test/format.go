@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -66,7 +67,7 @@ func format(ctx context.Context, env *tools.Env, _ formatInput) (tools.Result, e
 			}
 		}
 	}
-	r := tools.Result{Failed: failed, Summary: fmt.Sprintf("%d files changed", len(changed))}
+	r := tools.Result{Failed: failed, Summary: spelling.Plural(len(changed), "file") + " changed"}
 	if changed != nil {
 		text = append(text, "changed: "+strings.Join(changed[:min(len(changed), 50)], ", "))
 	}

@@ -16,9 +16,10 @@ import (
 
 func newNew(e *env.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "new NAME",
-		Short: "Create an agent file from a template",
-		Args:  cobra.ExactArgs(1),
+		Use:     "new NAME",
+		Short:   "Create an agent file from a template",
+		Example: "  adroit agents new translator",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := config.Dir(e.Getenv)
 			if dir == "" {

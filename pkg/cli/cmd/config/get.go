@@ -13,9 +13,10 @@ import (
 
 func newGet(e *env.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "get KEY",
-		Short: "Print one value",
-		Args:  cobra.ExactArgs(1),
+		Use:     "get KEY",
+		Short:   "Print one value",
+		Example: "  adroit config get mode",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := e.Config()
 			if err != nil {

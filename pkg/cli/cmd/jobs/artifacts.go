@@ -18,9 +18,10 @@ import (
 func newArtifacts(e *env.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "artifacts ID [NAME]",
-		Short: "List what a job produced, or print one of it",
-		Args:  cobra.RangeArgs(1, 2),
+		Use:     "artifacts ID [NAME]",
+		Short:   "List what a job produced, or print one of it",
+		Example: "  adroit jobs artifacts last\n  adroit jobs artifacts last findings --json",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Client()
 			if err != nil {

@@ -24,9 +24,10 @@ func newDiff(e *env.Env) *cobra.Command {
 	var asJSON bool
 	var about adroit.Selection
 	cmd := &cobra.Command{
-		Use:   "diff ID",
-		Short: "Show what a job changed, and nothing else",
-		Args:  cobra.ExactArgs(1),
+		Use:     "diff ID",
+		Short:   "Show what a job changed, and nothing else",
+		Example: "  adroit jobs diff last | git apply --check -R\n  adroit jobs diff last --step 3.1",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Client()
 			if err != nil {

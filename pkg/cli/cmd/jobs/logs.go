@@ -15,9 +15,10 @@ func newLogs(e *env.Env) *cobra.Command {
 	var asJSON bool
 	var o adroit.EventOptions
 	cmd := &cobra.Command{
-		Use:   "logs ID",
-		Short: "Print a job's events; -f follows it",
-		Args:  cobra.ExactArgs(1),
+		Use:     "logs ID",
+		Short:   "Print a job's events; -f follows it",
+		Example: "  adroit jobs logs last -f",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			c, err := e.Client()

@@ -17,7 +17,8 @@ func newMerge(e *env.Env) *cobra.Command {
 		Long: "Commits what is not committed in the job's worktree on the job's branch, then merges that branch into\n" +
 			"the one checked out in the repository. No hook runs. If files are in conflict or in the way, they are\n" +
 			"listed and nothing is merged.",
-		Args: cobra.ExactArgs(1),
+		Example: "  adroit jobs merge last",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Client()
 			if err != nil {

@@ -21,7 +21,8 @@ func newPrune(e *env.Env) *cobra.Command {
 		Long: "Forgets the jobs that ended longer ago than an age such as 30d or 12h: journal, log and what undo needs.\n" +
 			"Without --older-than the age is the setting retention. A job whose worktree has something that is not\n" +
 			"committed or merged is kept and named; adroit jobs rm --force removes it.",
-		Args: cobra.NoArgs,
+		Example: "  adroit jobs prune --older-than 30d --dry-run",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			conf, err := e.Config()
 			if err != nil {

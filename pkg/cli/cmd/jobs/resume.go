@@ -24,7 +24,8 @@ func newResume(e *env.Env) *cobra.Command {
 			"the step that failed is tried again, with what depends on it: a sub-agent, a branch, a pipeline's step. A job\n" +
 			"that a limit stopped goes on with a higher one; one that was stuck goes on after you changed something. A job\n" +
 			"that is done or was cancelled does not go on: adroit jobs retry runs its task again.",
-		Args: cobra.ExactArgs(1),
+		Example: "  adroit jobs resume last --max-turns 80",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			c, err := e.Client()

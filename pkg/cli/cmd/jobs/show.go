@@ -22,9 +22,10 @@ func newShow(e *env.Env) *cobra.Command {
 	var asJSON bool
 	var how string
 	cmd := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show a job's status, the reason, and what to do next",
-		Args:  cobra.ExactArgs(1),
+		Use:     "show ID",
+		Short:   "Show a job's status, the reason, and what to do next",
+		Example: "  adroit jobs show last\n  adroit jobs show last --json",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Client()
 			if err != nil {

@@ -17,7 +17,8 @@ func newSteps(e *env.Env) *cobra.Command {
 		Long: "Lists the steps that changed files, as jobs diff and jobs undo take them with --step and --from.\n" +
 			"An undo is a step too, and can be undone. Uncertain is what changed while a command ran and may be somebody\n" +
 			"else's work: diff and undo leave it out, unless --include-uncertain is given.",
-		Args: cobra.ExactArgs(1),
+		Example: "  adroit jobs steps last",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Client()
 			if err != nil {

@@ -20,7 +20,8 @@ func newUndo(e *env.Env) *cobra.Command {
 			"two edits of the job stays, or the file is left alone. So is what changed while a command ran and may be\n" +
 			"somebody else's work, unless --include-uncertain is given. An undo is a step of the job, and can be\n" +
 			"undone by its name: adroit jobs undo ID --step undo.1.",
-		Args: cobra.ExactArgs(1),
+		Example: "  adroit jobs undo last\n  adroit jobs undo last --step 3.1",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Client()
 			if err != nil {

@@ -12,9 +12,10 @@ import (
 func newWait(e *env.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "wait ID",
-		Short: "Wait until a job has stopped; the exit code says how",
-		Args:  cobra.ExactArgs(1),
+		Use:     "wait ID",
+		Short:   "Wait until a job has stopped; the exit code says how",
+		Example: "  id=$(adroit run builder PROMPT -d); adroit jobs wait $id",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			c, err := e.Client()

@@ -17,9 +17,10 @@ func newCheck(e *env.Env) *cobra.Command {
 	var asJSON bool
 	var baseURL string
 	cmd := &cobra.Command{
-		Use:   "check [MODEL]",
-		Short: "Test a model with a one-word prompt",
-		Args:  cobra.MaximumNArgs(1),
+		Use:     "check [MODEL]",
+		Short:   "Test a model with a one-word prompt",
+		Example: "  adroit models check ollama/qwen3:8b",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Client()
 			if err != nil {

@@ -19,9 +19,10 @@ func newPull(e *env.Env) *cobra.Command {
 	var asJSON, insecure bool
 	var limit time.Duration
 	cmd := &cobra.Command{
-		Use:   "pull NAME",
-		Short: "Have Ollama fetch a model, going on where an earlier pull stopped",
-		Args:  cobra.ExactArgs(1),
+		Use:     "pull NAME",
+		Short:   "Have Ollama fetch a model, going on where an earlier pull stopped",
+		Example: "  adroit models pull qwen3:8b",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Client()
 			if err != nil {

@@ -21,7 +21,8 @@ func New(e *env.Env) *cobra.Command {
 			"continue, abort, answer, cancel_stages and those that workflows and pipelines name may come early: they\n" +
 			"are kept until the job asks for them. cancel_stages ends a validation after the stage that runs. A value\n" +
 			"that is not JSON is sent as a string.",
-		Args: cobra.RangeArgs(2, 3),
+		Example: "  adroit signal last approve && adroit jobs resume last",
+		Args:    cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := adroit.Signal{Name: args[1]}
 			if len(args) == 3 {

@@ -23,7 +23,8 @@ func newCall(e *env.Env) *cobra.Command {
 		Short: "Call a tool in this directory, without a model",
 		Long: "Calls a tool in the current directory, or that of -C, and prints the result a model would get.\n" +
 			"There is no job, so its changes cannot be undone.",
-		Args: cobra.RangeArgs(1, 2),
+		Example: "  adroit tools call search '{\"pattern\": \"TODO\"}'",
+		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := Lookup(e, args[0]); err != nil {
 				return err
