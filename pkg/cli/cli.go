@@ -141,6 +141,7 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version")
 	tidy(root)
+	fold(root, a.Stdout, a.Getenv)
 	completions(e, root)
 	return root
 }

@@ -21,7 +21,7 @@ func newShow(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.Print(e.Out, asJSON, c.Settings(), func(w io.Writer, list []config.Setting) {
+			return env.Print(e.OutScreen(), asJSON, c.Settings(), func(w io.Writer, list []config.Setting) {
 				var t render.Table
 				for _, s := range list {
 					t.Row(s.Key, s.Value, s.From)

@@ -44,7 +44,7 @@ func newShow(e *env.Env) *cobra.Command {
 				}
 				return render.JSON(e.Out, v)
 			}
-			render.Job(e.Out, d, e.Home)
+			render.Job(e.OutScreen(), d, e.Home)
 			return nil
 		},
 	}

@@ -28,7 +28,7 @@ func newList(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.Print(e.Out, asJSON, list, listText)
+			return env.Print(e.OutScreen(), asJSON, list, listText)
 		},
 	}
 	env.JSONFlag(cmd, &asJSON)

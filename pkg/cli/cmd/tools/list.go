@@ -36,7 +36,7 @@ func newList(e *env.Env) *cobra.Command {
 			if asJSON {
 				return render.JSON(e.Out, views)
 			}
-			t.Write(e.Out)
+			t.Write(e.OutScreen())
 			return nil
 		},
 	}

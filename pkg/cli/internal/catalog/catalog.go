@@ -48,7 +48,7 @@ func List[T any](e *env.Env, n Noun, list func(adroit.Client, context.Context, a
 			if err != nil {
 				return err
 			}
-			err = env.Print(e.Out, asJSON, found.Items, text)
+			err = env.Print[[]T](e.OutScreen(), asJSON, found.Items, text)
 			if err == nil && !asJSON && after != nil {
 				after(found)
 			}

@@ -99,3 +99,16 @@ func Rows(s *term.Screen, cells ...string) []string {
 	}
 	return rows
 }
+
+// Fold breaks the lines of prose at n columns. Paragraphs with indented lines stay as
+// they are.
+func Fold(text string, n int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") {
+			continue
+		}
+		paragraphs[i] = strings.Join(wrap(strings.ReplaceAll(p, "\n", " "), n), "\n")
+	}
+	return strings.Join(paragraphs, "\n\n")
+}

@@ -6,10 +6,15 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
 // A Table aligns columns. Cells are escaped; the last column is not padded.
 type Table struct{ rows [][]string }
+
+// minCell is the least width at which a cell is broken into rows.
+const minCell = 20
 
 func (t *Table) Row(cells ...string) {
 	for i, c := range cells {
@@ -53,16 +58,29 @@ func (t *Table) widths() (width []int) {
 	return width
 }
 
+// Write renders the rows. On a screen the last cell of a row is broken into rows of
+// its own if it is too wide.
 func (t *Table) Write(w io.Writer) {
 	width := t.widths()
+	cols := 0
+	if s, ok := w.(*term.Screen); ok {
+		cols = s.Width()
+	}
 	var all strings.Builder // a write for each row takes longer than all else
 	for _, r := range t.rows {
 		var b strings.Builder
+		at := 0 // the column of the last cell
 		for i, c := range r {
-			b.WriteString(c)
 			if i < len(r)-1 {
-				b.WriteString(strings.Repeat(" ", width[i]-columns(c)+2))
+				b.WriteString(pad(c, width[i]+2))
+				at += width[i] + 2
+				continue
 			}
+			rows := []string{c}
+			if cols-at >= minCell {
+				rows = wrap(c, cols-at)
+			}
+			b.WriteString(strings.Join(rows, "\n"+strings.Repeat(" ", at)))
 		}
 		all.WriteString(strings.TrimRight(b.String(), " ") + "\n")
 	}
