@@ -2,7 +2,6 @@
 package agents
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -51,10 +50,6 @@ func newShow(e *env.Env) *cobra.Command {
 
 // showText describes an agent; home shortens a path.
 func showText(w io.Writer, a *adroit.AgentDetail, home func(string) string) {
-	done, err := json.Marshal(a.Done)
-	if err != nil {
-		panic(err) // it was read from text
-	}
 	var t render.Table
 	t.Put("agent", a.Name)
 	t.Put("description", a.Description)
@@ -72,7 +67,7 @@ func showText(w io.Writer, a *adroit.AgentDetail, home func(string) string) {
 	for _, f := range a.Inputs {
 		t.Put("input", strings.TrimSpace(f.Name+" "+f.Description))
 	}
-	t.Put("done", string(done))
+	t.Put("done", render.Criterion(a.Done))
 	if l := a.Limits; l.Turns > 0 {
 		t.Put("turns", fmt.Sprint(l.Turns))
 	}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -13,19 +12,15 @@ import (
 
 // Plan renders what a request resolves to. noEffort is why the model's requests
 // leave out how much it thinks, "" if they do not.
-func Plan(w io.Writer, p *adroit.Plan, noEffort string, home func(string) string) error {
+func Plan(w io.Writer, p *adroit.Plan, noEffort string, home func(string) string) {
 	if p.Pinned != nil {
 		pipelinePlan(w, p, home)
-		return nil
+		return
 	}
 	t := p.Task
 	size := len(t.System) + len(t.Prompt)
 	for _, tool := range t.Tools {
 		size += len(tool.Name) + len(tool.Description) + len(tool.Input)
-	}
-	done, err := json.Marshal(t.Done)
-	if err != nil {
-		return err
 	}
 	l := t.Limits.Or(executor.DefaultLimits)
 	bounds := []string{Plural(l.Turns, "turn"), Plural(l.Tokens, "token"), l.Time.String()}
@@ -50,7 +45,7 @@ func Plan(w io.Writer, p *adroit.Plan, noEffort string, home func(string) string
 	rows.Row("directory", home(p.Input.Dir))
 	rows.Row("tools", toolNames(t))
 	ShortenedRows(&rows, "", t.ShortenedTools)
-	rows.Row("done", string(done))
+	rows.Row("done", Criterion(t.Done))
 	if tests := Tests(t); tests != "" {
 		rows.Row("tests", tests)
 	}
@@ -63,7 +58,6 @@ func Plan(w io.Writer, p *adroit.Plan, noEffort string, home func(string) string
 	rows.Row("prompt", fmt.Sprintf("about %s with tools", Plural(Tokens(size), "token")))
 	rows.Write(w)
 	fmt.Fprintf(w, "\n%s\n\n%s\n", Sanitize(t.System), Sanitize(t.Prompt))
-	return nil
 }
 
 func pipelinePlan(w io.Writer, p *adroit.Plan, home func(string) string) {

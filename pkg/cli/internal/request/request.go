@@ -141,5 +141,6 @@ func DryRun(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request, 
 			noEffort = m.NoEffort
 		}
 	}
-	return render.Plan(e.Out, p, noEffort, e.Home)
+	render.Plan(e.OutScreen(), p, noEffort, e.Home)
+	return nil
 }
