@@ -24,10 +24,12 @@ func FirstLine(s string) string {
 // journal.
 const eventText = 4 << 10
 
-// Excerpt is s, cut to what an event carries.
+// Excerpt is s, or what an event carries of it: its beginning, and its end, where
+// commands print what matters.
 func Excerpt(s string) string {
 	if len(s) <= eventText {
 		return s
 	}
-	return strings.ToValidUTF8(s[:eventText], "") + fmt.Sprintf("… (%d bytes in all)", len(s))
+	const end = eventText / 4
+	return strings.ToValidUTF8(s[:eventText-end], "") + fmt.Sprintf("\n… (%d bytes in all)\n", len(s)) + strings.ToValidUTF8(s[len(s)-end:], "")
 }

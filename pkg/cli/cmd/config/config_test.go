@@ -40,6 +40,7 @@ func TestConfigCommands(t *testing.T) {
 		{"", "get mode", "edits\n"},
 		{"mode: auto\n", "get mode", "auto\n"},
 		{"model: \"a/\\e[31mb\"\n", "get model", "a/\\x1b[31mb\n"},
+		{"", "get model", "model is not set\n"},
 		{"", "path", "/home/ann/.config/adroit/config.yaml\n"},
 	} {
 		if got, err := run(tc.file, strings.Fields(tc.args)...); err != nil || got != tc.want {

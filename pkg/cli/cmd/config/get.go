@@ -24,6 +24,10 @@ func newGet(e *env.Env) *cobra.Command {
 			}
 			var names []string
 			for _, s := range c.Settings() {
+				if s.Key == args[0] && s.Value == "" {
+					fmt.Fprintf(e.Err, "%s is not set\n", s.Key)
+					return nil
+				}
 				if s.Key == args[0] {
 					fmt.Fprintln(e.Out, render.SanitizeLine(s.Value))
 					return nil

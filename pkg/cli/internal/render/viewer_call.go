@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -169,7 +170,11 @@ func tail(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
 	}
-	return append([]string{fmt.Sprintf("... %s before", Plural(len(lines)-n+1, "line"))}, lines[len(lines)-n+1:]...)
+	before := "... " + Plural(len(lines)-n+1, "line") + " before"
+	if slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "… (") && strings.HasSuffix(l, "bytes in all)") }) {
+		before = "... more before" // the event has an excerpt
+	}
+	return append([]string{before}, lines[len(lines)-n+1:]...)
 }
 
 // editLines are the lines that an edit takes away and adds, as its arguments have
