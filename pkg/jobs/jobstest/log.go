@@ -3,6 +3,7 @@ package jobstest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -150,4 +151,37 @@ func signals(t *testing.T, s jobs.Store) {
 	receive(third, "3", "approve")
 	receive(ask("3", "approve"), "", "approve")
 	pending("3")
+}
+
+// inputs are kept in the order of their steps, also once a checkpoint has forgotten
+// those.
+func inputs(t *testing.T, s jobs.Store) {
+	add(t, s, "J1")
+	add(t, s, "J2")
+	j := hold(t, s, "J1", ttl)
+	want := []string{`{"n":1}`, `{"n":3}`, `{"n":4}`}
+	for i, keep := range []bool{true, false, true, true} {
+		step := flow.Step{Job: "J1", Path: fmt.Sprint(i + 1), Kind: "k", Name: "n", Input: fmt.Appendf(nil, `{"n":%d}`, i+1), Keep: keep}
+		_, err := j.Begin(t.Context(), step, time.Now().Add(time.Minute))
+		ok(t, err)
+		ok(t, j.Finish(t.Context(), &flow.Record{Job: "J1", Path: step.Path, Kind: step.Kind, Name: step.Name, Sum: step.Sum(), Done: true, Output: json.RawMessage(`1`)}))
+	}
+	for _, when := range []string{"before", "after"} {
+		list, err := s.Inputs(t.Context(), "J1")
+		ok(t, err)
+		var got []string
+		for _, in := range list {
+			got = append(got, string(in))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s the checkpoint: %q, want %q", when, got, want)
+		}
+		ok(t, j.Save(t.Context(), "J1", "", flow.State{Next: 4, Value: json.RawMessage(`{}`)}))
+		ok(t, j.Sync(t.Context()))
+	}
+	if list, err := s.Inputs(t.Context(), "J2"); err != nil || len(list) > 0 {
+		t.Errorf("%q, %v", list, err)
+	}
+	_, err := s.Inputs(t.Context(), "J3")
+	is(t, err, jobs.ErrNotExist)
 }

@@ -54,6 +54,7 @@ func Store(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Events", events},
 		{"Follow", follow},
 		{"Signals", signals},
+		{"Inputs", inputs},
 		{"Unknown", unknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.f(t, open(t)) })

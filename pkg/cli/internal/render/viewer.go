@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -87,7 +88,7 @@ func (v *Viewer) Close() {
 // Interrupt runs do while the screen is still: what is queued is shown first,
 // and the last line is cleared.
 func (v *Viewer) Interrupt(do func()) {
-	v.pause(func() { v.drain(); v.clear(); do() })
+	v.pause(func() { v.frame(func() { v.drain(); v.clear() }); do() })
 }
 
 // Last is the text of the model that stands last on the screen, whole. It is for
@@ -96,7 +97,7 @@ func (v *Viewer) Last() string { return v.talk.last }
 
 func (v *Viewer) loop() {
 	defer close(v.gone)
-	var tick <-chan time.Time
+	var tick, soon <-chan time.Time
 	if v.Live {
 		t := time.NewTicker(time.Second)
 		defer t.Stop()
@@ -105,13 +106,33 @@ func (v *Viewer) loop() {
 	for {
 		select {
 		case <-v.wake:
-			v.pause(func() { v.drain(); v.draw() })
+			if soon == nil {
+				soon = time.After(frame)
+			}
+		case <-soon:
+			soon = nil
+			v.pause(func() { v.frame(func() { v.drain(); v.draw() }) })
 		case <-tick:
-			v.pause(v.draw)
+			v.pause(func() { v.frame(v.draw) })
 		case <-v.quit:
-			v.pause(func() { v.drain(); v.clear() })
+			v.pause(func() { v.frame(func() { v.drain(); v.clear() }) })
 			return
 		}
+	}
+}
+
+// frame is the time between two changes of the screen: a burst of events is one.
+const frame = 30 * time.Millisecond
+
+// frame writes what f prints at once.
+func (v *Viewer) frame(f func()) {
+	var b bytes.Buffer
+	out := v.Screen.Writer
+	v.Screen.Writer = &b
+	f()
+	v.Screen.Writer = out
+	if b.Len() > 0 {
+		_, _ = out.Write(b.Bytes()) // a closed pipe ends the program elsewhere
 	}
 }
 
