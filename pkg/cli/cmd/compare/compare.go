@@ -33,7 +33,7 @@ func New(e *env.Env) *cobra.Command {
 	var q command
 	cmd := &cobra.Command{
 		Use:   "compare A B [PROMPT|-]",
-		Short: "Run two agents, models, workflows or pipelines on one request and compare",
+		Short: "Run two agents, models or pipelines on one request and compare",
 		Long: "Runs the same request twice, as ordinary jobs one after the other, and prints side by side what\n" +
 			"each took and made. A and B are each an agent, one that runs a workflow, or a pipeline, with\n" +
 			"@MODEL after it for a model of its own. Both work in the same directory, the second on what the\n" +

@@ -13,7 +13,7 @@ func newMerge(e *env.Env) *cobra.Command {
 	var o adroit.MergeOptions
 	cmd := &cobra.Command{
 		Use:   "merge ID",
-		Short: "Merge what a job did in its worktree into the repository's current branch",
+		Short: "Merge a job's worktree into the repository's current branch",
 		Long: "Commits what is not committed in the job's worktree on the job's branch, then merges that branch into\n" +
 			"the one checked out in the repository. No hook runs. If files are in conflict or in the way, they are\n" +
 			"listed and nothing is merged.",
