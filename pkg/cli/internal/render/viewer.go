@@ -21,19 +21,19 @@ import (
 // goroutine, owned by the viewer, does the writing.
 type Viewer struct {
 	*term.Screen
-	feed
+	eventQueue
 
 	// What follows belongs to the goroutine, and to whoever holds it.
-	calls  numbering
-	tally  UsageTotals
-	status progress
-	parts  subAgents
-	talk   talk
-	log    bool // it is read back, and no outcome is printed behind it
+	calls     numbering
+	tally     UsageTotals
+	status    progress
+	parts     subAgents
+	responses responses
+	log       bool // it is read back, and no outcome is printed behind it
 }
 
-// A feed passes events to the goroutine that shows them.
-type feed struct {
+// An eventQueue passes events to the goroutine that shows them.
+type eventQueue struct {
 	mu    sync.Mutex
 	queue []event.Event
 	wake  chan struct{}
@@ -54,7 +54,7 @@ type numbering struct {
 // NewViewer starts a viewer. past is what the log holds already of a resumed job,
 // window the context window of its model in tokens, 0 if it is not known.
 func NewViewer(s *term.Screen, past History, window int) *Viewer {
-	v := &Viewer{Screen: s, feed: feed{wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{})},
+	v := &Viewer{Screen: s, eventQueue: eventQueue{wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{})},
 		calls: numbering{number: past.calls, past: past.calls, seen: past.paths}, tally: past.Usage, status: progress{start: time.Now(), window: window}}
 	if v.calls.seen == nil {
 		v.calls.seen = map[string]bool{}
@@ -93,7 +93,7 @@ func (v *Viewer) Interrupt(do func()) {
 
 // Last is the text of the model that stands last on the screen, whole. It is for
 // after Close.
-func (v *Viewer) Last() string { return v.talk.last }
+func (v *Viewer) Last() string { return v.responses.last }
 
 func (v *Viewer) loop() {
 	defer close(v.gone)

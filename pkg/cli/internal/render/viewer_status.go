@@ -87,7 +87,7 @@ func (v *Viewer) statusLine() string {
 		what := SanitizeLine(st.now)
 		if what == StepModel {
 			what = "waiting for the model"
-			if n := v.talk.thinking(); n > 0 {
+			if n := v.responses.thinking(); n > 0 {
 				what = "thinking, " + Plural(n, "word")
 			}
 		}

@@ -12,16 +12,16 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// A talk is what models write.
-type talk struct {
-	writing map[string]*writing // responses that have not ended, by path
-	ended   map[string]bool     // whose last pieces may still come
+// responses are those of the models.
+type responses struct {
+	open    map[string]*openResponse // responses that have not ended, by path
+	ended   map[string]bool          // whose last pieces may still come
 	pending *pendingText
 	last    string // that stands last on the screen, whole
 }
 
-// A writing is a response on its way.
-type writing struct {
+// An openResponse is a response on its way.
+type openResponse struct {
 	text    strings.Builder
 	shown   int // bytes of text that were printed
 	thought strings.Builder
@@ -36,23 +36,23 @@ type pendingText struct{ text, indent string }
 
 // delta takes a piece of a response, of its text or of the thinking before it.
 func (v *Viewer) delta(ev event.Event) {
-	t := &v.talk
+	t := &v.responses
 	if ev.Step == StepTool {
 		v.status.doing = strings.TrimSpace(ev.Text)
 	}
 	if ev.Step != StepModel || t.ended[ev.Path] || !v.Live {
 		return
 	}
-	w := t.writing[ev.Path]
+	w := t.open[ev.Path]
 	if w == nil {
-		if t.writing == nil {
-			t.writing = map[string]*writing{}
+		if t.open == nil {
+			t.open = map[string]*openResponse{}
 		}
-		w = &writing{began: time.Now()}
+		w = &openResponse{began: time.Now()}
 		v.stand(ev)
 		v.recalled()
 		v.retriesDone(ev)
-		t.writing[ev.Path] = w
+		t.open[ev.Path] = w
 	}
 	if len(ev.Data) > 0 {
 		w.thought.WriteString(ev.Text)
@@ -66,7 +66,7 @@ func (v *Viewer) delta(ev event.Event) {
 
 // streams reports whether a response is printed line by line: not beside others,
 // and not if it is for a program to read.
-func (v *Viewer) streams(w *writing) bool {
+func (v *Viewer) streams(w *openResponse) bool {
 	return v.tally.account().Busy() <= 1 && !structured(w.text.String())
 }
 
@@ -78,7 +78,7 @@ func structured(text string) bool {
 
 // stream prints the lines that are complete; the last line of the screen has the
 // one that is not.
-func (v *Viewer) stream(ev event.Event, w *writing) {
+func (v *Viewer) stream(ev event.Event, w *openResponse) {
 	for {
 		line, _, whole := strings.Cut(w.text.String()[w.shown:], "\n")
 		if !whole {
@@ -98,7 +98,7 @@ func (v *Viewer) stream(ev event.Event, w *writing) {
 }
 
 // fold mentions what was thought before an answer.
-func (v *Viewer) fold(w *writing) {
+func (v *Viewer) fold(w *openResponse) {
 	if n := len(strings.Fields(w.thought.String())); n > 0 && !w.folded {
 		text := "thought, "
 		if d := time.Since(w.began); d >= time.Second {
@@ -111,9 +111,9 @@ func (v *Viewer) fold(w *writing) {
 
 // unfinished is the line that a model is writing.
 func (v *Viewer) unfinished() string {
-	for _, w := range v.talk.writing {
+	for _, w := range v.responses.open {
 		text := w.text.String()
-		if len(v.talk.writing) > 1 || structured(text) {
+		if len(v.responses.open) > 1 || structured(text) {
 			continue
 		}
 		line := []rune(SanitizeLine(text[w.shown:]))
@@ -126,8 +126,8 @@ func (v *Viewer) unfinished() string {
 }
 
 // thinking is how many words were thought that nothing was said after.
-func (t *talk) thinking() (words int) {
-	for _, w := range t.writing {
+func (t *responses) thinking() (words int) {
+	for _, w := range t.open {
 		if w.text.Len() == 0 {
 			words += len(strings.Fields(w.thought.String()))
 		}
@@ -137,17 +137,17 @@ func (t *talk) thinking() (words int) {
 
 // broken forgets a response that ended early: it is asked for again.
 func (v *Viewer) broken(path string) {
-	if w := v.talk.writing[path]; w != nil && w.shown > 0 {
+	if w := v.responses.open[path]; w != nil && w.shown > 0 {
 		v.aside(term.Dim, "the answer broke off here")
 	}
-	delete(v.talk.writing, path)
+	delete(v.responses.open, path)
 }
 
 // response shows the rest of a response that is complete.
 func (v *Viewer) response(ev event.Event) {
-	t := &v.talk
-	w := cmp.Or(t.writing[ev.Path], &writing{folded: true})
-	delete(t.writing, ev.Path)
+	t := &v.responses
+	w := cmp.Or(t.open[ev.Path], &openResponse{folded: true})
+	delete(t.open, ev.Path)
 	if t.ended == nil {
 		t.ended = map[string]bool{}
 	}
@@ -204,11 +204,11 @@ func (v *Viewer) response(ev event.Event) {
 // answered shows an answer without calls once another event follows, unless it is
 // the job's last and is printed with the outcome.
 func (v *Viewer) answered(ev event.Event) {
-	p := v.talk.pending
+	p := v.responses.pending
 	if p == nil {
 		return
 	}
-	v.talk.pending = nil
+	v.responses.pending = nil
 	if ev.Kind == event.JobFinished {
 		var f jobs.Final
 		if json.Unmarshal(ev.Data, &f) == nil && f.Status.Final() && strings.TrimSpace(f.Summary) == p.text {
@@ -217,5 +217,5 @@ func (v *Viewer) answered(ev event.Event) {
 	}
 	v.clear()
 	fmt.Fprint(v, markdownText(v.Screen, term.Plain, p.indent, p.text))
-	v.talk.last = p.text
+	v.responses.last = p.text
 }
