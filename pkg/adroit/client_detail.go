@@ -22,19 +22,9 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 	if err != nil {
 		return nil, AsError(err)
 	}
-	q := jobs.Query{Agent: o.Agent, Status: o.Status, Limit: o.Limit, Brief: !o.Full}
-	if o.Dir != "" {
-		q.Limit = 0 // the store does not know directories
-	}
-	all, err := m.Store.List(ctx, q)
+	all, err := rt.jobsIn(ctx, m.Store, jobs.Query{Agent: o.Agent, Status: o.Status, Limit: o.Limit, Brief: !o.Full}, o.Dir)
 	if err != nil {
 		return nil, AsError(err)
-	}
-	if o.Dir != "" {
-		all = slices.DeleteFunc(all, func(j *jobs.Job) bool { return !rt.worksIn(j, o.Dir) })
-		if o.Limit > 0 && len(all) > o.Limit {
-			all = all[:o.Limit]
-		}
 	}
 	list := []JobSummary{}
 	for _, j := range all {
@@ -47,6 +37,29 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// jobsIn lists jobs that work in a directory, in any for "". The store does not know
+// directories: it is asked for more jobs until enough of them are there.
+func (rt *Runtime) jobsIn(ctx context.Context, store jobs.Store, q jobs.Query, dir string) ([]*jobs.Job, error) {
+	limit := q.Limit
+	if dir == "" {
+		return store.List(ctx, q)
+	}
+	for q.Limit *= 10; ; q.Limit *= 10 {
+		all, err := store.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		last := q.Limit == 0 || len(all) < q.Limit
+		all = slices.DeleteFunc(all, func(j *jobs.Job) bool { return !rt.worksIn(j, dir) })
+		if limit > 0 && len(all) >= limit {
+			return all[:limit], nil
+		}
+		if last {
+			return all, nil
+		}
+	}
 }
 
 // worksIn reports whether a job works in a directory, around or below it, or in a

@@ -217,6 +217,18 @@ func testList(t *testing.T, f *fixture, j *jobs.Job) {
 	if len(list) != 1 || list[0].Actions != nil || len(list[0].Output) == 0 || !strings.Contains(string(list[0].Input), "Please.") {
 		t.Errorf("%+v", list)
 	}
+	for _, dir := range []string{f.dir, filepath.Join(f.dir, "below"), filepath.Dir(f.dir)} {
+		list, err = f.Jobs(t.Context(), adroit.ListOptions{Dir: dir, Limit: 1, Status: []jobs.Status{jobs.Done}})
+		must(t, err)
+		if len(list) != 1 || list[0].ID != j.ID {
+			t.Errorf("in %s: %+v", dir, list)
+		}
+	}
+	for _, o := range []adroit.ListOptions{{Dir: t.TempDir()}, {Status: []jobs.Status{jobs.Failed}}} {
+		if list, err := f.Jobs(t.Context(), o); err != nil || len(list) > 0 {
+			t.Errorf("%+v: %v, %+v", o, err, list)
+		}
+	}
 	list, err = f.Jobs(t.Context(), adroit.ListOptions{Agent: "nobody"})
 	must(t, err)
 	if list == nil || len(list) != 0 {
