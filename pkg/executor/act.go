@@ -174,6 +174,14 @@ func callOrRefuse(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (
 	return refuse("%s", why), r.Note("%s refused: %s", c.Name, compaction.FirstLine(why))
 }
 
+// offers lists the tools, for a model that called another one.
+func (t *Task) offers() string {
+	if len(t.Tools) == 0 {
+		return "you have no tools: answer in words"
+	}
+	return "you have: " + strings.Join(t.names(), ", ")
+}
+
 // refusal states, in words for the model, why the call may not run; "" if it
 // may.
 func refusal(t *Task, s *State, now callContext, c llm.Call) string {
@@ -181,9 +189,9 @@ func refusal(t *Task, s *State, now callContext, c llm.Call) string {
 	switch {
 	case tool == nil && t.Mode == ModePlan:
 		// A name that is near is no help where the tool itself is withheld.
-		return fmt.Sprintf("there is no tool %q: this job plans and changes nothing, so say in words what should be done; you have: %s", c.Name, strings.Join(t.names(), ", "))
+		return fmt.Sprintf("there is no tool %q: this job plans and changes nothing, so say in words what should be done; %s", c.Name, t.offers())
 	case tool == nil:
-		return fmt.Sprintf("there is no tool %q%s; you have: %s", c.Name, spelling.DidYouMean(c.Name, t.names()), strings.Join(t.names(), ", "))
+		return fmt.Sprintf("there is no tool %q%s; %s", c.Name, spelling.DidYouMean(c.Name, t.names()), t.offers())
 	case c.Malformed != "":
 		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name)
 	}
