@@ -189,7 +189,7 @@ func (v *Viewer) show(ev event.Event) {
 
 // finished shows a step that has ended.
 func (v *Viewer) finished(ev event.Event) {
-	v.status.end(ev)
+	v.status.end(ev, len(v.tally.account().Around(ev.Path)) == 0)
 	switch {
 	case ev.Step == StepTool:
 		v.call(ev)

@@ -35,12 +35,13 @@ func (s *progress) begin(ev event.Event) {
 	}
 }
 
-func (s *progress) end(ev event.Event) {
+// end takes note of a step that has ended, own of one that is not a sub-agent's.
+func (s *progress) end(ev event.Event, own bool) {
 	s.now, s.doing = "", ""
 	var d struct {
 		Usage struct{ In, Out int }
 	}
-	if ev.Step == StepModel && !strings.Contains(ev.Path, ".") && json.Unmarshal(ev.Data, &d) == nil && d.Usage.In > 0 {
+	if own && ev.Step == StepModel && json.Unmarshal(ev.Data, &d) == nil && d.Usage.In > 0 {
 		s.context = d.Usage.In + d.Usage.Out
 	}
 }
@@ -103,8 +104,11 @@ func (v *Viewer) statusLine() string {
 	if n := v.tally.account().Busy(); n > 1 {
 		parts = append(parts, fmt.Sprintf("%d at work", n))
 	}
-	if st.context > 0 && st.window > 0 {
+	switch {
+	case st.context > 0 && st.window > 0:
 		parts = append(parts, fmt.Sprintf("context %d%% of %s", min(100, 100*st.context/st.window), Count(st.window)))
+	case st.context > 0:
+		parts = append(parts, "context "+Count(st.context))
 	}
 	if t := all.Usage.In + all.Usage.Out; t > 0 {
 		parts = append(parts, Count(t)+" tokens")
