@@ -58,8 +58,17 @@ func merge(kept iter.Seq2[event.Event, error], stop func(), live <-chan event.Ev
 		for {
 			select {
 			case i, more := <-items:
+				// Pieces that wait are of before this event, or a little later.
+				for range len(live) {
+					if !yield(<-live, nil) {
+						return
+					}
+				}
 				if !more || !yield(i.ev, i.err) {
 					return
+				}
+				if i.ev.Kind == event.JobFinished || i.ev.Kind == event.JobWaiting {
+					live = nil // the event that ends a run is its last
 				}
 			case ev := <-live:
 				if !yield(ev, nil) {

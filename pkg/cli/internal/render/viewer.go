@@ -169,6 +169,7 @@ func (v *Viewer) show(ev event.Event) {
 	case event.StepStarted:
 		v.answered(ev)
 		v.status.begin(ev)
+		v.begun(ev)
 	case event.StepFinished:
 		v.recalled()
 		v.finished(ev)

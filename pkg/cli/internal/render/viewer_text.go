@@ -22,6 +22,7 @@ type responses struct {
 
 // An openResponse is a response on its way.
 type openResponse struct {
+	started bool // the event that says so was shown
 	text    strings.Builder
 	shown   int // bytes of text that were printed
 	thought strings.Builder
@@ -34,6 +35,30 @@ type openResponse struct {
 // what is printed at the end.
 type pendingText struct{ text, indent string }
 
+// at is the response of the step at path.
+func (t *responses) at(path string) *openResponse {
+	w := t.open[path]
+	if w == nil {
+		if t.open == nil {
+			t.open = map[string]*openResponse{}
+		}
+		w = &openResponse{began: time.Now()}
+		t.open[path] = w
+	}
+	return w
+}
+
+// begun shows what has come of a response already: pieces may come before the event
+// that their step has started, and belong behind what was before it.
+func (v *Viewer) begun(ev event.Event) {
+	if ev.Step != StepModel || !v.Live || v.log {
+		return
+	}
+	w := v.responses.at(ev.Path)
+	w.started = true
+	v.stream(ev, w)
+}
+
 // delta takes a piece of a response, of its text or of the thinking before it.
 func (v *Viewer) delta(ev event.Event) {
 	t := &v.responses
@@ -43,23 +68,16 @@ func (v *Viewer) delta(ev event.Event) {
 	if ev.Step != StepModel || t.ended[ev.Path] || !v.Live {
 		return
 	}
-	w := t.open[ev.Path]
-	if w == nil {
-		if t.open == nil {
-			t.open = map[string]*openResponse{}
-		}
-		w = &openResponse{began: time.Now()}
-		v.stand(ev)
-		v.recalled()
-		v.retriesDone(ev)
-		t.open[ev.Path] = w
-	}
+	w := t.at(ev.Path)
 	if len(ev.Data) > 0 {
+		if w.thought.Len() == 0 {
+			w.began = time.Now()
+		}
 		w.thought.WriteString(ev.Text)
-		return
+	} else {
+		w.text.WriteString(ev.Text)
 	}
-	w.text.WriteString(ev.Text)
-	if v.streams(w) {
+	if w.started {
 		v.stream(ev, w)
 	}
 }
@@ -79,19 +97,27 @@ func structured(text string) bool {
 // stream prints the lines that are complete; the last line of the screen has the
 // one that is not.
 func (v *Viewer) stream(ev event.Event, w *openResponse) {
+	if w.text.Len()+w.thought.Len() > 0 {
+		v.stand(ev)
+		v.retriesDone(ev)
+	}
+	if !v.streams(w) {
+		return
+	}
 	for {
 		line, _, whole := strings.Cut(w.text.String()[w.shown:], "\n")
 		if !whole {
 			return
 		}
-		if w.shown == 0 || w.md == nil {
-			v.stand(ev)
+		if w.md == nil {
+			v.recalled()
 			v.fold(w)
 			w.md = &markdown{s: v.Screen, indent: "     " + v.parts.place}
 		}
+		first := w.shown == 0
 		w.shown += len(line) + 1
 		v.clear()
-		if w.shown > len(line)+1 || strings.TrimSpace(line) != "" { // no empty lines before the first
+		if !first || strings.TrimSpace(line) != "" { // no empty line before the first
 			fmt.Fprint(v, w.md.line(line))
 		}
 	}
@@ -137,10 +163,14 @@ func (t *responses) thinking() (words int) {
 
 // broken forgets a response that ended early: it is asked for again.
 func (v *Viewer) broken(path string) {
-	if w := v.responses.open[path]; w != nil && w.shown > 0 {
+	w := v.responses.open[path]
+	if w == nil {
+		return
+	}
+	if w.shown > 0 {
 		v.aside(term.Dim, "the answer broke off here")
 	}
-	delete(v.responses.open, path)
+	v.responses.open[path] = &openResponse{started: true, began: time.Now()}
 }
 
 // response shows the rest of a response that is complete.
