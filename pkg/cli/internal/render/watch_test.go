@@ -147,7 +147,7 @@ func TestDeltas(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	early := append([]event.Event{evs[2], {Kind: event.StepFinished, Step: StepTool, Name: "before", Path: "0"}}, evs...)
-	if got := plainText(watch(80, early)); strings.Index(got, "  1  before") > strings.Index(got, "\n     One One line.") {
+	if got := plainText(watch(80, early)); strings.Index(got, "  1  before") > strings.Index(got, "One One line.\n") {
 		t.Errorf("a piece is shown before what was before its step: %q", got)
 	}
 	if got := watch(80, says(t, "1", `{"plan": ["a", "b"]}`, "", "shell")); strings.Contains(got, "plan") {
