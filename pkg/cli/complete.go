@@ -87,7 +87,7 @@ func argumentSources(cmd *cobra.Command) []source {
 		return []source{targets, targets}
 	case first == "[MODEL]":
 		return []source{modelNames}
-	case first == "NAME" && cmd.Name() != "new" && cmd.Name() != "pull":
+	case slices.Contains([]string{"show", "graph", "call"}, cmd.Name()):
 		switch noun {
 		case "agents":
 			return []source{agentNames}

@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// hostile is text that would act on a terminal, were it not escaped.
-const hostile = "a\x1b[2J\x1b]0;title\x07\u202eb\r\x9b31m"
+// hostileText is text that would act on a terminal, were it not escaped.
+const hostileText = "a\x1b[2J\x1b]0;title\x07\u202eb\r\x9b31m"
 
 func data(t *testing.T, v any) json.RawMessage {
 	t.Helper()
@@ -75,9 +75,9 @@ var ours = regexp.MustCompile("\x1b\\[[0-9]*m|\r\x1b\\[K")
 // Nothing that a model or a tool wrote acts on the terminal, in any of the views of
 // a run.
 func TestViewsEscape(t *testing.T) {
-	evs := append(says(t, "1", "# "+hostile+"\n\n- `"+hostile+"` **"+hostile+"**\n```\n"+hostile+"\n```\n"+hostile, hostile, "shell"), calls(t, hostile)...)
-	evs = append(evs, event.Event{Kind: event.StepRetried, Step: StepModel, Path: "2", Error: hostile, Text: hostile})
-	evs = append(evs, says(t, "2", hostile, "")...)
+	evs := append(says(t, "1", "# "+hostileText+"\n\n- `"+hostileText+"` **"+hostileText+"**\n```\n"+hostileText+"\n```\n"+hostileText, hostileText, "shell"), calls(t, hostileText)...)
+	evs = append(evs, event.Event{Kind: event.StepRetried, Step: StepModel, Path: "2", Error: hostileText, Text: hostileText})
+	evs = append(evs, says(t, "2", hostileText, "")...)
 	var out bytes.Buffer
 	s := term.NewColor(&out, 60)
 	fmt.Fprint(s, watch(60, evs))
@@ -85,14 +85,14 @@ func TestViewsEscape(t *testing.T) {
 	for _, ev := range evs {
 		log.Log(ev)
 	}
-	finding := map[string]any{"file": hostile, "line": 1, "severity": hostile, "title": hostile, "suggestion": hostile}
-	triage := map[string]any{"kind": hostile, "severity": hostile, "area": hostile, "confidence": hostile, "next_step": hostile, "reproduction": hostile, "files": []any{map[string]any{"path": hostile, "reason": hostile}}}
+	finding := map[string]any{"file": hostileText, "line": 1, "severity": hostileText, "title": hostileText, "suggestion": hostileText}
+	triage := map[string]any{"kind": hostileText, "severity": hostileText, "area": hostileText, "confidence": hostileText, "next_step": hostileText, "reproduction": hostileText, "files": []any{map[string]any{"path": hostileText, "reason": hostileText}}}
 	Product(s, &adroit.ArtifactList{Job: "J1", Artifacts: map[string]executor.Artifact{
-		"findings": {Value: data(t, []any{finding})}, "triage": {Value: data(t, triage)}, "content": {Value: data(t, hostile)}, hostile: {Value: data(t, hostile)},
+		"findings": {Value: data(t, []any{finding})}, "triage": {Value: data(t, triage)}, "content": {Value: data(t, hostileText)}, hostileText: {Value: data(t, hostileText)},
 	}}, "")
-	message := llm.Message{Role: llm.Tool, Name: hostile, Text: hostile, Thinking: hostile, Calls: []llm.Call{{Name: hostile, Args: data(t, map[string]any{"a": hostile + "\n" + hostile})}, {Name: "x", Malformed: hostile, Raw: hostile}}}
-	Transcript(s, &adroit.Transcript{Job: "J1", Turns: []adroit.TranscriptTurn{{Turn: 1, Model: hostile, New: []llm.Message{message}, Tools: []llm.ToolSpec{{Name: hostile}}}}, Rest: []llm.Message{message}})
-	Jobs(s, []adroit.JobSummary{{Job: job("done")}}, noon, func(string) string { return hostile })
+	message := llm.Message{Role: llm.Tool, Name: hostileText, Text: hostileText, Thinking: hostileText, Calls: []llm.Call{{Name: hostileText, Args: data(t, map[string]any{"a": hostileText + "\n" + hostileText})}, {Name: "x", Malformed: hostileText, Raw: hostileText}}}
+	Transcript(s, &adroit.Transcript{Job: "J1", Turns: []adroit.TranscriptTurn{{Turn: 1, Model: hostileText, New: []llm.Message{message}, Tools: []llm.ToolSpec{{Name: hostileText}}}}, Rest: []llm.Message{message}})
+	Jobs(s, []adroit.JobSummary{{Job: job("done")}}, noon, func(string) string { return hostileText })
 	got := plainText(out.String())
 	if !strings.Contains(got, `\x1b]0;title\x07`) {
 		t.Error("the text is not shown at all")
