@@ -11,7 +11,7 @@ import (
 func newCancel(e *env.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel ID",
-		Short: "Cancel a job, even in another process, and wait until it has stopped",
+		Short: "Cancel a job, wherever it runs, and wait until it has stopped",
 		Long: "Cancels a job, even one that another process runs, and waits until it has stopped. A cancelled job cannot be\n" +
 			"resumed: adroit jobs retry runs its task again from the start. To stop a job and resume it later, interrupt its\n" +
 			"process with Ctrl-C or SIGTERM.",
