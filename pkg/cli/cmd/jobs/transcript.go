@@ -15,8 +15,8 @@ func newTranscript(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transcript ID",
 		Short: "Print all that a job's models were sent and answered",
-		Long: "Prints each request to a model and its response, whole: what was new in the request, the thinking,\n" +
-			"the text, the calls and their results. Turns count the requests of the job, those of sub-agents too.\n" +
+		Long: "Prints each request to a model and its response, whole: what was new in the request, the text,\n" +
+			"the calls and their results. Thinking is not kept. Turns count the requests of the job, those of sub-agents too.\n" +
 			"--request prints one request as a whole, as JSON; without --turn it is the last.",
 		Example: "  adroit jobs transcript last | less\n" +
 			"  adroit jobs transcript last --turn 3 --request",

@@ -88,9 +88,10 @@ func Outcome(s, w *term.Screen, end Ending) {
 	for _, r := range d.Changes.Incomplete {
 		fmt.Fprintln(s, s.Paint(term.Red, SanitizeLine("incomplete: "+r)))
 	}
+	// What stands on the screen may have the word behind it that says it is done.
 	both := s.IsTerminal() && w.IsTerminal()
 	text := strings.TrimSpace(f.Summary)
-	if text != "" && j.Status.Final() && (!both || text != end.Last) {
+	if text != "" && j.Status.Final() && (!both || !strings.HasPrefix(end.Last, text)) {
 		if w.IsTerminal() {
 			fmt.Fprint(w, markdownText(w, term.Plain, "", text))
 		} else {

@@ -16,6 +16,7 @@ import (
 func Transcript(s *term.Screen, t *adroit.Transcript) {
 	for i := range t.Turns {
 		turn := &t.Turns[i]
+		offered := ""
 		head := fmt.Sprintf("== turn %d: %s", turn.Turn, turn.Model)
 		switch {
 		case turn.After == 0 && turn.Turn > 1:
@@ -28,9 +29,12 @@ func Transcript(s *term.Screen, t *adroit.Transcript) {
 			for _, tool := range turn.Tools {
 				names = append(names, tool.Name)
 			}
-			head += ", offered " + strings.Join(names, ", ")
+			offered = "   offered: " + strings.Join(names, ", ")
 		}
 		fmt.Fprintln(s, s.Paint(term.Bold, SanitizeLine(head)))
+		if offered != "" {
+			fmt.Fprintln(s, s.Paint(term.Dim, strings.Join(wrap(SanitizeLine(offered), rowWidth(s, 0)), "\n   ")))
+		}
 		for _, m := range turn.New {
 			message(s, m)
 		}

@@ -241,7 +241,7 @@ func (v *Viewer) answered(ev event.Event) {
 	v.responses.pending = nil
 	if ev.Kind == event.JobFinished {
 		var f jobs.Final
-		if json.Unmarshal(ev.Data, &f) == nil && f.Status.Final() && strings.TrimSpace(f.Summary) == p.text {
+		if json.Unmarshal(ev.Data, &f) == nil && f.Status.Final() && f.Summary != "" && strings.HasPrefix(p.text, strings.TrimSpace(f.Summary)) {
 			return
 		}
 	}
