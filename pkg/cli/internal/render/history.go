@@ -74,14 +74,6 @@ func (h *History) add(ev event.Event) {
 	}
 }
 
-// failed reports whether a finished tool call failed.
-func failed(ev event.Event) bool {
-	var d struct {
-		Failed bool `json:"failed"`
-	}
-	return json.Unmarshal(ev.Data, &d) == nil && d.Failed
-}
-
 // asks reports whether a finished tool step did nothing but find that a person
 // must be asked.
 func asks(ev event.Event) bool {
