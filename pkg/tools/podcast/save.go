@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path"
 
 	"github.com/adroit-run/adroit/internal/spelling"
