@@ -69,7 +69,7 @@ func TestKilledWhileCompacting(t *testing.T) {
 		t.Fatalf("ended with %d", got)
 	}
 	close(gone)
-	if _, list := at.run("jobs"); !strings.Contains(list, "interrupted a") {
+	if _, list := at.run("jobs"); !strings.Contains(list, "interrupted ") {
 		t.Errorf("jobs: %s", list)
 	}
 	code, text := at.run("jobs", "resume", "last")

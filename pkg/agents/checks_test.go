@@ -55,7 +55,7 @@ func TestChecksThatShip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"run_tests": "", "check_docs": "", "check_episode": "",
+	want := map[string]string{"run_tests": "", "check_docs": "", "check_episode": "", "check_post": "",
 		"run_check": "run_check proves nothing without check", "link_check": "link_check proves nothing without artifact or file or urls"}
 	for tool := range set.All() {
 		a := &agents.DynamicAgent{Name: "x", Description: "d", Prompt: "p", Done: executor.Criterion{Check: tool.Name}}

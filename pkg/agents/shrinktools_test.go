@@ -85,7 +85,7 @@ func TestFit(t *testing.T) {
 		{"builder", "make the tests pass", tiny, true, "", "write_file list_files edit_file run_tests finish"},
 		{"builder", "make the tests pass", 0, false, "", "write_file"}, // nobody knows the window
 		{"blog", "Explain journals", usual, false, "", "publish_notion rss_feed"},
-		{"blog", "Explain journals", small, true, "", "publish_notion rss_feed"},
+		{"blog", "Explain journals", small, true, "publish_notion", "rss_feed"},
 		{"blog", "Explain journals", tiny, true, "publish_notion publish_webhook publish_markdown", "write_content read_result"},
 		{"blog", "Explain journals and publish it to our static site", tiny, true, "publish_webhook", "publish_markdown"},
 		{"blog", "Explain journals. Read them with rss_feed first.", tiny, true, "publish_webhook", "rss_feed"},

@@ -46,7 +46,7 @@ func TestReadOnlyDataDirectory(t *testing.T) {
 	if err := unix.Mount("tmpfs", data, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := run(nil, "jobs")
+	_, list, _ := run(nil, "jobs --all")
 	id := ""
 	for line := range strings.Lines(list) {
 		if f := strings.Fields(line); f[2] == "done" {
@@ -55,7 +55,7 @@ func TestReadOnlyDataDirectory(t *testing.T) {
 	}
 	for name, through := range map[string]func(adroit.Client) adroit.Client{"runtime": nil, "loopback": api.Loopback} {
 		for args, want := range map[string]string{
-			"jobs": "done", "jobs show " + id: "Written.", "jobs show --json " + id: `"status": "done"`, "jobs logs " + id: "write_file",
+			"jobs --all": "done", "jobs show " + id: "Written.", "jobs show --json " + id: `"status": "done"`, "jobs logs " + id: "write_file",
 			"jobs steps " + id: "hello.txt", "jobs diff " + id: "+hello", "jobs artifacts " + id: "diff", "jobs wait " + id: "Written.",
 			"jobs prune --dry-run --older-than 0d": id + " would be removed",
 		} {
