@@ -22,7 +22,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	out := callJSON{plainCall: plainCall(c)}
 	var compact bytes.Buffer
 	if json.Compact(&compact, c.Args) == nil && !bytes.Equal(compact.Bytes(), c.Args) {
-		if out.Spaced = bytes.Equal(spaced(compact.Bytes()), c.Args); !out.Spaced {
+		if out.Spaced = bytes.Equal(SpacedJSON(compact.Bytes()), c.Args); !out.Spaced {
 			out.Written = string(c.Args)
 		}
 	}
@@ -42,15 +42,15 @@ func (c *Call) UnmarshalJSON(b []byte) error {
 	*c = Call(in.plainCall)
 	switch {
 	case in.Spaced:
-		c.Args = spaced(c.Args)
+		c.Args = SpacedJSON(c.Args)
 	case in.Written != "" && json.Valid([]byte(in.Written)):
 		c.Args = json.RawMessage(in.Written)
 	}
 	return nil
 }
 
-// spaced is JSON without blanks with one after each colon and comma.
-func spaced(compact []byte) json.RawMessage {
+// SpacedJSON is JSON without blanks with one after each colon and comma.
+func SpacedJSON(compact []byte) json.RawMessage {
 	out := make(json.RawMessage, 0, len(compact)+len(compact)/8)
 	quoted := false
 	for i := 0; i < len(compact); i++ {

@@ -132,7 +132,8 @@ func (r *Recorder) Keep(req *llm.Request, resp *llm.Response) error {
 		t.Notes = append(t.Notes, r.text(n))
 	}
 	for _, c := range resp.Message.Calls {
-		t.Calls = append(t.Calls, recordedCall{c.Name, c.Args, c.Malformed, c.Raw})
+		c.ID = "" // ids are numbered when it is played
+		t.Calls = append(t.Calls, c)
 	}
 	return r.take(req, t, all, digests)
 }
@@ -223,19 +224,12 @@ func (r *Recorder) replace() error {
 // A recorded is a turn as it is written: the script's, without what a
 // recording never has.
 type recorded struct {
-	Asked    *asked         `json:"asked"`
-	TooLong  bool           `json:"too_long,omitempty"` // there was no answer
-	Text     string         `json:"text,omitempty"`
-	Thinking string         `json:"thinking,omitempty"`
-	Calls    []recordedCall `json:"calls,omitempty"`
-	Stop     llm.Stop       `json:"stop,omitempty"`
-	Notes    []string       `json:"notes,omitempty"`
-	Usage    usage          `json:"usage"`
-}
-
-type recordedCall struct {
-	Name      string          `json:"name"`
-	Args      json.RawMessage `json:"args,omitempty"`
-	Malformed string          `json:"malformed,omitempty"`
-	Raw       string          `json:"raw,omitempty"`
+	Asked    *asked     `json:"asked"`
+	TooLong  bool       `json:"too_long,omitempty"` // there was no answer
+	Text     string     `json:"text,omitempty"`
+	Thinking string     `json:"thinking,omitempty"`
+	Calls    []llm.Call `json:"calls,omitempty"`
+	Stop     llm.Stop   `json:"stop,omitempty"`
+	Notes    []string   `json:"notes,omitempty"`
+	Usage    usage      `json:"usage"`
 }

@@ -97,6 +97,8 @@ type call struct {
 	Args      arguments `json:"args" yaml:"args"`
 	Malformed string    `json:"malformed" yaml:"malformed"` // as if the arguments could not be read
 	Raw       string    `json:"raw" yaml:"raw"`             // what was written in place of arguments, of a recording
+	Spaced    bool      `json:"spaced" yaml:"spaced"`       // the blanks between arguments, of a recording: see [llm.Call]
+	Written   string    `json:"written" yaml:"written"`
 }
 
 type failure struct {
@@ -318,6 +320,10 @@ func (t *turn) say(model string, before int, emit func(llm.Delta)) *llm.Response
 			k.Raw, k.Args = string(k.Args), json.RawMessage("{}")
 		case len(k.Args) == 0:
 			k.Args = json.RawMessage("{}")
+		case c.Spaced:
+			k.Args = llm.SpacedJSON(k.Args)
+		case json.Valid([]byte(c.Written)):
+			k.Args = json.RawMessage(c.Written)
 		}
 		r.Message.Calls = append(r.Message.Calls, k)
 	}
