@@ -80,11 +80,15 @@ func Tool(conf Config) tools.Tool {
 		conf.Now = time.Now
 	}
 	c := calendars{conf, &fetch.Cache{Dir: conf.Cache}}
-	return tools.New(tools.Metadata{
+	m := tools.Metadata{
 		Name: "calendar", Category: tools.Research, Needs: tools.Read | tools.Net, Effect: tools.Pure, Paths: []string{"file"},
 		Produces: []string{"calendar_events"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "what is on in March", Args: json.RawMessage(`{"calendar":"https://example.org/team.ics","from":"2026-03-01","to":"2026-03-31","zone":"Europe/Berlin"}`)}},
-	}.Prose(calendarProse), c.readCalendar)
+	}.Prose(calendarProse)
+	if len(conf.Calendars) == 0 {
+		m.Requires = []string{"config:research.calendars"}
+	}
+	return tools.New(m, c.readCalendar)
 }
 
 func (c calendars) readCalendar(ctx context.Context, env *tools.Env, in input) (tools.Result, error) {

@@ -28,10 +28,14 @@ type link struct {
 }
 
 func (d *webTools) linksTool() tools.Tool {
-	return tools.New(tools.Metadata{
+	m := tools.Metadata{
 		Name: "static_links", Category: tools.Research, Effect: tools.Pure, Uses: []string{"links"}, Produces: []string{"links"},
 		Examples: []tools.Example{{Note: "where our documentation is", Args: json.RawMessage(`{"query":"docs"}`)}},
-	}.Prose(linksProse), d.listLinks)
+	}.Prose(linksProse)
+	if len(d.Links) == 0 {
+		m.Requires = []string{"config:research.links"}
+	}
+	return tools.New(m, d.listLinks)
 }
 
 func (d *webTools) listLinks(_ context.Context, env *tools.Env, in linksInput) (tools.Result, error) {

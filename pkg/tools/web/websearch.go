@@ -29,10 +29,14 @@ type searchInput struct {
 const brave = "https://api.search.brave.com/res/v1/web/search"
 
 func (d *webTools) searchTool() tools.Tool {
-	return tools.New(tools.Metadata{
+	m := tools.Metadata{
 		Name: "web_search", Category: tools.Research, Needs: tools.Net, Effect: tools.Pure, Produces: []string{"search_results"}, Timeout: time.Minute,
 		Examples: []tools.Example{{Note: "find sources", Args: json.RawMessage(`{"query":"iCalendar recurrence rule DST","limit":5}`)}},
-	}.Prose(searchProse), d.search)
+	}.Prose(searchProse)
+	if d.Search.Engine == "" {
+		m.Requires = []string{"config:research.search"}
+	}
+	return tools.New(m, d.search)
 }
 
 // A hit is one result of a search.
