@@ -109,14 +109,14 @@ var may = map[string][]string{
 	"pkg/cli/internal/contend": append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
 	"pkg/cli/internal/sample":  {},
 	// Exceptions to what a command may import, which may only get fewer.
-	"pkg/cli/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
-	"pkg/cli/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
-	"pkg/cli/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
-	"pkg/cli/cmd/compare":   append([]string{"pkg/cli/internal/contend"}, command...),
-	"pkg/cli/cmd/backup":    append([]string{"internal/backup", "pkg/cli/cmd/version", "pkg/sqlite"}, command...),
-	"pkg/cli/cmd/agents":    append([]string{"pkg/agents"}, command...),
-	"pkg/cli/cmd/pipelines": append([]string{"configs"}, command...),
-	"pkg/cli/cmd/tools":     append([]string{"pkg/executor", "pkg/tools"}, command...),
+	"pkg/cli/internal/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
+	"pkg/cli/internal/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
+	"pkg/cli/internal/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
+	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend"}, command...),
+	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "pkg/sqlite"}, command...),
+	"pkg/cli/internal/cmd/agents":    append([]string{"pkg/agents"}, command...),
+	"pkg/cli/internal/cmd/pipelines": append([]string{"configs"}, command...),
+	"pkg/cli/internal/cmd/tools":     append([]string{"pkg/executor", "pkg/tools"}, command...),
 
 	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render"},
 	"pkg/cli/internal/exit":    {"pkg/jobs"},
@@ -203,7 +203,7 @@ func allowed(pkg, imp string) bool {
 	if !listed && (strings.HasPrefix(pkg, "pkg/tools/") || pkg == "internal/tools/edit") {
 		rule = pack
 	}
-	if !listed && strings.HasPrefix(pkg, "pkg/cli/cmd/") {
+	if !listed && strings.HasPrefix(pkg, "pkg/cli/internal/cmd/") {
 		rule = command
 	}
 	return slices.ContainsFunc(rule, func(r string) bool {

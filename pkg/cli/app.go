@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"

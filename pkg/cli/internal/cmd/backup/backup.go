@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/backup"
-	"github.com/adroit-run/adroit/pkg/cli/cmd/version"
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
