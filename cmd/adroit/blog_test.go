@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/adroit-run/adroit/pkg/tools/publish/notiontest"
+	"github.com/adroit-run/adroit/internal/tools/publish/notiontest"
 )
 
 // A world is what a blog agent reaches, all of it on loopback: a site with a

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/adroit-run/adroit/pkg/tools/github/githubtest"
+	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 
 // TestGitHub runs scripts with a real gh, in the sandbox of commands, against a

@@ -75,17 +75,18 @@ var may = map[string][]string{
 	"pkg/tools/schema":            {},
 	"pkg/tools/toolstest":         {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"pkg/tools/file":              {"pkg/tools", "internal/tools/edit", "pkg/workspace"},
-	"pkg/tools/blog":              {"pkg/llm", "pkg/tools", "pkg/tools/internal/figures", "pkg/tools/internal/outputs", "pkg/tools/internal/site"},
-	"pkg/tools/podcast":           {"pkg/llm", "pkg/tools", "pkg/tools/internal/fetch", "pkg/tools/internal/figures", "pkg/tools/internal/outputs", "pkg/workspace", "internal/workspace/process"},
-	"pkg/tools/publish":           {"pkg/event", "pkg/tools", "pkg/tools/internal/site"},
-	"pkg/tools/calendar":          {"pkg/tools", "pkg/tools/internal/fetch"},
-	"pkg/tools/web":               {"pkg/tools", "pkg/tools/internal/fetch", "pkg/tools/internal/site"},
-	"pkg/tools/internal/fetch":    {},
-	"pkg/tools/internal/figures":  {},
-	"pkg/tools/internal/outputs":  {"pkg/workspace"},
-	"pkg/tools/internal/site":     {},
-	"pkg/tools/std":               {"internal/tools/edit", "pkg/tools", "pkg/tools/"},
+	"pkg/tools/std":               {"internal/tools/", "pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":           {"pkg/event", "pkg/flow", "pkg/jobs"},
+
+	"internal/tools/blog":             {"pkg/llm", "pkg/tools", "internal/tools/internal/figures", "internal/tools/internal/outputs", "internal/tools/internal/site"},
+	"internal/tools/podcast":          {"pkg/llm", "pkg/tools", "internal/tools/internal/fetch", "internal/tools/internal/figures", "internal/tools/internal/outputs", "pkg/workspace", "internal/workspace/process"},
+	"internal/tools/publish":          {"pkg/event", "pkg/tools", "internal/tools/internal/site"},
+	"internal/tools/calendar":         {"pkg/tools", "internal/tools/internal/fetch"},
+	"internal/tools/web":              {"pkg/tools", "internal/tools/internal/fetch", "internal/tools/internal/site"},
+	"internal/tools/internal/fetch":   {},
+	"internal/tools/internal/figures": {},
+	"internal/tools/internal/outputs": {"pkg/workspace"},
+	"internal/tools/internal/site":    {},
 
 	"internal/owner":     {},
 	"internal/plainyaml": {},
@@ -101,7 +102,7 @@ var may = map[string][]string{
 
 	"internal/provider": {"internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"pkg/config": {"configs", "internal/provider", "internal/rootfs", "internal/tools/edit", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"pkg/config": {"configs", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
@@ -200,7 +201,7 @@ func allowed(pkg, imp string) bool {
 		return pkg != "pkg/event" && pkg != "pkg/llm"
 	}
 	rule, listed := may[pkg]
-	if !listed && (strings.HasPrefix(pkg, "pkg/tools/") || pkg == "internal/tools/edit") {
+	if !listed && (strings.HasPrefix(pkg, "pkg/tools/") || strings.HasPrefix(pkg, "internal/tools/")) {
 		rule = pack
 	}
 	if !listed && strings.HasPrefix(pkg, "pkg/cli/internal/cmd/") {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/tools/test"
+	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/tools/navigate"
+	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/navigate"
-	"github.com/adroit-run/adroit/pkg/tools/test"
 )
 
 // hostileRepositories have what makes go run programs, or fetch them. evil.sh

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/tools/github"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/github"
 )
 
 // A githubSection is how the GitHub tools reach GitHub. See github.Config.

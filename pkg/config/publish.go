@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/tools/publish"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/publish"
 )
 
 // A publishSection configures the targets of the publishing tools. See

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/tools/calendar"
+	"github.com/adroit-run/adroit/internal/tools/web"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/calendar"
-	"github.com/adroit-run/adroit/pkg/tools/web"
 )
 
 // A researchSection names feeds, calendars and links, and the search engine.

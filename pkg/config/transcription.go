@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/podcast"
 )
 
 // A transcriptionSection names the server that turns speech into text. See

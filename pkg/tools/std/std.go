@@ -7,27 +7,27 @@ package std
 import (
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/tools/blog"
+	"github.com/adroit-run/adroit/internal/tools/calendar"
+	"github.com/adroit-run/adroit/internal/tools/describe"
+	"github.com/adroit-run/adroit/internal/tools/docs"
 	"github.com/adroit-run/adroit/internal/tools/edit"
+	"github.com/adroit-run/adroit/internal/tools/finish"
+	"github.com/adroit-run/adroit/internal/tools/git"
+	"github.com/adroit-run/adroit/internal/tools/github"
+	"github.com/adroit-run/adroit/internal/tools/navigate"
+	"github.com/adroit-run/adroit/internal/tools/podcast"
+	"github.com/adroit-run/adroit/internal/tools/publish"
+	"github.com/adroit-run/adroit/internal/tools/result"
+	"github.com/adroit-run/adroit/internal/tools/review"
+	"github.com/adroit-run/adroit/internal/tools/skill"
+	"github.com/adroit-run/adroit/internal/tools/subagent"
+	"github.com/adroit-run/adroit/internal/tools/test"
+	"github.com/adroit-run/adroit/internal/tools/web"
 	"github.com/adroit-run/adroit/pkg/tools"
-	"github.com/adroit-run/adroit/pkg/tools/blog"
-	"github.com/adroit-run/adroit/pkg/tools/calendar"
-	"github.com/adroit-run/adroit/pkg/tools/describe"
-	"github.com/adroit-run/adroit/pkg/tools/docs"
 	"github.com/adroit-run/adroit/pkg/tools/file"
-	"github.com/adroit-run/adroit/pkg/tools/finish"
-	"github.com/adroit-run/adroit/pkg/tools/git"
-	"github.com/adroit-run/adroit/pkg/tools/github"
-	"github.com/adroit-run/adroit/pkg/tools/navigate"
-	"github.com/adroit-run/adroit/pkg/tools/podcast"
-	"github.com/adroit-run/adroit/pkg/tools/publish"
-	"github.com/adroit-run/adroit/pkg/tools/result"
-	"github.com/adroit-run/adroit/pkg/tools/review"
 	"github.com/adroit-run/adroit/pkg/tools/search"
 	"github.com/adroit-run/adroit/pkg/tools/shell"
-	"github.com/adroit-run/adroit/pkg/tools/skill"
-	"github.com/adroit-run/adroit/pkg/tools/subagent"
-	"github.com/adroit-run/adroit/pkg/tools/test"
-	"github.com/adroit-run/adroit/pkg/tools/web"
 )
 
 // All is every tool that ships, bundle by bundle.
@@ -76,7 +76,7 @@ func Bundles() []tools.Bundle {
 			Required: []tools.Tool{review.Findings, review.Triage},
 			Optional: []tools.Tool{search.Pure, docs.Check},
 		},
-		Research(web.Config{}, calendar.Config{}),
+		research(),
 		{
 			Name: "blog", Description: "Write a post, at once or section by section.",
 			Required: []tools.Tool{blog.Write},
@@ -96,11 +96,10 @@ func Bundles() []tools.Bundle {
 	}
 }
 
-// Research are the tools that read what is outside, as the configurations set
-// them up.
-func Research(w web.Config, c calendar.Config) tools.Bundle {
-	b := web.Bundle(w)
+// research are the tools that read what is outside.
+func research() tools.Bundle {
+	b := web.Bundle(web.Config{})
 	b.Name, b.Description = "research", "Read feeds, calendars and pages, search, check links and cite."
-	b.Optional = slices.Insert(b.Optional, 1, calendar.Tool(c)) // beside the feeds
+	b.Optional = slices.Insert(b.Optional, 1, calendar.Tool(calendar.Config{})) // beside the feeds
 	return b
 }

@@ -1,0 +1,483 @@
+package calendar
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+)
+
+const (
+	mostEvents = 5000      // in the range asked for
+	allWork    = 1_000_000 // see workBudget
+)
+
+// A calendar is what was read of one, ready to be asked about a range.
+type calendar struct {
+	here     zone // of what has no zone of its own
+	from, to time.Time
+	zones    map[string]zone
+	defs     map[string]*part // VTIMEZONE by TZID
+	budget   *workBudget
+	notes    []string // what was not understood
+	events   []occasion
+}
+
+// An occasion is one time that an event takes place.
+type occasion struct {
+	Title  string
+	Start  time.Time
+	End    time.Time // of an all-day event the midnight after its last day
+	AllDay bool
+	Place  string
+	About  string
+	URL    string
+	Repeat bool
+	UID    string
+}
+
+// A stamp is a time as a calendar writes it.
+type stamp struct {
+	wall time.Time
+	zone zone
+	date bool // a day, without a time
+}
+
+func (s stamp) moment() time.Time { return s.zone.moment(s.wall) }
+
+// A length is how long an event takes: days on the wall, then a duration.
+type length struct {
+	days  int
+	exact time.Duration
+}
+
+func (s stamp) plus(l length) time.Time {
+	return s.zone.moment(s.wall.AddDate(0, 0, l.days)).Add(l.exact)
+}
+
+// expand lists what takes place from one moment to another, in order.
+func expand(files []*part, here zone, from, to time.Time) (*calendar, error) {
+	c := &calendar{here: here, from: from, to: to, zones: map[string]zone{}, defs: map[string]*part{}, budget: &workBudget{allWork}}
+	groups := map[string][]*part{}
+	for _, f := range files {
+		for i, p := range f.parts {
+			switch p.name {
+			case "VTIMEZONE":
+				if id := p.text("TZID"); c.defs[id] == nil {
+					c.defs[id] = p
+				}
+			case "VEVENT":
+				id := p.text("UID")
+				if id == "" {
+					id = fmt.Sprintf("\x00%d", i) // events of their own
+				}
+				groups[id] = append(groups[id], p)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(groups)) {
+		if err := c.group(groups[id]); errors.Is(err, errDense) || errors.Is(err, errMany) {
+			return nil, err
+		} else if err != nil {
+			c.note("event %q left out: %v", fetch.Clip(fetch.OneLine(groups[id][0].text("SUMMARY"), 60), 60), err)
+		}
+	}
+	slices.SortStableFunc(c.events, func(a, b occasion) int {
+		return cmpOr(a.Start.Compare(b.Start), a.End.Compare(b.End), strings.Compare(a.Title, b.Title))
+	})
+	return c, nil
+}
+
+func cmpOr(list ...int) int {
+	for _, n := range list {
+		if n != 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+func (c *calendar) note(format string, a ...any) {
+	if s := fmt.Sprintf(format, a...); len(c.notes) < 20 && !slices.Contains(c.notes, s) {
+		c.notes = append(c.notes, s)
+	}
+}
+
+var errMany = fmt.Errorf("there are more than %d events in that range; ask for a shorter one", mostEvents)
+
+// group works out the parts with one UID: an event and the changes of some of
+// its occurrences.
+func (c *calendar) group(parts []*part) error {
+	var master *part
+	changes := map[string]*part{}
+	for _, p := range parts {
+		id := p.prop("RECURRENCE-ID")
+		if id.name == "" {
+			if master == nil || sequence(p) >= sequence(master) {
+				master = p
+			}
+			continue
+		}
+		s, err := c.stamp(id, id.value)
+		if err != nil {
+			return err
+		}
+		if k := key(s); changes[k] == nil || sequence(p) >= sequence(changes[k]) {
+			changes[k] = p
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(changes)) {
+		if err := c.single(changes[k], true); err != nil {
+			return err
+		}
+	}
+	if master == nil {
+		return nil
+	}
+	if cancelled(master) {
+		return nil
+	}
+	if master.prop("RRULE").name == "" && master.prop("RDATE").name == "" && len(changes) == 0 {
+		return c.single(master, false)
+	}
+	return c.series(master, changes)
+}
+
+func sequence(p *part) int {
+	n, _ := strconv.Atoi(p.prop("SEQUENCE").value)
+	return n
+}
+
+func cancelled(p *part) bool { return strings.EqualFold(p.prop("STATUS").value, "CANCELLED") }
+
+// key identifies an occurrence by its original time.
+func key(s stamp) string {
+	if s.date {
+		return s.wall.Format("20060102")
+	}
+	return strconv.FormatInt(s.moment().Unix(), 10) + "s"
+}
+
+// single adds an event that is at one time only.
+func (c *calendar) single(p *part, repeats bool) error {
+	if cancelled(p) {
+		return nil
+	}
+	start, l, err := c.span(p)
+	if err != nil {
+		return err
+	}
+	return c.add(p, start, start.plus(l), repeats)
+}
+
+// span is when an event begins, and how long it takes.
+func (c *calendar) span(p *part) (start stamp, l length, err error) {
+	q := p.prop("DTSTART")
+	if q.name == "" {
+		return start, l, errors.New("it has no DTSTART")
+	}
+	if start, err = c.stamp(q, q.value); err != nil {
+		return start, l, err
+	}
+	if q := p.prop("DTEND"); q.name != "" {
+		end, err := c.stamp(q, q.value)
+		if err != nil {
+			return start, l, err
+		}
+		if start.date {
+			l.days = max(int(end.wall.Sub(start.wall).Hours()/24), 1)
+		} else {
+			l.exact = max(end.moment().Sub(start.moment()), 0)
+		}
+		return start, l, nil
+	}
+	if q := p.prop("DURATION"); q.name != "" {
+		l, err = parseLength(q.value)
+		return start, l, err
+	}
+	if start.date {
+		l.days = 1
+	}
+	return start, l, nil
+}
+
+// series adds the occurrences of an event that repeats.
+func (c *calendar) series(p *part, changes map[string]*part) error {
+	first, l, err := c.span(p)
+	if err != nil {
+		return err
+	}
+	later, reach, err := c.later(changes)
+	if err != nil {
+		return err
+	}
+	gone, err := c.excluded(p)
+	if err != nil {
+		return err
+	}
+	// A margin for what lasts into the range, for zones, and for shifts.
+	reach += 48*time.Hour + l.exact + time.Duration(l.days)*24*time.Hour
+	low, high := c.from.Add(-reach), c.to.Add(reach)
+	seen := map[string]bool{}
+	var failed error
+	one := func(s stamp, end time.Time) bool {
+		k, day := key(s), s.wall.Format("20060102")
+		if seen[k] {
+			return true
+		}
+		seen[k] = true
+		if changes[k] != nil || changes[day] != nil || gone[k] || gone[day] {
+			return true
+		}
+		as := p
+		for _, f := range later {
+			if s.moment().Before(f.from) {
+				break
+			}
+			as = f.part
+		}
+		if as != p {
+			if cancelled(as) {
+				return true
+			}
+			f := later[slices.IndexFunc(later, func(f future) bool { return f.part == as })]
+			s.wall = s.wall.Add(f.shift)
+			end = s.plus(f.length)
+		}
+		failed = c.add(as, s, end, true)
+		return failed == nil
+	}
+	// The first occurrence is DTSTART, whether the rules say so or not.
+	if !one(first, first.plus(l)) {
+		return failed
+	}
+	for _, q := range p.all("RRULE") {
+		r, err := c.rule(q.value, first)
+		if err != nil {
+			return err
+		}
+		err = r.each(first.wall, low, high, c.budget, func(t time.Time) bool {
+			s := stamp{t, first.zone, first.date}
+			return one(s, s.plus(l))
+		})
+		if err := errors.Join(err, failed); err != nil {
+			return err
+		}
+	}
+	for _, q := range p.all("RDATE") {
+		for v := range strings.SplitSeq(q.value, ",") {
+			s, end, err := c.period(q, v, l)
+			if err != nil {
+				return err
+			}
+			if !one(s, end) {
+				return failed
+			}
+		}
+	}
+	return nil
+}
+
+// rule reads an RRULE and puts its end on the wall.
+func (c *calendar) rule(s string, first stamp) (*rule, error) {
+	r, err := parseRule(s)
+	if err != nil {
+		return nil, err
+	}
+	if r.untilUTC {
+		r.until = first.zone.wall(r.until)
+	}
+	if first.date {
+		r.hour, r.minute, r.second = nil, nil, nil // days have none
+	}
+	return r, nil
+}
+
+// period reads one value of RDATE: a time, a day, or a time with an end.
+func (c *calendar) period(q prop, v string, l length) (s stamp, end time.Time, err error) {
+	v, rest, ok := strings.Cut(v, "/")
+	if s, err = c.stamp(q, v); err != nil || !ok {
+		return s, s.orZero(l, err), err
+	}
+	if strings.HasPrefix(rest, "P") || strings.HasPrefix(rest, "+P") {
+		l, err = parseLength(rest)
+		return s, s.orZero(l, err), err
+	}
+	e, err := c.stamp(q, rest)
+	if err != nil {
+		return s, end, err
+	}
+	return s, e.moment(), nil
+}
+
+func (s stamp) orZero(l length, err error) time.Time {
+	if err != nil {
+		return time.Time{}
+	}
+	return s.plus(l)
+}
+
+// excluded collects EXDATE, and what EXRULE, which is out of use, takes away.
+func (c *calendar) excluded(p *part) (map[string]bool, error) {
+	gone := map[string]bool{}
+	for _, q := range p.all("EXDATE") {
+		for v := range strings.SplitSeq(q.value, ",") {
+			s, err := c.stamp(q, v)
+			if err != nil {
+				return nil, err
+			}
+			gone[key(s)] = true
+		}
+	}
+	if p.prop("EXRULE").name != "" {
+		c.note("EXRULE, which is out of use, is not applied")
+	}
+	return gone, nil
+}
+
+// A future is a change of an occurrence and of all after it.
+type future struct {
+	from   time.Time
+	shift  time.Duration
+	length length
+	part   *part
+}
+
+func (c *calendar) later(changes map[string]*part) (out []future, reach time.Duration, err error) {
+	for _, k := range slices.Sorted(maps.Keys(changes)) {
+		p := changes[k]
+		id := p.prop("RECURRENCE-ID")
+		if !strings.EqualFold(id.params["RANGE"], "THISANDFUTURE") {
+			continue
+		}
+		was, err := c.stamp(id, id.value)
+		if err != nil {
+			return nil, 0, err
+		}
+		f := future{from: was.moment(), part: p}
+		if !cancelled(p) {
+			start, l, err := c.span(p)
+			if err != nil {
+				return nil, 0, err
+			}
+			f.length, f.shift = l, was.zone.wall(start.moment()).Sub(was.wall)
+			reach = max(reach, f.shift.Abs()+l.exact+time.Duration(l.days)*24*time.Hour)
+		}
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b future) int { return a.from.Compare(b.from) })
+	return out, min(reach, 366*24*time.Hour), nil
+}
+
+// add keeps an occasion if it lies in the range.
+func (c *calendar) add(p *part, s stamp, end time.Time, repeats bool) error {
+	start := s.moment()
+	if start.After(c.to) || start.Equal(c.to) || end.Before(c.from) || end.Equal(c.from) && start.Before(c.from) {
+		return nil
+	}
+	if len(c.events) == mostEvents {
+		return errMany
+	}
+	title := fetch.OneLine(p.text("SUMMARY"), 300)
+	if title == "" {
+		title = "(no title)"
+	}
+	c.events = append(c.events, occasion{Title: title, Start: start, End: end, AllDay: s.date, Place: fetch.OneLine(p.text("LOCATION"), 200),
+		About: fetch.OneLine(p.text("DESCRIPTION"), 500), URL: fetch.ResolveLink(nil, p.prop("URL").value), Repeat: repeats, UID: fetch.Clip(fetch.OneLine(p.text("UID"), 200), 200)})
+	return nil
+}
+
+// stamp reads a value of a property with a time.
+func (c *calendar) stamp(q prop, v string) (stamp, error) {
+	v = strings.ToUpper(strings.TrimSpace(v))
+	for _, layout := range []string{"20060102T150405", "20060102T150405Z", "20060102", "20060102T1504", "20060102T1504Z"} {
+		t, err := time.Parse(layout, v)
+		if err != nil {
+			continue
+		}
+		switch {
+		case len(layout) == 8:
+			return stamp{t, c.here, true}, nil
+		case strings.HasSuffix(layout, "Z"):
+			return stamp{t, region{time.UTC}, false}, nil
+		}
+		return stamp{t, c.zone(q.params["TZID"]), false}, nil
+	}
+	return stamp{}, fmt.Errorf("%s is %q, not a time", q.name, fetch.Clip(v, 40))
+}
+
+// zone finds the zone of a TZID: by name, or as the calendar defines it.
+func (c *calendar) zone(id string) zone {
+	if id == "" {
+		return c.here
+	}
+	if z, ok := c.zones[id]; ok {
+		return z
+	}
+	z, ok := lookup(id)
+	if def := c.defs[id]; !ok && def != nil {
+		var err error
+		if z, err = customZone(def, c.to, c.budget); err != nil {
+			c.note("%v; its times are taken as local", err)
+		} else {
+			ok = true
+		}
+	} else if !ok {
+		c.note("time zone %q is not known; its times are taken as local", fetch.Clip(fetch.OneLine(id, 60), 60))
+	}
+	if !ok {
+		z = c.here
+	}
+	c.zones[id] = z
+	return z
+}
+
+// parseLength reads P1W, P1DT2H, -PT15M.
+func parseLength(s string) (l length, err error) {
+	bad := fmt.Errorf("%q is not a duration", fetch.Clip(s, 40))
+	rest, negative := strings.CutPrefix(strings.ToUpper(strings.TrimSpace(s)), "-")
+	rest = strings.TrimPrefix(rest, "+")
+	rest, ok := strings.CutPrefix(rest, "P")
+	if !ok || rest == "" {
+		return l, bad
+	}
+	clock := false
+	for rest != "" {
+		if after, ok := strings.CutPrefix(rest, "T"); ok && !clock {
+			clock, rest = true, after
+			continue
+		}
+		i := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+		if i <= 0 || i > 7 {
+			return l, bad
+		}
+		n, _ := strconv.Atoi(rest[:i])
+		switch unit := rest[i]; {
+		case unit == 'W' && !clock:
+			l.days += 7 * n
+		case unit == 'D' && !clock:
+			l.days += n
+		case unit == 'H' && clock:
+			l.exact += time.Duration(n) * time.Hour
+		case unit == 'M' && clock:
+			l.exact += time.Duration(n) * time.Minute
+		case unit == 'S' && clock:
+			l.exact += time.Duration(n) * time.Second
+		default:
+			return l, bad
+		}
+		rest = rest[i+1:]
+	}
+	if negative { // an event cannot take less than no time
+		return length{}, nil
+	}
+	if l.days > 36_600 {
+		return l, bad
+	}
+	return l, nil
+}

@@ -1,0 +1,52 @@
+package podcast
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+)
+
+// unverified lists the figures of the notes that nobody says in the transcript,
+// as digits or in English words.
+func (n showNotes) unverified(t episodeTranscript) []string {
+	said := map[string]bool{}
+	for _, q := range t.Cues {
+		figures.Add(q.Text, said)
+	}
+	texts := []string{n.Summary}
+	for _, topic := range n.Topics {
+		texts = append(texts, topic.Text)
+	}
+	var out []string
+	for _, text := range texts {
+		for _, m := range figures.Pattern.FindAllStringSubmatch(text, -1) {
+			if m[3] == "" && !said[figures.Plain(m[2])] && !slices.Contains(out, m[2]) {
+				out = append(out, m[2])
+			}
+		}
+	}
+	return out
+}
+
+// marked puts a mark behind the figures that are not verified.
+func (n showNotes) marked(s string) string {
+	if len(n.Unverified) == 0 {
+		return s
+	}
+	return figures.Pattern.ReplaceAllStringFunc(s, func(m string) string {
+		if f := figures.Pattern.FindStringSubmatch(m); f[3] == "" && slices.Contains(n.Unverified, f[2]) {
+			return m + " (unverified)"
+		}
+		return m
+	})
+}
+
+// warning names the marked figures to the model, "" if there are none.
+func (n showNotes) warning() string {
+	if len(n.Unverified) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nNot in the transcript, so marked as unverified: %s. Correct these figures or leave them out.", strings.Join(n.Unverified, "; "))
+}

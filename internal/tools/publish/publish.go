@@ -1,0 +1,207 @@
+// Package publish has the tools that make a text visible to others: a file of
+// a static site, a page in Notion, a call of a webhook.
+//
+//	set, err := tools.NewSet(publish.Tools(publish.Config{
+//		Notion:   publish.Notion{KeyEnv: "NOTION_TOKEN", DataSource: "…"},
+//		Webhooks: map[string]publish.Webhook{"site": {URL: "https://example.com/posts", SecretEnv: "HOOK_SECRET", Idempotent: true}},
+//	})...)
+//
+// The text is the artifact "content" or a file, and a person approves exactly
+// these bytes. A job publishes each text once, even after a crash: the tool
+// finds the file that it wrote, or the text carries a key derived from the job
+// and the content, and the tool or the receiver looks for the key first. If it is not known whether a text was
+// published, the tool reports that and leaves it to a person.
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/tools/internal/site"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Config describes where the tools publish. Credentials are named by environment
+// variables and read when they are used.
+type Config struct {
+	Markdown Site
+	Notion   Notion
+	Webhooks map[string]Webhook // by the name that the model uses
+
+	// Getenv reads credentials; nil is os.Getenv.
+	Getenv func(string) string
+	// Wait waits between attempts; nil sleeps.
+	Wait func(ctx context.Context, d time.Duration) error
+	// Now dates posts; nil is time.Now.
+	Now func() time.Time
+}
+
+// Tools are the tools for a configuration. Those that have no target require
+// one, so that no agent is offered them.
+func Tools(c Config) []tools.Tool {
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	if c.Wait == nil {
+		c.Wait = sleep
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return []tools.Tool{c.readSite(), c.markdown(), c.notion(), c.webhook()}
+}
+
+// Configure gives list with the tools of this package made for c.
+func Configure(list []tools.Tool, c Config) []tools.Tool {
+	out := slices.Clone(list)
+	for _, own := range Tools(c) {
+		for i := range out {
+			if out[i].Name == own.Name {
+				own.Optionality, own.When = out[i].Optionality, out[i].When
+				out[i] = own
+			}
+		}
+	}
+	return out
+}
+
+// Check reports what is wrong with the configuration, by key.
+func (c Config) Check() error {
+	var errs []error
+	if s := c.Markdown.Style; s != "" && !slices.Contains(site.Styles, s) {
+		errs = append(errs, fmt.Errorf("markdown.style is %q; it is one of %s", s, strings.Join(site.Styles, ", ")))
+	}
+	if u := c.Markdown.URL; u != "" && !strings.HasPrefix(u, "https://") && !strings.HasPrefix(u, "http://") {
+		errs = append(errs, fmt.Errorf("markdown.url is %q; it begins with https://", u))
+	}
+	errs = append(errs, c.Notion.check())
+	for _, name := range sorted(c.Webhooks) {
+		if err := c.Webhooks[name].check(); err != nil {
+			errs = append(errs, fmt.Errorf("webhooks.%s%w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Secrets are the variables that hold credentials.
+func (c Config) Secrets() []string {
+	var out []string
+	if c.Notion.KeyEnv != "" {
+		out = append(out, c.Notion.KeyEnv)
+	}
+	for _, name := range sorted(c.Webhooks) {
+		if v := c.Webhooks[name].SecretEnv; v != "" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// A post is what is published.
+type post struct {
+	Title, Text string // Text without the title
+}
+
+// from takes the post from a file if one is named, else from the artifact. Its
+// title is the one that was asked for, else that of the text.
+func from(env *tools.Env, file, asked string) (post, error) {
+	var text, title string
+	switch {
+	case file != "":
+		b, err := env.Files.ReadFile(file)
+		if err != nil {
+			return post{}, fmt.Errorf("reading %s: %w", file, err)
+		}
+		name := filepath.ToSlash(filepath.Clean(file))
+		if rel, err := filepath.Rel(env.Files.Dir(), file); err == nil && filepath.IsAbs(file) {
+			name = filepath.ToSlash(rel)
+		}
+		if want, asked := env.Approved[name]; env.Approved != nil && (!asked || want != digest(b)) {
+			return post{}, fmt.Errorf("%s has been changed since it was approved; publish it again to have it looked at once more", file)
+		}
+		if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+			return post{}, fmt.Errorf("%s is no text", file)
+		}
+		text = string(b)
+	default:
+		if err := json.Unmarshal(env.Artifacts.Value("content"), &text); err != nil {
+			return post{}, errors.New("there is no content yet: write it with write_content or assemble_content, or name a Markdown file in from")
+		}
+	}
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	if file != "" {
+		_, text = site.Split(text)
+	}
+	if rest, ok := strings.CutPrefix(text, "# "); ok {
+		first, body, _ := strings.Cut(rest, "\n")
+		title = strings.TrimRight(first, " #")
+		text = strings.TrimSpace(body)
+	}
+	if asked != "" {
+		title = asked
+	}
+	title = strings.Join(strings.Fields(title), " ")
+	switch {
+	case title == "":
+		return post{}, errors.New("the text has no title: begin it with a line such as # Title, or pass one where the tool takes one")
+	case text == "":
+		return post{}, errors.New("the text is empty below its title")
+	case utf8.RuneCountInString(title) > 300:
+		return post{}, errors.New("the title is longer than 300 characters; shorten it")
+	}
+	return post{title, text}, nil
+}
+
+// key identifies a publication: one job publishes one thing once, however often
+// the tool is called.
+func key(env *tools.Env, what ...any) (string, error) {
+	b, err := json.Marshal(what)
+	if err != nil {
+		return "", tools.Fatal(err)
+	}
+	sum := digest(b)[:16]
+	if env.Job == "" {
+		return "adroit-" + sum, nil
+	}
+	return env.Job + "-" + sum, nil
+}
+
+var slugRule = lazyregexp.New(`^[\p{L}\p{N}\p{M}]+(?:-[\p{L}\p{N}\p{M}]+)*$`)
+
+// unknown is the result if it is not known whether the text was published. A
+// note in the job's log reports it too.
+func unknown(env *tools.Env, name, target, key string, cause error) tools.Result {
+	text := fmt.Sprintf("It is not known whether this was published to %s: %s. Do not publish it again. Tell the user to look for the key %s there.", target, cause, key)
+	env.Emit(event.Event{Job: env.Job, Time: time.Now(), Kind: event.Note, Step: "tool", Name: name,
+		Text: fmt.Sprintf("it is not known whether %s was published to %s; look for the key %s there", "the post", target, key), Error: cause.Error()})
+	return tools.Result{Failed: true, Text: text, Summary: "outcome unknown: " + cause.Error(), Taint: tools.Unconfirmed}
+}
+
+// published is the result of a publication, also the artifact "published".
+type published struct {
+	Target string `json:"target"`
+	Title  string `json:"title"`
+	At     string `json:"at,omitempty"`  // address or path
+	URL    string `json:"url,omitempty"` // for readers
+	Key    string `json:"key"`
+	Before bool   `json:"before,omitempty"` // it was there already
+}
+
+func (p published) result(words string) (tools.Result, error) {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	return tools.Result{Text: words, Artifacts: map[string]json.RawMessage{"published": raw}}, nil
+}

@@ -1,0 +1,214 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/tools/internal/site"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A Webhook is an address that takes posts as JSON: title, markdown, slug,
+// tags, key. The request is signed in the manner of Standard Webhooks:
+// webhook-id, webhook-timestamp and webhook-signature, an HMAC-SHA256 with the
+// secret of id, timestamp and body joined by dots.
+type Webhook struct {
+	URL       string
+	SecretEnv string // variable with the secret; whsec_… is base64, anything else its bytes
+	// Idempotent means that the receiver does nothing twice for the same
+	// Idempotency-Key: only then is a request repeated.
+	Idempotent bool
+	// Lookup is an address that answers 200 if a key was received and 404 if
+	// not; {key} in it is replaced. It serves receivers that are not
+	// idempotent.
+	Lookup string
+}
+
+func (w Webhook) check() error {
+	u, err := url.Parse(w.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return fmt.Errorf(".url is %q; it is an address such as https://example.com/posts", w.URL)
+	}
+	if w.SecretEnv == "" {
+		return errors.New(".secret_env is missing; it names the variable with the secret that requests are signed with")
+	}
+	if w.Lookup != "" && !strings.Contains(w.Lookup, "{key}") {
+		return fmt.Errorf(".lookup is %q; it has {key} where the key goes", w.Lookup)
+	}
+	return nil
+}
+
+// webhookInput is the input of publish_webhook.
+type webhookInput struct {
+	To   string   `json:"to,omitempty" jsonschema:"description=Its name; not needed if there is one"`
+	From string   `json:"from,omitempty" jsonschema:"description=Markdown file; default: the content"`
+	Slug string   `json:"slug,omitempty" jsonschema:"description=Default: made of the title"`
+	Tags []string `json:"tags,omitempty" jsonschema:"description=Tags"`
+}
+
+//go:embed publish_webhook.md
+var webhookProse string
+
+func (c Config) webhook() tools.Tool {
+	m := tools.Metadata{
+		Name: "publish_webhook", Category: tools.PublishC, Needs: tools.Read | tools.Net | tools.Publish, Effect: tools.Idempotent,
+		Optionality: tools.Conditional, When: "the user wants the post sent to a webhook",
+		Uses: []string{"content"}, Produces: []string{"published"}, Timeout: 5 * time.Minute,
+		Examples: []tools.Example{{Note: "the only one there is", Args: json.RawMessage(`{"tags":["durability"]}`)}},
+	}.Prose(webhookProse)
+	if len(c.Webhooks) == 0 {
+		m.Requires = []string{"config:publish.webhooks"}
+	}
+	for _, w := range c.Webhooks {
+		if !w.Idempotent && w.Lookup == "" {
+			m.Effect = tools.Unsafe // nobody could tell whether an interrupted call had happened
+		}
+	}
+	t := tools.New(m, c.call)
+	t.Touches = touches
+	return t
+}
+
+// touches is the file that a call reads.
+func touches(args json.RawMessage) []string {
+	var in struct{ From string }
+	if json.Unmarshal(args, &in) != nil || in.From == "" {
+		return nil
+	}
+	return []string{in.From}
+}
+
+func (c Config) call(ctx context.Context, env *tools.Env, in webhookInput) (tools.Result, error) {
+	name := in.To
+	names := sorted(c.Webhooks)
+	if name == "" && len(names) == 1 {
+		name = names[0]
+	}
+	w, ok := c.Webhooks[name]
+	if !ok {
+		return tools.Result{}, fmt.Errorf("to is %q; the webhooks are: %s", in.To, strings.Join(names, ", "))
+	}
+	secret, err := signingKey(c.Getenv(w.SecretEnv))
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("%s, the secret of webhook %s, %w. Tell the user", w.SecretEnv, name, err)
+	}
+	p, err := from(env, in.From, "")
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if in.Slug == "" {
+		in.Slug = site.Slugify(p.Title)
+	}
+	tags := slices.Clone(in.Tags)
+	k, err := key(env, name, p, in.Slug, tags)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	body, err := json.Marshal(struct {
+		Key      string   `json:"key"`
+		Title    string   `json:"title"`
+		Slug     string   `json:"slug"`
+		Markdown string   `json:"markdown"`
+		Tags     []string `json:"tags"`
+	}{k, p.Title, in.Slug, p.Text, append([]string{}, tags...)})
+	if err != nil {
+		return tools.Result{}, tools.Fatal(err)
+	}
+	cl := &client{http: env.HTTP, wait: c.Wait, repeat: w.Idempotent, hide: []string{c.Getenv(w.SecretEnv)}}
+	done := published{Target: "webhook " + name, Title: p.Title, At: w.URL, Key: k}
+	if there, err := w.received(ctx, cl, k); err != nil {
+		return tools.Result{}, fmt.Errorf("asking %s whether it has the post already: %w", name, err)
+	} else if there {
+		done.Before = true
+		return done.result(fmt.Sprintf("%s has this post already; nothing was sent.", name))
+	}
+	_, err = cl.do(ctx, func(ctx context.Context) (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		at := strconv.FormatInt(c.Now().Unix(), 10)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("webhook-id", k)
+		req.Header.Set("webhook-timestamp", at)
+		req.Header.Set("webhook-signature", sign(secret, k, at, body))
+		if w.Idempotent {
+			// Only then: net/http itself repeats requests that have this header.
+			req.Header.Set("Idempotency-Key", k)
+		}
+		return req, nil
+	})
+	if u := new(unsure); errors.As(err, &u) {
+		if there := w.Lookup != "" && c.seen(ctx, func() (bool, error) { return w.received(ctx, cl, k) }); !there {
+			return unknown(env, "publish_webhook", "webhook "+name, k, u), nil
+		}
+	} else if err != nil {
+		return tools.Result{}, fmt.Errorf("webhook %s did not take it: %w", name, err)
+	}
+	return done.result(fmt.Sprintf("Sent %q to %s.", p.Title, name))
+}
+
+// seen looks a few times whether something that was in doubt has happened. It
+// reports false if it does not show.
+func (c Config) seen(ctx context.Context, look func() (bool, error)) bool {
+	for i := range 3 {
+		if c.Wait(ctx, time.Second<<i) != nil {
+			return false
+		}
+		if there, err := look(); err == nil && there {
+			return true
+		}
+	}
+	return false
+}
+
+// received asks the receiver whether it has a key; false where it cannot be
+// asked.
+func (w Webhook) received(ctx context.Context, cl *client, key string) (bool, error) {
+	if w.Lookup == "" {
+		return false, nil
+	}
+	_, err := cl.do(ctx, func(ctx context.Context) (*http.Request, error) {
+		return http.NewRequestWithContext(ctx, http.MethodGet, strings.ReplaceAll(w.Lookup, "{key}", url.QueryEscape(key)), nil)
+	})
+	if r := new(refusal); errors.As(err, &r) && r.status == http.StatusNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// signingKey decodes a secret.
+func signingKey(secret string) ([]byte, error) {
+	if secret == "" {
+		return nil, errors.New("is not set")
+	}
+	enc, ok := strings.CutPrefix(secret, "whsec_")
+	if !ok {
+		return []byte(secret), nil
+	}
+	b, err := base64.StdEncoding.DecodeString(enc)
+	if err != nil {
+		return nil, errors.New("begins with whsec_ but does not go on in base64")
+	}
+	return b, nil
+}
+
+func sign(secret []byte, id, at string, body []byte) string {
+	h := hmac.New(sha256.New, secret)
+	fmt.Fprintf(h, "%s.%s.", id, at)
+	h.Write(body)
+	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
+}
