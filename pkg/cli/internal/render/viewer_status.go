@@ -14,8 +14,10 @@ import (
 type progress struct {
 	start   time.Time
 	now     string    // the step in progress
+	path    string    // its own
 	since   time.Time // when it began
-	doing   string    // by its own account
+	doing   string    // what a step is doing, by its own account
+	doer    string    // the path of that step: its account may come before its begin
 	failing map[string]attempts
 	window  int // of the model, in tokens; 0 if it is not known
 	context int // tokens of it that are in use
@@ -29,7 +31,7 @@ type attempts struct {
 }
 
 func (s *progress) begin(ev event.Event) {
-	s.now, s.since, s.doing = ev.Step, time.Now(), ""
+	s.now, s.path, s.since = ev.Step, ev.Path, time.Now()
 	if ev.Step == StepTool {
 		s.now = ev.Name
 	}
@@ -37,7 +39,10 @@ func (s *progress) begin(ev event.Event) {
 
 // end takes note of a step that has ended, own of one that is not a sub-agent's.
 func (s *progress) end(ev event.Event, own bool) {
-	s.now, s.doing = "", ""
+	s.now = ""
+	if s.doer == ev.Path {
+		s.doing = ""
+	}
 	var d struct {
 		Usage struct{ In, Out int }
 	}
@@ -92,7 +97,7 @@ func (v *Viewer) statusLine() string {
 				what = "thinking, " + Plural(n, "word")
 			}
 		}
-		if st.doing != "" {
+		if st.doing != "" && st.doer == st.path {
 			what += ": " + SanitizeLine(st.doing)
 		}
 		if d := time.Since(st.since); d >= time.Second {

@@ -63,7 +63,7 @@ func (v *Viewer) begun(ev event.Event) {
 func (v *Viewer) delta(ev event.Event) {
 	t := &v.responses
 	if ev.Step == StepTool {
-		v.status.doing = strings.TrimSpace(ev.Text)
+		v.status.doing, v.status.doer = strings.TrimSpace(ev.Text), ev.Path
 	}
 	if ev.Step != StepModel || t.ended[ev.Path] || !v.Live {
 		return

@@ -211,3 +211,20 @@ func TestProduct(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What a tool says of itself is in the last line, also if it comes before the
+// events that the job keeps: those of its begin and of the step before.
+func TestToolProgress(t *testing.T) {
+	got := plainText(watch(80, []event.Event{
+		{Kind: event.StepStarted, Step: StepModel, Path: "1"},
+		{Kind: event.Delta, Step: StepTool, Name: "run_tests", Path: "2", Text: "compiling\n"},
+		{Kind: event.StepFinished, Step: StepModel, Path: "1"},
+		{Kind: event.StepStarted, Step: StepTool, Name: "run_tests", Path: "2"},
+	}))
+	if !strings.Contains(got, "run_tests: compiling") {
+		t.Errorf("the last line does not say what run_tests does:\n%s", got)
+	}
+	if strings.Contains(got, "waiting for the model: compiling") {
+		t.Errorf("the model is said to compile:\n%s", got)
+	}
+}
