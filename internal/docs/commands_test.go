@@ -49,6 +49,7 @@ var variables = []word{
 	{"OLLAMA_HOST", "Where Ollama is, as Ollama itself reads it"},
 	{"OPENAI_API_KEY", "Key for `openai/…` models"},
 	{"OPENAI_BASE_URL", "Where `openai/…` models are, if not at OpenAI"},
+	{"OPENROUTER_API_KEY", "Key for `openrouter/…` models"},
 	{"TERM", "`dumb`: no colour and no line that is redrawn"},
 	{"XDG_CONFIG_HOME", "Instead of `~/.config`, if absolute"},
 	{"XDG_DATA_HOME", "Instead of `~/.local/share`, if absolute"},

@@ -88,6 +88,7 @@ var may = map[string][]string{
 	"internal/tools/internal/outputs": {"pkg/workspace"},
 	"internal/tools/internal/site":    {},
 
+	"internal/keyfile":   {"internal/rootfs"},
 	"internal/owner":     {},
 	"internal/plainyaml": {},
 	"internal/rootfs":    {"internal/workspace/sandbox"},
@@ -102,7 +103,7 @@ var may = map[string][]string{
 
 	"internal/provider": {"internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"pkg/config": {"configs", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"pkg/config": {"configs", "internal/keyfile", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},

@@ -28,15 +28,11 @@ func (m *Source) List(ctx context.Context) ([]adroit.ModelInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range hosted {
-		note := h.keyEnv + " is not set"
-		if m.conf.Getenv(h.keyEnv) != "" {
-			note = h.keyEnv + " is set"
-		}
-		list = append(list, adroit.ModelInfo{Model: h.name + "/NAME", Note: note})
+	for _, h := range m.hosted() {
+		list = append(list, adroit.ModelInfo{Model: h.name + "/NAME", Note: m.keyWords(h.name)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
-		list = append(list, adroit.ModelInfo{Model: name + "/NAME", Note: m.conf.Endpoints[name].BaseURL})
+		list = append(list, adroit.ModelInfo{Model: name + "/NAME", Note: m.endpointWords(name)})
 	}
 	for _, s := range m.survey(ctx) {
 		note := s.Version + ", " + s.Words
@@ -46,6 +42,16 @@ func (m *Source) List(ctx context.Context) ([]adroit.ModelInfo, error) {
 		list = append(list, adroit.ModelInfo{Model: CLI + "/" + s.Name, Note: note})
 	}
 	return append(list, adroit.ModelInfo{Model: "script:FILE", Note: "plays turns from a file"}), nil
+}
+
+// endpointWords describe a configured endpoint: its address, and the key if it
+// has or wants one.
+func (m *Source) endpointWords(name string) string {
+	words := m.conf.Endpoints[name].BaseURL
+	if k := m.key(name); k.value != "" || k.variable != "" {
+		words += ", " + m.keyWords(name)
+	}
+	return words
 }
 
 func (m *Source) listOllama(ctx context.Context) ([]adroit.ModelInfo, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
@@ -14,30 +15,23 @@ import (
 func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 	first, usable := m.examineOllama(ctx)
 	out := []adroit.Finding{first}
-	key := func(variable string) string {
-		if m.conf.Getenv(variable) != "" {
-			return "set"
-		}
-		return "not set"
-	}
 	usable = usable || m.conf.Model != ""
-	for _, h := range hosted {
-		usable = usable || key(h.keyEnv) == "set"
-		out = append(out, adroit.Finding{Name: h.keyEnv, Status: adroit.Note, What: key(h.keyEnv)})
+	if m.conf.KeysErr != nil {
+		out = append(out, adroit.Finding{Name: "keys", Status: adroit.Lacking, What: m.conf.KeysErr.Error(), Do: "adroit login writes them anew once that is put right"})
+	}
+	for _, h := range m.hosted() {
+		usable = usable || m.key(h.name).value != ""
+		what := strings.TrimPrefix(m.keyWords(h.name), h.keyEnv+" is ")
+		out = append(out, adroit.Finding{Name: h.keyEnv, Status: adroit.Note, What: what})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
-		e := m.conf.Endpoints[name]
-		f := adroit.Finding{Name: "endpoint " + name, Status: adroit.Note, What: e.BaseURL}
-		if e.KeyEnv != "" {
-			f.What += ", " + e.KeyEnv + " is " + key(e.KeyEnv)
-		}
-		out = append(out, f)
+		out = append(out, adroit.Finding{Name: "endpoint " + name, Status: adroit.Note, What: m.endpointWords(name)})
 	}
 	clis := m.examineCLIs(ctx)
 	out = append(out, clis...)
 	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(m.conf.Model, "chosen at each run"), Do: "adroit models check asks it for a word"}
 	if !usable {
-		f = adroit.Finding{Name: "model", Status: adroit.Lacking, What: "none can be used", Do: "see adroit demo for a run without one; for real ones run ollama pull qwen3:8b or set one of " + hostedKeys()}
+		f = adroit.Finding{Name: "model", Status: adroit.Lacking, What: "none can be used", Do: "see adroit demo for a run without one; for real ones run ollama pull qwen3:8b, or adroit login " + strings.Join(hostedNames(), "|")}
 		for _, c := range clis {
 			if c.Status == adroit.Fine {
 				f.Do += "; or name a command-line agent that is logged in: -m " + c.Name

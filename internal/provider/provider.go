@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -38,22 +37,27 @@ const (
 	OpenAI    = "openai"
 	Anthropic = "anthropic"
 	Gemini    = "gemini"
-	Script    = "script"
-	CLI       = "cli"
+	// OpenRouter may also be the name of a configured endpoint, which then replaces it.
+	OpenRouter = "openrouter"
+	Script     = "script"
+	CLI        = "cli"
 )
 
-// hosted are the providers that a key alone makes usable, in the order in which
-// one of them is chosen if no model is named.
-var hosted = []struct {
+// A hostedProvider is one that a key alone makes usable.
+type hostedProvider struct {
 	name    string
 	keyEnv  string
 	baseEnv string // of another address, "" for none
 	base    string // "" is the adapter's default
 	model   string
-}{
+}
+
+// hosted are in the order in which one of them is chosen if no model is named.
+var hosted = []hostedProvider{
 	{OpenAI, "OPENAI_API_KEY", "OPENAI_BASE_URL", "", "gpt-5-mini"},
 	{Anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "claude-sonnet-5-5"},
 	{Gemini, "GEMINI_API_KEY", "", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3.6-flash"},
+	{OpenRouter, "OPENROUTER_API_KEY", "", "https://openrouter.ai/api/v1", "openai/gpt-5-mini"},
 }
 
 // KeyVariables name the variables that hold the keys of built-in providers.
@@ -91,7 +95,9 @@ type Config struct {
 	ConfiguredCLIs []string
 	CLI            func(name string) (*cliagent.Agent, error)
 	Getenv         func(string) string
-	Failed         string // the file that keeps which ways to call tools did not work
+	Keys           map[string]string // by provider, where no variable has one
+	KeysErr        error             // why those that are kept cannot be used
+	Failed         string            // the file that keeps which ways to call tools did not work
 	// Secrets are kept out of the errors of models.
 	Secrets *secret.Redactor
 }
@@ -210,7 +216,7 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 	if provider == CLI {
 		return CLI, name, m.splitCLI(name)
 	}
-	known := append([]string{Ollama, OpenAI, Anthropic, Gemini, CLI}, slices.Sorted(maps.Keys(m.conf.Endpoints))...)
+	known := append(m.Providers(), CLI)
 	if !slices.Contains(known, provider) {
 		hint := "endpoints are configured under endpoints: in the config file; providers are " + strings.Join(known, ", ")
 		if n := spelling.Nearest(provider, known); n != "" {
@@ -251,7 +257,7 @@ func (m *Source) Open(ref string) (llm.Model, string, error) {
 			return nil, "", err
 		}
 		if provider != CLI { // which is guarded already
-			model = guarded(model, m.conf.Secrets)
+			model = guarded(m.hinted(provider, model), m.conf.Secrets)
 		}
 		m.opened[ref] = model
 	}
@@ -281,7 +287,7 @@ func (m *Source) make(provider, name string) (llm.Model, error) {
 }
 
 func (m *Source) ollama() ollama.Config {
-	return ollama.Config{KeepAlive: m.conf.KeepAlive, BaseURL: cmp.Or(m.base(Ollama), ollamaHost(m.conf.Getenv("OLLAMA_HOST"))), Key: m.conf.Getenv("OLLAMA_API_KEY")}
+	return ollama.Config{KeepAlive: m.conf.KeepAlive, BaseURL: cmp.Or(m.base(Ollama), ollamaHost(m.conf.Getenv("OLLAMA_HOST"))), Key: m.key(Ollama).value}
 }
 
 // base is the address that the command line gives a provider, "" if none.
@@ -321,11 +327,11 @@ func ollamaHost(v string) string {
 }
 
 func (m *Source) endpoint(provider string) Endpoint {
-	for _, h := range hosted {
+	for _, h := range m.hosted() {
 		if h.name != provider {
 			continue
 		}
-		e := Endpoint{Config: openai.Config{Name: h.name, Key: m.conf.Getenv(h.keyEnv)}}
+		e := Endpoint{Config: openai.Config{Name: h.name, Key: m.key(h.name).value}, KeyEnv: h.keyEnv}
 		if h.baseEnv != "" {
 			e.BaseURL = m.conf.Getenv(h.baseEnv)
 		}
@@ -335,10 +341,7 @@ func (m *Source) endpoint(provider string) Endpoint {
 		return e
 	}
 	e := m.conf.Endpoints[provider]
-	e.BaseURL = cmp.Or(m.base(provider), e.BaseURL)
-	if e.KeyEnv != "" {
-		e.Key = m.conf.Getenv(e.KeyEnv)
-	}
+	e.BaseURL, e.Key = cmp.Or(m.base(provider), e.BaseURL), m.key(provider).value
 	return e
 }
 
@@ -363,15 +366,16 @@ func (m *Source) Choose(ctx context.Context) (string, error) {
 		}
 		tried = err.Error()
 	}
-	for _, h := range hosted {
-		if m.conf.Getenv(h.keyEnv) != "" {
+	for _, h := range m.hosted() {
+		if m.key(h.name).value != "" {
 			return h.name + "/" + h.model, nil
 		}
 	}
 	return "", adroit.Invalidf("start Ollama and run: ollama pull qwen3:8b\n"+
+		"or give a key: adroit login openai (or "+strings.Join(hostedNames()[1:], ", ")+")\n"+
 		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
 		"or see adroit at work without a model: adroit demo",
-		"no model: none is configured, %s, and none of %s is set", tried, hostedKeys())
+		"no model: none is configured, %s, and there is no key of a provider", tried)
 }
 
 func capable(ctx context.Context, c *ollama.Client) (string, error) {
@@ -429,6 +433,14 @@ func (m *Source) Check(ref string) error {
 func (m *Source) Unset(ref string) bool {
 	_, there := m.conf.Roles[ref]
 	return !there && slices.Contains([]string{Default, Cheap, Strong}, ref)
+}
+
+// hinted is a model whose refusal of a key says where the key is from.
+func (m *Source) hinted(provider string, model llm.Model) llm.Model {
+	return llm.Func(func(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+		res, err := model.Generate(ctx, req, emit)
+		return res, m.keyHint(provider, err)
+	})
 }
 
 // guarded is a model whose errors do not echo keys: what a provider says of a

@@ -80,6 +80,9 @@ type Config struct {
 
 	from   map[string]string // where a value comes from; a missing key means default
 	getenv func(string) string
+	keys   map[string]string // of adroit login, by provider
+	// keysErr is why those that are kept cannot be used.
+	keysErr error
 }
 
 type limits struct {
@@ -161,6 +164,7 @@ func Load(env Env, flags Flags) (*Config, error) {
 	}
 	c.DataDir = c.expand(c.DataDir)
 	c.accounts()
+	c.keys, c.keysErr = keysOf(env.Getenv).Keys()
 	return c, nil
 }
 

@@ -48,6 +48,9 @@ func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secr
 	o := secret.Options{}
 	if c != nil {
 		o.Allow = c.Secrets.Known
+		for _, name := range slices.Sorted(maps.Keys(c.keys)) {
+			add("key of "+name, c.keys[name])
+		}
 		for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 			e := c.Endpoints[name]
 			if e.KeyEnv != "" {
