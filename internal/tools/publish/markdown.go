@@ -174,7 +174,7 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 		m, _ := site.Split(string(old))
 		date := site.Date(m.Raw(t.key("date")))
 		if in.Date != "" {
-			date = site.Date(in.Date)
+			date = site.NewDate(in.Date)
 		}
 		ch := compose(s, t, p, in, date, at)
 		if ch.old = string(old); ch.text == ch.old {
@@ -184,7 +184,7 @@ func (c Config) plan(env *tools.Env, in markdownInput) (change, error) {
 	if len(others) > 0 {
 		return change{}, fmt.Errorf("%s is another post: choose another slug, or if it is to be replaced, read it and pass it as update", others[0])
 	}
-	date := site.Date(in.Date)
+	date := site.NewDate(in.Date)
 	if date == "" {
 		date = t.today(c.Now())
 	}
@@ -258,7 +258,7 @@ func (c Config) revise(s site.Site, p post, in markdownInput) (change, error) {
 	}
 	t.set(&m, in)
 	if in.Date != "" {
-		m.Set(t.key("date"), site.Date(in.Date))
+		m.Set(t.key("date"), site.NewDate(in.Date))
 	}
 	if k := t.key("draft"); m.Has(k) {
 		m.Set(k, in.Draft)

@@ -81,12 +81,12 @@ func (t template) path(name, date string, draft bool) string {
 // matter is the front matter of a new post, with the keys of the template in
 // their order.
 func (t template) matter(p post, in markdownInput, date site.Date) site.Matter {
-	m := site.Matter{TOML: t.like.TOML}
+	m := site.Matter{TOML: t.like.TOML, JSON: t.like.JSON}
 	if t.s.Style == site.Jekyll && !t.like.Has("layout") {
 		m.Set("layout", "post")
 	}
 	var given site.Matter
-	given.TOML = m.TOML
+	given.TOML, given.JSON = m.TOML, m.JSON
 	given.Set("title", p.Title)
 	given.Set(t.key("date"), date)
 	t.set(&given, in)

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -29,10 +30,11 @@ func (s Site) Address(p Post) string {
 
 // route is the path of a post's address below the site's, "" if unknown.
 func (s Site) route(p Post) string {
-	for _, key := range []string{"permalink", "url"} {
-		if own := p.Matter.Text(key); own != "" && !strings.ContainsAny(own, "{%:") {
-			return own
+	if own := p.Matter.Text(ownAddress[s.Style]); own != "" && !strings.ContainsAny(own, "{%:") {
+		if s.Style == Hugo && path.Ext(own) == "" {
+			own = strings.TrimRight(own, "/") + "/"
 		}
+		return own
 	}
 	switch s.Style {
 	case Hugo:
@@ -48,6 +50,9 @@ func (s Site) route(p Post) string {
 	}
 	return ""
 }
+
+// ownAddress is the key by which a post sets its address.
+var ownAddress = map[string]string{Hugo: "url", Jekyll: "permalink", Eleventy: "permalink"}
 
 // folder is a post's name with that of its directory where it is an index.
 func folder(name string) string {
@@ -65,28 +70,55 @@ func (s Site) hugo(p Post) string {
 	rel = folder(rel)
 	section, _, _ := strings.Cut(rel, "/")
 	base := strings.TrimSuffix(path.Base(rel), ".md")
-	name := base
-	if own := p.Matter.Text("slug"); own != "" {
-		name = own
-	}
+	slug, title := urlize(p.Matter.Text("slug")), urlize(p.Matter.Text("title"))
+	name := cmp.Or(slug, urlize(strings.ReplaceAll(base, " ", "-")))
+	at := path.Join(path.Dir(strings.ToLower(strings.ReplaceAll(rel, " ", "-"))), name) + "/"
 	for _, key := range []string{"permalinks.page." + section, "permalinks." + section} {
 		if pattern := s.setting(key); pattern != "" {
-			return s.fill(pattern, p, map[string]string{
-				":slugorfilename": name, ":slugorcontentbasename": name, ":slug": hugoSlug(p, name), ":title": Slugify(p.Matter.Text("title")),
-				":filename": base, ":contentbasename": base, ":sections": path.Dir(rel), ":section": section,
+			own := urlize(base)
+			at = s.fill(pattern, p, map[string]string{
+				":slugorfilename": cmp.Or(slug, own), ":slugorcontentbasename": cmp.Or(slug, own), ":slug": cmp.Or(slug, title), ":title": title,
+				":filename": own, ":contentbasename": own, ":sections": s.sections(path.Dir(rel)), ":section": section,
 			})
+			if at != "" { // a plus sign in it is read as a space
+				at = strings.TrimRight(urlize(strings.ReplaceAll(at, "+", " ")), "/") + "/"
+			}
+			break
 		}
 	}
-	at := path.Join(path.Dir(rel), name)
-	return strings.ToLower(strings.ReplaceAll(at, " ", "-")) + "/"
+	if ugly, _ := s.value("uglyURLs").(bool); ugly && at != "" {
+		at = strings.TrimRight(at, "/") + ".html"
+	}
+	return at
 }
 
-// hugoSlug is the slug that was given, else the title, as in Hugo's :slug.
-func hugoSlug(p Post, name string) string {
-	if p.Matter.Text("slug") != "" {
-		return name
+// urlize is text as part of an address in Hugo's way: spaces become a dash, and
+// what is neither a letter, a digit nor one of a few signs goes.
+func urlize(text string) string {
+	var b strings.Builder
+	gap, dash := false, false
+	for _, r := range strings.ToLower(text) {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(`./\_#+~-@`, r):
+			if gap && r != '-' {
+				b.WriteByte('-')
+			}
+			gap, dash = false, r == '-'
+			b.WriteRune(r)
+		case unicode.IsSpace(r) && b.Len() > 0 && !dash:
+			gap = true
+		}
 	}
-	return Slugify(p.Matter.Text("title"))
+	return b.String()
+}
+
+// sections are the directories around a post that are sections of Hugo: the
+// first, and those below that have a page of their own.
+func (s Site) sections(dir string) string {
+	for strings.Contains(dir, "/") && !exists(s.FS, path.Join("content", dir, "_index.md")) {
+		dir = path.Dir(dir)
+	}
+	return dir
 }
 
 func (s Site) jekyll(p Post) string {
@@ -119,9 +151,6 @@ func (s Site) fill(pattern string, p Post, values map[string]string) string {
 	t := p.Date
 	if t.IsZero() && strings.Contains(pattern, ":year") {
 		return ""
-	}
-	if s.Style == Hugo {
-		t = t.UTC()
 	}
 	values[":year"], values[":month"], values[":day"] = t.Format("2006"), t.Format("01"), t.Format("02")
 	values[":short_year"], values[":i_month"], values[":i_day"] = t.Format("06"), t.Format("1"), t.Format("2")

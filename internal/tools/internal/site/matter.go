@@ -1,6 +1,8 @@
 package site
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,8 +19,10 @@ import (
 // written, to the byte.
 type Matter struct {
 	TOML   bool           // between +++, else YAML between ---
+	JSON   bool           // an object, else the same
 	Values map[string]any // as they were read; nil if they could not be
 	blocks []block
+	tail   string // of JSON, between its last value and its end
 }
 
 // A block is a top-level key with its lines, or lines without a key.
@@ -26,7 +30,10 @@ type block struct{ key, raw string }
 
 // Split takes front matter off a text. The Matter is empty if there is none.
 func Split(text string) (m Matter, body string) {
-	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\uFEFF")
+	text = strings.TrimPrefix(lineEnds.Replace(text), "\uFEFF")
+	if m, body, ok := splitJSON(text); ok {
+		return m, body
+	}
 	fence, rest, ok := strings.Cut(text, "\n")
 	fence = strings.TrimRight(fence, " \t")
 	if !ok || fence != "---" && fence != "+++" {
@@ -50,6 +57,42 @@ func Split(text string) (m Matter, body string) {
 	}
 	m.blocks = blocks(head, m.TOML)
 	return m, strings.TrimSpace(body)
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// splitJSON takes an object off a text that begins with one.
+func splitJSON(text string) (m Matter, body string, ok bool) {
+	if !strings.HasPrefix(text, "{") {
+		return Matter{}, "", false
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	if _, err := dec.Token(); err != nil {
+		return Matter{}, "", false
+	}
+	m = Matter{JSON: true, Values: map[string]any{}}
+	last := dec.InputOffset()
+	for dec.More() {
+		key, err := dec.Token()
+		name, isText := key.(string)
+		var v any
+		if err != nil || !isText || dec.Decode(&v) != nil {
+			return Matter{}, "", false
+		}
+		m.Values[name] = v
+		m.blocks = append(m.blocks, block{name, strings.TrimPrefix(text[last:dec.InputOffset()], ",")})
+		last = dec.InputOffset()
+	}
+	if _, err := dec.Token(); err != nil || len(m.blocks) == 0 {
+		return Matter{}, "", false
+	}
+	end := dec.InputOffset()
+	m.tail = text[last : end-1]
+	rest := text[end:]
+	if line, _, _ := strings.Cut(rest, "\n"); strings.TrimSpace(line) != "" {
+		return Matter{}, "", false // it is text in braces
+	}
+	return m, strings.TrimSpace(rest), true
 }
 
 var (
@@ -125,8 +168,11 @@ type Date string
 // map of strings. Its place stays; new keys come last.
 func (m *Matter) Set(key string, v any) {
 	raw := key + ": " + m.encode(v) + "\n"
-	if m.TOML {
+	switch {
+	case m.TOML:
 		raw = key + " = " + m.encode(v) + "\n"
+	case m.JSON:
+		raw = "\n  " + m.encode(key) + ": " + m.encode(v)
 	}
 	for i := range m.blocks {
 		if m.blocks[i].key == key {
@@ -144,7 +190,7 @@ func (m *Matter) Set(key string, v any) {
 // Copy takes a key over from another Matter of the same format as it is written
 // there.
 func (m *Matter) Copy(from Matter, key string) {
-	if m.TOML != from.TOML || m.Has(key) {
+	if m.TOML != from.TOML || m.JSON != from.JSON || m.Has(key) {
 		return
 	}
 	for _, b := range from.blocks {
@@ -162,8 +208,14 @@ func (m *Matter) Drop(key string) {
 func (m *Matter) encode(v any) string {
 	switch v := v.(type) {
 	case Date:
+		if m.JSON && !strings.HasPrefix(string(v), `"`) {
+			return `"` + string(v) + `"`
+		}
 		return string(v)
 	case map[string]string:
+		if m.JSON {
+			break
+		}
 		var parts []string
 		keys := make([]string, 0, len(v))
 		for k := range v {
@@ -184,6 +236,13 @@ func (m *Matter) encode(v any) string {
 
 // String is the front matter with its fences.
 func (m Matter) String() string {
+	if m.JSON {
+		var raws []string
+		for _, x := range m.blocks {
+			raws = append(raws, x.raw)
+		}
+		return "{" + strings.Join(raws, ",") + cmp.Or(m.tail, "\n") + "}\n"
+	}
 	fence := map[bool]string{true: "+++\n", false: "---\n"}[m.TOML]
 	var b strings.Builder
 	b.WriteString(fence)
@@ -283,6 +342,20 @@ func (m Matter) Date() time.Time {
 	}
 	return time.Time{}
 }
+
+// NewDate is a day or a point in time in the form that all generators read.
+func NewDate(s string) Date {
+	t, err := ParseDate(s)
+	switch s = strings.TrimSpace(s); {
+	case err != nil || len(s) == len(time.DateOnly):
+		return Date(s)
+	case hasZone.MatchString(s):
+		return Date(t.Format(time.RFC3339))
+	}
+	return Date(t.Format("2006-01-02T15:04:05"))
+}
+
+var hasZone = lazyregexp.New(`(?:Z|[+-]\d\d:?\d\d)$`)
 
 // ParseDate reads a day or a point in time as front matter has them.
 func ParseDate(s string) (t time.Time, err error) {

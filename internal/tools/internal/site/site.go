@@ -186,11 +186,17 @@ var urlInJS = lazyregexp.New(`(?m)^\s*["']?url["']?\s*:\s*["'](https?://[^"'\s]+
 // key are divided by points, and their letters may be of either case, as in
 // Hugo.
 func (s Site) setting(key string) string {
+	text, _ := s.value(key).(string)
+	return strings.TrimSpace(text)
+}
+
+// value is the same of any type, nil if it is not there.
+func (s Site) value(key string) any {
 	var v any = s.config
 	for _, part := range strings.Split(key, ".") {
 		m, ok := v.(map[string]any)
 		if !ok {
-			return ""
+			return nil
 		}
 		v = nil
 		for k, x := range m {
@@ -199,8 +205,7 @@ func (s Site) setting(key string) string {
 			}
 		}
 	}
-	text, _ := v.(string)
-	return strings.TrimSpace(text)
+	return v
 }
 
 // A Post is a file of the site.

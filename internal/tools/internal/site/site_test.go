@@ -59,13 +59,14 @@ func TestMatter(t *testing.T) {
 		"+++\ntitle = 'A'\ndate = 2026-01-02T03:04:05Z\n\n[params]\na = 1\n[[params.list]]\nb = 2\n+++\n\nBody",
 		"---\n- not a map\n---\n\nBody",
 		"---\nbroken: [\n---\n\nBody",
+		"{\n  \"title\": \"A\",\n\t\"tags\" : [\"a\", \"b\"],\"n\":{\"x\": 1}\n }\n\nBody\n{\n}",
 	} {
 		m, body := Split(text)
 		if got := m.String() + "\n" + body; got != text {
 			t.Errorf("got\n%s\nwant\n%s", got, text)
 		}
 	}
-	for _, text := range []string{"", "Body", "---", "---\nno end", "--- \nx"} {
+	for _, text := range []string{"", "Body", "{}", "{{< figure >}}", "{\"a\": 1} is JSON", "{\"a\": 1", "---", "---\nno end", "--- \nx"} {
 		if m, _ := Split(text); !m.Empty() {
 			t.Errorf("%q has front matter %s", text, m)
 		}
@@ -76,12 +77,29 @@ func TestMatter(t *testing.T) {
 	if want := "+++\ntitle = 'A'\ntags = [\"a\\\"b\"]\ncover = {alt = \"X\", image = \"x.png\"}\n[params]\nx = 1\n+++\n"; m.String() != want {
 		t.Errorf("got\n%s", m)
 	}
+	object, _ := Split("{\n  \"title\": \"A\"\n}\n\nBody\n")
+	object.Set("title", "B")
+	object.Set("date", Date("2026-01-02"))
+	if want := "{\n  \"title\": \"B\",\n  \"date\": \"2026-01-02\"\n}\n"; object.String() != want {
+		t.Errorf("got\n%s", object)
+	}
 	inside, _ := Split("---\ntags:\n# mine\n  - a\n# other\nb: 1\n---\n")
 	if inside.Set("tags", []string{"c"}); inside.String() != "---\ntags: [\"c\"]\n# other\nb: 1\n---\n" {
 		t.Errorf("a comment within a value:\n%s", inside)
 	}
 	if again, _ := Split(m.String() + "\nBody\n"); again.List("tags")[0] != "a\"b" {
 		t.Errorf("TOML reads %v", again.Values)
+	}
+}
+
+func TestNewDate(t *testing.T) {
+	for in, want := range map[string]Date{
+		"2026-01-02": "2026-01-02", "2026-01-02 15:04": "2026-01-02T15:04:00", "2026-01-02T15:04": "2026-01-02T15:04:00", "2026-01-02 15:04:05 +0100": "2026-01-02T15:04:05+01:00",
+		" 2026-01-02T15:04:05Z": "2026-01-02T15:04:05Z", "2026-01-02T09:00:00+01:00": "2026-01-02T09:00:00+01:00",
+	} {
+		if got := NewDate(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
 	}
 }
 
@@ -113,6 +131,7 @@ func FuzzSplit(f *testing.F) {
 	f.Add("---\na: 1\nb:\n  - c\n---\nx")
 	f.Add("+++\na = 1\n[t]\nb = 2\n+++\nx")
 	f.Add("---\n---\n")
+	f.Add("{\"a\": 1, \"b\": [2]}\nx")
 	f.Add("---\n0000\n\n\n---")
 	f.Fuzz(func(t *testing.T, text string) {
 		m, body := Split(text)
