@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"image"
 	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -104,10 +105,8 @@ func TestBlogPosts(t *testing.T) {
 		draft := text + " There is [more](" + w.url + "/gone)."
 		return strings.NewReplacer("URL", w.url, "DRAFT", strconv.Quote(draft), "FINAL", strconv.Quote(text)).Replace(script)
 	}
-	files := map[string]string{"two.yaml": filled(secondPost, retryPost)}
-	for name, text := range hugoSite {
-		files[name] = text
-	}
+	files := map[string]string{"two.yaml": filled(secondPost, retryPost), "three.yaml": strings.NewReplacer(`date: "2099-01-02"`, `date: "2099-01-02 09:30"`, "It is dated 2099-01-02:", "It is dated 2099-01-02T09:30:00:", "https://acme.example/news/2099/01/02/we-move.html", "https://blog.example/2099/01/we-move/").Replace(thirdPost)}
+	maps.Copy(files, hugoSite)
 	var img bytes.Buffer
 	if err := png.Encode(&img, image.NewGray(image.Rect(0, 0, 64, 36))); err != nil {
 		t.Fatal(err)
@@ -144,6 +143,8 @@ func TestBlogPosts(t *testing.T) {
 	run(0, "signal", "last", "approve")
 	run(0, "jobs", "resume", "last")
 	golden(t, p, w, "repo/content/posts/three.md", "three.md")
+	renderedPosts(t, p)
+	scheduledPost(t, p)
 
 	p = newPlace(t, map[string]string{"turns.yaml": thirdPost, "repo/_config.yml": "url: https://acme.example\nbaseurl: /news\n"})
 	run(0, "run", "blog", "Announce our move, on the second of January 2099", "-m", "script:../turns.yaml", "--approve", "all")
