@@ -109,6 +109,7 @@ var settings = []word{
 	{"github.host", "The name of a GitHub Enterprise server in place of `github.com`"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
 	{"retention", "How long jobs are kept after their end, as 30d, 2w or 12h: a run removes the older ones, with what `jobs undo` needs of them. Without it jobs stay until `jobs rm` or `jobs prune`"},
+	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. No bound if left out; see [operating](operate.md)"},
 }
 
 // named is what stands for the keys of a map, by the map's key.

@@ -15,6 +15,7 @@ import (
 
 // kinds says of each kind of event when it comes and what it holds.
 var kinds = []word{
+	{"job.queued", "More jobs are started than may run at once: this one waits for a place. `data` has its `position`, from 1, and `at_once`; the event comes again when the position changes."},
 	{"job.started", "A runner took the job. `text` is `started` or `resumed`; `data` has `workflow`, `agent`, `model`, `dir`, `title` and `resumed`."},
 	{"job.finished", "The last event of a job. `data` is the outcome, below; `text` its reason."},
 	{"job.waiting", "The last event of a run that waits for a person and ended meanwhile. `data` is the outcome, below, with `waiting`; `adroit signal` answers, `adroit jobs resume` goes on."},

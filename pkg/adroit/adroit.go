@@ -111,6 +111,9 @@ type Options struct {
 	CheckStore func(ctx context.Context, all bool) (list []*jobs.Job, damage []string, err error)
 	// ConfigFile is what findings of Doctor call the configuration.
 	ConfigFile string
+	// AtOnce bounds how many jobs of the store run at once, in all processes that
+	// have it; those above it are queued. 0 is no bound. See docs/operate.md.
+	AtOnce int
 	// Names changes the list of names of files that no tool may touch.
 	Names *workspace.DenyList
 	// Secrets keeps secrets out of what jobs leave behind. Nil knows those of

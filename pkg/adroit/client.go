@@ -56,7 +56,8 @@ type JobWriter interface {
 	// Submit adds a job, which does not run yet. The same Key gives the same job.
 	Submit(ctx context.Context, r Request) (*Submitted, error)
 	// Start runs a job, or goes on with it, where the runtime is. It returns once
-	// the job's lease is taken; the end of ctx does not end the job.
+	// the job's lease is taken, which may still be queued for a place then; the end
+	// of ctx does not end the job.
 	Start(ctx context.Context, ref string, o StartOptions) (*Started, error)
 	// Stop interrupts a job that the runtime runs: it ends at its next step, and
 	// Start resumes it. Stop waits for that. A job that nobody runs stays as it is.
@@ -143,6 +144,7 @@ type JobDetail struct {
 	// job went on and has not ended in order since.
 	End      *event.Event       `json:"end,omitempty"`
 	Position *Position          `json:"position,omitempty"` // of an interrupted job
+	Queue    int                `json:"queue,omitempty"`    // position of a queued job that runs by itself, from 1
 	Usage    UsageDetail        `json:"usage"`
 	Changes  ChangeSummary      `json:"changes"`
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`
@@ -156,6 +158,7 @@ type JobDetail struct {
 type JobSummary struct {
 	*jobs.Job
 	Position *Position `json:"position,omitempty"` // of an interrupted job
+	Queue    int       `json:"queue,omitempty"`    // position of a queued job that runs by itself, from 1
 	Actions  []Action  `json:"actions,omitempty"`  // what makes sense next, the likeliest first
 }
 
@@ -235,6 +238,8 @@ type StartOptions struct {
 	// Limits are for a job that a limit stopped. Turns are those of the agent that
 	// was stopped; all else bounds the whole job.
 	Limits executor.Limits `json:"limits,omitzero"`
+	// AtOnce queues the job until fewer than this many run; 0 is the runtime's bound.
+	AtOnce int `json:"at_once,omitempty"`
 	// DryRun only checks whether the job can be started with these options.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -244,6 +249,7 @@ type Started struct {
 	Job      *jobs.Job          `json:"job"` // before it began
 	Config   JobConfig          `json:"config"`
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`
+	Queue    int                `json:"queue,omitempty"`  // its position, if it has to wait for a place
 	Sandbox  string             `json:"sandbox"`          // the level at which its commands are confined
 	Others   []string           `json:"others,omitempty"` // other jobs that run in its directory, or around or below it
 }

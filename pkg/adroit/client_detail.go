@@ -26,9 +26,17 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 	if err != nil {
 		return nil, AsError(err)
 	}
-	list := []JobSummary{}
+	list, line := []JobSummary{}, []string(nil)
 	for _, j := range all {
 		s := JobSummary{Job: j}
+		if j.Status == jobs.Queued && held(j) {
+			if line == nil {
+				if line, err = queued(ctx, m.Store); err != nil {
+					return nil, AsError(err)
+				}
+			}
+			s.Queue = slices.Index(line, j.ID) + 1
+		}
 		if !o.Full {
 			if err := rt.summarize(ctx, m.Store, &s); err != nil {
 				return nil, AsError(err)
@@ -37,6 +45,34 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// held reports whether a runner has a job: it runs, or is queued for a place.
+func held(j *jobs.Job) bool {
+	return j.Status == jobs.Running || j.Status == jobs.Queued && j.Lease.Owner != ""
+}
+
+// queued lists the jobs that are queued for a place, in the order in which they get
+// one.
+func queued(ctx context.Context, store jobs.Store) ([]string, error) {
+	all, err := store.List(ctx, jobs.Query{Status: []jobs.Status{jobs.Queued}, Brief: true})
+	line := []string{}
+	for _, j := range slices.Backward(all) {
+		if held(j) {
+			line = append(line, j.ID)
+		}
+	}
+	return line, err
+}
+
+// queue is the position of a job that is queued for a place, 0 if it is not.
+func (rt *Runtime) queue(ctx context.Context, store jobs.Store, id string) (int, error) {
+	j, err := jobs.Find(ctx, store, id)
+	if err != nil || j.Status != jobs.Queued || !held(j) {
+		return 0, err
+	}
+	line, err := queued(ctx, store)
+	return slices.Index(line, id) + 1, err
 }
 
 // jobsIn lists jobs that work in a directory, in any for "". The store does not know
@@ -118,6 +154,9 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	d.Final, d.End, d.Usage = log.final, log.end, rt.usage(j, log)
 	if j.Status == jobs.Interrupted {
 		d.Position = log.position()
+	}
+	if d.Queue, err = rt.queue(ctx, m.Store, j.ID); err != nil {
+		return nil, AsError(err)
 	}
 	d.Actions = next(d)
 	return d, nil

@@ -265,7 +265,10 @@ func next(d *JobDetail) []Action {
 		}
 		return []Action{signal, resume}
 	case jobs.Interrupted, jobs.Blocked, jobs.Queued:
-		return append([]Action{resume}, changes...)
+		if !held(j) {
+			return append([]Action{resume}, changes...)
+		}
+		fallthrough // it runs by itself
 	case jobs.Running:
 		logs := act(ActionLogs)
 		logs.Follow = true

@@ -10,7 +10,6 @@ import (
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -20,13 +19,13 @@ func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Star
 	if err != nil {
 		return nil, AsError(err)
 	}
-	if err := rt.startable(j, o.Limits); err != nil {
+	if err := rt.startable(j, o); err != nil {
 		return nil, AsError(err)
 	}
 	if o.DryRun {
 		return rt.started(ctx, m, j), nil
 	}
-	run, err := rt.begin(rt.ctx, m, j, o.Limits)
+	run, err := rt.begin(rt.ctx, m, j, o)
 	if err != nil {
 		return nil, AsError(err)
 	}
@@ -36,15 +35,22 @@ func (rt *Runtime) Start(ctx context.Context, ref string, o StartOptions) (*Star
 		}
 		return nil, fault(j.ID, err)
 	}
-	return rt.started(ctx, m, j), nil
+	s := rt.started(ctx, m, j)
+	if s.Queue, err = rt.queue(ctx, m.Store, j.ID); err != nil {
+		return nil, AsError(err)
+	}
+	return s, nil
 }
 
-// startable refuses a job that cannot be started, and limits that would change
+// startable refuses a job that cannot be started, and options that would change
 // nothing.
-func (rt *Runtime) startable(j *jobs.Job, more executor.Limits) error {
+func (rt *Runtime) startable(j *jobs.Job, o StartOptions) error {
+	more := o.Limits
 	given := more.String() != ""
 	switch {
-	case j.Status == jobs.Running:
+	case o.AtOnce < 0:
+		return Invalidf("leave it out to keep the configured bound", "the number of jobs at once is negative")
+	case held(j):
 		return fault(j.ID, fmt.Errorf("%s: %w", j.ID, jobs.ErrHeld))
 	case more.Turns < 0 || more.Tokens < 0 || more.CostUSD < 0 || more.Time < 0:
 		return Invalidf("leave it out to keep the limit", "a limit is negative")
@@ -144,7 +150,7 @@ func (rt *Runtime) Stop(ctx context.Context, ref string, o StopOptions) (*jobs.J
 	}
 	run := rt.runHere(j.ID)
 	switch {
-	case run == nil && j.Status == jobs.Running:
+	case run == nil && held(j):
 		err := fmt.Errorf("%s: %w (%s)", j.ID, jobs.ErrHeld, j.Lease.Owner)
 		return nil, WithHint(err, "interrupt that process, host:pid, with Ctrl-C or SIGINT; adroit jobs cancel "+j.ID+" ends the job for good")
 	case run != nil && o.Reason != "":

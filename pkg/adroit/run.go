@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,10 +41,10 @@ func (rt *Runtime) runSubmitted(ctx context.Context, j *jobs.Job) (*jobs.Job, er
 	switch {
 	case j.Status.Final():
 		return j, nil
-	case j.Status == jobs.Running:
+	case held(j):
 		return m.Wait(ctx, j.ID)
 	}
-	run, err := rt.begin(ctx, m, j, executor.Limits{})
+	run, err := rt.begin(ctx, m, j, StartOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (rt *Runtime) Execute(ctx context.Context, in agents.Input) (agents.Job, er
 	if err != nil {
 		return nil, err
 	}
-	return asJob(rt.begin(ctx, m, s.Job, executor.Limits{}))
+	return asJob(rt.begin(ctx, m, s.Job, StartOptions{}))
 }
 
 // Resume goes on with a job that stopped, also one of an earlier process. Of
@@ -79,7 +80,7 @@ func (rt *Runtime) Resume(ctx context.Context, id string) (agents.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return asJob(rt.begin(ctx, m, j, executor.Limits{}))
+	return asJob(rt.begin(ctx, m, j, StartOptions{}))
 }
 
 func asJob(j *job, err error) (agents.Job, error) {
@@ -91,15 +92,16 @@ func asJob(j *job, err error) (agents.Job, error) {
 
 // begin runs a job, or goes on with it, and returns at once. The end of ctx
 // interrupts it.
-func (rt *Runtime) begin(ctx context.Context, m *jobs.Manager, j *jobs.Job, more executor.Limits) (*job, error) {
+func (rt *Runtime) begin(ctx context.Context, m *jobs.Manager, j *jobs.Job, s StartOptions) (*job, error) {
+	more, atOnce := s.Limits, cmp.Or(s.AtOnce, rt.o.AtOnce)
 	if j.Status == jobs.Queued {
-		return rt.start(ctx, j.ID, m.Run, jobs.RunOptions{})
+		return rt.start(ctx, j.ID, m.Run, jobs.RunOptions{AtOnce: atOnce})
 	}
 	set, err := rt.tools()
 	if err != nil {
 		return nil, err
 	}
-	o := jobs.RunOptions{Reopen: executor.Reopener(j.Output, set, more)}
+	o := jobs.RunOptions{AtOnce: atOnce, Reopen: executor.Reopener(j.Output, set, more)}
 	switch {
 	case more.String() != "":
 		o.Reopened = "resumed with other limits: " + more.String()

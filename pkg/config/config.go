@@ -46,6 +46,7 @@ type Config struct {
 	Rates     map[string]rate     `yaml:"prices"`
 	DataDir   string              `yaml:"data_dir"`
 	Retention string              `yaml:"retention"` // as parseAge reads it
+	Jobs      jobsSection         `yaml:"jobs"`
 
 	Diagnostics string                    `yaml:"diagnostics"`
 	Servers     map[string]languageServer `yaml:"language_servers"`
@@ -243,6 +244,9 @@ func (c *Config) check(where string) error {
 	if _, err := ParseAge(c.Retention); c.Retention != "" && err != nil {
 		return fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
 	}
+	if err := c.Jobs.check(where); err != nil {
+		return err
+	}
 	if err := c.checkResults(where); err != nil {
 		return err
 	}
@@ -349,6 +353,7 @@ func (c *Config) entries() []entry {
 			out = append(out, entry{l.key, strings.Join(l.list, ", "), true})
 		}
 	}
+	out = append(out, c.Jobs.entries()...)
 	out = append(out, callingEntries(c.Calling)...)
 	out = append(out, c.serverEntries()...)
 	out = append(out, c.hookEntries()...)

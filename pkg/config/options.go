@@ -49,7 +49,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 	hide := Redactor(c, c.getenv)
 	o := adroit.Options{
 		Tools: c.Tools(p), Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), p.Workflows),
-		Data: data, DataInWorkspace: true, Store: p.store(data), CheckStore: checkStore(data, p.Version), ConfigFile: Path(c.getenv), Warn: p.Warn, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
+		Data: data, DataInWorkspace: true, Store: p.store(data), CheckStore: checkStore(data, p.Version), AtOnce: c.Jobs.AtOnce, ConfigFile: Path(c.getenv), Warn: p.Warn, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
 		Defaults: agents.Defaults{
 			Substitutes: edit.Instead(c.EditFormats), Budget: agents.Budget{Windows: c.Windows, Result: c.Results.Bytes},
 			Model: c.Model, Approve: c.Approve, Mode: c.Mode, Rules: c.Permissions, Prices: c.Prices,

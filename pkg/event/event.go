@@ -16,6 +16,7 @@ import (
 type Kind string
 
 const (
+	JobQueued     Kind = "job.queued" // it waits for a place among the jobs that run at once; Data is its position
 	JobStarted    Kind = "job.started"
 	JobFinished   Kind = "job.finished" // Data is the job's outcome; the last event of a job
 	JobWaiting    Kind = "job.waiting"  // Data says what for; the last event of a run that parks

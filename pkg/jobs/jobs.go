@@ -46,6 +46,11 @@ func (s Status) halted() bool { return s == Limit || s == Stuck }
 // tried again.
 func (s Status) Replans() bool { return s == Failed || s.halted() }
 
+// held reports whether a runner has the job: it runs, or is queued for a place.
+func (j *Job) held() bool {
+	return j.Status == Running || j.Status == Queued && j.Lease.Owner != ""
+}
+
 // Final reports whether a job in this status never runs again by itself.
 func (s Status) Final() bool {
 	switch s {
@@ -74,7 +79,7 @@ type Job struct {
 	Started  time.Time       `json:"started,omitzero"`
 	Updated  time.Time       `json:"updated"`
 	Finished time.Time       `json:"finished,omitzero"`
-	// Lease is who runs it; the zero value means nobody.
+	// Lease is who runs it, or will when it has a place; the zero value means nobody.
 	Lease Lease `json:"lease,omitzero"`
 	// Questions are the awaiting steps that have no answer yet, in the order of
 	// their paths. Only a Query that asks for them fills them in.
@@ -148,6 +153,9 @@ type Store interface {
 	// returns its journal. ErrHeld if another runner has it, ErrFinal if it has
 	// ended.
 	Claim(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error)
+	// Enqueue is Claim for a job that runs when it has a place: it is queued, and
+	// its runner's, until Journal.Start.
+	Enqueue(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error)
 	// Reopen makes an ended, interrupted, waiting or blocked job claimable
 	// again. Of one that failed or was stopped by a limit, what o plans is tried
 	// again. ErrFinal if it was stopped by a limit, or was stuck, and there is
@@ -171,6 +179,11 @@ type Store interface {
 // returns ErrLeaseLost once another runner has the job.
 type Journal interface {
 	flow.Journal
+	// Start sets a queued job running if then at most atOnce jobs of the store run,
+	// and returns 0; else it returns the job's position in the queue, from 1. Only
+	// jobs that a living runner has count, and of the queued ones those that were
+	// added earlier.
+	Start(ctx context.Context, atOnce int) (position int, err error)
 	// Append numbers events and keeps them, all or none. Deltas are not kept. It
 	// does not wait for the disk: see Sync.
 	Append(ctx context.Context, evs ...event.Event) error

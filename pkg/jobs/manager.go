@@ -52,6 +52,10 @@ type RunOptions struct {
 	// Park ends the run with status waiting when a person must answer,
 	// instead of waiting in this process.
 	Park bool
+	// AtOnce bounds how many jobs of the store run at once, in all processes: until
+	// there is a place the job is queued, behind those that were submitted before
+	// it. 0 is no bound; the job takes a place of others all the same.
+	AtOnce int
 	// Emit sees every event as it happens, also deltas, which are not kept.
 	// Its events have no number: see Store.Events for those. May be nil.
 	Emit event.Sink
@@ -171,7 +175,7 @@ func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, er
 	switch {
 	case j.Status == Done || j.Status == Cancelled:
 		return nil, fmt.Errorf("%s: %w (%s); retry it to run it from the start", id, ErrFinal, j.Status)
-	case j.Status == Running:
+	case j.held():
 		return nil, fmt.Errorf("%s: %w", id, ErrHeld)
 	case j.Status.Final() || j.Status == Blocked:
 		if err := m.Store.Reopen(ctx, id, o.Reopen); err != nil {
@@ -241,7 +245,11 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 		return nil, err
 	}
 	defer unlock()
-	j, journal, err := m.Store.Claim(ctx, id, m.owner(), m.ttl())
+	claim := m.Store.Claim
+	if o.AtOnce > 0 {
+		claim = m.Store.Enqueue
+	}
+	j, journal, err := claim(ctx, id, m.owner(), m.ttl())
 	if err != nil {
 		return nil, err
 	}
@@ -252,6 +260,11 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 	r := &run{m: m, o: o, job: j, journal: journal}
 	endHeartbeat := r.startHeartbeat(ctx, stop)
 	r.record(ctx, stop)
+	if err := r.queue(ctx); err != nil {
+		stop(err) // it is the cause, unless there is one
+		return r.end(ctx, endHeartbeat, nil, err)
+	}
+	r.started()
 	out, err := r.perform(ctx, stop)
 	return r.end(ctx, endHeartbeat, out, err)
 }
@@ -266,7 +279,7 @@ func (m *Manager) lock(ctx context.Context, id string) (unlock func(), err error
 	if err != nil {
 		return nil, err
 	}
-	if j.Status == Running {
+	if j.held() {
 		return nil, fmt.Errorf("%s: %w (%s)", id, ErrHeld, j.Lease.Owner)
 	}
 	unlock, clean, err := m.Lock(j)

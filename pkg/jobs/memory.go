@@ -49,7 +49,7 @@ func (h *memoryJob) dead() bool { return h.Lease.Owner == "" || !time.Now().Befo
 // job gives the job as the world should see it.
 func (h *memoryJob) job() *Job {
 	j := h.Job
-	if j.Status == Running && h.dead() {
+	if (j.Status == Running || j.Status == Queued && j.Lease.Owner != "") && h.dead() {
 		j.Status, j.Reason = Interrupted, cmp.Or(j.Reason, "the process died unexpectedly")
 	}
 	if h.dead() {
@@ -159,6 +159,15 @@ func (m *Memory) Remove(ctx context.Context, id string) error {
 
 // Claim implements Store.
 func (m *Memory) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error) {
+	return m.claim(ctx, id, owner, ttl, Running)
+}
+
+// Enqueue implements Store.
+func (m *Memory) Enqueue(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error) {
+	return m.claim(ctx, id, owner, ttl, Queued)
+}
+
+func (m *Memory) claim(ctx context.Context, id, owner string, ttl time.Duration, status Status) (*Job, Journal, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h, err := m.find(ctx, id)
@@ -187,8 +196,8 @@ func (m *Memory) Claim(ctx context.Context, id, owner string, ttl time.Duration)
 		h.Reason = fmt.Sprintf("its runner died %d times; look at its last events, then resume it", h.Crashes)
 		return nil, nil, fmt.Errorf("%s: %w: %s", id, ErrBlocked, h.Reason)
 	}
-	h.Status, h.Reason = Running, ""
-	if h.Started.IsZero() {
+	h.Status, h.Reason = status, ""
+	if h.Started.IsZero() && status == Running {
 		h.Started = now
 	}
 	h.Lease.Owner, h.Lease.Expires = owner, now.Add(ttl)

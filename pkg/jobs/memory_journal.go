@@ -162,6 +162,33 @@ func (j *memoryJournal) Heartbeat(ctx context.Context, ttl time.Duration) (cance
 	return cancel, err
 }
 
+// Start implements Journal.
+func (j *memoryJournal) Start(ctx context.Context, atOnce int) (position int, err error) {
+	err = j.with(ctx, j.job, func(h *memoryJob) error {
+		running, before := 0, 0
+		for _, o := range j.m.jobs {
+			switch {
+			case o == h || o.dead():
+			case o.Status == Running:
+				running++
+			case o.Status == Queued && o.n < h.n:
+				before++
+			}
+		}
+		if running+before >= atOnce {
+			position = before + 1
+			return nil
+		}
+		h.Status, h.Updated = Running, time.Now()
+		if h.Started.IsZero() {
+			h.Started = h.Updated
+		}
+		h.ring()
+		return nil
+	})
+	return position, err
+}
+
 // FinishJob implements Journal.
 func (j *memoryJournal) FinishJob(ctx context.Context, end *Job, last *event.Event) error {
 	if end.Status == Running || end.Status == "" {

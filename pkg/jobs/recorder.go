@@ -27,7 +27,7 @@ type recorder struct {
 	logged func(path string) bool
 
 	mu       sync.Mutex
-	recalled Recalled // since the last event
+	recalled recalledData // since the last event
 	closed   bool
 	err      error
 }
@@ -87,9 +87,9 @@ func (r *recorder) lost(err error) {
 	}
 }
 
-// Recalled is the data of the step.recalled of many steps, which the log has in
+// recalledData is the data of the step.recalled of many steps, which the log has in
 // place of one for each.
-type Recalled struct {
+type recalledData struct {
 	Steps int    `json:"steps"`
 	From  string `json:"from"` // path of the first
 	To    string `json:"to"`   // and of the last
@@ -98,7 +98,7 @@ type Recalled struct {
 	time time.Time
 }
 
-func (p *Recalled) add(ev event.Event) {
+func (p *recalledData) add(ev event.Event) {
 	if p.Steps == 0 {
 		p.From = ev.Path
 	}
@@ -117,7 +117,7 @@ func (r *recorder) writeRecalled() {
 		ev.Text = fmt.Sprintf("step %s recalled", r.recalled.From)
 	}
 	ev.Data, _ = json.Marshal(r.recalled) // a number and strings
-	r.recalled = Recalled{}
+	r.recalled = recalledData{}
 	r.write(ev)
 }
 

@@ -48,7 +48,57 @@ func (r *run) record(ctx context.Context, stop context.CancelCauseFunc) {
 	if r.o.reopened && r.o.Reopened != "" {
 		r.emit(event.Event{Kind: event.Note, Text: r.o.Reopened})
 	}
-	r.started()
+}
+
+// pollQueue is how often the first in the queue looks for a place; the others take
+// turns at longer times, up to pollQueueMost.
+const (
+	pollQueue     = 100 * time.Millisecond
+	pollQueueMost = 2 * time.Second
+)
+
+// queue waits until the job may run. Its error is why it may not any more: the end
+// of ctx, or a store that failed.
+func (r *run) queue(ctx context.Context) error {
+	if r.o.AtOnce == 0 {
+		return nil
+	}
+	for last := 0; ; {
+		position, err := r.journal.Start(ctx, r.o.AtOnce)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return &storeError{err}
+		case position == 0:
+			r.job.Status = Running
+			return nil
+		case position != last:
+			last = position
+			r.queued(position)
+		}
+		select {
+		case <-time.After(min(time.Duration(position)*pollQueue, pollQueueMost)):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// queuedData is the data of job.queued.
+type queuedData struct {
+	Position int `json:"position"` // from 1
+	AtOnce   int `json:"at_once"`  // how many jobs run at once
+}
+
+func (r *run) queued(position int) {
+	verb := "jobs run"
+	if r.o.AtOnce == 1 {
+		verb = "job runs"
+	}
+	ev := event.Event{Kind: event.JobQueued, Text: fmt.Sprintf("queued, number %d: at most %d %s at once", position, r.o.AtOnce, verb)}
+	ev.Data, _ = json.Marshal(queuedData{position, r.o.AtOnce}) // two numbers
+	r.emit(ev)
 }
 
 // end closes the log after a run that returned out and err, ends the heartbeat

@@ -53,7 +53,7 @@ func (d *DB) job(r *row) *jobs.Job {
 	j := r.Job
 	if j.Lease.Owner == "" {
 		j.Lease = jobs.Lease{}
-	} else if j.Status == jobs.Running && d.clock.dead(r) {
+	} else if (j.Status == jobs.Running || j.Status == jobs.Queued) && d.clock.dead(r) {
 		j.Status, j.Lease = jobs.Interrupted, jobs.Lease{}
 		if j.Reason == "" {
 			j.Reason = "the process died unexpectedly"
@@ -165,7 +165,7 @@ func (d *DB) list(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
 	if len(q.Status) > 0 {
 		in := slices.Clone(q.Status)
 		if slices.Contains(in, jobs.Interrupted) {
-			in = append(in, jobs.Running)
+			in = append(in, jobs.Running, jobs.Queued)
 		}
 		where = append(where, "status in (?"+strings.Repeat(",?", len(in)-1)+")")
 		for _, s := range in {
@@ -229,6 +229,11 @@ func (d *DB) Remove(ctx context.Context, id string) error {
 // at once if that is known, else when it has expired; the third time a job
 // lost its runner like that it is blocked instead, with jobs.ErrBlocked.
 func (d *DB) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*jobs.Job, jobs.Journal, error) {
+	return d.claim(ctx, id, owner, ttl, jobs.Running)
+}
+
+// claim takes the lease of a job and sets it running or queued.
+func (d *DB) claim(ctx context.Context, id, owner string, ttl time.Duration, status jobs.Status) (*jobs.Job, jobs.Journal, error) {
 	if owner == "" {
 		return nil, nil, errors.New("claim: an owner is needed; see sqlite.Owner")
 	}
@@ -260,17 +265,17 @@ func (d *DB) Claim(ctx context.Context, id, owner string, ttl time.Duration) (*j
 				reason, r.Crashes, nanos(now), id)
 			return err
 		}
-		r.Status, r.Reason, r.Updated = jobs.Running, "", now
-		if r.Started.IsZero() {
+		r.Status, r.Reason, r.Updated = status, "", now
+		if r.Started.IsZero() && status == jobs.Running {
 			r.Started = now
 		}
 		expires, boot, ticks := d.clock.until(ttl)
 		r.Lease = jobs.Lease{Owner: owner, Token: r.Lease.Token + 1, Expires: at(expires)}
 		out = &r.Job
 		t.notify(id)
-		_, err = t.exec(`update jobs set status = 'running', reason = '', crashes = ?, started = ?, updated = ?,
+		_, err = t.exec(`update jobs set status = ?, reason = '', crashes = ?, started = ?, updated = ?,
 			owner = ?, token = ?, expires = ?, boot = ?, ticks = ? where id = ?`,
-			r.Crashes, nanos(r.Started), nanos(now), owner, r.Lease.Token, expires, boot, ticks, id)
+			string(status), r.Crashes, nanos(r.Started), nanos(now), owner, r.Lease.Token, expires, boot, ticks, id)
 		return err
 	})
 	if err := errors.Join(err, blocked); err != nil {

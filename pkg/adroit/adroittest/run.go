@@ -96,6 +96,63 @@ func testStop(t *testing.T, f *fixture) {
 	}
 }
 
+// A job above the bound is queued, is seen there, and leaves the queue by a place, a
+// stop or a cancel.
+func testQueue(t *testing.T, f *fixture) {
+	add := func() string {
+		s, err := f.Submit(t.Context(), f.waiting())
+		must(t, err)
+		return s.Job.ID
+	}
+	start := func(id string, want int) {
+		t.Helper()
+		s, err := f.Start(t.Context(), id, adroit.StartOptions{AtOnce: 1})
+		must(t, err)
+		if s.Queue != want {
+			t.Fatalf("the job is started at position %d, want %d", s.Queue, want)
+		}
+	}
+	first, second, third := add(), add(), add()
+	if _, err := f.Start(t.Context(), first, adroit.StartOptions{AtOnce: -1}); adroit.AsError(err).Kind != adroit.Invalid {
+		t.Errorf("a bound below zero: %v", err)
+	}
+	start(first, 0)
+	<-f.slow
+	start(third, 1)
+	start(second, 1) // it is older
+	d, err := f.Job(t.Context(), third)
+	must(t, err)
+	if d.Job.Status != jobs.Queued || d.Queue != 2 || len(d.Actions) == 0 || d.Actions[0].Do != adroit.ActionLogs {
+		t.Errorf("%+v", d)
+	}
+	if list, err := f.Jobs(t.Context(), adroit.ListOptions{Status: []jobs.Status{jobs.Queued}}); err != nil || len(list) != 2 || list[0].Queue != 2 || list[1].Queue != 1 {
+		t.Errorf("%v, %+v", err, list)
+	}
+	if _, err := f.Start(t.Context(), third, adroit.StartOptions{}); !errors.Is(err, jobs.ErrHeld) {
+		t.Errorf("a second start of a job in the queue: %v", err)
+	}
+	j, err := f.Stop(t.Context(), second, adroit.StopOptions{Reason: "not now"})
+	if err != nil || j.Status != jobs.Interrupted || j.Reason != "not now" {
+		t.Errorf("%v, %+v", err, j)
+	}
+	if j, err = f.Cancel(t.Context(), third); err != nil || j.Status != jobs.Cancelled {
+		t.Errorf("%v, %+v", err, j)
+	}
+	start(second, 1)
+	close(f.release)
+	if j, err = f.Wait(t.Context(), second); err != nil || j.Status != jobs.Done {
+		t.Errorf("%v, %+v", err, j)
+	}
+	kinds := []event.Kind{}
+	for ev, err := range f.Events(t.Context(), third, adroit.EventOptions{}) {
+		must(t, err)
+		kinds = append(kinds, ev.Kind)
+	}
+	if len(kinds) < 2 || kinds[0] != event.JobQueued || kinds[len(kinds)-1] != event.JobFinished {
+		t.Errorf("the cancelled job has the events %v", kinds)
+	}
+}
+
 // Who follows a job live gets pieces of answers, which have no number, between
 // the numbered events, none of which is missing.
 func testLive(t *testing.T, f *fixture) {

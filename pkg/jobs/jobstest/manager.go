@@ -31,6 +31,8 @@ func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Stop", stop},
 		{"Cancel", cancel},
 		{"CancelFirst", cancelFirst},
+		{"AtOnce", atOnce},
+		{"LeaveQueue", leaveQueue},
 		{"LeaseLost", leaseLost},
 		{"Diverged", diverged},
 		{"NoWorkflow", noWorkflow},
@@ -318,6 +320,102 @@ func cancelFirst(t *testing.T, b *bench) {
 	}
 	_, err = b.Run(t.Context(), id, jobs.RunOptions{})
 	is(t, err, jobs.ErrFinal)
+}
+
+// atOnce starts many jobs and counts how many of them work.
+func atOnce(t *testing.T, b *bench) {
+	const most = 2
+	var working, peak atomic.Int32
+	b.step = func(_ context.Context, s flow.Step) (json.RawMessage, error) {
+		for n := working.Add(1); ; {
+			p := peak.Load()
+			if n <= p || peak.CompareAndSwap(p, n) {
+				break
+			}
+		}
+		time.Sleep(5 * time.Millisecond) // for the others to meet this one
+		working.Add(-1)
+		return s.Input, nil
+	}
+	var wg sync.WaitGroup
+	for range 6 {
+		id := b.submit(t, 3)
+		wg.Go(func() {
+			if j, err := b.Run(t.Context(), id, jobs.RunOptions{AtOnce: most}); err != nil || j.Status != jobs.Done {
+				t.Errorf("run gives %+v, %v", j, err)
+			}
+		})
+	}
+	wg.Wait()
+	if p := peak.Load(); p > most {
+		t.Errorf("%d jobs worked at once, want at most %d", p, most)
+	}
+}
+
+// leaveQueue takes jobs out of the queue before they ran: one is cancelled, one is
+// stopped and goes on later.
+func leaveQueue(t *testing.T, b *bench) {
+	release := make(chan struct{})
+	began := make(chan struct{})
+	b.step = func(ctx context.Context, s flow.Step) (json.RawMessage, error) {
+		select {
+		case began <- struct{}{}:
+		case <-release:
+		}
+		<-release
+		return s.Input, nil
+	}
+	ctx, halt := context.WithCancelCause(t.Context())
+	var wg sync.WaitGroup
+	run := func(ctx context.Context, want jobs.Status, queued chan int) string {
+		id := b.submit(t, 1)
+		wg.Go(func() {
+			j, err := b.Run(ctx, id, jobs.RunOptions{AtOnce: 1, Emit: func(ev event.Event) {
+				if ev.Kind == event.JobQueued {
+					var d struct{ Position int }
+					ok(t, json.Unmarshal(ev.Data, &d))
+					queued <- d.Position
+				}
+			}})
+			if err != nil || j.Status != want {
+				t.Errorf("%s gives %+v, %v; want it %s", id, j, err, want)
+			}
+		})
+		return id
+	}
+	run(t.Context(), jobs.Done, nil)
+	<-began
+	positions := make(chan int, 9)
+	second := run(t.Context(), jobs.Cancelled, positions)
+	if p := <-positions; p != 1 {
+		t.Errorf("the second job is at position %d", p)
+	}
+	third := run(ctx, jobs.Interrupted, positions)
+	if p := <-positions; p != 2 {
+		t.Errorf("the third job is at position %d", p)
+	}
+	_, err := b.Manager.Cancel(t.Context(), second)
+	ok(t, err)
+	if p := <-positions; p != 1 {
+		t.Errorf("behind a cancelled job the third is at position %d", p)
+	}
+	halt(jobs.ErrStopped)
+	j, err := b.Wait(t.Context(), third)
+	ok(t, err)
+	if j.Status != jobs.Interrupted || j.Lease.Owner != "" || !j.Started.IsZero() {
+		t.Errorf("a job that was stopped in the queue is %+v", j)
+	}
+	if n := b.runs.Load(); n != 1 {
+		t.Errorf("%d steps ran, want that of the first job", n)
+	}
+	if f := b.last(t, second, event.JobFinished); f.Status != jobs.Cancelled {
+		t.Errorf("final is %+v", f)
+	}
+	close(release)
+	wg.Wait()
+	if j, err := b.Resume(t.Context(), third, jobs.RunOptions{AtOnce: 1}); err != nil || j.Status != jobs.Done {
+		t.Errorf("resumed: %+v, %v", j, err)
+	}
 }
 
 // leaseLost has another runner take the job between two steps.

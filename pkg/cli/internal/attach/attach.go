@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -36,6 +38,11 @@ type Options struct {
 	Window     int  // the context window that its model was asked for, 0 for none
 	// Known is the model's context window as far as it is known, for the meter.
 	Known int
+}
+
+// AtOnce adds --at-once to the flags of a command that starts jobs.
+func AtOnce(f *pflag.FlagSet, o *adroit.StartOptions) {
+	f.IntVar(&o.AtOnce, "at-once", 0, "queue the job until fewer than this many run, in all processes (config: jobs.at_once)")
 }
 
 // Run runs a job until it ends, waits for a person who is not here, or is

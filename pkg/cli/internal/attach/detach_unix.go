@@ -22,9 +22,9 @@ import (
 
 // Detach goes on with a job in a process of its own session, so that neither the
 // end of this one nor that of the terminal reaches it, and returns once that
-// process has the job. Its messages go to a log beside the job; what the job does
+// process has the job, which may be queued. Its messages go to a log beside the job; what the job does
 // goes to the job's own log.
-func Detach(ctx context.Context, e *env.Env, c adroit.Client, id string, flags ...string) error {
+func Detach(ctx context.Context, e *env.Env, c adroit.Client, id string, o adroit.StartOptions) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("detaching: %w", err)
@@ -33,9 +33,24 @@ func Detach(ctx context.Context, e *env.Env, c adroit.Client, id string, flags .
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, append([]string{"--data-dir", data, "jobs", "resume", id}, flags...)...)
+	cmd := exec.Command(self, append([]string{"--data-dir", data, "jobs", "resume", id}, startArgs(o)...)...)
 	cmd.Args[0] = os.Args[0] // a program of several names goes by the one it was called
 	return detach(ctx, e, c, id, filepath.Join(data, "jobs", id, "logs"), cmd)
+}
+
+// startArgs are the options again, as flags of jobs resume.
+func startArgs(o adroit.StartOptions) (args []string) {
+	flag := func(name string, value any, given bool) {
+		if given {
+			args = append(args, fmt.Sprintf("--%s=%v", name, value))
+		}
+	}
+	flag("max-turns", o.Limits.Turns, o.Limits.Turns > 0)
+	flag("max-tokens", o.Limits.Tokens, o.Limits.Tokens > 0)
+	flag("max-cost", o.Limits.CostUSD, o.Limits.CostUSD > 0)
+	flag("timeout", o.Limits.Time, o.Limits.Time > 0)
+	flag("at-once", o.AtOnce, o.AtOnce > 0)
+	return args
 }
 
 func detach(ctx context.Context, e *env.Env, c adroit.Client, id, logs string, cmd *exec.Cmd) error {
@@ -70,8 +85,16 @@ func detach(ctx context.Context, e *env.Env, c adroit.Client, id, logs string, c
 		said, _ := io.ReadAll(io.NewSectionReader(log, before, maxSaid))
 		return exit.Fail(fmt.Errorf("the process in the background ended before it had the job %s%s", id, quoted(said)), foreground)
 	}
+	d, err := c.Job(ctx, id)
+	if err != nil {
+		return err
+	}
+	state := "running in the background"
+	if d.Queue > 0 {
+		state = fmt.Sprintf("queued in the background, number %d", d.Queue)
+	}
 	fmt.Fprintln(e.Out, id)
-	fmt.Fprintf(e.Err, "running in the background    adroit jobs logs %s -f    adroit jobs wait %s    adroit jobs cancel %s\n", id, id, id)
+	fmt.Fprintf(e.Err, "%s    adroit jobs logs %s -f    adroit jobs wait %s    adroit jobs cancel %s\n", state, id, id, id)
 	return nil
 }
 

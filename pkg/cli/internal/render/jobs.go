@@ -24,6 +24,9 @@ func Jobs(s *term.Screen, list []adroit.JobSummary, now time.Time, home func(str
 		if p := position(j.Position); p != "" {
 			task = p + ": " + task
 		}
+		if j.Queue > 0 {
+			task = fmt.Sprintf("number %d: %s", j.Queue, task)
+		}
 		if home != nil {
 			task = home(j.Dir) + ": " + task
 		}
@@ -64,6 +67,9 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	put("model", j.Model)
 	put("directory", Place(d, home))
 	put("status", status(j, d.Position))
+	if d.Queue > 0 {
+		put("queue", fmt.Sprintf("number %d; it starts by itself, and adroit jobs cancel %s takes it out", d.Queue, j.ID))
+	}
 	put("reason", j.Reason)
 	if j.Cancel && !j.Status.Final() {
 		put("cancel", "asked for, not confirmed yet")

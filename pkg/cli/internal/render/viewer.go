@@ -183,6 +183,8 @@ func (v *Viewer) show(ev event.Event) {
 		v.recalled()
 		text, _, _ := strings.Cut(ev.Text, "\n")
 		v.aside(term.Plain, text)
+	case event.JobQueued:
+		v.aside(term.Dim, ev.Text)
 	case event.JobFinished, event.JobWaiting:
 		v.answered(ev)
 	}

@@ -51,6 +51,12 @@ func newList(e *env.Env, use string) *cobra.Command {
 	return cmd
 }
 
+// A listView is a job of the list as JSON.
+type listView struct {
+	*jobs.Job
+	Queue int `json:"queue,omitempty"`
+}
+
 // statuses are those that jobs may have.
 func statuses() []string {
 	var names []string
@@ -101,9 +107,9 @@ func (l *listing) list(cmd *cobra.Command, e *env.Env) error {
 		all = all[:l.Limit]
 	}
 	if l.Full {
-		list := []*jobs.Job{}
+		list := []listView{}
 		for _, j := range all {
-			list = append(list, j.Job)
+			list = append(list, listView{j.Job, j.Queue})
 		}
 		return render.JSON(e.Out, list)
 	}

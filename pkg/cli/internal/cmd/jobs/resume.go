@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
@@ -47,12 +46,13 @@ func newResume(e *env.Env) *cobra.Command {
 			if _, err := c.Start(ctx, d.Job.ID, check); err != nil {
 				return attach.StartError(err)
 			}
-			return attach.Detach(ctx, e, c, d.Job.ID, limitArgs(cmd.Flags())...)
+			return attach.Detach(ctx, e, c, d.Job.ID, o)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
 	f.BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
+	attach.AtOnce(f, &o)
 	f.BoolVarP(&detach, "detach", "d", false, "resume in the background")
 	f.IntVar(&o.Limits.Turns, "max-turns", 0, "go on past the limit of model calls, up to this many for the agent that was stopped")
 	f.IntVar(&o.Limits.Tokens, "max-tokens", 0, "go on past the limit of tokens, up to this many for the whole job")
@@ -71,19 +71,9 @@ func waits(e *env.Env, d *adroit.JobDetail) error {
 		Hint: fmt.Sprintf("adroit signal %s approve, or deny; then adroit jobs resume %s", id, id)}
 }
 
-// limitArgs are the limits again, for the process that goes on in the background.
-func limitArgs(flags *pflag.FlagSet) (args []string) {
-	flags.Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "max-turns", "max-tokens", "max-cost", "timeout":
-			args = append(args, "--"+f.Name+"="+f.Value.String())
-		}
-	})
-	return args
-}
-
 func newRetry(e *env.Env) *cobra.Command {
 	var asJSON, deltas, detach bool
+	var o adroit.StartOptions
 	cmd := &cobra.Command{
 		Use:   "retry ID",
 		Short: "Run a job's task again from the start, as a new job",
@@ -100,13 +90,14 @@ func newRetry(e *env.Env) *cobra.Command {
 			}
 			attach.Begins(e, again)
 			if detach {
-				return attach.Detach(ctx, e, c, again.Job.ID)
+				return attach.Detach(ctx, e, c, again.Job.ID, o)
 			}
-			return attach.Run(ctx, e, c, again.Job.ID, attach.Options{JSON: asJSON || deltas, Deltas: deltas})
+			return attach.Run(ctx, e, c, again.Job.ID, attach.Options{StartOptions: o, JSON: asJSON || deltas, Deltas: deltas})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
 	cmd.Flags().BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
+	attach.AtOnce(cmd.Flags(), &o)
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run it in the background")
 	return cmd
 }

@@ -16,6 +16,7 @@ type detailView struct {
 	Parts   []jobs.Part       `json:"parts,omitempty"`
 	Pending *jobs.Question    `json:"pending,omitempty"`
 	Trees   []adroit.KeptTree `json:"worktrees,omitempty"`
+	Queue   int               `json:"queue,omitempty"`
 }
 
 func newShow(e *env.Env) *cobra.Command {
@@ -38,7 +39,7 @@ func newShow(e *env.Env) *cobra.Command {
 			case cmd.Flags().Changed("graph"):
 				return graph(cmd.Context(), e, c, d.Job, "--graph", how)
 			case asJSON:
-				v := detailView{Job: d.Job, Final: d.Final, Parts: d.Usage.Parts, Trees: d.Trees}
+				v := detailView{Job: d.Job, Final: d.Final, Parts: d.Usage.Parts, Trees: d.Trees, Queue: d.Queue}
 				if len(d.Questions) > 0 {
 					v.Pending = &d.Questions[0]
 				}

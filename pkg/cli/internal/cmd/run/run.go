@@ -21,6 +21,7 @@ import (
 type command struct {
 	request.Flags
 	json, deltas, detach, dry bool
+	start                     adroit.StartOptions
 }
 
 // New is adroit run.
@@ -73,6 +74,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off (or ADROIT_SANDBOX)")
 	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line, and nothing else")
 	f.BoolVar(&q.deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
+	attach.AtOnce(f, &q.start)
 	f.BoolVarP(&q.detach, "detach", "d", false, "run in the background and print the job's id")
 	f.BoolVar(&q.Worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
 	f.StringVar(&q.Record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")
@@ -104,9 +106,9 @@ func (q *command) run(ctx context.Context, e *env.Env) error {
 	case s.Repeated:
 		return q.repeated(ctx, e, c, s.Job)
 	case q.detach:
-		return attach.Detach(ctx, e, c, s.Job.ID)
+		return attach.Detach(ctx, e, c, s.Job.ID, q.start)
 	}
-	return attach.Run(ctx, e, c, s.Job.ID, attach.Options{JSON: q.json, Deltas: q.deltas, Window: s.Plan.Task.Options.Window, Known: render.KnownWindow(s.Plan.Task)})
+	return attach.Run(ctx, e, c, s.Job.ID, attach.Options{StartOptions: q.start, JSON: q.json, Deltas: q.deltas, Window: s.Plan.Task.Options.Window, Known: render.KnownWindow(s.Plan.Task)})
 }
 
 // repeated prints how the job stands that an earlier run with the same key began.
