@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // full is what the command line puts around a loop: secrets are looked for in

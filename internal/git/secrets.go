@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 const (

@@ -16,13 +16,13 @@ import (
 	"sync/atomic"
 
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/netguard"
-	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )

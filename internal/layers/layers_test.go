@@ -21,15 +21,16 @@ const module = "github.com/adroit-run/adroit/"
 // stands for everything below. What is not listed here may import nothing of
 // ours; adding a package means adding a line.
 var may = map[string][]string{
-	"pkg/event":      {},
-	"pkg/llm":        {},
-	"pkg/flow":       {"pkg/event"},
-	"pkg/permit":     {},
-	"pkg/netguard":   {},
-	"pkg/workspace":  {"internal/rootfs", "internal/workspace/ledger", "internal/workspace/textfile"},
-	"pkg/secret":     {},
-	"internal/trust": {},
-	"pkg/tools":      {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
+	"pkg/event":       {},
+	"pkg/llm":         {},
+	"pkg/flow":        {"pkg/event"},
+	"pkg/permit":      {},
+	"pkg/netguard":    {},
+	"pkg/workspace":   {"internal/rootfs", "internal/workspace/ledger", "internal/workspace/textfile"},
+	"internal/secret": {},
+	"pkg/secret":      {},
+	"internal/trust":  {},
+	"pkg/tools":       {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
 	"pkg/executor":                 {"pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/toolcall"},
@@ -41,7 +42,7 @@ var may = map[string][]string{
 
 	"pkg/agents":         {"internal/plainyaml", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
 	"internal/pipeline":  {"internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
-	"pkg/hooks":          {"pkg/event", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
+	"internal/hooks":     {"pkg/event", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"internal/workflows": {"pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/pipeline":       {"internal/pipeline"},
 	"pkg/trust":          {"internal/trust"},
@@ -103,7 +104,7 @@ var may = map[string][]string{
 
 	"internal/provider": {"internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"pkg/config": {"configs", "internal/keyfile", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "pkg/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"pkg/config": {"configs", "internal/keyfile", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
@@ -123,7 +124,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render"},
 	"pkg/cli/internal/exit":    {"pkg/jobs"},
 	"pkg/cli/internal/term":    {},
-	"pkg/cli/internal/render":  {"pkg/adroit", "pkg/cli/internal/term", "pkg/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
+	"pkg/cli/internal/render":  {"pkg/adroit", "pkg/cli/internal/term", "internal/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
 
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"internal/flow/flowvet"},
@@ -195,7 +196,7 @@ var (
 var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/docs/", "internal/e2e/", "internal/realrepo/", "internal/workspacetest/"}
 
 // leaves are packages of pure functions over text and JSON that every package may use.
-var leaves = []string{"internal/jsontext", "internal/lazyregexp", "internal/spelling", "pkg/secret", "pkg/tools/schema"}
+var leaves = []string{"internal/jsontext", "internal/lazyregexp", "internal/spelling", "internal/secret", "pkg/tools/schema"}
 
 func allowed(pkg, imp string) bool {
 	if slices.Contains(leaves, imp) && imp != pkg {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // splitCLI checks the name after cli/: NAME or NAME:MODEL.

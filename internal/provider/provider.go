@@ -19,6 +19,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -27,7 +28,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/ollama"
 	"github.com/adroit-run/adroit/pkg/llm/openai"
 	"github.com/adroit-run/adroit/pkg/llm/script"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // Providers that are built in. Script is followed by a colon and a file, CLI by

@@ -34,16 +34,15 @@ import (
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/netguard"
-	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
@@ -81,7 +80,7 @@ type Options struct {
 	// NoDiagnostics keeps the language servers from checking what calls change.
 	NoDiagnostics bool
 	// Hooks are commands that see each call of a tool and its result.
-	Hooks []hooks.Hook
+	Hooks []Hook
 	// Middleware wraps each call of a tool, inside of the hooks; the first is
 	// outermost.
 	Middleware []func(ToolHandler) ToolHandler

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
-	"github.com/adroit-run/adroit/pkg/hooks"
+	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -3,6 +3,7 @@ package adroit
 import (
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/git/worktree"
+	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
@@ -15,6 +16,8 @@ type (
 	Invocation = handler.Invocation
 	// A ToolHandler performs a call; Options.Middleware wraps one in another.
 	ToolHandler = handler.ToolHandler
+	// A Hook is an operator's program that runs before or after calls of tools.
+	Hook = hooks.Hook
 	// CallModes knows how models call tools, for a ModelSource.
 	CallModes = handler.CallModes
 

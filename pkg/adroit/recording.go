@@ -3,11 +3,11 @@ package adroit
 import (
 	"encoding/json"
 
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // recorder keeps the turns of a job in a file, nil if nobody asked for it.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -16,7 +17,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/config"
-	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

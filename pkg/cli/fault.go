@@ -12,11 +12,11 @@ import (
 
 	"github.com/adroit-run/adroit/internal/spelling"
 
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // exitOf finds in a chain of errors what decides about the exit code: an error

@@ -24,11 +24,11 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/provider"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
-	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/permit"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/hooks"
+	"github.com/adroit-run/adroit/internal/hooks"
 )
 
 // hooksIn are the configured hooks with ~/ expanded to a home directory.

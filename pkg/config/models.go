@@ -12,7 +12,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/provider"
-	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/internal/secret"
 )
 
 // A role is a model by what it is for: default, cheap, strong or any other

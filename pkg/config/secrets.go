@@ -10,7 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/provider"
 	"github.com/adroit-run/adroit/internal/rootfs"
-	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/internal/secret"
 )
 
 // secrets configure what no tool may see.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/tools/git"
 	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/pkg/secret"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/toolstest"
 	"github.com/adroit-run/adroit/pkg/workspace"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/git"
-	"github.com/adroit-run/adroit/pkg/secret"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 

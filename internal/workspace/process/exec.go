@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 const (

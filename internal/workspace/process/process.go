@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/overlay"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // A Process is a command that was started. Its methods are safe for concurrent use.

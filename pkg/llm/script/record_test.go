@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 func talk(words ...string) *llm.Request {

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/trust"
-	"github.com/adroit-run/adroit/pkg/secret"
 )
 
 // TrustFiles renders files that would instruct agents, with their first n lines.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/hooks"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
