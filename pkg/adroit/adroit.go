@@ -194,7 +194,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		o.Defaults.Substitutes = edit.Instead(nil)
 	}
 	if o.Defaults.Missing == nil {
-		o.Defaults.Missing = Missing
+		o.Defaults.Missing = missingFor
 	}
 	if o.Secrets == nil {
 		o.Secrets = secret.New(secret.Options{Known: secret.Environ(os.Environ())})

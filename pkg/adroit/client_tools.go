@@ -70,5 +70,5 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, er
 	if err != nil {
 		return r, err
 	}
-	return t.Run(ctx, &tools.Env{Job: "call", Key: "call", Artifacts: TestCommand(test), Files: files, Exec: exec, HTTP: rt.o.Network.Client()}, c.Args)
+	return t.Run(ctx, &tools.Env{Job: "call", Key: "call", Artifacts: testCommand(test), Files: files, Exec: exec, HTTP: rt.o.Network.Client()}, c.Args)
 }

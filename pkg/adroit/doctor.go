@@ -10,12 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/test"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/workspace"
+	"golang.org/x/sys/unix"
 )
 
 // A Finding is one thing that was looked at on a machine.
@@ -182,7 +181,7 @@ func (d *doctor) tests() Finding {
 		return Finding{name, Lacking, err.Error(), "adroit trust --list shows what is trusted"}
 	}
 	switch from {
-	case "", ProjectStages:
+	case "", projectStages:
 	case AnyProject:
 		from = "test in " + d.home(d.o.ConfigFile)
 	default:
@@ -198,7 +197,7 @@ func (d *doctor) tests() Finding {
 	case err != nil:
 		return Finding{name, Lacking, err.Error(), "correct the file"}
 	case len(found) == 0:
-		return Finding{name, Lacking, "no tests found in " + d.home(d.q.Dir), "if there are some, name the command that runs them: test: COMMAND in " + ProjectStages + ", or adroit run --test COMMAND"}
+		return Finding{name, Lacking, "no tests found in " + d.home(d.q.Dir), "if there are some, name the command that runs them: test: COMMAND in " + projectStages + ", or adroit run --test COMMAND"}
 	case command != "":
 		return Finding{name, Fine, fmt.Sprintf("%s (from %s)", command, from), ""}
 	}

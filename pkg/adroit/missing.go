@@ -7,11 +7,11 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-// Missing returns in a line what the workspace dir lacks for a tool to check
+// missingFor returns in a line what the workspace dir lacks for a tool to check
 // anything with args, "" if nothing is lacking or that cannot be seen. test is
 // the command that runs the project's tests, if one is configured. It is for
 // agents.Defaults.Missing; it reads files and runs nothing.
-func Missing(dir string, t tools.Tool, args json.RawMessage, test string) string {
+func missingFor(dir string, t tools.Tool, args json.RawMessage, test string) string {
 	if t.Missing == nil {
 		return ""
 	}
@@ -20,17 +20,17 @@ func Missing(dir string, t tools.Tool, args json.RawMessage, test string) string
 		return "" // the job itself says what is wrong with it
 	}
 	defer files.Close()
-	return t.Missing(&tools.Env{Files: files, Artifacts: TestCommand(test)}, args)
+	return t.Missing(&tools.Env{Files: files, Artifacts: testCommand(test)}, args)
 }
 
-// TestCommand has the command that runs a project's tests as the artifact that
+// testCommand has the command that runs a project's tests as the artifact that
 // tools are given, none if it is empty.
-type TestCommand string
+type testCommand string
 
-var _ tools.ArtifactReader = TestCommand("")
+var _ tools.ArtifactReader = testCommand("")
 
 // Value implements tools.ArtifactReader.
-func (c TestCommand) Value(name string) json.RawMessage {
+func (c testCommand) Value(name string) json.RawMessage {
 	if name != tools.TestCommand || c == "" {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (c TestCommand) Value(name string) json.RawMessage {
 }
 
 // Names implements tools.ArtifactReader.
-func (c TestCommand) Names() []string {
+func (c testCommand) Names() []string {
 	if c == "" {
 		return nil
 	}

@@ -23,7 +23,7 @@ import (
 const (
 	ProjectAgents    = ".adroit/agents"
 	ProjectPipelines = ".adroit/pipelines"
-	ProjectStages    = ".adroit/validation.yaml" // what must hold of it; it names commands
+	projectStages    = ".adroit/validation.yaml" // what must hold of it; it names commands
 )
 
 // ProjectSkills are where a workspace keeps skills, the stronger last.
@@ -141,7 +141,7 @@ func (d trustDecision) stages() (s workflows.Stages, raw json.RawMessage, err er
 		return s, nil, err
 	}
 	defer root.Close()
-	b, err := fs.ReadFile(d.files(root), ProjectStages)
+	b, err := fs.ReadFile(d.files(root), projectStages)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil, nil
 	}
@@ -149,7 +149,7 @@ func (d trustDecision) stages() (s workflows.Stages, raw json.RawMessage, err er
 		s, raw, err = parseStages(b)
 	}
 	if err != nil {
-		return s, nil, fmt.Errorf("%s: %w", ProjectStages, err)
+		return s, nil, fmt.Errorf("%s: %w", projectStages, err)
 	}
 	return s, raw, nil
 }
@@ -205,7 +205,7 @@ func (rt *Runtime) testCommand(dir string, d trustDecision) (command, from strin
 			rt.warn("the project's test command is not known: %v", err) // what needs the stages fails by them
 		}
 		if command := stages.TestCommand(); command != "" {
-			return command, ProjectStages
+			return command, projectStages
 		}
 	}
 	if command := all[AnyProject]; command != "" {

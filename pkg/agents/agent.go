@@ -82,7 +82,8 @@ type Field struct {
 	// Artifact names the artifact that its value is bound to from the start, for
 	// tools to use. The prompt then has it only where the template places it.
 	Artifact string `json:"artifact,omitempty"`
-	// Bytes is how much of a text the prompt has at most, see [Truncate]; 0 is all.
+	// Bytes is how much of a text the prompt has at most: its beginning, its end
+	// and what is between in short; 0 is all.
 	Bytes int `json:"bytes,omitempty"`
 }
 

@@ -32,7 +32,7 @@ func (l *linter) template() {
 	if unknown {
 		return // rendering would say the same again
 	}
-	d := Data{Agent: a.Name, Prompt: "x", Signal: "X", Dir: "/", Inputs: map[string]any{}, Tools: toolData(l.own)}
+	d := promptData{Agent: a.Name, Prompt: "x", Signal: "X", Dir: "/", Inputs: map[string]any{}, Tools: toolData(l.own)}
 	for _, f := range a.Inputs {
 		d.Inputs[f.Name] = "x"
 		if f.Default != nil {
@@ -55,7 +55,7 @@ func (l *linter) template() {
 // field reports whether a template may name path. Fields of Data and of
 // ToolData are both allowed anywhere: which one the dot is takes running it.
 func (l *linter) field(path []string) (hint string, ok bool) {
-	known := slices.Concat(fields[Data](), fields[ToolData]())
+	known := slices.Concat(fields[promptData](), fields[promptTool]())
 	if !slices.Contains(known, path[0]) {
 		if near := spelling.Nearest(path[0], known); near != "" {
 			return "did you mean ." + near + "?", false

@@ -237,7 +237,7 @@ func (a *DynamicAgent) writePrompts(t *executor.Task, in Input, sel selection, i
 	if err != nil {
 		return err
 	}
-	data := Data{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(sel.own), Dir: in.Dir}
+	data := promptData{Agent: a.Name, Prompt: in.Prompt, Inputs: map[string]any{}, Tools: toolData(sel.own), Dir: in.Dir}
 	if words := a.Done.Signals(); len(words) > 0 {
 		data.Signal = words[0]
 	}

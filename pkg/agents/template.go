@@ -16,28 +16,28 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// Data is what a prompt's template sees. There is no clock in it: the same
+// promptData is what a prompt's template sees. There is no clock in it: the same
 // request always gives the same prompt, which providers cache.
-type Data struct {
+type promptData struct {
 	Agent  string         // the agent's name
 	Prompt string         // what the user wrote
 	Inputs map[string]any // by name
-	Tools  []ToolData     // those the agent really has, by name
+	Tools  []promptTool   // those the agent really has, by name
 	Signal string         // the word by which the model claims to be done, if there is one
 	Dir    string         // the workspace
 }
 
-// ToolData is what a template sees of a tool.
-type ToolData struct {
+// promptTool is what a template sees of a tool.
+type promptTool struct {
 	Name, UsageHint, Description, Category string
 	Optional                               bool // not always needed
 }
 
-func toolData(set *tools.Set) []ToolData {
-	var out []ToolData
+func toolData(set *tools.Set) []promptTool {
+	var out []promptTool
 	for t := range set.All() {
 		optional := t.Optionality == tools.Optional || t.Optionality == tools.Conditional
-		out = append(out, ToolData{t.Name, t.UsageHint, t.Description, t.Category, optional})
+		out = append(out, promptTool{t.Name, t.UsageHint, t.Description, t.Category, optional})
 	}
 	return out
 }
@@ -77,7 +77,7 @@ func join(sep string, in any) (string, error) {
 	return strings.Join(parts, sep), nil
 }
 
-func render(t *template.Template, d Data) (string, error) {
+func render(t *template.Template, d promptData) (string, error) {
 	var b bounded
 	if err := t.Execute(&b, d); err != nil {
 		return "", err

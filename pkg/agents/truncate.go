@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// Truncate makes a text fit into most bytes for a model to read. Of a text that is
+// truncate makes a text fit into most bytes for a model to read. Of a text that is
 // too long, head and tail are kept. Of a diff as git writes it, that is done
 // for each file, so that one large file does not hide the others, and files
 // that a program has written, such as go.sum, are counted rather than shown,
 // however much room there is. What was left out is said where it was.
-func Truncate(text string, most int) string {
+func truncate(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	before, files := patches(text)
 	if files == nil {
@@ -178,7 +178,7 @@ func (a *DynamicAgent) truncateInputs(inputs map[string]json.RawMessage) map[str
 		if f.Bytes <= 0 || json.Unmarshal(inputs[f.Name], &text) != nil {
 			continue
 		}
-		if short, err := json.Marshal(Truncate(text, f.Bytes)); err == nil { // a string
+		if short, err := json.Marshal(truncate(text, f.Bytes)); err == nil { // a string
 			out[f.Name] = short
 		}
 	}

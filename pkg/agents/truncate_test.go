@@ -20,7 +20,7 @@ func fileDiff(name string, lines int) string {
 func TestBriefDiff(t *testing.T) {
 	small, large, sums := fileDiff("small.go", 3), fileDiff("large.go", 4000), fileDiff("go.sum", 50)
 	bin := "diff --git a/x.png b/x.png\nindex 1..2 100644\nGIT binary patch\nliteral 10\nzcmZ\n\n"
-	got := Truncate("a note above\n"+large+sums+bin+small, 8000)
+	got := truncate("a note above\n"+large+sums+bin+small, 8000)
 	if len(got) > 8000 {
 		t.Errorf("it has %d bytes", len(got))
 	}
@@ -38,7 +38,7 @@ func TestBriefDiff(t *testing.T) {
 			t.Errorf("it has %q", no)
 		}
 	}
-	if whole := small + fileDiff("b.go", 5); Truncate(whole, 8000) != whole {
+	if whole := small + fileDiff("b.go", 5); truncate(whole, 8000) != whole {
 		t.Error("a diff that fits is not whole")
 	}
 }
@@ -49,7 +49,7 @@ func TestBriefMany(t *testing.T) {
 	for i := range 1000 {
 		all.WriteString(fileDiff(fmt.Sprintf("f%d.go", i), 40))
 	}
-	got := Truncate(all.String(), 6000)
+	got := truncate(all.String(), 6000)
 	if len(got) > 6000 || !strings.Contains(got, "f0.go new 0") || !strings.Contains(got, "975 more files changed: f25.go +40 -40;") {
 		t.Errorf("%d bytes:\n%s", len(got), got)
 	}
@@ -57,7 +57,7 @@ func TestBriefMany(t *testing.T) {
 
 func TestBriefText(t *testing.T) {
 	long := strings.Repeat("äöü line\n", 1000)
-	got := Truncate("first\n"+long+"last\n", 500)
+	got := truncate("first\n"+long+"last\n", 500)
 	switch {
 	case len(got) > 500:
 		t.Errorf("len(got) > 500: %q", got)
@@ -68,7 +68,7 @@ func TestBriefText(t *testing.T) {
 	case !strings.HasSuffix(got, "last\n"):
 		t.Errorf(`strings.HasSuffix(got, "last\n") is false: %q`, got)
 	}
-	if got := Truncate("ab\xffc", 100); got != "ab\uFFFDc" {
+	if got := truncate("ab\xffc", 100); got != "ab\uFFFDc" {
 		t.Errorf("%q", got)
 	}
 }
@@ -83,7 +83,7 @@ func TestBriefAnything(t *testing.T) {
 			b.WriteString(pieces[r.IntN(len(pieces))])
 		}
 		most := r.IntN(2000)
-		if got := Truncate(b.String(), most); len(got) > most || !utf8.ValidString(got) {
+		if got := truncate(b.String(), most); len(got) > most || !utf8.ValidString(got) {
 			t.Fatalf("%q in %d bytes gives %d: %q", b.String(), most, len(got), got)
 		}
 	}

@@ -110,7 +110,7 @@ func TestMistakes(t *testing.T) {
 			if !strings.HasPrefix(err.Error(), "/home/ann/.config/adroit/config.yaml") {
 				t.Errorf("the error does not begin with its file: %v", err)
 			}
-			var e *Error
+			var e *fileError
 			if !errors.As(err, &e) || e.Hint() == "" {
 				t.Errorf("no hint: %v", err)
 			}

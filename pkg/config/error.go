@@ -1,15 +1,15 @@
 package config
 
-// An Error is a mistake in the configuration and what to do about it.
-type Error struct {
+// A fileError is a mistake in the configuration and what to do about it.
+type fileError struct {
 	err  error
 	hint string
 }
 
-func (e *Error) Error() string { return e.err.Error() }
-func (e *Error) Unwrap() error { return e.err }
+func (e *fileError) Error() string { return e.err.Error() }
+func (e *fileError) Unwrap() error { return e.err }
 
 // Hint is what to do about it.
-func (e *Error) Hint() string { return e.hint }
+func (e *fileError) Hint() string { return e.hint }
 
-func fail(err error, hint string) error { return &Error{err, hint} }
+func fail(err error, hint string) error { return &fileError{err, hint} }

@@ -38,7 +38,7 @@ type ModelRequest struct {
 	Grant *AgentGrant `json:"stay,omitempty"`
 }
 
-// An ModelResponse is the output of a model step.
+// A ModelResponse is the output of a model step.
 type ModelResponse struct {
 	llm.Response
 	Took time.Duration `json:"took_ns"`

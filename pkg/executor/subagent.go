@@ -76,9 +76,9 @@ type Parent struct {
 	Spawn  *SpawnLimits `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
 }
 
-// An SubAgentInput is the input of a sub-agent's workflow: of the shape of
+// A subAgentInput is the input of a sub-agent's workflow: of the shape of
 // agents.Input.
-type SubAgentInput struct {
+type subAgentInput struct {
 	Spec     json.RawMessage            `json:"spec"`
 	Prompt   string                     `json:"prompt,omitempty"`
 	Inputs   map[string]json.RawMessage `json:"inputs,omitempty"`
@@ -93,7 +93,7 @@ type SubAgentInput struct {
 }
 
 // About is the beginning of what is asked.
-func (e SubAgentInput) About() string {
+func (e subAgentInput) About() string {
 	text := []rune(compaction.FirstLine(e.Prompt))
 	if len(text) > 60 {
 		return string(text[:59]) + "…"
@@ -200,7 +200,7 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 		return refused("the task has reached %s", words)
 	}
 	who := sp.Agents[o.Agent]
-	e := SubAgentInput{
+	e := subAgentInput{
 		Spec: who.Spec, Prompt: o.Prompt, Inputs: o.Inputs, Model: o.Model, Limits: o.Limits,
 		Approve: sc.Task.Approve, Mode: sc.Task.Mode, Patience: sc.Task.Patience, Dir: sc.Task.Dir, Taint: sc.State.Taint,
 		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.ForceModel, Test: sc.Task.Test, At: sc.Task.At, Home: sc.Task.Home, Limits: room,

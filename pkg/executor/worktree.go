@@ -11,7 +11,7 @@ import (
 // Names of the steps of kind [WorktreeStep].
 const (
 	AddWorktree  = "add"
-	JoinWorktree = "join"
+	joinWorktree = "join"
 )
 
 // A Tree is the input of a step about a worktree, and its output.
@@ -42,7 +42,7 @@ type Joined struct {
 
 // join brings back what a sub-agent has changed.
 func (sc *Scope) join(rep *Report) error {
-	got, err := flow.Do[Joined](sc.Run, WorktreeStep, JoinWorktree, Tree{Name: rep.Joined.Name, Of: sc.Task.At})
+	got, err := flow.Do[Joined](sc.Run, WorktreeStep, joinWorktree, Tree{Name: rep.Joined.Name, Of: sc.Task.At})
 	if se, ok := asStep(err); ok {
 		rep.Status, rep.Reason = Failed, "what it changed could not be brought back: "+se.Message
 		return &SpawnError{*rep, err}

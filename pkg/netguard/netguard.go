@@ -46,8 +46,7 @@ func (g Guard) Check() error {
 	return err
 }
 
-// Client returns a client that keeps to g. It is safe for concurrent use. Its
-// errors wrap *[BlockedError] and *[TooLargeError] where those are the cause.
+// Client returns a client that keeps to g. It is safe for concurrent use.
 // If g does not [Guard.Check], every request fails with that error.
 func (g Guard) Client() *http.Client {
 	rules, err := g.rules()
@@ -110,14 +109,14 @@ type broken struct{ err error }
 
 func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, b.err }
 
-// A BlockedError refuses an address.
-type BlockedError struct {
+// A blockedError refuses an address.
+type blockedError struct {
 	Host   string // as asked for
 	Addr   string // what it stands for, if that was known
 	Reason string
 }
 
-func (e *BlockedError) Error() string {
+func (e *blockedError) Error() string {
 	what := e.Host
 	if e.Addr != "" && e.Addr != e.Host {
 		what += " (" + e.Addr + ")"
@@ -125,10 +124,10 @@ func (e *BlockedError) Error() string {
 	return what + " " + e.Reason
 }
 
-// A TooLargeError ends the reading of a body.
-type TooLargeError struct{ Limit int64 }
+// A tooLargeError ends the reading of a body.
+type tooLargeError struct{ Limit int64 }
 
-func (e *TooLargeError) Error() string {
+func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("the answer is larger than %d bytes; ask for less", e.Limit)
 }
 
@@ -136,13 +135,13 @@ func (e *TooLargeError) Error() string {
 func target(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return &BlockedError{Host: shown(u), Reason: "is not an http or https address"}
+		return &blockedError{Host: shown(u), Reason: "is not an http or https address"}
 	case u.Hostname() == "":
-		return &BlockedError{Host: shown(u), Reason: "names no host"}
+		return &blockedError{Host: shown(u), Reason: "names no host"}
 	case u.User != nil:
-		return &BlockedError{Host: u.Hostname(), Reason: "comes with a user name or password in its address; leave them out"}
+		return &blockedError{Host: u.Hostname(), Reason: "comes with a user name or password in its address; leave them out"}
 	case strings.ContainsAny(u.Hostname(), "\x00%"):
-		return &BlockedError{Host: shown(u), Reason: "has a zone or a NUL byte in its name"}
+		return &blockedError{Host: shown(u), Reason: "has a zone or a NUL byte in its name"}
 	}
 	return nil
 }
@@ -188,11 +187,11 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	if b.left < 0 {
-		return 0, &TooLargeError{b.limit}
+		return 0, &tooLargeError{b.limit}
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
 	if b.left -= int64(n); b.left < 0 {
-		return n - 1, &TooLargeError{b.limit}
+		return n - 1, &tooLargeError{b.limit}
 	}
 	return n, err
 }
@@ -241,7 +240,7 @@ func (r rules) dial(ctx context.Context, network, addr string) (net.Conn, error)
 func (r rules) judge(host, real string) error {
 	ap, err := netip.ParseAddrPort(real)
 	if err != nil {
-		return &BlockedError{host, real, "is not an address that can be judged"}
+		return &blockedError{host, real, "is not an address that can be judged"}
 	}
 	ip := ap.Addr()
 	if ip.Zone() == "" {
@@ -253,7 +252,7 @@ func (r rules) judge(host, real string) error {
 		}
 	}
 	if kind := inside(ip); kind != "" {
-		return &BlockedError{host, ip.String(), "is " + kind + ", which tools may not reach; the operator can allow it in the configuration (network: {allow: [" + host + "]})"}
+		return &blockedError{host, ip.String(), "is " + kind + ", which tools may not reach; the operator can allow it in the configuration (network: {allow: [" + host + "]})"}
 	}
 	return nil
 }

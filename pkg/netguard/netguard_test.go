@@ -54,7 +54,7 @@ func TestInsideIsBlockedHoweverItIsSpelled(t *testing.T) {
 	if n := hits.Load(); n != 0 {
 		t.Errorf("%d requests arrived", n)
 	}
-	var blocked *BlockedError
+	var blocked *blockedError
 	if _, err := fetch(c, "http://127.0.0.1:"+port); !errors.As(err, &blocked) || !strings.Contains(err.Error(), "network: {allow: [127.0.0.1]}") {
 		t.Errorf("the error does not say what to do: %v", err)
 	}
@@ -150,7 +150,7 @@ func TestRedirects(t *testing.T) {
 func TestOtherSchemes(t *testing.T) {
 	c := Guard{}.Client()
 	for _, u := range []string{"file:///etc/passwd", "data:text/plain,x", "gopher://example.org/", "ftp://example.org/", "javascript:alert(1)", "http:///x", "http://u:p@example.org/"} {
-		var blocked *BlockedError
+		var blocked *blockedError
 		if _, err := fetch(c, u); !errors.As(err, &blocked) && !strings.Contains(fmt.Sprint(err), "unsupported protocol") && !strings.Contains(fmt.Sprint(err), "no Host") {
 			t.Errorf("%s: %v", u, err)
 		}
@@ -195,7 +195,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	c := Guard{Allow: []string{host}, MaxBody: 1 << 20, Timeout: 20 * time.Second}.Client()
 	for _, path := range []string{"/bomb", "/endless"} {
 		b, err := fetch(c, base+path)
-		var large *TooLargeError
+		var large *tooLargeError
 		if !errors.As(err, &large) || len(b) > 1<<20 {
 			t.Errorf("%s: %d bytes, %v", path, len(b), err)
 		}

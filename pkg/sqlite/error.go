@@ -13,23 +13,23 @@ import (
 // Conditions that callers branch on. Each error says which file it is about
 // and what to do.
 var (
-	ErrFull     = errors.New("the disk is full")
+	errFull     = errors.New("the disk is full")
 	ErrDamaged  = errors.New("the database is damaged")
-	ErrReadOnly = errors.New("the database cannot be written")
-	ErrBusy     = errors.New("the database is busy")
-	ErrDisk     = errors.New("the disk failed")
-	ErrClosed   = errors.New("the database is closed")
-	ErrReplaced = errors.New("the database is gone")
+	errReadOnly = errors.New("the database cannot be written")
+	errBusy     = errors.New("the database is busy")
+	errDisk     = errors.New("the disk failed")
+	errClosed   = errors.New("the database is closed")
+	errReplaced = errors.New("the database is gone")
 )
 
-// A NewerError reports a file that a newer adroit wrote.
-type NewerError struct {
+// A newerError reports a file that a newer adroit wrote.
+type newerError struct {
 	Path          string
 	Schema, Knows int
 	Version       string // of the adroit that wrote it
 }
 
-func (e *NewerError) Error() string {
+func (e *newerError) Error() string {
 	by := "a newer adroit"
 	if e.Version != "" {
 		by = "adroit " + e.Version
@@ -60,7 +60,7 @@ func syncFailed(err error) bool {
 const fullBelow = 256 << 10
 
 func noSpace(path string, err error) error {
-	return fmt.Errorf("%w: no space left on device; free some space for %s, then go on: %w", ErrFull, path, err)
+	return fmt.Errorf("%w: no space left on device; free some space for %s, then go on: %w", errFull, path, err)
 }
 
 // freeSpace is how many bytes this user may still write beside path.
@@ -80,15 +80,15 @@ func explain(path string, err error) error {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return fmt.Errorf("%w: move %s away together with its -wal file and restore a backup: %w", ErrDamaged, path, err)
 	case lib.SQLITE_READONLY:
-		return fmt.Errorf("%w: check the permissions of %s and of its directory: %w", ErrReadOnly, path, err)
+		return fmt.Errorf("%w: check the permissions of %s and of its directory: %w", errReadOnly, path, err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return fmt.Errorf("%w: another process holds %s; try again when it is idle: %w", ErrBusy, path, err)
+		return fmt.Errorf("%w: another process holds %s; try again when it is idle: %w", errBusy, path, err)
 	case lib.SQLITE_IOERR:
 		// SQLite does not pass on why the system refused.
 		if free, ok := freeSpace(path); ok && free < fullBelow {
 			return noSpace(path, err)
 		}
-		return fmt.Errorf("%w under %s: unsaved changes were lost; check the disk, then start again: %w", ErrDisk, path, err)
+		return fmt.Errorf("%w under %s: unsaved changes were lost; check the disk, then start again: %w", errDisk, path, err)
 	case lib.SQLITE_CANTOPEN:
 		return fmt.Errorf("cannot open %s; check that its directory can be written: %w", path, err)
 	}

@@ -34,7 +34,7 @@ func prepare(ctx context.Context, path string, o Options) error {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: %s may not be written by this user; change its owner or choose another data directory", ErrReadOnly, path)
+		return fmt.Errorf("%w: %s may not be written by this user; change its owner or choose another data directory", errReadOnly, path)
 	}
 	if err != nil {
 		return fmt.Errorf("database: %w", err)

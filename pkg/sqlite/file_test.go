@@ -131,7 +131,7 @@ func TestReadOnly(t *testing.T) {
 	if err := os.Chmod(path, 0o400); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), path, Options{}); !errors.Is(err, ErrReadOnly) {
+	if _, err := Open(t.Context(), path, Options{}); !errors.Is(err, errReadOnly) {
 		t.Errorf("open: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestNewerSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(t.Context(), path, Options{})
-	if e, ok := errors.AsType[*NewerError](err); !ok || e.Version != "v1.2.3" || e.Schema != 99 {
+	if e, ok := errors.AsType[*newerError](err); !ok || e.Version != "v1.2.3" || e.Schema != 99 {
 		t.Errorf("open: %v", err)
 	}
 }
@@ -229,7 +229,7 @@ func TestClosed(t *testing.T) {
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Cancel(context.Background(), "J"); !errors.Is(err, ErrClosed) {
+	if err := d.Cancel(context.Background(), "J"); !errors.Is(err, errClosed) {
 		t.Errorf("after closing: %v", err)
 	}
 }

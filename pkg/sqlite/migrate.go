@@ -34,7 +34,7 @@ func migrateOnce(ctx context.Context, c *sql.Conn, path, version string, files [
 	if at > len(files) {
 		var by string
 		_ = c.QueryRowContext(ctx, "select value from meta where key = 'adroit'").Scan(&by)
-		return false, &NewerError{Path: path, Schema: at, Knows: len(files), Version: by}
+		return false, &newerError{Path: path, Schema: at, Knows: len(files), Version: by}
 	}
 	if at == len(files) {
 		return false, nil

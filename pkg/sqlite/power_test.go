@@ -14,10 +14,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	lib "modernc.org/sqlite/lib"
-
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	lib "modernc.org/sqlite/lib"
 )
 
 // cuts runs four writers and cuts the power at random operations of the disk.
@@ -145,7 +144,7 @@ func TestSyncFails(t *testing.T) {
 	}
 	d.mu.Unlock()
 	for range 2 {
-		if err := db.appendEvents(t.Context(), note); !errors.Is(err, ErrDisk) {
+		if err := db.appendEvents(t.Context(), note); !errors.Is(err, errDisk) {
 			t.Fatalf("append with a failing sync: %v", err)
 		}
 	}
@@ -191,7 +190,7 @@ func TestFull(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 { // some of them in one batch
 		wg.Go(func() {
-			if err := db.appendEvents(t.Context(), note); !errors.Is(err, ErrFull) {
+			if err := db.appendEvents(t.Context(), note); !errors.Is(err, errFull) {
 				t.Errorf("append on a full disk: %v", err)
 			}
 		})

@@ -51,7 +51,7 @@ func OpenReadable(ctx context.Context, path string, o Options) (d *DB, denied, e
 	if denied == nil {
 		return d, nil, nil
 	}
-	for _, e := range []error{ErrReadOnly, ErrFull, ErrDisk, fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
+	for _, e := range []error{errReadOnly, errFull, errDisk, fs.ErrPermission, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT} {
 		if !errors.Is(denied, e) {
 			continue
 		}
@@ -98,9 +98,9 @@ func (d *DB) openReadOnly(ctx context.Context, name string) (err error) {
 	}
 	switch {
 	case at > len(files):
-		return &NewerError{Path: d.path, Schema: at, Knows: len(files)}
+		return &newerError{Path: d.path, Schema: at, Knows: len(files)}
 	case at < len(files):
-		return fmt.Errorf("%w: %s is of an older adroit (schema %d, this one has %d) and cannot be updated", ErrReadOnly, d.path, at, len(files))
+		return fmt.Errorf("%w: %s is of an older adroit (schema %d, this one has %d) and cannot be updated", errReadOnly, d.path, at, len(files))
 	}
 	var n int
 	if err := d.read.QueryRowContext(ctx, "select count(*) from jobs").Scan(&n); err != nil {

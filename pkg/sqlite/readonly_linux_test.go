@@ -129,7 +129,7 @@ func TestReadsWhereNothingCanBeWritten(t *testing.T) {
 							t.Errorf("%s has %d events", j.ID, len(evs))
 						}
 					}
-					if _, err := d.Add(t.Context(), &jobs.Job{ID: "NEW"}); !errors.Is(err, ErrReadOnly) {
+					if _, err := d.Add(t.Context(), &jobs.Job{ID: "NEW"}); !errors.Is(err, errReadOnly) {
 						t.Errorf("a write: %v", err)
 					}
 					if err := d.Close(); err != nil {
@@ -142,7 +142,7 @@ func TestReadsWhereNothingCanBeWritten(t *testing.T) {
 					if list, err := r.List(t.Context(), jobs.Query{}); err != nil || len(list) != 20 {
 						t.Errorf("%d jobs, %v", len(list), err)
 					}
-					if state == "read-only" && !errors.Is(denied, ErrReadOnly) && !errors.Is(denied, syscall.EROFS) {
+					if state == "read-only" && !errors.Is(denied, errReadOnly) && !errors.Is(denied, syscall.EROFS) {
 						t.Errorf("writing is denied: %v", denied)
 					}
 					if err := r.Close(); err != nil {
@@ -153,7 +153,7 @@ func TestReadsWhereNothingCanBeWritten(t *testing.T) {
 						_, err = w.Add(t.Context(), &jobs.Job{ID: "NEW"})
 						_ = w.Close()
 					}
-					if state == "full" && (!errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "no space left")) {
+					if state == "full" && (!errors.Is(err, errFull) || !strings.Contains(err.Error(), "no space left")) {
 						t.Errorf("a write to a full disk: %v", err)
 					}
 				})
@@ -182,12 +182,12 @@ func TestReplaced(t *testing.T) {
 			}
 			for range 2 {
 				err := d.appendEvents(t.Context(), event.Event{Job: "J", Kind: event.Note, Text: "lost"})
-				if !errors.Is(err, ErrReplaced) || !strings.Contains(err.Error(), path) {
+				if !errors.Is(err, errReplaced) || !strings.Contains(err.Error(), path) {
 					t.Errorf("a write after that: %v", err)
 				}
 			}
 			for _, err := range d.Events(t.Context(), "J", 0, true) {
-				if err != nil && !errors.Is(err, ErrReplaced) {
+				if err != nil && !errors.Is(err, errReplaced) {
 					t.Error(err)
 				}
 			}

@@ -22,10 +22,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "modernc.org/sqlite"
-
 	"github.com/adroit-run/adroit/internal/owner"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	_ "modernc.org/sqlite"
 )
 
 // Options say how to open a database. The zero value is good.
@@ -200,7 +199,7 @@ func (d *DB) Close() error {
 }
 
 func (d *DB) release() error {
-	if d.opened != nil && errors.Is(d.moved(), ErrReplaced) {
+	if d.opened != nil && errors.Is(d.moved(), errReplaced) {
 		// The last connection that SQLite closes deletes the log by its name,
 		// which may be that of another database by now. Better leave it open.
 		return nil

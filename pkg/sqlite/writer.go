@@ -116,10 +116,10 @@ func (d *DB) send(ctx context.Context, o *op) error {
 	d.closing.RLock()
 	defer d.closing.RUnlock()
 	if d.closed {
-		return ErrClosed
+		return errClosed
 	}
 	if d.reads {
-		return fmt.Errorf("%w: %s was opened for reading only", ErrReadOnly, d.path)
+		return fmt.Errorf("%w: %s was opened for reading only", errReadOnly, d.path)
 	}
 	select {
 	case d.ops <- o:
@@ -264,11 +264,11 @@ func (d *DB) moved() error {
 	now, err := os.Lstat(d.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %s was deleted while it was in use; what was written since is lost; put the file or a backup back before you start again", ErrReplaced, d.path)
+		return fmt.Errorf("%w: %s was deleted while it was in use; what was written since is lost; put the file or a backup back before you start again", errReplaced, d.path)
 	case err != nil:
 		return fmt.Errorf("database: %w", err)
 	case !os.SameFile(now, d.opened):
-		return fmt.Errorf("%w: %s was replaced by another file while it was in use; what was written since is lost", ErrReplaced, d.path)
+		return fmt.Errorf("%w: %s was replaced by another file while it was in use; what was written since is lost", errReplaced, d.path)
 	}
 	return nil
 }

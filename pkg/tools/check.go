@@ -72,7 +72,7 @@ func (t Tool) Check() error {
 	t.checkJudged(bad)
 	t.checkProves(bad)
 	if t.Timeout < 0 || t.Timeout > maxTimeout || t.Timeout > 0 && t.Timeout < time.Millisecond {
-		bad("has a timeout of %s: use a millisecond to %s, or zero for %s", t.Timeout, maxTimeout, DefaultTimeout)
+		bad("has a timeout of %s: use a millisecond to %s, or zero for %s", t.Timeout, maxTimeout, defaultTimeout)
 	}
 	for _, list := range []struct {
 		what  string

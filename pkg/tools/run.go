@@ -16,8 +16,8 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
-// DefaultTimeout bounds a call of a tool that declares no Timeout.
-const DefaultTimeout = 2 * time.Minute
+// defaultTimeout bounds a call of a tool that declares no Timeout.
+const defaultTimeout = 2 * time.Minute
 
 // Run performs one call: it repairs and validates args, cuts env down to what
 // the tool needs, bounds the time, and sees to it that whatever the tool does
@@ -79,7 +79,7 @@ func (t Tool) outcome(ctx, inner context.Context, env *Env, r Result, err error)
 // limit is how long a call may take.
 func (t Tool) limit() time.Duration {
 	if t.Timeout == 0 {
-		return DefaultTimeout
+		return defaultTimeout
 	}
 	return t.Timeout
 }

@@ -117,7 +117,7 @@ func TestRunTimeAndCancellation(t *testing.T) {
 			t.Errorf("r.Failed is false: timeout: %+v, %v after %s", r, err, time.Since(begin))
 		case !strings.Contains(r.Text, "did not finish within 2m0s"):
 			t.Errorf(`r.Text lacks "did not finish within 2m0s": timeout: %+v, %v after %s`, r, err, time.Since(begin))
-		case time.Since(begin) != DefaultTimeout:
+		case time.Since(begin) != defaultTimeout:
 			t.Errorf("time.Since(begin) is not DefaultTimeout: timeout: %+v, %v after %s", r, err, time.Since(begin))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
