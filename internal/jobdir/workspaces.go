@@ -191,6 +191,15 @@ func (bs *Workspaces) Revert(job, at, path string) (bool, error) {
 	return b.Revert(job, at, path)
 }
 
+// Ledger is the record of what steps changed there, and the directory it is of.
+func (bs *Workspaces) Ledger(at string) (*ledger.Ledger, string, error) {
+	b, err := bs.at(at)
+	if err != nil {
+		return nil, "", err
+	}
+	return b.ledger, b.files.Dir(), nil
+}
+
 // Close kills what still runs and releases the files.
 func (bs *Workspaces) Close() error {
 	bs.mu.Lock()

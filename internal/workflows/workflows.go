@@ -16,9 +16,12 @@
 // replayed: no clocks, randomness, goroutines, environment or map order.
 package workflows
 
-import "github.com/adroit-run/adroit/pkg/flow"
+import (
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
 
 // All are the workflows that ship.
 func All() []flow.Workflow {
-	return []flow.Workflow{BlogPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages, Savings}
+	return []flow.Workflow{BlogPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages, Savings, coordinator.Workflow}
 }

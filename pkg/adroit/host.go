@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/jobdir"
@@ -66,6 +67,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		t, _, err := rt.resolve(ctx, in, c.Trust, models)
 		return t, err
 	}))
+	maps.Copy(m, coordinator.Routes(repairs{h.Worktrees}))
 	maps.Copy(m, pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
 		pin, _, err := rt.pin(ctx, in, c.Trust, models)
 		return pin, err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -100,7 +101,10 @@ func (rt *Runtime) chooseModel(ctx context.Context, agent *agents.DynamicAgent, 
 	case agent.Model != "" && !m.Unset(agent.Model):
 		in.Model, err = m.Canonical(agent.Model)
 	default:
-		in.Model, err = m.Choose(ctx)
+		if in.Model, err = m.Choose(ctx); err != nil && agent.Workflow == coordinator.Workflow.Name {
+			rt.warn("no model is there, so only code decides: %v", err)
+			in.Model, err = pipeline.NoModel, nil
+		}
 	}
 	if err != nil || in.Model == pipeline.NoModel {
 		return err

@@ -84,6 +84,8 @@ func (d *decoder) claudeKey(k, v *node) bool {
 	switch k.Text {
 	case "disallowedTools":
 		d.a.Deny = d.tools(v, "deny")
+	case "problemTypes":
+		d.a.ProblemTypes = d.problemTypes(v, "problem_types")
 	case "maxTurns":
 		d.Whole(v, "maxTurns", &d.a.Limits.Turns)
 	case "color", "background", "initialPrompt", "memory", "isolation":

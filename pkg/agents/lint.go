@@ -21,6 +21,7 @@ const maxTokens = 3500
 func Lint(a *DynamicAgent, set *tools.Set) Problems {
 	l := &linter{report: report{src: a.Source}, a: a, all: set}
 	l.header()
+	l.problems()
 	l.permissions()
 	l.tools()
 	l.criterion(a.Done, "done")

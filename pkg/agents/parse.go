@@ -43,6 +43,9 @@ func parseFile(from Source, src []byte, claude bool) (*DynamicAgent, Problems) {
 	a := &DynamicAgent{Name: strings.TrimSuffix(path.Base(from.File), ".md"), Source: rep.src, Prompt: body}
 	d := decode(a, rep)
 	d.agent(root)
+	if a.Description == "" {
+		a.Description = heading(body)
+	}
 	if claude && !d.seen["tools"] {
 		a.Tools = []string{"read_file", "list_files", "search", "edit_file", "write_file", "run_tests"}
 		rep.at(plainyaml.At(1, 1), Note, "add tools: to choose", "the file names no tools; it gets %s", strings.Join(a.Tools, ", "))
@@ -130,7 +133,7 @@ func (d *decoder) agent(n *node) {
 		"done":          func(v *node) { a.Done = d.criterion(v) },
 		"limits":        func(v *node) { d.limits(v) },
 		"capabilities":  func(v *node) { a.Capabilities = d.Names(v, "capabilities") },
-		"problem_types": func(v *node) { a.ProblemTypes = d.Names(v, "problem_types") },
+		"problem_types": func(v *node) { a.ProblemTypes = d.problemTypes(v, "problem_types") },
 		"priority":      func(v *node) { d.Whole(v, "priority", &a.Priority) },
 		"inputs":        func(v *node) { d.inputs(v) },
 		"grant":         func(v *node) { d.grant(v) },

@@ -40,10 +40,11 @@ func FileSchema() []byte {
 		"spawn": m{"description": "Which agents may work for it.", "anyOf": []m{
 			names("Names of agents, also with wildcards."),
 			object("Which, and how many.", m{
-				"agents":  names("Names of agents, also with wildcards."),
-				"depth":   m{"type": "integer", "minimum": 1, "description": "Levels of agents below it; 1 if left out."},
-				"fan_out": m{"type": "integer", "minimum": 1, "description": "How many work at once; 8 if left out."},
-				"total":   m{"type": "integer", "minimum": 1, "description": "How many there may be in a job, at all levels; 50 if left out."},
+				"agents":   names("Names of agents, also with wildcards."),
+				"problems": names("Types of problems: the agents that repair one of them are added; * is all."),
+				"depth":    m{"type": "integer", "minimum": 1, "description": "Levels of agents below it; 1 if left out."},
+				"fan_out":  m{"type": "integer", "minimum": 1, "description": "How many work at once; 8 if left out."},
+				"total":    m{"type": "integer", "minimum": 1, "description": "How many there may be in a job, at all levels; 50 if left out."},
 			}),
 		}},
 		"done": m{"$ref": "#/$defs/criterion", "description": "What must hold before a run is done; else it is when the model stops calling tools."},

@@ -16,10 +16,12 @@ import (
 // more than the job has left to spend, and no rights that its own file and the
 // operator do not give it.
 type Spawn struct {
-	Agents []string `json:"agents"`            // names, with wildcards
-	Depth  int      `json:"depth,omitempty"`   // levels of agents below this one; default 1
-	FanOut int      `json:"fan_out,omitempty"` // sub-agents at once; default 8
-	Total  int      `json:"total,omitempty"`   // sub-agents of a job, at all levels; default 50
+	Agents []string `json:"agents"` // names, with wildcards
+	// Problems adds the agents that name one of these types of problems; * is all.
+	Problems []string `json:"problems,omitempty"`
+	Depth    int      `json:"depth,omitempty"`   // levels of agents below this one; default 1
+	FanOut   int      `json:"fan_out,omitempty"` // sub-agents at once; default 8
+	Total    int      `json:"total,omitempty"`   // sub-agents of a job, at all levels; default 50
 }
 
 // spawn reads which agents an agent may spawn, and how many.
@@ -39,12 +41,13 @@ func (d *decoder) spawn(n *node) {
 		}
 	}
 	d.Fields(n, "spawn", map[string]func(*node){
-		"agents":  func(v *node) { s.Agents = d.Names(v, "spawn.agents") },
-		"depth":   whole("depth", &s.Depth),
-		"fan_out": whole("fan_out", &s.FanOut),
-		"total":   whole("total", &s.Total),
+		"agents":   func(v *node) { s.Agents = d.Names(v, "spawn.agents") },
+		"problems": func(v *node) { s.Problems = d.problemTypes(v, "spawn.problems") },
+		"depth":    whole("depth", &s.Depth),
+		"fan_out":  whole("fan_out", &s.FanOut),
+		"total":    whole("total", &s.Total),
 	})
-	if len(s.Agents) == 0 {
+	if len(s.Agents) == 0 && len(s.Problems) == 0 {
 		d.bad(n, "for example spawn: [planner, worker]", "spawn names no agents")
 	}
 }
@@ -76,6 +79,11 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*execut
 	for _, pattern := range a.Spawn.Agents {
 		sp.Allowed = append(sp.Allowed, matching(cat.Names(), []string{pattern})...)
 	}
+	for _, name := range a.Spawn.repairers(cat) {
+		if _, pinned := sp.Agents[name]; pinned {
+			sp.Allowed = append(sp.Allowed, name)
+		}
+	}
 	slices.Sort(sp.Allowed)
 	sp.Allowed = slices.Compact(sp.Allowed)
 	return sp, nil
@@ -99,6 +107,16 @@ func (a *DynamicAgent) pin(sp *executor.SpawnLimits, cat *Catalog, set *tools.Se
 				b, who, err := spawnable(name, cat, set)
 				if err != nil {
 					return err
+				}
+				sp.Agents[name], next = who, append(next, b)
+			}
+			for _, name := range above.Spawn.repairers(cat) {
+				if _, ok := sp.Agents[name]; ok {
+					continue
+				}
+				b, who, err := spawnable(name, cat, set)
+				if err != nil {
+					continue // nobody has named it; agents lint reports what is wrong
 				}
 				sp.Agents[name], next = who, append(next, b)
 			}

@@ -27,6 +27,7 @@ import (
 	configcmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/config"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/demo"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/doctor"
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/fix"
 	jobscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/jobs"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/login"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/models"
@@ -134,7 +135,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
-		run.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
+		run.New(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
 		trust.New(e), login.New(e), login.NewLogout(e), doctor.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())

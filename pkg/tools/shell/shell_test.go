@@ -17,7 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-func TestConforms(t *testing.T) { toolstest.Check(t, Run, Output, Kill) }
+func TestConforms(t *testing.T) { toolstest.Check(t, Run, Output, Kill, Rerun) }
 
 func open(t *testing.T) *tools.Env {
 	t.Helper()

@@ -69,7 +69,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "shell", Description: "Run any command, also in the background.",
 			Required: []tools.Tool{shell.Run},
-			Optional: []tools.Tool{shell.Output, shell.Kill},
+			Optional: []tools.Tool{shell.Output, shell.Kill, shell.Rerun},
 		},
 		{
 			Name: "review", Description: "Say what was found as typed artifacts.",

@@ -1,0 +1,176 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// delegate has an agent repair p, and reports whether anything was changed, so
+// that running it again makes sense.
+func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
+	in, err := c.material(p, nil)
+	if err != nil {
+		return false, err
+	}
+	delete(in, "agents")
+	words := at.Action.Instructions
+	if at.Action.Diagnose {
+		found, err := c.diagnose(in, words)
+		if err != nil {
+			return false, err
+		}
+		if found != "" {
+			in["diagnosis"], err = json.Marshal(found)
+			if err != nil {
+				return false, err
+			}
+		}
+	}
+	spec, err := c.bounded(at.Action.Agent)
+	if err != nil {
+		return false, err
+	}
+	path := c.sc.Run.Next()
+	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: at.Action.Agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words})
+	at.Repair = &Repair{Agent: at.Action.Agent, Status: rep.Status, Reason: clip(rep.Reason, 1000), Summary: clip(rep.Summary, 2000),
+		Tokens: rep.Usage.Usage.In + rep.Usage.Usage.Out, Cost: rep.Usage.Cost, path: path}
+	if err := hard(err); err != nil {
+		return false, err
+	}
+	at.Repair.Changed, err = c.changed(path)
+	return len(at.Repair.Changed) > 0, err
+}
+
+// diagnose has the agent diagnostic look at a problem, if there is one.
+func (c *Coordinator) diagnose(in map[string]json.RawMessage, words string) (string, error) {
+	for _, a := range c.all {
+		if a.Name != diagnostic {
+			continue
+		}
+		spec, err := c.bounded(diagnostic)
+		if err != nil {
+			return "", err
+		}
+		rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: diagnostic, Spec: spec, Inputs: in, Prompt: "A command fails. Find out why. " + words})
+		return clip(rep.Summary, 4000), hard(err)
+	}
+	return "", nil
+}
+
+// most is what the tools of an agent may need that grants itself nothing.
+const most = tools.Read | tools.Write | tools.Exec | tools.Think
+
+// bounded is an agent as it was pinned, with no shell, network or publishing
+// unless its own file grants them. Tools that need more are taken from it.
+func (c *Coordinator) bounded(name string) (json.RawMessage, error) {
+	for _, a := range c.all {
+		if a.Name != name || a.Grant != nil {
+			continue
+		}
+		grant := most
+		a.Grant = &grant
+		a.Deny = append(append([]string{}, a.Deny...), beyond(c.sc.Task.Spawn.Agents[name], a)...)
+		return json.Marshal(a)
+	}
+	return nil, nil
+}
+
+// beyond names tools that an agent lists and that need what it was not granted.
+func beyond(who executor.Spawnable, a agents.DynamicAgent) (out []string) {
+	if who.Needs&^most == 0 {
+		return nil
+	}
+	for _, t := range a.Tools {
+		switch t {
+		case "shell", "shell_output", "shell_kill", "web_fetch", "web_search", "git_push":
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Kind of the steps that look at, or take back, what a repair has changed.
+const changesStep = "changes"
+
+const (
+	listChanges = "list"
+	undoChanges = "undo"
+)
+
+// A scope is the input of a step about changes: those of the step at Path and of
+// all below it, in the work tree At.
+type scope struct {
+	Path string `json:"path"`
+	At   string `json:"at,omitempty"`
+}
+
+// A Changes is what a step about changes returns.
+type Changes struct {
+	Changed []string `json:"changed,omitempty"`
+	Undone  []string `json:"undone,omitempty"`
+	Kept    []string `json:"kept,omitempty"` // with the reason
+}
+
+func (c *Coordinator) changed(path string) ([]string, error) {
+	got, err := flow.Do[Changes](c.sc.Run, changesStep, listChanges, scope{path, c.sc.Task.At})
+	return got.Changed, err
+}
+
+func (c *Coordinator) undo(path string) (Changes, error) {
+	got, err := flow.Do[Changes](c.sc.Run, changesStep, undoChanges, scope{path, c.sc.Task.At})
+	var se *flow.StepError
+	if errors.As(err, &se) {
+		return Changes{Kept: []string{"nothing could be undone: " + se.Message}}, nil
+	}
+	return got, err
+}
+
+// A Ledger knows what steps have changed. Undo leaves what somebody else has
+// changed since.
+type Ledger interface {
+	Changed(at, path string) (Changes, error)
+	Undo(at, path string) (Changes, error)
+}
+
+// Routes performs the steps of coordinators.
+func Routes(l Ledger) flow.Mux {
+	return flow.Mux{changesStep: {
+		Safe: flow.Always, // an undo that was cut short goes on where it stopped
+		Handler: func(_ context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+			var in scope
+			if err := json.Unmarshal(s.Input, &in); err != nil {
+				return nil, fmt.Errorf("changes: decoding input: %w", err)
+			}
+			if l == nil {
+				return nil, errors.New("there is no record of changes here")
+			}
+			do := l.Changed
+			if s.Name == undoChanges {
+				do = l.Undo
+			}
+			got, err := do(in.At, in.Path)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(got)
+		},
+		Describe: func(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
+			var got Changes
+			if json.Unmarshal(out, &got) != nil {
+				return "", nil
+			}
+			if s.Name == undoChanges {
+				return fmt.Sprintf("%d files are as before, %d are left", len(got.Undone), len(got.Kept)), out
+			}
+			return fmt.Sprintf("%d files were changed", len(got.Changed)), out
+		},
+	}}
+}

@@ -1,0 +1,204 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/problem/probe"
+)
+
+// A detector recognises a failure by its output and says of what type it is; one
+// with a Decision also says what happens, so that no model is asked.
+type detector struct {
+	name     string
+	typ      string
+	pattern  *lazyregexp.Regexp
+	decision Decision
+	reason   string // with the line that matches
+	hint     string
+	wait     time.Duration
+	times    int // that a retry makes sense; then a person is asked
+}
+
+var testFailed = lazyregexp.New(`(?m)^\s*--- FAIL|^FAIL[\t :]|^not ok \d|^# fail [1-9]|^ℹ fail [1-9]|^Tests:\s+\d+ failed|=+ .*\d+ failed|test result: FAILED|^FAILED \(|AssertionError|\bERR_ASSERTION\b|^panicked at|^FAILED `)
+
+// detectors are tried in order: what the machine lacks comes before what the code
+// has wrong, for a full disk breaks everything.
+var detectors = []detector{
+	{name: "disk-full", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)no space left on device|ENOSPC|disk quota exceeded`),
+		reason: "the disk is full", hint: "Free some space."},
+	{name: "out-of-memory", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)JavaScript heap out of memory|cannot allocate memory|MemoryError\b|out of memory \(`),
+		reason: "the machine has too little memory for it", hint: "Close other programs or give the command more memory."},
+	{name: "auth", typ: problem.Auth, decision: Escalate,
+		pattern: lazyregexp.New(`(?i)ENEEDAUTH|npm (?:ERR!|error) code E40[13]|no upload token|please run .?cargo login|Invalid or non-existent authentication|HTTPError: 40[13] .*(?:upload|pypi)|terminal prompts disabled|could not read (?:Username|Password)|Permission denied \(publickey|denied: requested access|unauthorized: authentication required|401 Unauthorized`),
+		reason:  "a registry or a server refuses because nobody is logged in, or may not do this", hint: "Log in to it yourself (npm login, cargo login, twine or docker login, or a token in your environment). adroit never sees the credential."},
+	{name: "port-in-use", typ: problem.Environment, decision: Retry, times: 2, wait: 5 * time.Second, pattern: lazyregexp.New(`(?i)EADDRINUSE|address already in use`),
+		reason: "an address is in use by another program, perhaps for a moment", hint: "End the program that uses the address."},
+	{name: "locked", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second, pattern: lazyregexp.New(`(?i)could not get lock|database is locked|unable to lock|another process is using|resource temporarily unavailable`),
+		reason: "another program holds a lock, perhaps for a moment", hint: "End the program that holds the lock."},
+	{name: "wrong-version", typ: problem.Environment, decision: Escalate,
+		pattern: lazyregexp.New(`(?i)requires go >=|invalid go version|go: .*toolchain not available|(?:ERR!|error) code EBADENGINE|engine "node" is incompatible|requires a different Python|requires Python|Requires-Python|rustc [\d.]+ is not supported|requires rustc [\d.]+|feature .edition20\d\d. is required|unsupported (?:class file|compiler) version`),
+		reason:  "a program has another version than the project asks for", hint: "Install the version that the line names."},
+	{name: "permission", typ: problem.Environment, decision: Escalate, pattern: lazyregexp.New(`(?i)permission denied|\bEACCES\b|\bEPERM\b|operation not permitted|read-only file system`),
+		reason: "the command may not read, write or run something", hint: "Give the rights it needs (chmod, chown)."},
+	{name: "no-network", typ: problem.Environment, decision: Retry, times: 2, wait: 10 * time.Second,
+		pattern: lazyregexp.New(`(?i)could not resolve (?:host|proxy)|\bENOTFOUND\b|EAI_AGAIN|temporary failure in name resolution|name or service not known|no such host|network is unreachable|\bENETUNREACH\b|\bETIMEDOUT\b|\bECONNRESET\b|dial tcp .*(?:i/o timeout|connection refused)|failed to (?:download|fetch) .*|spurious network error|Failed to establish a new connection|connect ECONNREFUSED`),
+		reason:  "a server cannot be reached", hint: "Check the network. In the sandbox commands have none: --sandbox off runs them as your shell does."},
+
+	{name: "dependency", typ: problem.Dependency,
+		pattern: lazyregexp.New(`(?i)no required module provides package|missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring|unknown revision|is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.|Cannot find (?:module|package) ['"][^'"./]|Cannot find module ['"]@|ModuleNotFoundError|No matching distribution|ResolutionImpossible|ERESOLVE|npm (?:ERR!|error) code (?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE)|no matching package named|can't find crate for|unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|failed to select a version|failed to resolve: (?:use of )?un(?:declared|resolved)`)},
+	{name: "format", typ: problem.Format, pattern: lazyregexp.New(`(?im)would reformat|files? would change|code style issues found|^Diff in .*\.rs|not gofmt`)},
+	{name: "types", typ: problem.Type, pattern: lazyregexp.New(`(?m)error TS\d+|: error: .*\[[a-z]+(?:-[a-z]+)*\]$|^Found \d+ errors? in \d+ files?|\breportGeneral|pyright|error\[E0308\]`)},
+	{name: "lint", typ: problem.Lint, pattern: lazyregexp.New(`(?m)✖ \d+ problems?|^\S+:\d+:\d+: [A-Z]{1,3}\d{3,4}\b|^\S+\.go:\d+:\d+: .* \((?:SA|ST|S|U|QF)\d+\)$|^# \S+\n(?:# \[\S+\]\n)?vet: |warning: .*clippy::|clippy::\w+|golangci-lint|pylint|eslint`)},
+	{name: "test", typ: problem.Test,
+		pattern: testFailed},
+	{name: "build", typ: problem.Build,
+		pattern: lazyregexp.New(`(?m)error\[E\d+\]|^(?:vet: )?\S+\.(?:go|c|cc|cpp|h|rs|java|kt|swift|zig):\d+(?::\d+)?:|SyntaxError|ReferenceError|IndentationError|NameError|ImportError|TypeError|undefined: |undefined reference|^error: could not compile|BUILD FAILED|Cannot find module ['"]\.|^make.*\*\*\* .*Error \d|^Traceback `)},
+}
+
+// Classify gives p its type, its files and, where code can tell what to do, the
+// action. known reports whether the output has settled the type.
+func Classify(p *Problem) (act *Action, by string, known bool) {
+	text := problem.Plain(p.Output)
+	if p.Files == nil {
+		p.Files = named(text)
+	}
+	if act := machine(p); act != nil {
+		return act, act.By, true
+	}
+	for i := range detectors {
+		d := &detectors[i]
+		if d.name == "no-network" && local(d, text) || d.name == "permission" && p.Code != 126 && testFailed.MatchString(text) {
+			continue // it is what a test is about
+		}
+		line := d.match(text)
+		if line == "" {
+			continue
+		}
+		if p.Type == "" || d.decision != "" {
+			p.Type = d.typ
+		}
+		if d.decision == "" {
+			return nil, "rule " + d.name, true
+		}
+		a := &Action{Decision: d.decision, By: "rule " + d.name, Hint: d.hint, Wait: d.wait, Reasoning: fmt.Sprintf("%s: %s", d.reason, clip(line, 300))}
+		if d.decision == Retry && (p.Attempt > d.times || d.name == "no-network" && closed(p.Sandbox)) {
+			a.Decision, a.Wait = Escalate, 0
+		}
+		return a, a.By, true
+	}
+	if p.Type == "" {
+		p.Type = byCommand(p.Command)
+	}
+	return nil, "", false
+}
+
+func (d *detector) match(text string) string {
+	at := d.pattern.Regexp().FindStringIndex(text)
+	if at == nil {
+		return ""
+	}
+	begin := strings.LastIndexByte(text[:at[0]], '\n') + 1
+	line, _, _ := strings.Cut(text[begin:], "\n")
+	if strings.TrimSpace(line) == "" {
+		line = text[at[0]:at[1]]
+	}
+	return strings.TrimSpace(line)
+}
+
+// local reports that what cannot be reached is on this machine: then it is not
+// the network, but a program that does not run.
+func local(d *detector, text string) bool {
+	line := d.match(text)
+	return strings.Contains(line, "127.0.0.1") || strings.Contains(line, "localhost") || strings.Contains(line, "[::1]")
+}
+
+func closed(sandbox string) bool {
+	return sandbox != "" && sandbox != "off" && !strings.Contains(sandbox, "network open")
+}
+
+// machine decides by what was found out on the machine rather than by words.
+func machine(p *Problem) *Action {
+	if p.TimedOut {
+		p.Type = problem.Environment
+		return &Action{Decision: Escalate, By: "rule timeout", Reasoning: "the command did not end in its time: " + p.Message, Hint: "See why it hangs, or run it without adroit."}
+	}
+	for _, name := range problem.Programs(p.Output) {
+		fact := p.Facts[probe.Program(name)]
+		spawned := strings.Contains(p.Output, "spawn "+name+" ENOENT")
+		switch {
+		case fact == probe.NotFound:
+			p.Type = problem.Environment
+			if spawned && strings.HasPrefix(name, "/bin/") {
+				return &Action{Decision: Escalate, By: "rule missing-shell", Reasoning: fmt.Sprintf("%s does not exist on this machine, and the command starts it", name), Hint: "Install " + name + ", or run the command where there is one."}
+			}
+			if strings.Contains(name, "/") {
+				return nil // a file of the project: somebody may have misspelt it
+			}
+			return &Action{Decision: Escalate, By: "rule missing-program", Reasoning: fmt.Sprintf("the program %s is not installed, or not on the PATH", name), Hint: "Install " + name + "."}
+		case fact != "" && spawned:
+			// Node reports the program although it is the directory that is missing.
+			p.Type = problem.Environment
+			return &Action{Decision: Delegate, Agent: "environment-setup", By: "rule spawn-enoent",
+				Reasoning:    fmt.Sprintf("%s exists (%s), so ENOENT is about the directory that it is started in: that one does not exist", name, fact),
+				Instructions: fmt.Sprintf("Node reports \"spawn %s ENOENT\" also if the directory given as cwd does not exist, and %s is there. Find where the process is started and which directory it names, and correct the name or create the directory.", name, name)}
+		}
+	}
+	if p.Code == 137 {
+		p.Type = problem.Environment
+		return &Action{Decision: Escalate, By: "rule killed", Reasoning: "the command was killed (exit code 137), as the system does when memory runs out", Hint: "Give it more memory."}
+	}
+	return nil
+}
+
+var words = []struct{ word, typ string }{
+	{"publish", problem.Publish}, {"upload", problem.Publish}, {"release", problem.Publish}, {"deploy", problem.Publish},
+	{"gofmt", problem.Format}, {"fmt", problem.Format}, {"prettier", problem.Format}, {"black", problem.Format},
+	{"lint", problem.Lint}, {"clippy", problem.Lint}, {"ruff", problem.Lint}, {"vet", problem.Lint}, {"staticcheck", problem.Lint},
+	{"tsc", problem.Type}, {"mypy", problem.Type}, {"pyright", problem.Type}, {"types", problem.Type}, {"typecheck", problem.Type},
+	{"test", problem.Test}, {"pytest", problem.Test}, {"unittest", problem.Test},
+	{"install", problem.Dependency}, {"download", problem.Dependency},
+	{"quality", problem.Quality},
+}
+
+// byCommand guesses the type of a failure from what was run.
+func byCommand(command string) string {
+	for _, w := range words {
+		for _, f := range strings.FieldsFunc(strings.ToLower(command), func(r rune) bool { return !(r >= 'a' && r <= 'z') }) {
+			if f == w.word || len(w.word) > 3 && strings.HasPrefix(f, w.word) {
+				return w.typ
+			}
+		}
+	}
+	return problem.Build
+}
+
+var places = lazyregexp.New(`(?m)([\w.@+-][\w./@+-]*\.\w{1,5})(?::\d+|\(\d+,\d+\)|", line \d+)`)
+
+// named are the files that an output points into, at most twenty.
+func named(text string) (out []string) {
+	for _, m := range places.Regexp().FindAllStringSubmatch(text, 200) {
+		if !slices.Contains(out, m[1]) && len(out) < 20 {
+			out = append(out, m[1])
+		}
+	}
+	return out
+}
+
+// capabilities are words by which agents may say that they are good at files
+// like those.
+func capabilities(p *Problem) (out []string) {
+	ends := map[string]string{".go": "go", ".py": "python", ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript", ".ts": "typescript", ".tsx": "typescript", ".rs": "rust"}
+	for _, f := range p.Files {
+		if i := strings.LastIndexByte(f, '.'); i >= 0 {
+			if c := ends[f[i:]]; c != "" && !slices.Contains(out, c) {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+// Package coordinator decides what happens after a failure: it recognises the
+// problem, has an agent repair it, runs what failed again, and asks a person
+// where judgement is needed.
+//
+//	c := coordinator.New(sc, coordinator.Options{Attempts: 3})
+//	res, err := c.Coordinate(problem, func(sc *executor.Scope) (*coordinator.Problem, error) {
+//		return run(sc, command) // nil: it works now
+//	})
+//
+// It is deterministic apart from the steps it asks for, so a job that is killed
+// anywhere goes on to the same end. Code decides what code can; a cheap model is
+// asked next, the job's own model last. See docs/adr/0071.
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/problem"
+)
+
+// A Problem is something that failed, as data. All of it comes from outside: no
+// word of it is an instruction.
+type Problem struct {
+	Type    string            `json:"type"` // one of problem.Types, "" if nobody knows yet
+	Step    string            `json:"step,omitempty"`
+	Command string            `json:"command,omitempty"`
+	Message string            `json:"message"` // in a line
+	Code    int               `json:"exit_code,omitempty"`
+	Output  string            `json:"output,omitempty"` // head and tail
+	Files   []string          `json:"files,omitempty"`  // that the output names
+	Facts   map[string]string `json:"facts,omitempty"`  // that code has found out on the machine
+	Attempt int               `json:"attempt,omitempty"`
+
+	TimedOut    bool   `json:"timed_out,omitempty"`
+	Interrupted bool   `json:"interrupted,omitempty"`
+	Sandbox     string `json:"sandbox,omitempty"` // around the command
+}
+
+// Signature is the same for the same failure, also elsewhere and later.
+func (p *Problem) Signature() string { return problem.Signature(p.Type, p.Message+"\n"+p.Output) }
+
+// A Decision says what happens after a failure.
+type Decision string
+
+// Decisions.
+const (
+	Retry    Decision = "RETRY"    // run the step again, after a pause
+	Delegate Decision = "DELEGATE" // have an agent repair it, then run the step again
+	Escalate Decision = "ESCALATE" // a person has to decide or to do something
+	Fail     Decision = "FAIL"     // nothing would help
+)
+
+// An Action is a decision with its reasons.
+type Action struct {
+	Decision  Decision `json:"decision"`
+	Reasoning string   `json:"reasoning"`
+	// Agent repairs, by Instructions; Diagnose has the agent diagnostic look first.
+	Agent        string `json:"agent,omitempty"`
+	Instructions string `json:"instructions,omitempty"`
+	Diagnose     bool   `json:"diagnose,omitempty"`
+	// Hint is what a person should do.
+	Hint string        `json:"hint,omitempty"`
+	Wait time.Duration `json:"wait_ns,omitempty"`
+	By   string        `json:"by,omitempty"` // rule NAME, agent NAME, model NAME, person
+}
+
+// check reports why an action cannot be carried out: a model's words decide
+// nothing that was not offered.
+func (a *Action) check(agents []string) error {
+	a.Decision = Decision(strings.ToUpper(strings.TrimSpace(string(a.Decision))))
+	switch {
+	case !slices.Contains([]Decision{Retry, Delegate, Escalate, Fail}, a.Decision):
+		return fmt.Errorf("the decision is %q", a.Decision)
+	case strings.TrimSpace(a.Reasoning) == "":
+		return errors.New("the decision has no reason")
+	case a.Decision == Delegate && !slices.Contains(agents, a.Agent):
+		return fmt.Errorf("it delegates to %q, which was not offered or was tried for this failure", a.Agent)
+	}
+	if a.Decision != Delegate {
+		a.Agent, a.Instructions, a.Diagnose = "", "", false
+	}
+	a.Reasoning, a.Instructions, a.Hint, a.Wait = clip(a.Reasoning, 2000), clip(a.Instructions, 4000), clip(a.Hint, 1000), 0
+	return nil
+}
+
+// clip is the beginning of a text.
+func clip(s string, most int) string {
+	s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + " […]"
+}

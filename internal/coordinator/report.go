@@ -1,0 +1,84 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Markdown is the result for a person: what failed, what was tried and why it did
+// not help, what to look at and how to go on.
+func (r Result) Markdown() string {
+	var b strings.Builder
+	title := map[string]string{Passed: "It works", Fixed: "It works again", Escalated: "A person has to go on", Aborted: "Given up, as a person said", Unanswered: "Nobody answered", Failed: "It could not be repaired"}[r.Status]
+	fmt.Fprintf(&b, "# %s\n\nCommand: %s\n", title, code(r.Command))
+	if r.Reason != "" {
+		fmt.Fprintf(&b, "\n## What failed\n\n%s\n", quote(r.Reason))
+	}
+	if p := r.Problem; p != nil {
+		fmt.Fprintf(&b, "\nType: %s. %s\n", p.Type, plain(p.Message))
+		if len(p.Files) > 0 {
+			fmt.Fprintf(&b, "Files that it names: %s\n", plain(strings.Join(p.Files, ", ")))
+		}
+		if out := strings.TrimSpace(tail(p.Output, 3000)); out != "" {
+			fmt.Fprintf(&b, "\nThe end of its output:\n\n%s\n", indent(out))
+		}
+	}
+	if len(r.Attempts) > 0 {
+		b.WriteString("\n## What was tried\n\n")
+	}
+	for i, a := range r.Attempts {
+		fmt.Fprintf(&b, "%d. %s", i+1, a.Action.Decision)
+		if a.Action.Agent != "" {
+			b.WriteString(" to " + a.Action.Agent)
+		}
+		fmt.Fprintf(&b, " (%s): %s\n", a.Action.By, plain(a.Action.Reasoning))
+		if m := a.Repair; m != nil {
+			fmt.Fprintf(&b, "   - %s: %s", m.Agent, m.Status)
+			if m.Reason != "" && m.Status != "done" {
+				b.WriteString(": " + plain(m.Reason))
+			}
+			if len(m.Changed) > 0 {
+				b.WriteString("; changed " + plain(strings.Join(m.Changed, ", ")))
+			}
+			b.WriteString("\n")
+			if m.Summary != "" {
+				fmt.Fprintf(&b, "   - it reports: %s\n", plain(m.Summary))
+			}
+		}
+		if a.Answer != "" {
+			fmt.Fprintf(&b, "   - a person answered: %s\n", a.Answer)
+		}
+		if w := outcomes[a.Outcome]; w != "" {
+			fmt.Fprintf(&b, "   - %s\n", w)
+		}
+		if len(a.Undone) > 0 {
+			fmt.Fprintf(&b, "   - undone: %s\n", plain(strings.Join(a.Undone, ", ")))
+		}
+		for _, k := range a.Kept {
+			fmt.Fprintf(&b, "   - not undone: %s\n", plain(k))
+		}
+	}
+	if !r.Solved {
+		b.WriteString("\n## How to go on\n\n")
+		if r.Hint != "" {
+			b.WriteString(plain(r.Hint) + "\n")
+		}
+		b.WriteString("Repair it and run the command again, or `adroit jobs retry` for another round.\n")
+	}
+	return b.String()
+}
+
+var outcomes = map[string]string{"works": "it works after that", "changed": "it fails in another way after that", "same": "it fails as before", "no change": "nothing was changed, so it was not run again"}
+
+// plain is text on one line without what Markdown would take for markup.
+func plain(s string) string {
+	return strings.NewReplacer("`", "'", "<", "&lt;", "*", `\*`, "[", `\[`, "#", `\#`, "_", `\_`).Replace(strings.Join(strings.Fields(s), " "))
+}
+
+func code(s string) string {
+	return "`" + strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "`", "'") + "`"
+}
+
+func quote(s string) string { return "> " + plain(s) }
+
+func indent(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }

@@ -1,0 +1,215 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// Workflow runs commands and coordinates what fails: the workflow of the agent
+// coordinator, which adroit fix asks for. The artifact "fix" is the [Result],
+// "report" the same in Markdown.
+var Workflow = agents.Define("coordinate", func(sc *executor.Scope) error {
+	j, err := jobOf(sc)
+	if err != nil {
+		return err
+	}
+	res, err := j.run(sc)
+	if stop := new(executor.StopError); err != nil && !errors.As(err, &stop) {
+		return err // the engine's: the job waits or was interrupted, and there is no result yet
+	}
+	res.Command = j.about()
+	if berr := errors.Join(sc.Bind("fix", res), sc.Bind("report", res.Markdown())); berr != nil {
+		return errors.Join(err, berr)
+	}
+	if !res.Solved {
+		sc.State.Last = res.Markdown()
+	}
+	switch {
+	case err != nil || res.Solved:
+		return err
+	case res.Status == Escalated, res.Status == Unanswered, res.Status == Aborted:
+		return &executor.StopError{Outcome: executor.Outcome{Status: executor.Failed, Code: "fix." + res.Status, Reason: res.Reason, Summary: sc.State.Last}}
+	}
+	return errors.New(res.Reason)
+})
+
+// A Step is a command that has to work.
+type Step struct {
+	Name string `json:"name"`
+	Run  string `json:"run"`
+}
+
+// A job is what the agent coordinator was asked.
+type job struct {
+	steps   []Step
+	problem *Problem // of the first step, if it was run already
+	o       Options
+	timeout int // seconds
+}
+
+func jobOf(sc *executor.Scope) (*job, error) {
+	var in struct {
+		command, wait, escalate, keep, timeout string
+		attempts                               json.RawMessage
+	}
+	j := &job{}
+	var errs []error
+	get := func(name string, v any) bool {
+		ok, err := sc.Value(name, v)
+		errs = append(errs, err)
+		return ok
+	}
+	if get("command", &in.command) {
+		j.steps = []Step{{Name: "command", Run: in.command}}
+	}
+	get("steps", &j.steps)
+	get("problem", &j.problem)
+	get("escalate", &in.escalate)
+	get("wait", &in.wait)
+	get("keep", &in.keep)
+	get("timeout", &in.timeout)
+	if get("attempts", &in.attempts) {
+		if _, err := fmt.Sscan(strings.Trim(string(in.attempts), `"`), &j.o.Attempts); err != nil {
+			errs = append(errs, fmt.Errorf("attempts is %s; write a number", in.attempts))
+		}
+	}
+	var err error
+	if in.wait != "" {
+		if j.o.Patience, err = time.ParseDuration(in.wait); err != nil {
+			errs = append(errs, fmt.Errorf("wait is %q; write it as in 2h", in.wait))
+		}
+	}
+	if in.timeout != "" {
+		d, err := time.ParseDuration(in.timeout)
+		if err != nil || d < time.Second || d > time.Hour {
+			errs = append(errs, fmt.Errorf("timeout is %q; write it as in 10m, an hour at most", in.timeout))
+		}
+		j.timeout = int(d / time.Second)
+	}
+	j.o.Escalate, j.o.Keep = in.escalate, in.keep == "true"
+	errs = append(errs, j.o.Check())
+	for i, s := range j.steps {
+		if strings.TrimSpace(s.Run) == "" {
+			errs = append(errs, fmt.Errorf("step %d has no command", i+1))
+		}
+	}
+	if len(j.steps) == 0 {
+		errs = append(errs, errors.New("there is no command; give the input command, or steps"))
+	}
+	return j, errors.Join(errs...)
+}
+
+// about names what has to work.
+func (j *job) about() string {
+	var out []string
+	for _, s := range j.steps {
+		out = append(out, s.Run)
+	}
+	return strings.Join(out, " && ")
+}
+
+// run runs the steps in order and coordinates what fails. After a repair the steps
+// before it are run again, too.
+func (j *job) run(sc *executor.Scope) (Result, error) {
+	var commands []string
+	for _, s := range j.steps {
+		commands = append(commands, s.Run)
+	}
+	if err := sc.Bind("commands", commands); err != nil {
+		return Result{Status: Failed}, err
+	}
+	p := j.problem
+	res := Result{Status: Passed, Solved: true}
+	for at := range j.steps {
+		if p == nil {
+			var err error
+			if p, err = j.try(sc, at); err != nil {
+				return Result{Status: Failed, Reason: err.Error(), Attempts: res.Attempts}, err
+			}
+		}
+		if p == nil {
+			continue
+		}
+		p.Step, p.Command = j.steps[at].Name, j.steps[at].Run
+		c, err := New(sc, j.o)
+		if err != nil {
+			return Result{Status: Failed, Reason: err.Error()}, err
+		}
+		c.res.Attempts = res.Attempts
+		res, err = c.Coordinate(p, func(sc *executor.Scope) (*Problem, error) {
+			for k := range j.steps[:at+1] {
+				if q, err := j.try(sc, k); q != nil || err != nil {
+					return q, err
+				}
+			}
+			return nil, nil
+		})
+		if err != nil || !res.Solved {
+			return res, err
+		}
+		p = nil
+	}
+	return res, nil
+}
+
+// try runs a step again. One that was cut short with its process is run once
+// more: whoever gives a command to adroit fix agrees that it may be run again.
+func (j *job) try(sc *executor.Scope, at int) (*Problem, error) {
+	s := j.steps[at]
+	if len(j.steps) > 1 {
+		if err := sc.Note("%s: %s", s.Name, s.Run); err != nil {
+			return nil, err
+		}
+	}
+	args := map[string]any{"command": s.Run}
+	if j.timeout > 0 {
+		args["timeout_s"] = j.timeout
+	}
+	reply, err := sc.Tool("rerun", args)
+	if err == nil && reply.Interrupted {
+		reply, err = sc.Tool("rerun", args)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !reply.Failed {
+		sc.State.Last = outputOf(reply)
+		return nil, nil
+	}
+	p := problemOf(reply)
+	p.Step, p.Command = s.Name, s.Run
+	return p, nil
+}
+
+func outputOf(reply executor.ToolResult) string {
+	var r struct{ Output string }
+	_ = json.Unmarshal(reply.Artifacts["run"], &r) // a failed call has none
+	return strings.TrimRight(r.Output, "\n")
+}
+
+// problemOf reads a failed call of rerun.
+func problemOf(reply executor.ToolResult) *Problem {
+	p := &Problem{Message: reply.Summary, Interrupted: reply.Interrupted, Sandbox: reply.Sandbox}
+	var r struct {
+		Code     int  `json:"exit_code"`
+		TimedOut bool `json:"timed_out"`
+		Output   string
+		Sandbox  string
+		Facts    map[string]string
+	}
+	if json.Unmarshal(reply.Artifacts["run"], &r) == nil {
+		p.Code, p.TimedOut, p.Output, p.Facts, p.Sandbox = r.Code, r.TimedOut, r.Output, r.Facts, r.Sandbox
+	} else {
+		p.Output = reply.Text
+	}
+	if p.Message == "" {
+		p.Message = firstLine(reply.Text)
+	}
+	return p
+}

@@ -1,0 +1,61 @@
+// Package problem has the vocabulary of failures: the types that agents name
+// under problem_types and a coordinator decides by, and the signature by which
+// two failures are the same.
+//
+//	problem.Canonical("BUILD_FAILURE") // "build", true
+//	problem.Signature(output)          // the same for the same failure elsewhere
+//
+// It decides nothing: see internal/coordinator.
+package problem
+
+import (
+	"slices"
+	"strings"
+)
+
+// Types of problems: a closed list.
+const (
+	Build       = "build"
+	Test        = "test"
+	Quality     = "quality"
+	Lint        = "lint"
+	Type        = "type"
+	Format      = "format"
+	Publish     = "publish"
+	Environment = "environment"
+	Dependency  = "dependency"
+	Auth        = "registry-auth"
+)
+
+// Types lists them.
+var Types = []string{Build, Test, Quality, Lint, Type, Format, Publish, Environment, Dependency, Auth}
+
+// Canonical is the type that a name means, as in BUILD_FAILURE, build-failure or
+// build. It reports whether there is one.
+func Canonical(name string) (string, bool) {
+	s := strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(strings.TrimSpace(name)))
+	for _, end := range []string{"-failure", "-error", "-problem"} {
+		s = strings.TrimSuffix(s, end)
+	}
+	switch s {
+	case "auth", "authentication":
+		s = Auth
+	case "env":
+		s = Environment
+	case "tests":
+		s = Test
+	case "types":
+		s = Type
+	}
+	return s, slices.Contains(Types, s)
+}
+
+// All are the types that names mean, without those that mean none.
+func All(names []string) (out []string) {
+	for _, n := range names {
+		if t, ok := Canonical(n); ok && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+package adroit
+
+import (
+	"errors"
+
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+)
+
+// repairs is what agents of a coordinator have changed in a job's workspace.
+type repairs struct{ handler.Worktrees }
+
+// Changed implements [coordinator.Ledger].
+func (r repairs) Changed(at, path string) (out coordinator.Changes, err error) {
+	part, _, err := r.part(at, path)
+	if err != nil || part == nil {
+		return out, err
+	}
+	changes, err := part.IncludeReported().Changes()
+	for _, c := range changes {
+		out.Changed = append(out.Changed, c.Path)
+	}
+	return out, err
+}
+
+// Undo implements [coordinator.Ledger].
+func (r repairs) Undo(at, path string) (out coordinator.Changes, err error) {
+	part, dir, err := r.part(at, path)
+	if err != nil || part == nil {
+		return out, err
+	}
+	got, err := part.Undo(dir)
+	out.Undone = append(append(out.Undone, got.Restored...), got.Removed...)
+	for _, s := range got.Skipped {
+		out.Kept = append(out.Kept, s.Path+": "+s.Reason)
+	}
+	return out, err
+}
+
+// part is what the step at path and those below it have changed; nil if they
+// changed nothing.
+func (r repairs) part(at, path string) (*ledger.Selection, string, error) {
+	b, ok := r.Worktrees.(*jobdir.Workspaces)
+	if !ok {
+		return nil, "", errors.New("this job has no workspace")
+	}
+	l, dir, err := b.Ledger(at)
+	if err != nil {
+		return nil, "", err
+	}
+	part, err := l.Step(path)
+	if errors.As(err, new(*ledger.StepError)) {
+		return nil, "", nil
+	}
+	return &part, dir, err
+}

@@ -1,0 +1,65 @@
+package agents
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/spelling"
+)
+
+// problemTypes reads types of problems, and refuses names that mean none: an
+// agent that nobody ever picks is a fault that nobody would notice.
+func (d *decoder) problemTypes(n *node, what string) []string {
+	names := d.Names(n, what)
+	for _, name := range names {
+		if name == "*" && what == "spawn.problems" {
+			continue
+		}
+		if _, ok := problem.Canonical(name); !ok {
+			d.bad(n, "the types are "+strings.Join(problem.Types, ", "), "%s: %q is no type of problem%s", what, name, spelling.DidYouMean(strings.ToLower(name), problem.Types))
+		}
+	}
+	return names
+}
+
+// problems reports what keeps an agent built in Go from being picked.
+func (l *linter) problems() {
+	for _, name := range l.a.ProblemTypes {
+		if _, ok := problem.Canonical(name); !ok && l.src.File == "" {
+			l.key("problem_types", Error, "the types are "+strings.Join(problem.Types, ", "), "%q is no type of problem", name)
+		}
+	}
+	if l.a.Priority < 0 || l.a.Priority > 1000 {
+		l.key("priority", Error, "", "the priority %d is not between 0 and 1000", l.a.Priority)
+	}
+}
+
+// repairers are the agents of a catalog that name one of the types of s.
+func (s *Spawn) repairers(cat *Catalog) (out []string) {
+	if s == nil || len(s.Problems) == 0 {
+		return nil
+	}
+	want := problem.All(s.Problems)
+	if slices.Contains(s.Problems, "*") {
+		want = problem.Types
+	}
+	for _, name := range cat.Names() {
+		a, err := cat.Lookup(name)
+		if err == nil && slices.ContainsFunc(problem.All(a.ProblemTypes), func(t string) bool { return slices.Contains(want, t) }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// heading is the first heading of a prompt, for an agent that states nothing else
+// about itself.
+func heading(prompt string) string {
+	for line := range strings.Lines(prompt) {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok {
+			return strings.TrimSpace(text)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,196 @@
+// Package fix is adroit fix.
+package fix
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/event"
+)
+
+// agent is the one that coordinates.
+const agent = "coordinator"
+
+// A command is adroit fix with its flags.
+type command struct {
+	request.Flags
+	attempts   int
+	escalate   string
+	wait, most time.Duration
+	keep, json bool
+}
+
+// New is adroit fix.
+func New(e *env.Env) *cobra.Command {
+	var q command
+	cmd := &cobra.Command{
+		Use:   "fix -- COMMAND...",
+		Short: "Run a command, and have what fails repaired until it works",
+		Long: "Runs a command as you would. While it works, that is all: its output and exit\n" +
+			"code are passed on. If it fails, a job begins that finds out why: code decides\n" +
+			"about what the machine lacks, an agent repairs what the project has wrong, and\n" +
+			"the command is run again, in the sandbox. Where a person is needed the job waits\n" +
+			"for adroit signal ID continue or abort, from anywhere, and says what to do.\n\n" +
+			"One argument is shell text; several are one command.\n\n" +
+			"Exit codes: 0 it works, 1 failed or given up, 2 usage, 3 stopped by a limit,\n" +
+			"4 waiting for a person, 5 cancelled, 130 and 143 stopped by a signal.",
+		Example: "  adroit fix -- go test ./...\n" +
+			"  adroit fix --attempts 5 --escalate report -- 'make && make check'",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return exit.Usagef("for example: adroit fix -- go test ./...", "fix needs a command")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return q.run(cmd.Context(), e, line(args)) },
+	}
+	q.add(cmd)
+	return cmd
+}
+
+func (q *command) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the command's name is the command's
+	f.StringVarP(&q.Model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
+	f.StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
+	f.StringVarP(&q.Workspace, "dir", "C", ".", "run and repair in this directory")
+	f.IntVar(&q.attempts, "attempts", 0, "repairs at most; 3 if left out")
+	f.StringVar(&q.escalate, "escalate", "", "what a need for a person does: ask (wait; the default), report, never")
+	f.DurationVar(&q.wait, "wait", 0, "how long a person's answer is awaited; 24h if left out")
+	f.DurationVar(&q.most, "command-timeout", 0, "what one run of the command may take; 30m if left out")
+	f.BoolVar(&q.keep, "keep", false, "keep what a repair changed that did not help, instead of undoing it")
+	f.StringVar((*string)(&q.Approve), "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
+	f.IntVar(&q.Limits.Tokens, "max-tokens", 0, "stop after this many tokens, in and out")
+	f.Float64Var(&q.Limits.CostUSD, "max-cost", 0, "stop after this many USD; needs the model's price in the config")
+	f.DurationVar(&q.Limits.Time, "timeout", 0, "stop after this much active time, for example 30m")
+	f.StringVar((*string)(&q.Sandbox), "sandbox", "", "confine later runs at this level: auto, full, bubblewrap, landlock, off")
+	f.BoolVar(&q.Worktree, "worktree", false, "repair in a git worktree of the last commit; see jobs merge")
+	f.BoolVar(&q.json, "json", false, "print events as JSON, one a line; the command's output goes to stderr")
+	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
+}
+
+// line is a command line as sh reads it.
+func line(args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	var out []string
+	for _, a := range args {
+		if a == "" || strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") != "" {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
+}
+
+func (q *command) run(ctx context.Context, e *env.Env, text string) error {
+	if err := q.read(e, text); err != nil {
+		return err
+	}
+	failed, err := first(ctx, e, q.Dir, text, q.json)
+	if err != nil {
+		return err
+	}
+	if failed == nil {
+		if q.json {
+			render.Event(e.Out, event.Event{Time: e.Now(), Kind: event.JobFinished, Text: "done", Data: json.RawMessage(`{"status":"done","stopped":"done","reason":"the command works"}`)})
+		}
+		return nil
+	}
+	c, _ := e.Config() // was read
+	if err := q.input("problem", failed.hidden(config.Redactor(c, e.Getenv))); err != nil {
+		return err
+	}
+	if !q.json {
+		fmt.Fprintf(e.Err, "adroit: the command failed with exit code %d; looking into it\n", failed.Code)
+	}
+	if err := request.AskTrust(ctx, e, &q.Flags, !q.json); err != nil {
+		return err
+	}
+	client, err := e.Client()
+	if err != nil {
+		return err
+	}
+	s, err := request.Submit(ctx, e, client, q.Request)
+	if err != nil {
+		return err
+	}
+	return q.follow(ctx, e, client, s)
+}
+
+// read completes the request.
+func (q *command) read(e *env.Env, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return exit.Usagef("for example: adroit fix -- go test ./...", "the command is empty")
+	}
+	switch {
+	case q.attempts < 0 || q.attempts > 20:
+		return exit.Usagef("leave it out for 3", "--attempts is %d; it is 1 to 20", q.attempts)
+	case q.escalate != "" && q.escalate != "ask" && q.escalate != "report" && q.escalate != "never":
+		return exit.Usagef("it is one of ask, report, never", "--escalate is %q", q.escalate)
+	case q.wait < 0:
+		return exit.Usagef("leave it out for 24h", "--wait is negative")
+	case q.most < 0 || q.most > time.Hour || q.most > 0 && q.most < time.Second:
+		return exit.Usagef("it is from 1s to 1h", "--command-timeout is %s", q.most)
+	}
+	q.Target, q.Title = agent, "fix: "+text
+	if err := q.Read(e); err != nil {
+		return err
+	}
+	given := map[string]any{"command": text}
+	if q.attempts > 0 {
+		given["attempts"] = q.attempts
+	}
+	for name, v := range map[string]string{"escalate": q.escalate, "wait": duration(q.wait), "timeout": duration(q.most)} {
+		if v != "" {
+			given[name] = v
+		}
+	}
+	if q.keep {
+		given["keep"] = "true"
+	}
+	for name, v := range given {
+		if err := q.input(name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func duration(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// input adds an input of the agent.
+func (q *command) input(name string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if q.Inputs == nil {
+		q.Inputs = map[string]json.RawMessage{}
+	}
+	q.Inputs[name] = b
+	return nil
+}
+
+// follow runs the job in the foreground. What it has to report stands at the end.
+func (q *command) follow(ctx context.Context, e *env.Env, c adroit.Client, s *adroit.Submitted) error {
+	return attach.Run(ctx, e, c, s.Job.ID, attach.Options{JSON: q.json, Window: s.Plan.Task.Options.Window, Known: render.KnownWindow(s.Plan.Task)})
+}
