@@ -24,6 +24,7 @@ var settings = []word{
 	{"limits.tokens", "Tokens in one run, in and out"},
 	{"limits.cost_usd", "US dollars in one run; needs the model's price"},
 	{"limits.time", "Time spent working in one run, as in 30m; waiting for a person does not count"},
+	{"limits.wait", "How long one request waits for a server that loads its model, is overloaded or limits the rate (HTTP 429, 503, 529), as in 10m; the run shows that it waits. With fallbacks the next model is asked instead"},
 	{"endpoints.NAME.base_url", "An OpenAI-compatible server, whose models are NAME/…; required for each endpoint"},
 	{"endpoints.NAME.key_env", "The environment variable that holds its key"},
 	{"endpoints.NAME.headers.HEADER", "Sent with every request; never shown"},

@@ -286,8 +286,13 @@ func (m *Source) make(provider, name string) (llm.Model, error) {
 	return m.endpoint(provider).Open()
 }
 
+// loadTime is how long Ollama may take to load a model and to read the prompt: it
+// sends nothing meanwhile, and hanging up makes it begin again.
+const loadTime = 10 * time.Minute
+
 func (m *Source) ollama() ollama.Config {
-	return ollama.Config{KeepAlive: m.conf.KeepAlive, BaseURL: cmp.Or(m.base(Ollama), ollamaHost(m.conf.Getenv("OLLAMA_HOST"))), Key: m.key(Ollama).value}
+	return ollama.Config{KeepAlive: m.conf.KeepAlive, BaseURL: cmp.Or(m.base(Ollama), ollamaHost(m.conf.Getenv("OLLAMA_HOST"))), Key: m.key(Ollama).value,
+		IdleTimeout: loadTime}
 }
 
 // base is the address that the command line gives a provider, "" if none.

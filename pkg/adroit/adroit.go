@@ -29,6 +29,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/jobdir"
@@ -84,6 +85,9 @@ type Options struct {
 	// Middleware wraps each call of a tool, inside of the hooks; the first is
 	// outermost.
 	Middleware []func(ToolHandler) ToolHandler
+	// ModelWait is how long a request waits for a server that loads its model or
+	// limits the rate. Zero: as long as five attempts take.
+	ModelWait time.Duration
 	// Dir is the workspace of requests that name none; empty means the
 	// current directory.
 	Dir string

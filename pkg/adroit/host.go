@@ -45,7 +45,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	}
 	h := handler.Host{
 		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
-		CallModes: models.Driver(), Rate: rt.rate(), Tools: set, Confinement: rt.fence(ctx, j, c, models), Blobs: blobs,
+		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: rt.fence(ctx, j, c, models), Blobs: blobs,
 		Results: &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
 	}
 	hide, shut, err := rt.openWorkspace(ctx, j, c, &h)

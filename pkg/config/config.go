@@ -91,7 +91,11 @@ type limits struct {
 	Tokens  int           `yaml:"tokens"`
 	CostUSD float64       `yaml:"cost_usd"`
 	Time    time.Duration `yaml:"time"`
+	Wait    time.Duration `yaml:"wait"` // for a busy server
 }
+
+// defaultWait is how long a request waits for a server that is busy.
+const defaultWait = 10 * time.Minute
 
 // conventions bound what a project's AGENTS.md may take of a prompt.
 type conventions struct {
@@ -277,7 +281,7 @@ func (c *Config) check(where string) error {
 	if err := c.Research.check(where); err != nil {
 		return err
 	}
-	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 {
+	if c.Limits.Turns < 0 || c.Limits.Tokens < 0 || c.Limits.CostUSD < 0 || c.Limits.Time < 0 || c.Limits.Wait < 0 {
 		return fail(fmt.Errorf("%s: a limit is negative", where), "leave a limit out to get its default")
 	}
 	if err := c.checkTest(where); err != nil {
@@ -329,9 +333,11 @@ func (c *Config) entries() []entry {
 		}
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
-	span := ""
-	if c.Limits.Time > 0 {
-		span = c.Limits.Time.String()
+	span := func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.String()
 	}
 	out := []entry{
 		pick("model", c.Model, ""),
@@ -340,7 +346,8 @@ func (c *Config) entries() []entry {
 		pick("limits.turns", num(float64(c.Limits.Turns)), strconv.Itoa(d.Turns)),
 		pick("limits.tokens", num(float64(c.Limits.Tokens)), strconv.Itoa(d.Tokens)),
 		pick("limits.cost_usd", num(c.Limits.CostUSD), "none"),
-		pick("limits.time", span, d.Time.String()),
+		pick("limits.time", span(c.Limits.Time), d.Time.String()),
+		pick("limits.wait", span(c.Limits.Wait), defaultWait.String()),
 		pick("data_dir", c.DataDir, ""),
 		pick("retention", c.Retention, "none"),
 		pick("conventions.bytes", num(float64(c.Conventions.Bytes)), strconv.Itoa(agents.DefaultProjectBytes)),

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 			Limits: executor.Limits{Turns: c.Limits.Turns, Tokens: c.Limits.Tokens, CostUSD: c.Limits.CostUSD, Time: c.Limits.Time},
 		},
 		Servers: c.LanguageServers(), NoDiagnostics: c.Diagnostics == "off", Hooks: c.hooksIn(c.getenv("HOME")),
-		Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
+		ModelWait: cmp.Or(c.Limits.Wait, defaultWait), Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
 	}
 	c.layers(&o)
 	return o, nil

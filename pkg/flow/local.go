@@ -195,10 +195,11 @@ func (l *Local) perform(s Step, again bool) (*Record, error) {
 		}
 	}
 	l.emit(s, event.Event{Kind: event.StepStarted})
-	for n := 1; ; n++ {
+	var tries retrier
+	for {
 		out, err := l.attempt(rt, s)
 		f := asFailure(err)
-		if f != nil && f.Retryable && n < rt.Attempts && l.Ctx.Err() == nil && l.wait(rt, s, n, f) {
+		if f != nil && tries.again(l, rt, s, f) {
 			continue
 		}
 		if err != nil && l.Ctx.Err() != nil {
@@ -279,26 +280,40 @@ func (l *Local) attempt(rt Route, s Step) (out json.RawMessage, err error) {
 	return rt.Handler(ctx, s, func(ev event.Event) { l.emit(s, ev) })
 }
 
-// wait waits before the next attempt. It reports false if the run is stopped
-// meanwhile.
-func (l *Local) wait(rt Route, s Step, n int, f *Failure) bool {
-	d := backoff(rt.Backoff, n, f.After)
-	l.emit(s, event.Event{Kind: event.StepRetried, Error: f.Message,
-		Text: fmt.Sprintf("attempt %d of %d in %s", n+1, rt.Attempts, d.Round(time.Millisecond))})
-	return sleep(l.Ctx, d) == nil
+// A retrier decides whether a step is tried again.
+type retrier struct {
+	failed int // attempts, not counting busy ones
+	busy   int
+	since  time.Time // of the first busy one
 }
 
-const maxBackoff = 2 * time.Minute
-
-// backoff doubles from base with up to half of jitter, respects what the
-// other side asked for, and is bounded.
-func backoff(base time.Duration, n int, after time.Duration) time.Duration {
-	if base == 0 {
-		base = 500 * time.Millisecond
+// again waits before the next attempt. It reports false if there is none, or
+// the run is stopped meanwhile.
+func (t *retrier) again(l *Local, rt Route, s Step, f *Failure) bool {
+	now := time.Now()
+	waits := f.Busy && rt.Patience > 0
+	n := &t.failed
+	if waits {
+		if n = &t.busy; t.busy == 0 {
+			t.since = now
+		}
 	}
-	d := min(base<<min(n-1, 16), maxBackoff)
-	d = d/2 + rand.N(d/2+1)
-	return max(d, min(after, maxBackoff))
+	*n++
+	waited := now.Sub(t.since)
+	d, ok := rt.Next(f, *n, waited)
+	if !ok || l.Ctx.Err() != nil {
+		if waits {
+			f.Message += fmt.Sprintf("; it was waited for, %s of at most %s", waited.Round(time.Second), rt.Patience)
+		}
+		return false
+	}
+	d = max(d-rand.N(d/2+1), min(f.After, d))
+	text := fmt.Sprintf("attempt %d of %d in %s", *n+1, rt.Attempts, d.Round(time.Millisecond))
+	if waits {
+		text = fmt.Sprintf("waiting for it, %s of at most %s; asked again in %s", waited.Round(time.Second), rt.Patience, d.Round(time.Millisecond))
+	}
+	l.emit(s, event.Event{Kind: event.StepRetried, Error: f.Message, Text: text})
+	return sleep(l.Ctx, d) == nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -20,6 +20,9 @@ type Route struct {
 	Timeout  time.Duration // of one attempt; zero means ten minutes
 	Attempts int           // when a failure is retryable; zero means one
 	Backoff  time.Duration // before the second attempt, doubling, at most two minutes; zero means half a second
+	// Patience is how long a step is tried whose failures are [Failure.Busy]; zero
+	// counts them as any other.
+	Patience time.Duration
 	// Safe says whether a step that was interrupted may be performed again.
 	// Nil means no.
 	Safe func(Step) bool
@@ -32,6 +35,30 @@ type Route struct {
 	// Recount gives what the event of a recalled step carries: what counts in
 	// accounts. May be nil.
 	Recount func(s Step, out json.RawMessage) json.RawMessage
+}
+
+const (
+	maxBackoff = 2 * time.Minute
+	maxBusy    = 15 * time.Second // between attempts where the other side says nothing
+)
+
+// Next reports whether a step is tried again that failed with f, and after how
+// long, without jitter. n is how many attempts of its kind, busy or not, have
+// failed; waited is the time since the first of them. Engines call it.
+func (rt Route) Next(f *Failure, n int, waited time.Duration) (wait time.Duration, again bool) {
+	base := rt.Backoff
+	if base == 0 {
+		base = 500 * time.Millisecond
+	}
+	base <<= min(n-1, 16)
+	switch {
+	case f == nil || !f.Retryable:
+		return 0, false
+	case f.Busy && rt.Patience > 0:
+		wait = max(min(base, maxBusy), f.After)
+		return wait, waited+wait <= rt.Patience
+	}
+	return max(min(base, maxBackoff), min(f.After, maxBackoff)), n < rt.Attempts
 }
 
 // Again reports whether s may be performed again after an interruption.

@@ -135,6 +135,9 @@ type Failure struct {
 	Retryable bool   `json:"retryable,omitempty"`
 	// After is how long to wait at least before the next attempt.
 	After time.Duration `json:"-"`
+	// Busy means that the other side serves nobody now and may do so in minutes:
+	// [Route.Patience] bounds how long it is asked again, not Attempts.
+	Busy bool `json:"-"`
 	// Took is how long the step was tried, all attempts together, in whole
 	// seconds: what has failed has taken its time, too.
 	Took time.Duration `json:"took_ns,omitempty"`

@@ -51,6 +51,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Busy reports whether the server serves nobody now and may do so in minutes: it
+// loads the model, limits the rate or has too much to do.
+func (e *Error) Busy() bool {
+	return e.Retryable() && (e.Kind == RateLimit || e.Kind == Overloaded && (e.Status == 503 || e.Status == 529))
+}
+
 // Retryable reports whether the same request may succeed later.
 func (e *Error) Retryable() bool {
 	if e.Acted {

@@ -158,6 +158,9 @@ type Response struct {
 type Delta struct {
 	Text     string `json:"text,omitempty"`
 	Thinking string `json:"thinking,omitempty"`
+	// Waiting is what the server does before it answers, such as loading the
+	// model; there is no text then.
+	Waiting string `json:"waiting,omitempty"`
 	// Activity is an action of an [AgentModel]; there is no text then.
 	Activity *Activity `json:"activity,omitempty"`
 }

@@ -85,29 +85,34 @@ func (e *engine) perform(s flow.Step) (json.RawMessage, *flow.Failure, error) {
 		return e.await(s)
 	}
 	rt := e.j.o.Mux[s.Kind]
+	var kinds [2]int // of failures: others, busy
+	var since time.Time
 	for n := 1; ; n++ {
 		got, err := e.attempt(rt, s, n)
 		if err != nil {
 			return nil, nil, err
 		}
 		f := got.Failure
-		if f == nil || !f.Retryable || n >= rt.Attempts {
+		if f == nil {
+			return got.Output, nil, nil
+		}
+		f.After, f.Busy = got.After, got.Busy
+		kind := 0
+		if f.Busy && rt.Patience > 0 {
+			if kind = 1; kinds[1] == 0 {
+				since = workflow.Now(e.ctx)
+			}
+		}
+		kinds[kind]++
+		wait, again := rt.Next(f, kinds[kind], workflow.Now(e.ctx).Sub(since))
+		if !again {
 			return got.Output, f, nil
 		}
 		// Without jitter, which a workflow has no dice for.
-		if err := workflow.Sleep(e.ctx, max(min(backoff(rt)<<min(n-1, 16), maxBackoff), min(got.After, maxBackoff))); err != nil {
+		if err := workflow.Sleep(e.ctx, wait); err != nil {
 			return nil, nil, err
 		}
 	}
-}
-
-const maxBackoff = 2 * time.Minute
-
-func backoff(rt flow.Route) time.Duration {
-	if rt.Backoff == 0 {
-		return 500 * time.Millisecond
-	}
-	return rt.Backoff
 }
 
 // tries is how often Temporal gives a safe step to a worker when workers die.

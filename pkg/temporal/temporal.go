@@ -72,6 +72,7 @@ type outcome struct {
 	Output  json.RawMessage `json:"output,omitempty"`
 	Failure *flow.Failure   `json:"failure,omitempty"`
 	After   time.Duration   `json:"after,omitempty"` // Failure.After, which JSON drops
+	Busy    bool            `json:"busy,omitempty"`  // Failure.Busy
 }
 
 // Register makes w run the workflows and serve the steps.
@@ -144,7 +145,7 @@ func serve(ctx context.Context, o Options, s flow.Step) (out outcome, err error)
 	if !ok {
 		f = &flow.Failure{Code: flow.Failed, Message: herr.Error()}
 	}
-	return outcome{Failure: f, After: f.After}, nil
+	return outcome{Failure: f, After: f.After, Busy: f.Busy}, nil
 }
 
 // limit is how long one attempt may take.

@@ -112,12 +112,18 @@ func (m *models) runAgentModel(ctx context.Context, s flow.Step, model llm.Agent
 	return answer, nil
 }
 
-// thinkingData marks the deltas that are pieces of a model's thinking.
-var thinkingData = json.RawMessage(`{"thinking":true}`)
+// thinkingData marks the deltas that are pieces of a model's thinking, waitingData
+// those that report what its server does before it answers.
+var (
+	thinkingData = json.RawMessage(`{"thinking":true}`)
+	waitingData  = json.RawMessage(`{"waiting":true}`)
+)
 
 // deltaEvent is a piece of a model's output, thinking or activity as an event.
 func deltaEvent(d llm.Delta) event.Event {
 	switch {
+	case d.Waiting != "":
+		return event.Event{Kind: event.Delta, Text: d.Waiting, Data: waitingData}
 	case d.Activity == nil && d.Thinking != "":
 		return event.Event{Kind: event.Delta, Text: d.Thinking, Data: thinkingData}
 	case d.Activity == nil:

@@ -72,6 +72,9 @@ type Host struct {
 	// five.
 	ModelTimeout time.Duration
 	Attempts     int
+	// Patience is how long a model is waited for whose server is busy: it loads the
+	// model or limits the rate. Zero: as long as Attempts take.
+	Patience time.Duration
 	// Rate is what a model costs, in USD, for events to say. May be nil.
 	Rate func(model string, u llm.Usage) float64
 }
@@ -100,11 +103,11 @@ func Serve(h Host) flow.Mux {
 	}
 	m := &models{Host: h, convs: map[string]*conversation{}}
 	return flow.Mux{
-		executor.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, executor.AgentTimeout), Attempts: attempts, Safe: repeatableModel, Describe: h.withCost(describeModel), Recount: recountCost(h.withCost(describeModel))},
+		executor.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, executor.AgentTimeout), Attempts: attempts, Patience: h.Patience, Safe: repeatableModel, Describe: h.withCost(describeModel), Recount: recountCost(h.withCost(describeModel))},
 		executor.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},
 
 		executor.WorktreeStep: h.trees(),
-		executor.CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Safe: flow.Always, Describe: h.withCost(describeCompact), Recount: recountCost(h.withCost(describeCompact))},
+		executor.CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Patience: h.Patience, Safe: flow.Always, Describe: h.withCost(describeCompact), Recount: recountCost(h.withCost(describeCompact))},
 	}
 }
 

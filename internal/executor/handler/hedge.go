@@ -15,12 +15,15 @@ import (
 // finalIfBacked makes a failure final that another model can make good at once.
 func finalIfBacked(c executor.Chain, err error) error {
 	var f *flow.Failure
-	if c.Backed && errors.As(err, &f) && f.Code == "model."+string(llm.Unreachable) {
-		now := *f
-		now.Retryable = false
-		return &now
+	if !c.Backed || !errors.As(err, &f) {
+		return err
 	}
-	return err
+	now := *f
+	now.Busy = false // the next model is asked instead of waiting
+	if f.Code == "model."+string(llm.Unreachable) {
+		now.Retryable = false
+	}
+	return &now
 }
 
 // A hedger is a model that is asked once more if nothing comes in time. It

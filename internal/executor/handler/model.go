@@ -69,6 +69,9 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 	}
 	start := time.Now()
 	show := func(d llm.Delta) {
+		if d.Waiting != "" {
+			emit(deltaEvent(llm.Delta{Waiting: d.Waiting}))
+		}
 		if d.Thinking != "" {
 			emit(deltaEvent(llm.Delta{Thinking: d.Thinking}))
 		}
@@ -200,5 +203,8 @@ func modelFailure(err error) error {
 	if le.Hint != "" {
 		msg += "; " + le.Hint
 	}
-	return &flow.Failure{Code: "model." + string(le.Kind), Message: msg, Retryable: le.Retryable(), After: le.RetryAfter}
+	if le.Busy() && le.RetryAfter > 0 {
+		msg += fmt.Sprintf("; it asks to wait %s", le.RetryAfter.Round(time.Second))
+	}
+	return &flow.Failure{Code: "model." + string(le.Kind), Message: msg, Retryable: le.Retryable(), After: le.RetryAfter, Busy: le.Busy()}
 }

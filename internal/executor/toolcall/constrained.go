@@ -79,8 +79,8 @@ const (
 func GenerateConstrained(ctx context.Context, model llm.Model, req *llm.Request, form json.RawMessage, offered []llm.ToolSpec, typed bool, show func(llm.Delta)) (*llm.Response, string, error) {
 	req.Output = form
 	thought := func(d llm.Delta) {
-		if d.Thinking != "" {
-			show(llm.Delta{Thinking: d.Thinking})
+		if d.Thinking != "" || d.Waiting != "" {
+			show(llm.Delta{Thinking: d.Thinking, Waiting: d.Waiting})
 		}
 	}
 	resp, err := model.Generate(ctx, req, thought)

@@ -16,7 +16,7 @@ func GenerateText(ctx context.Context, model llm.Model, req *llm.Request, offere
 	reader := textcall.New(o)
 	resp, err := model.Generate(ctx, req, func(d llm.Delta) {
 		now := reader.Write(d.Text)
-		now.Thinking = d.Thinking + now.Thinking
+		now.Thinking, now.Waiting = d.Thinking+now.Thinking, d.Waiting
 		if now != (llm.Delta{}) {
 			show(now)
 		}

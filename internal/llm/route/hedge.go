@@ -74,6 +74,12 @@ type hedge struct {
 func (h *hedge) delta(i int, d llm.Delta) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if d.Waiting != "" { // nothing of an answer yet
+		if h.shown < 0 && h.emit != nil {
+			h.emit(d)
+		}
+		return
+	}
 	h.bytes[i] += len(d.Text) + len(d.Thinking)
 	if h.shown < 0 {
 		h.shown = i

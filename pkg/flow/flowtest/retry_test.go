@@ -104,3 +104,56 @@ func TestForkWidth(t *testing.T) {
 		t.Errorf("%d branches at once, want 16", most)
 	}
 }
+
+// TestBusy waits for a busy server as long as the route has patience, whatever
+// Attempts are, and counts other failures apart.
+func TestBusy(t *testing.T) {
+	for name, c := range map[string]struct {
+		busy     int           // attempts that fail so
+		after    time.Duration // what the server asks for
+		patience time.Duration
+		other    bool // the attempt after them fails otherwise, once
+		ok       bool
+		least    time.Duration
+	}{
+		"for long":             {busy: 30, patience: 10 * time.Minute, ok: true, least: 3 * time.Minute},
+		"as asked":             {busy: 2, after: 4 * time.Minute, patience: 10 * time.Minute, ok: true, least: 8 * time.Minute},
+		"not for ever":         {busy: 1000, patience: 10 * time.Minute, least: 9 * time.Minute},
+		"not if asked for too": {busy: 2, after: time.Hour, patience: 10 * time.Minute},
+		"then another failure": {busy: 9, patience: 10 * time.Minute, other: true, ok: true, least: 30 * time.Second},
+		"without patience":     {busy: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin, n := time.Now(), 0
+				var said []string
+				mux := flow.Mux{"model": {Attempts: 2, Patience: c.patience, Safe: flow.Always, Handler: func(context.Context, flow.Step, event.Sink) (json.RawMessage, error) {
+					switch n++; {
+					case n <= c.busy:
+						return nil, &flow.Failure{Code: "model.overloaded", Message: "loading", Retryable: true, Busy: true, After: c.after}
+					case n == c.busy+1 && c.other:
+						return nil, &flow.Failure{Code: "model.cut", Message: "cut", Retryable: true}
+					}
+					return json.RawMessage(`"ready"`), nil
+				}}}
+				journal := new(flow.Memory)
+				r := flow.NewRun("J1", flow.NewLocal(t.Context(), journal, mux, func(e event.Event) {
+					if e.Kind == event.StepRetried {
+						said = append(said, e.Text)
+					}
+				}))
+				got, err := flow.Do[string](r, "model", "m", nil)
+				took := time.Since(begin)
+				if (err == nil) != c.ok || c.ok && got != "ready" {
+					t.Errorf("%q, %v", got, err)
+				}
+				if took < c.least || took > max(c.patience, time.Second) {
+					t.Errorf("it took %s, want %s to %s", took, c.least, c.patience)
+				}
+				if c.ok && !strings.HasPrefix(said[0], "waiting for it, 0s of at most 10m0s; asked again in ") {
+					t.Errorf("it reports %q", said)
+				}
+			})
+		})
+	}
+}

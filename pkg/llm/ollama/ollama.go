@@ -120,7 +120,9 @@ func (m *model) generate(ctx context.Context, req *llm.Request, emit func(llm.De
 		return nil, m.end.Error(llm.BadRequest, "the request cannot be encoded: "+err.Error())
 	}
 	a.sent = body.Len()
+	done := m.showLoading(ctx, req.Model, emit)
 	reply, err := m.end.Post(ctx, "/api/chat", body, m.stream)
+	done()
 	if err != nil {
 		return a.unparsed(err)
 	}

@@ -62,10 +62,11 @@ func (v *Viewer) begun(ev event.Event) {
 // delta takes a piece of a response, of its text or of the thinking before it.
 func (v *Viewer) delta(ev event.Event) {
 	t := &v.responses
-	if ev.Step == StepTool {
+	waiting := ev.Step == StepModel && string(ev.Data) == `{"waiting":true}`
+	if ev.Step == StepTool || waiting {
 		v.status.doing, v.status.doer = strings.TrimSpace(ev.Text), ev.Path
 	}
-	if ev.Step != StepModel || t.ended[ev.Path] || !v.Live {
+	if waiting || ev.Step != StepModel || t.ended[ev.Path] || !v.Live {
 		return
 	}
 	w := t.at(ev.Path)

@@ -66,6 +66,16 @@ func watch(cols int, evs []event.Event) string {
 	return out.String()
 }
 
+// What a server does before it answers is in the last line, and not part of the
+// answer.
+func TestWaitingForTheServer(t *testing.T) {
+	got := watch(80, []event.Event{{Kind: event.StepStarted, Step: StepModel, Path: "1"},
+		{Kind: event.Delta, Step: StepModel, Path: "1", Text: "loading qwen3:8b", Data: json.RawMessage(`{"waiting":true}`)}})
+	if !strings.Contains(got, "waiting for the model: loading qwen3:8b") || strings.Contains(got, "thinking") {
+		t.Errorf("it shows %q", got)
+	}
+}
+
 // plainText is what is left without the sequences of this program.
 func plainText(s string) string { return ours.ReplaceAllString(s, "") }
 

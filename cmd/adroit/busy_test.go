@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/llm/llmtest"
+)
+
+// busy are answers of servers that serve nobody now.
+var busy = map[string]struct {
+	config string // of the endpoint lab, with the address in it
+	answer llmtest.Behaviour
+}{
+	"llama.cpp loads": {"  lab: {base_url: %s/v1, dialect: llamacpp}\n", llmtest.Fail(503, `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`)},
+	"vllm is full":    {"  lab: {base_url: %s/v1, dialect: vllm}\n", llmtest.Fail(503, `{"detail":"service unavailable"}`)},
+	"openai limits":   {"  lab: {base_url: %s/v1, dialect: openai}\n", llmtest.Fail(429, `{"error":{"message":"Rate limit reached","code":"rate_limit_exceeded"}}`, "Retry-After", "1")},
+	"anthropic":       {"  lab: {base_url: %s, dialect: anthropic}\n", llmtest.Fail(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)},
+	"gemini limits":   {"  lab: {base_url: %s/v1, dialect: gemini}\n", llmtest.Fail(429, `[{"error":{"code":429,"message":"Resource exhausted","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"0.9s"}]}}]`)},
+}
+
+// A busySite has an agent that asks lab/m, whose server is busy for some requests.
+func busySite(t *testing.T, name, more string, times int) (*site, *llmtest.Server) {
+	s, srv := newSite(t, "OLLAMA_HOST=127.0.0.1:9"), llmtest.New(t)
+	for range times {
+		srv.Add(busy[name].answer)
+	}
+	srv.Add(llmtest.Say(llmtest.Turn{Text: "Here is the poem."}))
+	s.configure(t, more+"endpoints:\n"+fmt.Sprintf(busy[name].config, srv.URL))
+	put(t, filepath.Join(s.home, ".config", "adroit", "agents", "poet.md"), "---\nname: poet\ndescription: Writes.\n---\nYou write.\n")
+	return s, srv
+}
+
+// TestBusyServersAreWaitedFor has servers answer that they are busy more often than
+// a failed request is repeated. The run waits, and reports it.
+func TestBusyServersAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name := range busy {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := busySite(t, name, "", 5)
+			out, err := s.adroit(t, t.TempDir(), "run", "poet", "a poem", "-m", "lab/m")
+			if err != nil || !strings.Contains(out, "Here is the poem.") || !strings.Contains(out, "waiting for it, ") || !strings.Contains(out, " of at most 10m0s; asked again in ") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestBusyServerIsNotWaitedForEver fails when limits.wait is over.
+func TestBusyServerIsNotWaitedForEver(t *testing.T) {
+	t.Parallel()
+	s, _ := busySite(t, "llama.cpp loads", "limits: {wait: 1s}\n", 50)
+	begin := time.Now()
+	out, err := s.adroit(t, t.TempDir(), "run", "poet", "a poem", "-m", "lab/m")
+	if err == nil || !strings.Contains(out, "Loading model (HTTP 503)") || !strings.Contains(out, "it was waited for, ") || time.Since(begin) > 30*time.Second {
+		t.Errorf("%v after %s\n%s", err, time.Since(begin), out)
+	}
+}
+
+// TestBusyServerAndKill kills a run that waits, without warning and by the
+// operator. Resumed, it waits again and ends.
+func TestBusyServerAndKill(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"killed": nil, "cancelled": {"jobs", "cancel", "last"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, srv := busySite(t, "llama.cpp loads", "", 4)
+			dir := t.TempDir()
+			cmd := exec.CommandContext(t.Context(), s.bin, "run", "poet", "a poem", "-m", "lab/m")
+			cmd.Env, cmd.Dir = s.env, dir
+			out := new(lockedBuffer)
+			cmd.Stdout, cmd.Stderr = out, out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for until := time.Now().Add(30 * time.Second); len(srv.Requests()) < 3 && time.Now().Before(until); {
+				time.Sleep(10 * time.Millisecond)
+			}
+			begin := time.Now()
+			if args == nil {
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				_ = cmd.Wait()
+				if got, err := s.adroit(t, dir, "jobs", "resume", "last"); err != nil || !strings.Contains(got, "Here is the poem.") {
+					t.Errorf("resumed: %v\n%s\nafter\n%s", err, got, out)
+				}
+				return
+			}
+			if got, err := s.adroit(t, dir, args...); err != nil || time.Since(begin) > 20*time.Second {
+				t.Errorf("%v after %s\n%s", err, time.Since(begin), got)
+			}
+			if code := ended(t, cmd.Wait()); code != 5 {
+				t.Errorf("exit code %d, want 5\n%s", code, out)
+			}
+		})
+	}
+}
+
+// A lockedBuffer may be read while it is written to.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
