@@ -20,6 +20,8 @@ func TestClassify(t *testing.T) {
 		decision              Decision // empty: an agent's
 	}{
 		{name: "go build", output: "# cart\n./cart.go:4:13: undefined: c\n", typ: problem.Build},
+		{name: "go vet", output: "./a.go:5:32: fmt.Printf format %s has arg n of wrong type int\n", command: "go vet ./...", typ: problem.Lint},
+		{name: "go vet, does not compile", output: "# cart\nvet: ./a.go:5:32: undefined: c\n", command: "go vet ./...", typ: problem.Build},
 		{name: "go test", output: "--- FAIL: TestTotal (0.00s)\n    cart_test.go:7: got 2, want 3\nFAIL\nFAIL\tcart\t0.002s\nFAIL\n", typ: problem.Test},
 		{name: "go missing module", output: "cart.go:3:8: no required module provides package github.com/x/y; to add it:\n\tgo get github.com/x/y\n", typ: problem.Dependency},
 		{name: "go version", output: "go: go.mod requires go >= 1.99 (running go 1.26.8; GOTOOLCHAIN=local)\n", typ: problem.Environment, decision: Escalate},

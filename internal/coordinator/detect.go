@@ -53,7 +53,7 @@ var detectors = []detector{
 		pattern: lazyregexp.New(`(?i)no required module provides package|missing go\.sum entry|updates to go\.mod needed|inconsistent vendoring|unknown revision|is not in (?:std|GOROOT)|cannot find package "?[\w.-]+\.|Cannot find (?:module|package) ['"][^'"./]|Cannot find module ['"]@|ModuleNotFoundError|No matching distribution|ResolutionImpossible|ERESOLVE|npm (?:ERR!|error) code (?:E404|ETARGET|ENOENT|ENOLOCK|EUSAGE)|no matching package named|can't find crate for|unresolved import .\w+.(?:\s|$)|missing crate|unlinked crate|use of undeclared crate|failed to select a version|failed to resolve: (?:use of )?un(?:declared|resolved)`)},
 	{name: "format", typ: problem.Format, pattern: lazyregexp.New(`(?im)would reformat|files? would change|code style issues found|^Diff in .*\.rs|not gofmt`)},
 	{name: "types", typ: problem.Type, pattern: lazyregexp.New(`(?m)error TS\d+|: error: .*\[[a-z]+(?:-[a-z]+)*\]$|^Found \d+ errors? in \d+ files?|\breportGeneral|pyright|error\[E0308\]`)},
-	{name: "lint", typ: problem.Lint, pattern: lazyregexp.New(`(?m)✖ \d+ problems?|^\S+:\d+:\d+: [A-Z]{1,3}\d{3,4}\b|^\S+\.go:\d+:\d+: .* \((?:SA|ST|S|U|QF)\d+\)$|^# \S+\n(?:# \[\S+\]\n)?vet: |warning: .*clippy::|clippy::\w+|golangci-lint|pylint|eslint`)},
+	{name: "lint", typ: problem.Lint, pattern: lazyregexp.New(`(?m)✖ \d+ problems?|^\S+:\d+:\d+: [A-Z]{1,3}\d{3,4}\b|^\S+\.go:\d+:\d+: .* \((?:SA|ST|S|U|QF)\d+\)$|^# \[\S+\]\n|warning: .*clippy::|clippy::\w+|golangci-lint|pylint|eslint`)},
 	{name: "test", typ: problem.Test,
 		pattern: testFailed},
 	{name: "build", typ: problem.Build,
@@ -83,6 +83,9 @@ func Classify(p *Problem) (act *Action, by string, known bool) {
 			p.Type = d.typ
 		}
 		if d.decision == "" {
+			if t := byCommand(p.Command); d.name == "build" && p.Type == problem.Build && (t == problem.Lint || t == problem.Type) && !strings.Contains(text, "vet: ") {
+				p.Type = t // file:line: is how linters complain, too; go vet marks what does not compile
+			}
 			return nil, "rule " + d.name, true
 		}
 		a := &Action{Decision: d.decision, By: "rule " + d.name, Hint: d.hint, Wait: d.wait, Reasoning: fmt.Sprintf("%s: %s", d.reason, clip(line, 300))}

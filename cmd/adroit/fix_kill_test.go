@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const fixBuild = `grep -q right a.txt && echo built && exit 0
+echo "a.c:1:1: error: it is wrong"
+exit 1
+`
+
+// fixTurns are a repair that does not help, a decision, a diagnosis and a repair
+// that does.
+const fixTurns = `scenes:
+  - when: You repair the code
+    turns:
+      - calls: [{name: write_file, args: {path: worse.txt, content: "worse\n"}}]
+      - calls: [{name: finish, args: {summary: Fixed.}}]
+  - when: You decide what happens next
+    turns:
+      - text: '{"decision": "DELEGATE", "reasoning": "The file is wrong.", "agent": "environment-setup", "instructions": "Make a.txt right.", "diagnose": true, "hint": ""}'
+  - when: You find the cause
+    turns:
+      - calls: [{name: finish, args: {summary: "a.txt says wrong."}}]
+  - when: because of what surrounds it
+    turns:
+      - calls: [{name: edit_file, args: {path: a.txt, old: wrong, new: right}}]
+      - calls: [{name: finish, args: {summary: Right now.}}]
+`
+
+// TestKillFix kills a coordinated job at its points (a sample of them: see points)
+// and resumes it: it ends as one that was not killed, what did not help is
+// undone, and each agent was asked once.
+func TestKillFix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some forty processes; run it without -short")
+	}
+	t.Parallel()
+	bin := built.program(t, "failpoints")
+	last, _ := points(t, 9, func(n int) bool {
+		p := newPlace(t, map[string]string{"turns.yaml": fixTurns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild})
+		p.bin = bin
+		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
+		code, out := p.run("fix", "-m", "script:../turns.yaml", "--", "sh", "build.sh")
+		if code == 0 {
+			return false
+		}
+		if code != -int(syscall.SIGKILL) {
+			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
+		}
+		p.env = p.env[:len(p.env)-1]
+		if code, out = p.run("jobs", "resume", "last"); code != 0 {
+			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
+			return true
+		}
+		_, fix := p.run("jobs", "artifacts", "last", "fix")
+		for what, want := range map[string]int{`"status": "fixed"`: 1, `"agent": "code-fix"`: 2, `"agent": "environment-setup"`: 2, `"outcome": "same"`: 1, `"outcome": "works"`: 1} {
+			if got := strings.Count(fix, what); got != want {
+				t.Errorf("point %d: the result has %s %d times, want %d\n%s", n, what, got, want, fix)
+			}
+		}
+		if p.read("repo/a.txt") != "right\n" || p.read("repo/worse.txt") != "" {
+			t.Errorf("point %d: a.txt is %q, worse.txt %q", n, p.read("repo/a.txt"), p.read("repo/worse.txt"))
+		}
+		return true
+	})
+	if last < 40 {
+		t.Errorf("the last point was %d; the job cannot have been killed everywhere", last)
+	}
+}
+
+// What a person changes while agents repair is not lost, also in a file that a
+// repair changed and that is to be undone.
+func TestFixLeavesPersonsWork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"repo/a.txt": "wrong\nend\n", "repo/build.sh": `if grep -q worse a.txt; then while ! test -f go; do sleep 0.05; done; fi
+echo "a.c:1:1: error: it is wrong"
+exit 1
+`, "turns.yaml": `scenes:
+  - when: You repair the code
+    turns:
+      - calls: [{name: edit_file, args: {path: a.txt, old: wrong, new: worse}}, {name: write_file, args: {path: other.txt, content: "x\n"}}]
+      - calls: [{name: finish, args: {summary: Fixed.}}]
+  - when: You decide what happens next
+    turns:
+      - text: '{"decision": "ESCALATE", "reasoning": "I cannot tell.", "agent": "", "instructions": "", "diagnose": false, "hint": "Look."}'
+`})
+	cmd, out := p.command("fix", "-m", "script:../turns.yaml", "--escalate", "report", "--sandbox", "landlock", "--", "sh", "build.sh")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(2 * time.Minute); !strings.HasPrefix(p.read("repo/a.txt"), "worse") || p.read("repo/other.txt") == ""; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			_ = cmd.Process.Kill()
+			t.Fatalf("the agent has changed nothing\n%s", out)
+		}
+	}
+	for name, text := range map[string]string{"repo/a.txt": "mine, all of it\n", "repo/notes.txt": "mine\n", "repo/go": ""} {
+		if err := os.WriteFile(p.path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := ended(t, cmd.Wait()); code != 1 {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if p.read("repo/a.txt") != "mine, all of it\n" || p.read("repo/notes.txt") != "mine\n" {
+		t.Errorf("a person's work is lost: a.txt is %q, notes.txt %q\n%s", p.read("repo/a.txt"), p.read("repo/notes.txt"), out)
+	}
+	if p.read("repo/other.txt") != "" {
+		t.Errorf("what did not help is still there\n%s", out)
+	}
+	if _, report := p.run("jobs", "artifacts", "last", "report"); !strings.Contains(report, "not undone: a.txt") {
+		t.Errorf("the report does not say what was left:\n%s", report)
+	}
+}
