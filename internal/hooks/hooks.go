@@ -1,6 +1,6 @@
 // Package hooks runs the operator's own programs before and after the calls of
 // tools: to refuse a call, to change it, to work on its result, or to keep a
-// record.
+// record; and when a run of a job has ended, to notify a person.
 //
 //	r := hooks.New(dir, []hooks.Hook{{
 //		When: hooks.Before, Tools: []string{"write_file", "edit_*"},
@@ -20,6 +20,7 @@
 package hooks
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -27,6 +28,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
 // When a hook runs.
@@ -35,6 +38,7 @@ type When string
 const (
 	Before When = "before" // the call; it may refuse it or change its arguments
 	After  When = "after"  // the call; it may object to its result or change its text
+	Ended  When = "ended"  // a run of a job: it is done, waits for a person, failed, …; it can change nothing
 )
 
 // OnError states what a hook's own fault does to the call it is for.
@@ -45,19 +49,26 @@ const (
 	Block    OnError = "block"    // the call is refused, or its result is taken as failed
 )
 
-// A Hook is a program that runs around the calls of some tools.
+// statuses are those with which a run of a job can end.
+var statuses = []string{string(jobs.Done), string(jobs.Waiting), string(jobs.Failed), string(jobs.Limit), string(jobs.Stuck), string(jobs.Blocked), string(jobs.Interrupted), string(jobs.Cancelled)}
+
+// A Hook is a program that runs around the calls of some tools, or at the end of
+// runs.
 type Hook struct {
 	When    When          `yaml:"when" json:"when"`
-	Tools   []string      `yaml:"tools" json:"tools,omitempty"` // names, with wildcards as in git_*; none: all
-	Command []string      `yaml:"command" json:"command"`       // the program and its arguments; no shell sees them
+	Tools   []string      `yaml:"tools" json:"tools,omitempty"`   // names, with wildcards as in git_*; none: all
+	Status  []string      `yaml:"status" json:"status,omitempty"` // of Ended: those of the job; none: all
+	Command []string      `yaml:"command" json:"command"`         // the program and its arguments; no shell sees them
 	Timeout time.Duration `yaml:"timeout" json:"timeout,omitempty"`
 	OnError OnError       `yaml:"on_error" json:"on_error,omitempty"`
 }
 
 const (
-	// DefaultTimeout bounds a hook that names no timeout, MaxTimeout any hook.
-	DefaultTimeout = 30 * time.Second
-	MaxTimeout     = 10 * time.Minute
+	// defaultTimeout bounds a hook that names no timeout, noticeTimeout one at the
+	// end of a run, for which the process waits before it ends; maxTimeout any hook.
+	defaultTimeout = 30 * time.Second
+	noticeTimeout  = 5 * time.Second
+	maxTimeout     = 10 * time.Minute
 )
 
 // Check reports all that is wrong with hooks, one sentence a line.
@@ -67,9 +78,7 @@ func Check(list []Hook) error {
 		bad := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("hooks.%d: %s", i, fmt.Sprintf(format, args...)))
 		}
-		if h.When != Before && h.When != After {
-			bad("when is %q; it is before or after", h.When)
-		}
+		h.checkWhen(bad)
 		for _, name := range h.Tools {
 			if _, err := path.Match(name, ""); err != nil {
 				bad("the tool pattern %q is malformed; wildcards are *, ? and [a-z]", name)
@@ -85,8 +94,8 @@ func Check(list []Hook) error {
 		if slices.ContainsFunc(h.Command, func(s string) bool { return strings.ContainsRune(s, 0) }) {
 			bad("command contains a NUL byte")
 		}
-		if h.Timeout < 0 || h.Timeout > MaxTimeout {
-			bad("timeout is %s; it is at most %s", h.Timeout, MaxTimeout)
+		if h.Timeout < 0 || h.Timeout > maxTimeout {
+			bad("timeout is %s; it is at most %s", h.Timeout, maxTimeout)
 		}
 		if h.OnError != "" && h.OnError != Continue && h.OnError != Block {
 			bad("on_error is %q; it is continue or block", h.OnError)
@@ -95,9 +104,34 @@ func Check(list []Hook) error {
 	return errors.Join(errs...)
 }
 
+// checkWhen checks when a hook runs, and that it has nothing that is only for
+// others.
+func (h Hook) checkWhen(bad func(format string, args ...any)) {
+	switch h.When {
+	case Before, After:
+		if len(h.Status) > 0 {
+			bad("status is only for when: ended")
+		}
+	case Ended:
+		if len(h.Tools) > 0 || h.OnError != "" {
+			bad("tools and on_error are not for when: ended; it is about a job, and changes nothing")
+		}
+	default:
+		bad("when is %q; it is before, after or ended", h.When)
+	}
+	for _, s := range h.Status {
+		if !slices.Contains(statuses, s) {
+			bad("the status %q is none that a run ends with; there are %s", s, strings.Join(statuses, ", "))
+		}
+	}
+}
+
 // String is the hook for people.
 func (h Hook) String() string {
 	on := "all tools"
+	if h.When == Ended {
+		on = cmp.Or(strings.Join(h.Status, ", "), "any status")
+	}
 	if len(h.Tools) > 0 {
 		on = strings.Join(h.Tools, ", ")
 	}

@@ -173,7 +173,7 @@ func (r *Runner) run(ctx context.Context, h Hook, p handler.Invocation, res *Res
 	}
 	limit := h.Timeout
 	if limit == 0 {
-		limit = DefaultTimeout
+		limit = defaultTimeout
 	}
 	out := &bounded{}
 	o, err := r.exec.Run(ctx, process.Cmd{Args: h.Command, Stdin: in, Stdout: out, Timeout: limit})

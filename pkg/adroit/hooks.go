@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/hooks"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -50,6 +51,24 @@ func (h *hookRunners) at(name string) (*hooks.Runner, error) {
 	}
 	h.runners[name] = hooks.New(dir, h.list)
 	return h.runners[name], nil
+}
+
+// notify runs the hooks of the end of a run. It is outside of the job: nothing
+// depends on it, and Close waits for it, for as long as it may take. The directory
+// is ours: the job's may be gone.
+func (rt *Runtime) notify(j *jobs.Job) {
+	if j == nil || !slices.ContainsFunc(rt.o.Hooks, func(h hooks.Hook) bool { return h.When == hooks.Ended }) {
+		return
+	}
+	rt.runs.Go(func() {
+		about := *j
+		about.Title, _ = rt.o.Secrets.String(j.Title)
+		r := hooks.New(rt.data(), rt.o.Hooks)
+		err := errors.Join(r.Notify(context.WithoutCancel(rt.ctx), &about), r.Close())
+		if err != nil {
+			rt.warn("%s: %v", j.ID, err)
+		}
+	})
 }
 
 // Close kills what still runs.

@@ -138,6 +138,7 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 		defer stop(nil)
 		defer context.AfterFunc(ctx, func() { stop(jobs.ErrStopped) })()
 		j.job, j.err = run(own, id, o)
+		rt.notify(j.job)
 		rt.leave(j)
 		rt.release()
 	})
