@@ -42,14 +42,7 @@ func TestPodcastSurvivesKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some two hundred processes; run it without -short")
 	}
-	for _, p := range []string{"ffmpeg", "ffprobe", "espeak-ng"} {
-		if _, err := exec.LookPath(p); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	needPrograms(t, "ffmpeg", "ffprobe", "espeak-ng")
 	t.Parallel()
 	dir, bin := t.TempDir(), built.program(t, "failpoints")
 	for _, args := range [][]string{

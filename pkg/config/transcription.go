@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,11 @@ type transcriptionSection struct {
 // podcastTools puts the tools as they are configured in the place of those that
 // know of no server.
 func (c *Config) podcastTools(list []tools.Tool) []tools.Tool {
-	return podcast.Configure(list, podcast.Config{Transcription: podcast.Transcription(c.Transcription), Getenv: c.getenv})
+	conf := podcast.Config{Transcription: podcast.Transcription(c.Transcription), Getenv: c.getenv}
+	if dir, err := c.Data(); err == nil {
+		conf.Jobs = filepath.Join(dir, "jobs")
+	}
+	return podcast.Configure(list, conf)
 }
 
 func (s transcriptionSection) check(where string) error {

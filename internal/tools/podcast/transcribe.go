@@ -24,6 +24,10 @@ type Config struct {
 	Transcription Transcription
 	// Getenv gives the value of the variable that holds the key; nil is os.Getenv.
 	Getenv func(string) string
+	// Jobs has a directory for each job, in which the parts that are transcribed
+	// are kept: a job that goes on after a crash does not send them again. Empty
+	// keeps none.
+	Jobs string
 }
 
 // Configure puts the tools as c sets them up in the place of those that know of
@@ -92,17 +96,26 @@ func (c Config) transcribe(ctx context.Context, env *tools.Env, in transcribeInp
 	if err != nil {
 		return tools.Result{}, err
 	}
+	kept := keptParts(c.Jobs, env.Job)
 	var whole cues
 	whole.format = "json"
+	recalled := 0
 	for i := range cuts[:len(cuts)-1] {
 		from, to := cuts[i], cuts[i+1]
 		sound, err := server.sound(ctx, env, m, from, to-from)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		list, err := server.ask(ctx, env.HTTP, sound, in.Language)
-		if err != nil {
-			return tools.Result{}, fmt.Errorf("%s to %s of %s was not transcribed: %w", stamp(from), stamp(to), m.Path, err)
+		id := server.id(sound, in.Language)
+		list, ok := kept.load(id)
+		if !ok {
+			env.Progress(fmt.Sprintf("part %d of %d, from %s", i+1, len(cuts)-1, stamp(from)))
+			if list, err = server.ask(ctx, env.HTTP, sound, in.Language); err != nil {
+				return tools.Result{}, fmt.Errorf("%s to %s of %s was not transcribed: %w", stamp(from), stamp(to), m.Path, err)
+			}
+			kept.save(id, list)
+		} else {
+			recalled++
 		}
 		for _, q := range list {
 			q.Start, q.End = millis(min(q.Start+from, to)), millis(min(q.End+from, to))
@@ -114,7 +127,11 @@ func (c Config) transcribe(ctx context.Context, env *tools.Env, in transcribeInp
 		return tools.Result{}, fmt.Errorf("%s has no speech that the server understood", m.Path)
 	}
 	sum := fmt.Sprintf("%s transcribed: %d cues", stamp(m.Duration), len(t.Cues))
-	return bind(transcriptSource, t.vtt(), sum+fmt.Sprintf(", %d parts sent to %s. Call process_transcript.", len(cuts)-1, server.host), sum)
+	text := fmt.Sprintf("%s, %d parts sent to %s", sum, len(cuts)-1-recalled, server.host)
+	if recalled > 0 {
+		text += fmt.Sprintf(", %d were there already", recalled)
+	}
+	return bind(transcriptSource, t.vtt(), text+". Call process_transcript.", sum)
 }
 
 // cutPoints divides a recording into parts of at most so many seconds, at

@@ -86,7 +86,7 @@ func TestTranscribe(t *testing.T) {
 		"whisper.cpp": {URL: f.URL, Server: "whisper.cpp", KeyEnv: "KEY"},
 	} {
 		f.asked = nil
-		tool := transcribeTool(Config{c, getenv})
+		tool := transcribeTool(Config{Transcription: c, Getenv: getenv})
 		if text := s.ok(tool, `{"language":"en-GB"}`); !strings.Contains(text, "0:10 transcribed: 2 cues, 1 parts sent to 127.0.0.1") {
 			t.Errorf("%s: %s", name, text)
 		}
@@ -120,7 +120,7 @@ func TestTranscribe(t *testing.T) {
 		{Transcription{URL: f.URL + "/v1", KeyEnv: "KEY"}, func(w http.ResponseWriter, _ int) bool { w.WriteHeader(503); return true }, "503 Service Unavailable"},
 	} {
 		f.answer = c.answer
-		s.fails(transcribeTool(Config{c.set, getenv}), `{}`, c.want)
+		s.fails(transcribeTool(Config{Transcription: c.set, Getenv: getenv}), `{}`, c.want)
 	}
 	// A server that is busy for a moment is asked again.
 	f.asked = nil
@@ -131,7 +131,7 @@ func TestTranscribe(t *testing.T) {
 		}
 		return n == 1
 	}
-	s.ok(transcribeTool(Config{Transcription{URL: f.URL + "/v1", KeyEnv: "KEY"}, getenv}), `{}`)
+	s.ok(transcribeTool(Config{Transcription: Transcription{URL: f.URL + "/v1", KeyEnv: "KEY"}, Getenv: getenv}), `{}`)
 	if len(f.asked) != 2 {
 		t.Errorf("asked %d times", len(f.asked))
 	}
@@ -145,7 +145,7 @@ func TestTranscribeParts(t *testing.T) {
 	s.program("ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=frequency=300:duration=540:sample_rate=8000", "-f", "lavfi", "-i", "anullsrc=r=8000:cl=mono:d=10",
 		"-f", "lavfi", "-i", "sine=frequency=300:duration=110:sample_rate=8000", "-filter_complex", "[0][1][2]concat=n=3:v=0:a=1", "-b:a", "16k", "long.mp3")
 	f := newSpeech(t, "")
-	s.ok(transcribeTool(Config{Transcription{URL: f.URL + "/v1"}, os.Getenv}), `{"path":"long.mp3"}`)
+	s.ok(transcribeTool(Config{Transcription: Transcription{URL: f.URL + "/v1"}, Getenv: os.Getenv}), `{"path":"long.mp3"}`)
 	if len(f.sizes) != 2 || f.sizes[0] < 3*f.sizes[1] || f.sizes[0] > maxUpload {
 		t.Errorf("parts of %d bytes", f.sizes)
 	}
@@ -156,6 +156,51 @@ func TestTranscribeParts(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, "out.vtt"), []byte(got.vtt()), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Parts of a call that failed are not sent again by the next one of the same
+// job, another language or another job has parts of its own, and a kept part
+// that is broken counts for nothing.
+func TestTranscribeKeepsParts(t *testing.T) {
+	s := newStudio(t)
+	s.env.HTTP, s.env.Job = http.DefaultClient, "J1"
+	s.program("ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "sine=frequency=300:duration=610:sample_rate=8000", "-b:a", "16k", "long.mp3")
+	f := newSpeech(t, "")
+	jobs := t.TempDir()
+	if err := os.Mkdir(filepath.Join(jobs, "J1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tool := transcribeTool(Config{Transcription: Transcription{URL: f.URL, Server: "whisper.cpp"}, Getenv: os.Getenv, Jobs: jobs})
+	f.answer = func(w http.ResponseWriter, n int) bool {
+		if n == 3 {
+			w.WriteHeader(400)
+		}
+		return n == 3
+	}
+	s.fails(tool, `{"path":"long.mp3"}`, "10:00 to 10:10 of long.mp3 was not transcribed")
+	for _, c := range []struct {
+		job, args string
+		want      int // requests
+	}{{"J1", `{"path":"long.mp3"}`, 1}, {"J1", `{"path":"long.mp3","language":"de"}`, 3}, {"../J1", `{"path":"long.mp3"}`, 3}} {
+		s.env.Job, f.asked, f.answer = c.job, nil, nil
+		text := s.ok(tool, c.args)
+		if len(f.asked) != c.want || !strings.Contains(text, fmt.Sprintf("%d parts sent", c.want)) {
+			t.Errorf("%s %s: %d requests, want %d: %s", c.job, c.args, len(f.asked), c.want, text)
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(jobs, "J1", "transcribed", "*"))
+	if err != nil || len(kept) != 6 {
+		t.Fatalf("%d parts are kept: %v", len(kept), err)
+	}
+	for _, name := range kept {
+		if err := os.WriteFile(name, []byte("[{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.env.Job, f.asked = "J1", nil
+	if s.ok(tool, `{"path":"long.mp3"}`); len(f.asked) != 3 {
+		t.Errorf("%d requests", len(f.asked))
 	}
 }
 

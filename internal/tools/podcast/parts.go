@@ -1,0 +1,58 @@
+package podcast
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+)
+
+// partStore is the directory in which a job keeps the parts of a recording that
+// are transcribed, by what was sent. It is a convenience: what goes wrong with
+// it is as if nothing were there. "" keeps none.
+type partStore string
+
+// keptParts is the store of a job; one that has no directory keeps none.
+func keptParts(jobs, job string) partStore {
+	if jobs == "" || !filepath.IsLocal(job) {
+		return ""
+	}
+	dir := filepath.Join(jobs, job)
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return ""
+	}
+	return partStore(filepath.Join(dir, "transcribed"))
+}
+
+// id names a part: all that its text depends on.
+func (s *speechServer) id(sound []byte, language string) string {
+	h := sha256.New()
+	for _, text := range []string{s.endpoint, s.Server, s.Model, language} {
+		h.Write([]byte(text + "\x00"))
+	}
+	h.Write(sound)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (p partStore) load(id string) ([]captionCue, bool) {
+	if p == "" {
+		return nil, false
+	}
+	b, err := os.ReadFile(filepath.Join(string(p), id))
+	var list []captionCue
+	return list, err == nil && json.Unmarshal(b, &list) == nil
+}
+
+// save writes a part under another name first: a crash leaves all of it or
+// nothing.
+func (p partStore) save(id string, list []captionCue) {
+	b, err := json.Marshal(list)
+	if p == "" || err != nil || os.MkdirAll(string(p), 0o700) != nil {
+		return
+	}
+	temp := filepath.Join(string(p), ".new")
+	if os.WriteFile(temp, b, 0o600) == nil {
+		_ = os.Rename(temp, filepath.Join(string(p), id))
+	}
+}
