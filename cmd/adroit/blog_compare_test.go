@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/blog.md")
+var update = flag.Bool("update", false, "write the tables of docs/blog.md and docs/podcast.md")
 
 // briefly is how the agent answers a short request. The fixed phases get the
 // answers of the long one: they do the same whatever is asked.
@@ -28,32 +28,48 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.place(t, article(""), map[string]string{"brief.yaml": strings.ReplaceAll(briefly, "LONG", strings.Repeat("It goes on where it stopped. ", 12))})
-	table := "| request | run by | turns | tool calls | requests to models | tokens in | tokens out | made |\n|---|---|---|---|---|---|---|---|\n"
+	table := compareHead
 	for _, c := range []struct{ request, script string }{{"short", "script:../brief.yaml"}, {"long", "script:../turns.yaml"}} {
-		code, out := p.run("compare", "blog@"+c.script, "blog_phases@script:../turns.yaml", "Explain journals", "--json")
-		if code != 0 {
-			t.Fatalf("%s: exit code %d\n%s", c.request, code, out)
-		}
-		var got struct {
-			Sides []struct {
-				Agent, Status          string
-				Turns, Calls, Requests int
-				Usage                  struct{ In, Out int }
-				Artifacts              map[string]int
-			}
-		}
-		out = out[max(0, strings.Index(out, "{")):] // notes come first
-		if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Sides) != 2 {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		for _, s := range got.Sides {
-			if s.Status != "done" || s.Artifacts["content"] == 0 {
-				t.Errorf("%s: %+v", c.request, s)
-			}
-			table += fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %s |\n", c.request, s.Agent, s.Turns, s.Calls, s.Requests, s.Usage.In, s.Usage.Out, made(s.Artifacts))
+		table += compared(t, p, c.request, "content", "blog@"+c.script, "blog_phases@script:../turns.yaml", "Explain journals")
+	}
+	tableIn(t, "../../docs/blog.md", "TestCompare", table)
+}
+
+const compareHead = "| request | run by | turns | tool calls | requests to models | tokens in | tokens out | made |\n|---|---|---|---|---|---|---|---|\n"
+
+// compared has two agents do one request and returns what each took and made,
+// as lines of a table. Both must be done and have an artifact.
+func compared(t *testing.T, p *place, request, artifact string, args ...string) (lines string) {
+	t.Helper()
+	code, out := p.run(append(append([]string{"compare"}, args...), "--json")...)
+	if code != 0 {
+		t.Fatalf("%s: exit code %d\n%s", request, code, out)
+	}
+	var got struct {
+		Sides []struct {
+			Agent, Status          string
+			Turns, Calls, Requests int
+			Usage                  struct{ In, Out int }
+			Artifacts              map[string]int
 		}
 	}
-	const doc, begin, end = "../../docs/blog.md", "<!-- table: go test ./cmd/adroit -run TestCompare -update -->\n", "<!-- end -->"
+	out = out[max(0, strings.Index(out, "{")):] // notes come first
+	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Sides) != 2 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, s := range got.Sides {
+		if s.Status != "done" || s.Artifacts[artifact] == 0 {
+			t.Errorf("%s: %+v", request, s)
+		}
+		lines += fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %s |\n", request, s.Agent, s.Turns, s.Calls, s.Requests, s.Usage.In, s.Usage.Out, made(s.Artifacts))
+	}
+	return lines
+}
+
+// tableIn wants a document to have the table of a test; -update writes it.
+func tableIn(t *testing.T, doc, test, table string) {
+	t.Helper()
+	begin, end := "<!-- table: go test ./cmd/adroit -run "+test+" -update -->\n", "<!-- end -->"
 	b, err := os.ReadFile(doc)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +87,7 @@ func TestCompare(t *testing.T) {
 		return
 	}
 	if string(b) != want {
-		t.Errorf("docs/blog.md is stale; run go test ./cmd/adroit -run TestCompare -update\n%s", table)
+		t.Errorf("%s is stale; run go test ./cmd/adroit -run %s -update\n%s", doc, test, table)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -40,6 +41,7 @@ func TestTranscriptionSurvivesKill(t *testing.T) {
 			if err := running.Process.Kill(); err != nil {
 				t.Error(err)
 			}
+			_, _ = io.Copy(io.Discard, r.Body) // or nobody notices that the client is gone
 			<-r.Context().Done()
 			return
 		}

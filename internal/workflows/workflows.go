@@ -23,5 +23,5 @@ import (
 
 // All are the workflows that ship.
 func All() []flow.Workflow {
-	return []flow.Workflow{BlogPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages, Savings, coordinator.Workflow}
+	return []flow.Workflow{BlogPhases, PodcastPhases, Supervisor, Worker, FanoutReview, UntilTestsPass, RetryAnalysis, ValidateStages, Savings, coordinator.Workflow}
 }
