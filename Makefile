@@ -37,8 +37,7 @@ docs: ## write the reference in docs/ from the code
 	$(GO) test ./internal/docs -update
 
 test: ## all tests, with the race detector where there are goroutines; layers, goldens and generated files are tests too
-	$(GO) test -vet=off -shuffle=on -p 3 -parallel 4 -timeout 30m $$(internal/race/packages norace)
-	$(GO) test -vet=off $(RACE) -shuffle=on -p 3 -parallel 4 -timeout 30m $$(internal/race/packages race)
+	GO='$(GO)' RACE='$(RACE)' internal/race/test
 
 short: ## tests without the long ones
 	$(GO) test -short ./...
