@@ -172,18 +172,32 @@ func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, er
 	if err != nil {
 		return nil, err
 	}
+	if _, err := resumable(j); err != nil {
+		return nil, err
+	}
+	// The job is reopened with its files locked: it stays as it ended where they
+	// cannot be had, and another runner may have gone on with it until then.
+	return m.run(ctx, id, o, func(o *RunOptions) error {
+		j, err := Find(ctx, m.Store, id)
+		if err != nil {
+			return err
+		}
+		if o.reopened, err = resumable(j); err != nil || !o.reopened {
+			return err
+		}
+		return m.Store.Reopen(ctx, id, o.Reopen)
+	})
+}
+
+// resumable reports whether a job has to be reopened to go on, or why it cannot.
+func resumable(j *Job) (reopen bool, err error) {
 	switch {
 	case j.Status == Done || j.Status == Cancelled:
-		return nil, fmt.Errorf("%s: %w (%s); retry it to run it from the start", id, ErrFinal, j.Status)
+		return false, fmt.Errorf("%s: %w (%s); retry it to run it from the start", j.ID, ErrFinal, j.Status)
 	case j.held():
-		return nil, fmt.Errorf("%s: %w", id, ErrHeld)
-	case j.Status.Final() || j.Status == Blocked:
-		if err := m.Store.Reopen(ctx, id, o.Reopen); err != nil {
-			return nil, err
-		}
-		o.reopened = true
+		return false, fmt.Errorf("%s: %w", j.ID, ErrHeld)
 	}
-	return m.Run(ctx, id, o)
+	return j.Status.Final() || j.Status == Blocked, nil
 }
 
 // Retry submits a new job with the input of an old one, without its key.
@@ -237,6 +251,11 @@ func (m *Manager) Wait(ctx context.Context, id string) (*Job, error) {
 // ErrCancelled. If another runner took the job meanwhile, Run stops before the
 // next step, writes nothing more and returns ErrLeaseLost.
 func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error) {
+	return m.run(ctx, id, o, nil)
+}
+
+// run is Run; locked is called between locking the job's files and claiming it.
+func (m *Manager) run(ctx context.Context, id string, o RunOptions, locked func(*RunOptions) error) (*Job, error) {
 	if m.Mux == nil {
 		return nil, errors.New("run: the manager has no Mux to perform steps")
 	}
@@ -245,6 +264,11 @@ func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error
 		return nil, err
 	}
 	defer unlock()
+	if locked != nil {
+		if err := locked(&o); err != nil {
+			return nil, err
+		}
+	}
 	claim := m.Store.Claim
 	if o.AtOnce > 0 {
 		claim = m.Store.Enqueue
