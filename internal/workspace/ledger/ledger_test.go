@@ -337,6 +337,56 @@ func TestInterruptedCommandIsRecorded(t *testing.T) {
 	}
 }
 
+// TestDamagedSnapshot: what one command changed is not known, and all else is
+// taken back, also after the next start.
+func TestDamagedSnapshot(t *testing.T) {
+	for name, damage := range map[string]func(string) error{
+		"cut short": func(file string) error { return os.Truncate(file, 20) },
+		"empty":     func(file string) error { return os.Truncate(file, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, led, dir := workspacetest.Repository(t)
+			before := dirtest.Tree(t, dir)
+			if _, err := f.ReadFile("d1/f1.txt"); err != nil {
+				t.Fatal(err)
+			}
+			dirtest.Must(t, f.WriteFile("d1/f1.txt", []byte("by a tool\n")))
+			snapshot, err := led.Snapshot(t.Context(), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			led.Close() // the kill: nothing is recorded
+			dirtest.Must(t, damage(snapshot.File))
+			dirtest.Write(t, filepath.Join(dir, "d0/f0.txt"), "by the command")
+
+			for range 2 { // the second finds what the first has noted
+				again, err := ledger.Open(led.Dir, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				report, err := again.Undo(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(report.Restored) > 1 || len(report.Restored) == 1 && report.Restored[0] != "d1/f1.txt" {
+					t.Errorf("Undo restored %q", report.Restored)
+				}
+				if why := again.Incomplete(t.Context()); len(why) != 1 || !strings.Contains(why[0], "cut short") {
+					t.Errorf("Incomplete = %q", why)
+				}
+				again.Close()
+			}
+			dirtest.Must(t, os.WriteFile(filepath.Join(dir, "d0/f0.txt"), []byte("file 0\nline\n"), 0o644)) // the person's part
+			if after := dirtest.Tree(t, dir); !slices.Equal(before, after) {
+				t.Errorf("not as before:\n%s", dirtest.Diff(before, after))
+			}
+			if kept, _ := filepath.Glob(filepath.Join(led.Dir, "damaged-pending-*")); len(kept) != 1 {
+				t.Errorf("the snapshot was put aside as %q", kept)
+			}
+		})
+	}
+}
+
 func TestTornJournal(t *testing.T) {
 	f, led, dir := workspacetest.Open(t)
 	dirtest.Write(t, filepath.Join(dir, "f"), "old")

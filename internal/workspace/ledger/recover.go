@@ -31,18 +31,36 @@ func (l *Ledger) Recover(ctx context.Context) error {
 	}
 	for _, file := range files {
 		s, err := l.readSnapshot(file)
+		switch {
+		case errors.Is(err, errDamaged):
+			err = l.abandon(file, err)
+		case err == nil && s != nil:
+			_, err = s.Record(ctx)
+		}
 		if err != nil {
-			return err
-		}
-		if s == nil {
-			continue
-		}
-		if _, err := s.Record(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// abandon notes that what a command changed is not known, because its snapshot
+// cannot be read, and puts the file aside. Nothing else of the job depends on it:
+// an undo leaves alone what is not as the job is known to have left it.
+func (l *Ledger) abandon(file string, why error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.add(record{Partial: unknownChanges + why.Error()}, true); err != nil {
+		return err
+	}
+	aside := filepath.Join(l.Dir, "damaged-"+filepath.Base(file))
+	if err := os.Rename(file, aside); err != nil {
+		return fmt.Errorf("putting aside what an interrupted command began with: %w", err)
+	}
+	return nil
+}
+
+const unknownChanges = "a command was cut short, and what it changed is not known: "
 
 // joinOverlays joins what interrupted commands changed in overlays.
 func (l *Ledger) joinOverlays(ctx context.Context) error {
@@ -122,7 +140,7 @@ func (l *Ledger) peek(ctx context.Context) {
 			r, _, err = s.compare(ctx, nil)
 		}
 		if err != nil {
-			r.Partial = "a command was cut short, and what it changed is not known: " + err.Error()
+			r.Partial = unknownChanges + err.Error()
 		}
 		l.mu.Lock()
 		l.apply(r)

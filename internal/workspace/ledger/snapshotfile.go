@@ -96,18 +96,21 @@ func (b *log) saveIndex(x *gitIndex) (string, error) {
 	return name, os.WriteFile(filepath.Join(b.Dir, name), data, 0o600)
 }
 
+// errDamaged is wrapped by errors about snapshots that no later attempt can read.
+var errDamaged = errors.New("its snapshot is damaged")
+
 // readSnapshot reads a snapshot from disk, nil if it is not there any more.
 func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var p pending
-	if err == nil {
-		err = json.Unmarshal(data, &p)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("reading what an interrupted command began with: %w", err)
+	}
+	var p pending
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	s := &Snapshot{Ledger: l.At(p.Step), Root: p.Root, Partial: p.Partial, began: p.Began, File: file, before: map[string]rootfs.State{}, unkept: map[string]bool{}}
 	for _, d := range p.Before {
@@ -118,6 +121,9 @@ func (l *Ledger) readSnapshot(file string) (*Snapshot, error) {
 	}
 	if s.reopened = true; p.Index != "" {
 		if s.index, err = readIndex(filepath.Join(l.Dir, filepath.Base(p.Index)), p.Prefix); err != nil {
+			if errors.Is(err, errIndex) || errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%w: %w", errDamaged, err)
+			}
 			return nil, fmt.Errorf("reading what an interrupted command began with: %w", err)
 		}
 		s.dirty = map[string]bool{}
