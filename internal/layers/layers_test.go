@@ -125,6 +125,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/agents":    append([]string{"pkg/agents"}, command...),
 	"pkg/cli/internal/cmd/pipelines": append([]string{"configs"}, command...),
 	"pkg/cli/internal/cmd/tools":     append([]string{"pkg/executor", "pkg/tools"}, command...),
+	"pkg/cli/internal/cmd/talk":      append([]string{"pkg/executor"}, command...),
 
 	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render"},
 	"pkg/cli/internal/exit":    {"pkg/jobs"},

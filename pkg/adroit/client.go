@@ -64,6 +64,13 @@ type JobWriter interface {
 	Stop(ctx context.Context, ref string, o StopOptions) (*jobs.Job, error)
 	// Signal answers the question that a job asks, or sends a signal early.
 	Signal(ctx context.Context, ref string, s Signal) (*SignalSent, error)
+	// Send gives a job a message of a person, once and durably. A job that is running
+	// reads it before its next request to the model, also instead of ending. Any
+	// other goes on with it when it is started next, whether it was interrupted, has
+	// ended or was cancelled: in the same conversation, with the same record of
+	// changes, its definition of done judged anew. It returns the job as it stands then, with
+	// what it has not read among its Signals.
+	Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error)
 	// Cancel ends a job for good and waits until its runner has confirmed.
 	Cancel(ctx context.Context, ref string) (*jobs.Job, error)
 	// Retry adds a new job with the task of an old one.
@@ -139,6 +146,7 @@ type JobDetail struct {
 	Job       *jobs.Job       `json:"job"`
 	Config    JobConfig       `json:"config"`
 	Questions []jobs.Question `json:"questions,omitempty"` // that it asks now
+	Unread    int             `json:"unread,omitempty"`    // messages that it was sent and has not read
 	Final     *jobs.Final     `json:"final,omitempty"`     // how its last run ended
 	// End is the event that Final is of. It is nil if another came after it: the
 	// job went on and has not ended in order since.

@@ -138,9 +138,11 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	if d.Config, err = rt.jobConfig(j.ID); err != nil {
 		return nil, AsError(err)
 	}
-	if d.Questions, err = jobs.Pending(ctx, m.Store, j.ID); err != nil {
+	asked, err := jobWithSignals(ctx, m.Store, j.ID)
+	if err != nil {
 		return nil, AsError(err)
 	}
+	d.Questions, d.Unread = asked.Questions, unread(asked)
 	var noTree, noTrees error
 	d.Worktree, noTree = rt.worktree(j.ID)
 	d.Trees, noTrees = rt.keptTrees(j.ID)

@@ -209,7 +209,7 @@ func (rt *Runtime) signal(ctx context.Context, m *jobs.Manager, sent *SignalSent
 
 // An Action is what can be done next with a job.
 type Action struct {
-	Do     string `json:"do"`               // diff, undo, merge, logs, resume, retry, signal
+	Do     string `json:"do"`               // diff, undo, merge, logs, resume, continue, retry, signal
 	Job    string `json:"job"`              // its id
 	Signal string `json:"signal,omitempty"` // of signal: its name
 	// Limit is the limit that has to be raised for resume: turns, tokens, cost or time.
@@ -226,6 +226,8 @@ const (
 	ActionResume = "resume"
 	ActionRetry  = "retry"
 	ActionSignal = "signal"
+
+	actionContinue = "continue" // with messages that the job has not read
 )
 
 // next returns what makes sense to do next with a job, the likeliest first.
@@ -238,6 +240,9 @@ func next(d *JobDetail) []Action {
 		changes = []Action{act(ActionDiff), act(ActionUndo)}
 	}
 	resume := act(ActionResume)
+	if d.Unread > 0 && j.Status.Final() {
+		return append([]Action{act(actionContinue)}, changes...)
+	}
 	switch j.Status {
 	case jobs.Done:
 		switch {

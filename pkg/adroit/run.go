@@ -138,6 +138,10 @@ func (rt *Runtime) start(ctx context.Context, id string, run func(context.Contex
 		defer stop(nil)
 		defer context.AfterFunc(ctx, func() { stop(jobs.ErrStopped) })()
 		j.job, j.err = run(own, id, o)
+		for j.err == nil && own.Err() == nil && rt.goOnUnread(own, j.job) {
+			m := rt.jobs
+			j.job, j.err = m.Run(own, id, o)
+		}
 		rt.notify(j.job)
 		rt.leave(j)
 		rt.release()

@@ -279,6 +279,10 @@ func TestWorkflow(t *testing.T) {
 		t.Fatalf("string(s.Input) lacks `\"prompt\":\"p\"`: first step is %+v", s)
 	}
 	reply(executor.Task{Instructions: executor.Instructions{Agent: "counter", Model: "m/x", System: "sys", Prompt: "p"}}, nil)
+	if s, reply, ok = next(); !ok || s.Kind != flow.KindAwait || s.Name != executor.MessageSignal {
+		t.Fatalf("it does not look for messages: %+v", s)
+	}
+	reply(nil, &flow.Failure{Code: flow.TimedOut})
 	switch s, _, ok = next(); {
 	case !ok:
 		t.Fatalf("ok is false: second step is %+v", s)

@@ -218,6 +218,10 @@ func (c *Client) Signal(ctx context.Context, ref string, s adroit.Signal) (*adro
 	return jobsSignal.do(ctx, c, of[adroit.Signal]{ref, s})
 }
 
+func (c *Client) Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error) {
+	return jobsSend.do(ctx, c, of[executor.Message]{ref, m})
+}
+
 func (c *Client) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	return jobsCancel.do(ctx, c, of[none]{Job: ref})
 }

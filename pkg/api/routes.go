@@ -84,6 +84,10 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[adroit.Signal]) (*adroit.SignalSent, error) {
 			return c.Signal(ctx, in.Job, in.Options)
 		}}
+	jobsSend = route[of[executor.Message], *jobs.Job]{"jobs/send", "Give a job a message of a person; one that does not run goes on with it when it is started.",
+		func(ctx context.Context, c adroit.Client, in of[executor.Message]) (*jobs.Job, error) {
+			return c.Send(ctx, in.Job, in.Options)
+		}}
 	jobsCancel = route[of[none], *jobs.Job]{"jobs/cancel", "End a job for good.",
 		func(ctx context.Context, c adroit.Client, in of[none]) (*jobs.Job, error) {
 			return c.Cancel(ctx, in.Job)
@@ -186,7 +190,7 @@ var (
 
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
-	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
+	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsSend, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
 	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall,
 	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet, trustList, doctor,
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/run"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/signal"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/skills"
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/talk"
 	toolscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/tools"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/trust"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
@@ -135,7 +136,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
 	root.AddCommand(
-		run.New(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
+		run.New(e), talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
 		trust.New(e), login.New(e), login.NewLogout(e), doctor.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())

@@ -77,7 +77,7 @@ func (c Criterion) Judge(s *State, check func(Criterion) error) Verdict {
 	case c.Artifact != "":
 		return c.artifact(s)
 	case c.Tool != "":
-		if s.Called[c.Tool] == 0 {
+		if s.called(c.Tool) == 0 {
 			return unmet("%s has not been called with success", c.Tool)
 		}
 		return met("%s called", c.Tool)
@@ -188,7 +188,7 @@ func (c Criterion) wants(s *State) bool {
 	case c.Artifact != "":
 		return s.Value(c.Artifact) == nil
 	case c.Tool != "":
-		return s.Called[c.Tool] == 0
+		return s.called(c.Tool) == 0
 	case c.All != nil:
 		return slices.ContainsFunc(c.All, lacks)
 	case c.Any != nil:

@@ -31,6 +31,7 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 		s.Taint = t.Taint
 		s.New = []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: t.Prompt}}
 	}
+	t.useModel(s.Model)
 	if err := run(r, &t, s); err != nil {
 		return s, err
 	}
@@ -44,6 +45,9 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 func run(r *flow.Run, t *Task, s *State) error {
 	t.settleWords(s)
 	for s.Outcome == nil {
+		if err := t.readMessages(r, s); err != nil {
+			return err
+		}
 		if t.unaffordable(s) {
 			return flow.Save(r, s)
 		}
@@ -61,6 +65,11 @@ func run(r *flow.Run, t *Task, s *State) error {
 		s.Claim = t.claim(answer, replies)
 		if err := judge(r, t, s, answer); err != nil {
 			return err
+		}
+		if s.Outcome != nil {
+			if err := t.readMessages(r, s); err != nil {
+				return err
+			}
 		}
 		if err := flow.Save(r, s); err != nil {
 			return err

@@ -20,45 +20,66 @@ func Reopener(output json.RawMessage, set *tools.Set, more Limits) flow.Reopener
 	if json.Unmarshal(output, job) != nil {
 		job = new(State) // a workflow of another kind, or one that said nothing
 	}
-	o := reopener{set, more, job}
-	return flow.Reopener{Failed: o.failed, Repeat: o.repeat, RepeatScope: o.repeatScope, Ended: o.ended, Revive: o.revive}
+	return (&reopener{set: set, more: more, job: job}).flow()
+}
+
+// Continuer is a Reopener for a job that goes on with a message, however it ended.
+func Continuer(set *tools.Set, m Message) (flow.Reopener, error) {
+	value, err := json.Marshal(m)
+	if err != nil {
+		return flow.Reopener{}, fmt.Errorf("encoding a message: %w", err)
+	}
+	o := (&reopener{set: set, job: new(State), message: true}).flow()
+	o.Send = &flow.Signal{Name: MessageSignal, Value: value}
+	o.Redo = func(rec flow.Record, output json.RawMessage) bool {
+		var r ToolResult
+		asks := json.Unmarshal(output, &r) == nil && r.Question != nil
+		return rec.Kind == ModelStep || rec.Kind == CompactStep || rec.Kind == ToolStep && (asks || idle(set, rec.Name))
+	}
+	return o, nil
 }
 
 type reopener struct {
-	set  *tools.Set
-	more Limits
-	job  *State
+	set     *tools.Set
+	more    Limits
+	job     *State
+	message bool // it goes on with one
+}
+
+func (o *reopener) flow() flow.Reopener {
+	return flow.Reopener{Failed: o.failed, Repeat: o.repeat, RepeatScope: o.repeatScope, Ended: o.ended, Revive: o.revive}
 }
 
 // failed reports that a tool said so: a command of a pipeline, a check.
-func (o reopener) failed(rec flow.Record, output json.RawMessage) bool {
+func (o *reopener) failed(rec flow.Record, output json.RawMessage) bool {
 	var r struct{ Failed bool }
 	return rec.Kind == ToolStep && json.Unmarshal(output, &r) == nil && r.Failed
 }
 
 // repeat reports that a step leaves nothing behind but its result.
-func (o reopener) repeat(rec flow.Record) bool {
+func (o *reopener) repeat(rec flow.Record) bool {
 	switch rec.Kind {
 	case ModelStep, CompactStep, WorktreeStep:
 		return true
 	case ToolStep:
-		return o.idle(rec.Name)
+		return idle(o.set, rec.Name)
 	}
 	return false
 }
 
-func (o reopener) idle(tool string) bool {
-	t, ok := o.set.Lookup(tool)
+// idle reports that calls of a tool leave nothing behind but their results.
+func idle(set *tools.Set, tool string) bool {
+	t, ok := set.Lookup(tool)
 	return tool == finish || ok && t.Safe() != tools.Unsafe && t.Needs&^(tools.Read|tools.Think|tools.Exec) == 0
 }
 
-func (o reopener) repeatScope(state json.RawMessage) bool {
+func (o *reopener) repeatScope(state json.RawMessage) bool {
 	s := new(State)
 	if json.Unmarshal(state, s) != nil {
 		return false
 	}
 	for name := range s.Called {
-		if !o.idle(name) {
+		if !idle(o.set, name) {
 			return false
 		}
 	}
@@ -66,27 +87,30 @@ func (o reopener) repeatScope(state json.RawMessage) bool {
 }
 
 // stopped is the outcome that a scope ended with, or is about to; nil if there
-// is none to go on from.
+// is none.
 func stopped(state json.RawMessage) (*State, *Outcome) {
 	s := new(State)
 	if json.Unmarshal(state, s) != nil {
 		return nil, nil
 	}
 	if s.Outcome != nil {
-		if s.Outcome.Status == Done {
-			return nil, nil
-		}
 		return s, s.Outcome
 	}
 	return s, s.WrapUp
 }
 
-func (o reopener) ended(state json.RawMessage) bool {
+func (o *reopener) ended(scope string, state json.RawMessage) bool {
 	s, end := stopped(state)
 	if end == nil {
 		return false
 	}
-	if end.Status != Limit {
+	if top := strings.Count(scope, ".") == 1; o.message && top {
+		return true // sub-agents get no messages
+	}
+	switch end.Status {
+	case Done:
+		return false
+	case Stuck, Failed:
 		return true
 	}
 	all, used := o.share(s, 1), new(Task).limits(s)
@@ -107,7 +131,7 @@ func (o reopener) ended(state json.RawMessage) bool {
 
 // share is what more comes to for one of n agents that go on: it has what it
 // used, and its part of what the job has left.
-func (o reopener) share(s *State, n int) Limits {
+func (o *reopener) share(s *State, n int) Limits {
 	l := Limits{Turns: o.more.Turns, Tokens: o.more.Tokens, CostUSD: o.more.CostUSD, Time: o.more.Time}
 	jobTokens, jobUSD := o.job.used()
 	tokens, usd := s.used()
@@ -124,17 +148,17 @@ func (o reopener) share(s *State, n int) Limits {
 }
 
 // revive is the state with which a scope goes on.
-func (o reopener) revive(state json.RawMessage, n int) (json.RawMessage, error) {
+func (o *reopener) revive(state json.RawMessage, n int) (json.RawMessage, error) {
 	s, end := stopped(state)
 	if end == nil {
 		return nil, fmt.Errorf("reopening an agent: its state has no outcome")
 	}
 	s.Raised = o.share(s, n).Or(s.Raised)
-	if last := len(s.New) - 1; last >= 0 && strings.HasPrefix(s.New[last].Text, wrapUpPrefix) {
-		s.New = s.New[:last]
+	s.New = withoutWrapUp(s.New)
+	s.goOn()
+	if end.Status == Done {
+		return json.Marshal(s) // the message says what is next
 	}
-	s.Outcome, s.WrapUp, s.Claim, s.RequireCall = nil, nil, nil, false
-	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned, s.Malformed, s.Misread = 0, 0, nil, 0, nil, nil, 0, 0
 	words := fmt.Sprintf("You were stopped: %s. You may go on now", strings.TrimSuffix(end.Reason, "."))
 	if end.Status == Limit {
 		words += ", with a higher limit"

@@ -41,6 +41,7 @@ type Scope struct {
 
 // NewScope begins with a task.
 func NewScope(r *flow.Run, t Task) *Scope {
+	t.Messages = false // a workflow decides by itself what its agent is asked
 	return &Scope{Run: r, Task: &t, State: &State{Security: Security{Taint: t.Taint}}}
 }
 

@@ -29,6 +29,8 @@ type State struct {
 	// Raised are limits that a person gave when the job was resumed, in place of
 	// the task's: see [Reopener].
 	Raised Limits `json:"raised,omitzero"`
+	// Model is what a person has picked in place of the task's.
+	Model *pickedModel `json:"model,omitempty"`
 	CallRepair
 
 	feedback turnFeedback // of the answer of this turn
@@ -68,6 +70,9 @@ type Claims struct {
 	Claim   *Claim `json:"claim,omitempty"`
 	Rejects int    `json:"rejects,omitempty"` // claims that did not hold
 	Empty   int    `json:"empty,omitempty"`   // answers in a row with nothing in them
+	// Earlier has the calls that are no evidence any more: those before a message
+	// made a run go on that had ended.
+	Earlier map[string]int `json:"earlier,omitempty"`
 }
 
 // Guards are what loop detection, reminders and limits of calls remember.

@@ -35,6 +35,9 @@ type Task struct {
 	Revision int `json:"revision,omitempty"`
 
 	turn turnTools
+	// Messages has the loop read messages: see [Message]. It is not pinned; a
+	// sub-agent reads none.
+	Messages bool `json:"-"`
 }
 
 // Revision is what new tasks are pinned with.

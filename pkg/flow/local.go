@@ -79,6 +79,8 @@ func (l *Local) Do(s Step) (out json.RawMessage, err error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case rec != nil && rec.Done && s.polls() && rec.Failure != nil:
+		return rec.result() // it found nothing: nobody needs to see that
 	case rec != nil && rec.Done:
 		l.emit(s, event.Event{Kind: event.StepRecalled, Data: l.recount(s, rec)})
 		return rec.result()
@@ -118,10 +120,10 @@ func (l *Local) begin(s *Step) (*Record, time.Time, error) {
 
 // repeatable reports whether a crash while s is performed does no harm, also
 // if the journal does not know that s has begun. An await is a question that
-// other processes look for.
+// other processes look for, unless it asks for what was sent before it.
 func (l *Local) repeatable(s Step) bool {
 	rt := l.Mux[s.Kind]
-	return s.engineOwn() || s.Kind != KindAwait && rt.Handler != nil && rt.Again(s)
+	return s.engineOwn() || s.polls() || s.Kind != KindAwait && rt.Handler != nil && rt.Again(s)
 }
 
 // engineOwn reports whether engines perform s without any effect.
@@ -131,6 +133,12 @@ func (s Step) engineOwn() bool {
 		return true
 	}
 	return false
+}
+
+// polls reports whether s is an await that does not wait.
+func (s Step) polls() bool {
+	d, err := s.patience()
+	return s.Kind == KindAwait && err == nil && d < 0
 }
 
 // recount is the data of the event of a recalled step. Watchers may lack the event
@@ -166,6 +174,7 @@ func (l *Local) performOwn(s Step, deadline time.Time) (*Record, error) {
 			return got, err
 		}
 		rec.Failure = &Failure{Code: TimedOut, Message: "nobody answered in time"}
+		rec.NoEffect = s.polls() // what comes after it becomes durable after it
 		return rec, l.finish(s, rec)
 	case KindSleep:
 		if err := l.pause(s, deadline); err != nil {

@@ -13,6 +13,8 @@ import (
 type History struct {
 	Steps  []Record
 	States map[string]State
+	// Stopped reports that the run did not end, but was stopped.
+	Stopped bool
 	// Output reads the output of one of the steps.
 	Output func(path string) (json.RawMessage, error)
 }
@@ -36,18 +38,28 @@ type Reopener struct {
 	Repeat func(rec Record) bool
 	// RepeatScope is Repeat for a scope of which only a checkpoint is left.
 	RepeatScope func(state json.RawMessage) bool
-	// Ended reports whether a checkpoint is that of a scope that ended without
-	// being done and can go on. Revive gives the one with which it does, as one
-	// of n.
-	Ended  func(state json.RawMessage) bool
+	// Ended reports whether a checkpoint is that of a scope that ended and can go
+	// on. Revive gives the one with which it does, as one of n.
+	Ended  func(scope string, state json.RawMessage) bool
 	Revive func(state json.RawMessage, n int) (json.RawMessage, error)
+
+	// Send is a signal that is sent in the transaction of the reopening. With one a
+	// job that is done or was cancelled goes on, too.
+	Send *Signal
+	// Redo reports whether a step is forgotten so that the signal comes before it,
+	// although it may be finished; output is nil if it is not.
+	Redo func(rec Record, output json.RawMessage) bool
 }
 
 // Plan finds the failed leaves of a run: the last step in a scope that is not
 // just a note, or the ones in all branches of a fork. What comes after them in
 // their scopes, and in those around, depends on them. Nothing is reopened that
-// lies before a step which succeeded and may not be performed again.
+// lies before a step which succeeded and may not be performed again. Of a run that
+// was stopped it plans how what is sent reaches it.
 func (o Reopener) Plan(h History) (Reopening, error) {
+	if h.Stopped {
+		return o.redirect(h)
+	}
 	p := &reopening{Reopener: o, h: h, root: &stepTree{}}
 	for i := range h.Steps {
 		p.root.at(h.Steps[i].Path).rec = &h.Steps[i]
@@ -72,6 +84,50 @@ func (o Reopener) Plan(h History) (Reopening, error) {
 		out.States[scope] = State{Next: st.Next, Value: value}
 	}
 	return out, nil
+}
+
+// redirect plans what a run that was stopped between two checkpoints forgets so
+// that a signal reaches it before it does more: the steps since the last
+// checkpoint of its last part, if all of them may be redone. Signals that were
+// received within steps stay.
+func (o Reopener) redirect(h History) (Reopening, error) {
+	part := ""
+	for _, rec := range h.Steps {
+		if rec.Kind == KindCall && !strings.Contains(rec.Path, ".") && ComparePaths(rec.Path, part) > 0 {
+			part = rec.Path
+		}
+	}
+	var forget []string
+	for _, rec := range h.Steps {
+		within, ok := strings.CutPrefix(rec.Path, part+".")
+		received := rec.Kind == KindAwait && rec.Done && rec.Failure == nil
+		if !ok || received && strings.Contains(within, ".") {
+			continue
+		}
+		if redo, err := o.redo(h, rec); err != nil || !redo || received {
+			return Reopening{}, err
+		}
+		forget = append(forget, rec.Path)
+	}
+	slices.SortFunc(forget, ComparePaths)
+	return Reopening{Forget: forget}, nil
+}
+
+func (o Reopener) redo(h History, rec Record) (bool, error) {
+	if rec.Kind == KindAwait || rec.Kind == KindNote {
+		return true, nil
+	}
+	if o.Redo == nil {
+		return false, nil
+	}
+	var out json.RawMessage
+	if rec.Done && rec.Failure == nil {
+		var err error
+		if out, err = h.Output(rec.Path); err != nil {
+			return false, err
+		}
+	}
+	return o.Redo(rec, out), nil
 }
 
 // Empty reports whether a reopening changes nothing.
@@ -114,6 +170,17 @@ type reopening struct {
 	revive []string // scopes
 }
 
+// dropLeaf forgets a step that is performed again at the same path. Signals that
+// were received before it stay with the run.
+func (p *reopening) dropLeaf(t *stepTree) {
+	p.forget = append(p.forget, t.rec.Path)
+	for _, k := range t.kids {
+		if k.rec == nil || k.rec.Kind != KindAwait || k.rec.Failure != nil {
+			p.drop(k)
+		}
+	}
+}
+
 func (p *reopening) drop(t *stepTree) {
 	if t.rec != nil {
 		p.forget = append(p.forget, t.rec.Path)
@@ -125,7 +192,7 @@ func (p *reopening) drop(t *stepTree) {
 
 // scope reopens what a scope ended with. It reports whether there was anything.
 func (p *reopening) scope(t *stepTree, scope string) (bool, error) {
-	if t.state != nil && p.Ended != nil && p.Ended(t.state.Value) {
+	if t.state != nil && p.Ended != nil && p.Ended(scope, t.state.Value) {
 		p.revive = append(p.revive, scope)
 		for _, k := range t.kids {
 			p.drop(k)
@@ -190,7 +257,7 @@ func (p *reopening) step(t *stepTree, path string) (bool, error) {
 	case rec.Kind == KindAwait:
 		return false, nil // see free: one that was not answered may be a poll
 	case rec.Failure != nil:
-		p.drop(t)
+		p.dropLeaf(t)
 		return true, nil
 	case p.Failed == nil || rec.Kind == KindNote || rec.Kind == KindReturn || rec.Kind == KindSleep:
 		return false, nil
@@ -199,7 +266,7 @@ func (p *reopening) step(t *stepTree, path string) (bool, error) {
 	if err != nil || !p.Failed(*rec, out) {
 		return false, err
 	}
-	p.drop(t)
+	p.dropLeaf(t)
 	return true, nil
 }
 

@@ -33,14 +33,14 @@ func (e *SignalError) Unwrap() error { return e.Err }
 type Wait struct {
 	Signals []string        `json:"signals"`
 	About   json.RawMessage `json:"about,omitempty"`
-	Timeout time.Duration   `json:"timeout,omitempty"` // zero waits for ever, Now not at all
+	Timeout time.Duration   `json:"timeout,omitempty"` // zero waits for ever, negative not at all
 	// Type is the JSON type of the value: string, boolean, number, array or
 	// object. Empty is any. It is no part of what identifies the step.
 	Type string `json:"type,omitempty"`
 }
 
-// Now is the Timeout of a Wait for signals that were sent before it.
-const Now time.Duration = -1
+// noWait is the Timeout of a Wait for signals that were sent before it.
+const noWait time.Duration = -1
 
 // Accepts reports why a value cannot be sent to w, nil if its type permits it.
 // No value at all is accepted.
@@ -140,7 +140,7 @@ func AwaitAny(r *Run, about any, timeout time.Duration, names ...string) (Signal
 }
 
 func await(r *Run, w Wait, accept func(json.RawMessage) error) (Signal, error) {
-	s := Step{Kind: KindAwait, Name: strings.Join(w.Signals, "|"), Keep: true, accept: accept}
+	s := Step{Kind: KindAwait, Name: strings.Join(w.Signals, "|"), Keep: w.Timeout >= 0, accept: accept}
 	if w.Type != "" {
 		// A journal from before there were types knows the step without it.
 		plain := w
@@ -160,11 +160,26 @@ func await(r *Run, w Wait, accept func(json.RawMessage) error) (Signal, error) {
 	return output[Signal](s, res, err)
 }
 
+// Drain takes all signals with a name that were sent already. It asks within the
+// scope of the step that comes next, which must have none of its own: steps have
+// the same paths whether there are signals or not.
+func Drain(r *Run, name string) ([]Signal, error) {
+	within := &Run{job: r.job, engine: r.engine, scope: r.Next() + ".", known: r.known, bound: r.bound}
+	var all []Signal
+	for {
+		s, ok, err := Poll(within, name)
+		if err != nil || !ok {
+			return all, err
+		}
+		all = append(all, s)
+	}
+}
+
 // Poll takes a signal with one of the names that was sent already, and does not
 // wait for one. A workflow asks between two pieces of work whether it is to go
 // on.
 func Poll(r *Run, names ...string) (s Signal, ok bool, err error) {
-	s, err = AwaitAny(r, nil, Now, names...)
+	s, err = AwaitAny(r, nil, noWait, names...)
 	var se *StepError
 	if errors.As(err, &se) && se.Code == TimedOut {
 		return Signal{}, false, nil

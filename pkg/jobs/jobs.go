@@ -42,9 +42,26 @@ const (
 // that holds as long as nothing else changes.
 func (s Status) halted() bool { return s == Limit || s == Stuck }
 
-// Replans reports whether reopening a job in this status plans what of it is
-// tried again.
-func (s Status) Replans() bool { return s == Failed || s.halted() }
+// Reopening returns what plans the reopening of a job in this status, nil if it
+// goes on as it stands.
+func (s Status) Reopening(o flow.Reopener) func(flow.History) (flow.Reopening, error) {
+	switch {
+	case s == Failed || s.halted() || s == Done && o.Send != nil:
+		return func(h flow.History) (flow.Reopening, error) {
+			plan, err := o.Plan(h)
+			if err == nil && plan.Empty() && s != Failed {
+				err = fmt.Errorf("%w (%s)", ErrFinal, s)
+			}
+			return plan, err
+		}
+	case o.Send != nil && (s == Cancelled || s == Running || s == Interrupted || s == Blocked):
+		return func(h flow.History) (flow.Reopening, error) {
+			h.Stopped = true
+			return o.Plan(h)
+		}
+	}
+	return nil
+}
 
 // held reports whether a runner has the job: it runs, or is queued for a place.
 func (j *Job) held() bool {
@@ -84,6 +101,9 @@ type Job struct {
 	// Questions are the awaiting steps that have no answer yet, in the order of
 	// their paths. Only a Query that asks for them fills them in.
 	Questions []Question `json:"questions,omitempty"`
+	// Signals were sent and not received yet, the oldest first. They come with
+	// Questions.
+	Signals []flow.Signal `json:"signals,omitempty"`
 }
 
 // A Lease is a runner's right to run a job until Expires. Token grows with
@@ -133,7 +153,7 @@ type Query struct {
 	// Brief leaves out Input, and Output except of jobs that a limit stopped: it
 	// names the limit. A store need not heed it.
 	Brief bool
-	// Questions fills in Job.Questions.
+	// Questions fills in Job.Questions and Job.Signals.
 	Questions bool
 }
 
@@ -158,8 +178,9 @@ type Store interface {
 	Enqueue(ctx context.Context, id, owner string, ttl time.Duration) (*Job, Journal, error)
 	// Reopen makes an ended, interrupted, waiting or blocked job claimable
 	// again. Of one that failed or was stopped by a limit, what o plans is tried
-	// again. ErrFinal if it was stopped by a limit, or was stuck, and there is
-	// nothing to go on with.
+	// again. ErrFinal if it was stopped by a limit, was stuck, or is done and a
+	// signal goes with it, and there is nothing to go on with. ErrRunning if it is
+	// held.
 	Reopen(ctx context.Context, id string, o flow.Reopener) error
 	// Cancel asks the runner of a job to end it. A job that nobody holds is
 	// finished as cancelled at once. ErrFinal if it has ended.

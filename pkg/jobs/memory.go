@@ -134,7 +134,7 @@ func (m *Memory) List(ctx context.Context, q Query) ([]*Job, error) {
 	for _, h := range found {
 		j := h.job()
 		if q.Questions {
-			j.Questions = h.pending()
+			j.Questions, j.Signals = h.pending(), slices.Clone(h.queued)
 		}
 		out = append(out, j)
 	}
@@ -228,15 +228,18 @@ func (m *Memory) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 	if h.Status == Running && !h.dead() {
 		return fmt.Errorf("%s: %w", id, ErrRunning)
 	}
-	if h.Status.Replans() {
-		plan, err := o.Plan(h.journal.History(id))
+	if reopening := h.Status.Reopening(o); reopening != nil {
+		plan, err := reopening(h.journal.History(id))
 		if err != nil {
-			return fmt.Errorf("%s: reopening it: %w", id, err)
-		}
-		if plan.Empty() && h.Status.halted() {
-			return fmt.Errorf("%s: %w (%s)", id, ErrFinal, h.Status)
+			return fmt.Errorf("%s: %w", id, err)
 		}
 		h.journal.Reopen(id, plan)
+	}
+	if o.Send != nil {
+		h.queued = append(h.queued, *o.Send)
+		if err := h.journal.Send(ctx, id, *o.Send); err != nil {
+			return err
+		}
 	}
 	h.Status, h.Reason, h.Cancel, h.Crashes, h.Finished, h.Lease.Owner = Queued, "", false, 0, time.Time{}, ""
 	h.Updated = time.Now()

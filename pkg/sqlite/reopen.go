@@ -5,21 +5,17 @@ import (
 	"fmt"
 
 	"github.com/adroit-run/adroit/pkg/flow"
-	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// replan has o plan what of an ended job is tried again, and does that.
-func (t *tx) replan(id string, status jobs.Status, o flow.Reopener) error {
+// replan does what reopening plans for a job.
+func (t *tx) replan(id string, reopening func(flow.History) (flow.Reopening, error)) error {
 	h, err := t.history(id)
 	if err != nil {
 		return err
 	}
-	plan, err := o.Plan(h)
+	plan, err := reopening(h)
 	if err != nil {
-		return fmt.Errorf("%s: reopening it: %w", id, err)
-	}
-	if plan.Empty() && status != jobs.Failed {
-		return fmt.Errorf("%s: %w (%s)", id, jobs.ErrFinal, status)
+		return fmt.Errorf("%s: %w", id, err)
 	}
 	forget, err := json.Marshal(plan.Forget)
 	if err != nil {

@@ -20,23 +20,31 @@ func (d *DB) Send(ctx context.Context, job string, sig flow.Signal) error {
 		if r.Status.Final() {
 			return fmt.Errorf("%s: %w (%s)", job, jobs.ErrFinal, r.Status)
 		}
-		_, err = t.exec("insert into signals (job, name, value, sent) values (?, ?, ?, ?)", job, sig.Name, []byte(sig.Value), nanos(d.clock.now()))
 		t.notify(job)
-		return err
+		return t.send(job, sig)
 	})
 }
 
-// pending returns the questions of a job. One that a queued signal will answer
-// is not pending any more, though the job has not read the signal yet.
-func (d *DB) pending(ctx context.Context, job string) ([]jobs.Question, error) {
-	queued, err := d.queued(ctx, job)
-	if err != nil {
-		return nil, err
+func (t *tx) send(job string, sig flow.Signal) error {
+	_, err := t.exec("insert into signals (job, name, value, sent) values (?, ?, ?, ?)", job, sig.Name, []byte(sig.Value), nanos(t.d.clock.now()))
+	return err
+}
+
+// pending fills in the questions of a job and the signals that it has not
+// received. A question that one of them will answer is not pending any more,
+// though the job has not read the signal yet.
+func (d *DB) pending(ctx context.Context, j *jobs.Job) (err error) {
+	if j.Signals, err = d.signals(ctx, j.ID); err != nil {
+		return err
+	}
+	var queued []string
+	for _, s := range j.Signals {
+		queued = append(queued, s.Name)
 	}
 	rows, err := d.read.QueryContext(ctx, `select path, begun, data from steps left join blobs on digest = input
-		where job = ? and kind = ? and not done`, job, flow.KindAwait)
+		where job = ? and kind = ? and not done`, j.ID, flow.KindAwait)
 	if err != nil {
-		return nil, explain(d.path, err)
+		return explain(d.path, err)
 	}
 	defer rows.Close()
 	var asked []jobs.Question
@@ -45,25 +53,44 @@ func (d *DB) pending(ctx context.Context, job string) ([]jobs.Question, error) {
 		var begun int64
 		var b []byte
 		if err := rows.Scan(&path, &begun, &b); err != nil {
-			return nil, explain(d.path, err)
+			return explain(d.path, err)
 		}
 		var w flow.Wait
 		if err := json.Unmarshal(b, &w); err != nil {
-			return nil, fmt.Errorf("%w: question %s of %s: %w", ErrDamaged, path, job, err)
+			return fmt.Errorf("%w: question %s of %s: %w", ErrDamaged, path, j.ID, err)
 		}
 		asked = append(asked, jobs.Ask(path, w, at(begun)))
 	}
 	if err := rows.Err(); err != nil {
-		return nil, explain(d.path, err)
+		return explain(d.path, err)
 	}
 	slices.SortFunc(asked, func(a, b jobs.Question) int { return flow.ComparePaths(a.Path, b.Path) })
-	return slices.DeleteFunc(asked, func(q jobs.Question) bool {
+	j.Questions = slices.DeleteFunc(asked, func(q jobs.Question) bool {
 		i := slices.IndexFunc(queued, func(name string) bool { return slices.Contains(q.Signals, name) })
 		if i >= 0 {
 			queued = slices.Delete(queued, i, i+1)
 		}
 		return i >= 0
-	}), nil
+	})
+	return nil
+}
+
+// signals gives the signals of a job that nobody has consumed, oldest first.
+func (d *DB) signals(ctx context.Context, job string) ([]flow.Signal, error) {
+	rows, err := d.read.QueryContext(ctx, "select name, value from signals where job = ? order by n", job)
+	if err != nil {
+		return nil, explain(d.path, err)
+	}
+	defer rows.Close()
+	var all []flow.Signal
+	for rows.Next() {
+		var s flow.Signal
+		if err := rows.Scan(&s.Name, (*[]byte)(&s.Value)); err != nil {
+			return nil, explain(d.path, err)
+		}
+		all = append(all, s)
+	}
+	return all, explain(d.path, rows.Err())
 }
 
 // queued gives the names of the signals nobody has consumed, oldest first.

@@ -137,7 +137,7 @@ func (d *DB) List(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
 	if q.Questions {
 		for _, j := range out {
 			if err == nil {
-				j.Questions, err = d.pending(ctx, j.ID)
+				err = d.pending(ctx, j)
 			}
 		}
 	}
@@ -325,8 +325,13 @@ func (d *DB) Reopen(ctx context.Context, id string, o flow.Reopener) error {
 		if r.Status == jobs.Running && !d.clock.dead(r) {
 			return fmt.Errorf("%s: %w", id, jobs.ErrRunning)
 		}
-		if r.Status.Replans() {
-			if err := t.replan(id, r.Status, o); err != nil {
+		if reopening := r.Status.Reopening(o); reopening != nil {
+			if err := t.replan(id, reopening); err != nil {
+				return err
+			}
+		}
+		if o.Send != nil {
+			if err := t.send(id, *o.Send); err != nil {
 				return err
 			}
 		}

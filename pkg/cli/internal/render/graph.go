@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -139,7 +140,9 @@ func (g *graphBuilder) step(ev event.Event) *Node {
 	case StepTool:
 		d.what = "call"
 	case flow.KindAwait:
-		d.title = "waits for a person"
+		if d.title = "waits for a person"; ev.Name == executor.MessageSignal {
+			d.title = "message of a person"
+		}
 	default:
 		d.title = strings.TrimSpace(ev.Step + " " + ev.Name)
 	}

@@ -40,6 +40,8 @@ func Next(actions []adroit.Action) (commands []string) {
 	for _, act := range actions {
 		command := "adroit jobs " + act.Do + " " + act.Job
 		switch {
+		case act.Do == "continue":
+			command = "adroit continue " + act.Job
 		case act.Signal != "":
 			command = "adroit signal " + act.Job + " " + act.Signal
 		case act.Limit != "":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -273,11 +274,29 @@ func (v *Viewer) answer(ev event.Event) {
 	if json.Unmarshal(ev.Data, &sig) != nil || sig.Name == "" {
 		return
 	}
+	if sig.Name == executor.MessageSignal {
+		v.message(sig.Value)
+		return
+	}
 	text := "answer: " + SignalName(sig.Name)
 	if len(sig.Value) > 0 {
 		text += " " + Readable(sig.Value)
 	}
 	v.aside(term.Plain, text)
+}
+
+// message shows what a person has added to the conversation.
+func (v *Viewer) message(value json.RawMessage) {
+	var m executor.Message
+	if json.Unmarshal(value, &m) != nil {
+		return
+	}
+	if m.Model != "" {
+		v.aside(term.Plain, "model from here on: "+m.Model)
+	}
+	if m.Text != "" {
+		v.aside(term.Bold, "message: "+m.Text)
+	}
 }
 
 func (v *Viewer) aside(style, text string) {

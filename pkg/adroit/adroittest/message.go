@@ -1,0 +1,84 @@
+package adroittest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A message goes on with a job that is done, in its conversation and once; one
+// that comes while the job runs is read instead of ending.
+func testMessage(t *testing.T, f *fixture) {
+	j := f.run(t, f.request(executor.ApproveAll))
+	_, err := f.Send(t.Context(), j.ID, executor.Message{Text: " \n"})
+	kind(t, err, adroit.Invalid)
+	_, err = f.Send(t.Context(), j.ID, executor.Message{Text: "Go on.", Model: "nobody/x"})
+	kind(t, err, adroit.Invalid)
+	_, err = f.Send(t.Context(), j.ID, executor.Message{Text: "Go on.", Limits: executor.Limits{Turns: -1}})
+	kind(t, err, adroit.Invalid)
+	sent, err := f.Send(t.Context(), j.ID, executor.Message{Text: "Again, please.", Limits: executor.Limits{Turns: 9}})
+	must(t, err)
+	if sent.Status != jobs.Queued || len(sent.Signals) != 1 {
+		t.Fatalf("%+v", sent)
+	}
+	d, err := f.Job(t.Context(), j.ID)
+	must(t, err)
+	if d.Unread != 1 || d.Job.Status != jobs.Queued {
+		t.Errorf("%+v", d)
+	}
+	f.start(t, j.ID)
+	again, err := f.Wait(t.Context(), j.ID)
+	must(t, err)
+	if again.Status != jobs.Done {
+		t.Fatalf("%s: %s", again.Status, again.Reason)
+	}
+	said(t, f, j.ID, "Again, please.", 3, 4)
+
+	s, err := f.Submit(t.Context(), f.waiting())
+	must(t, err)
+	f.start(t, s.Job.ID)
+	<-f.slow
+	sent, err = f.Send(t.Context(), s.Job.ID, executor.Message{Text: "Be quick."})
+	must(t, err)
+	if sent.Status != jobs.Running || len(sent.Signals) != 1 {
+		t.Errorf("%+v", sent)
+	}
+	_, err = f.Send(t.Context(), s.Job.ID, executor.Message{Text: "Hurry.", Limits: executor.Limits{Turns: 9}})
+	kind(t, err, adroit.Invalid)
+	close(f.release)
+	j, err = f.Wait(t.Context(), s.Job.ID)
+	must(t, err)
+	if j.Status != jobs.Done {
+		t.Fatalf("%s: %s", j.Status, j.Reason)
+	}
+	said(t, f, s.Job.ID, "Be quick.", 2, 2)
+
+	p := f.run(t, adroit.Request{Target: "greet", Input: f.request(executor.ApproveAll).Input})
+	_, err = f.Send(t.Context(), p.ID, executor.Message{Text: "More."})
+	if e := kind(t, err, adroit.Invalid); !strings.Contains(e.Message, "takes no messages") {
+		t.Error(e)
+	}
+}
+
+// said checks that a job's model was given words once, with its request of a turn,
+// and answered in so many turns.
+func said(t *testing.T, f *fixture, id, words string, turn, turns int) {
+	t.Helper()
+	tr, err := f.Transcript(t.Context(), id)
+	must(t, err)
+	if len(tr.Turns) != turns {
+		t.Fatalf("%d turns, want %d", len(tr.Turns), turns)
+	}
+	for _, x := range tr.Turns {
+		n := 0
+		for _, m := range x.New {
+			n += strings.Count(m.Text, words)
+		}
+		if sent := x.Turn == turn; sent != (n == 1) || n > 1 {
+			t.Errorf("turn %d has %q %d times", x.Turn, words, n)
+		}
+	}
+}

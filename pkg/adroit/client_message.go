@@ -1,0 +1,171 @@
+package adroit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/pipeline"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm/price"
+)
+
+// Send implements [JobWriter].
+func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error) {
+	j, mgr, err := rt.find(ctx, ref)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	if err := rt.takesMessages(j); err != nil {
+		return nil, err
+	}
+	if j, err = jobWithSignals(ctx, mgr.Store, j.ID); err != nil {
+		return nil, AsError(err)
+	}
+	m.Text = strings.TrimSpace(m.Text)
+	if m.Text == "" && unread(j) == 0 {
+		return nil, Invalidf("adroit continue "+j.ID+" \"also add a test\"", "the message is empty")
+	}
+	if err := rt.checkMessage(ctx, j, &m); err != nil {
+		return nil, AsError(err)
+	}
+	if err := rt.deliver(ctx, mgr, j.ID, m); err != nil {
+		return nil, AsError(err)
+	}
+	j, err = jobWithSignals(ctx, mgr.Store, j.ID)
+	return j, asError(err)
+}
+
+// takesMessages refuses a job that no message can reach.
+func (rt *Runtime) takesMessages(j *jobs.Job) error {
+	switch j.Workflow {
+	case agents.Workflow.Name:
+	case pipeline.Workflow.Name:
+		return Invalidf(fmt.Sprintf("adroit run %s \"...\" runs it again; adroit run AGENT \"...\" has an agent go on with the files", j.Agent),
+			"%s ran the pipeline %s, whose steps are fixed: it takes no messages", j.ID, j.Agent)
+	default:
+		return Invalidf(fmt.Sprintf("adroit run %s \"...\" starts a new job; so does another agent, with the files as they are", j.Agent),
+			"%s is led by the workflow %s, which decides by itself what its agents are asked: it takes no messages", j.ID, j.Workflow)
+	}
+	if _, err := os.Stat(j.Dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil // what else is wrong, the run reports
+	}
+	hint := fmt.Sprintf("adroit jobs retry %s does its task again in a new worktree", j.ID)
+	if w, err := rt.worktree(j.ID); err != nil || w == nil {
+		return Invalidf("put it back, or start a new job elsewhere: adroit run", "the directory of %s is gone: %s", j.ID, j.Dir)
+	}
+	return Invalidf(hint, "the worktree of %s is gone: %s", j.ID, j.Dir)
+}
+
+// checkMessage refuses what cannot be meant, and finds out about the model.
+func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Message) error {
+	l := m.Limits
+	if l.Turns < 0 || l.Tokens < 0 || l.CostUSD < 0 || l.Time < 0 {
+		return Invalidf("leave it out for the agent's limit", "a limit is negative")
+	}
+	m.Window, m.Price = 0, price.Price{}
+	if m.Model == "" {
+		return nil
+	}
+	c, err := rt.jobConfig(j.ID)
+	if err != nil {
+		return err
+	}
+	models, err := rt.models.At(c.BaseURL, "")
+	if err != nil {
+		return err
+	}
+	if m.Model, err = models.Canonical(m.Model); err != nil {
+		return err
+	}
+	if _, _, err := models.Open(m.Model); err != nil {
+		return Refuse(err, "adroit models list lists the models")
+	}
+	m.Price, _ = rt.o.Defaults.Prices.Of(m.Model)
+	m.Window, err = models.Window(ctx, m.Model)
+	return err
+}
+
+// deliver sends a message with the transaction that has its job go on, or to the
+// runner that has it. The job may change from one to the other meanwhile.
+func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m executor.Message) error {
+	for {
+		j, err := jobs.Find(ctx, mgr.Store, id)
+		if err != nil {
+			return err
+		}
+		m.Anew = j.Status.Final()
+		if !m.Anew && m.Limits.String() != "" {
+			return Invalidf("leave them out", "%s has not ended: it goes on within the limits it has", id)
+		}
+		o, err := rt.continuer(m)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !m.Anew && m.Text == "" && m.Model == "":
+			return nil // it reads what is there
+		case j.Status == jobs.Running || j.Status == jobs.Waiting || j.Status == jobs.Queued:
+			err = mgr.Store.Send(ctx, id, *o.Send)
+		default:
+			err = mgr.Store.Reopen(ctx, id, o)
+		}
+		now, gone := jobs.Find(ctx, mgr.Store, id)
+		if moved := gone == nil && now.Status != j.Status; moved && (errors.Is(err, jobs.ErrFinal) || errors.Is(err, jobs.ErrRunning)) {
+			continue
+		}
+		if errors.Is(err, jobs.ErrFinal) {
+			return WithHint(err, "adroit jobs retry "+id+" runs it again from the start")
+		}
+		return err
+	}
+}
+
+func (rt *Runtime) continuer(m executor.Message) (flow.Reopener, error) {
+	set, err := rt.tools()
+	if err != nil {
+		return flow.Reopener{}, err
+	}
+	return executor.Continuer(set, m)
+}
+
+// goOnUnread reopens a job that ended, as done or stuck, in the moment in which it
+// was sent a message. It reports whether there is one.
+func (rt *Runtime) goOnUnread(ctx context.Context, j *jobs.Job) bool {
+	if j == nil || j.Status != jobs.Done && j.Status != jobs.Stuck || j.Workflow != agents.Workflow.Name {
+		return false
+	}
+	m, err := rt.Manager(ctx)
+	if err != nil {
+		return false
+	}
+	if j, err = jobWithSignals(ctx, m.Store, j.ID); err != nil || unread(j) == 0 {
+		return false // the message stays; the job shows it
+	}
+	o, err := rt.continuer(executor.Message{})
+	return err == nil && m.Store.Reopen(ctx, j.ID, o) == nil
+}
+
+// jobWithSignals is a job with what it has been sent and not received.
+func jobWithSignals(ctx context.Context, store jobs.Store, id string) (*jobs.Job, error) {
+	list, err := store.List(ctx, jobs.Query{ID: id, Questions: true})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%s: %w", id, jobs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// unread is how many messages a job has not read.
+func unread(j *jobs.Job) int {
+	return len(slices.DeleteFunc(slices.Clone(j.Signals), func(s flow.Signal) bool { return s.Name != executor.MessageSignal }))
+}

@@ -1,0 +1,153 @@
+// Package talk holds the commands with which a person talks to a job: adroit
+// continue.
+package talk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// NewContinue is adroit continue.
+func NewContinue(e *env.Env) *cobra.Command {
+	var m executor.Message
+	var asJSON, deltas, detach bool
+	cmd := &cobra.Command{
+		Use:   "continue [JOB] [MESSAGE|-]",
+		Short: "Go on with a job by another message",
+		Long: "Goes on with a job that ended, was stopped or was cancelled: in the same\n" +
+			"conversation, with the same record of changes for diff and undo. Its definition of\n" +
+			"done is judged anew, and its limits begin anew; the flags set others.\n" +
+			"A job that is running reads the message at its next turn. Without JOB it is the\n" +
+			"newest of this directory; - reads the message from stdin. The message is durable\n" +
+			"as soon as the command has accepted it: after a crash, adroit jobs resume goes on.",
+		Example: "  adroit continue \"also add a test\"\n" +
+			"  adroit continue J4K2 \"use the standard library\" -m openai/gpt-5",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			id, words, err := target(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			if m.Text, err = text(e, words); err != nil {
+				return err
+			}
+			begun, err := send(ctx, e, c, id, m)
+			if err != nil || !begun {
+				return err
+			}
+			if detach {
+				return attach.Detach(ctx, e, c, id, adroit.StartOptions{})
+			}
+			return attach.Run(ctx, e, c, id, attach.Options{JSON: asJSON || deltas, Deltas: deltas})
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
+	f.BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
+	f.BoolVarP(&detach, "detach", "d", false, "go on in the background")
+	f.StringVarP(&m.Model, "model", "m", "", "ask this model from here on")
+	f.IntVar(&m.Limits.Turns, "max-turns", 0, "model calls of a job that has ended, from here on")
+	f.IntVar(&m.Limits.Tokens, "max-tokens", 0, "tokens of a job that has ended, from here on")
+	f.Float64Var(&m.Limits.CostUSD, "max-cost", 0, "USD of a job that has ended, from here on")
+	f.DurationVar(&m.Limits.Time, "timeout", 0, "active time of a job that has ended, from here on")
+	return cmd
+}
+
+// send sends a message and reports whether the job is to be started here: one that
+// is running reads it where it runs. A job that has only to go on gets none.
+func send(ctx context.Context, e *env.Env, c adroit.Client, id string, m executor.Message) (start bool, err error) {
+	if m.Text == "" && m.Model == "" {
+		d, err := c.Job(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		if d.Unread == 0 {
+			return false, exit.Usagef("adroit continue "+d.Job.ID+" \"also add a test\"; adroit jobs resume goes on without a message", "the message is empty")
+		}
+	}
+	j, err := c.Send(ctx, id, m)
+	if err != nil {
+		return false, err
+	}
+	switch j.Status {
+	case jobs.Running:
+		fmt.Fprintf(e.Err, "%s is running: it reads the message at its next turn    adroit jobs logs %s -f\n", j.ID, j.ID)
+		return false, nil
+	case jobs.Waiting:
+		if len(j.Questions) > 0 && !e.Interactive() && !j.Questions[0].Over(e.Now()) {
+			return false, &exit.Error{Code: exit.Waiting, Err: fmt.Errorf("%s has the message and still waits for a person: %s", j.ID, render.QuestionLine(&j.Questions[0])),
+				Hint: fmt.Sprintf("adroit signal %s approve, or deny; then adroit jobs resume %s", j.ID, j.ID)}
+		}
+	}
+	return true, nil
+}
+
+// reference is how a job can be named: last, or some of an id, with a digit.
+var reference = lazyregexp.New(`^(?i:last|J?[0-9A-HJKMNP-TV-Z]*[0-9][0-9A-HJKMNP-TV-Z]*)$`)
+
+// minReference is how much of an id names a job before a message.
+const minReference = 4
+
+// target finds the job that arguments name, or else the newest of this directory,
+// and returns what is left of them. What could be some of an id and is none of
+// any job is part of the message.
+func target(ctx context.Context, c adroit.Client, args []string) (id string, rest []string, err error) {
+	if len(args) > 0 && len(args[0]) >= minReference && reference.MatchString(args[0]) {
+		d, err := c.Job(ctx, args[0])
+		if err == nil {
+			return d.Job.ID, args[1:], nil
+		}
+		if full := len(args[0]) == len("J-------------"); full || !errors.Is(err, jobs.ErrNotExist) {
+			return "", nil, err
+		}
+	}
+	id, err = newest(ctx, c)
+	return id, args, err
+}
+
+// newest is the newest job of this directory.
+func newest(ctx context.Context, c adroit.Client) (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 0 {
+		return "", exit.Usagef("adroit jobs --all lists those of other directories; adroit run starts one", "there is no job in this directory")
+	}
+	return list[0].ID, nil
+}
+
+// text is a message of words, from stdin for a dash.
+func text(e *env.Env, words []string) (string, error) {
+	if len(words) == 1 && words[0] == "-" {
+		content, err := e.Content(words[0])
+		if err != nil {
+			return "", err
+		}
+		return strings.TrimSpace(content), nil
+	}
+	return strings.TrimSpace(strings.Join(words, " ")), nil
+}

@@ -1,0 +1,148 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/price"
+)
+
+// MessageSignal is the name of the signal whose value is a [Message].
+const MessageSignal = "message"
+
+// A Message is what a person adds to the conversation of a job. The agent that
+// the job runs reads it before its next request to the model; one that comes
+// while the last is answered keeps the job from ending.
+type Message struct {
+	Text string `json:"text,omitempty"`
+	// Limits are those of what a job that has ended does from here on, with its
+	// agent's where they are zero.
+	Limits Limits `json:"limits,omitzero"`
+	// Model is asked from here on, as provider/model; empty: the one that the job
+	// has.
+	Model string `json:"model,omitempty"`
+
+	// What whoever takes the message knows of Model, and whether the job has ended:
+	// then its limits begin anew.
+	Window int         `json:"window,omitempty"`
+	Price  price.Price `json:"price,omitzero"`
+	Anew   bool        `json:"anew,omitempty"`
+}
+
+// A pickedModel is what a person has picked for the rest of a job.
+type pickedModel struct {
+	Model  string      `json:"model"` // provider/model
+	Window int         `json:"window,omitempty"`
+	Price  price.Price `json:"price,omitzero"`
+}
+
+// readMessages takes the messages that were sent to the run. A run that has ended
+// as done or stuck goes on if there is one.
+func (t *Task) readMessages(r *flow.Run, s *State) error {
+	if !t.Messages || s.WrapUp != nil || s.Outcome != nil && s.Outcome.Status != Done && s.Outcome.Status != Stuck {
+		return nil
+	}
+	sent, err := flow.Drain(r, MessageSignal)
+	if err != nil {
+		return err
+	}
+	for _, sig := range sent {
+		var m Message
+		if err := json.Unmarshal(sig.Value, &m); err != nil {
+			return fmt.Errorf("signal %s: decoding: %w", sig.Name, err)
+		}
+		if s.Outcome != nil {
+			s.goOn()
+		}
+		if m.Model != "" {
+			s.switchModel(t, &pickedModel{m.Model, m.Window, m.Price})
+		}
+		if m.Anew {
+			s.renew(t.Limits, m.Limits)
+		}
+		if m.Text != "" {
+			s.addMessage(m.Text)
+		}
+	}
+	return nil
+}
+
+// addMessage adds a person's words to what the model has not been sent. The
+// templates of some models refuse two messages of the user in a row.
+func (s *State) addMessage(text string) {
+	if last := len(s.New) - 1; s.reminded() {
+		s.New = slices.Clone(s.New)
+		s.New[last].Text += "\n\n" + text
+		return
+	}
+	s.addUserMessage("%s", text)
+}
+
+// goOn takes back that the run has ended. What it is to do from here on is judged
+// anew.
+func (s *State) goOn() {
+	s.Outcome, s.WrapUp, s.Claim, s.RequireCall = nil, nil, nil, false
+	s.Rejects, s.Empty, s.Recent, s.LastReminder, s.Failing, s.Warned, s.Malformed, s.Misread = 0, 0, nil, 0, nil, nil, 0, 0
+}
+
+// renew gives the run limits anew, and has calls counted from here on where they
+// are evidence.
+func (s *State) renew(task, given Limits) {
+	l := given.Or(task).Or(DefaultLimits)
+	tokens, usd := s.used()
+	if l.Turns > 0 {
+		l.Turns += s.Turns
+	}
+	if l.Tokens > 0 {
+		l.Tokens += tokens
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD += usd
+	}
+	if l.Time > 0 {
+		l.Time += s.Elapsed
+	}
+	s.Raised = Limits{Turns: l.Turns, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: l.Time}
+	s.LimitedCalls, s.Warned = nil, nil
+	s.Earlier = maps.Clone(s.Called)
+}
+
+// called is how often a tool was called with success since the run was last given
+// something to do.
+func (s *State) called(tool string) int { return s.Called[tool] - s.Earlier[tool] }
+
+// switchModel has the run go on with another model.
+func (s *State) switchModel(t *Task, c *pickedModel) {
+	s.Attribute(t.Model)
+	s.Model, s.Fallback, s.ModeFailures = c, 0, nil
+	g := &s.Context // as another tokenizer and window made it
+	g.Rate, g.Extra, g.Cap, g.In, g.Out = 0, 0, 0, 0, 0
+	g.Tokens = g.tokens(g.Weight + g.Tools)
+	t.useModel(c)
+}
+
+// useModel has the task ask the model that a person has picked, if one was.
+func (t *Task) useModel(c *pickedModel) {
+	if c == nil {
+		return
+	}
+	prices := maps.Clone(t.Prices)
+	if prices == nil {
+		prices = price.Table{}
+	}
+	prices[t.Model] = t.Price
+	t.Model, t.Options.Window, t.Price, t.Prices, t.Fallbacks = c.Model, c.Window, c.Price, prices, nil
+}
+
+// withoutWrapUp is a list of messages without a request to sum up at its end.
+func withoutWrapUp(list []llm.Message) []llm.Message {
+	if last := len(list) - 1; last >= 0 && strings.HasPrefix(list[last].Text, wrapUpPrefix) {
+		return list[:last]
+	}
+	return list
+}
