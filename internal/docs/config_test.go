@@ -52,7 +52,7 @@ var settings = []word{
 	{"models.NAME.fallbacks", "Models to go on with, in this order, when the one before does not answer: nobody listens, overloaded or refused for its rate after all retries, unknown"},
 	{"models.NAME.hedge", "After how long without a word the same is asked a second time beside it, as in 20s; the first answer wins and both are paid for"},
 	{"fallbacks.MODEL", "The same for models whose provider/model matches (`*` stands for any text), if no role says otherwise. The longest pattern decides"},
-	{"prices.MODEL.in", "US dollars per million tokens read by models whose provider/model matches (`*` stands for any text); the longest pattern decides. adroit brings no prices: they change. Zeros say that a model is free"},
+	{"prices.MODEL.in", "US dollars per million tokens read by models whose provider/model matches (`*` stands for any text); the longest pattern decides. Common models have a built-in price, dated in `adroit config`, which any pattern here replaces. Zeros say that a model is free"},
 	{"prices.MODEL.out", "US dollars per million tokens written"},
 	{"prices.MODEL.cached", "US dollars per million tokens read from the provider's cache; the price of `in` if left out"},
 	{"edit_formats.MODEL", "The form in which models whose provider/model matches (`*` stands for any text) write edits: `edit` (the two texts), `blocks` (search/replace), `patch` or `whole` (short files whole). The longest pattern decides; without one adroit knows what some families do best, and the others get `edit`"},

@@ -112,7 +112,7 @@ var may = map[string][]string{
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
-	"pkg/cli/internal/request": append([]string{"pkg/tools", "pkg/trust"}, command...),
+	"pkg/cli/internal/request": append([]string{"pkg/agents", "pkg/tools", "pkg/trust"}, command...),
 	"pkg/cli/internal/contend": append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
 	"pkg/cli/internal/sample":  {},
 	// Exceptions to what a command may import, which may only get fewer.

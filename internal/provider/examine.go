@@ -31,7 +31,7 @@ func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 	out = append(out, clis...)
 	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(m.conf.Model, "chosen at each run"), Do: "adroit models check asks it for a word"}
 	if !usable {
-		f = adroit.Finding{Name: "model", Status: adroit.Lacking, What: "none can be used", Do: "see adroit demo for a run without one; for real ones run ollama pull qwen3:8b, or adroit login " + strings.Join(hostedNames(), "|")}
+		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: "none can be used", Do: "adroit login " + strings.Join(hostedNames(), "|") + ", or start Ollama and run ollama pull qwen3:8b; adroit demo needs none"}
 		for _, c := range clis {
 			if c.Status == adroit.Fine {
 				f.Do += "; or name a command-line agent that is logged in: -m " + c.Name

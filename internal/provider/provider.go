@@ -202,6 +202,9 @@ func (m *Source) split(ref string) (provider, name string, err error) {
 		file, err = filepath.Abs(file)
 		return Script, file, err
 	}
+	if ref == pipeline.NoModel {
+		return "", "", m.noModel("")
+	}
 	provider, name, ok := strings.Cut(ref, "/")
 	if !ok || provider == "" || name == "" {
 		hint := "models are named provider/model, for example ollama/qwen3:8b or openai/gpt-5-mini"
@@ -376,11 +379,16 @@ func (m *Source) Choose(ctx context.Context) (string, error) {
 			return h.name + "/" + h.model, nil
 		}
 	}
-	return "", adroit.Invalidf("start Ollama and run: ollama pull qwen3:8b\n"+
+	return "", m.noModel(", " + tried)
+}
+
+// noModel is the error for a request that no model can answer.
+func (m *Source) noModel(tried string) error {
+	return adroit.Invalidf("start Ollama and run: ollama pull qwen3:8b\n"+
 		"or give a key: adroit login openai (or "+strings.Join(hostedNames()[1:], ", ")+")\n"+
 		"or name one with -m provider/model, ADROIT_MODEL, or model: in the config file\n"+
 		"or see adroit at work without a model: adroit demo",
-		"no model: none is configured, %s, and there is no key of a provider", tried)
+		"no model: none is configured%s, and there is no key of a provider", tried)
 }
 
 func capable(ctx context.Context, c *ollama.Client) (string, error) {

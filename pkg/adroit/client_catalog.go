@@ -65,6 +65,7 @@ type (
 	AgentDetail struct {
 		AgentInfo
 		Windows []SmallWindow `json:"windows,omitempty"`
+		Source  string        `json:"source,omitempty"` // the file as it is, "" for an agent that a program has made
 	}
 	PipelineDetail struct {
 		*pipeline.Pipeline
@@ -155,7 +156,7 @@ func (rt *Runtime) ShowAgent(_ context.Context, n Named) (*AgentDetail, error) {
 	if err != nil {
 		return nil, AsError(err)
 	}
-	d := &AgentDetail{AgentInfo: agentInfo(a)}
+	d := &AgentDetail{AgentInfo: agentInfo(a), Source: a.Source.Text}
 	for _, tokens := range smallWindows {
 		short, err := a.ShortenedTools(set, tokens)
 		if err != nil {

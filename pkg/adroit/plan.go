@@ -12,6 +12,7 @@ import (
 	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -91,6 +92,9 @@ func (rt *Runtime) planOf(ctx context.Context, r Request) (*Plan, error) {
 	return p, nil
 }
 
+// modelOnFailure are the workflows that ask a model only to mend what failed.
+var modelOnFailure = []string{coordinator.Workflow.Name, workflows.ValidateStages.Name}
+
 // chooseModel settles the model of a request and sees to it that it can be asked.
 func (rt *Runtime) chooseModel(ctx context.Context, agent *agents.DynamicAgent, m ModelSource, in *agents.Input) (err error) {
 	switch {
@@ -101,7 +105,7 @@ func (rt *Runtime) chooseModel(ctx context.Context, agent *agents.DynamicAgent, 
 	case agent.Model != "" && !m.Unset(agent.Model):
 		in.Model, err = m.Canonical(agent.Model)
 	default:
-		if in.Model, err = m.Choose(ctx); err != nil && agent.Workflow == coordinator.Workflow.Name {
+		if in.Model, err = m.Choose(ctx); err != nil && slices.Contains(modelOnFailure, agent.Workflow) {
 			rt.warn("no model is there, so only code decides: %v", err)
 			in.Model, err = pipeline.NoModel, nil
 		}

@@ -92,6 +92,7 @@ func (a *DynamicAgent) Runs() string { return first(a.Workflow, Workflow.Name) }
 
 // A Source is where an agent was read; the zero value means it was built.
 type Source struct {
+	Text  string `json:"-"` // the file as it was read
 	Layer string `json:"layer,omitempty"`
 	File  string `json:"file,omitempty"`
 

@@ -84,6 +84,7 @@ func (c *Catalog) load(l Layer) Problems {
 		if err != nil {
 			e.problems = Problems{{File: from.File, Severity: Error, Message: "the file cannot be read: " + err.Error()}}
 		} else {
+			from.Text = string(src)
 			e.agent, e.problems = parseFile(from, src, l.Claude)
 		}
 		if e.agent != nil {

@@ -167,7 +167,7 @@ func Load(env Env, flags Flags) (*Config, error) {
 	if c.DataDir == "" {
 		c.DataDir = defaultData(env.Getenv)
 	}
-	c.DataDir = c.expand(c.DataDir)
+	c.DataDir, c.Prices = c.expand(c.DataDir), priced(c.Prices)
 	c.accounts()
 	c.keys, c.keysErr = keysOf(env.Getenv).Keys()
 	return c, nil
@@ -389,11 +389,7 @@ func (c *Config) entries() []entry {
 	out = append(out, c.Ollama.entries()...)
 	out = append(out, c.cliEntries()...)
 	out = append(out, c.roleEntries()...)
-	for _, name := range slices.Sorted(maps.Keys(c.Rates)) {
-		r := c.Rates[name]
-		out = append(out, entry{"prices." + name, fmt.Sprintf("in %g, out %g, cached %g USD per million", r.In, r.Out, r.Cached), true})
-	}
-	return out
+	return append(out, c.priceEntries()...)
 }
 
 // origin is where a setting comes from.

@@ -2,6 +2,8 @@
 package price
 
 import (
+	"time"
+
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -20,6 +22,15 @@ type Price struct {
 	In     float64 `json:"in,omitempty"`
 	Out    float64 `json:"out,omitempty"`
 	Cached float64 `json:"cached,omitempty"`
+	// Date is when the provider asked for that, as 2026-10-16; "" if the operator
+	// has said it.
+	Date string `json:"as_of,omitempty"`
+}
+
+// Old reports whether the price is one of more than so many months ago.
+func (p Price) Old(now time.Time, months int) bool {
+	at, err := time.Parse(time.DateOnly, p.Date)
+	return err == nil && at.AddDate(0, months, 0).Before(now)
 }
 
 // Cost is what u costs, in USD.

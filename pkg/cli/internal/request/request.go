@@ -106,6 +106,9 @@ func Resolve(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request)
 	return p, err
 }
 
+// oldPrice is after how many months a built-in price is mentioned as old.
+const oldPrice = 6
+
 // Submit adds the job of a request. With a key it may be one that there is.
 func Submit(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (*adroit.Submitted, error) {
 	s, err := c.Submit(ctx, r)
@@ -113,6 +116,11 @@ func Submit(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) 
 		return nil, err
 	}
 	warnIgnored(e, s.Plan)
+	for model, p := range s.Plan.Task.Prices {
+		if p.Old(e.Now(), oldPrice) && (p.In > 0 || p.Out > 0) {
+			e.Warn("costs of %s are at the price of %s; prices: in the config file replaces it", model, p.Date)
+		}
+	}
 	attach.Begins(e, s)
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/catalog"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
 
@@ -36,15 +37,24 @@ func listText(w io.Writer, list []adroit.AgentInfo) {
 }
 
 func newShow(e *env.Env) *cobra.Command {
-	var asJSON bool
+	var asJSON, source bool
 	cmd := catalog.Show(e, noun, "show", "Show an agent: tools, definition of done, limits, prompt", adroit.Client.ShowAgent, func(w io.Writer, a *adroit.AgentDetail) error {
-		if asJSON {
+		switch {
+		case source && a.Source == "":
+			return exit.Fail(fmt.Errorf("%s has no file: the program has made it", a.Name), "")
+		case source:
+			_, err := io.WriteString(w, render.Sanitize(a.Source))
+			return err
+		case asJSON:
 			return render.JSON(w, a.DynamicAgent)
 		}
 		showText(w, a, e.Home)
 		return nil
 	})
 	env.JSONFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&source, "source", false, "print the agent's file as it is")
+	cmd.MarkFlagsMutuallyExclusive("json", "source")
+	cmd.Example = "  adroit agents show builder --source"
 	return cmd
 }
 

@@ -1,13 +1,17 @@
 package agents
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -15,12 +19,13 @@ import (
 )
 
 func newNew(e *env.Env) *cobra.Command {
-	return &cobra.Command{
+	var from string
+	cmd := &cobra.Command{
 		Use:     "new NAME",
-		Short:   "Create an agent file from a template",
-		Example: "  adroit agents new translator",
+		Short:   "Create an agent file from a template, or from another agent",
+		Example: "  adroit agents new translator\n  adroit agents new my-builder --from builder",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := config.Dir(e.Getenv)
 			if dir == "" {
 				return exit.Fail(errors.New("there is no home directory to keep agents in"), "set HOME")
@@ -29,24 +34,70 @@ func newNew(e *env.Env) *cobra.Command {
 			if err != nil {
 				return exit.Usagef("for example: adroit agents new changelog", "%v", err)
 			}
-			path := filepath.Join(dir, "agents", args[0]+".md")
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				return exit.Fail(err, "make it writable, or keep agents elsewhere with XDG_CONFIG_HOME")
-			}
-			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+			c, err := e.Client()
 			if err != nil {
-				if os.IsExist(err) {
-					return exit.Fail(fmt.Errorf("%s is there already", e.Home(path)), "edit it, or choose another name")
+				return err
+			}
+			if from != "" {
+				if text, err = copied(cmd.Context(), c, from, args[0]); err != nil {
+					return err
 				}
+			}
+			if err := create(e, filepath.Join(dir, "agents"), args[0], text); err != nil {
 				return err
 			}
-			_, err = f.WriteString(text)
-			if err := errors.Join(err, f.Close()); err != nil {
-				return err
+			if a, err := c.ShowAgent(cmd.Context(), adroit.Named{Name: args[0]}); err == nil && a.Layer == "built in" {
+				e.Warn("from now on it is used instead of the built-in agent %s", args[0])
 			}
-			fmt.Fprintln(e.Out, path)
 			fmt.Fprintf(e.Err, "edit it, then: adroit agents lint    adroit run %s PROMPT\n", args[0])
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&from, "from", "", "copy this agent instead of the template")
+	return cmd
+}
+
+// ownName is the line of the front matter that names an agent.
+var ownName = `(?m)^name:.*$`
+
+// copied is the file of an agent under another name.
+func copied(ctx context.Context, c adroit.Client, from, name string) (string, error) {
+	a, err := c.ShowAgent(ctx, adroit.Named{Scope: adroit.Scope{Dir: "."}, Name: from})
+	if err != nil {
+		return "", err
+	}
+	front, body, ok := strings.Cut(strings.TrimPrefix(a.Source, "---\n"), "\n---")
+	if a.Source == "" || !ok {
+		return "", exit.Fail(fmt.Errorf("%s has no file to copy: the program has made it", from), "adroit agents new "+name+" begins with a template")
+	}
+	line := regexp.MustCompile(ownName)
+	if line.MatchString(front) {
+		front = line.ReplaceAllLiteralString(front, "name: "+name)
+	} else {
+		front = "name: " + name + "\n" + front
+	}
+	// A former name of the other is not one of this.
+	front = regexp.MustCompile(`(?m)^aliases:.*\n?`).ReplaceAllLiteralString(front, "")
+	return "---\n" + front + "\n---" + body, nil
+}
+
+// create writes the file of a new agent, and prints where it is.
+func create(e *env.Env, dir, name, text string) error {
+	path := filepath.Join(dir, name+".md")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return exit.Fail(err, "make it writable, or keep agents elsewhere with XDG_CONFIG_HOME")
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if os.IsExist(err) {
+		return exit.Fail(fmt.Errorf("%s is there already", e.Home(path)), "edit it, or choose another name")
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintln(e.Out, path)
+	return nil
 }

@@ -3,6 +3,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -23,7 +24,10 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find problems that keep jobs from running, and how to fix them",
-		Args:  cobra.NoArgs,
+		Long: "Looks at the configuration, the data directory, models, programs, the sandbox and the tests of\n" +
+			"the directory. What keeps every job from running comes first, with what to do next; the exit code\n" +
+			"is then 1. What only some jobs need is listed as missing, and does not count.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.Dir, _ = env.Directory(".") // without one, a finding says so
 			found, err := examine(cmd.Context(), e, q)
@@ -44,7 +48,22 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
+// order is that of findings: what blocks first.
+var order = []adroit.FindingStatus{adroit.Broken, adroit.Lacking, adroit.Note, adroit.Fine}
+
+// text leads with what keeps jobs from running, and what to do next about it.
 func text(w io.Writer, found []adroit.Finding) {
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b adroit.Finding) int {
+		return slices.Index(order, a.Status) - slices.Index(order, b.Status)
+	})
+	if len(found) > 0 && found[0].Status == adroit.Broken {
+		fmt.Fprintf(w, "no job can run: %s: %s\n", render.SanitizeLine(found[0].Name), render.SanitizeLine(found[0].What))
+		if do := found[0].Do; do != "" {
+			fmt.Fprintf(w, "next: %s\n", render.SanitizeLine(do))
+		}
+		fmt.Fprintln(w)
+	}
 	var t render.Table
 	for _, f := range found {
 		what := f.What

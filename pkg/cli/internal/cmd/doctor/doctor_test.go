@@ -13,7 +13,7 @@ func TestText(t *testing.T) {
 		{Name: "git", Status: adroit.Fine, What: "git version 2"},
 		{Name: "sandbox", Status: adroit.Broken, What: "refused", Do: "install it"},
 	})
-	if want := "fine    git      git version 2\nbroken  sandbox  refused; install it\n"; b.String() != want {
+	if want := "no job can run: sandbox: refused\nnext: install it\n\nbroken  sandbox  refused; install it\nfine    git      git version 2\n"; b.String() != want {
 		t.Errorf("%s\nwant\n%s", b.String(), want)
 	}
 }

@@ -28,10 +28,11 @@ type command struct {
 func New(e *env.Env) *cobra.Command {
 	var q command
 	cmd := &cobra.Command{
-		Use:   "run AGENT|PIPELINE [PROMPT|-]",
+		Use:   "run AGENT|PIPELINE|FILE.md [PROMPT|-]",
 		Short: "Run an agent or a pipeline as a job",
 		Long: "Runs an agent until its definition of done holds, a limit is reached or a person is needed.\n" +
 			"If no agent has the name, the pipeline of that name is run; agent:NAME and pipeline:NAME say which is meant.\n" +
+			"A file that ends in .md is run as an agent; it may narrow what is allowed, not widen it.\n" +
 			"Progress goes to stderr, the agent's last words to stdout. - reads the prompt from stdin;\n" +
 			"behind -- everything is prompt.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit or stuck, 4 waiting for a person,\n" +
@@ -47,6 +48,9 @@ func New(e *env.Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Target, q.json = args[0], q.json || q.deltas
 			if err := q.ReadPrompt(e, args[1:]); err != nil {
+				return err
+			}
+			if err := q.ReadAgent(e); err != nil {
 				return err
 			}
 			return q.run(cmd.Context(), e)

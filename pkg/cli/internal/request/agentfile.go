@@ -1,0 +1,52 @@
+package request
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+// maxAgent bounds a file that is run as an agent; a longer one is refused by its
+// parser.
+const maxAgent = 1<<20 + 1
+
+// ReadAgent takes a target that is a Markdown file as an agent. To name it is to
+// trust it for this run; like an agent that a project brings it may narrow what is
+// allowed, not widen it, whoever wrote it.
+func (f *Flags) ReadAgent(e *env.Env) error {
+	name := f.Target
+	if !strings.HasSuffix(name, ".md") || !strings.Contains(name, "/") && !exists(name) {
+		return nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return exit.Usagef("an agent is named, or given as a file that ends in .md: adroit run ./agent.md PROMPT", "%v", err)
+	}
+	defer file.Close()
+	src, err := io.ReadAll(io.LimitReader(file, maxAgent))
+	if err != nil {
+		return exit.Usagef("", "%v", err)
+	}
+	a, problems := agents.Parse(name, src)
+	if problems.Err() != nil || a == nil {
+		return exit.Usagef("adroit agents lint "+name+" lists all that is wrong with it", "%s is not an agent: %v", name, problems.Err())
+	}
+	a.Source.Layer = "project"
+	for _, words := range a.Ignored() {
+		fmt.Fprintf(e.Err, "adroit: warning: %s\n", render.SanitizeLine(words))
+	}
+	a.Permissions, _ = a.Rules()
+	f.Spec, f.Target = a, ""
+	return nil
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
