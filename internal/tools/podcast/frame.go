@@ -3,8 +3,10 @@ package podcast
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -75,12 +77,7 @@ func (l layout) subtitles(t episodeTranscript, title string, from, to float64, b
 		fmt.Fprintf(&b, "Dialogue: 0,%s,%s,%s,,0,0,0,,%s\n", assTime(start), assTime(end), style, text)
 	}
 	if title = inert(title); title != "" {
-		lines := breakLines(title, l.columns(l.title)*9/10) // it is bold
-		if len(lines) > l.titleLines {
-			lines = lines[:l.titleLines]
-			lines[l.titleLines-1] += "…"
-		}
-		line("Title", 0, to-from, strings.Join(lines, `\N`))
+		line("Title", 0, to-from, l.heading(title))
 	}
 	n, speaker := 0, ""
 	for _, q := range t.Cues {
@@ -103,8 +100,8 @@ func (l layout) subtitles(t episodeTranscript, title string, from, to float64, b
 		at := start
 		for i, p := range parts {
 			until := at + (end-start)*float64(width(p))/float64(max(whole, 1))
-			if i == 0 && name != "" && !boxed && strings.HasPrefix(p, name) {
-				p = `{\c&HFCD37D&}` + name + `{\c&HFFFFFF&}` + p[len(name):]
+			if i == 0 && name != "" && !boxed {
+				p = coloured(p, name)
 			}
 			line("Caption", at, until, p)
 			at, n = until, n+1
@@ -114,6 +111,57 @@ func (l layout) subtitles(t episodeTranscript, title string, from, to float64, b
 		return "", false
 	}
 	return b.String(), n > 0
+}
+
+// heading is a title as it is shown: in smaller letters and a line more where it
+// would be cut, and cut where even that does not hold it.
+func (l layout) heading(title string) string {
+	size, most, tag := l.title, l.titleLines, ""
+	if len(breakLines(title, l.columns(size)*9/10)) > most { // it is bold
+		size, most = size*3/4, most+1
+		tag = fmt.Sprintf(`{\fs%d}`, size)
+	}
+	lines := breakLines(title, l.columns(size)*9/10)
+	if len(lines) > most {
+		lines = lines[:most]
+		lines[most-1] = strings.TrimRight(lines[most-1], " ,;:.") + "…"
+	}
+	return tag + shown(lines)
+}
+
+// shown joins lines. One that ends in a script written from right to left gets
+// a mark, or its full stop would stand at the wrong end.
+func shown(lines []string) string {
+	out := slices.Clone(lines)
+	for i, s := range out {
+		letters := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
+		if len(letters) > 0 {
+			if last, _ := utf8.DecodeLastRuneInString(letters[len(letters)-1]); unicode.In(last, unicode.Arabic, unicode.Hebrew) {
+				out[i] += "\u200f"
+			}
+		}
+	}
+	return strings.Join(out, `\N`)
+}
+
+// coloured gives the name at the beginning of a caption a colour of its own,
+// also where it takes several lines.
+func coloured(text, name string) string {
+	rest, end := strings.ReplaceAll(name, " ", ""), 0
+	for rest != "" {
+		r, n := utf8.DecodeRuneInString(text[end:])
+		switch {
+		case strings.HasPrefix(text[end:], `\N`):
+			end += len(`\N`)
+		case r == ' ':
+			end += n
+		case strings.HasPrefix(rest, string(r)) && n > 0:
+			rest, end = rest[n:], end+n
+		default:
+			return text // it goes on in the next caption
+		}
+	}
+	return `{\c&HFCD37D&}` + text[:end] + `{\c&HFFFFFF&}` + text[end:]
 }
 
 // inert replaces what subtitles take for commands by what looks like it.
@@ -128,7 +176,7 @@ func (l layout) pieces(s string) []string {
 	var out []string
 	for len(lines) > 0 && len(out) < most {
 		n := min(len(lines), l.captionLines)
-		out = append(out, strings.Join(lines[:n], `\N`))
+		out = append(out, shown(lines[:n]))
 		lines = lines[n:]
 	}
 	return out
@@ -183,6 +231,10 @@ func breakLines(s string, columns int) []string {
 			spaced = false
 		}
 		word.WriteRune(r)
+		if r == '-' && word.Len() > 2 { // a long name breaks there
+			add(spaced)
+			spaced = false
+		}
 	}
 	add(spaced)
 	flush()

@@ -16,10 +16,34 @@ func TestBreakLines(t *testing.T) {
 		{"one two three four", 9, []string{"one two", "three", "four"}},
 		{"今日はパンの話です。", 10, []string{"今日はパン", "の話です。"}},
 		{"Rye は黒い", 8, []string{"Rye は黒", "い"}},
+		{"Featherstonehaugh-Cholmondeley: yes", 20, []string{"Featherstonehaugh-", "Cholmondeley: yes"}},
+		{"5 - 3 a-b", 8, []string{"5 - 3", "a-b"}},
 		{strings.Repeat("w", 25), 10, []string{"wwwwwwwwww", "wwwwwwwwww", "wwwww"}},
 	} {
 		if got := breakLines(c.in, c.columns); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%q at %d: %q, want %q", c.in, c.columns, got, c.want)
+		}
+	}
+}
+
+// A long title gets smaller letters before it is cut, a name keeps its colour
+// over two lines, and Arabic ends where it should.
+func TestSubtitles(t *testing.T) {
+	said := episodeTranscript{Timed: true, Cues: []captionCue{{0, 4, "Annabelle Featherstonehaugh-Cholmondeley", "Welcome."}, {4, 8, "Ben", "مرحبا بكم."}}}
+	for shape, c := range map[string]struct{ short, long, cut string }{
+		"16:9": {`,,Why rye sticks`, `{\fs37}Why rye sticks, and what bakers have done about it for\Na thousand years`, `{\fs37}`},
+		"9:16": {`,,Why rye sticks`, `{\fs57}Why rye sticks, and what\Nbakers have done about it\Nfor a thousand years`, `{\fs57}`},
+		"1:1":  {`,,Why rye sticks`, `{\fs43}Why rye sticks, and what bakers have\Ndone about it for a thousand years`, `{\fs43}`},
+	} {
+		l := layouts[shape]
+		for title, want := range map[string]string{"Why rye sticks": c.short, "Why rye sticks, and what bakers have done about it for a thousand years": c.long, strings.Repeat("Why rye sticks, ", 20): c.cut} {
+			got, captions := l.subtitles(said, title, 0, 8, false)
+			if !captions || !strings.Contains(got, want) || (len(title) > 200) != strings.Contains(got, "…") {
+				t.Errorf("%s %q is shown as\n%s", shape, title, got[strings.Index(got, "[Events]"):])
+			}
+			if !strings.Contains(got, `{\c&HFCD37D&}Annabelle`) || !strings.Contains(got, "Cholmondeley:{\\c&HFFFFFF&}") || !strings.Contains(got, "مرحبا بكم.\u200f\n") {
+				t.Errorf("%s: captions are\n%s", shape, got[strings.Index(got, "[Events]"):])
+			}
 		}
 	}
 }
