@@ -3,6 +3,7 @@ package podcast
 import (
 	"bytes"
 	"encoding/xml"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -169,4 +170,23 @@ func FuzzFeed(f *testing.F) {
 			t.Fatalf("a second time: %v\n%q\n%q", err, out, again)
 		}
 	})
+}
+
+// A feed of 50,000 episodes takes an entry and keeps the rest to the byte; what
+// is listed of its faults is bounded.
+func TestFeedOfManyEpisodes(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`<rss version="2.0"><channel><title>Long</title>`)
+	for i := range 50_000 {
+		fmt.Fprintf(&b, "<item><title>%d</title><guid>%d</guid></item>\n", i, i)
+	}
+	b.WriteString("</channel></rss>\n")
+	e := newEntry(t, feedItem{URL: "https://example.com/new.mp3", Title: "New"}, showNotes{})
+	out, did, err := splice([]byte(b.String()), e)
+	if err != nil || did != "entry added" || strings.Count(string(out), "<item") != 50_001 {
+		t.Fatalf("%s %v", did, err)
+	}
+	if faults := directoryFaults(out); len(faults) != maxFaults+1 {
+		t.Errorf("%d faults", len(faults))
+	}
 }
