@@ -15,11 +15,12 @@ import (
 
 // A terminal is a pseudo terminal with adroit on its other side.
 type terminal struct {
-	t    *testing.T
-	ours *os.File
-	mu   sync.Mutex
-	seen bytes.Buffer
-	done chan struct{}
+	t       *testing.T
+	ours    *os.File
+	process *os.Process
+	mu      sync.Mutex
+	seen    bytes.Buffer
+	done    chan struct{}
 }
 
 // terminal starts adroit on a terminal of so many columns.
@@ -46,11 +47,12 @@ func (p *place) terminal(cols uint16, env []string, args ...string) (*terminal, 
 	cmd, _ := p.command(args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
 	cmd.Env = append(cmd.Env, env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	theirs.Close()
-	term := &terminal{t: t, ours: ours, done: make(chan struct{})}
+	term := &terminal{t: t, ours: ours, process: cmd.Process, done: make(chan struct{})}
 	go func() {
 		defer close(term.done)
 		buf := make([]byte, 4096)

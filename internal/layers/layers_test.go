@@ -113,12 +113,16 @@ var may = map[string][]string{
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
 	"pkg/cli/internal/request": append([]string{"pkg/agents", "pkg/tools", "pkg/trust"}, command...),
-	"pkg/cli/internal/contend": append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
-	"pkg/cli/internal/sample":  {},
+	"pkg/cli/internal/chat":    append([]string{"pkg/executor", "pkg/flow", "pkg/secret", "pkg/trust"}, command...),
+	// The screen alone may import bubbletea.
+	"pkg/cli/internal/chatscreen": {"pkg/cli/internal/chat", "pkg/cli/internal/render", "pkg/cli/internal/term"},
+	"pkg/cli/internal/contend":    append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
+	"pkg/cli/internal/sample":     {},
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/internal/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/internal/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/internal/cmd/fix":       append([]string{"internal/problem/probe"}, command...),
+	"pkg/cli/internal/cmd/chat":      append([]string{"pkg/cli/internal/chat", "pkg/cli/internal/chatscreen"}, command...),
 	"pkg/cli/internal/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
 	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend"}, command...),
 	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "pkg/sqlite"}, command...),
@@ -179,6 +183,8 @@ func TestLayers(t *testing.T) {
 				t.Errorf("%s imports %s: the layers do not allow it", name, ours)
 			} else if strings.HasPrefix(imp, "go.temporal.io/") && pkg != "pkg/temporal" {
 				t.Errorf("%s imports %s: only pkg/temporal may", name, imp)
+			} else if (strings.HasPrefix(imp, "charm.land/") || strings.HasPrefix(imp, "github.com/charmbracelet/")) && path.Base(pkg) != "chatscreen" {
+				t.Errorf("%s imports %s: only chatscreen may", name, imp)
 			}
 		}
 		return nil

@@ -43,6 +43,7 @@ const (
 	Stages       = "validation"
 	Instructions = "instructions"
 	Config       = "configuration"
+	Command      = "command"
 )
 
 // A State is what the operator has said of a file.
@@ -270,6 +271,8 @@ func kindOf(p string) string {
 		return Pipeline
 	case strings.HasPrefix(p, ".adroit/skills/"), strings.HasPrefix(p, ".claude/skills/"):
 		return Skill
+	case strings.HasPrefix(p, ".adroit/commands/"):
+		return Command
 	case p == ".adroit/validation.yaml":
 		return Stages
 	case strings.HasPrefix(p, ".adroit/config"):

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/secret"
@@ -57,7 +58,7 @@ func newApp(p Program) *app {
 func (a *app) env() *env.Env {
 	return &env.Env{
 		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: time.Now, Config: a.config, Tools: a.tools, Own: a.Tools,
-		Client: a.client, Warn: a.warnings.print, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
+		Client: a.client, Warn: a.warnings.print, Divert: a.warnings.divert, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
 	}
 }
 
@@ -164,17 +165,34 @@ func (p Program) interactive() bool {
 	return ok && term.IsTerminal(in) && term.NewScreen(p.Stderr, p.Getenv).IsTerminal()
 }
 
-// warnings are printed once each, however often they are given.
+// warnings are printed once each, however often they are given. They are safe for
+// concurrent use.
 type warnings struct {
+	mu      sync.Mutex
 	w       io.Writer
 	printed []string
 }
 
 func (ws *warnings) print(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
 	if slices.Contains(ws.printed, text) {
 		return
 	}
 	ws.printed = append(ws.printed, text)
 	fmt.Fprintf(ws.w, "adroit: note: %s\n", render.Sanitize(text))
+}
+
+// divert has later warnings go to w until restore is called.
+func (ws *warnings) divert(w io.Writer) (restore func()) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	before := ws.w
+	ws.w = w
+	return func() {
+		ws.mu.Lock()
+		defer ws.mu.Unlock()
+		ws.w = before
+	}
 }

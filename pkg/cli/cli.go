@@ -22,6 +22,7 @@ import (
 	agentscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/backup"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/bench"
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/commit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/compare"
 	configcmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/config"
@@ -123,11 +124,11 @@ func (a *app) root() *cobra.Command {
 		Use:   "adroit",
 		Short: "Run LLM agents as durable jobs",
 		Long: "adroit runs LLM agents as durable jobs. It checks an agent's definition of done\n" +
-			"itself, and a job whose process was killed continues where it stopped.",
+			"itself, and a job whose process was killed continues where it stopped.\n\n" +
+			"On a terminal, adroit without a command is adroit chat.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
-		RunE:          env.Group,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(a.Stdin)
@@ -135,8 +136,16 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
+	conversation := chat.New(e)
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 || !chat.Possible(e) {
+			return env.Group(cmd, args)
+		}
+		conversation.SetContext(cmd.Context())
+		return conversation.RunE(conversation, nil)
+	}
 	root.AddCommand(
-		run.New(e), talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
+		run.New(e), conversation, talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), models.New(e),
 		trust.New(e), login.New(e), login.NewLogout(e), doctor.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())

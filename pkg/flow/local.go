@@ -147,6 +147,9 @@ func (l *Local) recount(s Step, rec *Record) json.RawMessage {
 	switch s.Kind {
 	case KindReturn:
 		return s.Input
+	case KindAwait:
+		out, _ := rec.result() // nil if nobody answered
+		return out
 	case KindNote:
 		if ev := s.note(); ev.Kind != event.Note {
 			return s.Input

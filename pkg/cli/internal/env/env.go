@@ -43,6 +43,9 @@ type Env struct {
 	Client func() (adroit.Client, error)
 	// Warn prints a warning once, however often it is given.
 	Warn func(format string, args ...any)
+	// Divert has warnings go elsewhere until restore is called: the terminal is in
+	// use.
+	Divert func(w io.Writer) (restore func())
 	// Interactive reports whether a person can be asked here.
 	Interactive func() bool
 	// Attendant passes on what models at work ask while a job runs here.

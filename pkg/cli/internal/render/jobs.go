@@ -111,6 +111,22 @@ func Place(d *adroit.JobDetail, home func(string) string) string {
 	return fmt.Sprintf("%s, worktree of %s on branch %s", home(d.Job.Dir), home(filepath.Join(w.Repo, filepath.FromSlash(w.Sub))), w.Branch)
 }
 
+// Usage renders what a job has used so far.
+func Usage(w io.Writer, d *adroit.JobDetail) {
+	var t Table
+	put := func(label, value string) {
+		if value != "" {
+			t.Row(label, value)
+		}
+	}
+	put("model", d.Job.Model)
+	usageRows(d.Usage.Total, put)
+	for _, m := range d.Usage.Models {
+		put("used", modelRow(m))
+	}
+	t.Write(w)
+}
+
 // usageRows are what a job that has not ended has used so far.
 func usageRows(f jobs.Figures, put func(label, value string)) {
 	if f.Turns > 0 {
@@ -148,13 +164,17 @@ func finalRows(d *adroit.JobDetail, put func(label, value string)) {
 		put("cost", fmt.Sprintf("%.4f USD", d.Usage.Cost))
 	}
 	for _, m := range d.Usage.Models {
-		text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", m.Model, Count(m.In), Count(m.Cached), Count(m.Out))
-		if m.Cost > 0 {
-			text += fmt.Sprintf(", %.4f USD", m.Cost)
-		}
-		put("used", text)
+		put("used", modelRow(m))
 	}
 	put("context", JobContext(d.Job))
+}
+
+func modelRow(m adroit.ModelUsage) string {
+	text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", m.Model, Count(m.In), Count(m.Cached), Count(m.Out))
+	if m.Cost > 0 {
+		text += fmt.Sprintf(", %.4f USD", m.Cost)
+	}
+	return text
 }
 
 // changeRows are the record of the files that a job changed.

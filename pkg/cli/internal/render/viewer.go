@@ -1,10 +1,10 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +31,7 @@ type Viewer struct {
 	parts     subAgents
 	responses responses
 	log       bool // it is read back, and no outcome is printed behind it
+	feed      *feed
 }
 
 // An eventQueue passes events to the goroutine that shows them.
@@ -127,14 +128,19 @@ const frame = 30 * time.Millisecond
 
 // frame writes what f prints at once.
 func (v *Viewer) frame(f func()) {
-	var b bytes.Buffer
+	if text := v.capture(f); text != "" {
+		_, _ = io.WriteString(v.Screen, text) // a closed pipe ends the program elsewhere
+	}
+}
+
+// capture returns what f prints.
+func (v *Viewer) capture(f func()) string {
+	var b strings.Builder
 	out := v.Screen.Writer
 	v.Screen.Writer = &b
 	f()
 	v.Screen.Writer = out
-	if b.Len() > 0 {
-		_, _ = out.Write(b.Bytes()) // a closed pipe ends the program elsewhere
-	}
+	return b.String()
 }
 
 // pause does something while nothing else is written.

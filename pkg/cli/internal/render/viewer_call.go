@@ -75,9 +75,13 @@ func (v *Viewer) call(ev event.Event) {
 		text = pad(text, column)
 	}
 	v.print(head, style, text, took)
-	if ev.Error == "" {
-		v.below(ev.Name, strings.TrimSpace(command), d)
+	if ev.Error != "" {
+		return
 	}
+	if v.feed != nil {
+		v.feed.call, v.feed.data = ev.Name, d
+	}
+	v.below(ev.Name, strings.TrimSpace(command), d)
 }
 
 // commandOf is the command of a call that runs one.

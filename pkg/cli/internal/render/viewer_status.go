@@ -80,13 +80,18 @@ func (v *Viewer) draw() {
 // statusLine is what is going on: the end of what the model is writing, or else
 // the step and what the job has used.
 func (v *Viewer) statusLine() string {
-	st := &v.status
-	for _, a := range st.failing {
+	for _, a := range v.status.failing {
 		return SanitizeLine(a.last)
 	}
 	if s := v.unfinished(); s != "" {
 		return s
 	}
+	return v.meter()
+}
+
+// meter is the step and what the job has used.
+func (v *Viewer) meter() string {
+	st := &v.status
 	all := v.tally.all()
 	var parts []string
 	if st.now != "" {
@@ -109,11 +114,8 @@ func (v *Viewer) statusLine() string {
 	if n := v.tally.account().Busy(); n > 1 {
 		parts = append(parts, fmt.Sprintf("%d at work", n))
 	}
-	switch {
-	case st.context > 0 && st.window > 0:
-		parts = append(parts, fmt.Sprintf("context %d%% of %s", min(100, 100*st.context/st.window), Count(st.window)))
-	case st.context > 0:
-		parts = append(parts, "context "+Count(st.context))
+	if c := st.inUse(); c != "" {
+		parts = append(parts, c)
 	}
 	if t := all.Usage.In + all.Usage.Out; t > 0 {
 		parts = append(parts, Count(t)+" tokens")
@@ -122,6 +124,17 @@ func (v *Viewer) statusLine() string {
 		parts = append(parts, fmt.Sprintf("%.2f USD", all.Cost))
 	}
 	return strings.Join(append(parts, Duration(time.Since(st.start).Truncate(time.Second))), "  ")
+}
+
+// inUse is how much of the context window is in use, "" if that is not known.
+func (s *progress) inUse() string {
+	switch {
+	case s.context > 0 && s.window > 0:
+		return fmt.Sprintf("context %d%% of %s", min(100, 100*s.context/s.window), Count(s.window))
+	case s.context > 0:
+		return "context " + Count(s.context)
+	}
+	return ""
 }
 
 func (v *Viewer) clear() {

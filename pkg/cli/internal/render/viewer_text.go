@@ -205,7 +205,7 @@ func (v *Viewer) response(ev event.Event) {
 	}
 	indent := "     " + v.parts.place
 	if w.shown == 0 {
-		if len(d.Calls) == 0 && !v.log && v.parts.place == "" {
+		if len(d.Calls) == 0 && !v.log && v.feed == nil && v.parts.place == "" {
 			t.pending = &pendingText{text, indent}
 			return
 		}

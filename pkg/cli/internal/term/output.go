@@ -2,6 +2,7 @@ package term
 
 import (
 	"io"
+	"os"
 	"sync"
 )
 
@@ -24,6 +25,14 @@ func (o *Output) Write(b []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// Terminal is the terminal that is written to, nil if it is none.
+func (o *Output) Terminal() *os.File {
+	if f, ok := o.Writer.(*os.File); ok && IsTerminal(f) {
+		return f
+	}
+	return nil
 }
 
 // Err is the first error of a Write, nil if all was written.

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// typist starts adroit on a terminal of 80 columns. kill ends it at once and returns
+// all that it printed.
+func (p *place) typist(args ...string) (x *terminal, kill func() string) {
+	x, wait := p.terminal(80, []string{"TERM=xterm-256color"}, args...)
+	return x, func() string {
+		_ = x.process.Kill()
+		wait()
+		return x.text()
+	}
+}
+
+func (x *terminal) write(keys string) { _, _ = io.WriteString(x.ours, keys) }
+
+// see waits until something is printed behind from, and returns the place behind it.
+func (x *terminal) see(from int, what string) int {
+	x.t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		text := x.text()
+		if i := strings.Index(text[from:], what); i >= 0 {
+			return from + i + len(what)
+		}
+		if time.Now().After(end) {
+			_ = x.process.Kill()
+			x.t.Fatalf("%q is not there:\n%q", what, text[from:])
+		}
+	}
+}
+
+// cooked reports whether the terminal echoes and reads lines, as programs leave it.
+func (x *terminal) cooked() bool {
+	t, err := unix.IoctlGetTermios(int(x.ours.Fd()), unix.TCGETS)
+	return err == nil && t.Lflag&unix.ECHO != 0 && t.Lflag&unix.ICANON != 0
+}
+
+// A conversation on a terminal: messages, one that steers, an approval, an
+// interruption, completion and history; the terminal is left as it was, and another
+// process goes on.
+func TestChatAtTerminal(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"repo/notes.txt": "x\n", "repo/\x1b[31mred.txt": "x\n", "turns.yaml": `turns:
+  - text: "Hello \e]0;owned\a, I am **here**.\nAsk."
+  - {delay: 1s, calls: [{name: read_file, args: {path: notes.txt}}]}
+  - {expect: {contains: and quickly}, text: Read.}
+  - calls: [{name: shell, args: {command: "touch made.txt"}}]
+  - {expect: {contains: not like that}, text: Not made.}
+  - {delay: 4s, text: Another way.}
+`})
+	x, wait := p.terminal(80, []string{"TERM=xterm-256color", "ADROIT_MODEL=script:../turns.yaml"})
+	at := x.see(0, "/help")
+	x.write("hello\r")
+	at = x.see(at, `Hello \x1b]0;owned\x07, I am `)
+	at = x.see(at, "Ask.")
+	x.write("read @not")
+	at = x.see(at, "@notes.txt")
+	x.write("\t\r")
+	at = x.see(at, "> read @notes.txt")
+	at = x.see(at, "waiting for the model")
+	x.write("and quickly\r")
+	at = x.see(at, "it is read at the model's next request")
+	at = x.see(at, "Read.")
+	x.write("make it\r")
+	at = x.see(at, "wants to run:")
+	at = x.see(at, "y yes")
+	x.write("n not like that\r")
+	at = x.see(at, "Not made.")
+	x.write("take long\r")
+	at = x.see(at, "waiting for the model")
+	x.write("queued one\t")
+	at = x.see(at, "queued: queued one")
+	x.write("\x1b")
+	at = x.see(at, "interrupted by you")
+	at = x.see(at, "your next message redirects it")
+	x.write("\x15go another way\r")
+	at = x.see(at, "Another way.")
+	x.write("\x1b[A\x1b[A")
+	at = x.see(at, "queued one")
+	x.write("\x03")
+	time.Sleep(100 * time.Millisecond)
+	x.write("\x03")
+	if x.see(at, "adroit chat --resume J"); wait() != 0 {
+		t.Error("it did not leave in order")
+	}
+	text := regexp.MustCompile(`\x1b(\[[0-9;?<>=$ ]*[a-zA-Z]|\][0-9]*;[^\x07\x1b]*(\x07|\x1b\\)|[=>PM78])`).ReplaceAllString(x.text(), "")
+	if strings.ContainsAny(text, "\x1b") || strings.Contains(x.text(), "\x1b]0;owned") {
+		t.Errorf("the terminal got what the model wrote: %q", text)
+	}
+	for _, full := range []string{"\x1b[?1049h", "\x1b[?47h", "\x1b[2J\x1b[H", "\x1b[?1000h", "\x1b[?1003h"} {
+		if strings.Contains(x.text(), full) {
+			t.Errorf("it takes the whole screen, or the mouse: %q", full)
+		}
+	}
+	if n := strings.Count(x.text(), "I am "); n != 1 {
+		t.Errorf("finished text was printed %d times", n)
+	}
+	if _, err := os.Stat(p.path("repo/made.txt")); err == nil {
+		t.Error("what was denied was run")
+	}
+	code, out := p.run("jobs", "transcript", "last")
+	if code != 0 || !strings.Contains(out, "go another way") || strings.Contains(out, "queued one") {
+		t.Errorf("the transcript: exit code %d\n%s", code, out)
+	}
+}
+
+// The terminal is in order after a conversation that was left in the middle of a
+// turn, and one that a signal ended.
+func TestChatLeavesTerminal(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(x *terminal){
+		"quit": func(x *terminal) { x.write("/quit\r") }, "twice": func(x *terminal) { x.write("\x03\x03") },
+		"signal": func(x *terminal) { _ = x.process.Signal(unix.SIGTERM) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, map[string]string{"turns.yaml": "turns: [{delay: 60s, text: Late.}]"})
+			x, wait := p.terminal(40, []string{"TERM=xterm-256color", "NO_COLOR=1"}, "chat", "-m", "script:../turns.yaml")
+			at := x.see(0, "/help")
+			x.write("\x1b[200~two\nlines\x1b[201~")
+			at = x.see(at, "lines")
+			x.write("\r")
+			at = x.see(at, "waiting for the model")
+			leave(x)
+			x.see(at, "adroit chat --resume J")
+			cooked := x.cooked()
+			if code := wait(); code != 0 && (name != "signal" || code != 143) {
+				t.Errorf("exit code %d", code)
+			}
+			if !cooked {
+				t.Error("the terminal was not restored")
+			}
+			if !strings.Contains(x.text(), "\x1b[?2004l") {
+				t.Error("bracketed paste stays on")
+			}
+			if regexp.MustCompile(`\x1b\[3[0-9]m|\x1b\[1m`).MatchString(x.text()) {
+				t.Errorf("colours in spite of NO_COLOR: %q", x.text())
+			}
+			if code, out := p.run("jobs", "list"); code != 0 || !strings.Contains(out, "interrupted") {
+				t.Errorf("the job: %s", out)
+			}
+		})
+	}
+}
+
+// A dumb terminal gets lines, without control sequences.
+func TestChatDumb(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"turns.yaml": "turns: [{text: Here.}]"})
+	x, wait := p.terminal(80, []string{"TERM=dumb"}, "chat", "-m", "script:../turns.yaml")
+	x.expect("> ", "hello\n")
+	x.expect("Here.", "\x04")
+	if code := wait(); code != 0 || strings.Contains(x.text(), "\x1b") {
+		t.Errorf("exit code %d: %q", code, x.text())
+	}
+}

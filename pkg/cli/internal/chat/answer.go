@@ -1,0 +1,213 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// firstLook is how many characters of each argument of a call are shown at first.
+const firstLook = 2000
+
+// An asking is a question that waits for the person.
+type asking struct {
+	q     *jobs.Question
+	whole bool // all of it was shown
+	// reply is of a model that works itself and waits; nil for a question of the job.
+	reply func(no string, err error)
+}
+
+// ask shows a question of the job and waits for the answer.
+func (s *Session) ask(q *jobs.Question) {
+	s.state, s.question = Asking, &asking{q: q}
+	s.showQuestion(firstLook)
+	s.ui.Notify("adroit: a question waits")
+}
+
+func (s *Session) showQuestion(limit int) {
+	text, whole := render.Question(s.question.q, limit)
+	s.question.whole = whole
+	s.ui.Print(s.Screen.Paint(term.Bold, "     a question") + "\n" + text)
+	if rule := s.rule(); rule != "" {
+		s.say(term.Plain, "     always means, in this job only: %s", rule)
+	}
+}
+
+// rule is what an answer of always adds, "" if there is no such answer.
+func (s *Session) rule() string {
+	if s.question == nil || s.question.reply != nil {
+		return ""
+	}
+	if e := render.ToolQuestion(s.question.q); e != nil && e.Always != nil {
+		return render.Quote(render.SanitizeLine(e.Always.String()))
+	}
+	return ""
+}
+
+// Choices lists the answers to the question that waits.
+func (s *Session) Choices() string {
+	if s.question == nil {
+		return ""
+	}
+	choices := "y yes"
+	if s.rule() != "" {
+		choices += "  a always"
+	}
+	if !s.approval() {
+		return "the question waits for one of: " + strings.Join(s.signals(), ", ")
+	}
+	return choices + "  n no  n WHY no, and why  v view all"
+}
+
+// approval reports whether the question is answered by yes or no.
+func (s *Session) approval() bool {
+	return s.question.reply != nil || s.signal("approve") != "" && s.signal("deny") != ""
+}
+
+func (s *Session) signals() (names []string) {
+	for _, name := range s.question.q.Signals {
+		names = append(names, render.SignalName(name))
+	}
+	return names
+}
+
+// signal is the full name of a signal that the question waits for, "" if it does
+// not.
+func (s *Session) signal(name string) string {
+	for _, full := range s.question.q.Signals {
+		if full == name || render.SignalName(full) == name {
+			return full
+		}
+	}
+	return ""
+}
+
+// answerLine answers the question as a line: y, a, n WHY, v, or the name of a
+// signal with its value.
+func (s *Session) answerLine(line string) {
+	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.TrimSpace(rest)
+	if !s.approval() {
+		if full := s.signal(word); full != "" {
+			s.answer(full, value(rest))
+		} else {
+			s.say(term.Plain, "     %s", s.Choices())
+		}
+		return
+	}
+	switch lower := strings.ToLower(word); {
+	case lower == "v" || lower == "view":
+		s.showQuestion(-1)
+	case lower == "n" || lower == "no":
+		s.deny(rest)
+	case (lower == "y" || lower == "yes") && rest == "":
+		s.approve(false)
+	case (lower == "a" || lower == "always") && rest == "" && s.rule() != "":
+		s.approve(true)
+	default:
+		s.say(term.Plain, "     nothing was answered; %s", s.Choices())
+	}
+}
+
+// approve answers yes. Nobody says yes to what was shown in part.
+func (s *Session) approve(always bool) {
+	switch {
+	case !s.question.whole:
+		s.say(term.Plain, "     only a part of it was shown; v shows the rest")
+	case s.question.reply != nil:
+		s.replied("", nil)
+	case always:
+		s.answer(s.signal("approve"), json.RawMessage(`{"always":true}`))
+	default:
+		s.answer(s.signal("approve"), nil)
+	}
+}
+
+// deny answers no, with words for the model if there are some.
+func (s *Session) deny(why string) {
+	if s.question.reply != nil {
+		if why == "" {
+			why = "denied by a person; find a way without it"
+		}
+		s.replied(why, nil)
+		return
+	}
+	s.answer(s.signal("deny"), value(why))
+}
+
+// value is the value of a signal: JSON, or text as a string.
+func value(text string) json.RawMessage {
+	switch {
+	case text == "":
+		return nil
+	case json.Valid([]byte(text)) && strings.ContainsAny(text[:1], "{["):
+		return json.RawMessage(text)
+	}
+	b, _ := json.Marshal(text) // a string always can be
+	return b
+}
+
+// answer sends the answer to the job's question, and goes on with the job.
+func (s *Session) answer(signal string, v json.RawMessage) {
+	id, asked := s.job, s.question
+	s.work()
+	s.do(func(ctx context.Context) func() {
+		_, err := s.c.Signal(ctx, id, adroit.Signal{Name: signal, Value: v})
+		return func() {
+			if err != nil {
+				s.state, s.question = Asking, asked
+				s.fail(err)
+				return
+			}
+			s.run()
+		}
+	})
+}
+
+// attend has the person asked what a model asks that works itself, until leave is
+// called.
+func (s *Session) attend() (leave func()) {
+	return s.e.Attendant.Attend(func(ctx context.Context, about json.RawMessage) (string, error) {
+		type reply struct {
+			no  string
+			err error
+		}
+		replies := make(chan reply, 1)
+		s.ui.Post(func() {
+			s.drain()
+			s.state = Asking
+			s.question = &asking{q: &jobs.Question{About: about}, reply: func(no string, err error) { replies <- reply{no, err} }}
+			s.showQuestion(firstLook)
+			s.ui.Notify("adroit: a question waits")
+		})
+		select {
+		case r := <-replies:
+			return r.no, r.err
+		case <-ctx.Done():
+			s.ui.Post(func() { s.replied("", context.Cause(ctx)) })
+			return "", context.Cause(ctx)
+		}
+	})
+}
+
+// replied answers a model that works itself, and goes on with the turn.
+func (s *Session) replied(no string, err error) {
+	if s.question == nil || s.question.reply == nil {
+		return
+	}
+	s.question.reply(no, err)
+	s.state, s.question = Working, nil
+}
+
+// dismiss leaves a question unanswered, so that the program can end.
+func (s *Session) dismiss() {
+	if s.state == Asking {
+		s.replied("", errors.New("the conversation was left"))
+	}
+}

@@ -1,0 +1,322 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// A command is what a line with a slash does.
+type command struct {
+	name, args, about string
+	do                func(s *Session, args string)
+}
+
+// commands are those that there are, in the order of /help. Templates come behind
+// them.
+func commands() []command {
+	return []command{
+		{"help", "", "list the commands and keys", (*Session).help},
+		{"model", "[NAME]", "list the models, or go on with another", (*Session).setModel},
+		{"agent", "[NAME]", "list the agents, or begin a conversation with one", (*Session).setAgent},
+		{"mode", "[MODE]", "show or set the permission mode of the next conversation: plan, edits, auto", (*Session).setMode},
+		{"new", "", "begin a new conversation with your next message", func(s *Session, _ string) { s.startOver("a new conversation begins with your next message") }},
+		{"resume", "[JOB]", "go to another conversation, the last one without JOB", (*Session).resumeOther},
+		{"undo", "", "take back what the conversation changed in files", (*Session).undo},
+		{"diff", "", "show what the conversation changed in files", (*Session).diff},
+		{"cost", "", "show what the conversation has used", (*Session).cost},
+		{"jobs", "", "list the jobs of this directory", (*Session).jobs},
+		{"unfold", "", "print the last tool call whole", func(s *Session, _ string) { s.Unfold() }},
+		{"quit", "", "leave; the conversation can be resumed", func(s *Session, _ string) { s.Quit() }},
+	}
+}
+
+// command runs a line with a slash.
+func (s *Session) command(line string) {
+	name, args, _ := strings.Cut(line[1:], " ")
+	args = strings.TrimSpace(args)
+	all := commands()
+	if i := slices.IndexFunc(all, func(c command) bool { return c.name == name }); i >= 0 {
+		all[i].do(s, args)
+		return
+	}
+	if name == "exit" || name == "q" {
+		s.Quit()
+		return
+	}
+	templates, err := s.templates()
+	if err != nil {
+		s.fail(err)
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	for _, t := range templates {
+		if t.name == name {
+			s.send(t.expand(args))
+			return
+		}
+		names = append(names, t.name)
+	}
+	hint := "/help lists the commands; a message that begins with a slash needs a blank before it"
+	if n := spelling.Nearest(name, names); n != "" {
+		hint = fmt.Sprintf("did you mean /%s? %s", n, hint)
+	}
+	s.say(term.Red, "unknown command /%s", name)
+	s.say(term.Dim, "%s", hint)
+}
+
+// Names lists the commands that begin with prefix, with what they do.
+func (s *Session) names(prefix string) (found [][2]string) {
+	for _, c := range commands() {
+		if strings.HasPrefix(c.name, prefix) {
+			found = append(found, [2]string{"/" + c.name, c.about})
+		}
+	}
+	list, _ := s.templates() // Enter reports what is wrong with them
+	for _, t := range list {
+		if strings.HasPrefix(t.name, prefix) {
+			found = append(found, [2]string{"/" + t.name, t.about})
+		}
+	}
+	return found
+}
+
+func (s *Session) help(string) {
+	var t render.Table
+	for _, c := range commands() {
+		t.Row(strings.TrimSpace("/"+c.name+" "+c.args), c.about)
+	}
+	list, err := s.templates()
+	if err != nil {
+		s.fail(err)
+	}
+	for _, c := range list {
+		t.Row("/"+render.SanitizeLine(c.name)+" [WORDS]", render.SanitizeLine(c.about))
+	}
+	t.Row("!COMMAND", "run a command in the sandbox; its output goes with your next message")
+	t.Row("@FILE", "a file that the message is about")
+	for _, k := range s.keys() {
+		t.Row(k[0], k[1])
+	}
+	t.Fit(s.Screen.Width())
+	s.printWith(func(w *term.Screen) { t.Write(w) })
+}
+
+// keys are what the keyboard does; a stream of lines has none.
+func (s *Session) keys() [][2]string {
+	if !s.Screen.Live {
+		return [][2]string{{`\ at the end`, "the message goes on in the next line"}}
+	}
+	return [][2]string{
+		{"Enter", "send; while a turn runs, the model reads it at its next request"},
+		{"Tab", "complete; while a turn runs, queue the message for its end"},
+		{`Alt+Enter Ctrl+J \`, "a new line"}, {"Up Down", "earlier messages; Up takes a queued one back"},
+		{"Esc", "interrupt the turn"}, {"Ctrl+O", "print the last tool call whole"},
+		{"Ctrl+C", "clear the line, or interrupt; twice leaves"}, {"Ctrl+D", "leave"}, {"Ctrl+Z", "suspend"},
+	}
+}
+
+// printWith prints what f writes.
+func (s *Session) printWith(f func(w *term.Screen)) {
+	var b strings.Builder
+	w := *s.Screen
+	w.Writer = &b
+	f(&w)
+	if b.Len() > 0 {
+		s.ui.Print(strings.TrimSuffix(b.String(), "\n") + "\n")
+	}
+}
+
+// between reports whether no turn is in progress, which a command needs.
+func (s *Session) between(what string) bool {
+	if s.state == Idle {
+		return true
+	}
+	s.say(term.Red, "%s needs the turn to have ended; Esc interrupts it", what)
+	return false
+}
+
+// startOver leaves the conversation: the next message begins another.
+func (s *Session) startOver(words string) {
+	if !s.between("that") {
+		return
+	}
+	if s.job != "" {
+		words += "; adroit chat --resume " + s.job + " goes back"
+	}
+	s.turn, s.input.notes = turn{}, nil
+	s.view = render.NewFeed(s.Screen, s.e.Rate())
+	s.say(term.Dim, "%s", words)
+}
+
+func (s *Session) setModel(name string) {
+	if name != "" {
+		if s.between("/model") {
+			s.Request.Model, s.ForAll = name, true
+			if s.input.model = ""; s.job != "" {
+				s.input.model = name
+			}
+			s.say(term.Dim, "%s is asked from your next message on", name)
+		}
+		return
+	}
+	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+		list, err := s.c.Models(ctx)
+		return func(w *term.Screen) {
+			for _, m := range list {
+				fmt.Fprintln(w, render.SanitizeLine(strings.TrimSpace(m.Model+"  "+m.Note)))
+			}
+			if now := s.Request.Model; now != "" {
+				fmt.Fprintln(w, render.SanitizeLine("in use: "+now))
+			}
+		}, err
+	})
+}
+
+func (s *Session) setAgent(name string) {
+	if name == "" {
+		s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+			list, err := s.c.Agents(ctx, adroit.Scope{Dir: s.Dir, Trust: s.Trust})
+			if err != nil {
+				return nil, err
+			}
+			var t render.Table
+			for _, a := range list.Items {
+				t.Row(a.Name, render.FirstSentence(a.Description))
+			}
+			return func(w *term.Screen) { t.Fit(w.Width()); t.Write(w) }, nil
+		})
+		return
+	}
+	if s.between("/agent") {
+		s.Target = name
+		s.startOver("agent " + name + ": a new conversation begins with your next message")
+	}
+}
+
+func (s *Session) setMode(mode string) {
+	switch m := executor.Mode(mode); {
+	case mode == "":
+		now := string(s.Mode)
+		if now == "" {
+			now = "as configured"
+		}
+		s.say(term.Plain, "mode: %s", now)
+	case !slices.Contains(executor.Modes, m):
+		s.say(term.Red, "the modes are plan (read only), edits, and auto (also commands, in a sandbox)")
+	case s.between("/mode"):
+		s.Mode = m
+		s.startOver("mode " + mode + ": a new conversation begins with your next message")
+	}
+}
+
+// call makes a call of the client and prints what it returns.
+func (s *Session) call(work func(ctx context.Context) (func(w *term.Screen), error)) {
+	s.do(func(ctx context.Context) func() {
+		show, err := work(ctx)
+		return func() {
+			if err != nil {
+				s.fail(err)
+			} else if show != nil {
+				s.printWith(show)
+			}
+		}
+	})
+}
+
+// begun reports whether there is a conversation, which a command needs.
+func (s *Session) begun() bool {
+	if s.job == "" {
+		s.say(term.Dim, "the conversation has not begun")
+	}
+	return s.job != ""
+}
+
+func (s *Session) diff(string) {
+	if !s.begun() {
+		return
+	}
+	id := s.job
+	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+		d, err := s.c.Diff(ctx, id, adroit.Selection{})
+		if err != nil {
+			return nil, err
+		}
+		return func(w *term.Screen) {
+			render.Diff(w, d.Diff)
+			if !render.Uncertain(w, d.Changes) && d.Diff == "" {
+				fmt.Fprintln(w, "nothing was changed")
+			}
+			for _, r := range d.Incomplete {
+				fmt.Fprintln(w, w.Paint(term.Red, "incomplete: "+render.SanitizeLine(r)))
+			}
+		}, nil
+	})
+}
+
+func (s *Session) undo(string) {
+	if !s.begun() || !s.between("/undo") {
+		return
+	}
+	id := s.job
+	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+		r, err := s.c.Undo(ctx, id, adroit.Selection{})
+		if err != nil {
+			return nil, err
+		}
+		return func(w *term.Screen) {
+			render.Undo(w, w, r)
+			render.CommitsKept(w, r.Commits)
+			for _, why := range r.Incomplete {
+				fmt.Fprintln(w, w.Paint(term.Red, "incomplete: "+render.SanitizeLine(why)))
+			}
+			if r.Step != "" {
+				s.note("(I took back the changes to files that you made so far.)")
+			}
+		}, nil
+	})
+}
+
+func (s *Session) cost(string) {
+	if !s.begun() {
+		return
+	}
+	id := s.job
+	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+		d, err := s.c.Job(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return func(w *term.Screen) { render.Usage(w, d) }, nil
+	})
+}
+
+func (s *Session) jobs(string) {
+	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
+		list, err := s.c.Jobs(ctx, adroit.ListOptions{Dir: s.Dir, Limit: 20})
+		if err != nil {
+			return nil, err
+		}
+		return func(w *term.Screen) {
+			render.Jobs(w, list, s.e.Now(), nil)
+			if len(list) == 0 {
+				fmt.Fprintln(w, "no jobs yet")
+			}
+		}, nil
+	})
+}
+
+// Quit leaves: a turn in progress is stopped, and can be resumed.
+func (s *Session) Quit() {
+	s.dismiss()
+	s.ui.Quit()
+}

@@ -1,0 +1,91 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+// Bounds of completion.
+const (
+	maxChoices     = 6
+	completionTime = 2 * time.Second
+)
+
+// A Completion is what could be meant at the cursor.
+type Completion struct {
+	Start   int // in the text before the cursor, in bytes, of what a choice replaces
+	Choices []Choice
+}
+
+// A Choice is one completion, and what it is.
+type Choice struct{ Text, About string }
+
+// Complete finds what the text before the cursor could become: a command, or a file
+// behind @. then gets it on the owner's goroutine.
+func (s *Session) Complete(before string, then func(Completion)) {
+	if word, ok := strings.CutPrefix(before, "/"); ok && !strings.ContainsAny(word, " \n") {
+		var c Completion
+		for _, n := range s.names(word) {
+			c.Choices = append(c.Choices, Choice{n[0], n[1]})
+		}
+		c.Choices = c.Choices[:min(len(c.Choices), maxChoices)]
+		then(c)
+		return
+	}
+	start := strings.LastIndexAny(before, " \n\t") + 1
+	word, ok := strings.CutPrefix(before[start:], "@")
+	if !ok {
+		then(Completion{})
+		return
+	}
+	s.do(func(ctx context.Context) func() {
+		c := Completion{Start: start}
+		for _, name := range s.files(ctx, word) {
+			c.Choices = append(c.Choices, Choice{Text: "@" + name})
+		}
+		return func() { then(c) }
+	})
+}
+
+// files are some of those whose path has word in it, those first whose name begins
+// with it. The tool that lists files bounds what it looks at and returns.
+func (s *Session) files(ctx context.Context, word string) (found []string) {
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	plain := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`*?[]{}\`, r) {
+			return -1
+		}
+		return r
+	}, word)
+	dir, name := "", plain
+	if i := strings.LastIndexByte(plain, '/'); i >= 0 {
+		dir, name = plain[:i+1], plain[i+1:]
+	}
+	seen := map[string]bool{}
+	for _, glob := range []string{dir + name + "*", dir + "**/" + name + "*", dir + "**/*" + name + "*"} {
+		args, _ := json.Marshal(map[string]string{"glob": glob}) // strings always can be
+		r, err := s.c.CallTool(ctx, adroit.ToolCall{Name: "list_files", Args: args, Dir: s.Dir})
+		if err != nil || r.Failed {
+			return found
+		}
+		for l := range strings.Lines(r.Text) {
+			l = strings.TrimSuffix(l, "\n")
+			if l == "" || strings.HasPrefix(l, "[") || l == "no file matches" || seen[l] || render.SanitizeLine(l) != l {
+				continue
+			}
+			if seen[l] = true; len(found) < maxChoices {
+				found = append(found, l)
+			}
+		}
+		if len(found) == maxChoices {
+			break
+		}
+	}
+	return found
+}

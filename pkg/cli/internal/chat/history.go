@@ -1,0 +1,123 @@
+package chat
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/adroit-run/adroit/pkg/secret"
+)
+
+// Bounds of the history, in entries and in bytes of one.
+const (
+	maxHistory = 1000
+	maxEntry   = 64 << 10
+)
+
+// A History is what was typed in all conversations, the oldest first. It is kept in
+// a file that only the user reads, a JSON string a line, without the secrets that
+// adroit knows.
+type History struct {
+	file    string
+	hide    *secret.Redactor
+	entries []string
+	at      int    // the entry that is shown; len(entries) is the draft
+	draft   string // what was typed before an entry was looked at
+}
+
+// OpenHistory reads the history. One that cannot be read is empty.
+func OpenHistory(file string, hide *secret.Redactor) *History {
+	h := &History{file: file, hide: hide}
+	f, err := os.Open(file)
+	if err != nil {
+		return h
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 8*maxEntry)
+	for lines.Scan() {
+		var text string
+		if json.Unmarshal(lines.Bytes(), &text) == nil && text != "" {
+			h.entries = append(h.entries, text)
+		}
+	}
+	if n := len(h.entries) - maxHistory; n > 0 {
+		h.entries = slices.Clone(h.entries[n:])
+		if n > maxHistory/2 {
+			h.rewrite()
+		}
+	}
+	h.at = len(h.entries)
+	return h
+}
+
+// rewrite shortens the file. If it fails, the file stays long.
+func (h *History) rewrite() {
+	tmp, err := os.CreateTemp(filepath.Dir(h.file), "history-") // only for the user
+	if err != nil {
+		return
+	}
+	defer os.Remove(tmp.Name())
+	enc := json.NewEncoder(tmp)
+	for _, text := range h.entries {
+		err = enc.Encode(text)
+	}
+	if tmp.Close() == nil && err == nil {
+		_ = os.Rename(tmp.Name(), h.file)
+	}
+}
+
+// Add appends what was typed. It is in the file when Add returns, unless the file
+// cannot be written: then it is known until the program ends.
+func (h *History) Add(text string) {
+	text, _ = h.hide.String(text)
+	if len(text) > maxEntry || text == "" {
+		h.at, h.draft = len(h.entries), ""
+		return
+	}
+	if n := len(h.entries); n == 0 || h.entries[n-1] != text {
+		h.entries = append(h.entries, text)
+		h.append(text)
+	}
+	h.at, h.draft = len(h.entries), ""
+}
+
+func (h *History) append(text string) {
+	if os.MkdirAll(filepath.Dir(h.file), 0o700) != nil {
+		return
+	}
+	f, err := os.OpenFile(h.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	b, _ := json.Marshal(text) // a string always can be
+	_, _ = f.Write(append(b, '\n'))
+}
+
+// Up returns the entry before the one that is shown; now is what stands in the line.
+func (h *History) Up(now string) (string, bool) {
+	if h.at == 0 {
+		return "", false
+	}
+	if h.at == len(h.entries) {
+		h.draft = now
+	}
+	h.at--
+	return h.entries[h.at], true
+}
+
+// Down returns the entry after the one that is shown, and at last what was typed
+// before.
+func (h *History) Down() (string, bool) {
+	if h.at >= len(h.entries) {
+		return "", false
+	}
+	h.at++
+	if h.at == len(h.entries) {
+		return h.draft, true
+	}
+	return h.entries[h.at], true
+}

@@ -1,0 +1,129 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// An outgoing is a message on its way to the job.
+type outgoing struct {
+	shown, text string // as it was typed, and with what goes with it
+}
+
+// send sends a message, with what commands printed since the last one, behind those
+// that are on their way. The model reads one that comes while a turn is in progress
+// at its next request.
+func (s *Session) send(text string) {
+	whole := strings.Join(append(s.input.notes, text), "\n\n")
+	s.input.notes = nil
+	s.outbox = append(s.outbox, outgoing{text, whole})
+	s.deliver()
+}
+
+// deliver sends the first message that waits: one after the other, so that the job
+// has them in the order in which they were typed.
+func (s *Session) deliver() {
+	if s.delivering || len(s.outbox) == 0 {
+		return
+	}
+	o := s.outbox[0]
+	s.outbox, s.delivering = s.outbox[1:], true
+	if s.state == Idle {
+		s.work()
+	}
+	id, r, m := s.job, s.Request, executor.Message{Text: o.text, Model: s.input.model}
+	r.Prompt = o.text
+	s.do(func(ctx context.Context) func() {
+		var sub *adroit.Submitted
+		var err error
+		if id == "" {
+			sub, err = request.Submit(ctx, s.e, s.c, r)
+		} else {
+			_, err = s.c.Send(ctx, id, m)
+		}
+		return func() {
+			s.delivering = false
+			if err != nil {
+				s.undelivered(o, err)
+				return
+			}
+			s.delivered(o, sub)
+			s.deliver()
+		}
+	})
+}
+
+// delivered prints a message that the job has on disk, and goes on with the job.
+func (s *Session) delivered(o outgoing, begun *adroit.Submitted) {
+	s.drain()
+	s.input.model = ""
+	note := ""
+	switch {
+	case begun != nil:
+		s.job, s.title = begun.Job.ID, begun.Job.Title
+		if begun.Plan != nil {
+			s.view.Known(render.KnownWindow(begun.Plan.Task))
+		}
+	case s.running:
+		s.sent = append(s.sent, o.text)
+		note = "it is read at the model's next request"
+	default:
+		s.sent = append(s.sent, o.text)
+	}
+	s.printMessage(o.shown, note)
+	if !s.running && s.state != Asking {
+		s.run()
+	}
+}
+
+// undelivered puts messages back into the line that the job does not have.
+func (s *Session) undelivered(o outgoing, err error) {
+	back := []string{o.shown}
+	for _, later := range s.outbox {
+		back = append(back, later.shown)
+	}
+	s.outbox = nil
+	s.settle()
+	s.ui.Edit(strings.Join(back, "\n"))
+	s.fail(err)
+}
+
+// settle ends the turn if nothing is in progress.
+func (s *Session) settle() {
+	if !s.running && !s.delivering && s.question == nil {
+		s.state = Idle
+	}
+}
+
+// message shows an event that says that the model was given a message, unless the
+// message stands on the screen. It reports whether ev is one.
+func (s *Session) message(ev event.Event) bool {
+	var sig flow.Signal
+	if ev.Kind != event.StepFinished && ev.Kind != event.StepRecalled || ev.Step != flow.KindAwait || json.Unmarshal(ev.Data, &sig) != nil || sig.Name != executor.MessageSignal {
+		return false
+	}
+	if s.given[ev.Path] {
+		return true // recalled; its event may have been lost with a killed process
+	}
+	if s.given == nil {
+		s.given = map[string]bool{}
+	}
+	s.given[ev.Path] = true
+	var m executor.Message
+	_ = json.Unmarshal(sig.Value, &m) // without a text there is nothing to show
+	if i := slices.Index(s.sent, m.Text); i >= 0 {
+		s.sent = slices.Delete(s.sent, i, i+1)
+	} else if m.Text != "" {
+		s.printMessage(m.Text, "")
+	}
+	return true
+}

@@ -1,0 +1,123 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// maxReplayed is how many lines of an earlier conversation are printed.
+const maxReplayed = 2000
+
+// A Past is a conversation as it was left.
+type Past struct {
+	detail *adroit.JobDetail
+	events []event.Event
+}
+
+// Load reads the conversation of a job, the newest of the directory for "".
+func Load(ctx context.Context, c adroit.Client, ref, dir string) (*Past, error) {
+	if ref == "" {
+		list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, exit.Usagef("adroit chat begins one", "there is no conversation in this directory yet")
+		}
+		ref = list[0].ID
+	}
+	d, err := c.Job(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	p := &Past{detail: d}
+	for ev, err := range c.Events(ctx, d.Job.ID, adroit.EventOptions{}) {
+		if err != nil {
+			return nil, err
+		}
+		p.events = append(p.events, ev)
+	}
+	return p, nil
+}
+
+// resumeOther is /resume: it goes to another conversation.
+func (s *Session) resumeOther(ref string) {
+	if !s.between("/resume") {
+		return
+	}
+	dir := s.Dir
+	s.state = Working
+	s.do(func(ctx context.Context) func() {
+		p, err := Load(ctx, s.c, ref, dir)
+		return func() {
+			if s.state = Idle; err != nil {
+				s.fail(err)
+				return
+			}
+			s.Resume(p)
+		}
+	})
+}
+
+// Resume prints a conversation and waits where it stopped. It runs nothing.
+func (s *Session) Resume(p *Past) {
+	d, j := p.detail, p.detail.Job
+	s.turn = turn{job: j.ID, title: j.Title, status: j.Status}
+	s.view = render.NewFeed(s.Screen, s.e.Rate())
+	s.Dir, s.Target, s.Request.Model = j.Dir, j.Agent, j.Model
+	var in struct{ Prompt string }
+	_ = json.Unmarshal(j.Input, &in) // the title stands for a prompt that is not there
+	if in.Prompt == "" {
+		in.Prompt = j.Title
+	}
+	real, kept := s.ui, &collector{}
+	s.ui = kept
+	s.printMessage(in.Prompt, "")
+	for _, ev := range p.events {
+		s.last = max(s.last, ev.Seq)
+		if !s.message(ev) {
+			s.ui.Print(s.view.Replay(ev))
+		}
+	}
+	s.ui = real
+	lines := strings.SplitAfter(kept.text.String(), "\n")
+	if n := len(lines) - maxReplayed; n > 0 {
+		s.say(term.Dim, "%d lines before; adroit jobs transcript %s has all of it", n, j.ID)
+		lines = lines[n:]
+	}
+	s.ui.Print(strings.Join(lines, ""))
+	s.stands(d)
+}
+
+// stands says how a conversation stands that was resumed.
+func (s *Session) stands(d *adroit.JobDetail) {
+	switch j := d.Job; {
+	case j.Status == jobs.Waiting && len(d.Questions) > 0:
+		s.ask(&d.Questions[0])
+	case j.Status.Final():
+		if d.Final != nil {
+			s.used, s.paid = d.Final.Usage, d.Usage.Cost // of the turns that were
+		}
+		s.outcome(d)
+	case j.Status == jobs.Running:
+		s.say(term.Dim, "%s runs in another process, or did when that was killed; an empty message goes on where it stopped", j.ID)
+	default:
+		s.say(term.Dim, "%s is %s; an empty message goes on where it stopped", j.ID, j.Status)
+	}
+}
+
+// A collector keeps what is printed.
+type collector struct {
+	UI
+	text strings.Builder
+}
+
+func (c *collector) Print(text string) { c.text.WriteString(text) }

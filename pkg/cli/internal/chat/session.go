@@ -1,0 +1,280 @@
+// Package chat is a conversation with an agent: a durable job, the messages that a
+// person adds to it, and what they do beside. It draws nothing; a [UI] does.
+//
+//	s := chat.New(ctx, e, c, ui, chat.Options{Request: request})
+//	s.Enter("fix the failing test") // returns at once
+//
+// Everything a message does is a call of adroit.Client, so that the job is on disk
+// before the message counts as sent.
+package chat
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// A UI shows a session. All of its methods but Post are called by the owner of the
+// session.
+type UI interface {
+	// Print prints finished text once; it ends with a newline.
+	Print(text string)
+	// Post has the owner call f, soon. Any goroutine may call it.
+	Post(f func())
+	// Notify draws attention: a question waits, or a turn has ended.
+	Notify(text string)
+	// Edit puts text into the line that the person types, before what is there.
+	Edit(text string)
+	// Quit ends the program.
+	Quit()
+}
+
+// A State is what a session does now.
+type State int
+
+const (
+	Idle    State = iota // the next message begins a turn
+	Working              // a turn is in progress
+	Asking               // a question waits for the person
+)
+
+// Options are how a session begins.
+type Options struct {
+	adroit.Request              // of the next conversation; its prompt is the first message
+	Screen         *term.Screen // what text is made for; nothing is written to it
+	Typed          bool         // what the person types stands on the screen already
+}
+
+// A Session is a conversation. One goroutine owns it and calls its methods, which
+// return at once: what takes time is done elsewhere and posted back.
+type Session struct {
+	Options
+	ctx  context.Context
+	e    *env.Env
+	c    adroit.Client
+	ui   UI
+	view *render.Viewer
+	turn
+	inbox inbox
+	input draft
+	tasks tasks
+}
+
+// A turn is how the conversation stands.
+type turn struct {
+	job      string // its id, "" before the first message
+	title    string
+	status   jobs.Status
+	state    State
+	stopping bool
+	question *asking
+	last     int64      // number of the last event shown
+	used     jobs.Usage // at the end of the turn before
+	paid     float64    // USD, until then
+	sending
+}
+
+// sending is what is on its way to the job, and in it.
+type sending struct {
+	outbox     []outgoing      // messages that wait for the one being sent
+	delivering bool            // one is being sent
+	running    bool            // a runner of this process has the job
+	sent       []string        // messages that the model has not been given
+	given      map[string]bool // paths of the steps that gave it the others
+}
+
+// A draft is what is not to be sent yet.
+type draft struct {
+	queue []string // for the end of the turn
+	notes []string // output of commands, for the next message
+	model string   // from the next message on, "" for no change
+}
+
+// tasks are what is in progress elsewhere.
+type tasks struct {
+	open int // as far as the owner knows
+	all  sync.WaitGroup
+}
+
+// An inbox passes events from the goroutine that follows a job to the owner, many
+// at a time.
+type inbox struct {
+	mu     sync.Mutex
+	events []event.Event
+	posted bool
+}
+
+// New is a session without a job.
+func New(ctx context.Context, e *env.Env, c adroit.Client, ui UI, o Options) *Session {
+	s := &Session{Options: o, ctx: ctx, e: e, c: c, ui: ui}
+	s.view = render.NewFeed(o.Screen, e.Rate())
+	return s
+}
+
+// State is what the session does now.
+func (s *Session) State() State { return s.state }
+
+// Job is the id of the conversation's job, "" before the first message.
+func (s *Session) Job() string { return s.job }
+
+// Title names the conversation for the title of a window.
+func (s *Session) Title() string { return render.SanitizeLine(s.title) }
+
+// Queue is what is sent when the turn has ended.
+func (s *Session) Queue() []string { return s.input.queue }
+
+// Tail is the line that the model is writing, "" if there is none.
+func (s *Session) Tail() string {
+	if s.state != Working {
+		return ""
+	}
+	return s.view.Tail()
+}
+
+// Meter says what the turn does and what the conversation has used.
+func (s *Session) Meter() string {
+	switch {
+	case s.stopping:
+		return "stopping"
+	case s.state == Working:
+		return s.view.Meter()
+	}
+	return ""
+}
+
+// Resize has later text be so many columns wide.
+func (s *Session) Resize(columns int) { s.Screen.Cols = columns }
+
+// Unfold prints the last tool call whole.
+func (s *Session) Unfold() {
+	if text := s.view.Unfold(); text != "" {
+		s.ui.Print(text)
+	}
+}
+
+// say prints a line of the program itself.
+func (s *Session) say(style, format string, args ...any) {
+	width := s.Screen.Width()
+	var b strings.Builder
+	for l := range strings.SplitSeq(render.Sanitize(fmt.Sprintf(format, args...)), "\n") {
+		for _, row := range render.Wrap(l, width) {
+			b.WriteString(s.Screen.Paint(style, row) + "\n")
+		}
+	}
+	s.ui.Print(b.String())
+}
+
+// fail prints an error with what helps.
+func (s *Session) fail(err error) {
+	s.say(term.Red, "error: %v", err)
+	if hint := adroit.Hint(err); hint != "" {
+		s.say(term.Dim, "%s", hint)
+	}
+}
+
+// printMessage prints a message that was sent.
+func (s *Session) printMessage(text, note string) {
+	width := s.Screen.Width()
+	var b strings.Builder
+	if s.Typed && s.state != Idle { // else it is of an earlier conversation
+		return
+	}
+	b.WriteString("\n")
+	for i, l := range strings.Split(render.Sanitize(strings.TrimSpace(text)), "\n") {
+		for j, row := range render.Wrap(strings.ReplaceAll(l, "\t", "    "), max(0, width-2)) {
+			mark := "  "
+			if i+j == 0 {
+				mark = "> "
+			}
+			b.WriteString(s.Screen.Paint(term.Bold, mark+row) + "\n")
+		}
+	}
+	if note != "" {
+		b.WriteString(s.Screen.Paint(term.Dim, "  "+note) + "\n")
+	}
+	s.ui.Print(b.String())
+}
+
+// do runs work elsewhere; the function it returns runs on the owner's goroutine.
+func (s *Session) do(work func(ctx context.Context) func()) {
+	s.tasks.open++
+	s.tasks.all.Go(func() {
+		then := s.guarded(work)
+		s.ui.Post(func() {
+			s.tasks.open--
+			if then != nil {
+				then()
+			}
+		})
+	})
+}
+
+// guarded has a panic in work happen on the owner's goroutine, which knows how to
+// leave the terminal in order.
+func (s *Session) guarded(work func(ctx context.Context) func()) (then func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			then = func() { panic(fmt.Sprintf("%v\n%s", r, debug.Stack())) }
+		}
+	}()
+	return work(context.WithoutCancel(s.ctx))
+}
+
+// Busy reports whether anything is in progress.
+func (s *Session) Busy() bool { return s.tasks.open > 0 }
+
+// Wait waits until nothing is in progress any more. It is for after the end of the
+// session's context, which stops a turn, and of its owner.
+func (s *Session) Wait() { s.tasks.all.Wait() }
+
+// coalesce is how long events wait for others, so that a burst is one change.
+const coalesce = 30 * time.Millisecond
+
+// take passes an event to the owner. It does not wait for it.
+func (s *Session) take(ev event.Event) {
+	b := &s.inbox
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events = append(b.events, ev)
+	if !b.posted {
+		b.posted = true
+		time.AfterFunc(coalesce, func() { s.ui.Post(s.drain) })
+	}
+}
+
+// drain shows the events that have come.
+func (s *Session) drain() {
+	b := &s.inbox
+	b.mu.Lock()
+	evs := b.events
+	b.events, b.posted = nil, false
+	b.mu.Unlock()
+	from := 0
+	show := func(to int) {
+		if text := s.view.Feed(evs[from:to]...); text != "" {
+			s.ui.Print(text)
+		}
+		from = to
+	}
+	for i, ev := range evs {
+		s.last = max(s.last, ev.Seq)
+		if ev.Step == flow.KindAwait {
+			show(i)
+			if s.message(ev) {
+				from = i + 1
+			}
+		}
+	}
+	show(len(evs))
+}

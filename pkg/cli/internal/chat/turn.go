@@ -1,0 +1,215 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// Enter takes what the person typed: a message, /command or !command.
+func (s *Session) Enter(text string) {
+	text = strings.TrimSpace(text)
+	switch {
+	case s.state == Asking && !strings.HasPrefix(text, "/"):
+		s.answerLine(text)
+	case text == "":
+		s.goOn()
+	case strings.HasPrefix(text, "/"):
+		s.command(text)
+	case strings.HasPrefix(text, "!"):
+		s.shell(strings.TrimSpace(text[1:]))
+	default:
+		s.send(text)
+	}
+}
+
+// Later queues a message for the end of the turn; without one it is sent.
+func (s *Session) Later(text string) {
+	text = strings.TrimSpace(text)
+	if s.state == Idle {
+		s.Enter(text)
+	} else if text != "" {
+		s.input.queue = append(s.input.queue, text)
+	}
+}
+
+// TakeBack returns the last queued message and takes it from the queue.
+func (s *Session) TakeBack() string {
+	n := len(s.input.queue)
+	if n == 0 {
+		return ""
+	}
+	text := s.input.queue[n-1]
+	s.input.queue = s.input.queue[:n-1]
+	return text
+}
+
+// Interrupt stops the turn. What is queued comes back to the line.
+func (s *Session) Interrupt() {
+	if s.state != Working || s.stopping || s.job == "" {
+		return
+	}
+	s.stopping = true
+	s.unqueue()
+	id := s.job
+	s.do(func(ctx context.Context) func() {
+		_, err := s.c.Stop(ctx, id, adroit.StopOptions{Reason: "interrupted by you"})
+		if err == nil {
+			return nil // the turn's end says it
+		}
+		return func() { s.stopping = false; s.fail(err) }
+	})
+}
+
+// unqueue puts what is queued back into the line.
+func (s *Session) unqueue() {
+	if len(s.input.queue) > 0 {
+		s.ui.Edit(strings.Join(s.input.queue, "\n"))
+		s.input.queue = nil
+	}
+}
+
+// Check reports what would keep a conversation from beginning.
+func Check(ctx context.Context, c adroit.Client, r adroit.Request) error {
+	r.Prompt = "hello"
+	_, err := c.Resolve(ctx, r)
+	return err
+}
+
+// Check prints what would keep the conversation from beginning, while the person
+// already types.
+func (s *Session) Check() {
+	r := s.Request
+	s.do(func(ctx context.Context) func() {
+		if err := Check(ctx, s.c, r); err != nil {
+			return func() { s.fail(err) }
+		}
+		return nil
+	})
+}
+
+// goOn goes on with a job that was interrupted.
+func (s *Session) goOn() {
+	if s.state == Idle && s.job != "" && (s.status == jobs.Interrupted || s.status == jobs.Queued || s.status == jobs.Running) {
+		s.work()
+		s.run()
+	}
+}
+
+// work marks the beginning of a turn.
+func (s *Session) work() {
+	s.state, s.stopping, s.question = Working, false, nil
+	s.view.Begin()
+}
+
+// run runs the job as far as it gets, and shows what it does.
+func (s *Session) run() {
+	id, after := s.job, s.last
+	s.running = true
+	s.do(func(ctx context.Context) func() {
+		defer s.attend()()
+		_, err := s.c.Start(ctx, id, adroit.StartOptions{})
+		var d *adroit.JobDetail
+		switch {
+		case err == nil:
+			d, err = s.follow(ctx, id, after)
+		case errors.Is(err, jobs.ErrFinal): // it has read the message already
+			d, err = s.c.Job(ctx, id)
+		}
+		return func() { s.drain(); s.ended(d, err) }
+	})
+}
+
+// follow passes the events of a run on until it has ended. The end of the
+// session's context stops it.
+func (s *Session) follow(ctx context.Context, id string, after int64) (*adroit.JobDetail, error) {
+	stopped := make(chan struct{})
+	runs := context.AfterFunc(s.ctx, func() {
+		defer close(stopped)
+		_, _ = s.c.Stop(ctx, id, adroit.StopOptions{}) // Wait returns how it went
+	})
+	var broken error
+	for ev, err := range s.c.Events(ctx, id, adroit.EventOptions{After: after, Follow: true, Live: s.Screen.Live}) {
+		if broken = err; err != nil {
+			break
+		}
+		s.take(ev)
+	}
+	_, err := s.c.Wait(ctx, id)
+	if !runs() {
+		<-stopped
+	}
+	if err = errors.Join(err, broken); err != nil {
+		return nil, err
+	}
+	return s.c.Job(ctx, id)
+}
+
+// ended shows how a turn went, and sends what was queued for its end.
+func (s *Session) ended(d *adroit.JobDetail, err error) {
+	s.running, s.stopping = false, false
+	s.settle()
+	if err != nil {
+		s.fail(err)
+		s.unqueue()
+		s.ui.Notify("adroit: an error")
+		return
+	}
+	s.status, s.title = d.Job.Status, d.Job.Title
+	if d.Job.Status == jobs.Waiting && len(d.Questions) > 0 {
+		s.ask(&d.Questions[0])
+		return
+	}
+	s.outcome(d)
+	if s.state != Idle {
+		return // a message is on its way
+	}
+	if d.Job.Status == jobs.Done && len(s.input.queue) > 0 {
+		next := s.input.queue[0]
+		s.input.queue = s.input.queue[1:]
+		s.send(next)
+		return
+	}
+	s.unqueue()
+	s.ui.Notify("adroit: " + string(d.Job.Status))
+}
+
+// outcome prints the answer, if it is not on the screen, and how the turn ended.
+func (s *Session) outcome(d *adroit.JobDetail) {
+	f := d.Final
+	if f == nil {
+		f = &jobs.Final{Status: d.Job.Status, Reason: d.Job.Reason}
+	}
+	text := strings.TrimSpace(f.Summary)
+	if text != "" && d.Job.Status.Final() && !strings.HasPrefix(s.view.Last(), text) {
+		s.ui.Print(render.Markdown(s.Screen, text))
+	}
+	for _, r := range d.Changes.Incomplete {
+		s.say(term.Red, "incomplete: %s", r)
+	}
+	var lines []string
+	if d.Job.Status != jobs.Done || len(f.Met) > 0 { // else the answer is all there is to say
+		lines = render.Verdict(d.Job, f)
+	}
+	turn := *f
+	turn.Usage = jobs.Usage{In: f.Usage.In - s.used.In, Out: f.Usage.Out - s.used.Out, Cached: f.Usage.Cached - s.used.Cached}
+	if figures := render.Figures(&turn, d.Usage.Cost-s.paid, s.view.Took()); figures != "" {
+		lines = append(lines, strings.TrimSpace(figures+"  "+s.view.Context()))
+	}
+	s.used, s.paid = f.Usage, d.Usage.Cost
+	style := term.Dim
+	if render.StatusStyle(d.Job.Status) == term.Red {
+		style = term.Red
+	}
+	if len(lines) > 0 {
+		s.say(style, "%s", strings.Join(lines, "\n"))
+	}
+	if d.Job.Status == jobs.Interrupted {
+		s.say(term.Dim, "your next message redirects it; an empty one goes on")
+	}
+}

@@ -1,0 +1,200 @@
+package chatscreen
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/secret"
+)
+
+// newModel is a screen of so many columns and rows whose text goes nowhere.
+func newModel(t testing.TB, width, height int) *model {
+	style := term.NewColor(io.Discard, width)
+	style.Live = true
+	s := &Screen{style: style, history: chat.OpenHistory(t.TempDir()+"/history", &secret.Redactor{}), program: tea.NewProgram(nil)}
+	s.printer = printer{program: s.program, wake: make(chan struct{}, 1)}
+	s.model = &model{screen: s}
+	var c adroit.Client
+	s.model.session = chat.New(context.Background(), &env.Env{Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, s, chat.Options{Request: adroit.Request{Target: "chat"}, Screen: style})
+	s.model.Update(tea.WindowSizeMsg{Width: width, Height: height})
+	return s.model
+}
+
+var ours = regexp.MustCompile("\x1b\\[[0-9]*m")
+
+// The live rows never take more than half the screen or more columns than it has,
+// and nothing in them acts on the terminal.
+func TestLiveRows(t *testing.T) {
+	hostile := "a\x1b[2J\x1b]0;title\x07\u202eb\r\x9b31m日本語\t" + strings.Repeat("wide 🙂 ", 60)
+	for _, size := range [][2]int{{80, 24}, {40, 12}, {20, 5}, {120, 40}} {
+		m := newModel(t, size[0], size[1])
+		m.editor.insert(strings.Repeat(hostile+"\n", 5))
+		m.complete = completion{of: m.editor.before(), Completion: chat.Completion{Choices: []chat.Choice{{Text: hostile, About: hostile}, {Text: hostile}}}}
+		v := m.View()
+		rows := strings.Split(v.Content, "\n")
+		if len(rows) > max(2, size[1]/2) {
+			t.Errorf("%v: %d rows", size, len(rows))
+		}
+		for _, r := range rows {
+			plain := ours.ReplaceAllString(r, "")
+			if n := render.Columns(plain); n > size[0] {
+				t.Errorf("%v: %d columns: %q", size, n, plain)
+			}
+			if render.SanitizeLine(plain) != plain {
+				t.Errorf("%v: acts on the terminal: %q", size, plain)
+			}
+		}
+		if v.Cursor.X >= size[0] || v.Cursor.Y >= len(rows) {
+			t.Errorf("%v: the cursor is at %v of %d rows", size, v.Cursor.Position, len(rows))
+		}
+		if v.AltScreen || v.MouseMode != tea.MouseModeNone {
+			t.Error("it takes the screen or the mouse")
+		}
+	}
+}
+
+// press types keys by their names, or text.
+func press(m *model, keys ...tea.KeyPressMsg) {
+	for _, k := range keys {
+		m.Update(k)
+	}
+}
+
+func text(s string) (keys []tea.KeyPressMsg) {
+	for _, r := range s {
+		keys = append(keys, tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+	return keys
+}
+
+func TestEditor(t *testing.T) {
+	m := newModel(t, 12, 24)
+	e := &m.editor
+	press(m, text("日本語 e\u0301x")...)
+	press(m, tea.KeyPressMsg{Code: tea.KeyLeft}, tea.KeyPressMsg{Code: tea.KeyBackspace})
+	if e.value() != "日本語 x" {
+		t.Errorf("a letter with an accent goes as one: %q", e.value())
+	}
+	press(m, tea.KeyPressMsg{Code: tea.KeyEnter, Mod: tea.ModAlt}, tea.KeyPressMsg{Code: 'j', Mod: tea.ModCtrl})
+	if e.value() != "日本語 \n\nx" {
+		t.Errorf("new lines: %q", e.value())
+	}
+	e.set(`one\`)
+	press(m, tea.KeyPressMsg{Code: tea.KeyEnter})
+	press(m, text("two")...)
+	if e.value() != "one\ntwo" {
+		t.Errorf("a backslash: %q", e.value())
+	}
+	if rows := e.rows(4); len(rows) != 2 || rows[1].text != "two" {
+		t.Errorf("%+v", rows)
+	}
+	e.set("123456789abcdef")
+	if y, x := e.cursor(e.rows(9), 9); y != 1 || x != 6 {
+		t.Errorf("the cursor is at %d, %d", y, x)
+	}
+	press(m, tea.KeyPressMsg{Code: tea.KeyUp})
+	if e.at != 6 {
+		t.Errorf("one row up is %d", e.at)
+	}
+	press(m, tea.KeyPressMsg{Code: 'k', Mod: tea.ModCtrl}, tea.KeyPressMsg{Code: 'w', Mod: tea.ModCtrl})
+	if !e.empty() {
+		t.Errorf("%q", e.value())
+	}
+}
+
+// Long text that is pasted stands as a mark, is one insertion, and is sent whole.
+func TestPaste(t *testing.T) {
+	m := newModel(t, 80, 24)
+	long := strings.Repeat("line \x1b[31m\r\n", 400)
+	press(m, text("see ")...)
+	m.Update(tea.PasteMsg{Content: long})
+	press(m, text(" ok")...)
+	if got := string(m.editor.text); got != "see [pasted 1: 401 lines, 4,400 characters] ok" && !strings.HasPrefix(got, "see [pasted 1: 401 lines") {
+		t.Errorf("%q", got)
+	}
+	if want := "see " + strings.ReplaceAll(long, "\r\n", "\n") + " ok"; m.editor.value() != want {
+		t.Errorf("%d bytes are sent, want %d", len(m.editor.value()), len(want))
+	}
+	press(m, tea.KeyPressMsg{Code: tea.KeyLeft}, tea.KeyPressMsg{Code: tea.KeyLeft}, tea.KeyPressMsg{Code: tea.KeyLeft}, tea.KeyPressMsg{Code: tea.KeyBackspace})
+	if m.editor.value() != "see  ok" {
+		t.Errorf("a mark goes as one: %q", m.editor.value())
+	}
+}
+
+// FuzzEditor types and pastes anything: the rows hold all of it and fit, and the
+// cursor is among them.
+func FuzzEditor(f *testing.F) {
+	f.Add("one 日本\ttwo\n\x1b", uint8(5), uint8(3))
+	f.Fuzz(func(t *testing.T, s string, width, back uint8) {
+		var e editor
+		e.insert(strings.ToValidUTF8(s, "?"))
+		for range back {
+			e.at = e.left()
+		}
+		w := max(int(width), 4)
+		rows := e.rows(w)
+		y, x := e.cursor(rows, w)
+		if y >= len(rows) || x > w {
+			t.Fatalf("the cursor is at %d, %d of %d rows", y, x, len(rows))
+		}
+		for _, r := range rows {
+			if n := render.Columns(r.text); n > w {
+				t.Fatalf("%d columns: %q", n, r.text)
+			}
+		}
+		e.vertical(-1, w)
+		e.vertical(1, w)
+		if e.at < 0 || e.at > len(e.text) {
+			t.Fatalf("the cursor is at %d", e.at)
+		}
+	})
+}
+
+// Many texts are printed in their order, in pieces that fit above the live rows.
+func TestMerge(t *testing.T) {
+	var list []job
+	for i := range 100 {
+		list = append(list, job{text: fmt.Sprint(i)})
+	}
+	list = append(list, job{raw: "\a"}, job{text: "x"}, job{quit: true})
+	out := merge(list)
+	if len(out) != 4 || strings.Count(out[0].text, "\n") != 99 || !out[3].quit {
+		t.Errorf("%d pieces: %+v", len(out), out)
+	}
+	if got := fit("\ta "+strings.Repeat("日", 10)+"\x1b[1m bold\x1b[0m", 10); strings.Count(got, "\n") < 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+// BenchmarkKey is a key and the live rows after it, behind 10,000 messages: its cost
+// depends on the live rows alone.
+func BenchmarkKey(b *testing.B) {
+	for _, n := range []int{0, 10_000} {
+		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
+			m := newModel(b, 80, 24)
+			for i := range n {
+				m.screen.history.Add(fmt.Sprintf("message %d", i))
+				m.screen.Print(fmt.Sprintf("> message %d\n", i))
+			}
+			m.screen.printer.queue = nil
+			b.ReportAllocs()
+			for b.Loop() {
+				press(m, text("x")...)
+				_ = m.View()
+				m.editor.set("")
+			}
+		})
+	}
+}
