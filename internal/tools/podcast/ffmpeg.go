@@ -96,23 +96,24 @@ func commandOutput(ctx context.Context, env *tools.Env, c process.Cmd, most int)
 	if buf.over {
 		return nil, out.Text, fmt.Errorf("%s wrote more than %d bytes; the file is not an ordinary recording", c.Args[0], most)
 	}
-	return buf.Bytes(), out.Text, nil
+	stdout, buf.kept = buf.kept.Bytes(), bytes.Buffer{} // who ran the command may hold on to c
+	return stdout, out.Text, nil
 }
 
 // limited keeps the first bytes, as many as most.
 type limited struct {
-	bytes.Buffer
+	kept bytes.Buffer // not embedded: its ReadFrom knows no bound
 	most int
 	over bool
 }
 
 func (l *limited) Write(b []byte) (int, error) {
-	if room := l.most - l.Len(); room < len(b) {
+	if room := l.most - l.kept.Len(); room < len(b) {
 		l.over = true
-		l.Buffer.Write(b[:max(room, 0)])
+		l.kept.Write(b[:max(room, 0)])
 		return len(b), nil
 	}
-	return l.Buffer.Write(b)
+	return l.kept.Write(b)
 }
 
 // scratch is the name of a file beside out that this call, and each repetition

@@ -138,7 +138,7 @@ func (c Config) transcribe(ctx context.Context, env *tools.Env, in transcribeInp
 // silences where there are any, so that no word is cut.
 func cutPoints(ctx context.Context, env *tools.Env, m mediaInfo, part float64) ([]float64, error) {
 	cuts := []float64{0}
-	if m.Duration <= part {
+	if m.Duration <= part+1 {
 		return append(cuts, m.Duration), nil
 	}
 	args := slices.Concat([]string{"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-loglevel", "warning"}, guard(),
@@ -170,10 +170,11 @@ func parseSilences(out []byte) []float64 {
 	return mid
 }
 
-// divide cuts at the last silence of each part's last fifth, else at its end.
+// divide cuts at the last silence of each part's last fifth, else at its end. A
+// rest that is too short for speech stays with the part before it.
 func divide(long, part float64, silences []float64) []float64 {
 	cuts := []float64{0}
-	for long-cuts[len(cuts)-1] > part {
+	for long-cuts[len(cuts)-1] > part+1 {
 		from := cuts[len(cuts)-1]
 		cut := from + part
 		for _, s := range silences {

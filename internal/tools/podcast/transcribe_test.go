@@ -213,10 +213,19 @@ func TestDivide(t *testing.T) {
 		{50, nil, []float64{0, 50}},
 		{250, nil, []float64{0, 100, 200, 250}},
 		{250, []float64{10, 85, 95, 130, 185, 249}, []float64{0, 95, 185, 250}},
+		{200.07, nil, []float64{0, 100, 200.07}},
 		{250, []float64{-1, 1e9}, []float64{0, 100, 200, 250}},
 	} {
 		if got := divide(c.long, 100, c.silences); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%v %v: %v, want %v", c.long, c.silences, got, c.want)
 		}
+	}
+}
+
+// What a program writes is kept up to a bound, however it is copied.
+func TestLimited(t *testing.T) {
+	l := limited{most: 10}
+	if n, err := io.Copy(&l, strings.NewReader(strings.Repeat("x", 100))); err != nil || n != 100 || l.kept.Len() != 10 || !l.over {
+		t.Errorf("%d bytes copied, %d kept, over %v: %v", n, l.kept.Len(), l.over, err)
 	}
 }
