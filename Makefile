@@ -10,13 +10,21 @@ export GOFLAGS ?= -trimpath -buildvcs=false
 # memory and locks of its own and takes four times as long under it.
 RACE = -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
-.PHONY: help build check fmt vet lint tidy docs test short kill edits permit e2e bench noise count undo flips clean
+.PHONY: help build dist cross check fmt vet lint tidy docs test short kill edits permit e2e bench noise count undo flips clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 build: ## build bin/adroit
 	$(GO) build -trimpath -ldflags "-s -w" -o bin/adroit ./cmd/adroit
+
+dist: ## write archives of all platforms, with checksums, SBOM, man pages and completions, to dist/
+	$(GO) run ./internal/dist
+
+cross: ## build and vet, tests included, for the platforms that CI cannot run
+	@for p in linux/arm64 darwin/amd64 darwin/arm64; do echo "vet $$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/adroit && \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... || exit 1; done
 
 check: fmt vet lint tidy test ## everything that must hold before a commit
 

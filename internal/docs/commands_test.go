@@ -37,6 +37,7 @@ var variables = []word{
 	{"ADROIT_APPROVE", "Overrides `approve` of the configuration"},
 	{"ADROIT_CONFIG", "The configuration file, which must then exist"},
 	{"ADROIT_HOME", "Where all state is kept; `--data-dir` overrides it"},
+	{"ADROIT_LOG", "Overrides `log.level` of the configuration: `ADROIT_LOG=debug`"},
 	{"ADROIT_MODEL", "Overrides `model` of the configuration; `-m` overrides it"},
 	{"ADROIT_SANDBOX", "Overrides `sandbox.level` of the configuration; `--sandbox` overrides it"},
 	{"ANTHROPIC_API_KEY", "Key for `anthropic/…` models"},

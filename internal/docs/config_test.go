@@ -110,6 +110,9 @@ var settings = []word{
 	{"github.host", "The name of a GitHub Enterprise server in place of `github.com`"},
 	{"data_dir", "Where jobs are kept; a leading ~/ is the home directory"},
 	{"retention", "How long jobs are kept after their end, as 30d, 2w or 12h: a run removes the older ones, with what `jobs undo` needs of them. Without it jobs stay until `jobs rm` or `jobs prune`"},
+	{"log.level", "What is logged for operators: `error`, `warn`, `info` (begin and end of jobs), `debug` (each step), or `off`; `ADROIT_LOG` goes before. See [operating](operate.md)"},
+	{"log.format", "`text` or `json`, a line each"},
+	{"log.file", "The file that lines are appended to; standard error if left out. A leading ~/ is the home directory"},
 	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. No bound if left out; see [operating](operate.md)"},
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/oplog"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
@@ -34,6 +36,7 @@ type app struct {
 	hide     *secret.Redactor // see redactor
 	warnings warnings
 	asked    env.Attendant // who models at work may ask
+	endLog   func() error  // nil without one
 }
 
 func newApp(p Program) *app {
@@ -76,7 +79,10 @@ func (a *app) close() (err error) {
 	if a.rt != nil {
 		err = a.rt.Close()
 	}
-	a.rt = nil
+	if a.endLog != nil {
+		err = errors.Join(err, a.endLog())
+	}
+	a.rt, a.endLog = nil, nil
 	return err
 }
 
@@ -155,8 +161,27 @@ func (a *app) runtime() (*adroit.Runtime, error) {
 	}
 	a.hide = o.Secrets
 	o.Person, o.Hook = a.asked.Person, killHook()
+	if err := a.openLog(conf, &o); err != nil {
+		return nil, err
+	}
 	a.rt, err = adroit.Open(context.Background(), o)
 	return a.rt, err
+}
+
+// openLog has what happens to jobs logged for operators, and warnings too.
+func (a *app) openLog(conf *config.Config, o *adroit.Options) error {
+	l, end, err := conf.OpenLog(a.Stderr)
+	if err != nil || l == nil {
+		return err
+	}
+	warn := o.Warn
+	o.Emit, a.endLog = oplog.Sink(l), end
+	o.Warn = func(text string) {
+		hidden, _ := o.Secrets.String(text)
+		l.Warn("warning", "text", hidden)
+		warn(text)
+	}
+	return nil
 }
 
 // interactive reports whether a person can be asked here.

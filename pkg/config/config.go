@@ -47,6 +47,7 @@ type Config struct {
 	DataDir   string              `yaml:"data_dir"`
 	Retention string              `yaml:"retention"` // as parseAge reads it
 	Jobs      jobsSection         `yaml:"jobs"`
+	Log       logSection          `yaml:"log"`
 
 	Diagnostics string                    `yaml:"diagnostics"`
 	Servers     map[string]languageServer `yaml:"language_servers"`
@@ -227,6 +228,7 @@ func (c *Config) environ(getenv func(string) string) error {
 		{"approve", "ADROIT_APPROVE", (*string)(&c.Approve)},
 		{"sandbox.level", "ADROIT_SANDBOX", &c.Sandbox.Level},
 		{"data_dir", "ADROIT_HOME", &c.DataDir},
+		{"log.level", "ADROIT_LOG", &c.Log.Level},
 	} {
 		if s := getenv(v.name); s != "" {
 			*v.to, c.from[v.key] = s, "env "+v.name
@@ -249,6 +251,9 @@ func (c *Config) check(where string) error {
 		return fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
 	}
 	if err := c.Jobs.check(where); err != nil {
+		return err
+	}
+	if err := c.Log.check(where); err != nil {
 		return err
 	}
 	if err := c.checkResults(where); err != nil {
@@ -360,7 +365,7 @@ func (c *Config) entries() []entry {
 			out = append(out, entry{l.key, strings.Join(l.list, ", "), true})
 		}
 	}
-	out = append(out, c.Jobs.entries()...)
+	out = append(out, slices.Concat(c.Jobs.entries(), c.Log.entries())...)
 	out = append(out, callingEntries(c.Calling)...)
 	out = append(out, c.serverEntries()...)
 	out = append(out, c.hookEntries()...)

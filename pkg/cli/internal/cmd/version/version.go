@@ -21,6 +21,9 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
+// stamped is the version that make dist links in; see internal/dist.
+var stamped string
+
 // Read is this program's build.
 func Read() Build {
 	b := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
@@ -30,6 +33,9 @@ func Read() Build {
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.Version = v
+	}
+	if stamped != "" {
+		b.Version = stamped
 	}
 	for _, s := range info.Settings {
 		switch s.Key {

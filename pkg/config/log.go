@@ -1,0 +1,45 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/oplog"
+)
+
+// logSection is the log for operators.
+type logSection struct {
+	Level  string `yaml:"level"`
+	Format string `yaml:"format"`
+	File   string `yaml:"file"` // a leading ~/ is the home directory
+}
+
+func (l logSection) check(where string) error {
+	if l.Level != "" && !slices.Contains(oplog.Levels, l.Level) {
+		return fail(fmt.Errorf("%s: log.level is %q", where, l.Level), "it is one of "+strings.Join(oplog.Levels, ", "))
+	}
+	if l.Format != "" && !slices.Contains(oplog.Formats, l.Format) {
+		return fail(fmt.Errorf("%s: log.format is %q", where, l.Format), "it is one of "+strings.Join(oplog.Formats, ", "))
+	}
+	return nil
+}
+
+func (l logSection) entries() []entry {
+	pick := func(key, value, otherwise string) entry {
+		return entry{"log." + key, cmp.Or(value, otherwise), value != ""}
+	}
+	return []entry{pick("level", l.Level, "off"), pick("format", l.Format, "text"), pick("file", l.File, "stderr")}
+}
+
+// OpenLog opens the log for operators: nil without one. end closes it.
+func (c *Config) OpenLog(stderr io.Writer) (l *slog.Logger, end func() error, err error) {
+	l, end, err = oplog.Open(oplog.Options{Level: c.Log.Level, Format: c.Log.Format, File: c.expand(c.Log.File)}, stderr)
+	if err != nil {
+		return nil, nil, fail(err, "name another file in log.file")
+	}
+	return l, end, nil
+}
