@@ -301,7 +301,7 @@ func restorable(ctx context.Context, data, version string, replace bool) error {
 		return err
 	}
 	for _, j := range list {
-		if j.Status == jobs.Running {
+		if j.Lease.Owner != "" { // it runs, or is queued
 			return fmt.Errorf("job %s runs; stop it first: adroit jobs cancel %s", j.ID, j.ID)
 		}
 	}

@@ -113,7 +113,7 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 	if err != nil {
 		return nil, AsError(err)
 	}
-	if j.Status == jobs.Running {
+	if held(j) {
 		return nil, WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), "adroit jobs cancel "+j.ID)
 	}
 	report := &UndoReport{Job: j.ID}
@@ -166,7 +166,7 @@ func (rt *Runtime) Merge(ctx context.Context, ref string, o MergeOptions) (*Merg
 	if err != nil {
 		return nil, AsError(err)
 	}
-	if j.Status == jobs.Running {
+	if held(j) {
 		return nil, WithHint(fmt.Errorf("%s: %w", j.ID, jobs.ErrRunning), fmt.Sprintf("adroit jobs wait %s, or adroit jobs cancel %s", j.ID, j.ID))
 	}
 	w, err := rt.worktree(j.ID)

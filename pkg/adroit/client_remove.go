@@ -36,7 +36,7 @@ func (rt *Runtime) sweep() error {
 }
 
 func (rt *Runtime) remove(ctx context.Context, j *jobs.Job, o RemoveOptions) error {
-	if j.Status != jobs.Running {
+	if !held(j) {
 		err := rt.removeWorktrees(ctx, j.ID, o.Force)
 		if we := new(worktree.Error); errors.As(err, &we) {
 			return WithHint(fmt.Errorf("%s: %w", j.ID, err), fmt.Sprintf("adroit jobs merge %s, or adroit jobs rm --force %s throws them away", j.ID, j.ID))
