@@ -47,7 +47,7 @@ func (bs *Workspaces) Diagnose(next handler.ToolHandler) handler.ToolHandler {
 		if err != nil || ctx.Err() != nil {
 			return res, err
 		}
-		changes, more := b.changedFiles(p.Step.Path)
+		changes, more := b.changedFiles(ctx, p.Step.Path)
 		if len(changes) == 0 {
 			return res, nil
 		}
@@ -63,12 +63,12 @@ func (bs *Workspaces) Diagnose(next handler.ToolHandler) handler.ToolHandler {
 
 // changedFiles lists the files that a step changed, that are still there, and that
 // somebody serves; more is how many of them are left out.
-func (b *Workspace) changedFiles(step string) (changes []lsp.Change, more int) {
-	part, err := b.ledger.Step(step)
+func (b *Workspace) changedFiles(ctx context.Context, step string) (changes []lsp.Change, more int) {
+	part, err := b.ledger.Step(ctx, step)
 	if err != nil {
 		return nil, 0 // it changed nothing
 	}
-	all, err := part.Changes()
+	all, err := part.Changes(ctx)
 	if err != nil {
 		return nil, 0
 	}

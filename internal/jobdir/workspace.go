@@ -133,7 +133,7 @@ func (b *Workspace) Bind(ctx context.Context, _, _ string, t tools.Tool, res *to
 	if !empty || !res.Failed && t.Needs&(tools.Write|tools.Shell) != 0 {
 		found["diff"] = v
 	}
-	if err := b.uncertain(found); err != nil || len(found) == 0 {
+	if err := b.uncertain(ctx, found); err != nil || len(found) == 0 {
 		return err
 	}
 	all := maps.Clone(res.Artifacts)
@@ -147,8 +147,8 @@ func (b *Workspace) Bind(ctx context.Context, _, _ string, t tools.Tool, res *to
 
 // uncertain puts the paths of uncertain changes among the artifacts, if there
 // are any or were.
-func (b *Workspace) uncertain(found map[string]json.RawMessage) error {
-	all, err := b.ledger.All().IncludeReported().Changes()
+func (b *Workspace) uncertain(ctx context.Context, found map[string]json.RawMessage) error {
+	all, err := b.ledger.All().IncludeReported().Changes(ctx)
 	if err != nil {
 		return err
 	}

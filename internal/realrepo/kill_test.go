@@ -116,7 +116,7 @@ func TestKillAmidPatches(t *testing.T) {
 		if left, _ := os.ReadDir(filepath.Join(ws, "pages")); len(left) != killFiles {
 			t.Errorf("kill %d: left behind %v", k, left)
 		}
-		if report, err := led.Undo(ws); err != nil || len(report.Skipped) > 0 {
+		if report, err := led.Undo(t.Context(), ws); err != nil || len(report.Skipped) > 0 {
 			t.Errorf("kill %d: undo: %+v, %v", k, report, err)
 		}
 		for n := range killFiles {

@@ -90,7 +90,7 @@ func TestUndoFifty(t *testing.T) {
 	if differ < 20 {
 		t.Fatalf("only %d files differ after %d edits", differ, done)
 	}
-	report, err := led.Undo(dir)
+	report, err := led.Undo(t.Context(), dir)
 	if err != nil || len(report.Skipped) > 0 {
 		t.Fatalf("undo: %+v, %v", report, err)
 	}

@@ -27,14 +27,14 @@ func (rt *Runtime) ledger(id string) (*ledger.Ledger, error) {
 }
 
 // part selects changes from a ledger.
-func (s Selection) part(id string, led *ledger.Ledger) (part ledger.Selection, err error) {
+func (s Selection) part(ctx context.Context, id string, led *ledger.Ledger) (part ledger.Selection, err error) {
 	switch {
 	case s.Step != "" && s.From != "":
 		return part, Invalidf("--from has --step in it", "--step and --from exclude each other")
 	case s.Step != "":
-		part, err = led.Step(s.Step)
+		part, err = led.Step(ctx, s.Step)
 	case s.From != "":
-		part, err = led.From(s.From)
+		part, err = led.From(ctx, s.From)
 	default:
 		part = led.All()
 	}
@@ -59,7 +59,7 @@ func (rt *Runtime) Steps(ctx context.Context, ref string) (*StepList, error) {
 		return list, asError(err)
 	}
 	defer led.Close()
-	all, err := led.Steps()
+	all, err := led.Steps(ctx)
 	if err != nil {
 		return nil, AsError(err)
 	}
@@ -91,14 +91,14 @@ func (rt *Runtime) Diff(ctx context.Context, ref string, s Selection) (*Diff, er
 		return d, asError(err)
 	}
 	defer led.Close()
-	part, err := s.part(j.ID, led)
+	part, err := s.part(ctx, j.ID, led)
 	if err != nil {
 		return nil, AsError(err)
 	}
 	if d.Diff, err = part.Diff(ctx, j.Dir, false); err != nil {
 		return nil, AsError(err)
 	}
-	changes, err := part.Changes()
+	changes, err := part.Changes(ctx)
 	if err != nil {
 		return nil, AsError(err)
 	}
@@ -126,11 +126,11 @@ func (rt *Runtime) Undo(ctx context.Context, ref string, s Selection) (*UndoRepo
 		if err := led.Share(jobdir.ContentDir(rt.data())); err != nil {
 			return nil, AsError(err)
 		}
-		part, err := s.part(j.ID, led)
+		part, err := s.part(ctx, j.ID, led)
 		if err != nil {
 			return nil, AsError(err)
 		}
-		if report.UndoReport, err = part.Undo(j.Dir); err != nil {
+		if report.UndoReport, err = part.Undo(ctx, j.Dir); err != nil {
 			return nil, AsError(err)
 		}
 		report.Incomplete = led.Incomplete(ctx)

@@ -254,7 +254,7 @@ func (rt *Runtime) changes(ctx context.Context, id string) ChangeSummary {
 		return s
 	}
 	defer led.Close()
-	steps, err := led.Steps()
+	steps, err := led.Steps(ctx)
 	if err != nil {
 		s.Unreadable = err.Error()
 	}

@@ -297,7 +297,7 @@ func TestSubAgentsInWorktrees(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer led.Close()
-			if u, err := led.Undo(dir); err != nil || len(u.Skipped) > 0 {
+			if u, err := led.Undo(t.Context(), dir); err != nil || len(u.Skipped) > 0 {
 				t.Errorf("undo: %+v, %v", u, err)
 			}
 			if after := files(t, dir); !equalFiles(before, after) {
@@ -485,7 +485,7 @@ func TestSubAgentsKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u, err := led.Undo(dir); err != nil || len(u.Skipped) > 0 {
+		if u, err := led.Undo(t.Context(), dir); err != nil || len(u.Skipped) > 0 {
 			t.Errorf("killed at event %d: undo: %+v, %v", n, u, err)
 		}
 		led.Close()

@@ -198,7 +198,7 @@ func TestExternalAgentWorks(t *testing.T) {
 	if !strings.HasPrefix(h.feedback(1), "Not done yet") || second[len(second)-2].State == nil {
 		t.Errorf("feedback %q after %+v", h.feedback(1), second[len(second)-2])
 	}
-	steps, err := h.led.Steps()
+	steps, err := h.led.Steps(t.Context())
 	switch {
 	case err != nil:
 		t.Errorf("unexpected error: the ledger has %+v, %v", steps, err)
@@ -236,7 +236,7 @@ func TestExternalAgentInterrupted(t *testing.T) {
 	if s.Outcome.Status != executor.Done || len(h.reqs) != 2 || !strings.HasPrefix(h.feedback(1), "You were interrupted") {
 		t.Errorf("%+v, %d requests, feedback %q", s.Outcome, len(h.reqs), h.feedback(1))
 	}
-	steps, err := h.led.Steps()
+	steps, err := h.led.Steps(t.Context())
 	if err != nil || len(steps) != 1 {
 		t.Fatalf("%+v, %v", steps, err)
 	}

@@ -96,7 +96,7 @@ func TestRevert(t *testing.T) {
 				}
 			}
 			if c.want {
-				if changes, err := led.Changes(); err != nil || len(changes) != 0 {
+				if changes, err := led.Changes(t.Context()); err != nil || len(changes) != 0 {
 					t.Errorf("the ledger says %v, %v", changes, err)
 				}
 			}

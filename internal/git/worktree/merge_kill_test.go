@@ -167,9 +167,9 @@ func TestJoinKilled(t *testing.T) {
 		led, err := ledger.Open(e.Ledger, nil)
 		dirtest.Must(t, err)
 		defer led.Close()
-		part, err := led.Step("4")
+		part, err := led.Step(t.Context(), "4")
 		dirtest.Must(t, err)
-		if u, err := part.Undo(e.Dir); err != nil || len(u.Skipped) > 0 {
+		if u, err := part.Undo(t.Context(), e.Dir); err != nil || len(u.Skipped) > 0 {
 			t.Errorf("undo: %+v, %v", u, err)
 		}
 		if after := dirtest.WorkTree(t, e.Dir); !slices.Equal(after, before) {

@@ -128,7 +128,7 @@ func TestJoinLosesNothing(t *testing.T) {
 					merged++
 				}
 			}
-			if u, err := led.Undo(dir); err != nil || len(u.Skipped) > 0 {
+			if u, err := led.Undo(t.Context(), dir); err != nil || len(u.Skipped) > 0 {
 				t.Errorf("undo: %+v, %v", u, err)
 			}
 			if after := dirtest.WorkTree(t, dir); !slices.Equal(after, before) {

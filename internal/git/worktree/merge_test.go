@@ -169,11 +169,11 @@ func TestJoin(t *testing.T) {
 				if err != nil || !slices.Equal(again.Paths, j.Paths) {
 					t.Errorf("the second time: %+v, %v", again, err)
 				}
-				steps, err := led.Steps()
+				steps, err := led.Steps(t.Context())
 				if err != nil || (len(j.Paths) > 0) != (len(steps) == 1 && steps[0].Step == "7") {
 					t.Errorf("in the ledger: %+v, %v", steps, err)
 				}
-				if u, err := led.Undo(dir); err != nil || len(u.Skipped) > 0 {
+				if u, err := led.Undo(t.Context(), dir); err != nil || len(u.Skipped) > 0 {
 					t.Errorf("undo: %+v, %v", u, err)
 				}
 				if after := dirtest.WorkTree(t, dir); !slices.Equal(after, before) {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"context"
 	"io/fs"
 	"slices"
 
@@ -201,7 +202,7 @@ func (n *net) extend(e, was *entry) {
 // Changes returns what the job changed, all in all: a file that was created and
 // deleted again is not in it. It is sorted by path. It lists what the job did,
 // which others may have changed since; Diff looks at the disk.
-func (l *Ledger) Changes() ([]Change, error) { return l.All().Changes() }
+func (l *Ledger) Changes(ctx context.Context) ([]Change, error) { return l.All().Changes(ctx) }
 
 // A shift is a change and the net it was read from.
 type shift struct {

@@ -154,10 +154,14 @@ func (b *log) reset() {
 // Incomplete returns why not everything that the job's commands changed is in
 // the ledger, nil if all is. What is missing is not in Diff and cannot be undone.
 func (l *Ledger) Incomplete(ctx context.Context) []string {
-	l.peek(ctx)
+	cut := l.peek(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Compact(slices.Sorted(slices.Values(l.partial)))
+	why := slices.Clone(l.partial)
+	if cut != nil {
+		why = append(why, unknownChanges+cut.Error())
+	}
+	return slices.Compact(slices.Sorted(slices.Values(why)))
 }
 
 // An entry is a delta, the step that made it and the number of its record.

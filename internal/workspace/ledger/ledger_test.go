@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -99,18 +100,18 @@ func TestUndoMixedEdits(t *testing.T) {
 		if err != nil || !strings.Contains(diff, "diff --git a/") {
 			t.Fatalf("Diff = %q, %v", diff, err)
 		}
-		report, err := led.All().IncludeUncertain().Undo(dir)
+		report, err := led.All().IncludeUncertain().Undo(t.Context(), dir)
 		if err != nil || len(report.Skipped) > 0 {
 			t.Fatalf("seed %d: Undo = %+v, %v", seed, report, err)
 		}
 		if after := dirtest.Tree(t, dir); !slices.Equal(before, after) {
 			t.Fatalf("seed %d: not as before:\n%s", seed, dirtest.Diff(before, after))
 		}
-		again, err := led.All().IncludeUncertain().Undo(dir)
+		again, err := led.All().IncludeUncertain().Undo(t.Context(), dir)
 		if err != nil || len(again.Restored)+len(again.Removed)+len(again.Skipped) > 0 {
 			t.Errorf("the second Undo did %+v, %v", again, err)
 		}
-		if cs, _ := led.All().IncludeUncertain().Changes(); len(cs) > 0 {
+		if cs, _ := led.All().IncludeUncertain().Changes(t.Context()); len(cs) > 0 {
 			t.Errorf("changes after Undo: %+v", cs)
 		}
 	}
@@ -150,7 +151,7 @@ func TestUndoSkipsWhatIsNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := dirtest.Tree(t, outside)
-	report, err := led.Undo(dir)
+	report, err := led.Undo(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func TestChangesAndDiff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cs, err := led.Changes()
+	cs, err := led.Changes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +302,7 @@ func TestSnapshotRecordsCommands(t *testing.T) {
 	if want := []string{"bin", "d0/f0.txt", "d1/f1.txt", "d1/g1.txt", "ln", "n", "run.sh"}; !slices.Equal(changed, want) {
 		t.Errorf("changed %q, want %q", changed, want)
 	}
-	cs, _ := led.Changes()
+	cs, _ := led.Changes(t.Context())
 	found := false
 	for _, c := range cs {
 		found = found || c.Kind == ledger.Renamed && c.Path == "d1/g1.txt" && c.From == "d1/f1.txt" && c.Step == "5"
@@ -325,11 +326,11 @@ func TestInterruptedCommandIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	cs, err := again.Changes()
+	cs, err := again.Changes(t.Context())
 	if err != nil || len(cs) != 1 || cs[0].Path != "d0/f0.txt" {
 		t.Fatalf("Changes = %+v, %v", cs, err)
 	}
-	if report, err := again.All().IncludeUncertain().Undo(dir); err != nil || len(report.Restored) != 1 {
+	if report, err := again.All().IncludeUncertain().Undo(t.Context(), dir); err != nil || len(report.Restored) != 1 {
 		t.Errorf("Undo = %+v, %v", report, err)
 	}
 	if after := dirtest.Tree(t, dir); !slices.Equal(before, after) {
@@ -364,7 +365,7 @@ func TestDamagedSnapshot(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				report, err := again.Undo(dir)
+				report, err := again.Undo(t.Context(), dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -402,7 +403,7 @@ func TestTornJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if cs, err := again.Changes(); err != nil || len(cs) != 1 {
+	if cs, err := again.Changes(t.Context()); err != nil || len(cs) != 1 {
 		t.Errorf("Changes = %+v, %v", cs, err)
 	}
 	if err := again.Seen("f", "x"); err != nil {
@@ -483,7 +484,7 @@ func TestOddNamesSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if report, err := again.Undo(dir); err != nil || len(report.Restored) != 1 || dirtest.Content(t, filepath.Join(dir, name)) != "old" {
+	if report, err := again.Undo(t.Context(), dir); err != nil || len(report.Restored) != 1 || dirtest.Content(t, filepath.Join(dir, name)) != "old" {
 		t.Errorf("Undo = %+v, %v", report, err)
 	}
 }
@@ -546,7 +547,7 @@ func TestKillDuringWrite(t *testing.T) {
 		if names, _ := os.ReadDir(dir); len(names) != 1 {
 			t.Errorf("round %d: left behind %v", round, names)
 		}
-		if report, err := led.Undo(dir); err != nil || len(report.Skipped) > 0 {
+		if report, err := led.Undo(t.Context(), dir); err != nil || len(report.Skipped) > 0 {
 			t.Errorf("round %d: Undo = %+v, %v", round, report, err)
 		}
 		if got := dirtest.Content(t, filepath.Join(dir, "f")); got != "original" {
@@ -582,5 +583,35 @@ func TestListInRepository(t *testing.T) {
 	}
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("listing ran the repository's monitor")
+	}
+}
+
+// TestReadingStops: what would be compared after an interrupted command is cut
+// short with its context, and the next reader finds it all the same.
+func TestReadingStops(t *testing.T) {
+	_, led, dir := workspacetest.Repository(t)
+	if _, err := led.Snapshot(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	led.Close() // the kill
+	dirtest.Write(t, filepath.Join(dir, "d0/f0.txt"), "half done")
+	again, err := ledger.Open(led.Dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := again.Steps(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("Steps without time: %v", err)
+	}
+	if cs, err := again.Changes(t.Context()); err != nil || len(cs) != 1 {
+		t.Errorf("Changes = %+v, %v; want that of the command", cs, err)
+	}
+	if _, err := again.All().IncludeUncertain().Undo(gone, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("Undo without time: %v", err)
+	}
+	if got := dirtest.Content(t, filepath.Join(dir, "d0/f0.txt")); got != "half done" {
+		t.Errorf("an undo without time left %q", got)
 	}
 }

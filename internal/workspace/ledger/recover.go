@@ -119,16 +119,18 @@ func (b *log) interrupted() ([]string, error) {
 }
 
 // peek takes in what Recover would note, without noting it: for those who only
-// read, while no run of the job has taken care of it.
-func (l *Ledger) peek(ctx context.Context) {
+// read, while no run of the job has taken care of it. The end of ctx, which cuts
+// comparing short, is an error, and the next one looks again.
+func (l *Ledger) peek(ctx context.Context) error {
 	l.mu.Lock()
 	files, err := l.interrupted()
 	skip := err != nil || len(files) == 0 || l.journal != nil || l.peeked || l.busy()
 	l.peeked = l.peeked || !skip
 	l.mu.Unlock()
 	if skip {
-		return
+		return nil
 	}
+	var found []record
 	for _, file := range files {
 		var r record
 		s, err := l.readSnapshot(file)
@@ -142,10 +144,17 @@ func (l *Ledger) peek(ctx context.Context) {
 		if err != nil {
 			r.Partial = unknownChanges + err.Error()
 		}
-		l.mu.Lock()
-		l.apply(r)
-		l.mu.Unlock()
+		found = append(found, r)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.peeked = ctx.Err() == nil; !l.peeked {
+		return context.Cause(ctx)
+	}
+	for _, r := range found {
+		l.apply(r)
+	}
+	return nil
 }
 
 // busy reports whether another process adds to the ledger.

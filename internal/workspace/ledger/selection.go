@@ -60,8 +60,8 @@ func (l *Ledger) All() Selection {
 
 // Step is what the step with this path changed, and the steps below it. It is
 // an error if there is no such step in the ledger.
-func (l *Ledger) Step(path string) (Selection, error) {
-	if _, err := l.begun(path); err != nil {
+func (l *Ledger) Step(ctx context.Context, path string) (Selection, error) {
+	if _, err := l.begun(ctx, path); err != nil {
 		return Selection{}, err
 	}
 	p := Selection{l: l, take: func(_ int, e entry) bool { return below(e.step, path) }}
@@ -72,8 +72,8 @@ func (l *Ledger) Step(path string) (Selection, error) {
 // From is what that step and everything after it changed. An undo of what was
 // before is not in it, unless the step is an undo itself: else undoing it would
 // bring back what an undo took away.
-func (l *Ledger) From(path string) (Selection, error) {
-	first, err := l.begun(path)
+func (l *Ledger) From(ctx context.Context, path string) (Selection, error) {
+	first, err := l.begun(ctx, path)
 	if err != nil {
 		return Selection{}, err
 	}
@@ -100,8 +100,10 @@ func (l *Ledger) From(path string) (Selection, error) {
 func below(step, path string) bool { return step == path || strings.HasPrefix(step, path+".") }
 
 // begun is the number of a step's first entry.
-func (l *Ledger) begun(path string) (int, error) {
-	l.peek(context.Background())
+func (l *Ledger) begun(ctx context.Context, path string) (int, error) {
+	if err := l.peek(ctx); err != nil {
+		return 0, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, e := range l.entries {
@@ -127,8 +129,10 @@ type StepChanges struct {
 
 // Steps lists the steps that changed files, in the order they began to. An
 // Undo is a step too, by the name undo.1, undo.2, …
-func (l *Ledger) Steps() ([]StepChanges, error) {
-	l.peek(context.Background())
+func (l *Ledger) Steps(ctx context.Context) ([]StepChanges, error) {
+	if err := l.peek(ctx); err != nil {
+		return nil, err
+	}
 	l.mu.Lock()
 	var order []string
 	seen := map[string]bool{}
@@ -141,7 +145,7 @@ func (l *Ledger) Steps() ([]StepChanges, error) {
 	l.mu.Unlock()
 	var steps []StepChanges
 	for _, s := range order {
-		cs, err := (Selection{l: l, take: func(_ int, e entry) bool { return e.step == s }}).Changes()
+		cs, err := (Selection{l: l, take: func(_ int, e entry) bool { return e.step == s }}).Changes(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -154,8 +158,10 @@ func (l *Ledger) Steps() ([]StepChanges, error) {
 
 // Changes returns what the part comes to, sorted by path. What is uncertain is
 // in it as changes of its own, or as part of the others if it is included.
-func (p Selection) Changes() ([]Change, error) {
-	p.l.peek(context.Background())
+func (p Selection) Changes(ctx context.Context) ([]Change, error) {
+	if err := p.l.peek(ctx); err != nil {
+		return nil, err
+	}
 	var cs []Change
 	for _, c := range slices.Concat(p.l.shifts(p.nets()), p.l.shifts(p.doubtful())) {
 		cs = append(cs, c.Change)
@@ -167,7 +173,9 @@ func (p Selection) Changes() ([]Change, error) {
 // Diff is like [Ledger.Diff]. For a part that is not the whole it shows what
 // the steps left, also where the files have been changed since.
 func (p Selection) Diff(ctx context.Context, root string, color bool) (string, error) {
-	p.l.peek(ctx)
+	if err := p.l.peek(ctx); err != nil {
+		return "", err
+	}
 	t, err := rootfs.Open(root)
 	if err != nil {
 		return "", err

@@ -101,7 +101,7 @@ func TestUndoBySteps(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				report, err := part.IncludeUncertain().Undo(dir)
+				report, err := part.IncludeUncertain().Undo(t.Context(), dir)
 				if err != nil || len(report.Skipped) > 0 {
 					t.Fatalf("%+v, %v", report, err)
 				}
@@ -109,20 +109,20 @@ func TestUndoBySteps(t *testing.T) {
 			}
 			// The latest steps one by one, …
 			for i := steps - 1; i >= steps-4; i-- {
-				undo(led.Step(fmt.Sprint(i)))
+				undo(led.Step(t.Context(), fmt.Sprint(i)))
 				equal(fmt.Sprint("undone step ", i), states[i])
 			}
 			// … the undoing of the first of them, and the undoing of that, …
 			undos := led.Undos()
-			undo(led.From("undo.1"))
+			undo(led.From(t.Context(), "undo.1"))
 			equal("undid the undoing", states[steps])
 			if led.Undos() == undos {
 				t.Error("undoing an undo is no step")
 			}
 			// … from some step on, and at last everything.
 			k := rnd.IntN(steps - 4)
-			undo(led.From(fmt.Sprint(k)))
-			if _, err := led.From(fmt.Sprint(k)); err == nil {
+			undo(led.From(t.Context(), fmt.Sprint(k)))
+			if _, err := led.From(t.Context(), fmt.Sprint(k)); err == nil {
 				equal(fmt.Sprint("undone from step ", k), states[k])
 			}
 			undo(led.All(), nil)
@@ -159,7 +159,7 @@ func TestUndoOfOneStepTouchesNoOther(t *testing.T) {
 	put("10", "d", "3\n")
 	dirtest.Write(t, filepath.Join(dir, "c"), "somebody\n")
 
-	steps, err := led.Steps()
+	steps, err := led.Steps(t.Context())
 	var names []string
 	for _, s := range steps {
 		for _, c := range s.Changes {
@@ -169,7 +169,7 @@ func TestUndoOfOneStepTouchesNoOther(t *testing.T) {
 	if want := []string{"1.0 a", "1.0 b", "1.0 c", "1.1 b", "1.1 d", "10 d"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("steps %q, %v, want %q", names, err, want)
 	}
-	part, err := led.Step("1.0")
+	part, err := led.Step(t.Context(), "1.0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,14 +186,14 @@ func TestUndoOfOneStepTouchesNoOther(t *testing.T) {
 		t.Errorf("diff lacks \"+one\": diff of a step:\n%s%v", diff, err)
 	}
 	dirtest.Write(t, filepath.Join(dir, "d"), "somebody\n")
-	last, err := led.Step("10")
+	last, err := led.Step(t.Context(), "10")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff, err = last.Diff(t.Context(), dir, false); err != nil || !strings.Contains(diff, "-2\n+3\n") {
 		t.Errorf("diff of the last step:\n%s%v", diff, err)
 	}
-	report, err := part.IncludeUncertain().Undo(dir)
+	report, err := part.IncludeUncertain().Undo(t.Context(), dir)
 	if err != nil || !slices.Equal(report.Restored, []string{"a"}) {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -207,18 +207,18 @@ func TestUndoOfOneStepTouchesNoOther(t *testing.T) {
 		}
 	}
 	// Once the later step is undone, the earlier one can be; 1 is both.
-	both, err := led.Step("1")
+	both, err := led.Step(t.Context(), "1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report, err = both.IncludeUncertain().Undo(dir); err != nil || !slices.Equal(report.Restored, []string{"b"}) || len(report.Skipped) != 2 {
+	if report, err = both.IncludeUncertain().Undo(t.Context(), dir); err != nil || !slices.Equal(report.Restored, []string{"b"}) || len(report.Skipped) != 2 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	var none *ledger.StepError
-	if _, err := led.Step("7"); !errors.As(err, &none) {
+	if _, err := led.Step(t.Context(), "7"); !errors.As(err, &none) {
 		t.Errorf("a step that changed nothing: %v", err)
 	}
-	if _, err := led.Step(""); !errors.As(err, &none) {
+	if _, err := led.Step(t.Context(), ""); !errors.As(err, &none) {
 		t.Errorf("no step: %v", err)
 	}
 }
@@ -236,11 +236,11 @@ func TestUndoOfWhatWasBuiltOn(t *testing.T) {
 		}
 	}
 	for step, reason := range map[string]string{"1": "step 2 changed it in between", "2": "step 3 changed it later"} {
-		part, err := led.Step(step)
+		part, err := led.Step(t.Context(), step)
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := part.Undo(dir)
+		report, err := part.Undo(t.Context(), dir)
 		if err != nil || len(report.Skipped) != 1 || report.Skipped[0].Reason != reason {
 			t.Errorf("step %s: %+v, %v", step, report, err)
 		}
@@ -260,7 +260,7 @@ func TestUndoGoesOnAfterACrash(t *testing.T) {
 		}
 	}
 	dirtest.Must(t, led.BeginUndo(func() {
-		report, err := led.Undo(dir)
+		report, err := led.Undo(t.Context(), dir)
 		if err != nil || len(report.Skipped) > 0 {
 			t.Fatalf("%+v, %v", report, err)
 		}

@@ -31,13 +31,16 @@ type Skipped struct {
 // as the job left it. Nothing is followed and nothing outside root is written.
 // Undo is itself noted in the ledger, as a step that can be undone: doing it
 // again does nothing more, and after a crash it goes on where it stopped.
-func (l *Ledger) Undo(root string) (UndoReport, error) { return l.All().Undo(root) }
+func (l *Ledger) Undo(ctx context.Context, root string) (UndoReport, error) {
+	return l.All().Undo(ctx, root)
+}
 
 // Undo takes back the changes of the part alone. A path that another step
-// changed afterwards is skipped.
-func (p Selection) Undo(root string) (UndoReport, error) {
+// changed afterwards is skipped. The end of ctx stops it between two paths; doing
+// it again goes on.
+func (p Selection) Undo(ctx context.Context, root string) (UndoReport, error) {
 	l := p.l
-	if err := l.Recover(context.Background()); err != nil {
+	if err := l.Recover(ctx); err != nil {
 		return UndoReport{}, err
 	}
 	t, err := rootfs.Open(root)
@@ -61,13 +64,15 @@ func (p Selection) Undo(root string) (UndoReport, error) {
 	// Deepest first, so that a directory is empty when its turn comes; what is
 	// put back follows, directories before what is in them.
 	slices.SortStableFunc(away, func(a, b *goal) int { return cmp.Compare(strings.Count(b.path, "/"), strings.Count(a.path, "/")) })
-	for _, g := range away {
-		if err := u.do(g, u.remove); err != nil {
+	for i, g := range slices.Concat(away, back) {
+		if err := context.Cause(ctx); err != nil {
 			return u.report, err
 		}
-	}
-	for _, g := range back {
-		if err := u.do(g, u.restore); err != nil {
+		change := u.restore
+		if i < len(away) {
+			change = u.remove
+		}
+		if err := u.do(g, change); err != nil {
 			return u.report, err
 		}
 	}

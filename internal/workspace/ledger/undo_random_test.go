@@ -167,7 +167,7 @@ func (p *party) command(j int) {
 	before := dirtest.Tree(p.T, p.led[j].Dir)
 	reader, err := ledger.Open(p.led[j].Dir, overlay.Recover)
 	dirtest.Must(p.T, err)
-	_, err = reader.Steps()
+	_, err = reader.Steps(p.Context())
 	dirtest.Must(p.T, err)
 	_, err = reader.Diff(p.Context(), p.dir, false)
 	dirtest.Must(p.T, err)
@@ -253,7 +253,7 @@ func (p *party) undo(what string, part ledger.Selection, err error) {
 	if m := regexp.MustCompile(`(?m)^index|^--- a/(.*)\n(?:.*\n)*?\+the person`).FindString(diff); m != "" && what == "all" && !strings.Contains(diff, "rename") && !strings.Contains(diff, "new file") {
 		p.Errorf("the diff has lines of the person as the job's:\n%s", diff)
 	}
-	report, err := part.Undo(p.dir)
+	report, err := part.Undo(p.Context(), p.dir)
 	dirtest.Must(p.T, err)
 	after := p.persons()
 	for l := range before {
@@ -269,7 +269,7 @@ func (p *party) undo(what string, part ledger.Selection, err error) {
 			p.Errorf("undo did not bring %q back, and skipped nothing: %+v\n%s", l, report, p.journal())
 		}
 	}
-	again, err := p.led[0].Undo(p.dir)
+	again, err := p.led[0].Undo(p.Context(), p.dir)
 	dirtest.Must(p.T, err)
 	if len(again.Restored)+len(again.Removed) > 0 {
 		p.Errorf("a second undo did %+v after %+v\n%s", again, report, p.journal())
@@ -277,9 +277,9 @@ func (p *party) undo(what string, part ledger.Selection, err error) {
 	if report.Step == "" {
 		return
 	}
-	back, err := p.led[0].Step(report.Step)
+	back, err := p.led[0].Step(p.Context(), report.Step)
 	dirtest.Must(p.T, err)
-	if _, err := back.Undo(p.dir); err != nil {
+	if _, err := back.Undo(p.Context(), p.dir); err != nil {
 		p.Fatal(err)
 	}
 	now := p.persons()
@@ -345,12 +345,12 @@ func TestUndoLeavesThePersonsWork(t *testing.T) {
 				case k < 38:
 					p.subAgent()
 				case p.step > 0:
-					part, err := p.led[0].Step(fmt.Sprint(1 + rnd.IntN(p.step)))
+					part, err := p.led[0].Step(t.Context(), fmt.Sprint(1+rnd.IntN(p.step)))
 					p.undo("one step", part, err)
 				}
 			}
 			if rnd.IntN(4) == 0 && p.step > 0 {
-				part, err := p.led[0].From(fmt.Sprint(1 + rnd.IntN(p.step)))
+				part, err := p.led[0].From(t.Context(), fmt.Sprint(1+rnd.IntN(p.step)))
 				p.undo("from a step", part, err)
 			}
 			p.undo("all", p.led[0].All(), nil)

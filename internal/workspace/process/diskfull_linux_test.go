@@ -49,7 +49,7 @@ func TestDiskFull(t *testing.T) {
 	if err := f.WriteFile("f", []byte("next")); err != nil {
 		t.Errorf("the next write: %v", err)
 	}
-	cs, _ := led.Changes()
+	cs, _ := led.Changes(t.Context())
 	if len(cs) != 1 || cs[0].After != rootfs.Digest([]byte("next")) {
 		t.Errorf("the ledger has %+v", cs)
 	}
@@ -77,7 +77,7 @@ func TestUndoOnAFullDisk(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 3<<20), 0o644); err == nil {
 		t.Fatal("the disk is not full")
 	}
-	report, err := led.Undo(dir)
+	report, err := led.Undo(t.Context(), dir)
 	if err != nil || len(report.Skipped) > 0 || dirtest.Content(t, filepath.Join(dir, "f")) != "old\n" {
 		t.Errorf("%+v, %v", report, err)
 	}

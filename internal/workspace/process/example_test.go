@@ -63,14 +63,14 @@ func job(ctx context.Context) error {
 		return err
 	}
 
-	changes, err := led.Changes()
+	changes, err := led.Changes(context.Background())
 	if err != nil {
 		return err
 	}
 	for _, c := range changes {
 		fmt.Println(c.Kind, c.Path)
 	}
-	report, err := led.Undo(dir)
+	report, err := led.Undo(context.Background(), dir)
 	fmt.Printf("%d restored, %d removed, %d left alone\n", len(report.Restored), len(report.Removed), len(report.Skipped))
 	return err
 }

@@ -494,7 +494,7 @@ func TestSnapshotOfACommand(t *testing.T) {
 	if err != nil || !slices.Equal(o.Changed, []string{"d0/f0.txt", "z/y"}) || o.Note != "" {
 		t.Errorf("Run = %+v, %v", o, err)
 	}
-	if _, err := led.All().IncludeUncertain().Undo(dir); err != nil {
+	if _, err := led.All().IncludeUncertain().Undo(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	if after := dirtest.Tree(t, dir); !slices.Equal(before, after) {

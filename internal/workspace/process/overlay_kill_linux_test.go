@@ -136,7 +136,7 @@ func TestOverlayKilled(t *testing.T) {
 		led, err := ledger.Open(e.Ledger, overlay.Recover)
 		dirtest.Must(t, err)
 		defer led.Close()
-		u, err := led.Undo(e.Dir)
+		u, err := led.Undo(t.Context(), e.Dir)
 		dirtest.Must(t, err)
 		for _, s := range u.Skipped {
 			if s.Path != "gone" && s.Path != "ig" {

@@ -196,7 +196,7 @@ func TestOverlayAcrossFileSystems(t *testing.T) {
 	if !strings.Contains(o.Note, "no space left") || dirtest.Content(t, filepath.Join(dir, "small")) != "small\n" {
 		t.Errorf("%+v", o)
 	}
-	if cs, err := led.Changes(); err != nil || slices.ContainsFunc(cs, func(c ledger.Change) bool { return c.Path == "large" }) {
+	if cs, err := led.Changes(t.Context()); err != nil || slices.ContainsFunc(cs, func(c ledger.Change) bool { return c.Path == "large" }) {
 		t.Errorf("%+v, %v", cs, err)
 	}
 	dirtest.Must(t, unix.Mount("", base, "", unix.MS_REMOUNT, "size=8m"))

@@ -174,7 +174,7 @@ func TestOverlayIsTransparent(t *testing.T) {
 			if left, _ := filepath.Glob(filepath.Join(led.Dir, "*", "*", "*")); len(left) > 0 {
 				t.Errorf("left over: %v", left)
 			}
-			u, err := led.Undo(dir)
+			u, err := led.Undo(t.Context(), dir)
 			dirtest.Must(t, err)
 			for _, keep := range []string{"mine", "theirs/new"} {
 				if dirtest.Content(t, filepath.Join(dir, keep)) != "person\n" {
