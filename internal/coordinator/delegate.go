@@ -136,15 +136,15 @@ func (c *Coordinator) undo(path string) (Changes, error) {
 // A Ledger knows what steps have changed. Undo leaves what somebody else has
 // changed since.
 type Ledger interface {
-	Changed(at, path string) (Changes, error)
-	Undo(at, path string) (Changes, error)
+	Changed(ctx context.Context, at, path string) (Changes, error)
+	Undo(ctx context.Context, at, path string) (Changes, error)
 }
 
 // Routes performs the steps of coordinators.
 func Routes(l Ledger) flow.Mux {
 	return flow.Mux{changesStep: {
 		Safe: flow.Always, // an undo that was cut short goes on where it stopped
-		Handler: func(_ context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+		Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
 			var in scope
 			if err := json.Unmarshal(s.Input, &in); err != nil {
 				return nil, fmt.Errorf("changes: decoding input: %w", err)
@@ -156,7 +156,7 @@ func Routes(l Ledger) flow.Mux {
 			if s.Name == undoChanges {
 				do = l.Undo
 			}
-			got, err := do(in.At, in.Path)
+			got, err := do(ctx, in.At, in.Path)
 			if err != nil {
 				return nil, err
 			}

@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"context"
 	"errors"
 
 	"github.com/adroit-run/adroit/internal/coordinator"
@@ -13,12 +14,12 @@ import (
 type repairs struct{ handler.Worktrees }
 
 // Changed implements [coordinator.Ledger].
-func (r repairs) Changed(at, path string) (out coordinator.Changes, err error) {
-	part, _, err := r.part(at, path)
+func (r repairs) Changed(ctx context.Context, at, path string) (out coordinator.Changes, err error) {
+	part, _, err := r.part(ctx, at, path)
 	if err != nil || part == nil {
 		return out, err
 	}
-	changes, err := part.IncludeReported().Changes()
+	changes, err := part.IncludeReported().Changes(ctx)
 	for _, c := range changes {
 		out.Changed = append(out.Changed, c.Path)
 	}
@@ -26,12 +27,12 @@ func (r repairs) Changed(at, path string) (out coordinator.Changes, err error) {
 }
 
 // Undo implements [coordinator.Ledger].
-func (r repairs) Undo(at, path string) (out coordinator.Changes, err error) {
-	part, dir, err := r.part(at, path)
+func (r repairs) Undo(ctx context.Context, at, path string) (out coordinator.Changes, err error) {
+	part, dir, err := r.part(ctx, at, path)
 	if err != nil || part == nil {
 		return out, err
 	}
-	got, err := part.Undo(dir)
+	got, err := part.Undo(ctx, dir)
 	out.Undone = append(append(out.Undone, got.Restored...), got.Removed...)
 	for _, s := range got.Skipped {
 		out.Kept = append(out.Kept, s.Path+": "+s.Reason)
@@ -41,7 +42,7 @@ func (r repairs) Undo(at, path string) (out coordinator.Changes, err error) {
 
 // part is what the step at path and those below it have changed; nil if they
 // changed nothing.
-func (r repairs) part(at, path string) (*ledger.Selection, string, error) {
+func (r repairs) part(ctx context.Context, at, path string) (*ledger.Selection, string, error) {
 	b, ok := r.Worktrees.(*jobdir.Workspaces)
 	if !ok {
 		return nil, "", errors.New("this job has no workspace")
@@ -50,7 +51,7 @@ func (r repairs) part(at, path string) (*ledger.Selection, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	part, err := l.Step(path)
+	part, err := l.Step(ctx, path)
 	if errors.As(err, new(*ledger.StepError)) {
 		return nil, "", nil
 	}
