@@ -44,7 +44,6 @@ type completion struct {
 	picked  int
 	of      string // the text before the cursor that it is of
 	pending bool   // the session looks
-	asked   string // the text before the cursor that it looks for
 }
 
 func (m *model) Init() tea.Cmd { return nil }
@@ -255,8 +254,7 @@ func (m *model) edited() {
 	if before == c.of || c.pending {
 		return
 	}
-	picked := completion{of: before, pending: true, asked: before}
-	m.complete = picked
+	m.complete = completion{of: before, pending: true}
 	m.session.Complete(before, func(found chat.Completion) {
 		m.complete = completion{Completion: found, of: before}
 		if now := m.editor.before(); now != before {
