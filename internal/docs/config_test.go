@@ -62,6 +62,7 @@ var settings = []word{
 	{"language_servers.NAME.command", "A language server that uses its standard input and output; the name of a built-in one (gopls, typescript, pyright) replaces it"},
 	{"language_servers.NAME.files", "Patterns of the file names it serves, such as `*.rs`"},
 	{"conventions.bytes", "Bytes of a trusted project's AGENTS.md that a prompt takes, and of each one below the top; -1: none"},
+	{"mcp_servers", "MCP servers by name, each with `command` and `args`, or `url` and `headers`; `env`; what its program is granted in the sandbox: `net`, `read` and `write` (paths), `workspace` (read or write), or `sandbox: off`; `tools` (names that are offered, with wildcards), `agents` (that have them unnamed), `timeout` of a call. `${NAME}` is a variable, `${file:PATH}` the content of a file, `${workspace}` the directory of the job. `adroit mcp add` keeps such entries in `mcp.json` beside this file"},
 	{"hooks", "Programs that run before and after the calls of tools, or at the end of a run as a notice, each with `when` (before, after or ended), `tools` (names, with wildcards; none: all), or with ended `status` (done, waiting, failed, …; none: all), `command` (the program and its arguments), `timeout` (30s; ended: 5s) and `on_error` (continue or block); see [hooks](hooks.md)"},
 	{"secrets.deny", "Names of files that no tool may touch, beside the built-in ones: `*.tfvars`, `config/prod.yaml`"},
 	{"secrets.allow", "Names of the built-in list that tools may use after all, git's excepted"},

@@ -249,15 +249,6 @@ func (d *decoder) agent(n *node, id string) Agent {
 		d.String(n, "agent", &a.Name)
 		return a
 	}
-	for i, k := range n.Keys {
-		if k.Text == "mcp_servers" || k.Text == "mcpServers" {
-			d.Report(k.Place, "take it out", "mcp_servers cannot be used: this program has no MCP client")
-			m := *n
-			m.Keys, m.Kids = slices.Delete(slices.Clone(n.Keys), i, i+1), slices.Delete(slices.Clone(n.Kids), i, i+1)
-			n = &m
-			break
-		}
-	}
 	a, problems := agents.Inline(d.rep.src.File, agentName(id), n)
 	d.rep.list = append(d.rep.list, problems...)
 	a.Source.Layer = d.rep.src.Layer

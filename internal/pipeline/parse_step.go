@@ -63,17 +63,18 @@ func (d *decoder) step(n *node, depth int) Step {
 			d.String(v, "output", &s.Output)
 			d.variable(v, s.Output)
 		},
-		"worktree":  func(v *node) { d.Bool(v, "worktree", &s.Worktree) },
-		"model":     func(v *node) { d.String(v, "model", &s.Model) },
-		"limits":    func(v *node) { s.Limits = d.limits(v, "limits") },
-		"when":      func(v *node) { s.When = d.condition(v, "when", 1) },
-		"needs":     func(v *node) { s.Needs = d.Names(v, "needs") },
-		"timeout":   func(v *node) { d.duration(v, "timeout", &s.Timeout) },
-		"retries":   func(v *node) { s.Retries = d.retries(v) },
-		"until":     func(v *node) { s.Until = d.condition(v, "until", 1) },
-		"max":       func(v *node) { d.count(v, "max", &s.Max, 1, maxMaxSteps) },
-		"onSuccess": func(v *node) { d.String(v, "onSuccess", &s.OnSuccess) },
-		"onFailure": func(v *node) { d.String(v, "onFailure", &s.OnFailure) },
+		"mcp_servers": func(v *node) { s.MCPServers = d.Names(v, "mcp_servers") },
+		"worktree":    func(v *node) { d.Bool(v, "worktree", &s.Worktree) },
+		"model":       func(v *node) { d.String(v, "model", &s.Model) },
+		"limits":      func(v *node) { s.Limits = d.limits(v, "limits") },
+		"when":        func(v *node) { s.When = d.condition(v, "when", 1) },
+		"needs":       func(v *node) { s.Needs = d.Names(v, "needs") },
+		"timeout":     func(v *node) { d.duration(v, "timeout", &s.Timeout) },
+		"retries":     func(v *node) { s.Retries = d.retries(v) },
+		"until":       func(v *node) { s.Until = d.condition(v, "until", 1) },
+		"max":         func(v *node) { d.count(v, "max", &s.Max, 1, maxMaxSteps) },
+		"onSuccess":   func(v *node) { d.String(v, "onSuccess", &s.OnSuccess) },
+		"onFailure":   func(v *node) { d.String(v, "onFailure", &s.OnFailure) },
 	})
 	d.fits(n, &s)
 	return s
@@ -144,6 +145,7 @@ func (d *decoder) fits(n *node, s *Step) {
 		{"args", s.Args != nil, " tool "},
 		{"model", s.Model != "", " agent "},
 		{"worktree", s.Worktree, " agent "},
+		{"mcp_servers", s.MCPServers != nil, " agent "},
 		{"limits", s.Limits.Turns != 0 || s.Limits.Tokens != 0 || s.Limits.CostUSD != 0 || s.Limits.Time != 0 || s.Limits.Rejects != 0 || s.Limits.Calls != nil, " agent "},
 	} {
 		if f.is && !strings.Contains(f.fits, " "+kind+" ") {

@@ -125,8 +125,7 @@ p.yaml:3:46: error: retries is 99; it is from 0 to 20
 p.yaml:3:55: error: max is 0; it is from 1 to 10000
 p.yaml:3:65: error: when says nothing about the value; add one of is, not and where`},
 		{"an inline agent", "steps:\n  - id: a\n    input: x\n    agent: {promt: Do it., mcp_servers: [x]}\n",
-			`p.yaml:4:13: error: unknown key "promt"; did you mean prompt?
-p.yaml:4:28: error: mcp_servers cannot be used: this program has no MCP client; take it out`},
+			`p.yaml:4:13: error: unknown key "promt"; did you mean prompt?`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, ps := pipeline.Parse("p.yaml", []byte(tt.src))

@@ -87,7 +87,7 @@ func (n *pinner) steps(steps []Step, of *Pipeline) error {
 	for i := range steps {
 		s := &steps[i]
 		if s.Agent != nil {
-			if err := n.agent(s.Agent, of, nil); err != nil {
+			if err := n.agent(s.Agent, of, nil, s.MCPServers...); err != nil {
 				return err
 			}
 		}
@@ -110,8 +110,9 @@ func (n *pinner) steps(steps []Step, of *Pipeline) error {
 	return nil
 }
 
-// agent puts an agent in by value, under a name that no other one has.
-func (n *pinner) agent(a *Agent, of *Pipeline, output json.RawMessage) error {
+// agent puts an agent in by value, under a name that no other one has, with the
+// tools of more servers.
+func (n *pinner) agent(a *Agent, of *Pipeline, output json.RawMessage, servers ...string) error {
 	d, inline := of.Defaults, a.Spec != nil
 	if inline {
 		a.Spec.Source.Layer = of.Source.Layer
@@ -126,6 +127,7 @@ func (n *pinner) agent(a *Agent, of *Pipeline, output json.RawMessage) error {
 	// What it does not get to allow itself is left out here: by value, nobody
 	// knows any more where it comes from.
 	a.Spec.Permissions, _ = a.Spec.Rules()
+	a.Spec.MCPServers = append(slices.Clip(a.Spec.MCPServers), servers...)
 	if a.Spec.Model == "" {
 		a.Spec.Model = d.Model
 	}

@@ -148,6 +148,8 @@ type Step struct {
 	// is brought back, and what others have changed meanwhile fails the step.
 	Worktree bool `json:"worktree,omitempty"`
 
+	MCPServers []string `json:"mcp_servers,omitempty"` // servers whose tools the agent has besides
+
 	Model  string          `json:"model,omitempty"` // instead of the agent's
 	Limits executor.Limits `json:"limits,omitzero"` // instead of the agent's, field by field
 

@@ -41,6 +41,7 @@ const (
 	Skill        = "skill"
 	Pipeline     = "pipeline"
 	Stages       = "validation"
+	Servers      = "MCP servers"
 	Instructions = "instructions"
 	Config       = "configuration"
 	Command      = "command"
@@ -275,6 +276,8 @@ func kindOf(p string) string {
 		return Command
 	case p == ".adroit/validation.yaml":
 		return Stages
+	case p == ".mcp.json":
+		return Servers
 	case strings.HasPrefix(p, ".adroit/config"):
 		return Config
 	case path.Base(p) == "AGENTS.md", path.Base(p) == "CLAUDE.md":

@@ -52,11 +52,14 @@ import (
 type Options struct {
 	// Tools are what agents may use and name as checks. executor.NewCheck makes a
 	// check over the state of a run.
-	Tools  []tools.Tool
-	Models map[string]llm.Model // by the part of provider/model before the slash
-	Source ModelSource          // instead of Models: opens them by reference
-	Model  string               // of requests and agents that name none
-	Agents []agents.Layer       // files, for Lookup and by name
+	Tools []tools.Tool
+	// ToolServers have more tools, for agents that name a server. Close closes
+	// them. May be nil.
+	ToolServers ToolServers
+	Models      map[string]llm.Model // by the part of provider/model before the slash
+	Source      ModelSource          // instead of Models: opens them by reference
+	Model       string               // of requests and agents that name none
+	Agents      []agents.Layer       // files, for Lookup and by name
 	// Pipelines are files, for requests that name one; Skills are files for all agents.
 	Pipelines []pipeline.Layer
 	Skills    []agents.Layer
@@ -304,13 +307,16 @@ func (rt *Runtime) Close() error {
 	rt.runs.Wait()
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	var store error
+	var servers, store error
+	if rt.o.ToolServers != nil {
+		servers = rt.o.ToolServers.Close()
+	}
 	if rt.jobs != nil {
 		if c, ok := rt.jobs.Store.(io.Closer); ok {
 			store = c.Close()
 		}
 	}
-	return errors.Join(rt.clean(), store)
+	return errors.Join(servers, rt.clean(), store)
 }
 
 // Agent binds an agent built in Go to the runtime, so that Execute works.

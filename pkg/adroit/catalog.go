@@ -93,6 +93,9 @@ func (rt *Runtime) reach(ag *agents.DynamicAgent) tools.Caps {
 			caps |= t.Needs
 		}
 	}
+	if len(ag.MCPServers) > 0 || namesServerTools(ag) {
+		caps |= tools.Net | tools.Publish // whatever their tools do
+	}
 	if ag.Grant != nil {
 		caps &= *ag.Grant
 	}

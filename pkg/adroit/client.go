@@ -107,6 +107,10 @@ type Catalog interface {
 	// CallTool calls a tool in a directory, without a job: what it changes cannot
 	// be undone.
 	CallTool(ctx context.Context, c ToolCall) (*executor.ToolResult, error)
+	// ToolServers lists the MCP servers of a scope, without starting any.
+	ToolServers(ctx context.Context, in Scope) (*Listing[ToolServerInfo], error)
+	// CheckToolServer starts one and reports its tools.
+	CheckToolServer(ctx context.Context, c ToolServerCheck) (*ToolServerReport, error)
 }
 
 // Models are the models that can be asked.

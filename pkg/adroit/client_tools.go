@@ -18,6 +18,7 @@ import (
 // A ToolCall calls a tool outside of a job.
 type ToolCall struct {
 	Name    string          `json:"name"`
+	Server  string          `json:"server,omitempty"` // the MCP server that has the tool, under the name that it gives it
 	Args    json.RawMessage `json:"args"`
 	Dir     string          `json:"dir"`
 	Sandbox string          `json:"sandbox,omitempty"` // the level of commands; empty: as configured
@@ -38,7 +39,11 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, er
 		return r, err
 	}
 	t, ok := set.Lookup(c.Name)
-	if !ok {
+	if c.Server != "" {
+		if t, err = rt.findServerTool(ctx, c); err != nil {
+			return r, err
+		}
+	} else if !ok {
 		hint := "adroit tools list lists the tools"
 		if n := set.Nearest(c.Name); n != "" {
 			hint = fmt.Sprintf("did you mean %q?", n)

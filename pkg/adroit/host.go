@@ -16,6 +16,7 @@ import (
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/sandbox"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -48,6 +49,10 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: rt.fence(ctx, j, c, models), Blobs: blobs,
 		Results: &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
 	}
+	pinned := &pinnedTools{rt: rt, home: filepath.Join(rt.home, j.ID), scope: func() (toolserver.Scope, error) { return rt.serverScope(j.Dir, c.Trust) }}
+	if rt.o.ToolServers != nil {
+		h.ServerTool = pinned.lookup
+	}
 	hide, shut, err := rt.openWorkspace(ctx, j, c, &h)
 	if err != nil {
 		return nil, nil, err
@@ -64,7 +69,10 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	}
 	m := handler.Serve(h)
 	maps.Copy(m, agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
-		t, _, err := rt.resolve(ctx, in, c.Trust, models)
+		t, p, err := rt.resolve(ctx, in, c.Trust, models)
+		if err == nil && len(p.servers) > 0 {
+			err = pinned.pin(t, p.servers)
+		}
 		return t, err
 	}))
 	maps.Copy(m, coordinator.Routes(repairs{h.Worktrees}))

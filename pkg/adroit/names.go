@@ -6,6 +6,7 @@ import (
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/lsp"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 )
@@ -28,6 +29,12 @@ type (
 	SandboxOptions = process.SandboxOptions
 	// A LanguageServer is a program that checks the files of a language.
 	LanguageServer = lsp.Server
+
+	// ToolServers have tools that are not part of this program.
+	ToolServers = toolserver.Servers
+	// A ToolServerInfo describes a server, a ToolServerReport its tools too.
+	ToolServerInfo   = toolserver.Info
+	ToolServerReport = toolserver.Report
 
 	// A Change is what a job has made of one file.
 	Change = ledger.Change

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/workspace"
@@ -35,6 +36,7 @@ type projectContext struct {
 	skills   []agents.Skill
 	project  agents.Project
 	problems agents.Problems
+	servers  map[string]toolserver.Tool // the tools that its servers have, by name
 }
 
 // projectContext reads that of a workspace, as far as d trusts it.

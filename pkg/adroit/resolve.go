@@ -62,6 +62,17 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m M
 	if err != nil {
 		return t, p, err
 	}
+	if rt.o.ToolServers != nil {
+		scope, err := rt.serverScope(dir, trust)
+		if err != nil {
+			return t, p, err
+		}
+		with, err := rt.withServers(ctx, in, cat, scope, set)
+		if err != nil {
+			return t, p, err
+		}
+		in, set, p.servers = with.in, with.set, with.tools
+	}
 	t, err = agents.Resolve(in, cat, set, def)
 	return t, p, err
 }

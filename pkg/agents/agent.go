@@ -45,6 +45,7 @@ type DynamicAgent struct {
 	ThinkModel   string             `json:"think_model,omitempty"` // of tools that ask one; empty leaves it to the caller
 	Tools        []string           `json:"tools,omitempty"`       // names, with wildcards as in git_*; none for a generator
 	Deny         []string           `json:"deny,omitempty"`        // taken from Tools again
+	MCPServers   []string           `json:"mcp_servers,omitempty"` // servers whose tools it has besides
 	Auto         []string           `json:"auto,omitempty"`        // names of more tools, in mode auto where commands are confined
 	Skills       []string           `json:"skills,omitempty"`      // names, with wildcards; read_skill comes with them
 	Done         executor.Criterion `json:"done,omitzero"`         // zero: when the model stops calling tools

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/toolserver"
 )
 
 // counterpart names our tool for one of Claude Code's; "" means there is none.
@@ -28,13 +30,17 @@ func counterpart(name string) (string, bool) {
 	case "Agent", "Task", "TodoWrite", "WebFetch", "WebSearch", "NotebookEdit", "AskUserQuestion", "ExitPlanMode", "Skill", "SlashCommand":
 		return "", true
 	}
-	return "", strings.HasPrefix(name, "mcp__")
+	return "", false
 }
 
 // tools reads a list of tools; Claude Code's names become ours.
 func (d *decoder) tools(n *node, what string) []string {
 	var out, from []string
 	for _, name := range d.Names(n, what) {
+		if rest, ok := strings.CutPrefix(name, toolserver.Prefix("")); ok && what == "tools" && !strings.Contains(rest, "__") {
+			d.a.MCPServers = append(d.a.MCPServers, strings.ReplaceAll(rest, "_", "-")) // all of them, as Claude Code writes it
+			continue
+		}
 		base, pattern, restricted := strings.Cut(name, "(")
 		ours, claude := counterpart(base)
 		switch {

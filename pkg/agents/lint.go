@@ -85,6 +85,9 @@ func (l *linter) tools() {
 	a := l.a
 	var found []string
 	for i, name := range a.Tools {
+		if ofServer(name) {
+			continue
+		}
 		if err := l.all.Unknown(name); err != nil {
 			l.unknown(fmt.Sprintf("tools.%d", i), name)
 			continue
@@ -100,7 +103,7 @@ func (l *linter) tools() {
 		l.own = own.Without(a.Deny...)
 	}
 	for i, name := range a.Deny {
-		if l.all.Unknown(name) != nil {
+		if !ofServer(name) && l.all.Unknown(name) != nil {
 			l.unknown(fmt.Sprintf("deny.%d", i), name)
 		}
 	}

@@ -122,6 +122,7 @@ func (d *decoder) agent(n *node) {
 		"think_model":   func(v *node) { d.String(v, "think_model", &a.ThinkModel) },
 		"tools":         func(v *node) { a.Tools = d.tools(v, "tools") },
 		"deny":          func(v *node) { a.Deny = d.tools(v, "deny") },
+		"mcp_servers":   func(v *node) { a.MCPServers = d.Names(v, "mcp_servers") },
 		"auto":          func(v *node) { a.Auto = d.tools(v, "auto") },
 		"mode":          d.mode,
 		"calling":       d.calling,

@@ -271,8 +271,8 @@ func (a *DynamicAgent) writePrompts(t *executor.Task, in Input, sel selection, i
 // Offer picks from set the tools of a and, apart, those that only its
 // criterion runs. It fails if one does not exist or needs more than a grants.
 func (a *DynamicAgent) Offer(set *tools.Set) (own, checks *tools.Set, err error) {
-	if len(a.Tools) > 0 {
-		if own, err = set.Only(a.Tools...); err != nil {
+	if names := a.toolPatterns(set); len(names) > 0 {
+		if own, err = set.Only(names...); err != nil {
 			return nil, nil, err
 		}
 		own = own.Without(a.Deny...)

@@ -30,6 +30,7 @@ func FileSchema() []byte {
 		"think_model": str("The model for tools that ask one, named in the same way; else the role cheap, if there is one, else the agent's own."),
 		"tools":       names("Names of tools, also with wildcards as in git_*. None for an agent that only answers."),
 		"deny":        names("What to take from tools again."),
+		"mcp_servers": names("Names of MCP servers of the configuration whose tools it has besides."),
 		"auto":        names("Tools that it has besides in mode auto where a sandbox confines commands, as in shell. The grant has to allow them."),
 		"skills":      names("Names of skills, also with wildcards as in release-*. Default: none. Adds the read_skill tool."),
 		"mode":        m{"enum": []string{"plan", "edits", "auto"}, "description": "Narrows how far a job goes on its own: plan changes nothing, edits asks about commands, auto runs them in a sandbox."},

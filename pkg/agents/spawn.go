@@ -162,6 +162,9 @@ func spawnable(name string, cat *Catalog, set *tools.Set) (*DynamicAgent, execut
 	for t := range own.All() {
 		who.Needs |= t.Needs
 	}
+	if len(b.MCPServers) > 0 || slices.ContainsFunc(b.Tools, ofServer) {
+		who.Needs |= tools.Net // whatever their tools are: they are known when it begins
+	}
 	return b, who, nil
 }
 

@@ -290,6 +290,16 @@ func (c *Client) CallTool(ctx context.Context, call adroit.ToolCall) (*executor.
 	return toolsCall.do(ctx, c, call)
 }
 
+// ToolServers implements [adroit.Catalog].
+func (c *Client) ToolServers(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.ToolServerInfo], error) {
+	return serversList.do(ctx, c, in)
+}
+
+// CheckToolServer implements [adroit.Catalog].
+func (c *Client) CheckToolServer(ctx context.Context, in adroit.ToolServerCheck) (*adroit.ToolServerReport, error) {
+	return serversCheck.do(ctx, c, in)
+}
+
 func (c *Client) Models(ctx context.Context) ([]adroit.ModelInfo, error) {
 	return modelsList.do(ctx, c, none{})
 }

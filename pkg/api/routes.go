@@ -152,6 +152,14 @@ var (
 		func(ctx context.Context, c adroit.Client, _ none) (*adroit.Listing[adroit.ToolInfo], error) {
 			return c.Tools(ctx)
 		}}
+	serversList = route[adroit.Scope, *adroit.Listing[adroit.ToolServerInfo]]{"servers/list", "List the MCP servers.",
+		func(ctx context.Context, c adroit.Client, in adroit.Scope) (*adroit.Listing[adroit.ToolServerInfo], error) {
+			return c.ToolServers(ctx, in)
+		}}
+	serversCheck = route[adroit.ToolServerCheck, *adroit.ToolServerReport]{"servers/check", "Start an MCP server and list its tools.",
+		func(ctx context.Context, c adroit.Client, in adroit.ToolServerCheck) (*adroit.ToolServerReport, error) {
+			return c.CheckToolServer(ctx, in)
+		}}
 	toolsCall = route[adroit.ToolCall, *executor.ToolResult]{"tools/call", "Call a tool without a job.",
 		func(ctx context.Context, c adroit.Client, in adroit.ToolCall) (*executor.ToolResult, error) {
 			return c.CallTool(ctx, in)
@@ -191,7 +199,7 @@ var (
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
 	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsSend, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
-	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall,
+	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall, serversList, serversCheck,
 	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet, trustList, doctor,
 }
 

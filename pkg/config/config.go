@@ -80,6 +80,8 @@ type Config struct {
 
 	Test map[string]string `yaml:"test"` // the command that runs the tests of a project, by its directory
 
+	MCP mcpSection `yaml:"mcp_servers"`
+
 	from   map[string]string // where a value comes from; a missing key means default
 	getenv func(string) string
 	keys   map[string]string // of adroit login, by provider
@@ -298,7 +300,7 @@ func (c *Config) check(where string) error {
 	if err := c.checkHooks(where); err != nil {
 		return err
 	}
-	return nil
+	return c.checkMCP(where)
 }
 
 // A Setting is one value and where it comes from.
@@ -393,6 +395,7 @@ func (c *Config) entries() []entry {
 	}
 	out = append(out, c.Ollama.entries()...)
 	out = append(out, c.cliEntries()...)
+	out = append(out, c.mcpEntries()...)
 	out = append(out, c.roleEntries()...)
 	return append(out, c.priceEntries()...)
 }

@@ -32,7 +32,7 @@ func Narrower(a, b Mode) Mode {
 
 // Allows reports whether a tool may be used in a mode at all.
 func (m Mode) Allows(t tools.Metadata) bool {
-	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && !t.RunsCode && (t.Needs&tools.Exec == 0 || Repeatable(t))
+	return m != ModePlan || t.Needs&(tools.Write|tools.Shell|tools.Publish) == 0 && !t.RunsCode && t.Asks == "" && (t.Needs&tools.Exec == 0 || Repeatable(t))
 }
 
 func Repeatable(t tools.Metadata) bool {

@@ -94,7 +94,7 @@ func (c *compactor) store(text string) string {
 }
 
 func (c *compactor) trimmer(msgs []llm.Message) *compaction.Trimmer {
-	return compaction.NewTrimmer(msgs, c.Tools.Lookup, c.store)
+	return compaction.NewTrimmer(msgs, c.lookup, c.store)
 }
 
 // results makes the results of earlier turns smaller.
@@ -201,7 +201,7 @@ func (c *compactor) summary(ctx context.Context, ref string) (executor.CompactRe
 }
 
 func (c *compactor) record() *compaction.Notes {
-	return compaction.NotesFromCalls(c.older(), c.in.Notes, c.Tools.Lookup)
+	return compaction.NotesFromCalls(c.older(), c.in.Notes, c.lookup)
 }
 
 // readNotes reads notes from an answer, or states why they are of no use: they are

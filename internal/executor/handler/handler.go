@@ -33,6 +33,9 @@ type Host struct {
 	Models func(ctx context.Context, name string) (llm.Model, string, error)
 	// Tools has the bodies of the tools that tasks may name.
 	Tools *tools.Set
+	// ServerTool has the bodies of those that are not in Tools because a tool
+	// server has them. May be nil.
+	ServerTool func(name string) (tools.Tool, bool)
 	// Env gives what tools may touch, in the job's directory or, where at names
 	// one, in the worktree of a sub-agent; each call gets the part that it needs.
 	Env func(ctx context.Context, job, at string) (*tools.Env, error)
@@ -111,8 +114,17 @@ func Serve(h Host) flow.Mux {
 	}
 }
 
+// lookup finds a tool with its body.
+func (h Host) lookup(name string) (tools.Tool, bool) {
+	t, ok := h.Tools.Lookup(name)
+	if !ok && h.ServerTool != nil {
+		return h.ServerTool(name)
+	}
+	return t, ok
+}
+
 func (h Host) repeatable(s flow.Step) bool {
-	t, ok := h.Tools.Lookup(s.Name)
+	t, ok := h.lookup(s.Name)
 	return ok && (t.Safe() != tools.Unsafe || h.idle(s, t))
 }
 
@@ -120,7 +132,7 @@ func (h Host) repeatable(s flow.Step) bool {
 // commands have done, or calls to elsewhere, nobody knows.
 func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
 	var use executor.ToolCall
-	t, ok := h.Tools.Lookup(s.Name)
+	t, ok := h.lookup(s.Name)
 	if !ok || h.Revert == nil || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || json.Unmarshal(s.Input, &use) != nil {
 		return false, nil
 	}
@@ -134,7 +146,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	if err := json.Unmarshal(s.Input, &use); err != nil {
 		return nil, fmt.Errorf("tool %s: decoding input: %w", s.Name, err)
 	}
-	t, ok := h.Tools.Lookup(s.Name)
+	t, ok := h.lookup(s.Name)
 	if !ok {
 		return nil, fmt.Errorf("tool %s is not part of this program any more", s.Name)
 	}

@@ -34,6 +34,8 @@ func defaultVerdict(m executor.PermissionContext, t tools.Metadata, f Confinemen
 		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
 	case t.Needs&tools.Publish != 0:
 		return permit.Ask, "others will see it"
+	case t.Asks != "":
+		return permit.Ask, t.Asks
 	case t.Needs&tools.Shell != 0 && m.Mode == executor.ModeAuto && f.closed() && m.Approve != executor.ApproveAsk:
 		return permit.Allow, ""
 	case t.Needs&tools.Shell != 0:

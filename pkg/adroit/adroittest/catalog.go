@@ -33,6 +33,11 @@ func testCatalog(t *testing.T, f *fixture) {
 	}
 	list, err := f.Tools(t.Context())
 	must(t, err)
+	servers, err := f.ToolServers(t.Context(), adroit.Scope{Dir: f.dir})
+	must(t, err)
+	if _, err := f.CheckToolServer(t.Context(), adroit.ToolServerCheck{Named: adroit.Named{Name: "none"}}); len(servers.Items) != 0 || err == nil {
+		t.Errorf("without MCP servers: %+v, %v", servers, err)
+	}
 	found := false
 	for _, tool := range list.Items {
 		found = found || tool.Name == "write_file" && strings.Contains(string(tool.Input), `"path"`)

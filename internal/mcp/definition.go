@@ -1,0 +1,106 @@
+package mcp
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Bounds of what a server may say of its tools.
+const (
+	maxTools       = 512      // of a server that are offered
+	maxListed      = 20_000   // that are read at all
+	maxSchemaBytes = 32 << 10 // of a tool's arguments
+	maxDescription = 2 << 10
+	maxWireName    = 256 // of a tool as its server names it
+)
+
+// A definition is what a server says of a tool, as it is kept.
+type definition struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"input"`
+	ReadOnly    bool            `json:"read_only,omitempty"`
+	Idempotent  bool            `json:"idempotent,omitempty"`
+	Harmless    bool            `json:"harmless,omitempty"` // it says that it destroys nothing
+	Digest      string          `json:"digest"`             // of all of it, as the server says it
+}
+
+// define takes what can be used of a tool; problem says why it cannot.
+func define(t *sdk.Tool) (d definition, problem string) {
+	d = definition{Name: t.Name, Description: clip(textfile.Visible(cmp.Or(t.Description, t.Title)), maxDescription)}
+	input, err := json.Marshal(t.InputSchema)
+	if err != nil {
+		return d, "its schema cannot be read"
+	}
+	whole, err := json.Marshal(struct {
+		Name, Title, Description string
+		Input                    json.RawMessage
+		Annotations              *sdk.ToolAnnotations
+	}{t.Name, t.Title, t.Description, input, t.Annotations})
+	if err != nil {
+		return d, "its annotations cannot be read"
+	}
+	d.Input, d.Digest = input, digest(whole)
+	if a := t.Annotations; a != nil {
+		d.ReadOnly, d.Idempotent = a.ReadOnlyHint, a.IdempotentHint || a.ReadOnlyHint
+		d.Harmless = a.ReadOnlyHint || a.DestructiveHint != nil && !*a.DestructiveHint
+	}
+	switch {
+	case t.Name == "" || len(t.Name) > maxWireName || textfile.Visible(t.Name) != t.Name:
+		return d, fmt.Sprintf("its name is empty, not printable or longer than %d bytes", maxWireName)
+	case len(input) > maxSchemaBytes:
+		return d, fmt.Sprintf("its schema is longer than %d bytes", maxSchemaBytes)
+	}
+	probe := tools.Func(tools.Metadata{Name: "probe", Description: "Probe."}, input, nil)
+	if err := probe.Input.Err(); err != nil {
+		return d, "its schema cannot be used: " + clip(strings.Join(strings.Fields(err.Error()), " "), 200)
+	}
+	return d, ""
+}
+
+// clip cuts a text at a rune's end.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// offers reports whether an entry lets a tool be offered.
+func (s Server) offers(tool string) bool {
+	return len(s.Tools) == 0 || slices.ContainsFunc(s.Tools, func(p string) bool { ok, _ := path.Match(p, tool); return ok })
+}
+
+// tool is a definition as the tool of a job. A call reaches something outside
+// that nobody here confines, so that it needs the network, is untrusted, and asks
+// unless the server says that it changes nothing.
+func (d definition) tool(name, server string, s Server) toolserver.Tool {
+	m := tools.Metadata{
+		Name: name, Description: cmp.Or(strings.TrimSpace(d.Description), fmt.Sprintf("The tool %s of the server %s.", d.Name, server)),
+		Category: "mcp", Optionality: tools.Optional, Needs: tools.Net, Effect: tools.Unsafe, Timeout: s.Timeout, Produces: []string{name + "/*"},
+	}
+	switch {
+	case d.ReadOnly:
+		m.Effect = tools.Pure
+	case d.Idempotent:
+		m.Effect = tools.Idempotent
+	}
+	switch {
+	case d.ReadOnly:
+	case d.Harmless:
+		m.Asks = fmt.Sprintf("the server %s says that it changes something", server)
+	default:
+		m.Asks = fmt.Sprintf("the server %s does not say that it only reads; it may change or delete something", server)
+	}
+	return toolserver.Tool{Metadata: m, Input: d.Input, Server: server, Tool: d.Name, Digest: d.Digest}
+}

@@ -1,0 +1,136 @@
+package mcp
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+)
+
+// File is where adroit mcp add keeps servers, in the directory of the configuration
+// file and in the form that other clients have; "" without one.
+func File(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "mcp.json")
+}
+
+// Added reads the servers of a file; there may be none.
+func Added(path string) (map[string]Server, error) {
+	b, err := os.ReadFile(path)
+	if path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return map[string]Server{}, nil
+	}
+	var problems []error
+	var found map[string]Server
+	if err == nil {
+		found, problems, err = ParseFile(b)
+	}
+	for name := range found {
+		err = errors.Join(err, CheckName(name))
+	}
+	if err := errors.Join(err, errors.Join(problems...)); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return found, nil
+}
+
+// Add writes an entry into a file of servers; replace takes the place of one.
+func Add(path, name string, s Server, replace bool) error {
+	if err := CheckName(name); err != nil {
+		return adroit.Invalidf("for example: adroit mcp add "+cmp.Or(Name(name), "files")+" …", "%v", err)
+	}
+	if err := s.Check(); err != nil {
+		return adroit.Invalidf("adroit mcp add --help has examples", "%s: %v", name, err)
+	}
+	return changeServers(path, func(all map[string]json.RawMessage) error {
+		if _, ok := all[name]; ok && !replace {
+			return adroit.Invalidf("--replace takes its place", "there is a server %s already", name)
+		}
+		b, err := json.Marshal(s)
+		all[name] = b
+		return err
+	})
+}
+
+// Remove takes an entry out of a file of servers, and forgets in records what is
+// remembered of it.
+func Remove(path, records, name string) error {
+	err := changeServers(path, func(all map[string]json.RawMessage) error {
+		if _, ok := all[name]; !ok {
+			return adroit.Invalidf("adroit mcp list lists them", "there is no server %q", name)
+		}
+		delete(all, name)
+		return nil
+	})
+	return errors.Join(err, forget(records, name))
+}
+
+// changeServers rewrites a file of servers while no other process does. What it does not
+// know in the file stays.
+func changeServers(path string, change func(map[string]json.RawMessage) error) error {
+	if path == "" {
+		return adroit.Invalidf("set HOME or XDG_CONFIG_HOME", "there is no home directory to keep servers in")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	for err = syscall.EINTR; err == syscall.EINTR; {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		return err
+	}
+	file := map[string]json.RawMessage{}
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, &file)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return adroit.WithHint(fmt.Errorf("%s: %w", path, err), "correct it first")
+	}
+	all := map[string]json.RawMessage{}
+	if raw := file["mcpServers"]; raw != nil {
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return adroit.WithHint(fmt.Errorf("%s: mcpServers: %w", path, err), "correct it first")
+		}
+	}
+	if err := change(all); err != nil {
+		return err
+	}
+	if file["mcpServers"], err = json.Marshal(all); err != nil {
+		return err
+	}
+	if b, err = json.MarshalIndent(file, "", "  "); err != nil {
+		return err
+	}
+	return replaceFile(path, append(b, '\n'))
+}
+
+// replaceFile writes a file so that a reader sees the old or the new one.
+func replaceFile(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // it is of no use, and the error is reported
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxStream bounds one body of an answer, however long it takes.
+const maxStream = 64 << 20
+
+// overHTTP is the transport to an address, through the network guard. The operator
+// has named the address, so that it may be one that is not public; where it leads
+// to may not.
+func (p *Pool) overHTTP(s Server) (sdk.Transport, func()) {
+	g := p.o.Network
+	g.Allow = slices.Clone(g.Allow)
+	g.Timeout, g.MaxBody = 24*time.Hour, maxStream // calls have limits of their own
+	u, err := url.Parse(s.URL)
+	if err == nil && !s.project {
+		g.Allow = append(g.Allow, hostPort(u))
+	}
+	client := g.Client()
+	if err == nil {
+		client.Transport = &withHeaders{client.Transport, hostPort(u), s.Headers}
+	}
+	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 1}, client.CloseIdleConnections
+}
+
+// hostPort is the host of an address with its port.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// withHeaders adds an entry's headers to the requests for its host, and to no
+// other's: a redirect does not get them.
+type withHeaders struct {
+	next    http.RoundTripper
+	host    string
+	headers map[string]string
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
+	if hostPort(r.URL) != t.host {
+		return t.next.RoundTrip(r)
+	}
+	r = r.Clone(r.Context())
+	for k, v := range t.headers {
+		r.Header.Set(k, v)
+	}
+	return t.next.RoundTrip(r)
+}
+
+// CloseIdleConnections is what http.Client looks for.
+func (t *withHeaders) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}

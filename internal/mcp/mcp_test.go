@@ -1,0 +1,180 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+func TestMCPCall(t *testing.T) {
+	for _, how := range []string{"behaves", "exits when probed", "silent when probed", "foreign ids"} {
+		t.Run(how, func(t *testing.T) {
+			f := serve(t, how, twoTools)
+			look, drop := f.tool(t, "look"), f.tool(t, "drop")
+			if look.Name != "mcp__fake__look" || look.Safe() != tools.Pure || look.Asks != "" || drop.Safe() != tools.Unsafe || drop.Asks == "" {
+				t.Errorf("the tools are %+v and %+v", look, drop)
+			}
+			if r := f.call(t, look); r.Failed || r.Text != "did look" && r.Text != "ok" {
+				t.Errorf("the result is %+v", r)
+			}
+		})
+	}
+}
+
+// TestMCPMisbehaves: whatever a server does is a bounded result with a reason.
+func TestMCPMisbehaves(t *testing.T) {
+	for _, tt := range []struct{ how, tool, want string }{
+		{"dies in a call", "drop", "in the middle of the call; whether drop was done is not known"},
+		{"dies in a call", "drop", "ended with exit code 3; its standard error ends with: out of luck"},
+		{"endless answer", "drop", "in the middle of the call"},
+		{"long text", "look", "[cut: the answer is longer than 1048576 bytes]"},
+		{"escapes", "look", `a\x1b]0;owned\x07b\u202e`},
+	} {
+		t.Run(tt.how, func(t *testing.T) {
+			f := serve(t, tt.how, twoTools)
+			r := f.call(t, f.tool(t, tt.tool))
+			if !strings.Contains(r.Text, tt.want) || len(r.Text) > maxText+1000 {
+				t.Errorf("the result has %d bytes: %.300s; want %q", len(r.Text), r.Text, tt.want)
+			}
+		})
+	}
+}
+
+// TestMCPStart: a server that cannot be had is reported with what it printed.
+func TestMCPStart(t *testing.T) {
+	for _, tt := range []struct{ script, want string }{
+		{"echo npm noise; sleep 5", `wrote something on its standard output that is no message: "npm noise"`},
+		{"echo no luck >&2; exit 3", "ended with exit code 3; its standard error ends with: no luck"},
+	} {
+		p := New(Options{Dir: t.TempDir(), Servers: map[string]Server{"bad": {Command: commandLine{"sh", "-c", tt.script}, Grants: Grants{Sandbox: "off"}}}})
+		_, err := p.Tools(t.Context(), toolserver.Scope{}, []string{"bad"})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.script, err, tt.want)
+		}
+		_ = p.Close()
+	}
+}
+
+// TestMCPChanged: a tool that changes after it was accepted is neither called nor
+// offered until somebody accepts it.
+func TestMCPChanged(t *testing.T) {
+	f := serve(t, "changes in a call", twoTools)
+	look := f.tool(t, "look")
+	if r := f.call(t, look); r.Text != "ok" {
+		t.Fatalf("the first result is %+v", r)
+	}
+	if r := f.call(t, look); !r.Failed || !strings.Contains(r.Text, "has changed its tool look") {
+		t.Errorf("the second result is %+v", r)
+	}
+	list, err := f.Tools(t.Context(), f.scope, []string{"fake"})
+	if err != nil || len(list) != 1 || list[0].Tool != "drop" || len(f.warnings) != 1 {
+		t.Errorf("offered are %+v, %v; warnings %q", list, err, f.warnings)
+	}
+	r, err := f.Check(t.Context(), f.scope, "fake", true)
+	if err != nil || r.Pending != 0 || len(r.Items) != 2 {
+		t.Fatalf("the report is %+v, %v", r, err)
+	}
+	if f.tool(t, "look").Digest == look.Digest {
+		t.Error("the accepted tool has the digest of the old one")
+	}
+}
+
+// TestMCPBombs: schemas that explode and too many tools leave the others usable.
+func TestMCPBombs(t *testing.T) {
+	var bomb strings.Builder
+	bomb.WriteString(`{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{`)
+	for i := range 40 {
+		fmt.Fprintf(&bomb, `"d%d":{"type":"object","properties":{"x":{"$ref":"#/$defs/d%d"},"y":{"$ref":"#/$defs/d%d"}}},`, i, i+1, i+1)
+	}
+	bomb.WriteString(`"d40":{"type":"string"}}}`)
+	var list strings.Builder
+	fmt.Fprintf(&list, `{"tools":[{"name":"bomb","inputSchema":%s},{"name":"huge","inputSchema":{"type":"object","description":%q}},{"name":"a\u001b[2J","inputSchema":{"type":"object"}}`, &bomb, strings.Repeat("x", maxSchemaBytes))
+	for i := range 10_000 {
+		fmt.Fprintf(&list, `,{"name":"t%d","inputSchema":{"type":"object"}}`, i)
+	}
+	list.WriteString("]}")
+	f := serve(t, "behaves", list.String())
+	r, err := f.Check(t.Context(), f.scope, "fake", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Items) != maxTools || r.More != 10_000-maxTools || len(r.Unusable) != 3 {
+		t.Errorf("%d tools, %d more, unusable %q", len(r.Items), r.More, r.Unusable)
+	}
+}
+
+// TestMCPNames: names are valid, distinct whatever a server calls its tools, and
+// stay with their tool.
+func TestMCPNames(t *testing.T) {
+	long := strings.Repeat("long", 30)
+	taken := hashedName(toolID{"s", "A"})[len("mcp__s__"):]
+	var ids []toolID
+	for _, server := range []string{"s", "s-t", "st"} {
+		for _, tool := range []string{"a", "A", "a_", "a.b", "a-b", "ab", "tA", "t_a", "", "ü", "_", long, long + "1", taken} {
+			ids = append(ids, toolID{server, tool})
+		}
+	}
+	names, seen := toolNames(ids), map[string]toolID{}
+	for id, name := range names {
+		if other, twice := seen[spelling.Fold(name)]; twice {
+			t.Errorf("%v and %v are both %s", id, other, name)
+		}
+		seen[spelling.Fold(name)] = id
+		if err := tools.Func(tools.Metadata{Name: name, Description: "x"}, []byte(`{"type":"object"}`), nil).Check(); err != nil && strings.Contains(err.Error(), "bad name") {
+			t.Error(err)
+		}
+	}
+	if len(names) != len(ids) {
+		t.Errorf("%d names for %d tools", len(names), len(ids))
+	}
+	if one := toolNames([]toolID{{"s", "get-sum"}}); one[toolID{"s", "get-sum"}] != "mcp__s__get_sum" {
+		t.Errorf("the plain name is %q", one)
+	}
+}
+
+// TestMCPHTTP: a server behind an address; the headers go to it and nowhere else,
+// and a redirect inside is not followed.
+func TestMCPHTTP(t *testing.T) {
+	var leaked string
+	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { leaked += r.Header.Get("Authorization") + " reached" }))
+	defer inside.Close()
+	server := sdk.NewServer(&sdk.Implementation{Name: "remote", Version: "1"}, nil)
+	sdk.AddTool(server, &sdk.Tool{Name: "hello", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, r *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: r.Extra.Header.Get("Authorization")}}}, nil, nil
+	})
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, inside.URL, http.StatusTemporaryRedirect)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer outside.Close()
+	p := New(Options{Dir: t.TempDir(), Network: netguard.Guard{}, Getenv: func(name string) string { return map[string]string{"TOKEN": "s3cret"}[name] }, Servers: map[string]Server{
+		"fake": {URL: outside.URL, Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}},
+		"away": {URL: outside.URL + "/away", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}},
+		"none": {URL: outside.URL, Headers: map[string]string{"Authorization": "Bearer ${ABSENT}"}},
+	}})
+	defer p.Close()
+	f := &fixture{Pool: p}
+	if r := f.call(t, f.tool(t, "hello")); r.Text != "Bearer s3cret" {
+		t.Errorf("the result is %+v", r)
+	}
+	if _, err := p.Tools(t.Context(), f.scope, []string{"away"}); err == nil || leaked != "" {
+		t.Errorf("the redirect: %v, leaked %q", err, leaked)
+	}
+	if _, err := p.Tools(t.Context(), f.scope, []string{"none"}); err == nil || !strings.Contains(err.Error(), "the variable ABSENT is not set") {
+		t.Errorf("the missing variable: %v", err)
+	}
+}

@@ -1,0 +1,284 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/pkg/workspace"
+)
+
+// Options are what servers are started and reached with.
+type Options struct {
+	Servers map[string]Server // the operator's, checked
+	Dir     string            // keeps what is remembered of them
+	Sandbox process.SandboxOptions
+	Network netguard.Guard
+	Names   *workspace.DenyList
+	Secrets *secret.Redactor
+	Getenv  func(string) string // nil: os.Getenv
+	Version string              // of this program
+	Warn    func(text string)   // may be nil
+}
+
+// A Pool has the servers of a process. It starts one when a call first needs it;
+// the jobs of the process share it. It is safe for concurrent use.
+type Pool struct {
+	o Options
+
+	mu     sync.Mutex
+	slots  map[string]*slot
+	closed bool
+	warned map[string]bool
+}
+
+var _ toolserver.Servers = (*Pool)(nil)
+
+// A slot is a server that was started at some time, and may be gone.
+type slot struct {
+	name string
+	s    Server
+	dir  string // of a server that has to do with the workspace
+
+	mu      sync.Mutex // one start at a time; guards what follows
+	live    *session
+	tools   map[string]string // digests by name, as last listed
+	used    bool
+	stopped bool
+}
+
+// New returns the servers of a process. Nothing is started.
+func New(o Options) *Pool {
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	return &Pool{o: o, slots: map[string]*slot{}, warned: map[string]bool{}}
+}
+
+// warn reports something once.
+func (p *Pool) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	p.mu.Lock()
+	again := p.warned[text]
+	p.warned[text] = true
+	p.mu.Unlock()
+	if !again && p.o.Warn != nil {
+		p.o.Warn(text)
+	}
+}
+
+// entries are the servers of a scope: the operator's, and those of the project
+// that have no operator's name.
+func (p *Pool) entries(in toolserver.Scope) (map[string]Server, error) {
+	all := maps.Clone(p.o.Servers)
+	if all == nil {
+		all = map[string]Server{}
+	}
+	if in.Project == nil {
+		return all, nil
+	}
+	own, problems, err := ParseFile(in.Project)
+	if err != nil {
+		return all, fmt.Errorf("%s: %w", toolserver.ProjectFile, err)
+	}
+	for _, problem := range problems {
+		p.warn("%s: %v", toolserver.ProjectFile, problem)
+	}
+	for other, s := range own {
+		name := Name(other)
+		if _, taken := all[name]; taken || CheckName(name) != nil {
+			p.warn("%s: the server %s is not used: the name is taken, or none", toolserver.ProjectFile, line(other))
+			continue
+		}
+		// A project does not decide how far its servers reach.
+		s.project, s.Agents, s.Sandbox, s.Read, s.Write = true, nil, "", nil, nil
+		all[name] = s
+	}
+	return all, nil
+}
+
+// entry finds a server by name.
+func (p *Pool) entry(in toolserver.Scope, name string) (Server, error) {
+	all, err := p.entries(in)
+	s, ok := all[name]
+	switch {
+	case ok:
+		return s, nil
+	case err != nil:
+		return s, err
+	}
+	hint := "adroit mcp list lists the servers, adroit mcp add adds one"
+	if near := spelling.Nearest(name, slices.Collect(maps.Keys(all))); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return s, adroit.Invalidf(hint, "there is no MCP server %q", name)
+}
+
+// slot is the place of a server in this process: one for all jobs, or one for each
+// workspace that it has to do with.
+func (p *Pool) slot(in toolserver.Scope, name string, s Server) *slot {
+	dir := ""
+	uses := func(text string) bool { return strings.Contains(text, "${workspace}") }
+	if s.Workspace != "" || slices.ContainsFunc(s.Args, uses) || slices.ContainsFunc(s.Command, uses) || slices.ContainsFunc(slices.Collect(maps.Values(s.Env)), uses) {
+		dir = in.Dir
+	}
+	key := name + "\x00" + s.digest() + "\x00" + dir
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.slots[key] == nil {
+		p.slots[key] = &slot{name: name, s: s, dir: dir, stopped: p.closed}
+	}
+	return p.slots[key]
+}
+
+// session is the connection of a slot, made if there is none. What the server says
+// of its tools is compared with what was accepted whenever it is started.
+func (p *Pool) session(ctx context.Context, l *slot) (*session, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.stopped:
+		return nil, errors.New("the program is ending")
+	case l.live != nil && l.live.alive():
+		return l.live, nil
+	case l.live != nil:
+		l.live.end()
+		l.live = nil
+	}
+	r, err := loadRecord(p.o.Dir, l.name, l.s)
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.dial(ctx, l.name, l.s, l.dir, r.Legacy)
+	if err != nil {
+		return nil, err
+	}
+	l.live = c
+	if _, err := p.relist(ctx, l, false); err != nil {
+		c.end()
+		l.live = nil
+		return nil, err
+	}
+	return c, nil
+}
+
+// relist reads the tools of a live server and records what they are. The slot is
+// locked.
+func (p *Pool) relist(ctx context.Context, l *slot, accept bool) (*record, error) {
+	now, err := l.live.list(ctx, l.s)
+	if err != nil {
+		return nil, err
+	}
+	l.tools = map[string]string{}
+	for _, d := range now.tools {
+		l.tools[d.Name] = d.Digest
+	}
+	r, err := loadRecord(p.o.Dir, l.name, l.s)
+	if err != nil {
+		return nil, err
+	}
+	r.update(now, accept)
+	info := l.live.cs.InitializeResult()
+	if r.Legacy, r.Protocol, r.Seen = l.live.legacy, info.ProtocolVersion, time.Now().UTC().Truncate(time.Second); info.ServerInfo != nil {
+		r.Version = line(strings.TrimSpace(info.ServerInfo.Name + " " + info.ServerInfo.Version))
+	}
+	return r, r.save(p.o.Dir, l.s)
+}
+
+// Tools implements [toolserver.Servers]. A server that was used before is not
+// started for it.
+func (p *Pool) Tools(ctx context.Context, in toolserver.Scope, names []string) ([]toolserver.Tool, error) {
+	type found struct {
+		definition
+		s Server
+	}
+	all := map[toolID]found{}
+	var ids []toolID
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		s, err := p.entry(in, name)
+		if err != nil {
+			return nil, err
+		}
+		r, err := p.known(ctx, in, name, s)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range r.offered() {
+			id := toolID{name, d.Name}
+			ids, all[id] = append(ids, id), found{d, s}
+		}
+		if n := len(r.Pending); n > 0 {
+			p.warn("%d tools of the MCP server %s have changed or are new, and are not offered: adroit mcp check %s shows them, --accept accepts them", n, name, name)
+		}
+		if r.More > 0 {
+			p.warn("%d tools of the MCP server %s are not offered: it has more than %d; its entry can choose by tools: [NAME…]", r.More, name, maxTools)
+		}
+	}
+	given := toolNames(ids)
+	var out []toolserver.Tool
+	for _, id := range ids {
+		if name := given[id]; name != "" {
+			out = append(out, all[id].tool(name, id.server, all[id].s))
+		}
+	}
+	return out, nil
+}
+
+// known is the record of a server, which is started if there is none.
+func (p *Pool) known(ctx context.Context, in toolserver.Scope, name string, s Server) (*record, error) {
+	r, err := loadRecord(p.o.Dir, name, s)
+	if err != nil || !r.Seen.IsZero() {
+		return r, err
+	}
+	if _, err := p.session(ctx, p.slot(in, name, s)); err != nil {
+		return nil, err
+	}
+	return loadRecord(p.o.Dir, name, s)
+}
+
+// For implements [toolserver.Servers].
+func (p *Pool) For(agent string) []string {
+	var names []string
+	for name, s := range p.o.Servers {
+		if slices.ContainsFunc(s.Agents, func(pattern string) bool { ok, _ := path.Match(pattern, agent); return ok }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Close implements [toolserver.Servers]: it ends all servers and waits for them.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	slots := slices.Collect(maps.Values(p.slots))
+	p.mu.Unlock()
+	var wait sync.WaitGroup
+	for _, l := range slots {
+		wait.Go(func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.stopped = true
+			if l.live != nil {
+				l.live.end()
+				l.live = nil
+			}
+		})
+	}
+	wait.Wait()
+	return nil
+}

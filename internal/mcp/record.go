@@ -1,0 +1,128 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A record is what is remembered of a server between processes: the tools as they
+// were when they were accepted, which is when the server was first used or when
+// somebody said so since.
+type record struct {
+	Server   string       `json:"server"`
+	Version  string       `json:"version,omitempty"`  // what it calls itself
+	Protocol string       `json:"protocol,omitempty"` // the revision that it uses
+	Legacy   bool         `json:"legacy,omitempty"`   // it does not get over being probed for the newest one
+	Tools    []definition `json:"tools"`              // as accepted
+	Pending  []definition `json:"pending,omitempty"`  // as they are, where that is not accepted: changed or new
+	Gone     []string     `json:"gone,omitempty"`     // accepted, and not there any more
+	Unusable []string     `json:"unusable,omitempty"` // and why
+	More     int          `json:"more,omitempty"`     // tools beyond those that are kept
+	Seen     time.Time    `json:"seen,omitzero"`      // when it was last listed
+	Used     time.Time    `json:"used,omitzero"`      // when a tool was last called
+}
+
+// offered are the tools that jobs may have: accepted, and the same still.
+func (r *record) offered() []definition {
+	return slices.DeleteFunc(slices.Clone(r.Tools), func(d definition) bool {
+		return slices.Contains(r.Gone, d.Name) || slices.ContainsFunc(r.Pending, func(p definition) bool { return p.Name == d.Name })
+	})
+}
+
+// update compares what a server says now with what was accepted. The first time,
+// and with accept, all of it is.
+func (r *record) update(now listing, accept bool) {
+	r.Unusable, r.More = now.unusable, now.more
+	if accept || r.Seen.IsZero() {
+		r.Tools, r.Pending, r.Gone = now.tools, nil, nil
+		return
+	}
+	was, is := map[string]string{}, map[string]bool{}
+	for _, d := range r.Tools {
+		was[d.Name] = d.Digest
+	}
+	r.Pending, r.Gone = nil, nil
+	for _, d := range now.tools {
+		is[d.Name] = true
+		if was[d.Name] != d.Digest {
+			r.Pending = append(r.Pending, d)
+		}
+	}
+	for _, d := range r.Tools {
+		if !is[d.Name] {
+			r.Gone = append(r.Gone, d.Name)
+		}
+	}
+}
+
+// A listing is what a server says of its tools at one moment.
+type listing struct {
+	tools    []definition
+	unusable []string
+	more     int
+}
+
+// recordFile is where the record of an entry is: another entry of the same name
+// has another one.
+func recordFile(dir, name string, s Server) string {
+	return filepath.Join(dir, name+"-"+s.digest()[:16]+".json")
+}
+
+// loadRecord reads the record of an entry; one that cannot be read is as good as
+// none.
+func loadRecord(dir, name string, s Server) (*record, error) {
+	r := &record{Server: name}
+	b, err := os.ReadFile(recordFile(dir, name, s))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, json.Unmarshal(b, r)
+}
+
+// save writes a record so that a reader sees the old or the new one.
+func (r *record) save(dir string, s Server) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), recordFile(dir, r.Server, s))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // it is of no use, and the error has been reported
+	}
+	return err
+}
+
+// forget removes all records of a name.
+func forget(dir, name string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), name+"-")
+		if ok && len(rest) == len("0123456789abcdef.json") && strings.HasSuffix(rest, ".json") {
+			errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}

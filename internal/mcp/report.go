@@ -1,0 +1,77 @@
+package mcp
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/adroit-run/adroit/internal/toolserver"
+)
+
+// List implements [toolserver.Servers].
+func (p *Pool) List(in toolserver.Scope) ([]toolserver.Info, error) {
+	all, err := p.entries(in)
+	if err != nil {
+		return nil, err
+	}
+	out := []toolserver.Info{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := all[name]
+		r, err := loadRecord(p.o.Dir, name, s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, info(name, s, r))
+	}
+	return out, nil
+}
+
+// info is a server with what is remembered of it.
+func info(name string, s Server, r *record) toolserver.Info {
+	i := toolserver.Info{Name: name, Transport: s.transport(), Target: s.Target(), State: "configured", Source: "user", Agents: s.Agents, Tools: len(r.offered()), Pending: len(r.Pending), Seen: r.Seen, Used: r.Used}
+	switch {
+	case !r.Used.IsZero():
+		i.State = "used"
+	case !r.Seen.IsZero():
+		i.State = "started"
+	}
+	if s.project {
+		i.Source = "project"
+	}
+	return i
+}
+
+// Check implements [toolserver.Servers]: it starts the server anew in this process
+// and lists its tools.
+func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, accept bool) (*toolserver.Report, error) {
+	s, err := p.entry(in, name)
+	if err != nil {
+		return nil, err
+	}
+	l := p.slot(in, name, s)
+	if _, err := p.session(ctx, l); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r, err := p.relist(ctx, l, accept)
+	if err != nil {
+		return nil, err
+	}
+	out := &toolserver.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []toolserver.Item{}, Unusable: r.Unusable, Gone: r.Gone, More: r.More}
+	add := func(d definition, state string) {
+		t := d.tool(plainName(toolID{name, d.Name}), name, s)
+		out.Items = append(out.Items, toolserver.Item{Name: d.Name, Description: d.Description, State: state, Effect: string(t.Safe()), Asks: t.Asks != ""})
+	}
+	for _, d := range r.offered() {
+		add(d, "offered")
+	}
+	for _, d := range r.Pending {
+		state := "new"
+		if slices.ContainsFunc(r.Tools, func(t definition) bool { return t.Name == d.Name }) {
+			state = "changed"
+		}
+		add(d, state)
+	}
+	return out, nil
+}

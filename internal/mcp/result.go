@@ -1,0 +1,149 @@
+package mcp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// Bounds of the answer to a call.
+const (
+	maxText      = 1 << 20
+	maxArtifact  = 1 << 20  // one, encoded
+	maxArtifacts = 4 << 20  // all of a call
+	maxMessage   = 16 << 20 // of the protocol
+)
+
+// An answer is the result of a call on its way to the model.
+type answer struct {
+	name string // of the tool
+	text strings.Builder
+	cut  bool
+	kept map[string]json.RawMessage
+	size int
+}
+
+// result takes what a server returned for what the model reads; images, links and
+// structured content are artifacts, named by the tool.
+func result(name string, r *sdk.CallToolResult) tools.Result {
+	a := &answer{name: name, kept: map[string]json.RawMessage{}}
+	hasText := false
+	for i, c := range r.Content {
+		_, isText := c.(*sdk.TextContent)
+		hasText = hasText || isText
+		a.content(c, i+1)
+	}
+	if r.StructuredContent != nil {
+		b, err := json.Marshal(r.StructuredContent)
+		switch {
+		case err != nil:
+			a.say("[structured content that cannot be read]")
+		case !hasText:
+			a.say(textfile.Visible(string(b)))
+		}
+		if err == nil {
+			a.keep("structured", b)
+		}
+	}
+	out := tools.Result{Text: a.text.String(), Failed: r.IsError, Artifacts: a.kept}
+	if len(a.kept) == 0 {
+		out.Artifacts = map[string]json.RawMessage{}
+	}
+	if out.Text == "" {
+		out.Text = "(nothing)"
+	}
+	return out
+}
+
+// content adds one part of a result, number n.
+func (a *answer) content(c sdk.Content, n int) {
+	switch c := c.(type) {
+	case *sdk.TextContent:
+		a.say(textfile.Visible(c.Text))
+	case *sdk.ImageContent:
+		a.data("image", n, c.MIMEType, "", c.Data)
+	case *sdk.AudioContent:
+		a.data("audio", n, c.MIMEType, "", c.Data)
+	case *sdk.ResourceLink:
+		a.link(n, c)
+	case *sdk.EmbeddedResource:
+		if c.Resource == nil {
+			return
+		}
+		a.resource(n, c.Resource)
+	default:
+		a.say(fmt.Sprintf("[%T, which is not shown]", c))
+	}
+}
+
+// resource adds the content of a resource.
+func (a *answer) resource(n int, r *sdk.ResourceContents) {
+	if r.Blob != nil {
+		a.data("resource", n, r.MIMEType, r.URI, r.Blob)
+		return
+	}
+	a.say(fmt.Sprintf("[resource %s]\n%s", line(r.URI), textfile.Visible(r.Text)))
+}
+
+// link adds a reference to a resource.
+func (a *answer) link(n int, l *sdk.ResourceLink) {
+	b, err := json.Marshal(map[string]string{"uri": l.URI, "name": l.Name, "mime": l.MIMEType, "description": l.Description})
+	if err != nil {
+		return // texts can be encoded
+	}
+	a.say(fmt.Sprintf("[link %s: %s]", line(l.Name), line(l.URI)))
+	a.keep(fmt.Sprintf("link-%d", n), b)
+}
+
+// data adds what is no text: the model learns that it is there.
+func (a *answer) data(kind string, n int, mime, uri string, data []byte) {
+	value := map[string]string{"mime": mime, "data": base64.StdEncoding.EncodeToString(data)}
+	if uri != "" {
+		value["uri"] = uri
+	}
+	b, err := json.Marshal(value)
+	if err != nil {
+		return // texts can be encoded
+	}
+	where := "it is too large to be kept"
+	if name := fmt.Sprintf("%s-%d", kind, n); a.keep(name, b) {
+		where = "artifact " + a.name + "/" + name
+	}
+	a.say(fmt.Sprintf("[%s, %s, %d bytes: %s]", kind, line(mime), len(data), where))
+}
+
+// keep binds an artifact, unless it is too large.
+func (a *answer) keep(name string, value json.RawMessage) bool {
+	if len(value) > maxArtifact || a.size+len(value) > maxArtifacts {
+		return false
+	}
+	a.size += len(value)
+	a.kept[a.name+"/"+name] = value
+	return true
+}
+
+// say adds a line of text, within bounds.
+func (a *answer) say(text string) {
+	switch {
+	case a.cut:
+		return
+	case a.text.Len() > 0:
+		a.text.WriteByte('\n')
+	}
+	if room := maxText - a.text.Len(); len(text) > room {
+		a.cut = true
+		text = clip(text, max(room, 0)) + fmt.Sprintf("\n[cut: the answer is longer than %d bytes]", maxText)
+	}
+	a.text.WriteString(text)
+}
+
+// line is a text of somebody else on one short line.
+func line(s string) string {
+	return clip(strings.Join(strings.Fields(textfile.Visible(s)), " "), 300)
+}

@@ -1,0 +1,302 @@
+// Package mcp makes the tools of other people's MCP servers tools of agents: it
+// starts the servers in the command sandbox or reaches them through the network
+// guard, remembers what they said of their tools when those were accepted, and
+// calls them within bounds.
+//
+//	p := mcp.New(mcp.Options{Servers: servers, Dir: filepath.Join(data, "mcp"), Network: guard})
+//	rt, err := adroit.Open(ctx, adroit.Options{ToolServers: p, …})
+//
+// It is not an MCP server, and it decides nothing about permission: it says what
+// a tool needs, and the executor asks.
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Server is an entry of the configuration: a program that serves MCP on its
+// standard input and output, or the address of a server.
+type Server struct {
+	// Command is the program and its first arguments, Args are more of them.
+	Command commandLine `json:"command,omitempty" yaml:"command"`
+	Args    []string    `json:"args,omitempty" yaml:"args"`
+	// Env is added to the environment, which is scrubbed. ${NAME} stands for a
+	// variable, ${file:PATH} for the content of a file, ${workspace} for the
+	// directory of the job, in Args, Env, URL and Headers.
+	Env    map[string]string `json:"env,omitempty" yaml:"env"`
+	Grants `yaml:",inline"`
+
+	URL     string            `json:"url,omitempty" yaml:"url"`
+	Headers map[string]string `json:"headers,omitempty" yaml:"headers"`
+
+	// Tools are the names of those that may be offered, with wildcards; empty: all.
+	Tools []string `json:"tools,omitempty" yaml:"tools"`
+	// Agents have the tools without naming the server, with wildcards.
+	Agents  []string      `json:"agents,omitempty" yaml:"agents"`
+	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout"` // of a call
+
+	// project is set for an entry of a project's file: it may reach no address
+	// that is not public and read no file of the user.
+	project bool
+}
+
+// Grants are what a program may do in the sandbox.
+type Grants struct {
+	Net       bool     `json:"net,omitempty" yaml:"net"`             // reach the network
+	Read      []string `json:"read,omitempty" yaml:"read"`           // paths
+	Write     []string `json:"write,omitempty" yaml:"write"`         // paths
+	Workspace string   `json:"workspace,omitempty" yaml:"workspace"` // read or write that of the job
+	Sandbox   string   `json:"sandbox,omitempty" yaml:"sandbox"`     // "off" runs it without one
+}
+
+// commandLine is a list, or a program alone as other clients write it.
+type commandLine []string
+
+// UnmarshalJSON reads a list or a text.
+func (c *commandLine) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*c = nil
+		if one != "" {
+			*c = commandLine{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(c))
+}
+
+// UnmarshalYAML reads a list or a text.
+func (c *commandLine) UnmarshalYAML(unmarshal func(any) error) error {
+	var one string
+	if unmarshal(&one) == nil {
+		*c = commandLine{one}
+		return nil
+	}
+	return unmarshal((*[]string)(c))
+}
+
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`) })
+
+// maxName bounds the name of a server, so that names of tools keep room.
+const maxName = 32
+
+// CheckName returns what is wrong with the name of a server.
+func CheckName(name string) error {
+	if len(name) > maxName || !nameRule().MatchString(name) {
+		return fmt.Errorf("%q is no name for a server: use small letters and digits, parts joined by one hyphen, at most %d of them", name, maxName)
+	}
+	return nil
+}
+
+// Name makes a name for a server of what another program calls it.
+func Name(other string) string {
+	parts := strings.FieldsFunc(strings.ToLower(other), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	name := strings.TrimLeft(strings.Join(parts, "-"), "0123456789-")
+	return strings.TrimRight(name[:min(len(name), maxName)], "-")
+}
+
+// Check returns what is wrong with an entry.
+func (s Server) Check() error {
+	switch {
+	case len(s.Command) == 0 && s.URL == "":
+		return errors.New("it has neither a command nor a url")
+	case len(s.Command) > 0 && s.URL != "":
+		return errors.New("it has a command and a url: it is one or the other")
+	case s.Timeout < 0 || s.Timeout > 24*time.Hour:
+		return errors.New("its timeout is not between nothing and a day")
+	case s.Workspace != "" && s.Workspace != "read" && s.Workspace != "write":
+		return fmt.Errorf("its workspace is %q: it is read or write, or left out", s.Workspace)
+	case s.Sandbox != "" && s.Sandbox != "off":
+		return fmt.Errorf("its sandbox is %q: it is off, or left out", s.Sandbox)
+	}
+	for _, p := range slices.Concat(s.Tools, s.Agents) {
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Errorf("the pattern %q is malformed; wildcards are *, ? and [a-z]", p)
+		}
+	}
+	if s.URL != "" {
+		return s.checkURL()
+	}
+	for _, p := range slices.Concat(s.Read, s.Write) {
+		if !filepath.IsAbs(p) && !strings.HasPrefix(p, "~/") {
+			return fmt.Errorf("%q is not an absolute path: begin it with / or ~/", p)
+		}
+	}
+	if len(s.Headers) > 0 {
+		return errors.New("it has headers and no url")
+	}
+	return nil
+}
+
+func (s Server) checkURL() error {
+	if s.Net || s.Workspace != "" || s.Sandbox != "" || len(s.Read)+len(s.Write)+len(s.Args)+len(s.Env) > 0 {
+		return errors.New("args, env, net, read, write, workspace and sandbox are for a command")
+	}
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%q is no http or https address", s.URL)
+	case u.User != nil:
+		return errors.New("the url has a user name or password in it: use a header")
+	case u.Scheme == "http" && len(s.Headers) > 0 && !local(u.Hostname()):
+		return errors.New("the headers would be sent in the clear: use https")
+	}
+	return nil
+}
+
+// local reports whether a host is this machine.
+func local(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// transport is how a server is reached, in a word.
+func (s Server) transport() string {
+	if s.URL != "" {
+		return "http"
+	}
+	return "stdio"
+}
+
+// Target is what is started or reached, for people: without secrets, which are in
+// headers and variables.
+func (s Server) Target() string {
+	if s.URL != "" {
+		u, err := url.Parse(s.URL)
+		if err != nil {
+			return "?"
+		}
+		u.RawQuery, u.Fragment = "", ""
+		return u.String()
+	}
+	return strings.Join(slices.Concat(s.Command, s.Args), " ")
+}
+
+// digest identifies an entry by its content.
+func (s Server) digest() string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // it has nothing that cannot be encoded
+	}
+	return digest(b)
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// expand replaces references in an entry.
+func (s Server) expand(dir string, getenv func(string) string, readFile func(string) ([]byte, error)) (Server, error) {
+	var errs []error
+	one := func(text string) string {
+		out, err := s.reference(text, dir, getenv, readFile)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return out
+	}
+	each := func(m map[string]string) map[string]string {
+		out := map[string]string{}
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			out[k] = one(m[k])
+		}
+		return out
+	}
+	s.Command, s.Args = slices.Clone(s.Command), slices.Clone(s.Args)
+	for i := range s.Command {
+		s.Command[i] = one(s.Command[i])
+	}
+	for i := range s.Args {
+		s.Args[i] = one(s.Args[i])
+	}
+	s.Env, s.Headers, s.URL = each(s.Env), each(s.Headers), one(s.URL)
+	return s, errors.Join(errs...)
+}
+
+// maxReference bounds the file of a reference.
+const maxReference = 64 << 10
+
+// reference replaces ${workspace}, ${file:PATH}, ${NAME} and ${NAME:-default}.
+func (s Server) reference(text, dir string, getenv func(string) string, readFile func(string) ([]byte, error)) (string, error) {
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, "${")
+		out.WriteString(before)
+		if !ok {
+			return out.String(), nil
+		}
+		name, after, ok := strings.Cut(rest, "}")
+		if !ok {
+			return "", fmt.Errorf("a reference does not end: ${%s", rest)
+		}
+		text = after
+		name = strings.TrimPrefix(name, "env:")
+		file, isFile := strings.CutPrefix(name, "file:")
+		name, otherwise, hasDefault := strings.Cut(name, ":-")
+		switch {
+		case isFile && s.project:
+			return "", errors.New("a project's server may not read ${file:…}")
+		case isFile:
+			b, err := readFile(file)
+			if err != nil || len(b) > maxReference {
+				return "", fmt.Errorf("${file:%s} cannot be read, or is longer than %d bytes", file, maxReference)
+			}
+			out.WriteString(strings.TrimSpace(string(b)))
+		case name == "workspace":
+			out.WriteString(dir)
+		case getenv(name) != "":
+			out.WriteString(getenv(name))
+		case hasDefault:
+			out.WriteString(otherwise)
+		default:
+			return "", fmt.Errorf("the variable %s is not set", name)
+		}
+	}
+}
+
+// maxFile bounds a file of servers.
+const maxFile = 1 << 20
+
+// ParseFile reads {"mcpServers": {…}}, the form that other clients have, with
+// servers by the names that they have there. Entries that cannot be used are in
+// problems.
+func ParseFile(b []byte) (servers map[string]Server, problems []error, err error) {
+	if len(b) > maxFile {
+		return nil, nil, fmt.Errorf("the file is longer than %d bytes", maxFile)
+	}
+	var file struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(b, &file); err != nil {
+		return nil, nil, err
+	}
+	servers = map[string]Server{}
+	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
+		var s Server
+		err := json.Unmarshal(file.Servers[name], &s)
+		if err == nil {
+			err = s.Check()
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		servers[name] = s
+	}
+	return servers, problems, nil
+}

@@ -1,0 +1,318 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/adroit-run/adroit/internal/workspace/process"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
+)
+
+// How long a server may take to answer at first: when it is probed for the newest
+// revision of the protocol, and in all.
+const (
+	probeTime   = 5 * time.Second
+	connectTime = 30 * time.Second
+	listTime    = 30 * time.Second
+	settleTime  = 150 * time.Millisecond // for a list that changes right after the start
+)
+
+// legacyRevision is the newest one that begins with a handshake.
+const legacyRevision = "2025-11-25"
+
+// A session is one connection to a server. It is safe for concurrent use.
+type session struct {
+	name   string
+	cs     *sdk.ClientSession
+	legacy bool
+	proc   *process.Process // of a server that was started
+	out    *watchedReader
+	close  func()
+	dead   chan struct{} // closed when the connection is gone
+	err    error         // why; set before dead is closed
+	stale  atomic.Bool   // the server says that its tools have changed
+	calls  *calls
+}
+
+// dial starts or reaches a server, probing for the newest revision unless it is
+// known not to get over that.
+func (p *Pool) dial(ctx context.Context, name string, s Server, dir string, legacy bool) (*session, error) {
+	full, err := s.expand(dir, p.o.Getenv, os.ReadFile)
+	if err != nil {
+		return nil, fmt.Errorf("the MCP server %s: %w", name, err)
+	}
+	if !legacy {
+		c, err := p.open(ctx, name, full, dir, "", probeTime)
+		start := new(startError)
+		if err == nil || ctx.Err() != nil || errors.As(err, &start) {
+			return c, err
+		}
+	}
+	c, err := p.open(ctx, name, full, dir, legacyRevision, connectTime)
+	if err == nil {
+		c.legacy = true
+	}
+	return c, err
+}
+
+// A startError is of a program that could not even be started.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// open makes one connection within a time limit.
+func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision string, limit time.Duration) (*session, error) {
+	c := &session{name: name, dead: make(chan struct{}), calls: newCalls()}
+	var t sdk.Transport
+	var err error
+	if s.URL != "" {
+		t, c.close = p.overHTTP(s)
+	} else if t, err = p.program(ctx, c, s, dir); err != nil {
+		return nil, fmt.Errorf("the MCP server %s: %w", name, &startError{err})
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "adroit", Version: cmp.Or(p.o.Version, "0")}, &sdk.ClientOptions{
+		Capabilities:                &sdk.ClientCapabilities{}, // no roots, no sampling: both are going away
+		ElicitationHandler:          c.calls.elicit,
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.stale.Store(true) },
+		ProgressNotificationHandler: c.calls.progress,
+	})
+	// The connection outlives ctx, which must still end the attempt.
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	timer := time.AfterFunc(limit, stop)
+	unhook := context.AfterFunc(ctx, stop)
+	c.cs, err = client.Connect(life, t, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+	unhook()
+	if late := !timer.Stop(); err != nil || late {
+		why := c.reason(err, late && ctx.Err() == nil, limit)
+		stop()
+		c.end()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("the MCP server %s %s", name, why)
+	}
+	end := c.close
+	c.close = func() { stop(); end() }
+	go func() { // ends with the connection, which end closes
+		err := c.cs.Wait()
+		c.err = errors.New(c.reason(cmp.Or(err, io.EOF), false, 0))
+		close(c.dead)
+	}()
+	return c, nil
+}
+
+// reason says why there is no connection, as the end of a sentence.
+func (c *session) reason(err error, late bool, limit time.Duration) string {
+	var said, code string
+	if c.proc != nil {
+		select {
+		case <-c.proc.Done():
+		case <-time.After(300 * time.Millisecond): // it may be about to end
+		}
+		o := c.proc.Output()
+		if o.Code >= 0 {
+			code = fmt.Sprintf("ended with exit code %d", o.Code)
+		}
+		if tail := strings.TrimSpace(o.Text); tail != "" {
+			said = "; its standard error ends with: " + clipHead(textfile.Visible(tail), 600)
+		}
+	}
+	switch {
+	case c.out != nil && c.out.Rubbish() != "":
+		return fmt.Sprintf("wrote something on its standard output that is no message: %q", line(c.out.Rubbish())) + said
+	case late:
+		return fmt.Sprintf("did not answer within %s", limit) + said
+	case code != "":
+		return code + said
+	case err != nil:
+		return "cannot be talked to: " + line(err.Error()) + said
+	}
+	return "is gone" + said
+}
+
+// clipHead keeps the end of a text.
+func clipHead(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return "…" + strings.ToValidUTF8(s[len(s)-most:], "")
+}
+
+// end closes the connection and what belongs to it, and returns when that is gone.
+func (c *session) end() {
+	if c.cs != nil {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = c.cs.Close() // it is asked; what it answers does not matter
+		}()
+		select {
+		case <-done:
+		case <-time.After(time.Second): // it does not react: the process is ended
+		}
+	}
+	c.close()
+}
+
+// alive reports whether the connection is there.
+func (c *session) alive() bool {
+	select {
+	case <-c.dead:
+		return false
+	default:
+		return true
+	}
+}
+
+// list reads the tools of a server, and once more if they change at once.
+func (c *session) list(ctx context.Context, s Server) (l listing, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	for range 3 {
+		c.stale.Store(false)
+		if l, err = c.listOnce(ctx, s); err != nil {
+			return l, fmt.Errorf("the MCP server %s does not list its tools: %w", c.name, c.because(ctx, err))
+		}
+		select {
+		case <-time.After(settleTime):
+		case <-ctx.Done():
+		}
+		if !c.stale.Load() {
+			break
+		}
+	}
+	return l, nil
+}
+
+func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error) {
+	caps := c.cs.InitializeResult().Capabilities
+	if caps == nil || caps.Tools == nil {
+		return l, nil
+	}
+	seen, n := map[string]bool{}, 0
+	for t, err := range c.cs.Tools(ctx, nil) {
+		if err != nil {
+			return l, err
+		}
+		if n++; n > maxListed {
+			return l, fmt.Errorf("it has more than %d", maxListed)
+		}
+		if t == nil || !s.offers(t.Name) || seen[t.Name] {
+			continue
+		}
+		seen[t.Name] = true
+		if len(l.tools) >= maxTools {
+			l.more++
+			continue
+		}
+		d, problem := define(t)
+		if problem != "" {
+			l.unusable = append(l.unusable, line(t.Name)+": "+problem)
+			continue
+		}
+		l.tools = append(l.tools, d)
+	}
+	slices.SortFunc(l.tools, func(a, b definition) int { return strings.Compare(a.Name, b.Name) })
+	return l, nil
+}
+
+// because is err, or why the connection is gone if it is.
+func (c *session) because(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %s", listTime)
+	}
+	if ctx.Err() == nil && !c.soon() {
+		return fmt.Errorf("it %w", c.err)
+	}
+	return errors.New(line(err.Error()))
+}
+
+// soon reports whether the connection is there, giving it a moment to be found gone.
+func (c *session) soon() bool {
+	select {
+	case <-c.dead:
+		return false
+	case <-time.After(500 * time.Millisecond):
+		return true
+	}
+}
+
+// program starts a server in the sandbox.
+func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (sdk.Transport, error) {
+	temp, err := os.MkdirTemp("", "adroit-mcp-")
+	if err != nil {
+		return nil, err
+	}
+	root, conf := filepath.Join(temp, "work"), p.sandbox(s, temp)
+	switch s.Workspace {
+	case "write":
+		root = dir
+	case "read":
+		conf.Show = append(conf.Show, dir)
+	}
+	if err := os.MkdirAll(filepath.Join(temp, "work"), 0o700); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(temp))
+	}
+	runner := process.New(root, "", nil, process.WithSandbox(conf))
+	runner.Redactor, runner.DenyList = p.o.Secrets, p.o.Names
+	var env []string
+	for k, v := range s.Env {
+		env = append(env, k+"="+v)
+	}
+	slices.Sort(env)
+	in, out := io.Pipe()
+	c.proc, err = runner.Start(context.WithoutCancel(ctx), process.Cmd{Args: slices.Concat(s.Command, s.Args), Env: env, Interactive: true, Stdout: out, Net: s.Net})
+	if err != nil {
+		return nil, errors.Join(err, runner.Close(), os.RemoveAll(temp))
+	}
+	go func() { // ends with the process, which close ends
+		<-c.proc.Done()
+		_ = out.CloseWithError(io.EOF)
+	}()
+	c.out = &watchedReader{ReadCloser: in}
+	c.close = func() {
+		_ = in.CloseWithError(io.ErrClosedPipe) // what it still writes runs into the void
+		c.proc.Kill()
+		if err := errors.Join(runner.Close(), os.RemoveAll(temp)); err != nil {
+			p.warn("ending the MCP server %s: %v", c.name, err)
+		}
+	}
+	return &sdk.IOTransport{Reader: c.out, Writer: c.proc.Stdin(), MaxLineLength: maxMessage}, nil
+}
+
+// sandbox is the confinement of a server's program.
+func (p *Pool) sandbox(s Server, temp string) process.SandboxOptions {
+	conf := p.o.Sandbox
+	conf.Private, conf.Removed = filepath.Join(temp, "private"), filepath.Join(temp, "removed")
+	conf.Write, conf.Show, conf.Hide = slices.Clone(conf.Write), slices.Clone(conf.Show), slices.Clone(conf.Hide)
+	if s.Sandbox == "off" {
+		conf.Level = "off"
+	}
+	for _, path := range s.Write {
+		conf.Write = append(conf.Write, p.home(path))
+	}
+	for _, path := range s.Read {
+		conf.Show = append(conf.Show, p.home(path))
+	}
+	return conf
+}
+
+// home expands a leading ~/.
+func (p *Pool) home(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(p.o.Getenv("HOME"), rest)
+	}
+	return path
+}

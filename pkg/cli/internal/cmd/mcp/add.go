@@ -1,0 +1,163 @@
+package mcp
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/mcp"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/config"
+)
+
+func usage(what string) error {
+	return exit.Usagef("for example "+what+" NAME=VALUE", "%s takes NAME=VALUE", what)
+}
+
+// A newServer is what the flags of add say.
+type newServer struct {
+	mcp.Server
+	headers, env []string
+	from         string
+	replace      bool
+}
+
+func newAdd(e *env.Env) *cobra.Command {
+	var o newServer
+	cmd := &cobra.Command{
+		Use:   "add NAME -- COMMAND [ARG...]",
+		Short: "Add an MCP server: a command, an address, or those of another program",
+		Long: "Adds a server to mcp.json beside the configuration file. Its command runs in the sandbox,\n" +
+			"without network, and sees only what is granted here. ${NAME} stands for a variable and\n" +
+			"${file:PATH} for the content of a file when the server is started, so that no secret is\n" +
+			"in the file; ${workspace} is the directory of the job.\n\n" +
+			"An agent has the tools of a server if it names it under mcp_servers:, or if --agents\n" +
+			"names the agent.",
+		Example: "  adroit mcp add files --workspace read --agents 'coder' -- \\\n    mcp-server-filesystem '${workspace}'\n" +
+			"  adroit mcp add docs --url https://docs.example.com/mcp \\\n    --header 'Authorization=Bearer ${DOCS_TOKEN}'\n" +
+			"  adroit mcp add --from claude",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if o.from != "" {
+				return o.takeOver(e, args)
+			}
+			if len(args) == 0 {
+				return exit.Usagef("for example: adroit mcp add files -- mcp-server-filesystem /srv/docs", "the server has no name")
+			}
+			var err error
+			if o.Headers, err = pairs(o.headers, "--header"); err != nil {
+				return err
+			}
+			if o.Env, err = pairs(o.env, "--env"); err != nil {
+				return err
+			}
+			o.Command = args[1:]
+			if err := add(e, args[0], o.Server, o.replace); err != nil {
+				return err
+			}
+			fmt.Fprintf(e.Out, "added %s; adroit mcp check %s starts it and lists its tools\n", args[0], args[0])
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.URL, "url", "", "reach the server at this address instead of starting it")
+	f.StringArrayVar(&o.headers, "header", nil, "send NAME=VALUE with each request")
+	f.StringArrayVar(&o.env, "env", nil, "set NAME=VALUE in its environment")
+	f.BoolVar(&o.Net, "net", false, "let the command reach the network")
+	f.StringArrayVar(&o.Read, "read", nil, "let the command read this path of the home directory")
+	f.StringArrayVar(&o.Write, "write", nil, "let the command write below this path")
+	f.StringVar(&o.Workspace, "workspace", "", "let the command read or write the job's directory")
+	f.StringSliceVar(&o.Tools, "tools", nil, "offer only these tools, with wildcards")
+	f.StringSliceVar(&o.Agents, "agents", nil, "give its tools to these agents, with wildcards")
+	f.DurationVar(&o.Timeout, "timeout", 0, "of one call (default 2m)")
+	f.BoolVar(&o.replace, "replace", false, "replace a server of that name")
+	f.StringVar(&o.from, "from", "", "add the servers of another program: claude or codex")
+	return cmd
+}
+
+// takeOver adds the servers of another program, all or those that are named.
+func (o *newServer) takeOver(e *env.Env, names []string) error {
+	dir, err := env.Directory(".")
+	if err != nil {
+		return err
+	}
+	found, err := mcp.Others(o.from, dir, e.Getenv)
+	if err != nil {
+		return err
+	}
+	all := slices.Sorted(maps.Keys(found))
+	if len(names) == 0 {
+		names = all
+	}
+	if len(all) == 0 {
+		return exit.Fail(fmt.Errorf("%s has no servers that could be taken over", o.from), "adroit mcp add NAME -- COMMAND adds one")
+	}
+	have, err := mcp.Added(mcp.File(config.Dir(e.Getenv)))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		s, ok := found[name]
+		if !ok {
+			return exit.Usagef("it has "+strings.Join(all, ", "), "%s has no server %q%s", o.from, name, spelling.DidYouMean(name, all))
+		}
+		if _, taken := have[name]; taken && !o.replace {
+			fmt.Fprintf(e.Out, "%s is there already\n", name)
+			continue
+		}
+		s.Net, s.Read, s.Write, s.Workspace, s.Agents = o.Net, o.Read, o.Write, o.Workspace, o.Agents
+		if s.URL != "" {
+			s.Net, s.Read, s.Write, s.Workspace = false, nil, nil, ""
+		}
+		if err := add(e, name, s, o.replace); err != nil {
+			return err
+		}
+		fmt.Fprintf(e.Out, "added %s; adroit mcp check %s starts it in the sandbox\n", name, name)
+	}
+	return nil
+}
+
+// add writes an entry, unless the configuration file has one that would count.
+func add(e *env.Env, name string, s mcp.Server, replace bool) error {
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	if _, ok := c.MCP[name]; ok {
+		return exit.Usagef("change it in "+config.Path(e.Getenv), "the configuration file has a server %s, which would be used instead", name)
+	}
+	return mcp.Add(mcp.File(config.Dir(e.Getenv)), name, s, replace)
+}
+
+func newRemove(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove NAME",
+		Short:   "Remove an MCP server that adroit mcp add has added",
+		Example: "  adroit mcp remove files",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := e.Config()
+			if err != nil {
+				return err
+			}
+			if _, ok := c.MCP[args[0]]; ok {
+				return exit.Usagef("take it out of "+config.Path(e.Getenv), "the server %s is in the configuration file", args[0])
+			}
+			data, err := c.Data()
+			if err != nil {
+				return err
+			}
+			if err := mcp.Remove(mcp.File(config.Dir(e.Getenv)), filepath.Join(data, "mcp"), args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(e.Out, "removed %s\n", args[0])
+			return nil
+		},
+	}
+}

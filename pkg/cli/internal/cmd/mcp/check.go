@@ -1,0 +1,82 @@
+package mcp
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+func newCheck(e *env.Env) *cobra.Command {
+	var asJSON, accept bool
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "check NAME",
+		Short: "Start an MCP server and list its tools",
+		Long: "Starts the server and lists its tools. Those that it has when it is first used are offered\n" +
+			"to agents as they are then; a tool that is new since, or described otherwise, is not, until\n" +
+			"--accept accepts it.",
+		Example: "  adroit mcp check files\n  adroit mcp check files --accept",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			root, err := env.Directory(dir)
+			if err != nil {
+				return err
+			}
+			q := adroit.ToolServerCheck{Named: adroit.Named{Scope: adroit.Scope{Dir: root}, Name: args[0]}, Accept: accept}
+			r, err := c.CheckToolServer(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if err := env.Print(e.OutScreen(), asJSON, r, printReport); err != nil {
+				return err
+			}
+			if r.Pending > 0 {
+				return exit.With(exit.Failed)
+			}
+			return nil
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&accept, "accept", false, "offer the tools as they are now")
+	cmd.Flags().StringVarP(&dir, "dir", "C", ".", "as a job in this directory has it")
+	return cmd
+}
+
+func printReport(w io.Writer, r *adroit.ToolServerReport) {
+	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", r.Name, render.SanitizeLine(r.Version), render.SanitizeLine(r.Protocol), render.Plural(len(r.Items), "tool"))
+	var t render.Table
+	for _, i := range r.Items {
+		words := []string{i.Effect}
+		if i.Asks {
+			words = append(words, "asks")
+		}
+		if i.State != "offered" {
+			words = append(words, i.State)
+		}
+		t.Row("  "+render.SanitizeLine(i.Name), strings.Join(words, ", "), render.SanitizeLine(render.FirstSentence(i.Description)))
+	}
+	t.Write(w)
+	for _, u := range r.Unusable {
+		fmt.Fprintf(w, "not usable: %s\n", render.SanitizeLine(u))
+	}
+	for _, g := range r.Gone {
+		fmt.Fprintf(w, "gone: %s\n", render.SanitizeLine(g))
+	}
+	if r.More > 0 {
+		fmt.Fprintf(w, "and %d more, which are not offered: choose by tools: in its entry\n", r.More)
+	}
+	if r.Pending > 0 {
+		fmt.Fprintf(w, "%s changed or new, and not offered: adroit mcp check %s --accept accepts them as they are\n", render.Plural(r.Pending, "tool"), r.Name)
+	}
+}
