@@ -95,7 +95,7 @@ func Classify(p *Problem) (act *Action, by string, known bool) {
 		return a, a.By, true
 	}
 	if p.Type == "" {
-		p.Type = byCommand(p.Command)
+		p.Type = byCommand(p.Step + " " + p.Command)
 	}
 	return nil, "", false
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -48,7 +49,8 @@ type Step struct {
 // A job is what the agent coordinator was asked.
 type job struct {
 	steps   []Step
-	problem *Problem // of the first step, if it was run already
+	problem *Problem // of the step from, if it was run already
+	from    int      // the step to begin with
 	o       Options
 	timeout int // seconds
 }
@@ -70,6 +72,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 	}
 	get("steps", &j.steps)
 	get("problem", &j.problem)
+	get("from", &j.from)
 	get("escalate", &in.escalate)
 	get("wait", &in.wait)
 	get("keep", &in.keep)
@@ -99,6 +102,9 @@ func jobOf(sc *executor.Scope) (*job, error) {
 			errs = append(errs, fmt.Errorf("step %d has no command", i+1))
 		}
 	}
+	if j.from < 0 || j.from > 0 && j.from >= len(j.steps) {
+		errs = append(errs, fmt.Errorf("from is %d; there are %d steps", j.from, len(j.steps)))
+	}
 	if len(j.steps) == 0 {
 		errs = append(errs, errors.New("there is no command; give the input command, or steps"))
 	}
@@ -126,7 +132,7 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 	}
 	p := j.problem
 	res := Result{Status: Passed, Solved: true}
-	for at := range j.steps {
+	for at := j.from; at < len(j.steps); at++ {
 		if p == nil {
 			var err error
 			if p, err = j.try(sc, at); err != nil {
@@ -144,6 +150,9 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 		c.res.Attempts = res.Attempts
 		res, err = c.Coordinate(p, func(sc *executor.Scope) (*Problem, error) {
 			for k := range j.steps[:at+1] {
+				if k < at && publishes(j.steps[k]) {
+					continue // what was published is not published again
+				}
 				if q, err := j.try(sc, k); q != nil || err != nil {
 					return q, err
 				}
@@ -157,6 +166,8 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 	}
 	return res, nil
 }
+
+func publishes(s Step) bool { return byCommand(s.Name+" "+s.Run) == problem.Publish }
 
 // try runs a step again. One that was cut short with its process is run once
 // more: whoever gives a command to adroit fix agrees that it may be run again.

@@ -98,6 +98,7 @@ var may = map[string][]string{
 	"internal/rootfs":    {"internal/workspace/sandbox"},
 
 	"internal/problem/probe": {},
+	"internal/phases":        {"internal/plainyaml"},
 	"internal/coordinator":   {"pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
 	"pkg/tools/shell":        append([]string{"internal/problem/probe"}, pack...),
 
@@ -125,7 +126,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/internal/cmd/setup":     append([]string{"pkg/trust"}, command...),
 	"pkg/cli/internal/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
-	"pkg/cli/internal/cmd/fix":       append([]string{"internal/problem/probe"}, command...),
+	"pkg/cli/internal/cmd/fix":       append([]string{"internal/phases", "internal/problem/probe"}, command...),
 	"pkg/cli/internal/cmd/chat":      append([]string{"pkg/cli/internal/chat", "pkg/cli/internal/chatscreen"}, command...),
 	"pkg/cli/internal/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
 	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend"}, command...),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/phases"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -26,6 +27,7 @@ const agent = "coordinator"
 // A command is adroit fix with its flags.
 type command struct {
 	request.Flags
+	phases     []string
 	attempts   int
 	escalate   string
 	wait, most time.Duration
@@ -36,21 +38,27 @@ type command struct {
 func New(e *env.Env) *cobra.Command {
 	var q command
 	cmd := &cobra.Command{
-		Use:   "fix -- COMMAND...",
+		Use:   "fix [-- COMMAND...]",
 		Short: "Run a command, and have what fails repaired until it works",
 		Long: "Runs a command as you would. While it works, that is all: its output and exit\n" +
 			"code are passed on. If it fails, a job begins that finds out why: code decides\n" +
 			"about what the machine lacks, an agent repairs what the project has wrong, and\n" +
 			"the command is run again, in the sandbox. Where a person is needed the job waits\n" +
 			"for adroit signal ID continue or abort, from anywhere, and says what to do.\n\n" +
-			"One argument is shell text; several are one command.\n\n" +
+			"One argument is shell text; several are one command. --phases runs several in\n" +
+			"order instead: those of Go, Rust, Node and Python packages are found by their\n" +
+			"files. After a repair the phases before it are run again, but none that publishes.\n\n" +
 			"Exit codes: 0 it works, 1 failed or given up, 2 usage, 3 stopped by a limit,\n" +
 			"4 waiting for a person, 5 cancelled, 130 and 143 stopped by a signal.",
 		Example: "  adroit fix -- go test ./...\n" +
-			"  adroit fix --attempts 5 --escalate report -- 'make && make check'",
+			"  adroit fix --attempts 5 --escalate report -- 'make && make check'\n" +
+			"  adroit fix --phases build,test,lint,publish=./release.sh",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return exit.Usagef("for example: adroit fix -- go test ./...", "fix needs a command")
+			switch {
+			case len(args) == 0 && len(q.phases) == 0:
+				return exit.Usagef("for example: adroit fix -- go test ./...", "fix needs a command, or --phases")
+			case len(args) > 0 && len(q.phases) > 0:
+				return exit.Usagef("give one of them", "--phases and a command exclude each other")
 			}
 			return nil
 		},
@@ -66,6 +74,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVarP(&q.Model, "model", "m", "", "provider/model, or script:FILE (or ADROIT_MODEL)")
 	f.StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
 	f.StringVarP(&q.Workspace, "dir", "C", ".", "run and repair in this directory")
+	f.StringSliceVar(&q.phases, "phases", nil, "run these phases in order: names, NAME=COMMAND, or @FILE with a list of NAME: COMMAND")
 	f.IntVar(&q.attempts, "attempts", 0, "repairs at most; 3 if left out")
 	f.StringVar(&q.escalate, "escalate", "", "what a need for a person does: ask (wait; the default), report, never")
 	f.DurationVar(&q.wait, "wait", 0, "how long a person's answer is awaited; 24h if left out")
@@ -97,21 +106,36 @@ func line(args []string) string {
 }
 
 func (q *command) run(ctx context.Context, e *env.Env, text string) error {
-	if err := q.read(e, text); err != nil {
-		return err
-	}
-	failed, err := first(ctx, e, q.Dir, text, q.json)
+	steps, err := q.read(e, text)
 	if err != nil {
 		return err
 	}
-	if failed == nil {
-		if q.json {
-			render.Event(e.Out, event.Event{Time: e.Now(), Kind: event.JobFinished, Text: "done", Data: json.RawMessage(`{"status":"done","stopped":"done","reason":"the command works"}`)})
+	for at, s := range steps {
+		if len(q.phases) > 0 && !q.json {
+			fmt.Fprintf(e.Err, "adroit: %s: %s\n", s.Name, s.Run)
 		}
-		return nil
+		failed, err := first(ctx, e, q.Dir, s.Run, q.json)
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			return q.coordinate(ctx, e, at, failed)
+		}
 	}
+	if q.json {
+		render.Event(e.Out, event.Event{Time: e.Now(), Kind: event.JobFinished, Text: "done", Data: json.RawMessage(`{"status":"done","stopped":"done","reason":"the command works"}`)})
+	}
+	return nil
+}
+
+// coordinate begins the job for a step that failed.
+func (q *command) coordinate(ctx context.Context, e *env.Env, at int, failed *failure) error {
 	c, _ := e.Config() // was read
-	if err := q.input("problem", failed.hidden(config.Redactor(c, e.Getenv))); err != nil {
+	err := q.input("problem", failed.hidden(config.Redactor(c, e.Getenv)))
+	if err == nil && at > 0 {
+		err = q.input("from", at)
+	}
+	if err != nil {
 		return err
 	}
 	if !q.json {
@@ -131,26 +155,25 @@ func (q *command) run(ctx context.Context, e *env.Env, text string) error {
 	return q.follow(ctx, e, client, s)
 }
 
-// read completes the request.
-func (q *command) read(e *env.Env, text string) error {
-	if strings.TrimSpace(text) == "" {
-		return exit.Usagef("for example: adroit fix -- go test ./...", "the command is empty")
-	}
-	switch {
-	case q.attempts < 0 || q.attempts > 20:
-		return exit.Usagef("leave it out for 3", "--attempts is %d; it is 1 to 20", q.attempts)
-	case q.escalate != "" && q.escalate != "ask" && q.escalate != "report" && q.escalate != "never":
-		return exit.Usagef("it is one of ask, report, never", "--escalate is %q", q.escalate)
-	case q.wait < 0:
-		return exit.Usagef("leave it out for 24h", "--wait is negative")
-	case q.most < 0 || q.most > time.Hour || q.most > 0 && q.most < time.Second:
-		return exit.Usagef("it is from 1s to 1h", "--command-timeout is %s", q.most)
+// read completes the request and returns what is to be run.
+func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
+	if err := q.check(text); err != nil {
+		return nil, err
 	}
 	q.Target, q.Title = agent, "fix: "+text
 	if err := q.Read(e); err != nil {
-		return err
+		return nil, err
 	}
-	given := map[string]any{"command": text}
+	steps, given := []phases.Phase{{Name: "command", Run: text}}, map[string]any{}
+	if len(q.phases) == 0 {
+		given["command"] = text
+	} else {
+		var err error
+		if steps, err = phases.Find(q.Dir, q.phases); err != nil {
+			return nil, exit.Usagef("for example: adroit fix --phases build,test=\"make check\"", "--phases: %v", err)
+		}
+		q.Title, given["steps"] = "fix: "+strings.Join(q.phases, ", "), steps
+	}
 	if q.attempts > 0 {
 		given["attempts"] = q.attempts
 	}
@@ -164,8 +187,25 @@ func (q *command) read(e *env.Env, text string) error {
 	}
 	for name, v := range given {
 		if err := q.input(name, v); err != nil {
-			return err
+			return nil, err
 		}
+	}
+	return steps, nil
+}
+
+// check refuses flags that cannot be meant.
+func (q *command) check(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "" && len(q.phases) == 0:
+		return exit.Usagef("for example: adroit fix -- go test ./...", "the command is empty")
+	case q.attempts < 0 || q.attempts > 20:
+		return exit.Usagef("leave it out for 3", "--attempts is %d; it is 1 to 20", q.attempts)
+	case q.escalate != "" && q.escalate != "ask" && q.escalate != "report" && q.escalate != "never":
+		return exit.Usagef("it is one of ask, report, never", "--escalate is %q", q.escalate)
+	case q.wait < 0:
+		return exit.Usagef("leave it out for 24h", "--wait is negative")
+	case q.most < 0 || q.most > time.Hour || q.most > 0 && q.most < time.Second:
+		return exit.Usagef("it is from 1s to 1h", "--command-timeout is %s", q.most)
 	}
 	return nil
 }
