@@ -1,11 +1,13 @@
 package agents
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // problemTypes reads types of problems, and refuses names that mean none: an
@@ -40,17 +42,36 @@ func (s *Spawn) repairers(cat *Catalog) (out []string) {
 	if s == nil || len(s.Problems) == 0 {
 		return nil
 	}
-	want := problem.All(s.Problems)
-	if slices.Contains(s.Problems, "*") {
-		want = problem.Types
-	}
 	for _, name := range cat.Names() {
-		a, err := cat.Lookup(name)
-		if err == nil && slices.ContainsFunc(problem.All(a.ProblemTypes), func(t string) bool { return slices.Contains(want, t) }) {
+		if a, err := cat.Lookup(name); err == nil && s.repairs(a.ProblemTypes) {
 			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// pinnedRepairers are those among agents that a job has pinned.
+func (s *Spawn) pinnedRepairers(pinned map[string]executor.Spawnable) (out []string) {
+	if s == nil || len(s.Problems) == 0 {
+		return nil
+	}
+	for _, name := range sortedKeys(pinned) {
+		var a struct {
+			ProblemTypes []string `json:"problem_types"`
+		}
+		if json.Unmarshal(pinned[name].Spec, &a) == nil && s.repairs(a.ProblemTypes) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func (s *Spawn) repairs(types []string) bool {
+	want := problem.All(s.Problems)
+	if slices.Contains(s.Problems, "*") {
+		want = problem.Types
+	}
+	return slices.ContainsFunc(problem.All(types), func(t string) bool { return slices.Contains(want, t) })
 }
 
 // heading is the first heading of a prompt, for an agent that states nothing else

@@ -63,7 +63,9 @@ func (a *DynamicAgent) spawning(in Input, cat *Catalog, set *tools.Set) (*execut
 		own.Depth = min(own.Depth, first(a.Spawn.Depth, executor.SpawnDepth))
 		own.Total = min(own.Total, first(a.Spawn.Total, executor.SpawnTotal))
 		if own.Depth > 0 {
-			own.Allowed = matching(sortedKeys(own.Agents), a.Spawn.Agents)
+			own.Allowed = append(matching(sortedKeys(own.Agents), a.Spawn.Agents), a.Spawn.pinnedRepairers(own.Agents)...)
+			slices.Sort(own.Allowed)
+			own.Allowed = slices.Compact(own.Allowed)
 		}
 		return &own, nil
 	}
