@@ -128,6 +128,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/internal/cmd/fix":       append([]string{"internal/phases", "internal/problem/probe"}, command...),
 	"pkg/cli/internal/cmd/chat":      append([]string{"pkg/cli/internal/chat", "pkg/cli/internal/chatscreen"}, command...),
+	"pkg/cli/internal/cmd/stats":     append([]string{"internal/coordinator"}, command...),
 	"pkg/cli/internal/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
 	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend"}, command...),
 	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "pkg/sqlite"}, command...),

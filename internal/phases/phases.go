@@ -132,7 +132,9 @@ func read(file string) ([]Phase, error) {
 		return nil, fmt.Errorf("%s: %w", file, syntax)
 	}
 	var bad []error
-	root := doc.Read(func(p plainyaml.Place, _, words string) { bad = append(bad, fmt.Errorf("%s:%d: %s", file, p.Line, words)) })
+	root := doc.Read(func(p plainyaml.Place, _, words string) {
+		bad = append(bad, fmt.Errorf("%s:%d: %s", file, p.Line, words))
+	})
 	if root == nil || len(root.Keys) == 0 {
 		return nil, errors.Join(append(bad, fmt.Errorf("%s names no phases; write them as build: make", file))...)
 	}

@@ -38,6 +38,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/setup"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/signal"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/skills"
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/stats"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/talk"
 	toolscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/tools"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/trust"
@@ -148,7 +149,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(
 		run.New(e), conversation, talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), mcpcmd.New(e), models.New(e),
-		trust.New(e), setup.New(e), login.New(e), login.NewLogout(e), doctor.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
+		trust.New(e), setup.New(e), login.New(e), login.NewLogout(e), doctor.New(e), stats.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.SetHelpCommand(helpCommand())
 	root.Version = version.Read().String()

@@ -1,0 +1,114 @@
+package coordinator
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Handled is a coordinated job that has ended.
+type Handled struct {
+	Result Result
+	Took   time.Duration
+	Tokens int
+	Cost   float64
+}
+
+// Stats are what coordinated jobs came to.
+type Stats struct {
+	Jobs      int            `json:"jobs"`
+	Status    map[string]int `json:"status"`    // by how they ended
+	Decisions map[string]int `json:"decisions"` // RETRY, DELEGATE, ESCALATE, FAIL
+	Deciders  map[string]int `json:"deciders"`  // code, model: who made them
+	Problems  []Share        `json:"problems"`  // by type of the first failure: how many were fixed
+	Agents    []Share        `json:"agents"`    // after whose repair it worked
+	Fixed     Share          `json:"fixed"`
+	Median    time.Duration  `json:"median_ns"` // from the failure to where it worked
+	Tokens    int            `json:"tokens"`
+	Cost      float64        `json:"cost_usd"`
+}
+
+// A Share is how many of some went well. Low and High bound the true share with
+// a probability of 95 %: where they are far apart, the figure says little.
+type Share struct {
+	Name string  `json:"name,omitempty"`
+	All  int     `json:"all"`
+	Well int     `json:"well"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Summarise counts.
+func Summarise(all []Handled) Stats {
+	s := Stats{Jobs: len(all), Status: map[string]int{}, Decisions: map[string]int{}, Deciders: map[string]int{}}
+	problems, agents := map[string]*Share{}, map[string]*Share{}
+	var took []time.Duration
+	for _, h := range all {
+		s.Status[h.Result.Status]++
+		s.Tokens, s.Cost = s.Tokens+h.Tokens, s.Cost+h.Cost
+		s.Fixed.count(h.Result.Solved)
+		if h.Result.Status == Fixed {
+			took = append(took, h.Took)
+		}
+		for i, a := range h.Result.Attempts {
+			if i == 0 {
+				share(problems, a.Type).count(h.Result.Solved)
+			}
+			s.Decisions[string(a.Action.Decision)]++
+			by := "model"
+			if strings.HasPrefix(a.Action.By, "rule ") {
+				by = "code"
+			}
+			s.Deciders[by]++
+			if a.Repair != nil {
+				share(agents, a.Repair.Agent).count(a.Outcome == "works")
+			}
+		}
+	}
+	if len(took) > 0 {
+		slices.Sort(took)
+		s.Median = took[len(took)/2]
+	}
+	s.Fixed.bound()
+	s.Problems, s.Agents = ranked(problems), ranked(agents)
+	return s
+}
+
+func share(in map[string]*Share, name string) *Share {
+	if in[name] == nil {
+		in[name] = &Share{Name: name}
+	}
+	return in[name]
+}
+
+func (s *Share) count(well bool) {
+	if s.All++; well {
+		s.Well++
+	}
+}
+
+// bound computes the interval of Wilson.
+func (s *Share) bound() {
+	if s.All == 0 {
+		return
+	}
+	const z = 1.96
+	n := float64(s.All)
+	p := float64(s.Well) / n
+	mid, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	s.Low, s.High = max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
+}
+
+// ranked lists shares, the most frequent first.
+func ranked(m map[string]*Share) []Share {
+	out := []Share{}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		m[name].bound()
+		out = append(out, *m[name])
+	}
+	slices.SortStableFunc(out, func(a, b Share) int { return cmp.Compare(b.All, a.All) })
+	return out
+}
