@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -15,7 +16,13 @@ var PodcastPhases = agents.Define("podcast_phases", podcastPhases)
 func podcastPhases(sc *executor.Scope) error {
 	folder := cmp.Or(text(sc.Task.Artifacts["episode_folder"]), "episode")
 	audio := text(sc.Task.Artifacts["audio_source"])
-	if text(sc.Task.Artifacts["transcript_source"]) == "" {
+	given := text(sc.Task.Artifacts["transcript_source"]) != ""
+	switch {
+	case audio != "" && !sc.Has("probe_audio"):
+		return errors.New("the recording cannot be read without ffmpeg; adroit doctor says what to install")
+	case !given && !sc.Has("transcribe_audio"):
+		return errors.New("there is no transcript, and no server for speech to text is configured (transcription.url): give -i transcript=@FILE")
+	case !given:
 		if err := do(sc, "transcribe_audio", args{}); err != nil {
 			return err
 		}
