@@ -32,11 +32,17 @@ func (m *Source) Examine(ctx context.Context) []adroit.Finding {
 	f := adroit.Finding{Name: "model", Status: adroit.Fine, What: cmp.Or(m.conf.Model, "chosen at each run"), Do: "adroit models check asks it for a word"}
 	if !usable {
 		f = adroit.Finding{Name: "model", Status: adroit.Broken, What: "none can be used", Do: "adroit login " + strings.Join(hostedNames(), "|") + ", or start Ollama and run ollama pull qwen3:8b; adroit demo needs none"}
+		named := "" // that can be asked if a run names it
 		for _, c := range clis {
 			if c.Status == adroit.Fine {
-				f.Do += "; or name a command-line agent that is logged in: -m " + c.Name
-				break
+				named = c.Name
 			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.conf.Endpoints)) {
+			named = name + "/NAME"
+		}
+		if named != "" {
+			f.Status, f.What, f.Do = adroit.Lacking, "none is chosen", "name one: -m "+named+", ADROIT_MODEL, or model: in the config file"
 		}
 	}
 	return append(out, f)
