@@ -40,7 +40,7 @@ func acpPlace(t *testing.T) *place {
 // What a model at work asks is asked at the terminal, and the answer is obeyed.
 func TestPermissionAtTerminal(t *testing.T) {
 	t.Parallel()
-	for answer, made := range map[string]string{"y\n": "hi\n", "n\n": ""} {
+	for answer, made := range map[string]string{"y\n": "hi\n", "n\n\n": ""} {
 		p := acpPlace(t)
 		x, wait := p.terminal(100, []string{"TERM=xterm", "NO_COLOR=1"}, "run", "hand", "make it", "-m", "cli/polite")
 		x.expect("may it? [y]es, [n]o", answer)

@@ -109,6 +109,7 @@ func TestApproveAtTerminal(t *testing.T) {
 	x.expect("the-end", "y\n")
 	await(t, "the second question", func() bool { return strings.Count(x.text(), "wants to run") >= 3 })
 	x.expect(`# \x1b[2J\u202e`, "n\n")
+	x.expect("why? the model reads it", "not that\n")
 	if code := wait(); code != 0 {
 		t.Errorf("exit code %d\n%s", code, x.text())
 	}

@@ -30,6 +30,7 @@ turns:
 	x.expect("echo y >>log", "")
 	await(t, "the second question", func() bool { return strings.Count(x.text(), "[v]iew all of it: ") >= 2 })
 	x.expect("echo y >>log", "n\n")
+	x.expect("why? the model reads it", "\n")
 	if code := wait(); code != 0 {
 		t.Errorf("exit code %d\n%s", code, x.text())
 	}

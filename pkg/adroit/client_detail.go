@@ -143,6 +143,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 		return nil, AsError(err)
 	}
 	d.Questions, d.Unread = asked.Questions, unread(asked)
+	j.Signals = asked.Signals
 	var noTree, noTrees error
 	d.Worktree, noTree = rt.worktree(j.ID)
 	d.Trees, noTrees = rt.keptTrees(j.ID)

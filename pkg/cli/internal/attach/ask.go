@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -45,6 +46,11 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 		sig = adroit.Signal{Name: yes, Value: json.RawMessage(`{"always":true}`)}
 	case "no":
 		sig.Name = no
+		if why := AskWhy(s.e, d.in); why != "" {
+			if sig.Value, err = json.Marshal(why); err != nil {
+				return false, err
+			}
+		}
 	default:
 		return false, nil
 	}
@@ -60,9 +66,23 @@ func (s *session) permit(ctx context.Context, about json.RawMessage) (no string,
 	case "yes":
 		return "", nil
 	case "no":
+		if why := AskWhy(s.e, d.in); why != "" {
+			return "denied by a person (" + why + "); find a way without it", nil
+		}
 		return "denied by a person; find a way without it", nil
 	}
 	return "", d.err
+}
+
+// AskWhy reads why something is denied, "" if no reason is given.
+func AskWhy(e *env.Env, in *term.LineReader) string {
+	fmt.Fprint(e.Err, "     why? the model reads it; empty is no reason: ")
+	line, err := in.ReadLine()
+	if err != nil {
+		fmt.Fprintln(e.Err)
+		return ""
+	}
+	return strings.TrimSpace(line)
 }
 
 // A dialog is a question on the terminal.
@@ -84,7 +104,7 @@ func (s *session) show(ctx context.Context, q *jobs.Question) *dialog {
 func (d *dialog) print(characters int) {
 	var text string
 	text, d.whole = render.Question(d.q, characters)
-	fmt.Fprint(d.s.e.Err, text)
+	fmt.Fprint(d.s.e.Err, render.PaintQuestion(d.s.e.Screen(), text))
 }
 
 // choose reads yes, no or always, "" if no answer comes. Nobody says yes to what

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -85,6 +86,16 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 		usageRows(d.Usage.Total, put)
 	} else {
 		finalRows(d, put)
+	}
+	if d.Unread > 0 {
+		put("unread", Plural(d.Unread, "message"))
+	}
+	if j.Status == jobs.Waiting {
+		for _, s := range j.Signals {
+			if name := SignalName(s.Name); s.Name != executor.MessageSignal {
+				put("answered", SanitizeLine(strings.TrimSpace(name+" "+Readable(s.Value))))
+			}
+		}
 	}
 	changeRows(d.Changes, put)
 	treeRows(d, home, put)

@@ -13,6 +13,7 @@ import (
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -130,6 +131,24 @@ func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	put("may", strings.Join(e.Needs.Names(), ", "))
 	put("because", e.Why)
 	return b.String(), whole
+}
+
+// PaintQuestion paints the lines that a call adds and removes.
+func PaintQuestion(s *term.Screen, text string) string {
+	var b strings.Builder
+	changes := false
+	for line := range strings.Lines(text) {
+		body, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "         ")
+		if !ok {
+			changes = strings.HasPrefix(line, "       changes: ")
+		}
+		if !ok || !changes {
+			b.WriteString(line)
+			continue
+		}
+		b.WriteString("         " + s.Paint(diffStyle(body), body) + "\n")
+	}
+	return b.String()
 }
 
 var spaces = lazyregexp.New(` {9,}`)

@@ -1,5 +1,5 @@
 // Package talk holds the commands with which a person talks to a job: adroit
-// continue.
+// continue, approve and deny.
 package talk
 
 import (
