@@ -38,6 +38,7 @@ var variables = []word{
 	{"ADROIT_CONFIG", "The configuration file, which must then exist"},
 	{"ADROIT_HOME", "Where all state is kept; `--data-dir` overrides it"},
 	{"ADROIT_LOG", "Overrides `log.level` of the configuration: `ADROIT_LOG=debug`"},
+	{"ADROIT_AGENT", "Overrides `agent` of the configuration"},
 	{"ADROIT_MODEL", "Overrides `model` of the configuration; `-m` overrides it"},
 	{"ADROIT_SANDBOX", "Overrides `sandbox.level` of the configuration; `--sandbox` overrides it"},
 	{"ANTHROPIC_API_KEY", "Key for `anthropic/…` models"},

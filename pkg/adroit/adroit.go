@@ -60,6 +60,7 @@ type Options struct {
 	Source      ModelSource          // instead of Models: opens them by reference
 	Model       string               // of requests and agents that name none
 	Agents      []agents.Layer       // files, for Lookup and by name
+	Agent       string               // of requests that name none; empty: builder in a git repository
 	// Pipelines are files, for requests that name one; Skills are files for all agents.
 	Pipelines []pipeline.Layer
 	Skills    []agents.Layer

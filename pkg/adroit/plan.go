@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -138,6 +139,11 @@ func (rt *Runtime) target(r Request, d trustDecision, m ModelSource, in *agents.
 		name = pipelinePrefix + in.Pipeline
 	case name == "" && in.Spec != nil:
 		return in.Spec, nil
+	case name == "" && in.Agent == "":
+		var err error
+		if name, err = rt.defaultAgent(in.Dir); err != nil {
+			return nil, err
+		}
 	case name == "":
 		name = agentPrefix + in.Agent
 	}
@@ -158,6 +164,21 @@ func (rt *Runtime) target(r Request, d trustDecision, m ModelSource, in *agents.
 		}
 	}
 	return rt.pipelineTarget(all, name, d, m, in)
+}
+
+// defaultAgent is the agent of a request that names none.
+func (rt *Runtime) defaultAgent(dir string) (string, error) {
+	if rt.o.Agent != "" {
+		return agentPrefix + rt.o.Agent, nil
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			return agentPrefix + "builder", nil
+		}
+		if at == filepath.Dir(at) {
+			return "", Invalidf("adroit run AGENT \"...\" names one, and adroit agents lists them; agent: NAME in the configuration is the default everywhere", "no agent is named, and %s is in no git repository, where it would be builder", dir)
+		}
+	}
 }
 
 // pipelineTarget finds the agent that stands for a pipeline.

@@ -79,9 +79,9 @@ func argumentSources(cmd *cobra.Command) []source {
 	switch first, _, _ := strings.Cut(args, " "); {
 	case args == "ID [NAME]":
 		return []source{jobIDs, artifactNames}
-	case first == "ID", first == "ID...":
+	case first == "ID", first == "ID...", first == "[JOB]":
 		return []source{jobIDs}
-	case first == "AGENT|PIPELINE":
+	case strings.Contains(first, "AGENT|PIPELINE"):
 		return []source{targets}
 	case cmd.Name() == "compare":
 		return []source{targets, targets}

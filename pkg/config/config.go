@@ -35,6 +35,7 @@ import (
 
 // A Config is the configuration. Every key of the file is optional.
 type Config struct {
+	Agent     string              `yaml:"agent"`
 	Model     string              `yaml:"model"`
 	Mode      executor.Mode       `yaml:"mode"`
 	Approve   executor.Approve    `yaml:"approve"`
@@ -225,6 +226,7 @@ func (c *Config) environ(getenv func(string) string) error {
 		key, name string
 		to        *string
 	}{
+		{"agent", "ADROIT_AGENT", &c.Agent},
 		{"model", "ADROIT_MODEL", &c.Model},
 		{"mode", "ADROIT_MODE", (*string)(&c.Mode)},
 		{"approve", "ADROIT_APPROVE", (*string)(&c.Approve)},
@@ -347,6 +349,7 @@ func (c *Config) entries() []entry {
 		return d.String()
 	}
 	out := []entry{
+		pick("agent", c.Agent, ""),
 		pick("model", c.Model, ""),
 		pick("mode", string(c.Mode), string(executor.ModeEdits)),
 		pick("approve", string(c.Approve), string(executor.ApproveEdits)),

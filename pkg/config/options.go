@@ -53,7 +53,7 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 		return adroit.Options{Tools: c.Tools(p), Servers: c.LanguageServers(), Sandbox: confine}, err
 	}
 	o := adroit.Options{
-		Tools: c.Tools(p), ToolServers: servers, Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), p.Workflows),
+		Agent: c.Agent, Tools: c.Tools(p), ToolServers: servers, Source: c.source(data, hide), Workflows: slices.Concat(workflows.All(), p.Workflows),
 		Data: data, DataInWorkspace: true, Store: p.store(data), CheckStore: checkStore(data, p.Version), AtOnce: c.Jobs.AtOnce, ConfigFile: Path(c.getenv), Warn: p.Warn, Trust: trust.In(data), ProjectBytes: c.Conventions.Bytes, TestCommands: c.testCommands(),
 		Defaults: agents.Defaults{
 			Substitutes: edit.Instead(c.EditFormats), Budget: agents.Budget{Windows: c.Windows, Result: c.Results.Bytes},

@@ -3,7 +3,9 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,11 +30,13 @@ type command struct {
 func New(e *env.Env) *cobra.Command {
 	var q command
 	cmd := &cobra.Command{
-		Use:   "run AGENT|PIPELINE|FILE.md [PROMPT|-]",
+		Use:   "run [AGENT|PIPELINE|FILE.md] [PROMPT|-]",
 		Short: "Run an agent or a pipeline as a job",
 		Long: "Runs an agent until its definition of done holds, a limit is reached or a person is needed.\n" +
 			"If no agent has the name, the pipeline of that name is run; agent:NAME and pipeline:NAME say which is meant.\n" +
 			"A file that ends in .md is run as an agent; it may narrow what is allowed, not widen it.\n" +
+			"A first argument with a space in it is no name but a sentence: it is for the default agent, which is\n" +
+			"agent: in the configuration (or ADROIT_AGENT), else builder in a git repository. So is a - alone.\n" +
 			"Progress goes to stderr, the agent's last words to stdout. - reads the prompt from stdin;\n" +
 			"behind -- everything is prompt.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit or stuck, 4 waiting for a person,\n" +
@@ -41,23 +45,43 @@ func New(e *env.Env) *cobra.Command {
 			"  git log -5 | adroit run builder - --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return exit.Usagef("adroit agents list lists the agents", "run needs an agent")
+				return exit.Usagef("adroit run \"fix the failing test\"; adroit agents list lists the agents", "run needs an agent or a prompt")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Target, q.json = args[0], q.json || q.deltas
-			if err := q.ReadPrompt(e, args[1:]); err != nil {
+			q.json = q.json || q.deltas
+			words := args
+			if !sentence(args[0]) && cmd.ArgsLenAtDash() != 0 {
+				q.Target, words = args[0], args[1:]
+			}
+			if err := q.ReadPrompt(e, words); err != nil {
 				return err
 			}
 			if err := q.ReadAgent(e); err != nil {
 				return err
 			}
-			return q.run(cmd.Context(), e)
+			return unquoted(q.run(cmd.Context(), e), args)
 		},
 	}
 	q.add(cmd)
 	return cmd
+}
+
+// sentence reports whether a first argument is a prompt: a name has no spaces,
+// and a file of an agent ends in .md.
+func sentence(arg string) bool {
+	return arg == "-" || strings.ContainsAny(arg, " \t\n") && !strings.HasSuffix(arg, ".md")
+}
+
+// unquoted adds to the error of an unknown agent how a sentence is given to the
+// default agent.
+func unquoted(err error, args []string) error {
+	e := new(adroit.Error)
+	if len(args) < 2 || !errors.As(err, &e) || !strings.HasPrefix(e.Message, "unknown agent") {
+		return err
+	}
+	return adroit.WithHint(err, e.Hint+"\nadroit run \""+strings.Join(args, " ")+"\", in quotes, is for the default agent")
 }
 
 func (q *command) add(cmd *cobra.Command) {
