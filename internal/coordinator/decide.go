@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -146,10 +147,8 @@ func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage
 		return Action{}, rep, c.sc.Note("the analyst's decision is not carried out: %v", err)
 	}
 	act.By = "agent " + analyst
-	for model := range rep.Usage.ByModel {
-		if len(rep.Usage.ByModel) == 1 {
-			act.By = "model " + model
-		}
+	if by := slices.Sorted(maps.Keys(rep.Usage.ByModel)); len(by) == 1 {
+		act.By = "model " + by[0]
 	}
 	return act, rep, nil
 }
@@ -207,13 +206,16 @@ func (c *Coordinator) material(p *Problem, offered []string) (map[string]json.Ra
 		}
 	}
 	out := map[string]json.RawMessage{}
-	for name, v := range map[string]any{"problem": q, "tried": history, "agents": list} {
-		b, err := json.Marshal(v)
+	for _, in := range []struct {
+		name  string
+		value any
+	}{{"problem", q}, {"tried", history}, {"agents", list}} {
+		b, err := json.Marshal(in.value)
 		if err != nil {
 			return nil, err
 		}
-		if out[name] = b; string(b) == "null" {
-			out[name] = json.RawMessage(`[]`)
+		if out[in.name] = b; string(b) == "null" {
+			out[in.name] = json.RawMessage(`[]`)
 		}
 	}
 	return out, nil
