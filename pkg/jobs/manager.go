@@ -67,6 +67,7 @@ type RunOptions struct {
 	Reopened string
 
 	reopened bool
+	resumes  bool // reopen it first, by Resume
 }
 
 const (
@@ -175,18 +176,22 @@ func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, er
 	if _, err := resumable(j); err != nil {
 		return nil, err
 	}
-	// The job is reopened with its files locked: it stays as it ended where they
-	// cannot be had, and another runner may have gone on with it until then.
-	return m.run(ctx, id, o, func(o *RunOptions) error {
-		j, err := Find(ctx, m.Store, id)
-		if err != nil {
-			return err
-		}
-		if o.reopened, err = resumable(j); err != nil || !o.reopened {
-			return err
-		}
-		return m.Store.Reopen(ctx, id, o.Reopen)
-	})
+	o.resumes = true
+	return m.Run(ctx, id, o)
+}
+
+// reopen reopens a job that has ended, so that it goes on, with its files locked:
+// it stays as it ended where they cannot be had, and another runner may have gone
+// on with it until then.
+func (m *Manager) reopen(ctx context.Context, id string, o *RunOptions) error {
+	j, err := Find(ctx, m.Store, id)
+	if err != nil {
+		return err
+	}
+	if o.reopened, err = resumable(j); err != nil || !o.reopened {
+		return err
+	}
+	return m.Store.Reopen(ctx, id, o.Reopen)
 }
 
 // resumable reports whether a job has to be reopened to go on, or why it cannot.
@@ -251,11 +256,6 @@ func (m *Manager) Wait(ctx context.Context, id string) (*Job, error) {
 // ErrCancelled. If another runner took the job meanwhile, Run stops before the
 // next step, writes nothing more and returns ErrLeaseLost.
 func (m *Manager) Run(ctx context.Context, id string, o RunOptions) (*Job, error) {
-	return m.run(ctx, id, o, nil)
-}
-
-// run is Run; locked is called between locking the job's files and claiming it.
-func (m *Manager) run(ctx context.Context, id string, o RunOptions, locked func(*RunOptions) error) (*Job, error) {
 	if m.Mux == nil {
 		return nil, errors.New("run: the manager has no Mux to perform steps")
 	}
@@ -264,8 +264,8 @@ func (m *Manager) run(ctx context.Context, id string, o RunOptions, locked func(
 		return nil, err
 	}
 	defer unlock()
-	if locked != nil {
-		if err := locked(&o); err != nil {
+	if o.resumes {
+		if err := m.reopen(ctx, id, &o); err != nil {
 			return nil, err
 		}
 	}
