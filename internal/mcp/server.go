@@ -21,11 +21,11 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
 // A Server is an entry of the configuration: a program that serves MCP on its
@@ -89,14 +89,14 @@ func (c *commandLine) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*[]string)(c))
 }
 
-var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`) })
+var nameRule = lazyregexp.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 // maxName bounds the name of a server, so that names of tools keep room.
 const maxName = 32
 
 // CheckName returns what is wrong with the name of a server.
 func CheckName(name string) error {
-	if len(name) > maxName || !nameRule().MatchString(name) {
+	if len(name) > maxName || !nameRule.MatchString(name) {
 		return fmt.Errorf("%q is no name for a server: use small letters and digits, parts joined by one hyphen, at most %d of them", name, maxName)
 	}
 	return nil

@@ -68,6 +68,8 @@ func (m *Source) keyHint(provider string, err error) error {
 	}
 	named := *e
 	switch k := m.key(provider); {
+	case provider == Script: // it plays a provider, and has no key
+		return err
 	case k.value == "" && m.conf.KeysErr != nil:
 		named.Hint = m.conf.KeysErr.Error()
 	case k.value == "":

@@ -83,7 +83,7 @@ func (j *memoryJournal) with(ctx context.Context, job string, f func(h *memoryJo
 // Begin implements flow.Journal.
 func (j *memoryJournal) Begin(ctx context.Context, s flow.Step, deadline time.Time) (rec *flow.Record, err error) {
 	err = j.with(ctx, s.Job, func(h *memoryJob) (err error) {
-		if rec, err = h.journal.Begin(ctx, s, deadline); err != nil || rec != nil || s.Kind != flow.KindAwait {
+		if rec, err = h.journal.Begin(ctx, s, deadline); err != nil || rec != nil || s.Kind != flow.KindAwait || !s.Keep {
 			return err
 		}
 		var w flow.Wait

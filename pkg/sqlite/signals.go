@@ -41,8 +41,9 @@ func (d *DB) pending(ctx context.Context, j *jobs.Job) (err error) {
 	for _, s := range j.Signals {
 		queued = append(queued, s.Name)
 	}
+	// An await whose input is not kept only looks for messages: it asks nobody.
 	rows, err := d.read.QueryContext(ctx, `select path, begun, data from steps left join blobs on digest = input
-		where job = ? and kind = ? and not done`, j.ID, flow.KindAwait)
+		where job = ? and kind = ? and not done and input <> ''`, j.ID, flow.KindAwait)
 	if err != nil {
 		return explain(d.path, err)
 	}

@@ -138,8 +138,12 @@ func signals(t *testing.T, s jobs.Store) {
 			t.Errorf("received %s, want %s", sig.Value, want)
 		}
 	}
+	look, err := json.Marshal(flow.Wait{Signals: []string{"message"}, Timeout: -1})
+	ok(t, err)
+	_, err = j.Begin(ctx, flow.Step{Job: "J1", Path: "9", Kind: flow.KindAwait, Name: "message", Input: look}, time.Time{})
+	ok(t, err)
 	first, second := ask("0", "go"), ask("1", "approve", "deny")
-	pending("1") // the first is answered already
+	pending("1") // the first is answered already, and a look for messages asks nobody
 	receive(second, "", "approve", "deny")
 	receive(first, "1", "go")
 	ok(t, s.Send(ctx, "J1", flow.Signal{Name: "deny", Value: json.RawMessage(`2`)}))
