@@ -257,7 +257,9 @@ func TestBuilderInEachWayOfRealOllama(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ollamatest.Create(t, url, "plain", tinymodel.Tape(ollamatest.Context), plain)
+	// The builder with its tools as text takes more than the window of the other models:
+	// a token of this one is a byte.
+	ollamatest.Create(t, url, "plain", tinymodel.Tape(3*ollamatest.Context/2), plain)
 	first := ""
 	for _, c := range []struct{ model, way string }{{"native", "native"}, {"constrained", "constrained"}, {"text", "text"}, {"plain", "auto"}} {
 		t.Run(c.model, func(t *testing.T) {
