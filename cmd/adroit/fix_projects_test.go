@@ -79,6 +79,9 @@ func TestFixProjects(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			if b.tool != "" {
 				if _, err := exec.LookPath(b.tool); err != nil {
+					if os.Getenv("CI") != "" {
+						t.Fatal(err)
+					}
 					t.Skipf("%s is not installed", b.tool)
 				}
 			}

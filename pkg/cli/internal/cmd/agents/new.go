@@ -43,10 +43,13 @@ func newNew(e *env.Env) *cobra.Command {
 					return err
 				}
 			}
+			// Asked before the file is there, which is what the name stands for then.
+			old, err := c.ShowAgent(cmd.Context(), adroit.Named{Name: args[0]})
+			hides := err == nil && old.Layer == "built in"
 			if err := create(e, filepath.Join(dir, "agents"), args[0], text); err != nil {
 				return err
 			}
-			if a, err := c.ShowAgent(cmd.Context(), adroit.Named{Name: args[0]}); err == nil && a.Layer == "built in" {
+			if hides {
 				e.Warn("from now on it is used instead of the built-in agent %s", args[0])
 			}
 			fmt.Fprintf(e.Err, "edit it, then: adroit agents lint    adroit run %s PROMPT\n", args[0])
