@@ -93,8 +93,7 @@ func login(ctx context.Context, e *env.Env, c *config.Config, provider string, v
 func read(ctx context.Context, e *env.Env, provider string) (string, error) {
 	var key string
 	if e.Interactive() {
-		fmt.Fprintf(e.Err, "key of %s (is not shown): ", provider)
-		b, err := term.ReadSecret(ctx, e.In)
+		b, err := term.ReadSecret(ctx, e.In, e.Err, fmt.Sprintf("key of %s (is not shown): ", provider))
 		fmt.Fprintln(e.Err)
 		if err != nil {
 			return "", err
