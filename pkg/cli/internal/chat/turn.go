@@ -152,6 +152,10 @@ func (s *Session) follow(ctx context.Context, id string, after int64) (*adroit.J
 
 // ended shows how a turn went, and sends what was queued for its end.
 func (s *Session) ended(d *adroit.JobDetail, err error) {
+	if err == nil && !s.stopping && d.Job.Status == jobs.Queued && len(s.sent) > 0 {
+		s.run() // the run had ended when the message came, which reopened the job
+		return
+	}
 	s.running, s.stopping = false, false
 	s.settle()
 	if err != nil {

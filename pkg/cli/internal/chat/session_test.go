@@ -1,0 +1,96 @@
+package chat
+
+import (
+	"context"
+	"io"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// posted is a UI whose owner calls what is posted.
+type posted chan func()
+
+func (p posted) Post(f func())  { p <- f }
+func (posted) Print(string)     {}
+func (posted) Notify(string)    {}
+func (posted) Edit(text string) {}
+func (posted) Quit()            {}
+
+// reopened is a client whose job has ended when a message comes, which reopens it:
+// sent and ended hold back when the session learns of either.
+type reopened struct {
+	adroit.Client
+	sent, ended chan struct{}
+	starts      int
+}
+
+func (c *reopened) Send(context.Context, string, executor.Message) (*jobs.Job, error) {
+	<-c.sent
+	return nil, nil
+}
+
+func (c *reopened) Start(context.Context, string, adroit.StartOptions) (*adroit.Started, error) {
+	c.starts++
+	return &adroit.Started{}, nil
+}
+
+func (c *reopened) Events(context.Context, string, adroit.EventOptions) iter.Seq2[event.Event, error] {
+	return func(func(event.Event, error) bool) {}
+}
+
+func (c *reopened) Wait(context.Context, string) (*jobs.Job, error) {
+	<-c.ended
+	return nil, nil
+}
+
+func (c *reopened) Job(context.Context, string) (*adroit.JobDetail, error) {
+	d := &adroit.JobDetail{Job: &jobs.Job{ID: "J1", Status: jobs.Queued}}
+	if c.starts > 1 {
+		d.Job.Status = jobs.Done
+	}
+	return d, nil
+}
+
+// A message that reopens the job at the end of a run is answered by another run,
+// whichever of the two the session learns of first.
+func TestMessageAtTheEndOfARun(t *testing.T) {
+	for _, sentFirst := range []bool{true, false} {
+		ui, c := make(posted, 10), &reopened{sent: make(chan struct{}), ended: make(chan struct{})}
+		s := New(t.Context(), &env.Env{Attendant: new(env.Attendant), Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: term.NewColor(io.Discard, 80)})
+		s.job, s.status = "J1", jobs.Interrupted
+		s.goOn()
+		s.Enter("one more thing")
+		first, second := c.sent, c.ended
+		if !sentFirst {
+			first, second = second, first
+		}
+		close(first)
+		next(t, ui)()
+		close(second)
+		for s.Busy() {
+			next(t, ui)()
+		}
+		if c.starts != 2 || s.State() != Idle || s.status != jobs.Done {
+			t.Errorf("the message first: %v: %d runs, then state %v of a job that is %s", sentFirst, c.starts, s.State(), s.status)
+		}
+	}
+}
+
+func next(t *testing.T, ui posted) func() {
+	select {
+	case f := <-ui:
+		return f
+	case <-time.After(time.Minute):
+		t.Fatal("nothing happens")
+		return nil
+	}
+}
