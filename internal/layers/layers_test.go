@@ -116,7 +116,7 @@ var may = map[string][]string{
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
-	"pkg/cli/internal/request": append([]string{"pkg/agents", "pkg/tools", "pkg/trust"}, command...),
+	"pkg/cli/internal/request": append([]string{"pkg/agents", "pkg/executor", "pkg/tools", "pkg/trust"}, command...),
 	"pkg/cli/internal/chat":    append([]string{"pkg/executor", "pkg/flow", "pkg/secret", "pkg/trust"}, command...),
 	// The screen alone may import bubbletea.
 	"pkg/cli/internal/chatscreen": {"pkg/cli/internal/chat", "pkg/cli/internal/render", "pkg/cli/internal/term"},

@@ -1,18 +1,11 @@
 package tools
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
-	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
-	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 )
 
 func newCall(e *env.Env) *cobra.Command {
@@ -29,34 +22,8 @@ func newCall(e *env.Env) *cobra.Command {
 			if _, err := Lookup(e, args[0]); err != nil {
 				return err
 			}
-			input, err := "{}", error(nil)
-			if len(args) == 2 {
-				if input, err = e.Content(args[1]); err != nil {
-					return err
-				}
-			}
-			if !json.Valid([]byte(input)) {
-				return exit.Usagef("adroit tools show "+args[0]+" lists them", "the arguments are not valid JSON")
-			}
-			root, err := env.Directory(dir)
-			if err != nil {
-				return err
-			}
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			res, err := c.CallTool(cmd.Context(), adroit.ToolCall{Name: args[0], Args: json.RawMessage(input), Dir: root, Sandbox: level})
-			if err != nil {
-				return err
-			}
-			err = env.Print(e.Out, asJSON, res, func(w io.Writer, r *executor.ToolResult) {
-				fmt.Fprintln(w, strings.TrimSuffix(render.Sanitize(r.Text), "\n"))
-			})
-			if err == nil && res.Failed {
-				return exit.With(exit.Failed)
-			}
-			return err
+			call := adroit.ToolCall{Name: args[0], Dir: dir, Sandbox: level}
+			return request.CallTool(cmd.Context(), e, call, args[1:], "adroit tools show "+args[0]+" lists them", asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the whole result as JSON")
