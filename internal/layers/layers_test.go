@@ -99,8 +99,13 @@ var may = map[string][]string{
 
 	"internal/problem/probe": {},
 	"internal/phases":        {"internal/plainyaml"},
-	"internal/coordinator":   {"pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
-	"pkg/tools/shell":        append([]string{"internal/problem/probe"}, pack...),
+	"internal/failures":      {"internal/fulltext"},
+	"internal/fulltext":      {},
+
+	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
+
+	"internal/coordinator": {"pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
+	"pkg/tools/shell":      append([]string{"internal/problem/probe"}, pack...),
 
 	"configs": {},
 	"internal/jobdir": {"internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/netguard",

@@ -11,10 +11,14 @@ import (
 
 var (
 	escapes     = lazyregexp.New(`\x1b\[[0-9;?]*[A-Za-z]`)
-	hashes      = lazyregexp.New(`\b(0x)?[0-9a-fA-F]{7,64}\b`)
-	clock       = lazyregexp.New(`\b\d{1,4}[-/:]\d{1,2}[-/:]\d{1,4}([T ]\d{2}:\d{2}(:\d{2})?(\.\d+)?Z?)?\b`)
-	folders     = lazyregexp.New(`(?:[A-Za-z]:)?(?:\.{0,2}/)?(?:[\w.@+~-]+/)+`)
-	figures     = lazyregexp.New(`\d+(\.\d+)?`)
+	ids         = lazyregexp.New(`\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`)
+	addresses   = lazyregexp.New(`\b0x[0-9a-fA-F]+\b|\b(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{1,4}\b`) // of memory and of networks
+	hashes      = lazyregexp.New(`\b[0-9a-fA-F]{7,128}\b`)
+	clock       = lazyregexp.New(`\b\d{1,4}[-/:]\d{1,2}[-/:]\d{1,4}([T ]\d{2}:\d{2}(:\d{2})?([.,]\d+)?)?(?:\s?(?:Z|[+-]\d{2}:?\d{2}|UTC|[AP]M)\b)?`)
+	dates       = lazyregexp.New(`\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?(?:\d{1,2} )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{1,4}\b`)
+	durations   = lazyregexp.New(`\b(?:\d+(?:\.\d+)?(?:ns|µs|us|ms|sec|min|[hms]))+\b`)
+	folders     = lazyregexp.New(`(?:[A-Za-z]:)?(?:\.{0,2}[/\\])?(?:[\w.@+~-]+[/\\])+`)
+	figures     = lazyregexp.New(`\d+(?:[.,]\d+)*`)
 	blanks      = lazyregexp.New(`\s+`)
 	significant = lazyregexp.New(`(?i)error|fail|panic|fatal|undefined|cannot|can't|could not|unable|not found|no such|denied|refused|missing|unexpected|expected|invalid|exception|traceback|ENO|EACC|unresolved|mismatch|not ok|want|got`)
 )
@@ -23,10 +27,16 @@ var (
 func Plain(text string) string { return escapes.ReplaceAllString(text, "") }
 
 // Normal is a line without what differs between two runs of the same failure:
-// directories, figures, times and hashes.
+// directories, figures, times, addresses and hashes.
 func Normal(line string) string {
-	s := clock.ReplaceAllString(Plain(line), "#")
-	s = folders.ReplaceAllString(s, "")
+	s := ids.ReplaceAllString(Plain(line), "#")
+	for _, re := range []*lazyregexp.Regexp{addresses, dates, clock, folders, durations} {
+		with := "#"
+		if re == folders {
+			with = ""
+		}
+		s = re.ReplaceAllString(s, with)
+	}
 	s = hashes.ReplaceAllStringFunc(s, func(h string) string {
 		if strings.ContainsAny(h, "0123456789") {
 			return "#"
