@@ -14,12 +14,24 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// decide says what happens about p: code where it can, then the analyst on its own
-// model, then on the job's. left is how many repairs there may still be.
-func (c *Coordinator) decide(p *Problem, left int) (Action, error) {
+// decide says what happens about p: the retries that were asked for, code where it
+// can, the moves of a strategy, then the analyst on its own model, then on the job's.
+func (c *Coordinator) decide(p *Problem) (Action, error) {
+	if act, ok := c.retryMove(p); ok {
+		return act, nil
+	}
+	if c.o.NoRules {
+		if p.Inconclusive != "" {
+			return Action{Decision: Fail, By: "rule inconclusive", Reasoning: p.Message}, nil
+		}
+		if act, ok, err := c.move(p, "given", c.o.Strategy); ok || err != nil {
+			return act, err
+		}
+		return c.spent(p), nil
+	}
 	act, by, known := Classify(p)
 	sig := p.Signature()
-	if left <= 0 {
+	if c.left <= 0 && !c.o.Only {
 		return Action{Decision: Escalate, By: "rule attempts", Reasoning: fmt.Sprintf("it still fails after %d attempts: %s", c.o.attempts(), p.Message), Hint: "See what was tried, and repair it yourself."}, nil
 	}
 	if p.Interrupted {
@@ -35,13 +47,19 @@ func (c *Coordinator) decide(p *Problem, left int) (Action, error) {
 	if p.Type == problem.Test && known && c.first(sig, "rerun") && p.Attempt == 1 {
 		return Action{Decision: Retry, By: "rule flaky", Reasoning: "a test that fails may be one that fails at times: it is run once more before anybody changes code"}, nil
 	}
+	if act, ok, err := c.move(p, "given", c.o.Strategy); ok || err != nil {
+		return act, err
+	}
+	if c.o.Only {
+		return c.spent(p), nil
+	}
 	if known && len(offered) > 0 && !c.failedBefore(sig) {
 		name := offered[0]
 		c.first(sig, name)
 		return Action{Decision: Delegate, Agent: name, By: by, Instructions: "Repair the cause with the smallest change.",
 			Reasoning: fmt.Sprintf("the output is that of a problem of type %s (%s), which %s repairs", p.Type, by, name)}, nil
 	}
-	return c.analyse(p, sig, offered)
+	return c.ruling(p, 0)
 }
 
 // first reports whether something was not done yet about a signature, and notes it.
@@ -136,7 +154,7 @@ func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage
 		return Action{}, executor.Report{}, err
 	}
 	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: analyst, Spec: spec, Inputs: in, Prompt: fmt.Sprintf("A command failed. Decide what happens next; this is attempt %d.", p.Attempt)})
-	if err := hard(err); err != nil {
+	if err := Hard(err); err != nil {
 		return Action{}, rep, err
 	}
 	var act Action
@@ -157,10 +175,10 @@ func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage
 // model was asked.
 var outages = []string{"model.auth", "model.no_model", "model.rate_limit", "model.overloaded", "model.unreachable", "model.timeout", "model.no_program"}
 
-// hard is an error of a sub-agent that ends the coordination: the engine's, or one
+// Hard is an error of a sub-agent that ends the coordination: the engine's, or one
 // of a model that could not be asked. That is an outage, and the job can be
 // resumed when it is over.
-func hard(err error) error {
+func Hard(err error) error {
 	var spawned *executor.SpawnError
 	if err == nil || !errors.As(err, &spawned) {
 		return err

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -40,13 +42,57 @@ func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
 	}
 	path := c.sc.Run.Next()
 	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: at.Action.Agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words})
-	at.Repair = &Repair{Agent: at.Action.Agent, Status: rep.Status, Reason: clip(rep.Reason, 1000), Summary: clip(rep.Summary, 2000),
-		Tokens: rep.Usage.Usage.In + rep.Usage.Usage.Out, Cost: rep.Usage.Cost, path: path}
-	if err := hard(err); err != nil {
+	at.Repair = Repaired(at.Action.Agent, rep)
+	at.Repair.path, at.Repair.Changed = path, nil // the ledger says it
+	if err := Hard(err); err != nil {
 		return false, err
 	}
 	at.Repair.Changed, err = c.changed(path)
 	return len(at.Repair.Changed) > 0, err
+}
+
+// Repaired is what an agent reports that has worked on a problem, with the files
+// that its own diff names.
+func Repaired(agent string, rep executor.Report) *Repair {
+	r := &Repair{Agent: agent, Status: rep.Status, Reason: clip(rep.Reason, 1000), Summary: clip(rep.Summary, 2000),
+		Tokens: rep.Usage.Usage.In + rep.Usage.Usage.Out, Cost: rep.Usage.Cost}
+	var diff string
+	if json.Unmarshal(rep.Artifacts["diff"], &diff) == nil {
+		for line := range strings.Lines(diff) {
+			name, ok := strings.CutPrefix(line, "+++ b/")
+			if name = strings.TrimSpace(name); ok && !slices.Contains(r.Changed, name) {
+				r.Changed = append(r.Changed, name)
+			}
+		}
+	}
+	if len(rep.Artifacts["diff"]) > 0 && r.Changed == nil {
+		r.Changed = []string{"files"} // which it only deleted, or does not name
+	}
+	return r
+}
+
+// command has a command repair, which the strategy names: whether it did, the next
+// run shows.
+func (c *Coordinator) command(at *Attempt) (bool, error) {
+	tool := "shell"
+	if c.sc.Has("rerun") {
+		tool = "rerun"
+	}
+	path := c.sc.Run.Next()
+	reply, err := c.sc.Tool(tool, map[string]any{"command": at.Action.Run})
+	if err == nil && reply.Interrupted {
+		path = c.sc.Run.Next()
+		reply, err = c.sc.Tool(tool, map[string]any{"command": at.Action.Run})
+	}
+	at.Repair = &Repair{Status: executor.Done, Summary: clip(reply.Summary, 500), path: path}
+	if err != nil {
+		return false, err
+	}
+	if reply.Failed {
+		at.Repair.Status, at.Repair.Reason = executor.Failed, clip(reply.Text, 1000)
+	}
+	at.Repair.Changed, err = c.changed(path)
+	return true, err
 }
 
 // diagnose has the agent diagnostic look at a problem, if there is one.
@@ -60,7 +106,7 @@ func (c *Coordinator) diagnose(in map[string]json.RawMessage, words string) (str
 			return "", err
 		}
 		rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: diagnostic, Spec: spec, Inputs: in, Prompt: "A command fails. Find out why. " + words})
-		return clip(rep.Summary, 4000), hard(err)
+		return clip(rep.Summary, 4000), Hard(err)
 	}
 	return "", nil
 }

@@ -126,6 +126,10 @@ func closed(sandbox string) bool {
 
 // machine decides by what was found out on the machine rather than by words.
 func machine(p *Problem) *Action {
+	if p.Inconclusive != "" && !p.before {
+		p.Type = problem.Environment
+		return &Action{Decision: Escalate, By: "rule inconclusive", Reasoning: p.Message, Hint: "See why it cannot be run."}
+	}
 	if p.TimedOut {
 		p.Type = problem.Environment
 		return &Action{Decision: Escalate, By: "rule timeout", Reasoning: "the command did not end in its time: " + p.Message, Hint: "See why it hangs, or run it without adroit."}
@@ -150,6 +154,15 @@ func machine(p *Problem) *Action {
 				Reasoning:    fmt.Sprintf("%s exists (%s), so ENOENT is about the directory that it is started in: that one does not exist", name, fact),
 				Instructions: fmt.Sprintf("Node reports \"spawn %s ENOENT\" also if the directory given as cwd does not exist, and %s is there. Find where the process is started and which directory it names, and correct the name or create the directory.", name, name)}
 		}
+	}
+	if p.Code == 126 && !p.before {
+		p.Type = problem.Environment
+		return &Action{Decision: Escalate, By: "rule permission", Reasoning: "a command cannot be run (exit code 126)", Hint: "See that it is a program for this machine, and may be run."}
+	}
+	if names := problem.Programs(p.Output); !p.before && p.Code == 127 && len(names) > 0 && p.Facts == nil && !strings.Contains(names[0], "/") {
+		// It is the shell that says so, and nobody has looked.
+		p.Type = problem.Environment
+		return &Action{Decision: Escalate, By: "rule missing-program", Reasoning: fmt.Sprintf("the program %s is not installed, or not on the PATH", names[0]), Hint: "Install " + names[0] + "."}
 	}
 	if p.Code == 137 {
 		p.Type = problem.Environment

@@ -3,7 +3,7 @@
 // where judgement is needed.
 //
 //	c := coordinator.New(sc, coordinator.Options{Attempts: 3})
-//	res, err := c.Coordinate(problem, func(sc *executor.Scope) (*coordinator.Problem, error) {
+//	res, err := c.Coordinate(problem, func(coordinator.Action) (*coordinator.Problem, error) {
 //		return run(sc, command) // nil: it works now
 //	})
 //
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // A Problem is something that failed, as data. All of it comes from outside: no
@@ -38,10 +39,23 @@ type Problem struct {
 	TimedOut    bool   `json:"timed_out,omitempty"`
 	Interrupted bool   `json:"interrupted,omitempty"`
 	Sandbox     string `json:"sandbox,omitempty"` // around the command
+	// Inconclusive is why the failure is none that a change of files could repair: the
+	// check could not be run.
+	Inconclusive string `json:"inconclusive,omitempty"`
+
+	// Sign replaces the signature, for jobs that began when it was made otherwise.
+	Sign string `json:"-"`
+
+	before bool // of a job that began before code knew as much: see Coded
 }
 
 // Signature is the same for the same failure, also elsewhere and later.
-func (p *Problem) Signature() string { return problem.Signature(p.Type, p.Message+"\n"+p.Output) }
+func (p *Problem) Signature() string {
+	if p.Sign != "" {
+		return p.Sign
+	}
+	return problem.Signature(p.Type, p.Message+"\n"+p.Output)
+}
 
 // A Decision says what happens after a failure.
 type Decision string
@@ -58,14 +72,43 @@ const (
 type Action struct {
 	Decision  Decision `json:"decision"`
 	Reasoning string   `json:"reasoning"`
-	// Agent repairs, by Instructions; Diagnose has the agent diagnostic look first.
+	// Agent repairs, by Instructions; Diagnose has the agent diagnostic look first. Run
+	// is a command that repairs instead.
 	Agent        string `json:"agent,omitempty"`
+	Run          string `json:"run,omitempty"`
 	Instructions string `json:"instructions,omitempty"`
 	Diagnose     bool   `json:"diagnose,omitempty"`
 	// Hint is what a person should do.
 	Hint string        `json:"hint,omitempty"`
 	Wait time.Duration `json:"wait_ns,omitempty"`
 	By   string        `json:"by,omitempty"` // rule NAME, agent NAME, model NAME, person
+	// Changes are what is different when it is run again; for RETRY of an agent's work.
+	Changes Adjustments `json:"changes,omitzero"`
+	Skip    bool        `json:"skip,omitempty"` // for FAIL: go on without it
+}
+
+// Adjustments are what is different in the next attempt of an agent.
+type Adjustments struct {
+	Model  string `json:"model,omitempty"`  // one that the pipeline or the configuration names
+	Prompt string `json:"prompt,omitempty"` // is added to what the agent is asked
+	Turns  int    `json:"turns,omitempty"`  // its limits, within what the job has left
+	Tokens int    `json:"tokens,omitempty"`
+}
+
+// Apply puts them into what is asked of an agent.
+func (a *Adjustments) Apply(o *executor.SubAgentRequest) {
+	if a.Model != "" {
+		o.Model = a.Model
+	}
+	if a.Prompt != "" {
+		o.Prompt += "\n\n" + a.Prompt
+	}
+	if a.Turns > 0 {
+		o.Limits.Turns = a.Turns
+	}
+	if a.Tokens > 0 {
+		o.Limits.Tokens = a.Tokens
+	}
 }
 
 // check reports why an action cannot be carried out: a model's words decide
@@ -83,6 +126,7 @@ func (a *Action) check(agents []string) error {
 	if a.Decision != Delegate {
 		a.Agent, a.Instructions, a.Diagnose = "", "", false
 	}
+	a.Run, a.Changes, a.Skip = "", Adjustments{}, false
 	a.Reasoning, a.Instructions, a.Hint, a.Wait = clip(a.Reasoning, 2000), clip(a.Instructions, 4000), clip(a.Hint, 1000), 0
 	return nil
 }

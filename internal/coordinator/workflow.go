@@ -1,12 +1,15 @@
 package coordinator
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -148,7 +151,7 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 			return Result{Status: Failed, Reason: err.Error()}, err
 		}
 		c.res.Attempts = res.Attempts
-		res, err = c.Coordinate(p, func(sc *executor.Scope) (*Problem, error) {
+		res, err = c.Coordinate(p, func(Action) (*Problem, error) {
 			for k := range j.steps[:at+1] {
 				if k < at && publishes(j.steps[k]) {
 					continue // what was published is not published again
@@ -193,7 +196,7 @@ func (j *job) try(sc *executor.Scope, at int) (*Problem, error) {
 		sc.State.Last = outputOf(reply)
 		return nil, nil
 	}
-	p := problemOf(reply)
+	p := Of(reply)
 	p.Step, p.Command = s.Name, s.Run
 	return p, nil
 }
@@ -204,9 +207,14 @@ func outputOf(reply executor.ToolResult) string {
 	return strings.TrimRight(r.Output, "\n")
 }
 
-// problemOf reads a failed call of rerun.
-func problemOf(reply executor.ToolResult) *Problem {
+var exitCode = lazyregexp.New(`^exit code (\d+)`)
+
+// Of reads a failed call of a tool that runs commands or checks something.
+func Of(reply executor.ToolResult) *Problem {
 	p := &Problem{Message: reply.Summary, Interrupted: reply.Interrupted, Sandbox: reply.Sandbox}
+	if p.Message == "" {
+		p.Message = firstLine(reply.Text)
+	}
 	var r struct {
 		Code     int  `json:"exit_code"`
 		TimedOut bool `json:"timed_out"`
@@ -216,11 +224,14 @@ func problemOf(reply executor.ToolResult) *Problem {
 	}
 	if json.Unmarshal(reply.Artifacts["run"], &r) == nil {
 		p.Code, p.TimedOut, p.Output, p.Facts, p.Sandbox = r.Code, r.TimedOut, r.Output, r.Facts, r.Sandbox
-	} else {
-		p.Output = reply.Text
+		return p
 	}
-	if p.Message == "" {
-		p.Message = firstLine(reply.Text)
+	p.Output, p.TimedOut = reply.Text, strings.HasPrefix(p.Message, "stopped after ")
+	if m := exitCode.FindStringSubmatch(p.Message); m != nil {
+		p.Code, _ = strconv.Atoi(m[1])
+	}
+	if why := reply.WhyInconclusive(); why != "" || strings.Contains(p.Message, "could not be started") || strings.Contains(p.Message, "is not installed") {
+		p.Inconclusive = cmp.Or(string(why), "not run")
 	}
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -25,54 +26,7 @@ func (x *run) attempts(s *Step, row *Row) (outcome, error) {
 	if err := x.sc.Run.Emit(event.StageStarted, s.ID, begun); err != nil {
 		return outcome{}, err
 	}
-	row.Attempts = 0
-	wait := s.Retries.Backoff
-	var ch Changes
-	diagnosis := ""
-	for asked := 0; ; {
-		row.Attempts++
-		o, err := x.once(s, ch)
-		o.diagnosis = diagnosis
-		if err != nil || o.status == Done || o.spent != nil {
-			return o, err
-		}
-		if row.Attempts <= s.Retries.Attempts {
-			if err := x.again(s, row.Attempts, o.err, wait); err != nil {
-				return o, err
-			}
-			wait *= 2
-			continue
-		}
-		if !x.recovers(s) || asked >= x.p.Recovery.most() {
-			return o, nil
-		}
-		asked++
-		d, err := x.recover(s, row.Attempts, &o)
-		if err != nil {
-			return o, err
-		}
-		o.diagnosis = d.Diagnosis
-		switch d.Decision {
-		case Retry:
-			ch, diagnosis = d.Changes, d.Diagnosis
-			continue
-		case Skip:
-			o.status = Skipped
-		}
-		return o, nil
-	}
-}
-
-// again logs a retry and waits for it.
-func (x *run) again(s *Step, n int, why string, wait time.Duration) error {
-	data := map[string]any{"error": why, "attempt": n + 1, "of": s.Retries.Attempts + 1, "wait_ns": wait}
-	if err := x.sc.Run.Emit(event.StageRetried, s.ID, data); err != nil {
-		return err
-	}
-	if wait <= 0 {
-		return nil
-	}
-	return flow.Sleep(x.sc.Run, wait)
+	return x.coordinated(s, row)
 }
 
 // recovers reports whether the recovery agent is asked about s. The steps of a
@@ -88,7 +42,7 @@ func (x *run) recovers(s *Step) bool {
 }
 
 // once makes one attempt. The error is the engine's.
-func (x *run) once(s *Step, ch Changes) (outcome, error) {
+func (x *run) once(s *Step, ch coordinator.Adjustments) (outcome, error) {
 	limit := s.Timeout
 	switch {
 	case s.Await != nil:
@@ -133,7 +87,7 @@ func seconds(d time.Duration) int {
 	return int(min(max((d+time.Second-1)/time.Second, 1), 3600))
 }
 
-func (x *run) agent(s *Step, ch Changes) (outcome, error) {
+func (x *run) agent(s *Step, ch coordinator.Adjustments) (outcome, error) {
 	f := x.filler()
 	prompt, err := f.fill(s.Input)
 	if err != nil {
@@ -157,7 +111,7 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 	if s.Timeout > 0 && (own <= 0 || s.Timeout < own) {
 		o.Limits.Time = s.Timeout
 	}
-	ch.apply(&o)
+	ch.Apply(&o)
 	rep, err := x.sc.Spawn(o)
 	if err == nil {
 		out := quote(rep.Summary)
@@ -191,6 +145,9 @@ func (x *run) agent(s *Step, ch Changes) (outcome, error) {
 // line about it that models get.
 func (x *run) command(s *Step) (outcome, error) {
 	o, err := x.call(shell, map[string]any{"command": s.Run, "timeout_s": seconds(s.Timeout)})
+	if o.problem != nil {
+		o.problem.Command = s.Run
+	}
 	if err == nil && o.status == Done {
 		o.output = quote(printed(text(o.output)))
 	}
@@ -235,7 +192,7 @@ func (x *run) call(tool string, args any) (outcome, error) {
 	o := done(quote(reply.Text))
 	if reply.Failed {
 		o = failed("%s", strings.TrimSpace(headAndTail(reply.Text, mostOutput)))
-		o.output = quote(reply.Text)
+		o.output, o.problem = quote(reply.Text), coordinator.Of(reply)
 	}
 	o.artifacts = reply.Artifacts
 	return o, nil

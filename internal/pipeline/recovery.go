@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -22,33 +22,36 @@ const (
 
 // A Decision is the answer of a recovery agent.
 type Decision struct {
-	Decision  string  `json:"decision"`
-	Diagnosis string  `json:"diagnosis"`
-	Changes   Changes `json:"changes,omitzero"`
+	Decision  string                  `json:"decision"`
+	Diagnosis string                  `json:"diagnosis"`
+	Changes   coordinator.Adjustments `json:"changes,omitzero"`
 }
 
-// Changes are what is different in the next attempt of an agent's step.
-type Changes struct {
-	Model  string `json:"model,omitempty"`  // one that the pipeline or the configuration names
-	Prompt string `json:"prompt,omitempty"` // is added to what the agent is asked
-	Turns  int    `json:"turns,omitempty"`  // its limits, within what the job has left
-	Tokens int    `json:"tokens,omitempty"`
+// action is what a coordinator makes of the decision.
+func (d Decision) action() coordinator.Action {
+	act := coordinator.Action{Decision: coordinator.Fail, Reasoning: d.Diagnosis, By: "agent recovery", Changes: d.Changes}
+	switch d.Decision {
+	case Retry:
+		act.Decision = coordinator.Retry
+	case Skip:
+		act.Skip = true
+	}
+	return act
 }
 
-// apply puts the changes into what is asked of an agent.
-func (c *Changes) apply(o *executor.SubAgentRequest) {
-	if c.Model != "" {
-		o.Model = c.Model
+// decisionOf is what a recovery agent would have said for an action of code.
+func decisionOf(act coordinator.Action) Decision {
+	d := Decision{Decision: Halt, Diagnosis: act.Reasoning, Changes: act.Changes}
+	switch {
+	case act.Decision == coordinator.Retry, act.Decision == coordinator.Delegate:
+		d.Decision = Retry
+	case act.Skip:
+		d.Decision = Skip
 	}
-	if c.Prompt != "" {
-		o.Prompt += "\n\n" + c.Prompt
+	if act.Hint != "" && d.Decision == Halt {
+		d.Diagnosis += ". " + act.Hint
 	}
-	if c.Turns > 0 {
-		o.Limits.Turns = c.Turns
-	}
-	if c.Tokens > 0 {
-		o.Limits.Tokens = c.Tokens
-	}
+	return d
 }
 
 //go:embed decision.schema.json
@@ -76,16 +79,6 @@ const (
 // recover asks the recovery agent about a failed step. One that gives no
 // decision decides to stop. The error is the engine's.
 func (x *run) recover(s *Step, attempts int, o *outcome) (Decision, error) {
-	d, err := x.decide(s, attempts, o)
-	if err != nil {
-		return d, err
-	}
-	d.Changes.Model = x.allowed(d.Changes.Model, &d)
-	err = x.sc.Run.Emit(event.StageRecovery, fmt.Sprintf("%s: %s: %s", s.ID, d.Decision, firstLine(d.Diagnosis)), d)
-	return d, err
-}
-
-func (x *run) decide(s *Step, attempts int, o *outcome) (Decision, error) {
 	prompt, err := x.question(s, attempts, o)
 	if err != nil {
 		return Decision{Decision: Halt, Diagnosis: err.Error()}, nil
@@ -94,9 +87,15 @@ func (x *run) decide(s *Step, attempts int, o *outcome) (Decision, error) {
 	if err != nil && !errors.As(err, new(*executor.SpawnError)) {
 		return Decision{}, err
 	}
+	if x.coded() {
+		if err := coordinator.Hard(err); err != nil {
+			return Decision{}, err // an outage is no decision to stop
+		}
+	}
 	var d Decision
 	if err == nil {
 		if err = rep.As(&d); err == nil {
+			d.Changes.Model = x.allowed(d.Changes.Model, &d)
 			return d, nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -198,6 +199,7 @@ type outcome struct {
 	diagnosis string
 	spent     *executor.StopError // the job's own limits are used up
 	rows      []Row
+	problem   *coordinator.Problem // of a failed call: what there is to decide by
 }
 
 func done(output json.RawMessage) outcome {

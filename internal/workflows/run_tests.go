@@ -1,8 +1,10 @@
 package workflows
 
 import (
+	"errors"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -11,6 +13,8 @@ type Tested struct {
 	Some bool   `json:"some"` // there are tests, and a way to run them
 	OK   bool   `json:"ok"`   // some ran and all passed
 	Text string `json:"text"` // what failed, or in a few words how it went
+
+	failed *coordinator.Problem
 }
 
 // runTests runs the project's tests, at no cost of tokens. A project that has
@@ -23,7 +27,7 @@ func runTests(sc *executor.Scope) (t Tested, err error) {
 	if err != nil {
 		return t, err
 	}
-	t = Tested{Some: true, OK: !reply.Failed, Text: reply.Text}
+	t = Tested{Some: true, OK: !reply.Failed, Text: reply.Text, failed: coordinator.Of(reply)}
 	if t.OK && reply.Summary != "" {
 		t.Text = reply.Summary
 	}
@@ -39,21 +43,62 @@ func runTests(sc *executor.Scope) (t Tested, err error) {
 	return t, nil
 }
 
-// repairTests has the agent fixer make right what failed, and runs the tests again.
-// That the fixer did not get done is no error: the tests say what counts.
-func repairTests(sc *executor.Scope, t Tested, task string) (Tested, error) {
-	rep, err := spawn(sc, executor.SubAgentRequest{
-		Agent: "fixer", Prompt: "The tests fail after work on this task:\n" + clip(task, 4000),
-		Inputs: inputs(args{"command": "run_tests", "output": clip(t.Text, 16000)}),
-	})
+// repairTests has the agent fixer make right what failed, and runs the tests again,
+// until they pass or it was asked most times. That the fixer did not get done is no
+// error: the tests say what counts. rounds is how often it was asked.
+func repairTests(sc *executor.Scope, t Tested, task string, most int) (_ Tested, rounds int, err error) {
+	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: !coordinator.Coded(sc.Task),
+		Strategy: coordinator.Strategy{{Agent: "fixer", Times: most}}}
+	last := executor.Report{}
+	o.Repair = func(p *coordinator.Problem, at *coordinator.Attempt) (bool, error) {
+		rounds++
+		rep, err := sc.Spawn(executor.SubAgentRequest{
+			Agent: at.Action.Agent, Prompt: "The tests fail after work on this task:\n" + clip(task, 4000),
+			Inputs: inputs(args{"command": "run_tests", "output": clip(p.Output, 16000)}),
+		})
+		at.Repair = coordinator.Repaired(at.Action.Agent, rep)
+		last = rep
+		return true, survived(o.NoRules, err)
+	}
+	if o.NoRules {
+		o.Show = func(*coordinator.Problem, *coordinator.Attempt) error { return nil }
+	}
+	c, err := coordinator.New(sc, o)
 	if err != nil {
-		return t, err
+		return t, 0, err
 	}
-	again, err := runTests(sc)
-	if !again.OK && rep.Status != executor.Done {
-		again.Text += "\nThe fixer: " + rep.Status + ": " + rep.Reason
+	res, err := c.Coordinate(t.problem(), func(act coordinator.Action) (*coordinator.Problem, error) {
+		if t, err = runTests(sc); err != nil || t.OK {
+			return nil, err
+		}
+		if act.Decision == coordinator.Delegate && last.Status != executor.Done {
+			t.Text += "\nThe fixer: " + last.Status + ": " + last.Reason
+		}
+		return t.problem(), nil
+	})
+	if n := len(res.Attempts); err == nil && n > 0 && res.Attempts[n-1].Action.Decision == coordinator.Escalate {
+		t.Text = res.Reason + "\n" + t.Text
 	}
-	return again, err
+	return t, rounds, err
+}
+
+// problem is what the tests have shown, for a coordinator.
+func (t Tested) problem() *coordinator.Problem {
+	p := t.failed
+	p.Step, p.Command, p.Output = "tests", "run_tests", t.Text
+	return p
+}
+
+// survived is what of a sub-agent's error ends the workflow: the engine's, and, in
+// jobs that know the difference, that of a model that could not be asked.
+func survived(before bool, err error) error {
+	if !before {
+		return coordinator.Hard(err)
+	}
+	if errors.As(err, new(*executor.SpawnError)) {
+		return nil
+	}
+	return err
 }
 
 // runTypes runs the checks of types and of the build that the project has set

@@ -49,7 +49,7 @@ func (res *Supervised) check(sc *executor.Scope) error {
 	}
 	// Each part passed its tests alone; together they may not.
 	if res.Tests.Some && !res.Tests.OK {
-		if res.Tests, err = repairTests(sc, res.Tests, sc.Task.Prompt); err != nil {
+		if res.Tests, _, err = repairTests(sc, res.Tests, sc.Task.Prompt, 1); err != nil {
 			return err
 		}
 	}

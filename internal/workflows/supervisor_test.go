@@ -203,7 +203,7 @@ func TestSupervisorSays(t *testing.T) {
 	}{
 		{"no review", "what was changed was not reviewed: stuck: lost", []line{breaks("reviewer", "lost"), tests(1)}},
 		{"not fixed", "1 grave findings of the review are not fixed: stuck: cannot", []line{grave, tests(1), breaks("fixer", "cannot"), tests(1)}},
-		{"tests", "tests fail: 1 of 3 failed", []line{works("reviewer", nil, "findings", []m{}), broken, works("fixer", nil).asked("FAIL TestX"), broken}},
+		{"tests", "tests fail: 1 of 3 failed", []line{works("reviewer", nil, "findings", []m{}), broken, broken, works("fixer", nil).asked("FAIL TestX"), broken}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := play(t, task, slices.Concat(begin, c.then, []line{answers("Not done.")})...)
@@ -219,7 +219,7 @@ func TestSupervisorSays(t *testing.T) {
 		t.Error(err)
 	}
 	// Tests that fail after all parts are in are fixed once.
-	if _, err := play(t, task, slices.Concat(begin, []line{works("reviewer", nil, "findings", []m{}), broken, works("fixer", nil), tests(3), answers("Done.")})...); err != nil {
+	if _, err := play(t, task, slices.Concat(begin, []line{works("reviewer", nil, "findings", []m{}), broken, broken, works("fixer", nil), tests(3), answers("Done.")})...); err != nil {
 		t.Error(err)
 	}
 }

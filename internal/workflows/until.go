@@ -37,10 +37,12 @@ func untilTestsPass(sc *executor.Scope) error {
 		return fmt.Errorf("there are no tests that could pass: %s", t.Text)
 	}
 	round := 1
-	for ; !t.OK && round < mostRounds; round++ {
-		if t, err = repairTests(sc, t, sc.Task.Prompt); err != nil {
+	if !t.OK {
+		var fixed int
+		if t, fixed, err = repairTests(sc, t, sc.Task.Prompt, mostRounds-1); err != nil {
 			return err
 		}
+		round += fixed
 	}
 	if err := sc.Bind("rounds", round); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -148,68 +149,81 @@ func (res *StageResult) in(sc *executor.Scope, st Stage) error {
 	return res.report(own, len(res.Fixes))
 }
 
-// perform runs the stage until it passes, cannot be repaired, or was repaired
-// often enough.
+// perform runs the stage, and has a coordinator repair it where it has somebody to
+// do it.
 func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
-	most := 0
-	if st.Fix != "" {
-		if most = st.Attempts; most == 0 {
-			most = mendAttempts
-		}
+	p, err := res.try(sc, st)
+	if err != nil || p == nil || st.Fix == "" && st.Repair == "" {
+		return err
 	}
-	before := ""
-	for {
-		got, err := tryStage(sc, st)
-		if err != nil {
-			return err
+	c, err := coordinator.New(sc, res.options(sc, st))
+	if err != nil {
+		return err
+	}
+	got, err := c.Coordinate(p, func(coordinator.Action) (*coordinator.Problem, error) { return res.try(sc, st) })
+	if err != nil || got.Solved {
+		return err
+	}
+	res.Error = got.Reason
+	return nil
+}
+
+// options are how the stage is coordinated: the command that may repair it, then its
+// agent as often as it says.
+func (res *StageResult) options(sc *executor.Scope, st Stage) coordinator.Options {
+	most := max(st.Attempts, 0)
+	if most == 0 {
+		most = mendAttempts
+	}
+	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: !coordinator.Coded(sc.Task)}
+	if st.Repair != "" {
+		o.Strategy = append(o.Strategy, coordinator.Move{Run: st.Repair})
+	}
+	if st.Fix != "" {
+		o.Strategy = append(o.Strategy, coordinator.Move{Agent: string(st.Fix), Times: most, Progress: true})
+	}
+	o.Show = func(p *coordinator.Problem, at *coordinator.Attempt) error {
+		switch act := at.Action; {
+		case act.Run != "":
+			return sc.Note("stage %s: %s: %s; running %s", st.Name, res.Status, headOf(p.Message), st.Repair)
+		case act.Agent != "":
+			return res.report(sc, len(res.Fixes)+1)
+		case o.NoRules || act.By == "rule strategy" || act.By == "rule progress":
+			return nil // the result of the stage says it
 		}
-		if got.passed {
-			if res.Status = StagePassed; len(res.Fixes) > 0 || res.Repair != "" {
-				res.Status = StageFixed
-			}
-			res.Error, res.Output = "", ""
-			return nil
-		}
-		res.Status, res.Error, res.Output = StageFailed, got.why, got.output
-		n := len(res.Fixes)
-		if st.Repair != "" && res.Repair == "" && got.mendable {
+		return coordinator.Announce(sc, at)
+	}
+	o.Repair = func(p *coordinator.Problem, at *coordinator.Attempt) (bool, error) {
+		if at.Action.Run != "" {
 			res.Repair = st.Repair
-			if err := sc.Note("stage %s: %s: %s; running %s", st.Name, res.Status, headOf(got.why), st.Repair); err != nil {
-				return err
-			}
-			if err := runRepair(sc, st); err != nil {
-				return err
-			}
-			continue
+			return true, runRepair(sc, st)
 		}
-		switch {
-		case most == 0 || !got.mendable:
-			return nil
-		case n > 0 && res.Fixes[n-1].Status != executor.Done:
-			res.Error = fmt.Sprintf("%s; the agent %s: %s: %s", got.why, st.Fix, res.Fixes[n-1].Status, res.Fixes[n-1].Reason)
-			return nil
-		case n > 0 && !res.Fixes[n-1].Changed && got.signature() == before:
-			res.Error = fmt.Sprintf("%s; the agent %s has changed nothing, and it fails as before", got.why, st.Fix)
-			return nil
-		case n == most:
-			res.Error = fmt.Sprintf("%s, also after %d attempts to fix it", got.why, n)
-			return nil
-		}
-		before = got.signature()
-		if err := res.report(sc, n+1); err != nil {
-			return err
-		}
-		m, err := repairStage(sc, st, got, n+1, most)
-		if err != nil {
-			return err
+		m, err := repairStage(sc, st, p, len(res.Fixes)+1, most, at)
+		if err = survived(o.NoRules, err); err != nil {
+			return false, err
 		}
 		res.Fixes = append(res.Fixes, m)
 		res.Usage.add(m.Usage)
-		if m.Status != executor.Done && !m.Changed {
-			res.Error = fmt.Sprintf("%s; the agent %s: %s: %s", got.why, st.Fix, m.Status, m.Reason)
-			return nil
-		}
+		return m.Status == executor.Done || m.Changed, nil
 	}
+	return o
+}
+
+// try runs the stage once. It returns no problem if it passes.
+func (res *StageResult) try(sc *executor.Scope, st Stage) (*coordinator.Problem, error) {
+	p, err := tryStage(sc, st)
+	switch {
+	case err != nil:
+		return nil, err
+	case p != nil:
+		res.Status, res.Error, res.Output = StageFailed, p.Message, p.Output
+		return p, nil
+	}
+	if res.Status = StagePassed; len(res.Fixes) > 0 || res.Repair != "" {
+		res.Status = StageFixed
+	}
+	res.Error, res.Output = "", ""
+	return nil, nil
 }
 
 // report reports how the stage stands; attempt is the one that begins, or how

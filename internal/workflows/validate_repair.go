@@ -2,36 +2,50 @@ package workflows
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// An attempt is one run of a stage's command.
-type attempt struct {
-	passed   bool
-	mendable bool   // by a change of files
-	why      string // in a line
-	output   string
-}
-
-// tryStage runs the stage's command. What was cut short when the process died is
-// run again: that it can be is what a check is.
-func tryStage(sc *executor.Scope, st Stage) (attempt, error) {
+// tryStage runs the stage's command, and returns no problem if it passes. What was
+// cut short when the process died is run again: that it can be is what a check is.
+func tryStage(sc *executor.Scope, st Stage) (*coordinator.Problem, error) {
 	reply, err := sc.Tool(st.tool(), st.args())
 	if err == nil && reply.Interrupted {
 		reply, err = sc.Tool(st.tool(), st.args())
 	}
-	if err != nil {
-		return attempt{}, err
+	if err != nil || !reply.Failed {
+		return nil, err
 	}
-	return attemptOf(reply), nil
+	p := coordinator.Of(reply)
+	p.Step, p.Command, p.Output = st.Name, st.what(), excerpt(p.Output)
+	if !coordinator.Coded(sc.Task) {
+		before(p, reply)
+	}
+	return p, nil
 }
+
+// before makes of a problem what it was in jobs that began before code decided: its
+// message, its signature, and whether a change of files could repair it.
+func before(p *coordinator.Problem, reply executor.ToolResult) {
+	said := p.Message
+	switch {
+	case p.Code == 127:
+		p.Inconclusive, p.Message = "not found", "a command was not found (exit code 127)"
+	case p.Code == 126:
+		p.Inconclusive, p.Message = "not run", "a command cannot be run (exit code 126)"
+	case p.TimedOut, said == "killed", reply.Interrupted:
+		p.Inconclusive = "cut short"
+	}
+	p.Sign = varying.ReplaceAllString(p.Message+"\n"+p.Output, "#")
+}
+
+var varying = lazyregexp.New(`\(c\d+, \d+ bytes of output\)|\d+(\.\d+)?(ms|s)\b|0x[0-9a-f]+|c\d+\.log`)
 
 // runRepair runs what may mend the stage without a model. Whether it did, the next
 // run of the stage shows.
@@ -44,35 +58,6 @@ func runRepair(sc *executor.Scope, st Stage) error {
 	return err
 }
 
-var exitCode = lazyregexp.New(`^exit code (\d+)`)
-
-// attemptOf reads a reply of shell or of a check.
-func attemptOf(reply executor.ToolResult) attempt {
-	why := reply.Summary
-	if why == "" {
-		why = headOf(reply.Text)
-	}
-	a := attempt{passed: !reply.Failed, mendable: true, why: why, output: excerpt(reply.Text)}
-	code := exitCode.FindStringSubmatch(why)
-	switch {
-	case a.passed:
-	case code != nil && code[1] == "127":
-		a.mendable, a.why = false, "a command was not found (exit code 127)"
-	case code != nil && code[1] == "126":
-		a.mendable, a.why = false, "a command cannot be run (exit code 126)"
-	case reply.WhyInconclusive() != "", strings.HasPrefix(why, "stopped after "), why == "killed", reply.Interrupted,
-		strings.Contains(why, "could not be started"), strings.Contains(why, "is not installed"):
-		a.mendable = false
-	}
-	return a
-}
-
-var varying = lazyregexp.New(`\(c\d+, \d+ bytes of output\)|\d+(\.\d+)?(ms|s)\b|0x[0-9a-f]+|c\d+\.log`)
-
-// signature is what is the same of two failures that are: without times,
-// addresses and the numbers of commands.
-func (a attempt) signature() string { return varying.ReplaceAllString(a.why+"\n"+a.output, "#") }
-
 // mostExcerpt bounds, in bytes, what a result keeps of an output.
 const mostExcerpt = 6000
 
@@ -84,25 +69,24 @@ func excerpt(s string) string {
 	return strings.ToValidUTF8(s[:mostExcerpt/3], "") + "\n[...]\n" + strings.ToValidUTF8(s[len(s)-mostExcerpt*2/3:], "")
 }
 
-// repairStage has the stage's agent repair what has failed. Whatever becomes of the
-// agent is in the result; the error is the engine's.
-func repairStage(sc *executor.Scope, st Stage, got attempt, n, most int) (Repair, error) {
+// repairStage has the stage's agent repair what has failed. What becomes of the agent
+// is in the result.
+func repairStage(sc *executor.Scope, st Stage, p *coordinator.Problem, n, most int, at *coordinator.Attempt) (Repair, error) {
 	order := executor.SubAgentRequest{
 		Agent:  string(st.Fix),
-		Prompt: fmt.Sprintf("The stage %s of the validation fails: %s. This is attempt %d of %d.", st.Name, got.why, n, most),
-		Inputs: map[string]json.RawMessage{"command": jsonText(st.what()), "output": jsonText(got.output)},
+		Prompt: fmt.Sprintf("The stage %s of the validation fails: %s. This is attempt %d of %d.", st.Name, p.Message, n, most),
+		Inputs: map[string]json.RawMessage{"command": jsonText(st.what()), "output": jsonText(p.Output)},
 	}
 	var err error
 	if order.Spec, err = bounded(sc, order.Agent); err != nil {
+		at.Repair = &coordinator.Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}
 		return Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}, nil
 	}
 	rep, err := sc.Spawn(order)
 	m := Repair{Agent: order.Agent, Status: rep.Status, Reason: rep.Reason, Summary: excerpt(rep.Summary),
 		Changed: len(rep.Artifacts["diff"]) > 0,
 		Usage:   StageUsage{rep.Usage.Turns, rep.Usage.Usage.In, rep.Usage.Usage.Out, rep.Usage.Cost}}
-	if errors.As(err, new(*executor.SpawnError)) {
-		return m, nil
-	}
+	at.Repair = coordinator.Repaired(order.Agent, rep)
 	return m, err
 }
 

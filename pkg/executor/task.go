@@ -46,7 +46,9 @@ type Task struct {
 //   - 1: every request of a task offers the same tools in the same order, which
 //     keeps the beginning of the prompt in the server's cache; what may not be
 //     called now is refused.
-const Revision = 1
+//   - 2: code decides about what fails in pipelines, validations and tests before an
+//     agent is asked, see internal/coordinator.
+const Revision = 2
 
 // Instructions are the agent, its model and what they are asked.
 type Instructions struct {

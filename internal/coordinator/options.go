@@ -1,0 +1,128 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/adroit-run/adroit/pkg/executor"
+)
+
+// What an Options.Escalate makes of a decision to escalate.
+const (
+	Ask    = "ask"    // a person is asked, and the job waits
+	Report = "report" // it ends with a report
+	Never  = "never"  // it fails: nobody is to be asked
+)
+
+// Options bound a coordinator.
+type Options struct {
+	Attempts int           // repairs and retries; 0 is 3
+	Escalate string        // Ask if empty
+	Patience time.Duration // for a person's answer; 0 is 24 hours
+	Names    []string      // agents that may repair; empty: all that the task may spawn
+	Keep     bool          // what a repair that did not help has changed
+	Strategy Strategy      // what is done before anything else
+	Only     bool          // nothing but Strategy and what code decides
+	NoRules  bool          // code does not decide: a job that began before it did, or a step that must not be
+	Hooks
+}
+
+// Hooks are how the user of a coordinator decides, repairs and shows. A nil one is
+// what adroit fix does.
+type Hooks struct {
+	// Decide asks whoever decides where code cannot.
+	Decide func(p *Problem, n int) (Action, error)
+	// Repair carries out a delegation; it reports whether running again makes sense.
+	Repair func(p *Problem, at *Attempt) (again bool, err error)
+	// Show shows a decision to those who watch.
+	Show func(p *Problem, at *Attempt) error
+}
+
+const (
+	defaultAttempts = 3
+	mostAttempts    = 20
+	defaultPatience = 24 * time.Hour
+	mostQuestions   = 10 // to a person, in one run
+	analyst         = "failure-analyst"
+	diagnostic      = "diagnostic"
+)
+
+// Coded reports whether code decides about the failures of a task: not in one that
+// was pinned before it did, for its journal would not replay.
+func Coded(t *executor.Task) bool { return t.Revision >= 2 }
+
+func (o Options) attempts() int {
+	if o.Attempts == 0 {
+		return defaultAttempts
+	}
+	return o.Attempts
+}
+
+func (o Options) patience() time.Duration {
+	if o.Patience == 0 {
+		return defaultPatience
+	}
+	return o.Patience
+}
+
+// Check reports what cannot be meant.
+func (o Options) Check() error {
+	switch {
+	case o.Attempts < 0 || o.Attempts > mostAttempts:
+		return fmt.Errorf("attempts is %d; it is 1 to %d", o.Attempts, mostAttempts)
+	case o.Escalate != "" && !slices.Contains([]string{Ask, Report, Never}, o.Escalate):
+		return fmt.Errorf("escalate is %q; it is ask, report or never", o.Escalate)
+	case o.Patience < 0:
+		return errors.New("the wait for a person is negative")
+	}
+	return nil
+}
+
+// How a Result may end.
+const (
+	Passed     = "passed"     // there was nothing to do
+	Fixed      = "fixed"      // it failed and works now
+	Escalated  = "escalated"  // a person has to go on; see the report
+	Aborted    = "aborted"    // a person said abort
+	Unanswered = "unanswered" // nobody answered in time
+	Failed     = "failed"
+)
+
+// A Result is what became of a problem.
+type Result struct {
+	Status   string    `json:"status"`
+	Solved   bool      `json:"solved"`
+	Command  string    `json:"command,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Hint     string    `json:"hint,omitempty"`
+	Problem  *Problem  `json:"problem,omitempty"` // the last
+	Attempts []Attempt `json:"attempts,omitempty"`
+}
+
+// An Attempt is one decision and what came of it.
+type Attempt struct {
+	Type      string   `json:"type"`
+	Signature string   `json:"signature"`
+	Message   string   `json:"message"`
+	Action    Action   `json:"action"`
+	Repair    *Repair  `json:"repair,omitempty"` // of DELEGATE
+	Answer    string   `json:"answer,omitempty"` // of a person
+	Outcome   string   `json:"outcome"`          // works, changed, same, no change
+	Undone    []string `json:"undone,omitempty"` // because it did not help
+	Kept      []string `json:"kept,omitempty"`   // that could not be undone, with the reason
+}
+
+// A Repair is what an agent did.
+type Repair struct {
+	Agent   string   `json:"agent"`
+	Status  string   `json:"status"`
+	Reason  string   `json:"reason,omitempty"`
+	Summary string   `json:"summary,omitempty"`
+	Changed []string `json:"changed,omitempty"`
+	Tokens  int      `json:"tokens,omitempty"`
+	Cost    float64  `json:"cost_usd,omitempty"`
+
+	path string // of the step that had it work
+}

@@ -1,0 +1,96 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"github.com/adroit-run/adroit/internal/coordinator"
+	"github.com/adroit-run/adroit/pkg/event"
+)
+
+// A repaired is a step while a coordinator tries to get it done.
+type repaired struct {
+	x   *run
+	s   *Step
+	row *Row
+	o   outcome // of the last attempt
+
+	changes   coordinator.Adjustments // for the next attempt
+	diagnosis string
+}
+
+// coded reports whether code decides about what fails, as it does in pipelines that
+// were pinned since it can.
+func (x *run) coded() bool { return coordinator.Coded(x.sc.Task) }
+
+// coordinated tries a step, then again as a coordinator decides: after the retries of
+// the step by its policy.
+func (x *run) coordinated(s *Step, row *Row) (outcome, error) {
+	t := &repaired{x: x, s: s, row: row}
+	row.Attempts = 0
+	p, err := t.try()
+	if err != nil || p == nil {
+		return t.o, err
+	}
+	c, err := coordinator.New(x.sc, t.options())
+	if err != nil {
+		return t.o, err
+	}
+	res, err := c.Coordinate(p, func(act coordinator.Action) (*coordinator.Problem, error) { return t.try() })
+	if err != nil || res.Solved {
+		return t.o, err
+	}
+	last := res.Attempts[len(res.Attempts)-1]
+	if t.o.diagnosis = t.diagnosis; last.Action.Skip {
+		t.o.status = Skipped
+	}
+	return t.o, nil
+}
+
+// try makes one attempt. It returns no problem if that is the end of it.
+func (t *repaired) try() (*coordinator.Problem, error) {
+	t.row.Attempts++
+	o, err := t.x.once(t.s, t.changes)
+	t.o = o
+	t.o.diagnosis = t.diagnosis
+	if err != nil || o.status == Done || o.spent != nil {
+		return nil, err
+	}
+	p := o.problem
+	if p == nil {
+		p = &coordinator.Problem{Output: text(o.output)}
+	}
+	p.Step, p.Message = t.s.ID, o.err
+	return p, nil
+}
+
+// options are how the step is coordinated: its retries, then its policy.
+func (t *repaired) options() coordinator.Options {
+	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: true}
+	if n := t.s.Retries.Attempts; n > 0 {
+		o.Strategy = append(o.Strategy, coordinator.Move{Retry: true, Times: n, Wait: t.s.Retries.Backoff})
+	}
+	if t.x.recovers(t.s) {
+		o.Strategy = append(o.Strategy, coordinator.Move{Decide: true, Times: t.x.p.Recovery.most()})
+		o.NoRules = !t.x.coded() || t.s.Kind() != "run" && t.s.Kind() != "tool" // what agents say is no output of a program
+	}
+	o.Decide = func(*coordinator.Problem, int) (coordinator.Action, error) {
+		d, err := t.x.recover(t.s, t.row.Attempts, &t.o)
+		return d.action(), err
+	}
+	o.Show = t.show
+	return o
+}
+
+// show reports a retry, or what was decided.
+func (t *repaired) show(_ *coordinator.Problem, at *coordinator.Attempt) error {
+	x, act := t.x, at.Action
+	switch act.By {
+	case "rule strategy":
+		return nil // nothing is left to try
+	case "rule retries":
+		return x.sc.Run.Emit(event.StageRetried, t.s.ID, map[string]any{"error": t.o.err, "attempt": t.row.Attempts + 1, "of": t.s.Retries.Attempts + 1, "wait_ns": act.Wait})
+	}
+	d := decisionOf(act)
+	t.changes, t.diagnosis = act.Changes, d.Diagnosis
+	return x.sc.Run.Emit(event.StageRecovery, fmt.Sprintf("%s: %s: %s", t.s.ID, d.Decision, firstLine(d.Diagnosis)), d)
+}
