@@ -92,10 +92,11 @@ var may = map[string][]string{
 	"internal/tools/internal/outputs": {"pkg/workspace"},
 	"internal/tools/internal/site":    {},
 
-	"internal/keyfile":   {"internal/rootfs"},
-	"internal/owner":     {},
-	"internal/plainyaml": {},
-	"internal/rootfs":    {"internal/workspace/sandbox"},
+	"internal/attachment": {"pkg/llm"},
+	"internal/keyfile":    {"internal/rootfs"},
+	"internal/owner":      {},
+	"internal/plainyaml":  {},
+	"internal/rootfs":     {"internal/workspace/sandbox"},
 
 	"internal/problem/probe": {},
 	"internal/phases":        {"internal/plainyaml"},
@@ -108,7 +109,7 @@ var may = map[string][]string{
 	"pkg/tools/shell":      append([]string{"internal/problem/probe"}, pack...),
 
 	"configs": {},
-	"internal/jobdir": {"internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/netguard",
+	"internal/jobdir": {"internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/rootfs", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/netguard",
 		"pkg/tools", "pkg/workspace"},
 	"pkg/adroit":            {"internal/", "pkg/"},
 	"pkg/api":               {"pkg/adroit", "pkg/event", "pkg/executor", "pkg/jobs", "internal/trust", "internal/git/worktree", "pkg/workspace", "internal/workspace/ledger", "internal/workspace/process"},
@@ -121,7 +122,7 @@ var may = map[string][]string{
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
-	"pkg/cli/internal/request": append([]string{"pkg/agents", "pkg/executor", "pkg/tools", "pkg/trust"}, command...),
+	"pkg/cli/internal/request": append([]string{"internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "pkg/trust"}, command...),
 	"pkg/cli/internal/chat":    append([]string{"pkg/executor", "pkg/flow", "pkg/secret", "pkg/trust"}, command...),
 	// The screen alone may import bubbletea.
 	"pkg/cli/internal/chatscreen": {"pkg/cli/internal/chat", "pkg/cli/internal/render", "pkg/cli/internal/term"},

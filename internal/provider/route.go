@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -83,6 +84,39 @@ func (m *Source) NoEffort(ctx context.Context, ref string) string {
 	}
 	if info, err := client.Show(ctx, name); err == nil && !info.Can("thinking") {
 		return "the model does not think"
+	}
+	return ""
+}
+
+// textOnly are the models of hosted providers, by the beginning of their names
+// without the provider, that take no images. As of 2026-11.
+var textOnly = []string{"gpt-3.5", "gpt-4-0", "gpt-4-1106", "gpt-oss", "o1-mini", "o1-preview", "o3-mini", "claude-2", "claude-instant",
+	"deepseek-", "codestral", "devstral", "qwen3-coder", "qwen-2.5-coder", "kimi-k2-0", "glm-4.5-air", "glm-4.6", "text-embedding"}
+
+// NoImages implements [adroit.ModelCatalog].
+func (m *Source) NoImages(ctx context.Context, ref string) string {
+	provider, name, err := m.split(ref)
+	switch {
+	case err != nil || provider == Script:
+		return ""
+	case provider == CLI:
+		return "a command-line agent is given words; it may read the file itself if the message names it without @"
+	case provider == Ollama:
+		client, err := ollama.NewClient(m.ollama())
+		if err != nil {
+			return ""
+		}
+		info, err := client.Show(ctx, name)
+		if err == nil && len(info.Capabilities) > 0 && !info.Can("vision") {
+			return "Ollama lists no vision among what it can do"
+		}
+		return ""
+	}
+	base := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
+	for _, prefix := range textOnly {
+		if strings.HasPrefix(base, prefix) || base == "gpt-4" {
+			return "it reads text only"
+		}
 	}
 	return ""
 }

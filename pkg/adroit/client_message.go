@@ -1,6 +1,7 @@
 package adroit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +31,13 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		return nil, AsError(err)
 	}
 	m.Text = strings.TrimSpace(m.Text)
-	if m.Text == "" && unread(j) == 0 {
+	if m.Text == "" && len(m.Attachments) == 0 && unread(j) == 0 {
 		return nil, Invalidf("adroit continue "+j.ID+" \"also add a test\"", "the message is empty")
 	}
 	if err := rt.checkMessage(ctx, j, &m); err != nil {
+		return nil, AsError(err)
+	}
+	if err := rt.keepImages(j.ID, m.Attachments); err != nil {
 		return nil, AsError(err)
 	}
 	if err := rt.deliver(ctx, mgr, j.ID, m); err != nil {
@@ -70,8 +74,9 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 	if l.Turns < 0 || l.Tokens < 0 || l.CostUSD < 0 || l.Time < 0 {
 		return Invalidf("leave it out for the agent's limit", "a limit is negative")
 	}
-	m.Window, m.Price = 0, price.Price{}
-	if m.Model == "" {
+	m.Window, m.Price, m.Taint = 0, price.Price{}, 0
+	attaches := m.Mentions != "" || len(m.Attachments) > 0
+	if m.Model == "" && !attaches {
 		return nil
 	}
 	c, err := rt.jobConfig(j.ID)
@@ -81,6 +86,15 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 	models, err := rt.models.At(c.BaseURL, "")
 	if err != nil {
 		return err
+	}
+	if attaches {
+		a := &attacher{rt: rt, dir: j.Dir, agent: j.Agent, rules: rt.o.Defaults.Rules, model: cmp.Or(m.Model, j.Model), models: models, fetch: true}
+		if m.Taint, err = a.read(ctx, &m.Attached); err != nil {
+			return err
+		}
+	}
+	if m.Model == "" {
+		return nil
 	}
 	if m.Model, err = models.Canonical(m.Model); err != nil {
 		return err
@@ -110,7 +124,7 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 			return err
 		}
 		switch {
-		case !m.Anew && m.Text == "" && m.Model == "":
+		case !m.Anew && m.Text == "" && len(m.Attachments) == 0 && m.Model == "":
 			return nil // it reads what is there
 		case j.Status == jobs.Running || j.Status == jobs.Waiting || j.Status == jobs.Queued:
 			err = mgr.Store.Send(ctx, id, *o.Send)

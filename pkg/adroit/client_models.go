@@ -26,6 +26,9 @@ type ModelCatalog interface {
 	// NoEffort returns why a request to a model leaves out how much it thinks, ""
 	// if it does not or if that is not known.
 	NoEffort(ctx context.Context, ref string) string
+	// NoImages returns why a model is sure to take no images, "" if it takes them or
+	// if that is not known.
+	NoImages(ctx context.Context, ref string) string
 	Pull(ctx context.Context, p ModelPull) iter.Seq2[PullProgress, error]
 	// Forget forgets which ways to call tools did not work with a model, or with
 	// all of them for "", and returns how many there were.

@@ -38,14 +38,18 @@ const (
 // model and settles what can be settled before there is a job, so that what is
 // wrong fails here.
 func (rt *Runtime) Resolve(ctx context.Context, r Request) (*Plan, error) {
-	p, err := rt.planOf(ctx, r)
+	p, err := rt.planOf(ctx, r, false)
 	if err != nil {
 		return nil, AsError(err)
+	}
+	for i := range p.Input.Attachments {
+		p.Input.Attachments[i].Data = nil // Submit reads it again
 	}
 	return p, nil
 }
 
-func (rt *Runtime) planOf(ctx context.Context, r Request) (*Plan, error) {
+// planOf resolves a request. fetch has it fetch pages of the web that are attached.
+func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -66,13 +70,12 @@ func (rt *Runtime) planOf(ctx context.Context, r Request) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Ignored: agent.Ignored()}
-	var found projectContext
-	if in.Pipeline != "" {
-		p.Pinned = new(pipeline.Pinned)
-		*p.Pinned, found, err = rt.pin(ctx, in, r.Trust, m)
-		p.Task = p.Pinned.Task
-	} else {
-		p.Task, found, err = rt.resolve(ctx, in, r.Trust, m)
+	found, err := rt.bind(ctx, p, in, r.Trust, m)
+	if err == nil && (in.Mentions != "" || len(in.Attachments) > 0) {
+		if err := rt.attach(ctx, p, agent, &in, m, fetch); err != nil {
+			return nil, err
+		}
+		found, err = rt.bind(ctx, p, in, r.Trust, m)
 	}
 	if price := new(agents.PriceError); errors.As(err, &price) {
 		return nil, Refuse(err, priceHint(price))
@@ -91,6 +94,42 @@ func (rt *Runtime) planOf(ctx context.Context, r Request) (*Plan, error) {
 	in.Test = p.Task.Test // as it is now, also in a worktree elsewhere
 	p.Input = in
 	return p, nil
+}
+
+// bind binds the request of a plan to what it names.
+func (rt *Runtime) bind(ctx context.Context, p *Plan, in agents.Input, trust bool, m ModelSource) (found projectContext, err error) {
+	if in.Pipeline == "" {
+		p.Task, found, err = rt.resolve(ctx, in, trust, m)
+		return found, err
+	}
+	p.Pinned = new(pipeline.Pinned)
+	*p.Pinned, found, err = rt.pin(ctx, in, trust, m)
+	p.Task = p.Pinned.Task
+	return found, err
+}
+
+// attach reads what goes with the prompt of a request, by the rules of the task that
+// the request has without it.
+func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAgent, in *agents.Input, m ModelSource, fetch bool) error {
+	dir, err := filepath.Abs(in.Dir)
+	if err != nil {
+		return err
+	}
+	a := &attacher{rt: rt, dir: dir, agent: p.Task.Agent, rules: p.Task.Rules, model: p.Task.Model, models: m, fetch: fetch}
+	taint, err := a.read(ctx, &in.Attached)
+	if err != nil {
+		return err
+	}
+	in.Taint |= taint
+	if in.Pipeline == "" && agent.Runs() == agents.Workflow.Name {
+		return nil
+	}
+	asked := in.To(in.Prompt)
+	if len(asked.Images) > 0 {
+		return Invalidf("run an agent that talks with the model itself, such as builder", "%s decides by itself what its agents are asked: it takes no images", in.Name())
+	}
+	in.Prompt, in.Attachments = asked.Text, nil
+	return nil
 }
 
 // modelOnFailure are the workflows that ask a model only to mend what failed.

@@ -14,6 +14,7 @@ import (
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -50,7 +51,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if r.Record, err = recordingFile(r.Record); err != nil {
 		return nil, err
 	}
-	p, err := rt.planOf(ctx, r)
+	p, err := rt.planOf(ctx, r, true)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +65,9 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		if s.Worktree, err = rt.isolate(ctx, id, r, p); err != nil {
 			return nil, err
 		}
+	}
+	if err := rt.keepImages(id, p.Input.Attachments); err != nil {
+		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
 	raw, err := json.Marshal(p.Input)
 	if err != nil {
@@ -80,6 +84,22 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return s, rt.forget(ctx, id)
 	}
 	return s, nil
+}
+
+// keepImages keeps the images of a message in the directory of its job, and takes
+// their bytes out of the message.
+func (rt *Runtime) keepImages(id string, list []executor.Attachment) error {
+	for k := range list {
+		at := &list[k]
+		if at.Image == nil {
+			continue
+		}
+		if err := jobdir.KeepImage(rt.data(), id, at.Image); err != nil {
+			return fmt.Errorf("keeping the image %s: %w", at.Image.Name, err)
+		}
+		at.Data = nil
+	}
+	return nil
 }
 
 // isolate makes a worktree for a job to be and moves its request there.
@@ -128,6 +148,9 @@ func (rt *Runtime) retry(ctx context.Context, ref string) (*Submitted, error) {
 		err = rt.retryIn(ctx, m, old, w, s)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := jobdir.CopyImages(rt.data(), id, s.Job.ID); err != nil {
 		return nil, err
 	}
 	return s, jobdir.CopyConfig(rt.data(), id, s.Job.ID)

@@ -49,6 +49,8 @@ type Input struct {
 	ForAll bool `json:"model_for_all,omitempty"`
 	// Parent is set for a sub-agent.
 	Parent *executor.Parent `json:"parent,omitempty"`
+	// Attached goes with Prompt, as a runtime has read it; Resolve reads no files.
+	executor.Attached
 }
 
 // Name is the agent's name.
@@ -261,7 +263,9 @@ func (a *DynamicAgent) writePrompts(t *executor.Task, in Input, sel selection, i
 	}
 	t.System = paragraphs(parts...)
 	a.giveInputs(t, inputs, in.Inputs, def.Given)
-	t.Prompt = userMessage(in.Prompt, a.truncateInputs(inputs), tmpl)
+	asked := in.To(in.Prompt)
+	t.Images = asked.Images
+	t.Prompt = userMessage(asked.Text, a.truncateInputs(inputs), tmpl)
 	if def.Around != nil && a.changesCode(sel.own) {
 		t.Prompt = paragraphs(t.Prompt, def.Around(t.Test))
 	}

@@ -174,7 +174,7 @@ func (s *State) opening(t *Task, n *compaction.Notes) []llm.Message {
 	if held := s.listArtifacts(t); s.Turns > 0 && held != "" {
 		parts = append(parts, held)
 	}
-	return []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: strings.Join(parts, "\n\n")}}
+	return []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: strings.Join(parts, "\n\n"), Images: t.Images}}
 }
 
 // full is the failure of a run whose conversation can not be made to fit.

@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // MessageSignal is the name of the signal whose value is a [Message].
@@ -20,6 +21,8 @@ const MessageSignal = "message"
 // while the last is answered keeps the job from ending.
 type Message struct {
 	Text string `json:"text,omitempty"`
+	// Attached goes with Text. What is attached is read when the message is sent.
+	Attached
 	// Limits are those of what a job that has ended does from here on, with its
 	// agent's where they are zero.
 	Limits Limits `json:"limits,omitzero"`
@@ -32,6 +35,8 @@ type Message struct {
 	Window int         `json:"window,omitempty"`
 	Price  price.Price `json:"price,omitzero"`
 	Anew   bool        `json:"anew,omitempty"`
+	// Taint is what is known of what is attached.
+	Taint tools.Taint `json:"taint,omitempty"`
 }
 
 // A pickedModel is what a person has picked for the rest of a job.
@@ -65,8 +70,9 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 		if m.Anew {
 			s.renew(t.Limits, m.Limits)
 		}
-		if m.Text != "" {
-			s.addMessage(m.Text)
+		if m.Text != "" || len(m.Attachments) > 0 {
+			s.Taint |= m.Taint
+			s.addMessage(m.To(m.Text))
 		}
 	}
 	return nil
@@ -74,13 +80,14 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 
 // addMessage adds a person's words to what the model has not been sent. The
 // templates of some models refuse two messages of the user in a row.
-func (s *State) addMessage(text string) {
+func (s *State) addMessage(m llm.Message) {
 	if last := len(s.New) - 1; s.reminded() {
 		s.New = slices.Clone(s.New)
-		s.New[last].Text += "\n\n" + text
+		s.New[last].Text += "\n\n" + m.Text
+		s.New[last].Images = slices.Concat(s.New[last].Images, m.Images)
 		return
 	}
-	s.addUserMessage("%s", text)
+	s.New = append(s.New, m)
 }
 
 // goOn takes back that the run has ended. What it is to do from here on is judged

@@ -96,6 +96,8 @@ type Inputs struct {
 	// nothing when the job began, as in "not tested: no tests found".
 	NothingToCheck map[string]string `json:"lacking,omitempty"`
 	Taint          tools.Taint       `json:"taint,omitempty"` // of the prompt and the artifacts
+	// Images go with Prompt, whose text names them.
+	Images []llm.Image `json:"images,omitempty"`
 }
 
 // Location is where the task works.

@@ -37,13 +37,14 @@ type Call struct {
 // A Message is one entry of a conversation. Once it is part of a transcript
 // it is never changed: adapters keep its encoded form (see [Request.History]).
 type Message struct {
-	Role     Role   `json:"role"`
-	Text     string `json:"text,omitempty"`
-	Thinking string `json:"thinking,omitempty"`
-	Calls    []Call `json:"calls,omitempty"`
-	CallID   string `json:"call_id,omitempty"` // Role Tool: the call this answers
-	Name     string `json:"name,omitempty"`    // Role Tool: the tool's name
-	Failed   bool   `json:"failed,omitempty"`  // Role Tool: the tool reported failure
+	Role     Role    `json:"role"`
+	Text     string  `json:"text,omitempty"`
+	Thinking string  `json:"thinking,omitempty"`
+	Images   []Image `json:"images,omitempty"` // Role User
+	Calls    []Call  `json:"calls,omitempty"`
+	CallID   string  `json:"call_id,omitempty"` // Role Tool: the call this answers
+	Name     string  `json:"name,omitempty"`    // Role Tool: the tool's name
+	Failed   bool    `json:"failed,omitempty"`  // Role Tool: the tool reported failure
 	// State is data that the provider wants back with this message. Other
 	// providers ignore it.
 	State *ProviderState `json:"echo,omitempty"`

@@ -149,6 +149,16 @@ func NotesFromCalls(msgs []llm.Message, before *Notes, lookup func(string) (tool
 	return n
 }
 
+// NameImages has the notes name the images of messages that are left out.
+func (n *Notes) NameImages(msgs []llm.Message) {
+	for i := range msgs {
+		for _, image := range msgs[i].Images {
+			n.Done = append(n.Done, "was shown "+image.String()+", which is not in the conversation any more")
+		}
+	}
+	n.tidy()
+}
+
 // ParseNotes reads what a model that was asked for notes has written.
 func ParseNotes(text string) (*Notes, bool) {
 	a, b := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')

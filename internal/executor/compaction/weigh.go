@@ -48,11 +48,29 @@ const (
 	callWeight = 30 // and around a call
 )
 
+// Tokens of an image: providers count by its pixels, and shrink a large one.
+const (
+	pixelsPerToken = 750
+	leastImage     = 85
+	mostImage      = 1600
+)
+
+func weighImage(i *llm.Image) int {
+	tokens := mostImage
+	if i.Width > 0 && i.Height > 0 && i.Width < mostImage*pixelsPerToken/i.Height {
+		tokens = max(leastImage, i.Width*i.Height/pixelsPerToken)
+	}
+	return tokens * FirstRate / 1000
+}
+
 func Weigh(msgs ...llm.Message) int {
 	n := 0
 	for i := range msgs {
 		m := &msgs[i]
 		n += roleWeight + Weight(m.Text) + Weight(m.Name)
+		for k := range m.Images {
+			n += weighImage(&m.Images[k])
+		}
 		for _, c := range m.Calls {
 			n += callWeight + Weight(c.Name) + Weight(string(c.Args))
 		}

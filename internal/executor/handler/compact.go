@@ -75,6 +75,7 @@ func settled(msgs []llm.Message) []llm.Message {
 	for _, m := range msgs[i:] {
 		if n := len(out); m.Role == llm.User && n > 0 && out[n-1].Role == llm.User {
 			out[n-1].Text += "\n\n" + m.Text
+			out[n-1].Images = slices.Concat(out[n-1].Images, m.Images)
 			continue
 		}
 		out = append(out, m)
@@ -142,6 +143,7 @@ func (c *compactor) replaced(n *compaction.Notes) executor.CompactResult {
 	}
 	fixed := c.in.Fixed
 	if out.Turns > 0 {
+		n.NameImages(older)
 		n.Turns = out.Turns
 		if c.in.Notes != nil {
 			n.Turns += c.in.Notes.Turns

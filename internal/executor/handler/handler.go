@@ -65,6 +65,8 @@ type Host struct {
 	Record func(*llm.Request, *llm.Response) error
 	// Blobs has the transcripts.
 	Blobs flow.Blobs
+	// Images reads an image of the job's messages by its digest. May be nil.
+	Images func(digest string) ([]byte, error)
 	// Person asks whoever is there whether something may happen that a model is
 	// about to do on its own; no is the reason if not. Nil: nobody is there.
 	Person func(ctx context.Context, q executor.Question) (no string, err error)

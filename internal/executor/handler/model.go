@@ -142,7 +142,7 @@ func (m *models) takeConversation(ctx context.Context, digest string, a executor
 	}
 	delete(m.convs, a.Head)
 	c.add(a)
-	return c, nil
+	return c, m.loadImages(c)
 }
 
 // keepConversation keeps a transcript for the next request of its agent.

@@ -85,7 +85,7 @@ func PromptSection(all *tools.Set, specs []llm.ToolSpec, way Mode, window int) (
 // AsText puts the calls and results of m into its text, in the form in which
 // the model is asked to write them.
 func AsText(m llm.Message, way Mode) llm.Message {
-	out := llm.Message{Role: m.Role, Text: m.Text}
+	out := llm.Message{Role: m.Role, Text: m.Text, Images: m.Images}
 	for _, c := range m.Calls {
 		if way == Constrained {
 			out.Text = join(out.Text, string(choice(c.Name, c.Args)))

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,7 +102,13 @@ func message(m *llm.Message) sdk.MessageParam {
 		if strings.TrimSpace(text) == "" { // which the server refuses
 			text = "(no text)"
 		}
-		return sdk.NewUserMessage(sdk.NewTextBlock(text))
+		var blocks []sdk.ContentBlockParamUnion // images first, as the server wants them
+		for _, i := range m.Images {
+			if len(i.Data) > 0 {
+				blocks = append(blocks, sdk.NewImageBlockBase64(i.Type, base64.StdEncoding.EncodeToString(i.Data)))
+			}
+		}
+		return sdk.NewUserMessage(append(blocks, sdk.NewTextBlock(text))...)
 	}
 	blocks := thoughts(m.State)
 	if strings.TrimSpace(m.Text) != "" || len(m.Calls)+len(blocks) == 0 {

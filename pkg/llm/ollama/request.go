@@ -100,6 +100,11 @@ func appendMessage(dst []byte, m *llm.Message) ([]byte, error) {
 		out.Content = cmp.Or(m.Text, "(no output)")
 		out.ToolName, out.ToolCallID = m.Name, m.CallID
 	}
+	for _, i := range m.Images {
+		if len(i.Data) > 0 {
+			out.Images = append(out.Images, i.Data)
+		}
+	}
 	for i, c := range m.Calls {
 		args, err := arguments(transport.Object(c.Args))
 		if err != nil {

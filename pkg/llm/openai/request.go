@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -212,6 +214,10 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 		dst = append(dst, `{"role":"assistant","content":"(noted)"},`...)
 	}
 	out := goopenai.ChatCompletionMessage{Role: string(msg.Role), Content: text}
+	if parts := images(msg.Images); parts != nil {
+		out.Content = ""
+		out.MultiContent = append([]goopenai.ChatMessagePart{{Type: goopenai.ChatMessagePartTypeText, Text: cmp.Or(text, "(no text)")}}, parts...)
+	}
 	if msg.Role == llm.System && d.isNew(req.Model) {
 		out.Role = goopenai.ChatMessageRoleDeveloper
 	}
@@ -235,13 +241,24 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 		return nil, err
 	}
 	dst = append(dst, transport.Plain(b)...)
-	if text == "" { // which the library leaves out
+	if text == "" && out.MultiContent == nil { // which the library leaves out
 		dst = append(dst[:len(dst)-1], `,"content":""}`...)
 	}
 	if s != nil {
 		dst = append(append(append(dst[:len(dst)-1], `,"`+d.state+`":`...), s.Value...), '}')
 	}
 	return dst, nil
+}
+
+// images are the parts of a message for its images.
+func images(list []llm.Image) (parts []goopenai.ChatMessagePart) {
+	for _, i := range list {
+		if len(i.Data) > 0 {
+			url := "data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+			parts = append(parts, goopenai.ChatMessagePart{Type: goopenai.ChatMessagePartTypeImageURL, ImageURL: &goopenai.ChatMessageImageURL{URL: url}})
+		}
+	}
+	return parts
 }
 
 // before is the role of the message before msg, which is one of msgs.

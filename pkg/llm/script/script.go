@@ -34,6 +34,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -115,6 +116,7 @@ type expect struct {
 	Contains string   `json:"contains" yaml:"contains"` // is in the text of some message
 	Tools    []string `json:"tools" yaml:"tools"`       // are all offered
 	Turn     int      `json:"turn" yaml:"turn"`         // is the number of the turn, from 1
+	Images   []string `json:"images" yaml:"images"`     // of all messages, with their bytes, by their names
 }
 
 type usage struct {
@@ -365,6 +367,19 @@ func (e *expect) unmet(req *llm.Request, turn int) string {
 		}
 		if !found {
 			return fmt.Sprintf("some message to contain %q, but none does; the last is: %s", e.Contains, brief(last.Text))
+		}
+	}
+	if e.Images != nil {
+		came := []string{}
+		for _, m := range req.Messages {
+			for _, i := range m.Images {
+				if len(i.Data) == i.Size && i.Size > 0 {
+					came = append(came, i.Name)
+				}
+			}
+		}
+		if !slices.Equal(e.Images, came) {
+			return fmt.Sprintf("the images %q, but these came: %q", e.Images, came)
 		}
 	}
 	offered := map[string]bool{}

@@ -201,6 +201,11 @@ func stopReason(ctx context.Context) string {
 
 // Begins prints what of the work tree the worktree of a new job lacks.
 func Begins(e *env.Env, s *adroit.Submitted) {
+	if s.Plan != nil {
+		for _, l := range render.Attachments(s.Plan.Input.Attached) {
+			fmt.Fprintln(e.Err, render.SanitizeLine(l))
+		}
+	}
 	w := s.Worktree
 	if w == nil || w.Left == 0 {
 		return

@@ -41,7 +41,8 @@ func (s *Session) deliver() {
 		s.work()
 	}
 	id, r, m := s.job, s.Request, executor.Message{Text: o.text, Model: s.input.model}
-	r.Prompt = o.text
+	r.Prompt, r.Attached = o.text, request.Attached(o.shown, s.Dir)
+	m.Attached = r.Attached
 	s.do(func(ctx context.Context) func() {
 		var sub *adroit.Submitted
 		var err error

@@ -303,6 +303,9 @@ func (v *Viewer) message(value json.RawMessage) {
 	if m.Text != "" {
 		v.aside(term.Bold, "message: "+m.Text)
 	}
+	for _, l := range Attachments(m.Attached) {
+		v.aside(term.Dim, l)
+	}
 }
 
 func (v *Viewer) aside(style, text string) {

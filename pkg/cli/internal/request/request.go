@@ -22,12 +22,13 @@ type Flags struct {
 	adroit.Request
 	Workspace string   // as it was named
 	Pairs     []string // inputs, key=value
+	typed     bool     // the prompt stands in the command line
 }
 
 // ReadPrompt joins the words of the prompt, or reads it.
 func (f *Flags) ReadPrompt(e *env.Env, words []string) error {
 	f.Prompt = strings.Join(words, " ")
-	if len(words) != 1 || words[0] != "-" {
+	if f.typed = len(words) != 1 || words[0] != "-"; f.typed {
 		return nil
 	}
 	text, err := e.Content("-")
@@ -55,6 +56,9 @@ func (f *Flags) Read(e *env.Env) (err error) {
 	f.ForAll, f.Test = f.Model != "", strings.TrimSpace(f.Test)
 	if f.Dir, err = env.Directory(f.Workspace); err != nil {
 		return err
+	}
+	if f.typed {
+		f.Attached = Attached(f.Prompt, f.Dir)
 	}
 	c, err := e.Config()
 	if err != nil {

@@ -38,7 +38,9 @@ func New(e *env.Env) *cobra.Command {
 			"A first argument with a space in it is no name but a sentence: it is for the default agent, which is\n" +
 			"agent: in the configuration (or ADROIT_AGENT), else builder in a git repository. So is a - alone.\n" +
 			"Progress goes to stderr, the agent's last words to stdout. - reads the prompt from stdin;\n" +
-			"behind -- everything is prompt.\n\n" +
+			"behind -- everything is prompt.\n" +
+			"@PATH in a prompt attaches a file, @PATH:10-40 lines of it, a directory its names, @shot.png an image,\n" +
+			"and @https://... the text of a page.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit or stuck, 4 waiting for a person,\n" +
 			"5 cancelled, 130 and 143 stopped by a signal.",
 		Example: "  adroit run builder \"make the failing tests pass\" -m ollama/qwen3:8b\n" +

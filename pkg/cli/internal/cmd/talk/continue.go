@@ -17,6 +17,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -49,6 +50,9 @@ func NewContinue(e *env.Env) *cobra.Command {
 			}
 			if m.Text, err = text(e, words); err != nil {
 				return err
+			}
+			if len(words) != 1 || words[0] != "-" {
+				m.Attached = request.Attached(m.Text, "")
 			}
 			begun, err := send(ctx, e, c, id, m)
 			if err != nil || !begun {

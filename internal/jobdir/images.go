@@ -1,0 +1,74 @@
+package jobdir
+
+import (
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// imageDir is the directory of a job with the images of its messages, each under its
+// digest.
+func imageDir(data, id string) string { return filepath.Join(data, "jobs", id, "images") }
+
+// KeepImage keeps an image of a job's messages, durably.
+func KeepImage(data, id string, i *llm.Image) error {
+	dir := imageDir(data, id)
+	file := filepath.Join(dir, i.Digest)
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, "new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // gone already if all went well
+	_, err = tmp.Write(i.Data)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), file); err != nil {
+		return err
+	}
+	if err := rootfs.SyncDir(dir); err != nil {
+		return err
+	}
+	return rootfs.SyncDir(filepath.Dir(dir))
+}
+
+// ReadImage reads an image that was kept.
+func ReadImage(data, id, digest string) ([]byte, error) {
+	if b, err := hex.DecodeString(digest); err != nil || len(b) != 32 {
+		return nil, fs.ErrNotExist
+	}
+	return os.ReadFile(filepath.Join(imageDir(data, id), digest))
+}
+
+// CopyImages gives a job the images of another.
+func CopyImages(data, from, to string) error {
+	list, err := os.ReadDir(imageDir(data, from))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	for _, f := range list {
+		i := llm.Image{Digest: f.Name()}
+		if i.Data, err = ReadImage(data, from, i.Digest); errors.Is(err, fs.ErrNotExist) {
+			continue // what a killed process left behind
+		} else if err != nil {
+			return err
+		}
+		if err := KeepImage(data, to, &i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
