@@ -20,7 +20,7 @@ func TestKillBlog(t *testing.T) {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	run := []string{"run", "blog", "Write", "-m", "script:../turns.yaml", "--approve", "all"}
 	w := newWorld(t)
 	want, jobs := "", 0

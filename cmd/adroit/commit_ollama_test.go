@@ -23,7 +23,7 @@ func TestCommitOnOllama(t *testing.T) {
 		ollamatest.CreateModel(t, url, name, turns)
 	}
 	p := newPlace(t, map[string]string{"repo/a.txt": "a\n", "home/.gitconfig": "[user]\n\tname = A\n\temail = a@example.com\n"})
-	p.bin = built.program(t, "")
+	p.bin = program(t)
 	p.env = append(p.env, "OLLAMA_HOST="+url) // the last one counts
 	git := func(args ...string) string {
 		t.Helper()

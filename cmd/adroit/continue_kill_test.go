@@ -40,7 +40,7 @@ func TestKillAtContinue(t *testing.T) {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	last, _ := points(t, 4, func(n int) bool {
 		p := continuePlace(t, bin)
 		env := p.env
@@ -62,25 +62,33 @@ func TestKillAtContinue(t *testing.T) {
 	}
 }
 
-// TestKillWhileContinuing kills adroit continue after so many milliseconds, so that
-// some kills meet the moment in which it accepts the message. What it has accepted
-// is there once; what it has not may be there once, and not twice.
+// TestKillWhileContinuing kills adroit continue at 48 moments (a sample of them) of
+// the time that it takes, so that some kills meet the moment in which it accepts the
+// message. What it has accepted is there once; what it has not may be there once, and
+// not twice.
 func TestKillWhileContinuing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
-	early, ended := 0, false
-	for after := 40 * time.Millisecond; !ended; after += 12 * time.Millisecond {
+	bin := program(t)
+	whole := continuePlace(t, bin)
+	begin := time.Now()
+	whole.ok(0, "continue", "also write b")
+	took := time.Since(begin)
+	const moments = 48
+	first, step := sample(t, 4)
+	early := 0
+	for n := first; n < moments; n += step {
 		p := continuePlace(t, bin)
 		cmd, out := p.command("continue", "also write b")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		after := took * time.Duration(n+1) / moments
 		time.Sleep(after)
 		_ = cmd.Process.Kill()
-		ended = cmd.Wait() == nil
+		_ = cmd.Wait() // it may have ended before
 		accepted := strings.Contains(out.String(), "job J")
 		done := strings.Contains(p.ok(0, "jobs"), "  done  ")
 		switch {

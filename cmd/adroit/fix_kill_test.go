@@ -41,7 +41,7 @@ func TestKillFix(t *testing.T) {
 		t.Skip("starts some forty processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	last, _ := points(t, 9, func(n int) bool {
 		p := newPlace(t, map[string]string{"turns.yaml": fixTurns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild})
 		p.bin = bin

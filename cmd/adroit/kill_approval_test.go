@@ -16,7 +16,7 @@ func TestKillAtApproval(t *testing.T) {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	fresh := func() *place {
 		p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": hand, "repo/b.txt": "old\n", "turns.yaml": `turns:
   - calls: [{name: shell, args: {command: "echo x >>log"}}]

@@ -46,7 +46,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 		t.Skip("starts some two hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	fresh := func(t *testing.T) *place {
 		p := newPlace(t, map[string]string{"home/.config/adroit/agents/editor.md": editor, "turns.yaml": ten, "repo/b.txt": "old\n"})
 		p.bin = bin

@@ -12,7 +12,7 @@ import (
 func TestLoginAtATerminal(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).place(t, "turns: []\n", nil)
-	p.bin = built.program(t, "")
+	p.bin = program(t)
 	home := t.TempDir()
 	term, wait := p.terminal(80, []string{"HOME=" + home, "XDG_CONFIG_HOME="}, "login", "openai", "--no-verify")
 	until := time.Now().Add(20 * time.Second)

@@ -29,7 +29,7 @@ func TestModelsOfRealOllama(t *testing.T) {
 	ollamatest.Create(t, to.URL, "writer", tinymodel.Tape(ollamatest.Context), plain)
 	reg := ollamatest.NewRegistry(t, from)
 
-	bin := built.program(t, "")
+	bin := program(t)
 	home, ws := t.TempDir(), t.TempDir()
 	adroit := func(args ...string) (string, string, error) {
 		cmd := exec.CommandContext(t.Context(), bin, args...)

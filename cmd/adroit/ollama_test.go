@@ -22,7 +22,7 @@ func TestRunAgainstRealOllama(t *testing.T) {
 		{Say: `<tool_call>{"name": "write_file", "arguments": {"path": "b.txt", "content": "beta"}}</tool_call>`},
 		{Say: "Both files are there."},
 	})
-	bin := built.program(t, "")
+	bin := program(t)
 	home, ws := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(ws, "a.txt"), []byte("alpha\n"), 0o600); err != nil {
 		t.Fatal(err)

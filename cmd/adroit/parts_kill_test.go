@@ -78,7 +78,7 @@ func TestPartsAddUp(t *testing.T) {
 			if testing.Short() {
 				return
 			}
-			bin := built.program(t, "failpoints")
+			bin := program(t)
 			last, _ := points(t, c.every, func(n int) bool {
 				p := newPlace(t, accounted)
 				p.bin = bin

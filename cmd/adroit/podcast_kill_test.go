@@ -44,7 +44,7 @@ func TestPodcastSurvivesKill(t *testing.T) {
 	}
 	needPrograms(t, "ffmpeg", "ffprobe", "espeak-ng")
 	t.Parallel()
-	dir, bin := t.TempDir(), built.program(t, "failpoints")
+	dir, bin := t.TempDir(), program(t)
 	for _, args := range [][]string{
 		{"espeak-ng", "-w", "speech.wav", "Welcome to the bread show. Today we talk about rye and why it sticks."},
 		{"ffmpeg", "-nostdin", "-v", "error", "-i", "speech.wav", "-af", "apad", "-t", "8", "-c:a", "libmp3lame", "ep.mp3"},

@@ -2,11 +2,11 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -20,20 +20,29 @@ import (
 // has it, it takes each.
 func points(t *testing.T, every int, kill func(n int) bool) (last, killed int) {
 	t.Helper()
-	first, step := 1+int(seed(t)%uint64(every)), every
-	switch v := os.Getenv("ADROIT_KILL_POINTS"); v {
-	case "all":
-		first, step = 1, 1
-	case "":
-		t.Logf("kills at one point of %d, from %d on; make kill has all of them, ADROIT_KILL_SEED=%d these", every, first, first-1)
-	default:
-		t.Fatalf("ADROIT_KILL_POINTS is %q; it can be all, or not set", v)
-	}
+	first, step := sample(t, every)
+	first++
 	for n := first; kill(n); n += step {
 		last, killed = n, killed+1
 	}
 	t.Logf("killed at %d points, last at %d", killed, last)
 	return last, killed
+}
+
+// sample returns the first of the points, counted from 0, and how far it is to the
+// next one.
+func sample(t *testing.T, every int) (first, step int) {
+	t.Helper()
+	switch v := os.Getenv("ADROIT_KILL_POINTS"); v {
+	case "all":
+		return 0, 1
+	case "":
+	default:
+		t.Fatalf("ADROIT_KILL_POINTS is %q; it can be all, or not set", v)
+	}
+	first = int(seed(t) % uint64(every))
+	t.Logf("kills at one point of %d, the first is %d; make kill has all of them, ADROIT_KILL_SEED=%d these", every, first+1, first)
+	return first, every
 }
 
 // seed is ADROIT_KILL_SEED, or made of the commit, or 0 where there is none.
@@ -57,39 +66,33 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// programs are what tests run that cannot run the test binary. Each is built
-// once, and without -race: what is under test is what reaches the disk.
-type programs struct {
-	mu   sync.Mutex
-	dir  string
-	made map[string]string // by its tags
-}
-
-var built programs
-
-// program is the path of the program with tags.
-func (b *programs) program(t *testing.T, tags string) string {
+// program is what tests run that cannot run the test binary. It is built once,
+// without -race, since what is under test is what reaches the disk, and with the tag
+// failpoints, which changes nothing unless ADROIT_KILL_AT is set.
+func program(t *testing.T) string {
 	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if bin, ok := b.made[tags]; ok {
-		return bin
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if b.dir == "" {
-		dir, err := os.MkdirTemp("", "adroit-built-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.dir, b.made = dir, map[string]string{}
-	}
-	// Some tests look for the program by its name.
-	bin := filepath.Join(b.dir, "with-"+strings.ReplaceAll(tags, ",", "-"), "adroit")
-	if out, err := exec.Command("go", "build", "-tags", tags, "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
-	b.made[tags] = bin
 	return bin
 }
+
+var (
+	builtIn string // the directory of the program, once there is one
+	built   = sync.OnceValues(func() (string, error) {
+		dir, err := os.MkdirTemp("", "adroit-built-")
+		if err != nil {
+			return "", err
+		}
+		builtIn = dir
+		bin := filepath.Join(dir, "adroit")
+		if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", bin, ".").CombinedOutput(); err != nil {
+			return "", fmt.Errorf("building: %w\n%s", err, out)
+		}
+		return bin, nil
+	})
+)
 
 // A tidy run of tests selects those for the race detector where it is on, and
 // takes away what was built.
@@ -103,8 +106,8 @@ func (m tidy) Run() int {
 		}
 	}
 	code := m.M.Run()
-	if built.dir != "" {
-		_ = os.RemoveAll(built.dir)
+	if builtIn != "" {
+		_ = os.RemoveAll(builtIn)
 	}
 	return code
 }

@@ -15,7 +15,7 @@ func TestKillAtSignal(t *testing.T) {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	last, _ := points(t, 6, func(n int) bool {
 		p := newPlace(t, map[string]string{"repo/a.txt": "a\n", "home/.config/adroit/pipelines/twice.yaml": `steps:
   - {id: a, await: {signal: verdict, question: "First?"}, output: one}

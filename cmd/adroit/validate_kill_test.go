@@ -32,7 +32,7 @@ func TestKillValidation(t *testing.T) {
 		t.Skip("starts some sixty processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	run := []string{"run", "validate", "-m", "script:../turns.yaml", "-i", "stages=@../stages.json", "--approve", "all"}
 	last, _ := points(t, 7, func(n int) bool {
 		p := newPlace(t, map[string]string{"turns.yaml": mends, "stages.json": stages, "repo/word": "wrong\n"})

@@ -44,7 +44,7 @@ func TestWordsSurviveKill(t *testing.T) {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	run := []string{"run", "reader", "read", "-m", "script:../turns.yaml", "--trust-project"}
 	changed := 0
 	last, killed := points(t, 7, func(n int) bool {

@@ -61,7 +61,7 @@ func TestKillWorkflows(t *testing.T) {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	for _, c := range []struct {
 		name, turns string
 		run         []string
