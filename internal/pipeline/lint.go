@@ -204,14 +204,9 @@ func (l *linter) condition(key string, c *Condition) {
 	}
 	if c.Where != nil {
 		if _, err := schema.Compile(c.Where); err != nil {
-			l.bad(key+".where", "it is a JSON Schema, as in {minLength: 1}", "where cannot be used: %s", lastLine(err))
+			l.bad(key+".where", "it is a JSON Schema, as in {minLength: 1}", "where cannot be used: %s", err)
 		}
 	}
-}
-
-func lastLine(err error) string {
-	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-	return strings.TrimLeft(lines[len(lines)-1], " -")
 }
 
 func (l *linter) agent(a *Agent, key string) {

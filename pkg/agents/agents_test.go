@@ -80,7 +80,7 @@ func TestLint(t *testing.T) {
 			"x.md:6:8: error: one condition holds signal and tool; put them into all: [{…}, {…}]\n" +
 				"x.md:6:28: error: the agent does not have git_log and can never have called it; add it to tools\n" +
 				"x.md:7:7: error: the condition is empty and always holds; give it signal, artifact, tool, check, all or any\n" +
-				"x.md:8:21: error: where: at '/type': value must be one of\n" +
+				"x.md:8:21: error: where: the schema is not valid: type is the string \"strin\", want one of\n" +
 				"x.md:9:14: error: grep cannot be a check: nothing says what its success proves; name one of judge, or {run: COMMAND}"},
 		{"templates", "---\ndescription: d\ninputs: {file: f}\n---\nYou are {{.Agnt}}.\n{{if .Inputs.fiel}}{{range .Tools}}{{.Nam}}{{end}}{{end}}",
 			"x.md:5:11: error: the template names .Agnt, which is not there; did you mean .Agent?\n" +

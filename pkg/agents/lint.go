@@ -62,7 +62,7 @@ func (l *linter) header() {
 	}
 	if a.Output != nil {
 		if _, err := schema.Compile(a.Output); err != nil {
-			l.key("output", Error, "", "output: %s", leaves(err))
+			l.key("output", Error, "", "output: %s", err)
 		}
 	}
 	if t := a.Options.Temperature; t != nil && (*t < 0 || *t > 2) {
@@ -170,7 +170,7 @@ func (l *linter) criterion(c executor.Criterion, key string) {
 			l.key(key+".where", Error, "name the artifact that it is about", "where stands without artifact")
 		}
 		if _, err := schema.Compile(c.Where); err != nil {
-			l.key(key+".where", Error, "it is a JSON Schema, as in {minLength: 1}", "where: %s", leaves(err))
+			l.key(key+".where", Error, "it is a JSON Schema, as in {minLength: 1}", "where: %s", err)
 		}
 	}
 	if c.IsCheck() {
@@ -259,20 +259,6 @@ func (l *linter) signal() {
 			l.key("done", Warning, "add finish to its tools, or say in the prompt when to write "+w, "the signal %s is demanded, but the prompt does not say when to give it", w)
 		}
 	}
-}
-
-// leaves takes the innermost causes from the indented tree that a schema's
-// error is.
-func leaves(err error) string {
-	lines := strings.Split(err.Error(), "\n")
-	indent := func(s string) int { return len(s) - len(strings.TrimLeft(s, " -")) }
-	var out []string
-	for i, line := range lines {
-		if i == len(lines)-1 || indent(lines[i+1]) <= indent(line) {
-			out = append(out, strings.TrimLeft(line, " -"))
-		}
-	}
-	return strings.Join(out, ", or ")
 }
 
 func isZero(c executor.Criterion) bool {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -107,29 +108,18 @@ func (n *node) appendTo(b []byte) []byte {
 
 func (n *node) String() string { return string(n.appendTo(nil)) }
 
-// value returns n as the maps and slices that the validator works on.
-func (n *node) value() any {
-	switch n.kind {
-	case '{':
-		m := make(map[string]any, len(n.keys))
+// entries yields the members of an object, in the order written.
+func (n *node) entries() iter.Seq2[string, *node] {
+	return func(yield func(string, *node) bool) {
+		if !n.is('{') {
+			return
+		}
 		for i, key := range n.keys {
-			m[key] = n.kids[i].value()
+			if !yield(key, n.kids[i]) {
+				return
+			}
 		}
-		return m
-	case '[':
-		s := make([]any, len(n.kids))
-		for i, kid := range n.kids {
-			s[i] = kid.value()
-		}
-		return s
-	case '"':
-		return n.text
-	case '0':
-		return json.Number(n.text)
-	case 't':
-		return n.yes
 	}
-	return nil
 }
 
 // Parse reads one JSON value strictly. It returns nil and one fault if the

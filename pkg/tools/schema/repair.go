@@ -3,7 +3,6 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
-	"net/url"
 )
 
 // Repair rewrites arguments where there is no doubt what was meant, and says
@@ -28,11 +27,4 @@ func Repair(args json.RawMessage) (fixed json.RawMessage, note string) {
 		return bytes.TrimSpace([]byte(outer.text)), "the arguments were a string that held an object; decoded"
 	}
 	return args, ""
-}
-
-func unescaped(pointer string) string {
-	if p, err := url.PathUnescape(pointer); err == nil {
-		return p
-	}
-	return pointer
 }

@@ -16,11 +16,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A Schema is a JSON Schema with its compiled validator. It is free of $ref,
+// A Schema is a JSON Schema with the rules to check values. It is free of $ref,
 // $id and $schema, its keys keep the order they were written in, and boolean
 // schemas are spelled out, since providers choke on all of these. It is safe
 // for concurrent use and never changes.
@@ -34,8 +32,7 @@ type Schema struct {
 
 	raw   json.RawMessage
 	root  *node
-	rules *jsonschema.Schema
-	draft *jsonschema.Draft
+	rules *rules
 }
 
 // Lazy returns the schema that source makes. It calls source once, at the first use.
@@ -53,7 +50,7 @@ func (s *Schema) Err() error {
 			s.err = err
 			return
 		}
-		s.raw, s.root, s.rules, s.draft = made.raw, made.root, made.rules, made.draft
+		s.raw, s.root, s.rules = made.raw, made.root, made.rules
 	})
 	return s.err
 }
@@ -94,58 +91,33 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 
 // compileNode consumes root.
 func compileNode(root *node) (*Schema, error) {
-	draft := jsonschema.Draft2020
-	if v := root.at("$schema"); v.is('"') {
-		if draft = draftOf(v.text); draft == nil {
-			return nil, fmt.Errorf("the schema's $schema is %q; known are the drafts 4, 6, 7, 2019-09 and 2020-12", v.text)
-		}
+	if v := root.at("$schema"); v.is('"') && !isDraft(v.text) {
+		return nil, fmt.Errorf("the schema's $schema is %q; known are the drafts 4, 6, 7, 2019-09 and 2020-12", v.text)
 	}
 	clean, err := (&flattener{root: root}).flatten(root, 0)
 	if err != nil {
 		return nil, err
 	}
-	return build(clean, draft)
+	return build(clean)
 }
 
-// build compiles a schema that is flat already.
-func build(clean *node, draft *jsonschema.Draft) (*Schema, error) {
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(draft)
-	c.AssertFormat()
-	c.UseLoader(noLoader{})
-	if err := c.AddResource(schemaURL, clean.value()); err != nil {
-		return nil, fmt.Errorf("the schema cannot be read: %w", err)
-	}
-	rules, err := c.Compile(schemaURL)
+// build checks a schema that is flat already.
+func build(clean *node) (*Schema, error) {
+	rules, err := rulesOf(clean)
 	if err != nil {
-		return nil, fmt.Errorf("the schema is not valid: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
+		return nil, err
 	}
-	return &Schema{raw: clean.appendTo(nil), root: clean, rules: rules, draft: draft}, nil
+	return &Schema{raw: clean.appendTo(nil), root: clean, rules: rules}, nil
 }
 
-const schemaURL = "tool:///schema.json"
-
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, errors.New("schemas are never loaded from elsewhere: " + url)
-}
-
-func draftOf(url string) *jsonschema.Draft {
+func isDraft(url string) bool {
 	url = strings.TrimPrefix(strings.TrimPrefix(url, "https://"), "http://")
 	switch strings.TrimSuffix(url, "#") {
-	case "json-schema.org/draft/2020-12/schema":
-		return jsonschema.Draft2020
-	case "json-schema.org/draft/2019-09/schema":
-		return jsonschema.Draft2019
-	case "json-schema.org/draft-07/schema":
-		return jsonschema.Draft7
-	case "json-schema.org/draft-06/schema":
-		return jsonschema.Draft6
-	case "json-schema.org/draft-04/schema":
-		return jsonschema.Draft4
+	case "json-schema.org/draft/2020-12/schema", "json-schema.org/draft/2019-09/schema",
+		"json-schema.org/draft-07/schema", "json-schema.org/draft-06/schema", "json-schema.org/draft-04/schema":
+		return true
 	}
-	return nil
+	return false
 }
 
 // ForArguments makes s fit to describe arguments: an object whose properties are
@@ -166,5 +138,5 @@ func (s *Schema) ForArguments() (*Schema, error) {
 	for i, key := range s.root.keys {
 		root.set(key, s.root.kids[i])
 	}
-	return build(root, s.draft)
+	return build(root)
 }

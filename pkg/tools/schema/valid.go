@@ -1,0 +1,160 @@
+package schema
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// rulesOf checks that a flat schema is one, and returns the rules with its patterns.
+func rulesOf(sch *node) (*rules, error) {
+	r := &rules{patterns: map[string]*regexp.Regexp{}}
+	if err := r.valid(sch, ""); err != nil {
+		return nil, fmt.Errorf("the schema is not valid: %w", err)
+	}
+	return r, nil
+}
+
+// valid checks a schema and those in it. What no draft knows is passed over.
+func (r *rules) valid(sch *node, path string) error {
+	if sch.is('t') {
+		return nil
+	}
+	if !sch.is('{') {
+		return fmt.Errorf("%s is %s, want a schema", path, shown(sch))
+	}
+	for i, key := range sch.keys {
+		if err := r.keyword(key, sch.kids[i], join(path, key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyword checks the value of one keyword.
+func (r *rules) keyword(key string, v *node, path string) error {
+	want := ""
+	switch key {
+	case "type":
+		return validType(v, path)
+	case "additionalProperties", "additionalItems", "unevaluatedProperties", "unevaluatedItems", "not", "if", "then", "else", "contains", "propertyNames", "contentSchema":
+		return r.valid(v, path)
+	case "items":
+		if v.is('[') {
+			return r.each(v, path)
+		}
+		return r.valid(v, path)
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		if v.is('[') && len(v.kids) > 0 {
+			return r.each(v, path)
+		}
+		want = "schemas"
+	case "properties", "patternProperties", "dependentSchemas", "dependencies", "dependentRequired":
+		if v.is('{') {
+			return r.named(key, v, path)
+		}
+		want = "an object"
+	case "enum":
+		if !v.is('[') {
+			want = "an array"
+		}
+	case "required":
+		if !v.is('[') || len(v.words()) < len(v.kids) {
+			want = "an array of strings"
+		}
+	case "minimum", "maximum":
+		if !v.is('0') {
+			want = "a number"
+		}
+	case "exclusiveMinimum", "exclusiveMaximum":
+		if !v.is('0') && !v.is('t') {
+			want = "a number"
+		}
+	case "multipleOf":
+		if !v.is('0') || rat(v).Sign() <= 0 {
+			want = "a number above 0"
+		}
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
+		if !v.is('0') || !rat(v).IsInt() || rat(v).Sign() < 0 {
+			want = "a count"
+		}
+	case "uniqueItems":
+		if !v.is('t') {
+			want = "true or false"
+		}
+	case "format", "title", "description":
+		if !v.is('"') {
+			want = "a string"
+		}
+	case "pattern":
+		if !v.is('"') {
+			want = "a string"
+			break
+		}
+		return r.pattern(v.text, path)
+	}
+	if want != "" {
+		return fmt.Errorf("%s is %s, want %s", path, shown(v), want)
+	}
+	return nil
+}
+
+func validType(v *node, path string) error {
+	names := v.words()
+	if v.is('"') {
+		names = []string{v.text}
+	} else if !v.is('[') || len(names) == 0 || len(names) < len(v.kids) {
+		return fmt.Errorf("%s is %s, want a type or several", path, shown(v))
+	}
+	for _, name := range names {
+		if !slices.Contains(typeNames, name) {
+			return fmt.Errorf("%s is %s", path, enumWords(text(name), typeNodes())[len("is "):])
+		}
+	}
+	return nil
+}
+
+func typeNodes() (list []*node) {
+	for _, name := range typeNames {
+		list = append(list, text(name))
+	}
+	return list
+}
+
+func (r *rules) each(v *node, path string) error {
+	for i, kid := range v.kids {
+		if err := r.valid(kid, at(path, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rules) named(key string, v *node, path string) error {
+	for name, kid := range v.entries() {
+		if key == "patternProperties" {
+			if err := r.pattern(name, path); err != nil {
+				return err
+			}
+		}
+		if names := key == "dependentRequired"; names || key == "dependencies" && kid.is('[') {
+			if !kid.is('[') || len(kid.words()) < len(kid.kids) {
+				return fmt.Errorf("%s is %s, want an array of strings", join(path, name), shown(kid))
+			}
+			continue
+		}
+		if err := r.valid(kid, join(path, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rules) pattern(p, path string) error {
+	re, err := regexp.Compile(p)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	r.patterns[p] = re
+	return nil
+}

@@ -1,0 +1,471 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// rules check values against a flat schema, which they read where it stands: nothing
+// is compiled but patterns. They are those of all drafts together; the one keyword
+// with two meanings, items, is a tuple where it is a list of schemas.
+type rules struct {
+	patterns map[string]*regexp.Regexp
+}
+
+// evaluated holds the properties and items that a schema has judged, for the
+// unevaluatedProperties and unevaluatedItems of those around it.
+type evaluated struct {
+	props map[string]bool
+	items map[int]bool
+}
+
+func (e *evaluated) prop(name string) {
+	if e != nil {
+		if e.props == nil {
+			e.props = map[string]bool{}
+		}
+		e.props[name] = true
+	}
+}
+
+func (e *evaluated) item(i int) {
+	if e != nil {
+		if e.items == nil {
+			e.items = map[int]bool{}
+		}
+		e.items[i] = true
+	}
+}
+
+func (e *evaluated) add(other *evaluated) {
+	for _, name := range slices.Sorted(maps.Keys(other.props)) {
+		e.prop(name)
+	}
+	for _, i := range slices.Sorted(maps.Keys(other.items)) {
+		e.item(i)
+	}
+}
+
+// check returns the faults of v. A fault of its type, or of its value as a whole,
+// hides all others. seen may be nil.
+func (r *rules) check(sch, v *node, path string, seen *evaluated) []Fault {
+	if sch.is('t') {
+		if sch.yes {
+			return nil
+		}
+		return []Fault{{path, "is not allowed"}}
+	}
+	if words := misfit(sch, v); words != "" {
+		return []Fault{{path, words}}
+	}
+	own := seen
+	props, items := sch.at("unevaluatedProperties"), sch.at("unevaluatedItems")
+	if props != nil || items != nil {
+		own = &evaluated{}
+	}
+	var faults []Fault
+	switch v.kind {
+	case '{':
+		faults = append(r.counts(sch, v, path), r.members(sch, v, path, own)...)
+	case '[':
+		faults = r.elements(sch, v, path, own)
+	case '"':
+		faults = r.text(sch, v, path)
+	case '0':
+		faults = numbers(sch, v, path)
+	}
+	faults = append(faults, r.combined(sch, v, path, own)...)
+	if own == seen {
+		return faults
+	}
+	for i, kid := range v.kids {
+		switch {
+		case v.is('{') && props != nil && !own.props[v.keys[i]]:
+			faults = append(faults, r.check(props, kid, join(path, v.keys[i]), nil)...)
+			own.prop(v.keys[i])
+		case v.is('[') && items != nil && !own.items[i]:
+			faults = append(faults, r.check(items, kid, at(path, i), nil)...)
+			own.item(i)
+		}
+	}
+	if seen != nil {
+		seen.add(own)
+	}
+	return faults
+}
+
+// inPlace checks v against a part of the schema for the same value. What a part that
+// v does not fit has judged does not count.
+func (r *rules) inPlace(sch, v *node, path string, seen *evaluated) []Fault {
+	if seen == nil {
+		return r.check(sch, v, path, nil)
+	}
+	var own evaluated
+	faults := r.check(sch, v, path, &own)
+	if faults == nil {
+		seen.add(&own)
+	}
+	return faults
+}
+
+// misfit returns what is wrong with v as a whole, "" if nothing is.
+func misfit(sch, v *node) string {
+	if t := sch.at("type"); t != nil && !typed(t, v) {
+		return fmt.Sprintf("is %s, want %s", shown(v), strings.Join(articles(wanted(t)), " or "))
+	}
+	if c := sch.at("const"); c != nil && !same(c, v) {
+		return fmt.Sprintf("is %s, want %s", shown(v), c)
+	}
+	if e := sch.at("enum"); e.is('[') && !slices.ContainsFunc(e.kids, func(kid *node) bool { return same(kid, v) }) {
+		return enumWords(v, e.kids)
+	}
+	if f := sch.at("format"); f.is('"') && v.is('"') {
+		if valid := formats[f.text]; valid != nil && !valid(v.text) {
+			return fmt.Sprintf("is %s, want a valid %s", shown(v), f.text)
+		}
+	}
+	return ""
+}
+
+// typeNames are the types, in the order in which messages list them.
+var typeNames = []string{"null", "boolean", "number", "integer", "string", "array", "object"}
+
+func wanted(t *node) []string {
+	if t.is('"') {
+		return []string{t.text}
+	}
+	words := t.words()
+	return slices.DeleteFunc(slices.Clone(typeNames), func(name string) bool { return !slices.Contains(words, name) })
+}
+
+func typed(t, v *node) bool {
+	if !t.is('"') {
+		return slices.ContainsFunc(t.kids, func(kid *node) bool { return typed(kid, v) })
+	}
+	if t.text == "integer" {
+		return v.is('0') && rat(v).IsInt()
+	}
+	return allows([]string{t.text}, v)
+}
+
+// counts are the rules for an object without its members.
+func (r *rules) counts(sch, v *node, path string) (faults []Fault) {
+	if n, ok := limit(sch, "minProperties"); ok && len(v.keys) < n {
+		faults = append(faults, Fault{path, fmt.Sprintf("has %d properties, want at least %d", len(v.keys), n)})
+	}
+	if n, ok := limit(sch, "maxProperties"); ok && len(v.keys) > n {
+		faults = append(faults, Fault{path, fmt.Sprintf("has %d properties, want at most %d", len(v.keys), n)})
+	}
+	faults = append(faults, missing(v, path, sch.at("required"), "is missing; it is required")...)
+	for _, key := range []string{"dependentRequired", "dependencies"} {
+		for name, names := range sch.at(key).entries() {
+			if names.is('[') && v.at(name) != nil {
+				faults = append(faults, missing(v, path, names, "is missing; it is required together with "+name)...)
+			}
+		}
+	}
+	if names := sch.at("propertyNames"); names != nil {
+		for _, key := range v.keys {
+			if r.check(names, text(key), "", nil) != nil {
+				faults = append(faults, Fault{path, fmt.Sprintf("has a property named %q, which is not allowed", key)})
+			}
+		}
+	}
+	return faults
+}
+
+// members checks each member of an object.
+func (r *rules) members(sch, v *node, path string, seen *evaluated) (faults []Fault) {
+	props, patterns, others := sch.at("properties"), sch.at("patternProperties"), sch.at("additionalProperties")
+	for i, key := range v.keys {
+		known := false
+		judge := func(sch *node) {
+			known = true
+			faults = append(faults, r.check(sch, v.kids[i], join(path, key), nil)...)
+		}
+		if p := props.at(key); p != nil {
+			judge(p)
+		}
+		for pattern, p := range patterns.entries() {
+			if r.patterns[pattern].MatchString(key) {
+				judge(p)
+			}
+		}
+		switch {
+		case known || others == nil:
+		case others.is('t') && !others.yes:
+			known = true
+			faults = append(faults, unknown(path, key, props))
+		default:
+			judge(others)
+		}
+		if known {
+			seen.prop(key)
+		}
+	}
+	return faults
+}
+
+// elements are the rules for an array.
+func (r *rules) elements(sch, v *node, path string, seen *evaluated) (faults []Fault) {
+	bad := func(format string, args ...any) { faults = append(faults, Fault{path, fmt.Sprintf(format, args...)}) }
+	if n, ok := limit(sch, "minItems"); ok && len(v.kids) < n {
+		bad("has %s, want at least %d", count(len(v.kids), "item"), n)
+	}
+	if n, ok := limit(sch, "maxItems"); ok && len(v.kids) > n {
+		bad("has %s, want at most %d", count(len(v.kids), "item"), n)
+	}
+	if u := sch.at("uniqueItems"); u.is('t') && u.yes {
+		if i, j := duplicates(v); j > 0 {
+			bad("has equal items at %d and %d, want each once", i, j)
+		}
+	}
+	tuple, rest := sch.at("prefixItems"), sch.at("items")
+	if rest.is('[') {
+		tuple, rest = rest, sch.at("additionalItems")
+	}
+	for i, kid := range v.kids {
+		switch {
+		case tuple != nil && i < len(tuple.kids):
+			faults = append(faults, r.check(tuple.kids[i], kid, at(path, i), nil)...)
+		case rest.is('t') && !rest.yes:
+			bad("has %d items too many at its end", len(v.kids)-i)
+			return faults
+		case rest != nil:
+			faults = append(faults, r.check(rest, kid, at(path, i), nil)...)
+		default:
+			continue
+		}
+		seen.item(i)
+	}
+	if form := sch.at("contains"); form != nil {
+		if words := r.contained(sch, form, v, seen); words != "" {
+			bad("%s", words)
+		}
+	}
+	return faults
+}
+
+func (r *rules) contained(sch, form, v *node, seen *evaluated) string {
+	fit := 0
+	for i, kid := range v.kids {
+		if r.check(form, kid, "", nil) == nil {
+			fit++
+			seen.item(i)
+		}
+	}
+	least, bounded := limit(sch, "minContains")
+	if !bounded && fit == 0 {
+		return "holds no item of the wanted form"
+	}
+	if fit < least {
+		return fmt.Sprintf("has %d items of the wanted form, want at least %d", fit, least)
+	}
+	if most, ok := limit(sch, "maxContains"); ok && fit > most {
+		return fmt.Sprintf("has %d items of the wanted form, want at most %d", fit, most)
+	}
+	return ""
+}
+
+// text are the rules for a string.
+func (r *rules) text(sch, v *node, path string) (faults []Fault) {
+	least, short := limit(sch, "minLength")
+	most, long := limit(sch, "maxLength")
+	if short || long {
+		n := utf8.RuneCountInString(v.text)
+		switch {
+		case short && n < least && n == 0:
+			faults = append(faults, Fault{path, "is empty, want at least " + count(least, "character")})
+		case short && n < least:
+			faults = append(faults, Fault{path, fmt.Sprintf("has %s, want at least %d", count(n, "character"), least)})
+		}
+		if long && n > most {
+			faults = append(faults, Fault{path, fmt.Sprintf("has %s, want at most %d", count(n, "character"), most)})
+		}
+	}
+	if p := sch.at("pattern"); p.is('"') && !r.patterns[p.text].MatchString(v.text) {
+		faults = append(faults, Fault{path, fmt.Sprintf("is %s, want text that matches %s", shown(v), p.text)})
+	}
+	return faults
+}
+
+// numbers are the rules for a number. In draft 4, exclusiveMinimum makes minimum
+// exclusive.
+func numbers(sch, v *node, path string) (faults []Fault) {
+	for _, rule := range []struct {
+		key, exclusive string
+		sign           int // of the comparison that breaks it
+		words, strict  string
+	}{
+		{"minimum", "exclusiveMinimum", -1, "at least", "more than"},
+		{"maximum", "exclusiveMaximum", 1, "at most", "less than"},
+	} {
+		bound, exclusive := sch.at(rule.key), sch.at(rule.exclusive)
+		strict := exclusive.is('t') && exclusive.yes
+		if bound.is('0') {
+			if c := rat(v).Cmp(rat(bound)); c == rule.sign && !strict {
+				faults = append(faults, Fault{path, fmt.Sprintf("is %s, want %s %s", number(rat(v)), rule.words, number(rat(bound)))})
+			}
+		}
+		if exclusive.is('0') {
+			bound, strict = exclusive, true
+		}
+		if strict && bound.is('0') {
+			if c := rat(v).Cmp(rat(bound)); c == rule.sign || c == 0 {
+				faults = append(faults, Fault{path, fmt.Sprintf("is %s, want %s %s", number(rat(v)), rule.strict, number(rat(bound)))})
+			}
+		}
+	}
+	if m := sch.at("multipleOf"); m.is('0') && !new(big.Rat).Quo(rat(v), rat(m)).IsInt() {
+		faults = append(faults, Fault{path, fmt.Sprintf("is %s, want a multiple of %s", number(rat(v)), number(rat(m)))})
+	}
+	return faults
+}
+
+// combined are the rules that hold v against other schemas.
+func (r *rules) combined(sch, v *node, path string, seen *evaluated) (faults []Fault) {
+	for i, key := range sch.keys {
+		switch part := sch.kids[i]; key {
+		case "not":
+			if r.check(part, v, path, nil) == nil {
+				faults = append(faults, Fault{path, fmt.Sprintf("is %s, which is not allowed%s", shown(v), because(part))})
+			}
+		case "allOf":
+			for _, form := range part.kids {
+				faults = append(faults, r.inPlace(form, v, path, seen)...)
+			}
+		case "anyOf", "oneOf":
+			faults = append(faults, r.choice(part.kids, v, path, seen, key == "oneOf")...)
+		case "if":
+			branch := sch.at("then")
+			if r.inPlace(part, v, path, seen) != nil {
+				branch = sch.at("else")
+			}
+			if branch != nil {
+				faults = append(faults, r.inPlace(branch, v, path, seen)...)
+			}
+		case "dependentSchemas", "dependencies":
+			for name, form := range part.entries() {
+				if !form.is('[') && v.at(name) != nil {
+					faults = append(faults, r.inPlace(form, v, path, seen)...)
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// choice checks v against forms of which one must fit, and no other if it is to be
+// the only one. If none does, it explains the form with the fewest faults, or lists
+// the types wanted if it is the type that is wrong.
+func (r *rules) choice(forms []*node, v *node, path string, seen *evaluated, only bool) []Fault {
+	var want []string
+	var best []Fault
+	fit := 0
+	for _, form := range forms {
+		faults := r.inPlace(form, v, path, seen)
+		if faults == nil {
+			if fit++; !only && seen == nil || fit > 1 && only {
+				break
+			}
+			continue
+		}
+		if t := form.at("type"); t != nil && !typed(t, v) {
+			want = append(want, articles(wanted(t))...)
+		} else if best == nil || len(faults) < len(best) {
+			best = faults
+		}
+	}
+	switch {
+	case fit > 1 && only:
+		return []Fault{{path, "fits more than one of the allowed forms, want exactly one"}}
+	case fit > 0:
+		return nil
+	case best != nil:
+		return best
+	case want == nil:
+		return []Fault{{path, "fits none of the allowed forms"}}
+	}
+	slices.Sort(want)
+	return []Fault{{path, fmt.Sprintf("is %s, want %s", shown(v), strings.Join(slices.Compact(want), " or "))}}
+}
+
+// limit reads a count, which may be written as 2.0.
+func limit(sch *node, key string) (int, bool) {
+	n := sch.at(key)
+	if !n.is('0') {
+		return 0, false
+	}
+	r := rat(n)
+	if !r.IsInt() || !r.Num().IsInt64() {
+		return 1<<31 - 1, true // more than any value has
+	}
+	return int(r.Num().Int64()), true
+}
+
+// duplicates returns the places of two equal items, 0 and 0 if there are none.
+func duplicates(v *node) (i, j int) {
+	at := make(map[string]int, len(v.kids))
+	for j, kid := range v.kids {
+		key := string(canonical(nil, kid))
+		if i, ok := at[key]; ok {
+			return i, j
+		}
+		at[key] = j
+	}
+	return 0, 0
+}
+
+func same(a, b *node) bool {
+	if a.kind != b.kind {
+		return false
+	}
+	if a.kind == '"' {
+		return a.text == b.text
+	}
+	return string(canonical(nil, a)) == string(canonical(nil, b))
+}
+
+// canonical writes equal values the same.
+func canonical(b []byte, n *node) []byte {
+	switch n.kind {
+	case '{':
+		order := make([]int, len(n.keys))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(i, j int) int { return strings.Compare(n.keys[i], n.keys[j]) })
+		b = append(b, '{')
+		for _, i := range order {
+			b = canonical(strconv.AppendQuote(b, n.keys[i]), n.kids[i])
+		}
+		return append(b, '}')
+	case '[':
+		b = append(b, '[')
+		for _, kid := range n.kids {
+			b = append(canonical(b, kid), ',')
+		}
+		return append(b, ']')
+	case '0':
+		return append(b, rat(n).RatString()...)
+	}
+	return n.appendTo(b)
+}
+
+// rat returns the value of a number.
+func rat(n *node) *big.Rat {
+	if i, err := strconv.ParseInt(n.text, 10, 64); err == nil {
+		return new(big.Rat).SetInt64(i)
+	}
+	r, _ := new(big.Rat).SetString(n.text) // a number, and not an extreme one: see parse
+	return r
+}
+
+// at appends the place of an item to a path.
+func at(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
