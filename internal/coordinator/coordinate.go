@@ -40,7 +40,7 @@ func New(sc *executor.Scope, o Options) (*Coordinator, error) {
 		return c, nil
 	}
 	for _, name := range sp.Allowed {
-		if name == analyst || len(o.Names) > 0 && !slices.Contains(o.Names, name) {
+		if name == Analyst || len(o.Names) > 0 && !slices.Contains(o.Names, name) {
 			continue
 		}
 		var a agents.DynamicAgent

@@ -96,7 +96,7 @@ func (c *Coordinator) analyse(p *Problem, sig string, offered []string) (Action,
 	switch {
 	case c.sc.Task.Model == NoModel:
 		return c.giveUp(p, "code cannot tell what to do, and no model is configured"), nil
-	case sp == nil || !slices.Contains(sp.Allowed, analyst):
+	case sp == nil || !slices.Contains(sp.Allowed, Analyst):
 		return c.giveUp(p, "nobody is there to analyse it"), nil
 	}
 	all := offered // an analyst may see a problem of another type in it
@@ -138,8 +138,8 @@ func (c *Coordinator) giveUp(p *Problem, why string) Action {
 // strong is the analyst on the job's own model.
 func (c *Coordinator) strong() (json.RawMessage, error) {
 	var a agents.DynamicAgent
-	if err := json.Unmarshal(c.sc.Task.Spawn.Agents[analyst].Spec, &a); err != nil {
-		return nil, fmt.Errorf("agent %s as it was pinned: %w", analyst, err)
+	if err := json.Unmarshal(c.sc.Task.Spawn.Agents[Analyst].Spec, &a); err != nil {
+		return nil, fmt.Errorf("agent %s as it was pinned: %w", Analyst, err)
 	}
 	a.Model = ""
 	return json.Marshal(a)
@@ -153,7 +153,7 @@ func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage
 	if err != nil {
 		return Action{}, executor.Report{}, err
 	}
-	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: analyst, Spec: spec, Inputs: in, Prompt: fmt.Sprintf("A command failed. Decide what happens next; this is attempt %d.", p.Attempt)})
+	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: Analyst, Spec: spec, Inputs: in, Prompt: fmt.Sprintf("A command failed. Decide what happens next; this is attempt %d.", p.Attempt)})
 	if err := Hard(err); err != nil {
 		return Action{}, rep, err
 	}
@@ -164,7 +164,7 @@ func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage
 	if err := act.check(offered); err != nil {
 		return Action{}, rep, c.sc.Note("the analyst's decision is not carried out: %v", err)
 	}
-	act.By = "agent " + analyst
+	act.By = "agent " + Analyst
 	if by := slices.Sorted(maps.Keys(rep.Usage.ByModel)); len(by) == 1 {
 		act.By = "model " + by[0]
 	}

@@ -40,12 +40,14 @@ type Hooks struct {
 	Show func(p *Problem, at *Attempt) error
 }
 
+// Analyst is the agent that decides where code cannot.
+const Analyst = "failure-analyst"
+
 const (
 	defaultAttempts = 3
 	mostAttempts    = 20
 	defaultPatience = 24 * time.Hour
 	mostQuestions   = 10 // to a person, in one run
-	analyst         = "failure-analyst"
 	diagnostic      = "diagnostic"
 )
 

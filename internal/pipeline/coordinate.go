@@ -36,6 +36,9 @@ func (x *run) coordinated(s *Step, row *Row) (outcome, error) {
 		return t.o, err
 	}
 	res, err := c.Coordinate(p, func(act coordinator.Action) (*coordinator.Problem, error) { return t.try() })
+	if t.x.coordinates(s) {
+		row.Decisions = append(row.Decisions, res.Attempts...)
+	}
 	if err != nil || res.Solved {
 		return t.o, err
 	}
@@ -59,7 +62,9 @@ func (t *repaired) try() (*coordinator.Problem, error) {
 	if p == nil {
 		p = &coordinator.Problem{Output: text(o.output)}
 	}
-	p.Step, p.Message = t.s.ID, o.err
+	if p.Step, p.Message = t.s.ID, o.err; p.Command == "" {
+		p.Command = t.s.Tool
+	}
 	return p, nil
 }
 
@@ -73,11 +78,40 @@ func (t *repaired) options() coordinator.Options {
 		o.Strategy = append(o.Strategy, coordinator.Move{Decide: true, Times: t.x.p.Recovery.most()})
 		o.NoRules = !t.x.coded() || t.s.Kind() != "run" && t.s.Kind() != "tool" // what agents say is no output of a program
 	}
+	if t.x.coordinates(t.s) {
+		return t.repairs(o)
+	}
 	o.Decide = func(*coordinator.Problem, int) (coordinator.Action, error) {
 		d, err := t.x.recover(t.s, t.row.Attempts, &t.o)
 		return d.action(), err
 	}
 	o.Show = t.show
+	return o
+}
+
+// coordinates reports whether a coordinator is the policy of s.
+func (x *run) coordinates(s *Step) bool {
+	return !x.p.jumps(s) && x.p.policy(s) == Repair && s.commands()
+}
+
+// repairs are the options of a step that a coordinator repairs.
+func (t *repaired) repairs(o coordinator.Options) coordinator.Options {
+	b := t.s.Coordinate
+	if b == nil {
+		b = t.x.p.Coordinate
+	}
+	if b == nil {
+		b = &Coordinate{}
+	}
+	o.Only, o.NoRules = false, false
+	o.Attempts, o.Escalate, o.Patience, o.Names, o.Keep = b.Attempts, b.Escalate, b.Wait, b.Agents, b.Keep
+	o.Show = func(p *coordinator.Problem, at *coordinator.Attempt) error {
+		if at.Action.By == "rule retries" {
+			return t.show(p, at)
+		}
+		t.diagnosis = decisionOf(at.Action).Diagnosis
+		return coordinator.Announce(t.x.sc, at)
+	}
 	return o
 }
 

@@ -89,7 +89,7 @@ func (l *linter) header() {
 		l.bad("limits", "put turns, rejects and calls under defaults: {limits: …}, where they are each agent's", "the limits of a pipeline are tokens, cost_usd and time")
 	}
 	if p.OnFailure != "" && !slices.Contains(Policies, p.OnFailure) {
-		l.bad("onFailure", "it is one of stop, continue, recovery", "onFailure of the pipeline is %q", p.OnFailure)
+		l.bad("onFailure", "it is one of "+strings.Join(policyNames(), ", "), "onFailure of the pipeline is %q", p.OnFailure)
 	}
 	asks := p.OnFailure == Recover
 	l.each(p.Steps, "steps", func(_ string, s *Step) { asks = asks || s.OnFailure == string(Recover) })
@@ -107,6 +107,24 @@ func (l *linter) header() {
 		}
 	}
 	l.model(p.Defaults.Model, "defaults.model")
+	l.coordinate("onFailure", p.Coordinate)
+}
+
+// coordinate checks that the agents of a coordinator are there, and repair something.
+func (l *linter) coordinate(key string, c *Coordinate) {
+	if c == nil {
+		return
+	}
+	for i, name := range c.Agents {
+		at := fmt.Sprintf("%s.coordinate.agents.%d", key, i)
+		a, err := l.k.Agents.Lookup(name)
+		switch {
+		case err != nil:
+			l.bad(at, near(name, l.k.Agents.Names(), ""), "there is no agent %s", name)
+		case len(a.ProblemTypes) == 0:
+			l.bad(at, "give it problem_types", "the agent %s repairs no type of problem", name)
+		}
+	}
 }
 
 func (l *linter) step(key string, s *Step) {
@@ -131,7 +149,11 @@ func (l *linter) step(key string, s *Step) {
 		}
 	}
 	l.jump(key+".onSuccess", s.OnSuccess, []string{End})
-	l.jump(key+".onFailure", s.OnFailure, []string{string(Stop), string(Continue), string(Recover)})
+	l.jump(key+".onFailure", s.OnFailure, policyNames())
+	l.coordinate(key+".onFailure", s.Coordinate)
+	if s.OnFailure == string(Repair) && !s.commands() {
+		l.bad(key+".onFailure", "it is for steps with run, tool or check; for an agent there is recovery", "a coordinator cannot repair the step %s", s.ID)
+	}
 	for i, id := range s.Needs {
 		l.need(fmt.Sprintf("%s.needs.%d", key, i), key, id)
 	}

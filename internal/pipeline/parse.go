@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/plainyaml"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -214,14 +215,48 @@ func (d *decoder) limits(n *node, what string) executor.Limits {
 }
 
 func (d *decoder) policy(n *node) {
-	var s string
-	d.String(n, "onFailure", &s)
+	s, bounds := d.failure(n)
 	if p := Policy(s); slices.Contains(Policies, p) {
-		d.p.OnFailure = p
+		d.p.OnFailure, d.p.Coordinate = p, bounds
 		return
 	}
-	d.Report(n.Place, near(s, []string{string(Stop), string(Continue), string(Recover)}, "it is one of stop, continue, recovery"),
+	d.Report(n.Place, near(s, policyNames(), "it is one of "+strings.Join(policyNames(), ", ")),
 		fmt.Sprintf("onFailure of the pipeline is %q", s))
+}
+
+// failure reads onFailure: a word, or {coordinate: {…}}.
+func (d *decoder) failure(n *node) (string, *Coordinate) {
+	if n.Kind != plainyaml.Mapping {
+		var s string
+		d.String(n, "onFailure", &s)
+		return s, nil
+	}
+	c := &Coordinate{}
+	seen := d.known(n, "onFailure", map[string]func(*node){"coordinate": func(v *node) {
+		d.known(v, "coordinate", map[string]func(*node){
+			"attempts": func(v *node) { d.count(v, "coordinate.attempts", &c.Attempts, 1, maxRetries) },
+			"escalate": func(v *node) {
+				d.String(v, "coordinate.escalate", &c.Escalate)
+				if err := (coordinator.Options{Escalate: c.Escalate}).Check(); err != nil {
+					d.Report(v.Place, "", err.Error())
+				}
+			},
+			"wait":   func(v *node) { d.duration(v, "coordinate.wait", &c.Wait) },
+			"agents": func(v *node) { c.Agents = d.Names(v, "coordinate.agents") },
+			"keep":   func(v *node) { d.Bool(v, "coordinate.keep", &c.Keep) },
+		})
+	}})
+	if !seen["coordinate"] {
+		d.Report(n.Place, "write it like onFailure: {coordinate: {attempts: 2, escalate: report}}", "onFailure has no coordinate")
+	}
+	return string(Repair), c
+}
+
+func policyNames() (out []string) {
+	for _, p := range Policies {
+		out = append(out, string(p))
+	}
+	return out
 }
 
 // recovery reads an agent, or {agent, attempts}.

@@ -74,7 +74,7 @@ func (d *decoder) step(n *node, depth int) Step {
 		"until":       func(v *node) { s.Until = d.condition(v, "until", 1) },
 		"max":         func(v *node) { d.count(v, "max", &s.Max, 1, maxMaxSteps) },
 		"onSuccess":   func(v *node) { d.String(v, "onSuccess", &s.OnSuccess) },
-		"onFailure":   func(v *node) { d.String(v, "onFailure", &s.OnFailure) },
+		"onFailure":   func(v *node) { s.OnFailure, s.Coordinate = d.failure(v) },
 	})
 	d.fits(n, &s)
 	return s
@@ -118,7 +118,7 @@ func (d *decoder) id(n *node) string {
 }
 
 // reserved words are targets of jumps that are no steps.
-var reserved = []string{End, string(Stop), string(Continue), string(Recover)}
+var reserved = []string{End, string(Stop), string(Continue), string(Recover), string(Repair)}
 
 // fits checks that a step is of one kind and has only keys that mean something
 // for it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -189,17 +190,37 @@ func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
 			depth = max(depth, sp.Depth, executor.SpawnDepth)
 		}
 	})
-	if open {
-		a.Model = ""
-	}
 	slices.Sort(a.Tools)
 	a.Tools = slices.Compact(a.Tools)
 	slices.Sort(names)
-	if names = slices.Compact(names); len(names) > 0 {
+	repairs := p.repairs()
+	if names = slices.Compact(names); len(names) > 0 || repairs {
 		a.Spawn = &agents.Spawn{Agents: names, Depth: depth + 1, FanOut: executor.SpawnFanOut, Total: maxMaxSteps}
+	}
+	if repairs {
+		open = true
+		a.Spawn.Agents, a.Spawn.Problems = append(a.Spawn.Agents, coordinator.Analyst), []string{"*"}
+	}
+	if open {
+		a.Model = ""
 	}
 	return a, all
 }
+
+// repairs reports whether a coordinator is the policy of a step.
+func (p *Pipeline) repairs() (found bool) {
+	p.walk(func(s *Step) {
+		found = found || s.OnFailure == string(Repair) || s.OnFailure == "" && p.OnFailure == Repair && s.commands()
+		if s.Pipeline != nil && s.Pipeline.Spec != nil {
+			found = found || s.Pipeline.Spec.repairs()
+		}
+	}, func(*Agent) {})
+	return found
+}
+
+// commands reports whether the step runs a command or checks something: what fails
+// there is for a coordinator.
+func (s *Step) commands() bool { return s.Run != "" || s.Tool != "" }
 
 // NoModel stands for the model of a pipeline in which no step asks one.
 const NoModel = "none"

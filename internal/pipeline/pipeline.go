@@ -50,9 +50,11 @@ type Pipeline struct {
 	// Limits bound all steps together where the pipeline is a job; within another
 	// one, those of that one hold.
 	Limits   executor.Limits `json:"limits,omitzero"`
-	Recovery *Recovery       `json:"recovery,omitempty"`  // who is asked under the policy Recover
-	MaxSteps int             `json:"max_steps,omitempty"` // runs of steps in all; zero is DefaultMaxSteps
-	Steps    []Step          `json:"steps"`
+	Recovery *Recovery       `json:"recovery,omitempty"` // who is asked under the policy Recover
+	// Coordinate bounds the policy Repair, for steps that do not bound it themselves.
+	Coordinate *Coordinate `json:"coordinate,omitempty"`
+	MaxSteps   int         `json:"max_steps,omitempty"` // runs of steps in all; zero is DefaultMaxSteps
+	Steps      []Step      `json:"steps"`
 
 	Source Source `json:"-"`
 }
@@ -77,10 +79,14 @@ const (
 	Stop     Policy = "stop"     // the pipeline fails; the default
 	Continue Policy = "continue" // the next step is next
 	Recover  Policy = "recovery" // an agent decides: again, skip or stop
+	// Repair has a coordinator repair what a command or a check complains about: code
+	// decides, then repair agents by the type of the problem, and a person where they
+	// cannot. Steps of other kinds stop.
+	Repair Policy = "coordinate"
 )
 
 // Policies lists the valid values of Policy.
-var Policies = []Policy{Stop, Continue, Recover}
+var Policies = []Policy{Stop, Continue, Recover, Repair}
 
 // End, as the target of onSuccess, ends the pipeline well.
 const End = "end"
@@ -90,6 +96,15 @@ type Recovery struct {
 	Agent    Agent  `json:"agent"`
 	Model    string `json:"model,omitempty"`    // instead of the agent's
 	Attempts int    `json:"attempts,omitempty"` // retries of one step that it may order; zero is 1
+}
+
+// A Coordinate bounds a coordinator that repairs a step.
+type Coordinate struct {
+	Attempts int           `json:"attempts,omitempty"` // repairs and retries; zero is 3
+	Escalate string        `json:"escalate,omitempty"` // ask a person and wait, report, or never; empty is ask
+	Wait     time.Duration `json:"wait,omitempty"`     // for the person; zero is 24 hours
+	Agents   []string      `json:"agents,omitempty"`   // that may repair; empty is all that name a type of problem
+	Keep     bool          `json:"keep,omitempty"`     // what a repair changed that did not help
 }
 
 // An Agent is one by name, or one by value.
@@ -162,6 +177,8 @@ type Step struct {
 
 	OnSuccess string `json:"onSuccess,omitempty"` // a step's id, or End; empty is the next step
 	OnFailure string `json:"onFailure,omitempty"` // a step's id or a Policy; empty is the pipeline's policy
+	// Coordinate bounds the policy Repair of this step.
+	Coordinate *Coordinate `json:"coordinate,omitempty"`
 }
 
 // Retries are further attempts at a step that failed.

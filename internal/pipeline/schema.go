@@ -3,6 +3,7 @@ package pipeline
 import (
 	"encoding/json"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -61,7 +62,7 @@ func FileSchema() []byte {
 			"cost_usd": m{"type": "number", "minimum": -1, "description": "US dollars, if the models have prices."},
 			"time":     schemaText("Time spent working, as in 2h."),
 		}),
-		"onFailure": m{"enum": Policies, "description": "What happens when a step has failed: stop, which is the default; continue with the next; recovery, which asks an agent."},
+		"onFailure": schemaEither("What happens when a step has failed: stop, which is the default; continue with the next; recovery, which asks an agent; coordinate, which has what a command complains about repaired.", m{"enum": Policies}, coordinateSchema()),
 		"recovery":  schemaEither("The agent that is asked under the policy recovery.", m{"type": "string"}, recoverySchema()),
 		"max_steps": schemaCount("Runs of steps in all; 100 unless given.", 1, maxMaxSteps),
 		"steps":     m{"type": "array", "minItems": 1, "maxItems": maxSteps, "items": m{"$ref": "#/$defs/step"}, "description": "The steps, in order."},
@@ -113,7 +114,7 @@ func stepSchema(limits any) schemaMap {
 		"until":       schemaRef("condition", "The step is run again until this holds; needs max."),
 		"max":         schemaCount("Runs of the step, by until and by jumps back to it. Retries are not counted.", 1, maxMaxSteps),
 		"onSuccess":   schemaText("The id of the step that is next, or end; else the one below."),
-		"onFailure":   schemaText("The id of the step that is next, or stop, continue or recovery; else what the pipeline says."),
+		"onFailure":   schemaEither("The id of the step that is next, or stop, continue, recovery or coordinate; else what the pipeline says.", m{"type": "string"}, coordinateSchema()),
 	})
 	step["required"] = []string{"id"}
 	return step
@@ -131,6 +132,20 @@ func conditionSchema() schemaMap {
 		"all":   m{"type": "array", "minItems": 1, "items": m{"$ref": "#/$defs/condition"}, "description": "All of these hold."},
 		"any":   m{"type": "array", "minItems": 1, "items": m{"$ref": "#/$defs/condition"}, "description": "One of these holds."},
 	})
+}
+
+// coordinateSchema describes a coordinator as the policy of a step.
+func coordinateSchema() schemaMap {
+	type m = schemaMap
+	own := schemaObject("A coordinator, with bounds.", m{"coordinate": schemaObject("Its bounds.", m{
+		"attempts": schemaCount("Repairs and retries; 3 unless given.", 1, maxRetries),
+		"escalate": m{"enum": []string{coordinator.Ask, coordinator.Report, coordinator.Never}, "description": "What a need for a person does: ask, which waits and is the default; report or never, which fail."},
+		"wait":     schemaText("For the person's answer, as in 2h; 24h unless given."),
+		"agents":   m{"type": "array", "items": m{"type": "string"}, "description": "Agents that may repair; all that name a type of problem unless given."},
+		"keep":     m{"type": "boolean", "description": "Keep what a repair changed that did not help."},
+	})})
+	own["required"] = []string{"coordinate"}
+	return own
 }
 
 // recoverySchema describes the agent that is asked about failed steps.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
@@ -44,6 +45,8 @@ type Row struct {
 	Took      time.Duration `json:"took_ns,omitempty"` // its work, waiting for people not counted
 	Output    string        `json:"output,omitempty"`  // in part
 	Rows      []Row         `json:"steps,omitempty"`   // of a group or a pipeline
+
+	Decisions []coordinator.Attempt `json:"decisions,omitempty"` // of the coordinator that is its policy
 }
 
 // mostOutput is how much of an output a row has, in bytes.

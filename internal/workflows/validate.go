@@ -161,11 +161,33 @@ func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 		return err
 	}
 	got, err := c.Coordinate(p, func(coordinator.Action) (*coordinator.Problem, error) { return res.try(sc, st) })
+	res.coordinated(st, got)
 	if err != nil || got.Solved {
 		return err
 	}
 	res.Error = got.Reason
 	return nil
+}
+
+// coordinated enters what agents have done whom a coordinator has picked.
+func (res *StageResult) coordinated(st Stage, got coordinator.Result) {
+	if st.Fix != FixCoordinate {
+		return // was entered
+	}
+	for _, a := range got.Attempts {
+		switch r := a.Repair; {
+		case r == nil:
+		case r.Agent == "":
+			res.Repair = st.Repair
+		default:
+			m := Repair{Agent: r.Agent, Status: r.Status, Reason: r.Reason, Summary: r.Summary, Changed: len(r.Changed) > 0, Usage: StageUsage{In: r.Tokens, Cost: r.Cost}}
+			res.Fixes = append(res.Fixes, m)
+			res.Usage.add(m.Usage)
+		}
+	}
+	if res.Status == StagePassed && len(res.Fixes) > 0 || res.Repair != "" && got.Solved {
+		res.Status = StageFixed
+	}
 }
 
 // options are how the stage is coordinated: the command that may repair it, then its
@@ -176,6 +198,13 @@ func (res *StageResult) options(sc *executor.Scope, st Stage) coordinator.Option
 		most = mendAttempts
 	}
 	o := coordinator.Options{Escalate: coordinator.Never, Only: true, NoRules: !coordinator.Coded(sc.Task)}
+	if st.Fix == FixCoordinate {
+		o.Only, o.NoRules, o.Attempts = false, false, st.Attempts
+		if st.Repair != "" {
+			o.Strategy = coordinator.Strategy{{Run: st.Repair}}
+		}
+		return o
+	}
 	if st.Repair != "" {
 		o.Strategy = append(o.Strategy, coordinator.Move{Run: st.Repair})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -49,6 +50,9 @@ type Fixer string
 
 // FixAgent is the fixer that ships.
 const FixAgent = "validation_fixer"
+
+// FixCoordinate, in place of an agent, has a coordinator pick one by the problem.
+const FixCoordinate Fixer = "coordinate"
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (f *Fixer) UnmarshalJSON(b []byte) error {
@@ -205,6 +209,9 @@ func (s Stages) Check() error {
 		case time.Duration(st.Timeout) > maxTimeout:
 			bad("timeout is more than %s", maxTimeout)
 		}
+		if check && st.Repair != "" && st.Fix == FixCoordinate {
+			bad("repair of a check goes with an agent as fix, or with none")
+		}
 		if st.Attempts < 0 || st.Attempts > mostAttempts {
 			bad("attempts is %d; it is from 1 to %d, and left out %d", st.Attempts, mostAttempts, mendAttempts)
 		}
@@ -233,6 +240,7 @@ func (s Stages) suits(sc *executor.Scope) error {
 			errs = append(errs, fmt.Errorf("stage %s: %s", st.Name, sc.CheckFault(st.Check, st.Args)))
 		case st.Repair != "" && st.Check != "" && !sc.Has(st.Repair):
 			errs = append(errs, fmt.Errorf("stage %s: repair: agent %s has no tool %s", st.Name, sc.Task.Agent, st.Repair))
+		case st.Fix == FixCoordinate && slices.Contains(may, coordinator.Analyst):
 		case st.Fix != "" && !slices.Contains(may, string(st.Fix)):
 			errs = append(errs, fmt.Errorf("stage %s: fix: agent %s may not spawn %s%s", st.Name, sc.Task.Agent, st.Fix, spelling.DidYouMean(string(st.Fix), may)))
 		}

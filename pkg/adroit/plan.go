@@ -132,6 +132,12 @@ func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAge
 	return nil
 }
 
+// asksOnFailure reports whether an agent asks a model only about what failed: then it
+// can go without one.
+func asksOnFailure(a *agents.DynamicAgent) bool {
+	return slices.Contains(modelOnFailure, a.Workflow) || a.Workflow == pipeline.Workflow.Name && a.Spawn != nil && slices.Equal(a.Spawn.Agents, []string{coordinator.Analyst})
+}
+
 // modelOnFailure are the workflows that ask a model only to mend what failed.
 var modelOnFailure = []string{coordinator.Workflow.Name, workflows.ValidateStages.Name}
 
@@ -145,7 +151,7 @@ func (rt *Runtime) chooseModel(ctx context.Context, agent *agents.DynamicAgent, 
 	case agent.Model != "" && !m.Unset(agent.Model):
 		in.Model, err = m.Canonical(agent.Model)
 	default:
-		if in.Model, err = m.Choose(ctx); err != nil && slices.Contains(modelOnFailure, agent.Workflow) {
+		if in.Model, err = m.Choose(ctx); err != nil && asksOnFailure(agent) {
 			rt.warn("no model is there, so only code decides: %v", err)
 			in.Model, err = pipeline.NoModel, nil
 		}
