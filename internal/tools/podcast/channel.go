@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/mail"
 	"slices"
 	"strings"
@@ -65,7 +66,7 @@ func suggest(parent string) string {
 	if subs := appleCategories[parent]; len(subs) > 0 {
 		return fmt.Sprintf("below %s there are %s", parent, strings.Join(subs, ", "))
 	}
-	return "the first part is one of " + strings.Join(slices.Sorted(keys(appleCategories)), ", ")
+	return "the first part is one of " + strings.Join(slices.Sorted(maps.Keys(appleCategories)), ", ")
 }
 
 // parts are the elements of the channel, in order.

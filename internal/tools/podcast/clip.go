@@ -195,7 +195,7 @@ func plan(ctx context.Context, env *tools.Env, in clipInput) (*cutting, error) {
 		}
 	}
 	end := min(in.End, m.Duration)
-	c.start, end = c.said.snap(in.Start, end)
+	c.start, end = snap(c.said, in.Start, end)
 	end = min(end, m.Duration)
 	if c.long = millis(end - c.start); c.long < 0.5 || c.long > maxClip {
 		return nil, fmt.Errorf("the clip would be %s seconds long; 0.5 to %d can be cut", seconds(c.long), maxClip)
@@ -205,7 +205,7 @@ func plan(ctx context.Context, env *tools.Env, in clipInput) (*cutting, error) {
 
 // snap moves two times outward to where cues begin and end, by ten seconds at
 // most: a cue of minutes is no sentence.
-func (t episodeTranscript) snap(start, end float64) (float64, float64) {
+func snap(t episodeTranscript, start, end float64) (float64, float64) {
 	s, e := start, end
 	if !t.Timed {
 		return s, e

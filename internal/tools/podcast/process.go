@@ -50,7 +50,7 @@ func processTranscript(ctx context.Context, env *tools.Env, in processInput) (to
 			return tools.Result{}, errors.New("nothing but fillers is in the transcript; leave drop_fillers out")
 		}
 	}
-	return bind(transcriptName, t, t.report(), t.headline())
+	return bind(transcriptName, t, report(t), headline(t))
 }
 
 // transcriptBytes finds the transcript: a file, or what the job was given,
@@ -73,7 +73,7 @@ func transcriptBytes(env *tools.Env, path string) ([]byte, error) {
 	return []byte(given), nil
 }
 
-func (t episodeTranscript) headline() string {
+func headline(t episodeTranscript) string {
 	s := fmt.Sprintf("%d cues of %s", len(t.Cues), t.Format)
 	if t.Timed {
 		s += ", " + stamp(t.Duration) + " long"
@@ -82,9 +82,9 @@ func (t episodeTranscript) headline() string {
 }
 
 // report is what the model reads of a new transcript.
-func (t episodeTranscript) report() string {
+func report(t episodeTranscript) string {
 	var b strings.Builder
-	b.WriteString(t.headline() + "\n")
+	b.WriteString(headline(t) + "\n")
 	if len(t.Speakers) > 0 {
 		fmt.Fprintf(&b, "speakers: %s\n", strings.Join(t.Speakers[:min(len(t.Speakers), 20)], ", "))
 	}
@@ -95,7 +95,7 @@ func (t episodeTranscript) report() string {
 		b.WriteString("repaired: " + r + "\n")
 	}
 	b.WriteString("\n")
-	t.write(&b, 0, firstPart)
+	writePart(t, &b, 0, firstPart)
 	return b.String()
 }
 
@@ -126,13 +126,13 @@ func read(ctx context.Context, env *tools.Env, in readInput) (string, error) {
 		return "", errors.New("there is no transcript: call process_transcript first")
 	}
 	var b strings.Builder
-	t.write(&b, in.From, onePart)
+	writePart(t, &b, in.From, onePart)
 	return b.String(), ctx.Err()
 }
 
 // write renders the transcript from a time on, one paragraph per speaker and
 // half minute, and reports where to continue if it exceeds room bytes.
-func (t episodeTranscript) write(b *strings.Builder, from float64, room int) {
+func writePart(t episodeTranscript, b *strings.Builder, from float64, room int) {
 	if t.Timed {
 		b.WriteString("[seconds] speaker: text\n")
 	}
@@ -177,15 +177,4 @@ func (t episodeTranscript) write(b *strings.Builder, from float64, room int) {
 	if b.Len() == start {
 		b.WriteString("nothing is said there\n")
 	}
-}
-
-// between returns the transcript between two times as plain text.
-func (t episodeTranscript) between(from, to float64) string {
-	var out []string
-	for _, q := range t.Cues {
-		if q.End > from && q.Start < to {
-			out = append(out, q.Text)
-		}
-	}
-	return strings.Join(out, " ")
 }

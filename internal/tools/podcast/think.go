@@ -47,7 +47,7 @@ func write(ctx context.Context, env *tools.Env, _ writeInput) (tools.Result, err
 	if m, ok := load[mediaInfo](env, episodeName); ok {
 		long = m.Duration
 	}
-	parts := t.parts()
+	parts := talks(t)
 	if len(parts) > maxParts {
 		return tools.Result{}, fmt.Errorf("the transcript has %d parts; %d at most are read for notes. Read what matters and use set_show_notes", len(parts), maxParts)
 	}
@@ -90,7 +90,7 @@ type heading struct {
 }
 
 // parts cuts a transcript into what one question takes.
-func (t episodeTranscript) parts() []talk {
+func talks(t episodeTranscript) []talk {
 	var out []talk
 	for from := 0; from < len(t.Cues); {
 		var b strings.Builder

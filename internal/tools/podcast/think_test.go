@@ -57,7 +57,7 @@ func TestWriteShowNotes(t *testing.T) {
 	if err := json.Unmarshal(r.Artifacts[notesName], &n); err != nil {
 		t.Fatal(err)
 	}
-	parts := len(tr.parts())
+	parts := len(talks(tr))
 	switch {
 	case parts < 2:
 		t.Errorf("parts < 2: %d parts, %d questions, notes %+v", parts, asks, n)

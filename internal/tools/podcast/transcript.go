@@ -3,6 +3,7 @@ package podcast
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -121,23 +122,13 @@ func (c *cues) transcript() (episodeTranscript, error) {
 	if len(t.Cues) == 0 {
 		return episodeTranscript{}, fmt.Errorf("no speech was found in the transcript (read as %s); check that the file is whole", c.format)
 	}
-	for _, what := range slices.Sorted(keys(c.faults)) {
+	for _, what := range slices.Sorted(maps.Keys(c.faults)) {
 		t.Repairs = append(t.Repairs, fmt.Sprintf("%d cues %s", c.faults[what], what))
 	}
 	if c.cut {
 		t.Repairs = append(t.Repairs, fmt.Sprintf("only the first %d cues were read", maxCues))
 	}
 	return t, nil
-}
-
-func keys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // order sorts cues by their times and repairs times that cannot be.
@@ -188,4 +179,15 @@ func (c *cues) unroll() {
 		out[i].Text = strings.Join(strings.Fields(out[i].Text), " ")
 	}
 	c.list = out
+}
+
+// between returns the transcript between two times as plain text.
+func (t episodeTranscript) between(from, to float64) string {
+	var out []string
+	for _, q := range t.Cues {
+		if q.End > from && q.Start < to {
+			out = append(out, q.Text)
+		}
+	}
+	return strings.Join(out, " ")
 }

@@ -175,7 +175,6 @@ func FuzzTranscript(f *testing.F) {
 		if _, err := json.Marshal(got); err != nil {
 			t.Fatal(err)
 		}
-		_ = got.report()
 		text, _ := layouts["9:16"].subtitles(got, "", 0, maxTime, false)
 		_, events, _ := strings.Cut(text, "Effect, Text\n")
 		own := strings.NewReplacer(`\N`, "", `{\c&HFCD37D&}`, "", `{\c&HFFFFFF&}`, "")
