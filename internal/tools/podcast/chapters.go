@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -56,7 +57,7 @@ func setChapters(ctx context.Context, env *tools.Env, in chaptersInput) (tools.R
 	}
 	doc := chapterList{Version: chaptersVersion, Chapters: in.Chapters}
 	if faults := doc.faults(long.seconds); faults != nil {
-		return tools.Result{}, fmt.Errorf("no chapters were set, the episode is %s seconds long (%s):\n- %s", seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
+		return tools.Result{}, fmt.Errorf("no chapters were set, the episode is %s seconds long (%s):\n- %s", transcript.Seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
 	}
 	if in.Path != "" {
 		b, err := doc.file()
@@ -67,7 +68,7 @@ func setChapters(ctx context.Context, env *tools.Env, in chaptersInput) (tools.R
 			return tools.Result{}, err
 		}
 	}
-	sum := fmt.Sprintf("%d chapters within %s", len(doc.Chapters), stamp(long.seconds))
+	sum := fmt.Sprintf("%d chapters within %s", len(doc.Chapters), transcript.Stamp(long.seconds))
 	text := sum + ", measured from " + long.from
 	if in.Path != "" {
 		text += "; written to " + in.Path
@@ -94,18 +95,18 @@ func (c chapterList) faults(long float64) []string {
 	}
 	for i, ch := range c.Chapters {
 		switch {
-		case !sane(ch.Start) || !sane(ch.End):
-			bad(i, "a time of %s to %s cannot be", seconds(ch.Start), seconds(ch.End))
+		case !transcript.Sane(ch.Start) || !transcript.Sane(ch.End):
+			bad(i, "a time of %s to %s cannot be", transcript.Seconds(ch.Start), transcript.Seconds(ch.End))
 		case i == 0 && ch.Start != 0:
-			bad(i, "the first chapter begins at %s; it has to begin at 0", seconds(ch.Start))
+			bad(i, "the first chapter begins at %s; it has to begin at 0", transcript.Seconds(ch.Start))
 		case i > 0 && ch.Start <= c.Chapters[i-1].Start:
-			bad(i, "it begins at %s, which is not after the one before (%s)", seconds(ch.Start), seconds(c.Chapters[i-1].Start))
+			bad(i, "it begins at %s, which is not after the one before (%s)", transcript.Seconds(ch.Start), transcript.Seconds(c.Chapters[i-1].Start))
 		case ch.Start >= long:
-			bad(i, "it begins at %s, after the end of the episode", seconds(ch.Start))
+			bad(i, "it begins at %s, after the end of the episode", transcript.Seconds(ch.Start))
 		case ch.End != 0 && (ch.End <= ch.Start || ch.End > long+0.5):
-			bad(i, "it ends at %s; that has to be after %s and not after the end of the episode", seconds(ch.End), seconds(ch.Start))
+			bad(i, "it ends at %s; that has to be after %s and not after the end of the episode", transcript.Seconds(ch.End), transcript.Seconds(ch.Start))
 		}
-		if t := strings.TrimSpace(ch.Title); t == "" || t != printable(ch.Title) || strings.Contains(t, "\n") || len(t) > 800 {
+		if t := strings.TrimSpace(ch.Title); t == "" || t != transcript.Printable(ch.Title) || strings.Contains(t, "\n") || len(t) > 800 {
 			bad(i, "the title has to be one line of ordinary text without spaces around it")
 		}
 		if ch.URL != "" && !web(ch.URL) {
@@ -118,7 +119,7 @@ func (c chapterList) faults(long float64) []string {
 // web reports whether s is an address that a player may open.
 func web(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && len(s) < 2000 && s == printable(s) && !strings.ContainsAny(s, "<>\"` ")
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && len(s) < 2000 && s == transcript.Printable(s) && !strings.ContainsAny(s, "<>\"` ")
 }
 
 // A measure is how long the episode is and how that is known.
@@ -138,7 +139,7 @@ func length(ctx context.Context, env *tools.Env) (measure, error) {
 	if m, ok := load[mediaInfo](env, episodeName); ok && m.Duration > 0 {
 		return measure{m.Duration, "the recording " + m.Path}, nil
 	}
-	if t, ok := load[episodeTranscript](env, transcriptName); ok && t.Timed && t.Duration > 0 {
+	if t, ok := load[transcript.Transcript](env, transcriptName); ok && t.Timed && t.Duration > 0 {
 		return measure{t.Duration, "the transcript"}, nil
 	}
 	return measure{}, errors.New("the length of the episode is not known: call probe_audio on its recording, or process a transcript with times first")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -42,16 +43,16 @@ func checkEpisode(ctx context.Context, env *tools.Env, _ struct{}) (tools.Result
 		return tools.Result{}, err
 	}
 	if faults = append(faults, old...); faults != nil {
-		return tools.Result{}, fmt.Errorf("the episode is %s seconds long (%s):\n- %s", seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
+		return tools.Result{}, fmt.Errorf("the episode is %s seconds long (%s):\n- %s", transcript.Seconds(long.seconds), long.from, strings.Join(faults, "\n- "))
 	}
-	text := fmt.Sprintf("%d chapters lie within the %s of %s", len(doc.Chapters), stamp(long.seconds), long.from)
+	text := fmt.Sprintf("%d chapters lie within the %s of %s", len(doc.Chapters), transcript.Stamp(long.seconds), long.from)
 	if len(made) > 0 {
 		text += "\n" + strings.Join(made, "\n")
 	}
 	if len(n.Unverified) > 0 {
 		text += "\nmarked as unverified in the notes: " + strings.Join(n.Unverified, "; ")
 	}
-	sum := fmt.Sprintf("%d chapters within %s", len(doc.Chapters), stamp(long.seconds))
+	sum := fmt.Sprintf("%d chapters within %s", len(doc.Chapters), transcript.Stamp(long.seconds))
 	if len(made) > 0 {
 		sum = brief(made)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -63,7 +64,7 @@ var cutClipTool = tools.New(tools.Metadata{
 type cutting struct {
 	in        clipInput
 	media     mediaInfo
-	said      episodeTranscript
+	said      transcript.Transcript
 	start     float64
 	long      float64
 	video     bool // the clip has pictures
@@ -100,15 +101,15 @@ func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error
 			return fmt.Errorf("the clip came out with %dx%d pixels instead of %dx%d", got.Width, got.Height, c.layout.w, c.layout.h)
 		}
 		if math.Abs(got.Duration-c.long) > 0.5 {
-			return fmt.Errorf("the clip came out %s seconds long instead of %s; the recording may be broken there", seconds(got.Duration), seconds(c.long))
+			return fmt.Errorf("the clip came out %s seconds long instead of %s; the recording may be broken there", transcript.Seconds(got.Duration), transcript.Seconds(c.long))
 		}
 		return nil
 	})
 	if err != nil {
 		return tools.Result{}, err
 	}
-	clip := audioClip{Path: in.Out, Start: c.start, End: millis(c.start + c.long), Shape: c.in.Shape, Captions: c.captions}
-	clip.Text = c.said.between(clip.Start+0.01, clip.End-0.01)
+	clip := audioClip{Path: in.Out, Start: c.start, End: transcript.Millis(c.start + c.long), Shape: c.in.Shape, Captions: c.captions}
+	clip.Text = c.said.Between(clip.Start+0.01, clip.End-0.01)
 	if len(clip.Text) > 4000 {
 		clip.Text = strings.ToValidUTF8(clip.Text[:4000], "") + " …"
 	}
@@ -125,8 +126,8 @@ func cut(ctx context.Context, env *tools.Env, in clipInput) (tools.Result, error
 	if list = append(list, clip); len(list) > maxClips {
 		return tools.Result{}, fmt.Errorf("there are %d clips already; that is enough", maxClips)
 	}
-	sum := fmt.Sprintf("%s: %s to %s", in.Out, seconds(clip.Start), seconds(clip.End))
-	text := fmt.Sprintf("%s, %s seconds", sum, seconds(c.long))
+	sum := fmt.Sprintf("%s: %s to %s", in.Out, transcript.Seconds(clip.Start), transcript.Seconds(clip.End))
+	text := fmt.Sprintf("%s, %s seconds", sum, transcript.Seconds(c.long))
 	if clip.Captions {
 		text += ", captions burnt in"
 	}
@@ -169,14 +170,14 @@ func plan(ctx context.Context, env *tools.Env, in clipInput) (*cutting, error) {
 		return nil, err
 	}
 	c := &cutting{in: in, media: m, video: kind.video}
-	c.said, _ = load[episodeTranscript](env, transcriptName)
+	c.said, _ = load[transcript.Transcript](env, transcriptName)
 	switch {
-	case !sane(in.Start) || !sane(in.End) || in.End <= in.Start:
-		return nil, fmt.Errorf("a clip from %s to %s has no length; end has to be after start", seconds(in.Start), seconds(in.End))
+	case !transcript.Sane(in.Start) || !transcript.Sane(in.End) || in.End <= in.Start:
+		return nil, fmt.Errorf("a clip from %s to %s has no length; end has to be after start", transcript.Seconds(in.Start), transcript.Seconds(in.End))
 	case in.Start >= m.Duration || in.End > m.Duration+1:
-		return nil, fmt.Errorf("%s to %s does not lie within the recording, which is %s seconds long", seconds(in.Start), seconds(in.End), seconds(m.Duration))
+		return nil, fmt.Errorf("%s to %s does not lie within the recording, which is %s seconds long", transcript.Seconds(in.Start), transcript.Seconds(in.End), transcript.Seconds(m.Duration))
 	case in.Fade < 0 || in.Fade > 10:
-		return nil, fmt.Errorf("fade is %s; 0 to 10 seconds can be used", seconds(in.Fade))
+		return nil, fmt.Errorf("fade is %s; 0 to 10 seconds can be used", transcript.Seconds(in.Fade))
 	case !kind.video && (in.Audiogram || in.Shape != "" || in.Cover != "" || in.Title != ""):
 		return nil, errors.New("audiogram, shape, title and cover are for pictures: let out end in .mp4")
 	case m.Video && (m.Width > 8192 || m.Height > 8192):
@@ -197,15 +198,15 @@ func plan(ctx context.Context, env *tools.Env, in clipInput) (*cutting, error) {
 	end := min(in.End, m.Duration)
 	c.start, end = snap(c.said, in.Start, end)
 	end = min(end, m.Duration)
-	if c.long = millis(end - c.start); c.long < 0.5 || c.long > maxClip {
-		return nil, fmt.Errorf("the clip would be %s seconds long; 0.5 to %d can be cut", seconds(c.long), maxClip)
+	if c.long = transcript.Millis(end - c.start); c.long < 0.5 || c.long > maxClip {
+		return nil, fmt.Errorf("the clip would be %s seconds long; 0.5 to %d can be cut", transcript.Seconds(c.long), maxClip)
 	}
 	return c, nil
 }
 
 // snap moves two times outward to where cues begin and end, by ten seconds at
 // most: a cue of minutes is no sentence.
-func snap(t episodeTranscript, start, end float64) (float64, float64) {
+func snap(t transcript.Transcript, start, end float64) (float64, float64) {
 	s, e := start, end
 	if !t.Timed {
 		return s, e
@@ -226,7 +227,7 @@ func snap(t episodeTranscript, start, end float64) (float64, float64) {
 func (c *cutting) args(env *tools.Env) (args []string, format string) {
 	kind := kinds[strings.ToLower(path.Ext(c.in.Out))]
 	args = slices.Concat([]string{"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-loglevel", "info", "-y"},
-		guard(), []string{"-ss", seconds(c.start), "-t", seconds(c.long), "-i", arg(env, c.media.Path)})
+		guard(), []string{"-ss", transcript.Seconds(c.start), "-t", transcript.Seconds(c.long), "-i", arg(env, c.media.Path)})
 	if c.in.Cover != "" {
 		args = append(args, pictureInput(env, c.in.Cover)...)
 	}
@@ -241,7 +242,7 @@ func (c *cutting) args(env *tools.Env) (args []string, format string) {
 		args = append(args, "-map", "0:v:0", "-map", "0:a:0", "-af", sound, "-vf", c.pictures())
 	}
 	args = append(args, kind.codec...)
-	return append(args, "-t", seconds(c.long)), kind.format
+	return append(args, "-t", transcript.Seconds(c.long)), kind.format
 }
 
 // sound is the chain of filters for the sound. Its figures are ours.
@@ -251,5 +252,5 @@ func (c *cutting) sound() string {
 	if c.in.Loudness {
 		s = "loudnorm=I=-16:TP=-1.5:LRA=11,"
 	}
-	return s + fmt.Sprintf("afade=t=in:st=0:d=%s,afade=t=out:st=%s:d=%s,aresample=44100", seconds(fade), seconds(c.long-fade), seconds(fade))
+	return s + fmt.Sprintf("afade=t=in:st=0:d=%s,afade=t=out:st=%s:d=%s,aresample=44100", transcript.Seconds(fade), transcript.Seconds(c.long-fade), transcript.Seconds(fade))
 }

@@ -6,29 +6,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
-func TestFillers(t *testing.T) {
-	for _, c := range []struct {
-		language, in, want string
-		n                  int
-	}{
-		{"en", "Um, so we, uh, bake it. Uhm.", "So we, bake it.", 3},
-		{"en", "It works, er, erm, uh. Then we stop.", "It works, er. Then we stop.", 2},
-		{"en", "Uh-huh, the umbrella of errors, hmm?", "Uh-huh, the umbrella of errors?", 1},
-		{"en", "Um.", "", 1},
-		{"de", "Ähm, er geht um sechs, äh, los.", "Er geht um sechs, los.", 2},
-		{"fr", "Euh, c'est un peu heu compliqué.", "C'est un peu compliqué.", 2},
-		{"ja", "えーと、今日は、あのー、パンの話です。", "今日は、パンの話です。", 2},
-	} {
-		if got, n := withoutFillers(c.in, c.language); got != c.want || n != c.n {
-			t.Errorf("%s %q: %q, %d; want %q, %d", c.language, c.in, got, n, c.want, c.n)
-		}
-	}
-}
-
 func TestFigures(t *testing.T) {
-	said := episodeTranscript{Cues: []captionCue{{Text: "We killed it one hundred and fifty-five times in 2019, 1,500 jobs, two point five percent."},
+	said := transcript.Transcript{Cues: []transcript.Cue{{Text: "We killed it one hundred and fifty-five times in 2019, 1,500 jobs, two point five percent."},
 		{Text: "That was twenty twenty-six, three thousand and five days, 42%. A million."}}}
 	n := showNotes{Summary: "155 kills of 1500 jobs in 2019: 2.5 %, 3005 days of 2026, 42 and 1000000. Over 90 % of mp3 at 12:30.", Topics: []noteTopic{{Text: "7 tips and 1.500 jobs"}}}
 	n.Unverified = n.unverified(said)
@@ -48,43 +31,43 @@ func TestFigures(t *testing.T) {
 
 // Every timed format reads back as what was written, hostile text included.
 func TestExportsReadBack(t *testing.T) {
-	want := episodeTranscript{Timed: true, Duration: 7300, Cues: []captionCue{
-		{0, 1.5, "Ann", "Is 1 < 2 & 3 > 2?"}, {1.5, 4, "Ann", "a --> b <v Eve>"}, {4, 4.25, "Ben", "パンの話"}, {7200.001, 7203.999, "Ben", "The end."},
+	want := transcript.Transcript{Timed: true, Duration: 7300, Cues: []transcript.Cue{
+		{Start: 0, End: 1.5, Speaker: "Ann", Text: "Is 1 < 2 & 3 > 2?"}, {Start: 1.5, End: 4, Speaker: "Ann", Text: "a --> b <v Eve>"}, {Start: 4, End: 4.25, Speaker: "Ben", Text: "パンの話"}, {Start: 7200.001, End: 7203.999, Speaker: "Ben", Text: "The end."},
 	}}
-	for _, f := range exportFormats {
-		b, err := f.write(want, "Rye & <more>")
+	for _, f := range transcript.Formats {
+		b, err := f.Write(want, "Rye & <more>")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !f.timed {
+		if !f.Timed {
 			if !strings.Contains(string(b), "**Ben** (0:04) パンの話\n\n(2:00:00) The end.") {
 				t.Errorf("%s", b)
 			}
 			continue
 		}
-		got, err := parseTranscript(b)
+		got, err := transcript.Parse(b)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", f.ext, err, b)
+			t.Fatalf("%s: %v\n%s", f.Ext, err, b)
 		}
-		if f.ext == ".srt" { // it has no place for speakers, and others read tags in it
+		if f.Ext == ".srt" { // it has no place for speakers, and others read tags in it
 			for i := range got.Cues {
 				got.Cues[i].Speaker, got.Cues[i].Text = want.Cues[i].Speaker, strings.TrimPrefix(got.Cues[i].Text, want.Cues[i].Speaker+": ")
 			}
 		}
 		switch {
 		case len(got.Cues) != len(want.Cues):
-			t.Errorf("len(got.Cues) is %v, want %v: %s reads back as\n%+v\nof\n%s", len(got.Cues), len(want.Cues), f.ext, got.Cues, b)
+			t.Errorf("len(got.Cues) is %v, want %v: %s reads back as\n%+v\nof\n%s", len(got.Cues), len(want.Cues), f.Ext, got.Cues, b)
 		case got.Cues[3] != want.Cues[3]:
-			t.Errorf("got.Cues[3] is %v, want %v: %s reads back as\n%+v\nof\n%s", got.Cues[3], want.Cues[3], f.ext, got.Cues, b)
+			t.Errorf("got.Cues[3] is %v, want %v: %s reads back as\n%+v\nof\n%s", got.Cues[3], want.Cues[3], f.Ext, got.Cues, b)
 		case got.Cues[0].Text != want.Cues[0].Text:
-			t.Errorf("got.Cues[0].Text is %v, want %v: %s reads back as\n%+v\nof\n%s", got.Cues[0].Text, want.Cues[0].Text, f.ext, got.Cues, b)
+			t.Errorf("got.Cues[0].Text is %v, want %v: %s reads back as\n%+v\nof\n%s", got.Cues[0].Text, want.Cues[0].Text, f.Ext, got.Cues, b)
 		case got.Cues[2] != want.Cues[2]:
-			t.Errorf("got.Cues[2] is %v, want %v: %s reads back as\n%+v\nof\n%s", got.Cues[2], want.Cues[2], f.ext, got.Cues, b)
+			t.Errorf("got.Cues[2] is %v, want %v: %s reads back as\n%+v\nof\n%s", got.Cues[2], want.Cues[2], f.Ext, got.Cues, b)
 		}
 	}
 	// Cues without an end last until the next one.
-	open := episodeTranscript{Timed: true, Cues: []captionCue{{Start: 1, End: 1, Text: "a"}, {Start: 2, End: 2, Text: "b"}}}
-	if vtt := open.vtt(); !strings.Contains(vtt, "00:00:01.000 --> 00:00:02.000") || !strings.Contains(vtt, "00:00:02.000 --> 00:00:04.000") {
+	open := transcript.Transcript{Timed: true, Cues: []transcript.Cue{{Start: 1, End: 1, Text: "a"}, {Start: 2, End: 2, Text: "b"}}}
+	if vtt := open.VTT(); !strings.Contains(vtt, "00:00:01.000 --> 00:00:02.000") || !strings.Contains(vtt, "00:00:02.000 --> 00:00:04.000") {
 		t.Error(vtt)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -106,7 +107,7 @@ func feedEntry(ctx context.Context, env *tools.Env, in feedInput) (tools.Result,
 		did += fmt.Sprintf(", %d elements added to the channel", added)
 	}
 	sum := fmt.Sprintf("%s: %s", in.Feed, did)
-	report := fmt.Sprintf("%s\nguid %s, enclosure %s, %d bytes, %s, %s", sum, e.guid, in.URL, m.Size, e.mime, stamp(m.Duration))
+	report := fmt.Sprintf("%s\nguid %s, enclosure %s, %d bytes, %s, %s", sum, e.guid, in.URL, m.Size, e.mime, transcript.Stamp(m.Duration))
 	if faults := directoryFaults(text); faults != nil {
 		report += "\nApple Podcasts and Spotify want more; ask the user for what you do not know:\n- " + strings.Join(faults, "\n- ")
 	} else {
@@ -244,7 +245,7 @@ func description(n showNotes) string {
 	var b strings.Builder
 	para := func(s string) {
 		for p := range strings.SplitSeq(s, "\n\n") {
-			if p = strings.TrimSpace(printable(p)); p != "" {
+			if p = strings.TrimSpace(transcript.Printable(p)); p != "" {
 				b.WriteString("<p>" + html.EscapeString(p) + "</p>")
 			}
 		}
@@ -256,7 +257,7 @@ func description(n showNotes) string {
 	for _, t := range n.Topics {
 		b.WriteString("<li>")
 		if t.Time != nil {
-			b.WriteString(stamp(*t.Time) + " ")
+			b.WriteString(transcript.Stamp(*t.Time) + " ")
 		}
 		b.WriteString(html.EscapeString(n.marked(t.Text)) + "</li>")
 	}

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/tools/internal/figures"
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
 // unverified lists the figures of the notes that nobody says in the transcript,
 // as digits or in English words.
-func (n showNotes) unverified(t episodeTranscript) []string {
+func (n showNotes) unverified(t transcript.Transcript) []string {
 	said := map[string]bool{}
 	for _, q := range t.Cues {
 		figures.Add(q.Text, said)

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -66,7 +67,7 @@ const maxDialogues = 2000
 // times relative to the first. It is empty if there is neither; captions
 // reports whether there are cues. On the pictures of a video, letters stand on a
 // dark box.
-func (l layout) subtitles(t episodeTranscript, title string, from, to float64, boxed bool) (text string, captions bool) {
+func (l layout) subtitles(t transcript.Transcript, title string, from, to float64, boxed bool) (text string, captions bool) {
 	var b strings.Builder
 	colours, border := "&H00000000,&H00000000", "1,3"
 	if boxed {
@@ -167,7 +168,7 @@ func coloured(text, name string) string {
 // inert replaces what subtitles take for commands by what looks like it.
 var inertly = strings.NewReplacer(`\`, "/", "{", "(", "}", ")", "\n", " ")
 
-func inert(s string) string { return strings.TrimSpace(inertly.Replace(printable(s))) }
+func inert(s string) string { return strings.TrimSpace(inertly.Replace(transcript.Printable(s))) }
 
 // pieces cuts text into what is shown at once.
 func (l layout) pieces(s string) []string {

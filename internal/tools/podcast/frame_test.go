@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
 func TestBreakLines(t *testing.T) {
@@ -29,7 +31,7 @@ func TestBreakLines(t *testing.T) {
 // A long title gets smaller letters before it is cut, a name keeps its colour
 // over two lines, and Arabic ends where it should.
 func TestSubtitles(t *testing.T) {
-	said := episodeTranscript{Timed: true, Cues: []captionCue{{0, 4, "Annabelle Featherstonehaugh-Cholmondeley", "Welcome."}, {4, 8, "Ben", "مرحبا بكم."}}}
+	said := transcript.Transcript{Timed: true, Cues: []transcript.Cue{{Start: 0, End: 4, Speaker: "Annabelle Featherstonehaugh-Cholmondeley", Text: "Welcome."}, {Start: 4, End: 8, Speaker: "Ben", Text: "مرحبا بكم."}}}
 	for shape, c := range map[string]struct{ short, long, cut string }{
 		"16:9": {`,,Why rye sticks`, `{\fs37}Why rye sticks, and what bakers have done about it for\Na thousand years`, `{\fs37}`},
 		"9:16": {`,,Why rye sticks`, `{\fs57}Why rye sticks, and what\Nbakers have done about it\Nfor a thousand years`, `{\fs57}`},

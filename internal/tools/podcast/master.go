@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -78,7 +79,7 @@ func master(ctx context.Context, env *tools.Env, in masterInput) (tools.Result, 
 	}
 	done.Path = path.Clean(in.Out)
 	sum := fmt.Sprintf("%s: %.1f LUFS, peak %.1f dBTP, %d chapters", done.Path, done.LUFS, done.TruePeak, done.Chapters)
-	text := fmt.Sprintf("%s, %d bytes, %s seconds", sum, done.Size, seconds(done.Duration))
+	text := fmt.Sprintf("%s, %d bytes, %s seconds", sum, done.Size, transcript.Seconds(done.Duration))
 	if done.Cover {
 		text += ", with the cover"
 	}
@@ -222,10 +223,10 @@ func (j *mastering) verify(ctx context.Context, env *tools.Env, temp string) (ma
 		return masterFile{}, err
 	}
 	if math.Abs(got.Duration-j.media.Duration) > 1 {
-		return masterFile{}, fmt.Errorf("the copy is %s seconds long, the recording %s; the recording may be broken", seconds(got.Duration), seconds(j.media.Duration))
+		return masterFile{}, fmt.Errorf("the copy is %s seconds long, the recording %s; the recording may be broken", transcript.Seconds(got.Duration), transcript.Seconds(j.media.Duration))
 	}
 	for _, t := range []struct{ name, want, got string }{{"title", j.in.Title, got.Title}, {"artist", j.in.Artist, got.Artist}, {"album", j.in.Album, got.Album}} {
-		if label(t.want) != t.got {
+		if transcript.Label(t.want) != t.got {
 			return masterFile{}, fmt.Errorf("the %s reads back as %q, not %q", t.name, t.got, t.want)
 		}
 	}
@@ -265,7 +266,7 @@ func agree(want, got []chapterMark) error {
 	}
 	for i, w := range want {
 		if math.Abs(w.Start-got[i].Start) > 0.1 || w.Title != got[i].Title {
-			return fmt.Errorf("chapter %d reads back as %q at %s, not %q at %s", i+1, got[i].Title, seconds(got[i].Start), w.Title, seconds(w.Start))
+			return fmt.Errorf("chapter %d reads back as %q at %s, not %q at %s", i+1, got[i].Title, transcript.Seconds(got[i].Start), w.Title, transcript.Seconds(w.Start))
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -333,7 +334,7 @@ func FuzzProbe(f *testing.F) {
 	f.Add([]byte(`{"format":{"format_name":"mp3","duration":"10.5","tags":{"title":"x"}},"streams":[{"codec_type":"audio","codec_name":"mp3","sample_rate":"44100"}],"chapters":[{"start_time":"0","end_time":"1e9"}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := parseProbe(b)
-		if err == nil && (!sane(m.Duration) || m.Codec == "") {
+		if err == nil && (!transcript.Sane(m.Duration) || m.Codec == "") {
 			t.Fatalf("%+v", m)
 		}
 		_ = m.report()

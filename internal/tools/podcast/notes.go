@@ -10,6 +10,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/jsontext"
 	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -67,13 +68,13 @@ var setShowNotesTool = tools.New(tools.Metadata{
 	faults := n.faults()
 	if m, ok := load[mediaInfo](env, episodeName); ok {
 		faults = append(faults, n.late(m.Duration)...)
-	} else if t, ok := load[episodeTranscript](env, transcriptName); ok && t.Timed {
+	} else if t, ok := load[transcript.Transcript](env, transcriptName); ok && t.Timed {
 		faults = append(faults, n.late(t.Duration)...)
 	}
 	if faults != nil {
 		return tools.Result{}, fmt.Errorf("no show notes were set:\n- %s", strings.Join(faults, "\n- "))
 	}
-	t, _ := load[episodeTranscript](env, transcriptName)
+	t, _ := load[transcript.Transcript](env, transcriptName)
 	n.Unverified = n.unverified(t)
 	text := n.Markdown()
 	if len(text) > workable {
@@ -108,7 +109,7 @@ const workable = 100_000
 
 // tidy takes out what cannot be printed and makes one line of what is one.
 func (n *showNotes) tidy() {
-	n.Title, n.Summary = oneLine(n.Title), strings.TrimSpace(printable(n.Summary))
+	n.Title, n.Summary = oneLine(n.Title), strings.TrimSpace(transcript.Printable(n.Summary))
 	for i := range n.Topics {
 		n.Topics[i].Text = oneLine(n.Topics[i].Text)
 	}
@@ -120,7 +121,7 @@ func (n *showNotes) tidy() {
 	}
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(printable(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(transcript.Printable(s)), " ") }
 
 func (n showNotes) faults() []string {
 	var out []string
@@ -136,7 +137,7 @@ func (n showNotes) faults() []string {
 			continue
 		}
 		if *t.Time < last {
-			out = append(out, fmt.Sprintf("topics/%d: %s is before the one before (%s)", i, seconds(*t.Time), seconds(last)))
+			out = append(out, fmt.Sprintf("topics/%d: %s is before the one before (%s)", i, transcript.Seconds(*t.Time), transcript.Seconds(last)))
 		}
 		last = *t.Time
 	}
@@ -157,18 +158,16 @@ func (n showNotes) faults() []string {
 func (n showNotes) late(long float64) []string {
 	var out []string
 	for i, t := range n.Topics {
-		if t.Time != nil && (!sane(*t.Time) || *t.Time >= long) {
-			out = append(out, fmt.Sprintf("show_notes/topics/%d: %s is after the end of the episode (%s)", i, seconds(*t.Time), seconds(long)))
+		if t.Time != nil && (!transcript.Sane(*t.Time) || *t.Time >= long) {
+			out = append(out, fmt.Sprintf("show_notes/topics/%d: %s is after the end of the episode (%s)", i, transcript.Seconds(*t.Time), transcript.Seconds(long)))
 		}
 	}
 	return out
 }
 
-var escapeMarkdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`)
-
 // Markdown is the notes as a page.
 func (n showNotes) Markdown() string {
-	esc := escapeMarkdown.Replace
+	esc := transcript.EscapeMarkdown.Replace
 	var b strings.Builder
 	if n.Title != "" {
 		fmt.Fprintf(&b, "# %s\n\n", esc(n.Title))
@@ -177,7 +176,7 @@ func (n showNotes) Markdown() string {
 	for _, t := range n.Topics {
 		b.WriteString("* ")
 		if t.Time != nil {
-			b.WriteString(stamp(*t.Time) + " ")
+			b.WriteString(transcript.Stamp(*t.Time) + " ")
 		}
 		b.WriteString(esc(n.marked(t.Text)) + "\n")
 	}

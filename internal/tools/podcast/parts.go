@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
 // partStore is the directory in which a job keeps the parts of a recording that
@@ -35,18 +37,18 @@ func (s *speechServer) id(sound []byte, language string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (p partStore) load(id string) ([]captionCue, bool) {
+func (p partStore) load(id string) ([]transcript.Cue, bool) {
 	if p == "" {
 		return nil, false
 	}
 	b, err := os.ReadFile(filepath.Join(string(p), id))
-	var list []captionCue
+	var list []transcript.Cue
 	return list, err == nil && json.Unmarshal(b, &list) == nil
 }
 
 // save writes a part under another name first: a crash leaves all of it or
 // nothing.
-func (p partStore) save(id string, list []captionCue) {
+func (p partStore) save(id string, list []transcript.Cue) {
 	b, err := json.Marshal(list)
 	if p == "" || err != nil || os.MkdirAll(string(p), 0o700) != nil {
 		return

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -66,12 +67,12 @@ func (m mediaInfo) headline() string {
 	if m.Video {
 		kind = "video"
 	}
-	return fmt.Sprintf("%s, %s %s", stamp(m.Duration), m.Codec, kind)
+	return fmt.Sprintf("%s, %s %s", transcript.Stamp(m.Duration), m.Codec, kind)
 }
 
 func (m mediaInfo) report() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s seconds (%s), %d bytes, %s", m.Path, seconds(m.Duration), stamp(m.Duration), m.Size, m.Format)
+	fmt.Fprintf(&b, "%s: %s seconds (%s), %d bytes, %s", m.Path, transcript.Seconds(m.Duration), transcript.Stamp(m.Duration), m.Size, m.Format)
 	fmt.Fprintf(&b, ", audio %s %d Hz, %d channels", m.Codec, m.Rate, m.Channels)
 	if m.Video {
 		fmt.Fprintf(&b, ", video %dx%d", m.Width, m.Height)
@@ -87,7 +88,7 @@ func (m mediaInfo) report() string {
 			fmt.Fprintf(&b, "and %d more chapters\n", len(m.Chapters)-i)
 			break
 		}
-		fmt.Fprintf(&b, "chapter at %s: %s\n", seconds(c.Start), c.Title)
+		fmt.Fprintf(&b, "chapter at %s: %s\n", transcript.Seconds(c.Start), c.Title)
 	}
 	return b.String()
 }
@@ -163,16 +164,16 @@ func parseProbe(b []byte) (mediaInfo, error) {
 	if m.Codec == "" {
 		return mediaInfo{}, errors.New("there is no sound in it")
 	}
-	if !sane(length) || length == 0 {
+	if !transcript.Sane(length) || length == 0 {
 		return mediaInfo{}, fmt.Errorf("its length (%q) is not known or cannot be", p.Format.Duration)
 	}
-	m.Duration = millis(length)
-	m.Title, m.Artist, m.Album = label(p.Format.Tags["title"]), label(p.Format.Tags["artist"]), label(p.Format.Tags["album"])
+	m.Duration = transcript.Millis(length)
+	m.Title, m.Artist, m.Album = transcript.Label(p.Format.Tags["title"]), transcript.Label(p.Format.Tags["artist"]), transcript.Label(p.Format.Tags["album"])
 	for _, c := range p.Chapters {
 		start, err := strconv.ParseFloat(c.Start, 64)
 		end, err2 := strconv.ParseFloat(c.End, 64)
-		if err == nil && err2 == nil && sane(start) && sane(end) {
-			m.Chapters = append(m.Chapters, chapterMark{Start: millis(start), End: millis(end), Title: c.Tags["title"]})
+		if err == nil && err2 == nil && transcript.Sane(start) && transcript.Sane(end) {
+			m.Chapters = append(m.Chapters, chapterMark{Start: transcript.Millis(start), End: transcript.Millis(end), Title: c.Tags["title"]})
 		}
 	}
 	return m, nil

@@ -8,14 +8,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // processInput is the input of process_transcript.
 type processInput struct {
-	Path    string        `json:"path,omitempty" jsonschema:"description=Default the job's transcript"`
-	Names   []speakerName `json:"names,omitempty" jsonschema:"maxItems=50,description=Names for speakers"`
-	Fillers string        `json:"drop_fillers,omitempty" jsonschema:"enum=en,enum=de,enum=fr,enum=es,enum=ja,description=Remove um and the like of this language"`
+	Path    string                   `json:"path,omitempty" jsonschema:"description=Default the job's transcript"`
+	Names   []transcript.SpeakerName `json:"names,omitempty" jsonschema:"maxItems=50,description=Names for speakers"`
+	Fillers string                   `json:"drop_fillers,omitempty" jsonschema:"enum=en,enum=de,enum=fr,enum=es,enum=ja,description=Remove um and the like of this language"`
 }
 
 //go:embed process_transcript.md
@@ -36,15 +37,15 @@ func processTranscript(ctx context.Context, env *tools.Env, in processInput) (to
 	if err := ctx.Err(); err != nil {
 		return tools.Result{}, err
 	}
-	t, err := parseTranscript(b)
+	t, err := transcript.Parse(b)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if unknown := t.rename(in.Names); unknown != nil {
+	if unknown := t.Rename(in.Names); unknown != nil {
 		return tools.Result{}, fmt.Errorf("names: nobody is called %q; the speakers are %q", unknown, t.Speakers)
 	}
 	if in.Fillers != "" {
-		n := t.dropFillers(in.Fillers)
+		n := t.DropFillers(in.Fillers)
 		t.Repairs = append(t.Repairs, fmt.Sprintf("%d fillers removed", n))
 		if len(t.Cues) == 0 {
 			return tools.Result{}, errors.New("nothing but fillers is in the transcript; leave drop_fillers out")
@@ -73,16 +74,16 @@ func transcriptBytes(env *tools.Env, path string) ([]byte, error) {
 	return []byte(given), nil
 }
 
-func headline(t episodeTranscript) string {
+func headline(t transcript.Transcript) string {
 	s := fmt.Sprintf("%d cues of %s", len(t.Cues), t.Format)
 	if t.Timed {
-		s += ", " + stamp(t.Duration) + " long"
+		s += ", " + transcript.Stamp(t.Duration) + " long"
 	}
 	return s
 }
 
 // report is what the model reads of a new transcript.
-func report(t episodeTranscript) string {
+func report(t transcript.Transcript) string {
 	var b strings.Builder
 	b.WriteString(headline(t) + "\n")
 	if len(t.Speakers) > 0 {
@@ -121,7 +122,7 @@ var readTranscriptTool = tools.New(tools.Metadata{
 }.Prose(readProse), read)
 
 func read(ctx context.Context, env *tools.Env, in readInput) (string, error) {
-	t, ok := load[episodeTranscript](env, transcriptName)
+	t, ok := load[transcript.Transcript](env, transcriptName)
 	if !ok {
 		return "", errors.New("there is no transcript: call process_transcript first")
 	}
@@ -132,7 +133,7 @@ func read(ctx context.Context, env *tools.Env, in readInput) (string, error) {
 
 // write renders the transcript from a time on, one paragraph per speaker and
 // half minute, and reports where to continue if it exceeds room bytes.
-func writePart(t episodeTranscript, b *strings.Builder, from float64, room int) {
+func writePart(t transcript.Transcript, b *strings.Builder, from float64, room int) {
 	if t.Timed {
 		b.WriteString("[seconds] speaker: text\n")
 	}
@@ -158,10 +159,10 @@ func writePart(t episodeTranscript, b *strings.Builder, from float64, room int) 
 			continue
 		}
 		if b.Len()-start > room {
-			fmt.Fprintf(b, "[there is more: read_transcript from %s]\n", seconds(place))
+			fmt.Fprintf(b, "[there is more: read_transcript from %s]\n", transcript.Seconds(place))
 			return
 		}
-		fmt.Fprintf(b, "[%s] ", seconds(place))
+		fmt.Fprintf(b, "[%s] ", transcript.Seconds(place))
 		if q.Speaker != "" {
 			b.WriteString(q.Speaker + ": ")
 		}

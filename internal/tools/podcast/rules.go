@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
 const (
@@ -129,7 +130,7 @@ func (r *rules) item(name string, it element) {
 	_, err = mail.ParseDate(it.text("", "pubDate"))
 	r.check(err == nil, "%sit has no <pubDate> like Fri, 01 May 2026 06:00:00 +0000", name)
 	_, whole := strconv.Atoi(it.text(itunes, "duration"))
-	_, clock := parseTime(it.text(itunes, "duration"))
+	_, clock := transcript.ParseTime(it.text(itunes, "duration"))
 	r.check(whole == nil || clock, "%sit has no <itunes:duration>", name)
 	if s := it.text(itunes, "explicit"); s != "" {
 		r.check(yesOrNo(s), "%s<itunes:explicit> is %q, not true or false", name, s)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/internal/outputs"
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -36,8 +37,8 @@ var saveEpisodeTool = func() tools.Tool {
 			return nil
 		}
 		out := []string{path.Join(in.Dir, notesFile), path.Join(in.Dir, chaptersFile), path.Join(in.Dir, outputs.SocialFile)}
-		for _, f := range exportFormats {
-			out = append(out, path.Join(in.Dir, "transcript"+f.ext))
+		for _, f := range transcript.Formats {
+			out = append(out, path.Join(in.Dir, "transcript"+f.Ext))
 		}
 		return out
 	}
@@ -91,22 +92,22 @@ func episodeFiles(env *tools.Env) (files []outputs.Rendered, notes []string, err
 		}
 		add(chaptersFile, b)
 	}
-	if t, ok := load[episodeTranscript](env, transcriptName); ok {
-		for _, f := range exportFormats {
-			if f.timed && !t.Timed {
-				notes = append(notes, "transcript"+f.ext+" was not written: the transcript has no times")
+	if t, ok := load[transcript.Transcript](env, transcriptName); ok {
+		for _, f := range transcript.Formats {
+			if f.Timed && !t.Timed {
+				notes = append(notes, "transcript"+f.Ext+" was not written: the transcript has no times")
 				continue
 			}
-			b, err := f.write(t, n.Title)
+			b, err := f.Write(t, n.Title)
 			if err != nil {
 				return nil, nil, tools.Fatal(err)
 			}
-			add("transcript"+f.ext, b)
+			add("transcript"+f.Ext, b)
 		}
 	}
 	if s, ok := load[socialPosts](env, socialName); ok && len(s.Posts) > 0 {
 		for i := range s.Posts {
-			s.Posts[i].Text = printable(s.Posts[i].Text)
+			s.Posts[i].Text = transcript.Printable(s.Posts[i].Text)
 		}
 		files = append(files, outputs.Social(s.Posts))
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/tools/internal/fetch"
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
 // A Transcription is the server that turns speech into text.
@@ -114,7 +115,7 @@ func (s *speechServer) form(sound []byte, language string) (body []byte, kind st
 }
 
 // ask sends a part, and once more if the server is busy.
-func (s *speechServer) ask(ctx context.Context, client *http.Client, sound []byte, language string) ([]captionCue, error) {
+func (s *speechServer) ask(ctx context.Context, client *http.Client, sound []byte, language string) ([]transcript.Cue, error) {
 	body, kind, err := s.form(sound, language)
 	if err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (s *speechServer) ask(ctx context.Context, client *http.Client, sound []byt
 
 // post makes one request. wait is how long to wait before another one; zero if
 // that would change nothing.
-func (s *speechServer) post(ctx context.Context, client *http.Client, body []byte, kind string) (list []captionCue, wait time.Duration, err error) {
+func (s *speechServer) post(ctx context.Context, client *http.Client, body []byte, kind string) (list []transcript.Cue, wait time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.endpoint, bytes.NewReader(body))
 	if err != nil {
 		return nil, 0, err
@@ -200,7 +201,7 @@ func (s *speechServer) refusal(resp *http.Response) error {
 			text = string(e.Error)
 		}
 	}
-	text = fetch.OneLine(printable(text), 300)
+	text = fetch.OneLine(transcript.Printable(text), 300)
 	if s.key != "" {
 		text = strings.ReplaceAll(text, s.key, "…") // some repeat it
 	}

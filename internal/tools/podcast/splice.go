@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
 const (
@@ -338,6 +340,6 @@ func (p part) xml(prefix string) string {
 
 func escape(s string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(printable(s))) // a buffer takes everything
+	_ = xml.EscapeText(&b, []byte(transcript.Printable(s))) // a buffer takes everything
 	return b.String()
 }

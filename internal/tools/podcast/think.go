@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
@@ -39,7 +40,7 @@ const (
 )
 
 func write(ctx context.Context, env *tools.Env, _ writeInput) (tools.Result, error) {
-	t, ok := load[episodeTranscript](env, transcriptName)
+	t, ok := load[transcript.Transcript](env, transcriptName)
 	if !ok {
 		return tools.Result{}, errors.New("there is no transcript: call process_transcript first")
 	}
@@ -90,7 +91,7 @@ type heading struct {
 }
 
 // parts cuts a transcript into what one question takes.
-func talks(t episodeTranscript) []talk {
+func talks(t transcript.Transcript) []talk {
 	var out []talk
 	for from := 0; from < len(t.Cues); {
 		var b strings.Builder
@@ -98,7 +99,7 @@ func talks(t episodeTranscript) []talk {
 		for to < len(t.Cues) && (b.Len() == 0 || b.Len()+len(t.Cues[to].Text) < partSize) {
 			q := t.Cues[to]
 			if t.Timed {
-				b.WriteString("[" + seconds(q.Start) + "] ")
+				b.WriteString("[" + transcript.Seconds(q.Start) + "] ")
 			}
 			if q.Speaker != "" {
 				b.WriteString(q.Speaker + ": ")
@@ -106,7 +107,7 @@ func talks(t episodeTranscript) []talk {
 			b.WriteString(q.Text + "\n")
 			to++
 		}
-		out = append(out, talk{From: seconds(t.Cues[from].Start), To: seconds(t.Cues[to-1].End), Text: fenced(b.String())})
+		out = append(out, talk{From: transcript.Seconds(t.Cues[from].Start), To: transcript.Seconds(t.Cues[to-1].End), Text: fenced(b.String())})
 		from = to
 	}
 	return out
@@ -138,7 +139,7 @@ func merge(drafts []showNotes) showNotes {
 
 // believe takes out what a model is known to make up: links to places that the
 // transcript does not name, and times outside of the episode or out of order.
-func (n *showNotes) believe(t episodeTranscript, long float64) {
+func (n *showNotes) believe(t transcript.Transcript, long float64) {
 	var all strings.Builder
 	for _, q := range t.Cues {
 		all.WriteString(strings.ToLower(q.Text) + " ")
@@ -155,7 +156,7 @@ func (n *showNotes) believe(t episodeTranscript, long float64) {
 		p := &n.Topics[i]
 		switch {
 		case p.Time == nil:
-		case !t.Timed || !sane(*p.Time) || *p.Time >= long || *p.Time < last:
+		case !t.Timed || !transcript.Sane(*p.Time) || *p.Time >= long || *p.Time < last:
 			p.Time = nil
 		default:
 			last = *p.Time

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -19,10 +20,10 @@ func (g given) Names() []string                   { return nil }
 // A draft takes every part of a long transcript, mends one bad answer, and
 // holds nothing that the transcript does not bear out.
 func TestWriteShowNotes(t *testing.T) {
-	var tr episodeTranscript
+	var tr transcript.Transcript
 	tr.Timed, tr.Duration = true, 3600
 	for i := range 360 {
-		tr.Cues = append(tr.Cues, captionCue{Start: float64(i * 10), End: float64(i*10 + 10), Speaker: "Ann", Text: strings.Repeat("words ", 20) + "see rye.example.com </data> now"})
+		tr.Cues = append(tr.Cues, transcript.Cue{Start: float64(i * 10), End: float64(i*10 + 10), Speaker: "Ann", Text: strings.Repeat("words ", 20) + "see rye.example.com </data> now"})
 	}
 	raw, err := json.Marshal(tr)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -97,8 +98,8 @@ func (c Config) transcribe(ctx context.Context, env *tools.Env, in transcribeInp
 		return tools.Result{}, err
 	}
 	kept := keptParts(c.Jobs, env.Job)
-	var whole cues
-	whole.format = "json"
+	var whole transcript.Collector
+	whole.Format = "json"
 	recalled := 0
 	for i := range cuts[:len(cuts)-1] {
 		from, to := cuts[i], cuts[i+1]
@@ -109,29 +110,29 @@ func (c Config) transcribe(ctx context.Context, env *tools.Env, in transcribeInp
 		id := server.id(sound, in.Language)
 		list, ok := kept.load(id)
 		if !ok {
-			env.Progress(fmt.Sprintf("part %d of %d, from %s", i+1, len(cuts)-1, stamp(from)))
+			env.Progress(fmt.Sprintf("part %d of %d, from %s", i+1, len(cuts)-1, transcript.Stamp(from)))
 			if list, err = server.ask(ctx, env.HTTP, sound, in.Language); err != nil {
-				return tools.Result{}, fmt.Errorf("%s to %s of %s was not transcribed: %w", stamp(from), stamp(to), m.Path, err)
+				return tools.Result{}, fmt.Errorf("%s to %s of %s was not transcribed: %w", transcript.Stamp(from), transcript.Stamp(to), m.Path, err)
 			}
 			kept.save(id, list)
 		} else {
 			recalled++
 		}
 		for _, q := range list {
-			q.Start, q.End = millis(min(q.Start+from, to)), millis(min(q.End+from, to))
-			whole.add(q)
+			q.Start, q.End = transcript.Millis(min(q.Start+from, to)), transcript.Millis(min(q.End+from, to))
+			whole.Add(q)
 		}
 	}
-	t, err := whole.transcript()
+	t, err := whole.Transcript()
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("%s has no speech that the server understood", m.Path)
 	}
-	sum := fmt.Sprintf("%s transcribed: %d cues", stamp(m.Duration), len(t.Cues))
+	sum := fmt.Sprintf("%s transcribed: %d cues", transcript.Stamp(m.Duration), len(t.Cues))
 	text := fmt.Sprintf("%s, %d parts sent to %s", sum, len(cuts)-1-recalled, server.host)
 	if recalled > 0 {
 		text += fmt.Sprintf(", %d were there already", recalled)
 	}
-	return bind(transcriptSource, t.vtt(), text+". Call process_transcript.", sum)
+	return bind(transcriptSource, t.VTT(), text+". Call process_transcript.", sum)
 }
 
 // cutPoints divides a recording into parts of at most so many seconds, at
@@ -182,7 +183,7 @@ func divide(long, part float64, silences []float64) []float64 {
 				cut = s
 			}
 		}
-		cuts = append(cuts, millis(cut))
+		cuts = append(cuts, transcript.Millis(cut))
 	}
 	return append(cuts, long)
 }
@@ -190,7 +191,7 @@ func divide(long, part float64, silences []float64) []float64 {
 // sound is a part of a recording in the form that the server takes.
 func (s *speechServer) sound(ctx context.Context, env *tools.Env, m mediaInfo, from, long float64) ([]byte, error) {
 	args := slices.Concat([]string{"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-loglevel", "warning"}, guard(),
-		[]string{"-ss", seconds(from), "-t", seconds(long), "-i", arg(env, m.Path), "-map", "0:a:0", "-vn", "-map_metadata", "-1", "-ac", "1", "-ar", "16000",
+		[]string{"-ss", transcript.Seconds(from), "-t", transcript.Seconds(long), "-i", arg(env, m.Path), "-map", "0:a:0", "-vn", "-map_metadata", "-1", "-ac", "1", "-ar", "16000",
 			"-fflags", "+bitexact", "-flags:a", "+bitexact"}, s.codec, []string{"pipe:1"})
 	out, _, err := commandOutput(ctx, env, process.Cmd{Args: args, Timeout: patience}, maxUpload)
 	if err != nil {
@@ -216,17 +217,17 @@ func sizeWAV(b []byte) {
 }
 
 // readSegments reads what a server answers: verbose_json, with times in seconds.
-func readSegments(body []byte) ([]captionCue, error) {
-	var d document
+func readSegments(body []byte) ([]transcript.Cue, error) {
+	var d transcript.Document
 	if err := json.Unmarshal(body, &d); err != nil {
-		return nil, errors.New("the server did not answer with JSON: " + strings.ToValidUTF8(printable(string(body[:min(len(body), 200)])), ""))
+		return nil, errors.New("the server did not answer with JSON: " + strings.ToValidUTF8(transcript.Printable(string(body[:min(len(body), 200)])), ""))
 	}
-	c := cues{format: "json"}
+	c := transcript.Collector{Format: "json"}
 	for _, g := range append(d.Segments, d.Transcription...) {
-		g.add(&c)
+		g.Add(&c)
 	}
-	if len(c.list) == 0 && strings.TrimSpace(d.Text) != "" {
+	if len(c.List) == 0 && strings.TrimSpace(d.Text) != "" {
 		return nil, errors.New("the server answered with text without times; configure a model that gives them, such as whisper-1")
 	}
-	return c.list, nil
+	return c.List, nil
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
 // A speechFake answers as OpenAI's /v1/audio/transcriptions and whisper.cpp's
@@ -150,11 +152,11 @@ func TestTranscribeParts(t *testing.T) {
 		t.Errorf("parts of %d bytes", f.sizes)
 	}
 	s.ok(processTranscriptTool, `{}`)
-	got, _ := load[episodeTranscript](s.env, transcriptName)
+	got, _ := load[transcript.Transcript](s.env, transcriptName)
 	if len(got.Cues) != 4 || got.Cues[2].Start < 540 || got.Cues[2].Start > 550 {
 		t.Errorf("%+v", got.Cues)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "out.vtt"), []byte(got.vtt()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "out.vtt"), []byte(got.VTT()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,19 +1,17 @@
-package podcast
+package transcript
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // show writes a transcript as one line a cue, for comparison.
-func show(t episodeTranscript) string {
+func show(t Transcript) string {
 	var b strings.Builder
 	for _, q := range t.Cues {
-		fmt.Fprintf(&b, "%s-%s %s: %s\n", seconds(q.Start), seconds(q.End), q.Speaker, q.Text)
+		fmt.Fprintf(&b, "%s-%s %s: %s\n", Seconds(q.Start), Seconds(q.End), q.Speaker, q.Text)
 	}
 	return b.String()
 }
@@ -50,7 +48,7 @@ func TestParseTranscript(t *testing.T) {
 		{"control characters", "WEBVTT\n\n00:00.000 --> 00:01.000\na\x1b[31mb\u202ec\u200b\n", "0-1 : a[31mbc\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := parseTranscript([]byte(c.in))
+			got, err := Parse([]byte(c.in))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +86,7 @@ func TestEncodings(t *testing.T) {
 		"utf-16le": wide(false, false), "utf-16be": wide(true, false),
 		"windows-1252": []byte("1\n00:00:01,000 --> 00:00:02,000\nZo\xeb\x92s na\xefve caf\xe9\n"),
 	} {
-		got, err := parseTranscript(b)
+		got, err := Parse(b)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if want := "1-2 : Zoë’s naïve café\n"; show(got) != want {
@@ -107,7 +105,7 @@ func TestNoTranscript(t *testing.T) {
 		`{"segments":"x"}`:          "not of a form",
 		"ID3\x03\x00\x00 \x00\x01x": "NUL",
 	} {
-		if _, err := parseTranscript([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", in, err, want)
 		}
 	}
@@ -122,66 +120,11 @@ func TestManyCues(t *testing.T) {
 		b.WriteString("00:01.000 --> 00:02.000\nx\n\n")
 	}
 	b.WriteString("00:01.000 --> 00:02.000\n" + strings.Repeat("{\\<v ", 1<<18) + "\n")
-	got, err := parseTranscript([]byte(b.String()))
+	got, err := Parse([]byte(b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(strings.Join(got.Repairs, "|"), "only the first") {
 		t.Errorf("repairs: %q", got.Repairs)
 	}
-}
-
-func FuzzTranscript(f *testing.F) {
-	for _, s := range []string{
-		"1\n00:00:01,000 --> 00:00:02,500\n<i>Hello</i>\n\n2\n-00:00:03,000 --> 00:00:02,000\n{\\an8}Bye\n",
-		"WEBVTT\n\nNOTE x\n\n00:01.000 --> 00:02.000 line:0\n<v Ann>Hello &lt;<00:01.500>there\n",
-		`{"segments":[{"speaker":"Ann","startTime":0.5,"endTime":1e9,"body":"Hello"}]}`,
-		`[{"start":"1","end":2,"text":"a"}]`, "Ann: Hello\n\n[00:01] Ben: Bye\n", "Ann  0:01\nHello\n", "\xff\xfeA\x00", "\x81\x8d",
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := parseTranscript(b)
-		if err != nil {
-			return
-		}
-		if len(got.Cues) == 0 || len(got.Cues) > maxCues {
-			t.Fatalf("%d cues and no error", len(got.Cues))
-		}
-		last := 0.0
-		for _, q := range got.Cues {
-			switch {
-			case q.Text == "":
-				t.Fatalf(`q.Text is "": cue %q of %q`, q.Text, q.Speaker)
-			case !utf8.ValidString(q.Text + q.Speaker):
-				t.Fatalf("utf8.ValidString(q.Text+q.Speaker) is false: cue %q of %q", q.Text, q.Speaker)
-			case strings.ContainsAny(q.Text+q.Speaker, "\x00\x1b\n"):
-				t.Fatalf(`strings.ContainsAny(q.Text+q.Speaker, "\x00\x1b\n") is true: cue %q of %q`, q.Text, q.Speaker)
-			case len(q.Speaker) > 100:
-				t.Fatalf("len(q.Speaker) > 100: cue %q of %q", q.Text, q.Speaker)
-			}
-			switch {
-			case !sane(q.Start):
-				t.Fatalf("sane(q.Start) is false: cue %+v after %v", q, last)
-			case !sane(q.End):
-				t.Fatalf("sane(q.End) is false: cue %+v after %v", q, last)
-			case q.End < q.Start:
-				t.Fatalf("q.End < q.Start: cue %+v after %v", q, last)
-			case got.Timed && q.Start < last:
-				t.Fatalf("got.Timed && q.Start < last: cue %+v after %v", q, last)
-			}
-			last = q.Start
-		}
-		if _, err := json.Marshal(got); err != nil {
-			t.Fatal(err)
-		}
-		text, _ := layouts["9:16"].subtitles(got, "", 0, maxTime, false)
-		_, events, _ := strings.Cut(text, "Effect, Text\n")
-		own := strings.NewReplacer(`\N`, "", `{\c&HFCD37D&}`, "", `{\c&HFFFFFF&}`, "")
-		for line := range strings.Lines(events) {
-			if text := strings.SplitN(line, ",", 10); len(text) != 10 || strings.ContainsAny(own.Replace(text[9]), `\{}`) {
-				t.Fatalf("caption %q", line)
-			}
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package podcast
+package transcript
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ var said = lazyregexp.New(`^(?:(>>|-)\s*)?([\p{Lu}\p{Lo}][\p{L}\p{M}\d.'’-]{0,
 // split finds speakers that are written into the text, as in "Ann: Hello". A
 // name counts if it comes back, or if most of the text is written that way: a
 // single "Note: …" is no speaker.
-func split(list []captionCue) {
+func split(list []Cue) {
 	count := map[string]int{}
 	begun := 0
 	for _, q := range list {

@@ -1,4 +1,4 @@
-package podcast
+package transcript
 
 import (
 	"slices"
@@ -21,9 +21,9 @@ var fillers = map[string]*lazyregexp.Regexp{
 // fillersOfJapanese are parts of a text without spaces, longest first.
 var fillersOfJapanese = lazyregexp.New(`(?:えー+っ?と|えっと|えーと|あのー+|そのー+|うーん+|えー+)[、,]?`)
 
-// dropFillers removes the fillers of a language from all cues, and cues that
+// DropFillers removes the fillers of a language from all cues, and cues that
 // hold nothing else. It returns how many fillers it removed.
-func (t *episodeTranscript) dropFillers(language string) int {
+func (t *Transcript) DropFillers(language string) int {
 	total := 0
 	for i := range t.Cues {
 		q := &t.Cues[i]
@@ -32,7 +32,7 @@ func (t *episodeTranscript) dropFillers(language string) int {
 			total += n
 		}
 	}
-	t.Cues = slices.DeleteFunc(t.Cues, func(q captionCue) bool { return q.Text == "" })
+	t.Cues = slices.DeleteFunc(t.Cues, func(q Cue) bool { return q.Text == "" })
 	return total
 }
 
@@ -76,19 +76,19 @@ func capitalized(s string) string {
 	return s[:at] + string(unicode.ToUpper(r)) + s[at+n:]
 }
 
-// A speakerName gives a speaker of the transcript another name.
-type speakerName struct {
+// A SpeakerName gives a speaker of the transcript another name.
+type SpeakerName struct {
 	Label string `json:"label" jsonschema:"description=As the transcript has it; empty for none"`
 	Name  string `json:"name" jsonschema:"description=Name to show"`
 }
 
-// rename gives speakers their names. It returns the labels that no cue has.
-func (t *episodeTranscript) rename(names []speakerName) (unknown []string) {
+// Rename gives speakers their names. It returns the labels that no cue has.
+func (t *Transcript) Rename(names []SpeakerName) (unknown []string) {
 	for _, n := range names {
 		found := false
 		for i := range t.Cues {
-			if strings.EqualFold(t.Cues[i].Speaker, label(n.Label)) {
-				t.Cues[i].Speaker, found = label(n.Name), true
+			if strings.EqualFold(t.Cues[i].Speaker, Label(n.Label)) {
+				t.Cues[i].Speaker, found = Label(n.Name), true
 			}
 		}
 		if !found {
@@ -100,7 +100,7 @@ func (t *episodeTranscript) rename(names []speakerName) (unknown []string) {
 }
 
 // listSpeakers collects the speakers in order of appearance.
-func (t *episodeTranscript) listSpeakers() {
+func (t *Transcript) listSpeakers() {
 	t.Speakers = []string{}
 	for _, q := range t.Cues {
 		if q.Speaker != "" && !slices.Contains(t.Speakers, q.Speaker) && len(t.Speakers) < 200 {

@@ -1,4 +1,4 @@
-package podcast
+package transcript
 
 import (
 	"encoding/json"
@@ -28,8 +28,8 @@ type span struct {
 	To   json.RawMessage `json:"to"`
 }
 
-// document is what holds the segments.
-type document struct {
+// Document is what holds the segments.
+type Document struct {
 	Segments      []segment `json:"segments"`
 	Transcription []segment `json:"transcription"`
 	Text          string    `json:"text"`
@@ -39,9 +39,9 @@ type document struct {
 // "[00:01] Hello".
 func looksJSON(s string) bool { return json.Valid([]byte(s)) }
 
-func readJSON(s string) (cues, error) {
-	c := cues{format: "json"}
-	var d document
+func readJSON(s string) (Collector, error) {
+	c := Collector{Format: "json"}
+	var d Document
 	var err error
 	if s[0] == '[' {
 		err = json.Unmarshal([]byte(s), &d.Segments)
@@ -60,21 +60,21 @@ func readJSON(s string) (cues, error) {
 		list = d.Transcription
 	}
 	for _, g := range list {
-		g.add(&c)
+		g.Add(&c)
 	}
-	if len(c.list) == 0 && strings.TrimSpace(d.Text) != "" {
+	if len(c.List) == 0 && strings.TrimSpace(d.Text) != "" {
 		plain := readPlain(d.Text)
-		plain.format = "json"
+		plain.Format = "json"
 		return plain, nil
 	}
-	if len(c.list) == 0 {
+	if len(c.List) == 0 {
 		return c, errors.New("the transcript is JSON without segments; segments with start, end and text are read, and with startTime, endTime and body")
 	}
 	return c, nil
 }
 
-func (g segment) add(c *cues) {
-	q := captionCue{Speaker: words(g.Speaker), Text: g.Body}
+func (g segment) Add(c *Collector) {
+	q := Cue{Speaker: words(g.Speaker), Text: g.Body}
 	if q.Text == "" {
 		q.Text = g.Text
 	}
@@ -97,7 +97,7 @@ func (g segment) add(c *cues) {
 		c.fault("with times that cannot be read, left out")
 		return
 	}
-	c.add(q)
+	c.Add(q)
 }
 
 // number reads a time that is a number or text; none is zero.
@@ -106,7 +106,7 @@ func number(raw json.RawMessage, unit float64) (float64, bool) {
 		return 0, true
 	}
 	s := words(raw)
-	if t, ok := parseTime(s); ok {
+	if t, ok := ParseTime(s); ok {
 		return t, true
 	}
 	t, err := strconv.ParseFloat(strings.TrimSuffix(s, "s"), 64)
@@ -117,7 +117,7 @@ func number(raw json.RawMessage, unit float64) (float64, bool) {
 		t = 0
 	}
 	t /= unit
-	return millis(t), sane(t)
+	return Millis(t), Sane(t)
 }
 
 // words is a string, or a number as it is written: some call speakers 0 and 1.

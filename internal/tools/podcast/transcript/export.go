@@ -1,4 +1,4 @@
-package podcast
+package transcript
 
 import (
 	"encoding/json"
@@ -9,18 +9,18 @@ import (
 
 // An exportFormat writes a transcript as a file of one kind.
 type exportFormat struct {
-	ext   string
-	timed bool // it cannot be written without times
-	write func(t episodeTranscript, title string) ([]byte, error)
+	Ext   string
+	Timed bool // it cannot be written without times
+	Write func(t Transcript, title string) ([]byte, error)
 }
 
-// exportFormats are what players, video editors, people and the podcast
+// Formats are what players, video editors, people and the podcast
 // namespace read.
-var exportFormats = []exportFormat{
-	{".vtt", true, func(t episodeTranscript, _ string) ([]byte, error) { return []byte(t.vtt()), nil }},
-	{".srt", true, func(t episodeTranscript, _ string) ([]byte, error) { return []byte(t.srt()), nil }},
-	{".json", true, func(t episodeTranscript, _ string) ([]byte, error) { return t.segments() }},
-	{".md", false, func(t episodeTranscript, title string) ([]byte, error) { return []byte(t.markdown(title)), nil }},
+var Formats = []exportFormat{
+	{".vtt", true, func(t Transcript, _ string) ([]byte, error) { return []byte(t.VTT()), nil }},
+	{".srt", true, func(t Transcript, _ string) ([]byte, error) { return []byte(t.srt()), nil }},
+	{".json", true, func(t Transcript, _ string) ([]byte, error) { return t.segments() }},
+	{".md", false, func(t Transcript, title string) ([]byte, error) { return []byte(t.markdown(title)), nil }},
 }
 
 // shownFor is how long a cue without an end is shown at least, in seconds.
@@ -28,8 +28,8 @@ const shownFor = 2
 
 // ends returns the cues with an end after their start: players skip cues
 // without a length.
-func (t episodeTranscript) ends() []captionCue {
-	out := make([]captionCue, len(t.Cues))
+func (t Transcript) ends() []Cue {
+	out := make([]Cue, len(t.Cues))
 	for i, q := range t.Cues {
 		if q.End <= q.Start {
 			q.End = q.Start + shownFor
@@ -44,9 +44,9 @@ func (t episodeTranscript) ends() []captionCue {
 
 var escapeVTT = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// vtt is the transcript as WebVTT with voice tags, the form that Apple Podcasts
+// VTT is the transcript as WebVTT with voice tags, the form that Apple Podcasts
 // and the podcast namespace prefer.
-func (t episodeTranscript) vtt() string {
+func (t Transcript) VTT() string {
 	var b strings.Builder
 	b.WriteString("WEBVTT\n")
 	for _, q := range t.ends() {
@@ -61,7 +61,7 @@ func (t episodeTranscript) vtt() string {
 
 // srt is the transcript as SubRip, which has no place for a speaker but the
 // text.
-func (t episodeTranscript) srt() string {
+func (t Transcript) srt() string {
 	var b strings.Builder
 	speaker := ""
 	for i, q := range t.ends() {
@@ -82,7 +82,7 @@ func cueTime(t float64, point byte) string {
 }
 
 // segments is the transcript as the podcast namespace's JSON.
-func (t episodeTranscript) segments() ([]byte, error) {
+func (t Transcript) segments() ([]byte, error) {
 	type element struct {
 		Speaker string  `json:"speaker,omitempty"`
 		Start   float64 `json:"startTime"`
@@ -94,15 +94,17 @@ func (t episodeTranscript) segments() ([]byte, error) {
 		Segments []element `json:"segments"`
 	}{"1.0.0", []element{}}
 	for _, q := range t.ends() {
-		doc.Segments = append(doc.Segments, element{q.Speaker, millis(q.Start), millis(q.End), q.Text})
+		doc.Segments = append(doc.Segments, element{q.Speaker, Millis(q.Start), Millis(q.End), q.Text})
 	}
 	b, err := json.MarshalIndent(doc, "", "  ")
 	return append(b, '\n'), err
 }
 
+var EscapeMarkdown = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`)
+
 // markdown is the transcript as a page: a paragraph per speaker and minute.
-func (t episodeTranscript) markdown(title string) string {
-	esc := escapeMarkdown.Replace
+func (t Transcript) markdown(title string) string {
+	esc := EscapeMarkdown.Replace
 	var b strings.Builder
 	b.WriteString("# Transcript")
 	if title != "" {
@@ -118,7 +120,7 @@ func (t episodeTranscript) markdown(title string) string {
 				b.WriteString("**" + esc(q.Speaker) + "** ")
 			}
 			if t.Timed {
-				b.WriteString("(" + stamp(q.Start) + ") ")
+				b.WriteString("(" + Stamp(q.Start) + ") ")
 			}
 			speaker, since = q.Speaker, q.Start
 		default:

@@ -1,4 +1,4 @@
-package podcast
+package transcript
 
 import (
 	"strings"
@@ -14,44 +14,44 @@ var (
 )
 
 // readPlain reads text: paragraphs, or lines with a time before them.
-func readPlain(s string) cues {
-	c := cues{format: "text"}
-	var q captionCue
+func readPlain(s string) Collector {
+	c := Collector{Format: "text"}
+	var q Cue
 	timed := false
 	flush := func() {
 		if strings.TrimSpace(q.Text) != "" {
-			c.add(q)
+			c.Add(q)
 		}
-		q = captionCue{}
+		q = Cue{}
 	}
 	for line := range strings.SplitSeq(s, "\n") {
 		line = strings.TrimSpace(line)
 		if m := at.FindStringSubmatch(line); m != nil {
-			if t, ok := parseTime(m[1]); ok {
+			if t, ok := ParseTime(m[1]); ok {
 				flush()
-				q, timed = captionCue{Start: t, Text: m[2] + "\n"}, true
+				q, timed = Cue{Start: t, Text: m[2] + "\n"}, true
 				continue
 			}
 		}
 		if m := by.FindStringSubmatch(line); m != nil {
-			if t, ok := parseTime(m[2]); ok {
+			if t, ok := ParseTime(m[2]); ok {
 				flush()
-				q, timed = captionCue{Start: t, Speaker: strings.TrimRight(m[1], " -:"), Text: "\n"}, true
+				q, timed = Cue{Start: t, Speaker: strings.TrimRight(m[1], " -:"), Text: "\n"}, true
 				continue
 			}
 		}
 		if line == "" && !timed || said.MatchString(line) && !timed {
 			flush()
 		}
-		if len(q.Text) <= maxCueText {
+		if len(q.Text) <= maxText {
 			q.Text += line + "\n"
 		}
 	}
 	flush()
 	// A line has only its start; it lasts until the next one.
-	for i := range c.list {
-		if c.list[i].End = c.list[i].Start; timed && i+1 < len(c.list) {
-			c.list[i].End = max(c.list[i].Start, c.list[i+1].Start)
+	for i := range c.List {
+		if c.List[i].End = c.List[i].Start; timed && i+1 < len(c.List) {
+			c.List[i].End = max(c.List[i].Start, c.List[i+1].Start)
 		}
 	}
 	return c

@@ -1,4 +1,4 @@
-package podcast
+package transcript
 
 import (
 	"html"
@@ -13,13 +13,13 @@ var timing = lazyregexp.New(`(?m)^[ \t]*(-?[0-9:.,]{4,20})[ \t]*-+>[ \t]*(-?[0-9
 
 // readCues reads SRT and VTT: blocks of lines, in each a line with times and
 // below it text. Blocks without times are counters, notes, styles and regions.
-func readCues(s, format string) cues {
-	c := cues{format: format}
-	var q *captionCue
+func readCues(s, format string) Collector {
+	c := Collector{Format: format}
+	var q *Cue
 	note := false // inside of a block that is not speech
 	flush := func() {
 		if q != nil {
-			c.add(*q)
+			c.Add(*q)
 		}
 		q = nil
 	}
@@ -30,8 +30,8 @@ func readCues(s, format string) cues {
 		case m != nil:
 			flush()
 			note, held = false, ""
-			start, ok := parseTime(strings.TrimPrefix(m[1], "-"))
-			end, ok2 := parseTime(strings.TrimPrefix(m[2], "-"))
+			start, ok := ParseTime(strings.TrimPrefix(m[1], "-"))
+			end, ok2 := ParseTime(strings.TrimPrefix(m[2], "-"))
 			if !ok || !ok2 {
 				c.fault("with times that cannot be read, left out")
 				note = true
@@ -46,7 +46,7 @@ func readCues(s, format string) cues {
 					end = 0
 				}
 			}
-			q = &captionCue{Start: start, End: end}
+			q = &Cue{Start: start, End: end}
 		case blank:
 			// SRT is often written with empty lines inside of a cue: text that
 			// follows belongs to it unless a counter and a time do.
@@ -65,7 +65,7 @@ func readCues(s, format string) cues {
 				held = line
 				continue
 			}
-			if len(q.Text) <= maxCueText {
+			if len(q.Text) <= maxText {
 				q.Text += line + "\n"
 			}
 		}
@@ -98,18 +98,18 @@ var (
 
 // clean takes markup and what cannot be printed out of a cue, and returns the
 // speaker that the markup names.
-func (q *captionCue) clean(format string) (speaker string) {
+func (q *Cue) clean(format string) (speaker string) {
 	s := q.Text
 	if format == "srt" || format == "vtt" {
 		if m := voice.FindStringSubmatch(s); m != nil {
-			speaker = label(m[1])
+			speaker = Label(m[1])
 		}
 		s = tag.ReplaceAllStringFunc(s, dropMarkup)
 		s = override.ReplaceAllStringFunc(s, dropMarkup)
 		s = strings.NewReplacer(`\N`, "\n", `\h`, " ").Replace(s)
 		s = html.UnescapeString(s)
 	}
-	s = printable(s)
+	s = Printable(s)
 	lines := strings.Split(s, "\n")
 	kept := lines[:0]
 	for _, l := range lines {
@@ -118,7 +118,7 @@ func (q *captionCue) clean(format string) (speaker string) {
 		}
 	}
 	q.Text = strings.Join(kept, "\n")
-	q.Speaker = label(q.Speaker)
+	q.Speaker = Label(q.Speaker)
 	return speaker
 }
 
@@ -133,9 +133,9 @@ func dropMarkup(tag string) string {
 	return ""
 }
 
-// printable drops control and format characters: marks of direction, too,
+// Printable drops control and format characters: marks of direction, too,
 // which could make a line read as another.
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' {
 			return r
@@ -150,9 +150,9 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// label makes a name of what a file calls a speaker.
-func label(s string) string {
-	s = strings.Join(strings.Fields(printable(html.UnescapeString(s))), " ")
+// Label makes a name of what a file calls a speaker.
+func Label(s string) string {
+	s = strings.Join(strings.Fields(Printable(html.UnescapeString(s))), " ")
 	if len(s) > 100 {
 		s = strings.ToValidUTF8(s[:100], "")
 	}

@@ -1,4 +1,11 @@
-package podcast
+// Package transcript reads transcripts in any format, SRT, VTT, JSON or text, repairs
+// them, and writes them in each.
+//
+//	t, err := transcript.Parse(b)
+//	for _, cue := range t.Cues {
+//
+// It is not about audio, which package podcast reads.
+package transcript
 
 import (
 	"cmp"
@@ -8,19 +15,19 @@ import (
 	"strings"
 )
 
-// An episodeTranscript is text with times and speakers: the artifact "transcript".
+// A Transcript is text with times and speakers: the artifact "transcript".
 // Times are seconds from the start of the episode.
-type episodeTranscript struct {
-	Format   string       `json:"format"` // srt, vtt, json or text
-	Timed    bool         `json:"timed"`  // whether cues have times
-	Duration float64      `json:"duration,omitempty"`
-	Speakers []string     `json:"speakers"` // in order of appearance
-	Cues     []captionCue `json:"cues"`
-	Repairs  []string     `json:"repairs,omitempty"` // what was wrong with the file, in words
+type Transcript struct {
+	Format   string   `json:"format"` // srt, vtt, json or text
+	Timed    bool     `json:"timed"`  // whether cues have times
+	Duration float64  `json:"duration,omitempty"`
+	Speakers []string `json:"speakers"` // in order of appearance
+	Cues     []Cue    `json:"cues"`
+	Repairs  []string `json:"repairs,omitempty"` // what was wrong with the file, in words
 }
 
-// A captionCue is a piece of speech.
-type captionCue struct {
+// A Cue is a piece of speech.
+type Cue struct {
 	Start   float64 `json:"start"`
 	End     float64 `json:"end"`
 	Speaker string  `json:"speaker,omitempty"`
@@ -29,26 +36,26 @@ type captionCue struct {
 
 // Bounds of a transcript. A hundred hours of speech stay far below them.
 const (
-	maxCues    = 100_000
-	maxCueText = 20_000 // bytes
+	maxCues = 100_000
+	maxText = 20_000 // bytes
 )
 
-// parseTranscript reads a transcript in any format known here. Faults of single
+// Parse reads a transcript in any format known here. Faults of single
 // cues are repaired and listed in Repairs; if nothing is usable, the error says
 // what to do.
-func parseTranscript(b []byte) (episodeTranscript, error) {
+func Parse(b []byte) (Transcript, error) {
 	s := decode(b)
 	if strings.ContainsRune(s, 0) {
-		return episodeTranscript{}, fmt.Errorf("this is not a transcript: it has NUL bytes; give an SRT, VTT, JSON or text file")
+		return Transcript{}, fmt.Errorf("this is not a transcript: it has NUL bytes; give an SRT, VTT, JSON or text file")
 	}
 	trimmed := strings.TrimSpace(s)
 	var (
-		c   cues
+		c   Collector
 		err error
 	)
 	switch {
 	case trimmed == "":
-		return episodeTranscript{}, fmt.Errorf("the transcript is empty; give an SRT, VTT, JSON or text file")
+		return Transcript{}, fmt.Errorf("the transcript is empty; give an SRT, VTT, JSON or text file")
 	case trimmed[0] == '{' || trimmed[0] == '[' && looksJSON(trimmed):
 		c, err = readJSON(trimmed)
 	case strings.HasPrefix(trimmed, "WEBVTT"):
@@ -59,46 +66,46 @@ func parseTranscript(b []byte) (episodeTranscript, error) {
 		c = readPlain(s)
 	}
 	if err != nil {
-		return episodeTranscript{}, err
+		return Transcript{}, err
 	}
-	return c.transcript()
+	return c.Transcript()
 }
 
-// cues is a transcript on its way: as the file has it, before cleaning.
-type cues struct {
-	format string
-	list   []captionCue
+// Collector is a transcript on its way: as the file has it, before cleaning.
+type Collector struct {
+	Format string
+	List   []Cue
 	voiced bool // speakers are marked up, not written into the text
 	faults map[string]int
 	cut    bool
 }
 
-func (c *cues) fault(what string) {
+func (c *Collector) fault(what string) {
 	if c.faults == nil {
 		c.faults = map[string]int{}
 	}
 	c.faults[what]++
 }
 
-// add takes a cue if there is something in it and room for it.
-func (c *cues) add(q captionCue) {
-	if len(c.list) >= maxCues {
+// Add takes a cue if there is something in it and room for it.
+func (c *Collector) Add(q Cue) {
+	if len(c.List) >= maxCues {
 		c.cut = true
 		return
 	}
-	if len(q.Text) > maxCueText {
-		q.Text = strings.ToValidUTF8(q.Text[:maxCueText], "")
+	if len(q.Text) > maxText {
+		q.Text = strings.ToValidUTF8(q.Text[:maxText], "")
 		c.fault("cut short for its length")
 	}
-	c.list = append(c.list, q)
+	c.List = append(c.List, q)
 }
 
-// transcript cleans and orders what was read.
-func (c *cues) transcript() (episodeTranscript, error) {
-	t := episodeTranscript{Format: c.format, Speakers: []string{}, Cues: []captionCue{}}
-	for i := range c.list {
-		q := &c.list[i]
-		if voice := q.clean(c.format); q.Speaker == "" {
+// Transcript cleans and orders what was read.
+func (c *Collector) Transcript() (Transcript, error) {
+	t := Transcript{Format: c.Format, Speakers: []string{}, Cues: []Cue{}}
+	for i := range c.List {
+		q := &c.List[i]
+		if voice := q.clean(c.Format); q.Speaker == "" {
 			q.Speaker = voice
 		}
 		c.voiced = c.voiced || q.Speaker != ""
@@ -107,20 +114,20 @@ func (c *cues) transcript() (episodeTranscript, error) {
 		}
 	}
 	if !c.voiced {
-		split(c.list)
+		split(c.List)
 	}
 	if t.Timed {
 		c.order()
 	}
-	c.list = slices.DeleteFunc(c.list, func(q captionCue) bool { return q.Text == "" })
+	c.List = slices.DeleteFunc(c.List, func(q Cue) bool { return q.Text == "" })
 	c.unroll()
-	for _, q := range c.list {
+	for _, q := range c.List {
 		t.Cues = append(t.Cues, q)
 		t.Duration = max(t.Duration, q.End)
 	}
 	t.listSpeakers()
 	if len(t.Cues) == 0 {
-		return episodeTranscript{}, fmt.Errorf("no speech was found in the transcript (read as %s); check that the file is whole", c.format)
+		return Transcript{}, fmt.Errorf("no speech was found in the transcript (read as %s); check that the file is whole", c.Format)
 	}
 	for _, what := range slices.Sorted(maps.Keys(c.faults)) {
 		t.Repairs = append(t.Repairs, fmt.Sprintf("%d cues %s", c.faults[what], what))
@@ -132,10 +139,10 @@ func (c *cues) transcript() (episodeTranscript, error) {
 }
 
 // order sorts cues by their times and repairs times that cannot be.
-func (c *cues) order() {
-	for i := range c.list {
-		q := &c.list[i]
-		if i > 0 && q.Start < c.list[i-1].Start {
+func (c *Collector) order() {
+	for i := range c.List {
+		q := &c.List[i]
+		if i > 0 && q.Start < c.List[i-1].Start {
 			c.fault("out of order, sorted")
 		}
 		if q.End < q.Start {
@@ -143,22 +150,22 @@ func (c *cues) order() {
 			q.Start, q.End = q.End, q.Start
 		}
 	}
-	slices.SortStableFunc(c.list, func(a, b captionCue) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(c.List, func(a, b Cue) int { return cmp.Compare(a.Start, b.Start) })
 	end := 0.0
-	for i := range c.list {
-		if c.list[i].Start < end-0.001 {
+	for i := range c.List {
+		if c.List[i].Start < end-0.001 {
 			c.fault("overlapping, kept as they are")
 		}
-		end = max(end, c.list[i].End)
+		end = max(end, c.List[i].End)
 	}
 }
 
 // unroll takes out what captions that scroll say twice: the lines that the cue
 // before has shown already.
-func (c *cues) unroll() {
-	out := c.list[:0]
+func (c *Collector) unroll() {
+	out := c.List[:0]
 	var shown string // text of the cue before as the file has it
-	for _, q := range c.list {
+	for _, q := range c.List {
 		whole := q.Text
 		if n := len(out); n > 0 && out[n-1].Speaker == q.Speaker {
 			if whole == shown && q.Start <= out[n-1].End+0.1 {
@@ -167,7 +174,7 @@ func (c *cues) unroll() {
 				continue
 			}
 			last := shown[strings.LastIndexByte(shown, '\n')+1:]
-			if rest, ok := strings.CutPrefix(q.Text, last+"\n"); ok && c.format == "vtt" {
+			if rest, ok := strings.CutPrefix(q.Text, last+"\n"); ok && c.Format == "vtt" {
 				c.fault("repeated, joined")
 				q.Text = rest
 			}
@@ -178,11 +185,11 @@ func (c *cues) unroll() {
 	for i := range out {
 		out[i].Text = strings.Join(strings.Fields(out[i].Text), " ")
 	}
-	c.list = out
+	c.List = out
 }
 
-// between returns the transcript between two times as plain text.
-func (t episodeTranscript) between(from, to float64) string {
+// Between returns the transcript between two times as plain text.
+func (t Transcript) Between(from, to float64) string {
 	var out []string
 	for _, q := range t.Cues {
 		if q.End > from && q.Start < to {

@@ -1,4 +1,4 @@
-package podcast
+package transcript
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ const maxTime = 100 * 3600
 // has a point or a comma.
 var clock = lazyregexp.New(`^(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2})(?:[.,](\d{1,9}))?$`)
 
-// parseTime reads 01:02:03.500, 2:03,5 or 2:03 as seconds.
-func parseTime(s string) (float64, bool) {
+// ParseTime reads 01:02:03.500, 2:03,5 or 2:03 as seconds.
+func ParseTime(s string) (float64, bool) {
 	m := clock.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return 0, false
@@ -31,17 +31,17 @@ func parseTime(s string) (float64, bool) {
 		f, _ := strconv.ParseFloat("0."+m[4], 64) // digits
 		t += f
 	}
-	return millis(t), sec < 60 && t <= maxTime
+	return Millis(t), sec < 60 && t <= maxTime
 }
 
-// millis rounds to what formats can write.
-func millis(t float64) float64 { return math.Round(t*1000) / 1000 }
+// Millis rounds to what formats can write.
+func Millis(t float64) float64 { return math.Round(t*1000) / 1000 }
 
-// sane reports whether t can be a time in an episode.
-func sane(t float64) bool { return t >= 0 && t <= maxTime } // false for NaN, too
+// Sane reports whether t can be a time in an episode.
+func Sane(t float64) bool { return t >= 0 && t <= maxTime } // false for NaN, too
 
-// stamp writes seconds as 1:02:03, for people.
-func stamp(t float64) string {
+// Stamp writes seconds as 1:02:03, for people.
+func Stamp(t float64) string {
 	s := int(t)
 	if s >= 3600 {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
@@ -49,5 +49,5 @@ func stamp(t float64) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// seconds writes a time as models read and repeat it without arithmetic.
-func seconds(t float64) string { return strconv.FormatFloat(millis(t), 'f', -1, 64) }
+// Seconds writes a time as models read and repeat it without arithmetic.
+func Seconds(t float64) string { return strconv.FormatFloat(Millis(t), 'f', -1, 64) }
