@@ -40,6 +40,7 @@ var variables = []word{
 	{"ADROIT_LOG", "Overrides `log.level` of the configuration: `ADROIT_LOG=debug`"},
 	{"ADROIT_AGENT", "Overrides `agent` of the configuration"},
 	{"ADROIT_MODEL", "Overrides `model` of the configuration; `-m` overrides it"},
+	{"ADROIT_MCP_TOKEN", "What clients of `adroit mcp serve --http` send; else it is made and printed"},
 	{"ADROIT_SANDBOX", "Overrides `sandbox.level` of the configuration; `--sandbox` overrides it"},
 	{"ANTHROPIC_API_KEY", "Key for `anthropic/…` models"},
 	{"ANTHROPIC_BASE_URL", "Where `anthropic/…` models are, if not at Anthropic"},

@@ -125,6 +125,8 @@ var may = map[string][]string{
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
 	"pkg/cli/internal/request": append([]string{"internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "pkg/trust"}, command...),
 	"pkg/cli/internal/chat":    append([]string{"pkg/executor", "pkg/flow", "pkg/secret", "pkg/trust"}, command...),
+	// A surface for other programs: over the client alone.
+	"pkg/cli/internal/mcpserver": {"pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/render"},
 	// The screen alone may import bubbletea.
 	"pkg/cli/internal/chatscreen": {"pkg/cli/internal/chat", "pkg/cli/internal/render", "pkg/cli/internal/term"},
 	"pkg/cli/internal/contend":    append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
@@ -141,7 +143,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "pkg/sqlite"}, command...),
 	"pkg/cli/internal/cmd/agents":    append([]string{"pkg/agents"}, command...),
 	"pkg/cli/internal/cmd/pipelines": append([]string{"configs"}, command...),
-	"pkg/cli/internal/cmd/mcp":       append([]string{"internal/mcp", "pkg/executor"}, command...),
+	"pkg/cli/internal/cmd/mcp":       append([]string{"internal/mcp", "pkg/cli/internal/cmd/version", "pkg/cli/internal/mcpserver", "pkg/executor"}, command...),
 	"pkg/cli/internal/cmd/tools":     append([]string{"pkg/executor", "pkg/tools"}, command...),
 	"pkg/cli/internal/cmd/talk":      append([]string{"pkg/executor"}, command...),
 

@@ -10,6 +10,7 @@ import (
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // A Scope is a workspace, and whether all that it brings is used. Files are
@@ -56,6 +57,7 @@ type (
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
 		Needs       string          `json:"needs,omitempty"` // capabilities
+		Effect      tools.Effect    `json:"effect"`          // of performing a call twice
 		Input       json.RawMessage `json:"input"`           // JSON Schema
 	}
 )
@@ -290,7 +292,7 @@ func (rt *Runtime) Tools(context.Context) (*Listing[ToolInfo], error) {
 		if err != nil {
 			return nil, AsError(err)
 		}
-		l.Items = append(l.Items, ToolInfo{t.Name, t.Description, t.Needs.String(), input})
+		l.Items = append(l.Items, ToolInfo{t.Name, t.Description, t.Needs.String(), t.Safe(), input})
 	}
 	return l, nil
 }

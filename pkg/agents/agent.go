@@ -60,7 +60,8 @@ type DynamicAgent struct {
 	Aliases      []string           `json:"aliases,omitempty"`       // former names
 	Output       json.RawMessage    `json:"output,omitempty"`        // JSON Schema of the final answer
 	Options      llm.Options        `json:"options,omitzero"`
-	Prompt       string             `json:"prompt"` // a text/template over Data
+	Expose       bool               `json:"expose,omitempty"` // other programs may call it as a tool
+	Prompt       string             `json:"prompt"`           // a text/template over Data
 
 	// Calling states how its model calls tools; empty is auto.
 	Calling toolcall.Mode `json:"calling,omitempty"`
@@ -126,6 +127,10 @@ func lastDot(key string) int {
 	}
 	return -1
 }
+
+// jobToolPrefix begins the names of the tools for jobs beside which exposed agents
+// are tools.
+const jobToolPrefix = "job_"
 
 // Name of an agent: it is typed, and becomes part of step names and URLs.
 var nameRule = lazyregexp.New(`^[a-z][a-z0-9_-]{0,63}$`)

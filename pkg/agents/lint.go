@@ -68,6 +68,9 @@ func (l *linter) header() {
 	if t := a.Options.Temperature; t != nil && (*t < 0 || *t > 2) {
 		l.key("options.temperature", Error, "", "the temperature %g is not between 0 and 2", *t)
 	}
+	if a.Expose && strings.HasPrefix(a.Name, jobToolPrefix) {
+		l.key("expose", Error, "rename the agent", "an exposed agent has a name that begins with %s: so do the tools for jobs", jobToolPrefix)
+	}
 	for i, name := range a.Skills {
 		if _, err := path.Match(name, ""); err != nil {
 			l.key(fmt.Sprintf("skills.%d", i), Error, "wildcards are *, ? and [a-z]", "the skill pattern %q is malformed", name)

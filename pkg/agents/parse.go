@@ -141,6 +141,11 @@ func (d *decoder) agent(n *node) {
 		"aliases":       func(v *node) { a.Aliases = d.Names(v, "aliases") },
 		"output":        func(v *node) { a.Output = v.JSON() },
 		"options":       func(v *node) { d.options(v) },
+		"expose": func(v *node) {
+			if a.Expose = v.Text == "true"; v.Kind != boolean {
+				d.bad(v, "", "expose is true or false")
+			}
+		},
 	})
 }
 

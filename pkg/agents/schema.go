@@ -67,6 +67,7 @@ func FileSchema() []byte {
 		"grant": m{"description": "What its tools may need at most.", "anyOf": []m{
 			{"type": "array", "items": m{"enum": caps.Names()}}, {"type": "string"}}},
 		"aliases": names("Former names."),
+		"expose":  m{"type": "boolean", "description": "Other programs may call it as a tool: adroit mcp serve."},
 		"output":  m{"type": "object", "description": "A JSON Schema that its last answer satisfies."},
 		"options": object("Passed to the model.", m{
 			"temperature": m{"type": "number", "minimum": 0, "maximum": 2, "description": "How freely the model chooses its words, from 0 to 2; else the server's default."},

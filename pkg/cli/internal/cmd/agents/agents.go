@@ -78,6 +78,9 @@ func showText(w io.Writer, a *adroit.AgentDetail, home func(string) string) {
 		t.Put("input", strings.TrimSpace(f.Name+" "+f.Description))
 	}
 	t.Put("done", render.Criterion(a.Done))
+	if a.Expose {
+		t.Put("exposed", "as a tool, by adroit mcp serve")
+	}
 	if l := a.Limits; l.Turns > 0 {
 		t.Put("turns", fmt.Sprint(l.Turns))
 	}

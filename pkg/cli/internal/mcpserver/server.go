@@ -1,0 +1,190 @@
+// Package mcpserver makes agents and tools of adroit tools of other programs: it
+// serves the Model Context Protocol over an [adroit.Client], whether that is a
+// runtime in this process or stands for one elsewhere.
+//
+//	s, err := mcpserver.New(ctx, client, mcpserver.Options{Request: request, Agents: []string{"reviewer"}})
+//	err = s.Serve(ctx, os.Stdin, os.Stdout)
+//
+// A call of an agent is a job like any other. The package decides nothing about
+// permission: what a job asks is put to a person, or the job waits.
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
+)
+
+// Options are what a server exposes, and how.
+type Options struct {
+	// Request is what every job is asked with: its directory, model and approvals.
+	Request adroit.Request
+	// Agents are exposed by name; nil: those whose file says expose: true.
+	Agents []string
+	// Tools are tools that are called without a job.
+	Tools []string
+	// ModelApproves lets the client's model say in a person's place whether a call
+	// of a job may run.
+	ModelApproves bool
+	Version       string // of this program
+	// Log gets a line for the operator. It is safe for concurrent use.
+	Log func(format string, args ...any)
+}
+
+// Bounds of a server.
+const (
+	maxCalls   = 64      // at work at once; more are refused
+	maxMessage = 4 << 20 // bytes of one that comes in
+	maxOutput  = 8 << 20 // bytes that wait for a client that does not read
+	grace      = 2 * time.Second
+)
+
+// A Server is what clients connect to. It is safe for concurrent use.
+type Server struct {
+	c      adroit.Client
+	o      Options
+	agents map[string]*agents.DynamicAgent // that are exposed
+	sdk    *sdk.Server
+	calls  chan struct{}   // has a value for each call at work
+	life   context.Context // ends when the server stops
+	stop   context.CancelFunc
+	gone   atomic.Bool // the one client on standard input has gone
+}
+
+const instructions = "Each agent is a tool: a call runs a job of adroit to its end, and progress is reported meanwhile. " +
+	"job_start begins one without waiting; job_follow, job_result, job_answer, job_cancel and job_resume take its id. " +
+	"A job that waits for a person says how it is answered."
+
+// New makes a server of what o names.
+func New(ctx context.Context, c adroit.Client, o Options) (*Server, error) {
+	s := &Server{c: c, o: o, agents: map[string]*agents.DynamicAgent{}, calls: make(chan struct{}, maxCalls)}
+	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if s.o.Log == nil {
+		s.o.Log = func(string, ...any) {}
+	}
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "adroit", Title: "adroit", Version: cmp.Or(o.Version, "0")}, &sdk.ServerOptions{
+		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+	})
+	if err := s.exposeAgents(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.exposeTools(ctx); err != nil {
+		return nil, err
+	}
+	if len(s.agents) == 0 && len(o.Tools) == 0 {
+		return nil, adroit.Invalidf("--agent NAME exposes one, and so does expose: true in its file; --tool NAME exposes a tool", "nothing is exposed")
+	}
+	return s, nil
+}
+
+// A call is one call of a tool.
+type call struct {
+	s     *Server
+	req   *sdk.CallToolRequest
+	args  json.RawMessage
+	count int // progress notices
+}
+
+// add adds a tool. Its input is checked before run sees it.
+func (s *Server) add(t *sdk.Tool, in *schema.Schema, run func(context.Context, *call) (*sdk.CallToolResult, error)) {
+	t.InputSchema = in.JSON()
+	s.sdk.AddTool(t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		select {
+		case s.calls <- struct{}{}:
+			defer func() { <-s.calls }()
+		default:
+			return failed("%d calls are in progress; try again when one has ended", maxCalls), nil
+		}
+		k := &call{s: s, req: req, args: req.Params.Arguments}
+		if len(k.args) == 0 {
+			k.args = json.RawMessage("{}")
+		}
+		if faults := in.Validate(k.args); faults != nil {
+			return failed("the arguments do not fit: %s", schema.FaultText(faults)), nil
+		}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(s.life, stop)()
+		res, err := run(ctx, k)
+		switch {
+		case err == nil:
+			return res, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
+		return fault(err), nil
+	})
+}
+
+// failed is a result that shows a model what went wrong.
+func failed(format string, args ...any) *sdk.CallToolResult {
+	r := text(fmt.Sprintf(format, args...))
+	r.IsError = true
+	return r
+}
+
+// fault is a result for an error, with what helps.
+func fault(err error) *sdk.CallToolResult {
+	words := err.Error()
+	if e := adroit.AsError(err); e.Hint != "" {
+		words += "\n" + e.Hint
+	}
+	return failed("%s", words)
+}
+
+func text(words string) *sdk.CallToolResult {
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: render.Sanitize(words)}}}
+}
+
+// withValue is a result with a value beside its text.
+func withValue(words string, v any) *sdk.CallToolResult {
+	r := text(words)
+	r.StructuredContent = v
+	return r
+}
+
+// report notifies the client of what a job does, if it has asked for that. What a
+// client does not learn is no concern of the job.
+func (k *call) report(ctx context.Context, words string) {
+	token := k.req.Params.GetProgressToken()
+	if words == "" || token == nil {
+		return
+	}
+	k.count++
+	_ = k.req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(k.count), Message: words})
+}
+
+// abandoned reports whether a call has ended because its client has gone or the
+// server stops, rather than because the client has cancelled it.
+func (s *Server) abandoned() bool { return s.gone.Load() || s.life.Err() != nil }
+
+// names checks that none is given twice.
+func names(list []string) error {
+	seen := map[string]bool{}
+	for _, name := range list {
+		if seen[name] {
+			return adroit.Invalidf("give each name once", "%s is exposed twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+var errJob = errors.New("no such job here")
+
+// noJob is the error for a job that does not exist or is not of this server.
+func noJob(id string) error {
+	return adroit.WithHint(fmt.Errorf("%w: %q", errJob, strings.TrimSpace(id)), "job_list lists the jobs of the exposed agents in this directory")
+}
