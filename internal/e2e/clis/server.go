@@ -17,8 +17,10 @@ import (
 type Turn struct {
 	Say    string
 	Run    string // a command for whatever tool of the program runs commands
-	Status int    // answer with this status of HTTP instead
-	Hang   bool   // never answer
+	Tool   string // or the end of the name of another tool, called with Args
+	Args   map[string]any
+	Status int  // answer with this status of HTTP instead
+	Hang   bool // never answer
 }
 
 // A Server answers as a script says: the n-th turn of a conversation gets the
@@ -63,6 +65,7 @@ func (s *Server) Asked() <-chan struct{} { return s.seen }
 
 type tool struct {
 	Name     string `json:"name"`
+	Tools    []tool `json:"tools"` // of a namespace
 	Function struct {
 		Name string `json:"name"`
 	} `json:"function"`
@@ -120,6 +123,24 @@ func (r *request) shell(command string) (name string, args any) {
 	return "no_shell_is_offered", map[string]any{"command": command}
 }
 
+// tool is the full name of the tool of an MCP server, and the namespace that it is
+// in if the program has these.
+func (r *request) tool(end string) (name, namespace string) {
+	for _, t := range r.Tools {
+		for _, name := range []string{t.Name, t.Function.Name} {
+			if strings.HasSuffix(name, "_"+end) {
+				return name, ""
+			}
+		}
+		for _, below := range t.Tools {
+			if below.Name == end {
+				return end, t.Name
+			}
+		}
+	}
+	return "no_such_tool_is_offered", ""
+}
+
 func (s *Server) answer(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	var r request
@@ -153,14 +174,18 @@ func (s *Server) answer(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, `{"type":"error","error":{"type":"authentication_error","message":"bad key (scripted)","code":%d,"status":"UNAUTHENTICATED"}}`, t.Status)
 		return
 	}
-	name, args := "", any(nil)
-	if t.Run != "" {
+	name, namespace, args := "", "", any(nil)
+	switch {
+	case t.Run != "":
 		name, args = r.shell(t.Run)
+	case t.Tool != "":
+		name, namespace = r.tool(t.Tool)
+		args = t.Args
 	}
 	id := fmt.Sprintf("call_%d", r.at()+1)
 	switch {
 	case strings.HasSuffix(path, "/responses"):
-		responses(w, t, id, name, args)
+		responses(w, t, id, name, namespace, args)
 	case strings.HasSuffix(path, "/messages"):
 		messages(w, t, r.Model, id, name, args)
 	case strings.HasSuffix(path, "/chat/completions"):
@@ -195,12 +220,15 @@ func encoded(v any) string {
 
 // responses is OpenAI's Responses API. Each answer takes 100 tokens in, 40 of
 // them cached, and 20 out.
-func responses(w http.ResponseWriter, t Turn, id, name string, args any) {
+func responses(w http.ResponseWriter, t Turn, id, name, namespace string, args any) {
 	stream(w)
 	event(w, "response.created", object{"type": "response.created", "response": object{"id": "resp_" + id}})
 	item := object{"type": "message", "role": "assistant", "id": "msg_" + id, "content": []object{{"type": "output_text", "text": t.Say}}}
 	if name != "" {
 		item = object{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": name, "arguments": encoded(args)}
+		if namespace != "" {
+			item["namespace"] = namespace
+		}
 	}
 	event(w, "response.output_item.done", object{"type": "response.output_item.done", "output_index": 0, "item": item})
 	event(w, "response.completed", object{"type": "response.completed", "response": object{"id": "resp_" + id, "usage": object{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -91,9 +92,9 @@ func (k *call) put(ctx context.Context, d *adroit.JobDetail) (sent bool, more *s
 func (k *call) answered(ctx context.Context) (*sdk.CallToolResult, error) {
 	var at pendingAnswer
 	if err := json.Unmarshal([]byte(k.req.Params.RequestState), &at); err != nil {
-		return nil, adroit.Invalidf("send it as it came", "the state of the request cannot be read")
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the state of the request is not what was sent"}
 	}
-	d, err := k.s.job(ctx, at.Job)
+	d, err := k.s.job(ctx, at.Job) // a state may name what the client can reach, no more
 	if err != nil {
 		return nil, err
 	}

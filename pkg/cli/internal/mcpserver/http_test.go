@@ -104,6 +104,17 @@ func TestHTTPRefuses(t *testing.T) {
 			}
 		}
 	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(strings.Repeat(" ", 5<<20)))
+	w.must(err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := http.DefaultClient.Do(r)
+	w.must(err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("5 MiB: %s", resp.Status)
+	}
 	for _, address := range []string{"0.0.0.0:0", ":0", "nonsense"} {
 		if l, err := mcpserver.Listen(address); err == nil {
 			l.Close()

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -123,6 +124,8 @@ func (s *Server) add(t *sdk.Tool, in *schema.Schema, run func(context.Context, *
 			return res, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case errors.As(err, new(*jsonrpc.Error)):
+			return nil, err // not for the model
 		}
 		return fault(err), nil
 	})

@@ -1,0 +1,194 @@
+package mcpserver_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/adroit-run/adroit/internal/trust"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/api"
+	"github.com/adroit-run/adroit/pkg/cli/internal/mcpserver"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
+	"github.com/adroit-run/adroit/pkg/llm"
+	"github.com/adroit-run/adroit/pkg/llm/script"
+	"github.com/adroit-run/adroit/pkg/sqlite"
+	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/file"
+)
+
+const (
+	legacy  = "2025-11-25"
+	current = "2026-07-28"
+)
+
+var files = fstest.MapFS{
+	"writer.md": {Data: []byte("---\ndescription: Write a file.\ntools: [write_file]\nmodel: writes/x\nexpose: true\n---\nYou write.\n")},
+	"greeter.md": {Data: []byte("---\ndescription: Greet somebody.\nmodel: greets/x\nexpose: true\ninputs:\n  name: Whom.\n  times: {default: 2}\n" +
+		"output: {type: object, properties: {greeting: {$ref: '#/$defs/text'}}, required: [greeting], $defs: {text: {type: string}}}\n---\nYou greet {{.Inputs.name}}.\n")},
+	"waiter.md": {Data: []byte("---\ndescription: Wait.\ntools: [slow]\nmodel: waits/x\nexpose: true\n---\nYou wait.\n")},
+	"hidden.md": {Data: []byte("---\ndescription: Nobody is to call it.\nmodel: greets/x\n---\nYou hide.\n")},
+}
+
+// A world is a runtime with agents that play scripts.
+type world struct {
+	*testing.T
+	c    adroit.Client
+	dir  string
+	slow chan struct{} // gets a value when the tool slow is called
+	end  chan struct{} // lets it end
+}
+
+func newWorld(t *testing.T, through func(adroit.Client) adroit.Client) *world {
+	return newWorldOf(t, files, through)
+}
+
+func newWorldOf(t *testing.T, files fstest.MapFS, through func(adroit.Client) adroit.Client) *world {
+	t.Helper()
+	w := &world{T: t, dir: t.TempDir(), slow: make(chan struct{}, 200), end: make(chan struct{})}
+	slow := tools.New(tools.Metadata{Name: "slow", Description: "Wait until the test ends it or the job ends."}, func(ctx context.Context, _ *tools.Env, _ struct{}) (string, error) {
+		w.slow <- struct{}{}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-w.end:
+			return "Released.", nil
+		}
+	})
+	models := map[string]llm.Model{}
+	for name, text := range map[string]string{
+		"writes": "turns:\n  - calls: [{name: write_file, args: {path: out.txt, content: \"done\\n\"}}]\n  - text: \"Written \\e]52;c;x\\a.\"\nloop: true",
+		"greets": "turns: [{text: '{\"greeting\": \"Hello\"}'}]\nloop: true",
+		"fails":  "turns: [{error: {kind: auth, message: the key is refused}}]",
+		"waits":  "turns:\n  - calls: [{name: slow}]\n  - text: Done.\nloop: true",
+	} {
+		m, err := script.Parse(name, []byte(text))
+		w.must(err)
+		models[name] = m
+	}
+	data := t.TempDir()
+	rt, err := adroit.Open(t.Context(), adroit.Options{
+		Tools: []tools.Tool{slow, file.Write, file.Read}, Models: models, Data: data, Store: sqlite.Store(data), Trust: trust.In(data),
+		Agents: []agents.Layer{{Name: "mine", FS: files}}, AtOnce: 4,
+	})
+	w.must(err)
+	t.Cleanup(func() { w.must(rt.Close()) })
+	if w.c = rt; through != nil {
+		w.c = through(rt)
+	}
+	return w
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) server(o mcpserver.Options) *mcpserver.Server {
+	w.Helper()
+	o.Request.Dir, o.Log = w.dir, w.Logf
+	o.Request.Approve = cmp.Or(o.Request.Approve, executor.ApproveAsk)
+	s, err := mcpserver.New(w.Context(), w.c, o)
+	w.must(err)
+	return s
+}
+
+// A client is a session with a server over pipes, as a program has it.
+type client struct {
+	*world
+	*sdk.ClientSession
+	notices func() []string
+	hangUp  func()
+	ended   chan error
+}
+
+// connect connects a client that answers questions with answer, if that is not nil.
+func (w *world) connect(s *mcpserver.Server, revision string, answer func(*sdk.ElicitParams) *sdk.ElicitResult) *client {
+	w.Helper()
+	var mu sync.Mutex
+	var notices []string
+	o := &sdk.ClientOptions{
+		Capabilities: &sdk.ClientCapabilities{},
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+			mu.Lock()
+			defer mu.Unlock()
+			notices = append(notices, r.Params.Message)
+		},
+	}
+	if answer != nil {
+		o.ElicitationHandler = func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) { return answer(r.Params), nil }
+	}
+	p := newPipes()
+	c := &client{world: w, ended: make(chan error, 1), hangUp: p.hangUp, notices: func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(notices)
+	}}
+	go func() { c.ended <- s.Serve(w.Context(), p.in, p.out) }()
+	var err error
+	c.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(w.Context(), p.client(), &sdk.ClientSessionOptions{ProtocolVersion: revision})
+	w.must(err)
+	w.Cleanup(func() { c.Close(); p.hangUp(); <-c.ended })
+	return c
+}
+
+// call calls a tool and returns its result with the job that it is about.
+func (c *client) call(name string, args any) (*sdk.CallToolResult, view) {
+	c.Helper()
+	p := &sdk.CallToolParams{Name: name, Arguments: args}
+	p.SetProgressToken("t")
+	r, err := c.CallTool(c.Context(), p)
+	c.must(err)
+	var v view
+	b, err := json.Marshal(r.StructuredContent)
+	c.must(err)
+	c.must(json.Unmarshal(b, &v))
+	return r, v
+}
+
+type view struct {
+	Job       string
+	Status    jobs.Status
+	Summary   string
+	Output    map[string]string
+	Artifacts map[string]json.RawMessage
+	Question  *struct {
+		ID, How string
+		Answers []string
+	}
+	Jobs   []struct{ Job, Agent string }
+	Part   struct{ Text string }
+	Result *view
+	Events []struct{ Number int64 }
+	After  int64
+}
+
+func words(r *sdk.CallToolResult) string {
+	if len(r.Content) == 0 {
+		return ""
+	}
+	return r.Content[0].(*sdk.TextContent).Text
+}
+
+func yes(*sdk.ElicitParams) *sdk.ElicitResult {
+	return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "yes"}}
+}
+
+// each runs a test on the runtime and on a client that stands for one, in both
+// revisions of the protocol.
+func each(t *testing.T, run func(w *world, revision string)) {
+	for _, revision := range []string{legacy, current} {
+		t.Run(revision, func(t *testing.T) { run(newWorld(t, nil), revision) })
+		t.Run(revision+" over HTTP", func(t *testing.T) { run(newWorld(t, api.Loopback), revision) })
+	}
+}
