@@ -33,6 +33,14 @@ const fixTurns = `scenes:
       - calls: [{name: finish, args: {summary: Right now.}}]
 `
 
+// fixOnce is a repair that helps.
+const fixOnce = `scenes:
+  - when: You repair the code
+    turns:
+      - calls: [{name: edit_file, args: {path: a.txt, old: wrong, new: right}}]
+      - calls: [{name: finish, args: {summary: It was wrong.}}]
+`
+
 // TestKillFix kills a coordinated job at its points (a sample of them: see points)
 // and resumes it: it ends as one that was not killed, what did not help is
 // undone, and each agent was asked once.
@@ -70,6 +78,46 @@ func TestKillFix(t *testing.T) {
 		return true
 	})
 	if last < 40 {
+		t.Errorf("the last point was %d; the job cannot have been killed everywhere", last)
+	}
+}
+
+// TestKillFixMemory kills, at its points, a job that makes a known change again: it
+// ends as one that was not killed, and each attempt is remembered once.
+func TestKillFixMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some forty processes; run it without -short")
+	}
+	t.Parallel()
+	bin := built.program(t, "failpoints")
+	last, _ := points(t, 7, func(n int) bool {
+		p := newPlace(t, map[string]string{"turns.yaml": fixOnce, "none.yaml": "turns:\n  - error: {kind: auth, message: nobody may ask}\n", "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild})
+		p.bin = bin
+		if code, out := p.run("fix", "-m", "script:../turns.yaml", "--", "sh", "build.sh"); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, out)
+		}
+		if err := os.WriteFile(p.path("repo/a.txt"), []byte("wrong\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
+		code, out := p.run("fix", "-m", "script:../none.yaml", "--", "sh", "build.sh")
+		p.env = p.env[:len(p.env)-1]
+		killed := code == -int(syscall.SIGKILL)
+		if !killed && code != 0 {
+			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
+		}
+		if killed {
+			if code, out = p.run("jobs", "resume", "last"); code != 0 {
+				t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
+			}
+		}
+		_, known := p.run("failures", "--json")
+		if got := strings.Count(known, `"outcome": "works"`); got != 2 || p.read("repo/a.txt") != "right\n" {
+			t.Errorf("point %d: %d outcomes are remembered, want 2; a.txt is %q\n%s", n, got, p.read("repo/a.txt"), known)
+		}
+		return killed
+	})
+	if last < 15 {
 		t.Errorf("the last point was %d; the job cannot have been killed everywhere", last)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/problem"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -18,6 +19,7 @@ type Coordinator struct {
 	o     Options
 	all   []repairer      // that may repair
 	tried map[string]bool // decisions, by signature and what was done
+	past  experience      // of other jobs
 	used  map[string]int  // moves of strategies, by strategy and place
 	left  int             // repairs
 	asked int             // questions to a person
@@ -62,6 +64,9 @@ func New(sc *executor.Scope, o Options) (*Coordinator, error) {
 func (c *Coordinator) Coordinate(p *Problem, retry func(Action) (*Problem, error)) (Result, error) {
 	c.res.Command, c.res.Problem = p.Command, p
 	c.left = c.o.attempts()
+	if err := c.begin(); err != nil {
+		return c.res, err
+	}
 	for n := 1; ; n++ {
 		p.Attempt, p.before = n, !Coded(c.sc.Task)
 		act, err := c.decide(p)
@@ -77,14 +82,16 @@ func (c *Coordinator) Coordinate(p *Problem, retry func(Action) (*Problem, error
 		case err != nil:
 			return *c.end(&at, Failed, err.Error(), ""), err
 		case end != nil:
-			return *end, nil
+			return *end, c.remember(p, &at, failures.Given)
 		}
 		if act.Decision != Retry || !strings.HasPrefix(act.By, "rule ") {
 			c.left--
 		}
 		if !again {
-			at.Outcome = "no change"
-			c.res.Attempts = append(c.res.Attempts, at)
+			at.Outcome = failures.NoChange
+			if err := c.keep(p, &at); err != nil {
+				return c.res, err
+			}
 			continue
 		}
 		next, err := retry(act)
@@ -92,14 +99,16 @@ func (c *Coordinator) Coordinate(p *Problem, retry func(Action) (*Problem, error
 		case err != nil:
 			return *c.end(&at, Failed, err.Error(), ""), err
 		case next == nil:
-			at.Outcome = "works"
-			return *c.end(&at, Fixed, "", ""), nil
+			at.Outcome = failures.Works
+			return *c.end(&at, Fixed, "", ""), c.remember(p, &at, at.Outcome)
 		}
 		next.Type = c.typeOf(next, p)
-		if err := c.judge(&at, next); err != nil {
+		if err = c.judge(&at, next); err == nil {
+			err = c.keep(p, &at)
+		}
+		if err != nil {
 			return c.res, err
 		}
-		c.res.Attempts = append(c.res.Attempts, at)
 		p, c.res.Problem = next, next
 	}
 }
@@ -115,6 +124,10 @@ func (c *Coordinator) perform(p *Problem, at *Attempt) (again bool, end *Result,
 	case Retry:
 		if act.Wait > 0 {
 			err = flow.Sleep(c.sc.Run, act.Wait)
+		}
+		if act.Replay != "" {
+			again, err = c.replay(at)
+			return again, nil, err
 		}
 	case Delegate:
 		again, err = c.repair(p, at)

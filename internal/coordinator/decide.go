@@ -37,6 +37,9 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 	if p.Interrupted {
 		return Action{Decision: Retry, By: "rule interrupted", Reasoning: "the command was cut short with the process that ran it, so nobody knows how it would have ended"}, nil
 	}
+	if err := c.recall(p, sig); err != nil {
+		return Action{}, err
+	}
 	offered := c.offered(p, sig)
 	if act != nil && (act.Decision != Delegate || slices.Contains(offered, act.Agent)) {
 		if act.Decision == Delegate {
@@ -46,6 +49,9 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 	}
 	if p.Type == problem.Test && known && c.first(sig, "rerun") && p.Attempt == 1 {
 		return Action{Decision: Retry, By: "rule flaky", Reasoning: "a test that fails may be one that fails at times: it is run once more before anybody changes code"}, nil
+	}
+	if act, ok := c.remembered(sig); ok {
+		return act, nil
 	}
 	if act, ok, err := c.move(p, "given", c.o.Strategy); ok || err != nil {
 		return act, err
@@ -75,14 +81,14 @@ func (c *Coordinator) seen(sig, what string) bool { return c.tried[sig+" "+what]
 
 // failedBefore reports whether an agent has worked on a failure that is the same.
 func (c *Coordinator) failedBefore(sig string) bool {
-	return slices.ContainsFunc(c.res.Attempts, func(a Attempt) bool { return a.Repair != nil && a.Signature == sig })
+	return slices.ContainsFunc(c.res.Attempts, func(a Attempt) bool { return a.Repair != nil && a.Action.Replay == "" && a.Signature == sig })
 }
 
 // offered are the agents that may be tried for p, the best first: never one twice
 // for the same failure.
 func (c *Coordinator) offered(p *Problem, sig string) (out []string) {
 	for _, a := range candidates(c.all, p.Type, capabilities(p)) {
-		if a.Name != diagnostic && !c.seen(sig, a.Name) {
+		if a.Name != diagnostic && !c.seen(sig, a.Name) && !c.failedElsewhere(sig, a.Name) {
 			out = append(out, a.Name)
 		}
 	}
@@ -101,7 +107,7 @@ func (c *Coordinator) analyse(p *Problem, sig string, offered []string) (Action,
 	}
 	all := offered // an analyst may see a problem of another type in it
 	for _, a := range c.all {
-		if a.Name != diagnostic && !c.seen(sig, a.Name) && !slices.Contains(all, a.Name) {
+		if a.Name != diagnostic && !c.seen(sig, a.Name) && !c.failedElsewhere(sig, a.Name) && !slices.Contains(all, a.Name) {
 			all = append(all, a.Name)
 		}
 	}
@@ -150,6 +156,9 @@ func (c *Coordinator) strong() (json.RawMessage, error) {
 // asked.
 func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage) (Action, executor.Report, error) {
 	in, err := c.material(p, offered)
+	if err == nil {
+		err = c.showPast(p, in)
+	}
 	if err != nil {
 		return Action{}, executor.Report{}, err
 	}

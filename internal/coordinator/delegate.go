@@ -23,6 +23,11 @@ func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
 		return false, err
 	}
 	delete(in, "agents")
+	if at.Action.By == byMemory {
+		if in["diagnosis"], err = json.Marshal(c.past.known[at.Signature].Worked); err != nil {
+			return false, err
+		}
+	}
 	words := at.Action.Instructions
 	if at.Action.Diagnose {
 		found, err := c.diagnose(in, words)

@@ -26,6 +26,7 @@ type Options struct {
 	Strategy Strategy      // what is done before anything else
 	Only     bool          // nothing but Strategy and what code decides
 	NoRules  bool          // code does not decide: a job that began before it did, or a step that must not be
+	Choice                 // of memory; empty: what the configuration says
 	Hooks
 }
 
@@ -76,6 +77,8 @@ func (o Options) Check() error {
 		return fmt.Errorf("attempts is %d; it is 1 to %d", o.Attempts, mostAttempts)
 	case o.Escalate != "" && !slices.Contains([]string{Ask, Report, Never}, o.Escalate):
 		return fmt.Errorf("escalate is %q; it is ask, report or never", o.Escalate)
+	case !slices.Contains([]string{"", On, Off}, o.Memory):
+		return fmt.Errorf("memory is %q; it is on or off", o.Memory)
 	case o.Patience < 0:
 		return errors.New("the wait for a person is negative")
 	}
@@ -101,6 +104,8 @@ type Result struct {
 	Hint     string    `json:"hint,omitempty"`
 	Problem  *Problem  `json:"problem,omitempty"` // the last
 	Attempts []Attempt `json:"attempts,omitempty"`
+	// Arms are the sides that the job was on in comparisons.
+	Arms map[string]string `json:"arms,omitempty"`
 }
 
 // An Attempt is one decision and what came of it.

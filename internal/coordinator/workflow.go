@@ -60,8 +60,8 @@ type job struct {
 
 func jobOf(sc *executor.Scope) (*job, error) {
 	var in struct {
-		command, wait, escalate, keep, timeout string
-		attempts                               json.RawMessage
+		command, wait, escalate, keep, timeout, memory string
+		attempts                                       json.RawMessage
 	}
 	j := &job{}
 	var errs []error
@@ -80,6 +80,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 	get("wait", &in.wait)
 	get("keep", &in.keep)
 	get("timeout", &in.timeout)
+	get("memory", &in.memory)
 	if get("attempts", &in.attempts) {
 		if _, err := fmt.Sscan(strings.Trim(string(in.attempts), `"`), &j.o.Attempts); err != nil {
 			errs = append(errs, fmt.Errorf("attempts is %s; write a number", in.attempts))
@@ -98,7 +99,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 		}
 		j.timeout = int(d / time.Second)
 	}
-	j.o.Escalate, j.o.Keep = in.escalate, in.keep == "true"
+	j.o.Escalate, j.o.Keep, j.o.Memory = in.escalate, in.keep == "true", in.memory
 	errs = append(errs, j.o.Check())
 	for i, s := range j.steps {
 		if strings.TrimSpace(s.Run) == "" {

@@ -115,11 +115,13 @@ var settings = []word{
 	{"log.level", "What is logged for operators: `error`, `warn`, `info` (begin and end of jobs), `debug` (each step), or `off`; `ADROIT_LOG` goes before. See [operating](operate.md)"},
 	{"log.format", "`text` or `json`, a line each"},
 	{"log.file", "The file that lines are appended to; standard error if left out. A leading ~/ is the home directory"},
+	{"coordinator.memory", "Where `adroit fix` looks for what was done about the same failure before: `project` (the directory), `user` (all projects) or `off`, which keeps nothing either. `project` if left out; see [fix](fix.md)"},
+	{"coordinator.compare.WHAT", "Assigns jobs by their id to the sides of a comparison, which `adroit stats` counts apart: `memory: [on, off]`"},
 	{"jobs.at_once", "How many jobs of the data directory run at once, in all processes; the others are queued and start by themselves, the oldest first. `--at-once` goes before. No bound if left out; see [operating](operate.md)"},
 }
 
 // named is what stands for the keys of a map, by the map's key.
-var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "models": "NAME", "fallbacks": "MODEL", "edit_formats": "MODEL", "windows": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME", "properties": "NAME", "webhooks": "NAME", "cli": "NAME", "fields": "TERM", "types": "TYPE", "test": "DIRECTORY"}
+var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "prices": "MODEL", "models": "NAME", "fallbacks": "MODEL", "edit_formats": "MODEL", "windows": "MODEL", "calling": "MODEL", "body": "FIELD", "headers": "HEADER", "feeds": "NAME", "calendars": "NAME", "links": "NAME", "properties": "NAME", "webhooks": "NAME", "cli": "NAME", "fields": "TERM", "types": "TYPE", "test": "DIRECTORY", "compare": "WHAT"}
 
 func TestConfig(t *testing.T) {
 	structs := map[string]*ast.StructType{}
@@ -159,7 +161,7 @@ func TestExample(t *testing.T) {
 	}
 	got := show(t, map[string]string{"HOME": t.TempDir(), "ADROIT_CONFIG": path})
 	for _, w := range settings {
-		key := strings.NewReplacer("NAME", "lab", "MODEL", "lab/some-model", "HEADER", "X-Team", "FIELD", "seed", "TERM", "text", "TYPE", "answer", "DIRECTORY", "~/shop").Replace(w.name)
+		key := strings.NewReplacer("NAME", "lab", "MODEL", "lab/some-model", "HEADER", "X-Team", "FIELD", "seed", "TERM", "text", "TYPE", "answer", "WHAT", "memory", "DIRECTORY", "~/shop").Replace(w.name)
 		if strings.HasPrefix(key, "prices.") {
 			key = key[:strings.LastIndex(key, ".")]
 		}

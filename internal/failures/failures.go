@@ -39,6 +39,8 @@ const (
 	NoChange = "no change" // nothing was changed
 	Person   = "person"    // it worked after a person had said continue
 	Given    = "given up"  // nobody knew what to do
+	// Unfinished is the repair of an agent that was stopped.
+	Unfinished = "unfinished"
 )
 
 // An Action is what was done about a failure.
@@ -61,13 +63,13 @@ func (f Failure) Failed() bool { return f.Outcome == Same || f.Outcome == NoChan
 
 // A Query selects failures; the zero value is all of them.
 type Query struct {
-	Project   string    // "" is any
-	Signature string    // "" is any
-	Key       string    // "" is any; a job and a slash are all of the job
-	Words     []string  // any of these
-	Before    time.Time // only what is older
-	Skip      int       // the first of them
-	Limit     int
+	Project   string    `json:"project,omitempty"`   // "" is any
+	Signature string    `json:"signature,omitempty"` // "" is any
+	Key       string    `json:"key,omitempty"`       // "" is any; a job and a slash are all of the job
+	Words     []string  `json:"words,omitempty"`     // any of these
+	Before    time.Time `json:"before,omitzero"`     // only what is older
+	Skip      int       `json:"skip,omitempty"`      // the first of them
+	Limit     int       `json:"limit,omitempty"`
 }
 
 // A Store keeps failures. Its methods are safe for concurrent use, and what they

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/jobdir"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/rootfs"
@@ -86,6 +87,8 @@ type Options struct {
 	NoDiagnostics bool
 	// Hooks are commands that see each call of a tool and its result.
 	Hooks []Hook
+	// Coordination is how jobs learn from the failures of earlier ones: see docs/fix.md.
+	Coordination Coordination
 	// Middleware wraps each call of a tool, inside of the hooks; the first is
 	// outermost.
 	Middleware []func(ToolHandler) ToolHandler
@@ -139,6 +142,15 @@ type Options struct {
 	Hook func(point string, s flow.Step)
 }
 
+// Coordination says how coordinators, which repair what fails, learn.
+type Coordination struct {
+	// Memory is where what was done about the same failure before is looked for:
+	// project (the default), user (all projects) or off, which keeps nothing either.
+	Memory string
+	// Compare assigns jobs to the sides of a comparison by their id: memory: on, off.
+	Compare map[string][]string
+}
+
 // A Runtime runs jobs in this process. It is safe for concurrent use. Close
 // it: that interrupts what still runs, and waits.
 type Runtime struct {
@@ -151,8 +163,9 @@ type Runtime struct {
 	pipelines func() (*pipeline.Catalog, agents.Problems)
 	home      string // has a directory for each job
 	clean     func() error
-	bare      bool // jobs have no workspace: see Ask
-	forgets   bool // the store is the memory of this Runtime
+	bare      bool            // jobs have no workspace: see Ask
+	forgets   bool            // the store is the memory of this Runtime
+	failed    failures.Memory // what coordinators remember without a database
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -185,7 +198,7 @@ func Open(ctx context.Context, o Options) (*Runtime, error) {
 		_, err = set()
 		err = errors.Join(err, problems.Err(), more.Err())
 	}
-	if err := errors.Join(err, o.Network.Check()); err != nil {
+	if err := errors.Join(err, o.Network.Check(), o.Coordination.policy().Check()); err != nil {
 		return nil, err
 	}
 	if err := o.apart(o.Dir); err != nil {

@@ -47,6 +47,8 @@ type JobReader interface {
 	Artifacts(ctx context.Context, ref string) (*ArtifactList, error)
 	// Transcript returns all that the models of a job were sent and answered.
 	Transcript(ctx context.Context, ref string) (*Transcript, error)
+	// Failures returns what coordinators remember, the newest first.
+	Failures(ctx context.Context, q FailureQuery) ([]Failure, error)
 }
 
 // A JobWriter begins, steers and removes jobs.
@@ -77,6 +79,8 @@ type JobWriter interface {
 	Retry(ctx context.Context, ref string) (*Submitted, error)
 	// Remove forgets a job with all that is kept for it, and returns what it was.
 	Remove(ctx context.Context, ref string, o RemoveOptions) (*jobs.Job, error)
+	// ForgetFailures removes what coordinators remember, and returns how much it was.
+	ForgetFailures(ctx context.Context, q FailureQuery) (int, error)
 	// Prune removes the jobs that ended long ago. One that cannot be removed keeps
 	// no other from it.
 	Prune(ctx context.Context, o PruneOptions) (*PruneReport, error)

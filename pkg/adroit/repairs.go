@@ -43,9 +43,9 @@ func (r repairs) Undo(ctx context.Context, at, path string) (out coordinator.Cha
 // part is what the step at path and those below it have changed; nil if they
 // changed nothing.
 func (r repairs) part(ctx context.Context, at, path string) (*ledger.Selection, string, error) {
-	b, ok := r.Worktrees.(*jobdir.Workspaces)
-	if !ok {
-		return nil, "", errors.New("this job has no workspace")
+	b, err := r.workspaces()
+	if err != nil {
+		return nil, "", err
 	}
 	l, dir, err := b.Ledger(at)
 	if err != nil {
@@ -56,4 +56,12 @@ func (r repairs) part(ctx context.Context, at, path string) (*ledger.Selection, 
 		return nil, "", nil
 	}
 	return &part, dir, err
+}
+
+func (r repairs) workspaces() (*jobdir.Workspaces, error) {
+	b, ok := r.Worktrees.(*jobdir.Workspaces)
+	if !ok {
+		return nil, errors.New("this job has no workspace")
+	}
+	return b, nil
 }

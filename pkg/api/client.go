@@ -198,6 +198,16 @@ func (c *Client) Transcript(ctx context.Context, ref string) (*adroit.Transcript
 	return jobsTranscript.do(ctx, c, of[none]{Job: ref})
 }
 
+// Failures implements [adroit.Client].
+func (c *Client) Failures(ctx context.Context, q adroit.FailureQuery) ([]adroit.Failure, error) {
+	return failuresList.do(ctx, c, q)
+}
+
+// ForgetFailures implements [adroit.Client].
+func (c *Client) ForgetFailures(ctx context.Context, q adroit.FailureQuery) (int, error) {
+	return failuresForget.do(ctx, c, q)
+}
+
 func (c *Client) Resolve(ctx context.Context, r adroit.Request) (*adroit.Plan, error) {
 	return jobsResolve.do(ctx, c, r)
 }

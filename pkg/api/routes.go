@@ -64,6 +64,14 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.Transcript, error) {
 			return c.Transcript(ctx, in.Job)
 		}}
+	failuresList = route[adroit.FailureQuery, []adroit.Failure]{"failures/list", "List what coordinators remember, the newest first.",
+		func(ctx context.Context, c adroit.Client, q adroit.FailureQuery) ([]adroit.Failure, error) {
+			return c.Failures(ctx, q)
+		}}
+	failuresForget = route[adroit.FailureQuery, int]{"failures/forget", "Forget what coordinators remember; return how much it was.",
+		func(ctx context.Context, c adroit.Client, q adroit.FailureQuery) (int, error) {
+			return c.ForgetFailures(ctx, q)
+		}}
 	jobsResolve = route[adroit.Request, *adroit.Plan]{"jobs/resolve", "Return what submit would pin.",
 		func(ctx context.Context, c adroit.Client, r adroit.Request) (*adroit.Plan, error) {
 			return c.Resolve(ctx, r)
@@ -198,7 +206,7 @@ var (
 
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
-	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsSend, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
+	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, failuresList, failuresForget, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsSend, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
 	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall, serversList, serversCheck,
 	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet, trustList, doctor,
 }

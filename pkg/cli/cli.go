@@ -28,6 +28,7 @@ import (
 	configcmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/config"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/demo"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/doctor"
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/failures"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/fix"
 	jobscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/jobs"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/login"
@@ -149,7 +150,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(
 		run.New(e), conversation, talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), mcpcmd.New(e), models.New(e),
-		trust.New(e), setup.New(e), login.New(e), login.NewLogout(e), doctor.New(e), stats.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
+		trust.New(e), setup.New(e), login.New(e), login.NewLogout(e), doctor.New(e), stats.New(e), failures.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.AddCommand(talk.NewApprove(e), talk.NewDeny(e))
 	root.SetHelpCommand(helpCommand())

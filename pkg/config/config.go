@@ -50,6 +50,8 @@ type Config struct {
 	Jobs      jobsSection         `yaml:"jobs"`
 	Log       logSection          `yaml:"log"`
 
+	Coordinator coordinatorSection `yaml:"coordinator"`
+
 	Diagnostics string                    `yaml:"diagnostics"`
 	Servers     map[string]languageServer `yaml:"language_servers"`
 	Secrets     secrets                   `yaml:"secrets"`
@@ -254,6 +256,9 @@ func (c *Config) check(where string) error {
 	if _, err := ParseAge(c.Retention); c.Retention != "" && err != nil {
 		return fail(fmt.Errorf("%s: retention: %w", where, err), "for example 30d, 2w or 12h")
 	}
+	if err := c.Coordinator.check(where); err != nil {
+		return err
+	}
 	if err := c.Jobs.check(where); err != nil {
 		return err
 	}
@@ -370,7 +375,7 @@ func (c *Config) entries() []entry {
 			out = append(out, entry{l.key, strings.Join(l.list, ", "), true})
 		}
 	}
-	out = append(out, slices.Concat(c.Jobs.entries(), c.Log.entries())...)
+	out = append(out, slices.Concat(c.Jobs.entries(), c.Coordinator.entries(), c.Log.entries())...)
 	out = append(out, callingEntries(c.Calling)...)
 	out = append(out, c.serverEntries()...)
 	out = append(out, c.hookEntries()...)

@@ -60,7 +60,8 @@ func (c *Config) Options(p Program) (adroit.Options, error) {
 			Model: c.Model, Approve: c.Approve, Mode: c.Mode, Rules: c.Permissions, Prices: c.Prices,
 			Limits: executor.Limits{Turns: c.Limits.Turns, Tokens: c.Limits.Tokens, CostUSD: c.Limits.CostUSD, Time: c.Limits.Time},
 		},
-		Servers: c.LanguageServers(), NoDiagnostics: c.Diagnostics == "off", Hooks: c.hooksIn(c.getenv("HOME")),
+		Coordination: c.Coordinator.options(),
+		Servers:      c.LanguageServers(), NoDiagnostics: c.Diagnostics == "off", Hooks: c.hooksIn(c.getenv("HOME")),
 		ModelWait: cmp.Or(c.Limits.Wait, defaultWait), Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
 	}
 	c.layers(&o)

@@ -19,7 +19,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
-func TestFormsConform(t *testing.T) { toolstest.Check(t, edit.Blocks, edit.Patch, edit.Long) }
+func TestFormsConform(t *testing.T) {
+	toolstest.Check(t, edit.Blocks, edit.Patch, edit.Long, edit.Replay)
+}
 
 // tree makes a workspace of the files given.
 func tree(t *testing.T, content map[string]string) *tools.Env {

@@ -172,3 +172,17 @@ func testDoctor(t *testing.T, f *fixture) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// What coordinators remember is listed and forgotten; nothing is remembered here.
+func testFailures(t *testing.T, f *fixture) {
+	list, err := f.Failures(t.Context(), adroit.FailureQuery{Project: f.dir, Words: []string{"x"}, Limit: 3})
+	if err != nil || len(list) > 0 {
+		t.Errorf("remembers %v (%v)", list, err)
+	}
+	if n, err := f.ForgetFailures(t.Context(), adroit.FailureQuery{Key: "J1/"}); n != 0 || err != nil {
+		t.Errorf("forgot %d (%v)", n, err)
+	}
+	if _, err := f.Failures(t.Context(), adroit.FailureQuery{Project: f.dir + "\x00"}); err == nil {
+		t.Error("a directory that cannot be is one")
+	}
+}

@@ -30,6 +30,7 @@ type command struct {
 	phases     []string
 	attempts   int
 	escalate   string
+	memory     string
 	wait, most time.Duration
 	keep, json bool
 }
@@ -79,6 +80,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVar(&q.escalate, "escalate", "", "what a need for a person does: ask (wait; the default), report, never")
 	f.DurationVar(&q.wait, "wait", 0, "how long a person's answer is awaited; 24h if left out")
 	f.DurationVar(&q.most, "command-timeout", 0, "what one run of the command may take; 30m if left out")
+	f.StringVar(&q.memory, "memory", "", "use and keep what helped with the same failure before: on, off (config: coordinator.memory)")
 	f.BoolVar(&q.keep, "keep", false, "keep what a repair changed that did not help, instead of undoing it")
 	f.StringVar((*string)(&q.Approve), "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
 	f.IntVar(&q.Limits.Tokens, "max-tokens", 0, "stop after this many tokens, in and out")
@@ -177,7 +179,7 @@ func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
 	if q.attempts > 0 {
 		given["attempts"] = q.attempts
 	}
-	for name, v := range map[string]string{"escalate": q.escalate, "wait": duration(q.wait), "timeout": duration(q.most)} {
+	for name, v := range map[string]string{"escalate": q.escalate, "wait": duration(q.wait), "timeout": duration(q.most), "memory": q.memory} {
 		if v != "" {
 			given[name] = v
 		}
@@ -202,6 +204,8 @@ func (q *command) check(text string) error {
 		return exit.Usagef("leave it out for 3", "--attempts is %d; it is 1 to 20", q.attempts)
 	case q.escalate != "" && q.escalate != "ask" && q.escalate != "report" && q.escalate != "never":
 		return exit.Usagef("it is one of ask, report, never", "--escalate is %q", q.escalate)
+	case q.memory != "" && q.memory != "on" && q.memory != "off":
+		return exit.Usagef("it is on or off", "--memory is %q", q.memory)
 	case q.wait < 0:
 		return exit.Usagef("leave it out for 24h", "--wait is negative")
 	case q.most < 0 || q.most > time.Hour || q.most > 0 && q.most < time.Second:

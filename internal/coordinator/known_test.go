@@ -1,0 +1,108 @@
+package coordinator
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/failures"
+)
+
+// What is known follows from the last outcome of each thing that was done.
+func TestKnown(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	type f = failures.Failure
+	agent := func(name, outcome, fix string) f {
+		return f{Project: "/p", Outcome: outcome, Action: failures.Action{Decision: "DELEGATE", Agent: name, Fix: fix}}
+	}
+	again := func(of, outcome string) f {
+		return f{Project: "/p", Outcome: outcome, Action: failures.Action{Decision: "RETRY", Agent: "a", Of: of, Fix: map[bool]string{true: "diff"}[outcome == failures.Works]}}
+	}
+	retry := func(outcome string) f {
+		return f{Project: "/p", Outcome: outcome, Action: failures.Action{Decision: "RETRY"}}
+	}
+	elsewhere := agent("a", failures.Works, "diff")
+	elsewhere.Project = "/q"
+	person := f{Project: "/p", Outcome: failures.Person, Action: failures.Action{Decision: "ESCALATE"}}
+	for _, tt := range []struct {
+		name string
+		same []f // the newest first; J1 is the oldest
+		want string
+	}{
+		{"nothing", nil, "  []"},
+		{"an agent's repair", []f{agent("a", failures.Works, "diff")}, "a diff []"},
+		{"that cannot be made here", []f{agent("a", failures.Works, "unfit")}, "a  []"},
+		{"without a diff", []f{agent("a", failures.Works, "")}, "a  []"},
+		{"of another project", []f{elsewhere}, "a  []"},
+		{"that helped again", []f{again("J1/1", failures.Works), agent("a", failures.Works, "diff")}, "a diff []"},
+		{"that did not help again", []f{again("J1/1", failures.Same), agent("a", failures.Works, "diff")}, "a  []"},
+		{"and then the agent did", []f{agent("a", failures.Works, "diff"), again("J1/1", failures.Same), agent("a", failures.Works, "diff")}, "a diff []"},
+		{"one that did not help", []f{agent("a", failures.Same, "")}, "  [a]"},
+		{"one that changed nothing", []f{agent("a", failures.NoChange, "")}, "  [a]"},
+		{"one that changed the failure", []f{agent("a", failures.Changed, "")}, "  []"},
+		{"one that was stopped", []f{agent("a", failures.Unfinished, "")}, "  []"},
+		{"helped once, not since", []f{agent("a", failures.Same, ""), agent("a", failures.Works, "")}, "  [a]"},
+		{"helped since", []f{agent("a", failures.Works, ""), agent("a", failures.Same, "")}, "a  []"},
+		{"another helped", []f{agent("b", failures.Works, ""), agent("a", failures.Same, "")}, "b  [a]"},
+		{"a retry", []f{retry(failures.Works)}, "RETRY  []"},
+		{"a retry that does not help any more", []f{retry(failures.Same), retry(failures.Works)}, "  []"},
+		{"a person", []f{person, agent("a", failures.Same, "")}, "person  [a]"},
+		{"a person, before an agent", []f{agent("a", failures.Works, "diff"), person}, "a diff []"},
+	} {
+		for i := range tt.same {
+			tt.same[i].Key, tt.same[i].At = fmt.Sprintf("J%d/1", len(tt.same)-i), now.Add(-time.Duration(i)*time.Hour)
+		}
+		k := knownOf(tt.same, nil, "/p", now, func(diff string) bool { return diff == "diff" })
+		who := ""
+		switch {
+		case k.Worked != nil && k.Worked.Agent != "":
+			who = k.Worked.Agent
+		case k.Worked != nil:
+			who = k.Worked.Decision
+		case k.Person != nil:
+			who = "person"
+		}
+		if got := fmt.Sprint(who, " ", k.Fix, " ", append([]string{}, k.Failed...)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		if len(k.Shown) > failures.MostShown {
+			t.Errorf("%s: shows %d", tt.name, len(k.Shown))
+		}
+	}
+}
+
+// The side of a job is always the same, and sides are about as frequent.
+func TestAssign(t *testing.T) {
+	p := Policy{Compare: map[string][]string{"memory": {On, Off}}}
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	n := map[string]int{}
+	for i := range 2000 {
+		job := fmt.Sprintf("J1M82EHJAH%05d", i)
+		s := p.Setup(job, Choice{})
+		if s.Arms["memory"] != p.Setup(job, Choice{}).Arms["memory"] || s.Recall != (s.Arms["memory"] == On) || !s.Remember {
+			t.Fatalf("%s: %+v", job, s)
+		}
+		n[s.Arms["memory"]]++
+	}
+	if n[On] < 850 || n[Off] < 850 || n[On]+n[Off] != 2000 {
+		t.Errorf("the sides have %v jobs", n)
+	}
+	// Who chose is part of no comparison, and off keeps nothing.
+	if s := p.Setup("J1", Choice{Memory: Off}); s.Arms != nil || s.Recall || s.Remember {
+		t.Errorf("chosen off: %+v", s)
+	}
+	if s := (Policy{Memory: Off}).Setup("J1", Choice{}); s.Recall || s.Remember {
+		t.Errorf("off: %+v", s)
+	}
+	if s := (Policy{Memory: OfUser}).Setup("J1", Choice{}); !s.Recall || !s.Everywhere || s.Arms != nil {
+		t.Errorf("of the user: %+v", s)
+	}
+	for _, bad := range []Policy{{Memory: "some"}, {Compare: map[string][]string{"weather": {On, Off}}}, {Compare: map[string][]string{"memory": {On}}},
+		{Compare: map[string][]string{"memory": {On, On}}}, {Compare: map[string][]string{"memory": {On, "up"}}}, {Memory: Off, Compare: map[string][]string{"memory": {On, Off}}}} {
+		if bad.Check() == nil {
+			t.Errorf("%+v can be meant", bad)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/failures"
+	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// Kind of the steps about what coordinators did before.
+const memoryStep = "failures"
+
+const (
+	beginMemory = "begin"
+	recallStep  = "recall"
+	rememberOne = "remember"
+)
+
+// A Setup is how a job's coordinators work, as it was when the first began.
+type Setup struct {
+	Recall     bool              `json:"recall,omitempty"`     // what was done before is looked for
+	Remember   bool              `json:"remember,omitempty"`   // what is done is kept
+	Everywhere bool              `json:"everywhere,omitempty"` // in all of the user's projects
+	Strategy   string            `json:"strategy,omitempty"`
+	Arms       map[string]string `json:"arms,omitempty"` // of the comparisons that the job is part of
+}
+
+// Values of Choice.Memory.
+const (
+	On  = "on"
+	Off = "off"
+)
+
+// A Choice is what whoever began the job asked for; it is part of no comparison then.
+type Choice struct {
+	Memory   string `json:"memory,omitempty"` // On, Off
+	Strategy string `json:"strategy,omitempty"`
+}
+
+// A Memory is what the steps about earlier failures are performed with.
+type Memory struct {
+	Store   func(context.Context) (failures.Store, error)
+	Project string // the directory that failures belong to
+	Setup   func(job string, c Choice) Setup
+	Fixes   Fixes
+	Hide    func(string) (hidden string, changed bool) // secrets; nil hides nothing
+	Now     func() time.Time
+}
+
+// Fixes are changes of the job's work tree as diffs.
+type Fixes interface {
+	// Diff is what the step at path has changed in the work tree at.
+	Diff(ctx context.Context, at, path string) (string, error)
+	// Fits is why a diff cannot be made there as it stands, nil if it can.
+	Fits(ctx context.Context, at, diff string) error
+}
+
+// asked is the input of a step that recalls.
+type asked struct {
+	Signature  string `json:"signature"`
+	Text       string `json:"text"`
+	At         string `json:"at,omitempty"`
+	Everywhere bool   `json:"everywhere,omitempty"`
+}
+
+// lesson is the input of a step that remembers: a failure, and the step whose
+// changes repaired it.
+type lesson struct {
+	failures.Failure
+	Path string `json:"path,omitempty"`
+	Tree string `json:"tree,omitempty"`
+}
+
+// mostFix bounds the diffs that are kept, in bytes.
+const mostFix = 32 << 10
+
+// Routes performs the steps about earlier failures. They do not fail a job: a memory
+// that cannot be read is an empty one.
+func (m Memory) Routes() flow.Mux {
+	return flow.Mux{memoryStep: {
+		Timeout: time.Minute, Safe: flow.Always, // what is kept twice is kept once
+		Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+			out, err := m.perform(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(out)
+		},
+		Describe: describeMemory,
+	}}
+}
+
+func (m Memory) perform(ctx context.Context, s flow.Step) (any, error) {
+	switch s.Name {
+	case beginMemory:
+		var in Choice
+		if err := json.Unmarshal(s.Input, &in); err != nil {
+			return nil, fmt.Errorf("failures: decoding input: %w", err)
+		}
+		return m.Setup(s.Job, in), nil
+	case recallStep:
+		var in asked
+		if err := json.Unmarshal(s.Input, &in); err != nil {
+			return nil, fmt.Errorf("failures: decoding input: %w", err)
+		}
+		return m.recall(ctx, s.Job, in)
+	}
+	var in lesson
+	if err := json.Unmarshal(s.Input, &in); err != nil {
+		return nil, fmt.Errorf("failures: decoding input: %w", err)
+	}
+	return struct{}{}, m.remember(ctx, s, in)
+}
+
+func (m Memory) recall(ctx context.Context, job string, in asked) (Known, error) {
+	store, err := m.Store(ctx)
+	if err != nil {
+		return Known{}, err
+	}
+	q := failures.Question{Project: m.Project, Signature: in.Signature, Text: in.Text, Now: m.Now(), Job: job}
+	if in.Everywhere {
+		q.Project = ""
+	}
+	same, similar, err := failures.Recall(ctx, store, q)
+	if err != nil {
+		return Known{}, err
+	}
+	return knownOf(same, similar, m.Project, q.Now, func(diff string) bool { return m.Fixes.Fits(ctx, in.At, diff) == nil }), nil
+}
+
+// remember keeps a failure under the path of its step: a step that is performed
+// again keeps nothing twice.
+func (m Memory) remember(ctx context.Context, s flow.Step, in lesson) error {
+	store, err := m.Store(ctx)
+	if err != nil {
+		return err
+	}
+	f := in.Failure
+	f.Key, f.Project, f.At = s.Key(), m.Project, m.Now()
+	if in.Path != "" && f.Worked() {
+		// A repair whose diff is not known is remembered without.
+		diff, err := m.Fixes.Diff(ctx, in.Tree, in.Path)
+		if err == nil && diff != "" && len(diff) <= mostFix {
+			f.Action.Fix = diff
+		}
+	}
+	if m.Hide != nil {
+		for _, text := range []*string{&f.Message, &f.Text, &f.Action.Summary} {
+			*text, _ = m.Hide(*text)
+		}
+		if _, secret := m.Hide(f.Action.Fix); secret {
+			f.Action.Fix = "" // with its secret replaced it would be another change
+		}
+	}
+	return failures.Remember(ctx, store, f)
+}
+
+func describeMemory(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
+	if s.Name != recallStep {
+		return "", out
+	}
+	var k Known
+	if json.Unmarshal(out, &k) != nil || len(k.Shown) == 0 {
+		return "", nil
+	}
+	k.Fix = ""
+	data, err := json.Marshal(k)
+	if err != nil {
+		return "", nil
+	}
+	return fmt.Sprintf("%d things were done about it before", len(k.Shown)), data
+}
+
+// ignore drops the failure of a step about the memory, which is none of the job's.
+func ignore(err error) error {
+	if se := new(flow.StepError); errors.As(err, &se) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/failures"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// replayTool makes a known change again. A task that has it remembers; one without, such
+// as one that was pinned before there was a memory, does not.
+const replayTool = "replay_fix"
+
+// byMemory is who decides by what is known from other jobs: code, so a rule.
+const byMemory = "rule memory"
+
+// An experience is what a coordinator knows from other jobs.
+type experience struct {
+	begun bool
+	Setup
+	known map[string]*Known // by signature
+}
+
+// begin fixes, once for a coordinator, whether it remembers and what it is part of.
+func (c *Coordinator) begin() error {
+	if c.past.begun || !c.sc.Has(replayTool) {
+		return nil
+	}
+	setup, err := flow.Do[Setup](c.sc.Run, memoryStep, beginMemory, c.o.Choice)
+	if err = ignore(err); err != nil {
+		return err
+	}
+	c.past = experience{begun: true, Setup: setup, known: map[string]*Known{}}
+	c.res.Arms = setup.Arms
+	return nil
+}
+
+// recall looks up, once for each signature, what is known of p.
+func (c *Coordinator) recall(p *Problem, sig string) error {
+	if !c.past.Recall || c.past.known[sig] != nil {
+		return nil
+	}
+	k, err := flow.Do[Known](c.sc.Run, memoryStep, recallStep, asked{Signature: sig, Text: p.essence(), At: c.sc.Task.At, Everywhere: c.past.Everywhere})
+	if err = ignore(err); err != nil {
+		return err
+	}
+	c.past.known[sig] = &k
+	return nil
+}
+
+// essence is what similar failures are found by.
+func (p *Problem) essence() string {
+	return clip(problem.Essence(p.Message+"\n"+p.Output), 4000)
+}
+
+// failedElsewhere reports whether an agent did not help with the same failure in
+// another job.
+func (c *Coordinator) failedElsewhere(sig, agent string) bool {
+	k := c.past.known[sig]
+	return k != nil && slices.Contains(k.Failed, agent)
+}
+
+// remembered is what has helped before: it is tried before any model is asked, each
+// thing once.
+func (c *Coordinator) remembered(sig string) (act Action, ok bool) {
+	k := c.past.known[sig]
+	if k == nil {
+		return act, false
+	}
+	if w := k.Worked; w != nil {
+		what := "the same failure was gone after a " + w.Decision + " " + w.Age
+		if w.Agent != "" {
+			what = fmt.Sprintf("%s repaired the same failure %s", w.Agent, w.Age)
+		}
+		what += " (job " + keyJob(w.Key) + ")"
+		switch {
+		case k.Fix != "" && c.first(sig, "replay"):
+			return Action{Decision: Retry, By: byMemory, Replay: w.Key, Reasoning: what + "; its change is made again, in " + strings.Join(w.Files, ", ")}, true
+		case w.Decision == string(Retry) && w.Agent == "" && c.first(sig, "retry"):
+			return Action{Decision: Retry, By: byMemory, Reasoning: what}, true
+		case w.Agent != "" && c.has(w.Agent) && c.first(sig, w.Agent):
+			return Action{Decision: Delegate, Agent: w.Agent, By: byMemory, Instructions: "Repair the cause with the smallest change.", Reasoning: what}, true
+		}
+		return act, false
+	}
+	if p := k.Person; p != nil && c.first(sig, "person") {
+		return Action{Decision: Escalate, By: byMemory, Reasoning: fmt.Sprintf("%s: the same failure was repaired by a person %s (job %s)", p.Message, p.Age, keyJob(p.Key)),
+			Hint: "Repair it as then. With --memory off agents are tried again."}, true
+	}
+	return act, false
+}
+
+// has reports whether an agent may repair.
+func (c *Coordinator) has(agent string) bool {
+	for _, a := range c.all {
+		if a.Name == agent {
+			return true
+		}
+	}
+	return false
+}
+
+// replay makes the change again that helped with the same failure before.
+func (c *Coordinator) replay(at *Attempt) (bool, error) {
+	k := c.past.known[at.Signature]
+	path := c.sc.Run.Next()
+	reply, err := c.sc.Tool(replayTool, map[string]any{"diff": k.Fix})
+	if err != nil {
+		return false, err
+	}
+	at.Repair = &Repair{Agent: "memory", Status: executor.Done, Summary: clip(reply.Summary, 500), path: path}
+	if reply.Failed {
+		at.Repair.Status, at.Repair.Reason = executor.Failed, clip(reply.Text, 1000)
+	}
+	at.Repair.Changed, err = c.changed(path)
+	return len(at.Repair.Changed) > 0, err
+}
+
+// remember keeps an attempt whose outcome is known.
+func (c *Coordinator) remember(p *Problem, at *Attempt, outcome string) error {
+	if !c.past.Remember || at.Action.By == "rule interrupted" {
+		return nil
+	}
+	in := lesson{Tree: c.sc.Task.At, Failure: failures.Failure{Signature: at.Signature, Type: at.Type, Message: at.Message, Text: p.essence(), Outcome: outcome,
+		Action: failures.Action{Decision: string(at.Action.Decision), By: at.Action.By, Agent: at.Action.Agent, Diagnose: at.Action.Diagnose, Of: at.Action.Replay}}}
+	if r := at.Repair; r != nil {
+		in.Path, in.Tokens, in.Cost = r.path, r.Tokens, r.Cost
+		in.Action.Summary, in.Action.Files = clip(r.Summary, 1000), r.Changed
+		if at.Action.Replay != "" {
+			in.Action.Agent = c.past.known[at.Signature].Worked.Agent
+		} else if r.Status != executor.Done && in.Failed() {
+			in.Outcome = failures.Unfinished // it was stopped: that says nothing about what it could do
+		}
+	}
+	if at.Answer == "continue" && in.Worked() {
+		in.Outcome = failures.Person
+	}
+	_, err := flow.Do[struct{}](c.sc.Run, memoryStep, rememberOne, in)
+	return ignore(err)
+}
+
+func keyJob(key string) string {
+	job, _, _ := strings.Cut(key, "/")
+	return job
+}
+
+// keep ends an attempt after which it still fails: the result has it, and so has the
+// memory.
+func (c *Coordinator) keep(p *Problem, at *Attempt) error {
+	c.res.Attempts = append(c.res.Attempts, *at)
+	return c.remember(p, at, at.Outcome)
+}
+
+// showPast adds what is known of p to what the analyst is given, as data, if its file
+// takes it.
+func (c *Coordinator) showPast(p *Problem, in map[string]json.RawMessage) error {
+	k := c.past.known[p.Signature()]
+	if k == nil || len(k.Shown) == 0 {
+		return nil
+	}
+	var a agents.DynamicAgent
+	if err := json.Unmarshal(c.sc.Task.Spawn.Agents[analyst].Spec, &a); err != nil {
+		return fmt.Errorf("agent %s as it was pinned: %w", analyst, err)
+	}
+	if len(a.Inputs) > 0 && !slices.ContainsFunc(a.Inputs, func(f agents.Field) bool { return f.Name == "known" }) {
+		return nil
+	}
+	b, err := json.Marshal(k.Shown)
+	in["known"] = b
+	return err
+}
