@@ -89,7 +89,7 @@ func TestKillFixMemory(t *testing.T) {
 		t.Skip("starts some forty processes; run it without -short")
 	}
 	t.Parallel()
-	bin := built.program(t, "failpoints")
+	bin := program(t)
 	last, _ := points(t, 7, func(n int) bool {
 		p := newPlace(t, map[string]string{"turns.yaml": fixOnce, "none.yaml": "turns:\n  - error: {kind: auth, message: nobody may ask}\n", "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild})
 		p.bin = bin

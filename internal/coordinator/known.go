@@ -10,9 +10,10 @@ import (
 
 // Known is what other jobs have made of a failure.
 type Known struct {
-	Worked *Past  `json:"worked,omitempty"` // the last that helped, and has not failed since
-	Fix    string `json:"fix,omitempty"`    // what it changed, a diff that can be made here
-	Person *Past  `json:"person,omitempty"` // the last time, a person had to repair it
+	Worked  *Past  `json:"worked,omitempty"`   // the last that helped, and has not failed since
+	Fix     string `json:"fix,omitempty"`      // what it changed, a diff that can be made here
+	Person  *Past  `json:"person,omitempty"`   // the last time, a person had to repair it
+	GivenUp *Past  `json:"given_up,omitempty"` // the last time that nobody knew what to do
 	// Failed are agents whose last repair of this failure did not help.
 	Failed []string `json:"failed,omitempty"`
 	Shown  []Past   `json:"shown,omitempty"` // to a model that decides, three at most
@@ -55,6 +56,10 @@ func knownOf(same, similar []failures.Failure, project string, now time.Time, fi
 		if i == 0 && f.Outcome == failures.Person {
 			p := pastOf(f, true, now)
 			k.Person = &p
+		}
+		if f.Outcome == failures.Given && k.GivenUp == nil {
+			p := pastOf(f, true, now)
+			k.GivenUp = &p
 		}
 		var usable bool
 		switch {

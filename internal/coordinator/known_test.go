@@ -47,6 +47,7 @@ func TestKnown(t *testing.T) {
 		{"a retry", []f{retry(failures.Works)}, "RETRY  []"},
 		{"a retry that does not help any more", []f{retry(failures.Same), retry(failures.Works)}, "  []"},
 		{"a person", []f{person, agent("a", failures.Same, "")}, "person  [a]"},
+		{"given up", []f{{Project: "/p", Outcome: failures.Given}, agent("a", failures.Same, "")}, "given up  [a]"},
 		{"a person, before an agent", []f{agent("a", failures.Works, "diff"), person}, "a diff []"},
 	} {
 		for i := range tt.same {
@@ -61,6 +62,8 @@ func TestKnown(t *testing.T) {
 			who = k.Worked.Decision
 		case k.Person != nil:
 			who = "person"
+		case k.GivenUp != nil:
+			who = "given up"
 		}
 		if got := fmt.Sprint(who, " ", k.Fix, " ", append([]string{}, k.Failed...)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

@@ -93,17 +93,23 @@ func (c *Coordinator) remembered(sig string) (act Action, ok bool) {
 		return Action{Decision: Escalate, By: byMemory, Reasoning: fmt.Sprintf("%s: the same failure was repaired by a person %s (job %s)", p.Message, p.Age, keyJob(p.Key)),
 			Hint: "Repair it as then. With --memory off agents are tried again."}, true
 	}
+	if p := k.GivenUp; p != nil && len(k.Failed) > 0 && c.exhausted(sig) && c.first(sig, "given up") {
+		return Action{Decision: Escalate, By: byMemory, Reasoning: fmt.Sprintf("%s: no agent has helped with the same failure, %s for the last time (job %s)", p.Message, p.Age, keyJob(p.Key)),
+			Hint: "Look at the output; repair it. With --memory off agents are tried again."}, true
+	}
 	return act, false
+}
+
+// exhausted reports that no agent is left that may still help.
+func (c *Coordinator) exhausted(sig string) bool {
+	return !slices.ContainsFunc(c.all, func(a repairer) bool {
+		return a.Name != diagnostic && !c.seen(sig, a.Name) && !c.failedElsewhere(sig, a.Name)
+	})
 }
 
 // has reports whether an agent may repair.
 func (c *Coordinator) has(agent string) bool {
-	for _, a := range c.all {
-		if a.Name == agent {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.all, func(a repairer) bool { return a.Name == agent })
 }
 
 // replay makes the change again that helped with the same failure before.
@@ -165,8 +171,8 @@ func (c *Coordinator) showPast(p *Problem, in map[string]json.RawMessage) error 
 		return nil
 	}
 	var a agents.DynamicAgent
-	if err := json.Unmarshal(c.sc.Task.Spawn.Agents[analyst].Spec, &a); err != nil {
-		return fmt.Errorf("agent %s as it was pinned: %w", analyst, err)
+	if err := json.Unmarshal(c.sc.Task.Spawn.Agents[Analyst].Spec, &a); err != nil {
+		return fmt.Errorf("agent %s as it was pinned: %w", Analyst, err)
 	}
 	if len(a.Inputs) > 0 && !slices.ContainsFunc(a.Inputs, func(f agents.Field) bool { return f.Name == "known" }) {
 		return nil

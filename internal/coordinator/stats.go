@@ -22,13 +22,15 @@ type Stats struct {
 	Jobs      int            `json:"jobs"`
 	Status    map[string]int `json:"status"`    // by how they ended
 	Decisions map[string]int `json:"decisions"` // RETRY, DELEGATE, ESCALATE, FAIL
-	Deciders  map[string]int `json:"deciders"`  // code, model: who made them
+	Deciders  map[string]int `json:"deciders"`  // code, memory, model: who made them
 	Problems  []Share        `json:"problems"`  // by type of the first failure: how many were fixed
 	Agents    []Share        `json:"agents"`    // after whose repair it worked
 	Fixed     Share          `json:"fixed"`
 	Median    time.Duration  `json:"median_ns"` // from the failure to where it worked
 	Tokens    int            `json:"tokens"`
 	Cost      float64        `json:"cost_usd"`
+	Escalated Share          `json:"escalated"` // jobs that came to need a person
+	Compared  []Comparison   `json:"compared"`
 }
 
 // A Share is how many of some went well. Low and High bound the true share with
@@ -50,6 +52,7 @@ func Summarise(all []Handled) Stats {
 		s.Status[h.Result.Status]++
 		s.Tokens, s.Cost = s.Tokens+h.Tokens, s.Cost+h.Cost
 		s.Fixed.count(h.Result.Solved)
+		s.Escalated.count(h.Result.escalated())
 		if h.Result.Status == Fixed {
 			took = append(took, h.Took)
 		}
@@ -59,7 +62,9 @@ func Summarise(all []Handled) Stats {
 			}
 			s.Decisions[string(a.Action.Decision)]++
 			by := "model"
-			if strings.HasPrefix(a.Action.By, "rule ") {
+			if a.Action.By == byMemory {
+				by = "memory"
+			} else if strings.HasPrefix(a.Action.By, "rule ") {
 				by = "code"
 			}
 			s.Deciders[by]++
@@ -73,6 +78,8 @@ func Summarise(all []Handled) Stats {
 		s.Median = took[len(took)/2]
 	}
 	s.Fixed.bound()
+	s.Escalated.bound()
+	s.Compared = compare(all)
 	s.Problems, s.Agents = ranked(problems), ranked(agents)
 	return s
 }

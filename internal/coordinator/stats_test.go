@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -26,5 +27,51 @@ func TestSummarise(t *testing.T) {
 	}
 	if s := Summarise(nil); s.Jobs != 0 || s.Fixed.High != 0 {
 		t.Errorf("of nothing: %+v", s)
+	}
+}
+
+// A comparison of few jobs says so, one of many says what its intervals show, and
+// no more.
+func TestCompare(t *testing.T) {
+	jobs := func(side string, fixed, escalated, tokens int) (out []Handled) {
+		for i := range fixed + escalated {
+			r := Result{Status: Fixed, Solved: true, Arms: map[string]string{"memory": side}}
+			if i >= fixed {
+				r.Status, r.Solved, r.Attempts = Escalated, false, []Attempt{{Action: Action{Decision: Escalate}}}
+			}
+			out = append(out, Handled{Result: r, Tokens: tokens})
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name string
+		all  []Handled
+		want []string
+	}{
+		{"three and four", append(jobs(On, 4, 0, 1), jobs(Off, 0, 3, 9)...), []string{"too few: on has 4 jobs and off 3"}},
+		{"one side", jobs(On, 30, 0, 1), []string{"too few: only on has jobs"}},
+		{"the same", append(jobs(On, 20, 10, 1), jobs(Off, 18, 10, 1)...), []string{"fixed: no difference is shown", "escalated: no difference is shown"}},
+		{"much better", append(jobs(On, 38, 2, 1), jobs(Off, 15, 20, 9)...), []string{"fixed: more often with on (+52 points", "escalated: less often with on (-52 points"}},
+	} {
+		c := Summarise(tt.all).Compared
+		if len(c) != 1 {
+			t.Fatalf("%s: %+v", tt.name, c)
+		}
+		for _, w := range tt.want {
+			if !strings.Contains(c[0].Verdict, w) {
+				t.Errorf("%s: %q does not have %q", tt.name, c[0].Verdict, w)
+			}
+		}
+	}
+	s := Summarise(append(jobs(On, 38, 2, 1), jobs(Off, 15, 20, 9)...))
+	if a := s.Compared[0].Sides[0]; a.Name != On || a.Jobs != 40 || a.Fixed.Well != 38 || a.Tokens != 40 || a.Median != 1 || s.Escalated.Well != 22 {
+		t.Errorf("%+v of %+v", a, s)
+	}
+	// As in Newcombe (1998): 56/70 and 48/80.
+	p, q := Share{All: 70, Well: 56}, Share{All: 80, Well: 48}
+	p.bound()
+	q.bound()
+	if d, low, high := difference(p, q); d < 0.199 || d > 0.201 || low < 0.052 || low > 0.053 || high < 0.333 || high > 0.335 {
+		t.Errorf("the difference is %.4f, %.4f to %.4f; want 0.2, 0.0524 to 0.3339", d, low, high)
 	}
 }

@@ -196,7 +196,7 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.SubAgents.Agents)
 	}
 	if limit, words := sc.Task.limits(sc.State).exceeded(sc.State); limit != "" {
-		rep.Status = Limit
+		rep.Status, rep.Limit = Limit, limit
 		return refused("the task has reached %s", words)
 	}
 	who := sp.Agents[o.Agent]

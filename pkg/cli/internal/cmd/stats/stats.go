@@ -84,8 +84,16 @@ func text(w io.Writer, s coordinator.Stats) {
 	fmt.Fprintf(w, "%d jobs: %s; fixed %s\n", s.Jobs, counts(s.Status), percent(s.Fixed))
 	fmt.Fprintf(w, "median time to a fix %s, %d tokens, %.2f USD\n", s.Median.Round(100*time.Millisecond), s.Tokens, s.Cost)
 	fmt.Fprintf(w, "decisions: %s; made by %s\n", counts(s.Decisions), counts(s.Deciders))
+	fmt.Fprintf(w, "jobs that came to need a person: %s\n", percent(s.Escalated))
 	table(w, "problem", "fixed", s.Problems)
 	table(w, "agent", "helped", s.Agents)
+	for _, c := range s.Compared {
+		fmt.Fprintf(w, "\n%-24s %5s  %-22s  %-22s  %s\n", "comparison: "+c.Name, "jobs", "fixed", "needed a person", "median tokens")
+		for _, side := range c.Sides {
+			fmt.Fprintf(w, "%-24s %5d  %-22s  %-22s  %d\n", side.Name, side.Jobs, percent(side.Fixed), percent(side.Escalated), side.Median)
+		}
+		fmt.Fprintln(w, c.Verdict)
+	}
 }
 
 func table(w io.Writer, name, well string, list []coordinator.Share) {

@@ -1,0 +1,112 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// enough is how many jobs each side of a comparison has before it says anything.
+const enough = 20
+
+// A Comparison is what the sides of one came to.
+type Comparison struct {
+	Name    string `json:"name"` // what is compared: memory
+	Sides   []Side `json:"sides"`
+	Verdict string `json:"verdict"` // in a sentence, about the first two sides
+}
+
+// A Side is the jobs that a comparison has assigned to it.
+type Side struct {
+	Name      string  `json:"name"`
+	Jobs      int     `json:"jobs"`
+	Fixed     Share   `json:"fixed"`
+	Escalated Share   `json:"escalated"`
+	Tokens    int     `json:"tokens"` // in all
+	Median    int     `json:"median_tokens"`
+	Cost      float64 `json:"cost_usd"`
+
+	each []int // tokens
+}
+
+// escalated reports whether a job came to need a person.
+func (r Result) escalated() bool {
+	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Action.Decision == Escalate })
+}
+
+// compare counts the jobs of comparisons by their sides.
+func compare(all []Handled) []Comparison {
+	found := map[string]map[string]*Side{}
+	for _, h := range all {
+		for _, what := range slices.Sorted(maps.Keys(h.Result.Arms)) {
+			name := h.Result.Arms[what]
+			if found[what] == nil {
+				found[what] = map[string]*Side{}
+			}
+			if found[what][name] == nil {
+				found[what][name] = &Side{Name: name}
+			}
+			found[what][name].count(h)
+		}
+	}
+	out := []Comparison{}
+	for _, what := range slices.Sorted(maps.Keys(found)) {
+		c := Comparison{Name: what}
+		for _, name := range slices.Sorted(maps.Keys(found[what])) {
+			s := found[what][name]
+			s.Fixed.bound()
+			s.Escalated.bound()
+			slices.Sort(s.each)
+			s.Median = s.each[len(s.each)/2]
+			c.Sides = append(c.Sides, *s)
+		}
+		slices.SortStableFunc(c.Sides, func(a, b Side) int { return b.Jobs - a.Jobs })
+		c.Verdict = c.verdict()
+		out = append(out, c)
+	}
+	return out
+}
+
+func (s *Side) count(h Handled) {
+	s.Jobs++
+	s.Fixed.count(h.Result.Solved)
+	s.Escalated.count(h.Result.escalated())
+	s.Tokens, s.Cost, s.each = s.Tokens+h.Tokens, s.Cost+h.Cost, append(s.each, h.Tokens)
+}
+
+// verdict says what the figures show, and no more.
+func (c Comparison) verdict() string {
+	if len(c.Sides) < 2 {
+		return fmt.Sprintf("too few: only %s has jobs", c.Sides[0].Name)
+	}
+	a, b := c.Sides[0], c.Sides[1]
+	if a.Jobs < enough || b.Jobs < enough {
+		return fmt.Sprintf("too few: %s has %d jobs and %s %d; below %d each, a difference is noise", a.Name, a.Jobs, b.Name, b.Jobs, enough)
+	}
+	text := ""
+	for _, m := range []struct {
+		name string
+		a, b Share
+	}{{"fixed", a.Fixed, b.Fixed}, {"escalated", a.Escalated, b.Escalated}} {
+		d, low, high := difference(m.a, m.b)
+		if text != "" {
+			text += "; "
+		}
+		if low <= 0 && high >= 0 {
+			text += fmt.Sprintf("%s: no difference is shown (%+.0f points, %+.0f to %+.0f)", m.name, 100*d, 100*low, 100*high)
+		} else {
+			more := map[bool]string{true: "more", false: "less"}[d > 0]
+			text += fmt.Sprintf("%s: %s often with %s (%+.0f points, %+.0f to %+.0f)", m.name, more, a.Name, 100*d, 100*low, 100*high)
+		}
+	}
+	return text
+}
+
+// difference is that of two shares, with the interval of Newcombe (95 %), which is
+// made of those of Wilson.
+func difference(a, b Share) (d, low, high float64) {
+	p, q := float64(a.Well)/float64(a.All), float64(b.Well)/float64(b.All)
+	d = p - q
+	return d, d - math.Hypot(p-a.Low, b.High-q), d + math.Hypot(a.High-p, q-b.Low)
+}
