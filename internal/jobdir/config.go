@@ -18,6 +18,11 @@ type Config struct {
 	Trust   bool          `json:"trust_project,omitempty"` // use all that the workspace brings
 	Record  string        `json:"record,omitempty"`        // the new file that keeps what models answer
 	Sandbox sandbox.Level `json:"sandbox,omitempty"`       // empty: that of the runtime
+
+	// What was known when the job began, of no request: the context window of its
+	// model in tokens, 0 if only by a guess, and its agent's definition.
+	KnownWindow int    `json:"known_window,omitempty"`
+	AgentDigest string `json:"agent_digest,omitempty"`
 }
 
 // SaveConfig keeps the configuration of a job. data is the directory that
@@ -44,17 +49,6 @@ func LoadConfig(data, id string) (c Config, err error) {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
-}
-
-// CopyConfig gives a new job the configuration of an old one, without its
-// recording, which is of one job.
-func CopyConfig(data, from, to string) error {
-	c, err := LoadConfig(data, from)
-	c.Record = ""
-	if err != nil || c == (Config{}) {
-		return err
-	}
-	return SaveConfig(data, to, c)
 }
 
 // JobFile is the file in a job's directory that keeps what undoing its changes

@@ -75,8 +75,9 @@ type JobWriter interface {
 	Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error)
 	// Cancel ends a job for good and waits until its runner has confirmed.
 	Cancel(ctx context.Context, ref string) (*jobs.Job, error)
-	// Retry adds a new job with the task of an old one.
-	Retry(ctx context.Context, ref string) (*Submitted, error)
+	// Retry adds a new job with the task of an old one, which stays as it is. With
+	// RetryOptions.From it goes on from a turn of the old one's conversation.
+	Retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error)
 	// Remove forgets a job with all that is kept for it, and returns what it was.
 	Remove(ctx context.Context, ref string, o RemoveOptions) (*jobs.Job, error)
 	// ForgetFailures removes what coordinators remember, and returns how much it was.

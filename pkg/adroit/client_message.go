@@ -37,11 +37,19 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 	if err := rt.checkMessage(ctx, j, &m); err != nil {
 		return nil, AsError(err)
 	}
+	named := func() error { return nil }
+	if j.Status != jobs.Running && j.Status != jobs.Queued {
+		m.Changed, named = rt.changedSince(ctx, j)
+		rt.warnAgentChanged(j)
+	}
 	if err := rt.keepImages(j.ID, m.Attachments); err != nil {
 		return nil, AsError(err)
 	}
 	if err := rt.deliver(ctx, mgr, j.ID, m); err != nil {
 		return nil, AsError(err)
+	}
+	if err := named(); err != nil {
+		rt.warn("%s: the changed files are named again with the next message: %v", j.ID, err)
 	}
 	j, err = jobWithSignals(ctx, mgr.Store, j.ID)
 	return j, asError(err)
@@ -74,7 +82,7 @@ func (rt *Runtime) checkMessage(ctx context.Context, j *jobs.Job, m *executor.Me
 	if l.Turns < 0 || l.Tokens < 0 || l.CostUSD < 0 || l.Time < 0 {
 		return Invalidf("leave it out for the agent's limit", "a limit is negative")
 	}
-	m.Window, m.Price, m.Taint = 0, price.Price{}, 0
+	m.Window, m.Price, m.Taint, m.Changed = 0, price.Price{}, 0, ""
 	attaches := m.Mentions != "" || len(m.Attachments) > 0
 	if m.Model == "" && !attaches {
 		return nil

@@ -26,6 +26,8 @@ type Plan struct {
 	Pinned   *pipeline.Pinned `json:"pinned,omitempty"` // of a request to a pipeline
 	Workflow string           `json:"workflow"`
 	Ignored  []string         `json:"ignored,omitempty"` // permissions of the agent that do not hold
+
+	agent string // digest of the agent
 }
 
 // Prefixes of Request.Target that mean an agent or a pipeline.
@@ -69,7 +71,7 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 	if err := rt.chooseModel(ctx, agent, m, &in); err != nil {
 		return nil, err
 	}
-	p := &Plan{Ignored: agent.Ignored()}
+	p := &Plan{Ignored: agent.Ignored(), agent: agentDigest(agent)}
 	found, err := rt.bind(ctx, p, in, r.Trust, m)
 	if err == nil && (in.Mentions != "" || len(in.Attachments) > 0) {
 		if err := rt.attach(ctx, p, agent, &in, m, fetch); err != nil {

@@ -73,6 +73,7 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: encoding the request: %w", p.Input.Name(), err)
 	}
+	r.AgentDigest, r.KnownWindow = p.agent, knownWindow(p.Task)
 	if err := jobdir.SaveConfig(rt.data(), id, r.JobConfig); err != nil {
 		return nil, err
 	}
@@ -84,6 +85,15 @@ func (rt *Runtime) submit(ctx context.Context, r Request) (*Submitted, error) {
 		return s, rt.forget(ctx, id)
 	}
 	return s, nil
+}
+
+// knownWindow is the size of a task's context window in tokens, 0 if it is not known
+// or a guess.
+func knownWindow(t executor.Task) int {
+	if b := t.Budget; t.Options.Window == 0 && b != nil && !b.Guess {
+		return b.Window
+	}
+	return t.Options.Window
 }
 
 // keepImages keeps the images of a message in the directory of its job, and takes
@@ -123,59 +133,82 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 
 // Retry implements [JobWriter]. The new job has a worktree of its own if the old
 // one had one.
-func (rt *Runtime) Retry(ctx context.Context, ref string) (*Submitted, error) {
-	s, err := rt.retry(ctx, ref)
+func (rt *Runtime) Retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error) {
+	s, err := rt.retry(ctx, ref, o)
 	if err != nil {
 		return nil, AsError(err)
 	}
 	return s, nil
 }
 
-func (rt *Runtime) retry(ctx context.Context, ref string) (*Submitted, error) {
+func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Submitted, error) {
+	switch {
+	case o.From < 0:
+		return nil, Invalidf("turns count from 1", "--from is %d", o.From)
+	case o.From == 0 && o.Message != "":
+		return nil, Invalidf("adroit jobs retry ID --from TURN \"...\" goes on from a turn; adroit continue ID \"...\" goes on with the job itself", "a job that begins anew takes no message")
+	}
 	old, m, err := rt.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	id := old.ID
-	w, err := jobdir.OpenWorktree(rt.data(), id)
+	w, err := jobdir.OpenWorktree(rt.data(), old.ID)
 	if err != nil {
 		return nil, err
 	}
-	s := &Submitted{}
-	if w == nil {
-		s.Job, err = m.Retry(ctx, id)
-	} else {
-		err = rt.retryIn(ctx, m, old, w, s)
+	s, id := &Submitted{}, jobs.NewID(time.Now())
+	again := &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: old.Dir, Model: old.Model, Input: old.Input}
+	if o.From > 0 || w != nil {
+		err = rt.again(ctx, old, again, w, s, o)
+	}
+	if err == nil {
+		err = errors.Join(jobdir.CopyImages(rt.data(), old.ID, id), rt.copyConfig(old, id))
+	}
+	if err == nil {
+		s.Job, err = m.Submit(ctx, again)
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, rt.forget(ctx, id))
 	}
-	if err := jobdir.CopyImages(rt.data(), id, s.Job.ID); err != nil {
-		return nil, err
-	}
-	return s, jobdir.CopyConfig(rt.data(), id, s.Job.ID)
+	return s, nil
 }
 
-func (rt *Runtime) retryIn(ctx context.Context, m *jobs.Manager, old *jobs.Job, w *worktree.Worktree, s *Submitted) error {
+// copyConfig gives a new job the configuration of an old one, without its recording,
+// which is of one job, and with the agent as it is now.
+func (rt *Runtime) copyConfig(old *jobs.Job, id string) error {
+	c, err := rt.jobConfig(old.ID)
+	if err != nil {
+		return err
+	}
 	var in agents.Input
-	if err := json.Unmarshal(old.Input, &in); err != nil {
+	if c.Record, c.AgentDigest = "", ""; json.Unmarshal(old.Input, &in) == nil {
+		c.AgentDigest = rt.agentNow(in, c.Trust)
+	}
+	return jobdir.SaveConfig(rt.data(), id, c)
+}
+
+// again changes the request of a job that is done again: where it works, and the
+// conversation that it goes on with.
+func (rt *Runtime) again(ctx context.Context, old, again *jobs.Job, w *worktree.Worktree, s *Submitted, o RetryOptions) error {
+	var in agents.Input
+	err := json.Unmarshal(old.Input, &in)
+	if err != nil {
 		return fmt.Errorf("%s: reading its request: %w", old.ID, err)
 	}
-	id := jobs.NewID(time.Now())
-	var err error
-	if s.Worktree, err = jobdir.AddWorktree(ctx, rt.data(), id, filepath.Join(w.Repo, filepath.FromSlash(w.Sub))); err != nil {
-		return err
+	if o.From > 0 {
+		if err := rt.branch(ctx, old, &in, o, again.ID); err != nil {
+			return err
+		}
 	}
-	in.Dir, in.Worktree = s.Worktree.Dir(), true
-	raw, err := json.Marshal(in)
-	if err != nil {
-		return err
+	if w != nil {
+		if s.Worktree, err = jobdir.AddWorktree(ctx, rt.data(), again.ID, filepath.Join(w.Repo, filepath.FromSlash(w.Sub))); err != nil {
+			return err
+		}
+		in.Dir, in.Worktree = s.Worktree.Dir(), true
+		again.Dir = in.Dir
 	}
-	s.Job, err = m.Submit(ctx, &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: in.Dir, Model: old.Model, Input: raw})
-	if err != nil {
-		return errors.Join(err, rt.forget(ctx, id))
-	}
-	return nil
+	again.Input, err = json.Marshal(in)
+	return err
 }
 
 // forget removes what was kept beside a job that was not created after all.

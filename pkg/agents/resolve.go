@@ -51,6 +51,9 @@ type Input struct {
 	Parent *executor.Parent `json:"parent,omitempty"`
 	// Attached goes with Prompt, as a runtime has read it; Resolve reads no files.
 	executor.Attached
+	// Branch is the conversation that the job goes on with, in place of one that
+	// begins with Prompt.
+	Branch *executor.Branch `json:"branch,omitempty"`
 }
 
 // Name is the agent's name.
@@ -266,7 +269,9 @@ func (a *DynamicAgent) writePrompts(t *executor.Task, in Input, sel selection, i
 	asked := in.To(in.Prompt)
 	t.Images = asked.Images
 	t.Prompt = userMessage(asked.Text, a.truncateInputs(inputs), tmpl)
-	if def.Around != nil && a.changesCode(sel.own) {
+	if b := in.Branch; b != nil {
+		t.Prompt, t.Images, t.History = b.Opening.Text, b.Opening.Images, b.History
+	} else if def.Around != nil && a.changesCode(sel.own) {
 		t.Prompt = paragraphs(t.Prompt, def.Around(t.Test))
 	}
 	return nil

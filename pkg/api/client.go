@@ -236,8 +236,8 @@ func (c *Client) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	return jobsCancel.do(ctx, c, of[none]{Job: ref})
 }
 
-func (c *Client) Retry(ctx context.Context, ref string) (*adroit.Submitted, error) {
-	return jobsRetry.do(ctx, c, of[none]{Job: ref})
+func (c *Client) Retry(ctx context.Context, ref string, o adroit.RetryOptions) (*adroit.Submitted, error) {
+	return jobsRetry.do(ctx, c, of[adroit.RetryOptions]{ref, o})
 }
 
 func (c *Client) Remove(ctx context.Context, ref string, o adroit.RemoveOptions) (*jobs.Job, error) {

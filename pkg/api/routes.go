@@ -100,9 +100,9 @@ var (
 		func(ctx context.Context, c adroit.Client, in of[none]) (*jobs.Job, error) {
 			return c.Cancel(ctx, in.Job)
 		}}
-	jobsRetry = route[of[none], *adroit.Submitted]{"jobs/retry", "Add a new job with the task of an old one.",
-		func(ctx context.Context, c adroit.Client, in of[none]) (*adroit.Submitted, error) {
-			return c.Retry(ctx, in.Job)
+	jobsRetry = route[of[adroit.RetryOptions], *adroit.Submitted]{"jobs/retry", "Add a new job with the task of an old one, which may go on from a turn of it.",
+		func(ctx context.Context, c adroit.Client, in of[adroit.RetryOptions]) (*adroit.Submitted, error) {
+			return c.Retry(ctx, in.Job, in.Options)
 		}}
 	jobsRemove = route[of[adroit.RemoveOptions], *jobs.Job]{"jobs/remove", "Forget a job.",
 		func(ctx context.Context, c adroit.Client, in of[adroit.RemoveOptions]) (*jobs.Job, error) {

@@ -127,18 +127,18 @@ func (s *State) addResponse(t *Task, answer ModelResponse, head string, wrapUp b
 		// A call in the last words would run after the run was stopped.
 		answer.Message.Calls = nil
 	}
-	return s.cleanMessage(answer.Message)
+	return s.cleanMessage(answer.Message, lastCall(t.History))
 }
 
 // cleanMessage makes an answer fit for the history of any provider: ids unique
 // within the run, nine letters and digits as the strictest wants them; no
-// thoughts of the past.
-func (s *State) cleanMessage(m llm.Message) llm.Message {
+// thoughts of the past. Those of calls count on from before.
+func (s *State) cleanMessage(m llm.Message, before int) llm.Message {
 	out := llm.Message{Role: llm.Assistant, Text: strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD")), Calls: slices.Clone(m.Calls), State: m.State}
 	for i := range out.Calls {
 		c := &out.Calls[i]
 		s.Calls++
-		c.ID = fmt.Sprintf("call%05d", s.Calls%100_000)
+		c.ID = fmt.Sprintf("call%05d", (before+s.Calls)%100_000)
 	}
 	return out
 }

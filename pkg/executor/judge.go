@@ -208,7 +208,7 @@ const maxEmpty = 3
 func (s *State) empty() {
 	s.Empty++
 	if s.Empty >= maxEmpty {
-		s.Outcome = &Outcome{Status: Stuck, Reason: fmt.Sprintf("the model gave %d answers in a row with neither text nor a readable tool call", s.Empty)}
+		s.Outcome = &Outcome{Status: Stuck, Reason: fmt.Sprintf("the model gave %d answers in a row with neither text nor a readable tool call%s", s.Empty, s.feedback.silent)}
 		return
 	}
 	if len(s.feedback.refused) > 0 {

@@ -30,6 +30,7 @@ func Loop(r *flow.Run, t Task) (*State, error) {
 	if !resumed {
 		s.Taint = t.Taint
 		s.New = []llm.Message{{Role: llm.System, Text: t.System}, {Role: llm.User, Text: t.Prompt, Images: t.Images}}
+		s.New = append(s.New, t.History...)
 	}
 	t.useModel(s.Model)
 	if err := run(r, &t, s); err != nil {

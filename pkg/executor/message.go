@@ -37,6 +37,8 @@ type Message struct {
 	Anew   bool        `json:"anew,omitempty"`
 	// Taint is what is known of what is attached.
 	Taint tools.Taint `json:"taint,omitempty"`
+	// Changed says which files are not as the job left them.
+	Changed string `json:"changed,omitempty"`
 }
 
 // A pickedModel is what a person has picked for the rest of a job.
@@ -72,7 +74,11 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 		}
 		if m.Text != "" || len(m.Attachments) > 0 {
 			s.Taint |= m.Taint
-			s.addMessage(m.To(m.Text))
+			said := m.To(m.Text)
+			if m.Changed != "" {
+				said.Text += "\n\n[" + m.Changed + "]"
+			}
+			s.addMessage(said)
 		}
 	}
 	return nil

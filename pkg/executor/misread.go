@@ -18,10 +18,19 @@ type turnFeedback struct {
 	repairs []string
 	stopped string   // the bound that ended a model at its work
 	refused []string // what it asked there and was not allowed
+	silent  string   // what is known of an answer with nothing in it
 }
 
 func (s *State) readFeedback(a *ModelResponse) {
 	s.feedback = turnFeedback{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.UnreadCall, mode: a.CallMode, repairs: a.Repairs}
+	switch {
+	case a.Stop == llm.StopFilter:
+		s.feedback.silent = "; the provider withheld the last one"
+	case a.Stop == llm.StopLength:
+		s.feedback.silent = "; the last one was cut at its limit of tokens"
+	case strings.TrimSpace(a.Message.Thinking) != "":
+		s.feedback.silent = "; the last one had only thoughts"
+	}
 	if !s.feedback.lost && s.feedback.doubt == "" {
 		s.Misread = 0
 	}

@@ -98,6 +98,8 @@ type Inputs struct {
 	Taint          tools.Taint       `json:"taint,omitempty"` // of the prompt and the artifacts
 	// Images go with Prompt, whose text names them.
 	Images []llm.Image `json:"images,omitempty"`
+	// History follows the prompt: the conversation of another job, see [Branch].
+	History []llm.Message `json:"history,omitempty"`
 }
 
 // Location is where the task works.

@@ -166,7 +166,7 @@ func (j *Job) describe() {
 // Resume goes on with a job that stopped: an interrupted, waiting or blocked
 // one continues after its last step. One that failed tries again what it failed
 // with, and keeps what succeeded; one that was stopped by a limit or was stuck
-// goes on if o.Reopen finds what with. A done or cancelled one is ErrFinal; Retry
+// goes on if o.Reopen finds what with. A done or cancelled one is ErrFinal; a new job
 // repeats it.
 func (m *Manager) Resume(ctx context.Context, id string, o RunOptions) (*Job, error) {
 	j, err := Find(ctx, m.Store, id)
@@ -203,15 +203,6 @@ func resumable(j *Job) (reopen bool, err error) {
 		return false, fmt.Errorf("%s: %w", j.ID, ErrHeld)
 	}
 	return j.Status.Final() || j.Status == Blocked, nil
-}
-
-// Retry submits a new job with the input of an old one, without its key.
-func (m *Manager) Retry(ctx context.Context, id string) (*Job, error) {
-	j, err := Find(ctx, m.Store, id)
-	if err != nil {
-		return nil, err
-	}
-	return m.Submit(ctx, &Job{Workflow: j.Workflow, Agent: j.Agent, Title: j.Title, Dir: j.Dir, Model: j.Model, Input: j.Input})
 }
 
 // Cancel asks for a job to end and waits until its runner has confirmed. It

@@ -195,7 +195,7 @@ func testRun(t *testing.T, f *fixture) {
 		t.Errorf("%+v", d)
 	}
 	testList(t, f, j)
-	again, err := f.Retry(t.Context(), j.ID)
+	again, err := f.Retry(t.Context(), j.ID, adroit.RetryOptions{})
 	must(t, err)
 	if again.Job.ID == j.ID || again.Job.Status != jobs.Queued {
 		t.Errorf("%+v", again.Job)

@@ -37,7 +37,6 @@ func Manager(t *testing.T, open func(t testing.TB) jobs.Store) {
 		{"Diverged", diverged},
 		{"NoWorkflow", noWorkflow},
 		{"Setup", setup},
-		{"Retry", retry},
 		{"StoreFails", storeFails},
 		{"EventsFail", eventsFail},
 		{"OrderlyEnd", orderlyEnd},
@@ -524,21 +523,6 @@ func setup(t *testing.T, b *bench) {
 	b.run(t, id, jobs.Interrupted) // what is missing may come back
 	b.Mux = mux
 	b.run(t, id, jobs.Done)
-}
-
-func retry(t *testing.T, b *bench) {
-	j, err := b.Submit(t.Context(), &jobs.Job{Workflow: "work", Input: json.RawMessage("3"), Key: "k", Dir: "/d", Model: "m", Agent: "a"})
-	ok(t, err)
-	b.run(t, j.ID, jobs.Done)
-	again, err := b.Retry(t.Context(), j.ID)
-	ok(t, err)
-	if again.ID == j.ID || again.Key != "" || again.Dir != "/d" || again.Model != "m" || again.Agent != "a" || string(again.Input) != "3" {
-		t.Errorf("retried as %+v", again)
-	}
-	b.run(t, again.ID, jobs.Done)
-	if n := b.runs.Load(); n != 6 {
-		t.Errorf("%d steps were performed, want 6: a retry starts anew", n)
-	}
 }
 
 // full is a journal whose disk is full from the n-th outcome on, or from the

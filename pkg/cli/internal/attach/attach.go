@@ -75,6 +75,13 @@ func Products(ctx context.Context, c adroit.Client, d *adroit.JobDetail) *adroit
 // Attach is Run without what is printed at the end. It returns how the job
 // stands and how long its last run took.
 func Attach(ctx context.Context, e *env.Env, c adroit.Client, id string, o Options) (*render.Ending, error) {
+	if o.Known == 0 && !o.JSON && !o.Silent {
+		d, err := c.Job(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		o.Known = d.Config.KnownWindow
+	}
 	s := &session{e: e, c: c, id: id, o: o, first: true}
 	for {
 		began := time.Now()

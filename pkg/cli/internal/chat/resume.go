@@ -72,6 +72,7 @@ func (s *Session) Resume(p *Past) {
 	d, j := p.detail, p.detail.Job
 	s.turn = turn{job: j.ID, title: j.Title, status: j.Status}
 	s.view = render.NewFeed(s.Screen, s.e.Rate())
+	s.view.Known(d.Config.KnownWindow)
 	s.Dir, s.Target, s.Request.Model = j.Dir, j.Agent, j.Model
 	var in struct{ Prompt string }
 	_ = json.Unmarshal(j.Input, &in) // the title stands for a prompt that is not there
@@ -107,6 +108,9 @@ func (s *Session) stands(d *adroit.JobDetail) {
 			s.used, s.paid = d.Final.Usage, d.Usage.Cost // of the turns that were
 		}
 		s.outcome(d)
+		if context := s.view.Context(); context != "" {
+			s.say(term.Dim, "%s", context)
+		}
 	case j.Status == jobs.Running:
 		s.say(term.Dim, "%s runs in another process, or did when that was killed; an empty message goes on where it stopped", j.ID)
 	default:

@@ -90,6 +90,7 @@ type sending struct {
 	outbox     []outgoing      // messages that wait for the one being sent
 	delivering bool            // one is being sent
 	running    bool            // a runner of this process has the job
+	ran        bool            // and has ended a turn
 	sent       []string        // messages that the model has not been given
 	given      map[string]bool // paths of the steps that gave it the others
 }

@@ -164,7 +164,7 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 		s.ui.Notify("adroit: an error")
 		return
 	}
-	s.status, s.title = d.Job.Status, d.Job.Title
+	s.status, s.title, s.ran = d.Job.Status, d.Job.Title, true
 	if d.Job.Status == jobs.Waiting && len(d.Questions) > 0 {
 		s.ask(&d.Questions[0])
 		return

@@ -35,16 +35,21 @@ func (t *UsageTotals) account() *jobs.UsageReport {
 	return t.log
 }
 
+// own reports whether an event is of the job itself rather than of a sub-agent.
+func (t *UsageTotals) own(ev event.Event) bool { return len(t.account().Around(ev.Path)) == 0 }
+
 func (t *UsageTotals) all() jobs.Figures { return t.account().All() }
 
 // A History summarises a job's event log.
 type History struct {
 	calls int // tool calls that were shown
 	paths map[string]bool
-	Usage UsageTotals
-	Last  int64       // number of the last event
-	End   event.Event // the last job.finished or job.waiting
-	Final *jobs.Final // what it says
+
+	context int // tokens of the context window that the job's last request took
+	Usage   UsageTotals
+	Last    int64       // number of the last event
+	End     event.Event // the last job.finished or job.waiting
+	Final   *jobs.Final // what it says
 }
 
 // ReadHistory reads a job's events. rate, which may be nil, is what a model's tokens cost.
@@ -61,6 +66,9 @@ func ReadHistory(events iter.Seq2[event.Event, error], rate func(string, llm.Usa
 
 func (h *History) add(ev event.Event) {
 	h.Usage.add(ev)
+	if n := contextOf(ev); n > 0 && h.Usage.own(ev) {
+		h.context = n
+	}
 	h.Last = ev.Seq
 	if ev.Kind == event.JobFinished || ev.Kind == event.JobWaiting {
 		f := new(jobs.Final)

@@ -57,7 +57,7 @@ type numbering struct {
 // window the context window of its model in tokens, 0 if it is not known.
 func NewViewer(s *term.Screen, past History, window int) *Viewer {
 	v := &Viewer{Screen: s, eventQueue: eventQueue{wake: make(chan struct{}, 1), quit: make(chan struct{}), gone: make(chan struct{})},
-		calls: numbering{number: past.calls, past: past.calls, seen: past.paths}, tally: past.Usage, status: progress{start: time.Now(), window: window}}
+		calls: numbering{number: past.calls, past: past.calls, seen: past.paths}, tally: past.Usage, status: progress{start: time.Now(), window: window, context: past.context}}
 	if v.calls.seen == nil {
 		v.calls.seen = map[string]bool{}
 	}
@@ -199,7 +199,7 @@ func (v *Viewer) show(ev event.Event) {
 
 // finished shows a step that has ended.
 func (v *Viewer) finished(ev event.Event) {
-	v.status.end(ev, len(v.tally.account().Around(ev.Path)) == 0)
+	v.status.end(ev, v.tally.own(ev))
 	switch {
 	case ev.Step == StepTool:
 		v.call(ev)
@@ -305,6 +305,9 @@ func (v *Viewer) message(value json.RawMessage) {
 	}
 	for _, l := range Attachments(m.Attached) {
 		v.aside(term.Dim, l)
+	}
+	if m.Changed != "" {
+		v.aside(term.Dim, m.Changed)
 	}
 }
 

@@ -43,12 +43,21 @@ func (s *progress) end(ev event.Event, own bool) {
 	if s.doer == ev.Path {
 		s.doing = ""
 	}
+	if n := contextOf(ev); own && n > 0 {
+		s.context = n
+	}
+}
+
+// contextOf is how many tokens of the context window a request to a model took, 0 of
+// another step.
+func contextOf(ev event.Event) int {
 	var d struct {
 		Usage struct{ In, Out int }
 	}
-	if own && ev.Step == StepModel && json.Unmarshal(ev.Data, &d) == nil && d.Usage.In > 0 {
-		s.context = d.Usage.In + d.Usage.Out
+	if ev.Step != StepModel || json.Unmarshal(ev.Data, &d) != nil || d.Usage.In == 0 {
+		return 0
 	}
+	return d.Usage.In + d.Usage.Out
 }
 
 func (s *progress) retry(path, text string) {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
@@ -74,19 +76,31 @@ func waits(e *env.Env, d *adroit.JobDetail) error {
 func newRetry(e *env.Env) *cobra.Command {
 	var asJSON, deltas, detach bool
 	var o adroit.StartOptions
+	var r adroit.RetryOptions
 	cmd := &cobra.Command{
-		Use:   "retry ID",
-		Short: "Run a job's task again from the start, as a new job",
-		Args:  cobra.ExactArgs(1),
+		Use:   "retry ID [MESSAGE]",
+		Short: "Run a job's task again, as a new job",
+		Long: "Runs the task of a job again from the start. With --from TURN the new job has the\n" +
+			"conversation as it was at the end of that turn, which adroit jobs transcript\n" +
+			"numbers, and MESSAGE behind it. The files are as they are now: adroit jobs undo\n" +
+			"takes back what the old job did. The old job stays as it is.",
+		Example: "  adroit jobs retry J4K2\n  adroit jobs retry J4K2 --from 3 \"use a map instead\"",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			c, err := e.Client()
 			if err != nil {
 				return err
 			}
-			again, err := c.Retry(ctx, args[0])
+			if r.Message = strings.Join(args[1:], " "); r.Message != "" {
+				r.Attached = request.Attached(r.Message, "")
+			}
+			again, err := c.Retry(ctx, args[0], r)
 			if err != nil {
 				return err
+			}
+			if r.From > 0 {
+				fmt.Fprintf(e.Err, "goes on from turn %d of %s, with the files as they are now\n", r.From, args[0])
 			}
 			attach.Begins(e, again)
 			if detach {
@@ -98,6 +112,7 @@ func newRetry(e *env.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
 	cmd.Flags().BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
 	attach.AtOnce(cmd.Flags(), &o)
+	cmd.Flags().IntVar(&r.From, "from", 0, "go on from the end of this turn")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run it in the background")
 	return cmd
 }

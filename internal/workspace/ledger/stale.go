@@ -1,0 +1,84 @@
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/rootfs"
+)
+
+// Stale are the files that are not as the job last saw them or left them, in three
+// kinds, each sorted.
+type Stale struct {
+	Changed []string
+	Deleted []string
+	Undone  []string // by an undo of the job's changes
+	Digest  string   // of what they are now; "" if there are none
+}
+
+// maxStale bounds the bytes of a file whose content is compared; a larger one is
+// compared by its size.
+const maxStale = 32 << 20
+
+// Stale compares what the job knows of files with how they are.
+func (l *Ledger) Stale(ctx context.Context, root string) (s Stale, err error) {
+	t, err := rootfs.Open(root)
+	if err != nil {
+		return s, err
+	}
+	defer t.Close()
+	l.mu.Lock()
+	seen, last, undone := maps.Clone(l.seen), maps.Clone(l.last), map[string]bool{}
+	for _, e := range l.entries {
+		undone[string(e.Path)] = strings.HasPrefix(e.step, undoStep)
+	}
+	l.mu.Unlock()
+	paths := map[string]bool{}
+	for p := range seen {
+		paths[p] = true
+	}
+	for p := range last {
+		paths[p] = true
+	}
+	sum := sha256.New()
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
+		if err := ctx.Err(); err != nil {
+			return s, err
+		}
+		digest, read := seen[p]
+		change, changed := last[p]
+		now, known := current(t, p, change.After)
+		switch {
+		case !known || now.Type == rootfs.TypeDir || changed && change.After.Type == rootfs.TypeDir:
+			continue
+		case undone[p] && now.Equal(change.After):
+			s.Undone = append(s.Undone, p)
+		case read && now.Digest == digest || changed && now.Digest == change.After.Digest:
+			continue
+		case now.Type == "":
+			s.Deleted = append(s.Deleted, p)
+		default:
+			s.Changed = append(s.Changed, p)
+		}
+		fmt.Fprintf(sum, "%q %s %d\n", p, now.Digest, now.Size)
+		s.Digest = hex.EncodeToString(sum.Sum(nil))
+	}
+	return s, nil
+}
+
+// current is the state of a path. It is not known of what cannot be read, and of a
+// large file that has the size that it had.
+func current(t *rootfs.Tree, p string, left rootfs.State) (rootfs.State, bool) {
+	info, err := t.Root.Lstat(p)
+	if err == nil && info.Mode()&^fs.ModePerm == 0 && info.Size() > maxStale {
+		return rootfs.State{Type: rootfs.TypeFile, Size: info.Size()}, info.Size() != left.Size
+	}
+	s, err := t.State(p, nil)
+	return s, err == nil
+}

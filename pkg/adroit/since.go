@@ -1,0 +1,111 @@
+package adroit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/workspace/ledger"
+	"github.com/adroit-run/adroit/pkg/agents"
+	"github.com/adroit-run/adroit/pkg/flow"
+	"github.com/adroit-run/adroit/pkg/jobs"
+)
+
+// mostSince bounds the files of one kind that a message names.
+const mostSince = 20
+
+// namedFile is the file of a job that identifies what changedSince said last.
+const namedFile = "named"
+
+// changedSince says which files are not as a job knows them, "" if all are, if it has
+// been said already, or if its record cannot be read: the stale check still keeps the
+// job from overwriting them. named notes that it has been said.
+func (rt *Runtime) changedSince(ctx context.Context, j *jobs.Job) (words string, named func() error) {
+	nothing := func() error { return nil }
+	led, err := rt.ledger(j.ID)
+	if err != nil || led == nil {
+		return "", nothing
+	}
+	defer led.Close()
+	s, err := led.Stale(ctx, j.Dir)
+	home := filepath.Join(rt.home, j.ID)
+	if last, _ := os.ReadFile(filepath.Join(home, namedFile)); err != nil || string(last) == s.Digest {
+		return "", nothing
+	}
+	return staleText(s), func() error { return jobdir.WriteFile(home, namedFile, []byte(s.Digest)) }
+}
+
+// staleText is what the model is given to know of files, "" if there are none.
+func staleText(s ledger.Stale) string {
+	var parts []string
+	for _, k := range []struct {
+		what  string
+		paths []string
+	}{{"changed", s.Changed}, {"deleted", s.Deleted}, {"undone by the user, so as before your changes", s.Undone}} {
+		list := k.paths
+		if len(list) == 0 {
+			continue
+		}
+		list, more := slices.Clone(list), ""
+		for i, p := range list {
+			if strings.ContainsFunc(p, func(r rune) bool { return !strconv.IsPrint(r) }) {
+				list[i] = strconv.Quote(p)
+			}
+		}
+		if n := len(list) - mostSince; n > 0 {
+			list, more = list[:mostSince], fmt.Sprintf(" and %d more", n)
+		}
+		parts = append(parts, k.what+": "+strings.Join(list, ", ")+more)
+	}
+	if parts == nil {
+		return ""
+	}
+	return "Files are not as you know them, by somebody else's hand. " + strings.Join(parts, "; ")
+}
+
+// agentDigest identifies the definition of an agent.
+func agentDigest(a *agents.DynamicAgent) string {
+	b, err := json.Marshal(a)
+	if err != nil {
+		return "" // then nothing is said of its changes
+	}
+	return flow.Digest(b)
+}
+
+// agentNow is the digest of the agent that a request names, as it is now; "" if it
+// cannot be used.
+func (rt *Runtime) agentNow(in agents.Input, trust bool) string {
+	d, err := rt.trusts(in.Dir, trust)
+	if err != nil || in.Agent == "" {
+		return ""
+	}
+	cat, _ := rt.agentCatalog(d) // what is wrong with others does not matter
+	a, err := cat.Lookup(in.Agent)
+	if err != nil {
+		return ""
+	}
+	return agentDigest(a)
+}
+
+// warnAgentChanged warns that the agent of a job is another now: the job goes on with
+// the one that it began with.
+func (rt *Runtime) warnAgentChanged(j *jobs.Job) {
+	c, err := rt.jobConfig(j.ID)
+	var in agents.Input
+	if err != nil || c.AgentDigest == "" || j.Workflow != agents.Workflow.Name || json.Unmarshal(j.Input, &in) != nil || in.Agent == "" {
+		return
+	}
+	switch now := rt.agentNow(in, c.Trust); now {
+	case c.AgentDigest:
+	case "":
+		rt.warn("the agent %s cannot be used any more; %s goes on with it as it was", in.Agent, j.ID)
+	default:
+		rt.warn("the agent %s has changed since %s began, which goes on with it as it was; adroit jobs retry %s takes it as it is now", in.Agent, j.ID, j.ID)
+	}
+}

@@ -1,0 +1,34 @@
+package executor
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/adroit-run/adroit/pkg/llm"
+)
+
+// A Branch is a part of another job's conversation, with which a run begins.
+type Branch struct {
+	Job     string      `json:"job"`
+	Turn    int         `json:"turn"` // of the transcript, the last one of the part
+	Opening llm.Message `json:"opening"`
+	// History is what follows, from the first answer on; the last message is the
+	// user's.
+	History []llm.Message `json:"history"`
+}
+
+// lastCall is the highest number of a call in what a run began with: those of the
+// run are numbered from there, since ids are unique in a conversation.
+func lastCall(history []llm.Message) int {
+	last := 0
+	for i := range history {
+		for _, c := range history[i].Calls {
+			if digits, ok := strings.CutPrefix(c.ID, "call"); ok {
+				if n, err := strconv.Atoi(digits); err == nil {
+					last = max(last, n)
+				}
+			}
+		}
+	}
+	return last
+}
