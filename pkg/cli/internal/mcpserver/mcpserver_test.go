@@ -165,3 +165,29 @@ func TestAnsweredElsewhere(t *testing.T) {
 		}
 	})
 }
+
+// A workflow's own question has the answers that the workflow names; the calling
+// model may give one.
+func TestWorkflowAsks(t *testing.T) {
+	each(t, func(w *world, revision string) {
+		o := mcpserver.Options{Agents: []string{"decider"}}
+		c := w.connect(w.server(o), revision, func(p *sdk.ElicitParams) *sdk.ElicitResult {
+			if !strings.Contains(p.Message, "Which colour?") {
+				w.Errorf("asked %q", p.Message)
+			}
+			return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": "continue", "text": "blue"}}
+		})
+		if r, v := c.call("decider", map[string]any{"prompt": "Decide."}); v.Status != jobs.Done {
+			w.Errorf("%s", words(r))
+		}
+		nobody := w.connect(w.server(o), revision, nil)
+		r, v := nobody.call("decider", map[string]any{"prompt": "Decide."})
+		if v.Question == nil || !slices.Equal(v.Question.Answers, []string{"continue", "abort"}) || !strings.Contains(words(r), "job_answer") {
+			w.Fatalf("%s", words(r))
+		}
+		nobody.call("job_answer", map[string]any{"job": v.Job, "question": v.Question.ID, "answer": "continue", "text": "blue"})
+		if r, v := nobody.call("job_follow", map[string]any{"job": v.Job, "seconds": 600}); v.Result.Status != jobs.Done {
+			w.Errorf("%s", words(r))
+		}
+	})
+}

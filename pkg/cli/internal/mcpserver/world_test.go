@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/cli/internal/mcpserver"
 	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/script"
@@ -34,9 +36,20 @@ var files = fstest.MapFS{
 	"writer.md": {Data: []byte("---\ndescription: Write a file.\ntools: [write_file]\nmodel: writes/x\nexpose: true\n---\nYou write.\n")},
 	"greeter.md": {Data: []byte("---\ndescription: Greet somebody.\nmodel: greets/x\nexpose: true\ninputs:\n  name: Whom.\n  times: {default: 2}\n" +
 		"output: {type: object, properties: {greeting: {$ref: '#/$defs/text'}}, required: [greeting], $defs: {text: {type: string}}}\n---\nYou greet {{.Inputs.name}}.\n")},
-	"waiter.md": {Data: []byte("---\ndescription: Wait.\ntools: [slow]\nmodel: waits/x\nexpose: true\n---\nYou wait.\n")},
-	"hidden.md": {Data: []byte("---\ndescription: Nobody is to call it.\nmodel: greets/x\n---\nYou hide.\n")},
+	"waiter.md":  {Data: []byte("---\ndescription: Wait.\ntools: [slow]\nmodel: waits/x\nexpose: true\n---\nYou wait.\n")},
+	"decider.md": {Data: []byte("---\ndescription: Ask whether to go on.\nmodel: greets/x\nworkflow: decide\n---\nYou decide.\n")},
+	"hidden.md":  {Data: []byte("---\ndescription: Nobody is to call it.\nmodel: greets/x\n---\nYou hide.\n")},
 }
+
+// decide is a workflow that asks a person, and fails unless the answer is to go on
+// with blue.
+var decide = agents.Define("decide", func(sc *executor.Scope) error {
+	sig, err := flow.AwaitAny(sc.Run, map[string]string{"question": "Which colour?"}, 0, "continue", "abort")
+	if err == nil && (sig.Name != "continue" || string(sig.Value) != `"blue"`) {
+		err = fmt.Errorf("the answer is %s %s", sig.Name, sig.Value)
+	}
+	return err
+})
 
 // A world is a runtime with agents that play scripts.
 type world struct {
@@ -77,7 +90,7 @@ func newWorldOf(t *testing.T, files fstest.MapFS, through func(adroit.Client) ad
 	data := t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
 		Tools: []tools.Tool{slow, file.Write, file.Read}, Models: models, Data: data, Store: sqlite.Store(data), Trust: trust.In(data),
-		Agents: []agents.Layer{{Name: "mine", FS: files}}, AtOnce: 4,
+		Agents: []agents.Layer{{Name: "mine", FS: files}}, AtOnce: 4, Workflows: []flow.Workflow{decide},
 	})
 	w.must(err)
 	t.Cleanup(func() { w.must(rt.Close()) })

@@ -1,0 +1,41 @@
+// Package conformance runs the conformance suite of MCP, which
+// internal/e2e/mcp/build.sh installs, on a client or a server of ours.
+//
+//	conformance.Run(t, "client", "--command", program, "--requirements", "2026-07-28")
+//	conformance.Run(t, "server", "--url", address, "--requirements", "2025-11-25")
+package conformance
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Run runs the suite with arguments and fails if it does. In CI it must be there;
+// elsewhere the test is skipped without it.
+func Run(t testing.TB, args ...string) {
+	t.Helper()
+	dir := os.Getenv("MCP_CONFORMANCE")
+	if dir == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("MCP_CONFORMANCE is not set; internal/e2e/mcp/build.sh conformance prints it")
+		}
+		t.Skip("MCP_CONFORMANCE names no directory; internal/e2e/mcp/build.sh conformance makes one")
+	}
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	node := filepath.Join(dir, "node_modules", "node-linux-"+arch, "bin", "node")
+	suite := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
+	cmd := exec.CommandContext(t.Context(), node, append([]string{suite}, args...)...)
+	cmd.Dir = t.TempDir() // it writes its results there
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("the suite: %v\n%s", err, out)
+		return
+	}
+	t.Logf("%s", out)
+}

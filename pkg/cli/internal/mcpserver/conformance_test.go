@@ -1,0 +1,50 @@
+package mcpserver_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/adroit-run/adroit/internal/e2e/conformance"
+	"github.com/adroit-run/adroit/pkg/cli/internal/mcpserver"
+)
+
+// TestConformance runs the conformance suite of the protocol on a server whose
+// agents have the names that the suite calls. What needs a feature that this server
+// does not offer is expected to fail; an entry that passes fails the test.
+func TestConformance(t *testing.T) {
+	agent := func(model, tools, inputs string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("---\ndescription: For the suite.\nmodel: " + model + "/x\nexpose: true\n" + tools + "inputs:\n  " + inputs + "\n---\nYou work.\n")}
+	}
+	const none, writes = "what: {default: something}", "tools: [write_file]\n"
+	suite := fstest.MapFS{
+		"test_simple_text.md":                          agent("greets", "", none),
+		"test_error_handling.md":                       agent("fails", "", none),
+		"test_tool_with_progress.md":                   agent("greets", "", none),
+		"test_elicitation.md":                          agent("writes", writes, "message: What is asked."),
+		"test_input_required_result_request_state.md":  agent("writes", writes, none),
+		"test_input_required_result_tampered_state.md": agent("writes", writes, none),
+	}
+	for _, revision := range []string{legacy, current} {
+		t.Run(revision, func(t *testing.T) {
+			w := newWorldOf(t, suite, nil)
+			target, err := url.Parse(w.listen(mcpserver.Options{}))
+			w.must(err)
+			// The suite knows no tokens.
+			proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(&url.URL{Scheme: target.Scheme, Host: target.Host})
+				r.Out.Host = r.In.Host
+				r.Out.Header.Set("Authorization", "Bearer "+token)
+			}}
+			front := httptest.NewServer(http.HandlerFunc(proxy.ServeHTTP))
+			defer front.Close()
+			expected, err := filepath.Abs(filepath.Join("testdata", "conformance-"+revision+".yaml"))
+			w.must(err)
+			conformance.Run(t, "server", "--url", front.URL+mcpserver.Path, "--requirements", revision, "--expected-failures", expected)
+		})
+	}
+}
