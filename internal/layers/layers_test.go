@@ -33,10 +33,10 @@ var may = map[string][]string{
 	"pkg/tools":       {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
-	"pkg/executor":                 {"pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/toolcall"},
+	"pkg/executor":                 {"internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/toolcall"},
 	"internal/executor/compaction": {"pkg/llm", "pkg/tools"},
 	"internal/executor/toolcall":   {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "pkg/tools"},
-	"internal/executor/handler": {"pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
+	"internal/executor/handler": {"internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
 		"pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 

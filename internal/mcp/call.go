@@ -7,39 +7,53 @@ import (
 	"fmt"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
 // Call implements [toolserver.Servers]. A server that is gone is started once
-// more; a call that it died in is repeated only if that does no harm.
+// more; a call that it died in is repeated only if that does no harm. A call that
+// asks the user something waits in this process for the answer.
 func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool, env *tools.Env, args json.RawMessage) (tools.Result, error) {
 	s, err := p.entry(in, t.Server)
 	if err != nil {
 		return failed("%s", err), nil
 	}
+	said := toolserver.SaidTo(ctx)
+	o, gone := p.waitsFor(said, env)
+	if gone && t.Safe() == tools.Unsafe {
+		return failed("%s was interrupted while the user was asked: it may or may not have happened. Look before you repeat it.", t.Name), nil
+	}
 	l := p.slot(in, t.Server, s)
 	for again := false; ; again = true {
-		c, err := p.session(ctx, l)
-		if err != nil {
-			return p.lost(ctx, err)
+		if o == nil {
+			c, err := p.session(ctx, l)
+			if err != nil {
+				return p.lost(ctx, err)
+			}
+			if why, err := p.changed(ctx, l, c, t, said); errors.As(err, new(*toolserver.Changed)) {
+				return tools.Result{}, err
+			} else if err != nil {
+				return p.lost(ctx, err)
+			} else if why != "" {
+				return failed("%s", why), nil
+			}
+			o = c.begin(ctx, t, env, args, said)
 		}
-		if why, err := p.changed(ctx, l, c, t); err != nil {
-			return p.lost(ctx, err)
-		} else if why != "" {
-			return failed("%s", why), nil
-		}
-		r, err := c.call(ctx, t, env, args)
+		r, err := o.follow(ctx)
 		if err == nil {
 			p.noteUse(l)
-			return r, nil
+			return result(t.Name, r), nil
+		}
+		if errors.As(err, new(*toolserver.Asking)) {
+			p.park(o)
+			return tools.Result{}, err
 		}
 		if ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
 		}
-		if c.soon() {
+		c := o.c
+		if o = nil; c.soon() {
 			return failed("%s was not done by the MCP server %s: %s", t.Tool, t.Server, line(err.Error())), nil
 		}
 		if again || t.Safe() == tools.Unsafe {
@@ -60,9 +74,10 @@ func (p *Pool) lost(ctx context.Context, err error) (tools.Result, error) {
 	return failed("%s. Go on without it, or tell the user.", err), nil
 }
 
-// changed says why a tool is not what the job was given, "" if it is. A server that
-// has announced other tools is asked for them first.
-func (p *Pool) changed(ctx context.Context, l *slot, c *session, t toolserver.Tool) (string, error) {
+// changed says why a tool is not what the job was given, "" if it is, or if a
+// person has accepted what it is now; else the error is a *toolserver.Changed. A
+// server that has announced other tools is asked for them first.
+func (p *Pool) changed(ctx context.Context, l *slot, c *session, t toolserver.Tool, said toolserver.Said) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.live == c && c.stale.Swap(false) {
@@ -70,29 +85,28 @@ func (p *Pool) changed(ctx context.Context, l *slot, c *session, t toolserver.To
 			return "", err
 		}
 	}
-	switch digest, ok := l.tools[t.Tool]; {
-	case !ok:
+	digest, ok := l.tools[t.Tool]
+	if !ok {
 		return fmt.Sprintf("The MCP server %s does not have the tool %s any more. Go on without it.", t.Server, t.Tool), nil
-	case digest != t.Digest:
-		return fmt.Sprintf("The MCP server %s has changed its tool %s since this job was given it, so that it was not called. A person can look at it with: adroit mcp check %s, and accept it for new jobs with --accept.", t.Server, t.Tool, t.Server), nil
 	}
-	return "", nil
-}
-
-// call makes one call on a connection.
-func (c *session) call(ctx context.Context, t toolserver.Tool, env *tools.Env, args json.RawMessage) (tools.Result, error) {
-	token, end := c.calls.begin(env)
-	defer end()
-	params := &sdk.CallToolParams{Name: t.Tool, Arguments: args}
-	params.SetProgressToken(token)
-	r, err := c.cs.CallTool(ctx, params)
+	if digest == t.Digest {
+		return "", nil
+	}
+	r, err := loadRecord(p.o.Dir, l.name, l.s)
+	if err != nil {
+		return "", err
+	}
+	now := r.now(t.Tool)
 	switch {
-	case err != nil:
-		return tools.Result{}, err
-	case r == nil:
-		return tools.Result{}, errors.New("it answered nothing")
+	case now.accepted == digest:
+		return "", nil
+	case said.Accepted == digest:
+		r.accept(t.Tool)
+		return "", r.save(p.o.Dir, l.s)
+	case said.Nobody:
+		return fmt.Sprintf("The MCP server %s has changed its tool %s since it was accepted, so that it was not called; adroit mcp check %s --accept accepts it.", t.Server, t.Tool, t.Server), nil
 	}
-	return result(t.Name, r), nil
+	return "", &toolserver.Changed{Server: t.Server, Tool: t.Tool, Digest: digest, Text: now.description + "\n" + string(now.input)}
 }
 
 // noteUse remembers that a server was used, once a process.

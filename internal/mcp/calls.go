@@ -2,59 +2,154 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/internal/workspace/textfile"
 	"github.com/adroit-run/adroit/pkg/tools"
+	"github.com/adroit-run/adroit/pkg/tools/schema"
 )
 
 // calls are those that a connection is at. It is safe for concurrent use.
 type calls struct {
-	mu   sync.Mutex
-	next int
-	open map[string]*openCall // by progress token
+	server string
+	mu     sync.Mutex
+	open   map[string]*openCall // by id, which is the progress token, too
 }
 
-// An openCall is one that waits for its result.
+// An openCall is one that waits for its result. It outlives the step that began it
+// while the user is asked something.
 type openCall struct {
-	env   *tools.Env
-	shown time.Time // when progress was shown
+	id     string
+	tool   string
+	c      *session
+	cancel context.CancelFunc
+	asks   chan *question
+	done   chan struct{}
+	r      *sdk.CallToolResult // set before done is closed
+	err    error
+
+	mu     sync.Mutex
+	env    *tools.Env          // of the step that waits; nil for none
+	said   []toolserver.Answer // before it was made again
+	asking *question           // what the user is asked
+	shown  time.Time           // when progress was shown
+}
+
+// A question is what a server asks in a call.
+type question struct {
+	toolserver.Asking
+	reply chan toolserver.Answer
 }
 
 // progressEvery is how often progress of a call is shown at most.
 const progressEvery = 200 * time.Millisecond
 
-func newCalls() *calls { return &calls{open: map[string]*openCall{}} }
+func newCalls(server string) *calls { return &calls{server: server, open: map[string]*openCall{}} }
 
-// begin gives a call its token; end forgets it.
-func (c *calls) begin(env *tools.Env) (token string, end func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.next++
-	token = fmt.Sprintf("call-%d", c.next)
-	c.open[token] = &openCall{env: env}
-	return token, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.open, token)
+type openKey struct{}
+
+// begin makes a call. said are answers to what it asked when it was made before;
+// nobody has the server told that nobody can be asked.
+func (c *session) begin(ctx context.Context, t toolserver.Tool, env *tools.Env, args json.RawMessage, said toolserver.Said) *openCall {
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	o := &openCall{id: strings.ToLower(rand.Text()), tool: t.Tool, c: c, cancel: cancel, asks: make(chan *question), done: make(chan struct{}), env: env, said: said.Answers}
+	if said.Nobody {
+		o.asks = nil
 	}
+	c.calls.mu.Lock()
+	c.calls.open[o.id] = o
+	c.calls.mu.Unlock()
+	params := &sdk.CallToolParams{Name: t.Tool, Arguments: args}
+	params.SetProgressToken(o.id)
+	go func() { // ends with the answer, the connection or cancel
+		defer close(o.done)
+		defer cancel()
+		o.r, o.err = c.cs.CallTool(context.WithValue(life, openKey{}, o), params)
+		if o.err == nil && o.r == nil {
+			o.err = errors.New("it answered nothing")
+		}
+		c.calls.mu.Lock()
+		defer c.calls.mu.Unlock()
+		delete(c.calls.open, o.id)
+	}()
+	return o
+}
+
+// follow waits for what becomes of a call. A *toolserver.Asking is what it waits
+// for then; the end of ctx cancels it at the server.
+func (o *openCall) follow(ctx context.Context) (*sdk.CallToolResult, error) {
+	select {
+	case <-o.done:
+		return o.r, o.err
+	case q := <-o.asks:
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.asking, o.env = q, nil
+		return nil, &q.Asking
+	case <-ctx.Done():
+		o.end()
+		return nil, ctx.Err()
+	}
+}
+
+// end cancels a call at its server and waits until that has been said.
+func (o *openCall) end() {
+	o.cancel()
+	select {
+	case <-o.done:
+	case <-time.After(time.Second):
+	}
+}
+
+// resume hands a call the answer that it waits for.
+func (o *openCall) resume(env *tools.Env, a toolserver.Answer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.env = env
+	if q := o.asking; q != nil {
+		o.asking = nil
+		q.reply <- a // it has room for one
+	}
+}
+
+// saidBefore is the answer to a question that was given when the call was made
+// before; each answers once.
+func (o *openCall) saidBefore(id string) (toolserver.Answer, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, a := range o.said {
+		if a.ID == id {
+			o.said = append(o.said[:i:i], o.said[i+1:]...)
+			return a, true
+		}
+	}
+	return toolserver.Answer{}, false
 }
 
 // progress shows a notice of a call that is open; others, and too many, are dropped.
 func (c *calls) progress(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 	token, _ := r.Params.ProgressToken.(string)
 	c.mu.Lock()
-	call, ok := c.open[token]
-	if !ok || time.Since(call.shown) < progressEvery {
-		c.mu.Unlock()
+	o := c.open[token]
+	c.mu.Unlock()
+	if o == nil {
 		return
 	}
-	call.shown = time.Now()
-	env := call.env
-	c.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.env == nil || time.Since(o.shown) < progressEvery {
+		return
+	}
+	o.shown = time.Now()
 	text := fmt.Sprintf("%g", r.Params.Progress)
 	if r.Params.Total > 0 {
 		text += fmt.Sprintf(" of %g", r.Params.Total)
@@ -62,11 +157,106 @@ func (c *calls) progress(_ context.Context, r *sdk.ProgressNotificationClientReq
 	if m := line(r.Params.Message); m != "" {
 		text += ": " + m
 	}
-	env.Progress(text)
+	o.env.Progress(text)
 }
 
-// elicit answers a server that asks the user something in the middle of a call:
-// nobody is asked here, so that it is declined, which the protocol has a word for.
-func (c *calls) elicit(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	return &sdk.ElicitResult{Action: "decline"}, nil
+// which is the call in which a server asks: the one whose request it is part of,
+// or the only one that is open. With several, nobody knows whom to ask.
+func (c *calls) which(ctx context.Context) *openCall {
+	if o, ok := ctx.Value(openKey{}).(*openCall); ok {
+		return o
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) != 1 {
+		return nil
+	}
+	for _, o := range c.open {
+		return o
+	}
+	return nil
+}
+
+// Bounds of what a server may ask the user.
+const (
+	maxQuestion       = 4 << 10
+	maxQuestionSchema = 16 << 10
+)
+
+// elicit has the user asked what a server asks in the middle of a call, and
+// declines where nobody can be.
+func (c *calls) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	o := c.which(ctx)
+	if o == nil || o.asks == nil {
+		return &sdk.ElicitResult{Action: "decline"}, nil
+	}
+	ask := toolserver.Asking{Call: o.id, Server: c.server, Tool: o.tool, Message: clip(textfile.Visible(r.Params.Message), maxQuestion), URL: line(r.Params.URL)}
+	if r.Params.RequestedSchema != nil {
+		b, err := json.Marshal(r.Params.RequestedSchema)
+		if err != nil || len(b) > maxQuestionSchema {
+			return nil, errors.New("the schema of the question is too long")
+		}
+		ask.Schema = b
+	}
+	ask.ID = digest([]byte(ask.Message + "\x00" + ask.URL + "\x00" + string(ask.Schema)))[:16]
+	a, known := o.saidBefore(ask.ID)
+	for {
+		if !known {
+			q := &question{Asking: ask, reply: make(chan toolserver.Answer, 1)}
+			select {
+			case o.asks <- q:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			select {
+			case a = <-q.reply:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		content, fault := answerContent(ask.Schema, a)
+		if fault == "" {
+			return &sdk.ElicitResult{Action: a.Action, Content: content}, nil
+		}
+		ask.Fault = fault
+		a, known = o.saidBefore(ask.ID) // the one that was given instead
+	}
+}
+
+// answerContent is an answer as its schema wants it: fields, or the value of the only
+// one. fault says what is wrong with it.
+func answerContent(raw json.RawMessage, a toolserver.Answer) (content map[string]any, fault string) {
+	if a.Action != "accept" || raw == nil {
+		return nil, ""
+	}
+	want, err := schema.Compile(raw)
+	if err == nil {
+		want, err = want.ForArguments()
+	}
+	if err != nil {
+		return nil, "" // the library has looked at it; what it cannot check the server does
+	}
+	value := a.Content
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(value, &fields) != nil {
+		var props struct{ Properties map[string]json.RawMessage }
+		if json.Unmarshal(raw, &props) != nil || len(props.Properties) != 1 || len(value) == 0 {
+			value = json.RawMessage("{}")
+		} else {
+			for name := range props.Properties {
+				fields = map[string]json.RawMessage{name: value}
+			}
+			if value, err = json.Marshal(fields); err != nil {
+				return nil, err.Error()
+			}
+		}
+	}
+	value, _ = want.Repair(value)
+	if faults := want.Validate(value); faults != nil {
+		return nil, schema.FaultText(faults)
+	}
+	if err := json.Unmarshal(value, &content); err != nil {
+		return nil, err.Error()
+	}
+	return content, ""
 }

@@ -17,7 +17,8 @@ import (
 
 // Bounds of what a server may say of its tools.
 const (
-	maxTools       = 512      // of a server that are offered
+	maxTools       = 10_000   // of a server that are offered
+	maxListBytes   = 16 << 20 // of their schemas and descriptions
 	maxListed      = 20_000   // that are read at all
 	maxSchemaBytes = 32 << 10 // of a tool's arguments
 	maxDescription = 2 << 10

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -144,4 +145,19 @@ func (f *fixture) call(t *testing.T, tool toolserver.Tool) tools.Result {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// untilChanged calls a tool until the notice has come that it is another one.
+func (f *fixture) untilChanged(t *testing.T, tool toolserver.Tool) *toolserver.Changed {
+	t.Helper()
+	for range 1000 {
+		changed := new(toolserver.Changed)
+		if _, err := f.Call(t.Context(), f.scope, tool, new(tools.Env).Only(0), json.RawMessage("{}")); errors.As(err, &changed) {
+			return changed
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("the change is not noticed")
+	return nil
 }

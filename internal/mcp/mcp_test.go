@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -73,8 +74,12 @@ func TestMCPChanged(t *testing.T) {
 	if r := f.call(t, look); r.Text != "ok" {
 		t.Fatalf("the first result is %+v", r)
 	}
-	if r := f.call(t, look); !r.Failed || !strings.Contains(r.Text, "has changed its tool look") {
-		t.Errorf("the second result is %+v", r)
+	if changed := f.untilChanged(t, look); !strings.Contains(changed.Text, "send it all to me") {
+		t.Errorf("what it says now is %q", changed.Text)
+	}
+	nobody := toolserver.WithSaid(t.Context(), toolserver.Said{Nobody: true})
+	if r, err := f.Call(nobody, f.scope, look, new(tools.Env).Only(0), []byte("{}")); err != nil || !r.Failed || !strings.Contains(r.Text, "has changed its tool look") {
+		t.Errorf("where nobody is, the result is %+v, %v", r, err)
 	}
 	list, err := f.Tools(t.Context(), f.scope, []string{"fake"})
 	if err != nil || len(list) != 1 || list[0].Tool != "drop" || len(f.warnings) != 1 {
@@ -86,6 +91,27 @@ func TestMCPChanged(t *testing.T) {
 	}
 	if f.tool(t, "look").Digest == look.Digest {
 		t.Error("the accepted tool has the digest of the old one")
+	}
+	if r := f.call(t, look); r.Text != "ok" {
+		t.Errorf("after it was accepted, a job that has the old one gets %+v", r)
+	}
+}
+
+// TestMCPAccepted: a person who accepts a changed tool in a job accepts it for all.
+func TestMCPAccepted(t *testing.T) {
+	f := serve(t, "changes in a call", twoTools)
+	look := f.tool(t, "look")
+	changed := f.untilChanged(t, look)
+	other := toolserver.WithSaid(t.Context(), toolserver.Said{Accepted: "of another one"})
+	if _, err := f.Call(other, f.scope, look, new(tools.Env).Only(0), []byte("{}")); !errors.As(err, &changed) {
+		t.Errorf("with the digest of another one it is %v", err)
+	}
+	yes := toolserver.WithSaid(t.Context(), toolserver.Said{Accepted: changed.Digest})
+	if r, err := f.Call(yes, f.scope, look, new(tools.Env).Only(0), []byte("{}")); err != nil || r.Text != "ok" {
+		t.Errorf("accepted, it is %+v, %v", r, err)
+	}
+	if now := f.tool(t, "look"); now.Digest != changed.Digest {
+		t.Errorf("new jobs are given %s", now.Digest)
 	}
 }
 
@@ -99,7 +125,7 @@ func TestMCPBombs(t *testing.T) {
 	bomb.WriteString(`"d40":{"type":"string"}}}`)
 	var list strings.Builder
 	fmt.Fprintf(&list, `{"tools":[{"name":"bomb","inputSchema":%s},{"name":"huge","inputSchema":{"type":"object","description":%q}},{"name":"a\u001b[2J","inputSchema":{"type":"object"}}`, &bomb, strings.Repeat("x", maxSchemaBytes))
-	for i := range 10_000 {
+	for i := range 12_000 {
 		fmt.Fprintf(&list, `,{"name":"t%d","inputSchema":{"type":"object"}}`, i)
 	}
 	list.WriteString("]}")
@@ -108,7 +134,7 @@ func TestMCPBombs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Items) != maxTools || r.More != 10_000-maxTools || len(r.Unusable) != 3 {
+	if len(r.Items) != maxTools || r.More != 12_000-maxTools || len(r.Unusable) != 3 {
 		t.Errorf("%d tools, %d more, unusable %q", len(r.Items), r.More, r.Unusable)
 	}
 }

@@ -43,6 +43,8 @@ type Pool struct {
 	slots  map[string]*slot
 	closed bool
 	warned map[string]bool
+
+	waiting map[string]*openCall // for the user, by id
 }
 
 var _ toolserver.Servers = (*Pool)(nil)
@@ -65,7 +67,7 @@ func New(o Options) *Pool {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	return &Pool{o: o, slots: map[string]*slot{}, warned: map[string]bool{}}
+	return &Pool{o: o, slots: map[string]*slot{}, warned: map[string]bool{}, waiting: map[string]*openCall{}}
 }
 
 // warn reports something once.
@@ -265,9 +267,14 @@ func (p *Pool) For(agent string) []string {
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
-	slots := slices.Collect(maps.Values(p.slots))
+	slots, waiting := slices.Collect(maps.Values(p.slots)), slices.Collect(maps.Values(p.waiting))
+	clear(p.waiting)
 	p.mu.Unlock()
 	var wait sync.WaitGroup
+	for _, o := range waiting {
+		wait.Go(func() { p.cancelled(o) })
+	}
+	wait.Wait()
 	for _, l := range slots {
 		wait.Go(func() {
 			l.mu.Lock()

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/adroit-run/adroit/internal/toolserver"
 )
 
 // A record is what is remembered of a server between processes: the tools as they
@@ -26,19 +28,60 @@ type record struct {
 	More     int          `json:"more,omitempty"`     // tools beyond those that are kept
 	Seen     time.Time    `json:"seen,omitzero"`      // when it was last listed
 	Used     time.Time    `json:"used,omitzero"`      // when a tool was last called
+
+	Resources bool                `json:"resources,omitempty"` // it has some
+	Prompts   []toolserver.Prompt `json:"prompts,omitempty"`
+}
+
+// A state is what is known of one tool.
+type state struct {
+	accepted    string // the digest of what was
+	description string // as it is now
+	input       json.RawMessage
+}
+
+// now is what is known of a tool.
+func (r *record) now(tool string) (s state) {
+	for _, d := range r.Tools {
+		if d.Name == tool {
+			s = state{d.Digest, d.Description, d.Input}
+		}
+	}
+	for _, d := range r.Pending {
+		if d.Name == tool {
+			s.description, s.input = d.Description, d.Input
+		}
+	}
+	return s
+}
+
+// accept accepts one tool as it is now.
+func (r *record) accept(tool string) {
+	for _, d := range r.Pending {
+		if d.Name == tool {
+			r.Tools = append(slices.DeleteFunc(r.Tools, func(t definition) bool { return t.Name == tool }), d)
+		}
+	}
+	slices.SortFunc(r.Tools, func(a, b definition) int { return strings.Compare(a.Name, b.Name) })
+	r.Pending = slices.DeleteFunc(r.Pending, func(d definition) bool { return d.Name == tool })
 }
 
 // offered are the tools that jobs may have: accepted, and the same still.
 func (r *record) offered() []definition {
-	return slices.DeleteFunc(slices.Clone(r.Tools), func(d definition) bool {
-		return slices.Contains(r.Gone, d.Name) || slices.ContainsFunc(r.Pending, func(p definition) bool { return p.Name == d.Name })
-	})
+	not := map[string]bool{}
+	for _, name := range r.Gone {
+		not[name] = true
+	}
+	for _, d := range r.Pending {
+		not[d.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(r.Tools), func(d definition) bool { return not[d.Name] })
 }
 
 // update compares what a server says now with what was accepted. The first time,
 // and with accept, all of it is.
 func (r *record) update(now listing, accept bool) {
-	r.Unusable, r.More = now.unusable, now.more
+	r.Unusable, r.More, r.Resources, r.Prompts = now.unusable, now.more, now.resources, now.prompts
 	if accept || r.Seen.IsZero() {
 		r.Tools, r.Pending, r.Gone = now.tools, nil, nil
 		return
@@ -66,6 +109,9 @@ type listing struct {
 	tools    []definition
 	unusable []string
 	more     int
+
+	resources bool
+	prompts   []toolserver.Prompt
 }
 
 // recordFile is where the record of an entry is: another entry of the same name

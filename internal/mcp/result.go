@@ -32,7 +32,7 @@ type answer struct {
 // result takes what a server returned for what the model reads; images, links and
 // structured content are artifacts, named by the tool.
 func result(name string, r *sdk.CallToolResult) tools.Result {
-	a := &answer{name: name, kept: map[string]json.RawMessage{}}
+	a := &answer{name: name}
 	hasText := false
 	for i, c := range r.Content {
 		_, isText := c.(*sdk.TextContent)
@@ -51,8 +51,13 @@ func result(name string, r *sdk.CallToolResult) tools.Result {
 			a.keep("structured", b)
 		}
 	}
-	out := tools.Result{Text: a.text.String(), Failed: r.IsError, Artifacts: a.kept}
-	if len(a.kept) == 0 {
+	return a.result(r.IsError)
+}
+
+// result is the answer as the executor has it.
+func (a *answer) result(failed bool) tools.Result {
+	out := tools.Result{Text: a.text.String(), Failed: failed, Artifacts: a.kept}
+	if out.Artifacts == nil {
 		out.Artifacts = map[string]json.RawMessage{}
 	}
 	if out.Text == "" {
@@ -122,6 +127,9 @@ func (a *answer) data(kind string, n int, mime, uri string, data []byte) {
 func (a *answer) keep(name string, value json.RawMessage) bool {
 	if len(value) > maxArtifact || a.size+len(value) > maxArtifacts {
 		return false
+	}
+	if a.kept == nil {
+		a.kept = map[string]json.RawMessage{}
 	}
 	a.size += len(value)
 	a.kept[a.name+"/"+name] = value

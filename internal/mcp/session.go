@@ -74,7 +74,7 @@ func (e *startError) Unwrap() error { return e.err }
 
 // open makes one connection within a time limit.
 func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision string, limit time.Duration) (*session, error) {
-	c := &session{name: name, dead: make(chan struct{}), calls: newCalls()}
+	c := &session{name: name, dead: make(chan struct{}), calls: newCalls(name)}
 	var t sdk.Transport
 	var err error
 	if s.URL != "" {
@@ -83,7 +83,8 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 		return nil, fmt.Errorf("the MCP server %s: %w", name, &startError{err})
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "adroit", Version: cmp.Or(p.o.Version, "0")}, &sdk.ClientOptions{
-		Capabilities:                &sdk.ClientCapabilities{}, // no roots, no sampling: both are going away
+		// No roots, no sampling: both are going away.
+		Capabilities:                &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}},
 		ElicitationHandler:          c.calls.elicit,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.stale.Store(true) },
 		ProgressNotificationHandler: c.calls.progress,
@@ -198,10 +199,13 @@ func (c *session) list(ctx context.Context, s Server) (l listing, err error) {
 
 func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error) {
 	caps := c.cs.InitializeResult().Capabilities
-	if caps == nil || caps.Tools == nil {
+	if caps != nil && caps.Prompts != nil {
+		l.prompts = c.listPrompts(ctx)
+	}
+	if l.resources = caps != nil && caps.Resources != nil; caps == nil || caps.Tools == nil {
 		return l, nil
 	}
-	seen, n := map[string]bool{}, 0
+	seen, n, size := map[string]bool{}, 0, 0
 	for t, err := range c.cs.Tools(ctx, nil) {
 		if err != nil {
 			return l, err
@@ -213,11 +217,12 @@ func (c *session) listOnce(ctx context.Context, s Server) (l listing, err error)
 			continue
 		}
 		seen[t.Name] = true
-		if len(l.tools) >= maxTools {
+		if len(l.tools) >= maxTools || size > maxListBytes {
 			l.more++
 			continue
 		}
 		d, problem := define(t)
+		size += len(d.Input) + len(d.Description)
 		if problem != "" {
 			l.unusable = append(l.unusable, line(t.Name)+": "+problem)
 			continue

@@ -33,6 +33,10 @@ type Servers interface {
 	Tools(ctx context.Context, in Scope, servers []string) ([]Tool, error)
 	// Call calls one. What the model should read is a result with Failed set.
 	Call(ctx context.Context, in Scope, t Tool, env *tools.Env, args json.RawMessage) (tools.Result, error)
+	// Resource reads a resource of a server, or lists those that it has.
+	Resource(ctx context.Context, in Scope, server, uri string) (tools.Result, error)
+	// Prompt fills in a prompt of a server and returns its text.
+	Prompt(ctx context.Context, in Scope, server, name string, args map[string]string) (string, error)
 	// For returns the servers whose tools an agent has without naming them.
 	For(agent string) []string
 	List(in Scope) ([]Info, error)
@@ -68,6 +72,7 @@ type (
 		Agents    []string  `json:"agents,omitempty"`
 		Tools     int       `json:"tools"`             // that are offered
 		Pending   int       `json:"pending,omitempty"` // that have changed or are new, and are not
+		Resources bool      `json:"resources,omitempty"`
 		Seen      time.Time `json:"seen,omitzero"`
 		Used      time.Time `json:"used,omitzero"`
 	}
@@ -79,6 +84,16 @@ type (
 		Unusable []string `json:"unusable,omitempty"` // tools that cannot be used, and why
 		Gone     []string `json:"gone,omitempty"`     // tools that it had
 		More     int      `json:"more,omitempty"`     // tools beyond what is offered
+		Prompts  []Prompt `json:"prompts,omitempty"`
+	}
+	Prompt struct {
+		Name        string     `json:"name"`
+		Description string     `json:"description,omitempty"`
+		Arguments   []Argument `json:"arguments,omitempty"`
+	}
+	Argument struct {
+		Name     string `json:"name"`
+		Required bool   `json:"required,omitempty"`
 	}
 	Item struct {
 		Name        string `json:"name"`

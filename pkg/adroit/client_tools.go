@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"os"
 	"path/filepath"
 	"time"
@@ -43,6 +44,7 @@ func (rt *Runtime) callTool(ctx context.Context, c ToolCall) (r tools.Result, er
 		if t, err = rt.findServerTool(ctx, c); err != nil {
 			return r, err
 		}
+		ctx = toolserver.WithSaid(ctx, toolserver.Said{Nobody: true})
 	} else if !ok {
 		hint := "adroit tools list lists the tools"
 		if n := set.Nearest(c.Name); n != "" {

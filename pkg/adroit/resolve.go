@@ -3,6 +3,7 @@ package adroit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -72,6 +73,8 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m M
 			return t, p, err
 		}
 		in, set, p.servers = with.in, with.set, with.tools
+		t, err = agents.Resolve(in, cat, set, def)
+		return t, p, errors.Join(err, with.giveReach(&t))
 	}
 	t, err = agents.Resolve(in, cat, set, def)
 	return t, p, err

@@ -85,10 +85,12 @@ type serverSet struct {
 	in    agents.Input // with an agent that has its servers
 	set   *tools.Set   // with their tools
 	tools map[string]toolserver.Tool
+	reach *toolserver.Reach // what is behind call_tool and read_resource; nil for nothing
 }
 
 // withServers gives an agent the servers that it has without naming them, and set
-// the tools of all of its servers.
+// the tools of all of its servers: directly if they are few, else through two
+// tools that find and call them.
 func (rt *Runtime) withServers(ctx context.Context, in agents.Input, cat *agents.Catalog, scope toolserver.Scope, set *tools.Set) (serverSet, error) {
 	out := serverSet{in: in, set: set}
 	a := in.Spec
@@ -99,12 +101,11 @@ func (rt *Runtime) withServers(ctx context.Context, in agents.Input, cat *agents
 		}
 		a = found
 	}
+	own := *a
 	if given := rt.o.ToolServers.For(a.Name); len(given) > 0 && a.Workflow == "" && (a.Grant == nil || a.Grant.Has(tools.Net)) {
-		own := *a
 		own.MCPServers = append(slices.Clip(a.MCPServers), given...)
-		a, out.in.Spec = &own, &own
 	}
-	if len(a.MCPServers) == 0 && !namesServerTools(a) {
+	if len(own.MCPServers) == 0 && !namesServerTools(a) {
 		return out, nil
 	}
 	known, err := rt.o.ToolServers.List(scope)
@@ -115,20 +116,27 @@ func (rt *Runtime) withServers(ctx context.Context, in agents.Input, cat *agents
 	for _, s := range known {
 		names = append(names, s.Name)
 	}
-	list, err := rt.o.ToolServers.Tools(ctx, scope, serversOf(a, names))
+	list, err := rt.o.ToolServers.Tools(ctx, scope, serversOf(&own, names))
 	if err != nil {
 		return out, err
 	}
-	var bodies []tools.Tool
 	out.tools = map[string]toolserver.Tool{}
 	for _, t := range list {
-		bodies = append(bodies, rt.serverTool(t, func() (toolserver.Scope, error) { return scope, nil }))
 		out.tools[t.Name] = t
 	}
-	if out.set, err = set.With(bodies...); err != nil {
+	direct, hidden := splitTools(&own, list)
+	bodies := rt.reachTools(scope, &own, hidden, &out)
+	for _, t := range direct {
+		bodies = append(bodies, rt.serverTool(t, func() (toolserver.Scope, error) { return scope, nil }))
+	}
+	for _, t := range bodies {
+		out.set = out.set.Without(t.Name) // describe_tool is there without servers, too
+	}
+	if out.set, err = out.set.With(bodies...); err != nil {
 		return out, err
 	}
-	return out, checkServerTools(a, out.set)
+	out.in.Spec = &own
+	return out, checkServerTools(a, out.set, hidden)
 }
 
 // serverTool is a tool of a server with its body.
@@ -183,7 +191,7 @@ type pinnedTools struct {
 	tools map[string]toolserver.Tool // nil until they are read
 }
 
-// pin adds the tools of servers among those of a task, once they are known.
+// pin adds the tools of servers that a task has or reaches, once they are known.
 func (p *pinnedTools) pin(task executor.Task, all map[string]toolserver.Tool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,10 +199,20 @@ func (p *pinnedTools) pin(task executor.Task, all map[string]toolserver.Tool) er
 		return err
 	}
 	changed := false
+	add := func(name string) {
+		tool, ok := all[name]
+		if was, had := p.tools[name]; ok && (!had || was.Digest != tool.Digest) {
+			p.tools[name], changed = tool, true
+		}
+	}
 	for _, t := range task.Tools {
-		tool, ok := all[t.Name]
-		if was, had := p.tools[t.Name]; ok && (!had || was.Digest != tool.Digest) {
-			p.tools[t.Name], changed = tool, true
+		add(t.Name)
+	}
+	if reach := toolserver.ReadReach(task.Artifacts[toolserver.ReachArtifact]); reach != nil {
+		for name := range all {
+			if reach.Has(name) {
+				add(name)
+			}
 		}
 	}
 	if !changed {
@@ -224,8 +242,15 @@ func (p *pinnedTools) load() error {
 	return nil
 }
 
-// lookup finds one by name.
+// lookup finds one by name, or one that reaches them.
 func (p *pinnedTools) lookup(name string) (tools.Tool, bool) {
+	switch name {
+	case toolserver.DescribeTool, toolserver.CallTool, toolserver.ReadResource:
+		return p.reacher(name)
+	}
+	if !ofServer(name) {
+		return tools.Tool{}, false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.load(); err != nil {
@@ -259,10 +284,11 @@ func serversOf(a *agents.DynamicAgent, all []string) []string {
 	return slices.Compact(out)
 }
 
-// checkServerTools fails if an agent names tools of servers that set does not have.
-func checkServerTools(a *agents.DynamicAgent, set *tools.Set) error {
+// checkServerTools fails if an agent names tools of servers that there are not.
+func checkServerTools(a *agents.DynamicAgent, set *tools.Set, hidden []toolserver.Tool) error {
 	for _, name := range a.Tools {
-		if ofServer(name) && set.Unknown(name) != nil {
+		reached := &toolserver.Reach{Allow: []string{name}}
+		if ofServer(name) && set.Unknown(name) != nil && !slices.ContainsFunc(hidden, func(t toolserver.Tool) bool { return reached.Has(t.Name) }) {
 			return fmt.Errorf("agent %s: %w", a.Name, set.Unknown(name))
 		}
 	}

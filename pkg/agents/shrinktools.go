@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -139,6 +140,9 @@ func (f *toolShrinker) mentionsCondition(t tools.Tool) bool {
 
 // shorten describes t in a line, with a schema without words.
 func (f *toolShrinker) shorten(t tools.Tool) error {
+	if t.Name == describeTool {
+		return nil // it lists other tools
+	}
 	short, err := f.by[t.Name].Short(t.Brief())
 	if err != nil || !short.Brief {
 		return err
@@ -166,7 +170,7 @@ func (f *toolShrinker) remove(t tools.Tool) error {
 func (f *toolShrinker) neededNow(t tools.Tool) bool {
 	d := f.task.Done
 	switch {
-	case slices.Contains([]string{finish, readResult, readSkill, describeTool}, t.Name), t.Name == spawnAgent && f.a.Spawn != nil:
+	case slices.Contains([]string{finish, readResult, readSkill, describeTool, toolserver.CallTool}, t.Name), t.Name == spawnAgent && f.a.Spawn != nil:
 		return true
 	case slices.Contains(d.Tools(), t.Name), slices.ContainsFunc(t.Produces, func(p string) bool { return slices.Contains(d.Artifacts(), p) }):
 		return true
@@ -231,8 +235,10 @@ func (f *toolShrinker) apply() (*tools.Set, error) {
 	own := f.own.Without(slices.DeleteFunc(f.own.Names(), func(n string) bool { _, left := f.by[n]; return left })...)
 	if len(f.descriptions) > 0 && f.describer.Name != "" {
 		var err error
-		if own, err = own.With(f.describer); err != nil {
-			return nil, err
+		if _, has := own.Lookup(describeTool); !has {
+			if own, err = own.With(f.describer); err != nil {
+				return nil, err
+			}
 		}
 		b, err := json.Marshal(f.descriptions)
 		if err != nil {

@@ -25,6 +25,11 @@ type ToolCall struct {
 	Think *Think `json:"think,omitempty"`
 	// Approved is the digest of the question that a person said yes to.
 	Approved string `json:"approved,omitempty"`
+	// Accepted is the digest of a tool that was changed by its server, if a person
+	// said yes to calling it as it is now.
+	Accepted string `json:"accepted,omitempty"`
+	// Answers are what the user said to what the tool asked.
+	Answers []UserAnswer `json:"answers,omitempty"`
 	// At is the worktree that the call is made in; empty is the job's directory.
 	At string `json:"at,omitempty"`
 	// Room is how many bytes of the result the model is shown; 0 for no bound.
@@ -43,6 +48,8 @@ type ToolResult struct {
 	Repairs []string `json:"repairs,omitempty"`
 	// Ask is set if nothing was done because a person must approve it first.
 	Question *Question `json:"ask,omitempty"`
+	// UserQuestion is set if the call waits for an answer of the user.
+	UserQuestion *UserQuestion `json:"asks_user,omitempty"`
 	// Interrupted is set if the process died during the call: it may or may not
 	// have happened. It follows from the journal and is not part of it.
 	Interrupted bool `json:"-"`
@@ -146,6 +153,9 @@ func (t *Task) tool(name string) *Tool {
 			return &t.Checks[i]
 		}
 	}
+	if t.reach().Has(name) {
+		return &Tool{ToolSpec: llm.ToolSpec{Name: name}, Needs: tools.Net} // as all tools of servers
+	}
 	return nil
 }
 
@@ -228,9 +238,21 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 		if se, ok := asStep(err); ok && se.Code != Gone {
 			return stepFailure(c.Name, se), nil
 		}
+		if err == nil && reply.UserQuestion != nil {
+			answer, err := askUser(r, t, reply.UserQuestion, len(use.Answers))
+			if err != nil {
+				return ToolResult{}, err
+			}
+			use.Answers = append(slices.Clip(use.Answers), answer)
+			continue
+		}
 		if err != nil || reply.Question == nil {
 			reply.rules = rules
 			return reply, err
+		}
+		if reply.Question.Changed && t.Approve != "" && t.Approve != ApproveEdits && t.Approve != ApproveAsk {
+			no := "not run: " + reply.Question.Why + ", and nobody is there to accept it. Go on without it."
+			return refuse("%s", no), r.Note("%s: %s", c.Name, no)
 		}
 		no, rule, err := approve(r, t, reply.Question)
 		if err != nil {
@@ -239,7 +261,11 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 		if no != "" {
 			return refuse("%s", no), nil
 		}
-		use.Approved = reply.Question.Digest
+		if reply.Question.Changed {
+			use.Accepted = reply.Question.Digest
+		} else {
+			use.Approved = reply.Question.Digest
+		}
 		rules = append(rules, rule...)
 	}
 }

@@ -177,8 +177,8 @@ func (t *Task) missing(tool *Tool, s *State) []string {
 }
 
 // addTurn adds a turn to the state: the answer, the results in call order, the
-// artifacts, the claim.
-func (s *State) addTurn(t *Task, answer llm.Message, replies []ToolResult) {
+// artifacts, the claim. calls are what the calls of the answer stand for.
+func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies []ToolResult) {
 	if len(answer.Calls) > 0 || answer.Text != "" {
 		s.New = append(s.New, answer)
 		s.Empty = 0
@@ -192,18 +192,18 @@ func (s *State) addTurn(t *Task, answer llm.Message, replies []ToolResult) {
 		s.Last = answer.Text
 	}
 	var longest time.Duration // of those that ran at once
-	for i, c := range answer.Calls {
+	for i, c := range calls {
 		for _, words := range replies[i].Repairs {
 			s.feedback.repairs = append(s.feedback.repairs, c.Name+": "+words)
 		}
 	}
-	for i, c := range answer.Calls {
+	for i, c := range calls {
 		reply := replies[i]
 		text := reply.Text + s.projectTexts(t.Project, c, reply) + s.newArtifacts(t, reply)
 		if i == 0 {
 			text += s.repairNote()
 		}
-		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: c.Name, Text: text, Failed: reply.Failed})
+		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: answer.Calls[i].Name, Text: text, Failed: reply.Failed})
 		s.bind(c.Name, reply.Artifacts)
 		s.Taint |= t.taint(c, reply)
 		s.Rules = append(s.Rules, reply.rules...)
@@ -228,6 +228,6 @@ func (s *State) addTurn(t *Task, answer llm.Message, replies []ToolResult) {
 		}
 	}
 	s.addReports(reports...)
-	s.recordCalls(answer.Calls, replies)
-	s.countCalls(t, answer.Calls, replies)
+	s.recordCalls(calls, replies)
+	s.countCalls(t, calls, replies)
 }

@@ -28,7 +28,7 @@ func (sc *Scope) Act(calls ...llm.Call) ([]ToolResult, error) {
 		return nil, err
 	}
 	talk := s.New
-	s.addTurn(t, llm.Message{Calls: calls}, replies)
+	s.addTurn(t, llm.Message{Calls: calls}, calls, replies)
 	s.New = talk // the model has not made these calls
 	return replies, nil
 }

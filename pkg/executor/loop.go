@@ -58,11 +58,12 @@ func run(r *flow.Run, t *Task, s *State) error {
 		} else if err != nil {
 			return err
 		}
-		replies, err := act(r, t, s, answer.Calls)
+		calls := t.meantCalls(answer.Calls)
+		replies, err := act(r, t, s, calls)
 		if err != nil {
 			return err
 		}
-		s.addTurn(t, answer, replies)
+		s.addTurn(t, answer, calls, replies)
 		s.Claim = t.claim(answer, replies)
 		if err := judge(r, t, s, answer); err != nil {
 			return err

@@ -33,6 +33,7 @@ type Question struct {
 	Files   map[string]string `json:"files,omitempty"`   // digests of the files and artifacts that it publishes
 	Preview string            `json:"preview,omitempty"` // what it changes, as the tool shows it
 	Always  *permit.Rule      `json:"always,omitempty"`  // what an answer of always adds for this job
+	Changed bool              `json:"changed,omitempty"` // the tool is not as it was when it was accepted
 	Digest  string            `json:"digest"`
 }
 

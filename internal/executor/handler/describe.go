@@ -50,6 +50,10 @@ func describeTool(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
 		data, _ := json.Marshal(map[string]any{"args": r.Question.Args, "asks": true})
 		return "asks first", data
 	}
+	if q := r.UserQuestion; q != nil {
+		data, _ := json.Marshal(map[string]any{"args": use.Args, "asks_user": q.Question})
+		return "asks the user", data
+	}
 	text := r.Summary
 	if text == "" {
 		text = compaction.FirstLine(r.Text)

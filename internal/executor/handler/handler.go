@@ -33,8 +33,8 @@ type Host struct {
 	Models func(ctx context.Context, name string) (llm.Model, string, error)
 	// Tools has the bodies of the tools that tasks may name.
 	Tools *tools.Set
-	// ServerTool has the bodies of those that are not in Tools because a tool
-	// server has them. May be nil.
+	// ServerTool has the bodies of those that tool servers have, and of those
+	// that reach them; it comes before Tools. May be nil.
 	ServerTool func(name string) (tools.Tool, bool)
 	// Env gives what tools may touch, in the job's directory or, where at names
 	// one, in the worktree of a sub-agent; each call gets the part that it needs.
@@ -118,11 +118,12 @@ func Serve(h Host) flow.Mux {
 
 // lookup finds a tool with its body.
 func (h Host) lookup(name string) (tools.Tool, bool) {
-	t, ok := h.Tools.Lookup(name)
-	if !ok && h.ServerTool != nil {
-		return h.ServerTool(name)
+	if h.ServerTool != nil {
+		if t, ok := h.ServerTool(name); ok {
+			return t, true
+		}
 	}
-	return t, ok
+	return h.Tools.Lookup(name)
 }
 
 func (h Host) repeatable(s flow.Step) bool {
@@ -150,7 +151,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	}
 	t, ok := h.lookup(s.Name)
 	if !ok {
-		return nil, fmt.Errorf("tool %s is not part of this program any more", s.Name)
+		return noSuchTool(s.Name)
 	}
 	env := new(tools.Env)
 	if h.Env != nil {
@@ -192,7 +193,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		}
 	}
 	start := time.Now()
-	res, err := perform(ctx, p)
+	res, err := perform(withSaid(ctx, use), p)
 	if ctx.Err() != nil {
 		// A tool that was stopped has not reported what it did: the step stays
 		// open rather than to record half an outcome.
@@ -203,8 +204,8 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		think.reportUnbilled(emit)
 		return nil, err
 	}
-	if ask := new(approvalError); errors.As(err, &ask) {
-		return json.Marshal(executor.ToolResult{Question: &ask.Question})
+	if first := asked(p, err); first != nil {
+		return json.Marshal(first)
 	}
 	spent := think.bill()
 	if err != nil && spent == nil {

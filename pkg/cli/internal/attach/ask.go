@@ -24,6 +24,9 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 		return false, nil
 	}
 	q := &questions[0]
+	if render.UserQuestion(q) != nil {
+		return s.askUser(ctx, q)
+	}
 	yes, no := signalOf(q, "approve"), signalOf(q, "deny")
 	if yes == "" || no == "" {
 		return false, nil

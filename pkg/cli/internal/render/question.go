@@ -44,6 +44,9 @@ func QuestionLine(q *jobs.Question) string {
 		return text
 	}
 	if w := summary(q); w != "" {
+		if u := UserQuestion(q); u != nil {
+			w = fmt.Sprintf("the MCP server %s asks: %s", SanitizeLine(u.Server), w)
+		}
 		return w
 	}
 	var names []string
@@ -71,6 +74,9 @@ const maxPreview = 4000
 // negative. whole reports whether nothing was left out.
 func Question(q *jobs.Question, limit int) (text string, whole bool) {
 	e := ToolQuestion(q)
+	if UserQuestion(q) != nil {
+		return userQuestion(q), true
+	}
 	if w := summary(q); e == nil && w != "" {
 		return fmt.Sprintf("     asks: %s\n", w), true
 	}

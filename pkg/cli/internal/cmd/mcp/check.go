@@ -53,10 +53,13 @@ func newCheck(e *env.Env) *cobra.Command {
 	return cmd
 }
 
+// mostShown is how many tools of a server are shown to a person.
+const mostShown = 200
+
 func printReport(w io.Writer, r *adroit.ToolServerReport) {
 	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", r.Name, render.SanitizeLine(r.Version), render.SanitizeLine(r.Protocol), render.Plural(len(r.Items), "tool"))
 	var t render.Table
-	for _, i := range r.Items {
+	for _, i := range r.Items[:min(len(r.Items), mostShown)] {
 		words := []string{i.Effect}
 		if i.Asks {
 			words = append(words, "asks")
@@ -67,6 +70,12 @@ func printReport(w io.Writer, r *adroit.ToolServerReport) {
 		t.Row("  "+render.SanitizeLine(i.Name), strings.Join(words, ", "), render.SanitizeLine(render.FirstSentence(i.Description)))
 	}
 	t.Write(w)
+	if n := len(r.Items) - mostShown; n > 0 {
+		fmt.Fprintf(w, "  and %d more; --json lists them\n", n)
+	}
+	for _, p := range r.Prompts {
+		fmt.Fprintf(w, "prompt %s: %s\n", render.SanitizeLine(p.Name), render.SanitizeLine(render.FirstSentence(p.Description)))
+	}
 	for _, u := range r.Unusable {
 		fmt.Fprintf(w, "not usable: %s\n", render.SanitizeLine(u))
 	}

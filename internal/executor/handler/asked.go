@@ -1,0 +1,54 @@
+package handler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// asked is the output of a step that has to ask a person first, nil if err is
+// not that.
+func asked(p Invocation, err error) *executor.ToolResult {
+	approval, user, changed := new(approvalError), new(toolserver.Asking), new(toolserver.Changed)
+	switch {
+	case errors.As(err, &approval):
+		return &executor.ToolResult{Question: &approval.Question}
+	case errors.As(err, &user):
+		return &executor.ToolResult{UserQuestion: &executor.UserQuestion{
+			ID: user.ID, Call: user.Call, Server: user.Server, Tool: user.Tool, Question: user.Message, Schema: user.Schema, URL: user.URL, Fault: user.Fault,
+		}}
+	case errors.As(err, &changed):
+		return &executor.ToolResult{Question: &executor.Question{
+			Tool: p.Tool.Name, Args: p.Args, Needs: p.Tool.Needs, Network: "open", Preview: changed.Text, Changed: true, Digest: changed.Digest,
+			Why: "the MCP server " + changed.Server + " describes its tool " + changed.Tool + " otherwise than when it was accepted",
+		}}
+	}
+	return nil
+}
+
+// withSaid gives a call what people have said to what it asked.
+func withSaid(ctx context.Context, use executor.ToolCall) context.Context {
+	if use.Accepted == "" && len(use.Answers) == 0 {
+		return ctx
+	}
+	said := toolserver.Said{Accepted: use.Accepted}
+	for _, a := range use.Answers {
+		said.Answers = append(said.Answers, toolserver.Answer(a))
+	}
+	return toolserver.WithSaid(ctx, said)
+}
+
+// noSuchTool is the output of a step of a tool that is not there: of a server's, the
+// model may have made up the name.
+func noSuchTool(name string) (json.RawMessage, error) {
+	if !strings.HasPrefix(name, toolserver.Prefix("")) {
+		return nil, fmt.Errorf("tool %s is not part of this program any more", name)
+	}
+	return json.Marshal(executor.ToolResult{Result: tools.Result{Failed: true, Text: fmt.Sprintf("There is no tool %s; %s finds tools.", name, toolserver.DescribeTool)}})
+}
