@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/adroit-run/adroit/internal/e2e/authserver"
 )
 
 // TestMCP runs jobs beside real MCP servers, which .ci/run installs.
@@ -17,6 +19,7 @@ func TestMCP(t *testing.T) {
 		}
 		t.Skip("MCP_SERVERS names no directory; internal/e2e/mcp/build.sh makes one")
 	}
+	guarded := authserver.New(t, "")
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "mcp"), RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
@@ -25,7 +28,7 @@ func TestMCP(t *testing.T) {
 				return err
 			}
 			for k, v := range map[string]string{
-				"HOME": home, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"), "MCP_SERVERS": servers, "OLLAMA_HOST": "127.0.0.1:9",
+				"HOME": home, "AUTH_URL": guarded.URL, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"), "MCP_SERVERS": servers, "OLLAMA_HOST": "127.0.0.1:9",
 				"GOCOVERDIR": os.Getenv("GOCOVERDIR"), "GORACE": os.Getenv("GORACE"),
 			} {
 				env.Setenv(k, v)

@@ -72,7 +72,7 @@ var may = map[string][]string{
 	"internal/flow/flowvet":       {},
 	"internal/lsp":                {"pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/rootfs"},
 	"internal/toolserver":         {"pkg/tools"},
-	"internal/mcp":                {"internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
+	"internal/mcp":                {"internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	"internal/backup":             {"pkg/jobs", "pkg/sqlite"},
 	"pkg/sqlite":                  {"internal/owner", "pkg/event", "pkg/flow", "pkg/jobs"},
 	"pkg/temporal":                {"pkg/event", "pkg/flow"},

@@ -43,7 +43,7 @@ func (p *Pool) Call(ctx context.Context, in toolserver.Scope, t toolserver.Tool,
 		r, err := o.follow(ctx)
 		if err == nil {
 			p.noteUse(l)
-			return result(t.Name, r), nil
+			return p.withoutTokens(t.Server, s, result(t.Name, r)), nil
 		}
 		if errors.As(err, new(*toolserver.Asking)) {
 			p.park(o)

@@ -251,7 +251,7 @@ func answerContent(raw json.RawMessage, a toolserver.Answer) (content map[string
 			}
 		}
 	}
-	value, _ = want.Repair(value)
+	value, _ = want.Repair(withDefaults(raw, value))
 	if faults := want.Validate(value); faults != nil {
 		return nil, schema.FaultText(faults)
 	}
@@ -259,4 +259,25 @@ func answerContent(raw json.RawMessage, a toolserver.Answer) (content map[string
 		return nil, err.Error()
 	}
 	return content, ""
+}
+
+// withDefaults is an answer with the defaults of the fields that it leaves out.
+func withDefaults(raw, value json.RawMessage) json.RawMessage {
+	var props struct {
+		Properties map[string]struct{ Default json.RawMessage }
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &props) != nil || json.Unmarshal(value, &fields) != nil || fields == nil {
+		return value
+	}
+	for name, p := range props.Properties {
+		if _, ok := fields[name]; !ok && p.Default != nil {
+			fields[name] = p.Default
+		}
+	}
+	b, err := json.Marshal(fields)
+	if err != nil {
+		return value
+	}
+	return b
 }

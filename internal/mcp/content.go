@@ -46,7 +46,7 @@ func (p *Pool) Resource(ctx context.Context, in toolserver.Scope, server, uri st
 		return failed("The MCP server %s did not give it: %s", server, c.because(ctx, err)), nil
 	}
 	p.noteUse(l)
-	return r, nil
+	return p.withoutTokens(server, s, r), nil
 }
 
 // resources lists the resources of a server, and the forms of those that it makes.

@@ -20,6 +20,13 @@ func TestMain(m *testing.M) {
 		fake(how)
 		return
 	}
+	if scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO"); scenario != "" {
+		if err := conform(scenario, os.Args[len(os.Args)-1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -125,7 +132,12 @@ func (f *fixture) write(t *testing.T, list string) {
 
 func (f *fixture) tool(t *testing.T, name string) toolserver.Tool {
 	t.Helper()
-	list, err := f.Tools(t.Context(), f.scope, []string{"fake"})
+	return f.ofServer(t, "fake", name)
+}
+
+func (f *fixture) ofServer(t *testing.T, server, name string) toolserver.Tool {
+	t.Helper()
+	list, err := f.Tools(t.Context(), f.scope, []string{server})
 	if err != nil {
 		t.Fatal(err)
 	}

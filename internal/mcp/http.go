@@ -16,7 +16,7 @@ const maxStream = 64 << 20
 // overHTTP is the transport to an address, through the network guard. The operator
 // has named the address, so that it may be one that is not public; where it leads
 // to may not.
-func (p *Pool) overHTTP(s Server) (sdk.Transport, func()) {
+func (p *Pool) overHTTP(name string, s Server) (sdk.Transport, func(), error) {
 	g := p.o.Network
 	g.Allow = slices.Clone(g.Allow)
 	g.Timeout, g.MaxBody = 24*time.Hour, maxStream // calls have limits of their own
@@ -28,7 +28,8 @@ func (p *Pool) overHTTP(s Server) (sdk.Transport, func()) {
 	if err == nil {
 		client.Transport = &withHeaders{client.Transport, hostPort(u), s.Headers}
 	}
-	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 1}, client.CloseIdleConnections
+	by, err := p.authorization(name, s, client)
+	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 1, OAuthHandler: by}, client.CloseIdleConnections, err
 }
 
 // hostPort is the host of an address with its port.

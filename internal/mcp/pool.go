@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path"
 	"slices"
@@ -12,6 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/adroit-run/adroit/internal/keyfile"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
@@ -29,6 +33,7 @@ type Options struct {
 	Network netguard.Guard
 	Names   *workspace.DenyList
 	Secrets *secret.Redactor
+	Keys    keyfile.File        // has what logins give
 	Getenv  func(string) string // nil: os.Getenv
 	Version string              // of this program
 	Warn    func(text string)   // may be nil
@@ -45,6 +50,10 @@ type Pool struct {
 	warned map[string]bool
 
 	waiting map[string]*openCall // for the user, by id
+
+	// Set by a login: how to authorize requests, and how long that may take.
+	login    func(name string, s Server, client *http.Client) (auth.OAuthHandler, error)
+	patience time.Duration
 }
 
 var _ toolserver.Servers = (*Pool)(nil)

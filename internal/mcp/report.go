@@ -21,7 +21,11 @@ func (p *Pool) List(in toolserver.Scope) ([]toolserver.Info, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, info(name, s, r))
+		i := info(name, s, r)
+		if g, err := p.grant(name, s); err == nil && g != nil {
+			i.LoggedIn = true
+		}
+		out = append(out, i)
 	}
 	return out, nil
 }

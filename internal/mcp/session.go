@@ -17,6 +17,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // How long a server may take to answer at first: when it is probed for the newest
@@ -78,7 +79,9 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 	var t sdk.Transport
 	var err error
 	if s.URL != "" {
-		t, c.close = p.overHTTP(s)
+		if t, c.close, err = p.overHTTP(name, s); err != nil {
+			return nil, err
+		}
 	} else if t, err = p.program(ctx, c, s, dir); err != nil {
 		return nil, fmt.Errorf("the MCP server %s: %w", name, &startError{err})
 	}
@@ -91,6 +94,7 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 	})
 	// The connection outlives ctx, which must still end the attempt.
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	limit = max(limit, p.patience)
 	timer := time.AfterFunc(limit, stop)
 	unhook := context.AfterFunc(ctx, stop)
 	c.cs, err = client.Connect(life, t, &sdk.ClientSessionOptions{ProtocolVersion: revision})
@@ -101,6 +105,9 @@ func (p *Pool) open(ctx context.Context, name string, s Server, dir, revision st
 		c.end()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if login := new(adroit.Error); errors.As(err, &login) {
+			return nil, err
 		}
 		return nil, fmt.Errorf("the MCP server %s %s", name, why)
 	}

@@ -73,6 +73,7 @@ type (
 		Tools     int       `json:"tools"`             // that are offered
 		Pending   int       `json:"pending,omitempty"` // that have changed or are new, and are not
 		Resources bool      `json:"resources,omitempty"`
+		LoggedIn  bool      `json:"logged_in,omitempty"`
 		Seen      time.Time `json:"seen,omitzero"`
 		Used      time.Time `json:"used,omitzero"`
 	}

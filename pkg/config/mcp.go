@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,8 +11,8 @@ import (
 
 	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/internal/secret"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/internal/workspace/process"
-	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
 // mcpSection has servers by name.
@@ -52,11 +53,45 @@ func (c *Config) mcpEntries() []entry {
 }
 
 // toolServers are the MCP servers of a runtime.
-func (c *Config) toolServers(p Program, data string, confine process.SandboxOptions, hide *secret.Redactor) (adroit.ToolServers, error) {
+func (c *Config) toolServers(p Program, data string, confine process.SandboxOptions, hide *secret.Redactor) (*mcp.Pool, error) {
 	servers, err := c.mcpServers()
 	if err != nil {
 		return nil, err
 	}
 	return mcp.New(mcp.Options{Servers: servers, Dir: filepath.Join(data, "mcp"), Sandbox: confine, Network: c.Network.guard(), Names: c.Names(), Secrets: hide,
-		Getenv: c.getenv, Version: p.Version, Warn: p.Warn}), nil
+		Keys: keysOf(c.getenv), Getenv: c.getenv, Version: p.Version, Warn: p.Warn}), nil
+}
+
+// A ServerLogin is a login at an MCP server.
+type ServerLogin struct {
+	Server string
+	// ClientID and Secret are of a client that the server knows; empty: adroit
+	// registers itself.
+	ClientID, Secret string
+	Port             int                        // of the redirect; 0 for any
+	Open             func(address string) error // shows the page to log in at
+}
+
+// LoginServer has the user log in at an MCP server, and returns how many tools it
+// has.
+func (c *Config) LoginServer(ctx context.Context, p Program, in ServerLogin) (int, error) {
+	data, err := c.Data()
+	if err != nil {
+		return 0, err
+	}
+	pool, err := c.toolServers(p, data, process.SandboxOptions{}, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer pool.Close()
+	r, err := pool.Login(ctx, toolserver.Scope{}, in.Server, mcp.LoginForm{ClientID: in.ClientID, ClientSecret: in.Secret, Port: in.Port, Open: in.Open})
+	if err != nil {
+		return 0, err
+	}
+	return len(r.Items), nil
+}
+
+// LogoutServer forgets a login at an MCP server, and reports whether there was one.
+func (c *Config) LogoutServer(name string) (bool, error) {
+	return mcp.New(mcp.Options{Keys: keysOf(c.getenv)}).Logout(name)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/internal/provider"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
@@ -50,6 +51,9 @@ func Redactor(c *Config, getenv func(string) string, more ...secret.Known) *secr
 		o.Allow = c.Secrets.Known
 		for _, name := range slices.Sorted(maps.Keys(c.keys)) {
 			add("key of "+name, c.keys[name])
+			for _, token := range mcp.Tokens(name, c.keys[name]) {
+				add("login at "+name, token)
+			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.Endpoints)) {
 			e := c.Endpoints[name]

@@ -156,6 +156,9 @@ func newRemove(e *env.Env) *cobra.Command {
 			if err := mcp.Remove(mcp.File(config.Dir(e.Getenv)), filepath.Join(data, "mcp"), args[0]); err != nil {
 				return err
 			}
+			if _, err := c.LogoutServer(args[0]); err != nil {
+				return err
+			}
 			fmt.Fprintf(e.Out, "removed %s\n", args[0])
 			return nil
 		},

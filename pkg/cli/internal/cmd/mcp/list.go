@@ -64,6 +64,9 @@ func printServers(w io.Writer, list []adroit.ToolServerInfo) {
 		if s.Pending > 0 {
 			state += fmt.Sprintf(", %d changed or new", s.Pending)
 		}
+		if s.LoggedIn {
+			state += ", logged in"
+		}
 		if s.Source == "project" {
 			state += " (project)"
 		}

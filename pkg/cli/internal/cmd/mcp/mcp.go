@@ -11,7 +11,7 @@ import (
 
 // New is adroit mcp.
 func New(e *env.Env) *cobra.Command {
-	return env.Lister("mcp", "Use the tools of MCP servers", newList(e), newAdd(e), newRemove(e), newCheck(e), newCall(e), newServe(e))
+	return env.Lister("mcp", "Use the tools of MCP servers", newList(e), newAdd(e), newRemove(e), newCheck(e), newCall(e), newLogin(e), newLogout(e), newServe(e))
 }
 
 // pairs reads NAME=VALUE.

@@ -1,0 +1,168 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/adroit-run/adroit/internal/e2e/conformance"
+	"github.com/adroit-run/adroit/internal/keyfile"
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/pkg/netguard"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// TestConformance has the conformance suite of the protocol test a Pool, in both
+// revisions: this program is its client then.
+func TestConformance(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	failures, err := filepath.Abs("testdata/conformance.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			conformance.Run(t, "client", "--command", exe, "--requirements", revision, "--expected-failures", failures)
+		})
+	}
+}
+
+// conform does what a scenario of the suite wants of a client.
+func conform(scenario, url string) error {
+	var given struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+		Calls  []struct {
+			Name      string
+			Arguments json.RawMessage
+		} `json:"toolCalls"`
+	}
+	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
+		if err := json.Unmarshal([]byte(text), &given); err != nil {
+			return err
+		}
+	}
+	dir, err := os.MkdirTemp("", "conformance-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	p := New(Options{Dir: filepath.Join(dir, "mcp"), Keys: keyfile.In(dir), Network: netguard.Guard{Allow: []string{"localhost", "127.0.0.1"}}, Servers: map[string]Server{"suite": {URL: url}}})
+	if strings.HasPrefix(scenario, "auth/") {
+		form := LoginForm{ClientID: "https://conformance-test.local/client-metadata.json", Open: browser}
+		if given.ID != "" {
+			form.ClientID, form.ClientSecret = given.ID, given.Secret
+		}
+		var back *callback
+		if p, back, err = p.loggingIn(ctx, form); err != nil {
+			return err
+		}
+		defer back.close()
+	}
+	defer p.Close()
+	list, err := p.Tools(ctx, toolserver.Scope{}, []string{"suite"})
+	if err != nil {
+		return err
+	}
+	c := &conformer{p: p, tools: map[string]toolserver.Tool{}}
+	for _, t := range list {
+		c.tools[t.Tool] = t
+	}
+	switch scenario {
+	case "tools_call":
+		return c.call(ctx, "add_numbers", `{"a":5,"b":3}`, "")
+	case "elicitation-sep1034-client-defaults":
+		return c.call(ctx, "test_client_elicitation_defaults", "{}", "{}")
+	case "sse-retry":
+		return c.call(ctx, "test_reconnection", "{}", "")
+	case "json-schema-2020-12-preservation":
+		return c.call(ctx, "json_schema_echo", fmt.Sprintf(`{"schema":%s}`, c.tools["json_schema_2020_12_tool"].Input), "")
+	case "sep-2322-client-request-state":
+		for _, name := range []string{"test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"} {
+			_ = c.call(ctx, name, "{}", `{"confirmed":true}`) // some are to be refused
+		}
+	case "http-standard-headers":
+		return c.each(ctx)
+	case "http-custom-headers":
+		for _, one := range given.Calls {
+			_ = c.call(ctx, one.Name, string(one.Arguments), "") // the suite judges
+		}
+	case "http-invalid-tool-headers":
+		for name := range c.tools {
+			_ = c.call(ctx, name, `{"region":"us-west1"}`, "")
+		}
+	default:
+		if strings.HasPrefix(scenario, "auth/") {
+			return c.call(ctx, "test-tool", "{}", "")
+		}
+	}
+	return nil
+}
+
+// A conformer calls the tools of the suite.
+type conformer struct {
+	p     *Pool
+	tools map[string]toolserver.Tool
+}
+
+// call calls a tool and gives answer to whatever it asks.
+func (c *conformer) call(ctx context.Context, name, args, answer string) error {
+	t, ok := c.tools[name]
+	if !ok {
+		return fmt.Errorf("there is no tool %s", name)
+	}
+	var said toolserver.Said
+	for {
+		r, err := c.p.Call(toolserver.WithSaid(ctx, said), toolserver.Scope{}, t, new(tools.Env).Only(0), json.RawMessage(args))
+		asks := new(toolserver.Asking)
+		switch {
+		case errors.As(err, &asks) && len(said.Answers) < 10:
+			said.Answers = append(said.Answers, toolserver.Answer{ID: asks.ID, Call: asks.Call, Action: "accept", Content: json.RawMessage(answer)})
+		case err != nil:
+			return err
+		case r.Failed:
+			return fmt.Errorf("%s: %s", name, r.Text)
+		default:
+			return nil
+		}
+	}
+}
+
+// each uses a tool, a resource and a prompt.
+func (c *conformer) each(ctx context.Context) error {
+	for name := range c.tools {
+		if err := c.call(ctx, name, "{}", ""); err != nil {
+			return err
+		}
+		break
+	}
+	r, err := c.p.Resource(ctx, toolserver.Scope{}, "suite", "")
+	if err != nil || r.Failed {
+		return fmt.Errorf("the resources: %s, %w", r.Text, err)
+	}
+	uri, _, _ := strings.Cut(r.Text, " ")
+	if r, err = c.p.Resource(ctx, toolserver.Scope{}, "suite", uri); err != nil || r.Failed {
+		return fmt.Errorf("the resource %s: %s, %w", uri, r.Text, err)
+	}
+	report, err := c.p.Check(ctx, toolserver.Scope{}, "suite", false)
+	if err != nil {
+		return err
+	}
+	for _, prompt := range report.Prompts {
+		if _, err := c.p.Prompt(ctx, toolserver.Scope{}, "suite", prompt.Name, map[string]string{}); err != nil {
+			return err
+		}
+		break
+	}
+	return nil
+}

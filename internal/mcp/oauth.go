@@ -1,0 +1,223 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"golang.org/x/oauth2"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A grant is what a login at a server has given, as it is kept in the file of keys.
+// It is for one address: an entry that names another one does not have it.
+type grant struct {
+	URL    string        `json:"url"`
+	Token  *oauth2.Token `json:"token"`
+	Client struct {
+		ID       string   `json:"id"`
+		Secret   string   `json:"secret,omitempty"`
+		TokenURL string   `json:"token_url"`
+		Style    int      `json:"style,omitempty"`
+		Scopes   []string `json:"scopes,omitempty"`
+	} `json:"client"`
+}
+
+// grantKey is the name of a grant in the file of keys; no provider has it.
+func grantKey(server string) string { return "mcp " + server }
+
+// grant reads what a login at a server has given, nil for nothing.
+func (p *Pool) grant(name string, s Server) (*grant, error) {
+	if s.URL == "" {
+		return nil, nil
+	}
+	keys, err := p.o.Keys.Keys()
+	if err != nil || keys[grantKey(name)] == "" {
+		return nil, err
+	}
+	g := new(grant)
+	if json.Unmarshal([]byte(keys[grantKey(name)]), g) != nil { // the error could quote it
+		return nil, fmt.Errorf("the login at the MCP server %s cannot be read; adroit mcp login %s makes it anew", name, name)
+	}
+	if g.URL != s.URL || g.Token == nil {
+		return nil, nil
+	}
+	return g, nil
+}
+
+// Tokens are the secrets of an entry in the file of keys that is of a login at an
+// MCP server, none of others.
+func Tokens(name, value string) []string {
+	g := new(grant)
+	if !strings.HasPrefix(name, grantKey("")) || json.Unmarshal([]byte(value), g) != nil || g.Token == nil {
+		return nil
+	}
+	return slices.DeleteFunc([]string{g.Token.AccessToken, g.Token.RefreshToken, g.Client.Secret}, func(s string) bool { return s == "" })
+}
+
+// keep writes a grant into the file of keys.
+func (p *Pool) keep(name string, g *grant) error {
+	b, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	return p.o.Keys.Set(grantKey(name), string(b))
+}
+
+// Logout forgets what a login at a server has given, and reports whether there was
+// something.
+func (p *Pool) Logout(name string) (bool, error) { return p.o.Keys.Remove(grantKey(name)) }
+
+// A kept is the tokens of a login: it renews them when they have expired, and keeps
+// what it was given. It is safe for concurrent use, also by several processes.
+type kept struct {
+	p      *Pool
+	name   string
+	s      Server
+	client *http.Client
+
+	mu sync.Mutex
+	g  *grant
+}
+
+// Token implements [oauth2.TokenSource].
+func (k *kept) Token() (*oauth2.Token, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.g.Token.Valid() {
+		return k.g.Token, nil
+	}
+	unlock, err := k.p.lockGrants()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	now, err := k.p.grant(k.name, k.s) // another process may have renewed it
+	if err != nil {
+		return nil, err
+	}
+	if now == nil {
+		return nil, loginNeeded(k.name, "its login was forgotten")
+	}
+	if k.g = now; now.Token.Valid() {
+		return now.Token, nil
+	}
+	if now.Token.RefreshToken == "" {
+		return nil, loginNeeded(k.name, "its login has expired")
+	}
+	conf := oauth2.Config{ClientID: now.Client.ID, ClientSecret: now.Client.Secret, Scopes: now.Client.Scopes,
+		Endpoint: oauth2.Endpoint{TokenURL: now.Client.TokenURL, AuthStyle: oauth2.AuthStyle(now.Client.Style)}}
+	t, err := conf.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, k.client), now.Token).Token()
+	if refused := new(oauth2.RetrieveError); errors.As(err, &refused) {
+		return nil, loginNeeded(k.name, "its login was not renewed ("+line(refused.ErrorCode)+")")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("renewing the login at the MCP server %s: %w", k.name, withoutBody(err))
+	}
+	next := *now
+	next.Token = t
+	k.g = &next
+	return t, k.p.keep(k.name, &next)
+}
+
+// withoutBody is an error without what a server has answered, which may have tokens.
+func withoutBody(err error) error {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return errors.New(line(first))
+}
+
+// lockGrants keeps other processes from renewing at the same time: a server may
+// take a renewal by an old token for a theft.
+func (p *Pool) lockGrants() (unlock func(), err error) {
+	if err := os.MkdirAll(p.o.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(p.o.Dir, "login.lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for err = syscall.EINTR; err == syscall.EINTR; {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+	}
+	return func() { _ = lock.Close() }, err // closing it unlocks it
+}
+
+// loginNeeded is the error of a server that wants a login.
+func loginNeeded(name, why string) error {
+	return adroit.WithHint(fmt.Errorf("the MCP server %s wants a login: %s; adroit mcp login %s", name, why, name), "adroit mcp login "+name)
+}
+
+// loggedIn authorizes requests by a login that there has been. It makes none: a job
+// opens no browser.
+type loggedIn struct {
+	name   string
+	source oauth2.TokenSource // nil without a login
+}
+
+var _ auth.OAuthHandler = (*loggedIn)(nil)
+
+// TokenSource implements [auth.OAuthHandler].
+func (l *loggedIn) TokenSource(context.Context) (oauth2.TokenSource, error) { return l.source, nil }
+
+// Authorize implements [auth.OAuthHandler].
+func (l *loggedIn) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
+	defer r.Body.Close()
+	switch {
+	case l.source == nil:
+		return loginNeeded(l.name, "there was none")
+	case r.StatusCode == http.StatusForbidden:
+		return loginNeeded(l.name, "the one that there is does not suffice")
+	}
+	return loginNeeded(l.name, "the one that there is was refused")
+}
+
+// authorization is how requests to a server are authorized, nil where its entry has
+// a header for that.
+func (p *Pool) authorization(name string, s Server, client *http.Client) (auth.OAuthHandler, error) {
+	for header := range s.Headers {
+		if http.CanonicalHeaderKey(header) == "Authorization" {
+			return nil, nil
+		}
+	}
+	if p.login != nil {
+		return p.login(name, s, client)
+	}
+	g, err := p.grant(name, s)
+	if err != nil {
+		return nil, err
+	}
+	if g == nil {
+		return &loggedIn{name: name}, nil
+	}
+	return &loggedIn{name, &kept{p: p, name: name, s: s, client: client, g: g}}, nil
+}
+
+// withoutTokens takes the tokens of a login out of what a server returned: it may
+// send back what it was sent.
+func (p *Pool) withoutTokens(name string, s Server, r tools.Result) tools.Result {
+	g, err := p.grant(name, s)
+	if err != nil || g == nil {
+		return r
+	}
+	for _, token := range []string{g.Token.AccessToken, g.Token.RefreshToken} {
+		if len(token) < 8 {
+			continue
+		}
+		r.Text = strings.ReplaceAll(r.Text, token, "[a token]")
+		for k, v := range r.Artifacts {
+			r.Artifacts[k] = json.RawMessage(strings.ReplaceAll(string(v), token, "[a token]"))
+		}
+	}
+	return r
+}

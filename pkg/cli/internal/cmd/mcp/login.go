@@ -1,0 +1,95 @@
+package mcp
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/config"
+)
+
+func newLogin(e *env.Env) *cobra.Command {
+	var in config.ServerLogin
+	var secretEnv string
+	var noBrowser bool
+	cmd := &cobra.Command{
+		Use:   "login NAME",
+		Short: "Log in at an MCP server behind an address",
+		Long: "Opens the page of the server's login in the browser, waits for its answer on this machine, and\n" +
+			"keeps the tokens with the keys of adroit login, in a file that only you can read. Jobs renew\n" +
+			"them. adroit registers itself with the server, or is the client that --client-id names.",
+		Example: "  adroit mcp login docs\n  adroit mcp login docs --client-id adroit --port 8765",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Config()
+			if err != nil {
+				return err
+			}
+			if in.Secret = e.Getenv(secretEnv); secretEnv != "" && in.Secret == "" {
+				return exit.Usagef("set it, or leave --client-secret-env out", "the variable %s is not set", secretEnv)
+			}
+			in.Server = args[0]
+			in.Open = func(address string) error {
+				fmt.Fprintf(e.Err, "log in at %s\n", render.SanitizeLine(address))
+				if !noBrowser {
+					browse(address)
+				}
+				return nil
+			}
+			n, err := c.LoginServer(cmd.Context(), config.Program{Warn: func(text string) { e.Warn("%s", text) }}, in)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(e.Out, "logged in at %s, which has %s\n", in.Server, render.Plural(n, "tool"))
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&in.ClientID, "client-id", "", "of a client that the server knows beforehand")
+	f.StringVar(&secretEnv, "client-secret-env", "", "the variable that has that client's secret")
+	f.IntVar(&in.Port, "port", 0, "wait for the answer at this port (default any)")
+	f.BoolVar(&noBrowser, "no-browser", false, "print the address of the page only")
+	return cmd
+}
+
+// browse opens a page, if there is something to open it with: its address has been
+// printed.
+func browse(address string) {
+	program := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		program = "open"
+	}
+	if cmd := exec.Command(program, address); cmd.Start() == nil {
+		go func() { _ = cmd.Wait() }()
+	}
+}
+
+func newLogout(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "logout NAME",
+		Short:   "Forget a login at an MCP server",
+		Example: "  adroit mcp logout docs",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := e.Config()
+			if err != nil {
+				return err
+			}
+			was, err := c.LogoutServer(args[0])
+			if err != nil {
+				return err
+			}
+			if !was {
+				fmt.Fprintf(e.Out, "there is no login at %s\n", render.SanitizeLine(args[0]))
+				return nil
+			}
+			fmt.Fprintf(e.Out, "the login at %s is forgotten\n", render.SanitizeLine(args[0]))
+			return nil
+		},
+	}
+}
