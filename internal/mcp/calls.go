@@ -58,7 +58,7 @@ func newCalls(server string) *calls { return &calls{server: server, open: map[st
 type openKey struct{}
 
 // begin makes a call. said are answers to what it asked when it was made before;
-// nobody has the server told that nobody can be asked.
+// with Nobody the server gets a no to whatever it asks.
 func (c *session) begin(ctx context.Context, t toolserver.Tool, env *tools.Env, args json.RawMessage, said toolserver.Said) *openCall {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	o := &openCall{id: strings.ToLower(rand.Text()), tool: t.Tool, c: c, cancel: cancel, asks: make(chan *question), done: make(chan struct{}), env: env, said: said.Answers}

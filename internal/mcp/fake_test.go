@@ -60,9 +60,33 @@ func fake(how string) {
 			}
 			reply(strings.ReplaceAll(string(b), "\n", ""))
 		case r.Method == "tools/call":
+			if how == "asks" {
+				reply(ask(in))
+				continue
+			}
 			misbehave(how, r.Params.Name, reply)
 		}
 	}
+}
+
+// ask asks the user in the middle of a call, and returns what was answered.
+func ask(in *bufio.Scanner) string {
+	fmt.Println(`{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"mode":"form","message":"Which one?","requestedSchema":{"type":"object","properties":{"number":{"type":"integer"}},"required":["number"]}}}`)
+	for in.Scan() {
+		var r struct {
+			ID     string
+			Method string
+			Result json.RawMessage
+		}
+		if json.Unmarshal(in.Bytes(), &r) == nil && r.Method == "notifications/cancelled" {
+			_ = os.WriteFile(os.Getenv("MCP_TOOLS")+".cancelled", nil, 0o600)
+		}
+		if r.ID == "q1" {
+			return fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, r.Result)
+		}
+	}
+	os.Exit(0)
+	return ""
 }
 
 func misbehave(how, tool string, reply func(string)) {

@@ -32,7 +32,7 @@ func (p *Pool) List(in toolserver.Scope) ([]toolserver.Info, error) {
 
 // info is a server with what is remembered of it.
 func info(name string, s Server, r *record) toolserver.Info {
-	i := toolserver.Info{Name: name, Transport: s.transport(), Target: s.Target(), State: "configured", Source: "user", Agents: s.Agents, Tools: len(r.offered()), Pending: len(r.Pending), Resources: r.Resources, Seen: r.Seen, Used: r.Used}
+	i := toolserver.Info{Name: name, Transport: s.transport(), Target: s.Target(), State: "configured", Source: "user", Agents: s.Agents, Tools: len(r.offered()), Pending: len(r.Pending), Resources: r.Resources, Prompts: r.Prompts, Seen: r.Seen, Used: r.Used}
 	switch {
 	case !r.Used.IsZero():
 		i.State = "used"
@@ -62,7 +62,7 @@ func (p *Pool) Check(ctx context.Context, in toolserver.Scope, name string, acce
 	if err != nil {
 		return nil, err
 	}
-	out := &toolserver.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []toolserver.Item{}, Unusable: r.Unusable, Gone: r.Gone, More: r.More, Prompts: r.Prompts}
+	out := &toolserver.Report{Info: info(name, s, r), Version: r.Version, Protocol: r.Protocol, Items: []toolserver.Item{}, Unusable: r.Unusable, Gone: r.Gone, More: r.More}
 	add := func(d definition, state string) {
 		t := d.tool(plainName(toolID{name, d.Name}), name, s)
 		out.Items = append(out.Items, toolserver.Item{Name: d.Name, Description: d.Description, State: state, Effect: string(t.Safe()), Asks: t.Asks != ""})

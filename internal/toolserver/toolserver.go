@@ -73,6 +73,7 @@ type (
 		Tools     int       `json:"tools"`             // that are offered
 		Pending   int       `json:"pending,omitempty"` // that have changed or are new, and are not
 		Resources bool      `json:"resources,omitempty"`
+		Prompts   []Prompt  `json:"prompts,omitempty"`
 		LoggedIn  bool      `json:"logged_in,omitempty"`
 		Seen      time.Time `json:"seen,omitzero"`
 		Used      time.Time `json:"used,omitzero"`
@@ -85,7 +86,6 @@ type (
 		Unusable []string `json:"unusable,omitempty"` // tools that cannot be used, and why
 		Gone     []string `json:"gone,omitempty"`     // tools that it had
 		More     int      `json:"more,omitempty"`     // tools beyond what is offered
-		Prompts  []Prompt `json:"prompts,omitempty"`
 	}
 	Prompt struct {
 		Name        string     `json:"name"`

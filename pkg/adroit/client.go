@@ -116,6 +116,9 @@ type Catalog interface {
 	ToolServers(ctx context.Context, in Scope) (*Listing[ToolServerInfo], error)
 	// CheckToolServer starts one and reports its tools.
 	CheckToolServer(ctx context.Context, c ToolServerCheck) (*ToolServerReport, error)
+	// ToolServerPrompt fills in a prompt of one, to begin a request with. Others have
+	// written it.
+	ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (*ToolServerPromptText, error)
 }
 
 // Models are the models that can be asked.

@@ -178,7 +178,7 @@ func (p *pinnedTools) describe(ctx context.Context, env *tools.Env, args json.Ra
 	}
 	lines, more := toolserver.Find(list, in.Name)
 	if len(lines) == 0 {
-		return tools.Result{Failed: true, Text: fmt.Sprintf("No tool of %d speaks of %q; try other words.", len(list), in.Name), Artifacts: map[string]json.RawMessage{}}, nil
+		return tools.Result{Failed: true, Text: fmt.Sprintf("None of %d tools is about %q; try other words.", len(list), in.Name), Artifacts: map[string]json.RawMessage{}}, nil
 	}
 	text := strings.Join(lines, "\n")
 	if more > 0 {

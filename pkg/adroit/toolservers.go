@@ -26,6 +26,18 @@ type ToolServerCheck struct {
 	Accept bool `json:"accept,omitempty"`
 }
 
+// A ToolServerPrompt names a prompt of a server of a scope, with its arguments.
+type ToolServerPrompt struct {
+	Named
+	Prompt string            `json:"prompt"`
+	Args   map[string]string `json:"args,omitempty"`
+}
+
+// A ToolServerPromptText is a prompt of a server that is filled in.
+type ToolServerPromptText struct {
+	Text string `json:"text"`
+}
+
 // ToolServers implements [Catalog].
 func (rt *Runtime) ToolServers(_ context.Context, in Scope) (*Listing[ToolServerInfo], error) {
 	l := &Listing[ToolServerInfo]{Items: []ToolServerInfo{}}
@@ -56,6 +68,22 @@ func (rt *Runtime) CheckToolServer(ctx context.Context, c ToolServerCheck) (*Too
 		return nil, AsError(err)
 	}
 	return r, nil
+}
+
+// ToolServerPrompt implements [Catalog].
+func (rt *Runtime) ToolServerPrompt(ctx context.Context, p ToolServerPrompt) (*ToolServerPromptText, error) {
+	if rt.o.ToolServers == nil {
+		return nil, Invalidf("", "this program has no MCP servers")
+	}
+	scope, err := rt.serverScope(p.Dir, p.Trust)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	text, err := rt.o.ToolServers.Prompt(ctx, scope, p.Name, p.Prompt, p.Args)
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return &ToolServerPromptText{text}, nil
 }
 
 // serverScope is that of a workspace, with its own servers as far as it is trusted.

@@ -310,6 +310,11 @@ func (c *Client) CheckToolServer(ctx context.Context, in adroit.ToolServerCheck)
 	return serversCheck.do(ctx, c, in)
 }
 
+// ToolServerPrompt implements [adroit.Catalog].
+func (c *Client) ToolServerPrompt(ctx context.Context, in adroit.ToolServerPrompt) (*adroit.ToolServerPromptText, error) {
+	return serversPrompt.do(ctx, c, in)
+}
+
 func (c *Client) Models(ctx context.Context) ([]adroit.ModelInfo, error) {
 	return modelsList.do(ctx, c, none{})
 }

@@ -168,6 +168,10 @@ var (
 		func(ctx context.Context, c adroit.Client, in adroit.ToolServerCheck) (*adroit.ToolServerReport, error) {
 			return c.CheckToolServer(ctx, in)
 		}}
+	serversPrompt = route[adroit.ToolServerPrompt, *adroit.ToolServerPromptText]{"servers/prompt", "Fill in a prompt of an MCP server.",
+		func(ctx context.Context, c adroit.Client, in adroit.ToolServerPrompt) (*adroit.ToolServerPromptText, error) {
+			return c.ToolServerPrompt(ctx, in)
+		}}
 	toolsCall = route[adroit.ToolCall, *executor.ToolResult]{"tools/call", "Call a tool without a job.",
 		func(ctx context.Context, c adroit.Client, in adroit.ToolCall) (*executor.ToolResult, error) {
 			return c.CallTool(ctx, in)
@@ -207,7 +211,7 @@ var (
 // endpoints is the table in the order of the reference.
 var endpoints = []endpoint{
 	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, failuresList, failuresForget, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsSend, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
-	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall, serversList, serversCheck,
+	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall, serversList, serversCheck, serversPrompt,
 	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet, trustList, doctor,
 }
 

@@ -1,6 +1,6 @@
 // Package authserver is an MCP server that wants a login, with an authorization
-// server of its own, for tests: it checks what OAuth 2.1 says and misbehaves as it is
-// told.
+// server of its own, for tests: it checks what OAuth 2.1 says and misbehaves on
+// request.
 //
 //	s := authserver.New(t, "")
 //	// adroit mcp add docs --url s.URL+"/mcp"

@@ -38,6 +38,9 @@ func testCatalog(t *testing.T, f *fixture) {
 	if _, err := f.CheckToolServer(t.Context(), adroit.ToolServerCheck{Named: adroit.Named{Name: "none"}}); len(servers.Items) != 0 || err == nil {
 		t.Errorf("without MCP servers: %+v, %v", servers, err)
 	}
+	if p, err := f.ToolServerPrompt(t.Context(), adroit.ToolServerPrompt{Named: adroit.Named{Name: "none"}, Prompt: "none"}); err == nil {
+		t.Errorf("without MCP servers there is the prompt %+v", p)
+	}
 	found := false
 	for _, tool := range list.Items {
 		found = found || tool.Name == "write_file" && strings.Contains(string(tool.Input), `"path"`)

@@ -66,6 +66,10 @@ func (s *Session) command(line string) {
 		}
 		names = append(names, t.name)
 	}
+	if server, prompt, ok := strings.Cut(name, "/"); ok {
+		s.serverPrompt(server, prompt, args)
+		return
+	}
 	hint := "/help lists the commands; a message that begins with a slash needs a blank before it"
 	if n := spelling.Nearest(name, names); n != "" {
 		hint = fmt.Sprintf("did you mean /%s? %s", n, hint)
@@ -87,6 +91,11 @@ func (s *Session) names(prefix string) (found [][2]string) {
 			found = append(found, [2]string{"/" + t.name, t.about})
 		}
 	}
+	for _, p := range s.serverPrompts() {
+		if strings.HasPrefix(p.name, prefix) {
+			found = append(found, [2]string{"/" + p.name, p.about})
+		}
+	}
 	return found
 }
 
@@ -101,6 +110,9 @@ func (s *Session) help(string) {
 	}
 	for _, c := range list {
 		t.Row("/"+render.SanitizeLine(c.name)+" [WORDS]", render.SanitizeLine(c.about))
+	}
+	for _, p := range s.serverPrompts() {
+		t.Row("/"+render.SanitizeLine(p.name)+" "+render.SanitizeLine(strings.Join(p.args, " ")), render.SanitizeLine(p.about))
 	}
 	t.Row("!COMMAND", "run a command in the sandbox; its output goes with your next message")
 	t.Row("@FILE", "a file that the message is about")

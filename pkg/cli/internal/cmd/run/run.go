@@ -24,6 +24,7 @@ type command struct {
 	request.Flags
 	json, deltas, detach, dry bool
 	start                     adroit.StartOptions
+	template                  request.Template
 }
 
 // New is adroit run.
@@ -92,6 +93,8 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVar(&q.BaseURL, "base-url", "", "address of the model's server")
 	f.StringVarP(&q.Workspace, "dir", "C", ".", "work in this directory")
 	f.StringArrayVarP(&q.Pairs, "input", "i", nil, "an input, key=value; value may be JSON, @FILE, or - for stdin")
+	f.StringVar(&q.template.Name, "template", "", "begin the prompt with one of an MCP server, SERVER/PROMPT; adroit mcp check SERVER lists them")
+	f.StringArrayVar(&q.template.Pairs, "set", nil, "an argument of --template, key=value")
 	f.StringVar((*string)(&q.Calling), "calling", "", "how the model calls tools: auto, native, constrained (held to a schema), text")
 	f.StringVar((*string)(&q.Input.Options.Effort), "effort", "", "how much the model thinks: low, medium, high; left out if the model has no such setting")
 	f.StringVar((*string)(&q.Mode), "mode", "", "permission mode: plan (read only), edits, or auto (also commands, in a sandbox) (or ADROIT_MODE)")
@@ -122,6 +125,9 @@ func (q *command) run(ctx context.Context, e *env.Env) error {
 	}
 	c, err := e.Client()
 	if err != nil {
+		return err
+	}
+	if err := q.Begin(ctx, c, q.template); err != nil {
 		return err
 	}
 	if q.dry {

@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/toolserver"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// asking calls a tool that asks, with what was said before.
+func asking(t *testing.T, p *Pool, tool toolserver.Tool, said ...toolserver.Answer) (tools.Result, *toolserver.Asking) {
+	t.Helper()
+	ctx := toolserver.WithSaid(context.WithoutCancel(t.Context()), toolserver.Said{Answers: said})
+	r, err := p.Call(ctx, toolserver.Scope{}, tool, new(tools.Env).Only(0), json.RawMessage("{}"))
+	a := new(toolserver.Asking)
+	if errors.As(err, &a) {
+		return r, a
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, nil
+}
+
+func accept(a *toolserver.Asking, content string) toolserver.Answer {
+	return toolserver.Answer{ID: a.ID, Call: a.Call, Action: "accept", Content: json.RawMessage(content)}
+}
+
+// TestMCPAsks: a call that asks the user goes on with the answer, in the process that has
+// it and in another one.
+func TestMCPAsks(t *testing.T) {
+	f := serve(t, "asks", twoTools)
+	look, drop := f.tool(t, "look"), f.tool(t, "drop")
+	again := func() *Pool {
+		p := New(f.o)
+		t.Cleanup(func() { _ = p.Close() })
+		return p
+	}
+	_, a := asking(t, f.Pool, drop)
+	if a == nil || a.Message != "Which one?" || a.Server != "fake" || a.Tool != "drop" {
+		t.Fatalf("it asks %+v", a)
+	}
+	_, wrong := asking(t, f.Pool, drop, accept(a, `"many"`))
+	if wrong == nil || wrong.ID != a.ID || !strings.Contains(wrong.Fault, "number") {
+		t.Fatalf("after an answer that does not fit it asks %+v", wrong)
+	}
+	if r, _ := asking(t, f.Pool, drop, accept(a, `"many"`), accept(wrong, "7")); r.Failed || !strings.Contains(r.Text, `"action":"accept"`) || !strings.Contains(r.Text, `"number":7`) {
+		t.Errorf("the result is %+v", r)
+	}
+	_, a = asking(t, f.Pool, drop)
+	if r, _ := asking(t, f.Pool, drop, toolserver.Answer{ID: a.ID, Call: a.Call, Action: "decline"}); !strings.Contains(r.Text, `"action":"decline"`) {
+		t.Errorf("after a no the result is %+v", r)
+	}
+	nobody := toolserver.WithSaid(t.Context(), toolserver.Said{Nobody: true})
+	if r, err := f.Call(nobody, toolserver.Scope{}, drop, new(tools.Env).Only(0), json.RawMessage("{}")); err != nil || !strings.Contains(r.Text, `"action":"decline"`) {
+		t.Errorf("where nobody is the result is %+v, %v", r, err)
+	}
+
+	// The process ends in good order: the call is cancelled, and made anew.
+	first := again()
+	_, a = asking(t, first, drop)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, more := asking(t, again(), drop, accept(a, `{"number":8}`)); more != nil || !strings.Contains(r.Text, `"number":8`) {
+		t.Errorf("in another process the result is %+v, it asks %+v", r, more)
+	}
+
+	// It is killed: what has become of the call nobody knows.
+	_, a = asking(t, again(), drop)
+	if r, _ := asking(t, again(), drop, accept(a, `{"number":9}`)); !r.Failed || !strings.Contains(r.Text, "was interrupted while the user was asked") {
+		t.Errorf("after a kill the result is %+v", r)
+	}
+	_, a = asking(t, again(), look) // only reads
+	if r, more := asking(t, again(), look, accept(a, `{"number":9}`)); more != nil || !strings.Contains(r.Text, `"number":9`) {
+		t.Errorf("after a kill of a call that only reads the result is %+v, it asks %+v", r, more)
+	}
+}
+
+// TestMCPCancel: a call that is stopped is cancelled at the server.
+func TestMCPCancel(t *testing.T) {
+	f := serve(t, "asks", twoTools)
+	_, a := asking(t, f.Pool, f.tool(t, "drop"))
+	f.mu.Lock()
+	o := f.waiting[a.Call]
+	f.mu.Unlock()
+	o.end()
+	for range 1000 {
+		if _, err := os.Stat(f.file + ".cancelled"); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("the server does not know of it")
+}
