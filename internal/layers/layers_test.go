@@ -40,8 +40,8 @@ var may = map[string][]string{
 		"pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
-	"pkg/agents":         {"internal/toolserver", "internal/plainyaml", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
-	"internal/pipeline":  {"internal/coordinator", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
+	"pkg/agents":         {"internal/definitions", "internal/toolserver", "internal/plainyaml", "pkg/event", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/executor", "internal/executor/toolcall", "pkg/tools", "pkg/flow"},
+	"internal/pipeline":  {"internal/coordinator", "internal/definitions", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"internal/oplog":     {"pkg/event", "pkg/jobs"},
 	"internal/hooks":     {"pkg/event", "pkg/jobs", "internal/executor/handler", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
 	"internal/workflows": {"internal/coordinator", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
@@ -93,11 +93,12 @@ var may = map[string][]string{
 	"internal/tools/internal/outputs":   {"pkg/workspace"},
 	"internal/tools/internal/site":      {},
 
-	"internal/attachment": {"pkg/llm"},
-	"internal/keyfile":    {"internal/rootfs"},
-	"internal/owner":      {},
-	"internal/plainyaml":  {},
-	"internal/rootfs":     {"internal/workspace/sandbox"},
+	"internal/attachment":  {"pkg/llm"},
+	"internal/keyfile":     {"internal/rootfs"},
+	"internal/owner":       {},
+	"internal/definitions": {},
+	"internal/plainyaml":   {},
+	"internal/rootfs":      {"internal/workspace/sandbox"},
 
 	"internal/problem/probe": {},
 	"internal/phases":        {"internal/plainyaml"},

@@ -1,13 +1,12 @@
 package pipeline
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/definitions"
 	"github.com/adroit-run/adroit/pkg/agents"
 )
 
@@ -22,19 +21,16 @@ type Layer struct {
 // A Catalog is the pipelines of some layers, later ones over earlier ones. It
 // never changes and is safe for concurrent use. A nil Catalog is empty.
 type Catalog struct {
-	entries map[string]*entry
+	pipelines definitions.Set[Pipeline, agents.Problems]
 }
 
-type entry struct {
-	pipeline *Pipeline // nil if the file could not be read
-	problems agents.Problems
-}
+type entry = definitions.Entry[Pipeline, agents.Problems]
 
 // Load reads all pipelines of the layers. A file that cannot be used does not
 // keep the others from loading, and does not uncover the pipeline it was to
 // replace: [Catalog.Lookup] states what is wrong with it.
 func Load(layers ...Layer) (*Catalog, agents.Problems) {
-	c := &Catalog{entries: map[string]*entry{}}
+	c := &Catalog{definitions.Set[Pipeline, agents.Problems]{}}
 	var all agents.Problems
 	for _, l := range layers {
 		all = append(all, c.load(l)...)
@@ -43,65 +39,45 @@ func Load(layers ...Layer) (*Catalog, agents.Problems) {
 }
 
 func (c *Catalog) load(l Layer) agents.Problems {
-	if l.FS == nil {
-		return nil
-	}
-	files, err := fs.ReadDir(l.FS, ".")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	files, err := definitions.Files(l.FS, ".yaml", maxFile)
 	if err != nil {
 		return agents.Problems{{File: l.Dir, Severity: agents.Error, Message: "the directory cannot be read: " + err.Error()}}
 	}
 	var all agents.Problems
 	in := map[string]string{} // name to file, in this layer
 	for _, f := range files {
-		if f.IsDir() || !strings.HasSuffix(f.Name(), ".yaml") || strings.HasPrefix(f.Name(), ".") {
-			continue
-		}
-		from := Source{Layer: l.Name, File: path.Join(l.Dir, f.Name())}
-		name := strings.TrimSuffix(f.Name(), ".yaml")
+		from := Source{Layer: l.Name, File: path.Join(l.Dir, f.Name)}
+		name := strings.TrimSuffix(f.Name, ".yaml")
 		e := &entry{}
-		if src, err := readFile(l.FS, f.Name()); err != nil {
-			e.problems = agents.Problems{{File: from.File, Severity: agents.Error, Message: "the file cannot be read: " + err.Error()}}
+		if f.Err != nil {
+			e.Problems = agents.Problems{{File: from.File, Severity: agents.Error, Message: "the file cannot be read: " + f.Err.Error()}}
 		} else {
-			e.pipeline, e.problems = parse(from, src)
+			e.Value, e.Problems = parse(from, f.Text)
 		}
-		if e.pipeline != nil {
-			name = e.pipeline.Name
+		if e.Value != nil {
+			name = e.Value.Name
 		}
 		if other, twice := in[name]; twice {
-			e.problems = append(e.problems, agents.Problem{File: from.File, Line: 1, Col: 1, Severity: agents.Error,
+			e.Problems = append(e.Problems, agents.Problem{File: from.File, Line: 1, Col: 1, Severity: agents.Error,
 				Message: fmt.Sprintf("the pipeline %s is also in %s", name, other), Hint: "rename one of them"})
 		}
 		in[name] = from.File
-		c.entries[name] = e
-		all = append(all, e.problems...)
+		c.pipelines[name] = e
+		all = append(all, e.Problems...)
 	}
 	return all
-}
-
-// readFile reads a file as far as Parse takes it, and one byte more.
-func readFile(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
 // With returns a catalog that also has the given pipelines, over those of the
 // same name.
 func (c *Catalog) With(ps ...*Pipeline) *Catalog {
-	out := &Catalog{entries: map[string]*entry{}}
+	var all definitions.Set[Pipeline, agents.Problems]
 	if c != nil {
-		for name, e := range c.entries {
-			out.entries[name] = e
-		}
+		all = c.pipelines
 	}
+	out := &Catalog{all.Clone()}
 	for _, p := range ps {
-		out.entries[p.Name] = &entry{pipeline: p}
+		out.pipelines[p.Name] = &entry{Value: p}
 	}
 	return out
 }
@@ -111,22 +87,19 @@ func (c *Catalog) Names() []string {
 	if c == nil {
 		return nil
 	}
-	return sorted(c.entries)
+	return c.pipelines.Names()
 }
 
 // List gives the pipelines that can be read, by name.
 func (c *Catalog) List() []*Pipeline {
-	var out []*Pipeline
-	for _, name := range c.Names() {
-		if e := c.entries[name]; e.pipeline != nil && e.problems.Err() == nil {
-			out = append(out, e.pipeline)
-		}
+	if c == nil {
+		return nil
 	}
-	return out
+	return c.pipelines.Usable()
 }
 
 // Has reports whether a file claims the name, also one that cannot be used.
-func (c *Catalog) Has(name string) bool { return c != nil && c.entries[name] != nil }
+func (c *Catalog) Has(name string) bool { return c != nil && c.pipelines[name] != nil }
 
 // An UnknownError reports a name that no pipeline has.
 type UnknownError struct {
@@ -147,11 +120,11 @@ func (c *Catalog) Lookup(name string) (*Pipeline, error) {
 	if !c.Has(name) {
 		return nil, &UnknownError{name, c.Names()}
 	}
-	e := c.entries[name]
-	if err := e.problems.Err(); err != nil {
+	e := c.pipelines[name]
+	if err := e.Problems.Err(); err != nil {
 		return nil, err
 	}
-	return e.pipeline, nil
+	return e.Value, nil
 }
 
 // Lint gives all that is wrong with all pipelines, by file and place.
@@ -159,10 +132,10 @@ func (c *Catalog) Lint(k Known) agents.Problems {
 	k.Pipelines = c
 	var all agents.Problems
 	for _, name := range c.Names() {
-		e := c.entries[name]
-		all = append(all, e.problems...)
-		if e.pipeline != nil {
-			all = append(all, Lint(e.pipeline, k)...)
+		e := c.pipelines[name]
+		all = append(all, e.Problems...)
+		if e.Value != nil {
+			all = append(all, Lint(e.Value, k)...)
 		}
 	}
 	return all.Sort()

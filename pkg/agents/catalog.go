@@ -1,14 +1,14 @@
 package agents
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/definitions"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -24,107 +24,76 @@ type Layer struct {
 // A Catalog is the agents of some layers, later ones over earlier ones. It
 // never changes and is safe for concurrent use. A nil Catalog is empty.
 type Catalog struct {
-	agents  map[string]*entry
+	agents  definitions.Set[DynamicAgent, Problems]
 	aliases map[string]string // to names
 }
 
-type entry struct {
-	agent    *DynamicAgent // nil if the file could not be read
-	problems Problems
-}
+type entry = definitions.Entry[DynamicAgent, Problems]
 
 // Load reads all agents of the layers. A file that cannot be used does not
 // keep the others from loading, and does not uncover the agent it was to
 // replace: [Catalog.Lookup] states what is wrong with it.
 func Load(layers ...Layer) (*Catalog, Problems) {
-	c := &Catalog{agents: map[string]*entry{}, aliases: map[string]string{}}
+	c := &Catalog{agents: definitions.Set[DynamicAgent, Problems]{}, aliases: map[string]string{}}
 	var all Problems
 	for _, l := range layers {
 		all = append(all, c.load(l)...)
 	}
 	for _, name := range c.Names() {
-		for _, alias := range c.agents[name].names() {
-			if _, taken := c.agents[alias]; taken {
-				continue // an agent's own name is stronger than a former one
+		a := c.agents[name].Value
+		if a == nil {
+			continue
+		}
+		for _, alias := range a.Aliases {
+			if _, taken := c.agents[alias]; !taken { // an agent's own name is stronger than a former one
+				c.aliases[alias] = name
 			}
-			c.aliases[alias] = name
 		}
 	}
 	return c, all
 }
 
-func (e *entry) names() []string {
-	if e.agent == nil {
-		return nil
-	}
-	return e.agent.Aliases
-}
-
 func (c *Catalog) load(l Layer) Problems {
-	if l.FS == nil {
-		return nil
-	}
-	files, err := fs.ReadDir(l.FS, ".")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var all Problems
+	files, err := definitions.Files(l.FS, ".md", maxFile)
 	if err != nil {
 		return Problems{{File: l.Dir, Severity: Error, Message: "the directory cannot be read: " + err.Error()}}
 	}
+	var all Problems
 	in := map[string]string{} // name to file, in this layer
 	for _, f := range files {
-		if f.IsDir() || !strings.HasSuffix(f.Name(), ".md") || strings.HasPrefix(f.Name(), ".") || strings.EqualFold(f.Name(), "README.md") {
-			continue
-		}
-		from := Source{Layer: l.Name, File: path.Join(l.Dir, f.Name())}
+		from := Source{Layer: l.Name, File: path.Join(l.Dir, f.Name)}
 		e := &entry{}
-		name := strings.TrimSuffix(f.Name(), ".md")
-		src, err := readFile(l.FS, f.Name())
-		if err != nil {
-			e.problems = Problems{{File: from.File, Severity: Error, Message: "the file cannot be read: " + err.Error()}}
+		name := strings.TrimSuffix(f.Name, ".md")
+		if f.Err != nil {
+			e.Problems = Problems{{File: from.File, Severity: Error, Message: "the file cannot be read: " + f.Err.Error()}}
 		} else {
-			from.Text = string(src)
-			e.agent, e.problems = parseFile(from, src, l.Claude)
+			from.Text = string(f.Text)
+			e.Value, e.Problems = parseFile(from, f.Text, l.Claude)
 		}
-		if e.agent != nil {
-			name = e.agent.Name
+		if e.Value != nil {
+			name = e.Value.Name
 		}
 		if other, twice := in[name]; twice {
-			e.problems = append(e.problems, Problem{from.File, 1, 1, Error,
+			e.Problems = append(e.Problems, Problem{from.File, 1, 1, Error,
 				fmt.Sprintf("the agent %s is also in %s", name, other), "rename one of them"})
 		}
 		in[name] = from.File
 		c.agents[name] = e
-		all = append(all, e.problems...)
+		all = append(all, e.Problems...)
 	}
 	return all
-}
-
-// readFile reads a file as far as Parse takes it, and one byte more.
-func readFile(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 
 // With returns a catalog that also has the given agents, over those of the
 // same name.
 func (c *Catalog) With(agents ...DynamicAgent) *Catalog {
-	out := &Catalog{agents: map[string]*entry{}, aliases: map[string]string{}}
+	out := &Catalog{agents: definitions.Set[DynamicAgent, Problems]{}, aliases: map[string]string{}}
 	if c != nil {
-		for name, e := range c.agents {
-			out.agents[name] = e
-		}
-		for alias, name := range c.aliases {
-			out.aliases[alias] = name
-		}
+		out.agents = c.agents.Clone()
+		maps.Copy(out.aliases, c.aliases)
 	}
 	for _, a := range agents {
-		out.agents[a.Name] = &entry{agent: &a}
+		out.agents[a.Name] = &entry{Value: &a}
 		for _, alias := range a.Aliases {
 			out.aliases[alias] = a.Name
 		}
@@ -137,18 +106,15 @@ func (c *Catalog) Names() []string {
 	if c == nil {
 		return nil
 	}
-	return sortedKeys(c.agents)
+	return c.agents.Names()
 }
 
 // List gives the agents that can be used, by name.
 func (c *Catalog) List() []*DynamicAgent {
-	var out []*DynamicAgent
-	for _, name := range c.Names() {
-		if e := c.agents[name]; e.agent != nil && e.problems.Err() == nil {
-			out = append(out, e.agent)
-		}
+	if c == nil {
+		return nil
 	}
-	return out
+	return c.agents.Usable()
 }
 
 // Renamed reports the name that a former one stands for. Using a former name
@@ -192,10 +158,10 @@ func (c *Catalog) Lookup(name string) (*DynamicAgent, error) {
 		names := c.Names()
 		return nil, &UnknownError{name, spelling.Nearest(name, names), names}
 	}
-	if err := e.problems.Err(); err != nil {
+	if err := e.Problems.Err(); err != nil {
 		return nil, err
 	}
-	return e.agent, nil
+	return e.Value, nil
 }
 
 // Lint gives all that is wrong with all agents, by file and place.
@@ -203,12 +169,12 @@ func (c *Catalog) Lint(set *tools.Set) Problems {
 	var all Problems
 	for _, name := range c.Names() {
 		e := c.agents[name]
-		all = append(all, e.problems...)
-		if e.agent != nil {
-			all = append(all, Lint(e.agent, set)...)
-			all = append(all, c.lintSpawn(e.agent)...)
-			for _, alias := range c.missingTools(e.agent) {
-				rep := &report{src: e.agent.Source}
+		all = append(all, e.Problems...)
+		if e.Value != nil {
+			all = append(all, Lint(e.Value, set)...)
+			all = append(all, c.lintSpawn(e.Value)...)
+			for _, alias := range c.missingTools(e.Value) {
+				rep := &report{src: e.Value.Source}
 				rep.key("aliases", Warning, "take it out", "the former name %s belongs to another agent", alias)
 				all = append(all, rep.list...)
 			}
