@@ -65,12 +65,23 @@ func definition(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 	return c.found(word, "declaration", spotsOf(syms), note), nil
 }
 
-// meaning asks a server, or for Go the type checker, what the identifier at a
-// location refers to; no location means unknown.
+// meaning returns what the identifier at a location refers to.
 func (c code) meaning(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
+	return c.ask(ctx, tries, tools.Codebase.Definition, func(m *module, at tools.Location) []tools.Location {
+		if s, ok := m.definition(at); ok {
+			return []tools.Location{s}
+		}
+		return nil
+	})
+}
+
+// ask asks a server about one location after the other, or for Go the type checker;
+// none means unknown, and why reports the reason.
+func (c code) ask(ctx context.Context, tries []tools.Location,
+	server func(tools.Codebase, context.Context, tools.Location) ([]tools.Location, error), checker func(*module, tools.Location) []tools.Location) (spots []tools.Location, why string, err error) {
 	if c.env.Code != nil {
 		for _, at := range tries {
-			spots, err = c.env.Code.Definition(ctx, at)
+			spots, err = server(c.env.Code, ctx, at)
 			switch {
 			case err == nil && len(spots) > 0:
 				return spots, "", nil
@@ -85,8 +96,8 @@ func (c code) meaning(ctx context.Context, tries []tools.Location) (spots []tool
 	if isGo(tries[0].File) {
 		if m, merr := c.module(ctx, tries[0].File); merr == nil {
 			for _, at := range tries {
-				if s, ok := m.definition(at); ok {
-					return []tools.Location{s}, "", nil
+				if spots := checker(m, at); len(spots) > 0 {
+					return spots, "", nil
 				}
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -72,38 +71,9 @@ func references(ctx context.Context, env *tools.Env, in nameInput) (tools.Result
 	return c.listed(word, spots, "lines with that word, whatever it means there: "+why), nil
 }
 
-// uses asks a server or, for Go, the type checker; none means unknown.
+// uses returns where what is at a location is referred to.
 func (c code) uses(ctx context.Context, tries []tools.Location) (spots []tools.Location, why string, err error) {
-	if c.env.Code != nil {
-		for _, at := range tries {
-			spots, err = c.env.Code.References(ctx, at)
-			switch {
-			case err == nil && len(spots) > 0:
-				return spots, "", nil
-			case ctx.Err() != nil:
-				return nil, "", ctx.Err()
-			}
-			if errors.Is(err, tools.ErrNoServer) {
-				break
-			}
-		}
-	}
-	if isGo(tries[0].File) {
-		if m, merr := c.module(ctx, tries[0].File); merr == nil {
-			for _, at := range tries {
-				if spots := m.references(at); len(spots) > 0 {
-					return spots, "", nil
-				}
-			}
-		}
-	}
-	if err == nil {
-		err = tools.ErrNoServer
-	}
-	if why = unserved(c.env, err); why == "" {
-		why = err.Error()
-	}
-	return nil, why, nil
+	return c.ask(ctx, tries, tools.Codebase.References, (*module).references)
 }
 
 func (c code) listed(word string, spots []tools.Location, note string) tools.Result {
