@@ -52,11 +52,11 @@ func TestChatAtTerminal(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"repo/notes.txt": "x\n", "repo/\x1b[31mred.txt": "x\n", "turns.yaml": `turns:
   - text: "Hello \e]0;owned\a, I am **here**.\nAsk."
-  - {delay: 1s, calls: [{name: read_file, args: {path: notes.txt}}]}
+  - {delay: 3s, calls: [{name: read_file, args: {path: notes.txt}}]}
   - {expect: {contains: and quickly}, text: Read.}
   - calls: [{name: shell, args: {command: "touch made.txt"}}]
   - {expect: {contains: not like that}, text: Not made.}
-  - {delay: 4s, text: Another way.}
+  - {delay: 8s, text: Another way.}
 `})
 	x, wait := p.terminal(80, []string{"TERM=xterm-256color", "ADROIT_MODEL=script:../turns.yaml"})
 	at := x.see(0, "/help")

@@ -274,7 +274,7 @@ func TestSilent(t *testing.T) {
 func TestNeverReady(t *testing.T) {
 	for _, fault := range []string{"mute", "deaf"} {
 		t.Run(fault, func(t *testing.T) {
-			s, _, starts := faulty(t, fault, lsp.Options{Start: 200 * time.Millisecond})
+			s, _, starts := faulty(t, fault, lsp.Options{Start: time.Second})
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			if _, err := s.Diagnose(ctx, "a.x"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "still starting") {
