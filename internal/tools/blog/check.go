@@ -44,11 +44,11 @@ var CheckPost = tools.New(tools.Metadata{
 		return tools.Result{}, fmt.Errorf("the post is not ready:\n- %s", strings.Join(faults, "\n- "))
 	}
 	title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
-	said := append([]string{fmt.Sprintf("%q, %s", clipped(title), spelling.Plural(words(text), "word"))}, made...)
+	lines := append([]string{fmt.Sprintf("%q, %s", clipped(title), spelling.Plural(words(text), "word"))}, made...)
 	if n := strings.Count(text, unverified); n > 0 {
-		said = append(said, spelling.Plural(n, "figure")+" marked as unverified")
+		lines = append(lines, spelling.Plural(n, "figure")+" marked as unverified")
 	}
-	return tools.Result{Text: strings.Join(said, "\n"), Summary: strings.Join(said, "; ")}, nil
+	return tools.Result{Text: strings.Join(lines, "\n"), Summary: strings.Join(lines, "; ")}, nil
 })
 
 // clipped is a title for a line.

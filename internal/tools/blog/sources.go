@@ -190,14 +190,14 @@ func (d draft) sources(env *tools.Env) (list string, dangling []string) {
 // post is the result of a tool that makes the content.
 func (d draft) post(env *tools.Env) (tools.Result, error) {
 	content, dangling, doubtful := d.withSources(env)
-	said := fmt.Sprintf("The post has %s (%d characters).", spelling.Plural(words(content), "word"), len([]rune(content)))
+	report := fmt.Sprintf("The post has %s (%d characters).", spelling.Plural(words(content), "word"), len([]rune(content)))
 	if len(dangling) > 0 {
-		said += " These references have no source: " + strings.Join(dangling, ", ") + ". Cite it, then make the post again."
+		report += " These references have no source: " + strings.Join(dangling, ", ") + ". Cite it, then make the post again."
 	}
 	if len(doubtful) > 0 {
-		said += " Marked as unverified, for no source stands beside them: " + clip(doubtful, 20) + ". Cite a source, leave them out, or name in own_figures those that come from the user or are counted in the post itself."
+		report += " Marked as unverified, for no source stands beside them: " + clip(doubtful, 20) + ". Cite a source, leave them out, or name in own_figures those that come from the user or are counted in the post itself."
 	}
-	return result(said, "content", content)
+	return result(report, "content", content)
 }
 
 // clip joins the first of a list.

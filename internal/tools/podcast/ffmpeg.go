@@ -73,8 +73,8 @@ func whyFailed(program string, out *process.Output) error {
 	return fmt.Errorf("%s failed with code %d:\n%s", program, out.Code, text)
 }
 
-// command runs ffmpeg or ffprobe and returns its standard output and what it
-// said. An error is fit for the model, unless ctx is done.
+// command runs ffmpeg or ffprobe and returns its standard output and its log. An
+// error is fit for the model, unless ctx is done.
 func command(ctx context.Context, env *tools.Env, c process.Cmd) (stdout []byte, log string, err error) {
 	return commandOutput(ctx, env, c, maxJSON)
 }
@@ -125,7 +125,7 @@ func scratch(env *tools.Env, out, ext string) string {
 
 // encode has ffmpeg write a file and puts it where it belongs once check, which
 // may look at it under its other name, has nothing to say against it. args end
-// before the output. It reports what ffmpeg said.
+// before the output. It returns the log of ffmpeg.
 func encode(ctx context.Context, env *tools.Env, out string, replace bool, c process.Cmd, format string, check func(temp string) error) (log string, err error) {
 	temp := scratch(env, out, path.Ext(out))
 	if err := parent(env, out); err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/podcast/transcript"
 )
 
-// unverified lists the figures of the notes that nobody says in the transcript,
+// unverified lists the figures of the notes that are not in the transcript,
 // as digits or in English words.
 func (n showNotes) unverified(t transcript.Transcript) []string {
-	said := map[string]bool{}
+	inTranscript := map[string]bool{}
 	for _, q := range t.Cues {
-		figures.Add(q.Text, said)
+		figures.Add(q.Text, inTranscript)
 	}
 	texts := []string{n.Summary}
 	for _, topic := range n.Topics {
@@ -23,7 +23,7 @@ func (n showNotes) unverified(t transcript.Transcript) []string {
 	var out []string
 	for _, text := range texts {
 		for _, m := range figures.Pattern.FindAllStringSubmatch(text, -1) {
-			if m[3] == "" && !said[figures.Plain(m[2])] && !slices.Contains(out, m[2]) {
+			if m[3] == "" && !inTranscript[figures.Plain(m[2])] && !slices.Contains(out, m[2]) {
 				out = append(out, m[2])
 			}
 		}

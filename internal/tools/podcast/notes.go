@@ -86,11 +86,11 @@ var setShowNotesTool = tools.New(tools.Metadata{
 		}
 	}
 	sum := n.tally()
-	said := "Show notes set: " + sum
+	report := "Show notes set: " + sum
 	if in.Path != "" {
-		said += "; written to " + in.Path
+		report += "; written to " + in.Path
 	}
-	return n.result(said+n.warning(), sum)
+	return n.result(report+n.warning(), sum)
 })
 
 // result binds the notes, and their text as the content that announcements and

@@ -3,7 +3,7 @@
 //
 //	set, err := tools.NewSet(podcast.Tools()...)
 //
-// Transcripts, feeds and what ffmpeg says are read as written by strangers:
+// Transcripts, feeds and the output of ffmpeg are read as written by strangers:
 // bounded, repaired where that is harmless, and refused in a sentence where it
 // is not. Times are checked against the episode before they become an
 // artifact, so that what an agent claims of them can be believed. ffmpeg and

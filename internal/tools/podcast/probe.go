@@ -15,7 +15,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A mediaInfo is what ffprobe says about a recording: the artifact "episode".
+// A mediaInfo is what ffprobe reports about a recording: the artifact "episode".
 type mediaInfo struct {
 	Path     string        `json:"path"`
 	Size     int64         `json:"size"` // bytes
@@ -142,7 +142,7 @@ type probed struct {
 func parseProbe(b []byte) (mediaInfo, error) {
 	var p probed
 	if err := json.Unmarshal(b, &p); err != nil {
-		return mediaInfo{}, fmt.Errorf("what ffprobe says cannot be read: %w", err)
+		return mediaInfo{}, fmt.Errorf("the output of ffprobe cannot be read: %w", err)
 	}
 	m := mediaInfo{Format: p.Format.Name}
 	length, _ := strconv.ParseFloat(p.Format.Duration, 64) // none is zero

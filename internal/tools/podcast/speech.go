@@ -172,7 +172,7 @@ func (s *speechServer) post(ctx context.Context, client *http.Client, body []byt
 	return list, 0, err
 }
 
-// pause is how long a busy server wants to be left alone, at most half a minute.
+// pause is how long a busy server asks clients to wait, at most half a minute.
 func pause(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return 0
@@ -184,7 +184,7 @@ func pause(resp *http.Response) time.Duration {
 	return time.Duration(min(n, 30)) * time.Second
 }
 
-// refusal says what a status means here, with what the server wrote.
+// refusal explains a status, with what the server wrote.
 func (s *speechServer) refusal(resp *http.Response) error {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what there is of it
 	var e struct {

@@ -9,7 +9,7 @@ import (
 var (
 	// at is a line that begins with a time, in brackets or not.
 	at = lazyregexp.New(`^[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?(?:\s*[-–—]\s+|\s+|$)(.*)$`)
-	// by is a line of its own that says who and when, as in "Ann Lee  00:01:02".
+	// by is a line with a speaker and a time, as in "Ann Lee  00:01:02".
 	by = lazyregexp.New(`^(\p{L}[\p{L}\p{M}\d .'’-]{0,60}?)[ \t]*[\[(]?((?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,3})?)[\])]?$`)
 )
 
@@ -40,7 +40,7 @@ func readPlain(s string) Collector {
 				continue
 			}
 		}
-		if line == "" && !timed || said.MatchString(line) && !timed {
+		if line == "" && !timed || speakerLine.MatchString(line) && !timed {
 			flush()
 		}
 		if len(q.Text) <= maxText {

@@ -6,8 +6,8 @@ import (
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 )
 
-// said is a line that begins with who says it.
-var said = lazyregexp.New(`^(?:(>>|-)\s*)?([\p{Lu}\p{Lo}][\p{L}\p{M}\d.'’-]{0,30}(?: [\p{Lu}\p{Lo}\d][\p{L}\p{M}\d.'’-]{0,30}){0,3})\s?:\s+(.*)$`)
+// speakerLine is a line that begins with its speaker.
+var speakerLine = lazyregexp.New(`^(?:(>>|-)\s*)?([\p{Lu}\p{Lo}][\p{L}\p{M}\d.'’-]{0,30}(?: [\p{Lu}\p{Lo}\d][\p{L}\p{M}\d.'’-]{0,30}){0,3})\s?:\s+(.*)$`)
 
 // split finds speakers that are written into the text, as in "Ann: Hello". A
 // name counts if it comes back, or if most of the text is written that way: a
@@ -16,7 +16,7 @@ func split(list []Cue) {
 	count := map[string]int{}
 	begun := 0
 	for _, q := range list {
-		if m := said.FindStringSubmatch(firstLine(q.Text)); m != nil {
+		if m := speakerLine.FindStringSubmatch(firstLine(q.Text)); m != nil {
 			count[m[2]]++
 			begun++
 		}
@@ -25,7 +25,7 @@ func split(list []Cue) {
 	for i := range list {
 		q := &list[i]
 		line := firstLine(q.Text)
-		m := said.FindStringSubmatch(line)
+		m := speakerLine.FindStringSubmatch(line)
 		switch {
 		case m != nil && (m[1] == ">>" || count[m[2]] > 1 || begun*2 >= len(list)):
 			current = m[2]

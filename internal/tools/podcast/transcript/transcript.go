@@ -41,8 +41,8 @@ const (
 )
 
 // Parse reads a transcript in any format known here. Faults of single
-// cues are repaired and listed in Repairs; if nothing is usable, the error says
-// what to do.
+// cues are repaired and listed in Repairs; if nothing is usable, the error is a hint
+// what to give.
 func Parse(b []byte) (Transcript, error) {
 	s := decode(b)
 	if strings.ContainsRune(s, 0) {
