@@ -38,7 +38,7 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		return nil, AsError(err)
 	}
 	named := func() error { return nil }
-	if j.Status != jobs.Running && j.Status != jobs.Queued {
+	if asks := m.Text != "" || len(m.Attachments) > 0; asks && j.Status != jobs.Running && j.Status != jobs.Queued {
 		m.Changed, named = rt.changedSince(ctx, j)
 		rt.warnAgentChanged(j)
 	}
