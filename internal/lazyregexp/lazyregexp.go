@@ -51,10 +51,6 @@ func (r *Regexp) FindString(s string) string  { return r.Regexp().FindString(s) 
 
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.Regexp().FindStringSubmatch(s) }
 
-func (r *Regexp) FindStringSubmatchIndex(s string) []int {
-	return r.Regexp().FindStringSubmatchIndex(s)
-}
-
 func (r *Regexp) FindSubmatch(b []byte) [][]byte { return r.Regexp().FindSubmatch(b) }
 
 func (r *Regexp) FindAllString(s string, n int) []string { return r.Regexp().FindAllString(s, n) }

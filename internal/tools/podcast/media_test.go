@@ -19,6 +19,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/workspace"
 )
 
+// allTools are the tools of the package, in the order one would use them.
+func allTools() []tools.Tool {
+	return []tools.Tool{
+		transcribeTool(Config{}), processTranscriptTool, readTranscriptTool, probeAudioTool, setShowNotesTool, writeShowNotesTool,
+		setChaptersTool, checkEpisodeTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool,
+	}
+}
+
 func TestTools(t *testing.T) { toolstest.Check(t, allTools()...) }
 
 // A studio is a workspace with an episode's recording, its transcript, and what

@@ -22,14 +22,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// allTools are the tools of the package, in the order one would use them.
-func allTools() []tools.Tool {
-	return []tools.Tool{
-		transcribeTool(Config{}), processTranscriptTool, readTranscriptTool, probeAudioTool, setShowNotesTool, writeShowNotesTool,
-		setChaptersTool, checkEpisodeTool, masterTool, cutClipTool, feedEntryTool, saveEpisodeTool,
-	}
-}
-
 // Bundle is the tools as one would grant them together.
 func Bundle() tools.Bundle {
 	return tools.Bundle{

@@ -68,15 +68,6 @@ func New() *Server {
 	return s
 }
 
-// Requests gives what was asked so far and forgets it.
-func (s *Server) Requests() []string {
-	s.Lock()
-	defer s.Unlock()
-	seen := s.Seen
-	s.Seen = nil
-	return seen
-}
-
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.Lock()
 	defer s.Unlock()
