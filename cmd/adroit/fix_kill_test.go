@@ -122,6 +122,48 @@ func TestKillFixMemory(t *testing.T) {
 	}
 }
 
+// TestKillFixPolicy kills a pipeline whose step a coordinator repairs, with a strategy
+// of the user's, and resumes it: it ends as one that was not killed.
+func TestKillFixPolicy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some forty processes; run it without -short")
+	}
+	t.Parallel()
+	bin := program(t)
+	last, _ := points(t, 11, func(n int) bool {
+		p := newPlace(t, map[string]string{"turns.yaml": fixTurns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild,
+			"home/.config/adroit/problems/wrong.yaml":  "detectors:\n  - {name: it-is-wrong, pattern: it is wrong}\nstrategy:\n  - {retry: 1, wait: 1ms}\n  - {agent: code-fix}\n  - {analyse: true, undo: true}\n",
+			"home/.config/adroit/pipelines/build.yaml": "steps:\n  - {id: build, run: sh build.sh, onFailure: {coordinate: {attempts: 5, escalate: never}}}\n  - {id: after, run: echo after >>log}\n"})
+		p.bin = bin
+		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
+		code, out := p.run("run", "build", "-m", "script:../turns.yaml", "--approve", "all")
+		if code == 0 {
+			return false
+		}
+		if code != -int(syscall.SIGKILL) {
+			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
+		}
+		p.env = p.env[:len(p.env)-1]
+		if code, out = p.run("jobs", "resume", "last"); code != 0 {
+			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
+			return true
+		}
+		_, got := p.run("jobs", "artifacts", "last", "pipeline")
+		for what, want := range map[string]int{`"by": "rule retries"`: 1, `"by": "rule strategy"`: 1, `"outcome": "works"`: 1} {
+			if n := strings.Count(got, what); n != want {
+				t.Errorf("point %d: the result has %s %d times, want %d\n%s", n, what, n, want, got)
+			}
+		}
+		if p.read("repo/a.txt") != "right\n" || p.read("repo/worse.txt") != "" {
+			t.Errorf("point %d: a.txt is %q, worse.txt %q", n, p.read("repo/a.txt"), p.read("repo/worse.txt"))
+		}
+		return true
+	})
+	if last < 40 {
+		t.Errorf("the last point was %d; the job cannot have been killed everywhere", last)
+	}
+}
+
 // What a person changes while agents repair is not lost, also in a file that a
 // repair changed and that is to be undone.
 func TestFixLeavesPersonsWork(t *testing.T) {

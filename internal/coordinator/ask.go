@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,13 +19,16 @@ func (c *Coordinator) escalate(p *Problem, at *Attempt) (end *Result, err error)
 		}
 		return c.end(at, Escalated, act.Reasoning, act.Hint), nil
 	}
-	if at.Answer, err = c.ask(p, act); err != nil {
+	if at.Answer, at.Words, err = c.ask(p, act); err != nil {
 		return nil, err
 	}
 	switch at.Answer {
 	case "continue":
 		c.left = c.o.attempts() + 1
 		c.tried, c.used = map[string]bool{}, map[string]int{} // a person has changed what it depends on
+		if at.Words != "" {
+			c.words, c.advised = at.Words, c.analyses()
+		}
 		return nil, nil
 	case "abort":
 		return c.end(at, Aborted, "a person said abort: "+act.Reasoning, act.Hint), nil
@@ -40,20 +44,21 @@ type Question struct {
 }
 
 // ask waits for a person, who may answer from anywhere, once. It returns continue,
-// abort, or "" if nobody answers in time.
-func (c *Coordinator) ask(p *Problem, act Action) (string, error) {
+// abort, or "" if nobody answers in time, and what the person says besides.
+func (c *Coordinator) ask(p *Problem, act Action) (answer, words string, err error) {
 	about := Question{Problem: *p, Action: act, Question: fmt.Sprintf("%s. %s Then continue runs it again; abort gives up.", strings.TrimSuffix(firstLine(act.Reasoning), "."), act.Hint)}
 	about.Problem.Output = tail(p.Output, 2000)
 	at := "@" + c.sc.Run.Next()
 	sig, err := flow.AwaitAny(c.sc.Run, about, c.o.patience(), "continue"+at, "abort"+at)
 	var se *flow.StepError
 	if errors.As(err, &se) && se.Code == flow.TimedOut {
-		return "", nil
+		return "", "", nil
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	c.sc.Untrusted() // whoever may send signals may not be who runs the job
 	name, _, _ := strings.Cut(sig.Name, "@")
-	return name, nil
+	_ = json.Unmarshal(sig.Value, &words) // what is no text says nothing
+	return name, clip(words, 2000), nil
 }

@@ -24,6 +24,13 @@ type Coordinator struct {
 	left  int             // repairs
 	asked int             // questions to a person
 	res   Result
+	book  *Book // what users add
+
+	coded    string // the detector of the program that has recognised codedFor
+	codedFor *Problem
+
+	words   string // of a person, for the agents
+	advised bool   // they were not followed yet
 }
 
 type repairer = agents.DynamicAgent
@@ -37,6 +44,10 @@ func New(sc *executor.Scope, o Options) (*Coordinator, error) {
 		return nil, err
 	}
 	c := &Coordinator{sc: sc, o: o, tried: map[string]bool{}, used: map[string]int{}}
+	var err error
+	if c.book, err = readBook(sc.Task.Problems); err != nil {
+		return nil, err
+	}
 	sp := sc.Task.Spawn
 	if sp == nil || sc.Task.Model == NoModel || o.Only {
 		return c, nil
@@ -50,7 +61,7 @@ func New(sc *executor.Scope, o Options) (*Coordinator, error) {
 			return nil, fmt.Errorf("agent %s as it was pinned: %w", name, err)
 		}
 		a.Name = name
-		if len(problem.All(a.ProblemTypes)) > 0 {
+		if len(problem.All(a.ProblemTypes, c.book.Types...)) > 0 {
 			c.all = append(c.all, a)
 		}
 	}
@@ -70,10 +81,14 @@ func (c *Coordinator) Coordinate(p *Problem, retry func(Action) (*Problem, error
 	for n := 1; ; n++ {
 		p.Attempt, p.before = n, !Coded(c.sc.Task)
 		act, err := c.decide(p)
+		var review *Review
+		if err == nil {
+			act, review, err = c.reviewed(p, act)
+		}
 		if err != nil {
 			return *c.end(nil, Failed, err.Error(), ""), err
 		}
-		at := Attempt{Type: p.Type, Signature: p.Signature(), Message: clip(p.Message, 300), Action: act}
+		at := Attempt{Type: p.Type, Signature: p.Signature(), Message: clip(p.Message, 300), Action: act, Review: review}
 		if err := c.show(p, &at); err != nil {
 			return c.res, err
 		}
@@ -121,6 +136,7 @@ func (c *Coordinator) perform(p *Problem, at *Attempt) (again bool, end *Result,
 		return false, c.end(at, Failed, act.Reasoning, act.Hint), nil
 	case Escalate:
 		end, err = c.escalate(p, at)
+		return !c.advised, end, err
 	case Retry:
 		if act.Wait > 0 {
 			err = flow.Sleep(c.sc.Run, act.Wait)
@@ -155,8 +171,8 @@ func (c *Coordinator) typeOf(next, before *Problem) string {
 	}
 	q := *next
 	q.before = before.before
-	if _, _, known := Classify(&q); known {
-		return q.Type
+	if typ, known := c.typed(&q); known {
+		return typ
 	}
 	return before.Type
 }

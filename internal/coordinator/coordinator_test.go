@@ -96,7 +96,7 @@ func TestCandidates(t *testing.T) {
 		{Name: "other", ProblemTypes: []string{"TYPE_FAILURE"}, Priority: 999},
 	}
 	var got []string
-	for _, a := range candidates(all, problem.Build, []string{"go"}) {
+	for _, a := range candidates(all, problem.Build, []string{"go"}, nil) {
 		got = append(got, a.Name)
 	}
 	if want := []string{"gopher", "high", "also", "zed", "able"}; !slices.Equal(got, want) {

@@ -29,7 +29,14 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 		}
 		return c.spent(p), nil
 	}
-	act, by, known := Classify(p)
+	if c.advised {
+		c.advised = false
+		return c.ruling(p, 0)
+	}
+	act, by, known, err := c.detect(p)
+	if err != nil {
+		return Action{}, err
+	}
 	sig := p.Signature()
 	if c.left <= 0 && !c.o.Only {
 		return Action{Decision: Escalate, By: "rule attempts", Reasoning: fmt.Sprintf("it still fails after %d attempts: %s", c.o.attempts(), p.Message), Hint: "See what was tried, and repair it yourself."}, nil
@@ -47,11 +54,18 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 		}
 		return *act, nil
 	}
-	if p.Type == problem.Test && known && c.first(sig, "rerun") && p.Attempt == 1 {
+	own := c.book.Strategies[p.Type]
+	if p.Type == problem.Test && own == nil && known && c.first(sig, "rerun") && p.Attempt == 1 {
 		return Action{Decision: Retry, By: "rule flaky", Reasoning: "a test that fails may be one that fails at times: it is run once more before anybody changes code"}, nil
 	}
 	if act, ok := c.remembered(sig); ok {
 		return act, nil
+	}
+	if own != nil && !c.o.Only {
+		if act, ok, err := c.move(p, p.Type, own); ok || err != nil {
+			return act, err
+		}
+		return Action{Decision: Escalate, By: "rule strategy", Reasoning: "all that the strategy for " + p.Type + " has was tried: " + p.Message, Hint: "See what was tried, and repair it yourself."}, nil
 	}
 	if act, ok, err := c.move(p, "given", c.o.Strategy); ok || err != nil {
 		return act, err
@@ -87,7 +101,7 @@ func (c *Coordinator) failedBefore(sig string) bool {
 // offered are the agents that may be tried for p, the best first: never one twice
 // for the same failure.
 func (c *Coordinator) offered(p *Problem, sig string) (out []string) {
-	for _, a := range candidates(c.all, p.Type, capabilities(p)) {
+	for _, a := range candidates(c.all, p.Type, capabilities(p), c.book.Types) {
 		if a.Name != diagnostic && !c.seen(sig, a.Name) && !c.failedElsewhere(sig, a.Name) {
 			out = append(out, a.Name)
 		}
@@ -136,6 +150,20 @@ func (c *Coordinator) analyse(p *Problem, sig string, offered []string) (Action,
 	return act, nil
 }
 
+// analyses reports whether there is an analyst, and a model for it.
+func (c *Coordinator) analyses() bool {
+	sp := c.sc.Task.Spawn
+	return !c.o.Only && c.sc.Task.Model != NoModel && sp != nil && slices.Contains(sp.Allowed, Analyst)
+}
+
+// advice is what a person has said, for those who are asked next.
+func (c *Coordinator) advice() string {
+	if c.words == "" {
+		return ""
+	}
+	return " A person who was asked says: " + c.words
+}
+
 // giveUp hands a problem to a person.
 func (c *Coordinator) giveUp(p *Problem, why string) Action {
 	return Action{Decision: Escalate, By: "rule undecided", Reasoning: fmt.Sprintf("%s: %s", p.Message, why), Hint: "Look at the output; repair it."}
@@ -162,7 +190,7 @@ func (c *Coordinator) consult(p *Problem, offered []string, spec json.RawMessage
 	if err != nil {
 		return Action{}, executor.Report{}, err
 	}
-	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: Analyst, Spec: spec, Inputs: in, Prompt: fmt.Sprintf("A command failed. Decide what happens next; this is attempt %d.", p.Attempt)})
+	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: Analyst, Spec: spec, Inputs: in, Prompt: fmt.Sprintf("A command failed. Decide what happens next; this is attempt %d.%s", p.Attempt, c.advice())})
 	if err := Hard(err); err != nil {
 		return Action{}, rep, err
 	}
@@ -229,7 +257,7 @@ func (c *Coordinator) material(p *Problem, offered []string) (map[string]json.Ra
 	var list []string
 	for _, a := range c.all {
 		if slices.Contains(offered, a.Name) {
-			list = append(list, fmt.Sprintf("%s (%s): %s", a.Name, strings.Join(problem.All(a.ProblemTypes), ", "), a.Description))
+			list = append(list, fmt.Sprintf("%s (%s): %s", a.Name, strings.Join(problem.All(a.ProblemTypes, c.book.Types...), ", "), a.Description))
 		}
 	}
 	out := map[string]json.RawMessage{}

@@ -46,7 +46,7 @@ func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
 		return false, err
 	}
 	path := c.sc.Run.Next()
-	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: at.Action.Agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words})
+	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: at.Action.Agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words + c.advice()})
 	at.Repair = Repaired(at.Action.Agent, rep)
 	at.Repair.path, at.Repair.Changed = path, nil // the ledger says it
 	if err := Hard(err); err != nil {
@@ -191,9 +191,24 @@ type Ledger interface {
 	Undo(ctx context.Context, at, path string) (Changes, error)
 }
 
-// Routes performs the steps of coordinators.
-func Routes(l Ledger) flow.Mux {
-	return flow.Mux{changesStep: {
+// Routes performs the steps of coordinators. Detectors are those that are code.
+func Routes(l Ledger, detectors []Detector) flow.Mux {
+	return flow.Mux{detectStep: {
+		Safe: flow.Always,
+		Handler: func(_ context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
+			var p Problem
+			if err := json.Unmarshal(s.Input, &p); err != nil {
+				return nil, fmt.Errorf("detect: decoding input: %w", err)
+			}
+			name := ""
+			for _, d := range detectors {
+				if name == "" && d.Match != nil && d.Match(p.Command, p.Output, p.Code) {
+					name = d.Name
+				}
+			}
+			return json.Marshal(name)
+		},
+	}, changesStep: {
 		Safe: flow.Always, // an undo that was cut short goes on where it stopped
 		Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
 			var in scope

@@ -12,14 +12,14 @@ import (
 // candidates orders agents for a problem and leaves out those that are not for it.
 // An agent that names the type comes before one that only has one of the
 // capabilities; then the higher priority, then the name decides.
-func candidates(all []agents.DynamicAgent, typ string, capabilities []string) []agents.DynamicAgent {
+func candidates(all []agents.DynamicAgent, typ string, capabilities, more []string) []agents.DynamicAgent {
 	type candidate struct {
 		agents.DynamicAgent
 		byType bool
 	}
 	var found []candidate
 	for _, a := range all {
-		byType := slices.Contains(problem.All(a.ProblemTypes), typ)
+		byType := slices.Contains(problem.All(a.ProblemTypes, more...), typ)
 		able := slices.ContainsFunc(a.Capabilities, func(c string) bool { return slices.Contains(capabilities, strings.ToLower(c)) })
 		if byType || able && len(a.ProblemTypes) > 0 {
 			found = append(found, candidate{a, byType})

@@ -18,15 +18,16 @@ const (
 
 // Options bound a coordinator.
 type Options struct {
-	Attempts int           // repairs and retries; 0 is 3
-	Escalate string        // Ask if empty
-	Patience time.Duration // for a person's answer; 0 is 24 hours
-	Names    []string      // agents that may repair; empty: all that the task may spawn
-	Keep     bool          // what a repair that did not help has changed
-	Strategy Strategy      // what is done before anything else
-	Only     bool          // nothing but Strategy and what code decides
-	NoRules  bool          // code does not decide: a job that began before it did, or a step that must not be
-	Choice                 // of memory; empty: what the configuration says
+	Attempts  int           // repairs and retries; 0 is 3
+	Escalate  string        // Ask if empty
+	Patience  time.Duration // for a person's answer; 0 is 24 hours
+	Names     []string      // agents that may repair; empty: all that the task may spawn
+	Keep      bool          // what a repair that did not help has changed
+	Strategy  Strategy      // what is done before anything else
+	Only      bool          // nothing but Strategy and what code decides
+	NoRules   bool          // code does not decide: a job that began before it did, or a step that must not be
+	Supervise bool          // an agent reviews decisions before they are carried out
+	Choice                  // of memory; empty: what the configuration says
 	Hooks
 }
 
@@ -115,7 +116,9 @@ type Attempt struct {
 	Message   string   `json:"message"`
 	Action    Action   `json:"action"`
 	Repair    *Repair  `json:"repair,omitempty"` // of DELEGATE
+	Review    *Review  `json:"review,omitempty"` // of a supervisor
 	Answer    string   `json:"answer,omitempty"` // of a person
+	Words     string   `json:"words,omitempty"`  // of the person, for the agents
 	Outcome   string   `json:"outcome"`          // works, changed, same, no change
 	Undone    []string `json:"undone,omitempty"` // because it did not help
 	Kept      []string `json:"kept,omitempty"`   // that could not be undone, with the reason

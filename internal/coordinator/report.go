@@ -32,6 +32,12 @@ func (r Result) Markdown() string {
 			b.WriteString(" to " + a.Action.Agent)
 		}
 		fmt.Fprintf(&b, " (%s): %s\n", a.Action.By, plain(a.Action.Reasoning))
+		if r := a.Review; r != nil {
+			fmt.Fprintf(&b, "   - the supervisor: %s: %s\n", plain(r.Verdict), plain(r.Reasoning))
+			if r.Of != nil {
+				fmt.Fprintf(&b, "   - instead of %s %s (%s): %s\n", r.Of.Decision, r.Of.Agent, r.Of.By, plain(r.Of.Reasoning))
+			}
+		}
 		if m := a.Repair; m != nil {
 			fmt.Fprintf(&b, "   - %s: %s", m.Agent, m.Status)
 			if m.Reason != "" && m.Status != "done" {
@@ -46,7 +52,7 @@ func (r Result) Markdown() string {
 			}
 		}
 		if a.Answer != "" {
-			fmt.Fprintf(&b, "   - a person answered: %s\n", a.Answer)
+			fmt.Fprintf(&b, "   - a person answered: %s\n", strings.TrimSpace(a.Answer+" "+plain(a.Words)))
 		}
 		if w := outcomes[a.Outcome]; w != "" {
 			fmt.Fprintf(&b, "   - %s\n", w)

@@ -13,12 +13,15 @@ import (
 // a file can give it.
 type Strategy []Move
 
-// A Move is one way to go about a failure: one of Retry, Run, Agent and Decide.
+// A Move is one way to go about a failure: one of Retry, Run, Agent, Decide and End.
 type Move struct {
 	Retry  bool   `json:"retry,omitempty"`  // run it again as it is
 	Run    string `json:"run,omitempty"`    // this command may repair it
 	Agent  string `json:"agent,omitempty"`  // this agent repairs it
 	Decide bool   `json:"decide,omitempty"` // who decides is asked: the analyst
+	// End ends it: ESCALATE or FAIL, with Hint for the person.
+	End  Decision `json:"end,omitempty"`
+	Hint string   `json:"hint,omitempty"`
 
 	Times        int           `json:"times,omitempty"`   // 0 is 1
 	Wait         time.Duration `json:"wait_ns,omitempty"` // before a retry, doubled each time
@@ -83,6 +86,8 @@ func (c *Coordinator) move(p *Problem, name string, s Strategy) (act Action, ok 
 		switch {
 		case m.Retry:
 			return m.retry(p, n), true, nil
+		case m.End != "":
+			return Action{Decision: m.End, By: "rule strategy", Reasoning: "the strategy ends here: " + p.Message, Hint: m.Hint}, true, nil
 		case m.Decide:
 			act, err = c.ruling(p, n)
 			return act, true, err

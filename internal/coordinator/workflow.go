@@ -60,8 +60,8 @@ type job struct {
 
 func jobOf(sc *executor.Scope) (*job, error) {
 	var in struct {
-		command, wait, escalate, keep, timeout, memory string
-		attempts                                       json.RawMessage
+		command, wait, escalate, keep, timeout, memory, supervise string
+		attempts                                                  json.RawMessage
 	}
 	j := &job{}
 	var errs []error
@@ -79,6 +79,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 	get("escalate", &in.escalate)
 	get("wait", &in.wait)
 	get("keep", &in.keep)
+	get("supervise", &in.supervise)
 	get("timeout", &in.timeout)
 	get("memory", &in.memory)
 	if get("attempts", &in.attempts) {
@@ -100,6 +101,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 		j.timeout = int(d / time.Second)
 	}
 	j.o.Escalate, j.o.Keep, j.o.Memory = in.escalate, in.keep == "true", in.memory
+	j.o.Supervise = in.supervise == "true"
 	errs = append(errs, j.o.Check())
 	for i, s := range j.steps {
 		if strings.TrimSpace(s.Run) == "" {
@@ -131,6 +133,11 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 	for _, s := range j.steps {
 		commands = append(commands, s.Run)
 	}
+	more, err := repairCommands(sc)
+	if err != nil {
+		return Result{Status: Failed, Reason: err.Error()}, err
+	}
+	commands = append(commands, more...)
 	if err := sc.Bind("commands", commands); err != nil {
 		return Result{Status: Failed}, err
 	}

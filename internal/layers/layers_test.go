@@ -107,7 +107,7 @@ var may = map[string][]string{
 
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
-	"internal/coordinator": {"internal/failures", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
+	"internal/coordinator": {"internal/failures", "internal/plainyaml", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/tools", "internal/problem/probe"},
 	"pkg/tools/shell":      append([]string{"internal/problem/probe"}, pack...),
 
 	"configs": {},

@@ -31,8 +31,8 @@ const (
 var Types = []string{Build, Test, Quality, Lint, Type, Format, Publish, Environment, Dependency, Auth}
 
 // Canonical is the type that a name means, as in BUILD_FAILURE, build-failure or
-// build. It reports whether there is one.
-func Canonical(name string) (string, bool) {
+// build. It reports whether there is one, among those built in and more.
+func Canonical(name string, more ...string) (string, bool) {
 	s := strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(strings.TrimSpace(name)))
 	for _, end := range []string{"-failure", "-error", "-problem"} {
 		s = strings.TrimSuffix(s, end)
@@ -47,13 +47,14 @@ func Canonical(name string) (string, bool) {
 	case "types":
 		s = Type
 	}
-	return s, slices.Contains(Types, s)
+	return s, slices.Contains(Types, s) || slices.Contains(more, s)
 }
 
-// All are the types that names mean, without those that mean none.
-func All(names []string) (out []string) {
+// All are the types that names mean, built in or among more, without those that mean
+// none.
+func All(names []string, more ...string) (out []string) {
 	for _, n := range names {
-		if t, ok := Canonical(n); ok && !slices.Contains(out, t) {
+		if t, ok := Canonical(n, more...); ok && !slices.Contains(out, t) {
 			out = append(out, t)
 		}
 	}

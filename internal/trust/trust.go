@@ -45,6 +45,7 @@ const (
 	Instructions = "instructions"
 	Config       = "configuration"
 	Command      = "command"
+	Problem      = "problem"
 )
 
 // A State is what the operator has said of a file.
@@ -274,6 +275,8 @@ func kindOf(p string) string {
 		return Skill
 	case strings.HasPrefix(p, ".adroit/commands/"):
 		return Command
+	case strings.HasPrefix(p, ".adroit/problems/"):
+		return Problem
 	case p == ".adroit/validation.yaml":
 		return Stages
 	case p == ".mcp.json":

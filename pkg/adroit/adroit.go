@@ -65,6 +65,10 @@ type Options struct {
 	// Pipelines are files, for requests that name one; Skills are files for all agents.
 	Pipelines []pipeline.Layer
 	Skills    []agents.Layer
+	// Problems are files with types of problems, detectors and strategies for
+	// coordinators; Detectors recognise failures in Go.
+	Problems  []agents.Layer
+	Detectors []Detector
 	// Trust knows which agents, pipelines, skills and instructions of a workspace
 	// its operator trusts. Nil: none are looked at, but for a request with Trust.
 	Trust *trust.Store
@@ -189,7 +193,10 @@ func (rt *Runtime) toolSet() *tools.Set {
 // bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	set := sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) })
-	all := sync.OnceValues(func() (*agents.Catalog, agents.Problems) { return agents.Load(o.Agents...) })
+	all := sync.OnceValues(func() (*agents.Catalog, agents.Problems) {
+		o.registerTypes()
+		return agents.Load(o.Agents...)
+	})
 	pipelines := sync.OnceValues(func() (*pipeline.Catalog, agents.Problems) { return pipeline.Load(o.Pipelines...) })
 	var err error
 	if o.Source == nil {

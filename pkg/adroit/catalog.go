@@ -14,6 +14,7 @@ import (
 // these may take the place of another agent, but not have more tools than that:
 // who asks for a reviewer gets nothing that can do more than one.
 func (rt *Runtime) agentCatalog(d trustDecision) (*agents.Catalog, agents.Problems) {
+	rt.book(d) // for the types that agents may name
 	layers := rt.o.Agents
 	fsys, dir, ok := d.layer(ProjectAgents)
 	if !ok {

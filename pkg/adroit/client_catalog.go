@@ -240,12 +240,16 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 	}
 	switch r.Kind {
 	case LintAgents:
+		d := rt.decide(r.Scope)
+		cat, _ := rt.agentCatalog(d)
 		if len(r.Files) > 0 {
-			problems := lint(r.Files, agents.Parse, func(a *agents.DynamicAgent) agents.Problems { return agents.Lint(a, set) })
-			return report(len(r.Files), problems), nil
+			books, files := rt.lintBooks(r.Files, cat)
+			problems := lint(files, agents.Parse, func(a *agents.DynamicAgent) agents.Problems { return agents.Lint(a, set) })
+			return report(len(r.Files), append(books, problems...)), nil
 		}
-		cat, _ := rt.agentCatalog(rt.decide(r.Scope))
-		return report(len(cat.Names()), cat.Lint(set)), nil
+		b, problems := rt.book(d)
+		problems = append(problems, b.Lint(cat)...)
+		return report(len(cat.Names()), append(problems, cat.Lint(set)...)), nil
 	case LintPipelines:
 		d, err := rt.trusts(r.Dir, r.Trust)
 		if err != nil {

@@ -24,6 +24,7 @@ import (
 const (
 	ProjectAgents    = ".adroit/agents"
 	ProjectPipelines = ".adroit/pipelines"
+	ProjectProblems  = ".adroit/problems"
 	projectStages    = ".adroit/validation.yaml" // what must hold of it; it names commands
 )
 

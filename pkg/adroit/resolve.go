@@ -76,7 +76,10 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m M
 		t, err = agents.Resolve(in, cat, set, def)
 		return t, p, errors.Join(err, with.giveReach(&t))
 	}
-	t, err = agents.Resolve(in, cat, set, def)
+	if t, err = agents.Resolve(in, cat, set, def); err != nil {
+		return t, p, err
+	}
+	t.Problems, err = rt.pinnedBook(in, cat, d)
 	return t, p, err
 }
 

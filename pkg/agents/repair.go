@@ -18,8 +18,8 @@ func (d *decoder) problemTypes(n *node, what string) []string {
 		if name == "*" && what == "spawn.problems" {
 			continue
 		}
-		if _, ok := problem.Canonical(name); !ok {
-			d.bad(n, "the types are "+strings.Join(problem.Types, ", "), "%s: %q is no type of problem%s", what, name, spelling.DidYouMean(strings.ToLower(name), problem.Types))
+		if _, ok := problem.Canonical(name, problem.Known()...); !ok {
+			d.bad(n, "the types are "+strings.Join(problem.Known(), ", "), "%s: %q is no type of problem%s", what, name, spelling.DidYouMean(strings.ToLower(name), problem.Known()))
 		}
 	}
 	return names
@@ -28,8 +28,8 @@ func (d *decoder) problemTypes(n *node, what string) []string {
 // problems reports what keeps an agent built in Go from being picked.
 func (l *linter) problems() {
 	for _, name := range l.a.ProblemTypes {
-		if _, ok := problem.Canonical(name); !ok && l.src.File == "" {
-			l.key("problem_types", Error, "the types are "+strings.Join(problem.Types, ", "), "%q is no type of problem", name)
+		if _, ok := problem.Canonical(name, problem.Known()...); !ok && l.src.File == "" {
+			l.key("problem_types", Error, "the types are "+strings.Join(problem.Known(), ", "), "%q is no type of problem", name)
 		}
 	}
 	if l.a.Priority < 0 || l.a.Priority > 1000 {
@@ -67,11 +67,12 @@ func (s *Spawn) pinnedRepairers(pinned map[string]executor.Spawnable) (out []str
 }
 
 func (s *Spawn) repairs(types []string) bool {
-	want := problem.All(s.Problems)
+	all := problem.Known()
+	want := problem.All(s.Problems, all...)
 	if slices.Contains(s.Problems, "*") {
-		want = problem.Types
+		want = all
 	}
-	return slices.ContainsFunc(problem.All(types), func(t string) bool { return slices.Contains(want, t) })
+	return slices.ContainsFunc(problem.All(types, all...), func(t string) bool { return slices.Contains(want, t) })
 }
 
 // heading is the first heading of a prompt, for an agent that states nothing else

@@ -152,7 +152,7 @@ func (a *app) root() *cobra.Command {
 		run.New(e), conversation, talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), mcpcmd.New(e), models.New(e),
 		trust.New(e), setup.New(e), login.New(e), login.NewLogout(e), doctor.New(e), stats.New(e), failures.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
-	root.AddCommand(talk.NewApprove(e), talk.NewDeny(e))
+	root.AddCommand(talk.NewApprove(e), talk.NewDeny(e), talk.NewAnswer(e))
 	root.SetHelpCommand(helpCommand())
 	root.Version = version.Read().String()
 	root.SetVersionTemplate("{{.Version}}\n")

@@ -139,6 +139,7 @@ func (c *Config) layers(o *adroit.Options) {
 		dir := filepath.Join(d, "pipelines")
 		o.Pipelines = append(o.Pipelines, pipeline.Layer{Name: "user", FS: os.DirFS(dir), Dir: dir})
 		o.Skills = append(o.Skills, user(filepath.Join(d, "skills"), false))
+		o.Problems = append(o.Problems, user(filepath.Join(d, "problems"), false))
 	}
 }
 

@@ -100,6 +100,9 @@ type Inputs struct {
 	Images []llm.Image `json:"images,omitempty"`
 	// History follows the prompt: the conversation of another job, see [Branch].
 	History []llm.Message `json:"history,omitempty"`
+	// Problems are the types, detectors and strategies that users have added to what
+	// coordinators know.
+	Problems json.RawMessage `json:"problems,omitempty"`
 }
 
 // Location is where the task works.

@@ -27,6 +27,9 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 	if render.UserQuestion(q) != nil {
 		return s.askUser(ctx, q)
 	}
+	if again, end := signalOf(q, "continue"), signalOf(q, "abort"); again != "" && end != "" {
+		return s.escalation(ctx, q, again, end)
+	}
 	yes, no := signalOf(q, "approve"), signalOf(q, "deny")
 	if yes == "" || no == "" {
 		return false, nil
@@ -56,6 +59,31 @@ func (s *session) ask(ctx context.Context, questions []jobs.Question) (answered 
 		}
 	default:
 		return false, nil
+	}
+	_, err = s.c.Signal(ctx, s.id, sig)
+	return err == nil, err
+}
+
+// escalation asks whether what failed is to be run again, be given up, or repaired by
+// what the person types.
+func (s *session) escalation(ctx context.Context, q *jobs.Question, again, end string) (answered bool, err error) {
+	d := s.show(ctx, q)
+	fmt.Fprint(s.e.Err, "     [c]ontinue runs it again, [a]bort gives up; or type what the agents should know: ")
+	line, err := d.in.ReadLine()
+	line = strings.TrimSpace(line)
+	if err != nil || line == "" {
+		fmt.Fprintln(s.e.Err)
+		return false, nil // nobody answers: it stays parked
+	}
+	sig := adroit.Signal{Name: again}
+	switch strings.ToLower(line) {
+	case "c", "continue":
+	case "a", "abort":
+		sig.Name = end
+	default:
+		if sig.Value, err = json.Marshal(line); err != nil {
+			return false, err
+		}
 	}
 	_, err = s.c.Signal(ctx, s.id, sig)
 	return err == nil, err

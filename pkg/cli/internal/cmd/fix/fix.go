@@ -33,6 +33,7 @@ type command struct {
 	memory     string
 	wait, most time.Duration
 	keep, json bool
+	supervise  bool
 }
 
 // New is adroit fix.
@@ -82,6 +83,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.DurationVar(&q.most, "command-timeout", 0, "what one run of the command may take; 30m if left out")
 	f.StringVar(&q.memory, "memory", "", "use and keep what helped with the same failure before: on, off (config: coordinator.memory)")
 	f.BoolVar(&q.keep, "keep", false, "keep what a repair changed that did not help, instead of undoing it")
+	f.BoolVar(&q.supervise, "supervise", false, "have an agent review each decision of a model, and each repair, before it is carried out")
 	f.StringVar((*string)(&q.Approve), "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
 	f.IntVar(&q.Limits.Tokens, "max-tokens", 0, "stop after this many tokens, in and out")
 	f.Float64Var(&q.Limits.CostUSD, "max-cost", 0, "stop after this many USD; needs the model's price in the config")
@@ -186,6 +188,9 @@ func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
 	}
 	if q.keep {
 		given["keep"] = "true"
+	}
+	if q.supervise {
+		given["supervise"] = "true"
 	}
 	for name, v := range given {
 		if err := q.input(name, v); err != nil {

@@ -148,12 +148,18 @@ func (a *answer) job(ctx context.Context, c adroit.Client, name string, args []s
 // signal is the answer to what the job asks now, which is shown.
 func (a *answer) signal(ctx context.Context, e *env.Env, d *adroit.JobDetail, name, words string) (adroit.Signal, error) {
 	s := adroit.Signal{Name: name}
+	if len(d.Questions) == 0 && name == "answer" {
+		return s, exit.Usagef("adroit jobs resume "+d.Job.ID+" goes on", "%s asks nothing now, or has its answer already", d.Job.ID)
+	}
 	if len(d.Questions) == 0 {
 		return s, nil // the client says why there is nothing to answer
 	}
 	q := &d.Questions[0]
 	text, _ := render.Question(q, -1)
 	fmt.Fprint(e.Err, render.PaintQuestion(e.Screen(), text))
+	if name == "answer" || asks(q, "continue") {
+		return inWords(q, name, strings.TrimSpace(words+" "+a.because))
+	}
 	var err error
 	switch tool := render.ToolQuestion(q); {
 	case a.always && (tool == nil || tool.Always == nil):

@@ -1,0 +1,182 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/flow"
+)
+
+// A Book is what users add to a coordinator: types of problems, detectors, and what
+// is done about a type. A job has it by value from its beginning.
+type Book struct {
+	Types      []string            `json:"types,omitempty"` // beside those built in
+	Detectors  []Detector          `json:"detectors,omitempty"`
+	Strategies map[string]Strategy `json:"strategies,omitempty"` // by type
+	// Coded are detectors that are code of the program; without their code.
+	Coded []Detector `json:"coded,omitempty"`
+
+	named []namedAgent
+}
+
+// A Detector recognises a failure by its output or its exit code, and says of what
+// type it is. One with a Decision also says what happens, so that no model is asked.
+type Detector struct {
+	Name     string        `json:"name"`
+	Type     string        `json:"type"`
+	Pattern  string        `json:"pattern,omitempty"`
+	Codes    []int         `json:"exit_codes,omitempty"`
+	Decision Decision      `json:"decision,omitempty"` // RETRY, ESCALATE, FAIL, or empty
+	Reason   string        `json:"reason,omitempty"`
+	Hint     string        `json:"hint,omitempty"`
+	Wait     time.Duration `json:"wait_ns,omitempty"`
+	Times    int           `json:"times,omitempty"` // that a retry makes sense; then a person is asked
+
+	// Match is the code of a detector that is code.
+	Match func(command, output string, exitCode int) bool `json:"-"`
+	re    *regexp.Regexp
+}
+
+// NewDetector checks a detector that is code.
+func NewDetector(d Detector) (Detector, error) {
+	d.Decision = Decision(strings.ToUpper(string(d.Decision)))
+	d.Type, _ = problem.Canonical(d.Type)
+	switch {
+	case !typeRule.MatchString(d.Name):
+		return d, errors.New("its name has other signs than lower case letters, digits and -")
+	case !typeRule.MatchString(d.Type):
+		return d, fmt.Errorf("its type is %q", d.Type)
+	case d.Match == nil:
+		return d, errors.New("it matches nothing")
+	case d.Decision != "" && d.Decision != Retry && d.Decision != Escalate && d.Decision != Fail:
+		return d, fmt.Errorf("its decision is %q; it is retry, escalate or fail", d.Decision)
+	}
+	return d, nil
+}
+
+// Empty reports whether nothing is added.
+func (b *Book) Empty() bool {
+	return len(b.Types) == 0 && len(b.Detectors) == 0 && len(b.Strategies) == 0 && len(b.Coded) == 0
+}
+
+// readBook makes of a pinned book one that can be used.
+func readBook(raw json.RawMessage) (*Book, error) {
+	b := &Book{}
+	if len(raw) == 0 {
+		return b, nil
+	}
+	if err := json.Unmarshal(raw, b); err != nil {
+		return nil, fmt.Errorf("the detectors as they were pinned: %w", err)
+	}
+	for i := range b.Detectors {
+		var err error
+		if b.Detectors[i].re, err = regexp.Compile(b.Detectors[i].Pattern); err != nil {
+			return nil, fmt.Errorf("detector %s: %w", b.Detectors[i].Name, err)
+		}
+	}
+	return b, nil
+}
+
+// repairCommands are the commands that strategies of the task's book run, in order.
+func repairCommands(sc *executor.Scope) (out []string, err error) {
+	b, err := readBook(sc.Task.Problems)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range slices.Sorted(maps.Keys(b.Strategies)) {
+		for _, m := range b.Strategies[t] {
+			if m.Run != "" {
+				out = append(out, m.Run)
+			}
+		}
+	}
+	return out, nil
+}
+
+// detect gives p its type, and the action where a detector of the users has one. It
+// comes before what is built in: they know their project.
+func (c *Coordinator) detect(p *Problem) (act *Action, by string, known bool, err error) {
+	text := problem.Plain(p.Output)
+	for i := range c.book.Detectors {
+		d := &c.book.Detectors[i]
+		if len(d.Codes) > 0 && !slices.Contains(d.Codes, p.Code) || !d.re.MatchString(text) {
+			continue
+		}
+		act, by = d.about(p, matching(d.re, text))
+		return act, by, true, nil
+	}
+	if len(c.book.Coded) > 0 && c.codedFor != p {
+		// Code of the program may be anything: it runs in a step, once for a failure.
+		q := Problem{Command: p.Command, Output: p.Output, Code: p.Code}
+		name, err := flow.Do[string](c.sc.Run, detectStep, "", q)
+		if err != nil {
+			return nil, "", false, err
+		}
+		c.coded, c.codedFor = name, p
+	}
+	if i := slices.IndexFunc(c.book.Coded, func(d Detector) bool { return d.Name == c.coded }); i >= 0 && c.codedFor == p {
+		act, by = c.book.Coded[i].about(p, "")
+		return act, by, true, nil
+	}
+	act, by, known = Classify(p)
+	return act, by, known, nil
+}
+
+// about is what a detector that has recognised p says.
+func (d *Detector) about(p *Problem, line string) (*Action, string) {
+	if p.Files == nil {
+		p.Files = named(problem.Plain(p.Output))
+	}
+	p.Type = d.Type
+	by := "rule " + d.Name
+	if d.Decision == "" {
+		return nil, by
+	}
+	a := &Action{Decision: d.Decision, By: by, Hint: d.Hint, Wait: d.Wait, Reasoning: strings.TrimSuffix(d.Reason+": "+clip(line, 300), ": ")}
+	if strings.TrimSpace(d.Reason) == "" {
+		a.Reasoning = strings.TrimSuffix(d.Name+": "+clip(line, 300), ": ")
+	}
+	if d.Decision == Retry && p.Attempt > max(d.Times, 1) {
+		a.Decision, a.Wait = Escalate, 0
+	}
+	return a, by
+}
+
+// matching is the line of a text that a pattern matches first, "" if it matches nothing
+// that can be shown.
+func matching(re *regexp.Regexp, text string) string {
+	at := re.FindStringIndex(text)
+	if at == nil || at[0] == at[1] {
+		return ""
+	}
+	begin := strings.LastIndexByte(text[:at[0]], '\n') + 1
+	line, _, _ := strings.Cut(text[begin:], "\n")
+	if strings.TrimSpace(line) == "" {
+		line = text[at[0]:at[1]]
+	}
+	return strings.TrimSpace(line)
+}
+
+// typed is a problem's type as detectors of users and built-in ones see it, without a
+// step.
+func (c *Coordinator) typed(p *Problem) (typ string, known bool) {
+	for i := range c.book.Detectors {
+		d := &c.book.Detectors[i]
+		if (len(d.Codes) == 0 || slices.Contains(d.Codes, p.Code)) && d.re.MatchString(problem.Plain(p.Output)) {
+			return d.Type, true
+		}
+	}
+	_, _, known = Classify(p)
+	return p.Type, known
+}
+
+// Kind of the steps in which detectors that are code look at a failure.
+const detectStep = "detect"

@@ -1,0 +1,305 @@
+package coordinator
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/plainyaml"
+	"github.com/adroit-run/adroit/internal/problem"
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/agents"
+)
+
+// Bounds of what files may say.
+const (
+	mostBook      = 256 << 10 // bytes of a file
+	mostDetectors = 200       // of all files
+	mostMoves     = 20
+	mostPattern   = 4 << 10
+	mostWait      = time.Hour
+)
+
+// Load reads the files NAME.yaml of layers; where several know a type, the last has
+// its strategy. What is wrong with one is among the
+// problems, and nothing of it is used.
+func Load(layers ...agents.Layer) (*Book, agents.Problems) {
+	b := &Book{Strategies: map[string]Strategy{}}
+	var problems agents.Problems
+	for i := len(layers) - 1; i >= 0; i-- {
+		l := layers[i]
+		files, _ := fs.Glob(l.FS, "*.yaml") // a missing directory has none
+		for _, name := range files {
+			src, err := fs.ReadFile(l.FS, name)
+			file := path.Join(l.Dir, name)
+			if err != nil {
+				problems = append(problems, agents.Problem{File: file, Severity: agents.Error, Message: err.Error()})
+				continue
+			}
+			one, found := Read(file, src)
+			problems = append(problems, found...)
+			if found.Err() == nil {
+				b.add(one)
+			}
+		}
+	}
+	if len(b.Detectors) > mostDetectors {
+		problems = append(problems, agents.Problem{Severity: agents.Error, Message: fmt.Sprintf("there are %d detectors; %d are used", len(b.Detectors), mostDetectors)})
+		b.Detectors = b.Detectors[:mostDetectors]
+	}
+	return b, problems
+}
+
+// add takes over what another book has and b has not.
+func (b *Book) add(o *Book) {
+	for _, t := range o.Types {
+		if !slices.Contains(b.Types, t) {
+			b.Types = append(b.Types, t)
+		}
+	}
+	b.Detectors = append(b.Detectors, o.Detectors...)
+	b.named = append(b.named, o.named...)
+	for t, s := range o.Strategies {
+		if _, ok := b.Strategies[t]; !ok {
+			b.Strategies[t] = s
+		}
+	}
+}
+
+var typeRule = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
+
+// Read reads the text of one file.
+func Read(file string, src []byte) (*Book, agents.Problems) {
+	r := &reader{file: file, b: &Book{Strategies: map[string]Strategy{}}, typ: strings.TrimSuffix(path.Base(file), ".yaml")}
+	r.Nearest = spelling.Nearest
+	r.Report = func(at plainyaml.Place, hint, words string) {
+		r.list = append(r.list, agents.Problem{File: file, Line: at.Line, Col: at.Col, Severity: agents.Error, Message: words, Hint: hint})
+	}
+	top := plainyaml.At(1, 1)
+	if len(src) > mostBook {
+		r.Report(top, "", fmt.Sprintf("the file has %d bytes; %d are the most", len(src), mostBook))
+		return r.b, r.list
+	}
+	doc, err := plainyaml.Parse(strings.ReplaceAll(string(src), "\r\n", "\n"), 1)
+	if err != nil {
+		r.Report(err.Place, err.Hint, "the file "+err.Message)
+		return r.b, r.list
+	}
+	if root := doc.Read(r.Report); root != nil {
+		r.book(root)
+	} else if len(r.list) == 0 {
+		r.Report(top, "see docs/fix.md", "the file is empty")
+	}
+	return r.b, r.list.Sort()
+}
+
+type reader struct {
+	plainyaml.Decoder
+	file, typ string
+	b         *Book
+	list      agents.Problems
+}
+
+type node = plainyaml.Node
+
+func (r *reader) book(n *node) {
+	at, about := n.Place, ""
+	for i, k := range n.Keys { // first, for what follows
+		if k.Text == "type" {
+			at = n.Kids[i].Place
+			r.String(n.Kids[i], "type", &r.typ)
+		}
+	}
+	typ, known := problem.Canonical(r.typ)
+	if r.typ = typ; !typeRule.MatchString(typ) {
+		r.Report(at, "use lower case letters, digits and -, as in codegen", fmt.Sprintf("the type %q cannot be named so", typ))
+	}
+	seen := r.Fields(n, "", map[string]func(*node){
+		"type":        func(*node) {},
+		"description": func(v *node) { r.String(v, "description", &about) },
+		"detectors":   r.detectors,
+		"strategy":    r.strategy,
+	})
+	if !known {
+		r.b.Types = []string{typ}
+	}
+	if !seen["detectors"] && !seen["strategy"] {
+		r.Report(n.Place, "add detectors: or strategy:", "the file adds nothing")
+	}
+}
+
+func (r *reader) detectors(n *node) {
+	if n.Kind != plainyaml.List {
+		r.Report(n.Place, "write each as - name: …", "detectors is "+string(n.Kind)+", not a list")
+		return
+	}
+	for _, kid := range n.Kids {
+		d := Detector{Type: r.typ}
+		seen := r.Fields(kid, "a detector", map[string]func(*node){
+			"name":      func(v *node) { r.String(v, "name", &d.Name) },
+			"pattern":   func(v *node) { r.pattern(v, &d) },
+			"exit_code": func(v *node) { d.Codes = r.codes(v) },
+			"decision":  func(v *node) { r.decision(v, &d.Decision) },
+			"reason":    func(v *node) { r.String(v, "reason", &d.Reason) },
+			"hint":      func(v *node) { r.String(v, "hint", &d.Hint) },
+			"wait":      func(v *node) { r.wait(v, &d.Wait) },
+			"times":     func(v *node) { r.times(v, &d.Times) },
+		})
+		switch {
+		case !typeRule.MatchString(d.Name):
+			r.Report(kid.Place, "use lower case letters, digits and -, as in stale-stubs", fmt.Sprintf("the detector's name is %q", d.Name))
+		case slices.ContainsFunc(r.b.Detectors, func(o Detector) bool { return o.Name == d.Name }):
+			r.Report(kid.Place, "", "another detector is called "+d.Name)
+		case !seen["pattern"] && !seen["exit_code"]:
+			r.Report(kid.Place, "add pattern: or exit_code:", "the detector "+d.Name+" recognises nothing")
+		case (seen["wait"] || seen["times"]) && d.Decision != Retry:
+			r.Report(kid.Place, "add decision: retry", "wait and times are those of a retry")
+		}
+		r.b.Detectors = append(r.b.Detectors, d)
+	}
+}
+
+func (r *reader) pattern(n *node, d *Detector) {
+	r.String(n, "pattern", &d.Pattern)
+	switch _, err := regexp.Compile(d.Pattern); {
+	case err != nil:
+		r.Report(n.Place, "it is a regular expression of Go (RE2)", "the pattern cannot be used: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	case len(d.Pattern) > mostPattern:
+		r.Report(n.Place, "", fmt.Sprintf("the pattern has %d bytes; %d are the most", len(d.Pattern), mostPattern))
+	case regexp.MustCompile(d.Pattern).MatchString(""):
+		r.Report(n.Place, "make it match only what the failure prints", "the pattern matches every output")
+	}
+}
+
+func (r *reader) codes(n *node) (out []int) {
+	list := []*node{n}
+	if n.Kind == plainyaml.List {
+		list = n.Kids
+	}
+	for _, k := range list {
+		code, err := strconv.Atoi(k.Text)
+		if err != nil || code < 1 || code > 255 {
+			r.Report(k.Place, "it is 1 to 255", fmt.Sprintf("the exit code is %q", k.Text))
+			continue
+		}
+		out = append(out, code)
+	}
+	return out
+}
+
+func (r *reader) decision(n *node, into *Decision) {
+	var s string
+	r.String(n, "decision", &s)
+	d := Decision(strings.ToUpper(s))
+	if d == Delegate {
+		r.Report(n.Place, "leave it out, and name the agent under strategy:", "a detector does not delegate")
+		return
+	}
+	if d != Retry && d != Escalate && d != Fail {
+		r.Report(n.Place, "it is one of retry, escalate, fail", fmt.Sprintf("the decision is %q", s))
+		return
+	}
+	*into = d
+}
+
+func (r *reader) wait(n *node, into *time.Duration) {
+	r.Duration(n, "wait", into)
+	if *into < 0 || *into > mostWait {
+		r.Report(n.Place, "", "wait is between 0 and 1h")
+		*into = 0
+	}
+}
+
+func (r *reader) times(n *node, into *int) {
+	v := 1
+	if r.Whole(n, "times", &v); v < 1 || v > mostAttempts {
+		r.Report(n.Place, "", fmt.Sprintf("times is %d; it is 1 to %d", v, mostAttempts))
+		v = 1
+	}
+	*into = v
+}
+
+func (r *reader) strategy(n *node) {
+	if n.Kind != plainyaml.List || len(n.Kids) == 0 || len(n.Kids) > mostMoves {
+		r.Report(n.Place, "write each as - agent: NAME", fmt.Sprintf("strategy is no list of 1 to %d moves", mostMoves))
+		return
+	}
+	var s Strategy
+	for _, kid := range n.Kids {
+		var m Move
+		end := func(d Decision) func(*node) {
+			return func(v *node) { m.End = d; r.String(v, strings.ToLower(string(d)), &m.Hint) }
+		}
+		seen := r.Fields(kid, "a move", map[string]func(*node){
+			"retry": func(v *node) { m.Retry = true; r.times(v, &m.Times) },
+			"run":   func(v *node) { r.String(v, "run", &m.Run) },
+			"agent": func(v *node) {
+				r.String(v, "agent", &m.Agent)
+				r.b.named = append(r.b.named, namedAgent{m.Agent, r.file, v.Place})
+			},
+			"analyse":      func(v *node) { r.Bool(v, "analyse", &m.Decide) },
+			"escalate":     end(Escalate),
+			"fail":         end(Fail),
+			"times":        func(v *node) { r.times(v, &m.Times) },
+			"wait":         func(v *node) { r.wait(v, &m.Wait) },
+			"instructions": func(v *node) { r.String(v, "instructions", &m.Instructions) },
+			"diagnose":     func(v *node) { r.Bool(v, "diagnose", &m.Diagnose) },
+			"undo":         func(v *node) { r.Bool(v, "undo", &m.Undo) },
+		})
+		r.fits(kid, seen)
+		s = append(s, m)
+	}
+	r.b.Strategies[r.typ] = s
+}
+
+// fits checks that a move is one thing, and has only keys that mean something for it.
+func (r *reader) fits(n *node, seen map[string]bool) {
+	var kinds []string
+	for _, k := range []string{"retry", "run", "agent", "analyse", "escalate", "fail"} {
+		if seen[k] {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) != 1 {
+		r.Report(n.Place, "give it one of retry, run, agent, analyse, escalate, fail", fmt.Sprintf("a move is %d things", len(kinds)))
+		return
+	}
+	for key, of := range map[string]string{"times": " agent run ", "wait": " retry ", "instructions": " agent ", "diagnose": " agent ", "undo": " agent run analyse retry "} {
+		if seen[key] && !strings.Contains(of, " "+kinds[0]+" ") {
+			i := slices.IndexFunc(n.Keys, func(k *node) bool { return k.Text == key })
+			r.Report(n.Keys[i].Place, "it belongs to "+strings.Join(strings.Fields(of), ", "), fmt.Sprintf("%s means nothing for %s", key, kinds[0]))
+		}
+	}
+}
+
+// A namedAgent is one that a strategy names, and where.
+type namedAgent struct {
+	name, file string
+	plainyaml.Place
+}
+
+// Lint reports strategies that name agents which are not there or repair nothing.
+func (b *Book) Lint(cat *agents.Catalog) (out agents.Problems) {
+	for _, n := range b.named {
+		p := agents.Problem{File: n.file, Line: n.Line, Col: n.Col, Severity: agents.Error}
+		switch a, err := cat.Lookup(n.name); {
+		case err != nil:
+			p.Message = "there is no agent " + n.name
+			if near := spelling.Nearest(n.name, cat.Names()); near != "" {
+				p.Hint = "did you mean " + near + "?"
+			}
+		case len(a.ProblemTypes) == 0:
+			p.Message, p.Hint = fmt.Sprintf("the agent %s repairs no type of problem", n.name), "give it problem_types"
+		default:
+			continue
+		}
+		out = append(out, p)
+	}
+	return out.Sort()
+}
