@@ -133,7 +133,7 @@ func TestKillFixPolicy(t *testing.T) {
 	last, _ := points(t, 11, func(n int) bool {
 		p := newPlace(t, map[string]string{"turns.yaml": fixTurns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild,
 			"home/.config/adroit/problems/wrong.yaml":  "detectors:\n  - {name: it-is-wrong, pattern: it is wrong}\nstrategy:\n  - {retry: 1, wait: 1ms}\n  - {agent: code-fix}\n  - {analyse: true, undo: true}\n",
-			"home/.config/adroit/pipelines/build.yaml": "steps:\n  - {id: build, run: sh build.sh, onFailure: {coordinate: {attempts: 5, escalate: never}}}\n  - {id: after, run: echo after >>log}\n"})
+			"home/.config/adroit/pipelines/build.yaml": "steps:\n  - {id: build, run: sh build.sh, onFailure: {coordinate: {attempts: 5, escalate: never}}}\n  - {id: after, tool: list_files}\n"})
 		p.bin = bin
 		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
 		code, out := p.run("run", "build", "-m", "script:../turns.yaml", "--approve", "all")
