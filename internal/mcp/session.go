@@ -293,7 +293,7 @@ func (p *Pool) program(ctx context.Context, c *session, s Server, dir string) (s
 		<-c.proc.Done()
 		_ = out.CloseWithError(io.EOF)
 	}()
-	c.out = &watchedReader{ReadCloser: in}
+	c.out = &watchedReader{ReadCloser: in, changed: func() { c.stale.Store(true) }}
 	c.close = func() {
 		_ = in.CloseWithError(io.ErrClosedPipe) // what it still writes runs into the void
 		c.proc.Kill()

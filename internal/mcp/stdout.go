@@ -13,6 +13,9 @@ const maxRubbish = 200
 // first line that cannot be a message: the decoder's error does not quote it.
 type watchedReader struct {
 	io.ReadCloser
+	// changed is called when a notice passes that tools have changed: the answer
+	// behind it may be handled before the notice is.
+	changed func()
 
 	mu      sync.Mutex
 	inside  bool   // of a line that began well
@@ -24,6 +27,9 @@ type watchedReader struct {
 // Read implements [io.Reader].
 func (w *watchedReader) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
+	if bytes.Contains(p[:n], []byte("notifications/tools/list_changed")) {
+		w.changed()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for rest := p[:n]; len(rest) > 0 && !w.ended; {
