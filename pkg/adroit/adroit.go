@@ -34,6 +34,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/handler"
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/internal/rootfs"
 	"github.com/adroit-run/adroit/internal/secret"
@@ -179,6 +180,8 @@ type Runtime struct {
 	runs sync.WaitGroup
 	here map[string]*job // that run here, or ended here without a record of it, by id
 	live broadcast
+	// facts are what is remembered where the store of the jobs keeps none.
+	facts memory.Store
 }
 
 // toolSet is the tools of the options; nil, which is empty, if they are not

@@ -28,6 +28,7 @@ type Client interface {
 	Changes
 	Catalog
 	Models
+	Memory
 	Machine
 	io.Closer
 }

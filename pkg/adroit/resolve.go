@@ -59,6 +59,9 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m M
 			return r.Err() == nil && r.Level != sandbox.Off
 		}
 	}
+	if def.Recall == nil && !rt.bare {
+		def.Recall = rt.recaller(ctx, dir)
+	}
 	set, err := rt.tools()
 	if err != nil {
 		return t, p, err

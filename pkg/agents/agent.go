@@ -59,6 +59,7 @@ type DynamicAgent struct {
 	Permissions  []permit.Rule      `json:"permissions,omitempty"`   // beside those of whoever runs it
 	Aliases      []string           `json:"aliases,omitempty"`       // former names
 	Output       json.RawMessage    `json:"output,omitempty"`        // JSON Schema of the final answer
+	Memory       string             `json:"memory,omitempty"`        // what it recalls of earlier jobs: project, user, or nothing
 	Options      llm.Options        `json:"options,omitzero"`
 	Expose       bool               `json:"expose,omitempty"` // other programs may call it as a tool
 	Prompt       string             `json:"prompt"`           // a text/template over Data

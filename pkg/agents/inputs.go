@@ -59,7 +59,7 @@ func (a *DynamicAgent) giveInputs(t *executor.Task, inputs, asked, here map[stri
 		if asked[f.Name] == nil && here[f.Artifact] != nil {
 			v, ok = here[f.Artifact], true
 		}
-		if f.Artifact == "" || !ok || f.Artifact == tools.TestCommand {
+		if f.Artifact == "" || !ok || f.Artifact == tools.TestCommand || f.Artifact == tools.JobTaint {
 			continue // the command that runs tests is not for whoever writes a request
 		}
 		delete(inputs, f.Name)

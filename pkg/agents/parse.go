@@ -146,6 +146,7 @@ func (d *decoder) agent(n *node) {
 				d.bad(v, "", "expose is true or false")
 			}
 		},
+		"memory": d.memory,
 	})
 }
 

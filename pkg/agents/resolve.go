@@ -45,6 +45,9 @@ type Input struct {
 	// them, that they hold secrets. Inputs are taken for what others wrote in
 	// any case: an issue, a report, what an agent has made of a page.
 	Taint tools.Taint `json:"taint,omitempty"`
+	// Memory is what is recalled of earlier jobs, instead of what the agent says:
+	// project, user, or off.
+	Memory string `json:"memory,omitempty"`
 	// ForAll has sub-agents use Model too, whatever they name.
 	ForAll bool `json:"model_for_all,omitempty"`
 	// Parent is set for a sub-agent.
@@ -104,6 +107,11 @@ type Defaults struct {
 	Around func(test string) string
 	// Confined reports whether commands of jobs run in a sandbox. Nil: they do not.
 	Confined func() bool
+
+	// Recall returns what earlier jobs remembered that fits a text, as lines to
+	// quote, and what they carry; scope is project or user. Nil: nothing is
+	// remembered.
+	Recall func(scope, text string) (lines []string, taint tools.Taint)
 
 	// Given are artifacts that the workspace has, for agents with an input that
 	// takes one and was not given it.
@@ -231,7 +239,7 @@ func (a *DynamicAgent) selectTools(in Input, set *tools.Set, def Defaults) (sel 
 	if sel.own, sel.skills, err = a.withSkills(sel.own, set, def.Skills); err != nil {
 		return sel, err
 	}
-	sel.own = a.withSpawn(a.withResults(sel.own, set), set)
+	sel.own = a.withSpawn(a.withMemory(a.withResults(sel.own, set), set, in), set)
 	sel.own = a.permittedTools(sel.own, sel.mode, sel.rules)
 	return sel, nil
 }
@@ -274,7 +282,7 @@ func (a *DynamicAgent) writePrompts(t *executor.Task, in Input, sel selection, i
 	} else if def.Around != nil && a.changesCode(sel.own) {
 		t.Prompt = paragraphs(t.Prompt, def.Around(t.Test))
 	}
-	return nil
+	return a.recall(t, in, def)
 }
 
 // Offer picks from set the tools of a and, apart, those that only its

@@ -36,6 +36,7 @@ func FileSchema() []byte {
 		"mode":        m{"enum": []string{"plan", "edits", "auto"}, "description": "Narrows how far a job goes on its own: plan changes nothing, edits asks about commands, auto runs them in a sandbox."},
 		"calling":     m{"enum": []string{"auto", "native", "constrained", "text"}, "description": "How its model calls tools; auto takes the first way that works."},
 		"effort":      m{"enum": []string{"low", "medium", "high"}, "description": "How much its model thinks, if it has such a setting; else the model decides."},
+		"memory":      m{"enum": memoryScopes, "description": "What it recalls of earlier jobs: facts of the project and the user's, or the user's alone. Adds the tools recall and remember."},
 		"workflow":    str("The workflow that runs it, where code rather than a model decides what comes next; else the agent loop."),
 		"permissions": permissionsSchema(),
 		"spawn": m{"description": "Which agents may work for it.", "anyOf": []m{

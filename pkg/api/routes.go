@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -192,6 +193,20 @@ var (
 		func(ctx context.Context, c adroit.Client, p adroit.ModelPull) iter.Seq2[adroit.PullProgress, error] {
 			return c.PullModel(ctx, p)
 		}}
+	memoryFacts = route[adroit.FactQuery, []memory.Fact]{"memory/facts", "List or search what is remembered.",
+		func(ctx context.Context, c adroit.Client, q adroit.FactQuery) ([]memory.Fact, error) {
+			return c.Facts(ctx, q)
+		}}
+	memoryRemember = route[adroit.FactNote, *memory.Fact]{"memory/remember", "Remember a fact.",
+		func(ctx context.Context, c adroit.Client, n adroit.FactNote) (*memory.Fact, error) {
+			return c.Remember(ctx, n)
+		}}
+	memoryForget = route[adroit.FactQuery, int]{"memory/forget", "Forget facts.",
+		func(ctx context.Context, c adroit.Client, q adroit.FactQuery) (int, error) { return c.Forget(ctx, q) }}
+	memoryImport = route[adroit.FactImport, *adroit.FactImportReport]{"memory/import", "Add facts of a file, as untrusted.",
+		func(ctx context.Context, c adroit.Client, in adroit.FactImport) (*adroit.FactImportReport, error) {
+			return c.ImportFacts(ctx, in)
+		}}
 	trustShow = route[string, *trust.Status]{"trust/show", "Report which files of a workspace would instruct agents.",
 		func(ctx context.Context, c adroit.Client, dir string) (*trust.Status, error) {
 			return c.Trust(ctx, dir)
@@ -212,7 +227,7 @@ var (
 var endpoints = []endpoint{
 	jobsList, jobsShow, jobsWait, jobsArtifacts, jobsTranscript, failuresList, failuresForget, jobsResolve, jobsSubmit, jobsStart, jobsStop, jobsSignal, jobsSend, jobsCancel, jobsRetry, jobsRemove, jobsPrune,
 	jobsSteps, jobsDiff, jobsUndo, jobsMerge, agentsList, agentsShow, pipelinesList, pipelinesShow, skillsList, skillsShow, lintFiles, toolsList, toolsCall, serversList, serversCheck, serversPrompt,
-	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, trustShow, trustSet, trustList, doctor,
+	modelsList, modelsCheck, modelsState, modelsForget, modelsPull, memoryFacts, memoryRemember, memoryForget, memoryImport, trustShow, trustSet, trustList, doctor,
 }
 
 func (r route[In, Out]) path() string { return "/v1/" + r.name }

@@ -60,6 +60,7 @@ func TestJSONShapes(t *testing.T) {
 		"jobs", "jobs show last", "jobs steps last", "jobs wait last", "jobs logs last", "jobs artifacts last diff", "jobs artifacts last", "jobs diff last",
 		"agents list", "agents show hand", "agents lint", "pipelines list", "pipelines show feature", "pipelines lint",
 		"skills list", "skills show greet", "tools list", "tools show read_file", "config show", "version",
+		"memory add a fact", "memory list",
 		"trust --show " + repo, "trust --list", "backup " + home + "/jobs.tar", "jobs undo last",
 	} {
 		got[line] = run(append(strings.Fields(line), "--json")...)

@@ -32,7 +32,7 @@ func (s *State) newArtifacts(t *Task, r ToolResult) string {
 func (t *Task) takesArtifacts() bool {
 	return slices.ContainsFunc(t.Tools, func(tool Tool) bool {
 		return len(tool.Consumes) > 0 || slices.ContainsFunc(tool.Uses, func(name string) bool {
-			return name != tools.TestCommand && !slices.Contains(tool.Produces, name)
+			return name != tools.TestCommand && name != tools.JobTaint && !slices.Contains(tool.Produces, name)
 		})
 	})
 }

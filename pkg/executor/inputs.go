@@ -40,6 +40,9 @@ func (t *Task) toolInputs(s *State, now callContext, tool *Tool) map[string]json
 		}
 	}
 	t.addRunInputs(s, tool, out)
+	if delete(out, tools.JobTaint); slices.Contains(tool.Uses, tools.JobTaint) {
+		out[tools.JobTaint], _ = json.Marshal(now.taint | s.Taint) // a list of names
+	}
 	if len(out) == 0 {
 		return nil
 	}

@@ -44,7 +44,7 @@ func harness(t testing.TB) flowtest.Harness {
 
 func TestEngine(t *testing.T) { flowtest.Run(t, harness) }
 
-func memory(testing.TB) flowtest.Harness {
+func inMemory(testing.TB) flowtest.Harness {
 	j := new(flow.Memory)
 	return flowtest.Harness{
 		Run: func(_ testing.TB, q flowtest.Request) (json.RawMessage, error) { return flowtest.Local(j, q) },
@@ -63,5 +63,5 @@ func TestDiffer(t *testing.T) {
 	if testing.Short() {
 		seeds = 30
 	}
-	flowtest.Differ(t, seeds, memory, harness)
+	flowtest.Differ(t, seeds, inMemory, harness)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/finish"
 	"github.com/adroit-run/adroit/internal/tools/git"
 	"github.com/adroit-run/adroit/internal/tools/github"
+	"github.com/adroit-run/adroit/internal/tools/memory"
 	"github.com/adroit-run/adroit/internal/tools/navigate"
 	"github.com/adroit-run/adroit/internal/tools/podcast"
 	"github.com/adroit-run/adroit/internal/tools/publish"
@@ -91,7 +92,7 @@ func Bundles() []tools.Bundle {
 		{
 			Name: "control", Description: "Say that the task is done.",
 			Required: []tools.Tool{finish.Tool},
-			Optional: []tools.Tool{skill.Read, result.Read, describe.Tool, subagent.Spawn},
+			Optional: []tools.Tool{skill.Read, result.Read, describe.Tool, subagent.Spawn, memory.Remember, memory.Recall},
 		},
 	}
 }

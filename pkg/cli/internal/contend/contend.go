@@ -39,7 +39,9 @@ type Side struct {
 	Usage     jobs.Usage     `json:"usage"`
 	Cost      float64        `json:"cost_usd,omitempty"`
 	Seconds   float64        `json:"seconds"`
-	Artifacts map[string]int `json:"artifacts"` // bytes as JSON
+	Memory    string         `json:"memory,omitempty"`   // its scope; empty: the agent has none
+	Recalled  int            `json:"recalled,omitempty"` // facts in the prompt, and calls of recall
+	Artifacts map[string]int `json:"artifacts"`          // bytes as JSON
 
 	Texts map[string]string `json:"-"` // of the artifacts
 }
@@ -62,8 +64,11 @@ func Run(ctx context.Context, e *env.Env, c adroit.Client, asked string, r adroi
 	if f := d.Final; f != nil {
 		s.Turns, s.Calls, s.Agents, s.Usage, s.Cost = f.Turns, f.Calls, f.Agents, f.Usage, d.Usage.Cost
 	}
-	if s.Requests, err = requests(all, c, id); err != nil {
+	if err := s.count(all, c); err != nil {
 		return nil, err
+	}
+	if m := sub.Plan.Task.Memory; m != nil {
+		s.Memory, s.Recalled = m.Scope, s.Recalled+len(m.Lines)
 	}
 	made, err := c.Artifacts(all, id)
 	if err != nil {
@@ -92,26 +97,38 @@ func (s *Side) runs() string {
 	return "workflow " + s.Workflow
 }
 
-// requests counts what was asked of models: turns, and what tools asked.
-func requests(ctx context.Context, c adroit.Client, id string) (n int, err error) {
-	for ev, err := range c.Events(ctx, id, adroit.EventOptions{}) {
+// memory is what a side had of earlier jobs.
+func (s *Side) memory() string {
+	if s.Memory == "" || s.Memory == executor.MemoryOff {
+		return executor.MemoryOff
+	}
+	return fmt.Sprintf("%s, %d recalled", s.Memory, s.Recalled)
+}
+
+// count counts what was asked of models, which is turns and what tools asked, and
+// what was recalled.
+func (s *Side) count(ctx context.Context, c adroit.Client) error {
+	for ev, err := range c.Events(ctx, s.Job, adroit.EventOptions{}) {
 		if err != nil {
-			return n, err
+			return err
 		}
 		if ev.Kind != event.StepFinished {
 			continue
 		}
 		if ev.Step == "model" {
-			n++
+			s.Requests++
+		}
+		if ev.Step == "tool" && ev.Name == "recall" {
+			s.Recalled++
 		}
 		var d struct{ Spent []executor.ModelCost }
 		if json.Unmarshal(ev.Data, &d) == nil {
-			for _, s := range d.Spent {
-				n += s.Requests
+			for _, spent := range d.Spent {
+				s.Requests += spent.Requests
 			}
 		}
 	}
-	return n, nil
+	return nil
 }
 
 // Print prints the sides beside each other.
@@ -139,6 +156,9 @@ func Print(w io.Writer, sides []*Side) {
 	row("tokens out", func(s *Side) string { return render.Count(s.Usage.Out) })
 	if sides[0].Cost > 0 || sides[1].Cost > 0 {
 		row("USD", func(s *Side) string { return fmt.Sprintf("%.4f", s.Cost) })
+	}
+	if sides[0].Memory != sides[1].Memory {
+		row("memory", func(s *Side) string { return s.memory() })
 	}
 	row("time", func(s *Side) string { return render.Duration(time.Duration(s.Seconds * float64(time.Second))) })
 	names := map[string]bool{}

@@ -19,12 +19,14 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // A command is adroit compare with its flags.
 type command struct {
 	request.Flags
 	artifact string
+	without  string // what the second side is to do without: memory
 	json     bool
 }
 
@@ -37,7 +39,8 @@ func New(e *env.Env) *cobra.Command {
 		Long: "Runs the same request twice, as ordinary jobs one after the other, and prints side by side what\n" +
 			"each took and made. A and B are each an agent, one that runs a workflow, or a pipeline, with\n" +
 			"@MODEL after it for a model of its own. Both work in the same directory, the second on what the\n" +
-			"first has left; with --worktree each has its own.\n\n" +
+			"first has left; with --worktree each has its own. With --memory off the first has a memory and\n" +
+			"the second has none: so you see whether it helps.\n\n" +
 			"The exit code is 0 if both were done, else that of the first that was not.",
 		Example: "  adroit compare blog blog_phases \"why jobs should survive a kill\" -m ollama/qwen3:8b\n" +
 			"  adroit compare builder@ollama/qwen3:8b builder@openai/gpt-5 \"add CSV export\" --worktree\n" +
@@ -66,6 +69,7 @@ func New(e *env.Env) *cobra.Command {
 	f.DurationVar(&q.Limits.Time, "timeout", 0, "stop each after this much active time, for example 30m")
 	f.BoolVar(&q.Worktree, "worktree", false, "give each a git worktree of the last commit")
 	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
+	f.StringVar(&q.without, "memory", "", "off: the first recalls what earlier jobs noted, the second nothing")
 	f.StringVar(&q.artifact, "artifact", "", "also show how the two differ in this artifact, for example content")
 	f.BoolVar(&q.json, "json", false, "print the comparison as JSON")
 	return cmd
@@ -75,6 +79,9 @@ func (q *command) run(ctx context.Context, e *env.Env, asked []string) error {
 	if q.Approve != "none" && q.Approve != "all" {
 		return exit.Usagef("it is none or all: a comparison waits for nobody", "--approve is %q", q.Approve)
 	}
+	if q.without != "" && q.without != executor.MemoryOff {
+		return exit.Usagef("it is off", "--memory is %q", q.without)
+	}
 	if err := q.Read(e); err != nil {
 		return err
 	}
@@ -83,15 +90,15 @@ func (q *command) run(ctx context.Context, e *env.Env, asked []string) error {
 		return err
 	}
 	// What is wrong with the second is reported before the first has run.
-	for _, name := range asked {
-		if _, err := request.Resolve(ctx, e, c, q.side(name)); err != nil {
+	for i, name := range asked {
+		if _, err := request.Resolve(ctx, e, c, q.side(i, name)); err != nil {
 			return err
 		}
 	}
 	var sides []*contend.Side
 	worst := exit.Done
-	for _, name := range asked {
-		s, err := contend.Run(ctx, e, c, name, q.side(name), q.json)
+	for i, name := range asked {
+		s, err := contend.Run(ctx, e, c, name, q.side(i, name), q.json)
 		if err != nil {
 			return err
 		}
@@ -110,8 +117,11 @@ func (q *command) run(ctx context.Context, e *env.Env, asked []string) error {
 }
 
 // side is the request of one side.
-func (q *command) side(asked string) adroit.Request {
+func (q *command) side(n int, asked string) adroit.Request {
 	r := q.Request
+	if q.without != "" {
+		r.Memory = []string{"project", executor.MemoryOff}[n]
+	}
 	agent, model, ok := strings.Cut(asked, "@")
 	if r.Target = agent; ok {
 		r.Model, r.ForAll = model, model != ""

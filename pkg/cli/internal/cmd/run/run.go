@@ -112,6 +112,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.BoolVar(&q.Worktree, "worktree", false, "work in a git worktree of the last commit, on a branch of its own; see jobs merge")
 	f.StringVar(&q.Record, "record", "", "keep what the model answers in this new file; -m script:FILE plays it")
 	f.StringVar(&q.Test, "test", "", "the command that runs the project's tests, as in --test \"make check\"; else that of the configuration, the project, or what is found")
+	f.StringVar(&q.Memory, "memory", "", "what is recalled of earlier jobs: project, user, off; else what the agent's file says")
 	f.BoolVar(&q.dry, "dry-run", false, "print what would run, and run nothing")
 	f.BoolVar(&q.Trust, "trust-project", false, "load this project's agents, skills and AGENTS.md for this run")
 }

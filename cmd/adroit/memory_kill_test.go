@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const rememberTurns = `turns:
+  - calls: [{name: remember, args: {text: tests run with make fast, kind: command, file: Makefile}}]
+  - text: "Noted.\nDONE"
+`
+
+// TestKillAtRemember kills a job that remembers at points of its run. The fact is
+// there once afterwards, and so is the job's summary, also that of a job whose
+// process was killed after its end.
+func TestKillAtRemember(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some hundred processes; run it without -short")
+	}
+	t.Parallel()
+	bin := program(t)
+	last, _ := points(t, 3, func(n int) bool {
+		p := newPlace(t, map[string]string{"turns.yaml": rememberTurns, "repo/Makefile": "fast:\n",
+			"home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Does it.\nmemory: project\ndone: {signal: DONE}\n---\nDo it.\n"})
+		p.bin = bin
+		env := p.env
+		p.env = append(p.env[:len(p.env):len(p.env)], fmt.Sprintf("ADROIT_KILL_AT=%d", n))
+		code, out := p.run("run", "hand", "note it", "-m", "script:"+p.path("turns.yaml"), "--sandbox", "off")
+		p.env = env
+		killed := code == -int(syscall.SIGKILL)
+		if !killed && code != 0 {
+			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
+		}
+		if killed {
+			p.run("jobs", "resume", "last") // which fails if it had ended
+		}
+		p.ok(0, "run", "hand", "look", "-m", "script:"+p.path("turns.yaml"), "--dry-run")
+		facts := p.ok(0, "memory", "export")
+		if strings.Count(facts, `"kind":"command"`) != 1 || strings.Count(facts, `"kind":"summary"`) != 1 {
+			t.Errorf("point %d: %s", n, facts)
+		}
+		return killed
+	})
+	if last < 5 {
+		t.Errorf("the run has only %d points", last)
+	}
+}

@@ -1,0 +1,224 @@
+// Package memory keeps facts that jobs leave for later jobs.
+//
+//	var store memory.Store = memory.New() // or the database of pkg/sqlite
+//	kept, err := store.AddFacts(ctx, memory.Addition{Fact: memory.Fact{
+//		ID: memory.ID(key), Scope: memory.Project, Project: dir, Kind: memory.Command,
+//		Text: "run the tests with make fast", Created: time.Now()}})
+//	found, err := store.Facts(ctx, memory.Query{Project: dir, Text: "how are the tests run?"})
+//
+// A fact is data: a model wrote it, perhaps after it had read what others wrote,
+// and its evidence may have changed. Whoever shows one to a model quotes it with
+// [Fact.Line]. The package reads no files: pkg/adroit compares the evidence.
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A Scope is where a fact holds.
+type Scope string
+
+const (
+	Project Scope = "project" // in one project
+	User    Scope = "user"    // wherever its user works
+)
+
+// A Kind is what a fact is about.
+type Kind string
+
+const (
+	Note       Kind = "fact"       // what is none of the others
+	Command    Kind = "command"    // how something is built, tested or run
+	Convention Kind = "convention" // how it is done here
+	Decision   Kind = "decision"   // what was decided, and why
+	Pitfall    Kind = "pitfall"    // what went wrong
+	Preference Kind = "preference" // what the user likes
+	Summary    Kind = "summary"    // how a job went, written by code
+)
+
+// Kinds are those that a model or a person may choose.
+var Kinds = []Kind{Note, Command, Convention, Decision, Pitfall, Preference}
+
+// A Confidence is how sure the author of a fact is.
+type Confidence string
+
+const (
+	Low    Confidence = "low"
+	Medium Confidence = "medium" // the default
+	High   Confidence = "high"
+)
+
+// Confidences are the valid values of a Confidence.
+var Confidences = []Confidence{Low, Medium, High}
+
+// Bounds of a fact, in bytes.
+const (
+	MaxText = 1000
+	maxFile = 400
+)
+
+// A Fact is one thing to know in later jobs.
+type Fact struct {
+	ID         string     `json:"id"`
+	Scope      Scope      `json:"scope"`
+	Project    string     `json:"project,omitempty"` // the directory of the project, absolute
+	Kind       Kind       `json:"kind"`
+	Text       string     `json:"text"` // one line
+	Confidence Confidence `json:"confidence"`
+	// Untrusted means that its author had read what others wrote.
+	Untrusted bool `json:"untrusted,omitempty"`
+	Evidence
+	Created time.Time `json:"created"`
+	// Stale is why the evidence does not hold any more. Stores keep none.
+	Stale string `json:"stale,omitempty"`
+}
+
+// Evidence is where a fact comes from.
+type Evidence struct {
+	Job    string `json:"job,omitempty"`
+	Step   string `json:"step,omitempty"`   // its path
+	File   string `json:"file,omitempty"`   // relative to the project, with slashes
+	Digest string `json:"digest,omitempty"` // the SHA-256 of File then, in hexadecimal
+}
+
+// An Addition is a fact to keep.
+type Addition struct {
+	Fact
+	Replaces string `json:"replaces,omitempty"` // the id of a fact that it corrects
+}
+
+// A Query selects facts. The zero value is all of them.
+type Query struct {
+	ID string
+	// Project selects the facts of this project and those of scope User, unless
+	// Scope excludes either.
+	Project string
+	Scope   Scope
+	Kind    Kind
+	Job     string
+	Text    string // facts with any of its words, the best first; empty: the newest first
+	Limit   int    // 0 is no bound
+}
+
+// A Store keeps facts. It is safe for concurrent use. The suite in memorytest
+// holds for each implementation.
+type Store interface {
+	// AddFacts keeps all of the facts or none, and returns them as they are kept.
+	// One whose ID is there is not added again, which makes adding idempotent; a
+	// Summary replaces the one that is there. A fact with the scope and the text of
+	// another renews that one. A fact of the same scope may replace another, but no
+	// untrusted one a trusted one: that is an error, as is ErrNotExist.
+	AddFacts(ctx context.Context, add ...Addition) ([]Fact, error)
+	Facts(ctx context.Context, q Query) ([]Fact, error)
+	// RemoveFacts forgets what q selects, and returns how many there were.
+	RemoveFacts(ctx context.Context, q Query) (int, error)
+}
+
+// ErrNotExist is the error about a fact that is not there.
+var ErrNotExist = errors.New("there is no such fact")
+
+// ID is the id of the fact that is kept under a key: the key of the call that
+// remembers it.
+func ID(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:10])
+}
+
+// Clean brings a fact into the form in which it is kept, or returns what is wrong
+// with it.
+func (f *Fact) Clean() error {
+	f.Text, f.File, f.Stale = OneLine(f.Text), OneLine(f.File), ""
+	if f.Kind == "" {
+		f.Kind = Note
+	}
+	if f.Confidence == "" {
+		f.Confidence = Medium
+	}
+	if f.Scope == User { // it is of no project, so no file can be compared
+		f.Project, f.File, f.Digest = "", "", ""
+	}
+	switch {
+	case f.ID == "":
+		return errors.New("the fact has no id")
+	case f.Text == "":
+		return errors.New("the text of the fact is empty")
+	case len(f.Text) > MaxText:
+		return fmt.Errorf("the text of the fact has %d bytes; it may have %d", len(f.Text), MaxText)
+	case f.Scope != User && f.Scope != Project:
+		return fmt.Errorf("scope is %q; it is one of %s, %s", f.Scope, Project, User)
+	case f.Scope == Project && f.Project == "":
+		return errors.New("a fact of scope project needs a project")
+	case f.Kind != Summary && !slices.Contains(Kinds, f.Kind):
+		return fmt.Errorf("kind is %q; it is one of %s", f.Kind, Join(Kinds))
+	case !slices.Contains(Confidences, f.Confidence):
+		return fmt.Errorf("confidence is %q; it is one of %s", f.Confidence, Join(Confidences))
+	case f.Created.IsZero():
+		return errors.New("the fact has no time")
+	case f.File != "" && (len(f.File) > maxFile || path.IsAbs(f.File) || path.Clean(f.File) != f.File || f.File == ".." || strings.HasPrefix(f.File, "../")):
+		return fmt.Errorf("the file %q of the fact is not a path within the project", f.File)
+	case len(f.Digest) != 0 && (len(f.Digest) != 64 || strings.Trim(f.Digest, "0123456789abcdef") != "" || f.File == ""):
+		return errors.New("the digest of the fact is not the SHA-256 of a file")
+	}
+	f.Created = f.Created.UTC()
+	return nil
+}
+
+// Join lists words.
+func Join[T ~string](all []T) string {
+	words := make([]string, len(all))
+	for i, w := range all {
+		words[i] = string(w)
+	}
+	return strings.Join(words, ", ")
+}
+
+// OneLine is a text without what could change how it is shown: no line ends, no
+// control characters, nothing invisible.
+func OneLine(text string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			return ' '
+		case unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r) || unicode.Is(unicode.Variation_Selector, r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return strings.Join(strings.Fields(clean), " ")
+}
+
+// maxWords bounds a query.
+const maxWords = 32
+
+// stopWords are in too many texts to select one.
+var stopWords = strings.Fields("a all an and any are as at be but by can do does for from has have how if in into is it its not of on or our please should so than that the their then there these they this to was we what when where which who why will with you your")
+
+// Words are the words of a text that select facts: no operators, no quotes.
+func Words(text string) []string {
+	var out []string
+	for _, w := range split(text) {
+		if len(out) < maxWords && !slices.Contains(stopWords, w) && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func split(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// Decay is how much less a match of that age counts: half after ninety days.
+func Decay(age time.Duration) float64 {
+	const half = 90 * 24 * time.Hour
+	return 1 / (1 + max(0, age.Seconds())/half.Seconds())
+}

@@ -1,0 +1,230 @@
+// Package memory holds the commands of adroit memory.
+package memory
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/adroit-run/adroit/internal/memory"
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+)
+
+// New is adroit memory.
+func New(e *env.Env) *cobra.Command {
+	return env.Lister("memory", "See and change what jobs noted for later jobs", newList(e), newShow(e), newAdd(e), newForget(e), newExport(e), newImport(e))
+}
+
+// A selection is the flags that select facts.
+type selection struct {
+	adroit.FactQuery
+	dir string
+}
+
+func (s *selection) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&s.dir, "dir", "C", ".", "of the project of this directory, and the user's")
+	f.StringVar(&s.Scope, "scope", "", "only these: project or user")
+	f.StringVar(&s.Kind, "kind", "", "only these: fact, command, convention, decision, pitfall, preference, summary")
+	f.StringVar(&s.Job, "job", "", "only those that this job noted")
+	f.BoolVar(&s.All, "all", false, "of every project")
+}
+
+// read completes the query.
+func (s *selection) read(words []string) (err error) {
+	s.Text = strings.Join(words, " ")
+	if !s.All {
+		s.Dir, err = env.Directory(s.dir)
+	}
+	return err
+}
+
+func newList(e *env.Env) *cobra.Command {
+	var asJSON bool
+	var s selection
+	cmd := &cobra.Command{
+		Use:   "list [WORD...]",
+		Short: "List what is remembered, or search it",
+		Long: "Lists the facts that jobs and people noted about this project and its user, the newest first;\n" +
+			"with words, those that have any of them, the best first. A fact is stale when the file that\n" +
+			"showed it has changed or is gone, and untrusted when its author had read what others wrote.",
+		Example: "  adroit memory list\n  adroit memory list run tests",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.read(args); err != nil {
+				return err
+			}
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			s.Verify = true
+			found, err := c.Facts(cmd.Context(), s.FactQuery)
+			if err != nil {
+				return err
+			}
+			return env.Print(e.Out, asJSON, found, func(w io.Writer, found []memory.Fact) { printFacts(w, found, e.Now()) })
+		},
+	}
+	s.add(cmd)
+	cmd.Flags().IntVar(&s.Limit, "limit", 50, "at most this many")
+	env.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printFacts(w io.Writer, found []memory.Fact, now time.Time) {
+	if len(found) == 0 {
+		fmt.Fprintln(w, "Nothing is remembered. Agents with memory: project in their file note what they find out; so does adroit memory add.")
+		return
+	}
+	var t render.Table
+	for _, f := range found {
+		var marks []string
+		if f.Untrusted {
+			marks = append(marks, "untrusted")
+		}
+		if f.Stale != "" {
+			marks = append(marks, "stale")
+		}
+		kind := string(f.Kind)
+		if f.Scope == memory.User {
+			kind += " (user)"
+		}
+		t.Row(f.ID, kind, render.Ago(now, f.Created), strings.Join(marks, ", "), render.SanitizeLine(f.Text))
+	}
+	t.Write(w)
+}
+
+func newShow(e *env.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show a fact with its evidence",
+		Example: "  adroit memory show k3v7qd2m5x",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			found, err := c.Facts(cmd.Context(), adroit.FactQuery{ID: args[0], Verify: true})
+			if err != nil {
+				return err
+			}
+			return env.Print(e.Out, asJSON, found[0], printFact)
+		},
+	}
+	env.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func printFact(w io.Writer, f memory.Fact) {
+	var t render.Table
+	row := func(name, value string) {
+		if value != "" {
+			t.Row(name, render.SanitizeLine(value))
+		}
+	}
+	row("id", f.ID)
+	row("text", f.Text)
+	row("kind", string(f.Kind))
+	row("scope", string(f.Scope))
+	row("project", f.Project)
+	row("confidence", string(f.Confidence))
+	if f.Untrusted {
+		row("trust", "untrusted: its author had read what others wrote")
+	}
+	row("noted", f.Created.Local().Format(time.DateTime))
+	row("job", f.Job)
+	row("step", f.Step)
+	row("file", f.File)
+	row("digest", f.Digest)
+	row("stale", f.Stale)
+	t.Write(w)
+}
+
+func newAdd(e *env.Env) *cobra.Command {
+	var asJSON, user bool
+	var n adroit.FactNote
+	cmd := &cobra.Command{
+		Use:   "add TEXT",
+		Short: "Remember a fact yourself",
+		Long: "Keeps a fact for later jobs of this project, or of all with --user. What you add is trusted;\n" +
+			"what looks like a secret is refused.",
+		Example: "  adroit memory add \"tests run with make fast\" --kind command --file Makefile\n  adroit memory add --user \"answer in British English\"",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if n.Text = strings.Join(args, " "); user {
+				n.Scope = memory.User
+			}
+			if n.Dir, err = env.Directory(n.Dir); err != nil {
+				return err
+			}
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			f, err := c.Remember(cmd.Context(), n)
+			if err != nil {
+				return err
+			}
+			return env.Print(e.Out, asJSON, f, func(w io.Writer, f *memory.Fact) { fmt.Fprintln(w, f.ID) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&n.Dir, "dir", "C", ".", "of the project of this directory")
+	f.BoolVar(&user, "user", false, "it holds in all projects")
+	f.StringVar((*string)(&n.Kind), "kind", "", "fact, command, convention, decision, pitfall, preference")
+	f.StringVar((*string)(&n.Confidence), "confidence", "", "low, medium, high")
+	f.StringVar(&n.File, "file", "", "the file that shows it; the fact is stale once it changes")
+	f.StringVar(&n.Replaces, "replaces", "", "the id of a fact that it corrects")
+	env.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func newForget(e *env.Env) *cobra.Command {
+	var s selection
+	cmd := &cobra.Command{
+		Use:   "forget [ID...]",
+		Short: "Forget facts",
+		Long: "Removes facts for good: those named, or with --job, --kind or --scope all of that kind in this\n" +
+			"project. --all alone forgets everything.",
+		Example: "  adroit memory forget k3v7qd2m5x\n  adroit memory forget --kind summary",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.read(nil); err != nil {
+				return err
+			}
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			queries := []adroit.FactQuery{s.FactQuery}
+			if len(args) > 0 {
+				if s.Kind != "" || s.Scope != "" || s.Job != "" || s.All {
+					return exit.Usagef("name facts, or select them", "facts are named and selected at once")
+				}
+				queries = nil
+				for _, id := range args {
+					queries = append(queries, adroit.FactQuery{ID: id})
+				}
+			}
+			total := 0
+			for _, q := range queries {
+				n, err := c.Forget(cmd.Context(), q)
+				if err != nil {
+					return err
+				}
+				total += n
+			}
+			fmt.Fprintf(e.Out, "forgot %s\n", render.Plural(total, "fact"))
+			return nil
+		},
+	}
+	s.add(cmd)
+	return cmd
+}
