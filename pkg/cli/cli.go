@@ -19,6 +19,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/acp"
 	agentscmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/agents"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/backup"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/bench"
@@ -150,7 +151,7 @@ func (a *app) root() *cobra.Command {
 		return conversation.RunE(conversation, nil)
 	}
 	root.AddCommand(
-		run.New(e), conversation, talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), mcpcmd.New(e), memory.New(e), models.New(e),
+		run.New(e), conversation, talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), mcpcmd.New(e), memory.New(e), acp.New(e), models.New(e),
 		trust.New(e), setup.New(e), login.New(e), login.NewLogout(e), doctor.New(e), stats.New(e), failures.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.AddCommand(talk.NewApprove(e), talk.NewDeny(e), talk.NewAnswer(e))

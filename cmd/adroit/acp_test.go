@@ -1,0 +1,357 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	sdk "github.com/coder/acp-go-sdk"
+)
+
+const acpTurns = `turns:
+  - thinking: I look first.
+    text: I will look.
+    calls: [{name: read_file, args: {path: a.txt}}]
+  - calls: [{name: edit_file, args: {path: a.txt, old: one, new: two}}]
+  - calls: [{name: shell, args: {command: echo first}}]
+  - text: All done.
+  - expect: {contains: "and again"}
+    calls: [{name: shell, args: {command: echo second}}]
+  - text: Done again.
+  - calls: [{name: shell, args: {command: "echo $$ >>pid; exec sleep 300"}}]
+  - expect: {contains: "go on"}
+    text: Went on.
+  - text: Unused.
+`
+
+// An acpEditor is a client of adroit acp.
+type acpEditor struct {
+	*sdk.ClientSideConnection
+	t    *testing.T
+	cmd  *exec.Cmd
+	errs strings.Builder // standard error, after the end
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	lines   []string // of updates
+	answers []string // of questions, by the beginning of the option's id; then once
+	asked   []sdk.RequestPermissionRequest
+}
+
+// edit starts adroit acp as an editor does.
+func edit(t *testing.T, p *place, args ...string) *acpEditor {
+	t.Helper()
+	cmd, _ := p.command(append([]string{"acp", "-m", "script:" + p.path("turns.yaml"), "--sandbox", "off"}, args...)...)
+	e := &acpEditor{t: t, cmd: cmd}
+	e.changed = sync.NewCond(&e.mu)
+	cmd.Stdout, cmd.Stderr = nil, &e.errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e.ClientSideConnection = sdk.NewClientSideConnection(e, in, out)
+	e.SetLogger(slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	hello, err := e.Initialize(t.Context(), sdk.InitializeRequest{ProtocolVersion: 7, ClientCapabilities: sdk.ClientCapabilities{Terminal: true}})
+	if err != nil || hello.ProtocolVersion != 1 || !hello.AgentCapabilities.LoadSession || hello.AgentInfo.Name != "adroit" {
+		t.Fatalf("%+v, %v", hello, err)
+	}
+	return e
+}
+
+func (e *acpEditor) SessionUpdate(_ context.Context, n sdk.SessionNotification) error {
+	line := ""
+	switch u := n.Update; {
+	case u.UserMessageChunk != nil:
+		line = "user: " + u.UserMessageChunk.Content.Text.Text
+	case u.AgentMessageChunk != nil:
+		line = "agent: " + u.AgentMessageChunk.Content.Text.Text
+	case u.AgentThoughtChunk != nil:
+		line = "thought: " + u.AgentThoughtChunk.Content.Text.Text
+	case u.ToolCall != nil:
+		line = fmt.Sprintf("call: %s %s %s", u.ToolCall.Title, u.ToolCall.Kind, u.ToolCall.Status)
+	case u.ToolCallUpdate != nil:
+		line = "update: "
+		if u.ToolCallUpdate.Title != nil {
+			line += *u.ToolCallUpdate.Title + " "
+		}
+		line += string(*u.ToolCallUpdate.Status)
+		for _, c := range u.ToolCallUpdate.Content {
+			if c.Diff != nil {
+				line += fmt.Sprintf(" %s %q to %q", filepath.Base(c.Diff.Path), *c.Diff.OldText, c.Diff.NewText)
+			}
+		}
+		for _, l := range u.ToolCallUpdate.Locations {
+			line += " at " + filepath.Base(l.Path)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	kind, text, _ := strings.Cut(line, ": ")
+	if n := len(e.lines) - 1; n >= 0 && (kind == "agent" || kind == "thought") && strings.HasPrefix(e.lines[n], kind+": ") {
+		e.lines[n] += text // a piece of the same
+	} else {
+		e.lines = append(e.lines, kind+": "+strings.TrimLeft(text, "\n"))
+	}
+	e.changed.Broadcast()
+	return nil
+}
+
+func (e *acpEditor) RequestPermission(ctx context.Context, r sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked = append(e.asked, r)
+	answer := "once"
+	if len(e.answers) > 0 {
+		answer, e.answers = e.answers[0], e.answers[1:]
+	}
+	for _, o := range r.Options {
+		if string(o.OptionId) == answer {
+			return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeSelected(o.OptionId)}, nil
+		}
+	}
+	return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+}
+
+var errNotOffered = errors.New("not offered")
+
+func (*acpEditor) ReadTextFile(context.Context, sdk.ReadTextFileRequest) (r sdk.ReadTextFileResponse, err error) {
+	return r, errNotOffered
+}
+func (*acpEditor) WriteTextFile(context.Context, sdk.WriteTextFileRequest) (r sdk.WriteTextFileResponse, err error) {
+	return r, errNotOffered
+}
+func (*acpEditor) CreateTerminal(context.Context, sdk.CreateTerminalRequest) (r sdk.CreateTerminalResponse, err error) {
+	return r, errNotOffered
+}
+func (*acpEditor) KillTerminal(context.Context, sdk.KillTerminalRequest) (r sdk.KillTerminalResponse, err error) {
+	return r, errNotOffered
+}
+func (*acpEditor) TerminalOutput(context.Context, sdk.TerminalOutputRequest) (r sdk.TerminalOutputResponse, err error) {
+	return r, errNotOffered
+}
+func (*acpEditor) ReleaseTerminal(context.Context, sdk.ReleaseTerminalRequest) (r sdk.ReleaseTerminalResponse, err error) {
+	return r, errNotOffered
+}
+func (*acpEditor) WaitForTerminalExit(context.Context, sdk.WaitForTerminalExitRequest) (r sdk.WaitForTerminalExitResponse, err error) {
+	return r, errNotOffered
+}
+
+// await waits for an update that holds text.
+func (e *acpEditor) await(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for !slices.ContainsFunc(e.lines, func(l string) bool { return strings.Contains(l, text) }) {
+		e.changed.Wait()
+	}
+}
+
+// seen returns the updates so far, and forgets them.
+func (e *acpEditor) seen() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	lines := e.lines
+	e.lines = nil
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func (e *acpEditor) session(dir string) sdk.NewSessionResponse {
+	e.t.Helper()
+	s, err := e.NewSession(e.t.Context(), sdk.NewSessionRequest{Cwd: dir, McpServers: []sdk.McpServer{}})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return s
+}
+
+func (e *acpEditor) prompt(id sdk.SessionId, want sdk.StopReason, blocks ...sdk.ContentBlock) string {
+	e.t.Helper()
+	r, err := e.Prompt(e.t.Context(), sdk.PromptRequest{SessionId: id, Prompt: blocks})
+	if err != nil || r.StopReason != want {
+		e.t.Fatalf("%+v, %v; want %s\n%s", r, err, want, e.seen())
+	}
+	return e.seen()
+}
+
+func contains(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %q in\n%s", w, text)
+		}
+	}
+}
+
+func editorPlace(t *testing.T) *place {
+	return newPlace(t, map[string]string{"turns.yaml": acpTurns, "repo/a.txt": "one\n", "home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [read_file, edit_file, shell]\n---\nYou work.\n"})
+}
+
+// TestACP drives adroit as an editor: text, thoughts, calls with diffs, questions, a
+// second prompt, cancelling, and loading the session in another process after the
+// first was killed in a turn.
+func TestACP(t *testing.T) {
+	t.Parallel()
+	p := editorPlace(t)
+	e := edit(t, p, "hand")
+	s := e.session(p.path("repo"))
+	if s.Modes == nil || s.Modes.CurrentModeId != "edits" || len(s.Modes.AvailableModes) != 3 {
+		t.Errorf("%+v", s.Modes)
+	}
+	e.answers = []string{"deny"}
+	got := e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("change it"), sdk.ResourceLinkBlock("a.txt", "file://"+p.path("repo/a.txt")))
+	contains(t, got, "thought: I look first.", "agent: I will look.", "call: read_file read in_progress", "update: read_file a.txt completed at a.txt",
+		"call: edit_file edit in_progress", `update: edit_file a.txt completed a.txt "one\n" to "two\n" at a.txt`, "update: shell echo first pending", "agent: All done.")
+	if strings.Contains(got, "user: ") || strings.Count(got, "I will look.") != 1 || strings.Count(got, "All done.") != 1 {
+		t.Errorf("it was shown\n%s", got)
+	}
+	if q := e.asked[0]; len(e.asked) != 1 || *q.ToolCall.Title != "shell echo first" || len(q.Options) < 2 {
+		t.Errorf("asked %+v", e.asked)
+	}
+	e.answers = []string{"always"}
+	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("and again")), "update: shell echo second completed", "agent: Done again.")
+	if _, err := e.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: s.SessionId, ModeId: "plan"}); err == nil {
+		t.Error("the mode of a conversation that has begun changes")
+	}
+	cancelled := make(chan struct{})
+	go func() {
+		defer close(cancelled)
+		e.prompt(s.SessionId, sdk.StopReasonCancelled, sdk.TextBlock("sleep"))
+	}()
+	await(t, "the command", func() bool { return strings.Contains(p.read("repo/pid"), "\n") })
+	if err := e.Cancel(t.Context(), sdk.CancelNotification{SessionId: s.SessionId}); err != nil {
+		t.Fatal(err)
+	}
+	<-cancelled
+	list, err := e.ListSessions(t.Context(), sdk.ListSessionsRequest{Cwd: sdk.Ptr(p.path("repo"))})
+	if err != nil || len(list.Sessions) != 1 || list.Sessions[0].SessionId != s.SessionId || *list.Sessions[0].Title != "change it" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestACPKilled kills adroit in a turn; another one loads the session with all that
+// was said, and goes on.
+func TestACPKilled(t *testing.T) {
+	t.Parallel()
+	p := editorPlace(t)
+	e := edit(t, p, "hand", "--approve", "all")
+	s := e.session(p.path("repo"))
+	e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("change it"))
+	e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("and again"))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := e.Prompt(t.Context(), sdk.PromptRequest{SessionId: s.SessionId, Prompt: []sdk.ContentBlock{sdk.TextBlock("sleep")}})
+		ended <- err
+	}()
+	await(t, "the command", func() bool { return strings.Contains(p.read("repo/pid"), "\n") })
+	if err := e.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if <-ended == nil {
+		t.Error("the turn of a killed program has ended in order")
+	}
+	e = edit(t, p, "hand")
+	if _, err := e.LoadSession(t.Context(), sdk.LoadSessionRequest{SessionId: s.SessionId, Cwd: p.path("home"), McpServers: []sdk.McpServer{}}); err == nil {
+		t.Error("a session of another directory was loaded")
+	}
+	if _, err := e.LoadSession(t.Context(), sdk.LoadSessionRequest{SessionId: s.SessionId, Cwd: p.path("repo"), McpServers: []sdk.McpServer{}}); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, e.seen(), "user: change it", "agent: I will look.", `update: edit_file a.txt completed a.txt "one\n" to "two\n"`, "agent: All done.", "user: and again", "agent: Done again.", "user: sleep", "call: shell execute in_progress")
+	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("go on")), "agent: Went on.")
+}
+
+// TestACPHostile sends what no editor should; the connection goes on, or ends in
+// order.
+func TestACPHostile(t *testing.T) {
+	t.Parallel()
+	p := editorPlace(t)
+	cmd, _ := p.command("acp", "hand", "-m", "script:"+p.path("turns.yaml"))
+	cmd.Stdout, cmd.Stderr = nil, nil
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewReader(out)
+	for i, c := range []struct{ send, want string }{
+		{"not json\n{}\n[1]\n" + `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}` + "\n" + `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"none","prompt":[{"type":"text","text":"x"}]}}`, "there is no session none"},
+		{`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"relative","mcpServers":[]}}`, "not an absolute path"},
+		{`{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"cwd":"/nowhere/at/all","mcpServers":[]}}`, "there is no directory"},
+		{`{"jsonrpc":"2.0","id":4,"method":"session/load","params":{"sessionId":"../x","cwd":"` + p.path("repo") + `","mcpServers":[]}}`, "there is no session ../x"},
+		{`{"jsonrpc":"2.0","id":5,"method":"no/such","params":{}}`, "Method not found"},
+		{`{"jsonrpc":"2.0","id":6,"method":"session/prompt","params":7}`, "Invalid params"},
+		{`{"jsonrpc":"2.0","id":7,"method":"session/set_mode","params":{"sessionId":"none","modeId":"root"}}`, "there is no session none"},
+		{`{"jsonrpc":"2.0","id":{"a":1},"method":"initialize","params":{"protocolVersion":1}}`, `"protocolVersion":1`},
+	} {
+		if _, err := io.WriteString(in, c.send+"\n"); err != nil {
+			t.Fatal(i, err)
+		}
+		line, err := answers.ReadString('\n')
+		var m map[string]any
+		if err != nil || json.Unmarshal([]byte(line), &m) != nil || !strings.Contains(line, c.want) {
+			t.Errorf("%d: %v: %s; want %s", i, err, line, c.want)
+		}
+	}
+	// More than a message may have: the connection ends, and so does the program.
+	go func() {
+		block := strings.Repeat("x", 1<<20)
+		for range 12 {
+			if _, err := io.WriteString(in, block); err != nil {
+				return
+			}
+		}
+	}()
+	if rest, _ := io.ReadAll(answers); len(rest) > 0 {
+		t.Errorf("it answers %.200s", rest)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestACPPeer has the client library of the protocol's authors drive adroit, which
+// .ci/run installs.
+func TestACPPeer(t *testing.T) {
+	peer := os.Getenv("ACP_CLIENT")
+	if peer == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("ACP_CLIENT is not set; internal/e2e/acp/build.sh prints it")
+		}
+		t.Skip("ACP_CLIENT names no directory; internal/e2e/acp/build.sh makes one")
+	}
+	t.Parallel()
+	p := editorPlace(t)
+	cmd := exec.Command("node", filepath.Join(peer, "client.mjs"), p.bin, "acp", "hand", "-m", "script:"+p.path("turns.yaml"), "--sandbox", "off")
+	cmd.Dir, cmd.Env = p.path("repo"), p.env
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	contains(t, string(out), "version 1 load true", "modes plan,edits,auto current edits", "thought I look first.", "message I will look.", "call read_file read in_progress", "diff a.txt one to two",
+		"asked shell echo first: allow_once", "message All done.", "stop end_turn", "message Done again.", "loaded user change it", "sessions 1", "closed")
+}
