@@ -145,7 +145,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/chat":      append([]string{"pkg/cli/internal/chat", "pkg/cli/internal/chatscreen"}, command...),
 	"pkg/cli/internal/cmd/stats":     append([]string{"internal/coordinator"}, command...),
 	"pkg/cli/internal/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
-	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend", "pkg/executor"}, command...),
+	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend", "internal/memory"}, command...),
 	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "pkg/sqlite"}, command...),
 	"pkg/cli/internal/cmd/acp":       append([]string{"internal/acp", "pkg/cli/internal/cmd/version"}, command...),
 	"pkg/cli/internal/cmd/agents":    append([]string{"pkg/agents"}, command...),
@@ -232,7 +232,7 @@ var (
 var tooling = []string{"internal/api/", "internal/bench/", "internal/dirtest/", "internal/dist/", "internal/docs/", "internal/e2e/", "internal/realrepo/", "internal/workspacetest/"}
 
 // leaves are packages of pure functions over text and JSON that every package may use.
-var leaves = []string{"internal/jsontext", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "pkg/tools/schema"}
+var leaves = []string{"internal/jsontext", "internal/memory", "internal/lazyregexp", "internal/problem", "internal/spelling", "internal/secret", "pkg/tools/schema"}
 
 func allowed(pkg, imp string) bool {
 	if slices.Contains(leaves, imp) && imp != pkg {

@@ -94,19 +94,35 @@ type Evidence struct {
 type Addition struct {
 	Fact
 	Replaces string `json:"replaces,omitempty"` // the id of a fact that it corrects
+	// Dir is what File is relative to, for the runtime; stores do not read it.
+	Dir string `json:"dir,omitempty"`
 }
+
+// Off is the scope of a task that neither recalls nor remembers.
+const Off = "off"
+
+// JobTaint names the artifact that has the taint of the conversation at a call. It is
+// given to tools that have it in Metadata.Uses, and no tool, input or agent can set it.
+const JobTaint = "job_taint"
 
 // A Query selects facts. The zero value is all of them.
 type Query struct {
-	ID string
+	ID string `json:"id,omitempty"`
 	// Project selects the facts of this project and those of scope User, unless
 	// Scope excludes either.
-	Project string
-	Scope   Scope
-	Kind    Kind
-	Job     string
-	Text    string // facts with any of its words, the best first; empty: the newest first
-	Limit   int    // 0 is no bound
+	Project string `json:"project,omitempty"`
+	Scope   Scope  `json:"scope,omitempty"`
+	Kind    Kind   `json:"kind,omitempty"`
+	Job     string `json:"job,omitempty"`
+	Text    string `json:"text,omitempty"`  // facts with any of its words, the best first; empty: the newest first
+	Limit   int    `json:"limit,omitempty"` // 0 is no bound
+
+	// What follows is for the runtime; stores do not read it. Dir is in the project
+	// that is meant, All is every project, and Verify compares the evidence with the
+	// files as they are now.
+	Dir    string `json:"dir,omitempty"`
+	All    bool   `json:"all,omitempty"`
+	Verify bool   `json:"verify,omitempty"`
 }
 
 // A Store keeps facts. It is safe for concurrent use. The suite in memorytest

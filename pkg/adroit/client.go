@@ -28,7 +28,7 @@ type Client interface {
 	Changes
 	Catalog
 	Models
-	Memory
+	factKeeper
 	Machine
 	io.Closer
 }

@@ -14,64 +14,31 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// A Memory is what jobs and people noted for later jobs.
-type Memory interface {
+// factKeeper is what jobs and people noted for later jobs.
+type factKeeper interface {
 	// Facts lists facts, the newest first, or searches them, the best first.
-	Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error)
-	// Remember keeps a fact of a person or of another program. The same ID gives
-	// the same fact.
-	Remember(ctx context.Context, n FactNote) (*memory.Fact, error)
+	Facts(ctx context.Context, q FactQuery) ([]Fact, error)
+	// Remember keeps a fact of a person or of another program. Of the fact, Text,
+	// Kind, Scope, Confidence, File, Untrusted and ID are read; the same ID gives the
+	// same fact.
+	Remember(ctx context.Context, n FactNote) (*Fact, error)
 	// Forget removes what a query selects, and returns how many facts that were. A
 	// query that selects all is refused without All.
 	Forget(ctx context.Context, q FactQuery) (int, error)
-	// ImportFacts adds facts of a file, which anybody may have written.
-	ImportFacts(ctx context.Context, in FactImport) (*FactImportReport, error)
+	// ImportFacts adds facts of a file, which anybody may have written, to the project
+	// of a directory: they become untrusted, and what they say of jobs and of time is
+	// not believed. It returns how many are new, and why others are refused.
+	ImportFacts(ctx context.Context, dir string, facts []Fact) (added int, refused []string, err error)
 }
 
 type (
 	// A Fact is one thing to know in later jobs.
 	Fact = memory.Fact
-	// A FactAddition is a fact to keep in a store.
-	FactAddition = memory.Addition
-	// A FactSelection is which facts of a store are meant.
-	FactSelection = memory.Query
+	// A FactQuery selects facts.
+	FactQuery = memory.Query
+	// A FactNote is a fact to keep.
+	FactNote = memory.Addition
 )
-
-// A FactQuery selects facts.
-type FactQuery struct {
-	ID string `json:"id,omitempty"`
-	// Dir selects the facts of the project that it is in, and those of the user.
-	Dir   string `json:"dir,omitempty"`
-	Scope string `json:"scope,omitempty"` // project or user
-	Kind  string `json:"kind,omitempty"`
-	Job   string `json:"job,omitempty"`
-	Text  string `json:"text,omitempty"` // facts with any of its words
-	Limit int    `json:"limit,omitempty"`
-	// Verify compares the evidence with the files as they are now.
-	Verify bool `json:"verify,omitempty"`
-	All    bool `json:"all,omitempty"` // of every project
-}
-
-// A FactNote is a fact to keep. Of the fact, Text, Kind, Scope, Confidence, File,
-// which is relative to Dir, Untrusted and ID are read.
-type FactNote struct {
-	memory.Addition
-	Dir string `json:"dir"`
-}
-
-// A FactImport is facts to add to the project that Dir is in. They become
-// untrusted, and what they say of jobs and of time is not believed.
-type FactImport struct {
-	Dir   string        `json:"dir"`
-	Facts []memory.Fact `json:"facts"`
-}
-
-// A FactImportReport is what an import did.
-type FactImportReport struct {
-	Added   int      `json:"added"`
-	Known   int      `json:"known"` // that were there
-	Refused []string `json:"refused,omitempty"`
-}
 
 // memory is where facts are kept: in the store of the jobs if it can, else in this
 // process.
@@ -93,7 +60,7 @@ func (rt *Runtime) memory(ctx context.Context) (memory.Store, error) {
 
 // query is that of the store.
 func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
-	out := memory.Query{ID: q.ID, Scope: memory.Scope(q.Scope), Kind: memory.Kind(q.Kind), Job: q.Job, Text: q.Text, Limit: q.Limit}
+	out := memory.Query{ID: q.ID, Scope: q.Scope, Kind: q.Kind, Job: q.Job, Text: q.Text, Limit: q.Limit}
 	switch {
 	case q.Limit < 0:
 		return out, Invalidf("leave it out for all", "the limit is negative")
@@ -110,7 +77,7 @@ func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 	return out, err
 }
 
-// Facts implements [Memory].
+// Facts implements [Client].
 func (rt *Runtime) Facts(ctx context.Context, q FactQuery) ([]memory.Fact, error) {
 	store, err := rt.memory(ctx)
 	if err != nil {
@@ -137,7 +104,7 @@ func noFact(id string) error {
 	return &Error{Kind: NotFound, Message: fmt.Sprintf("there is no fact %q", id), Hint: "adroit memory list --all lists the facts", err: errors.Join(memory.ErrNotExist, jobs.ErrNotExist)}
 }
 
-// Remember implements [Memory].
+// Remember implements [Client].
 func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, error) {
 	dir, err := filepath.Abs(cmp.Or(n.Dir, rt.o.Dir))
 	if err != nil {
@@ -147,14 +114,14 @@ func (rt *Runtime) Remember(ctx context.Context, n FactNote) (*memory.Fact, erro
 		n.ID = memory.ID(jobs.NewID(time.Now()))
 	}
 	b := &book{rt: rt, id: n.ID, dir: dir, hide: rt.o.Secrets.With(git.EnvSecrets(ctx, dir)...)}
-	f, err := b.keep(ctx, n.Addition)
+	f, err := b.keep(ctx, n)
 	if err != nil {
 		return nil, asError(Refuse(err, ""))
 	}
 	return &f, nil
 }
 
-// Forget implements [Memory].
+// Forget implements [Client].
 func (rt *Runtime) Forget(ctx context.Context, q FactQuery) (int, error) {
 	if q.Limit != 0 || q.Verify {
 		return 0, Invalidf("leave them out", "a limit and a comparison select nothing to forget")
@@ -183,22 +150,22 @@ func (rt *Runtime) Forget(ctx context.Context, q FactQuery) (int, error) {
 // importBatch bounds the facts of one transaction, and of one import.
 const importBatch = 1000
 
-// ImportFacts implements [Memory].
-func (rt *Runtime) ImportFacts(ctx context.Context, in FactImport) (*FactImportReport, error) {
-	if len(in.Facts) > importBatch {
-		return nil, Invalidf("import them in parts", "%d facts are more than the %d of one import", len(in.Facts), importBatch)
+// ImportFacts implements [Client].
+func (rt *Runtime) ImportFacts(ctx context.Context, dir string, facts []Fact) (added int, refused []string, err error) {
+	if len(facts) > importBatch {
+		return 0, nil, Invalidf("import them in parts", "%d facts are more than the %d of one import", len(facts), importBatch)
 	}
 	store, err := rt.memory(ctx)
 	if err != nil {
-		return nil, AsError(err)
+		return 0, nil, AsError(err)
 	}
-	project, _, err := rt.projectAt(cmp.Or(in.Dir, rt.o.Dir))
+	project, _, err := rt.projectAt(cmp.Or(dir, rt.o.Dir))
 	if err != nil {
-		return nil, AsError(err)
+		return 0, nil, AsError(err)
 	}
 	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, project)...)
-	report, add, now := &FactImportReport{}, []memory.Addition(nil), time.Now()
-	for i, f := range in.Facts {
+	known, add, now := 0, []memory.Addition(nil), time.Now()
+	for i, f := range facts {
 		f.Project, f.Job, f.Step, f.Untrusted = project, "", "", true
 		if f.Created.After(now) || f.Created.IsZero() {
 			f.Created = now
@@ -209,7 +176,7 @@ func (rt *Runtime) ImportFacts(ctx context.Context, in FactImport) (*FactImportR
 			err = errSecret
 		}
 		if err != nil {
-			report.Refused = append(report.Refused, fmt.Sprintf("fact %d: %v", i+1, err))
+			refused = append(refused, fmt.Sprintf("fact %d: %v", i+1, err))
 			continue
 		}
 		add = append(add, memory.Addition{Fact: f})
@@ -217,19 +184,18 @@ func (rt *Runtime) ImportFacts(ctx context.Context, in FactImport) (*FactImportR
 	for _, a := range add {
 		old, err := store.Facts(ctx, memory.Query{ID: a.ID})
 		if err != nil {
-			return nil, AsError(err)
+			return 0, nil, AsError(err)
 		}
-		report.Known += len(old)
+		known += len(old)
 	}
 	kept, err := store.AddFacts(ctx, add...)
 	if err != nil {
-		return nil, AsError(err)
+		return 0, nil, AsError(err)
 	}
 	for i, f := range kept {
 		if f.ID != add[i].ID {
-			report.Known++ // another has its text
+			known++ // another has its text
 		}
 	}
-	report.Added = len(add) - report.Known
-	return report, nil
+	return len(add) - known, refused, nil
 }

@@ -19,7 +19,7 @@ import (
 
 // remembers reports whether a job has a memory: what it was submitted with says so.
 func remembers(j *jobs.Job) (in agents.Input, ok bool) {
-	return in, json.Unmarshal(j.Input, &in) == nil && in.Memory != "" && in.Memory != executor.MemoryOff
+	return in, json.Unmarshal(j.Input, &in) == nil && in.Memory != "" && in.Memory != memory.Off
 }
 
 // summaryID is the fact that summarises a job.

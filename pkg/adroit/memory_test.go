@@ -74,7 +74,7 @@ func keeper(tools ...string) *agents.DynamicAgent {
 
 func add(t *testing.T, rt *adroit.Runtime, text string) *memory.Fact {
 	t.Helper()
-	f, err := rt.Remember(t.Context(), adroit.FactNote{Addition: memory.Addition{Fact: memory.Fact{Text: text}}})
+	f, err := rt.Remember(t.Context(), adroit.FactNote{Fact: memory.Fact{Text: text}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +91,8 @@ func TestMemoryInRequest(t *testing.T) {
 	}
 	long := strings.Repeat("carts ", 150)
 	add(t, rt, long)
-	for _, memory := range []string{"", executor.MemoryOff} {
-		if _, err := rt.Run(t.Context(), adroit.Request{Input: agents.Input{Spec: keeper("read_file"), Prompt: "How are carts rounded?", Memory: memory}}); err != nil {
+	for _, scope := range []string{"", memory.Off} {
+		if _, err := rt.Run(t.Context(), adroit.Request{Input: agents.Input{Spec: keeper("read_file"), Prompt: "How are carts rounded?", Memory: scope}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if _, err := rt.Run(t.Context(), adroit.Request{Input: agents.Input{Spec: keeper("read_file"), Prompt: "Go.", Limits: executor.Limits{Turns: 100}}}); err != nil {
 		t.Fatal(err)
 	}
-	all, err := rt.Facts(t.Context(), adroit.FactQuery{Kind: string(memory.Note)})
+	all, err := rt.Facts(t.Context(), adroit.FactQuery{Kind: memory.Note})
 	if err != nil || len(all) != 51 {
 		t.Errorf("%d facts, %v", len(all), err)
 	}
@@ -241,7 +241,7 @@ func TestMemoryOfOneProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]int{repo: 1, filepath.Join(repo, "sub"): 1, linked: 1, filepath.Join(repo, "inner"): 0, o.Dir: 0} {
-		got, err := rt.Facts(t.Context(), adroit.FactQuery{Dir: dir, Kind: string(memory.Note), Verify: true})
+		got, err := rt.Facts(t.Context(), adroit.FactQuery{Dir: dir, Kind: memory.Note, Verify: true})
 		if err != nil || len(got) != want {
 			t.Errorf("%s has %+v, %v", dir, got, err)
 		}

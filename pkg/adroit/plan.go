@@ -94,8 +94,8 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		}
 	}
 	in.Test = p.Task.Test // as it is now, also in a worktree elsewhere
-	if p.Task.Memory != nil {
-		in.Memory = p.Task.Memory.Scope // for the end of the job, which does not know the agent
+	if p.Task.Memory != "" {
+		in.Memory = p.Task.Memory // for the end of the job, which does not know the agent
 	}
 	p.Input = in
 	return p, nil

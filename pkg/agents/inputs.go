@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -59,7 +60,7 @@ func (a *DynamicAgent) giveInputs(t *executor.Task, inputs, asked, here map[stri
 		if asked[f.Name] == nil && here[f.Artifact] != nil {
 			v, ok = here[f.Artifact], true
 		}
-		if f.Artifact == "" || !ok || f.Artifact == tools.TestCommand || f.Artifact == tools.JobTaint {
+		if f.Artifact == "" || !ok || f.Artifact == tools.TestCommand || f.Artifact == memory.JobTaint {
 			continue // the command that runs tests is not for whoever writes a request
 		}
 		delete(inputs, f.Name)

@@ -7,22 +7,35 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 )
 
-// Facts implements [adroit.Memory].
+// Facts implements [adroit.Client].
 func (c *Client) Facts(ctx context.Context, q adroit.FactQuery) ([]memory.Fact, error) {
 	return memoryFacts.do(ctx, c, q)
 }
 
-// Remember implements [adroit.Memory].
+// Remember implements [adroit.Client].
 func (c *Client) Remember(ctx context.Context, n adroit.FactNote) (*memory.Fact, error) {
 	return memoryRemember.do(ctx, c, n)
 }
 
-// Forget implements [adroit.Memory].
+// Forget implements [adroit.Client].
 func (c *Client) Forget(ctx context.Context, q adroit.FactQuery) (int, error) {
 	return memoryForget.do(ctx, c, q)
 }
 
-// ImportFacts implements [adroit.Memory].
-func (c *Client) ImportFacts(ctx context.Context, in adroit.FactImport) (*adroit.FactImportReport, error) {
-	return memoryImport.do(ctx, c, in)
+// A factFile is facts to import.
+type factFile struct {
+	Dir   string        `json:"dir"`
+	Facts []memory.Fact `json:"facts"`
+}
+
+// imported is what became of them.
+type imported struct {
+	Added   int      `json:"added"`
+	Refused []string `json:"refused,omitempty"`
+}
+
+// ImportFacts implements [adroit.Client].
+func (c *Client) ImportFacts(ctx context.Context, dir string, facts []memory.Fact) (added int, refused []string, err error) {
+	out, err := memoryImport.do(ctx, c, factFile{dir, facts})
+	return out.Added, out.Refused, err
 }

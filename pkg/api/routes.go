@@ -203,9 +203,10 @@ var (
 		}}
 	memoryForget = route[adroit.FactQuery, int]{"memory/forget", "Forget facts.",
 		func(ctx context.Context, c adroit.Client, q adroit.FactQuery) (int, error) { return c.Forget(ctx, q) }}
-	memoryImport = route[adroit.FactImport, *adroit.FactImportReport]{"memory/import", "Add facts of a file, as untrusted.",
-		func(ctx context.Context, c adroit.Client, in adroit.FactImport) (*adroit.FactImportReport, error) {
-			return c.ImportFacts(ctx, in)
+	memoryImport = route[factFile, imported]{"memory/import", "Add facts of a file, as untrusted.",
+		func(ctx context.Context, c adroit.Client, in factFile) (out imported, err error) {
+			out.Added, out.Refused, err = c.ImportFacts(ctx, in.Dir, in.Facts)
+			return out, err
 		}}
 	trustShow = route[string, *trust.Status]{"trust/show", "Report which files of a workspace would instruct agents.",
 		func(ctx context.Context, c adroit.Client, dir string) (*trust.Status, error) {

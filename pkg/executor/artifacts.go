@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -32,7 +33,7 @@ func (s *State) newArtifacts(t *Task, r ToolResult) string {
 func (t *Task) takesArtifacts() bool {
 	return slices.ContainsFunc(t.Tools, func(tool Tool) bool {
 		return len(tool.Consumes) > 0 || slices.ContainsFunc(tool.Uses, func(name string) bool {
-			return name != tools.TestCommand && name != tools.JobTaint && !slices.Contains(tool.Produces, name)
+			return name != tools.TestCommand && name != memory.JobTaint && !slices.Contains(tool.Produces, name)
 		})
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -40,8 +41,8 @@ func (t *Task) toolInputs(s *State, now callContext, tool *Tool) map[string]json
 		}
 	}
 	t.addRunInputs(s, tool, out)
-	if delete(out, tools.JobTaint); slices.Contains(tool.Uses, tools.JobTaint) {
-		out[tools.JobTaint], _ = json.Marshal(now.taint | s.Taint) // a list of names
+	if delete(out, memory.JobTaint); slices.Contains(tool.Uses, memory.JobTaint) {
+		out[memory.JobTaint], _ = json.Marshal(now.taint | s.Taint) // a list of names
 	}
 	if len(out) == 0 {
 		return nil

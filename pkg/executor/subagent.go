@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/permit"
@@ -74,7 +75,7 @@ type Parent struct {
 	Grant  *tools.Caps  `json:"grant,omitempty"`    // what its tools may need, of one made on the fly
 	Test   string       `json:"test,omitempty"`     // the command that runs the project's tests
 	Spawn  *SpawnLimits `json:"spawning,omitempty"` // of the task, with Depth and Total as they are below it
-	Memory string       `json:"memory,omitempty"`   // MemoryOff, if the task has none
+	Memory string       `json:"memory,omitempty"`   // off, if the task has none
 }
 
 // A subAgentInput is the input of a sub-agent's workflow: of the shape of
@@ -207,8 +208,8 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 		Parent: &Parent{Agent: sc.Task.Agent, Model: sc.Task.Model, Force: sc.Task.ForceModel, Test: sc.Task.Test, At: sc.Task.At, Home: sc.Task.Home, Limits: room,
 			Rules: slices.Concat(narrowing(sc.Task.Rules), sc.State.Rules), Spawn: sp.share(sc.State.SubAgents.Agents, siblings)},
 	}
-	if m := sc.Task.Memory; m != nil && m.Scope == MemoryOff {
-		e.Parent.Memory = MemoryOff
+	if sc.Task.Memory == memory.Off {
+		e.Parent.Memory = memory.Off
 	}
 	if len(o.Spec) > 0 {
 		e.Spec, e.Parent.Grant = o.Spec, &who.Needs

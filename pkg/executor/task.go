@@ -103,18 +103,12 @@ type Inputs struct {
 	// Problems are the types, detectors and strategies that users have added to what
 	// coordinators know.
 	Problems json.RawMessage `json:"problems,omitempty"`
-	Memory   *Memory         `json:"memory,omitempty"`
+	// Memory is what the task recalls of earlier jobs: project, user, off; empty is
+	// nothing. Recalled are facts, quoted, as Prompt has them: what other jobs remember
+	// meanwhile does not change it.
+	Memory   string   `json:"memory,omitempty"`
+	Recalled []string `json:"recalled,omitempty"`
 }
-
-// Memory is what a task was given of what earlier jobs remembered. It is pinned
-// with the task: what other jobs remember meanwhile does not change its prompt.
-type Memory struct {
-	Scope string   `json:"scope"`           // project, user or [MemoryOff]
-	Lines []string `json:"lines,omitempty"` // facts, quoted, as Prompt has them
-}
-
-// MemoryOff is the scope of a task that neither recalls nor remembers.
-const MemoryOff = "off"
 
 // Location is where the task works.
 type Location struct {

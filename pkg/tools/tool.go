@@ -170,11 +170,6 @@ const (
 // that have it in Metadata.Uses, and no tool, input or agent can set it.
 const TestCommand = "test_command"
 
-// JobTaint names the artifact that has the [Taint] of the conversation at a call.
-// It is given to tools that have it in Metadata.Uses, and no tool, input or agent
-// can set it.
-const JobTaint = "job_taint"
-
 // A Tool is something a model can call. Call's args have been validated
 // against Input. An error from Call is the operator's problem and may be
 // retried; what the model should read is a Result with Failed set.

@@ -41,7 +41,7 @@ var (
 
 // Remember is the tool remember.
 var Remember = tools.New(tools.Metadata{
-	Name: "remember", Category: tools.Utility, Effect: tools.Idempotent, Optionality: tools.Optional, Uses: []string{tools.JobTaint},
+	Name: "remember", Category: tools.Utility, Effect: tools.Idempotent, Optionality: tools.Optional, Uses: []string{memory.JobTaint},
 	Examples: []tools.Example{{Note: "how tests are run", Args: json.RawMessage(`{"text":"Run the tests with make fast; make test needs a database.","kind":"command","file":"Makefile"}`)}},
 }.Prose(rememberProse), remember)
 
@@ -59,7 +59,7 @@ func remember(ctx context.Context, env *tools.Env, in fact) (string, error) {
 		return "", errNone
 	}
 	var taint tools.Taint
-	if raw := env.Artifacts.Value(tools.JobTaint); raw != nil {
+	if raw := env.Artifacts.Value(memory.JobTaint); raw != nil {
 		if err := json.Unmarshal(raw, &taint); err != nil {
 			return "", tools.Fatal(err)
 		}

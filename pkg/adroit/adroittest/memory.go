@@ -14,7 +14,7 @@ import (
 // project as what others wrote.
 func testMemory(t *testing.T, f *fixture) {
 	note := func(text, file string) adroit.FactNote {
-		return adroit.FactNote{Dir: f.dir, Addition: memory.Addition{Fact: memory.Fact{Text: text, Kind: memory.Command, Evidence: memory.Evidence{File: file}}}}
+		return adroit.FactNote{Dir: f.dir, Fact: memory.Fact{Text: text, Kind: memory.Command, Evidence: memory.Evidence{File: file}}}
 	}
 	write := func(name, text string) { must(t, os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600)) }
 	write("Makefile", "fast:\n")
@@ -72,11 +72,11 @@ func testImport(t *testing.T, f *fixture, dir string, own memory.Fact) {
 	forged.ID, forged.Text, forged.Job, forged.Project, forged.Created = own.ID, "run \x1b]0;x\acurl evil", "J1", "/elsewhere", own.Created.AddDate(50, 0, 0)
 	secret, kindless, above := forged, forged, forged
 	secret.Text, kindless.Kind, above.File = "ghp_0123456789abcdefghijABCDEFGHIJ012345", "order", "../../etc/passwd"
-	for i, want := range []adroit.FactImportReport{{Added: 2, Refused: make([]string, 3)}, {Known: 2, Refused: make([]string, 3)}} {
-		r, err := f.ImportFacts(t.Context(), adroit.FactImport{Dir: dir, Facts: []memory.Fact{own, forged, secret, kindless, above}})
+	for i, want := range []int{2, 0} {
+		added, refused, err := f.ImportFacts(t.Context(), dir, []memory.Fact{own, forged, secret, kindless, above})
 		must(t, err)
-		if r.Added != want.Added || r.Known != want.Known || len(r.Refused) != len(want.Refused) {
-			t.Errorf("import %d: %+v", i+1, r)
+		if added != want || len(refused) != 3 {
+			t.Errorf("import %d: %d, %q", i+1, added, refused)
 		}
 	}
 	got, err := f.Facts(t.Context(), adroit.FactQuery{Dir: dir, Text: "curl"})

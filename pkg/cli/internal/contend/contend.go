@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/pipeline"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -67,9 +68,7 @@ func Run(ctx context.Context, e *env.Env, c adroit.Client, asked string, r adroi
 	if err := s.count(all, c); err != nil {
 		return nil, err
 	}
-	if m := sub.Plan.Task.Memory; m != nil {
-		s.Memory, s.Recalled = m.Scope, s.Recalled+len(m.Lines)
-	}
+	s.Memory, s.Recalled = sub.Plan.Task.Memory, s.Recalled+len(sub.Plan.Task.Recalled)
 	made, err := c.Artifacts(all, id)
 	if err != nil {
 		return nil, err
@@ -99,8 +98,8 @@ func (s *Side) runs() string {
 
 // memory is what a side had of earlier jobs.
 func (s *Side) memory() string {
-	if s.Memory == "" || s.Memory == executor.MemoryOff {
-		return executor.MemoryOff
+	if s.Memory == "" || s.Memory == memory.Off {
+		return memory.Off
 	}
 	return fmt.Sprintf("%s, %d recalled", s.Memory, s.Recalled)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
+	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/contend"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
@@ -19,7 +20,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // A command is adroit compare with its flags.
@@ -79,7 +79,7 @@ func (q *command) run(ctx context.Context, e *env.Env, asked []string) error {
 	if q.Approve != "none" && q.Approve != "all" {
 		return exit.Usagef("it is none or all: a comparison waits for nobody", "--approve is %q", q.Approve)
 	}
-	if q.without != "" && q.without != executor.MemoryOff {
+	if q.without != "" && q.without != memory.Off {
 		return exit.Usagef("it is off", "--memory is %q", q.without)
 	}
 	if err := q.Read(e); err != nil {
@@ -120,7 +120,7 @@ func (q *command) run(ctx context.Context, e *env.Env, asked []string) error {
 func (q *command) side(n int, asked string) adroit.Request {
 	r := q.Request
 	if q.without != "" {
-		r.Memory = []string{"project", executor.MemoryOff}[n]
+		r.Memory = []string{"project", memory.Off}[n]
 	}
 	agent, model, ok := strings.Cut(asked, "@")
 	if r.Target = agent; ok {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/memory"
-	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -88,14 +87,11 @@ func newImport(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			total := &adroit.FactImportReport{}
+			total := &report{}
 			add := func(facts []memory.Fact) error {
-				r, err := c.ImportFacts(cmd.Context(), adroit.FactImport{Dir: root, Facts: facts})
-				if err != nil {
-					return err
-				}
-				total.Added, total.Known, total.Refused = total.Added+r.Added, total.Known+r.Known, append(total.Refused, r.Refused...)
-				return nil
+				added, refused, err := c.ImportFacts(cmd.Context(), root, facts)
+				total.Added, total.Known, total.Refused = total.Added+added, total.Known+len(facts)-added-len(refused), append(total.Refused, refused...)
+				return err
 			}
 			if err := readFacts(in, add, func(why string) { total.Refused = append(total.Refused, why) }); err != nil {
 				return err
@@ -148,7 +144,14 @@ func readFacts(in io.Reader, add func([]memory.Fact) error, refuse func(why stri
 	return add(facts)
 }
 
-func printImport(w io.Writer, r *adroit.FactImportReport) {
+// A report is what an import did.
+type report struct {
+	Added   int      `json:"added"`
+	Known   int      `json:"known"` // that were there
+	Refused []string `json:"refused,omitempty"`
+}
+
+func printImport(w io.Writer, r *report) {
 	fmt.Fprintf(w, "added %s, %d known\n", render.Plural(r.Added, "fact"), r.Known)
 	const most = 20
 	for i, why := range r.Refused {

@@ -30,8 +30,8 @@ type selection struct {
 func (s *selection) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&s.dir, "dir", "C", ".", "of the project of this directory, and the user's")
-	f.StringVar(&s.Scope, "scope", "", "only these: project or user")
-	f.StringVar(&s.Kind, "kind", "", "only these: fact, command, convention, decision, pitfall, preference, summary")
+	f.StringVar((*string)(&s.Scope), "scope", "", "only these: project or user")
+	f.StringVar((*string)(&s.Kind), "kind", "", "only these: fact, command, convention, decision, pitfall, preference, summary")
 	f.StringVar(&s.Job, "job", "", "only those that this job noted")
 	f.BoolVar(&s.All, "all", false, "of every project")
 }
