@@ -3,8 +3,12 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 
 // At a terminal adroit commit asks, and an edited message is the user's.
@@ -58,6 +62,49 @@ func TestCommitAsks(t *testing.T) {
 		}
 		if got := git("log", "--format=%s", "-1"); got != c.want {
 			t.Errorf("%q: committed %q, want %q\n%s", c.answer, got, c.want, term.text())
+		}
+	}
+}
+
+// At a terminal adroit pr shows what would be pushed, and does nothing without a yes.
+func TestPRAsks(t *testing.T) {
+	gh := os.Getenv("GH_BIN")
+	if gh == "" {
+		t.Skip("no gh to drive: see TestGitHub, which fails without one in CI")
+	}
+	for _, c := range []struct {
+		answer string
+		code   int
+		pushed bool
+	}{{"what\ny\n", 0, true}, {"n\n", 5, false}, {"\x04", 5, false}} {
+		hub := githubtest.New()
+		p := newPlace(t, map[string]string{
+			"turns.yaml": "turns: [{text: no}]\nasides:\n  - {expect: {contains: one commit}, text: '{\"subject\": \"Say b\", \"body\": \"\"}'}\n  - {expect: {contains: Say b}, text: '{\"title\": \"Say b, not a\", \"body\": \"Nobody reads \\u001b[31m a.\"}'}\n",
+			"repo/a.txt": "a\n", "home/.config/adroit/config.yaml": hubConfig(filepath.Dir(gh)), "home/.gitconfig": "[user]\n\tname = A\n\temail = a@example.com\n",
+			"repo.sh": "set -e\ngit init -q --bare ../hub.git\ngit init -q -b main\ngit add .\ngit commit -qm Start\ngit remote add origin https://github.localhost/acme/shop.git\n" +
+				"git remote set-url --push origin $PWD/../hub.git\ngit push -q origin main\ngit fetch -q ../hub.git '+refs/heads/*:refs/remotes/origin/*'\ngit switch -qc round\necho b >a.txt\n",
+		})
+		p.env = append(p.env, "HUB_TOKEN="+githubtest.Token, "HTTP_PROXY="+hub.URL, "PATH="+filepath.Dir(gh)+":"+os.Getenv("PATH"))
+		setup := exec.Command("sh", p.path("repo.sh"))
+		setup.Dir, setup.Env = p.path("repo"), append(os.Environ(), "HOME="+p.path("home"), "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := setup.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		term, wait := p.terminal(80, []string{"TERM=xterm", "NO_COLOR=1"}, "pr", "--all", "-m", "script:../turns.yaml")
+		term.expect("push it and open the pull request? [y]es, [n]o: ", c.answer)
+		if code := wait(); code != c.code {
+			t.Errorf("%q: exit code %d, want %d\n%s", c.answer, code, c.code, term.text())
+		}
+		for _, want := range []string{"round -> main  at acme/shop", "Say b, not a", `Nobody reads \x1b[31m a.`, "a.txt | 2 +-"} {
+			if !strings.Contains(term.text(), want) {
+				t.Errorf("%q is not shown:\n%s", want, term.text())
+			}
+		}
+		hub.Close()
+		opened := slices.Contains(hub.Seen, "POST /repos/acme/shop/pulls")
+		pushed := exec.Command("git", "-C", p.path("hub.git"), "rev-parse", "--verify", "-q", "refs/heads/round").Run() == nil
+		if opened != c.pushed || pushed != c.pushed {
+			t.Errorf("%q: pushed %v, opened %v\n%s", c.answer, pushed, opened, term.text())
 		}
 	}
 }

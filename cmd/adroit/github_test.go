@@ -10,6 +10,12 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/github/githubtest"
 )
 
+// hubConfig is the configuration for a GitHub on loopback and the gh in a directory.
+// Programs in a home directory are not seen by commands unless shown.
+func hubConfig(dir string) string {
+	return "github: {token_env: HUB_TOKEN, host: " + githubtest.Host + "}\nsandbox: {show: [" + dir + "]}\n"
+}
+
 // TestGitHub runs scripts with a real gh, in the sandbox of commands, against a
 // GitHub on loopback that gh takes for its proxy.
 func TestGitHub(t *testing.T) {
@@ -32,9 +38,7 @@ func TestGitHub(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
 				return err
 			}
-			// Programs in a home directory are not seen by commands unless shown.
-			text := "github: {token_env: HUB_TOKEN, host: " + githubtest.Host + "}\nsandbox: {show: [" + dir + "]}\n"
-			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(conf, []byte(hubConfig(dir)), 0o600); err != nil {
 				return err
 			}
 			for k, v := range map[string]string{

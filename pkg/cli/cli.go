@@ -158,6 +158,7 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.Version = version.Read().String()
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.AddCommand(commit.NewPR(e))
 	root.Flags().Bool("version", false, "print the version")
 	tidy(root)
 	fold(root, a.Stdout, a.Getenv)

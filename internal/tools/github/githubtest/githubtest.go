@@ -46,7 +46,7 @@ type Server struct {
 
 // New starts a server with issue 12 and the pull request 13 of the branch fix.
 func New() *Server {
-	s := &Server{Comments: map[int][]map[string]any{}, Reviews: map[int][]map[string]any{}, Branches: []string{"main", "fix", "round"}, next: 20}
+	s := &Server{Comments: map[int][]map[string]any{}, Reviews: map[int][]map[string]any{}, Branches: []string{"main", "fix", "round", "totals", "job"}, next: 20}
 	alice := map[string]any{"login": "alice"}
 	s.Issues = map[int]map[string]any{
 		12: {"number": 12, "title": "Totals are off by a cent", "state": "open", "body": "Total(0.333, 3) gives 0.99.", "user": alice,

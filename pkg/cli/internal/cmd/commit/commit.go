@@ -69,7 +69,7 @@ func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, ye
 	if err := q.Read(e); err != nil {
 		return err
 	}
-	if q.Inputs, err = now.inputs(ctx, e, purpose); err != nil {
+	if q.Inputs, err = redacted(ctx, e, now.root, map[string]string{"diff": now.diff, "log": now.log, "purpose": purpose}); err != nil {
 		return err
 	}
 	c, err := e.Client()
@@ -104,15 +104,15 @@ func commit(ctx context.Context, e *env.Env, q request.Flags, purpose string, ye
 	return gitCommit(ctx, e, now.root, message, edit, id)
 }
 
-// inputs are what the writer is given of what is staged, without its secrets.
-func (s staged) inputs(ctx context.Context, e *env.Env, purpose string) (map[string]json.RawMessage, error) {
+// redacted are inputs of an agent, without secrets.
+func redacted(ctx context.Context, e *env.Env, root string, texts map[string]string) (map[string]json.RawMessage, error) {
 	conf, err := e.Config()
 	if err != nil {
 		return nil, err
 	}
-	hide := config.Redactor(conf, e.Getenv, git.EnvSecrets(ctx, s.root)...)
+	hide := config.Redactor(conf, e.Getenv, git.EnvSecrets(ctx, root)...)
 	in := map[string]json.RawMessage{}
-	for name, text := range map[string]string{"diff": s.diff, "log": s.log, "purpose": purpose} {
+	for name, text := range texts {
 		text, _ = hide.String(text)
 		if in[name], err = json.Marshal(strings.ToValidUTF8(text, "\uFFFD")); err != nil {
 			return nil, err
@@ -123,29 +123,38 @@ func (s staged) inputs(ctx context.Context, e *env.Env, purpose string) (map[str
 
 // write has the message written by a job, and returns the job's id too.
 func write(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (message, id string, err error) {
-	s, err := request.Submit(ctx, e, c, r)
-	if err != nil {
-		return "", "", err
-	}
-	id = s.Job.ID
-	end, err := attach.Attach(ctx, e, c, id, attach.Options{Window: s.Plan.Task.Options.Window})
-	if err != nil {
-		return "", "", err
-	}
-	if d := end.Job; d.Job.Status != jobs.Done {
-		render.Outcome(e.Screen(), e.OutScreen(), *end)
-		return "", "", exit.With(exit.OfJob(ctx, d.Job.Status))
-	}
-	made, err := c.Artifacts(ctx, id)
+	raw, id, err := answer(ctx, e, c, r)
 	if err != nil {
 		return "", "", err
 	}
 	var out struct{ Subject, Body string }
-	if err := json.Unmarshal(made.Artifacts["output"].Value, &out); err != nil || out.Subject == "" {
+	if err := json.Unmarshal(raw, &out); err != nil || out.Subject == "" {
 		return "", "", exit.Fail(fmt.Errorf("%s: the agent %s answers with no subject", id, writer),
 			"an agent of your own has this name; its output needs subject and body: adroit agents show "+writer)
 	}
 	return strings.TrimSpace(out.Subject + "\n\n" + out.Body), id, nil
+}
+
+// answer runs an agent and returns its output, and the id of the job.
+func answer(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) (out json.RawMessage, id string, err error) {
+	s, err := request.Submit(ctx, e, c, r)
+	if err != nil {
+		return nil, "", err
+	}
+	id = s.Job.ID
+	end, err := attach.Attach(ctx, e, c, id, attach.Options{Window: s.Plan.Task.Options.Window})
+	if err != nil {
+		return nil, "", err
+	}
+	if d := end.Job; d.Job.Status != jobs.Done {
+		render.Outcome(e.Screen(), e.OutScreen(), *end)
+		return nil, "", exit.With(exit.OfJob(ctx, d.Job.Status))
+	}
+	made, err := c.Artifacts(ctx, id)
+	if err != nil {
+		return nil, "", err
+	}
+	return made.Artifacts["output"].Value, id, nil
 }
 
 // confirm asks whether the message is right. The error ends the command.
@@ -177,15 +186,25 @@ func gitCommit(ctx context.Context, e *env.Env, dir, message string, edit bool, 
 	if edit {
 		args = append(args, "--edit")
 	}
+	if err := runGit(ctx, e, dir, args...); err != nil {
+		return exit.Fail(fmt.Errorf("%w; nothing is committed", err), "adroit jobs artifacts "+job+" output has the message")
+	}
+	return nil
+}
+
+// runGit is the person's own git: no sandbox, no settings of ours.
+func runGit(ctx context.Context, e *env.Env, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, e.Err, e.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it removes its lock
 	cmd.WaitDelay = 10 * time.Second
 	if e.Interactive() {
-		cmd.Stdin = e.In // for an editor, a hook or a signature
+		cmd.Stdin = e.In // for an editor, a hook, a signature or a password
+	} else {
+		cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
 	}
 	if err := cmd.Run(); err != nil {
-		return exit.Fail(fmt.Errorf("git commit: %w; nothing is committed", err), "adroit jobs artifacts "+job+" output has the message")
+		return fmt.Errorf("git %s: %w", args[0], err)
 	}
 	return nil
 }
