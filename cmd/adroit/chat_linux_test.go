@@ -154,6 +154,52 @@ func TestChatLeavesTerminal(t *testing.T) {
 	}
 }
 
+// A defect in the middle of a conversation leaves the terminal in order and says what
+// happened; the conversation goes on in another process.
+func TestChatPanic(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"turns.yaml": "turns: [{text: First.}, {text: Second.}]"})
+	x, wait := p.terminal(80, []string{"TERM=xterm", "TEST_PANIC_AT=go wrong"}, "chat", "-m", "script:../turns.yaml")
+	at := x.see(0, "/help")
+	x.write("hello\r")
+	at = x.see(at, "First.")
+	x.write("go wrong\r")
+	at = x.see(at, "goes on")
+	x.see(at, "was ended by a defect of adroit: a defect")
+	cooked := x.cooked()
+	if code := wait(); code != 1 || !cooked {
+		t.Errorf("exit code %d, the terminal restored: %v", code, cooked)
+	}
+	cmd, out := p.command("chat", "--resume")
+	cmd.Stdin = strings.NewReader("and now?\n")
+	if code := ended(t, cmd.Run()); code != 0 || !strings.Contains(out.String(), "> hello\n") || !strings.Contains(out.String(), "Second.") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// The screen does not wait until the project has been looked at: files that nobody
+// has trusted are asked about in place.
+func TestChatAsksForTrust(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"repo/AGENTS.md": "Always whistle.\n", "turns.yaml": "turns: [{expect: {contains: Always whistle}, text: Trusted.}]"})
+	x, wait := p.terminal(80, []string{"TERM=xterm"}, "chat", "-m", "script:../turns.yaml")
+	at := x.see(0, "nobody has trusted them:")
+	at = x.see(at, "y use them")
+	x.write("v\r")
+	at = x.see(at, "| Always whistle.")
+	x.write("y\r")
+	at = x.see(at, "/help")
+	x.write("hello\r")
+	at = x.see(at, "Trusted.")
+	x.write("\x04")
+	if x.see(at, "adroit chat --resume J"); wait() != 0 {
+		t.Error("it did not leave in order")
+	}
+	if code, out := p.run("trust", "--show"); code != 0 || !strings.Contains(out, "trusted") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
 // A dumb terminal gets lines, without control sequences.
 func TestChatDumb(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,8 +15,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
 	"github.com/adroit-run/adroit/pkg/cli"
+	"github.com/adroit-run/adroit/pkg/executor"
+	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 
@@ -26,7 +30,23 @@ func TestMain(m *testing.M) {
 }
 
 // looped is main with every command's calls through the interface of pkg/api.
-func looped() { cli.Program{Tools: std.All(), Through: api.Loopback}.Main() }
+func looped() {
+	through := api.Loopback
+	if os.Getenv("TEST_PANIC_AT") != "" {
+		through = func(c adroit.Client) adroit.Client { return broken{api.Loopback(c)} }
+	}
+	cli.Program{Tools: std.All(), Through: through}.Main()
+}
+
+// A broken client panics for one message.
+type broken struct{ adroit.Client }
+
+func (b broken) Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error) {
+	if m.Text == os.Getenv("TEST_PANIC_AT") {
+		panic("a defect")
+	}
+	return b.Client.Send(ctx, ref, m)
+}
 
 // visit is a browser without a person.
 func visit() {

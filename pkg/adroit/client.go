@@ -198,6 +198,9 @@ type UsageDetail struct {
 	// cost itself. Models is nil if it was one alone.
 	Models []ModelUsage `json:"models,omitempty"`
 	Cost   float64      `json:"cost_usd,omitempty"`
+	// PricesOf is the day of the oldest built-in price in Cost, as 2026-10-16; "" if
+	// all are the operator's.
+	PricesOf string `json:"prices_as_of,omitempty"`
 }
 
 // A ModelUsage is what a job has used of one model.

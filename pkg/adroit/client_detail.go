@@ -237,7 +237,25 @@ func (rt *Runtime) usage(j *jobs.Job, l *jobLog) UsageDetail {
 	if f.Cost > 0 {
 		d.Cost = f.Cost
 	}
+	if d.Cost > 0 {
+		d.PricesOf = rt.pricesOf(j, f)
+	}
 	return d
+}
+
+// pricesOf is the day of the oldest built-in price of what a job has used, "" for
+// none.
+func (rt *Runtime) pricesOf(j *jobs.Job, f *jobs.Final) (oldest string) {
+	models := slices.Collect(maps.Keys(f.Used))
+	if f.Used == nil {
+		models = []string{j.Model}
+	}
+	for _, m := range models {
+		if p, ok := rt.o.Defaults.Prices.Of(m); ok && p.Date != "" && (oldest == "" || p.Date < oldest) {
+			oldest = p.Date
+		}
+	}
+	return oldest
 }
 
 // changed reports whether a job changed files.

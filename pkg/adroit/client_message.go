@@ -31,14 +31,14 @@ func (rt *Runtime) Send(ctx context.Context, ref string, m executor.Message) (*j
 		return nil, AsError(err)
 	}
 	m.Text = strings.TrimSpace(m.Text)
-	if m.Text == "" && len(m.Attachments) == 0 && unread(j) == 0 {
+	if m.Text == "" && len(m.Attachments) == 0 && !m.Compact && unread(j) == 0 {
 		return nil, Invalidf("adroit continue "+j.ID+" \"also add a test\"", "the message is empty")
 	}
 	if err := rt.checkMessage(ctx, j, &m); err != nil {
 		return nil, AsError(err)
 	}
 	named := func() error { return nil }
-	if asks := m.Text != "" || len(m.Attachments) > 0; asks && j.Status != jobs.Running && j.Status != jobs.Queued {
+	if j.Status != jobs.Running && j.Status != jobs.Queued {
 		m.Changed, named = rt.changedSince(ctx, j)
 		rt.warnAgentChanged(j)
 	}
@@ -132,7 +132,7 @@ func (rt *Runtime) deliver(ctx context.Context, mgr *jobs.Manager, id string, m 
 			return err
 		}
 		switch {
-		case !m.Anew && m.Text == "" && len(m.Attachments) == 0 && m.Model == "":
+		case !m.Anew && m.Text == "" && len(m.Attachments) == 0 && m.Model == "" && !m.Compact:
 			return nil // it reads what is there
 		case j.Status == jobs.Running || j.Status == jobs.Waiting || j.Status == jobs.Queued:
 			err = mgr.Store.Send(ctx, id, *o.Send)

@@ -324,6 +324,22 @@ func (c *Config) Settings() []Setting {
 	for _, s := range c.entries() {
 		out = append(out, Setting{s.key, s.value, c.origin(s.key)})
 	}
+	return append(out, c.keySettings()...)
+}
+
+// keySettings are the providers that have a key, and where it is from; the key is
+// not shown.
+func (c *Config) keySettings() (out []Setting) {
+	list, _ := c.Logins() // doctor reports a file of keys that cannot be read
+	for _, l := range list {
+		from := l.From
+		if from == l.Variable {
+			from = "env " + from
+		}
+		if l.From != "" {
+			out = append(out, Setting{"keys." + l.Provider, "(set)", from})
+		}
+	}
 	return out
 }
 

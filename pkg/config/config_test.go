@@ -57,6 +57,7 @@ func TestOrigins(t *testing.T) {
 		{"file: duration", text, nil, Flags{}, Setting{"limits.time", "1m30s", file}},
 		{"file: home directory", text, nil, Flags{}, Setting{"data_dir", "/home/ann/file", file}},
 		{"environment", text, map[string]string{"ADROIT_MODEL": "lab/small"}, Flags{}, Setting{"model", "lab/small", "env ADROIT_MODEL"}},
+		{"environment: key", "", map[string]string{"OPENAI_API_KEY": "sk-1"}, Flags{}, Setting{"keys.openai", "(set)", "env OPENAI_API_KEY"}},
 		{"environment: sandbox", text, map[string]string{"ADROIT_SANDBOX": "off"}, Flags{}, Setting{"sandbox.level", "off", "env ADROIT_SANDBOX"}},
 		{"flag", text, map[string]string{"ADROIT_HOME": "/env"}, Flags{DataDir: "/flag"}, Setting{"data_dir", "/flag", "flag --data-dir"}},
 		{"role", "models: {default: ollama/a}\n", nil, Flags{}, Setting{"model", "default", file}},

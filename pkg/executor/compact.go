@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,7 +69,30 @@ func compactIfNeeded(r *flow.Run, t *Task, s *State) error {
 	if limit == 0 || need <= limit {
 		return nil
 	}
-	return compact(r, t, s, limit, false)
+	return compact(r, t, s, compactGoal{limit: limit})
+}
+
+// compactOnRequest makes a conversation smaller because a person asks for it,
+// though it fits: to a quarter of what can be left out. What keeps it from that is
+// in the log, and no failure of the run.
+func compactOnRequest(r *flow.Run, t *Task, s *State) error {
+	if model, _ := t.modelAt(s.Fallback); t.Budget == nil || s.Turns == 0 || llm.IsAgent(model) {
+		return nil
+	}
+	need := s.need(t)
+	fixed := s.Context.Extra + s.Context.tokens(s.Context.Tools+compaction.Weigh(s.opening(t, nil)...))
+	err := compact(r, t, s, compactGoal{limit: cmp.Or(t.limit(s), need), target: fixed + max(need-fixed, 0)/4})
+	if _, failed := asStep(err); failed {
+		return nil
+	}
+	return err
+}
+
+// A compactGoal is how small a conversation has to get, in tokens.
+type compactGoal struct {
+	limit   int  // that fit
+	target  int  // to get down to; 0 is what keeps the next one some turns away
+	refused bool // the provider has refused what there is
 }
 
 // compactAfterRefusal makes a request smaller that the provider refused as too long: our
@@ -77,7 +101,7 @@ func compactAfterRefusal(r *flow.Run, t *Task, s *State, cause error) error {
 	s.Context.learn(s.need(t), t.knownWindow(s))
 	limit := t.limit(s)
 	s.Context.Limit = limit
-	err := compact(r, t, s, limit, true)
+	err := compact(r, t, s, compactGoal{limit: limit, refused: true})
 	var full *flow.StepError
 	if errors.As(err, &full) && full.Code == TooBig {
 		full.Message += "; the provider said: " + stepMessage(cause)
@@ -103,8 +127,8 @@ func stepMessage(err error) string {
 // use any more go first, then notes take the place of earlier turns. It is
 // done at most once before a request and once after a refusal. The asks so far stay where they are; the conversation
 // goes on with a chain of its own.
-func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
-	g := &s.Context
+func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
+	g, limit, refused := &s.Context, goal.limit, goal.refused
 	if g.Compactions >= compactMax+s.Turns/2 {
 		return t.full(r, s, fmt.Sprintf("the conversation was compacted %d times in %d turns and is too long again", g.Compactions, s.Turns))
 	}
@@ -112,7 +136,7 @@ func compact(r *flow.Run, t *Task, s *State, limit int, refused bool) error {
 	g.In, g.Out = 0, 0
 	fixed := func(n *compaction.Notes) int { return g.Extra + g.tokens(g.Tools+compaction.Weigh(s.opening(t, n)...)) }
 	// So that the next one is some turns away, however much is kept in any case.
-	target := max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2))
+	target := cmp.Or(goal.target, max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2)))
 	in := CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(compaction.ReadResult) != nil}
 	out, err := flow.Do[CompactResult](r, CompactStep, CompactResults, in)
 	if err != nil {

@@ -49,6 +49,10 @@ func run(r *flow.Run, t *Task, s *State) error {
 		if err := t.readMessages(r, s); err != nil {
 			return err
 		}
+		if s.Ended != nil {
+			s.Outcome, s.Ended = s.Ended, nil
+			return flow.Save(r, s)
+		}
 		if t.unaffordable(s) {
 			return flow.Save(r, s)
 		}

@@ -29,6 +29,9 @@ type Message struct {
 	// Model is asked from here on, as provider/model; empty: the one that the job
 	// has.
 	Model string `json:"model,omitempty"`
+	// Compact makes the conversation smaller before the next request. A job that has
+	// ended does that alone, without a Text or a Model, and ends as it had.
+	Compact bool `json:"compact,omitempty"`
 
 	// What whoever takes the message knows of Model, and whether the job has ended:
 	// then its limits begin anew.
@@ -39,6 +42,11 @@ type Message struct {
 	Taint tools.Taint `json:"taint,omitempty"`
 	// Changed says which files are not as the job left them.
 	Changed string `json:"changed,omitempty"`
+}
+
+// compactOnly reports that the message asks the model nothing.
+func (m *Message) compactOnly() bool {
+	return m.Compact && m.Text == "" && m.Model == "" && len(m.Attachments) == 0
 }
 
 // A pickedModel is what a person has picked for the rest of a job.
@@ -58,12 +66,17 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 	if err != nil {
 		return err
 	}
+	compacts := false
 	for _, sig := range sent {
 		var m Message
 		if err := json.Unmarshal(sig.Value, &m); err != nil {
 			return fmt.Errorf("signal %s: decoding: %w", sig.Name, err)
 		}
-		if s.Outcome != nil {
+		compacts = compacts || m.Compact
+		if m.compactOnly() {
+			continue
+		}
+		if s.Ended = nil; s.Outcome != nil {
 			s.goOn()
 		}
 		if m.Model != "" {
@@ -80,6 +93,9 @@ func (t *Task) readMessages(r *flow.Run, s *State) error {
 			}
 			s.addMessage(said)
 		}
+	}
+	if compacts {
+		return compactOnRequest(r, t, s)
 	}
 	return nil
 }

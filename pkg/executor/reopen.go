@@ -29,7 +29,7 @@ func Continuer(set *tools.Set, m Message) (flow.Reopener, error) {
 	if err != nil {
 		return flow.Reopener{}, fmt.Errorf("encoding a message: %w", err)
 	}
-	o := (&reopener{set: set, job: new(State), message: true}).flow()
+	o := (&reopener{set: set, job: new(State), message: true, ends: m.compactOnly()}).flow()
 	o.Send = &flow.Signal{Name: MessageSignal, Value: value}
 	o.Redo = func(rec flow.Record, output json.RawMessage) bool {
 		var r ToolResult
@@ -44,6 +44,7 @@ type reopener struct {
 	more    Limits
 	job     *State
 	message bool // it goes on with one
+	ends    bool // with the outcome it had: nothing is asked of the model
 }
 
 func (o *reopener) flow() flow.Reopener {
@@ -156,6 +157,10 @@ func (o *reopener) revive(state json.RawMessage, n int) (json.RawMessage, error)
 	s.Raised = o.share(s, n).Or(s.Raised)
 	s.New = withoutWrapUp(s.New)
 	s.goOn()
+	if o.ends {
+		s.Ended = end
+		return json.Marshal(s)
+	}
 	if end.Status == Done {
 		return json.Marshal(s) // the message says what is next
 	}

@@ -24,7 +24,10 @@ type State struct {
 	Guards
 	Security
 	Window
-	Outcome   *Outcome      `json:"outcome,omitempty"`
+	Outcome *Outcome `json:"outcome,omitempty"`
+	// Ended is the outcome of a run that goes on for a compaction alone, and ends
+	// with it again.
+	Ended     *Outcome      `json:"ended,omitempty"`
 	SubAgents SubAgentUsage `json:"below,omitzero"`
 	// Raised are limits that a person gave when the job was resumed, in place of
 	// the task's: see [Reopener].

@@ -66,12 +66,11 @@ func (w *world) callThrough(cli string) string {
 	case "claude":
 		file := filepath.Join(w.home, "mcp.json")
 		w.put(file, encode(w, map[string]any{"mcpServers": map[string]any{"adroit": map[string]any{"type": "stdio", "command": binary, "args": serve, "env": env}}}))
-		// Else the model has to look for the tool first, and asks before the server is there.
-		w.env = append(w.env, "ENABLE_TOOL_SEARCH=false", "MCP_CONNECTION_NONBLOCKING=false", "MCP_TIMEOUT=120000")
+		w.env = append(w.env, "ENABLE_TOOL_SEARCH=false") // else the model has to look for the tool first
 		args = []string{"-p", "Have made.txt made.", "--mcp-config", file, "--strict-mcp-config", "--allowedTools", "mcp__adroit__hand"}
 	case "codex":
 		file := filepath.Join(w.home, ".codex/config.toml")
-		w.put(file, w.file(file)+"[mcp_servers.adroit]\ncommand = "+encode(w, binary)+"\nargs = "+encode(w, serve)+"\nstartup_timeout_sec = 120\ndefault_tools_approval_mode = \"approve\"\n[mcp_servers.adroit.env]\nADROIT_HOME = "+encode(w, env["ADROIT_HOME"])+"\n")
+		w.put(file, w.file(file)+"[mcp_servers.adroit]\ncommand = "+encode(w, binary)+"\nargs = "+encode(w, serve)+"\ndefault_tools_approval_mode = \"approve\"\n[mcp_servers.adroit.env]\nADROIT_HOME = "+encode(w, env["ADROIT_HOME"])+"\n")
 		args = []string{"exec", "--skip-git-repo-check", "Have made.txt made."}
 	case "opencode":
 		file := filepath.Join(w.home, ".config/opencode/opencode.json")
@@ -79,7 +78,7 @@ func (w *world) callThrough(cli string) string {
 		if err := json.Unmarshal([]byte(w.file(file)), &conf); err != nil {
 			w.Fatal(err)
 		}
-		conf["mcp"] = map[string]any{"adroit": map[string]any{"type": "local", "command": append([]string{binary}, serve...), "environment": env, "timeout": 120000}}
+		conf["mcp"] = map[string]any{"adroit": map[string]any{"type": "local", "command": append([]string{binary}, serve...), "environment": env}}
 		w.put(file, encode(w, conf))
 		args = []string{"run", "Have made.txt made."}
 	}

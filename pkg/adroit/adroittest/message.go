@@ -36,6 +36,7 @@ func testMessage(t *testing.T, f *fixture) {
 		t.Fatalf("%s: %s", again.Status, again.Reason)
 	}
 	said(t, f, j.ID, "Again, please.", 3, 4)
+	compacted(t, f, j.ID)
 
 	s, err := f.Submit(t.Context(), f.waiting())
 	must(t, err)
@@ -60,6 +61,27 @@ func testMessage(t *testing.T, f *fixture) {
 	_, err = f.Send(t.Context(), p.ID, executor.Message{Text: "More."})
 	if e := kind(t, err, adroit.Invalid); !strings.Contains(e.Message, "takes no messages") {
 		t.Error(e)
+	}
+}
+
+// compacted checks that a job that has ended can be compacted: the model is asked
+// nothing that belongs to the job, and the job ends as it had.
+func compacted(t *testing.T, f *fixture, id string) {
+	t.Helper()
+	before, err := f.Job(t.Context(), id)
+	must(t, err)
+	sent, err := f.Send(t.Context(), id, executor.Message{Compact: true})
+	must(t, err)
+	if sent.Status != jobs.Queued {
+		t.Fatalf("%+v", sent)
+	}
+	f.start(t, id)
+	j, err := f.Wait(t.Context(), id)
+	must(t, err)
+	after, err := f.Job(t.Context(), id)
+	must(t, err)
+	if j.Status != jobs.Done || after.Final == nil || after.Final.Summary != before.Final.Summary || after.Final.Turns != before.Final.Turns {
+		t.Errorf("%s: %s\n%+v\n%+v", j.Status, j.Reason, before.Final, after.Final)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -229,7 +230,11 @@ func Begins(e *env.Env, s *adroit.Submitted) {
 // about to change.
 func (s *session) header(ctx context.Context, started *adroit.Started) {
 	j := started.Job
-	model := j.Model + s.window(ctx, started) + render.Outside(j.Model)
+	model := j.Model
+	if file, ok := strings.CutPrefix(model, "script:"); ok {
+		model = "script:" + s.e.Home(file)
+	}
+	model += s.window(ctx, started) + render.Outside(j.Model)
 	place := render.Place(&adroit.JobDetail{Job: j, Worktree: started.Worktree}, s.e.Home)
 	w := s.e.Screen()
 	for _, row := range render.Rows(w, fmt.Sprintf("job %s", j.ID), j.Agent, model, "sandbox "+started.Sandbox, place) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -21,6 +22,7 @@ type asking struct {
 	whole bool // all of it was shown
 	// reply is of a model that works itself and waits; nil for a question of the job.
 	reply func(no string, err error)
+	files *request.Untrusted // that the question is about, in place of a job's
 }
 
 // ask shows a question of the job and waits for the answer.
@@ -31,6 +33,10 @@ func (s *Session) ask(q *jobs.Question) {
 }
 
 func (s *Session) showQuestion(limit int) {
+	if s.question.files != nil {
+		s.showFiles(limit)
+		return
+	}
 	text, whole := render.Question(s.question.q, limit)
 	s.question.whole = whole
 	s.ui.Print(s.Screen.Paint(term.Bold, "     a question") + "\n" + text)
@@ -41,7 +47,7 @@ func (s *Session) showQuestion(limit int) {
 
 // rule is what an answer of always adds, "" if there is no such answer.
 func (s *Session) rule() string {
-	if s.question == nil || s.question.reply != nil {
+	if s.question == nil || s.question.reply != nil || s.question.files != nil {
 		return ""
 	}
 	if e := render.ToolQuestion(s.question.q); e != nil && e.Always != nil {
@@ -55,6 +61,9 @@ func (s *Session) Choices() string {
 	if s.question == nil {
 		return ""
 	}
+	if s.question.files != nil {
+		return "y use them  n do not  v view their first lines"
+	}
 	choices := "y yes"
 	if s.rule() != "" {
 		choices += "  a always"
@@ -67,7 +76,7 @@ func (s *Session) Choices() string {
 
 // approval reports whether the question is answered by yes or no.
 func (s *Session) approval() bool {
-	return s.question.reply != nil || s.signal("approve") != "" && s.signal("deny") != ""
+	return s.question.reply != nil || s.question.files != nil || s.signal("approve") != "" && s.signal("deny") != ""
 }
 
 func (s *Session) signals() (names []string) {
@@ -118,6 +127,8 @@ func (s *Session) answerLine(line string) {
 // approve answers yes. Nobody says yes to what was shown in part.
 func (s *Session) approve(always bool) {
 	switch {
+	case s.question.files != nil:
+		s.decide(true)
 	case !s.question.whole:
 		s.say(term.Plain, "     only a part of it was shown; v shows the rest")
 	case s.question.reply != nil:
@@ -131,6 +142,10 @@ func (s *Session) approve(always bool) {
 
 // deny answers no, with words for the model if there are some.
 func (s *Session) deny(why string) {
+	if s.question.files != nil {
+		s.decide(false)
+		return
+	}
 	if s.question.reply != nil {
 		if why == "" {
 			why = "denied by a person; find a way without it"

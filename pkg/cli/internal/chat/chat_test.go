@@ -2,12 +2,16 @@ package chat
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/secret"
 )
 
@@ -94,5 +98,40 @@ func TestShortened(t *testing.T) {
 	}
 	if got := shortened("short"); got != "short" {
 		t.Error(got)
+	}
+}
+
+// A printed is a user interface that keeps what is printed and edited.
+type printed struct {
+	text, edit strings.Builder
+}
+
+func (p *printed) Print(text string) { p.text.WriteString(text) }
+func (p *printed) Post(f func())     { f() }
+func (p *printed) Notify(string)     {}
+func (p *printed) Edit(text string)  { p.edit.WriteString(text) }
+func (p *printed) Quit()             {}
+
+// Lines that are entered before the session is ready are taken up in their order;
+// none of them answers a question that came after it was typed.
+func TestEnteredEarly(t *testing.T) {
+	ui := new(printed)
+	e := &env.Env{Config: func() (*config.Config, error) { return new(config.Config), nil }}
+	s := New(t.Context(), e, nil, ui, Options{Screen: term.NewPlain(io.Discard)})
+	s.opening.busy = true
+	s.Enter("/mode")
+	s.Enter("/mode plan")
+	if ui.text.Len() > 0 || s.Meter() != "looking at the project" {
+		t.Errorf("%q, %q", ui.text.String(), s.Meter())
+	}
+	s.ready()
+	if got := ui.text.String(); !strings.HasPrefix(got, "mode: as configured\nmode plan: a new") || s.Meter() != "" {
+		t.Errorf("%q", got)
+	}
+	s.opening.busy = true
+	s.Enter("y")
+	s.state = Asking
+	if s.ready(); ui.edit.String() != "y" || s.State() != Asking {
+		t.Errorf("%q in the line, state %v", ui.edit.String(), s.State())
 	}
 }

@@ -32,6 +32,7 @@ func commands() []command {
 		{"undo", "", "take back what the conversation changed in files", (*Session).undo},
 		{"diff", "", "show what the conversation changed in files", (*Session).diff},
 		{"cost", "", "show what the conversation has used", (*Session).cost},
+		{"compact", "", "make the conversation smaller: notes take the place of its earlier turns", (*Session).compact},
 		{"jobs", "", "list the jobs of this directory", (*Session).jobs},
 		{"unfold", "", "print the last tool call whole", func(s *Session, _ string) { s.Unfold() }},
 		{"quit", "", "leave; the conversation can be resumed", func(s *Session, _ string) { s.Quit() }},
@@ -51,24 +52,30 @@ func (s *Session) command(line string) {
 		s.Quit()
 		return
 	}
-	templates, err := s.templates()
-	if err != nil {
-		s.fail(err)
-	}
-	var names []string
-	for _, c := range all {
-		names = append(names, c.name)
-	}
-	for _, t := range templates {
-		if t.name == name {
-			s.send(t.expand(args))
+	s.withTemplates(func(list []template, err error) {
+		if err != nil {
+			s.fail(err)
+		}
+		if i := slices.IndexFunc(list, func(t template) bool { return t.name == name }); i >= 0 {
+			s.send(list[i].expand(args))
 			return
 		}
-		names = append(names, t.name)
+		if server, prompt, ok := strings.Cut(name, "/"); ok {
+			s.serverPrompt(server, prompt, args)
+			return
+		}
+		s.unknown(name, list)
+	})
+}
+
+// unknown says that there is no such command.
+func (s *Session) unknown(name string, list []template) {
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
 	}
-	if server, prompt, ok := strings.Cut(name, "/"); ok {
-		s.serverPrompt(server, prompt, args)
-		return
+	for _, t := range list {
+		names = append(names, t.name)
 	}
 	hint := "/help lists the commands; a message that begins with a slash needs a blank before it"
 	if n := spelling.Nearest(name, names); n != "" {
@@ -78,35 +85,40 @@ func (s *Session) command(line string) {
 	s.say(term.Dim, "%s", hint)
 }
 
-// Names lists the commands that begin with prefix, with what they do.
-func (s *Session) names(prefix string) (found [][2]string) {
+// named are the commands that begin with prefix, with what they do.
+func (s *Session) named(prefix string, list []template) (found []Choice) {
 	for _, c := range commands() {
 		if strings.HasPrefix(c.name, prefix) {
-			found = append(found, [2]string{"/" + c.name, c.about})
+			found = append(found, Choice{"/" + c.name, c.about})
 		}
 	}
-	list, _ := s.templates() // Enter reports what is wrong with them
 	for _, t := range list {
 		if strings.HasPrefix(t.name, prefix) {
-			found = append(found, [2]string{"/" + t.name, t.about})
+			found = append(found, Choice{"/" + t.name, t.about})
 		}
 	}
 	for _, p := range s.serverPrompts() {
 		if strings.HasPrefix(p.name, prefix) {
-			found = append(found, [2]string{"/" + p.name, p.about})
+			found = append(found, Choice{"/" + p.name, p.about})
 		}
 	}
-	return found
+	return found[:min(len(found), maxChoices)]
 }
 
 func (s *Session) help(string) {
+	s.withTemplates(func(list []template, err error) {
+		if err != nil {
+			s.fail(err)
+		}
+		s.list(list)
+	})
+}
+
+// list prints what can be typed.
+func (s *Session) list(list []template) {
 	var t render.Table
 	for _, c := range commands() {
 		t.Row(strings.TrimSpace("/"+c.name+" "+c.args), c.about)
-	}
-	list, err := s.templates()
-	if err != nil {
-		s.fail(err)
 	}
 	for _, c := range list {
 		t.Row("/"+render.SanitizeLine(c.name)+" [WORDS]", render.SanitizeLine(c.about))

@@ -29,12 +29,13 @@ type Choice struct{ Text, About string }
 // behind @. then gets it on the owner's goroutine.
 func (s *Session) Complete(before string, then func(Completion)) {
 	if word, ok := strings.CutPrefix(before, "/"); ok && !strings.ContainsAny(word, " \n") {
-		var c Completion
-		for _, n := range s.names(word) {
-			c.Choices = append(c.Choices, Choice{n[0], n[1]})
+		if s.kept != nil {
+			then(Completion{Choices: s.named(word, s.kept)})
+			return
 		}
-		c.Choices = c.Choices[:min(len(c.Choices), maxChoices)]
-		then(c)
+		s.withTemplates(func(list []template, _ error) { // Enter reports what is wrong with them
+			then(Completion{Choices: s.named(word, list)})
+		})
 		return
 	}
 	start := strings.LastIndexAny(before, " \n\t") + 1

@@ -9,6 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -46,8 +47,11 @@ func (s *Session) deliver() {
 	s.do(func(ctx context.Context) func() {
 		var sub *adroit.Submitted
 		var err error
+		var about strings.Builder // what goes with the message
 		if id == "" {
-			sub, err = request.Submit(ctx, s.e, s.c, r)
+			e := *s.e
+			e.Err = &about
+			sub, err = request.Submit(ctx, &e, s.c, r)
 		} else {
 			_, err = s.c.Send(ctx, id, m)
 		}
@@ -57,14 +61,14 @@ func (s *Session) deliver() {
 				s.undelivered(o, err)
 				return
 			}
-			s.delivered(o, sub)
+			s.delivered(o, sub, about.String())
 			s.deliver()
 		}
 	})
 }
 
 // delivered prints a message that the job has on disk, and goes on with the job.
-func (s *Session) delivered(o outgoing, begun *adroit.Submitted) {
+func (s *Session) delivered(o outgoing, begun *adroit.Submitted, about string) {
 	s.drain()
 	s.input.model = ""
 	note := ""
@@ -81,6 +85,9 @@ func (s *Session) delivered(o outgoing, begun *adroit.Submitted) {
 		s.sent = append(s.sent, o.text)
 	}
 	s.printMessage(o.shown, note)
+	if about != "" {
+		s.say(term.Dim, "%s", strings.TrimSpace(about))
+	}
 	if !s.running && s.state != Asking {
 		s.run()
 	}

@@ -22,8 +22,8 @@ type Past struct {
 	events []event.Event
 }
 
-// Load reads the conversation of a job, the newest of the directory for "".
-func Load(ctx context.Context, c adroit.Client, ref, dir string) (*Past, error) {
+// Find returns the job of a conversation, the newest of the directory for "".
+func Find(ctx context.Context, c adroit.Client, ref, dir string) (*adroit.JobDetail, error) {
 	if ref == "" {
 		list, err := c.Jobs(ctx, adroit.ListOptions{Dir: dir, Limit: 1})
 		if err != nil {
@@ -34,7 +34,12 @@ func Load(ctx context.Context, c adroit.Client, ref, dir string) (*Past, error) 
 		}
 		ref = list[0].ID
 	}
-	d, err := c.Job(ctx, ref)
+	return c.Job(ctx, ref)
+}
+
+// Load reads the conversation of a job, the newest of the directory for "".
+func Load(ctx context.Context, c adroit.Client, ref, dir string) (*Past, error) {
+	d, err := Find(ctx, c, ref, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +55,14 @@ func Load(ctx context.Context, c adroit.Client, ref, dir string) (*Past, error) 
 
 // resumeOther is /resume: it goes to another conversation.
 func (s *Session) resumeOther(ref string) {
-	if !s.between("/resume") {
-		return
+	if s.between("/resume") {
+		s.opening = opening{busy: true}
+		s.Load(ref, s.ready)
 	}
+}
+
+// Load goes to a conversation, which may be long, and calls ready.
+func (s *Session) Load(ref string, ready func()) {
 	dir := s.Dir
 	s.state = Working
 	s.do(func(ctx context.Context) func() {
@@ -60,9 +70,10 @@ func (s *Session) resumeOther(ref string) {
 		return func() {
 			if s.state = Idle; err != nil {
 				s.fail(err)
-				return
+			} else {
+				s.Resume(p)
 			}
-			s.Resume(p)
+			ready()
 		}
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -69,6 +70,8 @@ type Session struct {
 	inbox inbox
 	input draft
 	tasks tasks
+	opening
+	kept []template // those that were read last, for completion
 }
 
 // A turn is how the conversation stands.
@@ -79,9 +82,10 @@ type turn struct {
 	state    State
 	stopping bool
 	question *asking
-	last     int64      // number of the last event shown
-	used     jobs.Usage // at the end of the turn before
-	paid     float64    // USD, until then
+	last     int64 // number of the last event shown
+	compaction
+	used jobs.Usage // at the end of the turn before
+	paid float64    // USD, until then
 	sending
 }
 
@@ -150,6 +154,8 @@ func (s *Session) Meter() string {
 		return "stopping"
 	case s.state == Working:
 		return s.view.Meter()
+	case len(s.opening.lines) > 0:
+		return "looking at the project"
 	}
 	return ""
 }
@@ -270,6 +276,9 @@ func (s *Session) drain() {
 	}
 	for i, ev := range evs {
 		s.last = max(s.last, ev.Seq)
+		if ev.Step == executor.CompactStep && ev.Text != "" && s.compaction == compacting {
+			s.compaction = compactionDone
+		}
 		if ev.Step == flow.KindAwait {
 			show(i)
 			if s.message(ev) {

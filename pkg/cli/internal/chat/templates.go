@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -29,9 +30,22 @@ type template struct {
 // maxTemplate bounds the file of a template, in bytes.
 const maxTemplate = 1 << 20
 
+// withTemplates reads the templates elsewhere, since a project may be large, and
+// calls then on the owner's goroutine.
+func (s *Session) withTemplates(then func(list []template, err error)) {
+	dir := s.Dir
+	s.do(func(ctx context.Context) func() {
+		list, err := s.templates(ctx, dir)
+		return func() {
+			s.kept = append([]template{}, list...)
+			then(list, err)
+		}
+	})
+}
+
 // templates reads those that there are, the user's before the project's of the same
 // name. What is wrong with one keeps no other from being read.
-func (s *Session) templates() (list []template, err error) {
+func (s *Session) templates(ctx context.Context, dir string) (list []template, err error) {
 	var errs []error
 	add := func(file, sum string) {
 		t, err := readTemplate(file, sum)
@@ -42,13 +56,13 @@ func (s *Session) templates() (list []template, err error) {
 			list = append(list, t)
 		}
 	}
-	if dir := config.Dir(s.e.Getenv); dir != "" {
-		files, _ := filepath.Glob(filepath.Join(dir, "commands", "*.md")) // the pattern is well formed
+	if own := config.Dir(s.e.Getenv); own != "" {
+		files, _ := filepath.Glob(filepath.Join(own, "commands", "*.md")) // the pattern is well formed
 		for _, f := range files {
 			add(f, "")
 		}
 	}
-	if st, err := s.c.Trust(s.ctx, s.Dir); err == nil {
+	if st, err := s.c.Trust(ctx, dir); err == nil {
 		for _, f := range st.Files {
 			if f.Kind == trust.Command && string(f.State) == trust.Trusted && path.Ext(f.Path) == ".md" {
 				add(filepath.Join(st.Root, filepath.FromSlash(f.Path)), f.Hash)

@@ -17,6 +17,10 @@ func (s *Session) Enter(text string) {
 	switch {
 	case s.state == Asking && !strings.HasPrefix(text, "/"):
 		s.answerLine(text)
+	case s.opening.busy && text != "/quit":
+		if text != "" {
+			s.opening.lines = append(s.opening.lines, text)
+		}
 	case text == "":
 		s.goOn()
 	case strings.HasPrefix(text, "/"):
@@ -159,6 +163,7 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 	s.running, s.stopping = false, false
 	s.settle()
 	if err != nil {
+		s.compaction = noCompaction
 		s.fail(err)
 		s.unqueue()
 		s.ui.Notify("adroit: an error")
@@ -169,7 +174,10 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 		s.ask(&d.Questions[0])
 		return
 	}
-	s.outcome(d)
+	if !s.compacted() {
+		s.outcome(d)
+	}
+	s.resumeSent()
 	if s.state != Idle {
 		return // a message is on its way
 	}
@@ -181,6 +189,27 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 	}
 	s.unqueue()
 	s.ui.Notify("adroit: " + string(d.Job.Status))
+}
+
+// resumeSent goes on with a job that was given a message in the moment in which its
+// turn ended, too late for the turn and too early for this session to start another.
+func (s *Session) resumeSent() {
+	if len(s.sent) == 0 || s.job == "" {
+		return
+	}
+	id := s.job
+	s.do(func(ctx context.Context) func() {
+		d, err := s.c.Job(ctx, id)
+		if err != nil || d.Job.Status != jobs.Queued {
+			return nil // what ended otherwise is not started again unasked
+		}
+		return func() {
+			if s.state == Idle && s.job == id {
+				s.work()
+				s.run()
+			}
+		}
+	})
 }
 
 // outcome prints the answer, if it is not on the screen, and how the turn ended.

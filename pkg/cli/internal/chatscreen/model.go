@@ -1,13 +1,15 @@
 package chatscreen
 
 import (
+	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -23,17 +25,15 @@ const (
 	away
 )
 
-// A model is what the live rows are made of. bubbletea's event loop owns it, and
-// with it the session.
+// A model is what the live rows are made of.
 type model struct {
 	screen        *Screen
 	session       *chat.Session
-	begin         func()
+	suspend       func()
 	editor        editor
 	complete      completion
 	width, height int
 	focus         focus
-	ticking       bool
 	leaving       bool
 	stop          time.Time // of the last Ctrl+C
 }
@@ -46,37 +46,29 @@ type completion struct {
 	pending bool   // the session looks
 }
 
-func (m *model) Init() tea.Cmd { return nil }
-
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	var cmd tea.Cmd
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
-		m.screen.printer.resize(msg.Width, msg.Height)
-		m.session.Resize(msg.Width)
-		if m.begin != nil {
-			m.begin()
-			m.begin = nil
-		}
-	case posted:
-		msg()
-	case tea.PasteMsg:
-		m.paste(msg.Content)
-	case tea.KeyPressMsg:
-		cmd = m.key(msg)
-	case tea.FocusMsg:
+// event does what came from the terminal.
+func (m *model) event(ev uv.Event) {
+	switch ev := ev.(type) {
+	case uv.PasteEvent:
+		m.paste(ev.Content)
+	case uv.KeyPressEvent:
+		m.key(ev)
+	case uv.FocusEvent:
 		m.focus = looking
-	case tea.BlurMsg:
+	case uv.BlurEvent:
 		m.focus = away
-	case clock:
-		m.ticking = false
 	}
-	if !m.ticking && (m.session.State() == chat.Working || m.left(time.Now())) {
-		m.ticking = true
-		cmd = tea.Batch(cmd, tick())
-	}
-	return m, cmd
+}
+
+func (m *model) resize(width, height int) {
+	m.width, m.height = width, height
+	m.session.Resize(width)
+}
+
+// moving reports whether the live rows change by themselves: the meter counts
+// seconds, and what Ctrl+C means passes.
+func (m *model) moving() bool {
+	return m.session.State() == chat.Working || m.left(time.Now())
 }
 
 // left reports whether Ctrl+C was pressed a moment ago: once more leaves.
@@ -85,44 +77,66 @@ func (m *model) left(now time.Time) bool { return now.Sub(m.stop) < 2*time.Secon
 // paste inserts what was pasted; the path of a picture is a file that the message is
 // about.
 func (m *model) paste(text string) {
-	path := strings.Trim(strings.TrimSpace(text), `"'`)
-	if slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp"}, strings.ToLower(filepath.Ext(path))) && !strings.ContainsAny(path, " \n@") {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			text = "@" + path + " "
+	if path := dropped(text); path != "" {
+		text = "@" + path + " "
+		if strings.ContainsAny(path, " ") {
+			text = `@"` + path + `" `
 		}
 	}
 	m.editor.paste(text)
 	m.edited()
 }
 
+// dropped is the picture that a text is the path of, as terminals paste the path of
+// a file that is dropped on them: in quotes, with backslashes, or as a URL; "" if it
+// is none.
+func dropped(text string) string {
+	path := strings.TrimSpace(text)
+	if u, err := url.Parse(path); err == nil && u.Scheme == "file" {
+		path = u.Path
+	} else if unquoted := strings.Trim(path, `"'`); unquoted != path {
+		path = unquoted
+	} else {
+		path = strings.ReplaceAll(path, `\ `, " ")
+	}
+	if !slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp"}, strings.ToLower(filepath.Ext(path))) || strings.ContainsAny(path, "\"\n@") {
+		return ""
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return path
+}
+
 // key does what a key means.
-func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
+func (m *model) key(k uv.KeyPressEvent) {
 	e, s := &m.editor, m.session
 	switch name := k.String(); name {
 	case "ctrl+c":
 		m.cancel()
-		return nil
+		return
 	case "ctrl+d":
 		if e.empty() {
 			s.Quit()
-			return nil
+			return
 		}
 		e.cut(e.right())
 	case "ctrl+z":
-		return tea.Suspend
+		m.suspend()
+		return
 	case "ctrl+o":
 		s.Unfold()
 	case "esc":
 		if len(m.complete.Choices) > 0 {
 			m.complete = completion{of: e.before()}
-			return nil
+			return
 		}
 		s.Interrupt()
 	case "enter":
 		m.enter()
 	case "tab":
 		m.tab()
-		return nil
+		return
 	case "up", "ctrl+p":
 		m.up()
 	case "down", "ctrl+n":
@@ -133,7 +147,6 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		}
 	}
 	m.edited()
-	return nil
 }
 
 // key moves or deletes. It reports whether the key does so.
@@ -267,39 +280,19 @@ func (m *model) edited() {
 // columns is how wide the text of the editor is.
 func (m *model) columns() int { return max(2, m.width-3) }
 
-// View draws the live rows, never more than half of the screen.
-func (m *model) View() tea.View {
+// view is what the live rows show: never more than half of the screen.
+func (m *model) view() view {
 	if m.leaving {
-		return tea.NewView("")
+		return view{rows: []string{""}, title: m.title()}
 	}
-	s, most := m.session, max(2, m.height/2)
+	most := max(2, m.height/2)
 	rows := m.editor.rows(m.columns())
 	y, x := m.editor.cursor(rows, m.columns())
 	visible := min(len(rows), max(1, most-2))
 	first := min(max(0, y-visible+1), len(rows)-visible)
-	var above []string
-	if tail := s.Tail(); tail != "" {
-		above = append(above, m.dim("     "+tail))
-	}
-	if meter := s.Meter(); meter != "" {
-		above = append(above, m.dim("     "+meter))
-	} else {
-		above = append(above, m.dim(m.hint()))
-	}
-	for _, q := range s.Queue() {
-		above = append(above, m.dim("queued: "+render.SanitizeLine(q)))
-	}
-	if c := &m.complete; c.of == m.editor.before() {
-		for i, choice := range c.Choices {
-			style, mark := term.Dim, "  "
-			if i == c.picked {
-				style, mark = term.Cyan, "* "
-			}
-			above = append(above, m.paint(style, strings.TrimSpace(mark+render.SanitizeLine(choice.Text)+"  "+render.SanitizeLine(choice.About))))
-		}
-	}
-	above = above[max(0, len(above)-(most-visible)):]
-	lines := above
+	lines := m.above()
+	lines = lines[max(0, len(lines)-(most-visible)):]
+	top := len(lines)
 	for i, r := range rows[first : first+visible] {
 		mark := "  "
 		if first+i == 0 {
@@ -307,12 +300,52 @@ func (m *model) View() tea.View {
 		}
 		lines = append(lines, mark+r.text)
 	}
-	v := tea.NewView(strings.Join(lines, "\n"))
-	v.Cursor = tea.NewCursor(2+x, len(above)+y-first)
-	v.Cursor.Blink = false
-	v.ReportFocus = true
-	v.WindowTitle = m.title()
-	return v
+	return view{rows: lines, x: 2 + x, y: top + y - first, title: m.title()}
+}
+
+// above are the rows above the editor.
+func (m *model) above() (rows []string) {
+	s := m.session
+	if tail := s.Tail(); tail != "" {
+		rows = append(rows, m.dim("     "+tail))
+	}
+	if meter := s.Meter(); meter != "" {
+		rows = append(rows, m.dim("     "+meter))
+	} else {
+		rows = append(rows, m.dim(m.hint()))
+	}
+	for _, q := range s.Queue() {
+		rows = append(rows, m.dim("queued: "+render.SanitizeLine(q)))
+	}
+	if c := &m.complete; c.of == m.editor.before() {
+		for i, choice := range c.Choices {
+			style, mark := term.Dim, "  "
+			if i == c.picked {
+				style, mark = term.Bold, "* "
+			}
+			rows = append(rows, m.paint(style, strings.TrimSpace(mark+render.SanitizeLine(choice.Text)+"  "+render.SanitizeLine(choice.About))))
+		}
+	}
+	return rows
+}
+
+// hint is what the line below the conversation says while nobody is at work.
+func (m *model) hint() string {
+	s := m.session
+	if s.State() == chat.Asking {
+		return s.Choices()
+	}
+	if m.left(time.Now()) {
+		return "Ctrl+C again leaves; the conversation can be resumed"
+	}
+	parts := []string{s.Target}
+	if s.Request.Model != "" {
+		parts = append(parts, s.Request.Model)
+	}
+	if s.Mode != "" {
+		parts = append(parts, "mode "+string(s.Mode))
+	}
+	return fmt.Sprintf("%s  /help", render.SanitizeLine(strings.Join(parts, "  ")))
 }
 
 // title is that of the window: it says whether somebody is waited for.

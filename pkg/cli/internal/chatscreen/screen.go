@@ -1,66 +1,219 @@
 // Package chatscreen shows a conversation on a terminal: finished text is printed
 // once into the normal screen, a few rows at its bottom are live. It is the only
-// package that imports bubbletea.
+// package that decodes keys, with ultraviolet.
 package chatscreen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"runtime/debug"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
+	uv "github.com/charmbracelet/ultraviolet"
+	"golang.org/x/term"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/cli/internal/term"
+	screen "github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
 
-// framesPerSecond bounds the time from a key to its echo: 8 ms.
-const framesPerSecond = 120
-
-// A Screen is the user interface of a session.
+// A Screen is the user interface of a session. Run's goroutine owns it, the model
+// and the session.
 type Screen struct {
-	style   *term.Screen
+	style   *screen.Screen
 	history *chat.History
-	program *tea.Program
-	printer printer
+	in      *os.File
+	termID  string // of the terminal, as in TERM
+	live    liveRows
 	model   *model
+	inbox
+}
+
+// An inbox is what other goroutines have for the owner.
+type inbox struct {
+	mu    sync.Mutex
+	posts []func()
+	text  strings.Builder // finished, to be printed above the live rows
+	raw   strings.Builder // notices, written as they are
+	wake  chan struct{}
 }
 
 // New is a screen whose text is painted as style has it. in and out are the
-// terminal.
-func New(ctx context.Context, in, out *os.File, style *term.Screen, history *chat.History) *Screen {
-	s := &Screen{style: style, history: history}
+// terminal, of the kind that TERM names.
+func New(in, out *os.File, termID string, style *screen.Screen, history *chat.History) *Screen {
+	s := &Screen{style: style, history: history, in: in, termID: termID, inbox: inbox{wake: make(chan struct{}, 1)}}
+	s.live = liveRows{out: out, plainKeys: termID == "linux"}
 	s.model = &model{screen: s, width: 80, height: 24}
-	s.program = tea.NewProgram(s.model, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())
-	s.printer = printer{program: s.program, wake: make(chan struct{}, 1), height: 24, width: 80}
 	return s
 }
 
-// Run shows the session until the person leaves or the context ends.
-func (s *Screen) Run(session *chat.Session, begin func()) error {
-	s.model.session, s.model.begin = session, begin
-	quit := make(chan struct{})
-	var printing sync.WaitGroup
-	printing.Go(func() { s.printer.loop(quit) })
-	_, err := s.program.Run()
-	close(quit)
-	printing.Wait()
-	return err
+// errPanic is a defect of the screen or of the session.
+var errPanic = errors.New("the conversation was ended by a defect of adroit")
+
+// Run shows the session until the person leaves or ctx ends. begin is called when
+// the first frame is on the screen. The terminal is left as it was found, also by a
+// panic, which is returned as an error.
+func (s *Screen) Run(ctx context.Context, session *chat.Session, begin func()) (err error) {
+	fd := int(s.in.Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return fmt.Errorf("setting the terminal up: %w", err)
+	}
+	s.live.enter()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
+		}
+		s.live.leave()
+		err = errors.Join(err, term.Restore(fd, before))
+	}()
+	s.model.session = session
+	s.model.suspend = func() { s.suspend(fd, before) }
+	reader, err := uv.NewCancelReader(s.in)
+	if err != nil {
+		return fmt.Errorf("reading the terminal: %w", err)
+	}
+	keys, gone := make(chan uv.Event, 64), make(chan error, 1)
+	streaming, stop := context.WithCancel(ctx)
+	go func() { gone <- uv.NewTerminalReader(reader, s.termID).StreamEvents(streaming, keys) }()
+	defer func() {
+		stop()
+		reader.Cancel() // the goroutine ends, or waits for a key that nobody reads
+		go drain(keys, gone)
+	}()
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	s.measure(fd)
+	s.frame()
+	begin()
+	return s.loop(ctx, fd, keys, gone, resized)
 }
 
-// Print implements chat.UI.
-func (s *Screen) Print(text string) { s.printer.add(job{text: strings.TrimSuffix(text, "\n")}) }
+// drain has the goroutine that reads keys end.
+func drain(keys <-chan uv.Event, gone <-chan error) {
+	for {
+		select {
+		case <-keys:
+		case <-gone:
+			return
+		}
+	}
+}
+
+// loop takes what happens, and draws behind each of it. Nothing runs while nothing
+// happens.
+func (s *Screen) loop(ctx context.Context, fd int, keys <-chan uv.Event, gone <-chan error, resized <-chan os.Signal) error {
+	clock := time.NewTimer(time.Hour)
+	defer clock.Stop()
+	clock.Stop()
+	ticking := false
+	for {
+		select {
+		case ev := <-keys:
+			for n := len(keys); ; n-- { // what was typed or pasted at once is one frame
+				if s.model.event(ev); n == 0 || s.model.leaving {
+					break
+				}
+				ev = <-keys
+			}
+		case <-s.wake:
+		case <-resized:
+			s.measure(fd)
+		case <-clock.C:
+			ticking = false
+		case err := <-gone:
+			return err // the terminal is gone
+		case <-ctx.Done():
+			return nil
+		}
+		s.work()
+		s.frame()
+		if s.model.leaving {
+			return nil
+		}
+		if !ticking && s.model.moving() {
+			ticking = true
+			clock.Reset(time.Second)
+		}
+	}
+}
+
+// measure learns how large the terminal is.
+func (s *Screen) measure(fd int) {
+	if w, h, err := term.GetSize(fd); err == nil && w > 0 && h > 0 {
+		s.live.resize(w)
+		s.model.resize(w, h)
+	}
+}
+
+// suspend stops the process, as Ctrl+Z does, until it is continued.
+func (s *Screen) suspend(fd int, before *term.State) {
+	s.live.leave()
+	_ = term.Restore(fd, before)
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	_ = syscall.Kill(0, syscall.SIGTSTP)
+	select {
+	case <-continued:
+	case <-time.After(time.Second): // nobody could continue it, so it was not stopped
+	}
+	_, _ = term.MakeRaw(fd) // without it lines are read as they are typed
+	s.live.enter()
+	s.measure(fd)
+}
+
+// work calls what was posted.
+func (s *Screen) work() {
+	s.mu.Lock()
+	posts := s.posts
+	s.posts = nil
+	s.mu.Unlock()
+	for _, f := range posts {
+		f()
+	}
+}
+
+// frame prints what is finished and draws the live rows.
+func (s *Screen) frame() {
+	s.mu.Lock()
+	text, raw := s.text.String(), s.raw.String()
+	s.text.Reset()
+	s.raw.Reset()
+	s.mu.Unlock()
+	s.live.draw(text, s.model.view(), raw)
+}
+
+// Print implements chat.UI. Any goroutine may call it.
+func (s *Screen) Print(text string) {
+	s.mu.Lock()
+	s.text.WriteString(strings.TrimSuffix(text, "\n") + "\n")
+	s.mu.Unlock()
+	s.awake()
+}
 
 // Post implements chat.UI.
-func (s *Screen) Post(f func()) { s.program.Send(posted(f)) }
+func (s *Screen) Post(f func()) {
+	s.mu.Lock()
+	s.posts = append(s.posts, f)
+	s.mu.Unlock()
+	s.awake()
+}
 
-// posted is a function for the owner of the session.
-type posted func()
+// awake has the owner look into the inbox. It does not wait for it.
+func (s *Screen) awake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
 
 // Notify implements chat.UI: a bell and a notice of the desktop, unless somebody
 // looks.
@@ -68,8 +221,11 @@ func (s *Screen) Notify(text string) {
 	if s.model.focus == looking {
 		return
 	}
-	text = ansi.Strip(render.SanitizeLine(text))
-	s.printer.add(job{raw: "\x1b]9;" + text + "\x1b\\\x1b]777;notify;adroit;" + text + "\x1b\\\a"})
+	text = render.SanitizeLine(text)
+	s.mu.Lock()
+	s.raw.WriteString("\x1b]9;" + text + "\x1b\\\x1b]777;notify;adroit;" + text + "\x1b\\\a")
+	s.mu.Unlock()
+	s.awake()
 }
 
 // Edit implements chat.UI.
@@ -82,116 +238,4 @@ func (s *Screen) Edit(text string) {
 }
 
 // Quit implements chat.UI.
-func (s *Screen) Quit() {
-	s.model.leaving = true
-	s.printer.add(job{quit: true})
-}
-
-// A printer prints in the order in which it was asked to: commands of bubbletea
-// have none. No method waits for the program, which may be the caller.
-type printer struct {
-	program *tea.Program
-	mu      sync.Mutex
-	queue   []job
-	wake    chan struct{}
-
-	width, height int // of the terminal
-}
-
-// A job of the printer.
-type job struct {
-	text, raw string
-	quit      bool
-}
-
-func (p *printer) add(j job) {
-	p.mu.Lock()
-	p.queue = append(p.queue, j)
-	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (p *printer) resize(width, height int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.width, p.height = width, height
-}
-
-func (p *printer) loop(quit <-chan struct{}) {
-	for {
-		select {
-		case <-p.wake:
-		case <-quit:
-			return
-		}
-		p.mu.Lock()
-		list, width, height := p.queue, p.width, p.height
-		p.queue = nil
-		p.mu.Unlock()
-		for _, j := range merge(list) {
-			switch {
-			case j.quit:
-				p.program.Quit()
-			case j.raw != "":
-				p.program.Send(tea.RawMsg{Msg: j.raw})
-			default:
-				// More rows than fit above the live ones would overwrite them.
-				rows := strings.Split(fit(j.text, width), "\n")
-				for most := max(1, height/2-1); len(rows) > 0; {
-					n := min(most, len(rows))
-					p.program.Println(strings.Join(rows[:n], "\n"))
-					rows = rows[n:]
-				}
-			}
-		}
-	}
-}
-
-// merge joins texts that follow each other.
-func merge(list []job) (out []job) {
-	for _, j := range list {
-		if n := len(out); n > 0 && !j.quit && j.raw == "" && !out[n-1].quit && out[n-1].raw == "" {
-			out[n-1].text += "\n" + j.text
-			continue
-		}
-		out = append(out, j)
-	}
-	return out
-}
-
-// fit breaks lines that are wider than the terminal: a row more than was counted
-// would push the live ones out of place.
-func fit(text string, width int) string {
-	text = strings.ReplaceAll(text, "\t", "    ")
-	if width <= 0 {
-		return text
-	}
-	return ansi.Hardwrap(text, width, true)
-}
-
-// clock is the time until the meter is drawn again.
-type clock struct{}
-
-func tick() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return clock{} }) }
-
-// hint is what the line below the conversation says while nobody is at work.
-func (m *model) hint() string {
-	s := m.session
-	if s.State() == chat.Asking {
-		return s.Choices()
-	}
-	if m.left(time.Now()) {
-		return "Ctrl+C again leaves; the conversation can be resumed"
-	}
-	parts := []string{s.Target}
-	if s.Request.Model != "" {
-		parts = append(parts, s.Request.Model)
-	}
-	if s.Mode != "" {
-		parts = append(parts, "mode "+string(s.Mode))
-	}
-	return fmt.Sprintf("%s  /help", render.SanitizeLine(strings.Join(parts, "  ")))
-}
+func (s *Screen) Quit() { s.model.leaving = true }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
@@ -23,12 +25,10 @@ import (
 func newModel(t testing.TB, width, height int) *model {
 	style := term.NewColor(io.Discard, width)
 	style.Live = true
-	s := &Screen{style: style, history: chat.OpenHistory(t.TempDir()+"/history", &secret.Redactor{}), program: tea.NewProgram(nil)}
-	s.printer = printer{program: s.program, wake: make(chan struct{}, 1)}
-	s.model = &model{screen: s}
+	s := New(nil, nil, "xterm", style, chat.OpenHistory(t.TempDir()+"/history", &secret.Redactor{}))
 	var c adroit.Client
 	s.model.session = chat.New(context.Background(), &env.Env{Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, s, chat.Options{Request: adroit.Request{Target: "chat"}, Screen: style})
-	s.model.Update(tea.WindowSizeMsg{Width: width, Height: height})
+	s.model.resize(width, height)
 	return s.model
 }
 
@@ -42,8 +42,8 @@ func TestLiveRows(t *testing.T) {
 		m := newModel(t, size[0], size[1])
 		m.editor.insert(strings.Repeat(hostile+"\n", 5))
 		m.complete = completion{of: m.editor.before(), Completion: chat.Completion{Choices: []chat.Choice{{Text: hostile, About: hostile}, {Text: hostile}}}}
-		v := m.View()
-		rows := strings.Split(v.Content, "\n")
+		v := m.view()
+		rows := v.rows
 		if len(rows) > max(2, size[1]/2) {
 			t.Errorf("%v: %d rows", size, len(rows))
 		}
@@ -56,25 +56,22 @@ func TestLiveRows(t *testing.T) {
 				t.Errorf("%v: acts on the terminal: %q", size, plain)
 			}
 		}
-		if v.Cursor.X >= size[0] || v.Cursor.Y >= len(rows) {
-			t.Errorf("%v: the cursor is at %v of %d rows", size, v.Cursor.Position, len(rows))
-		}
-		if v.AltScreen || v.MouseMode != tea.MouseModeNone {
-			t.Error("it takes the screen or the mouse")
+		if v.x >= size[0] || v.y >= len(rows) {
+			t.Errorf("%v: the cursor is at %d, %d of %d rows", size, v.x, v.y, len(rows))
 		}
 	}
 }
 
 // press types keys by their names, or text.
-func press(m *model, keys ...tea.KeyPressMsg) {
+func press(m *model, keys ...uv.KeyPressEvent) {
 	for _, k := range keys {
-		m.Update(k)
+		m.event(k)
 	}
 }
 
-func text(s string) (keys []tea.KeyPressMsg) {
+func text(s string) (keys []uv.KeyPressEvent) {
 	for _, r := range s {
-		keys = append(keys, tea.KeyPressMsg{Code: r, Text: string(r)})
+		keys = append(keys, uv.KeyPressEvent{Code: r, Text: string(r)})
 	}
 	return keys
 }
@@ -83,16 +80,16 @@ func TestEditor(t *testing.T) {
 	m := newModel(t, 12, 24)
 	e := &m.editor
 	press(m, text("日本語 e\u0301x")...)
-	press(m, tea.KeyPressMsg{Code: tea.KeyLeft}, tea.KeyPressMsg{Code: tea.KeyBackspace})
+	press(m, uv.KeyPressEvent{Code: uv.KeyLeft}, uv.KeyPressEvent{Code: uv.KeyBackspace})
 	if e.value() != "日本語 x" {
 		t.Errorf("a letter with an accent goes as one: %q", e.value())
 	}
-	press(m, tea.KeyPressMsg{Code: tea.KeyEnter, Mod: tea.ModAlt}, tea.KeyPressMsg{Code: 'j', Mod: tea.ModCtrl})
+	press(m, uv.KeyPressEvent{Code: uv.KeyEnter, Mod: uv.ModAlt}, uv.KeyPressEvent{Code: 'j', Mod: uv.ModCtrl})
 	if e.value() != "日本語 \n\nx" {
 		t.Errorf("new lines: %q", e.value())
 	}
 	e.set(`one\`)
-	press(m, tea.KeyPressMsg{Code: tea.KeyEnter})
+	press(m, uv.KeyPressEvent{Code: uv.KeyEnter})
 	press(m, text("two")...)
 	if e.value() != "one\ntwo" {
 		t.Errorf("a backslash: %q", e.value())
@@ -104,11 +101,11 @@ func TestEditor(t *testing.T) {
 	if y, x := e.cursor(e.rows(9), 9); y != 1 || x != 6 {
 		t.Errorf("the cursor is at %d, %d", y, x)
 	}
-	press(m, tea.KeyPressMsg{Code: tea.KeyUp})
+	press(m, uv.KeyPressEvent{Code: uv.KeyUp})
 	if e.at != 6 {
 		t.Errorf("one row up is %d", e.at)
 	}
-	press(m, tea.KeyPressMsg{Code: 'k', Mod: tea.ModCtrl}, tea.KeyPressMsg{Code: 'w', Mod: tea.ModCtrl})
+	press(m, uv.KeyPressEvent{Code: 'k', Mod: uv.ModCtrl}, uv.KeyPressEvent{Code: 'w', Mod: uv.ModCtrl})
 	if !e.empty() {
 		t.Errorf("%q", e.value())
 	}
@@ -119,7 +116,7 @@ func TestPaste(t *testing.T) {
 	m := newModel(t, 80, 24)
 	long := strings.Repeat("line \x1b[31m\r\n", 400)
 	press(m, text("see ")...)
-	m.Update(tea.PasteMsg{Content: long})
+	m.event(uv.PasteEvent{Content: long})
 	press(m, text(" ok")...)
 	if got := string(m.editor.text); got != "see [pasted 1: 401 lines, 4,400 characters] ok" && !strings.HasPrefix(got, "see [pasted 1: 401 lines") {
 		t.Errorf("%q", got)
@@ -127,9 +124,35 @@ func TestPaste(t *testing.T) {
 	if want := "see " + strings.ReplaceAll(long, "\r\n", "\n") + " ok"; m.editor.value() != want {
 		t.Errorf("%d bytes are sent, want %d", len(m.editor.value()), len(want))
 	}
-	press(m, tea.KeyPressMsg{Code: tea.KeyLeft}, tea.KeyPressMsg{Code: tea.KeyLeft}, tea.KeyPressMsg{Code: tea.KeyLeft}, tea.KeyPressMsg{Code: tea.KeyBackspace})
+	press(m, uv.KeyPressEvent{Code: uv.KeyLeft}, uv.KeyPressEvent{Code: uv.KeyLeft}, uv.KeyPressEvent{Code: uv.KeyLeft}, uv.KeyPressEvent{Code: uv.KeyBackspace})
 	if m.editor.value() != "see  ok" {
 		t.Errorf("a mark goes as one: %q", m.editor.value())
+	}
+}
+
+// The path of a picture becomes an attachment, however the terminal pastes it; text
+// and other files stay what they are.
+func TestDroppedPicture(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"shot.png", "shot of today.PNG", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pasted, want := range map[string]string{
+		dir + "/shot.png\n":                        "@" + dir + "/shot.png ",
+		"'" + dir + "/shot of today.PNG'":          `@"` + dir + `/shot of today.PNG" `,
+		dir + `/shot\ of\ today.PNG`:               `@"` + dir + `/shot of today.PNG" `,
+		"file://" + dir + "/shot%20of%20today.PNG": `@"` + dir + `/shot of today.PNG" `,
+		dir + "/notes.txt":                         dir + "/notes.txt",
+		dir + "/none.png":                          dir + "/none.png",
+		"look at shot.png":                         "look at shot.png",
+	} {
+		m := newModel(t, 80, 24)
+		m.event(uv.PasteEvent{Content: pasted})
+		if got := m.editor.value(); got != want {
+			t.Errorf("%q becomes %q, want %q", pasted, got, want)
+		}
 	}
 }
 
@@ -162,22 +185,6 @@ func FuzzEditor(f *testing.F) {
 	})
 }
 
-// Many texts are printed in their order, in pieces that fit above the live rows.
-func TestMerge(t *testing.T) {
-	var list []job
-	for i := range 100 {
-		list = append(list, job{text: fmt.Sprint(i)})
-	}
-	list = append(list, job{raw: "\a"}, job{text: "x"}, job{quit: true})
-	out := merge(list)
-	if len(out) != 4 || strings.Count(out[0].text, "\n") != 99 || !out[3].quit {
-		t.Errorf("%d pieces: %+v", len(out), out)
-	}
-	if got := fit("\ta "+strings.Repeat("日", 10)+"\x1b[1m bold\x1b[0m", 10); strings.Count(got, "\n") < 2 {
-		t.Errorf("%q", got)
-	}
-}
-
 // BenchmarkKey is a key and the live rows after it, behind 10,000 messages: its cost
 // depends on the live rows alone.
 func BenchmarkKey(b *testing.B) {
@@ -188,11 +195,12 @@ func BenchmarkKey(b *testing.B) {
 				m.screen.history.Add(fmt.Sprintf("message %d", i))
 				m.screen.Print(fmt.Sprintf("> message %d\n", i))
 			}
-			m.screen.printer.queue = nil
+			m.screen.live.out = io.Discard
+			m.screen.frame()
 			b.ReportAllocs()
 			for b.Loop() {
 				press(m, text("x")...)
-				_ = m.View()
+				m.screen.frame()
 				m.editor.set("")
 			}
 		})

@@ -306,9 +306,6 @@ func (k *call) jobResume(ctx context.Context, in jobInput) (*sdk.CallToolResult,
 	}
 	id := d.Job.ID
 	if _, err := k.s.c.Start(ctx, id, adroit.StartOptions{DryRun: true}); err != nil && !errors.Is(err, jobs.ErrHeld) {
-		if now, gone := k.s.job(ctx, id); gone == nil && now.Job.Status == jobs.Done {
-			return k.s.result(ctx, now) // there is nothing left to do
-		}
 		return nil, err
 	}
 	last, err := k.s.lastEvent(ctx, id)

@@ -172,7 +172,11 @@ func finalRows(d *adroit.JobDetail, put func(label, value string)) {
 		put("tokens", tokens(f.Usage))
 	}
 	if d.Usage.Cost > 0 {
-		put("cost", fmt.Sprintf("%.4f USD", d.Usage.Cost))
+		text := fmt.Sprintf("%.4f USD", d.Usage.Cost)
+		if day := d.Usage.PricesOf; day != "" {
+			text += ", at prices of " + day
+		}
+		put("cost", text)
 	}
 	for _, m := range d.Usage.Models {
 		put("used", modelRow(m))

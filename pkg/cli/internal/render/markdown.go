@@ -38,7 +38,7 @@ func (m *markdown) line(text string) string {
 	case mark:
 		p.style, p.raw = term.Dim, true
 	case m.fence:
-		p.style, p.raw = term.Cyan, true
+		p.style, p.raw = term.Magenta, true
 	case heading(trimmed):
 		p.style = term.Bold
 		if m.s.Color() {
@@ -111,7 +111,7 @@ func (p *painter) row(text string) string {
 func (p *painter) paint(text string) string {
 	switch {
 	case p.code:
-		return p.s.Paint(term.Cyan, text)
+		return p.s.Paint(term.Magenta, text)
 	case p.bold:
 		return p.s.Paint(term.Bold, text)
 	}

@@ -58,7 +58,7 @@ func message(s *term.Screen, m llm.Message) {
 			label += ", failed"
 		}
 	}
-	fmt.Fprintln(s, s.Paint(term.Cyan, SanitizeLine("-- "+label)))
+	fmt.Fprintln(s, s.Paint(term.Magenta, SanitizeLine("-- "+label)))
 	if m.Thinking != "" {
 		fmt.Fprintln(s, s.Paint(term.Dim, "(thinking)"))
 		block(s, term.Dim, m.Thinking)

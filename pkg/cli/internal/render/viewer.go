@@ -285,7 +285,11 @@ func (v *Viewer) answer(ev event.Event) {
 		return
 	}
 	text := "answer: " + SignalName(sig.Name)
-	if len(sig.Value) > 0 {
+	var how struct{ Always bool }
+	switch {
+	case json.Unmarshal(sig.Value, &how) == nil && how.Always:
+		text += ", always in this job"
+	case len(sig.Value) > 0:
 		text += " " + Readable(sig.Value)
 	}
 	v.aside(term.Plain, text)

@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -17,28 +18,16 @@ import (
 // it asks about what nobody has looked at yet, once for each content; else the
 // run goes on without, and a note says so.
 func AskTrust(ctx context.Context, e *env.Env, f *Flags, ask bool) error {
-	dir, err := env.Directory(f.Workspace)
-	if err != nil {
-		return nil // the run itself reports what is wrong with it
-	}
 	c, err := e.Client()
 	if err != nil {
 		return err
 	}
-	st, err := c.Trust(ctx, dir)
-	if err != nil {
+	u, err := FindUntrusted(ctx, e, c, f)
+	if err != nil || u == nil {
 		return err
 	}
-	for _, f := range st.Files {
-		if f.Kind == trust.Configuration {
-			e.Warn("%s is not read: %s", f.Path, f.Why)
-		}
-	}
-	pending := st.Pending()
-	switch {
-	case f.Trust || len(pending) == 0:
-		return nil
-	case !ask || !e.Interactive():
+	pending := u.Files
+	if !ask || !e.Interactive() {
 		is := "is not used: nobody trusts it yet"
 		if len(pending) > 1 {
 			is = fmt.Sprintf("and %d more are not used: nobody trusts them yet", len(pending)-1)
@@ -46,20 +35,64 @@ func AskTrust(ctx context.Context, e *env.Env, f *Flags, ask bool) error {
 		e.Warn("%s %s; adroit trust shows and trusts what is there, --trust-project uses it this once", pending[0].Path, is)
 		return nil
 	}
-	yes, answered := askTrust(ctx, e, st.Root, pending)
+	yes, answered := askTrust(ctx, e, u)
 	if !answered {
 		return nil
 	}
-	_, err = c.SetTrust(ctx, adroit.TrustChange{Dir: dir, Files: pending, Trust: yes})
+	return u.Decide(ctx, c, yes)
+}
+
+// Untrusted are files of a workspace that would instruct agents, and about which
+// nobody has decided.
+type Untrusted struct {
+	Files     []trust.File
+	dir, root string
+}
+
+// FindUntrusted looks for such files, unless the request trusts all of them; nil
+// are none. It warns of files that are not read at all.
+func FindUntrusted(ctx context.Context, e *env.Env, c adroit.Client, f *Flags) (*Untrusted, error) {
+	dir, err := env.Directory(f.Workspace)
+	if err != nil {
+		return nil, nil // the run itself reports what is wrong with it
+	}
+	st, err := c.Trust(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range st.Files {
+		if f.Kind == trust.Configuration {
+			e.Warn("%s is not read: %s", f.Path, f.Why)
+		}
+	}
+	pending := st.Pending()
+	if f.Trust || len(pending) == 0 {
+		return nil, nil
+	}
+	return &Untrusted{Files: pending, dir: dir, root: st.Root}, nil
+}
+
+// Decide records what a person said of the files.
+func (u *Untrusted) Decide(ctx context.Context, c adroit.Client, yes bool) error {
+	_, err := c.SetTrust(ctx, adroit.TrustChange{Dir: u.dir, Files: u.Files, Trust: yes})
 	return err
 }
 
-// askTrust asks at the terminal whether files may instruct agents.
-func askTrust(ctx context.Context, e *env.Env, root string, pending []trust.File) (yes, answered bool) {
+// List writes the files, with so many of their first lines.
+func (u *Untrusted) List(e *env.Env, w io.Writer, lines int) {
 	c, _ := e.Config() // nil if it cannot be read
-	hide := config.Redactor(c, e.Getenv)
-	fmt.Fprintf(e.Err, "%s has files that would instruct agents, and nobody has trusted them:\n", e.Home(render.SanitizeLine(root)))
-	render.TrustFiles(e.Err, pending, 0, hide)
+	render.TrustFiles(w, u.Files, lines, config.Redactor(c, e.Getenv))
+}
+
+// Question says what is asked about the files.
+func (u *Untrusted) Question(e *env.Env) string {
+	return e.Home(render.SanitizeLine(u.root)) + " has files that would instruct agents, and nobody has trusted them:"
+}
+
+// askTrust asks at the terminal whether files may instruct agents.
+func askTrust(ctx context.Context, e *env.Env, u *Untrusted) (yes, answered bool) {
+	fmt.Fprintln(e.Err, u.Question(e))
+	u.List(e, e.Err, 0)
 	in := term.NewLineReader(ctx, e.In)
 	for {
 		fmt.Fprint(e.Err, "     use them? [y]es, [n]o, [v]iew their first lines: ")
@@ -74,7 +107,7 @@ func askTrust(ctx context.Context, e *env.Env, root string, pending []trust.File
 		case "n", "no":
 			return false, true
 		case "v", "view":
-			render.TrustFiles(e.Err, pending, 8, hide)
+			u.List(e, e.Err, 8)
 		}
 	}
 }

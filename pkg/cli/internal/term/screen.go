@@ -33,14 +33,15 @@ func (s *Screen) Width() int {
 	return w
 }
 
-// Styles of parts of a line.
+// Styles of parts of a line. Magenta is legible on dark and on light backgrounds
+// with every common palette; xterm's cyan and yellow are not on light ones.
 const (
-	Plain = ""
-	Dim   = "2"
-	Red   = "31"
-	Green = "32"
-	Bold  = "1"
-	Cyan  = "36"
+	Plain   = ""
+	Dim     = "2"
+	Red     = "31"
+	Green   = "32"
+	Bold    = "1"
+	Magenta = "35"
 )
 
 // Color reports whether text can be painted.

@@ -73,8 +73,11 @@ func New(e *env.Env) *cobra.Command {
 const newest = "newest"
 
 func (q *command) run(ctx context.Context, e *env.Env, resume bool) error {
-	if err := request.AskTrust(ctx, e, &q.Flags, true); err != nil {
-		return err
+	plain := q.plain || !Possible(e)
+	if plain {
+		if err := request.AskTrust(ctx, e, &q.Flags, true); err != nil {
+			return err
+		}
 	}
 	if err := q.Read(e); err != nil {
 		return err
@@ -86,25 +89,37 @@ func (q *command) run(ctx context.Context, e *env.Env, resume bool) error {
 	if err != nil {
 		return err
 	}
-	plain := q.plain || !Possible(e)
-	begin := (*chat.Session).Check
+	style := *e.OutScreen()
+	if plain {
+		return q.linesFrom(ctx, e, c, &style, resume)
+	}
+	begin := func(s *chat.Session, ready func()) { s.Check(); ready() }
+	if resume {
+		d, err := chat.Find(ctx, c, q.resume, q.Dir)
+		if err != nil {
+			return err
+		}
+		begin = func(s *chat.Session, ready func()) { s.Load(d.Job.ID, ready) }
+	}
+	return q.screen(ctx, e, c, &style, func(s *chat.Session) {
+		s.Open(&q.Flags, func(ready func()) { begin(s, ready) })
+	})
+}
+
+// linesFrom holds the conversation as a stream of lines, from where it was left or
+// from the beginning.
+func (q *command) linesFrom(ctx context.Context, e *env.Env, c adroit.Client, style *term.Screen, resume bool) error {
+	begin := func(*chat.Session) {}
 	if resume {
 		past, err := chat.Load(ctx, c, q.resume, q.Dir)
 		if err != nil {
 			return err
 		}
 		begin = func(s *chat.Session) { s.Resume(past) }
-	} else if plain {
-		if err := chat.Check(ctx, c, q.Request); err != nil {
-			return err
-		}
-		begin = func(*chat.Session) {}
+	} else if err := chat.Check(ctx, c, q.Request); err != nil {
+		return err
 	}
-	style := *e.OutScreen()
-	if plain {
-		return q.lines(ctx, e, c, &style, begin)
-	}
-	return q.screen(ctx, e, c, &style, begin)
+	return q.lines(ctx, e, c, style, begin)
 }
 
 // Possible reports whether somebody is at a terminal that shows a conversation.
@@ -147,12 +162,12 @@ func (q *command) screen(ctx context.Context, e *env.Env, c adroit.Client, style
 	style.Writer = io.Discard
 	talk, leave := context.WithCancelCause(ctx)
 	history := chat.OpenHistory(filepath.Join(data, "chat", "history"), config.Redactor(conf, e.Getenv))
-	ui := chatscreen.New(ctx, in, out, style, history)
+	ui := chatscreen.New(in, out, e.Getenv("TERM"), style, history)
 	own := *e
 	own.Err = printed{ui}
 	defer e.Divert(own.Err)()
 	s := chat.New(talk, &own, c, ui, chat.Options{Request: q.Request, Screen: style})
-	err = ui.Run(s, func() { begin(s) })
+	err = ui.Run(ctx, s, func() { begin(s) })
 	leave(errLeft)
 	s.Wait()
 	if s.Job() != "" {

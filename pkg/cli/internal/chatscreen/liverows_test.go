@@ -1,0 +1,197 @@
+package chatscreen
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// A vt is a terminal of so many columns and rows that knows what liveRows sends,
+// and fails for all else. What leaves it at the top is in the scrollback.
+type vt struct {
+	t             *testing.T
+	width, height int
+	back          []string
+	rows          [][]rune
+	x, y          int
+}
+
+func newVT(t *testing.T, width, height int) *vt {
+	v := &vt{t: t, width: width, height: height}
+	for range height {
+		v.rows = append(v.rows, nil)
+	}
+	return v
+}
+
+func (v *vt) Write(b []byte) (int, error) {
+	for s := string(b); s != ""; {
+		if strings.HasPrefix(s, "\x1b") {
+			s = v.control(s)
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s)
+		s = s[n:]
+		switch r {
+		case '\r':
+			v.x = 0
+		case '\n':
+			v.down()
+		default:
+			v.put(r)
+		}
+	}
+	return len(b), nil
+}
+
+func (v *vt) put(r rune) {
+	if v.x == v.width { // the last column was written before
+		v.x = 0
+		v.down()
+	}
+	for len(v.rows[v.y]) <= v.x {
+		v.rows[v.y] = append(v.rows[v.y], ' ')
+	}
+	v.rows[v.y][v.x] = r
+	v.x++
+}
+
+func (v *vt) down() {
+	if v.y++; v.y == v.height {
+		v.back = append(v.back, strings.TrimRight(string(v.rows[0]), " "))
+		v.rows = append(slices.Delete(v.rows, 0, 1), nil)
+		v.y--
+	}
+}
+
+// control does what an escape sequence says, and returns what is behind it.
+func (v *vt) control(s string) string {
+	if rest, ok := strings.CutPrefix(s, "\x1b]"); ok { // the title
+		_, rest, _ = strings.Cut(rest, "\x07")
+		return rest
+	}
+	i := strings.IndexFunc(s[2:], func(r rune) bool { return r >= '@' && r <= '~' }) + 2
+	var n int
+	_, _ = fmt.Sscanf(s[2:i], "%d", &n)
+	switch s[i] {
+	case 'A':
+		v.y = max(0, v.y-max(1, n))
+	case 'C':
+		v.x = min(v.width-1, v.x+max(1, n))
+	case 'K':
+		v.rows[v.y] = v.rows[v.y][:min(v.x, len(v.rows[v.y]))]
+	case 'J':
+		if v.x == 0 && v.y == 0 {
+			v.t.Fatal("it erases the whole screen, which tmux keeps in its history")
+		}
+		v.rows[v.y] = v.rows[v.y][:min(v.x, len(v.rows[v.y]))]
+		for y := v.y + 1; y < v.height; y++ {
+			v.rows[y] = nil
+		}
+	case 'h', 'l', 'm', 't', 'u': // modes, colours, the title's stack, keys
+	default:
+		v.t.Fatalf("the terminal does not know %q", s[:i+1])
+	}
+	return s[i+1:]
+}
+
+// text is all that was printed, and what is on the screen, up to the last row that
+// has something.
+func (v *vt) text() []string {
+	all := slices.Clone(v.back)
+	for _, r := range v.rows {
+		all = append(all, strings.TrimRight(string(r), " "))
+	}
+	for len(all) > 0 && all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	return all
+}
+
+// Whatever is printed and drawn, the terminal has what was printed once and in
+// order, then the live rows as they are now, and the cursor where they have it.
+func TestLiveRowsOnTerminal(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(12, 20))
+	for trial := range 200 {
+		width, height := 10+rnd.IntN(80), 4+rnd.IntN(30)
+		term := newVT(t, width, height)
+		l := liveRows{out: term}
+		l.enter()
+		l.resize(width)
+		var printed []string
+		for n := range 40 {
+			v := view{title: fmt.Sprint("title ", rnd.IntN(3))}
+			for range 1 + rnd.IntN(height/2) {
+				v.rows = append(v.rows, "\x1b[2m"+strings.Repeat(string(rune('a'+rnd.IntN(3))), 1+rnd.IntN(width-1))+"\x1b[0m")
+			}
+			v.y = rnd.IntN(len(v.rows))
+			v.x = rnd.IntN(width - 1)
+			text := ""
+			if rnd.IntN(3) == 0 {
+				for range 1 + rnd.IntN(2*height) {
+					line := fmt.Sprintf("%d.%d", n, len(printed)) + strings.Repeat("x", rnd.IntN(2)*rnd.IntN(3*width))
+					for rest := line; rest != ""; { // as the terminal wraps it
+						most := min(width, len(rest))
+						printed, rest = append(printed, rest[:most]), rest[most:]
+					}
+					text += line + "\n"
+				}
+			}
+			l.draw(text, v, "")
+			want := slices.Clone(printed)
+			for _, r := range v.rows {
+				want = append(want, plain(r))
+			}
+			if got := term.text(); !slices.Equal(got, want) {
+				t.Fatalf("trial %d, frame %d, %dx%d:\ngot\n%s\nwant\n%s", trial, n, width, height, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			if row := len(want) - len(v.rows) + v.y - len(term.back); term.x != v.x || term.y != row {
+				t.Fatalf("trial %d, frame %d: the cursor is at %d, %d, want %d, %d", trial, n, term.x, term.y, v.x, row)
+			}
+		}
+		l.leave()
+		if got := term.text(); !slices.Equal(got, printed) {
+			t.Fatalf("trial %d: live rows were left:\n%s", trial, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// A frame in which nothing has changed writes nothing, and a key that makes one row
+// longer writes that row alone.
+func TestLiveRowsWriteLittle(t *testing.T) {
+	var out strings.Builder
+	l := liveRows{out: &out}
+	l.resize(80)
+	v := view{rows: []string{"hint", "> a"}, x: 3, y: 1}
+	l.draw("", v, "")
+	out.Reset()
+	l.draw("", v, "")
+	if out.Len() > 0 {
+		t.Errorf("nothing has changed: %q", out.String())
+	}
+	v.rows, v.x = []string{"hint", "> ab"}, 4
+	l.draw("", v, "")
+	if got := out.String(); strings.Contains(got, "hint") || !strings.Contains(got, "> ab") {
+		t.Errorf("%q", got)
+	}
+}
+
+// A narrower terminal has wrapped the live rows; they are erased all the same, and
+// what stands above them is not.
+func TestLiveRowsNarrower(t *testing.T) {
+	term := newVT(t, 20, 10)
+	l := liveRows{out: term}
+	l.resize(20)
+	l.draw("kept\n", view{rows: []string{strings.Repeat("x", 18), "> "}, x: 2, y: 1}, "")
+	narrow := newVT(t, 10, 10) // as a terminal that reflows has it
+	fmt.Fprintf(narrow, "kept\r\n%s\r\n%s\r\n> ", strings.Repeat("x", 10), strings.Repeat("x", 8))
+	l.out = narrow
+	l.resize(10)
+	l.draw("", view{rows: []string{"y", "> "}, x: 2, y: 1}, "")
+	if got := strings.Join(narrow.text(), "|"); got != "kept|y|>" {
+		t.Errorf("%q", got)
+	}
+}
