@@ -160,6 +160,9 @@ func (c *Coordinator) repair(p *Problem, at *Attempt) (again bool, err error) {
 	case at.Action.Run != "":
 		return c.command(at)
 	}
+	if len(at.Action.Together) > 1 {
+		return c.race(p, at)
+	}
 	return c.delegate(p, at)
 }
 
@@ -214,10 +217,10 @@ func (c *Coordinator) judge(at *Attempt, next *Problem) error {
 	if next.Signature() == at.Signature {
 		at.Outcome = "same"
 	}
-	if at.Repair == nil || at.Repair.path == "" || at.Outcome != "same" || c.o.Keep || len(at.Repair.Changed) == 0 {
+	if at.Repair == nil || at.Repair.Path == "" || at.Outcome != "same" || c.o.Keep || len(at.Repair.Changed) == 0 {
 		return nil
 	}
-	got, err := c.undo(at.Repair.path)
+	got, err := c.undo(at.Repair.Path)
 	at.Undone, at.Kept = got.Undone, got.Kept
 	return err
 }

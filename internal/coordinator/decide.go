@@ -74,6 +74,9 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 		return c.spent(p), nil
 	}
 	if known && len(offered) > 0 && !c.failedBefore(sig) {
+		if act, ok := c.together(p, sig, by, offered); ok {
+			return act, nil
+		}
 		name := offered[0]
 		c.first(sig, name)
 		return Action{Decision: Delegate, Agent: name, By: by, Instructions: "Repair the cause with the smallest change.",

@@ -48,7 +48,7 @@ func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
 	path := c.sc.Run.Next()
 	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: at.Action.Agent, Spec: spec, Inputs: in, Prompt: "A command fails. " + words + c.advice()})
 	at.Repair = Repaired(at.Action.Agent, rep)
-	at.Repair.path, at.Repair.Changed = path, nil // the ledger says it
+	at.Repair.Path, at.Repair.Changed = path, nil // the ledger says it
 	if err := Hard(err); err != nil {
 		return false, err
 	}
@@ -89,7 +89,7 @@ func (c *Coordinator) command(at *Attempt) (bool, error) {
 		path = c.sc.Run.Next()
 		reply, err = c.sc.Tool(tool, map[string]any{"command": at.Action.Run})
 	}
-	at.Repair = &Repair{Status: executor.Done, Summary: clip(reply.Summary, 500), path: path}
+	at.Repair = &Repair{Status: executor.Done, Summary: clip(reply.Summary, 500), Path: path}
 	if err != nil {
 		return false, err
 	}

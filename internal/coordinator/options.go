@@ -28,6 +28,7 @@ type Options struct {
 	NoRules   bool          // code does not decide: a job that began before it did, or a step that must not be
 	Supervise bool          // an agent reviews decisions before they are carried out
 	Choice                  // of memory; empty: what the configuration says
+	Parallel  int           // agents that repair at once; 0 and 1 are one after the other
 	Hooks
 }
 
@@ -38,6 +39,9 @@ type Hooks struct {
 	Decide func(p *Problem, n int) (Action, error)
 	// Repair carries out a delegation; it reports whether running again makes sense.
 	Repair func(p *Problem, at *Attempt) (again bool, err error)
+	// Works runs again what failed in another scope, such as one in a copy of the work
+	// tree, and reports whether it works there. Without it nobody repairs at once.
+	Works func(sc *executor.Scope) (works bool, err error)
 	// Show shows a decision to those who watch.
 	Show func(p *Problem, at *Attempt) error
 }
@@ -80,6 +84,8 @@ func (o Options) Check() error {
 		return fmt.Errorf("escalate is %q; it is ask, report or never", o.Escalate)
 	case !slices.Contains([]string{"", On, Off}, o.Memory):
 		return fmt.Errorf("memory is %q; it is on or off", o.Memory)
+	case o.Parallel < 0 || o.Parallel > MostParallel:
+		return fmt.Errorf("parallel is %d; it is 1 to %d", o.Parallel, MostParallel)
 	case o.Patience < 0:
 		return errors.New("the wait for a person is negative")
 	}
@@ -117,6 +123,7 @@ type Attempt struct {
 	Action    Action   `json:"action"`
 	Repair    *Repair  `json:"repair,omitempty"` // of DELEGATE
 	Review    *Review  `json:"review,omitempty"` // of a supervisor
+	Others    []Repair `json:"others,omitempty"` // that repaired at the same time, and did not win
 	Answer    string   `json:"answer,omitempty"` // of a person
 	Words     string   `json:"words,omitempty"`  // of the person, for the agents
 	Outcome   string   `json:"outcome"`          // works, changed, same, no change
@@ -134,5 +141,5 @@ type Repair struct {
 	Tokens  int      `json:"tokens,omitempty"`
 	Cost    float64  `json:"cost_usd,omitempty"`
 
-	path string // of the step that had it work
+	Path string `json:"path,omitempty"` // of the step that had it work, above all that it did in events and logs
 }

@@ -82,6 +82,8 @@ type Action struct {
 	Hint string        `json:"hint,omitempty"`
 	Wait time.Duration `json:"wait_ns,omitempty"`
 	By   string        `json:"by,omitempty"` // rule NAME, agent NAME, model NAME, person
+	// Together are the agents that repair at once.
+	Together []string `json:"together,omitempty"`
 	// Replay is the earlier failure whose repair is made again before a RETRY.
 	Replay string `json:"replay,omitempty"`
 	// Changes are what is different when it is run again; for RETRY of an agent's work.
@@ -129,7 +131,7 @@ func (a *Action) check(agents []string) error {
 		a.Agent, a.Instructions, a.Diagnose = "", "", false
 	}
 	a.Run, a.Changes, a.Skip = "", Adjustments{}, false
-	a.Replay = ""
+	a.Replay, a.Together = "", nil
 	a.Reasoning, a.Instructions, a.Hint, a.Wait = clip(a.Reasoning, 2000), clip(a.Instructions, 4000), clip(a.Hint, 1000), 0
 	return nil
 }

@@ -120,7 +120,7 @@ func (c *Coordinator) replay(at *Attempt) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	at.Repair = &Repair{Agent: "memory", Status: executor.Done, Summary: clip(reply.Summary, 500), path: path}
+	at.Repair = &Repair{Agent: "memory", Status: executor.Done, Summary: clip(reply.Summary, 500), Path: path}
 	if reply.Failed {
 		at.Repair.Status, at.Repair.Reason = executor.Failed, clip(reply.Text, 1000)
 	}
@@ -136,7 +136,7 @@ func (c *Coordinator) remember(p *Problem, at *Attempt, outcome string) error {
 	in := lesson{Tree: c.sc.Task.At, Failure: failures.Failure{Signature: at.Signature, Type: at.Type, Message: at.Message, Text: p.essence(), Outcome: outcome,
 		Action: failures.Action{Decision: string(at.Action.Decision), By: at.Action.By, Agent: at.Action.Agent, Diagnose: at.Action.Diagnose, Of: at.Action.Replay}}}
 	if r := at.Repair; r != nil {
-		in.Path, in.Tokens, in.Cost = r.path, r.Tokens, r.Cost
+		in.Path, in.Tokens, in.Cost = r.Path, r.Tokens, r.Cost
 		in.Action.Summary, in.Action.Files = clip(r.Summary, 1000), r.Changed
 		if at.Action.Replay != "" {
 			in.Action.Agent = c.past.known[at.Signature].Worked.Agent

@@ -68,6 +68,11 @@ func Summarise(all []Handled) Stats {
 				by = "code"
 			}
 			s.Deciders[by]++
+			for _, r := range a.Others {
+				if r.Status == "done" { // the others were stopped
+					share(agents, r.Agent).count(false)
+				}
+			}
 			if a.Repair != nil {
 				share(agents, a.Repair.Agent).count(a.Outcome == "works")
 			}

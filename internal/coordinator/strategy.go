@@ -148,10 +148,10 @@ func (c *Coordinator) spent(p *Problem) Action {
 func (c *Coordinator) undoAll() error {
 	for i := len(c.res.Attempts) - 1; i >= 0; i-- {
 		at := &c.res.Attempts[i]
-		if at.Repair == nil || at.Repair.path == "" || len(at.Repair.Changed) == 0 || at.Undone != nil || at.Kept != nil {
+		if at.Repair == nil || at.Repair.Path == "" || len(at.Repair.Changed) == 0 || at.Undone != nil || at.Kept != nil {
 			continue
 		}
-		got, err := c.undo(at.Repair.path)
+		got, err := c.undo(at.Repair.Path)
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ type job struct {
 func jobOf(sc *executor.Scope) (*job, error) {
 	var in struct {
 		command, wait, escalate, keep, timeout, memory, supervise string
-		attempts                                                  json.RawMessage
+		attempts, parallel                                        json.RawMessage
 	}
 	j := &job{}
 	var errs []error
@@ -82,11 +82,16 @@ func jobOf(sc *executor.Scope) (*job, error) {
 	get("supervise", &in.supervise)
 	get("timeout", &in.timeout)
 	get("memory", &in.memory)
-	if get("attempts", &in.attempts) {
-		if _, err := fmt.Sscan(strings.Trim(string(in.attempts), `"`), &j.o.Attempts); err != nil {
-			errs = append(errs, fmt.Errorf("attempts is %s; write a number", in.attempts))
+	number := func(name string, raw *json.RawMessage, to *int) {
+		if !get(name, raw) {
+			return
+		}
+		if _, err := fmt.Sscan(strings.Trim(string(*raw), `"`), to); err != nil {
+			errs = append(errs, fmt.Errorf("%s is %s; write a number", name, *raw))
 		}
 	}
+	number("attempts", &in.attempts, &j.o.Attempts)
+	number("parallel", &in.parallel, &j.o.Parallel)
 	var err error
 	if in.wait != "" {
 		if j.o.Patience, err = time.ParseDuration(in.wait); err != nil {
@@ -154,7 +159,12 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 			continue
 		}
 		p.Step, p.Command = j.steps[at].Name, j.steps[at].Run
-		c, err := New(sc, j.o)
+		o := j.o
+		o.Works = func(sc *executor.Scope) (bool, error) {
+			q, err := j.try(sc, at)
+			return q == nil && err == nil, err
+		}
+		c, err := New(sc, o)
 		if err != nil {
 			return Result{Status: Failed, Reason: err.Error()}, err
 		}

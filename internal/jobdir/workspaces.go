@@ -293,6 +293,21 @@ func (bs *Workspaces) Join(ctx context.Context, job, path, name, of string) (exe
 	return out, err
 }
 
+// Drop removes a copy with all that is in it. What still runs there is killed first. It
+// implements [handler.Worktrees].
+func (bs *Workspaces) Drop(ctx context.Context, job, name string) error {
+	bs.join.Lock()
+	defer bs.join.Unlock()
+	if err := bs.closeAt(name); err != nil {
+		return fmt.Errorf("ending what runs in the worktree: %w", err)
+	}
+	c, err := FindTree(bs.o.Data, job, name)
+	if err != nil || c == nil || c.Removed {
+		return err
+	}
+	return c.Remove(ctx)
+}
+
 // ContentDir is where the jobs of a data directory keep, once for all of them,
 // what files were like before.
 func ContentDir(data string) string { return filepath.Join(data, "content") }

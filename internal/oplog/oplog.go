@@ -69,6 +69,7 @@ func Sink(l *slog.Logger) event.Sink {
 	if l == nil {
 		return event.Discard
 	}
+	var known spans
 	return func(ev event.Event) {
 		if ev.Kind == event.Delta {
 			return
@@ -79,6 +80,7 @@ func Sink(l *slog.Logger) event.Sink {
 				attrs = append(attrs, slog.String(a.key, a.value))
 			}
 		}
+		attrs = append(attrs, known.attrs(ev)...)
 		if ev.Took > 0 {
 			attrs = append(attrs, slog.Duration("took", ev.Took))
 		}

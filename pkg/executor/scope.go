@@ -118,11 +118,7 @@ func (sc *Scope) Bind(name string, v any) error {
 // Siblings of a failed branch finish, and what they return is kept; the errors
 // are joined. What the branches made and spent is taken over in their order.
 func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) ([]Out, error) {
-	branches := make([]*Scope, len(xs))
-	at := make([]int, len(xs))
-	for i := range xs {
-		branches[i], at[i] = sc.branch(len(xs)), i
-	}
+	branches, at := sc.branches(len(xs))
 	outs := make([]Out, len(xs))
 	_, err := flow.Map(sc.Run, at, func(r *flow.Run, i int) (struct{}, error) {
 		var err error
@@ -130,6 +126,35 @@ func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) 
 		outs[i], err = f(branches[i], xs[i])
 		return struct{}{}, err
 	})
+	sc.mergeBranches(branches)
+	return outs, err
+}
+
+// Race is Parallel until a branch has won, which stops the others: see [flow.Race].
+func Race[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (out Out, won bool, err error)) (outs []Out, winner int, err error) {
+	branches, at := sc.branches(len(xs))
+	outs = make([]Out, len(xs))
+	_, winner, err = flow.Race(sc.Run, at, func(r *flow.Run, i int) (struct{}, bool, error) {
+		var won bool
+		var err error
+		branches[i].Run = r
+		outs[i], won, err = f(branches[i], xs[i])
+		return struct{}{}, won, err
+	})
+	sc.mergeBranches(branches)
+	return outs, winner, err
+}
+
+// branches are the scopes of n branches, and their numbers.
+func (sc *Scope) branches(n int) (scopes []*Scope, at []int) {
+	for i := range n {
+		scopes, at = append(scopes, sc.branch(n)), append(at, i)
+	}
+	return scopes, at
+}
+
+// mergeBranches takes over what branches have done.
+func (sc *Scope) mergeBranches(branches []*Scope) {
 	var longest time.Duration // branches begin at nothing
 	for _, b := range branches {
 		sc.State.merge(b.State)
@@ -139,7 +164,6 @@ func Parallel[In, Out any](sc *Scope, xs []In, f func(*Scope, In) (Out, error)) 
 		sc.State.inherit(b.State.left())
 	}
 	sc.State.Elapsed += longest
-	return outs, err
 }
 
 // branch is a scope for one of n branches.

@@ -12,6 +12,7 @@ import (
 const (
 	AddWorktree  = "add"
 	joinWorktree = "join"
+	DropWorktree = "drop"
 )
 
 // A Tree is the input of a step about a worktree, and its output.
@@ -71,4 +72,32 @@ func (j *Joined) ConflictList() string {
 		parts = append(parts, p)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// InTree makes a copy of the work tree, and returns a scope like sc whose tools and
+// sub-agents work there. It belongs to the same branch. A step error says why there
+// is none.
+func (sc *Scope) InTree() (*Scope, error) {
+	name := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
+	got, err := flow.Do[Tree](sc.Run, WorktreeStep, AddWorktree, Tree{Name: name, Of: sc.Task.At})
+	if err != nil {
+		return nil, err
+	}
+	t := *sc.Task
+	if t.Home == "" {
+		t.Home = t.Dir
+	}
+	t.At, t.Dir = name, got.Dir
+	return &Scope{Run: sc.Run, Task: &t, State: sc.State}, nil
+}
+
+// JoinTree brings back what was changed in a copy of InTree, as one step.
+func (sc *Scope) JoinTree(name string) (Joined, error) {
+	return flow.Do[Joined](sc.Run, WorktreeStep, joinWorktree, Tree{Name: name, Of: sc.Task.At})
+}
+
+// DropTree removes a copy of InTree with all that is in it.
+func (sc *Scope) DropTree(name string) error {
+	_, err := flow.Do[Tree](sc.Run, WorktreeStep, DropWorktree, Tree{Name: name, Of: sc.Task.At})
+	return err
 }

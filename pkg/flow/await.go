@@ -43,7 +43,13 @@ func left(s Step, deadline time.Time) time.Duration {
 }
 
 func (l *Local) pause(s Step, deadline time.Time) error {
-	return sleep(l.Ctx, left(s, deadline))
+	ctx, stop := s.bound.context(l.Ctx)
+	defer stop()
+	err := sleep(ctx, left(s, deadline))
+	if err != nil && l.Ctx.Err() == nil {
+		return nil // lost: nobody needs to wait any more
+	}
+	return err
 }
 
 // pollSignals is how often an awaiting run looks for signals that another

@@ -274,7 +274,12 @@ func (l *Local) attempt(rt Route, s Step) (out json.RawMessage, err error) {
 			return nil, s.late()
 		}
 	}
-	ctx, cancel := context.WithTimeout(l.Ctx, timeout)
+	if s.bound.isLost() {
+		return nil, errLost
+	}
+	race, stop := s.bound.context(l.Ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeout(race, timeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
@@ -283,6 +288,8 @@ func (l *Local) attempt(rt Route, s Step) (out json.RawMessage, err error) {
 		}
 		switch {
 		case err == nil || ctx.Err() == nil || l.Ctx.Err() != nil:
+		case race.Err() != nil:
+			err = errLost
 		case bounded:
 			err = s.late()
 		default:
@@ -325,7 +332,9 @@ func (t *retrier) again(l *Local, rt Route, s Step, f *Failure) bool {
 		text = fmt.Sprintf("waiting for it, %s of at most %s; asked again in %s", waited.Round(time.Second), rt.Patience, d.Round(time.Millisecond))
 	}
 	l.emit(s, event.Event{Kind: event.StepRetried, Error: f.Message, Text: text})
-	return sleep(l.Ctx, d) == nil
+	ctx, stop := s.bound.context(l.Ctx)
+	defer stop()
+	return sleep(ctx, d) == nil || l.Ctx.Err() == nil // lost: the next attempt says so
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

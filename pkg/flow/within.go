@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"encoding/json"
 	"sync"
 	"time"
@@ -32,6 +33,9 @@ type bound struct {
 	d  time.Duration
 	up *bound
 
+	lost context.Context // of a race; nil for a time
+	end  context.CancelFunc
+
 	mu    sync.Mutex
 	until time.Time
 }
@@ -39,6 +43,9 @@ type bound struct {
 // left is what remains of the tightest bound; ok is false if there is none.
 func (b *bound) left(now time.Time) (d time.Duration, ok bool) {
 	for ; b != nil; b = b.up {
+		if b.lost != nil {
+			continue
+		}
 		b.mu.Lock()
 		if b.until.IsZero() {
 			b.until = now.Add(b.d)
@@ -66,7 +73,7 @@ func (b *bound) extend(d time.Duration) {
 // least is the shortest of the bounds, zero if there are none.
 func (b *bound) least() (d time.Duration) {
 	for ; b != nil; b = b.up {
-		if d == 0 || b.d < d {
+		if b.lost == nil && (d == 0 || b.d < d) {
 			d = b.d
 		}
 	}

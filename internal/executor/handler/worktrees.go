@@ -22,6 +22,8 @@ type Worktrees interface {
 	// Join brings what was changed in name to of, as the step at path, so that it
 	// can be undone, and takes the copy away unless there are conflicts.
 	Join(ctx context.Context, job, path, name, of string) (executor.Joined, error)
+	// Drop takes the copy away, whatever is in it.
+	Drop(ctx context.Context, job, name string) error
 }
 
 // trees performs the steps about worktrees.
@@ -41,6 +43,12 @@ func (h Host) trees() flow.Route {
 				of := t.Of
 				if t, err = h.Worktrees.Add(ctx, s.Job, t.Name, of); err != nil {
 					return nil, errors.Join(h.fault(s.Job, of), err)
+				}
+				return json.Marshal(t)
+			}
+			if s.Name == executor.DropWorktree {
+				if err := h.Worktrees.Drop(ctx, s.Job, t.Name); err != nil {
+					return nil, errors.Join(h.fault(s.Job, t.Of), err)
 				}
 				return json.Marshal(t)
 			}
@@ -65,6 +73,9 @@ func (h Host) trees() flow.Route {
 				}
 				data, _ := json.Marshal(t) // strings
 				return text, data
+			}
+			if s.Name == executor.DropWorktree {
+				return "removed", nil
 			}
 			var j executor.Joined
 			if json.Unmarshal(out, &j) != nil {

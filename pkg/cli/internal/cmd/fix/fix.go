@@ -29,6 +29,7 @@ type command struct {
 	request.Flags
 	phases     []string
 	attempts   int
+	parallel   int
 	escalate   string
 	memory     string
 	wait, most time.Duration
@@ -78,6 +79,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.StringVarP(&q.Workspace, "dir", "C", ".", "run and repair in this directory")
 	f.StringSliceVar(&q.phases, "phases", nil, "run these phases in order: names, NAME=COMMAND, or @FILE with a list of NAME: COMMAND")
 	f.IntVar(&q.attempts, "attempts", 0, "repairs at most; 3 if left out")
+	f.IntVar(&q.parallel, "parallel", 0, "agents that repair at once, each in a copy of the work tree; the first that makes it work wins")
 	f.StringVar(&q.escalate, "escalate", "", "what a need for a person does: ask (wait; the default), report, never")
 	f.DurationVar(&q.wait, "wait", 0, "how long a person's answer is awaited; 24h if left out")
 	f.DurationVar(&q.most, "command-timeout", 0, "what one run of the command may take; 30m if left out")
@@ -181,6 +183,9 @@ func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
 	if q.attempts > 0 {
 		given["attempts"] = q.attempts
 	}
+	if q.parallel > 1 {
+		given["parallel"] = q.parallel
+	}
 	for name, v := range map[string]string{"escalate": q.escalate, "wait": duration(q.wait), "timeout": duration(q.most), "memory": q.memory} {
 		if v != "" {
 			given[name] = v
@@ -211,6 +216,8 @@ func (q *command) check(text string) error {
 		return exit.Usagef("it is one of ask, report, never", "--escalate is %q", q.escalate)
 	case q.memory != "" && q.memory != "on" && q.memory != "off":
 		return exit.Usagef("it is on or off", "--memory is %q", q.memory)
+	case q.parallel < 0 || q.parallel > 8:
+		return exit.Usagef("leave it out for one after the other", "--parallel is %d; it is 1 to 8", q.parallel)
 	case q.wait < 0:
 		return exit.Usagef("leave it out for 24h", "--wait is negative")
 	case q.most < 0 || q.most > time.Hour || q.most > 0 && q.most < time.Second:
