@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,7 +42,6 @@ type acpEditor struct {
 	errs strings.Builder // standard error, after the end
 
 	mu      sync.Mutex
-	changed *sync.Cond
 	lines   []string // of updates
 	answers []string // of questions, by the beginning of the option's id; then once
 	asked   []sdk.RequestPermissionRequest
@@ -54,7 +52,6 @@ func edit(t *testing.T, p *place, args ...string) *acpEditor {
 	t.Helper()
 	cmd, _ := p.command(append([]string{"acp", "-m", "script:" + p.path("turns.yaml"), "--sandbox", "off"}, args...)...)
 	e := &acpEditor{t: t, cmd: cmd}
-	e.changed = sync.NewCond(&e.mu)
 	cmd.Stdout, cmd.Stderr = nil, &e.errs
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -111,7 +108,6 @@ func (e *acpEditor) SessionUpdate(_ context.Context, n sdk.SessionNotification) 
 	} else {
 		e.lines = append(e.lines, kind+": "+strings.TrimLeft(text, "\n"))
 	}
-	e.changed.Broadcast()
 	return nil
 }
 
@@ -153,15 +149,6 @@ func (*acpEditor) ReleaseTerminal(context.Context, sdk.ReleaseTerminalRequest) (
 }
 func (*acpEditor) WaitForTerminalExit(context.Context, sdk.WaitForTerminalExitRequest) (r sdk.WaitForTerminalExitResponse, err error) {
 	return r, errNotOffered
-}
-
-// await waits for an update that holds text.
-func (e *acpEditor) await(text string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for !slices.ContainsFunc(e.lines, func(l string) bool { return strings.Contains(l, text) }) {
-		e.changed.Wait()
-	}
 }
 
 // seen returns the updates so far, and forgets them.

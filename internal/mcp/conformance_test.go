@@ -158,11 +158,9 @@ func (c *conformer) each(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, prompt := range report.Prompts {
-		if _, err := c.p.Prompt(ctx, toolserver.Scope{}, "suite", prompt.Name, map[string]string{}); err != nil {
-			return err
-		}
-		break
+	if len(report.Prompts) == 0 {
+		return nil
 	}
-	return nil
+	_, err = c.p.Prompt(ctx, toolserver.Scope{}, "suite", report.Prompts[0].Name, map[string]string{})
+	return err
 }
