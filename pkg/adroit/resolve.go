@@ -66,6 +66,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m M
 	if err != nil {
 		return t, p, err
 	}
+	reach := func(*executor.Task) error { return nil }
 	if rt.o.ToolServers != nil {
 		scope, err := rt.serverScope(dir, trust)
 		if err != nil {
@@ -76,14 +77,12 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m M
 			return t, p, err
 		}
 		in, set, p.servers = with.in, with.set, with.tools
-		t, err = agents.Resolve(in, cat, set, def)
-		return t, p, errors.Join(err, with.giveReach(&t))
+		reach = with.giveReach
 	}
-	if t, err = agents.Resolve(in, cat, set, def); err != nil {
-		return t, p, err
+	if t, err = agents.Resolve(in, cat, set, def); err == nil {
+		t.Problems, err = rt.pinnedBook(in, cat, d)
 	}
-	t.Problems, err = rt.pinnedBook(in, cat, d)
-	return t, p, err
+	return t, p, errors.Join(err, reach(&t))
 }
 
 // defaults are those of the options with what the source of models knows.
