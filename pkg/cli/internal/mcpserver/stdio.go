@@ -65,6 +65,7 @@ func (in *inbox) Read(p []byte) (int, error) {
 		in.out.wait()
 		line, err := in.next()
 		if err != nil {
+			in.out.answered(linger) // a client may send all it asks and close its end
 			in.gone()
 			time.AfterFunc(grace, in.out.abandon)
 			in.mu.Lock()
@@ -108,8 +109,12 @@ func (in *inbox) next() ([]byte, error) {
 	if !json.Valid(line) {
 		return nil, in.refuse(jsonrpc.CodeParseError, "the line is not one JSON value")
 	}
-	if _, err := jsonrpc.DecodeMessage(line); err != nil {
+	m, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
 		return nil, in.refuse(jsonrpc.CodeInvalidRequest, "the line is no message: "+render.Cut(render.SanitizeLine(err.Error()), maxLine))
+	}
+	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
+		in.out.expect()
 	}
 	return append(line, '\n'), nil
 }
@@ -142,8 +147,13 @@ type outbox struct {
 	changed *sync.Cond
 	waiting []byte
 	writing int // bytes
+	asked   int // requests without an answer
 	failed  error
 }
+
+// linger is how long requests are still answered after the client has closed its
+// end. Jobs take longer: they are interrupted.
+const linger = 500 * time.Millisecond
 
 var errGone = errors.New("the client has gone")
 
@@ -165,8 +175,35 @@ func (o *outbox) wait() {
 	}
 }
 
-// Write implements [io.Writer].
+// expect counts a request that is to be answered.
+func (o *outbox) expect() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.asked++
+}
+
+// answered waits until all requests are answered, at most for a while.
+func (o *outbox) answered(most time.Duration) {
+	late := false
+	timer := time.AfterFunc(most, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		late = true
+		o.changed.Broadcast()
+	})
+	defer timer.Stop()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.asked > 0 && !late && o.failed == nil {
+		o.changed.Wait()
+	}
+}
+
+// Write implements [io.Writer]. p is one message.
 func (o *outbox) Write(p []byte) (int, error) {
+	m, _ := jsonrpc.DecodeMessage(p) // what is none answers nothing
+	r, answer := m.(*jsonrpc.Response)
+	answer = answer && r.ID.IsValid() // else it is of a line that was no request
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.full() {
@@ -176,6 +213,9 @@ func (o *outbox) Write(p []byte) (int, error) {
 		return 0, o.failed
 	}
 	o.waiting = append(o.waiting, p...)
+	if answer {
+		o.asked--
+	}
 	o.changed.Broadcast()
 	return len(p), nil
 }
