@@ -78,11 +78,11 @@ func (s *Side) count(h Handled) {
 // verdict says what the figures show, and no more.
 func (c Comparison) verdict() string {
 	if len(c.Sides) < 2 {
-		return fmt.Sprintf("too few: only %s has jobs", c.Sides[0].Name)
+		return fmt.Sprintf("too few jobs: only %s has any", c.Sides[0].Name)
 	}
 	a, b := c.Sides[0], c.Sides[1]
 	if a.Jobs < enough || b.Jobs < enough {
-		return fmt.Sprintf("too few: %s has %d jobs and %s %d; below %d each, a difference is noise", a.Name, a.Jobs, b.Name, b.Jobs, enough)
+		return fmt.Sprintf("too few jobs: %s has %d and %s %d; below %d each, a difference is noise", a.Name, a.Jobs, b.Name, b.Jobs, enough)
 	}
 	text := ""
 	for _, m := range []struct {

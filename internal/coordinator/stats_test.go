@@ -48,8 +48,8 @@ func TestCompare(t *testing.T) {
 		all  []Handled
 		want []string
 	}{
-		{"three and four", append(jobs(On, 4, 0, 1), jobs(Off, 0, 3, 9)...), []string{"too few: on has 4 jobs and off 3"}},
-		{"one side", jobs(On, 30, 0, 1), []string{"too few: only on has jobs"}},
+		{"three and four", append(jobs(On, 4, 0, 1), jobs(Off, 0, 3, 9)...), []string{"too few jobs: on has 4 and off 3"}},
+		{"one side", jobs(On, 30, 0, 1), []string{"too few jobs: only on has any"}},
 		{"the same", append(jobs(On, 20, 10, 1), jobs(Off, 18, 10, 1)...), []string{"fixed: no difference is shown", "escalated: no difference is shown"}},
 		{"much better", append(jobs(On, 38, 2, 1), jobs(Off, 15, 20, 9)...), []string{"fixed: more often with on (+52 points", "escalated: less often with on (-52 points"}},
 	} {
