@@ -39,15 +39,13 @@ type book struct {
 }
 
 // books gives the calls of a job its memory.
-func (rt *Runtime) books(b *jobdir.Workspaces, hide *secret.Redactor) func(handler.ToolHandler) handler.ToolHandler {
-	return func(next handler.ToolHandler) handler.ToolHandler {
-		return func(ctx context.Context, p handler.Invocation) (tools.Result, error) {
-			dir, err := b.Dir(p.At)
-			if err != nil {
-				return tools.Result{}, err
-			}
-			return next(memory.With(ctx, &book{rt: rt, id: memory.ID(p.Step.Key()), job: p.Step.Job, step: p.Step.Path, dir: dir, hide: hide}), p)
+func (rt *Runtime) books(b *jobdir.Workspaces, hide *secret.Redactor) func(context.Context, handler.Invocation) context.Context {
+	return func(ctx context.Context, p handler.Invocation) context.Context {
+		dir, err := b.Dir(p.At)
+		if err != nil {
+			return ctx // the call has no workspace either, which its Env reports
 		}
+		return memory.With(ctx, &book{rt: rt, id: memory.ID(p.Step.Key()), job: p.Step.Job, step: p.Step.Path, dir: dir, hide: hide})
 	}
 }
 

@@ -42,6 +42,8 @@ type Host struct {
 	// Middleware wraps every tool call: each may inspect a call, change it, answer
 	// it itself or work on its result. The first is outermost.
 	Middleware []func(next ToolHandler) ToolHandler
+	// Context adds what a tool finds in the context of its call. May be nil.
+	Context func(context.Context, Invocation) context.Context
 	// Secrets are not overwritten by calls with what replaced them in the text
 	// that the model was shown. May be nil.
 	Secrets *secret.Redactor
@@ -82,6 +84,13 @@ type Host struct {
 	Patience time.Duration
 	// Rate is what a model costs, in USD, for events to say. May be nil.
 	Rate func(model string, u llm.Usage) float64
+}
+
+func (h Host) context(ctx context.Context, p Invocation) context.Context {
+	if h.Context == nil {
+		return ctx
+	}
+	return h.Context(ctx, p)
 }
 
 // A Invocation is one call of a tool about to happen: the step, the tool with
@@ -193,7 +202,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 		}
 	}
 	start := time.Now()
-	res, err := perform(withSaid(ctx, use), p)
+	res, err := perform(h.context(withSaid(ctx, use), p), p)
 	if ctx.Err() != nil {
 		// A tool that was stopped has not reported what it did: the step stays
 		// open rather than to record half an outcome.
