@@ -27,7 +27,7 @@ var accounted = map[string]string{
     parallel:
       - {id: one, agent: mid, input: "{{input}}"}
       - {id: two, agent: leaf, input: "{{input}}"}
-  - {id: last, run: echo done}
+  - {id: last, tool: list_files} # may be repeated, unlike a command
   - {id: never, run: "true", when: {step: last, is: failed}}
 `,
 	"turns.yaml": `scenes:
