@@ -156,10 +156,6 @@ func (s *Session) follow(ctx context.Context, id string, after int64) (*adroit.J
 
 // ended shows how a turn went, and sends what was queued for its end.
 func (s *Session) ended(d *adroit.JobDetail, err error) {
-	if err == nil && !s.stopping && d.Job.Status == jobs.Queued && len(s.sent) > 0 {
-		s.run() // the run had ended when the message came, which reopened the job
-		return
-	}
 	s.running, s.stopping = false, false
 	s.settle()
 	if err != nil {
@@ -174,12 +170,13 @@ func (s *Session) ended(d *adroit.JobDetail, err error) {
 		s.ask(&d.Questions[0])
 		return
 	}
-	if !s.compacted() {
+	reopened := d.Job.Status == jobs.Queued && len(s.sent) > 0 // by a message
+	if !s.compacted() && !reopened {
 		s.outcome(d)
 	}
 	s.resumeSent()
-	if s.state != Idle {
-		return // a message is on its way
+	if s.state != Idle || reopened {
+		return // a message is on its way, or has arrived
 	}
 	if d.Job.Status == jobs.Done && len(s.input.queue) > 0 {
 		next := s.input.queue[0]
