@@ -79,13 +79,17 @@ func (s *Screen) Run(ctx context.Context, session *chat.Session, begin func()) (
 	if err != nil {
 		return fmt.Errorf("reading the terminal: %w", err)
 	}
-	keys, gone := make(chan uv.Event, 64), make(chan error, 1)
+	keys, gone, ended := make(chan uv.Event, 64), make(chan error, 1), make(chan struct{})
 	streaming, stop := context.WithCancel(ctx)
-	go func() { gone <- uv.NewTerminalReader(reader, s.termID).StreamEvents(streaming, keys) }()
+	go func() {
+		defer close(ended)
+		gone <- uv.NewTerminalReader(reader, s.termID).StreamEvents(streaming, keys)
+	}()
 	defer func() {
 		stop()
-		reader.Cancel() // the goroutine ends, or waits for a key that nobody reads
-		go drain(keys, gone)
+		if reader.Cancel() && drain(keys, ended) {
+			_ = reader.Close() // what it holds besides the terminal
+		} // else the goroutine waits for a key that nobody reads
 	}()
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
@@ -96,13 +100,18 @@ func (s *Screen) Run(ctx context.Context, session *chat.Session, begin func()) (
 	return s.loop(ctx, fd, keys, gone, resized)
 }
 
-// drain has the goroutine that reads keys end.
-func drain(keys <-chan uv.Event, gone <-chan error) {
+// drain waits until the goroutine that sends keys has ended, and reports whether it
+// did: another program may have taken the key that it was about to read.
+func drain(keys <-chan uv.Event, ended <-chan struct{}) bool {
+	limit := time.NewTimer(time.Second)
+	defer limit.Stop()
 	for {
 		select {
 		case <-keys:
-		case <-gone:
-			return
+		case <-ended:
+			return true
+		case <-limit.C:
+			return false
 		}
 	}
 }
