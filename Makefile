@@ -73,7 +73,7 @@ flips: ## change a workspace during 2,000 commands at each level, as root and as
 	ADROIT_FLIPS=2000 $(GO) test ./internal/workspace/process -run '^TestFlips$$' -v -timeout 3h
 
 bench: ## benchmarks; see docs/performance.md
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./pkg/sqlite
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench ./internal/sqlite
 	ADROIT_BENCH=full $(GO) test -count 1 -timeout 30m -run 'TestLongJob|TestNothingLost' ./internal/bench
 
 noise: ## an hour of a random model under grammars, on a real Ollama server

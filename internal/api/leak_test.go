@@ -19,7 +19,6 @@ var unnamed = []string{
 	"internal/plainyaml.Node",            // agents.Inline reads a part of a pipeline's file
 	"internal/rootfs.RawName",            // workspace.Files.Apply, for merges
 	"internal/rootfs.State",              // the same
-	"internal/tools/edit.Format",         // config.Config, read from YAML
 	"internal/workspace/ledger.Ledger",   // workspace.Open and Files.Ledger; a program passes nil
 	"internal/workspace/ledger.Snapshot", // workspace.Files.Watch, for agents that work on their own
 }

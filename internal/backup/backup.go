@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/sqlite"
 )
 
 const (

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/sqlite"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
-	"github.com/adroit-run/adroit/pkg/sqlite"
 )
 
 // kilobyte is what the steps of these workflows give.

@@ -125,7 +125,7 @@ var named = map[string]string{"endpoints": "NAME", "language_servers": "NAME", "
 
 func TestConfig(t *testing.T) {
 	structs := map[string]*ast.StructType{}
-	each(t, []string{"pkg/config"}, func(n ast.Node) {
+	each(t, []string{"internal/config"}, func(n ast.Node) {
 		if s, ok := n.(*ast.TypeSpec); ok {
 			if body, ok := s.Type.(*ast.StructType); ok {
 				structs[s.Name.Name] = body

@@ -7,7 +7,7 @@ import (
 
 	"github.com/adroit-run/adroit/internal/failures"
 	"github.com/adroit-run/adroit/internal/failures/failurestest"
-	"github.com/adroit-run/adroit/pkg/sqlite"
+	"github.com/adroit-run/adroit/internal/sqlite"
 )
 
 func TestMemory(t *testing.T) {

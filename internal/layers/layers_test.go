@@ -48,6 +48,8 @@ var may = map[string][]string{
 	"internal/workflows": {"internal/coordinator", "pkg/agents", "pkg/executor", "pkg/flow", "pkg/llm", "pkg/tools"},
 	"pkg/pipeline":       {"internal/pipeline"},
 	"pkg/trust":          {"internal/trust"},
+	"pkg/config":         {"internal/config", "pkg/adroit", "pkg/flow", "pkg/tools"},
+	"pkg/sqlite":         {"internal/sqlite", "pkg/jobs"},
 	"pkg/workflows":      {"internal/workflows", "pkg/flow"},
 	"pkg/jobs":           {"internal/owner", "pkg/event", "pkg/flow"},
 
@@ -76,8 +78,8 @@ var may = map[string][]string{
 	"internal/mcp":                {"internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	// A surface: what it does is a call of adroit.Client.
 	"internal/acp":               {"pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
-	"internal/backup":            {"pkg/jobs", "pkg/sqlite"},
-	"pkg/sqlite":                 {"internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
+	"internal/backup":            {"pkg/jobs", "internal/sqlite"},
+	"internal/sqlite":            {"internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/schema":           {},
@@ -125,9 +127,9 @@ var may = map[string][]string{
 
 	"internal/provider": {"internal/llm/route", "internal/executor/handler", "internal/executor/toolcall", "internal/llm/textcall", "pkg/adroit", "pkg/executor", "pkg/llm", "pkg/llm/", "internal/pipeline"},
 
-	"pkg/config": {"configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "pkg/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
+	"internal/config": {"configs", "internal/coordinator", "internal/keyfile", "internal/mcp", "internal/toolserver", "internal/oplog", "internal/provider", "internal/rootfs", "internal/tools/", "internal/workspace/process", "pkg/adroit", "pkg/agents", "pkg/executor", "pkg/flow", "internal/executor/toolcall", "internal/hooks", "pkg/jobs", "pkg/llm", "pkg/llm/", "internal/lsp", "pkg/netguard", "pkg/permit", "internal/pipeline", "internal/sqlite", "pkg/tools", "pkg/tools/", "internal/trust", "internal/workflows", "pkg/workspace", "internal/workspace/sandbox"},
 
-	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "pkg/config", "pkg/llm", "pkg/tools"},
+	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
 	"pkg/cli/internal/request": append([]string{"internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "pkg/trust"}, command...),
 	"pkg/cli/internal/chat":    append([]string{"pkg/executor", "pkg/flow", "pkg/secret", "pkg/trust"}, command...),
@@ -146,7 +148,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/stats":     append([]string{"internal/coordinator"}, command...),
 	"pkg/cli/internal/cmd/commit":    append([]string{"internal/git", "internal/workspace/process", "pkg/workspace"}, command...),
 	"pkg/cli/internal/cmd/compare":   append([]string{"pkg/cli/internal/contend", "internal/memory"}, command...),
-	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "pkg/sqlite"}, command...),
+	"pkg/cli/internal/cmd/backup":    append([]string{"internal/backup", "pkg/cli/internal/cmd/version", "internal/sqlite"}, command...),
 	"pkg/cli/internal/cmd/acp":       append([]string{"internal/acp", "pkg/cli/internal/cmd/version"}, command...),
 	"pkg/cli/internal/cmd/agents":    append([]string{"pkg/agents"}, command...),
 	"pkg/cli/internal/cmd/pipelines": append([]string{"configs"}, command...),
@@ -169,7 +171,7 @@ var pack = []string{"internal/git", "pkg/tools", "pkg/workspace", "internal/work
 
 // command is what a folder of pkg/cli/cmd may import: it parses flags, calls,
 // and renders one value.
-var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/config", "pkg/cli/internal/attach", "pkg/cli/internal/catalog", "pkg/cli/internal/env", "pkg/cli/internal/request", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"}
+var command = []string{"pkg/adroit", "pkg/event", "pkg/jobs", "internal/config", "pkg/cli/internal/attach", "pkg/cli/internal/catalog", "pkg/cli/internal/env", "pkg/cli/internal/request", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"}
 
 // TestLayers prints every import that goes where it may not. Tests may import
 // what they like: they are nobody's dependency.

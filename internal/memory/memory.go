@@ -1,6 +1,6 @@
 // Package memory keeps facts that jobs leave for later jobs.
 //
-//	var store memory.Store = memory.New() // or the database of pkg/sqlite
+//	var store memory.Store = memory.New() // or the database of internal/sqlite
 //	kept, err := store.AddFacts(ctx, memory.Addition{Fact: memory.Fact{
 //		ID: memory.ID(key), Scope: memory.Project, Project: dir, Kind: memory.Command,
 //		Text: "run the tests with make fast", Created: time.Now()}})

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/api"
-	"github.com/adroit-run/adroit/pkg/config"
 )
 
 // A pull's progress arrives in its order, with the error that ends it; a reader

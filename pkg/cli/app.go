@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/oplog"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -19,7 +20,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -20,17 +20,17 @@ func must[T any](v T, err error) T {
 
 // A Go program gets the runtime that its user has configured for the command
 // line, with the same models, agents and jobs.
-func ExampleConfig_Options() {
+func ExampleOptions() {
 	home := must(os.MkdirTemp("", "home"))
 	defer os.RemoveAll(home)
 	variables := map[string]string{"HOME": home, "ADROIT_MODEL": "openai/gpt-5-mini"}
-	env := config.Env{Getenv: func(name string) string { return variables[name] }}
+	getenv := func(name string) string { return variables[name] }
 
-	c := must(config.Load(env, config.Flags{})) // config.Env{} in a program
-	rt := must(adroit.Open(context.Background(), must(c.Options(config.Program{Tools: std.All()}))))
+	o := must(config.Options(getenv, std.All())) // os.Getenv in a program
+	rt := must(adroit.Open(context.Background(), o))
 	defer rt.Close()
 
 	agents := must(rt.Agents(context.Background(), adroit.Scope{}))
-	fmt.Println(c.Model, len(agents.Items) > 0)
+	fmt.Println(o.Defaults.Model, len(agents.Items) > 0)
 	// Output: openai/gpt-5-mini true
 }

@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/adroit-run/adroit/pkg/config"
+	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
 

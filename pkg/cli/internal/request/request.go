@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/attach"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/config"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/config"
 	"github.com/adroit-run/adroit/internal/git"
 	"github.com/adroit-run/adroit/internal/workspace/process"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
-	"github.com/adroit-run/adroit/pkg/config"
 )
 
 // origin is the remote that everything goes to: the tools of GitHub know no other.
