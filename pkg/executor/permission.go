@@ -12,8 +12,8 @@ import (
 // but what was pinned. Nil is a May without rules in ModeEdits.
 type PermissionContext struct {
 	Agent   string       `json:"agent,omitempty"`
-	Mode    Mode         `json:"mode,omitempty"`
-	Approve Approve      `json:"approve,omitempty"`
+	Mode    string       `json:"mode,omitempty"`
+	Approve string       `json:"approve,omitempty"`
 	Rules   permit.Rules `json:"rules,omitempty"`
 	Taint   tools.Taint  `json:"taint,omitempty"` // only if it matters: both kinds, or unconfirmed
 }

@@ -251,10 +251,10 @@ func (t *Task) permissionContext(now callContext) *PermissionContext {
 		m.Agent = t.Agent
 	}
 	if t.Mode != ModeEdits {
-		m.Mode = t.Mode
+		m.Mode = string(t.Mode)
 	}
 	if t.Approve != ApproveEdits {
-		m.Approve = t.Approve
+		m.Approve = string(t.Approve)
 	}
 	if now.taint.Has(ExfiltrationTaint) || now.taint.Has(tools.Unconfirmed) {
 		m.Taint = now.taint

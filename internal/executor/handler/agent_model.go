@@ -161,11 +161,11 @@ func (m *models) approver(ctx context.Context, st executor.AgentGrant, env *tool
 		}
 		v, _ := verdict(may, perf, Confinement{}) // nothing of ours stands around what it runs
 		switch {
-		case v.Do == permit.Allow, v.Do == permit.Ask && may.Approve == executor.ApproveAll:
+		case v.Do == permit.Allow, v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll:
 			return ""
 		case v.Do == permit.Deny:
 			return v.Why
-		case may.Approve == executor.ApproveNone || m.Person == nil:
+		case executor.Approve(may.Approve) == executor.ApproveNone || m.Person == nil:
 			return "a person would have to approve it, and nobody can be asked while it works; a rule under permissions: or --approve all allows it"
 		}
 		q, err := m.question(perf, may, nil, v, false)

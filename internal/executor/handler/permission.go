@@ -30,20 +30,20 @@ func (f Confinement) open() bool { return f.Network == "" || f.Network == "open"
 // defaultVerdict is what becomes of a call where no rule holds, and why.
 func defaultVerdict(m executor.PermissionContext, t tools.Metadata, f Confinement) (permit.Do, string) {
 	switch {
-	case !m.Mode.Allows(t):
+	case !executor.Mode(m.Mode).Allows(t):
 		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
 	case t.Needs&tools.Publish != 0:
 		return permit.Ask, "others will see it"
 	case t.Asks != "":
 		return permit.Ask, t.Asks
-	case t.Needs&tools.Shell != 0 && m.Mode == executor.ModeAuto && f.closed() && m.Approve != executor.ApproveAsk:
+	case t.Needs&tools.Shell != 0 && executor.Mode(m.Mode) == executor.ModeAuto && f.closed() && executor.Approve(m.Approve) != executor.ApproveAsk:
 		return permit.Allow, ""
 	case t.Needs&tools.Shell != 0:
 		return permit.Ask, ""
 	case t.RunsCode && !f.closed():
 		// The workspace's code is as good as any command.
 		return permit.Ask, fmt.Sprintf("it runs the project's code, and no sandbox confines it; --sandbox auto confines it, and --approve all or a rule {tool: %s, do: allow} lets it run as it is", t.Name)
-	case m.Approve == executor.ApproveAsk && (t.RunsCode || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && !executor.Repeatable(t)):
+	case executor.Approve(m.Approve) == executor.ApproveAsk && (t.RunsCode || t.Needs&tools.Write != 0 || t.Needs&tools.Exec != 0 && !executor.Repeatable(t)):
 		return permit.Ask, ""
 	}
 	return permit.Allow, ""
@@ -82,11 +82,11 @@ func (h Host) permitted(use executor.ToolCall, emit event.Sink) ToolHandler {
 			p.Args = args
 		}
 		switch {
-		case v.Do == permit.Ask && may.Approve == executor.ApproveAll && !publishesAgain(may, p.Tool):
+		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveAll && !publishesAgain(may, p.Tool):
 			if leaks {
 				emit(event.Event{Kind: event.Note, Text: p.Tool.Name + " was approved beforehand, although " + leakReason})
 			}
-		case v.Do == permit.Ask && may.Approve == executor.ApproveNone:
+		case v.Do == permit.Ask && executor.Approve(may.Approve) == executor.ApproveNone:
 			if publishesAgain(may, p.Tool) {
 				return denied(repeatReason + ". Nobody is there to approve it; tell the user"), nil
 			}
@@ -133,7 +133,7 @@ func verdict(m executor.PermissionContext, p Invocation, f Confinement) (v permi
 	if do == permit.Deny {
 		return permit.Verdict{Do: do, Why: why}, false
 	}
-	if writes := t.Needs & (tools.Write | tools.Exec); do == permit.Allow && writes == tools.Write && m.Approve != executor.ApproveAll && p.Env != nil && p.Env.Files != nil {
+	if writes := t.Needs & (tools.Write | tools.Exec); do == permit.Allow && writes == tools.Write && executor.Approve(m.Approve) != executor.ApproveAll && p.Env != nil && p.Env.Files != nil {
 		// A command cannot write these: the sandbox takes them away.
 		if i := slices.IndexFunc(ruleCall(m, p, do).Paths, p.Env.Files.NeedsApproval); i >= 0 {
 			do, why = permit.Ask, "it says what runs later without a question, in continuous integration, with a commit, or when a program starts"
@@ -304,5 +304,5 @@ func (h Host) idle(s flow.Step, t tools.Tool) bool {
 	}
 	// The most that any host allows.
 	v, _ := verdict(may, Invocation{Step: s, Tool: t, Args: use.Args}, Confinement{Sandbox: "full", Network: "off"})
-	return v.Do == permit.Deny || v.Do == permit.Ask && may.Approve != executor.ApproveAll
+	return v.Do == permit.Deny || v.Do == permit.Ask && executor.Approve(may.Approve) != executor.ApproveAll
 }
