@@ -180,7 +180,8 @@ func works(agent string, output any, artifacts ...any) line {
 
 // ends is a sub-agent that ends with an outcome.
 func ends(agent string, o executor.Outcome, output any, artifacts ...any) line {
-	s := executor.State{Outcome: &o, Claims: executor.Claims{Last: o.Summary}, Totals: executor.Totals{Turns: 2, Usage: llm.Usage{In: 100, Out: 10}}, Produced: executor.Produced{Artifacts: map[string]executor.Artifact{}}}
+	s := executor.State{Outcome: &o, Totals: executor.Totals{Turns: 2, Usage: llm.Usage{In: 100, Out: 10}}, Produced: executor.Produced{Artifacts: map[string]executor.Artifact{}}}
+	s.Last = o.Summary
 	if output != nil {
 		artifacts = append(artifacts, "output", output)
 	}

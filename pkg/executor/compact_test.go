@@ -250,7 +250,7 @@ func TestRandomHistoriesFit(t *testing.T) {
 			if s.Last != fmt.Sprintf("all of %d", n.turns) {
 				t.Errorf("seed %d: %q", seed, s.Last)
 			}
-		case !errors.As(err, &stop) || stop.Outcome.Code != executor.TooBig || !strings.Contains(stop.Reason(), "window"):
+		case !errors.As(err, &stop) || stop.Outcome.Code != "context.full" || !strings.Contains(stop.Reason(), "window"):
 			t.Errorf("seed %d, window %d, %d bytes a token: %v", seed, window, n.perToken, err)
 		default:
 			failed++
