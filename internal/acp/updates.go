@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	sdk "github.com/coder/acp-go-sdk"
-
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
+	sdk "github.com/coder/acp-go-sdk"
 )
 
 // A translator turns the events of a job into updates of a session. Its methods are
@@ -97,21 +97,21 @@ func (t *translator) event(ev event.Event) {
 	case ev.Kind == event.AgentFinished:
 		t.agentFinished(ev)
 	case t.inner(ev.Path):
-	case ev.Kind == event.Delta && ev.Step == executor.ModelStep && t.answers[ev.Path] == nil:
+	case ev.Kind == event.Delta && ev.Step == stepio.ModelStep && t.answers[ev.Path] == nil:
 		t.early[ev.Path] = append(t.early[ev.Path], ev) // the events before it are still to come
 	case ev.Kind == event.Delta:
 		t.delta(ev)
-	case ev.Kind == event.StepStarted && ev.Step == executor.ModelStep:
+	case ev.Kind == event.StepStarted && ev.Step == stepio.ModelStep:
 		t.answers[ev.Path] = new(strings.Builder)
 		for _, piece := range t.early[ev.Path] {
 			t.delta(piece)
 		}
 		delete(t.early, ev.Path)
-	case ev.Kind == event.StepStarted && ev.Step == executor.ToolStep:
+	case ev.Kind == event.StepStarted && ev.Step == stepio.ToolStep:
 		t.begin(ev)
-	case ev.Kind == event.StepFinished && ev.Step == executor.ToolStep:
+	case ev.Kind == event.StepFinished && ev.Step == stepio.ToolStep:
 		t.finish(ev)
-	case ev.Kind == event.StepFinished && ev.Step == executor.ModelStep:
+	case ev.Kind == event.StepFinished && ev.Step == stepio.ModelStep:
 		t.answer(ev)
 	case ev.Kind == event.StepFinished && ev.Step == flow.KindAwait:
 		t.message(ev)
@@ -138,7 +138,7 @@ func (t *translator) delta(ev event.Event) {
 	var d struct{ Thinking, Waiting bool }
 	_ = json.Unmarshal(ev.Data, &d) // none: it is text
 	switch {
-	case ev.Step != executor.ModelStep || d.Waiting:
+	case ev.Step != stepio.ModelStep || d.Waiting:
 	case d.Thinking:
 		t.send(sdk.UpdateAgentThoughtText(ev.Text))
 	default:

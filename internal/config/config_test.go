@@ -2,13 +2,12 @@ package config
 
 import (
 	"errors"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"io/fs"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/adroit-run/adroit/pkg/executor"
 )
 
 // load reads a configuration from a file's text and variables, without a

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/lsp"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
@@ -95,7 +96,7 @@ func (b *Workspace) Env(context.Context, string, string) (*tools.Env, error) {
 	if err := b.files.Present(); err != nil {
 		// No call could do anything: one clear end instead of as many failures
 		// as the model has turns.
-		return nil, &flow.Failure{Code: executor.Gone, Message: err.Error()}
+		return nil, &flow.Failure{Code: stepio.Gone, Message: err.Error()}
 	}
 	env := &tools.Env{Files: b.files, Exec: b.exec, HTTP: b.http}
 	if b.code != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/git/worktree"
 	"github.com/adroit-run/adroit/internal/lazyregexp"
 	"github.com/adroit-run/adroit/internal/lsp"
@@ -120,10 +121,10 @@ func (bs *Workspaces) at(name string) (*Workspace, error) {
 		return nil, err
 	}
 	if c.Made.IsZero() || c.Removed {
-		return nil, &flow.Failure{Code: executor.Gone, Message: fmt.Sprintf("the worktree %s is not there any more", name)}
+		return nil, &flow.Failure{Code: stepio.Gone, Message: fmt.Sprintf("the worktree %s is not there any more", name)}
 	}
 	if err := c.Check(); err != nil {
-		return nil, &flow.Failure{Code: executor.Gone, Message: err.Error()}
+		return nil, &flow.Failure{Code: stepio.Gone, Message: err.Error()}
 	}
 	writes, err := c.Writes()
 	if err != nil {
@@ -228,9 +229,9 @@ func (bs *Workspaces) closeAt(name string) error {
 
 // Add makes a copy of the work tree as it is now, on a branch of its own if
 // there is a repository. It implements [handler.Worktrees].
-func (bs *Workspaces) Add(ctx context.Context, job, name, of string) (executor.Tree, error) {
+func (bs *Workspaces) Add(ctx context.Context, job, name, of string) (stepio.Tree, error) {
 	if !treeName.MatchString(name) {
-		return executor.Tree{}, fmt.Errorf("%q is no name for a worktree", name)
+		return stepio.Tree{}, fmt.Errorf("%q is no name for a worktree", name)
 	}
 	o := worktree.CopyOptions{
 		Dir: bs.o.Dir, Names: bs.o.DenyList, Branch: "adroit/" + job + "/" + name,
@@ -238,22 +239,22 @@ func (bs *Workspaces) Add(ctx context.Context, job, name, of string) (executor.T
 		Except: bs.o.Data,
 	}
 	if w, err := OpenWorktree(bs.o.Data, job); err != nil {
-		return executor.Tree{}, err
+		return stepio.Tree{}, err
 	} else if w != nil {
 		o.From, o.Branch = w, "adroit-"+job+"/"+name // adroit/JOB is a branch, so it cannot be a directory of them
 	}
 	if of != "" {
 		c, err := openTree(treeHome(bs.o.Data, job, of))
 		if err != nil {
-			return executor.Tree{}, err
+			return stepio.Tree{}, err
 		}
 		o.Dir, o.From, o.Plain = c.Dir(), &c.Tree, c.Plain
 	}
 	c, err := worktree.AddCopy(ctx, o)
 	if err != nil {
-		return executor.Tree{}, err
+		return stepio.Tree{}, err
 	}
-	return executor.Tree{Name: name, Of: of, Dir: c.Dir(), Files: c.Files, Left: c.NotCopied, Omitted: c.Omitted}, nil
+	return stepio.Tree{Name: name, Of: of, Dir: c.Dir(), Files: c.Files, Left: c.NotCopied, Omitted: c.Omitted}, nil
 }
 
 // Join brings back what was changed in a copy, as the step at path. What still

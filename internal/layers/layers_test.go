@@ -34,10 +34,11 @@ var may = map[string][]string{
 	"pkg/tools":       {"pkg/event", "pkg/llm", "pkg/workspace", "internal/workspace/process"},
 
 	// The loop is deterministic: it has no way to its handlers, to files or to the network.
-	"pkg/executor":                 {"internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/toolcall"},
+	"pkg/executor":                 {"internal/toolserver", "pkg/flow", "pkg/llm", "pkg/llm/price", "internal/llm/route", "internal/llm/schema", "pkg/permit", "pkg/tools", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall"},
 	"internal/executor/compaction": {"pkg/llm", "pkg/tools"},
+	"internal/executor/stepio":     {"internal/executor/compaction", "internal/executor/toolcall", "pkg/llm", "pkg/llm/price", "pkg/permit", "pkg/tools"},
 	"internal/executor/toolcall":   {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "pkg/tools"},
-	"internal/executor/handler": {"internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
+	"internal/executor/handler": {"internal/toolserver", "pkg/event", "pkg/executor", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall", "pkg/flow", "pkg/llm", "internal/llm/route",
 		"pkg/permit", "pkg/tools"},
 	"pkg/llm/price": {"pkg/llm", "internal/llm/route"},
 
@@ -77,7 +78,7 @@ var may = map[string][]string{
 	"internal/toolserver":         {"pkg/tools"},
 	"internal/mcp":                {"internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	// A surface: what it does is a call of adroit.Client.
-	"internal/acp":               {"pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
+	"internal/acp":               {"internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
 	"internal/backup":            {"pkg/jobs", "internal/sqlite"},
 	"internal/sqlite":            {"internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
@@ -118,7 +119,7 @@ var may = map[string][]string{
 	"pkg/tools/shell":      append([]string{"internal/problem/probe"}, pack...),
 
 	"configs": {},
-	"internal/jobdir": {"internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/rootfs", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/netguard",
+	"internal/jobdir": {"internal/executor/stepio", "internal/executor/handler", "internal/git/worktree", "internal/lsp", "internal/rootfs", "internal/workspace/", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "pkg/netguard",
 		"pkg/tools", "pkg/workspace"},
 	"pkg/adroit":            {"internal/", "pkg/"},
 	"pkg/api":               {"pkg/adroit", "pkg/event", "pkg/executor", "pkg/jobs", "internal/memory", "internal/trust", "internal/git/worktree", "pkg/workspace", "internal/workspace/ledger", "internal/workspace/process"},
@@ -132,9 +133,9 @@ var may = map[string][]string{
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
 	"pkg/cli/internal/request": append([]string{"internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "pkg/trust"}, command...),
-	"pkg/cli/internal/chat":    append([]string{"pkg/executor", "pkg/flow", "pkg/secret", "pkg/trust"}, command...),
+	"pkg/cli/internal/chat":    append([]string{"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/secret", "pkg/trust"}, command...),
 	// A surface for other programs: over the client alone.
-	"pkg/cli/internal/mcpserver": {"pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/render"},
+	"pkg/cli/internal/mcpserver": {"internal/executor/stepio", "pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/render"},
 	// The screen alone may import what decodes keys.
 	"pkg/cli/internal/chatscreen": {"pkg/cli/internal/chat", "pkg/cli/internal/render", "pkg/cli/internal/term"},
 	"pkg/cli/internal/contend":    append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
@@ -226,7 +227,7 @@ func TestLayers(t *testing.T) {
 // deterministic packages are replayed: what they do must follow from their
 // arguments, so they may not import the effects.
 var (
-	deterministic = []string{"pkg/executor", "internal/executor/compaction", "internal/executor/toolcall"}
+	deterministic = []string{"pkg/executor", "internal/executor/stepio", "internal/executor/compaction", "internal/executor/stepio", "internal/executor/toolcall"}
 	effects       = []string{"io/fs", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "syscall"}
 )
 

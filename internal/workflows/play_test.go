@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/configs"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/workflows"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -141,12 +142,12 @@ func answers(v any) line {
 		}
 		text = string(b)
 	}
-	return line{step: "model", out: executor.ModelResponse{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text}, Stop: llm.StopEnd}}}
+	return line{step: "model", out: stepio.ModelResponse{Response: llm.Response{Message: llm.Message{Role: llm.Assistant, Text: text}, Stop: llm.StopEnd}}}
 }
 
 // does is a model's answer that calls a tool.
 func does(tool, args string) line {
-	return line{step: "model", out: executor.ModelResponse{Response: llm.Response{
+	return line{step: "model", out: stepio.ModelResponse{Response: llm.Response{
 		Message: llm.Message{Role: llm.Assistant, Calls: []llm.Call{{ID: "c", Name: tool, Args: json.RawMessage(args)}}}, Stop: llm.StopCalls,
 	}}}
 }
@@ -197,7 +198,7 @@ func breaks(agent, reason string) line {
 
 // tree is a worktree that is made, joined what came back from one.
 func tree(dir string) line {
-	return line{step: "worktree add", out: executor.Tree{Name: dir, Dir: "/trees/" + dir}}
+	return line{step: "worktree add", out: stepio.Tree{Name: dir, Dir: "/trees/" + dir}}
 }
 
 func joined(j executor.Joined) line {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/event"
@@ -168,7 +169,7 @@ func (rt *Runtime) failedCalls(ctx context.Context, id string) ([]string, error)
 			return nil, err
 		}
 		var d struct{ Failed bool }
-		if ev.Kind == event.StepFinished && ev.Step == executor.ToolStep && json.Unmarshal(ev.Data, &d) == nil && d.Failed {
+		if ev.Kind == event.StepFinished && ev.Step == stepio.ToolStep && json.Unmarshal(ev.Data, &d) == nil && d.Failed {
 			count[ev.Name]++
 		}
 	}

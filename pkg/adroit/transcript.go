@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -86,7 +87,7 @@ func (rt *Runtime) Transcript(ctx context.Context, ref string) (*Transcript, err
 // add adds the input of a step if that is a request to a model. turns are those
 // that are known, by the digest of their request.
 func (t *Transcript) add(in json.RawMessage, turns map[string]int) {
-	var r executor.ModelRequest
+	var r stepio.ModelRequest
 	if json.Unmarshal(in, &r) != nil || r.Model == "" {
 		return // a question to a person
 	}

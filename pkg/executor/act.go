@@ -8,33 +8,13 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/permit"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
-
-// A ToolCall is the input of a tool step: the arguments, and the artifacts that
-// the tool consumes.
-type ToolCall struct {
-	Args       json.RawMessage            `json:"args"`
-	Artifacts  map[string]json.RawMessage `json:"given,omitempty"`
-	Permission *PermissionContext         `json:"may,omitempty"`
-	// Think is the model for a tool that asks one.
-	Think *Think `json:"think,omitempty"`
-	// Approved is the digest of the question that a person said yes to.
-	Approved string `json:"approved,omitempty"`
-	// Accepted is the digest of a tool that was changed by its server, if a person
-	// said yes to calling it as it is now.
-	Accepted string `json:"accepted,omitempty"`
-	// Answers are what the user said to what the tool asked.
-	Answers []UserAnswer `json:"answers,omitempty"`
-	// At is the worktree that the call is made in; empty is the job's directory.
-	At string `json:"at,omitempty"`
-	// Room is how many bytes of the result the model is shown; 0 for no bound.
-	MaxResultBytes int `json:"room,omitempty"`
-}
 
 // A ToolResult is the output of a tool step.
 type ToolResult struct {
@@ -225,7 +205,7 @@ func (t *Task) names() (out []string) {
 // answer is bound to what was shown: if the call is another by the time it is
 // to run, because the host or a file is not as it was, it is asked about again.
 func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResult, error) {
-	use := ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), MaxResultBytes: t.maxResultBytes(s, now.calls)}
+	use := stepio.ToolCall{Args: c.Args, At: t.At, Permission: t.permissionContext(now), MaxResultBytes: t.maxResultBytes(s, now.calls)}
 	if tool := t.tool(c.Name); tool != nil {
 		if tool.Needs&tools.Think != 0 {
 			use.Think = t.thinking(s)
@@ -234,8 +214,8 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 	}
 	var rules permit.Rules
 	for {
-		reply, err := flow.Do[ToolResult](r, ToolStep, c.Name, use)
-		if se, ok := asStep(err); ok && se.Code != Gone {
+		reply, err := flow.Do[ToolResult](r, stepio.ToolStep, c.Name, use)
+		if se, ok := asStep(err); ok && se.Code != stepio.Gone {
 			return stepFailure(c.Name, se), nil
 		}
 		if err == nil && reply.UserQuestion != nil {
@@ -307,10 +287,5 @@ func stepFailure(tool string, se *flow.StepError) ToolResult {
 	reply.Took = se.Took
 	return reply
 }
-
-// Gone is the code of a failure of Host.Env after which no call can do anything,
-// such as a workspace that was deleted. It ends the job; other failures are shown
-// to the model.
-const Gone = "workspace.gone"
 
 func decode(b []byte, v any) error { return json.Unmarshal(b, v) }

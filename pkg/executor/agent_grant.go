@@ -6,27 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A AgentGrant is what a model that works on its own may do for one answer: see
-// [llm.AgentModel]. It follows from the task, so that the step has all of it.
-type AgentGrant struct {
-	Rights llm.Access      `json:"may,omitzero"`
-	Bounds llm.AgentLimits `json:"bounds,omitzero"`
-	// Needs are those of the task's tools together, Permit what decides: both
-	// are for models that ask before they do something.
-	Needs  tools.Caps         `json:"needs,omitempty"`
-	Permit *PermissionContext `json:"permit,omitempty"`
-}
-
 const (
 	maxAgentTime = 115 * time.Minute // less than the step's own time, so that its end is ours
 	wrapUpTime   = 3 * time.Minute
-	AgentTimeout = 2 * time.Hour
 )
 
 // rights are what the task's tools would let a model do that works on its own.
@@ -51,15 +40,15 @@ func (t *Task) rights() llm.Access {
 
 // agentGrant is what the model may do for this answer, nil for one that does nothing
 // on its own.
-func (t *Task) agentGrant(s *State, model string) *AgentGrant {
+func (t *Task) agentGrant(s *State, model string) *stepio.AgentGrant {
 	if !llm.IsAgent(model) {
 		return nil
 	}
 	if s.WrapUp != nil { // last words
-		return &AgentGrant{Bounds: llm.AgentLimits{Turns: 5, Tokens: -1, CostUSD: -1, Wall: wrapUpTime}}
+		return &stepio.AgentGrant{Bounds: llm.AgentLimits{Turns: 5, Tokens: -1, CostUSD: -1, Wall: wrapUpTime}}
 	}
 	l := t.limits(s)
-	st := &AgentGrant{Rights: t.rights(), Permit: t.permissionContext(callContext{taint: s.Taint, rules: s.Rules}), Bounds: llm.AgentLimits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxAgentTime}}
+	st := &stepio.AgentGrant{Rights: t.rights(), Permit: t.permissionContext(callContext{taint: s.Taint, rules: s.Rules}), Bounds: llm.AgentLimits{Turns: -1, Tokens: -1, CostUSD: -1, Wall: maxAgentTime}}
 	for _, tool := range t.callable() {
 		st.Needs |= tool.Needs
 	}
@@ -99,7 +88,7 @@ func withMessage(msgs []llm.Message, text string) []llm.Message {
 }
 
 // addAgentWork takes into the state what a model did on its own for its answer.
-func (s *State) addAgentWork(t *Task, a *ModelResponse) {
+func (s *State) addAgentWork(t *Task, a *stepio.ModelResponse) {
 	w := a.Work
 	if w == nil {
 		return

@@ -1,61 +1,16 @@
 package executor
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
-	"github.com/adroit-run/adroit/internal/executor/toolcall"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
-
-// A ModelRequest is the input of a model step: what the model has not been sent yet,
-// and a reference to what it has. Asks form a chain by digest, so that each
-// message is stored once however long the run gets.
-type ModelRequest struct {
-	Head        string          `json:"head,omitempty"` // digest of the previous Ask
-	New         []llm.Message   `json:"new"`
-	Model       string          `json:"model"`
-	Tools       []llm.ToolSpec  `json:"tools,omitempty"` // in place of those so far; nil leaves them
-	HideTools   bool            `json:"bare,omitempty"`  // offer no tools this time
-	RequireCall bool            `json:"must,omitempty"`  // an answer without a call would be refused
-	Compacted   int             `json:"gone,omitempty"`  // answers that a compaction has taken out
-	Options     llm.Options     `json:"options,omitzero"`
-	Output      json.RawMessage `json:"output,omitempty"`
-	// At is the worktree that a model that works itself is to work in; empty is
-	// the job's directory.
-	At string `json:"at,omitempty"`
-	Chain
-	// Calling is the way that is set for the job, Setbacks what did not work
-	// in it so far.
-	CallMode     toolcall.Mode          `json:"calling,omitempty"`
-	ModeFailures []toolcall.ModeFailure `json:"setbacks,omitempty"`
-	// Stay is for a model that works on its own.
-	Grant *AgentGrant `json:"stay,omitempty"`
-}
-
-// A ModelResponse is the output of a model step.
-type ModelResponse struct {
-	llm.Response
-	Took time.Duration `json:"took_ns"`
-	// Spent was paid for beside it, by a hedge.
-	ModelCosts []ModelCost `json:"spent,omitempty"`
-	Ref        string      `json:"-"` // the provider/model that was asked
-	// Calling is the way in which it was asked, Why why not in the first one;
-	// Slip what was wrong with the form of the answer.
-	CallMode   toolcall.Mode `json:"calling,omitempty"`
-	ModeReason string        `json:"why,omitempty"`
-	Malformed  string        `json:"slip,omitempty"`
-	// Changed and Artifacts are what a model that works on its own has left: the
-	// files that the ledger saw change, and what the host binds.
-	Changed   []string                   `json:"changed,omitempty"`
-	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
-	Grant     *AgentGrant                `json:"-"` // that it was asked with
-}
 
 // ask has one model turn and takes it into the state. What would not fit is
 // made smaller first, or after the provider has refused it. A model that cannot
@@ -67,9 +22,9 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 	a := newRequest(t, s)
 	for compacted := false; ; {
 		a.Model, a.Options.Window = t.modelAt(s.Fallback)
-		a.Chain = Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
+		a.Chain = stepio.Chain{Backed: s.Fallback < len(t.Fallbacks), Hedge: t.Hedge}
 		a.Grant = t.agentGrant(s, a.Model)
-		answer, head, err := flow.DoKeep[ModelResponse](r, ModelStep, a.Model, a)
+		answer, head, err := flow.DoKeep[stepio.ModelResponse](r, stepio.ModelStep, a.Model, a)
 		if err == nil {
 			answer.Ref, answer.Grant = a.Model, a.Grant
 			return s.addResponse(t, answer, head, a.HideTools), nil
@@ -94,8 +49,8 @@ func ask(r *flow.Run, t *Task, s *State) (llm.Message, error) {
 }
 
 // newRequest is what the model is asked next.
-func newRequest(t *Task, s *State) ModelRequest {
-	a := ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil || t.turn.none, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
+func newRequest(t *Task, s *State) stepio.ModelRequest {
+	a := stepio.ModelRequest{Head: s.Head, New: s.New, Model: t.Model, Options: t.Options, Output: t.Output, HideTools: s.WrapUp != nil || t.turn.none, RequireCall: s.RequireCall && s.WrapUp == nil, At: t.At, Compacted: s.Context.Summarised,
 		CallMode: t.CallMode, ModeFailures: s.ModeFailures}
 	if offered := t.offered(s); offered.names != s.OfferedTools && (!a.HideTools || t.Revision > 0) {
 		a.Tools, s.OfferedTools = offered.specs, offered.names
@@ -109,7 +64,7 @@ func newRequest(t *Task, s *State) ModelRequest {
 
 // addResponse adds an answer to the accounts and returns it as the history has
 // it. head names the conversation that it answers.
-func (s *State) addResponse(t *Task, answer ModelResponse, head string, wrapUp bool) llm.Message {
+func (s *State) addResponse(t *Task, answer stepio.ModelResponse, head string, wrapUp bool) llm.Message {
 	if t.Budget != nil && answer.Work == nil {
 		s.Context.count(s.Context.Weight+compaction.Weigh(s.New...), s.need(t), answer.Usage.In)
 		s.Context.In, s.Context.Out = answer.Usage.In, answer.Usage.Out

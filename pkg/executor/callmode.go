@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 )
 
 // noteCallMode notes how the way of an answer worked out.
-func (s *State) noteCallMode(t *Task, a *ModelResponse) {
+func (s *State) noteCallMode(t *Task, a *stepio.ModelResponse) {
 	if a.CallMode == "" || a.Malformed == "" {
 		if len(a.Message.Calls) > 0 {
 			s.Malformed = 0

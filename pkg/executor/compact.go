@@ -5,59 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
-// Names of the steps of kind [CompactStep]: how they make a conversation smaller.
-const (
-	CompactResults = "results" // by dropping and shortening results of earlier turns
-	CompactSummary = "summary" // by notes of a model in place of earlier turns
-	CompactRecord  = "record"  // by notes made from the record of calls
-)
-
 // Codes of the failures around compaction.
 const (
-	TooBig     = "context.full" // what must be kept does not fit
+	tooBig     = "context.full" // what must be kept does not fit
 	tooLong    = "model." + string(llm.TooLong)
 	compactMax = 20 // compactions of a job, beside one in two turns
 )
-
-// A CompactRequest is the input of a step of kind "compact": a conversation, by its
-// last Ask and what came since, and how small it has to get.
-type CompactRequest struct {
-	Head   string            `json:"head,omitempty"`
-	New    []llm.Message     `json:"new"` // also what is left of an earlier step
-	Task   string            `json:"task,omitempty"`
-	Notes  *compaction.Notes `json:"notes,omitempty"` // those so far
-	Fixed  int               `json:"fixed"`           // tokens of what is kept in any case
-	Target int               `json:"target"`          // tokens to get down to
-	Limit  int               `json:"limit"`           // tokens that fit
-	Rate   int               `json:"rate"`            // thousandths of weight a token
-	// Refused reports that the provider has refused what there is: whatever the
-	// estimate is, it has to get smaller by a good part.
-	Refused bool `json:"refused,omitempty"`
-	Window  int  `json:"window,omitempty"` // of the model that summarises, where the client sets it
-	Handle  bool `json:"handle,omitempty"` // the model can read what is left out
-}
-
-// A CompactResult is the output of a step of kind "compact".
-type CompactResult struct {
-	Messages  []llm.Message     `json:"messages"` // from the first answer on
-	Notes     *compaction.Notes `json:"notes,omitempty"`
-	Before    int               `json:"before"` // tokens
-	After     int               `json:"after"`
-	Dropped   int               `json:"dropped,omitempty"`
-	Shortened int               `json:"shortened,omitempty"`
-	Turns     int               `json:"turns,omitempty"` // that notes stand for now
-	Model     string            `json:"model,omitempty"` // that was asked for notes
-	Poor      string            `json:"poor,omitempty"`  // why what it wrote was not used
-	Usage     llm.Usage         `json:"usage,omitzero"`
-	Took      time.Duration     `json:"took_ns,omitempty"`
-}
 
 // compactIfNeeded makes the next request small enough, if it has to be.
 func compactIfNeeded(r *flow.Run, t *Task, s *State) error {
@@ -103,7 +63,7 @@ func compactAfterRefusal(r *flow.Run, t *Task, s *State, cause error) error {
 	s.Context.Limit = limit
 	err := compact(r, t, s, compactGoal{limit: limit, refused: true})
 	var full *flow.StepError
-	if errors.As(err, &full) && full.Code == TooBig {
+	if errors.As(err, &full) && full.Code == tooBig {
 		full.Message += "; the provider said: " + stepMessage(cause)
 	}
 	return err
@@ -137,8 +97,8 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 	fixed := func(n *compaction.Notes) int { return g.Extra + g.tokens(g.Tools+compaction.Weigh(s.opening(t, n)...)) }
 	// So that the next one is some turns away, however much is kept in any case.
 	target := cmp.Or(goal.target, max(limit*7/10, min(limit, fixed(nil)+max(limit-fixed(nil), 0)/2)))
-	in := CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(compaction.ReadResult) != nil}
-	out, err := flow.Do[CompactResult](r, CompactStep, CompactResults, in)
+	in := stepio.CompactRequest{Head: s.Head, New: s.New, Fixed: fixed(s.Notes), Target: target, Limit: limit, Refused: refused, Rate: g.rate(), Handle: t.tool(compaction.ReadResult) != nil}
+	out, err := flow.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactResults, in)
 	if err != nil {
 		return err
 	}
@@ -154,9 +114,9 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 		if t.Budget.Cheap != "" {
 			model = t.Budget.Cheap
 		}
-		next, err := flow.Do[CompactResult](r, CompactStep, CompactSummary+" "+model, in)
+		next, err := flow.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactSummary+" "+model, in)
 		if _, poor := asStep(err); poor {
-			next, err = flow.Do[CompactResult](r, CompactStep, CompactRecord, in)
+			next, err = flow.Do[stepio.CompactResult](r, stepio.CompactStep, stepio.CompactRecord, in)
 		}
 		if err != nil {
 			return err
@@ -174,7 +134,7 @@ func compact(r *flow.Run, t *Task, s *State, goal compactGoal) error {
 }
 
 // compacted takes what a step did into the state.
-func (s *State) compacted(t *Task, out CompactResult) {
+func (s *State) compacted(t *Task, out stepio.CompactResult) {
 	g := &s.Context
 	g.Dropped += out.Dropped
 	g.Shortened += out.Shortened
@@ -210,7 +170,7 @@ func (t *Task) full(r *flow.Run, s *State, figures string) error {
 			window += " by a guess that windows: in the configuration can correct"
 		}
 	}
-	return &flow.StepError{Path: r.Next(), Kind: CompactStep, Failure: flow.Failure{Code: TooBig,
+	return &flow.StepError{Path: r.Next(), Kind: stepio.CompactStep, Failure: flow.Failure{Code: tooBig,
 		Message: "the conversation does not fit the model: " + figures + "; " + window +
 			"; take a model with a larger window, give the agent fewer tools or a shorter prompt, or split the task"}}
 }

@@ -8,17 +8,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/llm/price"
 )
 
-// A ModelCost is what was paid a model for within a step, beside what the step's
-// answer has: by the requests of a tool, by a hedge.
-type ModelCost struct {
-	Model    string    `json:"model"` // provider/model
-	Usage    llm.Usage `json:"usage"`
-	Requests int       `json:"requests"`
-	// Estimated reports that the provider did not get to count: what could have
-	// been read and written was.
-	Estimated bool `json:"guessed,omitempty"`
-}
-
 // price is what a model of the task costs.
 func (t *Task) price(model string) price.Price {
 	if model == t.Model {

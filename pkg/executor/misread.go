@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -21,7 +22,7 @@ type turnFeedback struct {
 	silent  string   // what is known of an answer with nothing in it
 }
 
-func (s *State) readFeedback(a *ModelResponse) {
+func (s *State) readFeedback(a *stepio.ModelResponse) {
 	s.feedback = turnFeedback{lost: a.Dropped() && len(a.Message.Calls) == 0, doubt: a.UnreadCall, mode: a.CallMode, repairs: a.Repairs}
 	switch {
 	case a.Stop == llm.StopFilter:

@@ -1,7 +1,7 @@
 package executor
 
 import (
-	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 )
 
@@ -9,8 +9,12 @@ import (
 type (
 	// A CallMode is how a model calls tools: auto, native, constrained or text.
 	CallMode = toolcall.Mode
-	// A CallModeFailure is a mode that did not work with a model, and why.
-	CallModeFailure = toolcall.ModeFailure
-	// Notes stand for turns that were left out of a conversation.
-	Notes = compaction.Notes
+	// A Route is the model of a task and what to do when it does not answer.
+	Route = stepio.Route
+	// A Fallback is a model behind another.
+	Fallback = stepio.Fallback
+	// A Think is the model for tools that ask one, and what a call may take of it.
+	Think = stepio.Think
+	// A ModelCost is what a step paid a model for beside its answer.
+	ModelCost = stepio.ModelCost
 )

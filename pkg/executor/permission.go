@@ -7,17 +7,6 @@ import (
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
-// A PermissionContext is what decides about a call besides the call itself. It travels with
-// the step, so that the decision is made where the tool is and needs nothing
-// but what was pinned. Nil is a May without rules in ModeEdits.
-type PermissionContext struct {
-	Agent   string       `json:"agent,omitempty"`
-	Mode    string       `json:"mode,omitempty"`
-	Approve string       `json:"approve,omitempty"`
-	Rules   permit.Rules `json:"rules,omitempty"`
-	Taint   tools.Taint  `json:"taint,omitempty"` // only if it matters: both kinds, or unconfirmed
-}
-
 // A Question is what a person is asked before a tool runs: exactly what will
 // run. Digest stands for all of it; an approval carries it, and holds for
 // nothing else.
@@ -36,6 +25,3 @@ type Question struct {
 	Changed bool              `json:"changed,omitempty"` // the tool is not as it was when it was accepted
 	Digest  string            `json:"digest"`
 }
-
-// ExfiltrationTaint is what makes sending dangerous.
-const ExfiltrationTaint = tools.Untrusted | tools.Secret

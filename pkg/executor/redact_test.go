@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -43,7 +44,7 @@ func TestGuard(t *testing.T) {
 			return json.RawMessage("1"), nil
 		}},
 		"clean":  returns("nothing"),
-		"model":  returns(executor.ModelResponse{Response: llm.Response{Message: llm.Message{Text: "see " + shaped, Calls: []llm.Call{{ID: "1", Name: "write_file", Args: args}}}}}),
+		"model":  returns(stepio.ModelResponse{Response: llm.Response{Message: llm.Message{Text: "see " + shaped, Calls: []llm.Call{{ID: "1", Name: "write_file", Args: args}}}}}),
 		"broken": returns(&flow.Failure{Code: "model.auth", Message: "key " + known, Retryable: true}),
 		"plain":  returns(errors.Join(context.Canceled, errors.New(known))),
 	}, r)
@@ -70,7 +71,7 @@ func TestGuard(t *testing.T) {
 	case string(reply.Artifacts["a"]) != `["[secret: KEY]"]`:
 		t.Errorf("string(reply.Artifacts[\"a\"]) is %v, want `[\"[secret: KEY]\"]`: the reply: %s, %v", string(reply.Artifacts["a"]), out, err)
 	}
-	var answer executor.ModelResponse
+	var answer stepio.ModelResponse
 	out, _ = serve("model")
 	if err := json.Unmarshal(out, &answer); err != nil || answer.Message.Text != "see [secret: github token]" {
 		t.Fatalf("the answer: %s, %v", out, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -34,7 +35,7 @@ func Continuer(set *tools.Set, m Message) (flow.Reopener, error) {
 	o.Redo = func(rec flow.Record, output json.RawMessage) bool {
 		var r ToolResult
 		asks := json.Unmarshal(output, &r) == nil && r.Question != nil
-		return rec.Kind == ModelStep || rec.Kind == CompactStep || rec.Kind == ToolStep && (asks || idle(set, rec.Name))
+		return rec.Kind == stepio.ModelStep || rec.Kind == stepio.CompactStep || rec.Kind == stepio.ToolStep && (asks || idle(set, rec.Name))
 	}
 	return o, nil
 }
@@ -54,15 +55,15 @@ func (o *reopener) flow() flow.Reopener {
 // failed reports that a tool said so: a command of a pipeline, a check.
 func (o *reopener) failed(rec flow.Record, output json.RawMessage) bool {
 	var r struct{ Failed bool }
-	return rec.Kind == ToolStep && json.Unmarshal(output, &r) == nil && r.Failed
+	return rec.Kind == stepio.ToolStep && json.Unmarshal(output, &r) == nil && r.Failed
 }
 
 // repeat reports that a step leaves nothing behind but its result.
 func (o *reopener) repeat(rec flow.Record) bool {
 	switch rec.Kind {
-	case ModelStep, CompactStep, WorktreeStep:
+	case stepio.ModelStep, stepio.CompactStep, stepio.WorktreeStep:
 		return true
-	case ToolStep:
+	case stepio.ToolStep:
 		return idle(o.set, rec.Name)
 	}
 	return false

@@ -42,7 +42,7 @@ type Scope struct {
 // NewScope begins with a task.
 func NewScope(r *flow.Run, t Task) *Scope {
 	t.Messages = false // a workflow decides by itself what its agent is asked
-	return &Scope{Run: r, Task: &t, State: &State{Security: Security{Taint: t.Taint}}}
+	return &Scope{Run: r, Task: &t, State: &State{securityState: securityState{Taint: t.Taint}}}
 }
 
 // Tool has one of the task's tools called, with arguments that are encoded as
@@ -170,7 +170,7 @@ func (sc *Scope) mergeBranches(branches []*Scope) {
 func (sc *Scope) branch(n int) *Scope {
 	t := *sc.Task
 	t.Limits = t.remainingLimits(sc.State).share(n)
-	s := &State{Security: Security{Taint: sc.State.Taint, Rules: sc.State.Rules}, Produced: Produced{Artifacts: map[string]Artifact{}}}
+	s := &State{securityState: securityState{Taint: sc.State.Taint, Rules: sc.State.Rules}, Produced: Produced{Artifacts: map[string]Artifact{}}}
 	for name, a := range sc.State.Artifacts {
 		s.Artifacts[name] = a
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -23,21 +24,13 @@ type UserQuestion struct {
 	Fault    string          `json:"fault,omitempty"`  // what is wrong with the answer before
 }
 
-// A UserAnswer is what the user said to a UserQuestion.
-type UserAnswer struct {
-	ID      string          `json:"id"`
-	Call    string          `json:"call,omitempty"`
-	Action  string          `json:"action"` // accept, decline or cancel
-	Content json.RawMessage `json:"content,omitempty"`
-}
-
 // maxUserQuestions bounds what one call may ask: more is cancelled unasked.
 const maxUserQuestions = 20
 
 // askUser asks the user what a tool asks. The signals carry the step's path, so
 // that an answer is for this call and no other.
-func askUser(r *flow.Run, t *Task, q *UserQuestion, before int) (UserAnswer, error) {
-	out := UserAnswer{ID: q.ID, Call: q.Call, Action: "cancel"}
+func askUser(r *flow.Run, t *Task, q *UserQuestion, before int) (stepio.UserAnswer, error) {
+	out := stepio.UserAnswer{ID: q.ID, Call: q.Call, Action: "cancel"}
 	switch {
 	case before >= maxUserQuestions:
 		return out, nil

@@ -17,13 +17,13 @@ import (
 // A State is what a run knows so far. It is the loop's checkpoint, so it
 // holds the transcript by reference. Its groups are one object in JSON.
 type State struct {
-	Transcript
+	transcript
 	Produced
 	Totals
-	Claims
-	Guards
-	Security
-	Window
+	claims
+	loopGuards
+	securityState
+	contextWindow
 	Outcome *Outcome `json:"outcome,omitempty"`
 	// Ended is the outcome of a run that goes on for a compaction alone, and ends
 	// with it again.
@@ -34,7 +34,7 @@ type State struct {
 	Raised Limits `json:"raised,omitzero"`
 	// Model is what a person has picked in place of the task's.
 	Model *pickedModel `json:"model,omitempty"`
-	CallRepair
+	callRepair
 
 	feedback turnFeedback // of the answer of this turn
 	// How unmet criteria are put, from the task: in plain words, and with finish
@@ -42,9 +42,9 @@ type State struct {
 	plain, finishOffered bool
 }
 
-// A Transcript is the conversation: Head names what the model has been sent,
+// A transcript is the conversation: Head names what the model has been sent,
 // New is what it has not.
-type Transcript struct {
+type transcript struct {
 	Head string        `json:"head,omitempty"`
 	New  []llm.Message `json:"new,omitempty"`
 }
@@ -67,8 +67,8 @@ type Totals struct {
 	Elapsed  time.Duration        `json:"spent_ns"`
 }
 
-// Claims are what the model has answered about being done.
-type Claims struct {
+// claims are what the model has answered about being done.
+type claims struct {
 	Last    string `json:"last,omitempty"` // the model's last text
 	Claim   *Claim `json:"claim,omitempty"`
 	Rejects int    `json:"rejects,omitempty"` // claims that did not hold
@@ -78,8 +78,8 @@ type Claims struct {
 	Earlier map[string]int `json:"earlier,omitempty"`
 }
 
-// Guards are what loop detection, reminders and limits of calls remember.
-type Guards struct {
+// loopGuards are what loop detection, reminders and limits of calls remember.
+type loopGuards struct {
 	Recent       []fingerprint          `json:"recent,omitempty"`  // of the last turns, for loop detection
 	LastReminder int                    `json:"nudged,omitempty"`  // the turn of it
 	WrapUp       *Outcome               `json:"landing,omitempty"` // why the run is about to stop, while the model sums up
@@ -90,20 +90,20 @@ type Guards struct {
 	ShownDirs    []string               `json:"told,omitempty"`    // directories whose project texts the model has
 }
 
-// Security is what decides about later calls.
-type Security struct {
+// securityState is what decides about later calls.
+type securityState struct {
 	Taint tools.Taint  `json:"taint,omitempty"` // of what the run has read
 	Rules permit.Rules `json:"rules,omitempty"` // added by the people who approved
 }
 
-// Window is how the conversation fits the context window.
-type Window struct {
+// contextWindow is how the conversation fits the context window.
+type contextWindow struct {
 	Context ContextUsage      `json:"context,omitzero"`
 	Notes   *compaction.Notes `json:"notes,omitempty"` // in place of turns that were left out
 }
 
-// CallRepair is what went wrong with the form of the model's tool calls.
-type CallRepair struct {
+// callRepair is what went wrong with the form of the model's tool calls.
+type callRepair struct {
 	Malformed    int                    `json:"slips,omitempty"`    // calls in a row that were malformed or swallowed
 	ModeFailures []toolcall.ModeFailure `json:"setbacks,omitempty"` // modes that did not work
 	Misread      int                    `json:"misread,omitempty"`  // answers in a row whose calls were lost or doubtful

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/memory"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -216,7 +217,7 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 	}
 	if o.Worktree {
 		at := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
-		got, err := flow.Do[Tree](sc.Run, WorktreeStep, AddWorktree, Tree{Name: at, Of: sc.Task.At})
+		got, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: at, Of: sc.Task.At})
 		if se, ok := asStep(err); ok {
 			return refused("a worktree for it: %s", se.Message)
 		}

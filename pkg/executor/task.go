@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/llm/schema"
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -245,8 +246,8 @@ var Approves = []Approve{ApproveAsk, ApproveEdits, ApproveAll, ApproveNone}
 
 // permissionContext is what decides about the next call besides the call itself, nil where
 // there is nothing to say: it is part of every tool step.
-func (t *Task) permissionContext(now callContext) *PermissionContext {
-	m := PermissionContext{Rules: append(slices.Clip(t.Rules), now.rules...)}
+func (t *Task) permissionContext(now callContext) *stepio.PermissionContext {
+	m := stepio.PermissionContext{Rules: append(slices.Clip(t.Rules), now.rules...)}
 	if len(m.Rules) > 0 {
 		m.Agent = t.Agent
 	}
@@ -256,7 +257,7 @@ func (t *Task) permissionContext(now callContext) *PermissionContext {
 	if t.Approve != ApproveEdits {
 		m.Approve = string(t.Approve)
 	}
-	if now.taint.Has(ExfiltrationTaint) || now.taint.Has(tools.Unconfirmed) {
+	if now.taint.Has(stepio.ExfiltrationTaint) || now.taint.Has(tools.Unconfirmed) {
 		m.Taint = now.taint
 	}
 	if len(m.Rules) == 0 && m.Mode == "" && m.Approve == "" && m.Taint == 0 {

@@ -1,19 +1,8 @@
 package executor
 
-import "github.com/adroit-run/adroit/pkg/llm/price"
-
-// A Think is the model that tools which think are given, and what one call of
-// such a tool may take of it. It is pinned with the task and part of the
-// call's step, with what the job's limits leave at that point.
-type Think struct {
-	Route
-	MaxTokens int `json:"max_tokens,omitempty"` // of one answer; default 2048
-	Requests  int `json:"requests,omitempty"`   // of one call of a tool; default 16
-	// Tokens and USD are what the job has left; -1 is without end.
-	Tokens int         `json:"tokens,omitempty"`
-	USD    float64     `json:"usd,omitempty"`
-	Prices price.Table `json:"prices,omitempty"`
-}
+import (
+	"github.com/adroit-run/adroit/pkg/llm/price"
+)
 
 // thinking is what a call may think with now.
 func (t *Task) thinking(s *State) *Think {

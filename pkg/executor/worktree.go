@@ -5,26 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/flow"
 )
-
-// Names of the steps of kind [WorktreeStep].
-const (
-	AddWorktree  = "add"
-	joinWorktree = "join"
-	DropWorktree = "drop"
-)
-
-// A Tree is the input of a step about a worktree, and its output.
-type Tree struct {
-	Name string `json:"name"`
-	Of   string `json:"of,omitempty"`
-	Dir  string `json:"dir,omitempty"`
-
-	Files   int      `json:"files,omitempty"`      // that were copied
-	Left    []string `json:"not_copied,omitempty"` // the first of what was not: ignored, secret, in another repository
-	Omitted int      `json:"omitted,omitempty"`    // how many that are
-}
 
 // A Joined states what became of the changes in a worktree.
 type Joined struct {
@@ -43,7 +26,7 @@ type Joined struct {
 
 // join brings back what a sub-agent has changed.
 func (sc *Scope) join(rep *Report) error {
-	got, err := flow.Do[Joined](sc.Run, WorktreeStep, joinWorktree, Tree{Name: rep.Joined.Name, Of: sc.Task.At})
+	got, err := flow.Do[Joined](sc.Run, stepio.WorktreeStep, stepio.JoinWorktree, stepio.Tree{Name: rep.Joined.Name, Of: sc.Task.At})
 	if se, ok := asStep(err); ok {
 		rep.Status, rep.Reason = Failed, "what it changed could not be brought back: "+se.Message
 		return &SpawnError{*rep, err}
@@ -52,7 +35,7 @@ func (sc *Scope) join(rep *Report) error {
 		return err
 	}
 	if got.Diff != nil {
-		sc.State.bind(WorktreeStep, map[string]json.RawMessage{"diff": got.Diff})
+		sc.State.bind(stepio.WorktreeStep, map[string]json.RawMessage{"diff": got.Diff})
 	}
 	rep.Joined = &got
 	if len(got.Conflicts) == 0 {
@@ -79,7 +62,7 @@ func (j *Joined) ConflictList() string {
 // is none.
 func (sc *Scope) InTree() (*Scope, error) {
 	name := "w" + strings.ReplaceAll(sc.Run.Next(), ".", "-")
-	got, err := flow.Do[Tree](sc.Run, WorktreeStep, AddWorktree, Tree{Name: name, Of: sc.Task.At})
+	got, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.AddWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +76,11 @@ func (sc *Scope) InTree() (*Scope, error) {
 
 // JoinTree brings back what was changed in a copy of InTree, as one step.
 func (sc *Scope) JoinTree(name string) (Joined, error) {
-	return flow.Do[Joined](sc.Run, WorktreeStep, joinWorktree, Tree{Name: name, Of: sc.Task.At})
+	return flow.Do[Joined](sc.Run, stepio.WorktreeStep, stepio.JoinWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
 }
 
 // DropTree removes a copy of InTree with all that is in it.
 func (sc *Scope) DropTree(name string) error {
-	_, err := flow.Do[Tree](sc.Run, WorktreeStep, DropWorktree, Tree{Name: name, Of: sc.Task.At})
+	_, err := flow.Do[stepio.Tree](sc.Run, stepio.WorktreeStep, stepio.DropWorktree, stepio.Tree{Name: name, Of: sc.Task.At})
 	return err
 }

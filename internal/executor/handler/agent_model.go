@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -45,7 +46,7 @@ func timeoutFailure(outer, inner context.Context, d time.Duration, err error) er
 
 // runAgentModel has a model work in the job's directory for its answer. What it
 // changes there is noted under the step, whatever becomes of it.
-func (m *models) runAgentModel(ctx context.Context, s flow.Step, model llm.AgentModel, name string, c *conversation, a executor.ModelRequest, emit event.Sink) (*executor.ModelResponse, error) {
+func (m *models) runAgentModel(ctx context.Context, s flow.Step, model llm.AgentModel, name string, c *conversation, a stepio.ModelRequest, emit event.Sink) (*stepio.ModelResponse, error) {
 	if a.Grant == nil || m.Env == nil {
 		return nil, fmt.Errorf("model %s works on its own, and this step gives it no place to", s.Name)
 	}
@@ -93,7 +94,7 @@ func (m *models) runAgentModel(ctx context.Context, s flow.Step, model llm.Agent
 	if err != nil {
 		return nil, modelFailure(err)
 	}
-	answer := &executor.ModelResponse{Response: *resp, Changed: changed, Took: time.Since(start)}
+	answer := &stepio.ModelResponse{Response: *resp, Changed: changed, Took: time.Since(start)}
 	answer.Message.Calls = nil // it has no tools of ours
 	if answer.Work == nil {
 		answer.Work = new(llm.Work)
@@ -139,9 +140,9 @@ func deltaEvent(d llm.Delta) event.Event {
 // approver answers what a model asks before it does it. The job cannot be parked
 // while a process waits: rules and the approval mode decide, then a person if
 // one is there, and if nobody is there the answer is no.
-func (m *models) approver(ctx context.Context, st executor.AgentGrant, env *tools.Env, a executor.ModelRequest) llm.ApproveFunc {
+func (m *models) approver(ctx context.Context, st stepio.AgentGrant, env *tools.Env, a stepio.ModelRequest) llm.ApproveFunc {
 	return func(p llm.PermissionRequest) string {
-		may := executor.PermissionContext{}
+		may := stepio.PermissionContext{}
 		if st.Permit != nil {
 			may = *st.Permit
 		}

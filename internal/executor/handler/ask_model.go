@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
@@ -48,13 +48,13 @@ func malformed(r *llm.Response) string {
 // generate asks the model in the first way that has not failed. A way that
 // the server refuses is given up for the conversation, and the next is tried
 // at once.
-func (m *models) generate(ctx context.Context, model llm.Model, c *conversation, a executor.ModelRequest, req *llm.Request, show func(llm.Delta)) (*executor.ModelResponse, error) {
+func (m *models) generate(ctx context.Context, model llm.Model, c *conversation, a stepio.ModelRequest, req *llm.Request, show func(llm.Delta)) (*stepio.ModelResponse, error) {
 	if len(c.tools) == 0 {
 		resp, err := model.Generate(ctx, req, show)
 		if err != nil {
 			return nil, err
 		}
-		return &executor.ModelResponse{Response: *resp}, nil
+		return &stepio.ModelResponse{Response: *resp}, nil
 	}
 	list, why := m.ways(ctx, c, a)
 	for i, way := range list {
@@ -67,7 +67,7 @@ func (m *models) generate(ctx context.Context, model llm.Model, c *conversation,
 			resp, slipped, err = m.in(ctx, way, model, c, a, req, show)
 		}
 		if err == nil {
-			return &executor.ModelResponse{Response: *resp, CallMode: way, ModeReason: why, Malformed: cmp.Or(slipped, malformed(resp))}, nil
+			return &stepio.ModelResponse{Response: *resp, CallMode: way, ModeReason: why, Malformed: cmp.Or(slipped, malformed(resp))}, nil
 		}
 		var le *llm.Error
 		if i == len(list)-1 || !errors.As(err, &le) {
@@ -101,7 +101,7 @@ func (c *conversation) broke(way toolcall.Mode) bool {
 
 // ways lists the ways to try now, and why not all of them. There is always
 // one.
-func (m *models) ways(ctx context.Context, c *conversation, a executor.ModelRequest) ([]toolcall.Mode, string) {
+func (m *models) ways(ctx context.Context, c *conversation, a stepio.ModelRequest) ([]toolcall.Mode, string) {
 	if a.CallMode != "" && a.CallMode != toolcall.Auto {
 		return []toolcall.Mode{a.CallMode}, "set for the job"
 	}
@@ -125,7 +125,7 @@ func (m *models) ways(ctx context.Context, c *conversation, a executor.ModelRequ
 }
 
 // in asks in a mode that is not native. slipped states what was wrong with the answer's form.
-func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *conversation, a executor.ModelRequest, req *llm.Request, show func(llm.Delta)) (_ *llm.Response, slipped string, err error) {
+func (m *models) in(ctx context.Context, way toolcall.Mode, model llm.Model, c *conversation, a stepio.ModelRequest, req *llm.Request, show func(llm.Delta)) (_ *llm.Response, slipped string, err error) {
 	sp, err := c.textTranscript(way, m.Tools, a)
 	if err != nil {
 		return nil, "", err
@@ -165,7 +165,7 @@ type textTranscript struct {
 }
 
 // textTranscript gives the conversation written out, and takes up what is new in it.
-func (c *conversation) textTranscript(way toolcall.Mode, all *tools.Set, a executor.ModelRequest) (*textTranscript, error) {
+func (c *conversation) textTranscript(way toolcall.Mode, all *tools.Set, a stepio.ModelRequest) (*textTranscript, error) {
 	var list []string
 	for _, t := range c.tools {
 		list = append(list, t.Name)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -33,7 +34,7 @@ func asked(p Invocation, err error) *executor.ToolResult {
 }
 
 // withSaid gives a call what people have said to what it asked.
-func withSaid(ctx context.Context, use executor.ToolCall) context.Context {
+func withSaid(ctx context.Context, use stepio.ToolCall) context.Context {
 	if use.Accepted == "" && len(use.Answers) == 0 {
 		return ctx
 	}

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // compact performs a step of kind "compact".
 func (m *models) compact(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-	var in executor.CompactRequest
+	var in stepio.CompactRequest
 	if err := json.Unmarshal(s.Input, &in); err != nil {
 		return nil, fmt.Errorf("compact %s: decoding input: %w", s.Name, err)
 	}
@@ -34,17 +34,17 @@ func (m *models) compact(ctx context.Context, s flow.Step, emit event.Sink) (jso
 		msgs = append(msgs, in.New...)
 	}
 	c := compactor{models: m, in: in, msgs: settled(msgs)}
-	var out executor.CompactResult
+	var out stepio.CompactResult
 	var err error
 	how, model, _ := strings.Cut(s.Name, " ")
 	switch how {
-	case executor.CompactResults:
+	case stepio.CompactResults:
 		out = c.results()
-	case executor.CompactSummary:
+	case stepio.CompactSummary:
 		if out, err = c.summary(ctx, model); out.Poor != "" {
 			emit(event.Event{Kind: event.Note, Text: "the summary of " + model + " is not used: " + out.Poor})
 		}
-	case executor.CompactRecord:
+	case stepio.CompactRecord:
 		out = c.replaced(c.record())
 	default:
 		err = fmt.Errorf("there is no way %q to compact", s.Name)
@@ -59,7 +59,7 @@ func (m *models) compact(ctx context.Context, s flow.Step, emit event.Sink) (jso
 // A compactor is one such step at work.
 type compactor struct {
 	*models
-	in   executor.CompactRequest
+	in   stepio.CompactRequest
 	msgs []llm.Message // from the first answer on
 }
 
@@ -99,9 +99,9 @@ func (c *compactor) trimmer(msgs []llm.Message) *compaction.Trimmer {
 }
 
 // results makes the results of earlier turns smaller.
-func (c *compactor) results() executor.CompactResult {
+func (c *compactor) results() stepio.CompactResult {
 	t := c.trimmer(c.msgs)
-	out := executor.CompactResult{Before: c.in.Fixed + compaction.Tokens(t.Weight, c.in.Rate)}
+	out := stepio.CompactResult{Before: c.in.Fixed + compaction.Tokens(t.Weight, c.in.Rate)}
 	if c.in.Refused {
 		c.in.Target = compaction.Reduce(c.in.Target, out.Before, 6)
 	}
@@ -133,9 +133,9 @@ func (c *compactor) cut() int {
 func (c *compactor) older() []llm.Message { return c.msgs[:c.cut()] }
 
 // replaced gives the conversation with notes in place of its earlier turns.
-func (c *compactor) replaced(n *compaction.Notes) executor.CompactResult {
+func (c *compactor) replaced(n *compaction.Notes) stepio.CompactResult {
 	older, rest := c.older(), c.msgs[c.cut():]
-	out := executor.CompactResult{Before: c.in.Fixed + compaction.Tokens(compaction.Weigh(c.msgs...), c.in.Rate)}
+	out := stepio.CompactResult{Before: c.in.Fixed + compaction.Tokens(compaction.Weigh(c.msgs...), c.in.Rate)}
 	for _, m := range older {
 		if m.Role == llm.Assistant {
 			out.Turns++
@@ -166,14 +166,14 @@ const summaryRoom = 2048
 
 // summary has a model write the notes. What is of no use gives way to those
 // made from the record.
-func (c *compactor) summary(ctx context.Context, ref string) (executor.CompactResult, error) {
+func (c *compactor) summary(ctx context.Context, ref string) (stepio.CompactResult, error) {
 	older := c.older()
 	if len(older) == 0 {
 		return c.replaced(nil), nil
 	}
 	model, name, err := c.Models(ctx, ref)
 	if err != nil {
-		return executor.CompactResult{}, modelFailure(err)
+		return stepio.CompactResult{}, modelFailure(err)
 	}
 	most := max(c.in.Limit-summaryRoom-1000, c.in.Limit/2) * c.in.Rate / 1000 * 3 / 4
 	text := fmt.Sprintf("The task:\n%s\n\n%s\n\nThe turns:\n%s", compaction.HeadAndTail(c.in.Task, most/8, most/16, ""), c.in.Notes.Text(), compaction.Transcript(older, most*3/4))
@@ -183,14 +183,14 @@ func (c *compactor) summary(ctx context.Context, ref string) (executor.CompactRe
 		Options:  llm.Options{MaxTokens: summaryRoom, Window: c.in.Window}}
 	resp, err := model.Generate(ctx, req, nil)
 	if ctx.Err() != nil {
-		return executor.CompactResult{}, ctx.Err()
+		return stepio.CompactResult{}, ctx.Err()
 	}
 	if err != nil {
-		return executor.CompactResult{}, modelFailure(err)
+		return stepio.CompactResult{}, modelFailure(err)
 	}
 	if c.Record != nil {
 		if err := c.Record(req, resp); err != nil {
-			return executor.CompactResult{}, err
+			return stepio.CompactResult{}, err
 		}
 	}
 	n, poor := readNotes(resp, compaction.Weigh(older...)+compaction.Weight(c.in.Notes.Text()))
@@ -224,7 +224,7 @@ func readNotes(resp *llm.Response, replaced int) (*compaction.Notes, string) {
 }
 
 func describeCompact(_ flow.Step, b json.RawMessage) (string, json.RawMessage) {
-	var out executor.CompactResult
+	var out stepio.CompactResult
 	if json.Unmarshal(b, &out) != nil {
 		return "", nil
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -11,7 +12,7 @@ import (
 )
 
 func describeModel(_ flow.Step, out json.RawMessage) (string, json.RawMessage) {
-	var a executor.ModelResponse
+	var a stepio.ModelResponse
 	if json.Unmarshal(out, &a) != nil {
 		return "", nil
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -117,11 +118,11 @@ func Serve(h Host) flow.Mux {
 	}
 	m := &models{Host: h, convs: map[string]*conversation{}}
 	return flow.Mux{
-		executor.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, executor.AgentTimeout), Attempts: attempts, Patience: h.Patience, Safe: repeatableModel, Describe: h.withCost(describeModel), Recount: recountCost(h.withCost(describeModel))},
-		executor.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},
+		stepio.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, stepio.AgentTimeout), Attempts: attempts, Patience: h.Patience, Safe: repeatableModel, Describe: h.withCost(describeModel), Recount: recountCost(h.withCost(describeModel))},
+		stepio.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},
 
-		executor.WorktreeStep: h.trees(),
-		executor.CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Patience: h.Patience, Safe: flow.Always, Describe: h.withCost(describeCompact), Recount: recountCost(h.withCost(describeCompact))},
+		stepio.WorktreeStep: h.trees(),
+		stepio.CompactStep:  {Handler: m.compact, Timeout: h.ModelTimeout, Attempts: 2, Patience: h.Patience, Safe: flow.Always, Describe: h.withCost(describeCompact), Recount: recountCost(h.withCost(describeCompact))},
 	}
 }
 
@@ -143,7 +144,7 @@ func (h Host) repeatable(s flow.Step) bool {
 // revertInterrupted takes back what an interrupted edit has done: the ledger knows. What
 // commands have done, or calls to elsewhere, nobody knows.
 func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
-	var use executor.ToolCall
+	var use stepio.ToolCall
 	t, ok := h.lookup(s.Name)
 	if !ok || h.Revert == nil || t.Needs&^(tools.Read|tools.Write|tools.Think) != 0 || json.Unmarshal(s.Input, &use) != nil {
 		return false, nil
@@ -154,7 +155,7 @@ func (h Host) revertInterrupted(_ context.Context, s flow.Step) (bool, error) {
 // tool performs a tool step. What goes wrong inside the tool is its result;
 // an error is for the operator.
 func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-	var use executor.ToolCall
+	var use stepio.ToolCall
 	if err := json.Unmarshal(s.Input, &use); err != nil {
 		return nil, fmt.Errorf("tool %s: decoding input: %w", s.Name, err)
 	}

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/llm/route"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
 // finalIfBacked makes a failure final that another model can make good at once.
-func finalIfBacked(c executor.Chain, err error) error {
+func finalIfBacked(c stepio.Chain, err error) error {
 	var f *flow.Failure
 	if !c.Backed || !errors.As(err, &f) {
 		return err

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
@@ -35,7 +35,7 @@ type conversation struct {
 }
 
 func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-	var a executor.ModelRequest
+	var a stepio.ModelRequest
 	if err := json.Unmarshal(s.Input, &a); err != nil {
 		return nil, fmt.Errorf("model %s: decoding input: %w", s.Name, err)
 	}
@@ -119,7 +119,7 @@ func repairCalls(calls []llm.Call) {
 // in a process that has just taken the job over, from the blob store. It is the
 // caller's own until keepConversation: agents that were given the same words have
 // transcripts of the same digest, and one may be ahead of the other.
-func (m *models) takeConversation(ctx context.Context, digest string, a executor.ModelRequest) (*conversation, error) {
+func (m *models) takeConversation(ctx context.Context, digest string, a stepio.ModelRequest) (*conversation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c, ok := m.convs[digest]; ok { // asked again after a failure
@@ -162,14 +162,14 @@ func storageFailure(err error) error {
 }
 
 // chain reads the asks that lead up to head, the last first.
-func (m *models) chain(ctx context.Context, head string) ([]executor.ModelRequest, error) {
-	var chain []executor.ModelRequest
+func (m *models) chain(ctx context.Context, head string) ([]stepio.ModelRequest, error) {
+	var chain []stepio.ModelRequest
 	for ; head != ""; head = chain[len(chain)-1].Head {
 		b, err := m.Blobs.Blob(ctx, head)
 		if err != nil {
 			return nil, err
 		}
-		var prev executor.ModelRequest
+		var prev stepio.ModelRequest
 		if err := json.Unmarshal(b, &prev); err != nil {
 			return nil, err
 		}
@@ -186,7 +186,7 @@ func (m *models) forget() {
 	clear(m.convs)
 }
 
-func (c *conversation) add(a executor.ModelRequest) {
+func (c *conversation) add(a stepio.ModelRequest) {
 	c.msgs = append(c.msgs, a.New...)
 	if a.Tools != nil {
 		c.tools = a.Tools

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/executor/handler"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -34,12 +34,12 @@ func TestSameWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := executor.ModelRequest{New: []llm.Message{{Role: llm.System, Text: "Be brief."}, {Role: llm.User, Text: "Look."}}}
+	first := stepio.ModelRequest{New: []llm.Message{{Role: llm.System, Text: "Be brief."}, {Role: llm.User, Text: "Look."}}}
 	input, err := json.Marshal(first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := json.Marshal(executor.ModelRequest{Head: flow.Digest(input), New: []llm.Message{{Role: llm.Assistant, Text: "Well."}, {Role: llm.User, Text: "Go on."}}})
+	second, err := json.Marshal(stepio.ModelRequest{Head: flow.Digest(input), New: []llm.Message{{Role: llm.Assistant, Text: "Well."}, {Role: llm.User, Text: "Go on."}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestSameWords(t *testing.T) {
 	// The name of the model is not part of what the agents say here, so that the
 	// digests are those of the same words.
 	ask := func(name string, input []byte) error {
-		_, err := mux[executor.ModelStep].Handler(context.WithValue(t.Context(), asker{}, name), flow.Step{Kind: executor.ModelStep, Name: name, Input: input}, func(event.Event) {})
+		_, err := mux[stepio.ModelStep].Handler(context.WithValue(t.Context(), asker{}, name), flow.Step{Kind: stepio.ModelStep, Name: name, Input: input}, func(event.Event) {})
 		return err
 	}
 	done := make(chan error, 1)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -28,7 +29,7 @@ func (f Confinement) closed() bool { return f.Sandbox != "" && f.Sandbox != "off
 func (f Confinement) open() bool { return f.Network == "" || f.Network == "open" }
 
 // defaultVerdict is what becomes of a call where no rule holds, and why.
-func defaultVerdict(m executor.PermissionContext, t tools.Metadata, f Confinement) (permit.Do, string) {
+func defaultVerdict(m stepio.PermissionContext, t tools.Metadata, f Confinement) (permit.Do, string) {
 	switch {
 	case !executor.Mode(m.Mode).Allows(t):
 		return permit.Deny, "this job plans and changes nothing; say in words what should be done"
@@ -59,15 +60,15 @@ const leakReason = "the job has read something secret and text that others wrote
 const repeatReason = "an earlier publication may have happened, and nobody can tell: look there first; to publish again may publish twice"
 
 // publishesAgain reports whether a call may publish what was published already.
-func publishesAgain(m executor.PermissionContext, t tools.Tool) bool {
+func publishesAgain(m stepio.PermissionContext, t tools.Tool) bool {
 	return m.Taint.Has(tools.Unconfirmed) && t.Needs&tools.Publish != 0
 }
 
 // permitted returns the innermost handler of a call: it decides about the call
 // and runs it if it may. A call that must be approved is an *approvalError and
 // has not happened; one that is denied is a result in words for the model.
-func (h Host) permitted(use executor.ToolCall, emit event.Sink) ToolHandler {
-	may := executor.PermissionContext{}
+func (h Host) permitted(use stepio.ToolCall, emit event.Sink) ToolHandler {
+	may := stepio.PermissionContext{}
 	if use.Permission != nil {
 		may = *use.Permission
 	}
@@ -127,7 +128,7 @@ func denied(why string) tools.Result {
 
 // verdict decides, and reports whether the call could send what it should not,
 // or send it twice. It runs nothing.
-func verdict(m executor.PermissionContext, p Invocation, f Confinement) (v permit.Verdict, leaks bool) {
+func verdict(m stepio.PermissionContext, p Invocation, f Confinement) (v permit.Verdict, leaks bool) {
 	t := p.Tool
 	do, why := defaultVerdict(m, t.Metadata, f)
 	if do == permit.Deny {
@@ -146,7 +147,7 @@ func verdict(m executor.PermissionContext, p Invocation, f Confinement) (v permi
 	if v.Why == "" {
 		v.Why = why
 	}
-	leaks = m.Taint.Has(executor.ExfiltrationTaint) && (t.Needs&(tools.Net|tools.Publish) != 0 || t.Needs&tools.Shell != 0 && f.open())
+	leaks = m.Taint.Has(stepio.ExfiltrationTaint) && (t.Needs&(tools.Net|tools.Publish) != 0 || t.Needs&tools.Shell != 0 && f.open())
 	if leaks && v.Do != permit.Deny {
 		v.Do = permit.Ask
 		v.Why = leakReason
@@ -158,7 +159,7 @@ func verdict(m executor.PermissionContext, p Invocation, f Confinement) (v permi
 }
 
 // ruleCall is what rules judge of a call.
-func ruleCall(m executor.PermissionContext, p Invocation, def permit.Do) permit.Call {
+func ruleCall(m stepio.PermissionContext, p Invocation, def permit.Do) permit.Call {
 	t := p.Tool
 	c := permit.Call{Agent: m.Agent, Tool: t.Name, Default: def, Shell: t.Command != ""}
 	if t.Command == "" && len(t.Paths) == 0 && t.Touches == nil {
@@ -210,7 +211,7 @@ func callPaths(p Invocation, fields map[string]json.RawMessage, args json.RawMes
 }
 
 // question is what a person is to approve.
-func (h Host) question(p Invocation, m executor.PermissionContext, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*executor.Question, error) {
+func (h Host) question(p Invocation, m stepio.PermissionContext, given map[string]json.RawMessage, v permit.Verdict, leaks bool) (*executor.Question, error) {
 	t := p.Tool
 	c := ruleCall(m, p, permit.Ask)
 	q := &executor.Question{Tool: t.Name, Args: p.Args, Needs: t.Needs, Paths: c.Paths}
@@ -279,7 +280,7 @@ func content(p Invocation, name string) ([]byte, error) {
 
 // alwaysRule is the rule that would have kept the question from being asked, nil
 // if there is none that covers no more than what the person sees.
-func alwaysRule(m executor.PermissionContext, c permit.Call) *permit.Rule {
+func alwaysRule(m stepio.PermissionContext, c permit.Call) *permit.Rule {
 	r, ok := m.Rules.Propose(c)
 	if !c.Shell {
 		r, ok = permit.Rule{Tool: c.Tool, Do: permit.Allow}, true
@@ -294,11 +295,11 @@ func alwaysRule(m executor.PermissionContext, c permit.Call) *permit.Rule {
 // up when it began: it must be asked about, or is denied, everywhere. Such a
 // step may be begun again.
 func (h Host) idle(s flow.Step, t tools.Tool) bool {
-	var use executor.ToolCall
+	var use stepio.ToolCall
 	if json.Unmarshal(s.Input, &use) != nil || use.Approved != "" {
 		return false
 	}
-	may := executor.PermissionContext{}
+	may := stepio.PermissionContext{}
 	if use.Permission != nil {
 		may = *use.Permission
 	}

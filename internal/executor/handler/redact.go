@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -30,14 +31,14 @@ func Guard(m flow.Mux, r *secret.Redactor) flow.Mux {
 	for kind, rt := range m {
 		clean := r.Known().JSON // a task keeps the operator's own words
 		switch kind {
-		case executor.ToolStep:
+		case stepio.ToolStep:
 			clean = func(raw json.RawMessage) (json.RawMessage, bool) { return cleanReply(r, raw) }
-		case executor.ModelStep:
+		case stepio.ModelStep:
 			clean = func(raw json.RawMessage) (json.RawMessage, bool) { return cleanAnswer(r, raw) }
 		}
 		perform := rt.Handler
 		rt.Handler = func(ctx context.Context, s flow.Step, emit event.Sink) (json.RawMessage, error) {
-			show := &deltaRedactor{new: r.Stream, emit: emit, lines: kind == executor.ToolStep}
+			show := &deltaRedactor{new: r.Stream, emit: emit, lines: kind == stepio.ToolStep}
 			res, err := perform(secret.With(ctx, r), s, show.sink)
 			show.end()
 			if err != nil {
@@ -96,7 +97,7 @@ func cleanAnswer(r *secret.Redactor, raw json.RawMessage) (json.RawMessage, bool
 		return raw, false // known values are among what was looked for
 	}
 	raw, known := r.Known().JSON(raw)
-	var a executor.ModelResponse
+	var a stepio.ModelResponse
 	if json.Unmarshal(raw, &a) != nil {
 		return raw, known
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -18,7 +19,7 @@ import (
 type Worktrees interface {
 	// Add makes a copy named name of the work tree of, which is the job's own if
 	// empty, as it is now, and states where it is.
-	Add(ctx context.Context, job, name, of string) (executor.Tree, error)
+	Add(ctx context.Context, job, name, of string) (stepio.Tree, error)
 	// Join brings what was changed in name to of, as the step at path, so that it
 	// can be undone, and takes the copy away unless there are conflicts.
 	Join(ctx context.Context, job, path, name, of string) (executor.Joined, error)
@@ -31,14 +32,14 @@ func (h Host) trees() flow.Route {
 	return flow.Route{
 		Timeout: 10 * time.Minute, Safe: flow.Always,
 		Handler: func(ctx context.Context, s flow.Step, _ event.Sink) (json.RawMessage, error) {
-			var t executor.Tree
+			var t stepio.Tree
 			if err := json.Unmarshal(s.Input, &t); err != nil {
 				return nil, fmt.Errorf("worktree: decoding input: %w", err)
 			}
 			if h.Worktrees == nil {
 				return nil, errors.New("there are no worktrees here")
 			}
-			if s.Name == executor.AddWorktree {
+			if s.Name == stepio.AddWorktree {
 				var err error
 				of := t.Of
 				if t, err = h.Worktrees.Add(ctx, s.Job, t.Name, of); err != nil {
@@ -46,7 +47,7 @@ func (h Host) trees() flow.Route {
 				}
 				return json.Marshal(t)
 			}
-			if s.Name == executor.DropWorktree {
+			if s.Name == stepio.DropWorktree {
 				if err := h.Worktrees.Drop(ctx, s.Job, t.Name); err != nil {
 					return nil, errors.Join(h.fault(s.Job, t.Of), err)
 				}
@@ -59,8 +60,8 @@ func (h Host) trees() flow.Route {
 			return json.Marshal(got)
 		},
 		Describe: func(s flow.Step, out json.RawMessage) (string, json.RawMessage) {
-			if s.Name == executor.AddWorktree {
-				var t executor.Tree
+			if s.Name == stepio.AddWorktree {
+				var t stepio.Tree
 				if json.Unmarshal(out, &t) != nil {
 					return "", nil
 				}
@@ -74,7 +75,7 @@ func (h Host) trees() flow.Route {
 				data, _ := json.Marshal(t) // strings
 				return text, data
 			}
-			if s.Name == executor.DropWorktree {
+			if s.Name == stepio.DropWorktree {
 				return "removed", nil
 			}
 			var j executor.Joined

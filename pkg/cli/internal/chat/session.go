@@ -16,12 +16,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
@@ -276,7 +276,7 @@ func (s *Session) drain() {
 	}
 	for i, ev := range evs {
 		s.last = max(s.last, ev.Seq)
-		if ev.Step == executor.CompactStep && ev.Text != "" && s.compaction == compacting {
+		if ev.Step == stepio.CompactStep && ev.Text != "" && s.compaction == compacting {
 			s.compaction = compactionDone
 		}
 		if ev.Step == flow.KindAwait {

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/adroit-run/adroit/internal/executor/stepio"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/flow"
 	"github.com/adroit-run/adroit/pkg/jobs"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A jobView is how a job stands, as clients get it.
@@ -159,7 +159,7 @@ func line(ev event.Event) string {
 	words := ""
 	switch ev.Kind {
 	case event.StepStarted:
-		if ev.Step == executor.ToolStep || ev.Step == executor.ModelStep {
+		if ev.Step == stepio.ToolStep || ev.Step == stepio.ModelStep {
 			words = ev.Step + " " + ev.Name
 		}
 	case event.StepFinished:

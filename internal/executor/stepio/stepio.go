@@ -1,4 +1,6 @@
-package executor
+// Package stepio has the inputs and outputs of the steps that the loop asks for, and
+// their names in the journal. The loop writes them, its handlers read them.
+package stepio
 
 // Kinds of the steps that the loop asks for.
 const (

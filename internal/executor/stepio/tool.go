@@ -1,0 +1,56 @@
+package stepio
+
+import (
+	"encoding/json"
+
+	"github.com/adroit-run/adroit/pkg/permit"
+	"github.com/adroit-run/adroit/pkg/tools"
+)
+
+// A ToolCall is the input of a tool step: the arguments, and the artifacts that
+// the tool consumes.
+type ToolCall struct {
+	Args       json.RawMessage            `json:"args"`
+	Artifacts  map[string]json.RawMessage `json:"given,omitempty"`
+	Permission *PermissionContext         `json:"may,omitempty"`
+	// Think is the model for a tool that asks one.
+	Think *Think `json:"think,omitempty"`
+	// Approved is the digest of the question that a person said yes to.
+	Approved string `json:"approved,omitempty"`
+	// Accepted is the digest of a tool that was changed by its server, if a person
+	// said yes to calling it as it is now.
+	Accepted string `json:"accepted,omitempty"`
+	// Answers are what the user said to what the tool asked.
+	Answers []UserAnswer `json:"answers,omitempty"`
+	// At is the worktree that the call is made in; empty is the job's directory.
+	At string `json:"at,omitempty"`
+	// Room is how many bytes of the result the model is shown; 0 for no bound.
+	MaxResultBytes int `json:"room,omitempty"`
+}
+
+// Gone is the code of a failure of Host.Env after which no call can do anything,
+// such as a workspace that was deleted. It ends the job; other failures are shown
+// to the model.
+const Gone = "workspace.gone"
+
+// A PermissionContext is what decides about a call besides the call itself. It travels with
+// the step, so that the decision is made where the tool is and needs nothing
+// but what was pinned. Nil is a May without rules in ModeEdits.
+type PermissionContext struct {
+	Agent   string       `json:"agent,omitempty"`
+	Mode    string       `json:"mode,omitempty"`
+	Approve string       `json:"approve,omitempty"`
+	Rules   permit.Rules `json:"rules,omitempty"`
+	Taint   tools.Taint  `json:"taint,omitempty"` // only if it matters: both kinds, or unconfirmed
+}
+
+// ExfiltrationTaint is what makes sending dangerous.
+const ExfiltrationTaint = tools.Untrusted | tools.Secret
+
+// A UserAnswer is what the user said to a UserQuestion.
+type UserAnswer struct {
+	ID      string          `json:"id"`
+	Call    string          `json:"call,omitempty"`
+	Action  string          `json:"action"` // accept, decline or cancel
+	Content json.RawMessage `json:"content,omitempty"`
+}
