@@ -157,6 +157,12 @@ func TestKillFixPolicy(t *testing.T) {
 		if p.read("repo/a.txt") != "right\n" || p.read("repo/worse.txt") != "" {
 			t.Errorf("point %d: a.txt is %q, worse.txt %q", n, p.read("repo/a.txt"), p.read("repo/worse.txt"))
 		}
+		_, known := p.run("failures", "--json")
+		for what, want := range map[string]int{`"outcome": "works"`: 1, `"agent": "code-fix"`: 1} {
+			if n := strings.Count(known, what); n != want {
+				t.Errorf("point %d: the memory has %s %d times, want %d\n%s", n, what, n, want, known)
+			}
+		}
 		return true
 	})
 	if last < 40 {

@@ -53,7 +53,7 @@ func New(sc *executor.Scope, o Options) (*Coordinator, error) {
 		return c, nil
 	}
 	for _, name := range sp.Allowed {
-		if name == Analyst || len(o.Names) > 0 && !slices.Contains(o.Names, name) {
+		if name == Analyst || name == o.Supervise || len(o.Names) > 0 && !slices.Contains(o.Names, name) {
 			continue
 		}
 		var a agents.DynamicAgent
@@ -73,6 +73,20 @@ func New(sc *executor.Scope, o Options) (*Coordinator, error) {
 // of a model that could not be asked: that says nothing about the problem. What
 // there is of a result comes with it.
 func (c *Coordinator) Coordinate(p *Problem, retry func(Action) (*Problem, error)) (Result, error) {
+	before := c.account()
+	res, err := c.coordinate(p, retry)
+	now := c.account()
+	res.Ended = Ended{Status: res.Status, Decisions: len(res.Attempts), Arms: res.Arms, Took: now.Took - before.Took, Tokens: now.Tokens - before.Tokens, Cost: now.Cost - before.Cost}
+	return res, err
+}
+
+// account is what the task has used so far.
+func (c *Coordinator) account() Ended {
+	s := c.sc.State
+	return Ended{Took: s.Elapsed, Tokens: s.Usage.In + s.Usage.Out + s.SubAgents.Usage.In + s.SubAgents.Usage.Out, Cost: s.Cost + s.SubAgents.Cost}
+}
+
+func (c *Coordinator) coordinate(p *Problem, retry func(Action) (*Problem, error)) (Result, error) {
 	c.res.Command, c.res.Problem = p.Command, p
 	c.left = c.o.attempts()
 	if err := c.begin(); err != nil {

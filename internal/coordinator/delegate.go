@@ -63,17 +63,23 @@ func Repaired(agent string, rep executor.Report) *Repair {
 		Tokens: rep.Usage.Usage.In + rep.Usage.Usage.Out, Cost: rep.Usage.Cost}
 	var diff string
 	if json.Unmarshal(rep.Artifacts["diff"], &diff) == nil {
-		for line := range strings.Lines(diff) {
-			name, ok := strings.CutPrefix(line, "+++ b/")
-			if name = strings.TrimSpace(name); ok && !slices.Contains(r.Changed, name) {
-				r.Changed = append(r.Changed, name)
-			}
-		}
+		r.Changed = changedBy(diff)
 	}
 	if len(rep.Artifacts["diff"]) > 0 && r.Changed == nil {
 		r.Changed = []string{"files"} // which it only deleted, or does not name
 	}
 	return r
+}
+
+// changedBy are the files that a diff leaves behind.
+func changedBy(diff string) (out []string) {
+	for line := range strings.Lines(diff) {
+		name, ok := strings.CutPrefix(line, "+++ b/")
+		if name = strings.TrimSpace(name); ok && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // command has a command repair, which the strategy names: whether it did, the next

@@ -146,7 +146,9 @@ func (m Memory) remember(ctx context.Context, s flow.Step, in lesson) error {
 		// A repair whose diff is not known is remembered without.
 		diff, err := m.Fixes.Diff(ctx, in.Tree, in.Path)
 		if err == nil && diff != "" && len(diff) <= mostFix {
-			f.Action.Fix = diff
+			if f.Action.Fix = diff; len(f.Action.Files) == 0 {
+				f.Action.Files = changedBy(diff)
+			}
 		}
 	}
 	if m.Hide != nil {

@@ -26,7 +26,7 @@ type Options struct {
 	Strategy  Strategy      // what is done before anything else
 	Only      bool          // nothing but Strategy and what code decides
 	NoRules   bool          // code does not decide: a job that began before it did, or a step that must not be
-	Supervise bool          // an agent reviews decisions before they are carried out
+	Supervise string        // the agent that reviews decisions before they are carried out; empty: none
 	Choice                  // of memory; empty: what the configuration says
 	Parallel  int           // agents that repair at once; 0 and 1 are one after the other
 	Hooks
@@ -113,6 +113,19 @@ type Result struct {
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Arms are the sides that the job was on in comparisons.
 	Arms map[string]string `json:"arms,omitempty"`
+
+	Ended Ended `json:"-"`
+}
+
+// An Ended is a coordination in the result of a pipeline, a validation or another
+// workflow, which has its decisions beside it: for the statistics.
+type Ended struct {
+	Status    string            `json:"status"`    // of the Result
+	Decisions int               `json:"decisions"` // how many of them
+	Arms      map[string]string `json:"arms,omitempty"`
+	Took      time.Duration     `json:"took_ns,omitempty"` // the task's work, waiting for people not counted
+	Tokens    int               `json:"tokens,omitempty"`
+	Cost      float64           `json:"cost_usd,omitempty"`
 }
 
 // An Attempt is one decision and what came of it.
@@ -142,4 +155,7 @@ type Repair struct {
 	Cost    float64  `json:"cost_usd,omitempty"`
 
 	Path string `json:"path,omitempty"` // of the step that had it work, above all that it did in events and logs
+	// Step is the same for a repair that is not undone if it does not help: a memory
+	// finds there what it changed.
+	Step string `json:"-"`
 }

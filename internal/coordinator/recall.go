@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,9 +14,9 @@ import (
 	"github.com/adroit-run/adroit/pkg/flow"
 )
 
-// replayTool makes a known change again. A task that has it remembers; one without, such
+// ReplayTool makes a known change again. A task that has it remembers; one without, such
 // as one that was pinned before there was a memory, does not.
-const replayTool = "replay_fix"
+const ReplayTool = "replay_fix"
 
 // byMemory is who decides by what is known from other jobs: code, so a rule.
 const byMemory = "rule memory"
@@ -27,9 +28,10 @@ type experience struct {
 	known map[string]*Known // by signature
 }
 
-// begin fixes, once for a coordinator, whether it remembers and what it is part of.
+// begin fixes, once for a coordinator, whether it remembers and what it is part of. One
+// that only retries, or that asks somebody of its own what to do, has no memory.
 func (c *Coordinator) begin() error {
-	if c.past.begun || !c.sc.Has(replayTool) {
+	if c.past.begun || c.o.NoRules || c.o.Decide != nil || !c.sc.Has(ReplayTool) {
 		return nil
 	}
 	setup, err := flow.Do[Setup](c.sc.Run, memoryStep, beginMemory, c.o.Choice)
@@ -89,15 +91,26 @@ func (c *Coordinator) remembered(sig string) (act Action, ok bool) {
 		}
 		return act, false
 	}
+	if c.o.Only {
+		return act, false // whoever names who repairs has it asked, and nobody else is there
+	}
 	if p := k.Person; p != nil && c.first(sig, "person") {
 		return Action{Decision: Escalate, By: byMemory, Reasoning: fmt.Sprintf("%s: the same failure was repaired by a person %s (job %s)", p.Message, p.Age, keyJob(p.Key)),
-			Hint: "Repair it as then. With --memory off agents are tried again."}, true
+			Hint: "Repair it as then. " + c.tryAgain()}, true
 	}
 	if p := k.GivenUp; p != nil && len(k.Failed) > 0 && c.exhausted(sig) && c.first(sig, "given up") {
 		return Action{Decision: Escalate, By: byMemory, Reasoning: fmt.Sprintf("%s: no agent has helped with the same failure, %s for the last time (job %s)", p.Message, p.Age, keyJob(p.Key)),
-			Hint: "Look at the output; repair it. With --memory off agents are tried again."}, true
+			Hint: "Look at the output; repair it. " + c.tryAgain()}, true
 	}
 	return act, false
+}
+
+// tryAgain is how a person has agents try what is known not to help.
+func (c *Coordinator) tryAgain() string {
+	if c.o.Works != nil { // adroit fix
+		return "With --memory off agents are tried again."
+	}
+	return "With memory: off agents are tried again."
 }
 
 // exhausted reports that no agent is left that may still help.
@@ -116,7 +129,7 @@ func (c *Coordinator) has(agent string) bool {
 func (c *Coordinator) replay(at *Attempt) (bool, error) {
 	k := c.past.known[at.Signature]
 	path := c.sc.Run.Next()
-	reply, err := c.sc.Tool(replayTool, map[string]any{"diff": k.Fix})
+	reply, err := c.sc.Tool(ReplayTool, map[string]any{"diff": k.Fix})
 	if err != nil {
 		return false, err
 	}
@@ -136,7 +149,7 @@ func (c *Coordinator) remember(p *Problem, at *Attempt, outcome string) error {
 	in := lesson{Tree: c.sc.Task.At, Failure: failures.Failure{Signature: at.Signature, Type: at.Type, Message: at.Message, Text: p.essence(), Outcome: outcome,
 		Action: failures.Action{Decision: string(at.Action.Decision), By: at.Action.By, Agent: at.Action.Agent, Diagnose: at.Action.Diagnose, Of: at.Action.Replay}}}
 	if r := at.Repair; r != nil {
-		in.Path, in.Tokens, in.Cost = r.Path, r.Tokens, r.Cost
+		in.Path, in.Tokens, in.Cost = cmp.Or(r.Path, r.Step), r.Tokens, r.Cost
 		in.Action.Summary, in.Action.Files = clip(r.Summary, 1000), r.Changed
 		if at.Action.Replay != "" {
 			in.Action.Agent = c.past.known[at.Signature].Worked.Agent

@@ -9,7 +9,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// Supervisor is the agent that reviews decisions before they are carried out.
+// Supervisor is the agent that reviews decisions where no other is named.
 const Supervisor = "fix-supervisor"
 
 // What a Supervisor makes of a decision.
@@ -31,11 +31,11 @@ type Review struct {
 // an agent repair, and at what a model has decided. What code decides otherwise changes
 // nothing. A replacement is checked like any decision, and not reviewed again.
 func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) {
-	if !c.o.Supervise || c.sc.Task.Model == NoModel || act.Decision != Delegate && strings.HasPrefix(act.By, "rule ") {
+	if c.o.Supervise == "" || c.sc.Task.Model == NoModel || act.Decision != Delegate && strings.HasPrefix(act.By, "rule ") {
 		return act, nil, nil
 	}
-	if sp := c.sc.Task.Spawn; sp == nil || !slices.Contains(sp.Allowed, Supervisor) {
-		return act, nil, fmt.Errorf("decisions are to be reviewed, and the agent %s may not be spawned", Supervisor)
+	if sp := c.sc.Task.Spawn; sp == nil || !slices.Contains(sp.Allowed, c.o.Supervise) {
+		return act, nil, fmt.Errorf("decisions are to be reviewed, and the agent %s may not be spawned", c.o.Supervise)
 	}
 	var offered []string
 	for _, a := range c.all {
@@ -50,7 +50,7 @@ func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) 
 	if in["decision"], err = json.Marshal(act); err != nil {
 		return act, nil, err
 	}
-	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: Supervisor, Inputs: in, Prompt: "Review this decision before it is carried out." + c.advice()})
+	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: c.o.Supervise, Inputs: in, Prompt: "Review this decision before it is carried out." + c.advice()})
 	if err := Hard(err); err != nil {
 		return act, nil, err
 	}
@@ -68,7 +68,7 @@ func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) 
 		return act, r, nil
 	case replaces:
 		if err := next.check(offered); err == nil {
-			next.By = "agent " + Supervisor
+			next.By = "agent " + c.o.Supervise
 			if next.Decision == Delegate {
 				c.first(p.Signature(), next.Agent)
 			}
@@ -76,5 +76,5 @@ func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) 
 		}
 		r.Reasoning += " (its own decision cannot be carried out)"
 	}
-	return Action{Decision: Escalate, By: "agent " + Supervisor, Reasoning: r.Reasoning, Hint: clip(got.Hint, 1000)}, r, nil
+	return Action{Decision: Escalate, By: "agent " + c.o.Supervise, Reasoning: r.Reasoning, Hint: clip(got.Hint, 1000)}, r, nil
 }

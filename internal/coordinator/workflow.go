@@ -106,7 +106,9 @@ func jobOf(sc *executor.Scope) (*job, error) {
 		j.timeout = int(d / time.Second)
 	}
 	j.o.Escalate, j.o.Keep, j.o.Memory = in.escalate, in.keep == "true", in.memory
-	j.o.Supervise = in.supervise == "true"
+	if in.supervise == "true" {
+		j.o.Supervise = Supervisor
+	}
 	errs = append(errs, j.o.Check())
 	for i, s := range j.steps {
 		if strings.TrimSpace(s.Run) == "" {

@@ -38,6 +38,9 @@ func (x *run) coordinated(s *Step, row *Row) (outcome, error) {
 	res, err := c.Coordinate(p, func(act coordinator.Action) (*coordinator.Problem, error) { return t.try() })
 	if t.x.coordinates(s) {
 		row.Decisions = append(row.Decisions, res.Attempts...)
+		if res.Status != "" {
+			row.Coordinated = append(row.Coordinated, res.Ended)
+		}
 	}
 	if err != nil || res.Solved {
 		return t.o, err
@@ -105,6 +108,7 @@ func (t *repaired) repairs(o coordinator.Options) coordinator.Options {
 	}
 	o.Only, o.NoRules = false, false
 	o.Attempts, o.Escalate, o.Patience, o.Names, o.Keep = b.Attempts, b.Escalate, b.Wait, b.Agents, b.Keep
+	o.Memory, o.Supervise = b.Memory, b.Supervise
 	o.Show = func(p *coordinator.Problem, at *coordinator.Attempt) error {
 		if at.Action.By == "rule retries" {
 			return t.show(p, at)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/schema"
@@ -114,6 +115,17 @@ func (l *linter) header() {
 func (l *linter) coordinate(key string, c *Coordinate) {
 	if c == nil {
 		return
+	}
+	if name := c.Supervise; name != "" {
+		at := key + ".coordinate.supervise"
+		a, err := l.k.Agents.Lookup(name)
+		var output struct{ Properties map[string]any }
+		switch {
+		case err != nil:
+			l.bad(at, near(name, l.k.Agents.Names(), ""), "there is no agent %s", name)
+		case json.Unmarshal(a.Output, &output) != nil || output.Properties["verdict"] == nil:
+			l.bad(at, "give it the output of "+coordinator.Supervisor, "the agent %s gives no verdict, so it cannot review", name)
+		}
 	}
 	for i, name := range c.Agents {
 		at := fmt.Sprintf("%s.coordinate.agents.%d", key, i)

@@ -244,12 +244,31 @@ func (d *decoder) failure(n *node) (string, *Coordinate) {
 			"wait":   func(v *node) { d.duration(v, "coordinate.wait", &c.Wait) },
 			"agents": func(v *node) { c.Agents = d.Names(v, "coordinate.agents") },
 			"keep":   func(v *node) { d.Bool(v, "coordinate.keep", &c.Keep) },
+			"memory": func(v *node) {
+				d.String(v, "coordinate.memory", &c.Memory)
+				if err := (coordinator.Options{Choice: coordinator.Choice{Memory: c.Memory}}).Check(); err != nil {
+					d.Report(v.Place, "", err.Error())
+				}
+			},
+			"supervise": func(v *node) { c.Supervise = d.supervisor(v) },
 		})
 	}})
 	if !seen["coordinate"] {
 		d.Report(n.Place, "write it like onFailure: {coordinate: {attempts: 2, escalate: report}}", "onFailure has no coordinate")
 	}
 	return string(Repair), c
+}
+
+// supervisor reads true, false or the name of an agent.
+func (d *decoder) supervisor(n *node) (name string) {
+	switch n.Text {
+	case "true":
+		return coordinator.Supervisor
+	case "false":
+		return ""
+	}
+	d.String(n, "coordinate.supervise", &name)
+	return name
 }
 
 func policyNames() (out []string) {

@@ -200,6 +200,10 @@ func (p *Pipeline) Carrier() (*agents.DynamicAgent, []agents.DynamicAgent) {
 	if repairs {
 		open = true
 		a.Spawn.Agents, a.Spawn.Problems = append(a.Spawn.Agents, coordinator.Analyst), []string{"*"}
+		a.Spawn.Agents = append(a.Spawn.Agents, p.supervisors()...)
+		if !slices.Contains(a.Tools, coordinator.ReplayTool) {
+			a.Tools = append(a.Tools, coordinator.ReplayTool) // so that they remember
+		}
 	}
 	if open {
 		a.Model = ""
@@ -216,6 +220,23 @@ func (p *Pipeline) repairs() (found bool) {
 		}
 	}, func(*Agent) {})
 	return found
+}
+
+// supervisors are the agents that review what coordinators of the pipeline decide.
+func (p *Pipeline) supervisors() (out []string) {
+	add := func(c *Coordinate) {
+		if c != nil && c.Supervise != "" && !slices.Contains(out, c.Supervise) {
+			out = append(out, c.Supervise)
+		}
+	}
+	add(p.Coordinate)
+	p.walk(func(s *Step) {
+		add(s.Coordinate)
+		if s.Pipeline != nil && s.Pipeline.Spec != nil {
+			add(s.Pipeline.Spec.Coordinate)
+		}
+	}, func(*Agent) {})
+	return out
 }
 
 // commands reports whether the step runs a command or checks something: what fails

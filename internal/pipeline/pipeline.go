@@ -105,6 +105,10 @@ type Coordinate struct {
 	Wait     time.Duration `json:"wait,omitempty"`     // for the person; zero is 24 hours
 	Agents   []string      `json:"agents,omitempty"`   // that may repair; empty is all that name a type of problem
 	Keep     bool          `json:"keep,omitempty"`     // what a repair changed that did not help
+	Memory   string        `json:"memory,omitempty"`   // of earlier failures: on, off; empty is what the configuration says
+	// Supervise is the agent that reviews decisions before they are carried out; empty is
+	// none.
+	Supervise string `json:"supervise,omitempty"`
 }
 
 // An Agent is one by name, or one by value.

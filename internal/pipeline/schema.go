@@ -143,6 +143,9 @@ func coordinateSchema() schemaMap {
 		"wait":     schemaText("For the person's answer, as in 2h; 24h unless given."),
 		"agents":   m{"type": "array", "items": m{"type": "string"}, "description": "Agents that may repair; all that name a type of problem unless given."},
 		"keep":     m{"type": "boolean", "description": "Keep what a repair changed that did not help."},
+		"memory":   m{"enum": []string{coordinator.On, coordinator.Off}, "description": "Use and keep what helped with the same failure before; the configuration says it unless given."},
+		"supervise": m{"anyOf": []any{m{"type": "boolean"}, m{"type": "string"}},
+			"description": "Have an agent review each repair and each decision of a model before it is carried out: true for fix-supervisor, or the agent's name."},
 	})})
 	own["required"] = []string{"coordinate"}
 	return own

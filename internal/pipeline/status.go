@@ -46,7 +46,8 @@ type Row struct {
 	Output    string        `json:"output,omitempty"`  // in part
 	Rows      []Row         `json:"steps,omitempty"`   // of a group or a pipeline
 
-	Decisions []coordinator.Attempt `json:"decisions,omitempty"` // of the coordinator that is its policy
+	Decisions   []coordinator.Attempt `json:"decisions,omitempty"` // of the coordinator that is its policy
+	Coordinated []coordinator.Ended   `json:"coordinated,omitempty"`
 }
 
 // mostOutput is how much of an output a row has, in bytes.

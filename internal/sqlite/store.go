@@ -156,6 +156,9 @@ func (d *DB) list(ctx context.Context, q jobs.Query) ([]*jobs.Job, error) {
 		return []*jobs.Job{d.job(r)}, nil
 	}
 	where, args := []string{"1"}, []any{}
+	if q.Workflow != "" {
+		where, args = append(where, "workflow = ?"), append(args, q.Workflow)
+	}
 	if q.Agent != "" {
 		where, args = append(where, "agent = ?"), append(args, q.Agent)
 	}

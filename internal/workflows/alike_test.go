@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +85,72 @@ func afterwards(t testing.TB, wf flow.Workflow, begin any, in agents.Input, fail
 			reply(failed, nil)
 		default:
 			reply(nil, nil)
+		}
+	}
+}
+
+// TestMemoryIsPinned has a stage, a step and tests fail: what was pinned with the tool
+// replay_fix asks the memory, and what was pinned before asks for the same steps as it
+// did then.
+func TestMemoryIsPinned(t *testing.T) {
+	text := func(v any) json.RawMessage { b, _ := json.Marshal(v); return b }
+	stages := agents.Input{Agent: "validate", Inputs: map[string]json.RawMessage{"stages": text([]m{{"name": "test", "run": "make test", "fix": true}})}}
+	picked := agents.Input{Agent: "validate", Inputs: map[string]json.RawMessage{"stages": text([]m{{"name": "test", "run": "make test", "fix": "coordinate"}})}}
+	pass := agents.Input{Agent: "until_tests_pass", Prompt: "Round totals."}
+	failed := executor.ToolResult{Result: tools.Result{Failed: true, Summary: "exit code 2", Text: "exit code 2 (c1, 9 bytes of output)\n./cart.go:4:13: undefined: c"}}
+	piped := agents.Input{Pipeline: "p", Prompt: "Begin."}
+	steps := func(wf flow.Workflow, begin any, in agents.Input) (memory int) {
+		next, stop, _ := flow.Pull(wf, text(in))
+		defer stop()
+		for {
+			switch s, reply, ok := next(); {
+			case !ok || s.Kind == flow.KindSpawn:
+				return memory
+			case s.Kind == flow.KindAwait:
+				reply(nil, &flow.Failure{Code: flow.TimedOut})
+			case s.Kind == "resolve" || s.Kind == "pin":
+				reply(begin, nil)
+			case s.Kind == "model":
+				reply(complete.out, nil)
+			case s.Kind == "tool":
+				reply(failed, nil)
+			case s.Kind == "failures":
+				memory++
+				reply(m{"recall": true}, nil)
+			default:
+				reply(nil, nil)
+			}
+		}
+	}
+	without := func(t executor.Task) executor.Task {
+		t.Tools = slices.DeleteFunc(slices.Clone(t.Tools), func(tool executor.Tool) bool { return tool.Name == "replay_fix" })
+		return t
+	}
+	for _, c := range []struct {
+		name  string
+		wf    flow.Workflow
+		task  executor.Task
+		in    agents.Input
+		known int
+	}{
+		{"a stage with an agent", workflows.ValidateStages, pinned(t, stages), stages, 2},
+		{"a stage with a coordinator", workflows.ValidateStages, pinned(t, picked), picked, 2},
+		{"until_tests_pass", workflows.UntilTestsPass, pinned(t, pass), pass, 2},
+	} {
+		if now, before := steps(c.wf, c.task, c.in), steps(c.wf, without(c.task), c.in); now != c.known || before != 0 {
+			t.Errorf("%s: %d steps of the memory, want %d; pinned before: %d", c.name, now, c.known, before)
+		}
+	}
+	for src, want := range map[string]int{
+		"name: p\nonFailure: coordinate\nsteps:\n  - {id: test, run: make test}\n":                                                          2,
+		"name: p\nsteps:\n  - {id: test, run: make test, retries: 1, onFailure: continue}\n":                                                0,
+		"name: p\nonFailure: coordinate\nrecovery: {agent: {prompt: Heal.}}\nsteps:\n  - {id: test, run: make test, onFailure: recovery}\n": 0,
+	} {
+		pin := pinnedPipeline(t, src)
+		now := steps(pipeline.Workflow, pin, piped)
+		pin.Task = without(pin.Task)
+		if before := steps(pipeline.Workflow, pin, piped); now != want || before != 0 {
+			t.Errorf("%d steps of the memory, want %d; pinned before: %d\n%s", now, want, before, src)
 		}
 	}
 }

@@ -92,6 +92,10 @@ func pullTask(t testing.TB, wf flow.Workflow, task executor.Task, in agents.Inpu
 			reply(struct{}{}, nil)
 			continue
 		}
+		if s.Kind == "failures" { // the memory, which knows nothing here
+			reply(nil, nil)
+			continue
+		}
 		n := len(trace)
 		trace = append(trace, asked)
 		if n >= len(script) {

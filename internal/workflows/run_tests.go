@@ -52,12 +52,13 @@ func repairTests(sc *executor.Scope, t Tested, task string, most int) (_ Tested,
 	last := executor.Report{}
 	o.Repair = func(p *coordinator.Problem, at *coordinator.Attempt) (bool, error) {
 		rounds++
+		path := sc.Run.Next()
 		rep, err := sc.Spawn(executor.SubAgentRequest{
 			Agent: at.Action.Agent, Prompt: "The tests fail after work on this task:\n" + clip(task, 4000),
 			Inputs: inputs(args{"command": "run_tests", "output": clip(p.Output, 16000)}),
 		})
 		at.Repair = coordinator.Repaired(at.Action.Agent, rep)
-		last = rep
+		at.Repair.Step, last = path, rep
 		return true, survived(o.NoRules, err)
 	}
 	if o.NoRules {
@@ -76,10 +77,19 @@ func repairTests(sc *executor.Scope, t Tested, task string, most int) (_ Tested,
 		}
 		return t.problem(), nil
 	})
+	if sc.Has(coordinator.ReplayTool) && res.Status != "" { // not in tasks that were pinned before
+		err = errors.Join(err, sc.Bind("coordinated", Coordinated{[]coordinator.Ended{res.Ended}, res.Attempts}))
+	}
 	if n := len(res.Attempts); err == nil && n > 0 && res.Attempts[n-1].Action.Decision == coordinator.Escalate {
 		t.Text = res.Reason + "\n" + t.Text
 	}
 	return t, rounds, err
+}
+
+// Coordinated is what coordinators have done: an artifact, for the statistics.
+type Coordinated struct {
+	Ended     []coordinator.Ended   `json:"coordinated"`
+	Decisions []coordinator.Attempt `json:"decisions,omitempty"`
 }
 
 // problem is what the tests have shown, for a coordinator.

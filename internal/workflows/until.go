@@ -3,6 +3,7 @@ package workflows
 import (
 	"fmt"
 
+	"github.com/adroit-run/adroit/internal/coordinator"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 )
@@ -22,7 +23,7 @@ type Progress struct {
 const mostRounds = 5
 
 func untilTestsPass(sc *executor.Scope) error {
-	did, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Prompt: "Do this, with your tools, then say where you stand:\n" + sc.Task.Prompt})
+	did, err := executor.AITurn[Progress](sc, executor.Turn{Act: true, Without: []string{coordinator.ReplayTool}, Prompt: "Do this, with your tools, then say where you stand:\n" + sc.Task.Prompt})
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,9 @@ type StageResult struct {
 	Fixes   []Repair      `json:"fixes,omitempty"`  // attempts of agents, in order
 	Took    time.Duration `json:"took_ns"`          // commands and fixers together
 	Usage   StageUsage    `json:"usage,omitzero"`   // of the fixers
+
+	Decisions   []coordinator.Attempt `json:"decisions,omitempty"` // of its coordinator
+	Coordinated []coordinator.Ended   `json:"coordinated,omitempty"`
 }
 
 // A Repair is one attempt to fix a stage.
@@ -156,7 +159,11 @@ func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 	if err != nil || p == nil || st.Fix == "" && st.Repair == "" {
 		return err
 	}
-	c, err := coordinator.New(sc, res.options(sc, st))
+	o := res.options(sc, st)
+	if _, err := sc.Value("memory", &o.Memory); err != nil {
+		return err
+	}
+	c, err := coordinator.New(sc, o)
 	if err != nil {
 		return err
 	}
@@ -169,14 +176,15 @@ func (res *StageResult) perform(sc *executor.Scope, st Stage) error {
 	return nil
 }
 
-// coordinated enters what agents have done whom a coordinator has picked.
+// coordinated enters what a coordinator has decided, and what agents have done whom it
+// has picked.
 func (res *StageResult) coordinated(st Stage, got coordinator.Result) {
-	if st.Fix != FixCoordinate {
-		return // was entered
+	if res.Decisions = got.Attempts; got.Status != "" {
+		res.Coordinated = []coordinator.Ended{got.Ended}
 	}
 	for _, a := range got.Attempts {
 		switch r := a.Repair; {
-		case r == nil:
+		case r == nil, st.Fix != FixCoordinate && a.Action.Replay == "": // was entered
 		case r.Agent == "":
 			res.Repair = st.Repair
 		default:

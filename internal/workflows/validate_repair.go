@@ -82,11 +82,13 @@ func repairStage(sc *executor.Scope, st Stage, p *coordinator.Problem, n, most i
 		at.Repair = &coordinator.Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}
 		return Repair{Agent: order.Agent, Status: executor.Failed, Reason: err.Error()}, nil
 	}
+	path := sc.Run.Next()
 	rep, err := sc.Spawn(order)
 	m := Repair{Agent: order.Agent, Status: rep.Status, Reason: rep.Reason, Summary: excerpt(rep.Summary),
 		Changed: len(rep.Artifacts["diff"]) > 0,
 		Usage:   StageUsage{rep.Usage.Turns, rep.Usage.Usage.In, rep.Usage.Usage.Out, rep.Usage.Cost}}
 	at.Repair = coordinator.Repaired(order.Agent, rep)
+	at.Repair.Step = path
 	return m, err
 }
 

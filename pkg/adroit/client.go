@@ -232,8 +232,9 @@ type KeptTree struct {
 
 // ListOptions select jobs; the zero value is all.
 type ListOptions struct {
-	Agent  string        `json:"agent,omitempty"`
-	Status []jobs.Status `json:"status,omitempty"` // any of these
+	Agent    string        `json:"agent,omitempty"`
+	Workflow string        `json:"workflow,omitempty"` // that runs the agent, or pipeline
+	Status   []jobs.Status `json:"status,omitempty"`   // any of these
 	// Dir selects jobs that work in this directory, around or below it, or in a
 	// worktree of such a repository. It is absolute.
 	Dir   string `json:"dir,omitempty"`

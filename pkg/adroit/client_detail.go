@@ -22,7 +22,7 @@ func (rt *Runtime) Jobs(ctx context.Context, o ListOptions) ([]JobSummary, error
 	if err != nil {
 		return nil, AsError(err)
 	}
-	all, err := rt.jobsIn(ctx, m.Store, jobs.Query{Agent: o.Agent, Status: o.Status, Limit: o.Limit, Brief: !o.Full}, o.Dir)
+	all, err := rt.jobsIn(ctx, m.Store, jobs.Query{Agent: o.Agent, Workflow: o.Workflow, Status: o.Status, Limit: o.Limit, Brief: !o.Full}, o.Dir)
 	if err != nil {
 		return nil, AsError(err)
 	}

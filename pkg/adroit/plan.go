@@ -140,7 +140,7 @@ func (rt *Runtime) attach(ctx context.Context, p *Plan, agent *agents.DynamicAge
 // asksOnFailure reports whether an agent asks a model only about what failed: then it
 // can go without one.
 func asksOnFailure(a *agents.DynamicAgent) bool {
-	return slices.Contains(modelOnFailure, a.Workflow) || a.Workflow == pipeline.Workflow.Name && a.Spawn != nil && slices.Equal(a.Spawn.Agents, []string{coordinator.Analyst})
+	return slices.Contains(modelOnFailure, a.Workflow) || a.Workflow == pipeline.Workflow.Name && a.Spawn != nil && slices.Index(a.Spawn.Agents, coordinator.Analyst) == 0
 }
 
 // modelOnFailure are the workflows that ask a model only to mend what failed.

@@ -148,8 +148,10 @@ type Query struct {
 	ID     string
 	Status []Status
 	Agent  string
-	Prefix string // of the id
-	Limit  int
+	// Workflow is the name of the one that runs the job.
+	Workflow string
+	Prefix   string // of the id
+	Limit    int
 	// Brief leaves out Input, and Output except of jobs that a limit stopped: it
 	// names the limit. A store need not heed it.
 	Brief bool

@@ -121,7 +121,7 @@ func (m *Memory) List(ctx context.Context, q Query) ([]*Job, error) {
 	}
 	var found []*memoryJob
 	for _, h := range m.jobs {
-		if (q.ID == "" || q.ID == h.ID) && (q.Agent == "" || q.Agent == h.Agent) && strings.HasPrefix(h.ID, q.Prefix) &&
+		if (q.ID == "" || q.ID == h.ID) && (q.Agent == "" || q.Agent == h.Agent) && (q.Workflow == "" || q.Workflow == h.Workflow) && strings.HasPrefix(h.ID, q.Prefix) &&
 			(len(q.Status) == 0 || slices.Contains(q.Status, h.job().Status)) {
 			found = append(found, h)
 		}

@@ -124,6 +124,8 @@ func addAndList(t *testing.T, s jobs.Store) {
 		{jobs.Query{}, []string{"J2", "J1", "J0"}},
 		{jobs.Query{Limit: 2}, []string{"J2", "J1"}},
 		{jobs.Query{Agent: "a"}, []string{"J2", "J0"}},
+		{jobs.Query{Workflow: "w", Agent: "a"}, []string{"J2", "J0"}},
+		{jobs.Query{Workflow: "v"}, nil},
 		{jobs.Query{Prefix: "J1"}, []string{"J1"}},
 		{jobs.Query{Status: []jobs.Status{jobs.Queued}}, []string{"J1", "J0"}},
 		{jobs.Query{Status: []jobs.Status{jobs.Running, jobs.Done}}, []string{"J2"}},

@@ -25,10 +25,12 @@ func New(e *env.Env) *cobra.Command {
 	var since time.Duration
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Show what adroit fix came to: problems, decisions, agents, cost",
+		Short: "Show what coordinators came to: problems, decisions, agents, cost",
 		Long: "Counts the jobs of adroit fix that have ended: by type of problem, by decision, by the\n" +
-			"agent that repaired, with time, tokens and cost. A share comes with the interval that\n" +
-			"it lies in with a probability of 95 %: where that is wide, the figure says little.",
+			"agent that repaired, with time, tokens and cost. Each step of a pipeline, stage of a\n" +
+			"validation and run of until_tests_pass that failed and had a coordinator counts as one,\n" +
+			"with its time of work. A share comes with the interval that it lies in with a\n" +
+			"probability of 95 %: where that is wide, the figure says little.",
 		Example: "  adroit stats\n  adroit stats --since 720h --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,14 +38,16 @@ func New(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := c.Jobs(cmd.Context(), adroit.ListOptions{Agent: "coordinator", Full: true})
-			if err != nil {
-				return err
-			}
 			var all []coordinator.Handled
-			for _, j := range list {
-				if h, ok := handled(j.Job); ok && (since == 0 || e.Now().Sub(j.Created) <= since) {
-					all = append(all, h)
+			for _, name := range coordinated {
+				list, err := c.Jobs(cmd.Context(), adroit.ListOptions{Workflow: name, Full: true})
+				if err != nil {
+					return err
+				}
+				for _, j := range list {
+					if since == 0 || e.Now().Sub(j.Created) <= since {
+						all = append(all, handled(j.Job)...)
+					}
 				}
 			}
 			return env.Print(e.Out, asJSON, coordinator.Summarise(all), text)
@@ -54,8 +58,34 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
+// coordinated are the workflows in which something may be coordinated.
+var coordinated = []string{coordinator.Workflow.Name, "pipeline", "validate", "until_tests_pass"}
+
+// A part is what a result says of coordinators, wherever in it.
+type part struct {
+	Coordinated []coordinator.Ended
+	Decisions   []coordinator.Attempt
+	Steps       []part // of a pipeline
+	Stages      []part // of a validation
+}
+
+// handled are the failures that a job's coordinators have handled.
+func (p part) handled() (out []coordinator.Handled) {
+	at := 0
+	for _, c := range p.Coordinated {
+		until := min(at+max(c.Decisions, 0), len(p.Decisions))
+		out = append(out, coordinator.Handled{Took: c.Took, Tokens: c.Tokens, Cost: c.Cost,
+			Result: coordinator.Result{Status: c.Status, Solved: c.Status == coordinator.Fixed, Arms: c.Arms, Attempts: p.Decisions[at:until]}})
+		at = until
+	}
+	for _, q := range slices.Concat(p.Steps, p.Stages) {
+		out = append(out, q.handled()...)
+	}
+	return out
+}
+
 // handled reads the result of a job that has ended.
-func handled(j *jobs.Job) (h coordinator.Handled, ok bool) {
+func handled(j *jobs.Job) (out []coordinator.Handled) {
 	var s struct {
 		Artifacts map[string]struct{ Value json.RawMessage }
 		Usage     jobs.Usage
@@ -66,19 +96,26 @@ func handled(j *jobs.Job) (h coordinator.Handled, ok bool) {
 		}
 	}
 	if !j.Status.Final() && j.Status != jobs.Failed && j.Status != jobs.Limit || json.Unmarshal(j.Output, &s) != nil {
-		return h, false
+		return nil
 	}
-	if json.Unmarshal(s.Artifacts["fix"].Value, &h.Result) != nil || h.Result.Status == "" {
-		return h, false
+	for _, name := range []string{"pipeline", "validation", "coordinated"} {
+		var p part
+		if json.Unmarshal(s.Artifacts[name].Value, &p) == nil {
+			out = append(out, p.handled()...)
+		}
+	}
+	var h coordinator.Handled
+	if j.Workflow != coordinator.Workflow.Name || json.Unmarshal(s.Artifacts["fix"].Value, &h.Result) != nil || h.Result.Status == "" {
+		return out
 	}
 	h.Tokens, h.Cost = s.Usage.In+s.Usage.Out+s.Below.Usage.In+s.Below.Usage.Out, s.Cost+s.Below.Cost
 	h.Took = j.Updated.Sub(j.Created)
-	return h, true
+	return append(out, h)
 }
 
 func text(w io.Writer, s coordinator.Stats) {
 	if s.Jobs == 0 {
-		fmt.Fprintln(w, "no job of adroit fix has ended yet")
+		fmt.Fprintln(w, "nothing was coordinated yet")
 		return
 	}
 	fmt.Fprintf(w, "%d jobs: %s; fixed %s\n", s.Jobs, counts(s.Status), percent(s.Fixed))
