@@ -63,25 +63,28 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup: func(env *testscript.Env) error {
-			home := filepath.Join(env.WorkDir, "home")
-			if err := os.MkdirAll(home, 0o755); err != nil {
-				return err
-			}
-			for k, v := range map[string]string{
-				"HOME": home, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"),
-				// Nothing listens there: a test must not find the Ollama of this machine.
-				"OLLAMA_HOST": "127.0.0.1:9",
-				"GOCACHE":     goCache(t),
-				"GOFLAGS":     "", "GOTOOLCHAIN": "local", "GOCOVERDIR": os.Getenv("GOCOVERDIR"), "GORACE": os.Getenv("GORACE"),
-			} {
-				env.Setenv(k, v)
-			}
-			return nil
-		},
-		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"code": code},
-		Condition: has(os.Getenv("PATH")),
+		Setup:               func(env *testscript.Env) error { return setup(t, env) },
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Condition:           has(os.Getenv("PATH")),
 	})
+}
+
+// setup gives a script a home and a data directory of its own.
+func setup(t *testing.T, env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return err
+	}
+	for k, v := range map[string]string{
+		"HOME": home, "ADROIT_HOME": filepath.Join(env.WorkDir, "data"),
+		// Nothing listens there: a test must not find the Ollama of this machine.
+		"OLLAMA_HOST": "127.0.0.1:9",
+		"GOCACHE":     goCache(t),
+		"GOFLAGS":     "", "GOTOOLCHAIN": "local", "GOCOVERDIR": os.Getenv("GOCOVERDIR"), "GORACE": os.Getenv("GORACE"),
+	} {
+		env.Setenv(k, v)
+	}
+	return nil
 }
 
 // has gives the condition [has:ffmpeg]: whether a program is in one of the

@@ -172,7 +172,7 @@ func backupNames(ctx context.Context, root *os.Root) ([]string, error) {
 			return err
 		case p == ".":
 			return nil
-		case p == "cache", d.IsDir() && d.Name() == "sandbox" && path.Dir(path.Dir(p)) == "jobs", strings.HasPrefix(p, "replaced-"), strings.HasPrefix(p, ".restore-"):
+		case p == "cache", p == "adroit.token", strings.HasPrefix(p, ".token-"), d.IsDir() && d.Name() == "sandbox" && path.Dir(path.Dir(p)) == "jobs", strings.HasPrefix(p, "replaced-"), strings.HasPrefix(p, ".restore-"):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,30 +46,14 @@ func (f File) Keys() (map[string]string, error) {
 	if f.dir == "" {
 		return nil, nil
 	}
-	file, err := os.OpenFile(f.Path(), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	b, err := private(f.Path(), "its keys are")
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return map[string]string{}, nil
-	case errors.Is(err, syscall.ELOOP):
-		return nil, fmt.Errorf("%s is a link: its keys are not used", f.Path())
+	case errors.As(err, new(*fs.PathError)):
+		return nil, fmt.Errorf("reading keys: %w", err)
 	case err != nil:
-		return nil, fmt.Errorf("reading keys: %w", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("reading keys: %w", err)
-	}
-	sys, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.Mode().IsRegular(), ok && int(sys.Uid) != os.Geteuid():
-		return nil, fmt.Errorf("%s is not a file of this user: its keys are not used", f.Path())
-	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("others can read %s: its keys are not used until you run chmod 600 on it", f.Path())
-	}
-	b, err := io.ReadAll(io.LimitReader(file, maxSize))
-	if err != nil {
-		return nil, fmt.Errorf("reading keys: %w", err)
+		return nil, err
 	}
 	keys := map[string]string{}
 	if json.Unmarshal(b, &keys) != nil { // the error could quote a key

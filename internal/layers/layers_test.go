@@ -136,6 +136,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/chat":    append([]string{"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/secret", "pkg/trust"}, command...),
 	// A surface for other programs: over the client alone.
 	"pkg/cli/internal/mcpserver": {"internal/executor/stepio", "pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/render"},
+	"pkg/cli/internal/listen":    {"pkg/adroit"},
 	// The screen alone may import what decodes keys.
 	"pkg/cli/internal/chatscreen": {"pkg/cli/internal/chat", "pkg/cli/internal/render", "pkg/cli/internal/term"},
 	"pkg/cli/internal/contend":    append([]string{"internal/pipeline", "pkg/agents", "pkg/executor"}, command...),
@@ -153,7 +154,8 @@ var may = map[string][]string{
 	"pkg/cli/internal/cmd/acp":       append([]string{"internal/acp", "pkg/cli/internal/cmd/version"}, command...),
 	"pkg/cli/internal/cmd/agents":    append([]string{"pkg/agents"}, command...),
 	"pkg/cli/internal/cmd/pipelines": append([]string{"configs"}, command...),
-	"pkg/cli/internal/cmd/mcp":       append([]string{"internal/mcp", "pkg/cli/internal/cmd/version", "pkg/cli/internal/mcpserver", "pkg/executor"}, command...),
+	"pkg/cli/internal/cmd/mcp":       append([]string{"internal/mcp", "pkg/cli/internal/cmd/serve", "pkg/executor"}, command...),
+	"pkg/cli/internal/cmd/serve":     append([]string{"internal/keyfile", "pkg/api", "pkg/cli/internal/cmd/version", "pkg/cli/internal/listen", "pkg/cli/internal/mcpserver"}, command...),
 	"pkg/cli/internal/cmd/memory":    append([]string{"internal/memory"}, command...),
 	"pkg/cli/internal/cmd/tools":     append([]string{"pkg/executor", "pkg/tools"}, command...),
 	"pkg/cli/internal/cmd/talk":      append([]string{"pkg/executor"}, command...),

@@ -23,7 +23,7 @@ var (
 		".boto", ".s3cfg", "credentials.json", "client_secret*.json", "service-account*.json", "service_account*.json",
 		".ssh", ".gnupg", ".aws", ".azure", ".oci", ".terraform.d", ".password-store",
 		".kube/config", ".docker/config.json", ".config/gcloud", ".config/gh", ".config/hub", ".cargo/credentials*", ".gem/credentials",
-		".m2/settings.xml", ".gradle/gradle.properties", ".config/adroit", ".local/share/adroit", "adroit.db*",
+		".m2/settings.xml", ".gradle/gradle.properties", ".config/adroit", ".local/share/adroit", "adroit.db*", "adroit.token",
 	}
 	// openNames are examples that only look like secrets.
 	openNames = []string{".env.example", ".env.sample", ".env.template", ".env.dist"}

@@ -28,10 +28,13 @@ import (
 type app struct {
 	Program
 	dataDir string // of the flag
+	server  string // of the flag; see served
+	local   bool   // no server does it
 
 	out      *term.Output
 	conf     *config.Config
 	rt       *adroit.Runtime // see runtime
+	far      adroit.Client   // see remote
 	set      *tools.Set
 	hide     *secret.Redactor // see redactor
 	warnings warnings
@@ -61,14 +64,14 @@ func newApp(p Program) *app {
 func (a *app) env() *env.Env {
 	return &env.Env{
 		In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Now: time.Now, Config: a.config, Tools: a.tools, Own: a.Tools,
-		Client: a.client, Warn: a.warnings.print, Divert: a.warnings.divert, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
+		Client: a.client, Served: func() bool { return a.served() != "" }, Warn: a.warnings.print, Divert: a.warnings.divert, Interactive: a.interactive, Attendant: &a.asked, Temporary: a.temporary,
 	}
 }
 
 // temporary is the environment of the same program with another directory for
 // its state, which is thrown away.
 func (a *app) temporary(dataDir string) (e *env.Env, close func() error) {
-	own := &app{Program: a.Program, out: a.out, dataDir: dataDir, warnings: warnings{w: a.Stderr}}
+	own := &app{Program: a.Program, out: a.out, dataDir: dataDir, local: true, warnings: warnings{w: a.Stderr}}
 	e = own.env()
 	e.Ephemeral = true
 	return e, own.close
@@ -76,13 +79,16 @@ func (a *app) temporary(dataDir string) (e *env.Env, close func() error) {
 
 // close releases what was opened. It may be called again.
 func (a *app) close() (err error) {
+	if a.far != nil {
+		err = a.far.Close()
+	}
 	if a.rt != nil {
-		err = a.rt.Close()
+		err = errors.Join(err, a.rt.Close())
 	}
 	if a.endLog != nil {
 		err = errors.Join(err, a.endLog())
 	}
-	a.rt, a.endLog = nil, nil
+	a.far, a.rt, a.endLog = nil, nil, nil
 	return err
 }
 
@@ -134,8 +140,14 @@ func (a *app) redactor() *secret.Redactor {
 	return r
 }
 
-// client is what commands use: the runtime, or what stands for it.
-func (a *app) client() (adroit.Client, error) {
+// client is what commands use: a server, the runtime, or what stands for it.
+func (a *app) client() (_ adroit.Client, err error) {
+	if base := a.served(); base != "" && a.far == nil {
+		a.far, err = a.remote(base)
+	}
+	if a.far != nil || err != nil {
+		return a.far, err
+	}
 	rt, err := a.runtime()
 	if err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/models"
 	pipelinescmd "github.com/adroit-run/adroit/pkg/cli/internal/cmd/pipelines"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/run"
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/serve"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/setup"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/signal"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/skills"
@@ -142,6 +143,8 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagFault)
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "", "keep all state here (or ADROIT_HOME)")
+	root.PersistentFlags().StringVar(&a.server, "server", "", "have this adroit serve do it (or ADROIT_SERVER)")
+	root.PersistentPreRunE = a.stayLocal
 	conversation := chat.New(e)
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 || !chat.Possible(e) {
@@ -152,7 +155,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(
 		run.New(e), conversation, talk.NewContinue(e), fix.New(e), commit.New(e), compare.New(e), jobscmd.New(e), signal.New(e), agentscmd.New(e), pipelinescmd.New(e), skills.New(e), toolscmd.New(e), mcpcmd.New(e), memory.New(e), acp.New(e), models.New(e),
-		trust.New(e), setup.New(e), login.New(e), login.NewLogout(e), doctor.New(e), stats.New(e), failures.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
+		trust.New(e), setup.New(e), login.New(e), login.NewLogout(e), doctor.New(e), stats.New(e), failures.New(e), backup.New(e), backup.NewRestore(e), demo.New(e), serve.New(e), bench.New(e), configcmd.New(e), version.New(e), version.NewCompletion(),
 	)
 	root.AddCommand(talk.NewApprove(e), talk.NewDeny(e), talk.NewAnswer(e))
 	root.SetHelpCommand(helpCommand())

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -158,20 +159,26 @@ func stepNames(ctx context.Context, c adroit.Client, args []string) (names []str
 }
 
 // here is what an agent or pipeline may come from without the project's trust.
-var here = adroit.Scope{Dir: "."}
+func here() adroit.Scope {
+	dir, err := filepath.Abs(".") // a server has another
+	if err != nil {
+		dir = "."
+	}
+	return adroit.Scope{Dir: dir}
+}
 
 func agentNames(ctx context.Context, c adroit.Client, _ []string) ([]string, error) {
-	list, err := c.Agents(ctx, here)
+	list, err := c.Agents(ctx, here())
 	return listed(list, err, func(a adroit.AgentInfo) string { return a.Name + "\t" + a.Description })
 }
 
 func pipelineNames(ctx context.Context, c adroit.Client, _ []string) ([]string, error) {
-	list, err := c.Pipelines(ctx, here)
+	list, err := c.Pipelines(ctx, here())
 	return listed(list, err, func(p adroit.PipelineInfo) string { return p.Name + "\t" + p.Description })
 }
 
 func skillNames(ctx context.Context, c adroit.Client, _ []string) ([]string, error) {
-	list, err := c.Skills(ctx, here)
+	list, err := c.Skills(ctx, here())
 	return listed(list, err, func(s adroit.SkillInfo) string { return s.Name + "\t" + s.Description })
 }
 

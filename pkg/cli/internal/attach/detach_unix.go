@@ -20,11 +20,17 @@ import (
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 )
 
-// Detach goes on with a job in a process of its own session, so that neither the
+// Detach goes on with a job in the server, or in a process of its own session, so that neither the
 // end of this one nor that of the terminal reaches it, and returns once that
 // process has the job, which may be queued. Its messages go to a log beside the job; what the job does
 // goes to the job's own log.
 func Detach(ctx context.Context, e *env.Env, c adroit.Client, id string, o adroit.StartOptions) error {
+	if e.Served() {
+		if _, err := c.Start(ctx, id, o); err != nil {
+			return StartError(err)
+		}
+		return detached(ctx, e, c, id)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("detaching: %w", err)
@@ -85,6 +91,11 @@ func detach(ctx context.Context, e *env.Env, c adroit.Client, id, logs string, c
 		said, _ := io.ReadAll(io.NewSectionReader(log, before, maxSaid))
 		return exit.Fail(fmt.Errorf("the process in the background ended before it had the job %s%s", id, quoted(said)), foreground)
 	}
+	return detached(ctx, e, c, id)
+}
+
+// detached prints a job that runs on by itself.
+func detached(ctx context.Context, e *env.Env, c adroit.Client, id string) error {
 	d, err := c.Job(ctx, id)
 	if err != nil {
 		return err

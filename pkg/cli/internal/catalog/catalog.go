@@ -34,7 +34,7 @@ func (n Noun) trust(cmd *cobra.Command, in *adroit.Scope) {
 // people.
 func List[T any](e *env.Env, n Noun, list func(adroit.Client, context.Context, adroit.Scope) (*adroit.Listing[T], error), text func(w io.Writer, items []T), after func(l *adroit.Listing[T])) *cobra.Command {
 	var asJSON bool
-	in := adroit.Scope{Dir: "."}
+	in := adroit.Scope{}
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the " + n.Word,
@@ -44,6 +44,7 @@ func List[T any](e *env.Env, n Noun, list func(adroit.Client, context.Context, a
 			if err != nil {
 				return err
 			}
+			in.Dir = e.Here()
 			found, err := list(c, cmd.Context(), in)
 			if err != nil {
 				return err
@@ -62,7 +63,7 @@ func List[T any](e *env.Env, n Noun, list func(adroit.Client, context.Context, a
 
 // Show makes a command about one by its name, which write prints.
 func Show[T any](e *env.Env, n Noun, use, short string, show func(adroit.Client, context.Context, adroit.Named) (T, error), write func(io.Writer, T) error) *cobra.Command {
-	in := adroit.Named{Scope: adroit.Scope{Dir: "."}}
+	in := adroit.Named{}
 	cmd := &cobra.Command{
 		Use:   use + " NAME",
 		Short: short,
@@ -72,7 +73,7 @@ func Show[T any](e *env.Env, n Noun, use, short string, show func(adroit.Client,
 			if err != nil {
 				return err
 			}
-			in.Name = args[0]
+			in.Name, in.Dir = args[0], e.Here()
 			v, err := show(c, cmd.Context(), in)
 			if err != nil {
 				return err
@@ -87,11 +88,12 @@ func Show[T any](e *env.Env, n Noun, use, short string, show func(adroit.Client,
 // Lint makes adroit NOUN lint.
 func Lint(e *env.Env, n Noun, kind adroit.LintKind, short, hint string) *cobra.Command {
 	var asJSON bool
-	in := adroit.LintRequest{Scope: adroit.Scope{Dir: "."}, Kind: kind}
+	in := adroit.LintRequest{Kind: kind}
 	cmd := &cobra.Command{
 		Use:   "lint [FILE...]",
 		Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			in.Dir = e.Here()
 			for _, name := range args {
 				b, err := readBounded(name)
 				if err != nil {

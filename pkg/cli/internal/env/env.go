@@ -41,6 +41,8 @@ type Env struct {
 	Own      []tools.Tool               // the program's, not checked yet
 	// Client is what does the work; the program closes it.
 	Client func() (adroit.Client, error)
+	// Served reports whether Client is a server's: jobs go on when this process ends.
+	Served func() bool
 	// Warn prints a warning once, however often it is given.
 	Warn func(format string, args ...any)
 	// Divert has warnings go elsewhere until restore is called: the terminal is in
@@ -70,6 +72,16 @@ func (e *Env) DataDir() (string, error) {
 		return "", err
 	}
 	return c.Data()
+}
+
+// Here is the current directory as whoever does the work finds it.
+func (e *Env) Here() string {
+	if e.Served != nil && e.Served() {
+		if dir, err := filepath.Abs("."); err == nil {
+			return dir
+		}
+	}
+	return "."
 }
 
 // Home shortens a path for people.

@@ -3,7 +3,7 @@
 // runtime in this process or stands for one elsewhere.
 //
 //	s, err := mcpserver.New(ctx, client, mcpserver.Options{Request: request, Agents: []string{"reviewer"}})
-//	err = s.Serve(ctx, os.Stdin, os.Stdout)
+//	err = s.Serve(os.Stdin, os.Stdout)
 //
 // A call of an agent is a job like any other. The package decides nothing about
 // permission: what a job asks is put to a person, or the job waits.
@@ -60,18 +60,17 @@ type Server struct {
 	sdk    *sdk.Server
 	calls  chan struct{}   // has a value for each call at work
 	life   context.Context // ends when the server stops
-	stop   context.CancelFunc
-	gone   atomic.Bool // the one client on standard input has gone
+	gone   atomic.Bool     // the one client on standard input has gone
 }
 
 const instructions = "Each agent is a tool: a call runs a job of adroit to its end, and progress is reported meanwhile. " +
 	"job_start begins one without waiting; job_follow, job_result, job_answer, job_cancel and job_resume take its id. " +
 	"A job that waits for a person says how it is answered."
 
-// New makes a server of what o names.
+// New makes a server of what o names. It serves until ctx ends.
 func New(ctx context.Context, c adroit.Client, o Options) (*Server, error) {
 	s := &Server{c: c, o: o, agents: map[string]*agents.DynamicAgent{}, calls: make(chan struct{}, maxCalls)}
-	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.life = ctx
 	if s.o.Log == nil {
 		s.o.Log = func(string, ...any) {}
 	}
@@ -85,7 +84,7 @@ func New(ctx context.Context, c adroit.Client, o Options) (*Server, error) {
 		return nil, err
 	}
 	if len(s.agents) == 0 && len(o.Tools) == 0 {
-		return nil, adroit.Invalidf("--agent NAME exposes one, and so does expose: true in its file; --tool NAME exposes a tool", "nothing is exposed")
+		return nil, ErrNothing
 	}
 	return s, nil
 }
@@ -184,6 +183,9 @@ func names(list []string) error {
 	}
 	return nil
 }
+
+// ErrNothing is the error of a server that would expose nothing.
+var ErrNothing = adroit.Invalidf("--agent NAME exposes one, and so does expose: true in its file; --tool NAME exposes a tool, --memory the memory", "nothing is exposed")
 
 var errJob = errors.New("no such job here")
 

@@ -19,8 +19,9 @@ import (
 )
 
 // Serve serves one client, such as the program that has started this one, until it
-// goes away or ctx ends.
-func (s *Server) Serve(ctx context.Context, r io.Reader, w io.Writer) error {
+// goes away or the context of the server ends.
+func (s *Server) Serve(r io.Reader, w io.Writer) error {
+	ctx := s.life
 	out := newOutbox(w)
 	in := &inbox{r: bufio.NewReaderSize(r, 64<<10), out: out, gone: func() { s.gone.Store(true) }}
 	out.gone = in.gone
@@ -36,7 +37,6 @@ func (s *Server) Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		s.stop()
 		go ss.Close()
 		select {
 		case <-ended:

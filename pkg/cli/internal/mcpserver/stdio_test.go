@@ -54,7 +54,7 @@ type raw struct {
 func (w *world) raw(s *mcpserver.Server) *raw {
 	p := newPipes()
 	r := &raw{w, p, bufio.NewReader(p.answers), make(chan error, 1)}
-	go func() { r.ended <- s.Serve(w.Context(), p.in, p.out) }()
+	go func() { r.ended <- s.Serve(p.in, p.out) }()
 	w.Cleanup(func() { p.hangUp(); <-r.ended })
 	return r
 }

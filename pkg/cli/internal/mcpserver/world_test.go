@@ -109,9 +109,15 @@ func (w *world) must(err error) {
 
 func (w *world) server(o mcpserver.Options) *mcpserver.Server {
 	w.Helper()
+	return w.serverUntil(w.Context(), o)
+}
+
+// serverUntil is a server that stops when ctx ends.
+func (w *world) serverUntil(ctx context.Context, o mcpserver.Options) *mcpserver.Server {
+	w.Helper()
 	o.Request.Dir, o.Log = w.dir, w.Logf
 	o.Request.Approve = cmp.Or(o.Request.Approve, executor.ApproveAsk)
-	s, err := mcpserver.New(w.Context(), w.c, o)
+	s, err := mcpserver.New(ctx, w.c, o)
 	w.must(err)
 	return s
 }
@@ -147,7 +153,7 @@ func (w *world) connect(s *mcpserver.Server, revision string, answer func(*sdk.E
 		defer mu.Unlock()
 		return slices.Clone(notices)
 	}}
-	go func() { c.ended <- s.Serve(w.Context(), p.in, p.out) }()
+	go func() { c.ended <- s.Serve(p.in, p.out) }()
 	var err error
 	c.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(w.Context(), p.client(), &sdk.ClientSessionOptions{ProtocolVersion: revision})
 	w.must(err)

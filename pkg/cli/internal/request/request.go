@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/config"
@@ -53,6 +54,7 @@ func (f *Flags) taint(e *env.Env, text string) {
 
 // Read completes the request with what its flags name.
 func (f *Flags) Read(e *env.Env) (err error) {
+	f.Model = Script(f.Model)
 	f.ForAll, f.Test = f.Model != "", strings.TrimSpace(f.Test)
 	if f.Dir, err = env.Directory(f.Workspace); err != nil {
 		return err
@@ -90,6 +92,17 @@ func (f *Flags) Read(e *env.Env) (err error) {
 	}
 	f.Pairs = nil // they are read once: standard input has ended then
 	return nil
+}
+
+// Script makes the file of a model script:FILE absolute: who plays it may be a server
+// that runs elsewhere.
+func Script(model string) string {
+	if file, ok := strings.CutPrefix(model, "script:"); ok && file != "" {
+		if abs, err := filepath.Abs(file); err == nil {
+			return "script:" + abs
+		}
+	}
+	return model
 }
 
 // structured takes text as JSON if it is an object or an array, else as a

@@ -39,7 +39,7 @@ func newNew(e *env.Env) *cobra.Command {
 				return err
 			}
 			if from != "" {
-				if text, err = copied(cmd.Context(), c, from, args[0]); err != nil {
+				if text, err = copied(cmd.Context(), c, adroit.Named{Scope: adroit.Scope{Dir: e.Here()}, Name: from}, args[0]); err != nil {
 					return err
 				}
 			}
@@ -64,14 +64,14 @@ func newNew(e *env.Env) *cobra.Command {
 var ownName = `(?m)^name:.*$`
 
 // copied is the file of an agent under another name.
-func copied(ctx context.Context, c adroit.Client, from, name string) (string, error) {
-	a, err := c.ShowAgent(ctx, adroit.Named{Scope: adroit.Scope{Dir: "."}, Name: from})
+func copied(ctx context.Context, c adroit.Client, from adroit.Named, name string) (string, error) {
+	a, err := c.ShowAgent(ctx, from)
 	if err != nil {
 		return "", err
 	}
 	front, body, ok := strings.Cut(strings.TrimPrefix(a.Source, "---\n"), "\n---")
 	if a.Source == "" || !ok {
-		return "", exit.Fail(fmt.Errorf("%s has no file to copy: the program has made it", from), "adroit agents new "+name+" begins with a template")
+		return "", exit.Fail(fmt.Errorf("%s has no file to copy: the program has made it", from.Name), "adroit agents new "+name+" begins with a template")
 	}
 	line := regexp.MustCompile(ownName)
 	if line.MatchString(front) {

@@ -124,7 +124,7 @@ func (q *command) side(n int, asked string) adroit.Request {
 	}
 	agent, model, ok := strings.Cut(asked, "@")
 	if r.Target = agent; ok {
-		r.Model, r.ForAll = model, model != ""
+		r.Model, r.ForAll = request.Script(model), model != ""
 	}
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
 )
 
 func newCheck(e *env.Env) *cobra.Command {
@@ -26,7 +27,7 @@ func newCheck(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := c.CheckModel(cmd.Context(), adroit.ModelQuery{Model: first(args), BaseURL: baseURL})
+			r, err := c.CheckModel(cmd.Context(), adroit.ModelQuery{Model: request.Script(first(args)), BaseURL: baseURL})
 			if err != nil {
 				return err
 			}

@@ -54,6 +54,7 @@ func NewContinue(e *env.Env) *cobra.Command {
 			if len(words) != 1 || words[0] != "-" {
 				m.Attached = request.Attached(m.Text, "")
 			}
+			m.Model = request.Script(m.Model)
 			begun, err := send(ctx, e, c, id, m)
 			if err != nil || !begun {
 				return err

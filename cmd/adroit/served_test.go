@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// servedScripts are run once more through a server in a process of its own. Others
+// change the configuration or the data directory as they go, kill the process that
+// runs a job, or are about commands that no server does.
+var servedScripts = []string{
+	"approve", "attach", "cancel", "continue", "done", "failed", "files", "injection", "json", "memory", "parts", "pipelineawait", "pipelineparallel", "pipelines", "retryfrom", "skills",
+	"steps", "stuck", "transcript", "usage", "validate", "waiting", "workflow_until", "worktree",
+}
+
+// TestScriptsServed runs scripts through adroit serve: each command is a process that
+// sends requests to it.
+func TestScriptsServed(t *testing.T) {
+	files := []string{}
+	for _, name := range servedScripts {
+		files = append(files, filepath.Join("testdata", name+".txt"))
+	}
+	testscript.Run(t, testscript.Params{
+		Files: files, RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			if err := setup(t, env); err != nil {
+				return err
+			}
+			url, stop, err := startServer(env.Vars, env.WorkDir, "serve", "--listen", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			env.Defer(func() {
+				if err := stop(); err != nil {
+					t.Errorf("the server: %v", err)
+				}
+			})
+			env.Setenv("ADROIT_SERVER", url)
+			return nil
+		},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"code": code},
+		Condition: has(os.Getenv("PATH")),
+	})
+}
+
+var listening = regexp.MustCompile(`listening on (http://[0-9.:]+)`)
+
+// startServer starts adroit and returns the address that it prints.
+func startServer(vars []string, dir string, args ...string) (url string, stop func() error, err error) {
+	bin, err := exec.LookPath("adroit") // testscript.Main has put it there
+	if err != nil {
+		return "", nil, err
+	}
+	cmd := exec.Command(bin, args...)
+	cmd.Env, cmd.Dir = vars, dir
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() error {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		return cmd.Wait()
+	}
+	r := bufio.NewReader(out)
+	for printed := ""; ; {
+		line, err := r.ReadString('\n')
+		printed += line
+		if m := listening.FindStringSubmatch(line); m != nil {
+			url = m[1]
+			break
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("the server printed %q: %w", printed, stop())
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }() // until it ends
+	return url, stop, nil
+}
+
+// At /mcp a client with the token calls an agent; at /v1/ the job is there, too.
+func TestServeMCP(t *testing.T) {
+	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "turns.yaml": "turns:\n  - calls: [{name: finish, args: {summary: Made.}}]\n"})
+	url, stop, err := startServer(p.env, p.path("repo"), "serve", "--listen", "127.0.0.1:0", "--agent", "hand", "--approve", "all", "-m", "script:../turns.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := stop(); err != nil {
+			t.Errorf("the server: %v", err)
+		}
+	}()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	connect := func(token string) (*sdk.ClientSession, error) {
+		return client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}}, nil)
+	}
+	if _, err := connect("another token"); err == nil {
+		t.Error("another token is accepted")
+	}
+	s, err := connect(strings.TrimSpace(p.read("data/adroit.token")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "hand", Arguments: map[string]any{"prompt": "make it"}})
+	if err != nil || r.IsError {
+		t.Fatal(r, err)
+	}
+	if code, out := p.run("--server", url, "jobs", "list"); code != 0 || !regexp.MustCompile(`hand +done`).MatchString(out) {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
+// A bearer sends a token.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// However the server ends, the next one goes on with its job; a command that only
+// watched does not end it.
+func TestServeKilled(t *testing.T) {
+	for name, end := range map[string]os.Signal{"kill": syscall.SIGKILL, "terminate": syscall.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent, "turns.yaml": `turns:
+  - calls: [{name: shell, args: {command: "echo once >>log"}}]
+  - calls: [{name: shell, args: {command: "until [ -e go ]; do sleep 0.05; done"}}]
+  - calls: [{name: finish, args: {summary: Made.}}]
+`})
+			serve := func() (url string, cmd *exec.Cmd) {
+				cmd = exec.Command(p.bin)
+				cmd.Args = []string{"adroit", "serve", "--listen", "127.0.0.1:0"}
+				cmd.Env, cmd.Dir = p.env, p.path("repo")
+				out, err := cmd.StderrPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+				r := bufio.NewReader(out)
+				line, err := r.ReadString('\n')
+				m := listening.FindStringSubmatch(line)
+				if m == nil {
+					t.Fatal(line, err)
+				}
+				go func() { _, _ = io.Copy(io.Discard, r) }() // until it ends
+				return m[1], cmd
+			}
+			adroit := func(url string, args ...string) string {
+				t.Helper()
+				cmd := exec.Command(p.bin)
+				cmd.Args = append([]string{"adroit", "--server", url}, args...)
+				cmd.Env, cmd.Dir = p.env, p.path("repo")
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("adroit %s: %v\n%s", strings.Join(args, " "), err, out)
+				}
+				return string(out)
+			}
+			url, server := serve()
+			id := regexp.MustCompile(`J[0-9A-Z]{12,}`).FindString(adroit(url, "run", "--detach", "hand", "make it", "--approve", "all", "-m", "script:../turns.yaml"))
+			watch := exec.Command(p.bin)
+			watch.Args = []string{"adroit", "--server", url, "jobs", "logs", id, "-f", "--json"}
+			watch.Env = p.env
+			out, err := watch.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := watch.Start(); err != nil {
+				t.Fatal(err)
+			}
+			r := bufio.NewReader(out)
+			for calls := 0; calls < 2; {
+				line, err := r.ReadString('\n')
+				if err != nil {
+					t.Fatal("the job does not get to its second command: ", err)
+				}
+				if strings.Contains(line, `"step.started"`) && strings.Contains(line, `"shell"`) {
+					calls++
+				}
+			}
+			_ = watch.Process.Kill()
+			_ = watch.Wait()
+			if got := adroit(url, "jobs", "show", id); !strings.Contains(got, "running") {
+				t.Errorf("after its watcher was killed: %s", got)
+			}
+			if err := server.Process.Signal(end); err != nil {
+				t.Fatal(err)
+			}
+			if err := server.Wait(); end == syscall.SIGTERM && err != nil {
+				t.Errorf("the server: %v", err)
+			}
+			if err := os.WriteFile(p.path("repo/go"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			url, _ = serve()
+			adroit(url, "jobs", "resume", id)
+			if got := adroit(url, "jobs", "show", id); !strings.Contains(got, "done") {
+				t.Errorf("resumed: %s", got)
+			}
+			if got := p.read("repo/log"); got != "once\n" {
+				t.Errorf("log holds %q", got)
+			}
+		})
+	}
+}

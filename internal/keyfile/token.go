@@ -1,0 +1,84 @@
+package keyfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// MinToken is how long a token is at least, in bytes.
+const MinToken = 16
+
+// TokenPath is the file with the token of a data directory: who sends the token to a
+// server of that directory may do all that its user can.
+func TokenPath(dir string) string { return filepath.Join(dir, "adroit.token") }
+
+// Token returns the token of a data directory. If there is none, the error is
+// fs.ErrNotExist.
+func Token(dir string) (string, error) {
+	b, err := private(TokenPath(dir), "its token is")
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(b))
+	if len(token) < MinToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s holds no token: remove the file, and the server makes another", TokenPath(dir))
+	}
+	return token, nil
+}
+
+// MakeToken returns the token of a data directory, and makes one that nobody can
+// guess if there is none. Of several processes that do, all return the same.
+func MakeToken(dir string) (string, error) {
+	token, err := Token(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return token, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("keeping a token: %w", err)
+	}
+	f, err := os.CreateTemp(dir, ".token-*") // only its user can read it
+	if err != nil {
+		return "", fmt.Errorf("keeping a token: %w", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = io.WriteString(f, rand.Text()+"\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Link(f.Name(), TokenPath(dir)) // whole, or not at all
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("keeping a token: %w", err)
+	}
+	return Token(dir)
+}
+
+// private reads a file that nobody but this user can read. Of any other it says that
+// its content, as in "its keys are", is not used.
+func private(name, its string) ([]byte, error) {
+	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, syscall.ELOOP):
+		return nil, fmt.Errorf("%s is a link: %s not used", name, its)
+	case err != nil:
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular(), ok && int(sys.Uid) != os.Geteuid():
+		return nil, fmt.Errorf("%s is not a file of this user: %s not used", name, its)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("others can read %s: %s not used until you run chmod 600 on it", name, its)
+	}
+	return io.ReadAll(io.LimitReader(file, maxSize))
+}

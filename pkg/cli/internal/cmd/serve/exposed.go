@@ -1,0 +1,57 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
+	"github.com/adroit-run/adroit/pkg/cli/internal/env"
+	"github.com/adroit-run/adroit/pkg/cli/internal/mcpserver"
+	"github.com/adroit-run/adroit/pkg/cli/internal/render"
+	"github.com/adroit-run/adroit/pkg/cli/internal/request"
+)
+
+// exposed are the flags that say what the Model Context Protocol exposes.
+type exposed struct {
+	mcpserver.Options
+	dir string
+}
+
+func (x *exposed) flags(f *pflag.FlagSet) {
+	r := &x.Request
+	f.StringArrayVar(&x.Agents, "agent", nil, "expose this agent; else those that say expose: true")
+	f.StringArrayVar(&x.Tools, "tool", nil, "expose this tool, which is called without a job and without asking")
+	f.StringVarP(&x.dir, "dir", "C", ".", "work in this directory")
+	f.StringVarP(&r.Model, "model", "m", "", "the model of all jobs, provider/model or script:FILE")
+	f.StringVar((*string)(&r.Approve), "approve", "", "what to ask a person about: ask, edits, all, none")
+	f.StringVar((*string)(&r.Mode), "mode", "", "permission mode of the jobs: plan, edits or auto")
+	f.StringVar((*string)(&r.Sandbox), "sandbox", "", "confine commands at this level: auto, full, bubblewrap, landlock, off")
+	f.BoolVar(&r.Trust, "trust-project", false, "use what this project brings: agents, skills, AGENTS.md")
+	f.BoolVar(&x.ModelApproves, "model-approves", false, "let the calling model approve calls of a job in a person's place")
+}
+
+// open makes the server that the flags describe. It serves until ctx ends.
+func (x *exposed) open(ctx context.Context, e *env.Env) (*mcpserver.Server, error) {
+	var err error
+	if x.Request.Dir, err = env.Directory(x.dir); err != nil {
+		return nil, err
+	}
+	x.Request.Model = request.Script(x.Request.Model)
+	x.Request.ForAll = x.Request.Model != ""
+	x.Version = version.Read().Version
+	x.Log = logger(e)
+	c, err := e.Client()
+	if err != nil {
+		return nil, err
+	}
+	return mcpserver.New(ctx, c, x.Options)
+}
+
+// logger prints lines for the operator.
+func logger(e *env.Env) func(format string, args ...any) {
+	return func(format string, args ...any) {
+		fmt.Fprintln(e.Err, "adroit: "+render.SanitizeLine(fmt.Sprintf(format, args...)))
+	}
+}
