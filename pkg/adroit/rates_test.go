@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,8 +69,9 @@ func ratesChanges(all edits, names ...string) (calls []llm.Call) {
 }
 
 // TestRatesTokens prints what the task costs a model that knows what to do, by
-// how it goes about it, and bounds it: 10,000 tokens (bytes by 4) where it
-// finishes with the last change, 12,000 if something fails once.
+// how it goes about it, and bounds it: 6,500 tokens (bytes by 4) where it
+// finishes with the last change, 10,000 if something fails once. Schemas are strict
+// ones, which are the longest. It also holds what the model is not to read.
 func TestRatesTokens(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed here")
@@ -77,16 +79,22 @@ func TestRatesTokens(t *testing.T) {
 	done := callOf("finish", object{"summary": "All tests pass."})
 	edit := ratesChanges(ratesEdits, "parse.go", "limit.go", "group.go")
 	missed := edits{"limit.go": {ratesEdits["limit.go"][0], {"\tif len(l.seen) < l.rate.n {\n\t\treturn 0\n\t}\n", ratesEdits["limit.go"][1][1]}, ratesEdits["limit.go"][2]}}
+	fails := [][]llm.Call{ratesReads(), append(ratesChanges(ratesEdits, "parse.go", "group.go"), ratesChanges(missed, "limit.go")[0], done),
+		append(ratesChanges(ratesEdits, "limit.go"), done)}
+	left := [][]llm.Call{ratesReads(), append(ratesChanges(ratesEdits, "parse.go", "limit.go"), done), append(ratesChanges(ratesEdits, "group.go"), done)}
+	unneeded := callOf("edit_file", object{"path": "README.md", "old": "what is not there", "new": "what no test needs"})
 	for _, c := range []struct {
 		name  string
 		turns [][]llm.Call
 		most  int
+		reads []string // what the last request has
 	}{
-		{"finishes with the last change", [][]llm.Call{ratesReads(), append(edit[:3:3], done)}, 10_000},
-		{"an edit does not apply", [][]llm.Call{ratesReads(), append(ratesChanges(ratesEdits, "parse.go", "group.go"), ratesChanges(missed, "limit.go")[0], done),
-			append(ratesChanges(ratesEdits, "limit.go"), done)}, 12_000},
-		{"a fault is left", [][]llm.Call{ratesReads(), append(ratesChanges(ratesEdits, "parse.go", "limit.go"), done), append(ratesChanges(ratesEdits, "group.go"), done)}, 12_000},
-		{"looks at everything, step by step", [][]llm.Call{{callOf("list_files", object{})}, ratesReads(), edit, {callOf("run_tests", object{})}, {callOf("git_diff", object{})}, {done}}, 0},
+		{"finishes with the last change", [][]llm.Call{ratesReads(), append(edit[:3:3], done)}, 6_500, nil},
+		{"an edit does not apply", fails, 10_000,
+			[]string{`parse.go +5 -2, lines 23-64`, `it has \"l.rate.n\", the file \"l.rate.N\"`, "finish was not run: edit_file before it failed"}},
+		{"a fault is left", left, 10_000, []string{"Not done yet:", "FAIL rates TestGroup (rates_test.go:82)"}},
+		{"an edit that no test needs does not apply", [][]llm.Call{ratesReads(), append(edit[:3:3], unneeded, done), {done}}, 10_000, nil},
+		{"looks at everything, step by step", [][]llm.Call{{callOf("list_files", object{})}, ratesReads(), edit, {callOf("run_tests", object{})}, {callOf("git_diff", object{})}, {done}}, 0, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := ratesRepository(t)
@@ -121,6 +129,17 @@ func TestRatesTokens(t *testing.T) {
 			sent := 0
 			for _, r := range requests() {
 				sent += len(r.Body)
+				for _, noise := range []string{"[artifact", "TASK_COMPLETE", `1\tpackage rates`, "--- FAIL"} {
+					if strings.Contains(string(r.Body), noise) {
+						t.Errorf("the model reads %q", noise)
+					}
+				}
+			}
+			last := string(requests()[len(requests())-1].Body)
+			for _, want := range slices.Concat([]string{`- a file was changed\n`, `"content":"package rates\n`}, c.reads) {
+				if !strings.Contains(last, want) {
+					t.Errorf("the last request lacks %q", want)
+				}
 			}
 			t.Logf("%d requests, %d bytes sent, %d tokens; the first has %d bytes", len(requests()), sent, sent/4, len(requests()[0].Body))
 			if s.Turns != len(c.turns) || c.most > 0 && sent/4 > c.most {

@@ -183,7 +183,7 @@ func TestResolve(t *testing.T) {
 - git_status
 - word_count: For one file.
 
-Calls of one answer: those that only read run at once, the others in the order you give them.
+Calls of one answer run in order, those that only read at once.
 When the task is done, call finish. Then this is checked:
 - artifact "words" exists
 - git_log passes; it is run for you when all else holds`

@@ -19,7 +19,7 @@ const finish = "finish"
 func closingText(t executor.Task, set *tools.Set) string {
 	var b strings.Builder
 	if set.Len() > 1 {
-		b.WriteString("Calls of one answer: those that only read run at once, the others in the order you give them.\n")
+		b.WriteString("Calls of one answer run in order, those that only read at once.\n")
 	}
 	b.WriteString(finishText(t, within(set)(finish)))
 	if must := requirements(t.Done); len(must) > 0 {

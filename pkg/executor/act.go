@@ -48,15 +48,27 @@ type callContext struct {
 	// before is how many sub-agents the calls before, in the same answer, have
 	// been given.
 	subAgents int
+	// failed is the tool of a change that failed before, in the same answer.
+	failed string
 }
 
 func (n *callContext) add(t *Task, c llm.Call, r ToolResult) {
+	if t.changeFailed(c, r) {
+		n.failed = c.Name
+	}
 	n.taint |= t.taint(c, r)
 	n.rules = append(slices.Clip(n.rules), r.rules...)
 	n.artifacts = withArtifacts(n.artifacts, r)
 	if r.report != nil {
 		n.subAgents += r.report.Usage.Agents
 	}
+}
+
+// changeFailed reports whether a call was to change files and did not: the model had
+// it in mind when it said in the same answer that the task is done.
+func (t *Task) changeFailed(c llm.Call, r ToolResult) bool {
+	tool := t.tool(c.Name)
+	return t.Revision >= 3 && r.Failed && tool != nil && tool.changesFiles()
 }
 
 // taint is what the reply to a call carries.
@@ -185,6 +197,9 @@ func refusal(t *Task, s *State, now callContext, c llm.Call) string {
 	case c.Malformed != "":
 		return fmt.Sprintf("the call was not run: %s. Call %s again with valid JSON arguments.", c.Malformed, c.Name)
 	}
+	if c.Name == finish && now.failed != "" {
+		return "finish was not run: " + now.failed + " before it failed"
+	}
 	if matches(t.turn.refuse, c.Name) {
 		return c.Name + " was not run: it may not be called in this step; answer what was asked without it"
 	}
@@ -210,6 +225,7 @@ func call(r *flow.Run, t *Task, s *State, now callContext, c llm.Call) (ToolResu
 		if tool.Needs&tools.Think != 0 {
 			use.Think = t.thinking(s)
 		}
+		use.PlainText = tool.Needs == tools.Read && t.edits()
 		use.Artifacts = t.toolInputs(s, now, tool)
 	}
 	var rules permit.Rules

@@ -143,6 +143,9 @@ func (t *Task) editors() string {
 // finish call, or one of the words alone on a line.
 func (t *Task) claim(answer llm.Message, replies []ToolResult) *Claim {
 	for i, c := range answer.Calls {
+		if t.changeFailed(c, replies[i]) {
+			return nil
+		}
 		if c.Name == finish && !replies[i].Failed {
 			var in struct{ Summary, Evidence string }
 			if err := decode(c.Args, &in); err != nil || strings.TrimSpace(in.Summary) == "" {

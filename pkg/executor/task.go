@@ -49,7 +49,9 @@ type Task struct {
 //     called now is refused.
 //   - 2: code decides about what fails in pipelines, validations and tests before an
 //     agent is asked, see internal/coordinator.
-const Revision = 2
+//   - 3: agents that change files see them without the numbers of their lines, and a
+//     task is not finished in an answer in which a change has failed.
+const Revision = 3
 
 // Instructions are the agent, its model and what they are asked.
 type Instructions struct {
@@ -142,6 +144,14 @@ type Tool struct {
 
 	Proves     string   `json:"proves,omitempty"` // see tools.Metadata
 	ProvesWith []string `json:"proves_with,omitempty"`
+}
+
+// changesFiles reports whether changing files is all that the tool does.
+func (t Tool) changesFiles() bool { return t.Needs&^tools.Read == tools.Write }
+
+// edits reports whether the task changes files by tools, which quote their text.
+func (t *Task) edits() bool {
+	return t.Revision >= 3 && slices.ContainsFunc(t.Tools, Tool.changesFiles)
 }
 
 // A ShortenedTool is a tool that a task describes in short, or not at all,

@@ -99,7 +99,7 @@ func section(set *Set, detail func(string) Detail) string {
 // marked.
 func (t Tool) signature() string {
 	var names []string
-	for _, p := range t.Input.Params() {
+	for _, p := range t.Input.Offered() {
 		if !p.Required {
 			p.Name += "?"
 		}
@@ -111,7 +111,7 @@ func (t Tool) signature() string {
 // full writes all that a model needs to call t.
 func (t Tool) full(b *strings.Builder) {
 	fmt.Fprintf(b, "### %s\n%s%s\n", t.Name, oneLine(t.Description), t.condition())
-	params := t.Input.Params()
+	params := t.Input.Offered()
 	if len(params) == 0 {
 		b.WriteString("Parameters: none\n")
 	} else {

@@ -136,6 +136,7 @@ type Env struct {
 	Artifacts      ArtifactReader   // never nil
 	Results        Results          // what the model was shown in part; nil if nothing is kept
 	MaxResultBytes int              // bytes of a result that the model is shown at once; 0 for no bound
+	PlainText      bool             // files are shown without the numbers of their lines, for an agent that edits them by their text
 	Emit           event.Sink       // never nil; progress events
 	// Approved has, by path, the SHA-256 of the files that a person has approved
 	// to be published by this call, in hexadecimal; nil without an approval.

@@ -173,7 +173,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	call := *env
 	call.Job, call.Key, call.Emit = s.Job, s.Key(), emit
 	call.Artifacts = artifacts(use.Artifacts)
-	call.MaxResultBytes = use.MaxResultBytes
+	call.MaxResultBytes, call.PlainText = use.MaxResultBytes, use.PlainText
 	if h.Results != nil {
 		call.Results = h.Results
 	}

@@ -26,6 +26,8 @@ type ToolCall struct {
 	At string `json:"at,omitempty"`
 	// Room is how many bytes of the result the model is shown; 0 for no bound.
 	MaxResultBytes int `json:"room,omitempty"`
+	// PlainText has files shown without the numbers of their lines.
+	PlainText bool `json:"plain,omitempty"`
 }
 
 // Gone is the code of a failure of Host.Env after which no call can do anything,

@@ -93,7 +93,7 @@ func (d *Dialect) down(n *node, root bool) *node {
 	typed(out)
 	about := n.at("description").string()
 	if d.Strict {
-		out, words = d.close(out, n.at("required"), words)
+		out, words = d.close(out, n, words)
 	}
 	if root && d.Object {
 		if !out.at("type").is(`"object"`) {
@@ -125,6 +125,9 @@ func (d *Dialect) keyword(out, n *node, key string, v *node, root bool) (words [
 	case "properties":
 		props := object()
 		for j, name := range v.keys {
+			if v.kids[j].at("deprecated").is("true") && !n.requires(name) {
+				continue // it is accepted, and not offered
+			}
 			props.set(name, d.down(v.kids[j], false))
 		}
 		out.set(key, props)

@@ -49,6 +49,8 @@ func TestDown(t *testing.T) {
 			`{"type":["string","null"],"description":"(each value satisfies {\"type\":\"integer\"}, an object, written as JSON in a string)"}`},
 		{"properties are closed", schema.Strict, `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","minLength":2}},"required":["a"]}`,
 			`{"type":["object","null"],"properties":{"a":{"type":"string"},"b":{"type":["string","null"],"description":"(characters at least 2)"}},"required":["a","b"],"additionalProperties":false}`},
+		{"what is deprecated is not offered", schema.Strict, `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","deprecated":true},"c":{"type":"string","deprecated":true}},"required":["a","c"]}`,
+			`{"type":["object","null"],"properties":{"a":{"type":"string"},"c":{"type":"string"}},"required":["a","c"],"additionalProperties":false}`},
 		{"anything", schema.Strict, `{}`, `{"type":["string","number","boolean","null"],"description":"(an object or array is written as JSON in a string)"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

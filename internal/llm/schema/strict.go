@@ -10,7 +10,7 @@ import (
 const asText = "written as JSON in a string"
 
 // close brings a schema into the strict form.
-func (d *Dialect) close(n, required *node, words []string) (*node, []string) {
+func (d *Dialect) close(n, full *node, words []string) (*node, []string) {
 	names := n.types()
 	if len(n.keys) == 0 {
 		// A strict schema cannot say "anything".
@@ -36,13 +36,10 @@ func (d *Dialect) close(n, required *node, words []string) (*node, []string) {
 		}
 		return out, append(words, "an object, "+asText)
 	}
-	must := func(name string) bool {
-		return required != nil && slices.ContainsFunc(required.kids, func(k *node) bool { return k.string() == name })
-	}
 	all := array()
 	for i, name := range props.keys {
 		all.kids = append(all.kids, quoted(name))
-		if !must(name) {
+		if !full.requires(name) {
 			props.kids[i] = nullable(props.kids[i])
 		}
 	}
@@ -149,7 +146,7 @@ func raise(s, v *node) (*node, bool) {
 	}
 	switch v.kind {
 	case '{':
-		props, required := s.at("properties"), s.at("required")
+		props := s.at("properties")
 		out := object()
 		for i, name := range v.keys {
 			kid := v.kids[i]
@@ -158,8 +155,7 @@ func raise(s, v *node) (*node, bool) {
 				out.set(name, kid)
 				continue
 			}
-			need := required != nil && slices.ContainsFunc(required.kids, func(k *node) bool { return k.string() == name })
-			if kid.is("null") && !need && !p.takesNull() {
+			if kid.is("null") && !s.requires(name) && !p.takesNull() {
 				changed = true
 				continue
 			}
@@ -215,6 +211,12 @@ func fitting(forms []*node, v *node) *node {
 		}
 	}
 	return best
+}
+
+// requires reports whether an object must have the property.
+func (n *node) requires(name string) bool {
+	required := n.at("required")
+	return required != nil && slices.ContainsFunc(required.kids, func(k *node) bool { return k.string() == name })
 }
 
 func (n *node) forms() []*node {

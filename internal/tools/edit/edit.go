@@ -25,9 +25,9 @@ import (
 
 // Input of edit_file: one replacement, or several in Edits.
 type Input struct {
-	Path  string  `json:"path" jsonschema:"description=File"`
-	Old   string  `json:"old,omitempty" jsonschema:"description=Text to replace"`
-	New   string  `json:"new,omitempty" jsonschema:"description=What to put there"`
+	Path  string  `json:"path"`
+	Old   string  `json:"old,omitempty"`
+	New   string  `json:"new,omitempty"`
 	All   bool    `json:"all,omitempty" jsonschema:"description=Replace every occurrence"`
 	Edits []Piece `json:"edits,omitempty" jsonschema:"description=Instead of old and new: several; all or none"`
 }
@@ -36,7 +36,7 @@ type Input struct {
 type Piece struct {
 	Old string `json:"old"`
 	New string `json:"new"`
-	All bool   `json:"all,omitempty"`
+	All bool   `json:"all,omitempty" jsonschema:"deprecated"`
 }
 
 //go:embed edit_file.md

@@ -129,7 +129,7 @@ var Long = tools.New(tools.Metadata{
 })
 
 type longInput struct {
-	Path string `json:"path" jsonschema:"description=File"`
-	Old  string `json:"old" jsonschema:"description=Text to replace"`
-	New  string `json:"new" jsonschema:"description=What to put there"`
+	Path string `json:"path"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
 }

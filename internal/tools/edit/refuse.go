@@ -87,7 +87,7 @@ var gutter = lazyregexp.New(`^\s*\d+\t`)
 
 func (e *matchError) nothing() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s not in the file (0 matches); nothing was changed. ", e.subject())
+	fmt.Fprintf(&b, "%s not in the file (0 matches). ", e.subject())
 	switch {
 	case e.text == "":
 		b.WriteString("The file is empty: use write_file.")

@@ -18,7 +18,7 @@ import (
 // input of finish.
 type input struct {
 	Summary  string `json:"summary,omitempty" jsonschema:"description=What was done and found"`
-	Evidence string `json:"evidence,omitempty" jsonschema:"description=What shows that it works"`
+	Evidence string `json:"evidence,omitempty" jsonschema:"deprecated,description=What shows that it works"`
 }
 
 //go:embed finish.md
@@ -27,7 +27,7 @@ var prose string
 // Tool is the tool finish.
 var Tool = tools.New(tools.Metadata{
 	Name: "finish", Category: tools.Utility, Effect: tools.Pure,
-	Examples: []tools.Example{{Note: "after the tests passed", Args: json.RawMessage(`{"summary":"Totals are rounded once per cart.","evidence":"14 tests pass"}`)}},
+	Examples: []tools.Example{{Note: "after the tests passed", Args: json.RawMessage(`{"summary":"Totals are rounded once per cart; 14 tests pass."}`)}},
 }.Prose(prose), finish)
 
 func finish(_ context.Context, _ *tools.Env, in input) (tools.Result, error) {

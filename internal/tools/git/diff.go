@@ -13,8 +13,8 @@ import (
 
 // diffInput is the input of git_diff.
 type diffInput struct {
-	Paths  []string `json:"paths,omitempty" jsonschema:"description=Only these; default all"`
-	Since  string   `json:"since,omitempty" jsonschema:"description=Commit or branch; default the last commit"`
+	Paths  []string `json:"paths,omitempty" jsonschema:"description=Only these"`
+	Since  string   `json:"since,omitempty" jsonschema:"description=Commit or branch"`
 	Staged bool     `json:"staged,omitempty" jsonschema:"description=Only what is staged"`
 }
 

@@ -13,9 +13,9 @@ import (
 
 // nameInput is the input of definition and references.
 type nameInput struct {
-	Name string `json:"name" jsonschema:"description=Name as in the code"`
-	Path string `json:"path,omitempty" jsonschema:"description=File with a use"`
-	Line int    `json:"line,omitempty" jsonschema:"minimum=1,description=Its line"`
+	Name string `json:"name"`
+	Path string `json:"path,omitempty"`
+	Line int    `json:"line,omitempty"`
 }
 
 //go:embed definition.md

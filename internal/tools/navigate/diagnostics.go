@@ -19,7 +19,7 @@ import (
 
 // diagnosticsInput is the input of diagnostics.
 type diagnosticsInput struct {
-	Path string `json:"path,omitempty" jsonschema:"description=File or folder; default all"`
+	Path string `json:"path,omitempty"`
 }
 
 //go:embed diagnostics.md

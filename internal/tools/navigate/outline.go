@@ -14,7 +14,7 @@ import (
 
 // outlineInput is the input of outline.
 type outlineInput struct {
-	Path string `json:"path,omitempty" jsonschema:"description=File or folder; default all"`
+	Path string `json:"path,omitempty"`
 }
 
 //go:embed outline.md

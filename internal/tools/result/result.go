@@ -21,9 +21,9 @@ import (
 
 // input of read_result.
 type input struct {
-	ID     string `json:"id" jsonschema:"minLength=1,description=The result"`
-	From   int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line; default 1"`
-	Lines  int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=2000,description=How many; default 200"`
+	ID     string `json:"id"`
+	From   int    `json:"from,omitempty" jsonschema:"description=First line"`
+	Lines  int    `json:"lines,omitempty" jsonschema:"deprecated,description=How many; default 200"`
 	Search string `json:"search,omitempty" jsonschema:"description=Only lines that match"`
 }
 
@@ -61,7 +61,7 @@ func read(_ context.Context, env *tools.Env, in input) (tools.Result, error) {
 		}
 		match = re.MatchString
 	}
-	if in.Lines == 0 {
+	if in.Lines <= 0 {
 		in.Lines = usualLines
 	}
 	room := usualBytes

@@ -15,7 +15,7 @@ import (
 
 // checkInput is the input of run_check.
 type checkInput struct {
-	Check string `json:"check,omitempty" jsonschema:"enum=format,enum=lint,enum=types,enum=build,description=None lists them"`
+	Check string `json:"check,omitempty" jsonschema:"enum=format,enum=lint,enum=types,enum=build"`
 }
 
 //go:embed run_check.md

@@ -68,7 +68,7 @@ func (g *goReport) add(line string) {
 		t := g.test(a)
 		switch a.Action {
 		case "output":
-			if !strings.HasPrefix(a.Output, "=== ") {
+			if !strings.HasPrefix(a.Output, "=== ") && !strings.HasPrefix(strings.TrimLeft(a.Output, " "), "--- "+"FAIL: "+a.Test+" (") {
 				t.out.WriteString(a.Output)
 			}
 		case "pass", "fail", "skip":

@@ -31,8 +31,8 @@ import (
 // runInput of run_tests. Its zero value runs everything, so that the tool can be
 // a completion check.
 type runInput struct {
-	Target string `json:"target,omitempty" jsonschema:"description=Directory or file; default everything"`
-	Filter string `json:"filter,omitempty" jsonschema:"description=Run only tests whose name matches"`
+	Target string `json:"target,omitempty" jsonschema:"description=Directory or file"`
+	Filter string `json:"filter,omitempty" jsonschema:"description=Only tests whose name matches"`
 }
 
 //go:embed run_tests.md

@@ -85,6 +85,24 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
+	plain := *env
+	plain.PlainText = true
+	for _, c := range []struct {
+		in   readInput
+		text string
+	}{
+		{readInput{Path: "a.txt"}, "one\ntwo\nthree\n"},
+		{readInput{Path: "a.txt", Lines: 2}, "one\ntwo\n[1 of 3 lines left; go on with from=3]\n"},
+		{readInput{Path: "a.txt", From: 2, Lines: 1}, "[lines 2-2]\ntwo\n[1 of 3 lines left; go on with from=3]\n"},
+		{readInput{Path: "a.txt", From: -7, Lines: -7}, "one\ntwo\nthree\n"},
+	} {
+		if r := call(t, Read, &plain, c.in); r.Failed || r.Text != c.text {
+			t.Errorf("without numbers, %+v: %q", c.in, r.Text)
+		}
+	}
+	if r := call(t, Read, &plain, readInput{Path: "long.txt", Lines: 1 << 40}); strings.Count(r.Text, "line ") != 1000 {
+		t.Errorf("of a long file: %d lines", strings.Count(r.Text, "\n"))
+	}
 	if r := call(t, Read, env, readInput{Path: "a.txt", From: 9}); !r.Failed || !strings.Contains(r.Text, "3 lines") {
 		t.Errorf("beyond the end: %+v", r)
 	}

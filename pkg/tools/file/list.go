@@ -13,8 +13,8 @@ import (
 
 // listInput is the input of list_files.
 type listInput struct {
-	Glob string `json:"glob,omitempty" jsonschema:"description=Pattern; default all files"`
-	Dir  string `json:"dir,omitempty" jsonschema:"description=Directory; default the workspace"`
+	Glob string `json:"glob,omitempty" jsonschema:"description=Like *.go or cmd/**/*.go"`
+	Dir  string `json:"dir,omitempty" jsonschema:"description=Where"`
 }
 
 //go:embed list_files.md

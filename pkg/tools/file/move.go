@@ -10,7 +10,7 @@ import (
 
 // deleteInput is the input of delete_file.
 type deleteInput struct {
-	Path string `json:"path" jsonschema:"description=File"`
+	Path string `json:"path"`
 }
 
 //go:embed delete_file.md
@@ -26,8 +26,8 @@ var Delete = tools.New(tools.Metadata{
 
 // moveInput is the input of move_file.
 type moveInput struct {
-	From string `json:"from" jsonschema:"description=File or directory"`
-	To   string `json:"to" jsonschema:"description=New name"`
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 //go:embed move_file.md

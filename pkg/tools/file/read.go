@@ -17,9 +17,9 @@ import (
 
 // readInput is the input of read_file.
 type readInput struct {
-	Path  string `json:"path" jsonschema:"description=File"`
-	From  int    `json:"from,omitempty" jsonschema:"minimum=1,description=First line; default 1"`
-	Lines int    `json:"lines,omitempty" jsonschema:"minimum=1,maximum=2000,description=How many; default 300"`
+	Path  string `json:"path"`
+	From  int    `json:"from,omitempty" jsonschema:"description=First line"`
+	Lines int    `json:"lines,omitempty" jsonschema:"description=How many; default 300"`
 }
 
 //go:embed read_file.md
@@ -33,15 +33,17 @@ var Read = tools.New(tools.Metadata{
 
 const (
 	pageLines = 300
+	mostLines = 2000
 	pageBytes = 40_000 // about 10,000 tokens; a page ends early there
 	goOnBytes = 120    // for the line that says how to go on
 	lineBytes = 8      // for a line's number
 )
 
 func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error) {
-	if in.Lines == 0 {
+	if in.Lines <= 0 {
 		in.Lines = pageLines
 	}
+	in.Lines = min(in.Lines, mostLines)
 	p, err := env.Files.ReadLines(in.Path, max(in.From, 1), in.Lines)
 	if err != nil {
 		return tools.Result{}, err
@@ -66,7 +68,10 @@ func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error)
 			break
 		}
 		last = p.From + i
-		fmt.Fprintf(&b, "%d\t%s\n", last, l)
+		if !env.PlainText {
+			fmt.Fprintf(&b, "%d\t", last)
+		}
+		b.WriteString(l + "\n")
 	}
 	if p.Cut {
 		b.WriteString("[lines that were too long are cut]\n")
@@ -74,7 +79,11 @@ func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error)
 	if p.More {
 		fmt.Fprintf(&b, "[%s; go on with from=%d]\n", total(p.Total, last), last+1)
 	}
-	return tools.Result{Text: b.String(), Summary: fmt.Sprintf("%s %d-%d", in.Path, p.From, last)}, nil
+	text := b.String()
+	if env.PlainText && p.From > 1 { // of a page at the beginning its end says where it ends
+		text = fmt.Sprintf("[lines %d-%d]\n", p.From, last) + text
+	}
+	return tools.Result{Text: text, Summary: fmt.Sprintf("%s %d-%d", in.Path, p.From, last)}, nil
 }
 
 func total(lines, last int) string {

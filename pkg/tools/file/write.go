@@ -18,8 +18,8 @@ import (
 
 // WriteInput is the input of write_file.
 type WriteInput struct {
-	Path    string `json:"path" jsonschema:"description=File"`
-	Content string `json:"content" jsonschema:"description=All of it"`
+	Path    string `json:"path"`
+	Content string `json:"content"`
 }
 
 //go:embed write_file.md

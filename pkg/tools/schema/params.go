@@ -11,6 +11,7 @@ type Param struct {
 	Name, Description string
 	Type              string // as in "integer 1 to 9"
 	Required          bool
+	Deprecated        bool // it is accepted, and not offered to models
 }
 
 func (s *Schema) Params() []Param {
@@ -28,15 +29,21 @@ func (s *Schema) Params() []Param {
 		if d := props.kids[i].at("description"); d.is('"') {
 			p.Description = d.text
 		}
+		p.Deprecated = !p.Required && props.kids[i].at("deprecated").is('t') && props.kids[i].at("deprecated").yes
 		out = append(out, p)
 	}
 	return out
 }
 
+// Offered are the properties that models are offered.
+func (s *Schema) Offered() []Param {
+	return slices.DeleteFunc(s.Params(), func(p Param) bool { return p.Deprecated })
+}
+
 // Signature lists the properties on one line: path (string), n (integer, optional).
 func (s *Schema) Signature() string {
 	var parts []string
-	for _, p := range s.Params() {
+	for _, p := range s.Offered() {
 		kind := p.Type
 		if !p.Required {
 			kind += ", optional"

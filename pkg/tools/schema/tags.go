@@ -16,7 +16,10 @@ var tagSettings = []string{"title", "description", "type", "anchor", "oneof_requ
 	"maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"}
 
 // tagWords are those without a value.
-var tagWords = []string{"required", "nullable"}
+var tagWords = []string{"required", "nullable", deprecated}
+
+// deprecated marks a property that is accepted and not offered to models.
+const deprecated = "deprecated"
 
 // description is what the tags of a field say of it: a description tag, or the
 // description in the jsonschema tag, commas included. An element of that tag
@@ -75,6 +78,7 @@ func describe(t reflect.Type, s *jsonschema.Schema) {
 			if text, err := description(f); err == nil && text != "" { // checkType has seen the errors
 				prop.Description = text
 			}
+			prop.Deprecated = slices.Contains(strings.Split(f.Tag.Get("jsonschema"), ","), deprecated)
 			describe(f.Type, prop)
 		}
 	}

@@ -45,6 +45,27 @@ func TestDescriptionsAreWhole(t *testing.T) {
 	}
 }
 
+// What is deprecated is accepted, and not offered.
+func TestDeprecated(t *testing.T) {
+	type in struct {
+		Path string `json:"path"`
+		Max  int    `json:"max,omitempty" jsonschema:"deprecated,description=How many"`
+	}
+	s, err := Infer[in]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, m := len(s.Params()), len(s.Offered()); n != 2 || m != 1 || strings.Contains(s.Signature(), "max") {
+		t.Errorf("%d properties, %d offered; %s", n, m, s.Signature())
+	}
+	if faults := s.Validate(json.RawMessage(`{"path":"a","max":2}`)); faults != nil {
+		t.Errorf("max is refused: %v", faults)
+	}
+	if s.Validate(json.RawMessage(`{"path":"a","max":"x"}`)) == nil {
+		t.Error("max is not judged")
+	}
+}
+
 // What a tag says and nobody reads is refused with the place.
 func TestUnknownWordsInTags(t *testing.T) {
 	type free struct {

@@ -186,7 +186,7 @@ func (f found) result(q query) tools.Result {
 	}
 	if f.full {
 		sum = "more than " + sum
-		fmt.Fprintf(&b, "[stopped after %d matches: make pattern narrower or raise max]\n", f.matches)
+		fmt.Fprintf(&b, "[stopped after %d matches: make pattern, glob or dir narrower]\n", f.matches)
 	}
 	if f.late {
 		fmt.Fprintf(&b, "[stopped after %s: narrow by dir or glob]\n", patience)

@@ -26,12 +26,12 @@ import (
 
 // Input of search.
 type Input struct {
-	Pattern string `json:"pattern" jsonschema:"description=What to look for"`
+	Pattern string `json:"pattern"`
 	Glob    string `json:"glob,omitempty" jsonschema:"description=Only files like *.go"`
-	Dir     string `json:"dir,omitempty" jsonschema:"description=Where; default all"`
-	Literal bool   `json:"literal,omitempty" jsonschema:"description=Pattern is plain text"`
-	Context int    `json:"context,omitempty" jsonschema:"minimum=0,maximum=10,description=Lines around each match"`
-	Max     int    `json:"max,omitempty" jsonschema:"minimum=1,maximum=1000,description=Matches at most; default 100"`
+	Dir     string `json:"dir,omitempty" jsonschema:"description=Where"`
+	Literal bool   `json:"literal,omitempty" jsonschema:"deprecated,description=Pattern is plain text"`
+	Context int    `json:"context,omitempty" jsonschema:"description=Lines around each match"`
+	Max     int    `json:"max,omitempty" jsonschema:"deprecated,description=Matches at most; default 100"`
 }
 
 //go:embed search.md
@@ -45,6 +45,10 @@ var Tool = tools.New(tools.Metadata{
 }.Prose(prose), search)
 
 const (
+	mostContext  = 10 // lines around a match
+	usualMatches = 100
+	mostMatches  = 1000
+
 	patience  = 30 * time.Second
 	mostFiles = 200_000
 	maxFile   = 32 << 20  // bytes; larger files are named as not searched
@@ -62,12 +66,18 @@ func search(ctx context.Context, env *tools.Env, in Input) (tools.Result, error)
 		src = regexp.QuoteMeta(src)
 	}
 	re, err := regexp.Compile(src)
-	if err != nil {
-		return tools.Result{}, fmt.Errorf("%w; RE2 syntax is understood, without lookaround and backreferences. Set literal to search for the text as it is", err)
+	note := ""
+	if err != nil && !strings.Contains(src, "(?") && !strings.Contains(src, `\`) { // they meant the text
+		note = fmt.Sprintf("[searched for as plain text: %v]\n", err)
+		src = regexp.QuoteMeta(src)
+		re, err = regexp.Compile(src)
 	}
-	q := query{re: re, context: in.Context, max: in.Max}
-	if q.max == 0 {
-		q.max = 100
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("%w; RE2 syntax is understood, without lookaround and backreferences", err)
+	}
+	q := query{re: re, context: min(max(in.Context, 0), mostContext), max: usualMatches}
+	if in.Max > 0 {
+		q.max = min(in.Max, mostMatches)
 	}
 	// The search as a whole is bounded, and what it found until then is shown.
 	within, cancel := context.WithTimeout(ctx, patience)
@@ -88,7 +98,9 @@ func search(ctx context.Context, env *tools.Env, in Input) (tools.Result, error)
 		return tools.Result{}, ctx.Err()
 	}
 	f.more = more
-	return f.result(q), nil
+	r := f.result(q)
+	r.Text = note + r.Text
+	return r, nil
 }
 
 // candidates are the files to look into, sorted.

@@ -83,10 +83,15 @@ func TestSearch(t *testing.T) {
 	if r := call(t, env, Input{Pattern: "needle"}); !strings.Contains(r.Text, "needle") || len(r.Text) > 600 {
 		t.Errorf("a match far into a line: %q", r.Text)
 	}
-	if r := call(t, env, Input{Pattern: "hay", Max: 3}); strings.Count(r.Text, ":hay") != 3 || !strings.Contains(r.Text, "raise max") || !strings.HasPrefix(r.Summary, "more than 3") {
+	if r := call(t, env, Input{Pattern: "hay", Max: 3}); strings.Count(r.Text, ":hay") != 3 || !strings.Contains(r.Text, "narrower") || !strings.HasPrefix(r.Summary, "more than 3") {
 		t.Errorf("max: %q %q", r.Summary, r.Text)
 	}
-	for _, p := range []string{"(", `(?=x)`, ""} {
+	for p, want := range map[string]string{"F(": "3:func F() {", "needle)": "no match", "[]": "no match"} {
+		if r := call(t, env, Input{Pattern: p, Context: -1, Max: -1}); r.Failed || !strings.HasPrefix(r.Text, "[searched for as plain text: error parsing regexp") || !strings.Contains(r.Text, want) {
+			t.Errorf("%q as plain text: %q", p, r.Text)
+		}
+	}
+	for _, p := range []string{`\d(`, `(?=x)`, ""} {
 		if r := call(t, env, Input{Pattern: p}); !r.Failed {
 			t.Errorf("%q: %s", p, r.Text)
 		}

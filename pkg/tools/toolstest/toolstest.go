@@ -16,9 +16,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/pkg/tools"
@@ -76,9 +78,10 @@ func checkSchema(t testing.TB, tool tools.Tool) {
 	} else if !bytes.Equal(again.JSON(), raw) {
 		t.Errorf("tool %s: its schema is not stable:\n%s\n%s", tool.Name, raw, again.JSON())
 	}
+	words := strings.FieldsFunc(strings.ToLower(tool.Description), func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for _, p := range shapeOf(tool).names() {
-		if shapeOf(tool).property(p).Description == "" {
-			t.Errorf("tool %s: property %s has no description", tool.Name, p)
+		if shapeOf(tool).property(p).Description == "" && !slices.Contains(words, p) {
+			t.Errorf("tool %s: property %s has no description, and that of the tool does not name it", tool.Name, p)
 		}
 	}
 }
