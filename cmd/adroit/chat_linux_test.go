@@ -200,6 +200,26 @@ func TestChatAsksForTrust(t *testing.T) {
 	}
 }
 
+// A server that never answers keeps nobody from typing, nor from leaving.
+func TestChatSilentServer(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"turns.yaml": "turns: [{text: Here.}]"})
+	if code, out := p.run("mcp", "add", "silent", "--", "sleep", "600"); code != 0 {
+		t.Fatal(out)
+	}
+	x, wait := p.terminal(80, []string{"TERM=xterm"}, "chat", "-m", "script:../turns.yaml")
+	at := x.see(0, "/help")
+	x.write("/silent/prompt\r")
+	x.write("/comp")
+	at = x.see(at, "/compact")
+	x.write("\x15hello\r")
+	at = x.see(at, "Here.")
+	x.write("/quit\r")
+	if x.see(at, "adroit chat --resume J"); wait() != 0 {
+		t.Error("it did not leave in order")
+	}
+}
+
 // A dumb terminal gets lines, without control sequences.
 func TestChatDumb(t *testing.T) {
 	t.Parallel()

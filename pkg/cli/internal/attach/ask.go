@@ -161,12 +161,22 @@ func (d *dialog) choose(choices string, always bool) string {
 		case word == "no":
 			return word
 		case word != "yes" && (word != "always" || !always):
+			d.explain(always)
 		case !d.whole:
 			fmt.Fprintln(d.s.e.Err, "     only a part of it was shown; v shows the rest")
 		default:
 			return word
 		}
 	}
+}
+
+// explain says what the answers do.
+func (d *dialog) explain(always bool) {
+	text := "     y runs it, this once\n"
+	if always {
+		text += "     a runs it, and what that rule allows, until the job ends\n"
+	}
+	fmt.Fprint(d.s.e.Err, text+"     n does not, and asks for words to the model\n     v shows all of it; Ctrl+C leaves the job, and adroit approve or deny answers later\n")
 }
 
 // signalOf is the full name of a signal that q waits for, "" if it does not.

@@ -139,12 +139,12 @@ func TestUnattended(t *testing.T) {
 	if c := code(Run(t.Context(), f.e, f, id, Options{})); c != exit.Waiting {
 		t.Errorf("exit code %d", c)
 	}
-	if !strings.Contains(f.err.String(), "adroit signal "+id+" approve") {
+	if !strings.Contains(f.err.String(), "adroit approve "+id+"    adroit deny "+id+" WHY") {
 		t.Error(f.err)
 	}
 	f.e.Ephemeral = true
 	f.err.Reset()
-	if Run(t.Context(), f.e, f, id, Options{}); strings.Contains(f.err.String(), "adroit signal") {
+	if Run(t.Context(), f.e, f, id, Options{}); strings.Contains(f.err.String(), "adroit approve") {
 		t.Errorf("a command that follows a job thrown away: %s", f.err)
 	}
 }

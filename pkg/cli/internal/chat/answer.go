@@ -39,7 +39,7 @@ func (s *Session) showQuestion(limit int) {
 	}
 	text, whole := render.Question(s.question.q, limit)
 	s.question.whole = whole
-	s.ui.Print(s.Screen.Paint(term.Bold, "     a question") + "\n" + text)
+	s.ui.Print(render.PaintQuestion(s.Screen, text))
 	if rule := s.rule(); rule != "" {
 		s.say(term.Plain, "     always means, in this job only: %s", rule)
 	}
@@ -62,16 +62,16 @@ func (s *Session) Choices() string {
 		return ""
 	}
 	if s.question.files != nil {
-		return "y use them  n do not  v view their first lines"
+		return "y use them   n do not   v view their first lines   then Enter"
 	}
 	choices := "y yes"
 	if s.rule() != "" {
-		choices += "  a always"
+		choices += "   a always"
 	}
 	if !s.approval() {
 		return "the question waits for one of: " + strings.Join(s.signals(), ", ")
 	}
-	return choices + "  n no  n WHY no, and why  v view all"
+	return choices + "   n no   n WHY no, and why   v view it whole   then Enter"
 }
 
 // approval reports whether the question is answered by yes or no.

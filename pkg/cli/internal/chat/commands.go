@@ -26,13 +26,13 @@ func commands() []command {
 		{"help", "", "list the commands and keys", (*Session).help},
 		{"model", "[NAME]", "list the models, or go on with another", (*Session).setModel},
 		{"agent", "[NAME]", "list the agents, or begin a conversation with one", (*Session).setAgent},
-		{"mode", "[MODE]", "show or set the permission mode of the next conversation: plan, edits, auto", (*Session).setMode},
+		{"mode", "[MODE]", "show or set the next conversation's permission mode: plan, edits, auto", (*Session).setMode},
 		{"new", "", "begin a new conversation with your next message", func(s *Session, _ string) { s.startOver("a new conversation begins with your next message") }},
 		{"resume", "[JOB]", "go to another conversation, the last one without JOB", (*Session).resumeOther},
 		{"undo", "", "take back what the conversation changed in files", (*Session).undo},
 		{"diff", "", "show what the conversation changed in files", (*Session).diff},
 		{"cost", "", "show what the conversation has used", (*Session).cost},
-		{"compact", "", "make the conversation smaller: notes take the place of its earlier turns", (*Session).compact},
+		{"compact", "", "have notes take the place of the earlier turns", (*Session).compact},
 		{"jobs", "", "list the jobs of this directory", (*Session).jobs},
 		{"unfold", "", "print the last tool call whole", func(s *Session, _ string) { s.Unfold() }},
 		{"quit", "", "leave; the conversation can be resumed", func(s *Session, _ string) { s.Quit() }},
@@ -97,7 +97,7 @@ func (s *Session) named(prefix string, list []template) (found []Choice) {
 			found = append(found, Choice{"/" + t.name, t.about})
 		}
 	}
-	for _, p := range s.serverPrompts() {
+	for _, p := range s.prompts.list {
 		if strings.HasPrefix(p.name, prefix) {
 			found = append(found, Choice{"/" + p.name, p.about})
 		}
@@ -110,12 +110,15 @@ func (s *Session) help(string) {
 		if err != nil {
 			s.fail(err)
 		}
-		s.list(list)
+		s.call(func(context.Context) (func(w *term.Screen), error) {
+			prompts := s.readServerPrompts()
+			return func(w *term.Screen) { s.list(w, list, prompts) }, nil
+		})
 	})
 }
 
 // list prints what can be typed.
-func (s *Session) list(list []template) {
+func (s *Session) list(w *term.Screen, list []template, prompts []serverPrompt) {
 	var t render.Table
 	for _, c := range commands() {
 		t.Row(strings.TrimSpace("/"+c.name+" "+c.args), c.about)
@@ -123,16 +126,15 @@ func (s *Session) list(list []template) {
 	for _, c := range list {
 		t.Row("/"+render.SanitizeLine(c.name)+" [WORDS]", render.SanitizeLine(c.about))
 	}
-	for _, p := range s.serverPrompts() {
+	for _, p := range prompts {
 		t.Row("/"+render.SanitizeLine(p.name)+" "+render.SanitizeLine(strings.Join(p.args, " ")), render.SanitizeLine(p.about))
 	}
-	t.Row("!COMMAND", "run a command in the sandbox; its output goes with your next message")
+	t.Row("!COMMAND", "run a command in the sandbox; the next message has its output")
 	t.Row("@FILE", "a file that the message is about")
 	for _, k := range s.keys() {
 		t.Row(k[0], k[1])
 	}
-	t.Fit(s.Screen.Width())
-	s.printWith(func(w *term.Screen) { t.Write(w) })
+	t.Write(w)
 }
 
 // keys are what the keyboard does; a stream of lines has none.
@@ -141,8 +143,8 @@ func (s *Session) keys() [][2]string {
 		return [][2]string{{`\ at the end`, "the message goes on in the next line"}}
 	}
 	return [][2]string{
-		{"Enter", "send; while a turn runs, the model reads it at its next request"},
-		{"Tab", "complete; while a turn runs, queue the message for its end"},
+		{"Enter", "send; during a turn it is read at the model's next request"},
+		{"Tab", "complete; during a turn queue the message for its end"},
 		{`Alt+Enter Ctrl+J \`, "a new line"}, {"Up Down", "earlier messages; Up takes a queued one back"},
 		{"Esc", "interrupt the turn"}, {"Ctrl+O", "print the last tool call whole"},
 		{"Ctrl+C", "clear the line, or interrupt; twice leaves"}, {"Ctrl+D", "leave"}, {"Ctrl+Z", "suspend"},
@@ -196,9 +198,11 @@ func (s *Session) setModel(name string) {
 	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
 		list, err := s.c.Models(ctx)
 		return func(w *term.Screen) {
+			var t render.Table
 			for _, m := range list {
-				fmt.Fprintln(w, render.SanitizeLine(strings.TrimSpace(m.Model+"  "+m.Note)))
+				t.Row(m.Model, m.Note)
 			}
+			t.Write(w)
 			if now := s.Request.Model; now != "" {
 				fmt.Fprintln(w, render.SanitizeLine("in use: "+now))
 			}

@@ -26,16 +26,16 @@ type Completion struct {
 type Choice struct{ Text, About string }
 
 // Complete finds what the text before the cursor could become: a command, or a file
-// behind @. then gets it on the owner's goroutine.
+// behind @. then gets it on the owner's goroutine, and once more what was found late.
 func (s *Session) Complete(before string, then func(Completion)) {
 	if word, ok := strings.CutPrefix(before, "/"); ok && !strings.ContainsAny(word, " \n") {
+		show := func() { then(Completion{Choices: s.named(word, s.kept)}) }
 		if s.kept != nil {
-			then(Completion{Choices: s.named(word, s.kept)})
-			return
+			show()
+		} else {
+			s.withTemplates(func([]template, error) { show() }) // Enter reports what is wrong with them
 		}
-		s.withTemplates(func(list []template, _ error) { // Enter reports what is wrong with them
-			then(Completion{Choices: s.named(word, list)})
-		})
+		s.withServerPrompts(show)
 		return
 	}
 	start := strings.LastIndexAny(before, " \n\t") + 1

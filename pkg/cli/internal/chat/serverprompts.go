@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -15,9 +16,43 @@ type serverPrompt struct {
 	args        []string
 }
 
-// serverPrompts are those of servers that were started at some time.
-func (s *Session) serverPrompts() (out []serverPrompt) {
-	l, err := s.c.ToolServers(s.ctx, adroit.Scope{Dir: s.Dir})
+// serverPrompts are those of servers that were started at some time, as they were
+// read last.
+type serverPrompts struct {
+	list    []serverPrompt
+	reading bool
+	then    func() // of the last that asked meanwhile
+}
+
+// withServerPrompts reads the prompts of servers elsewhere, and calls then on the
+// owner's goroutine if others were known so far.
+func (s *Session) withServerPrompts(then func()) {
+	p := &s.prompts
+	p.then = then
+	if p.reading {
+		return
+	}
+	p.reading = true
+	s.do(func(context.Context) func() {
+		list := s.readServerPrompts()
+		return func() {
+			same := slices.EqualFunc(list, p.list, func(a, b serverPrompt) bool {
+				return a.name == b.name && a.about == b.about && slices.Equal(a.args, b.args)
+			})
+			p.list, p.reading = list, false
+			if !same {
+				p.then()
+			}
+		}
+	})
+}
+
+// readServerPrompts waits until completionTime at most, and not for a session that
+// has ended.
+func (s *Session) readServerPrompts() (out []serverPrompt) {
+	ctx, cancel := context.WithTimeout(s.ctx, completionTime)
+	defer cancel()
+	l, err := s.c.ToolServers(ctx, adroit.Scope{Dir: s.Dir})
 	if err != nil {
 		return nil // the command says what is wrong
 	}
@@ -40,14 +75,30 @@ func (s *Session) serverPrompts() (out []serverPrompt) {
 // serverPrompt sends a prompt of a server, with its arguments as key=value or in
 // their order.
 func (s *Session) serverPrompt(server, prompt, words string) {
+	s.do(func(context.Context) func() {
+		args, err := arguments(s.readServerPrompts(), server+"/"+prompt, words)
+		var got *adroit.ToolServerPromptText
+		if err == nil { // a server may be silent: leaving does not wait for it
+			got, err = s.c.ToolServerPrompt(s.ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: s.Dir}, Name: server}, Prompt: prompt, Args: args})
+		}
+		return func() {
+			if err != nil {
+				s.fail(err)
+				return
+			}
+			s.send(got.Text)
+		}
+	})
+}
+
+// arguments are the words for the prompt of this name.
+func arguments(known []serverPrompt, prompt, words string) (map[string]string, error) {
 	args := map[string]string{}
 	var names []string
-	for _, p := range s.serverPrompts() {
-		if p.name == server+"/"+prompt {
-			for _, a := range p.args {
-				name, _, _ := strings.Cut(strings.Trim(a, "[]"), "=")
-				names = append(names, name)
-			}
+	if i := slices.IndexFunc(known, func(p serverPrompt) bool { return p.name == prompt }); i >= 0 {
+		for _, a := range known[i].args {
+			name, _, _ := strings.Cut(strings.Trim(a, "[]"), "=")
+			names = append(names, name)
 		}
 	}
 	for i, w := range fields(words) {
@@ -58,18 +109,8 @@ func (s *Session) serverPrompt(server, prompt, words string) {
 		case i < len(names):
 			args[names[i]] = w
 		default:
-			s.fail(fmt.Errorf("the prompt %s/%s has no argument for %q", server, prompt, w))
-			return
+			return nil, fmt.Errorf("the prompt %s has no argument for %q", prompt, w)
 		}
 	}
-	s.do(func(ctx context.Context) func() {
-		got, err := s.c.ToolServerPrompt(ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: s.Dir}, Name: server}, Prompt: prompt, Args: args})
-		return func() {
-			if err != nil {
-				s.fail(err)
-				return
-			}
-			s.send(got.Text)
-		}
-	})
+	return args, nil
 }

@@ -71,7 +71,8 @@ type Session struct {
 	input draft
 	tasks tasks
 	opening
-	kept []template // those that were read last, for completion
+	kept    []template // those that were read last, for completion
+	prompts serverPrompts
 }
 
 // A turn is how the conversation stands.

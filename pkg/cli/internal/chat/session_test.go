@@ -4,10 +4,12 @@ import (
 	"context"
 	"io"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
@@ -92,5 +94,46 @@ func next(t *testing.T, ui posted) func() {
 	case <-time.After(time.Minute):
 		t.Fatal("nothing happens")
 		return nil
+	}
+}
+
+// slowServers is a client whose MCP servers are looked up until release is closed.
+type slowServers struct {
+	adroit.Client
+	release chan struct{}
+}
+
+func (c *slowServers) ToolServers(context.Context, adroit.Scope) (*adroit.Listing[adroit.ToolServerInfo], error) {
+	<-c.release
+	prompt := adroit.ToolServerInfo{Name: "notes", Prompts: []toolserver.Prompt{{Name: "sum", Description: "Sum up."}}}
+	return &adroit.Listing[adroit.ToolServerInfo]{Items: []adroit.ToolServerInfo{prompt}}, nil
+}
+
+// Keys do not wait for MCP servers: what is known is offered at once, their prompts
+// once they are known.
+func TestCompleteBesideSlowServers(t *testing.T) {
+	ui, c := make(posted, 10), &slowServers{release: make(chan struct{})}
+	s := New(t.Context(), &env.Env{Config: func() (*config.Config, error) { return new(config.Config), nil }}, c, ui, Options{Screen: term.NewColor(io.Discard, 80)})
+	s.kept = []template{{name: "note", about: "Note it."}}
+	var got []string
+	then := func(found Completion) {
+		got = nil
+		for _, choice := range found.Choices {
+			got = append(got, choice.Text)
+		}
+	}
+	for _, before := range []string{"/", "/n", "/no"} {
+		s.Complete(before, then)
+	}
+	if want := []string{"/note"}; !slices.Equal(got, want) {
+		t.Errorf("beside a server that is silent: %q, want %q", got, want)
+	}
+	if n := s.tasks.open; n != 1 {
+		t.Errorf("the servers are looked up %d times at once", n)
+	}
+	close(c.release)
+	next(t, ui)()
+	if want := []string{"/note", "/notes/sum"}; !slices.Equal(got, want) {
+		t.Errorf("when it has answered: %q, want %q", got, want)
 	}
 }

@@ -269,7 +269,11 @@ func (m *model) edited() {
 	}
 	m.complete = completion{of: before, pending: true}
 	m.session.Complete(before, func(found chat.Completion) {
-		m.complete = completion{Completion: found, of: before}
+		if m.complete.of != before {
+			return // found late, for other words
+		}
+		picked := min(m.complete.picked, max(0, len(found.Choices)-1))
+		m.complete = completion{Completion: found, of: before, picked: picked}
 		if now := m.editor.before(); now != before {
 			m.complete = completion{}
 			m.edited()

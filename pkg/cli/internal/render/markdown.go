@@ -2,6 +2,8 @@ package render
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 )
@@ -97,7 +99,7 @@ func (p *painter) row(text string) string {
 		if i < 0 {
 			i = len(text)
 		}
-		b.WriteString(p.paint(text[:i]))
+		p.plain(&b, text[:i])
 		switch text = text[i:]; {
 		case strings.HasPrefix(text, "`"):
 			p.code, text = !p.code, text[1:]
@@ -106,6 +108,30 @@ func (p *painter) row(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// plain paints text without code and strong emphasis; *words* in it are emphasis.
+func (p *painter) plain(b *strings.Builder, text string) {
+	for !p.code {
+		before, rest, found := strings.Cut(text, "*")
+		words, after, closed := strings.Cut(rest, "*")
+		if !found || !closed || words == "" || words != strings.TrimSpace(words) || endsWord(before) || beginsWord(after) {
+			break
+		}
+		b.WriteString(p.paint(before) + p.s.Paint(term.Italic, words))
+		text = after
+	}
+	b.WriteString(p.paint(text))
+}
+
+func endsWord(text string) bool {
+	r, _ := utf8.DecodeLastRuneInString(text)
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
+}
+
+func beginsWord(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
 func (p *painter) paint(text string) string {

@@ -37,13 +37,19 @@ var raiseFlags = map[string]string{"turns": "--max-turns N", "tokens": "--max-to
 
 // Next renders what can be done next with a job as commands.
 func Next(actions []adroit.Action) (commands []string) {
+	answered := "" // a job, by commands that go on with it, too
 	for _, act := range actions {
 		command := "adroit jobs " + act.Do + " " + act.Job
 		switch {
+		case act.Do == adroit.ActionResume && act.Job == answered:
+			continue
 		case act.Do == "continue":
 			command = "adroit continue " + act.Job
 		case act.Signal != "":
-			command = "adroit signal " + act.Job + " " + act.Signal
+			command = Answers(act.Job, act.Signal)
+			if !strings.HasPrefix(command, "adroit signal") {
+				answered = act.Job
+			}
 		case act.Limit != "":
 			command += " " + cmp.Or(raiseFlags[act.Limit], raiseFlags["turns"])
 		case act.Follow:
@@ -52,6 +58,18 @@ func Next(actions []adroit.Action) (commands []string) {
 		commands = append(commands, command)
 	}
 	return commands
+}
+
+// Answers are the commands that answer a question of a job that waits for a signal:
+// those for approvals and words also go on with it.
+func Answers(job, signal string) string {
+	switch signal = SignalName(signal); signal {
+	case "approve":
+		return "adroit approve " + job + "    adroit deny " + job + " WHY"
+	case "continue":
+		return "adroit answer " + job + " continue|abort|WORDS"
+	}
+	return "adroit signal " + job + " " + signal
 }
 
 // LastEvent is the event that ended a job's last run. If its runner died before

@@ -42,6 +42,7 @@ const (
 	Green   = "32"
 	Bold    = "1"
 	Magenta = "35"
+	Italic  = "3"
 )
 
 // Color reports whether text can be painted.

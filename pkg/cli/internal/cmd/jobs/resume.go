@@ -70,7 +70,7 @@ func waits(e *env.Env, d *adroit.JobDetail) error {
 	}
 	id := d.Job.ID
 	return &exit.Error{Code: exit.Waiting, Err: fmt.Errorf("%s still waits for a person: %s", id, render.QuestionLine(&d.Questions[0])),
-		Hint: fmt.Sprintf("adroit signal %s approve, or deny; then adroit jobs resume %s", id, id)}
+		Hint: render.Answers(id, d.Questions[0].Signals[0])}
 }
 
 func newRetry(e *env.Env) *cobra.Command {
