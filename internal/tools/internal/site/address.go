@@ -44,9 +44,7 @@ func (s Site) route(p Post) string {
 	case Astro:
 		return s.astro(p)
 	case Eleventy:
-		name := strings.TrimPrefix(p.Path, "content/")
-		name = strings.TrimPrefix(name, "src/")
-		return path.Join(path.Dir(folder(name)), Slug(p.Path)) + "/"
+		return s.eleventy(p)
 	}
 	return ""
 }
@@ -121,29 +119,64 @@ func (s Site) sections(dir string) string {
 	return dir
 }
 
+// jekyllStyles are the patterns that have names.
+var jekyllStyles = map[string]string{
+	"":         "/:categories/:year/:month/:day/:title:output_ext",
+	"date":     "/:categories/:year/:month/:day/:title:output_ext",
+	"pretty":   "/:categories/:year/:month/:day/:title/",
+	"ordinal":  "/:categories/:year/:y_day/:title:output_ext",
+	"weekdate": "/:categories/:year/W:week/:short_day/:title:output_ext",
+	"none":     "/:categories/:title:output_ext",
+}
+
 func (s Site) jekyll(p Post) string {
 	pattern := s.setting("permalink")
-	switch pattern {
-	case "", "date":
-		pattern = "/:categories/:year/:month/:day/:title:output_ext"
-	case "pretty":
-		pattern = "/:categories/:year/:month/:day/:title/"
-	case "ordinal":
-		pattern = "/:categories/:year/:y_day/:title:output_ext"
-	case "none":
-		pattern = "/:categories/:title:output_ext"
+	if named, ok := jekyllStyles[pattern]; ok {
+		pattern = named
 	}
-	var cats []string
-	for _, c := range append(p.Matter.List("category"), p.Matter.List("categories")...) {
-		for _, part := range strings.Fields(c) {
-			cats = append(cats, Slugify(part))
-		}
+	cats := p.Matter.List("categories")
+	if words, ok := p.Matter.Values["categories"].(string); ok {
+		cats = strings.Fields(words)
 	}
-	name := Slug(p.Path)
-	if own := p.Matter.Text("slug"); own != "" {
-		name = own
+	if one := p.Matter.Text("category"); one != "" {
+		cats = append(cats, one)
 	}
-	return s.fill(pattern, p, map[string]string{":categories": strings.Join(cats, "/"), ":title": name, ":slug": Slugify(name), ":output_ext": ".html", ":name": name})
+	plain := make([]string, len(cats))
+	for i, c := range cats {
+		cats[i], plain[i] = strings.ToLower(c), hyphenate(strings.ToLower(c), "")
+	}
+	name := cmp.Or(p.Matter.Text("slug"), Slug(p.Path))
+	if zone, err := time.LoadLocation(s.setting("timezone")); err == nil && s.setting("timezone") != "" && (p.Date.Hour() != 0 || p.Date.Minute() != 0 || p.Date.Location() != time.UTC) {
+		p.Date = p.Date.In(zone)
+	}
+	return s.fill(pattern, p, map[string]string{
+		":categories": strings.Join(cats, "/"), ":slugified_categories": strings.Join(plain, "/"), ":output_ext": ".html",
+		":title": hyphenate(name, "._~!$&'()+,;=@"), ":slug": hyphenate(strings.ToLower(name), ""), ":name": name,
+	})
+}
+
+// hyphenate is text as part of an address in Jekyll's way: a dash stands for each
+// run of what is neither a letter, a digit nor one of signs.
+func hyphenate(text, signs string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.Is(unicode.Nd, r) && !unicode.IsMark(r) && !strings.ContainsRune(signs, r)
+	}), "-")
+}
+
+// eleventy follows the files below the directory of its input; a file that has
+// the name of its directory is the directory's page.
+func (s Site) eleventy(p Post) string {
+	rel, ok := strings.CutPrefix(p.Path, s.input)
+	if !ok {
+		return ""
+	}
+	at := strings.TrimSuffix(folder(rel), path.Ext(folder(rel)))
+	if folder(rel) != rel {
+		at = folder(rel)
+	} else if path.Base(at) == path.Base(path.Dir(at)) {
+		at = path.Dir(at)
+	}
+	return at + "/"
 }
 
 // fill puts values into a pattern; "" if it has a part that is not known.
@@ -155,6 +188,9 @@ func (s Site) fill(pattern string, p Post, values map[string]string) string {
 	values[":year"], values[":month"], values[":day"] = t.Format("2006"), t.Format("01"), t.Format("02")
 	values[":short_year"], values[":i_month"], values[":i_day"] = t.Format("06"), t.Format("1"), t.Format("2")
 	values[":y_day"], values[":yearday"] = t.Format("002"), fmt.Sprint(t.YearDay())
+	year, week := t.ISOWeek()
+	values[":w_year"], values[":week"], values[":short_day"], values[":long_day"] = fmt.Sprint(year), fmt.Sprintf("%02d", week), t.Format("Mon"), t.Format("Monday")
+	values[":short_month"], values[":long_month"] = t.Format("Jan"), t.Format("January")
 	var out strings.Builder
 	for i := 0; i < len(pattern); {
 		if pattern[i] != ':' {
@@ -184,7 +220,7 @@ func (s Site) fill(pattern string, p Post, values map[string]string) string {
 // collection is shown where a page with a parameter has its name.
 func (s Site) astro(p Post) string {
 	if rel, ok := strings.CutPrefix(p.Path, "src/pages/"); ok {
-		return strings.TrimSuffix(folder(rel), path.Ext(folder(rel))) + "/"
+		return s.astroPage(strings.TrimSuffix(folder(rel), path.Ext(folder(rel))))
 	}
 	rel := p.Path
 	for _, base := range []string{"src/content/", "src/data/"} {
@@ -194,20 +230,45 @@ func (s Site) astro(p Post) string {
 	if !ok || rel == p.Path {
 		return ""
 	}
-	name = strings.TrimSuffix(name, path.Ext(name))
-	if own := p.Matter.Text("slug"); own != "" {
-		name = own
+	parts := strings.Split(strings.TrimSuffix(name, path.Ext(name)), "/")
+	for i, part := range parts {
+		parts[i] = anchor(part)
 	}
+	name = cmp.Or(p.Matter.Text("slug"), strings.Join(parts, "/"))
 	for _, dir := range []string{collection, "blog", "posts"} {
 		entries, err := fs.ReadDir(s.FS, "src/pages/"+dir)
 		if err != nil {
 			continue
 		}
 		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), "[") }) {
-			return dir + "/" + name + "/"
+			return s.astroPage(dir + "/" + name)
 		}
 	}
 	return ""
+}
+
+func (s Site) astroPage(at string) string {
+	switch {
+	case s.setting("format") == "file":
+		return at + ".html"
+	case s.setting("trailingSlash") == "never":
+		return at
+	}
+	return at + "/"
+}
+
+// anchor is text as part of an address in the way of github-slugger, which Astro
+// uses: spaces become dashes, and other signs go.
+func anchor(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || unicode.IsLetter(r) || unicode.IsMark(r) || unicode.In(r, unicode.Nd, unicode.Nl, unicode.Pc):
+			return r
+		}
+		return -1
+	}, strings.ToLower(text))
 }
 
 // Slugify is a title as part of an address: small letters, digits and dashes,

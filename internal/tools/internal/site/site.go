@@ -49,6 +49,7 @@ type Site struct {
 	Title    string
 	Author   string
 	Language string
+	input    string // of Eleventy: where it begins to look, with a slash at its end unless it is the root
 	config   map[string]any
 }
 
@@ -115,6 +116,9 @@ func (s *Site) place(dir string) {
 }
 
 var (
+	eleventyInput = lazyregexp.New(`(?:\binput\s*:|setInputDirectory\()\s*["']([^"']+)`)
+	astroOption   = lazyregexp.New(`\b(format|trailingSlash)\s*:\s*["'](\w+)`)
+
 	astroSite = lazyregexp.New(`(?m)^\s*site\s*:\s*["'` + "`" + `](https?://[^"'` + "`" + `\s]+)`)
 	astroBase = lazyregexp.New(`(?m)^\s*base\s*:\s*["']([^"'\s]*)`)
 )
@@ -155,7 +159,14 @@ func (s *Site) read(name string) {
 				s.URL += "/" + strings.Trim(string(m[1]), "/")
 			}
 		}
+		s.config = map[string]any{}
+		for _, m := range astroOption.FindAllStringSubmatch(string(b), -1) {
+			s.config[m[1]] = m[2]
+		}
 	case Eleventy:
+		if m := eleventyInput.FindSubmatch(b); m != nil {
+			s.input = strings.TrimPrefix(path.Clean(string(m[1]))+"/", "./")
+		}
 		s.metadata()
 	}
 }
