@@ -21,10 +21,12 @@ type Book struct {
 	Types      []string            `json:"types,omitempty"` // beside those built in
 	Detectors  []Detector          `json:"detectors,omitempty"`
 	Strategies map[string]Strategy `json:"strategies,omitempty"` // by type
+	// Named are other strategies, by name and type: see Policy.
+	Named map[string]map[string]Strategy `json:"named,omitempty"`
 	// Coded are detectors that are code of the program; without their code.
 	Coded []Detector `json:"coded,omitempty"`
 
-	named []namedAgent
+	mentioned []namedAgent
 }
 
 // A Detector recognises a failure by its output or its exit code, and says of what
@@ -62,9 +64,20 @@ func NewDetector(d Detector) (Detector, error) {
 	return d, nil
 }
 
+// name adds a strategy that has a name.
+func (b *Book) name(name, typ string, s Strategy) {
+	if b.Named == nil {
+		b.Named = map[string]map[string]Strategy{}
+	}
+	if b.Named[name] == nil {
+		b.Named[name] = map[string]Strategy{}
+	}
+	b.Named[name][typ] = s
+}
+
 // Empty reports whether nothing is added.
 func (b *Book) Empty() bool {
-	return len(b.Types) == 0 && len(b.Detectors) == 0 && len(b.Strategies) == 0 && len(b.Coded) == 0
+	return len(b.Types) == 0 && len(b.Detectors) == 0 && len(b.Strategies) == 0 && len(b.Named) == 0 && len(b.Coded) == 0
 }
 
 // readBook makes of a pinned book one that can be used.
@@ -91,12 +104,18 @@ func repairCommands(sc *executor.Scope) (out []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range slices.Sorted(maps.Keys(b.Strategies)) {
-		for _, m := range b.Strategies[t] {
-			if m.Run != "" {
-				out = append(out, m.Run)
+	of := func(all map[string]Strategy) {
+		for _, t := range slices.Sorted(maps.Keys(all)) {
+			for _, m := range all[t] {
+				if m.Run != "" {
+					out = append(out, m.Run)
+				}
 			}
 		}
+	}
+	of(b.Strategies)
+	for _, name := range slices.Sorted(maps.Keys(b.Named)) {
+		of(b.Named[name])
 	}
 	return out, nil
 }

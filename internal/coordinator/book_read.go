@@ -64,10 +64,17 @@ func (b *Book) add(o *Book) {
 		}
 	}
 	b.Detectors = append(b.Detectors, o.Detectors...)
-	b.named = append(b.named, o.named...)
+	b.mentioned = append(b.mentioned, o.mentioned...)
 	for t, s := range o.Strategies {
 		if _, ok := b.Strategies[t]; !ok {
 			b.Strategies[t] = s
+		}
+	}
+	for name, types := range o.Named {
+		for t, s := range types {
+			if _, ok := b.Named[name][t]; !ok {
+				b.name(name, t, s)
+			}
 		}
 	}
 }
@@ -124,13 +131,14 @@ func (r *reader) book(n *node) {
 		"type":        func(*node) {},
 		"description": func(v *node) { r.String(v, "description", &about) },
 		"detectors":   r.detectors,
-		"strategy":    r.strategy,
+		"strategy":    func(v *node) { r.b.Strategies[r.typ] = r.strategy(v) },
+		"strategies":  r.strategies,
 	})
 	if !known {
 		r.b.Types = []string{typ}
 	}
-	if !seen["detectors"] && !seen["strategy"] {
-		r.Report(n.Place, "add detectors: or strategy:", "the file adds nothing")
+	if !seen["detectors"] && !seen["strategy"] && !seen["strategies"] {
+		r.Report(n.Place, "add detectors:, strategy: or strategies:", "the file adds nothing")
 	}
 }
 
@@ -225,12 +233,26 @@ func (r *reader) times(n *node, into *int) {
 	*into = v
 }
 
-func (r *reader) strategy(n *node) {
-	if n.Kind != plainyaml.List || len(n.Kids) == 0 || len(n.Kids) > mostMoves {
-		r.Report(n.Place, "write each as - agent: NAME", fmt.Sprintf("strategy is no list of 1 to %d moves", mostMoves))
+// strategies are those that have a name.
+func (r *reader) strategies(n *node) {
+	if n.Kind != plainyaml.Mapping {
+		r.Report(n.Place, "write each as NAME: and its moves", "strategies is "+string(n.Kind)+", not strategies by name")
 		return
 	}
-	var s Strategy
+	for i, k := range n.Keys {
+		if !typeRule.MatchString(k.Text) || k.Text == DefaultStrategy {
+			r.Report(k.Place, "use lower case letters, digits and -, as in diagnose-first", fmt.Sprintf("a strategy cannot be called %q", k.Text))
+			continue
+		}
+		r.b.name(k.Text, r.typ, r.strategy(n.Kids[i]))
+	}
+}
+
+func (r *reader) strategy(n *node) (s Strategy) {
+	if n.Kind != plainyaml.List || len(n.Kids) == 0 || len(n.Kids) > mostMoves {
+		r.Report(n.Place, "write each as - agent: NAME", fmt.Sprintf("a strategy is no list of 1 to %d moves", mostMoves))
+		return nil
+	}
 	for _, kid := range n.Kids {
 		var m Move
 		end := func(d Decision) func(*node) {
@@ -241,7 +263,7 @@ func (r *reader) strategy(n *node) {
 			"run":   func(v *node) { r.String(v, "run", &m.Run) },
 			"agent": func(v *node) {
 				r.String(v, "agent", &m.Agent)
-				r.b.named = append(r.b.named, namedAgent{m.Agent, r.file, v.Place})
+				r.b.mentioned = append(r.b.mentioned, namedAgent{m.Agent, r.file, v.Place})
 			},
 			"analyse":      func(v *node) { r.Bool(v, "analyse", &m.Decide) },
 			"escalate":     end(Escalate),
@@ -255,7 +277,7 @@ func (r *reader) strategy(n *node) {
 		r.fits(kid, seen)
 		s = append(s, m)
 	}
-	r.b.Strategies[r.typ] = s
+	return s
 }
 
 // fits checks that a move is one thing, and has only keys that mean something for it.
@@ -286,7 +308,7 @@ type namedAgent struct {
 
 // Lint reports strategies that name agents which are not there or repair nothing.
 func (b *Book) Lint(cat *agents.Catalog) (out agents.Problems) {
-	for _, n := range b.named {
+	for _, n := range b.mentioned {
 		p := agents.Problem{File: n.file, Line: n.Line, Col: n.Col, Severity: agents.Error}
 		switch a, err := cat.Lookup(n.name); {
 		case err != nil:

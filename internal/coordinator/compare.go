@@ -5,6 +5,10 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/adroit-run/adroit/internal/spelling"
+	"github.com/adroit-run/adroit/pkg/agents"
 )
 
 // What a Policy may say of the memory, beside Off.
@@ -19,8 +23,17 @@ type Policy struct {
 	Compare map[string][]string // the sides of each comparison, by what is compared
 }
 
-// sides are what can be compared, with the sides there are.
-var sides = map[string][]string{"memory": {On, Off}}
+// DefaultStrategy is what is done about a type of problem where no strategy is named.
+const DefaultStrategy = "default"
+
+// comparable is what can be compared, and what a side of it may be.
+var comparable = map[string]struct {
+	sides string
+	side  func(string) bool
+}{
+	"memory":   {"on, off", func(s string) bool { return s == On || s == Off }},
+	"strategy": {"the names of strategies, default", func(s string) bool { return typeRule.MatchString(s) }},
+}
 
 // Check reports what cannot be meant.
 func (p Policy) Check() error {
@@ -28,17 +41,17 @@ func (p Policy) Check() error {
 		return fmt.Errorf("memory is %q; it is project, user or off", p.Memory)
 	}
 	for _, what := range slices.Sorted(maps.Keys(p.Compare)) {
-		known, ok := sides[what]
+		known, ok := comparable[what]
 		if !ok {
-			return fmt.Errorf("compare: %q cannot be compared; %v can", what, slices.Sorted(maps.Keys(sides)))
+			return fmt.Errorf("compare: %q cannot be compared; %v can", what, slices.Sorted(maps.Keys(comparable)))
 		}
 		list := p.Compare[what]
-		if len(list) < 2 {
-			return fmt.Errorf("compare.%s has %d sides; a comparison has two or more of %v", what, len(list), known)
+		if len(list) != 2 {
+			return fmt.Errorf("compare.%s has %d sides; a comparison has two of: %s", what, len(list), known.sides)
 		}
 		for i, s := range list {
-			if !slices.Contains(known, s) || slices.Contains(list[:i], s) {
-				return fmt.Errorf("compare.%s has the side %q; they are different ones of %v", what, s, known)
+			if !known.side(s) || slices.Contains(list[:i], s) {
+				return fmt.Errorf("compare.%s has the side %q; they are two different ones of: %s", what, s, known.sides)
 			}
 		}
 		if what == "memory" && p.Memory == Off {
@@ -73,5 +86,75 @@ func (p Policy) Setup(job string, c Choice) Setup {
 		s.Arms = map[string]string{"memory": side}
 		s.Recall = side == On // both sides remember: what they know is the same
 	}
+	if list := p.Compare["strategy"]; c.Strategy != "" {
+		s.Strategy = c.Strategy
+	} else if len(list) > 0 {
+		s.Strategy, s.Strategies = assign(job, "strategy", list), list
+	}
 	return s
+}
+
+// strategies keeps, of what was set up, what the job's files know: a comparison whose
+// sides nobody has written compares nothing.
+func (c *Coordinator) strategies() error {
+	s := &c.past.Setup
+	known := func(name string) bool { return name == DefaultStrategy || c.book.Named[name] != nil }
+	if len(s.Strategies) == 0 {
+		if s.Strategy != "" && !known(s.Strategy) {
+			return fmt.Errorf("no file about problems has a strategy %q; there are %s", s.Strategy, strings.Join(append(slices.Sorted(maps.Keys(c.book.Named)), DefaultStrategy), ", "))
+		}
+		return nil
+	}
+	if !slices.ContainsFunc(s.Strategies, func(name string) bool { return !known(name) }) {
+		return nil
+	}
+	list := strings.Join(s.Strategies, " and ")
+	s.Strategy, s.Strategies = "", nil
+	if len(c.book.Named) == 0 {
+		return nil // the files of another project have them
+	}
+	return c.sc.Note("the strategies %s are not compared: the files about problems do not have both", list)
+}
+
+// strategy is what the job's side of a comparison, or its choice, does about a type of
+// problem; nil leaves it to the agents that name the type. Where the sides differ about
+// the type, the job counts in the comparison from now on, whichever side it is on.
+func (c *Coordinator) strategy(typ string) Strategy {
+	if slices.ContainsFunc(c.past.Strategies, func(name string) bool { return c.book.Named[name][typ] != nil }) {
+		c.arm("strategy", c.past.Strategy)
+	}
+	if s := c.book.Named[c.past.Strategy][typ]; s != nil {
+		return s
+	}
+	return c.book.Strategies[typ]
+}
+
+// arm notes the side that the job is on.
+func (c *Coordinator) arm(what, side string) {
+	arms := maps.Clone(c.res.Arms)
+	if arms == nil {
+		arms = map[string]string{}
+	}
+	arms[what], c.res.Arms = side, arms
+}
+
+// Lint reports sides of a comparison that no file has.
+func (p Policy) Lint(b *Book) (out agents.Problems) {
+	severity := agents.Warning // those of another project
+	for _, name := range p.Compare["strategy"] {
+		if b.Named[name] != nil {
+			severity = agents.Error
+		}
+	}
+	for _, name := range p.Compare["strategy"] {
+		if name == DefaultStrategy || b.Named[name] != nil {
+			continue
+		}
+		one := agents.Problem{File: "coordinator.compare.strategy", Severity: severity, Message: "no file about problems has a strategy " + name}
+		if near := spelling.Nearest(name, slices.Sorted(maps.Keys(b.Named))); near != "" {
+			one.Hint = "did you mean " + near + "?"
+		}
+		out = append(out, one)
+	}
+	return out
 }

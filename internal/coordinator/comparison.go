@@ -12,20 +12,24 @@ const enough = 20
 
 // A Comparison is what the sides of one came to.
 type Comparison struct {
-	Name    string `json:"name"` // what is compared: memory
+	Name    string `json:"name"` // what is compared: memory, strategy
 	Sides   []Side `json:"sides"`
 	Verdict string `json:"verdict"` // in a sentence, about the first two sides
 }
 
 // A Side is the jobs that a comparison has assigned to it.
 type Side struct {
-	Name      string  `json:"name"`
-	Jobs      int     `json:"jobs"`
-	Fixed     Share   `json:"fixed"`
-	Escalated Share   `json:"escalated"`
-	Tokens    int     `json:"tokens"` // in all
-	Median    int     `json:"median_tokens"`
-	Cost      float64 `json:"cost_usd"`
+	Name      string `json:"name"`
+	Jobs      int    `json:"jobs"`
+	Fixed     Share  `json:"fixed"`
+	Escalated Share  `json:"escalated"`
+	Tokens    int    `json:"tokens"` // in all
+	Median    int    `json:"median_tokens"`
+	// MedianLow and MedianHigh bound the true median with a probability of 95 %; both are
+	// 0 where there are too few jobs to say.
+	MedianLow  int     `json:"median_tokens_low"`
+	MedianHigh int     `json:"median_tokens_high"`
+	Cost       float64 `json:"cost_usd"`
 
 	each []int // tokens
 }
@@ -57,8 +61,7 @@ func compare(all []Handled) []Comparison {
 			s := found[what][name]
 			s.Fixed.bound()
 			s.Escalated.bound()
-			slices.Sort(s.each)
-			s.Median = s.each[len(s.each)/2]
+			s.median()
 			c.Sides = append(c.Sides, *s)
 		}
 		slices.SortStableFunc(c.Sides, func(a, b Side) int { return b.Jobs - a.Jobs })
@@ -75,6 +78,17 @@ func (s *Side) count(h Handled) {
 	s.Tokens, s.Cost, s.each = s.Tokens+h.Tokens, s.Cost+h.Cost, append(s.each, h.Tokens)
 }
 
+// median computes the median of the tokens, and its interval: by the binomial
+// distribution, it lies between the jobs of these ranks, whatever the tokens are like.
+func (s *Side) median() {
+	slices.Sort(s.each)
+	n := float64(len(s.each))
+	s.Median = s.each[len(s.each)/2]
+	if low := int(math.Floor(n/2 - 1.96*math.Sqrt(n)/2)); low >= 1 {
+		s.MedianLow, s.MedianHigh = s.each[low-1], s.each[len(s.each)-low]
+	}
+}
+
 // verdict says what the figures show, and no more.
 func (c Comparison) verdict() string {
 	if len(c.Sides) < 2 {
@@ -85,19 +99,22 @@ func (c Comparison) verdict() string {
 		return fmt.Sprintf("too few jobs: %s has %d and %s %d; below %d each, a difference is noise", a.Name, a.Jobs, b.Name, b.Jobs, enough)
 	}
 	text := ""
+	if len(c.Sides) > 2 {
+		text = "of the two with most jobs, "
+	}
 	for _, m := range []struct {
 		name string
 		a, b Share
 	}{{"fixed", a.Fixed, b.Fixed}, {"escalated", a.Escalated, b.Escalated}} {
 		d, low, high := difference(m.a, m.b)
-		if text != "" {
+		if m.name != "fixed" {
 			text += "; "
 		}
 		if low <= 0 && high >= 0 {
 			text += fmt.Sprintf("%s: no difference is shown (%+.0f points, %+.0f to %+.0f)", m.name, 100*d, 100*low, 100*high)
 		} else {
 			more := map[bool]string{true: "more", false: "less"}[d > 0]
-			text += fmt.Sprintf("%s: %s often with %s (%+.0f points, %+.0f to %+.0f)", m.name, more, a.Name, 100*d, 100*low, 100*high)
+			text += fmt.Sprintf("%s: %s often with %s than with %s (%+.0f points, %+.0f to %+.0f)", m.name, more, a.Name, b.Name, 100*d, 100*low, 100*high)
 		}
 	}
 	return text

@@ -54,7 +54,7 @@ func (c *Coordinator) decide(p *Problem) (Action, error) {
 		}
 		return *act, nil
 	}
-	own := c.book.Strategies[p.Type]
+	own := c.strategy(p.Type)
 	if p.Type == problem.Test && own == nil && known && c.first(sig, "rerun") && p.Attempt == 1 {
 		return Action{Decision: Retry, By: "rule flaky", Reasoning: "a test that fails may be one that fails at times: it is run once more before anybody changes code"}, nil
 	}

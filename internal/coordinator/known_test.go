@@ -102,7 +102,25 @@ func TestAssign(t *testing.T) {
 	if s := (Policy{Memory: OfUser}).Setup("J1", Choice{}); !s.Recall || !s.Everywhere || s.Arms != nil {
 		t.Errorf("of the user: %+v", s)
 	}
-	for _, bad := range []Policy{{Memory: "some"}, {Compare: map[string][]string{"weather": {On, Off}}}, {Compare: map[string][]string{"memory": {On}}},
+	// Strategies are assigned apart from the memory, and who chose is part of no comparison.
+	both := Policy{Compare: map[string][]string{"memory": {On, Off}, "strategy": {"quick", DefaultStrategy}}}
+	if err := both.Check(); err != nil {
+		t.Fatal(err)
+	}
+	cells := map[string]int{}
+	for i := range 2000 {
+		s := both.Setup(fmt.Sprintf("J1M82EHJAH%05d", i), Choice{})
+		cells[s.Arms["memory"]+" "+s.Strategy]++
+	}
+	for cell, n := range cells {
+		if len(cells) != 4 || n < 400 {
+			t.Errorf("%s has %d jobs of %v", cell, n, cells)
+		}
+	}
+	if s := both.Setup("J1", Choice{Strategy: "slow"}); s.Strategy != "slow" || s.Strategies != nil {
+		t.Errorf("chosen: %+v", s)
+	}
+	for _, bad := range []Policy{{Compare: map[string][]string{"strategy": {"quick"}}}, {Compare: map[string][]string{"strategy": {"quick", "Quick!"}}}, {Compare: map[string][]string{"strategy": {"quick", "quick"}}}, {Memory: "some"}, {Compare: map[string][]string{"weather": {On, Off}}}, {Compare: map[string][]string{"memory": {On}}},
 		{Compare: map[string][]string{"memory": {On, On}}}, {Compare: map[string][]string{"memory": {On, "up"}}}, {Memory: Off, Compare: map[string][]string{"memory": {On, Off}}}} {
 		if bad.Check() == nil {
 			t.Errorf("%+v can be meant", bad)

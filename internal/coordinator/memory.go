@@ -26,8 +26,9 @@ type Setup struct {
 	Recall     bool              `json:"recall,omitempty"`     // what was done before is looked for
 	Remember   bool              `json:"remember,omitempty"`   // what is done is kept
 	Everywhere bool              `json:"everywhere,omitempty"` // in all of the user's projects
-	Strategy   string            `json:"strategy,omitempty"`
-	Arms       map[string]string `json:"arms,omitempty"` // of the comparisons that the job is part of
+	Strategy   string            `json:"strategy,omitempty"`   // the name of those that are used
+	Strategies []string          `json:"strategies,omitempty"` // that are compared
+	Arms       map[string]string `json:"arms,omitempty"`       // of the comparisons that the job is part of
 }
 
 // Values of Choice.Memory.

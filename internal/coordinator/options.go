@@ -27,7 +27,7 @@ type Options struct {
 	Only      bool          // nothing but Strategy and what code decides
 	NoRules   bool          // code does not decide: a job that began before it did, or a step that must not be
 	Supervise string        // the agent that reviews decisions before they are carried out; empty: none
-	Choice                  // of memory; empty: what the configuration says
+	Choice                  // of memory and strategy; empty: what the configuration says
 	Parallel  int           // agents that repair at once; 0 and 1 are one after the other
 	Hooks
 }
@@ -84,6 +84,8 @@ func (o Options) Check() error {
 		return fmt.Errorf("escalate is %q; it is ask, report or never", o.Escalate)
 	case !slices.Contains([]string{"", On, Off}, o.Memory):
 		return fmt.Errorf("memory is %q; it is on or off", o.Memory)
+	case o.Choice.Strategy != "" && !typeRule.MatchString(o.Choice.Strategy):
+		return fmt.Errorf("strategy is %q; it is the name of one", o.Choice.Strategy)
 	case o.Parallel < 0 || o.Parallel > MostParallel:
 		return fmt.Errorf("parallel is %d; it is 1 to %d", o.Parallel, MostParallel)
 	case o.Patience < 0:

@@ -39,8 +39,10 @@ func (c *Coordinator) begin() error {
 		return err
 	}
 	c.past = experience{begun: true, Setup: setup, known: map[string]*Known{}}
-	c.res.Arms = setup.Arms
-	return nil
+	for what, side := range setup.Arms {
+		c.arm(what, side)
+	}
+	return c.strategies()
 }
 
 // recall looks up, once for each signature, what is known of p.

@@ -51,7 +51,7 @@ func TestCompare(t *testing.T) {
 		{"three and four", append(jobs(On, 4, 0, 1), jobs(Off, 0, 3, 9)...), []string{"too few jobs: on has 4 and off 3"}},
 		{"one side", jobs(On, 30, 0, 1), []string{"too few jobs: only on has any"}},
 		{"the same", append(jobs(On, 20, 10, 1), jobs(Off, 18, 10, 1)...), []string{"fixed: no difference is shown", "escalated: no difference is shown"}},
-		{"much better", append(jobs(On, 38, 2, 1), jobs(Off, 15, 20, 9)...), []string{"fixed: more often with on (+52 points", "escalated: less often with on (-52 points"}},
+		{"much better", append(jobs(On, 38, 2, 1), jobs(Off, 15, 20, 9)...), []string{"fixed: more often with on than with off (+52 points", "escalated: less often with on than with off (-52 points"}},
 	} {
 		c := Summarise(tt.all).Compared
 		if len(c) != 1 {
@@ -64,8 +64,19 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	s := Summarise(append(jobs(On, 38, 2, 1), jobs(Off, 15, 20, 9)...))
-	if a := s.Compared[0].Sides[0]; a.Name != On || a.Jobs != 40 || a.Fixed.Well != 38 || a.Tokens != 40 || a.Median != 1 || s.Escalated.Well != 22 {
+	if a := s.Compared[0].Sides[0]; a.Name != On || a.Jobs != 40 || a.Fixed.Well != 38 || a.Tokens != 40 || a.Median != 1 || a.MedianLow != 1 || a.MedianHigh != 1 || s.Escalated.Well != 22 {
 		t.Errorf("%+v of %+v", a, s)
+	}
+	// As tables of the binomial distribution have it: of 20, between the 6th and the 15th.
+	twenty := Side{}
+	for i := range 20 {
+		twenty.each = append(twenty.each, 20-i)
+	}
+	twenty.median()
+	few := Side{each: []int{3, 9}}
+	few.median()
+	if twenty.MedianLow != 5 && twenty.MedianLow != 6 || twenty.MedianHigh != 21-twenty.MedianLow || few.MedianHigh != 0 {
+		t.Errorf("of 20 the median lies between %d and %d, of two up to %d", twenty.MedianLow, twenty.MedianHigh, few.MedianHigh)
 	}
 	// As in Newcombe (1998): 56/70 and 48/80.
 	p, q := Share{All: 70, Well: 56}, Share{All: 80, Well: 48}

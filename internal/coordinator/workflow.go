@@ -60,8 +60,8 @@ type job struct {
 
 func jobOf(sc *executor.Scope) (*job, error) {
 	var in struct {
-		command, wait, escalate, keep, timeout, memory, supervise string
-		attempts, parallel                                        json.RawMessage
+		command, wait, escalate, keep, timeout, memory, strategy, supervise string
+		attempts, parallel                                                  json.RawMessage
 	}
 	j := &job{}
 	var errs []error
@@ -82,6 +82,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 	get("supervise", &in.supervise)
 	get("timeout", &in.timeout)
 	get("memory", &in.memory)
+	get("strategy", &in.strategy)
 	number := func(name string, raw *json.RawMessage, to *int) {
 		if !get(name, raw) {
 			return
@@ -105,7 +106,7 @@ func jobOf(sc *executor.Scope) (*job, error) {
 		}
 		j.timeout = int(d / time.Second)
 	}
-	j.o.Escalate, j.o.Keep, j.o.Memory = in.escalate, in.keep == "true", in.memory
+	j.o.Escalate, j.o.Keep, j.o.Choice = in.escalate, in.keep == "true", Choice{in.memory, in.strategy}
 	if in.supervise == "true" {
 		j.o.Supervise = Supervisor
 	}
@@ -170,7 +171,7 @@ func (j *job) run(sc *executor.Scope) (Result, error) {
 		if err != nil {
 			return Result{Status: Failed, Reason: err.Error()}, err
 		}
-		c.res.Attempts = res.Attempts
+		c.res.Attempts, c.res.Arms = res.Attempts, res.Arms
 		res, err = c.Coordinate(p, func(Action) (*Problem, error) {
 			for k := range j.steps[:at+1] {
 				if k < at && publishes(j.steps[k]) {

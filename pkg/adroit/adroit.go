@@ -152,7 +152,8 @@ type Coordination struct {
 	// Memory is where what was done about the same failure before is looked for:
 	// project (the default), user (all projects) or off, which keeps nothing either.
 	Memory string
-	// Compare assigns jobs to the sides of a comparison by their id: memory: on, off.
+	// Compare assigns jobs to the two sides of a comparison by their id: memory: on,
+	// off; strategy: the names of two strategies, or of one and default.
 	Compare map[string][]string
 }
 

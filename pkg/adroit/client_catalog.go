@@ -248,7 +248,7 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 			return report(len(r.Files), append(books, problems...)), nil
 		}
 		b, problems := rt.book(d)
-		problems = append(problems, b.Lint(cat)...)
+		problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.policy().Lint(b)...)
 		return report(len(cat.Names()), append(problems, cat.Lint(set)...)), nil
 	case LintPipelines:
 		d, err := rt.trusts(r.Dir, r.Trust)

@@ -32,6 +32,7 @@ type command struct {
 	parallel   int
 	escalate   string
 	memory     string
+	strategy   string
 	wait, most time.Duration
 	keep, json bool
 	supervise  bool
@@ -84,6 +85,7 @@ func (q *command) add(cmd *cobra.Command) {
 	f.DurationVar(&q.wait, "wait", 0, "how long a person's answer is awaited; 24h if left out")
 	f.DurationVar(&q.most, "command-timeout", 0, "what one run of the command may take; 30m if left out")
 	f.StringVar(&q.memory, "memory", "", "use and keep what helped with the same failure before: on, off (config: coordinator.memory)")
+	f.StringVar(&q.strategy, "strategy", "", "use the strategies of this name in files about problems, or default (config: coordinator.compare)")
 	f.BoolVar(&q.keep, "keep", false, "keep what a repair changed that did not help, instead of undoing it")
 	f.BoolVar(&q.supervise, "supervise", false, "have an agent review each decision of a model, and each repair, before it is carried out")
 	f.StringVar((*string)(&q.Approve), "approve", "", "what to ask a person about: ask, edits, all (approves everything), none (denies)")
@@ -186,7 +188,7 @@ func (q *command) read(e *env.Env, text string) ([]phases.Phase, error) {
 	if q.parallel > 1 {
 		given["parallel"] = q.parallel
 	}
-	for name, v := range map[string]string{"escalate": q.escalate, "wait": duration(q.wait), "timeout": duration(q.most), "memory": q.memory} {
+	for name, v := range map[string]string{"escalate": q.escalate, "wait": duration(q.wait), "timeout": duration(q.most), "memory": q.memory, "strategy": q.strategy} {
 		if v != "" {
 			given[name] = v
 		}

@@ -127,7 +127,7 @@ func text(w io.Writer, s coordinator.Stats) {
 	for _, c := range s.Compared {
 		fmt.Fprintf(w, "\n%-24s %5s  %-22s  %-22s  %s\n", "comparison: "+c.Name, "jobs", "fixed", "needed a person", "median tokens")
 		for _, side := range c.Sides {
-			fmt.Fprintf(w, "%-24s %5d  %-22s  %-22s  %d\n", side.Name, side.Jobs, percent(side.Fixed), percent(side.Escalated), side.Median)
+			fmt.Fprintf(w, "%-24s %5d  %-22s  %-22s  %s\n", side.Name, side.Jobs, percent(side.Fixed), percent(side.Escalated), tokens(side))
 		}
 		fmt.Fprintln(w, c.Verdict)
 	}
@@ -148,6 +148,13 @@ func percent(s coordinator.Share) string {
 		return "-"
 	}
 	return fmt.Sprintf("%d (%.0f %%, %.0f-%.0f %%)", s.Well, math.Round(100*float64(s.Well)/float64(s.All)), 100*s.Low, 100*s.High)
+}
+
+func tokens(s coordinator.Side) string {
+	if s.MedianHigh == 0 {
+		return fmt.Sprint(s.Median)
+	}
+	return fmt.Sprintf("%d (%d-%d)", s.Median, s.MedianLow, s.MedianHigh)
 }
 
 func counts(m map[string]int) string {
