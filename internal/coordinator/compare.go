@@ -121,7 +121,7 @@ func (c *Coordinator) strategies() error {
 // the type, the job counts in the comparison from now on, whichever side it is on.
 func (c *Coordinator) strategy(typ string) Strategy {
 	if slices.ContainsFunc(c.past.Strategies, func(name string) bool { return c.book.Named[name][typ] != nil }) {
-		c.arm("strategy", c.past.Strategy)
+		c.arm(map[string]string{"strategy": c.past.Strategy})
 	}
 	if s := c.book.Named[c.past.Strategy][typ]; s != nil {
 		return s
@@ -129,13 +129,12 @@ func (c *Coordinator) strategy(typ string) Strategy {
 	return c.book.Strategies[typ]
 }
 
-// arm notes the side that the job is on.
-func (c *Coordinator) arm(what, side string) {
-	arms := maps.Clone(c.res.Arms)
-	if arms == nil {
-		arms = map[string]string{}
-	}
-	arms[what], c.res.Arms = side, arms
+// arm notes sides that the job is on.
+func (c *Coordinator) arm(sides map[string]string) {
+	arms := map[string]string{}
+	maps.Copy(arms, c.res.Arms)
+	maps.Copy(arms, sides)
+	c.res.Arms = arms
 }
 
 // Lint reports sides of a comparison that no file has.

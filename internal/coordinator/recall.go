@@ -39,9 +39,7 @@ func (c *Coordinator) begin() error {
 		return err
 	}
 	c.past = experience{begun: true, Setup: setup, known: map[string]*Known{}}
-	for what, side := range setup.Arms {
-		c.arm(what, side)
-	}
+	c.arm(setup.Arms)
 	return c.strategies()
 }
 
