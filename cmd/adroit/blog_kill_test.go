@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -27,17 +25,9 @@ func TestKillBlog(t *testing.T) {
 	kill := func(n int) bool {
 		p := w.place(t, article(toSite+everywhere), nil)
 		p.bin = bin
-		if n > 0 {
-			p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		}
-		code, out := p.run(run...)
-		killed := code == -int(syscall.SIGKILL)
+		killed, out := p.kill(n, 0, run...)
 		if killed {
-			p.env = p.env[:len(p.env)-1]
-			code, out = p.run("jobs", "resume", "last")
-		}
-		if code != 0 {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
+			out = p.ok(0, "jobs", "resume", "last")
 		}
 		jobs++
 		tree := p.tree()

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -15,13 +14,12 @@ const continueTurns = `turns:
   - text: "More.\nDONE"
 `
 
-// continuePlace has a done job that is to go on.
-func continuePlace(t *testing.T, bin string) *place {
-	t.Helper()
-	p := newPlace(t, map[string]string{"turns.yaml": continueTurns, "home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Does it.\ntools: [write_file]\ndone: {signal: DONE}\n---\nDo it.\n"})
-	p.bin = bin
+var continueFiles = map[string]string{"turns.yaml": continueTurns, "home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Does it.\ntools: [write_file]\ndone: {signal: DONE}\n---\nDo it.\n"}
+
+// begin runs a job to its end that is to go on.
+func (p *place) begin() {
+	p.t.Helper()
 	p.ok(0, "run", "hand", "write a", "-m", "script:"+p.path("turns.yaml"), "--approve", "all", "--sandbox", "off")
-	return p
 }
 
 func (p *place) ok(want int, args ...string) string {
@@ -36,30 +34,10 @@ func (p *place) ok(want int, args ...string) string {
 // TestKillAtContinue kills a job that goes on with a message at points of its run.
 // The message reaches the model once, and both parts of the job are one.
 func TestKillAtContinue(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
 	t.Parallel()
-	bin := program(t)
-	last, _ := points(t, 4, func(n int) bool {
-		p := continuePlace(t, bin)
-		env := p.env
-		p.env = append(p.env[:len(p.env):len(p.env)], fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run("continue", "also write b")
-		p.env = env
-		killed := code == -int(syscall.SIGKILL)
-		if !killed && code != 0 {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
-		if killed {
-			p.ok(0, "jobs", "resume", "last")
-		}
-		checkContinued(t, p, fmt.Sprintf("point %d", n), 1)
-		return killed
+	killing{every: 4, least: 10, files: continueFiles, before: (*place).begin, args: []string{"continue", "also write b"}}.test(t, func(p *place, at, _ string) {
+		checkContinued(t, p, at, 1)
 	})
-	if last < 10 {
-		t.Errorf("the last point was %d; it cannot have been killed everywhere", last)
-	}
 }
 
 // TestKillWhileContinuing kills adroit continue at 48 moments (a sample of them) of
@@ -72,7 +50,13 @@ func TestKillWhileContinuing(t *testing.T) {
 	}
 	t.Parallel()
 	bin := program(t)
-	whole := continuePlace(t, bin)
+	fresh := func() *place {
+		p := newPlace(t, continueFiles)
+		p.bin = bin
+		p.begin()
+		return p
+	}
+	whole := fresh()
 	begin := time.Now()
 	whole.ok(0, "continue", "also write b")
 	took := time.Since(begin)
@@ -80,7 +64,7 @@ func TestKillWhileContinuing(t *testing.T) {
 	first, step := sample(t, 4)
 	early := 0
 	for n := first; n < moments; n += step {
-		p := continuePlace(t, bin)
+		p := fresh()
 		cmd, out := p.command("continue", "also write b")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

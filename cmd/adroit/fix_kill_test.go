@@ -1,10 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -45,129 +43,70 @@ const fixOnce = `scenes:
 // and resumes it: it ends as one that was not killed, what did not help is
 // undone, and each agent was asked once.
 func TestKillFix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some forty processes; run it without -short")
-	}
 	t.Parallel()
-	bin := program(t)
-	last, _ := points(t, 9, func(n int) bool {
-		p := newPlace(t, map[string]string{"turns.yaml": fixTurns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild})
-		p.bin = bin
-		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run("fix", "-m", "script:../turns.yaml", "--", "sh", "build.sh")
-		if code == 0 {
-			return false
-		}
-		if code != -int(syscall.SIGKILL) {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
-		p.env = p.env[:len(p.env)-1]
-		if code, out = p.run("jobs", "resume", "last"); code != 0 {
-			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-			return true
-		}
+	killing{every: 9, least: 40, args: []string{"fix", "-m", "script:../turns.yaml", "--", "sh", "build.sh"},
+		files: map[string]string{"turns.yaml": fixTurns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild},
+	}.test(t, func(p *place, at, _ string) {
 		_, fix := p.run("jobs", "artifacts", "last", "fix")
 		for what, want := range map[string]int{`"status": "fixed"`: 1, `"agent": "code-fix"`: 2, `"agent": "environment-setup"`: 2, `"outcome": "same"`: 1, `"outcome": "works"`: 1} {
 			if got := strings.Count(fix, what); got != want {
-				t.Errorf("point %d: the result has %s %d times, want %d\n%s", n, what, got, want, fix)
+				t.Errorf("%s: the result has %s %d times, want %d\n%s", at, what, got, want, fix)
 			}
 		}
-		if p.read("repo/a.txt") != "right\n" || p.read("repo/worse.txt") != "" {
-			t.Errorf("point %d: a.txt is %q, worse.txt %q", n, p.read("repo/a.txt"), p.read("repo/worse.txt"))
-		}
-		return true
+		p.repaired(at)
 	})
-	if last < 40 {
-		t.Errorf("the last point was %d; the job cannot have been killed everywhere", last)
+}
+
+// repaired checks that the one file is right, and that what made it worse is gone.
+func (p *place) repaired(at string) {
+	p.t.Helper()
+	if p.read("repo/a.txt") != "right\n" || p.read("repo/worse.txt") != "" {
+		p.t.Errorf("%s: a.txt is %q, worse.txt %q", at, p.read("repo/a.txt"), p.read("repo/worse.txt"))
 	}
 }
 
 // TestKillFixMemory kills, at its points, a job that makes a known change again: it
 // ends as one that was not killed, and each attempt is remembered once.
 func TestKillFixMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some forty processes; run it without -short")
-	}
 	t.Parallel()
-	bin := program(t)
-	last, _ := points(t, 7, func(n int) bool {
-		p := newPlace(t, map[string]string{"turns.yaml": fixOnce, "none.yaml": "turns:\n  - error: {kind: auth, message: nobody may ask}\n", "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild})
-		p.bin = bin
-		if code, out := p.run("fix", "-m", "script:../turns.yaml", "--", "sh", "build.sh"); code != 0 {
-			t.Fatalf("exit code %d\n%s", code, out)
+	killing{every: 7, least: 15, args: []string{"fix", "-m", "script:../none.yaml", "--", "sh", "build.sh"},
+		files: map[string]string{"turns.yaml": fixOnce, "none.yaml": "turns:\n  - error: {kind: auth, message: nobody may ask}\n", "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild},
+		before: func(p *place) {
+			p.ok(0, "fix", "-m", "script:../turns.yaml", "--", "sh", "build.sh")
+			put(t, p.path("repo/a.txt"), "wrong\n")
+		},
+	}.test(t, func(p *place, at, _ string) {
+		known := p.ok(0, "failures", "--json")
+		if got := strings.Count(known, `"outcome": "works"`); got != 2 {
+			t.Errorf("%s: %d outcomes are remembered, want 2\n%s", at, got, known)
 		}
-		if err := os.WriteFile(p.path("repo/a.txt"), []byte("wrong\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run("fix", "-m", "script:../none.yaml", "--", "sh", "build.sh")
-		p.env = p.env[:len(p.env)-1]
-		killed := code == -int(syscall.SIGKILL)
-		if !killed && code != 0 {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
-		if killed {
-			if code, out = p.run("jobs", "resume", "last"); code != 0 {
-				t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-			}
-		}
-		_, known := p.run("failures", "--json")
-		if got := strings.Count(known, `"outcome": "works"`); got != 2 || p.read("repo/a.txt") != "right\n" {
-			t.Errorf("point %d: %d outcomes are remembered, want 2; a.txt is %q\n%s", n, got, p.read("repo/a.txt"), known)
-		}
-		return killed
+		p.repaired(at)
 	})
-	if last < 15 {
-		t.Errorf("the last point was %d; the job cannot have been killed everywhere", last)
-	}
 }
 
 // TestKillFixPolicy kills a pipeline whose step a coordinator repairs, with a strategy
 // of the user's, and resumes it: it ends as one that was not killed.
 func TestKillFixPolicy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some forty processes; run it without -short")
-	}
 	t.Parallel()
-	bin := program(t)
-	last, _ := points(t, 11, func(n int) bool {
-		p := newPlace(t, map[string]string{"turns.yaml": fixTurns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild,
+	killing{every: 11, least: 40, args: []string{"run", "build", "-m", "script:../turns.yaml", "--approve", "all"},
+		files: map[string]string{"turns.yaml": fixTurns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild,
 			"home/.config/adroit/problems/wrong.yaml":  "detectors:\n  - {name: it-is-wrong, pattern: it is wrong}\nstrategy:\n  - {retry: 1, wait: 1ms}\n  - {agent: code-fix}\n  - {analyse: true, undo: true}\n",
-			"home/.config/adroit/pipelines/build.yaml": "steps:\n  - {id: build, run: sh build.sh, onFailure: {coordinate: {attempts: 5, escalate: never}}}\n  - {id: after, tool: list_files}\n"})
-		p.bin = bin
-		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run("run", "build", "-m", "script:../turns.yaml", "--approve", "all")
-		if code == 0 {
-			return false
-		}
-		if code != -int(syscall.SIGKILL) {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
-		p.env = p.env[:len(p.env)-1]
-		if code, out = p.run("jobs", "resume", "last"); code != 0 {
-			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-			return true
-		}
+			"home/.config/adroit/pipelines/build.yaml": "steps:\n  - {id: build, run: sh build.sh, onFailure: {coordinate: {attempts: 5, escalate: never}}}\n  - {id: after, tool: list_files}\n"},
+	}.test(t, func(p *place, at, _ string) {
 		_, got := p.run("jobs", "artifacts", "last", "pipeline")
 		for what, want := range map[string]int{`"by": "rule retries"`: 1, `"by": "rule strategy"`: 1, `"outcome": "works"`: 1} {
 			if n := strings.Count(got, what); n != want {
-				t.Errorf("point %d: the result has %s %d times, want %d\n%s", n, what, n, want, got)
+				t.Errorf("%s: the result has %s %d times, want %d\n%s", at, what, n, want, got)
 			}
 		}
-		if p.read("repo/a.txt") != "right\n" || p.read("repo/worse.txt") != "" {
-			t.Errorf("point %d: a.txt is %q, worse.txt %q", n, p.read("repo/a.txt"), p.read("repo/worse.txt"))
-		}
+		p.repaired(at)
 		_, known := p.run("failures", "--json")
 		for what, want := range map[string]int{`"outcome": "works"`: 1, `"agent": "code-fix"`: 1} {
 			if n := strings.Count(known, what); n != want {
-				t.Errorf("point %d: the memory has %s %d times, want %d\n%s", n, what, n, want, known)
+				t.Errorf("%s: the memory has %s %d times, want %d\n%s", at, what, n, want, known)
 			}
 		}
-		return true
 	})
-	if last < 40 {
-		t.Errorf("the last point was %d; the job cannot have been killed everywhere", last)
-	}
 }
 
 // What a person changes while agents repair is not lost, also in a file that a

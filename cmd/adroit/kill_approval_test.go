@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -25,27 +23,12 @@ func TestKillAtApproval(t *testing.T) {
 		p.bin = bin
 		return p
 	}
-	// at runs a command that is killed at point n; it reports whether it was.
-	at := func(p *place, n int, want int, args ...string) (killed bool, out string) {
-		t.Helper()
-		env := p.env
-		p.env = append(p.env[:len(p.env):len(p.env)], fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run(args...)
-		p.env = env
-		if killed = code == -int(syscall.SIGKILL); !killed && code != want {
-			t.Fatalf("point %d of %s: exit code %d\n%s", n, args, code, out)
-		}
-		return killed, out
-	}
 	start := []string{"run", "hand", "go", "-m", "script:../turns.yaml"}
 	before, _ := points(t, 3, func(n int) bool {
 		p := fresh()
-		killed, out := at(p, n, 4, start...)
+		killed, out := p.kill(n, 4, start...)
 		if killed {
-			var code int
-			if code, out = p.run("jobs", "resume", "last"); code != 4 {
-				t.Fatalf("before, point %d: exit code %d\n%s", n, code, out)
-			}
+			out = p.ok(4, "jobs", "resume", "last")
 		}
 		if _, ran := p.tree()["log"]; ran || strings.Contains(out, "may or may not") {
 			t.Errorf("before, point %d: the command ran, or is said to have\n%s", n, out)
@@ -60,12 +43,9 @@ func TestKillAtApproval(t *testing.T) {
 		if code, out := p.run("signal", "last", "approve"); code != 0 || !strings.Contains(out, "echo x >>log") {
 			t.Fatalf("approve: exit code %d\n%s", code, out)
 		}
-		killed, out := at(p, n, 0, "jobs", "resume", "last")
+		killed, out := p.kill(n, 0, "jobs", "resume", "last")
 		if killed {
-			var code int
-			if code, out = p.run("jobs", "resume", "last"); code != 0 {
-				t.Fatalf("after, point %d: exit code %d\n%s", n, code, out)
-			}
+			out = p.ok(0, "jobs", "resume", "last")
 		}
 		switch log := p.tree()["log"]; {
 		case strings.Count(log, "x") > 1:

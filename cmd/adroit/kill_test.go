@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -46,16 +45,10 @@ func TestKillAtEveryPoint(t *testing.T) {
 		t.Skip("starts some two hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := program(t)
-	fresh := func(t *testing.T) *place {
-		p := newPlace(t, map[string]string{"home/.config/adroit/agents/editor.md": editor, "turns.yaml": ten, "repo/b.txt": "old\n"})
-		p.bin = bin
-		return p
-	}
-	whole := fresh(t)
-	if code, out := whole.run(kinds...); code != 0 {
-		t.Fatalf("without a kill: exit code %d\n%s", code, out)
-	}
+	k := killing{every: 7, least: 80, args: kinds, // each of some twenty steps has four points, a checkpoint two
+		files: map[string]string{"home/.config/adroit/agents/editor.md": editor, "turns.yaml": ten, "repo/b.txt": "old\n"}}
+	whole := newPlace(t, k.files)
+	whole.ok(0, kinds...)
 	want := whole.end()
 	if want.tree["log"] != "x\n" {
 		t.Fatalf("without a kill: log holds %q", want.tree["log"])
@@ -63,35 +56,15 @@ func TestKillAtEveryPoint(t *testing.T) {
 	if want.calls != 10 {
 		t.Fatalf("without a kill: %d calls, want 10", want.calls)
 	}
-	last, _ := points(t, 7, func(n int) bool {
-		p := fresh(t)
-		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run(kinds...)
-		if code == 0 {
-			return false
-		}
-		if code != -int(syscall.SIGKILL) {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
-		p.env = p.env[:len(p.env)-1]
-		code, out = p.run("jobs", "resume", "last")
-		if code != 0 {
-			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-			return true
-		}
-		p.same(n, want, strings.Contains(out, "may or may not have happened"), out)
+	k.test(t, func(p *place, at, out string) {
+		p.same(at, want, strings.Contains(out, "may or may not have happened"), out)
 		if code, out := p.run("jobs", "undo", "last"); code != 0 {
-			t.Errorf("point %d: undo: exit code %d\n%s", n, code, out)
+			t.Errorf("%s: undo: exit code %d\n%s", at, code, out)
 		}
 		if got := p.tree(); len(got) != 1 || got["b.txt"] != "old\n" {
-			t.Errorf("point %d: after undo the tree is %v", n, got)
+			t.Errorf("%s: after undo the tree is %v", at, got)
 		}
-		return true
 	})
-	// Each of some twenty steps has four points, a checkpoint two.
-	if last < 80 {
-		t.Errorf("only %d points; the job cannot have been killed everywhere", last)
-	}
 }
 
 var kinds = []string{"run", "editor", "edit", "-m", "script:../turns.yaml", "--approve", "all"}
@@ -141,18 +114,18 @@ func (f finish) differences(want finish) (lines []string) {
 
 // same compares the end of a resumed job with that of one that was not
 // killed. unknown means that a call was interrupted and not repeated.
-func (p *place) same(n int, want finish, unknown bool, out string) {
+func (p *place) same(at string, want finish, unknown bool, out string) {
 	p.t.Helper()
 	got := p.end()
 	for _, line := range got.differences(want) {
-		p.t.Errorf("point %d: %s\n%s", n, line, out)
+		p.t.Errorf("%s: %s\n%s", at, line, out)
 	}
 	if strings.Count(got.tree["log"], "x") > 1 {
-		p.t.Errorf("point %d: the command ran twice", n)
+		p.t.Errorf("%s: the command ran twice", at)
 	}
 	for line := range strings.Lines(out) {
 		if strings.Contains(line, "may or may not have happened") && !strings.Contains(line, "shell") {
-			p.t.Errorf("point %d: the ledger knows what became of an edit: %s", n, line)
+			p.t.Errorf("%s: the ledger knows what became of an edit: %s", at, line)
 		}
 	}
 	if unknown {
@@ -160,11 +133,11 @@ func (p *place) same(n int, want finish, unknown bool, out string) {
 	}
 	for name, text := range want.tree {
 		if got.tree[name] != text {
-			p.t.Errorf("point %d: %s holds %q, want %q\n%s", n, name, got.tree[name], text, out)
+			p.t.Errorf("%s: %s holds %q, want %q\n%s", at, name, got.tree[name], text, out)
 		}
 	}
 	if len(got.tree) != len(want.tree) {
-		p.t.Errorf("point %d: the tree is %v, want %v", n, got.tree, want.tree)
+		p.t.Errorf("%s: the tree is %v, want %v", at, got.tree, want.tree)
 	}
 }
 

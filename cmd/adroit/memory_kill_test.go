@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -25,14 +23,7 @@ func TestKillAtRemember(t *testing.T) {
 		p := newPlace(t, map[string]string{"turns.yaml": rememberTurns, "repo/Makefile": "fast:\n",
 			"home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Does it.\nmemory: project\ndone: {signal: DONE}\n---\nDo it.\n"})
 		p.bin = bin
-		env := p.env
-		p.env = append(p.env[:len(p.env):len(p.env)], fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run("run", "hand", "note it", "-m", "script:"+p.path("turns.yaml"), "--sandbox", "off")
-		p.env = env
-		killed := code == -int(syscall.SIGKILL)
-		if !killed && code != 0 {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
+		killed, _ := p.kill(n, 0, "run", "hand", "note it", "-m", "script:"+p.path("turns.yaml"), "--sandbox", "off")
 		if killed {
 			p.run("jobs", "resume", "last") // which fails if it had ended
 		}

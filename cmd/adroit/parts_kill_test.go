@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/event"
@@ -74,38 +73,16 @@ func TestPartsAddUp(t *testing.T) {
 			if code, out := whole.run(run...); code != 0 {
 				t.Fatalf("without a kill: exit code %d\n%s", code, out)
 			}
-			whole.adds(0, c.want, c.parts)
-			if testing.Short() {
-				return
-			}
-			bin := program(t)
-			last, _ := points(t, c.every, func(n int) bool {
-				p := newPlace(t, accounted)
-				p.bin = bin
-				env := p.env
-				p.env = append(p.env[:len(p.env):len(p.env)], fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-				code, out := p.run(run...)
-				if p.env = env; code == 0 {
-					return false
-				}
-				if code != -int(syscall.SIGKILL) {
-					t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-				}
-				if code, out = p.run("jobs", "resume", "last"); code != 0 {
-					t.Fatalf("point %d: resume: exit code %d\n%s", n, code, out)
-				}
-				p.adds(n, c.want, c.parts)
-				return true
-			})
-			if last < c.most {
-				t.Errorf("the last point was %d; it cannot have been killed everywhere", last)
+			whole.adds("without a kill", c.want, c.parts)
+			if !testing.Short() {
+				killing{every: c.every, least: c.most, files: accounted, args: run}.test(t, func(p *place, at, _ string) { p.adds(at, c.want, c.parts) })
 			}
 		})
 	}
 }
 
 // adds checks the account of the last job.
-func (p *place) adds(point int, want jobs.Figures, parts string) {
+func (p *place) adds(at string, want jobs.Figures, parts string) {
 	p.t.Helper()
 	cmd, out := p.command("jobs", "logs", "last", "--json")
 	if err := cmd.Run(); err != nil {
@@ -135,7 +112,7 @@ func (p *place) adds(point int, want jobs.Figures, parts string) {
 	}
 	total := jobs.Figures{Turns: final.Turns, Calls: final.Calls, Usage: final.Usage, Cost: final.Cost}
 	if !same(total, want) {
-		p.t.Errorf("point %d: the job says it took %+v, want %+v", point, total, want)
+		p.t.Errorf("%s: the job says it took %+v, want %+v", at, total, want)
 	}
 	sum := *final.Own
 	depth := map[string]int{"": -1}
@@ -149,13 +126,13 @@ func (p *place) adds(point int, want jobs.Figures, parts string) {
 		}
 	}
 	if !same(sum, want) {
-		p.t.Errorf("point %d: parts and own make %+v, want %+v", point, sum, want)
+		p.t.Errorf("%s: parts and own make %+v, want %+v", at, sum, want)
 	}
 	if got := strings.Join(tree, " "); got != parts {
-		p.t.Errorf("point %d: the parts are\n%s, want\n%s", point, got, parts)
+		p.t.Errorf("%s: the parts are\n%s, want\n%s", at, got, parts)
 	}
 	if got := steps.All(); got.Turns != want.Turns || got.Usage != want.Usage || math.Abs(got.Cost-want.Cost) > 1e-9 {
-		p.t.Errorf("point %d: the steps' events make %+v, want %+v\n%s", point, got, want, out)
+		p.t.Errorf("%s: the steps' events make %+v, want %+v\n%s", at, got, want, out)
 	}
 }
 

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -44,7 +42,7 @@ func TestPodcastSurvivesKill(t *testing.T) {
 	}
 	needPrograms(t, "ffmpeg", "ffprobe", "espeak-ng")
 	t.Parallel()
-	dir, bin := t.TempDir(), program(t)
+	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"espeak-ng", "-w", "speech.wav", "Welcome to the bread show. Today we talk about rye and why it sticks."},
 		{"ffmpeg", "-nostdin", "-v", "error", "-i", "speech.wav", "-af", "apad", "-t", "8", "-c:a", "libmp3lame", "ep.mp3"},
@@ -59,56 +57,35 @@ func TestPodcastSurvivesKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := func(t *testing.T) *place {
-		p := newPlace(t, map[string]string{"turns.yaml": episode, "ep.vtt": webVTT, "repo/ep.mp3": string(audio)})
-		p.bin = bin
-		return p
-	}
-	run := []string{"run", "podcast", "-i", "transcript=@../ep.vtt", "-i", "audio=ep.mp3", "-m", "script:../turns.yaml"}
-	whole := fresh(t)
-	if code, out := whole.run(run...); code != 0 {
-		t.Fatalf("without a kill: exit code %d\n%s", code, out)
-	}
+	k := killing{every: 9, least: 40, files: map[string]string{"turns.yaml": episode, "ep.vtt": webVTT, "repo/ep.mp3": string(audio)},
+		args: []string{"run", "podcast", "-i", "transcript=@../ep.vtt", "-i", "audio=ep.mp3", "-m", "script:../turns.yaml"}}
+	whole := newPlace(t, k.files)
+	whole.ok(0, k.args...)
 	want := whole.end()
 	if len(want.tree) != 12 {
 		t.Fatalf("without a kill there are %d files: %v", len(want.tree), want.artifacts)
 	}
-	last, _ := points(t, 9, func(n int) bool {
-		p := fresh(t)
-		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run(run...)
-		if code == 0 {
-			return false
-		}
-		if code != -int(syscall.SIGKILL) {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
-		p.env = p.env[:len(p.env)-1]
-		if code, out = p.run("jobs", "resume", "last"); code != 0 || strings.Contains(out, "may or may not have happened") {
-			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-			return true
+	k.test(t, func(p *place, at, out string) {
+		if strings.Contains(out, "may or may not have happened") {
+			t.Errorf("%s: something is in doubt\n%s", at, out)
 		}
 		got := p.end()
 		for _, line := range got.differences(want) {
-			t.Errorf("point %d: %s", n, line)
+			t.Errorf("%s: %s", at, line)
 		}
 		for name := range want.tree {
 			if got.tree[name] != want.tree[name] {
-				t.Errorf("point %d: %s is another (%d bytes, want %d)", n, name, len(got.tree[name]), len(want.tree[name]))
+				t.Errorf("%s: %s is another (%d bytes, want %d)", at, name, len(got.tree[name]), len(want.tree[name]))
 			}
 		}
 		if len(got.tree) != len(want.tree) {
-			t.Errorf("point %d: %d files, want %d", n, len(got.tree), len(want.tree))
+			t.Errorf("%s: %d files, want %d", at, len(got.tree), len(want.tree))
 		}
 		if code, out := p.run("jobs", "undo", "last"); code != 0 {
-			t.Errorf("point %d: undo: exit code %d\n%s", n, code, out)
+			t.Errorf("%s: undo: exit code %d\n%s", at, code, out)
 		}
 		if left := p.tree(); len(left) != 1 || left["ep.mp3"] != string(audio) {
-			t.Errorf("point %d: after undo there are %d files", n, len(left))
+			t.Errorf("%s: after undo there are %d files", at, len(left))
 		}
-		return true
 	})
-	if last < 40 {
-		t.Errorf("only %d points; the job cannot have been killed everywhere", last)
-	}
 }

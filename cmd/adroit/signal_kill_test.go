@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -23,15 +21,7 @@ func TestKillAtSignal(t *testing.T) {
   - {id: w, tool: write_file, args: {path: o.txt, content: "{{one}} {{two}}"}}
 `})
 		p.bin = bin
-		run := func(want int, args ...string) string {
-			t.Helper()
-			code, out := p.run(args...)
-			if code != want {
-				t.Fatalf("point %d of %s: exit code %d, want %d\n%s", n, args, code, want, out)
-			}
-			return out
-		}
-		switch out := run(4, "run", "twice", "--approve", "all", "--sandbox", "off", "--json"); {
+		switch out := p.ok(4, "run", "twice", "--approve", "all", "--sandbox", "off", "--json"); {
 		case !strings.Contains(out, `"kind":"job.waiting"`):
 			t.Fatalf("out lacks `\"kind\":\"job.waiting\"`: it does not say what it waits for:\n%s", out)
 		case !strings.Contains(out, `"reason":"waits for the signal verdict"`):
@@ -41,23 +31,16 @@ func TestKillAtSignal(t *testing.T) {
 		case !strings.Contains(out, `"question":"First?"`):
 			t.Fatalf("out lacks `\"question\":\"First?\"`: it does not say what it waits for:\n%s", out)
 		}
-		run(0, "signal", "last", "verdict", "one")
-		env := p.env
-		p.env = append(p.env[:len(p.env):len(p.env)], fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run("jobs", "resume", "last")
-		p.env = env
-		killed := code == -int(syscall.SIGKILL)
-		if !killed && code != 4 {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
+		p.ok(0, "signal", "last", "verdict", "one")
+		killed, out := p.kill(n, 4, "jobs", "resume", "last")
 		if killed {
-			out = run(4, "jobs", "resume", "last")
+			out = p.ok(4, "jobs", "resume", "last")
 		}
 		if !strings.Contains(out, "waiting for a person: Second?") {
 			t.Errorf("point %d: it does not wait a second time:\n%s", n, out)
 		}
-		run(0, "signal", "last", "verdict", "two")
-		run(0, "jobs", "resume", "last")
+		p.ok(0, "signal", "last", "verdict", "two")
+		p.ok(0, "jobs", "resume", "last")
 		if got := p.read("repo/o.txt"); got != "one two" {
 			t.Errorf("point %d: the answers were %q", n, got)
 		}

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -40,48 +37,34 @@ const notes = "---\nname: notes\ndescription: How notes are written.\n---\n"
 // points), changes the project's words and the skill, and wants the job to go on
 // with those it began with.
 func TestWordsSurviveKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some hundred processes; run it without -short")
-	}
 	t.Parallel()
-	bin := program(t)
-	run := []string{"run", "reader", "read", "-m", "script:../turns.yaml", "--trust-project"}
-	changed := 0
-	last, killed := points(t, 7, func(n int) bool {
-		p := newPlace(t, map[string]string{
+	changed, killed := 0, 0
+	killing{every: 7, least: 30, args: []string{"run", "reader", "read", "-m", "script:../turns.yaml", "--trust-project"},
+		files: map[string]string{
 			"home/.config/adroit/agents/reader.md":      reader,
 			"home/.config/adroit/skills/notes/SKILL.md": notes + "One line each.",
 			"turns.yaml": words, "repo/top.txt": "top\n", "repo/AGENTS.md": "Mind the top.\n",
 			"repo/sub/AGENTS.md": "Be brief in sub.\n", "repo/sub/a.txt": "a\n", "repo/sub/b.txt": "b\n",
-		})
-		p.bin = bin
-		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run(run...)
-		if code == 0 {
-			return false
-		}
-		if code != -int(syscall.SIGKILL) {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
-		p.env = p.env[:len(p.env)-1]
-		// Once the first step is kept, what it pinned is what counts.
-		if _, log := p.run("jobs", "logs", "last", "--json"); strings.Contains(log, `"kind":"step.finished","step":"resolve"`) {
-			changed++
-			for name, text := range map[string]string{
-				"repo/sub/AGENTS.md": "Be wordy in sub.\n", "repo/AGENTS.md": "Never mind.\n",
-				"home/.config/adroit/skills/notes/SKILL.md": notes + "Ten pages each.",
-			} {
-				if err := os.WriteFile(p.path(name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
+		},
+		after: func(p *place) {
+			killed++
+			// Once the first step is kept, what it pinned is what counts.
+			if _, log := p.run("jobs", "logs", "last", "--json"); strings.Contains(log, `"kind":"step.finished","step":"resolve"`) {
+				changed++
+				for name, text := range map[string]string{
+					"repo/sub/AGENTS.md": "Be wordy in sub.\n", "repo/AGENTS.md": "Never mind.\n",
+					"home/.config/adroit/skills/notes/SKILL.md": notes + "Ten pages each.",
+				} {
+					put(t, p.path(name), text)
 				}
 			}
+		},
+	}.test(t, func(_ *place, at, out string) {
+		if !strings.Contains(out, "Shown once.") {
+			t.Errorf("%s: the job has not ended as it should\n%s", at, out)
 		}
-		if code, out = p.run("jobs", "resume", "last"); code != 0 || !strings.Contains(out, "Shown once.") {
-			t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-		}
-		return true
 	})
-	if last < 30 || changed < killed/2 {
-		t.Errorf("%d points, %d of %d kills after the pinning; the job cannot have been killed everywhere", last, changed, killed)
+	if changed < killed/2 {
+		t.Errorf("only %d of %d kills came after the pinning", changed, killed)
 	}
 }

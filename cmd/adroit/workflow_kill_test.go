@@ -1,11 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -61,7 +59,6 @@ func TestKillWorkflows(t *testing.T) {
 		t.Skip("starts some hundred processes; run it without -short")
 	}
 	t.Parallel()
-	bin := program(t)
 	for _, c := range []struct {
 		name, turns string
 		run         []string
@@ -75,59 +72,36 @@ func TestKillWorkflows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			fresh := func() *place {
-				p := newPlace(t, map[string]string{"turns.yaml": c.turns, "repo/a.txt": "a\n"})
-				p.bin = bin
+			begin := func(p *place) {
 				p.env = append(p.env, "GIT_CONFIG_GLOBAL="+p.path("gitconfig"), "GIT_CONFIG_NOSYSTEM=1")
 				p.git("init", "-q", "-b", "main")
 				p.git("config", "user.name", "x")
 				p.git("config", "user.email", "x@example.org")
 				p.git("add", ".")
 				p.git("commit", "-qm", "Begin")
-				return p
 			}
-			run := append(c.run, "-m", "script:../turns.yaml")
-			whole := fresh()
-			if code, out := whole.run(run...); code != 0 {
-				t.Fatalf("without a kill: exit code %d\n%s", code, out)
-			}
+			k := killing{every: c.every, least: c.most, files: map[string]string{"turns.yaml": c.turns, "repo/a.txt": "a\n"}, before: begin, args: append(c.run, "-m", "script:../turns.yaml")}
+			whole := newPlace(t, k.files)
+			begin(whole)
+			whole.ok(0, k.args...)
 			want := whole.files()
-			last, _ := points(t, c.every, func(n int) bool {
-				p := fresh()
-				env := p.env
-				p.env = append(p.env[:len(p.env):len(p.env)], fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-				code, out := p.run(run...)
-				if p.env = env; code == 0 {
-					return false
-				}
-				if code != -int(syscall.SIGKILL) {
-					t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-				}
-				code, out = p.run("jobs", "resume", "last")
-				if code != 0 {
-					t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-					return true
-				}
+			k.test(t, func(p *place, at, out string) {
 				if got := p.files(); !maps.Equal(got, want) {
-					t.Errorf("point %d: the tree is %v, want %v\n%s", n, got, want, out)
+					t.Errorf("%s: the tree is %v, want %v\n%s", at, got, want, out)
 				}
 				if log := p.git("log", "--format=%s"); log != c.log {
-					t.Errorf("point %d: the log is %q\n%s", n, log, out)
+					t.Errorf("%s: the log is %q\n%s", at, log, out)
 				}
 				if trees := p.git("worktree", "list", "--porcelain"); strings.Count(trees, "worktree ") != 1 {
-					t.Errorf("point %d: worktrees are left:\n%s\n%s", n, trees, out)
+					t.Errorf("%s: worktrees are left:\n%s\n%s", at, trees, out)
 				}
 				_, kept := p.run("jobs", "artifacts", "last", c.artifact)
 				for _, words := range c.wants {
 					if !strings.Contains(kept, words) {
-						t.Errorf("point %d: the artifact has no %s\n%s\n%s", n, words, kept, out)
+						t.Errorf("%s: the artifact has no %s\n%s\n%s", at, words, kept, out)
 					}
 				}
-				return true
 			})
-			if last < c.most {
-				t.Errorf("the last point was %d; it cannot have been killed everywhere", last)
-			}
 		})
 	}
 }
