@@ -57,7 +57,7 @@ func (l *Local) pause(s Step, deadline time.Time) error {
 const pollSignals = 50 * time.Millisecond
 
 // await returns the record of the signal that came, or nil if none came in
-// time.
+// time. The error is errLost where another branch of a race has won.
 func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 	var w Wait
 	if err := json.Unmarshal(s.Input, &w); err != nil {
@@ -69,9 +69,15 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 		defer t.Stop()
 		end = t.C
 	}
+	race, stop := s.bound.context(l.Ctx)
+	defer stop()
 	tick := time.NewTicker(pollSignals)
 	defer tick.Stop()
+	branches, q := s.bound.contest(), question{}
 	for asked := false; ; {
+		if s.bound.isLost() {
+			return nil, errLost
+		}
 		rec, err := l.Journal.Receive(l.Ctx, s, w.Signals)
 		if refused := new(SignalError); errors.As(err, &refused) {
 			l.emit(s, event.Event{Kind: event.Note, Text: refused.Error()})
@@ -92,16 +98,23 @@ func (l *Local) await(s Step, deadline time.Time) (*Record, error) {
 		if !asked {
 			asked = true
 			l.emit(s, event.Event{Kind: event.Approval, Data: w.About, Text: s.Name})
-			if l.Park {
-				return nil, &ParkedError{Path: s.Path, Signals: w.Signals, About: w.About}
+			if q.changes == 0 {
+				q.changes = -1
+				branches.change(-1, 1)
+				defer branches.change(1, -1)
 			}
+		}
+		if l.Park && branches.stuck(&q) {
+			return nil, &ParkedError{Path: s.Path, Signals: w.Signals, About: w.About}
 		}
 		select {
 		case <-tick.C:
 		case <-end:
 			return nil, nil
-		case <-l.Ctx.Done():
-			return nil, context.Cause(l.Ctx)
+		case <-race.Done():
+			if l.Ctx.Err() != nil {
+				return nil, context.Cause(l.Ctx)
+			}
 		}
 	}
 }

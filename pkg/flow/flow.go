@@ -139,7 +139,9 @@ func Map[In, Out any](r *Run, xs []In, f func(*Run, In) (Out, error)) ([]Out, er
 	prefix := r.path() + "."
 	r.forked = true
 	defer func() { r.forked = false }()
+	ended := r.bound.contest().fork(len(xs))
 	r.engine.Fork(len(xs), func(i int, e Engine) {
+		defer ended()
 		outs[i], errs[i] = f(&Run{job: r.job, engine: e, scope: prefix + strconv.Itoa(i) + ".", known: r.known, bound: r.bound}, xs[i])
 	})
 	return outs, errors.Join(errs...)

@@ -173,6 +173,14 @@ func (l *Local) performOwn(s Step, deadline time.Time) (*Record, error) {
 		start := time.Now()
 		got, err := l.await(s, deadline)
 		s.bound.extend(time.Since(start))
+		if errors.Is(err, errLost) {
+			rec.Failure = errLost
+			if err := l.finish(s, rec); err != nil {
+				return nil, err
+			}
+			l.emit(s, event.Event{Kind: event.StepFinished, Error: errLost.Message})
+			return rec, nil
+		}
 		if got != nil || err != nil {
 			return got, err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/event"
@@ -74,5 +75,127 @@ func TestRaceWithoutWinner(t *testing.T) {
 	})
 	if err != nil || winner != -1 || !slices.Equal(outs, []int{1, 2, 3}) {
 		t.Errorf("%v, %d, %v", outs, winner, err)
+	}
+}
+
+// A branch that asks a person holds up nobody. When another wins, the question is
+// withdrawn, for good; when none can go on without an answer, the run waits, and the
+// answer is taken once.
+func TestRaceAsks(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		wins   bool // the branch that asks nobody, once the question is open
+		answer bool // comes while that branch is at work
+	}{{"withdrawn", true, false}, {"answered while the other is at work", false, true}, {"waits", false, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			journal, open, taken := new(flow.Memory), make(chan struct{}, 4), make(chan struct{}, 4)
+			var withdrawn, asked atomic.Int32
+			mux := flow.Mux{"work": {Handler: func(ctx context.Context, _ flow.Step, _ event.Sink) (json.RawMessage, error) {
+				<-open
+				if c.answer {
+					if err := journal.Send(ctx, "J1", flow.Signal{Name: "go", Value: json.RawMessage(`"now"`)}); err != nil {
+						return nil, err
+					}
+					<-taken
+				}
+				return json.RawMessage(`{}`), nil
+			}}, "after": {Handler: func(context.Context, flow.Step, event.Sink) (json.RawMessage, error) {
+				taken <- struct{}{}
+				return json.RawMessage(`{}`), nil
+			}}}
+			watch := func(ev event.Event) {
+				switch {
+				case ev.Kind == event.Approval:
+					asked.Add(1)
+					open <- struct{}{}
+				case ev.Kind == event.StepFinished && ev.Step == flow.KindAwait && ev.Error != "":
+					withdrawn.Add(1)
+				}
+			}
+			var says string
+			run := func() (winner int, err error) {
+				l := flow.NewLocal(t.Context(), journal, mux, watch)
+				l.Park = true
+				r := flow.NewRun("J1", l)
+				_, winner, err = flow.Race(r, []string{"asks", "works"}, func(r *flow.Run, name string) (struct{}, bool, error) {
+					if name == "works" {
+						_, err := flow.Do[struct{}](r, "work", "", nil)
+						return struct{}{}, c.wins, err
+					}
+					sig, err := flow.AwaitAny(r, "May I?", 0, "go")
+					if se := new(flow.StepError); errors.As(err, &se) {
+						says = se.Code
+						return struct{}{}, false, nil
+					}
+					if err != nil {
+						return struct{}{}, false, err
+					}
+					says = string(sig.Value)
+					_, err = flow.Do[struct{}](r, "after", "", nil)
+					return struct{}{}, true, err
+				})
+				return winner, errors.Join(err, l.Ended())
+			}
+			winner, err := run()
+			parked := new(flow.ParkedError)
+			switch {
+			case c.wins && (err != nil || winner != 1 || says != flow.Lost || withdrawn.Load() != 1):
+				t.Errorf("%d, %v; the one that asks has %q, %d questions are withdrawn", winner, err, says, withdrawn.Load())
+			case c.answer && (err != nil || winner != 0 || says != `"now"`):
+				t.Errorf("%d, %v, %s", winner, err, says)
+			case !c.wins && !c.answer && (!errors.As(err, &parked) || len(parked.Signals) != 1):
+				t.Errorf("it does not wait: %v", err)
+			}
+			if parked.Path != "" {
+				if err := journal.Send(t.Context(), "J1", flow.Signal{Name: "go", Value: json.RawMessage(`"later"`)}); err != nil {
+					t.Fatal(err)
+				}
+				if winner, err := run(); err != nil || winner != 0 || says != `"later"` {
+					t.Errorf("after the answer: %d, %v, %s", winner, err, says)
+				}
+			}
+			before, was := asked.Load(), says
+			if again, err := run(); err != nil || says != was || asked.Load() != before {
+				t.Errorf("a replay has %d, %v, %s; asked %d times, before %d", again, err, says, asked.Load(), before)
+			}
+		})
+	}
+}
+
+// A question in a branch of a branch is one of the race, and others of that branch are at
+// work: the run does not wait for it too early.
+func TestRaceAsksWithin(t *testing.T) {
+	journal, asked := new(flow.Memory), make(chan struct{}, 2)
+	mux := flow.Mux{"work": {Handler: func(ctx context.Context, _ flow.Step, _ event.Sink) (json.RawMessage, error) {
+		<-asked
+		<-asked
+		return json.RawMessage(`{}`), journal.Send(ctx, "J1", flow.Signal{Name: "go", Value: json.RawMessage(`"now"`)})
+	}}}
+	l := flow.NewLocal(t.Context(), journal, mux, func(ev event.Event) {
+		if ev.Kind == event.Approval {
+			asked <- struct{}{}
+		}
+	})
+	l.Park = true
+	_, winner, err := flow.Race(flow.NewRun("J1", l), []int{0, 1}, func(r *flow.Run, i int) (struct{}, bool, error) {
+		if i == 1 {
+			_, err := flow.AwaitAny(r, "May I, too?", 0, "too")
+			if se := new(flow.StepError); errors.As(err, &se) {
+				err = nil
+			}
+			return struct{}{}, false, err
+		}
+		// One part asks while the other works, and is answered.
+		_, err := flow.Map(r, []int{0, 1}, func(r *flow.Run, k int) (struct{}, error) {
+			if k == 1 {
+				return flow.Do[struct{}](r, "work", "", nil)
+			}
+			_, err := flow.AwaitAny(r, "May I?", 0, "go")
+			return struct{}{}, err
+		})
+		return struct{}{}, true, err
+	})
+	if err != nil || l.Ended() != nil || winner != 0 {
+		t.Errorf("%d, %v, %v", winner, err, l.Ended())
 	}
 }

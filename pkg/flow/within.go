@@ -35,6 +35,7 @@ type bound struct {
 
 	lost context.Context // of a race; nil for a time
 	end  context.CancelFunc
+	race *contest
 
 	mu    sync.Mutex
 	until time.Time

@@ -276,6 +276,10 @@ func (v *Viewer) recalled() {
 
 // answer shows a signal that the job received.
 func (v *Viewer) answer(ev event.Event) {
+	if ev.Error != "" {
+		v.aside(term.Plain, "the question is withdrawn: "+ev.Error)
+		return
+	}
 	var sig flow.Signal
 	if json.Unmarshal(ev.Data, &sig) != nil || sig.Name == "" {
 		return
