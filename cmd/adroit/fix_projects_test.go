@@ -18,6 +18,9 @@ type brokenProject struct {
 	decision, typ       string // of the first attempt
 	agent               string // that repairs, by the edit; empty: a person has to
 	edit                [3]string
+	on                  string // what the disk in the directory small is mounted with
+	off                 bool   // the network is
+	stays               bool   // as it is, also after a retry
 }
 
 const goMod = "module cart\n\ngo 1.26\n"
@@ -26,13 +29,16 @@ var brokenProjects = []brokenProject{
 	// Decided by code alone.
 	{name: "missing program", command: "no-such-program-x --version", by: "rule missing-program", decision: "ESCALATE", typ: "environment"},
 	{name: "missing program in a Makefile-like script", command: "sh build.sh", files: map[string]string{"build.sh": "set -e\nno-such-program-x build\n"}, by: "rule missing-program", decision: "ESCALATE", typ: "environment"},
-	{name: "disk full", command: "cat words > /dev/full", files: map[string]string{"words": "much\n"}, by: "rule disk-full", decision: "ESCALATE", typ: "environment"},
-	{name: "disk full in python", tool: "python3", command: "python3 w.py", files: map[string]string{"w.py": "f = open('/dev/full', 'w')\nf.write('x' * 99999)\nf.close()\n"}, by: "rule disk-full", decision: "ESCALATE", typ: "environment"},
+	{name: "disk full in go", tool: "go", on: "size=64k", command: "go build -o small/app .", files: map[string]string{"go.mod": goMod, "a.go": "package main\n\nfunc main() {}\n"}, by: "rule disk-full", decision: "ESCALATE", typ: "environment"},
+	{name: "disk full in python", tool: "python3", on: "size=64k", command: "python3 w.py", files: map[string]string{"w.py": "f = open('small/out', 'w')\nf.write('x' * 999999)\nf.close()\n"}, by: "rule disk-full", decision: "ESCALATE", typ: "environment"},
 	{name: "script without the right to run", command: "./run.sh", files: map[string]string{"run.sh": "#!/bin/sh\ntrue\n"}, by: "rule permission", decision: "ESCALATE", typ: "environment"},
+	{name: "read-only disk", on: "ro", command: "cp run.sh small/", files: map[string]string{"run.sh": "true\n"}, by: "rule permission", decision: "ESCALATE", typ: "environment"},
+	{name: "network off in node", tool: "npm", off: true, command: "npm view left-pad --registry https://registry.npmjs.org/ --fetch-retries 0", by: "rule no-network", decision: "RETRY", typ: "environment", stays: true},
+	{name: "network off in go", tool: "go", off: true, command: "GOPROXY=https://proxy.golang.org go mod download", files: map[string]string{"go.mod": goMod + "\nrequire example.org/x v1.0.0\n", "go.sum": ""}, by: "rule no-network", decision: "RETRY", typ: "environment", stays: true},
 	{name: "go too old", tool: "go", command: "go build ./...", files: map[string]string{"go.mod": "module cart\n\ngo 1.99\n", "a.go": "package cart\n"}, by: "rule wrong-version", decision: "ESCALATE", typ: "environment"},
 	{name: "rust too old", tool: "cargo", command: "cargo build --offline", files: map[string]string{"Cargo.toml": "[package]\nname = \"cart\"\nversion = \"0.1.0\"\nedition = \"2021\"\nrust-version = \"1.999.0\"\n", "src/lib.rs": ""}, by: "rule wrong-version", decision: "ESCALATE", typ: "environment"},
 	{name: "npm publish without login", tool: "npm", command: "npm publish --offline --registry http://127.0.0.1:9/", files: map[string]string{"package.json": `{"name": "cart-x", "version": "1.0.0"}`}, by: "rule auth", decision: "ESCALATE", typ: "registry-auth"},
-	{name: "flaky test", command: "sh t.sh", files: map[string]string{"t.sh": "test -f once && exit 0\ntouch once\necho '--- FAIL: TestSometimes (0.00s)'\nexit 1\n"}, by: "rule flaky", decision: "RETRY", typ: "test"},
+	{name: "flaky test in go", tool: "go", command: "go test ./...", files: map[string]string{"go.mod": goMod, "a_test.go": "package cart\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestSometimes(t *testing.T) {\n\tif _, err := os.Stat(\"once\"); err != nil {\n\t\tos.WriteFile(\"once\", nil, 0o600)\n\t\tt.Fatal(err)\n\t}\n}\n"}, by: "rule flaky", decision: "RETRY", typ: "test"},
 	{name: "flaky test in node", tool: "node", command: "node --test", files: map[string]string{"a.test.js": "const test = require('node:test'), fs = require('fs'), assert = require('assert');\ntest('sometimes', () => { const was = fs.existsSync('once'); fs.writeFileSync('once', ''); assert.ok(was); });\n"}, by: "rule flaky", decision: "RETRY", typ: "test"},
 
 	// Repaired by an agent whom code picks.
@@ -85,13 +91,36 @@ func TestFixProjects(t *testing.T) {
 					t.Skipf("%s is not installed", b.tool)
 				}
 			}
-			if testing.Short() && b.tool == "cargo" {
-				t.Skip("compiles; run it without -short")
+			if testing.Short() && (b.tool == "cargo" || b.off) {
+				t.Skip("compiles, or waits for a network; run it without -short")
 			}
 			t.Parallel()
 			b.test(t)
 		})
 	}
+}
+
+// broken makes the machine of p as the project has it, for real: in a namespace of its
+// own, with a disk that is full or cannot be written to, or without any network.
+func (b brokenProject) broken(p *place) {
+	if b.on == "" && !b.off {
+		return
+	}
+	space, before := "-rm", "mkdir small && mount -t tmpfs -o "+b.on+" none small && "
+	if b.off {
+		space, before = "-rn", ""
+	}
+	if out, err := exec.Command("unshare", space, "sh", "-c", strings.ReplaceAll(before, "small", p.path("probe"))+"true").CombinedOutput(); err != nil {
+		p.t.Skipf("this machine lets nobody have a namespace: %v\n%s", err, out)
+	}
+	if err := os.Symlink(p.bin, p.path("adroit")); err != nil {
+		p.t.Fatal(err)
+	}
+	put(p.t, p.path("broken"), "#!/bin/sh\nexec unshare "+space+" sh -c '"+before+"exec \"$0\" \"$@\"' '"+p.path("adroit")+"' \"$@\"\n")
+	if err := os.Chmod(p.path("broken"), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	p.bin = p.path("broken")
 }
 
 func (b brokenProject) test(t *testing.T) {
@@ -120,9 +149,12 @@ func (b brokenProject) test(t *testing.T) {
 			p.env = append(p.env, tool+"="+dir)
 		}
 	}
+	bin := p.bin
+	b.broken(p)
 	code, out := p.run(args...)
+	p.bin = bin
 	want := 1
-	if b.agent != "" || b.decision == "RETRY" {
+	if b.agent != "" || b.decision == "RETRY" && !b.stays {
 		want = 0
 	}
 	if code != want {
