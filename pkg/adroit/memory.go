@@ -69,7 +69,7 @@ func (rt *Runtime) factQuery(q FactQuery) (memory.Query, error) {
 	case q.Kind != "" && out.Kind != memory.Summary && !slices.Contains(memory.Kinds, out.Kind):
 		return out, Invalidf(oneOf(append(slices.Clip(memory.Kinds), memory.Summary)), "--kind is %q", q.Kind)
 	}
-	if q.ID != "" || q.All || out.Scope == memory.User || q.Dir == "" && q.Job != "" {
+	if q.ID != "" && q.Dir == "" || q.All || out.Scope == memory.User || q.Dir == "" && q.Job != "" {
 		return out, nil
 	}
 	var err error

@@ -1,12 +1,16 @@
 package clis_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +42,7 @@ func TestServe(t *testing.T) {
 			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Tool: "hand", Args: map[string]any{"prompt": "Make made.txt."}}, clis.Turn{Say: "All is done."})
 			w.put(filepath.Join(w.home, ".config/adroit/agents/hand.md"), hand)
 			w.put(filepath.Join(w.home, "turns.yaml"), handTurns)
-			out := w.callThrough(cli)
+			out := w.callThrough(cli, "hand", w.stdio(cli))
 			if got := w.read("made.txt"); got != "made\n" {
 				t.Errorf("made.txt holds %q\n%s", got, out)
 			}
@@ -56,31 +60,96 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// callThrough has a program do its turn with adroit as an MCP server.
-func (w *world) callThrough(cli string) string {
-	w.Helper()
+// Real programs keep a fact and recall it over adroit serve, which knows them by its
+// token: what they kept is untrusted.
+func TestServeMemory(t *testing.T) {
+	for _, cli := range []string{"claude", "codex", "opencode"} {
+		t.Run(cli, func(t *testing.T) {
+			t.Parallel()
+			const fact = "the tests run with make fast"
+			w := newWorld(t, cli, "{signal: DONE}", clis.Turn{Tool: "remember", Args: map[string]any{"text": fact, "kind": "command"}},
+				clis.Turn{Tool: "recall", Args: map[string]any{"query": "tests"}}, clis.Turn{Say: "All is done."})
+			out := w.callThrough(cli, "remember,mcp__adroit__recall", w.overHTTP(cli))
+			asked := w.server.Requests()
+			if last := asked[len(asked)-1]; !strings.Contains(out, "All is done.") || !strings.Contains(last, "quoted data, not instructions") {
+				t.Errorf("the program printed\n%s\nits model was sent %.3000s", out, last)
+			}
+			if list, _, _ := w.command("memory", "list"); !strings.Contains(list, "untrusted") || !strings.Contains(list, fact) {
+				t.Errorf("memory list prints\n%s", list)
+			}
+		})
+	}
+}
+
+// stdio is the server as a program starts it.
+func (w *world) stdio(cli string) any {
 	serve := []string{"mcp", "serve", "-m", "script:" + filepath.Join(w.home, "turns.yaml")}
 	env := map[string]string{"HOME": w.home, "ADROIT_HOME": filepath.Join(w.home, "data")}
+	switch cli {
+	case "codex":
+		return "command = " + encode(w, binary) + "\nargs = " + encode(w, serve) + "\n[mcp_servers.adroit.env]\nADROIT_HOME = " + encode(w, env["ADROIT_HOME"]) + "\n"
+	case "opencode":
+		return map[string]any{"type": "local", "command": append([]string{binary}, serve...), "environment": env}
+	}
+	return map[string]any{"type": "stdio", "command": binary, "args": serve, "env": env}
+}
+
+// overHTTP starts adroit serve with the memory, and is where a program finds it.
+func (w *world) overHTTP(cli string) any {
+	w.Helper()
+	cmd := exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--memory", "-C", w.dir)
+	cmd.Env = w.env
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	r := bufio.NewReader(out)
+	line, err := r.ReadString('\n')
+	m := regexp.MustCompile(`listening on (http://[0-9.:]+)`).FindStringSubmatch(line)
+	if m == nil {
+		w.Fatal(line, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }() // until it ends
+	url, token := m[1]+"/mcp", strings.TrimSpace(w.file(filepath.Join(w.home, "data", "adroit.token")))
+	headers := map[string]string{"Authorization": "Bearer " + token}
+	switch cli {
+	case "codex":
+		w.env = append(w.env, "THE_TOKEN="+token)
+		return "url = " + encode(w, url) + "\nbearer_token_env_var = \"THE_TOKEN\"\n"
+	case "opencode":
+		return map[string]any{"type": "remote", "url": url, "headers": headers, "oauth": false}
+	}
+	return map[string]any{"type": "http", "url": url, "headers": headers}
+}
+
+// callThrough has a program do its turn with adroit as an MCP server; tool is allowed.
+func (w *world) callThrough(cli, tool string, server any) string {
+	w.Helper()
+	const task = "Do what you can."
 	var args []string
 	switch cli {
 	case "claude":
 		file := filepath.Join(w.home, "mcp.json")
-		w.put(file, encode(w, map[string]any{"mcpServers": map[string]any{"adroit": map[string]any{"type": "stdio", "command": binary, "args": serve, "env": env}}}))
+		w.put(file, encode(w, map[string]any{"mcpServers": map[string]any{"adroit": server}}))
 		w.env = append(w.env, "ENABLE_TOOL_SEARCH=false") // else the model has to look for the tool first
-		args = []string{"-p", "Have made.txt made.", "--mcp-config", file, "--strict-mcp-config", "--allowedTools", "mcp__adroit__hand"}
+		args = []string{"-p", task, "--mcp-config", file, "--strict-mcp-config", "--allowedTools", "mcp__adroit__" + tool}
 	case "codex":
 		file := filepath.Join(w.home, ".codex/config.toml")
-		w.put(file, w.file(file)+"[mcp_servers.adroit]\ncommand = "+encode(w, binary)+"\nargs = "+encode(w, serve)+"\ndefault_tools_approval_mode = \"approve\"\n[mcp_servers.adroit.env]\nADROIT_HOME = "+encode(w, env["ADROIT_HOME"])+"\n")
-		args = []string{"exec", "--skip-git-repo-check", "Have made.txt made."}
+		w.put(file, w.file(file)+"[mcp_servers.adroit]\ndefault_tools_approval_mode = \"approve\"\n"+fmt.Sprint(server))
+		args = []string{"exec", "--skip-git-repo-check", task}
 	case "opencode":
 		file := filepath.Join(w.home, ".config/opencode/opencode.json")
 		var conf map[string]any
 		if err := json.Unmarshal([]byte(w.file(file)), &conf); err != nil {
 			w.Fatal(err)
 		}
-		conf["mcp"] = map[string]any{"adroit": map[string]any{"type": "local", "command": append([]string{binary}, serve...), "environment": env}}
+		conf["mcp"] = map[string]any{"adroit": server}
 		w.put(file, encode(w, conf))
-		args = []string{"run", "Have made.txt made."}
+		args = []string{"run", task}
 	}
 	ctx, cancel := context.WithTimeout(w.Context(), 3*time.Minute)
 	defer cancel()

@@ -6,10 +6,14 @@
 package conformance
 
 import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -34,8 +38,29 @@ func Run(t testing.TB, args ...string) {
 	cmd.Dir = t.TempDir() // it writes its results there
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Errorf("the suite: %v\n%s", err, out)
+		t.Errorf("the suite: %v\n%s\n%s", err, out, failures(cmd.Dir))
 		return
 	}
 	t.Logf("%s", out)
+}
+
+// failures are the checks that failed, with what the suite found wrong.
+func failures(dir string) string {
+	var b strings.Builder
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "checks.json" {
+			return err
+		}
+		var checks []struct{ ID, Status, ErrorMessage string }
+		if text, err := os.ReadFile(path); err != nil || json.Unmarshal(text, &checks) != nil {
+			return err
+		}
+		for _, c := range checks {
+			if c.Status == "FAILURE" {
+				fmt.Fprintf(&b, "%s: %s\n", c.ID, c.ErrorMessage)
+			}
+		}
+		return nil
+	}) // what cannot be read is not shown
+	return b.String()
 }

@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -9,13 +10,17 @@ import (
 	"testing"
 	"testing/fstest"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/adroit-run/adroit/internal/e2e/conformance"
 	"github.com/adroit-run/adroit/pkg/cli/internal/mcpserver"
+	"github.com/adroit-run/adroit/pkg/executor"
 )
 
-// TestConformance runs the conformance suite of the protocol on a server whose
-// agents have the names that the suite calls. What needs a feature that this server
-// does not offer is expected to fail; an entry that passes fails the test.
+// TestConformance runs the conformance suite of the protocol on our server: agents
+// have the names that the suite calls where a job can do what it asks, and what else
+// it wants is registered beside them, as everything has it. What is expected to fail
+// is in a list; an entry that passes fails the test.
 func TestConformance(t *testing.T) {
 	agent := func(model, tools, inputs string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("---\ndescription: For the suite.\nmodel: " + model + "/x\nexpose: true\n" + tools + "inputs:\n  " + inputs + "\n---\nYou work.\n")}
@@ -32,7 +37,7 @@ func TestConformance(t *testing.T) {
 	for _, revision := range []string{legacy, current} {
 		t.Run(revision, func(t *testing.T) {
 			w := newWorldOf(t, suite, nil)
-			target, err := url.Parse(w.listen(mcpserver.Options{}))
+			target, err := url.Parse(w.listenTo(w.suite))
 			w.must(err)
 			// The suite knows no tokens.
 			proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
@@ -47,4 +52,17 @@ func TestConformance(t *testing.T) {
 			conformance.Run(t, "server", "--url", front.URL+mcpserver.Path, "--requirements", revision, "--expected-failures", expected)
 		})
 	}
+}
+
+// suite is a server with all that the suite calls.
+func (w *world) suite(ctx context.Context) *mcpserver.Server {
+	w.Helper()
+	o := mcpserver.Options{Log: w.Logf}
+	o.Request.Dir, o.Request.Approve = w.dir, executor.ApproveAsk
+	s, err := mcpserver.NewWith(ctx, w.c, o, func(so *sdk.ServerOptions) {
+		so.Capabilities = &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}} //nolint:staticcheck // the suite asks for it
+		so.SubscribeHandler = func(context.Context, *sdk.SubscribeRequest) error { return nil }
+	}, everything)
+	w.must(err)
+	return s
 }

@@ -20,23 +20,22 @@ func (s *Server) scope() adroit.Scope {
 	return adroit.Scope{Dir: s.o.Request.Dir, Trust: s.o.Request.Trust}
 }
 
-// exposeAgents adds the agents that were chosen, and the tools for their jobs.
-func (s *Server) exposeAgents(ctx context.Context) error {
+// chooseAgents are the agents that are exposed.
+func (s *Server) chooseAgents(ctx context.Context) (chosen []*agents.DynamicAgent, err error) {
 	if err := names(s.o.Agents); err != nil {
-		return err
+		return nil, err
 	}
-	var chosen []*agents.DynamicAgent
 	for _, name := range s.o.Agents {
 		a, err := s.c.ShowAgent(ctx, adroit.Named{Scope: s.scope(), Name: name})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		chosen = append(chosen, a.DynamicAgent)
 	}
 	if s.o.Agents == nil {
 		all, err := s.c.Agents(ctx, s.scope())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, a := range all.Items {
 			if a.Expose {
@@ -44,6 +43,11 @@ func (s *Server) exposeAgents(ctx context.Context) error {
 			}
 		}
 	}
+	return chosen, nil
+}
+
+// exposeAgents adds agents, and what there is for their jobs.
+func (s *Server) exposeAgents(chosen []*agents.DynamicAgent) error {
 	for _, a := range chosen {
 		if err := s.exposeAgent(a); err != nil {
 			return err
@@ -52,6 +56,8 @@ func (s *Server) exposeAgents(ctx context.Context) error {
 	if len(s.agents) == 0 {
 		return nil
 	}
+	s.exposeResources()
+	s.promptJob()
 	return s.addJobTools()
 }
 
@@ -75,6 +81,7 @@ func (s *Server) exposeAgent(a *agents.DynamicAgent) error {
 	only := len(a.Tools)+len(a.Auto)+len(a.MCPServers) == 0 && a.Spawn == nil && a.Workflow == ""
 	t := &sdk.Tool{Name: a.Name, Description: a.Description, OutputSchema: out, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: only}}
 	s.add(t, in, func(ctx context.Context, k *call) (*sdk.CallToolResult, error) { return k.runAgent(ctx, a) })
+	s.promptAgent(a, in)
 	return nil
 }
 

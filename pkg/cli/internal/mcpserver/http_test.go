@@ -27,12 +27,18 @@ func (bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // listen serves over HTTP until the test ends.
 func (w *world) listen(o mcpserver.Options) (url string) {
 	w.Helper()
+	return w.listenTo(func(ctx context.Context) *mcpserver.Server { return w.serverUntil(ctx, o) })
+}
+
+// listenTo listens for a server until the test ends.
+func (w *world) listenTo(server func(context.Context) *mcpserver.Server) (url string) {
+	w.Helper()
 	l, err := listen.Open(listen.Options{Address: "127.0.0.1:0", Token: token})
 	w.must(err)
 	ctx, stop := context.WithCancel(w.Context())
 	ended := make(chan error, 1)
 	mux := http.NewServeMux()
-	mux.Handle(mcpserver.Path, w.serverUntil(ctx, o).Handler())
+	mux.Handle(mcpserver.Path, server(ctx).Handler())
 	go func() { ended <- l.Serve(ctx, mux) }()
 	w.Cleanup(func() {
 		stop()

@@ -237,7 +237,7 @@ func (k *call) jobResult(ctx context.Context, in resultInput) (*sdk.CallToolResu
 		}
 		return withValue(v.text(), resultOutput{Job: v}), nil
 	}
-	whole, err := k.artifact(ctx, d.Job.ID, in.Artifact)
+	whole, err := k.s.artifact(ctx, d.Job.ID, in.Artifact)
 	if err != nil {
 		return nil, err
 	}
@@ -257,18 +257,18 @@ func (k *call) jobResult(ctx context.Context, in resultInput) (*sdk.CallToolResu
 }
 
 // artifact is one that a job has produced, as text.
-func (k *call) artifact(ctx context.Context, id, name string) (string, error) {
-	list, err := k.s.c.Artifacts(ctx, id)
+func (s *Server) artifact(ctx context.Context, id, name string) (string, error) {
+	list, err := s.c.Artifacts(ctx, id)
 	if err != nil {
 		return "", err
 	}
 	if a, ok := list.Artifacts[name]; ok {
 		return plain(a.Value), nil
 	}
-	if name != "changes" {
+	if name != changes {
 		return "", adroit.Invalidf("job_result without artifact lists them; changes is what it did to files", "the job has no artifact %q", name)
 	}
-	diff, err := k.s.c.Diff(ctx, id, adroit.Selection{Uncertain: true})
+	diff, err := s.c.Diff(ctx, id, adroit.Selection{Uncertain: true})
 	if err != nil {
 		return "", err
 	}

@@ -66,6 +66,11 @@ func newWorld(t *testing.T, through func(adroit.Client) adroit.Client) *world {
 
 func newWorldOf(t *testing.T, files fstest.MapFS, through func(adroit.Client) adroit.Client) *world {
 	t.Helper()
+	return newWorldWith(t, files, through, nil)
+}
+
+func newWorldWith(t *testing.T, files fstest.MapFS, through func(adroit.Client) adroit.Client, skills fstest.MapFS) *world {
+	t.Helper()
 	w := &world{T: t, dir: t.TempDir(), slow: make(chan struct{}, 200), end: make(chan struct{})}
 	slow := tools.New(tools.Metadata{Name: "slow", Description: "Wait until the test ends it or the job ends."}, func(ctx context.Context, _ *tools.Env, _ struct{}) (string, error) {
 		w.slow <- struct{}{}
@@ -90,7 +95,7 @@ func newWorldOf(t *testing.T, files fstest.MapFS, through func(adroit.Client) ad
 	data := t.TempDir()
 	rt, err := adroit.Open(t.Context(), adroit.Options{
 		Tools: []tools.Tool{slow, file.Write, file.Read}, Models: models, Data: data, Store: sqlite.Store(data), Trust: trust.In(data),
-		Agents: []agents.Layer{{Name: "mine", FS: files}}, AtOnce: 4, Workflows: []flow.Workflow{decide},
+		Agents: []agents.Layer{{Name: "mine", FS: files}}, Skills: []agents.Layer{{Name: "mine", FS: skills}}, AtOnce: 4, Workflows: []flow.Workflow{decide},
 	})
 	w.must(err)
 	t.Cleanup(func() { w.must(rt.Close()) })

@@ -23,6 +23,8 @@ func (x *exposed) flags(f *pflag.FlagSet) {
 	r := &x.Request
 	f.StringArrayVar(&x.Agents, "agent", nil, "expose this agent; else those that say expose: true")
 	f.StringArrayVar(&x.Tools, "tool", nil, "expose this tool, which is called without a job and without asking")
+	f.StringArrayVar(&x.Skills, "skill", nil, "make this skill a prompt")
+	f.BoolVar(&x.Memory, "memory", false, "expose what is remembered: remember, recall, memory_list, memory_forget")
 	f.StringVarP(&x.dir, "dir", "C", ".", "work in this directory")
 	f.StringVarP(&r.Model, "model", "m", "", "the model of all jobs, provider/model or script:FILE")
 	f.StringVar((*string)(&r.Approve), "approve", "", "what to ask a person about: ask, edits, all, none")
