@@ -268,7 +268,7 @@ func (c *Coordinator) material(p *Problem, offered []string) (map[string]json.Ra
 		name  string
 		value any
 	}{{"problem", q}, {"tried", history}, {"agents", list}} {
-		b, err := json.Marshal(in.value)
+		b, err := quoted(in.value)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ func (c *Coordinator) delegate(p *Problem, at *Attempt) (bool, error) {
 	}
 	delete(in, "agents")
 	if at.Action.By == byMemory {
-		if in["diagnosis"], err = json.Marshal(c.past.known[at.Signature].Worked); err != nil {
+		if in["diagnosis"], err = quoted(c.past.known[at.Signature].Worked); err != nil {
 			return false, err
 		}
 	}

@@ -33,9 +33,25 @@ type Past struct {
 	Outcome  string   `json:"outcome"`
 }
 
+// Bounds of the files of a repair that a model is shown, and of the name of one.
+const (
+	mostFiles = 10
+	mostName  = 100
+)
+
 func pastOf(f failures.Failure, same bool, now time.Time) Past {
+	files := f.Action.Files
+	if len(files) > mostFiles {
+		files = append(slices.Clone(files[:mostFiles]), fmt.Sprintf("and %d more", len(files)-mostFiles))
+	}
+	for i, name := range files {
+		if len(name) > mostName {
+			files = slices.Clone(files)
+			files[i] = clip(name, mostName)
+		}
+	}
 	return Past{Key: f.Key, Same: same, Age: age(now.Sub(f.At)), Type: f.Type, Message: clip(f.Message, 300), Decision: f.Action.Decision,
-		Agent: f.Action.Agent, Files: f.Action.Files, Summary: clip(f.Action.Summary, 300), Outcome: f.Outcome}
+		Agent: f.Action.Agent, Files: files, Summary: clip(f.Action.Summary, 300), Outcome: f.Outcome}
 }
 
 // knownOf judges what was done about the same failure, the newest first: of each

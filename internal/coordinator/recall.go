@@ -190,7 +190,7 @@ func (c *Coordinator) showPast(p *Problem, in map[string]json.RawMessage) error 
 	if len(a.Inputs) > 0 && !slices.ContainsFunc(a.Inputs, func(f agents.Field) bool { return f.Name == "known" }) {
 		return nil
 	}
-	b, err := json.Marshal(k.Shown)
+	b, err := quoted(k.Shown)
 	in["known"] = b
 	return err
 }

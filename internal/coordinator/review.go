@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +46,7 @@ func (c *Coordinator) reviewed(p *Problem, act Action) (Action, *Review, error) 
 	if err != nil {
 		return act, nil, err
 	}
-	if in["decision"], err = json.Marshal(act); err != nil {
+	if in["decision"], err = quoted(act); err != nil {
 		return act, nil, err
 	}
 	rep, err := c.sc.Spawn(executor.SubAgentRequest{Agent: c.o.Supervise, Inputs: in, Prompt: "Review this decision before it is carried out." + c.advice()})

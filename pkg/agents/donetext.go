@@ -77,7 +77,11 @@ func userMessage(prompt string, inputs map[string]json.RawMessage, tmpl *templat
 			words = s
 		}
 		if words != "" {
-			parts = append(parts, fmt.Sprintf("<input name=%q>\n%s\n</input>", name, words))
+			tag := "input" // that the words cannot end
+			for n := 2; strings.Contains(strings.ToLower(words), "</"+tag); n++ {
+				tag = fmt.Sprintf("input-%d", n)
+			}
+			parts = append(parts, fmt.Sprintf("<%s name=%q>\n%s\n</%s>", tag, name, words, tag))
 		}
 	}
 	if len(parts) == 0 {
