@@ -11,7 +11,7 @@ import (
 // what was changed can be undone, and nothing goes on.
 func TestFixCancel(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts four jobs in the background; run it without -short")
+		t.Skip("starts six jobs in the background; run it without -short")
 	}
 	t.Parallel()
 	const slow = `scenes:
@@ -19,20 +19,31 @@ func TestFixCancel(t *testing.T) {
     turns:
       - {delay: DELAY-REPAIR, calls: [{name: write_file, args: {path: worse.txt, content: "x\n"}}]}
       - calls: [{name: finish, args: {summary: Fixed.}}]
+  - when: until it does what was asked
+    turns:
+      - {delay: DELAY-REPAIR, calls: [{name: write_file, args: {path: worse.txt, content: "x\n"}}]}
+      - calls: [{name: finish, args: {summary: Fixed.}}]
   - when: You decide what happens next
     turns:
       - {delay: DELAY-DECIDE, text: '{"decision": "ESCALATE", "reasoning": "x", "agent": "", "instructions": "", "diagnose": false, "hint": ""}'}
 `
+	const wrong = "echo 'a.c:1:1: error: it is wrong'; exit 1"
 	for _, c := range []struct{ phase, event, decide, repair, build string }{
 		{"wait", `RETRY (rule no-network)`, "0s", "0s", "echo 'getaddrinfo ENOTFOUND example.org'; exit 1"},
-		{"decide", `"name":"failure-analyst"`, "10m", "0s", "echo 'a.c:1:1: error: it is wrong'; exit 1"},
-		{"delegate", `DELEGATE to code-fix`, "0s", "10m", "echo 'a.c:1:1: error: it is wrong'; exit 1"},
+		{"decide", `"name":"failure-analyst"`, "10m", "0s", wrong},
+		{"delegate", `DELEGATE to code-fix`, "0s", "10m", wrong},
+		{"parallel", `"name":"builder"`, "0s", "10m", wrong},
+		{"verify in a copy", `"kind":"agent.finished"`, "0s", "0s", "if test -f worse.txt; then while ! test -f never; do sleep 0.05; done; fi; " + wrong},
 		{"verify", `running`, "0s", "0s", "if test -f worse.txt; then touch running; while ! test -f never; do sleep 0.05; done; fi; echo 'a.c:1:1: error: it is wrong'; exit 1"},
 	} {
 		t.Run(c.phase, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t, map[string]string{"repo/build.sh": c.build, "turns.yaml": strings.NewReplacer("DELAY-REPAIR", c.repair, "DELAY-DECIDE", c.decide).Replace(slow)})
-			cmd, out := p.command("fix", "-m", "script:../turns.yaml", "--sandbox", "landlock", "--escalate", "report", "--", "sh", "build.sh")
+			parallel := "1"
+			if c.phase == "parallel" || c.phase == "verify in a copy" {
+				parallel = "2"
+			}
+			cmd, out := p.command("fix", "--parallel", parallel, "-m", "script:../turns.yaml", "--sandbox", "landlock", "--escalate", "report", "--", "sh", "build.sh")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}

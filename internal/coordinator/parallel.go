@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/failures"
@@ -123,8 +124,9 @@ func (c *Coordinator) bringBack(w rival) error {
 
 // settle removes the copies of those that have not won, and keeps what they came to.
 func (c *Coordinator) settle(p *Problem, at *Attempt, rivals []rival, winner int) error {
-	var outage error
-	outages := 0
+	if !slices.ContainsFunc(rivals, func(r rival) bool { return r.outage == nil }) {
+		return rivals[0].outage // the copies stay, for the job goes on in them
+	}
 	for i, r := range rivals {
 		if i == winner {
 			continue
@@ -139,19 +141,12 @@ func (c *Coordinator) settle(p *Problem, at *Attempt, rivals []rival, winner int
 				return err
 			}
 		}
-		if r.outage != nil {
-			outage, outages = r.outage, outages+1
-			continue
-		}
-		if r.repair.Status == executor.Done && !r.works && winner < 0 {
+		if r.outage == nil && r.repair.Status == executor.Done && !r.works && winner < 0 {
 			one := Attempt{Type: at.Type, Signature: at.Signature, Message: at.Message, Repair: r.repair, Action: Action{Decision: Delegate, Agent: r.repair.Agent, By: at.Action.By}}
 			if err := c.remember(p, &one, failures.Same); err != nil {
 				return err
 			}
 		}
-	}
-	if outages == len(rivals) {
-		return outage
 	}
 	return nil
 }
