@@ -76,7 +76,7 @@ func assign(job, what string, sides []string) string {
 // comparison.
 func (p Policy) Setup(job string, c Choice) Setup {
 	s := Setup{Everywhere: p.Memory == OfUser, Remember: p.Memory != Off}
-	s.Recall = s.Remember
+	s.Recall, s.Commands = s.Remember, true
 	switch {
 	case c.Memory != "":
 		s.Recall = c.Memory == On

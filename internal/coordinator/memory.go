@@ -26,6 +26,7 @@ type Setup struct {
 	Recall     bool              `json:"recall,omitempty"`     // what was done before is looked for
 	Remember   bool              `json:"remember,omitempty"`   // what is done is kept
 	Everywhere bool              `json:"everywhere,omitempty"` // in all of the user's projects
+	Commands   bool              `json:"commands,omitempty"`   // what failed is kept as it was run
 	Strategy   string            `json:"strategy,omitempty"`   // the name of those that are used
 	Strategies []string          `json:"strategies,omitempty"` // that are compared
 	Arms       map[string]string `json:"arms,omitempty"`       // of the comparisons that the job is part of
@@ -156,8 +157,10 @@ func (m Memory) remember(ctx context.Context, s flow.Step, in lesson) error {
 		for _, text := range []*string{&f.Message, &f.Text, &f.Action.Summary} {
 			*text, _ = m.Hide(*text)
 		}
-		if _, secret := m.Hide(f.Action.Fix); secret {
-			f.Action.Fix = "" // with its secret replaced it would be another change
+		for _, exact := range []*string{&f.Action.Fix, &f.Action.Run, &f.Action.Command} {
+			if _, secret := m.Hide(*exact); secret {
+				*exact = "" // with its secret replaced it would be another one
+			}
 		}
 	}
 	return failures.Remember(ctx, store, f)

@@ -157,12 +157,29 @@ func (c *Coordinator) remember(p *Problem, at *Attempt, outcome string) error {
 			in.Outcome = failures.Unfinished // it was stopped: that says nothing about what it could do
 		}
 	}
+	if c.past.Commands {
+		in.Action.Run, in.Action.Command = at.Action.Run, c.ran(p)
+	}
 	if at.Answer == "continue" && in.Worked() {
 		in.Outcome = failures.Person
 	}
 	_, err := flow.Do[struct{}](c.sc.Run, memoryStep, rememberOne, in)
 	return ignore(err)
 }
+
+// ran is the command line of what failed, "" if that is none.
+func (c *Coordinator) ran(p *Problem) string {
+	switch word, _, _ := strings.Cut(p.Command, " "); {
+	case p.Command == "run_tests":
+		return c.sc.Task.Test
+	case c.sc.Has(word), len(p.Command) > mostCommand:
+		return ""
+	}
+	return p.Command
+}
+
+// mostCommand bounds the command lines that are kept, in bytes.
+const mostCommand = 4 << 10
 
 func keyJob(key string) string {
 	job, _, _ := strings.Cut(key, "/")

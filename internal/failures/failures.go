@@ -50,9 +50,11 @@ type Action struct {
 	Agent    string   `json:"agent,omitempty"` // that repaired it, or whose repair was applied again
 	Diagnose bool     `json:"diagnose,omitempty"`
 	Summary  string   `json:"summary,omitempty"`
-	Files    []string `json:"files,omitempty"` // that it changed
-	Fix      string   `json:"fix,omitempty"`   // the change as a unified diff
-	Of       string   `json:"of,omitempty"`    // the Key of the failure whose Fix was applied again
+	Files    []string `json:"files,omitempty"`   // that it changed
+	Fix      string   `json:"fix,omitempty"`     // the change as a unified diff
+	Of       string   `json:"of,omitempty"`      // the Key of the failure whose Fix was applied again
+	Run      string   `json:"run,omitempty"`     // the command that repaired it instead of an agent
+	Command  string   `json:"command,omitempty"` // that failed, and was run again after it
 }
 
 // Worked reports whether the command worked after it.

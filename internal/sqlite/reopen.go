@@ -35,7 +35,7 @@ func (t *tx) replan(id string, reopening func(flow.History) (flow.Reopening, err
 		}
 	}
 	for scope, st := range plan.States {
-		if _, err := t.exec("update checkpoints set value = ? where job = ? and scope = ?", []byte(st.Value), id, scope); err != nil {
+		if _, err := t.exec("insert into checkpoints (job, scope, next, value) values (?, ?, ?, ?) on conflict (job, scope) do update set value = excluded.value", id, scope, st.Next, []byte(st.Value)); err != nil {
 			return err
 		}
 	}

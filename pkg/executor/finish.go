@@ -16,7 +16,9 @@ import (
 // calls were made.
 func (sc *Scope) Act(calls ...llm.Call) ([]ToolResult, error) {
 	t, s := sc.Task, sc.State
-	if limit, words := t.limits(s).exceeded(s); limit != "" {
+	if limit, words, err := sc.exceeded(); err != nil {
+		return nil, err
+	} else if limit != "" {
 		return nil, &StopError{Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}}
 	}
 	for i := range calls {

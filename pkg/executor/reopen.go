@@ -49,7 +49,7 @@ type reopener struct {
 }
 
 func (o *reopener) flow() flow.Reopener {
-	return flow.Reopener{Failed: o.failed, Repeat: o.repeat, RepeatScope: o.repeatScope, Ended: o.ended, Revive: o.revive}
+	return flow.Reopener{Failed: o.failed, Repeat: o.repeat, RepeatScope: o.repeatScope, Ended: o.ended, Revive: o.revive, Raise: o.raise}
 }
 
 // failed reports that a tool said so: a command of a pipeline, a check.
@@ -115,10 +115,15 @@ func (o *reopener) ended(scope string, state json.RawMessage) bool {
 	case Stuck, Failed:
 		return true
 	}
+	return o.raises(s, end.Limit)
+}
+
+// raises reports whether more is above what a run has used of the limit that ended it.
+func (o *reopener) raises(s *State, limit string) bool {
 	all, used := o.share(s, 1), new(Task).limits(s)
 	used.Turns, used.Time = s.Turns, s.Elapsed
 	used.Tokens, used.CostUSD = s.used()
-	switch end.Limit {
+	switch limit {
 	case "turns":
 		return all.Turns > used.Turns || all.Turns < 0
 	case "tokens":
@@ -173,6 +178,53 @@ func (o *reopener) revive(state json.RawMessage, n int) (json.RawMessage, error)
 	}
 	s.addUserMessage("%s. All your tools are there.", words)
 	return json.Marshal(s)
+}
+
+// A raised is what the part of a workflow keeps whose own limits were raised. Where it was
+// ended by one, it goes on with those that hold from there, so that what it did before
+// is replayed as it was.
+type raised struct {
+	Raised []raise `json:"raised"`
+}
+
+type raise struct {
+	From   string `json:"from"` // a path
+	Limits Limits `json:"limits"`
+}
+
+// raise raises the limits of a workflow that one of them ended between two steps.
+func (o *reopener) raise(state json.RawMessage, at string) (json.RawMessage, error) {
+	end := o.job.Outcome
+	if o.message || end == nil || end.Status != Limit || !o.raises(o.job, end.Limit) {
+		return nil, nil
+	}
+	var r raised
+	if state != nil && (json.Unmarshal(state, &r) != nil || len(r.Raised) == 0) {
+		return nil, nil // that of an agent, which is revived
+	}
+	r.Raised = append(r.Raised, raise{at, o.share(o.job, 1)})
+	return json.Marshal(r)
+}
+
+// exceeded names the limit of the task that is reached, unless a person has raised it
+// since.
+func (sc *Scope) exceeded() (limit, words string, err error) {
+	t, s := sc.Task, sc.State
+	if limit, words = t.limits(s).exceeded(s); limit == "" || t.part == "" {
+		return limit, words, nil
+	}
+	var r raised
+	if _, err := sc.Run.Peek(t.part, &r); err != nil {
+		return limit, words, err
+	}
+	for _, more := range r.Raised {
+		now := more.Limits.Or(s.Raised)
+		if l, _ := now.Or(t.Limits).Or(DefaultLimits).exceeded(s); l == "" && flow.ComparePaths(more.From, sc.Run.Next()) <= 0 {
+			s.Raised = now
+			return "", "", nil
+		}
+	}
+	return limit, words, nil
 }
 
 // left is what is left of limits that were raised, for whoever the run belongs

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/adroit-run/adroit/pkg/flow"
@@ -42,6 +43,9 @@ type Scope struct {
 // NewScope begins with a task.
 func NewScope(r *flow.Run, t Task) *Scope {
 	t.Messages = false // a workflow decides by itself what its agent is asked
+	if part, rest, _ := strings.Cut(r.Next(), "."); rest != "" && !strings.Contains(rest, ".") {
+		t.part = part + "."
+	}
 	return &Scope{Run: r, Task: &t, State: &State{securityState: securityState{Taint: t.Taint}}}
 }
 
@@ -169,7 +173,7 @@ func (sc *Scope) mergeBranches(branches []*Scope) {
 // branch is a scope for one of n branches.
 func (sc *Scope) branch(n int) *Scope {
 	t := *sc.Task
-	t.Limits = t.remainingLimits(sc.State).share(n)
+	t.Limits, t.part = t.remainingLimits(sc.State).share(n), ""
 	s := &State{securityState: securityState{Taint: sc.State.Taint, Rules: sc.State.Rules}, Produced: Produced{Artifacts: map[string]Artifact{}}}
 	for name, a := range sc.State.Artifacts {
 		s.Artifacts[name] = a

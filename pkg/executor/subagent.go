@@ -121,6 +121,9 @@ func (e *SpawnError) Unwrap() error { return e.Err }
 // it changed is in conflict, the error is a *SpawnError, which a workflow may
 // handle; the report is complete in any case.
 func (sc *Scope) Spawn(o SubAgentRequest) (Report, error) {
+	if _, _, err := sc.exceeded(); err != nil { // what was raised counts for what is left
+		return Report{Agent: o.Agent, Status: Failed}, err
+	}
 	rep, err := sc.spawn(o, sc.Task.remainingLimits(sc.State), 1)
 	sc.State.addReports(rep)
 	sc.State.Elapsed += rep.Took
@@ -146,6 +149,9 @@ func (sc *Scope) SpawnAll(orders ...SubAgentRequest) ([]Report, error) {
 	var reps []Report
 	var errs []error
 	for some := range slices.Chunk(orders, width) {
+		if _, _, err := sc.exceeded(); err != nil {
+			return reps, err
+		}
 		room := sc.Task.remainingLimits(sc.State).share(len(some))
 		got := make([]Report, len(some))
 		failed := make([]error, len(some))
@@ -198,7 +204,9 @@ func (sc *Scope) spawn(o SubAgentRequest, room Limits, siblings int) (Report, er
 	case sc.State.SubAgents.Agents >= sp.Total:
 		return refused("the job has had %d sub-agents, as many as spawn.total allows", sc.State.SubAgents.Agents)
 	}
-	if limit, words := sc.Task.limits(sc.State).exceeded(sc.State); limit != "" {
+	if limit, words, err := sc.exceeded(); err != nil {
+		return rep, err
+	} else if limit != "" {
 		rep.Status, rep.Limit = Limit, limit
 		return refused("the task has reached %s", words)
 	}

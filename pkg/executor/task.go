@@ -36,6 +36,7 @@ type Task struct {
 	Revision int `json:"revision,omitempty"`
 
 	turn turnTools
+	part string // of the run that the task leads, as in "2."; "" for a sub-agent and a branch
 	// Messages has the loop read messages: see [Message]. It is not pinned; a
 	// sub-agent reads none.
 	Messages bool `json:"-"`

@@ -100,7 +100,9 @@ func matches(patterns []string, name string) bool {
 // turn has one turn, which resumes by replaying at most one request.
 func (sc *Scope) turn(turn Turn, output json.RawMessage) (json.RawMessage, error) {
 	s, t := sc.State, *sc.Task
-	if limit, words := t.limits(s).exceeded(s); limit != "" {
+	if limit, words, err := sc.exceeded(); err != nil {
+		return nil, err
+	} else if limit != "" {
 		return nil, &StopError{Outcome{Status: Limit, Limit: limit, Reason: "reached " + words}}
 	}
 	t.Done, t.Output = Criterion{}, output

@@ -242,6 +242,20 @@ func Load(r *Run, state any) (bool, error) {
 	return true, nil
 }
 
+// Peek gives the state that is kept for a scope, as in "2.", without moving the run. It
+// reports false if there is none.
+func (r *Run) Peek(scope string, state any) (bool, error) {
+	b, err := r.engine.Do(Step{Job: r.job, Path: scope, Kind: KindRestore})
+	if err != nil || len(b) == 0 {
+		return false, err
+	}
+	st, err := readState(b)
+	if err != nil {
+		return false, fmt.Errorf("checkpoint: decoding: %w", err)
+	}
+	return true, json.Unmarshal(st.Value, state)
+}
+
 // A Workflow is a named function with its types erased. The name is pinned by
 // the jobs that run it: changed code gets a new name.
 type Workflow struct {

@@ -90,6 +90,9 @@ func (m *Memory) Reopen(job string, o Reopening) {
 	for _, path := range o.Forget {
 		delete(m.records, Step{Job: job, Path: path}.Key())
 	}
+	if m.states == nil {
+		m.states = map[string]State{}
+	}
 	for scope, st := range o.States {
 		m.states[job+"/"+scope] = st
 	}

@@ -42,6 +42,10 @@ type Reopener struct {
 	// on. Revive gives the one with which it does, as one of n.
 	Ended  func(scope string, state json.RawMessage) bool
 	Revive func(state json.RawMessage, n int) (json.RawMessage, error)
+	// Raise gives what the last part of the run keeps so that it goes on where a limit of
+	// its own has ended it between two steps, nil if nothing. state is what it kept so far,
+	// at the path from which the part does something else than it did: see [Run.Peek].
+	Raise func(state json.RawMessage, at string) (json.RawMessage, error)
 
 	// Send is a signal that is sent in the transaction of the reopening. With one a
 	// job that is done or was cancelled goes on, too.
@@ -67,10 +71,15 @@ func (o Reopener) Plan(h History) (Reopening, error) {
 	for scope, st := range h.States {
 		p.root.at(strings.TrimSuffix(scope, ".")).state = &st
 	}
-	if _, err := p.scope(p.root, ""); err != nil {
+	found, err := p.scope(p.root, "")
+	if err != nil {
 		return Reopening{}, err
 	}
-	out := Reopening{Forget: p.forget}
+	states, err := p.raise(found)
+	if err != nil {
+		return Reopening{}, err
+	}
+	out := Reopening{Forget: p.forget, States: states}
 	slices.SortFunc(out.Forget, ComparePaths)
 	for _, scope := range p.revive {
 		st := h.States[scope]
@@ -234,6 +243,69 @@ back:
 		p.drop(k)
 	}
 	return unanswered > 0, nil
+}
+
+// raise has the last part of the run go on past a limit of its own. found reports
+// whether a step is tried again anyway.
+func (p *reopening) raise(found bool) (map[string]State, error) {
+	part := p.root.lastPart()
+	if p.Raise == nil || part == nil {
+		return nil, nil
+	}
+	scope, st := part.rec.Path+".", State{}
+	if part.state != nil {
+		st = *part.state
+	}
+	at, notes := part.end(scope)
+	for _, path := range p.forget {
+		if strings.HasPrefix(path, scope) && ComparePaths(path, at) < 0 {
+			at = path
+		}
+	}
+	value, err := p.Raise(st.Value, at)
+	if err != nil || value == nil {
+		return nil, err
+	}
+	if !found {
+		p.forget = append(p.forget, notes...)
+	}
+	st.Value = value
+	return map[string]State{scope: st}, nil
+}
+
+// lastPart is the last part of a run, nil if it has none.
+func (t *stepTree) lastPart() *stepTree {
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(t.kids))) {
+		if k := t.kids[n]; k.rec != nil && k.rec.Kind == KindCall {
+			return k
+		}
+	}
+	return nil
+}
+
+// end is where a scope, or the last part within it, has stopped: after its last step
+// but the notes, which are returned.
+func (t *stepTree) end(scope string) (at string, notes []string) {
+	at = scope + "0"
+	all := slices.Sorted(maps.Keys(t.kids))
+	if len(all) > 0 {
+		at = scope + strconv.Itoa(all[len(all)-1]+1)
+	}
+	for _, n := range slices.Backward(all) {
+		switch k := t.kids[n]; {
+		case k.rec == nil:
+			return at, notes
+		case k.rec.Kind == KindNote || k.rec.Kind == KindAwait && k.rec.Failure != nil:
+			at = k.rec.Path
+			notes = append(notes, at)
+		case k.rec.Kind == KindCall && k.state == nil:
+			within, more := k.end(k.rec.Path + ".")
+			return within, append(notes, more...)
+		default:
+			return at, notes
+		}
+	}
+	return at, notes
 }
 
 // step reopens a step that failed, or what lies in its scope.

@@ -17,7 +17,7 @@ import (
 
 // New is adroit failures.
 func New(e *env.Env) *cobra.Command {
-	return env.Lister("failures", "Show and forget what adroit fix remembers of failures", newList(e), newForget(e))
+	return env.Lister("failures", "Show, use and forget what coordinators remember of failures", newList(e), newPropose(e), newForget(e))
 }
 
 func newList(e *env.Env) *cobra.Command {

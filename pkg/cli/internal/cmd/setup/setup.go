@@ -2,16 +2,11 @@
 package setup
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -19,11 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
-	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/cli/internal/draft"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // A command is adroit init with its flags.
@@ -53,9 +47,6 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// A draft is a file to write.
-type draft struct{ name, text string }
-
 func (c *command) run(ctx context.Context, e *env.Env) error {
 	dir, err := env.Directory(c.dir)
 	if err != nil {
@@ -69,15 +60,15 @@ func (c *command) run(ctx context.Context, e *env.Env) error {
 	if err != nil {
 		return err
 	}
-	var drafts []draft
+	var drafts []draft.File
 	switch {
 	case !p.has("AGENTS.md") && p.has("CLAUDE.md"):
 		fmt.Fprintln(e.Out, "kept     CLAUDE.md instructs agents here; no AGENTS.md is drafted")
 	default:
-		drafts = append(drafts, draft{"AGENTS.md", p.agents(c.test)})
+		drafts = append(drafts, draft.File{Name: "AGENTS.md", Text: p.agents(c.test)})
 	}
 	if t := strings.TrimSpace(c.test); t != "" {
-		drafts = append(drafts, draft{".adroit/validation.yaml", fmt.Sprintf("# What run_tests runs here, for all agents. See docs/workflows.md for stages.\ntest: %q\n", t)})
+		drafts = append(drafts, draft.File{Name: ".adroit/validation.yaml", Text: fmt.Sprintf("# What run_tests runs here, for all agents. See docs/workflows.md for stages.\ntest: %q\n", t)})
 	}
 	w := &writer{e: e, dry: c.dry, ask: term.NewLineReader(ctx, e.In)}
 	if w.root, err = os.OpenRoot(dir); err != nil {
@@ -90,7 +81,7 @@ func (c *command) run(ctx context.Context, e *env.Env) error {
 	}
 	errs = append(errs, w.configure())
 	if len(w.written) > 0 {
-		errs = append(errs, trustWritten(ctx, client, dir, w.written))
+		errs = append(errs, draft.Trust(ctx, client, dir, w.written...))
 	}
 	if c.test == "" && p.command("tests") == "" {
 		fmt.Fprintln(e.Err, "no tests were found; if there are some, name the command: adroit init --test COMMAND")
@@ -107,83 +98,54 @@ type writer struct {
 	root    *os.Root // no link leads out of it
 	dry     bool
 	ask     *term.LineReader
-	written []draft
+	written []draft.File
 }
 
-// maxShown bounds a file that a draft is compared with.
-const maxShown = 1 << 20
-
-func (w *writer) write(d draft) error {
+func (w *writer) write(d draft.File) error {
 	if w.dry {
-		fmt.Fprintf(w.e.Out, "--- %s\n%s", d.name, d.text)
+		fmt.Fprintf(w.e.Out, "--- %s\n%s", d.Name, d.Text)
 		return nil
 	}
-	if err := w.root.MkdirAll(path.Dir(d.name), 0o755); err != nil {
-		return err
-	}
-	f, err := w.root.OpenFile(d.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	err := draft.Create(w.root, d)
 	if errors.Is(err, fs.ErrExist) {
 		return w.replace(d)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(d.text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
 	w.written = append(w.written, d)
-	fmt.Fprintf(w.e.Out, "written  %s\n", d.name)
+	fmt.Fprintf(w.e.Out, "written  %s\n", d.Name)
 	return nil
 }
 
 // replace shows how a file differs from its draft, and asks. Without a person it
 // is kept.
-func (w *writer) replace(d draft) error {
-	old, err := w.read(d.name)
+func (w *writer) replace(d draft.File) error {
+	old, err := draft.Read(w.root, d.Name)
 	if err != nil {
 		return err
 	}
-	if string(old) == d.text {
-		fmt.Fprintf(w.e.Out, "kept     %s is as it would be drafted\n", d.name)
+	if string(old) == d.Text {
+		fmt.Fprintf(w.e.Out, "kept     %s is as it would be drafted\n", d.Name)
 		return nil
 	}
 	if !w.e.Interactive() {
-		fmt.Fprintf(w.e.Out, "kept     %s is there; adroit init --dry-run prints the draft\n", d.name)
+		fmt.Fprintf(w.e.Out, "kept     %s is there; adroit init --dry-run prints the draft\n", d.Name)
 		return nil
 	}
-	fmt.Fprint(w.e.Err, render.Sanitize(udiff.Unified(d.name, d.name+" (draft)", string(old), d.text)))
-	fmt.Fprintf(w.e.Err, "replace %s by the draft? [y]es, [n]o: ", d.name)
+	fmt.Fprint(w.e.Err, render.Sanitize(udiff.Unified(d.Name, d.Name+" (draft)", string(old), d.Text)))
+	fmt.Fprintf(w.e.Err, "replace %s by the draft? [y]es, [n]o: ", d.Name)
 	word, err := w.ask.ReadLine()
 	if a := strings.ToLower(strings.TrimSpace(word)); err != nil || a != "y" && a != "yes" {
-		fmt.Fprintf(w.e.Out, "kept     %s\n", d.name)
+		fmt.Fprintf(w.e.Out, "kept     %s\n", d.Name)
 		return nil
 	}
-	if now, err := w.read(d.name); err != nil || !bytes.Equal(now, old) {
-		return fmt.Errorf("%s has changed meanwhile, and is kept", d.name)
-	}
-	temp := d.name + ".adroit-new"
-	if err := w.root.WriteFile(temp, []byte(d.text), 0o644); err != nil {
+	if err := draft.Replace(w.root, d, old); err != nil {
 		return err
 	}
-	if err := w.root.Rename(temp, d.name); err != nil {
-		return errors.Join(err, w.root.Remove(temp))
-	}
 	w.written = append(w.written, d)
-	fmt.Fprintf(w.e.Out, "replaced %s\n", d.name)
+	fmt.Fprintf(w.e.Out, "replaced %s\n", d.Name)
 	return nil
-}
-
-func (w *writer) read(name string) ([]byte, error) {
-	f, err := w.root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", name)
-	}
-	return io.ReadAll(io.LimitReader(f, maxShown))
 }
 
 // firstConfig is the configuration of somebody who has none.
@@ -220,31 +182,4 @@ func (w *writer) configure() error {
 	_, err = f.WriteString(firstConfig)
 	fmt.Fprintf(w.e.Out, "written  %s\n", w.e.Home(file))
 	return errors.Join(err, f.Close())
-}
-
-// trustWritten trusts the files that were written, with the content they were
-// written with.
-func trustWritten(ctx context.Context, c adroit.Client, dir string, written []draft) error {
-	st, err := c.Trust(ctx, dir)
-	if err != nil {
-		return err
-	}
-	below, err := filepath.Rel(st.Root, st.Dir)
-	if err != nil {
-		return err
-	}
-	var files []trust.File
-	for _, d := range written {
-		sum := sha256.Sum256([]byte(d.text))
-		for _, f := range st.Files {
-			if f.Path == path.Join(filepath.ToSlash(below), d.name) && f.Hash == hex.EncodeToString(sum[:]) {
-				files = append(files, f)
-			}
-		}
-	}
-	if len(files) == 0 {
-		return nil
-	}
-	_, err = c.SetTrust(ctx, adroit.TrustChange{Dir: dir, Files: files, Trust: true})
-	return err
 }

@@ -1,0 +1,94 @@
+// Package draft writes drafts of files into a project, replaces nothing unseen, and has
+// what it wrote trusted.
+//
+//	err := draft.Create(root, draft.File{Name: "AGENTS.md", Text: text})
+package draft
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+	"github.com/adroit-run/adroit/pkg/trust"
+)
+
+// A File is a file to write, by its name below a root: no link leads out of that.
+type File struct{ Name, Text string }
+
+// most bounds a file that a draft is compared with, in bytes.
+const most = 1 << 20
+
+// Read reads a file that is there.
+func Read(root *os.Root, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// Create writes a file that is not there. The error is fs.ErrExist if it is.
+func Create(root *os.Root, d File) error {
+	if err := root.MkdirAll(path.Dir(d.Name), 0o755); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(d.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(d.Text)
+	return errors.Join(err, f.Close())
+}
+
+// Replace writes a file in place of one that is still as it was seen.
+func Replace(root *os.Root, d File, seen []byte) error {
+	if now, err := Read(root, d.Name); err != nil || !bytes.Equal(now, seen) {
+		return fmt.Errorf("%s has changed meanwhile, and is kept", d.Name)
+	}
+	temp := d.Name + ".adroit-new"
+	if err := root.WriteFile(temp, []byte(d.Text), 0o644); err != nil {
+		return err
+	}
+	if err := root.Rename(temp, d.Name); err != nil {
+		return errors.Join(err, root.Remove(temp))
+	}
+	return nil
+}
+
+// Trust trusts files that were written, with the content they were written with.
+func Trust(ctx context.Context, c adroit.Client, dir string, written ...File) error {
+	st, err := c.Trust(ctx, dir)
+	if err != nil {
+		return err
+	}
+	below, err := filepath.Rel(st.Root, st.Dir)
+	if err != nil {
+		return err
+	}
+	var files []trust.File
+	for _, d := range written {
+		sum := sha256.Sum256([]byte(d.Text))
+		for _, f := range st.Files {
+			if f.Path == path.Join(filepath.ToSlash(below), d.Name) && f.Hash == hex.EncodeToString(sum[:]) {
+				files = append(files, f)
+			}
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	_, err = c.SetTrust(ctx, adroit.TrustChange{Dir: dir, Files: files, Trust: true})
+	return err
+}
