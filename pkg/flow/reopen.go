@@ -284,28 +284,22 @@ func (t *stepTree) lastPart() *stepTree {
 }
 
 // end is where a scope, or the last part within it, has stopped: after its last step
-// but the notes, which are returned.
+// but the notes, which are returned. A fork of which nothing is left has no record.
 func (t *stepTree) end(scope string) (at string, notes []string) {
-	at = scope + "0"
-	all := slices.Sorted(maps.Keys(t.kids))
-	if len(all) > 0 {
-		at = scope + strconv.Itoa(all[len(all)-1]+1)
-	}
-	for _, n := range slices.Backward(all) {
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(t.kids))) {
 		switch k := t.kids[n]; {
 		case k.rec == nil:
-			return at, notes
+			return scope + strconv.Itoa(n+1), notes
 		case k.rec.Kind == KindNote || k.rec.Kind == KindAwait && k.rec.Failure != nil:
-			at = k.rec.Path
-			notes = append(notes, at)
+			notes = append(notes, k.rec.Path)
 		case k.rec.Kind == KindCall && k.state == nil:
-			within, more := k.end(k.rec.Path + ".")
-			return within, append(notes, more...)
+			at, more := k.end(k.rec.Path + ".")
+			return at, append(notes, more...)
 		default:
-			return at, notes
+			return scope + strconv.Itoa(n+1), notes
 		}
 	}
-	return at, notes
+	return scope + "0", notes
 }
 
 // step reopens a step that failed, or what lies in its scope.
