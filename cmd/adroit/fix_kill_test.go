@@ -84,45 +84,18 @@ func TestKillFixMemory(t *testing.T) {
 	})
 }
 
-// TestKillFixRaised kills, at its points, a job that a limit stopped between two steps and that goes on with a
-// higher one: it ends as one that was not killed.
+// TestKillFixRaised kills, at its points, a job that a limit stopped between two steps and
+// that goes on with a higher one: it ends as one that was not killed.
 func TestKillFixRaised(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts some forty processes; run it without -short")
-	}
 	t.Parallel()
-	bin := program(t)
 	turns := strings.Replace(fixTurns, `"diagnose": true, "hint": ""}'`, `"diagnose": false, "hint": ""}'
         usage: {in: 5000, out: 100}`, 1)
-	last, _ := points(t, 7, func(n int) bool {
-		p := newPlace(t, map[string]string{"turns.yaml": turns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild})
-		p.bin = bin
-		if code, out := p.run("fix", "--max-tokens", "3000", "-m", "script:../turns.yaml", "--", "sh", "build.sh"); code != 3 {
-			t.Fatalf("exit code %d, want that of a limit\n%s", code, out)
-		}
-		p.env = append(p.env, fmt.Sprintf("ADROIT_KILL_AT=%d", n))
-		code, out := p.run("jobs", "resume", "last", "--max-tokens", "90000")
-		p.env = p.env[:len(p.env)-1]
-		killed := code == -int(syscall.SIGKILL)
-		if !killed && code != 0 {
-			t.Fatalf("point %d: exit code %d\n%s", n, code, out)
-		}
-		if killed {
-			if code, out = p.run("jobs", "resume", "last"); code == 2 { // it was killed before the job was reopened
-				code, out = p.run("jobs", "resume", "last", "--max-tokens", "90000")
-			}
-			if code != 0 {
-				t.Errorf("point %d: resume: exit code %d\n%s", n, code, out)
-			}
-		}
-		if p.read("repo/a.txt") != "right\n" {
-			t.Errorf("point %d: a.txt is %q\n%s", n, p.read("repo/a.txt"), out)
-		}
-		return killed
-	})
-	if last < 8 {
-		t.Errorf("the last point was %d; the job cannot have been killed everywhere", last)
-	}
+	killing{every: 7, least: 8, args: []string{"jobs", "resume", "last", "--max-tokens", "90000"},
+		files: map[string]string{"turns.yaml": turns, "repo/a.txt": "wrong\n", "repo/build.sh": fixBuild},
+		before: func(p *place) {
+			p.ok(3, "fix", "--max-tokens", "3000", "-m", "script:../turns.yaml", "--", "sh", "build.sh")
+		},
+	}.test(t, func(p *place, at, _ string) { p.repaired(at) })
 }
 
 // TestKillFixPolicy kills a pipeline whose step a coordinator repairs, with a strategy
