@@ -50,7 +50,7 @@ func (x *terminal) cooked() bool {
 // process goes on.
 func TestChatAtTerminal(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, map[string]string{"repo/notes.txt": "x\n", "repo/\x1b[31mred.txt": "x\n", "turns.yaml": `turns:
+	p := newPlace(t, map[string]string{"repo/notes.txt": "x\n", "repo/pkg/cart/cart.go": "package cart\n", "repo/\x1b[31mred.txt": "x\n", "turns.yaml": `turns:
   - text: "Hello \e]0;owned\a, I am **here**.\nAsk."
   - {delay: 3s, calls: [{name: read_file, args: {path: notes.txt}}]}
   - {expect: {contains: and quickly}, text: Read.}
@@ -63,7 +63,13 @@ func TestChatAtTerminal(t *testing.T) {
 	x.write("hello\r")
 	at = x.see(at, `Hello \x1b]0;owned\x07, I am `)
 	at = x.see(at, "Ask.")
-	x.write("read @not")
+	x.write("see @pk")
+	at = x.see(at, "@pkg/")
+	x.write("\tca")
+	at = x.see(at, "@pkg/cart/")
+	x.write("\t")
+	at = x.see(at, "@pkg/cart/cart.go")
+	x.write("\x15read @not")
 	at = x.see(at, "@notes.txt")
 	x.write("\t\r")
 	at = x.see(at, "> read @notes.txt")

@@ -16,6 +16,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ import (
 	"github.com/adroit-run/adroit/internal/executor/toolcall"
 	"github.com/adroit-run/adroit/internal/hooks"
 	"github.com/adroit-run/adroit/internal/provider"
+	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/tools/edit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -179,12 +181,31 @@ func Load(env Env, flags Flags) (*Config, error) {
 	return c, nil
 }
 
+// meant is the key at the top of the file that an unknown one is near to, "" if it
+// is near to none.
+func meant(err error) string {
+	var unknown *yaml.UnknownFieldError
+	if !errors.As(err, &unknown) || unknown.GetToken().Position.Column > 1 {
+		return ""
+	}
+	var keys []string
+	for t, i := reflect.TypeFor[Config](), 0; i < t.NumField(); i++ {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
+			keys = append(keys, name)
+		}
+	}
+	return spelling.Nearest(unknown.GetToken().Value, keys)
+}
+
 // parse reads the file strictly: an unknown key is an error with its line.
 func (c *Config) parse(path string, b []byte) error {
-	hint := "adroit config show lists the keys there are"
+	hint := "ADROIT_CONFIG=/dev/null adroit config lists the keys there are"
 	var file Config
 	if len(strings.TrimSpace(string(b))) > 0 {
 		if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
+			if n := meant(err); n != "" {
+				hint = fmt.Sprintf("did you mean %s? %s", n, hint)
+			}
 			return fail(fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))), hint)
 		}
 	}

@@ -244,12 +244,18 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 		cat, _ := rt.agentCatalog(d)
 		if len(r.Files) > 0 {
 			books, files := rt.lintBooks(r.Files, cat)
-			problems := lint(files, agents.Parse, func(a *agents.DynamicAgent) agents.Problems { return agents.Lint(a, set) })
+			problems := lint(files, agents.Parse, func(a *agents.DynamicAgent) agents.Problems {
+				return append(agents.Lint(a, set), rt.lintWorkflow(a)...)
+			})
 			return report(len(r.Files), append(books, problems...)), nil
 		}
 		b, problems := rt.book(d)
 		problems = append(append(problems, b.Lint(cat)...), rt.o.Coordination.policy().Lint(b)...)
-		return report(len(cat.Names()), append(problems, cat.Lint(set)...)), nil
+		problems = append(problems, cat.Lint(set)...)
+		for _, a := range cat.List() {
+			problems = append(problems, rt.lintWorkflow(a)...)
+		}
+		return report(len(cat.Names()), problems), nil
 	case LintPipelines:
 		d, err := rt.trusts(r.Dir, r.Trust)
 		if err != nil {
@@ -266,6 +272,15 @@ func (rt *Runtime) Lint(_ context.Context, r LintRequest) (*LintReport, error) {
 		return report(len(k.Pipelines.Names()), k.Pipelines.Lint(k)), nil
 	}
 	return nil, Invalidf("it is agents or pipelines", "nothing checks %q", r.Kind)
+}
+
+// lintWorkflow reports a workflow that leads an agent and that this program has not.
+func (rt *Runtime) lintWorkflow(a *agents.DynamicAgent) agents.Problems {
+	_, err := rt.workflowOf(a, agents.Input{Agent: a.Name})
+	if err == nil {
+		return nil
+	}
+	return agents.Problems{{File: a.Source.File, Severity: agents.Error, Message: err.Error(), Hint: Hint(err)}}
 }
 
 func report(checked int, problems agents.Problems) *LintReport {

@@ -108,6 +108,9 @@ func (p Program) Run(ctx context.Context, args ...string) int {
 		return exit.Done
 	}
 	f := exitOf(err)
+	if stop := new(exit.StopError); errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &stop) {
+		f = &exit.Error{Code: exit.OfSignal(stop.Signal), Err: fmt.Errorf("%w before the command had ended", stop)}
+	}
 	if f == nil {
 		f = &exit.Error{Code: exit.Failed, Err: err}
 		if isUsage(err) {

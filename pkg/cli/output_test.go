@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/adroit-run/adroit/pkg/cli"
+	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 )
 
 type fullDisk struct{}
@@ -22,5 +25,23 @@ func TestLostOutputIsNotDone(t *testing.T) {
 	}
 	if !strings.Contains(said.String(), "adroit: error: standard output: no space left") {
 		t.Errorf("stderr: %q", said.String())
+	}
+}
+
+// What is stopped before there is a job says so, and not what it was about to do.
+func TestStoppedEarly(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(&exit.StopError{Signal: syscall.SIGINT})
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/turns.yaml", []byte("turns: [{text: Here.}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	p := cli.Program{Stdout: &said, Stderr: &said, Getenv: func(name string) string { return map[string]string{"HOME": dir, "ADROIT_HOME": dir}[name] }}
+	if code := p.Run(ctx, "run", "builder", "x", "-m", "script:"+dir+"/turns.yaml", "-C", dir); code != 130 {
+		t.Errorf("exit %d, want 130", code)
+	}
+	if got := said.String(); got != "adroit: error: stopped by interrupt before the command had ended\n" {
+		t.Errorf("it says %q", got)
 	}
 }

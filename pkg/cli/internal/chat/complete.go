@@ -54,7 +54,7 @@ func (s *Session) Complete(before string, then func(Completion)) {
 }
 
 // files are some of those whose path has word in it, those first whose name begins
-// with it. The tool that lists files bounds what it looks at and returns.
+// with it, then directories whose name does. The tool that lists files bounds what it looks at and returns.
 func (s *Session) files(ctx context.Context, word string) (found []string) {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
@@ -69,7 +69,8 @@ func (s *Session) files(ctx context.Context, word string) (found []string) {
 		dir, name = plain[:i+1], plain[i+1:]
 	}
 	seen := map[string]bool{}
-	for _, glob := range []string{dir + name + "*", dir + "**/" + name + "*", dir + "**/*" + name + "*"} {
+	under := dir + name + "*/**"
+	for _, glob := range []string{dir + name + "*", under, dir + "**/" + name + "*", dir + "**/*" + name + "*"} {
 		args, _ := json.Marshal(map[string]string{"glob": glob}) // strings always can be
 		r, err := s.c.CallTool(ctx, adroit.ToolCall{Name: "list_files", Args: args, Dir: s.Dir})
 		if err != nil || r.Failed {
@@ -77,6 +78,9 @@ func (s *Session) files(ctx context.Context, word string) (found []string) {
 		}
 		for l := range strings.Lines(r.Text) {
 			l = strings.TrimSuffix(l, "\n")
+			if first, _, inside := strings.Cut(strings.TrimPrefix(l, dir), "/"); glob == under && inside {
+				l = dir + first + "/"
+			}
 			if l == "" || strings.HasPrefix(l, "[") || l == "no file matches" || seen[l] || render.SanitizeLine(l) != l {
 				continue
 			}

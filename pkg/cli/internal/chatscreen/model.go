@@ -225,7 +225,11 @@ func (m *model) tab() {
 	switch {
 	case len(c.Choices) > 0 && c.of == e.before():
 		choice := c.Choices[c.picked]
-		e.replace(c.Start, choice.Text+" ")
+		text := choice.Text
+		if !strings.HasSuffix(text, "/") { // a directory may go on
+			text += " "
+		}
+		e.replace(c.Start, text)
 		m.edited()
 	case m.session.State() != chat.Idle && !e.empty():
 		m.take(m.session.Later)

@@ -206,3 +206,26 @@ func BenchmarkKey(b *testing.B) {
 		})
 	}
 }
+
+// A question that waits is a notice of the desktop and a bell, without control
+// characters of others, unless the terminal reports that somebody looks.
+func TestNotices(t *testing.T) {
+	m := newModel(t, 80, 24)
+	var out strings.Builder
+	m.screen.live.out = &out
+	m.screen.Notify("adroit: a question\x1b]0;owned\x07 waits")
+	m.screen.frame()
+	text := `adroit: a question\x1b]0;owned\x07 waits`
+	if want := "\x1b]9;" + text + "\x1b\\\x1b]777;notify;adroit;" + text + "\x1b\\\a"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%q does not end with %q", out.String(), want)
+	}
+	m.event(uv.FocusEvent{})
+	out.Reset()
+	if m.screen.Notify("adroit: done"); m.screen.raw.Len() > 0 {
+		t.Errorf("somebody looks, and is rung: %q", m.screen.raw.String())
+	}
+	m.event(uv.BlurEvent{})
+	if m.screen.Notify("adroit: done"); m.screen.raw.Len() == 0 {
+		t.Error("nobody looks, and there is no notice")
+	}
+}

@@ -177,15 +177,27 @@ func inner(err error) error {
 func (e *Endpoint) hint(kind llm.ErrorKind) string {
 	switch kind {
 	case llm.Auth:
-		return "check the key and the account of " + e.Name
+		return fmt.Sprintf("%s refused the key of %s; check it and the account", e.host(), e.Name)
 	case llm.NoModel:
 		return "see what there is with: adroit models list"
 	case llm.TooLong:
 		return "shorten the conversation or use a larger window"
 	case llm.Unreachable:
-		return "check that the server runs and that base_url is right"
+		if e.Name == "ollama" {
+			return "start it with: ollama serve; or correct base_url, which is " + e.host()
+		}
+		return "check that a server runs at " + e.host() + ", which base_url names"
 	}
 	return ""
+}
+
+// host is where the server is, without a path, which may hold a key.
+func (e *Endpoint) host() string {
+	u, err := url.Parse(e.Base)
+	if err != nil {
+		return "the server"
+	}
+	return e.plain(u.Scheme + "://" + u.Host)
 }
 
 // plain takes secrets out of s and bounds it.

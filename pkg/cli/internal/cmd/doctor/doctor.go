@@ -2,11 +2,13 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,8 +84,10 @@ func examine(ctx context.Context, e *env.Env, q adroit.DoctorQuery) ([]adroit.Fi
 	first := adroit.Finding{Name: "config", Status: adroit.Fine, What: e.Home(path)}
 	conf, err := e.Config()
 	if err != nil {
-		first = adroit.Finding{Name: "config", Status: adroit.Broken, What: err.Error(), Do: "correct the file; adroit config path says where it is"}
-		return append([]adroit.Finding{first}, adroit.Diagnose(ctx, adroit.Options{Tools: e.Own}, err, q)...), nil
+		what, _, _ := strings.Cut(err.Error(), "\n") // without the lines of the file
+		first = adroit.Finding{Name: "config", Status: adroit.Broken, What: what, Do: cmp.Or(adroit.Hint(err), "correct the file")}
+		others := adroit.Diagnose(ctx, adroit.Options{Tools: e.Own}, err, q)
+		return append([]adroit.Finding{first}, slices.DeleteFunc(others, func(f adroit.Finding) bool { return f.What == err.Error() })...), nil
 	}
 	if path == "" {
 		first.What = "there is no home directory"
