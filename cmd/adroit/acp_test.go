@@ -26,7 +26,7 @@ const acpTurns = `turns:
   - calls: [{name: shell, args: {command: echo first}}]
   - text: All done.
   - expect: {contains: "and again"}
-    calls: [{name: shell, args: {command: echo second}}]
+    calls: [{name: todo, args: {items: [{content: Echo, status: in_progress}, {content: Rest, status: pending}]}}, {name: shell, args: {command: echo second}}]
   - text: Done again.
   - calls: [{name: shell, args: {command: "echo $$ >>pid; exec sleep 300"}}]
   - expect: {contains: "go on"}
@@ -83,6 +83,11 @@ func (e *acpEditor) SessionUpdate(_ context.Context, n sdk.SessionNotification) 
 		line = "agent: " + u.AgentMessageChunk.Content.Text.Text
 	case u.AgentThoughtChunk != nil:
 		line = "thought: " + u.AgentThoughtChunk.Content.Text.Text
+	case u.Plan != nil:
+		line = "plan:"
+		for _, e := range u.Plan.Entries {
+			line += fmt.Sprintf(" %s %s,", e.Content, e.Status)
+		}
 	case u.ToolCall != nil:
 		line = fmt.Sprintf("call: %s %s %s", u.ToolCall.Title, u.ToolCall.Kind, u.ToolCall.Status)
 	case u.ToolCallUpdate != nil:
@@ -188,7 +193,7 @@ func contains(t *testing.T, text string, want ...string) {
 }
 
 func editorPlace(t *testing.T) *place {
-	return newPlace(t, map[string]string{"turns.yaml": acpTurns, "repo/a.txt": "one\n", "home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [read_file, edit_file, shell]\n---\nYou work.\n"})
+	return newPlace(t, map[string]string{"turns.yaml": acpTurns, "repo/a.txt": "one\n", "home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [read_file, edit_file, shell, todo]\n---\nYou work.\n"})
 }
 
 // TestACP drives adroit as an editor: text, thoughts, calls with diffs, questions, a
@@ -213,7 +218,11 @@ func TestACP(t *testing.T) {
 		t.Errorf("asked %+v", e.asked)
 	}
 	e.answers = []string{"always"}
-	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("and again")), "update: shell echo second completed", "agent: Done again.")
+	got = e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("and again"))
+	contains(t, got, "plan: Echo in_progress, Rest pending,", "update: shell echo second completed", "agent: Done again.")
+	if strings.Contains(got, "todo") || strings.Count(got, "plan:") != 1 {
+		t.Errorf("the list was shown\n%s", got)
+	}
 	if _, err := e.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: s.SessionId, ModeId: "plan"}); err == nil {
 		t.Error("the mode of a conversation that has begun changes")
 	}
@@ -261,7 +270,7 @@ func TestACPKilled(t *testing.T) {
 	if _, err := e.LoadSession(t.Context(), sdk.LoadSessionRequest{SessionId: s.SessionId, Cwd: p.path("repo"), McpServers: []sdk.McpServer{}}); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, e.seen(), "user: change it", "agent: I will look.", `update: edit_file a.txt completed a.txt "one\n" to "two\n"`, "agent: All done.", "user: and again", "agent: Done again.", "user: sleep", "call: shell execute in_progress")
+	contains(t, e.seen(), "user: change it", "agent: I will look.", `update: edit_file a.txt completed a.txt "one\n" to "two\n"`, "agent: All done.", "user: and again", "plan: Echo in_progress, Rest pending,", "agent: Done again.", "user: sleep", "call: shell execute in_progress")
 	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("go on")), "agent: Went on.")
 }
 
@@ -340,5 +349,5 @@ func TestACPPeer(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	contains(t, string(out), "version 1 load true", "modes plan,edits,auto current edits", "thought I look first.", "message I will look.", "call read_file read in_progress", "diff a.txt one to two",
-		"asked shell echo first: allow_once", "message All done.", "stop end_turn", "message Done again.", "loaded user change it", "sessions 1", "closed")
+		"asked shell echo first: allow_once", "plan Echo in_progress medium, Rest pending medium", "message All done.", "stop end_turn", "message Done again.", "loaded user change it", "sessions 1", "closed")
 }

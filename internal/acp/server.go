@@ -59,7 +59,7 @@ func Serve(ctx context.Context, c adroit.Client, o Options) error {
 	s.kinds = sync.OnceValue(func() map[string]sdk.ToolKind { return toolKinds(ctx, c) })
 	ready := make(chan struct{})
 	s.conn = sdk.NewAgentSideConnection(s, o.Out, gate{ready, o.In})
-	s.conn.SetLogger(slog.New(slog.NewTextHandler(o.Log, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: short})))
+	s.conn.SetLogger(s.log())
 	if o.Attend != nil {
 		defer o.Attend(s.permit)()
 	}
@@ -100,6 +100,7 @@ func (s *server) Initialize(context.Context, sdk.InitializeRequest) (sdk.Initial
 		AgentInfo:       &sdk.Implementation{Name: "adroit", Version: s.o.Version},
 		AuthMethods:     []sdk.AuthMethod{},
 		AgentCapabilities: sdk.AgentCapabilities{LoadSession: true,
+			McpCapabilities:     sdk.McpCapabilities{Http: true},
 			PromptCapabilities:  sdk.PromptCapabilities{EmbeddedContext: true, Image: true},
 			SessionCapabilities: sdk.SessionCapabilities{List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{}, Close: &sdk.SessionCloseCapabilities{}}},
 	}, nil
@@ -117,21 +118,14 @@ func (s *server) NewSession(ctx context.Context, p sdk.NewSessionRequest) (out s
 	}
 	r := s.o.Request
 	r.Dir, r.Prompt = p.Cwd, "hello"
+	r.Servers = s.servers(p.McpServers)
 	plan, err := s.c.Resolve(ctx, r) // what is wrong with it is reported now
 	if err != nil {
 		return out, failure(err)
 	}
-	s.others(p.McpServers)
-	ses := &session{id: sdk.SessionId("acp-" + jobs.NewID(time.Now())), dir: p.Cwd, mode: plan.Task.Mode, window: plan.Task.Options.Window}
+	ses := &session{id: sdk.SessionId("acp-" + jobs.NewID(time.Now())), dir: p.Cwd, mode: plan.Task.Mode, window: plan.Task.Options.Window, servers: r.Servers}
 	s.add(ses)
 	return sdk.NewSessionResponse{SessionId: ses.id, Modes: ses.modes()}, nil
-}
-
-// others reports the servers of the editor, which are not those of adroit.
-func (s *server) others(list []sdk.McpServer) {
-	if len(list) > 0 {
-		slog.New(slog.NewTextHandler(s.o.Log, nil)).Warn("the editor's MCP servers are not used; adroit mcp add adds servers", "servers", len(list))
-	}
 }
 
 func (s *server) add(ses *session) {

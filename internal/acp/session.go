@@ -16,10 +16,11 @@ import (
 
 // A session is a conversation of an editor.
 type session struct {
-	id     sdk.SessionId
-	dir    string
-	window int        // of its model, 0 if that is not known
-	turn   sync.Mutex // held during one
+	id      sdk.SessionId
+	dir     string
+	window  int             // of its model, 0 if that is not known
+	servers json.RawMessage // that the editor brought, before the first prompt
+	turn    sync.Mutex      // held during one
 
 	mu   sync.Mutex
 	job  string // its id, "" before the first prompt
@@ -101,6 +102,7 @@ func (s *server) deliver(ctx context.Context, ses *session, m executor.Message) 
 	}
 	r := s.o.Request
 	r.Dir, r.Mode, r.Key = ses.dir, mode, string(ses.id)
+	r.Servers = ses.servers
 	r.Prompt, r.Attached, r.Taint = m.Text, m.Attached, r.Taint|m.Taint
 	sub, err := s.c.Submit(ctx, r)
 	if err != nil {
@@ -268,7 +270,9 @@ func (s *server) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (out
 	if f := d.Final; f != nil && f.Summary != "" && !strings.Contains(t.said(), strings.TrimSpace(f.Summary)) {
 		t.say(f.Summary)
 	}
-	s.others(p.McpServers)
+	if len(p.McpServers) > 0 {
+		s.log().Warn("a session keeps the MCP servers that it began with")
+	}
 	s.add(ses)
 	return sdk.LoadSessionResponse{Modes: ses.modes()}, nil
 }

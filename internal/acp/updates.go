@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/executor/stepio"
+	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -107,6 +108,7 @@ func (t *translator) event(ev event.Event) {
 			t.delta(piece)
 		}
 		delete(t.early, ev.Path)
+	case ev.Step == stepio.ToolStep && t.plan(ev):
 	case ev.Kind == event.StepStarted && ev.Step == stepio.ToolStep:
 		t.begin(ev)
 	case ev.Kind == event.StepFinished && ev.Step == stepio.ToolStep:
@@ -183,6 +185,23 @@ func (t *translator) message(ev event.Event) {
 		return
 	}
 	t.user(m.Text)
+}
+
+// plan shows the list of tasks that a call of todo gives, and not the call. It
+// reports whether that is all to show of the event: a call that a person was asked
+// about is shown, too.
+func (t *translator) plan(ev event.Event) bool {
+	if ev.Name != "todo" {
+		return false
+	}
+	if list, ok := todo.List(ev); ok {
+		entries := []sdk.PlanEntry{}
+		for _, it := range list {
+			entries = append(entries, sdk.PlanEntry{Content: it.Content, Priority: sdk.PlanEntryPriorityMedium, Status: sdk.PlanEntryStatus(it.Status)})
+		}
+		t.send(sdk.UpdatePlan(entries...))
+	}
+	return t.asked.name != ev.Name
 }
 
 // id is how the editor knows the call of a step.

@@ -18,6 +18,9 @@ type Config struct {
 	Trust   bool          `json:"trust_project,omitempty"` // use all that the workspace brings
 	Record  string        `json:"record,omitempty"`        // the new file that keeps what models answer
 	Sandbox sandbox.Level `json:"sandbox,omitempty"`       // empty: that of the runtime
+	// Servers are MCP servers that came with the request, in the form of .mcp.json.
+	// They may have secrets.
+	Servers json.RawMessage `json:"mcp_servers,omitempty"`
 
 	// What was known when the job began, of no request: the context window of its
 	// model in tokens, 0 if only by a guess, and its agent's definition.

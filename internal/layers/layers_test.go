@@ -78,7 +78,7 @@ var may = map[string][]string{
 	"internal/toolserver":         {"pkg/tools"},
 	"internal/mcp":                {"internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	// A surface: what it does is a call of adroit.Client.
-	"internal/acp":               {"internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
+	"internal/acp":               {"internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
 	"internal/backup":            {"pkg/jobs", "internal/sqlite"},
 	"internal/sqlite":            {"internal/owner", "pkg/event", "pkg/flow", "pkg/jobs", "internal/memory"},
 	"internal/memory/memorytest": {"internal/memory"},
@@ -166,7 +166,8 @@ var may = map[string][]string{
 	"pkg/cli/internal/catalog": {"pkg/adroit", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render"},
 	"pkg/cli/internal/exit":    {"pkg/jobs"},
 	"pkg/cli/internal/term":    {},
-	"pkg/cli/internal/render":  {"pkg/adroit", "pkg/cli/internal/term", "internal/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
+	"internal/tools/todo":      {"pkg/event", "pkg/tools"},
+	"pkg/cli/internal/render":  {"internal/tools/todo", "pkg/adroit", "pkg/cli/internal/term", "internal/secret", "internal/trust", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/llm", "internal/pipeline", "pkg/workspace", "internal/workspace/ledger"},
 
 	"cmd/adroit":  {"pkg/cli", "pkg/tools/std"},
 	"cmd/flowvet": {"internal/flow/flowvet"},

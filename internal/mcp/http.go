@@ -21,7 +21,7 @@ func (p *Pool) overHTTP(name string, s Server) (sdk.Transport, func(), error) {
 	g.Allow = slices.Clone(g.Allow)
 	g.Timeout, g.MaxBody = 24*time.Hour, maxStream // calls have limits of their own
 	u, err := url.Parse(s.URL)
-	if err == nil && !s.project {
+	if err == nil && !s.project() {
 		g.Allow = append(g.Allow, hostPort(u))
 	}
 	client := g.Client()

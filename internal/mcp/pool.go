@@ -98,27 +98,37 @@ func (p *Pool) entries(in toolserver.Scope) (map[string]Server, error) {
 	if all == nil {
 		all = map[string]Server{}
 	}
-	if in.Project == nil {
-		return all, nil
+	return all, errors.Join(p.others(all, "the job", sourceClient, in.Client), p.others(all, toolserver.ProjectFile, sourceProject, in.Project))
+}
+
+// others adds the servers of a file that is not the operator's, as far as their
+// names are free.
+func (p *Pool) others(all map[string]Server, from string, source source, file []byte) error {
+	if file == nil {
+		return nil
 	}
-	own, problems, err := ParseFile(in.Project)
+	own, problems, err := ParseFile(file)
 	if err != nil {
-		return all, fmt.Errorf("%s: %w", toolserver.ProjectFile, err)
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	for _, problem := range problems {
-		p.warn("%s: %v", toolserver.ProjectFile, problem)
+		p.warn("%s: %v", from, problem)
 	}
-	for other, s := range own {
-		name := Name(other)
-		if _, taken := all[name]; taken || CheckName(name) != nil {
-			p.warn("%s: the server %s is not used: the name is taken, or none", toolserver.ProjectFile, line(other))
+	for _, other := range slices.Sorted(maps.Keys(own)) {
+		name, s := Name(other), own[other]
+		if has, taken := all[name]; taken && source == sourceClient && has.source == sourceUser {
+			has.wanted = true // as the operator has it
+			all[name] = has
+			continue
+		} else if taken || CheckName(name) != nil {
+			p.warn("%s: the server %s is not used: the name is taken, or none", from, line(other))
 			continue
 		}
-		// A project does not decide how far its servers reach.
-		s.project, s.Agents, s.Sandbox, s.Read, s.Write = true, nil, "", nil, nil
+		// They do not decide how far they reach.
+		s.source, s.Agents, s.Sandbox, s.Read, s.Write = source, nil, "", nil, nil
 		all[name] = s
 	}
-	return all, nil
+	return nil
 }
 
 // entry finds a server by name.
@@ -146,7 +156,7 @@ func (p *Pool) slot(in toolserver.Scope, name string, s Server) *slot {
 	if s.Workspace != "" || slices.ContainsFunc(s.Args, uses) || slices.ContainsFunc(s.Command, uses) || slices.ContainsFunc(slices.Collect(maps.Values(s.Env)), uses) {
 		dir = in.Dir
 	}
-	key := name + "\x00" + s.digest() + "\x00" + dir
+	key := name + "\x00" + s.digest() + "\x00" + dir + "\x00" + string(s.source)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.slots[key] == nil {

@@ -39,8 +39,11 @@ func info(name string, s Server, r *record) toolserver.Info {
 	case !r.Seen.IsZero():
 		i.State = "started"
 	}
-	if s.project {
-		i.Source = "project"
+	switch {
+	case s.wanted:
+		i.Source = toolserver.OfClient
+	case s.source != sourceUser:
+		i.Source = string(s.source)
 	}
 	return i
 }

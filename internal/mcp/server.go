@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/lazyregexp"
+	"github.com/adroit-run/adroit/internal/toolserver"
 )
 
 // A Server is an entry of the configuration: a program that serves MCP on its
@@ -49,10 +50,22 @@ type Server struct {
 	Agents  []string      `json:"agents,omitempty" yaml:"agents"`
 	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout"` // of a call
 
-	// project is set for an entry of a project's file: it may reach no address
-	// that is not public and read no file of the user.
-	project bool
+	source source
+	wanted bool // it came with the job, and the operator has it, too
 }
+
+// A source is whose an entry is.
+type source string
+
+const (
+	sourceUser    source = "" // the operator
+	sourceProject source = "project"
+	sourceClient  source = toolserver.OfClient
+)
+
+// project reports whether s is of a project's file: it may reach no address that is
+// not public and read no file of the user.
+func (s Server) project() bool { return s.source == sourceProject }
 
 // Grants are what a program may do in the sandbox.
 type Grants struct {
@@ -202,6 +215,9 @@ func digest(b []byte) string {
 
 // expand replaces references in an entry.
 func (s Server) expand(dir string, getenv func(string) string, readFile func(string) ([]byte, error)) (Server, error) {
+	if s.source == sourceClient {
+		return s, nil // a client writes what it means
+	}
 	var errs []error
 	one := func(text string) string {
 		out, err := s.reference(text, dir, getenv, readFile)
@@ -249,7 +265,7 @@ func (s Server) reference(text, dir string, getenv func(string) string, readFile
 		file, isFile := strings.CutPrefix(name, "file:")
 		name, otherwise, hasDefault := strings.Cut(name, ":-")
 		switch {
-		case isFile && s.project:
+		case isFile && s.project():
 			return "", errors.New("a project's server may not read ${file:…}")
 		case isFile:
 			b, err := readFile(file)

@@ -22,6 +22,9 @@ func Prefix(server string) string {
 	return prefix + strings.ReplaceAll(server, "-", "_") + "__"
 }
 
+// OfClient is the source of servers that came with a job.
+const OfClient = "client"
+
 // ProjectFile is the file of a workspace that names MCP servers, which are used
 // where the operator trusts it.
 const ProjectFile = ".mcp.json"
@@ -50,6 +53,7 @@ type Servers interface {
 type Scope struct {
 	Dir     string // the workspace
 	Project []byte // the content of its trusted ProjectFile; nil for none
+	Client  []byte // servers that came with the job, in the same form; nil for none
 }
 
 // A Tool is a tool of a server, by value: a job pins it.
@@ -67,7 +71,7 @@ type (
 		Name      string    `json:"name"`
 		Transport string    `json:"transport"` // stdio or http
 		Target    string    `json:"target"`    // the command or the address
-		Source    string    `json:"source"`    // user or project
+		Source    string    `json:"source"`    // user, client or project
 		State     string    `json:"state"`     // configured, started or used
 		Agents    []string  `json:"agents,omitempty"`
 		Tools     int       `json:"tools"`             // that are offered

@@ -166,6 +166,7 @@ type JobDetail struct {
 	End      *event.Event       `json:"end,omitempty"`
 	Position *Position          `json:"position,omitempty"` // of an interrupted job
 	Queue    int                `json:"queue,omitempty"`    // position of a queued job that runs by itself, from 1
+	Todo     json.RawMessage    `json:"todo,omitempty"`     // the list of tasks that its agent keeps, with content and status
 	Usage    UsageDetail        `json:"usage"`
 	Changes  ChangeSummary      `json:"changes"`
 	Worktree *worktree.Worktree `json:"worktree,omitempty"`

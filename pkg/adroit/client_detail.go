@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -138,6 +139,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	if d.Config, err = rt.jobConfig(j.ID); err != nil {
 		return nil, AsError(err)
 	}
+	d.Config.Servers = nil // they may have secrets
 	asked, err := jobWithSignals(ctx, m.Store, j.ID)
 	if err != nil {
 		return nil, AsError(err)
@@ -155,6 +157,11 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 		return nil, AsError(err)
 	}
 	d.Final, d.End, d.Usage = log.final, log.end, rt.usage(j, log)
+	if len(log.todo) > 0 {
+		if d.Todo, err = json.Marshal(log.todo); err != nil {
+			return nil, AsError(err)
+		}
+	}
 	if j.Status == jobs.Interrupted {
 		d.Position = log.position()
 	}
@@ -170,6 +177,7 @@ type jobLog struct {
 	usage jobs.UsageReport
 	calls map[string]bool // paths of tool calls that have ended
 	tool  string          // whose call has not ended
+	todo  []todo.Item     // of its agent, not of sub-agents
 	final *jobs.Final     // the last
 	end   *event.Event    // that final is of, if none came after it
 }
@@ -206,6 +214,9 @@ func (l *jobLog) add(ev event.Event) {
 		var d struct{ Asks bool }
 		if json.Unmarshal(ev.Data, &d) != nil || !d.Asks { // else it only asked a person
 			l.calls[ev.Path] = true
+		}
+		if list, ok := todo.List(ev); ok && len(l.usage.Around(ev.Path)) == 0 {
+			l.todo = list
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (rt *Runtime) runsCommands(ctx context.Context, j *jobs.Job, c JobConfig, m
 	if json.Unmarshal(j.Input, &in) != nil {
 		return true
 	}
-	task, _, err := rt.resolve(ctx, in, c.Trust, m)
+	task, _, err := rt.resolve(ctx, in, c, m)
 	return err != nil || task.Spawn != nil ||
 		slices.ContainsFunc(slices.Concat(task.Tools, task.Checks), func(t executor.Tool) bool { return t.Needs&runs != 0 })
 }

@@ -50,7 +50,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 		Results: &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
 		Images:  func(digest string) ([]byte, error) { return jobdir.ReadImage(rt.data(), j.ID, digest) },
 	}
-	pinned := &pinnedTools{rt: rt, home: filepath.Join(rt.home, j.ID), scope: func() (toolserver.Scope, error) { return rt.serverScope(j.Dir, c.Trust) }}
+	pinned := &pinnedTools{rt: rt, home: filepath.Join(rt.home, j.ID), scope: func() (toolserver.Scope, error) { return rt.jobServers(j.Dir, c) }}
 	if rt.o.ToolServers != nil {
 		h.ServerTool = pinned.lookup
 	}
@@ -70,7 +70,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	}
 	m := handler.Serve(h)
 	maps.Copy(m, agents.Routes(func(ctx context.Context, in agents.Input) (executor.Task, error) {
-		t, p, err := rt.resolve(ctx, in, c.Trust, models)
+		t, p, err := rt.resolve(ctx, in, c, models)
 		if err == nil && len(p.servers) > 0 {
 			err = pinned.pin(t, p.servers)
 		}
@@ -79,7 +79,7 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	maps.Copy(m, coordinator.Routes(repairs{h.Worktrees}, rt.detectors()))
 	maps.Copy(m, rt.failureMemory(j, repairs{h.Worktrees}, hide).Routes())
 	maps.Copy(m, pipeline.Routes(func(ctx context.Context, in agents.Input) (pipeline.Pinned, error) {
-		pin, _, err := rt.pin(ctx, in, c.Trust, models)
+		pin, _, err := rt.pin(ctx, in, c, models)
 		return pin, err
 	}))
 	return handler.Guard(m, hide), done, nil
@@ -94,7 +94,7 @@ func (rt *Runtime) openWorkspace(ctx context.Context, j *jobs.Job, c JobConfig, 
 		h.Secrets = hide
 		return hide, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
-	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...)
+	hide := rt.o.Secrets.With(git.EnvSecrets(ctx, j.Dir)...).With(serverSecrets(c.Servers)...)
 	b, err := rt.openWorkspaces(j, c, hide)
 	if err != nil {
 		return nil, nil, err

@@ -72,12 +72,12 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 		return nil, err
 	}
 	p := &Plan{Ignored: agent.Ignored(), agent: agentDigest(agent)}
-	found, err := rt.bind(ctx, p, in, r.Trust, m)
+	found, err := rt.bind(ctx, p, in, r.JobConfig, m)
 	if err == nil && (in.Mentions != "" || len(in.Attachments) > 0) {
 		if err := rt.attach(ctx, p, agent, &in, m, fetch); err != nil {
 			return nil, err
 		}
-		found, err = rt.bind(ctx, p, in, r.Trust, m)
+		found, err = rt.bind(ctx, p, in, r.JobConfig, m)
 	}
 	if price := new(agents.PriceError); errors.As(err, &price) {
 		return nil, Refuse(err, priceHint(price))
@@ -102,13 +102,13 @@ func (rt *Runtime) planOf(ctx context.Context, r Request, fetch bool) (*Plan, er
 }
 
 // bind binds the request of a plan to what it names.
-func (rt *Runtime) bind(ctx context.Context, p *Plan, in agents.Input, trust bool, m ModelSource) (found projectContext, err error) {
+func (rt *Runtime) bind(ctx context.Context, p *Plan, in agents.Input, c JobConfig, m ModelSource) (found projectContext, err error) {
 	if in.Pipeline == "" {
-		p.Task, found, err = rt.resolve(ctx, in, trust, m)
+		p.Task, found, err = rt.resolve(ctx, in, c, m)
 		return found, err
 	}
 	p.Pinned = new(pipeline.Pinned)
-	*p.Pinned, found, err = rt.pin(ctx, in, trust, m)
+	*p.Pinned, found, err = rt.pin(ctx, in, c, m)
 	p.Task = p.Pinned.Task
 	return found, err
 }

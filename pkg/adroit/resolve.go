@@ -16,16 +16,16 @@ import (
 // resolve binds a request to its agent or pipeline, tools and model, as the
 // first step of a job does and as is done before there is one. more are agents
 // beside those of files.
-func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m ModelSource, more ...agents.DynamicAgent) (t executor.Task, p projectContext, err error) {
+func (rt *Runtime) resolve(ctx context.Context, in agents.Input, c JobConfig, m ModelSource, more ...agents.DynamicAgent) (t executor.Task, p projectContext, err error) {
 	if in.Pipeline != "" {
-		pin, p, err := rt.pin(ctx, in, trust, m)
+		pin, p, err := rt.pin(ctx, in, c, m)
 		return pin.Task, p, err
 	}
 	dir := in.Dir
 	if in.Parent != nil && in.Parent.At != "" {
 		dir = in.Parent.Home // the worktree is a copy of it
 	}
-	d, err := rt.trusts(dir, trust)
+	d, err := rt.trusts(dir, c.Trust)
 	if err != nil {
 		return t, p, err
 	}
@@ -68,7 +68,7 @@ func (rt *Runtime) resolve(ctx context.Context, in agents.Input, trust bool, m M
 	}
 	reach := func(*executor.Task) error { return nil }
 	if rt.o.ToolServers != nil {
-		scope, err := rt.serverScope(dir, trust)
+		scope, err := rt.jobServers(dir, c)
 		if err != nil {
 			return t, p, err
 		}
@@ -135,8 +135,8 @@ func windowed(ctx context.Context, m ModelSource) func(string) (executor.Route, 
 // pin returns a pipeline with all that it names by value, and the task that its
 // steps are run with: the first step of its job, and what is checked before
 // there is one.
-func (rt *Runtime) pin(ctx context.Context, in agents.Input, trust bool, m ModelSource) (pin pipeline.Pinned, p projectContext, err error) {
-	d, err := rt.trusts(in.Dir, trust)
+func (rt *Runtime) pin(ctx context.Context, in agents.Input, c JobConfig, m ModelSource) (pin pipeline.Pinned, p projectContext, err error) {
+	d, err := rt.trusts(in.Dir, c.Trust)
 	if err != nil {
 		return pin, p, err
 	}
@@ -165,7 +165,7 @@ func (rt *Runtime) pin(ctx context.Context, in agents.Input, trust bool, m Model
 	if strings.TrimSpace(req.Prompt) == "" {
 		req.Prompt = "Begin." // no model reads it
 	}
-	t, p, err := rt.resolve(ctx, req, trust, m, carried...)
+	t, p, err := rt.resolve(ctx, req, c, m, carried...)
 	if err != nil {
 		return pin, p, err
 	}

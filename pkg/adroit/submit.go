@@ -122,7 +122,7 @@ func (rt *Runtime) isolate(ctx context.Context, id string, r Request, p *Plan) (
 	m, err := rt.models.At(r.BaseURL, "")
 	if err == nil {
 		// What the request was checked with may not be in the commit.
-		_, _, err = rt.resolve(ctx, p.Input, r.Trust, m)
+		_, _, err = rt.resolve(ctx, p.Input, r.JobConfig, m)
 	}
 	if err != nil {
 		err = fmt.Errorf("in a worktree of the last commit: %w", err)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/adroit-run/adroit/internal/jobdir"
+	"github.com/adroit-run/adroit/internal/secret"
 	"github.com/adroit-run/adroit/internal/spelling"
 	"github.com/adroit-run/adroit/internal/toolserver"
 	"github.com/adroit-run/adroit/pkg/agents"
@@ -108,6 +109,39 @@ func (rt *Runtime) serverScope(dir string, all bool) (toolserver.Scope, error) {
 	return s, err
 }
 
+// jobServers is the scope of a job, with the servers that came with it.
+func (rt *Runtime) jobServers(dir string, c JobConfig) (toolserver.Scope, error) {
+	s, err := rt.serverScope(dir, c.Trust)
+	s.Client = c.Servers
+	return s, err
+}
+
+// serverSecrets are the values in servers that came with a job whose names say that
+// they are secrets, and all headers.
+func serverSecrets(servers json.RawMessage) []secret.Known {
+	var file struct {
+		Servers map[string]struct{ Env, Headers map[string]string } `json:"mcpServers"`
+	}
+	if json.Unmarshal(servers, &file) != nil {
+		return nil // none, or they cannot be used
+	}
+	var out []secret.Known
+	for name, s := range file.Servers {
+		var env []string
+		for k, v := range s.Env {
+			env = append(env, k+"="+v)
+		}
+		out = append(out, secret.Environ(env)...)
+		for k, v := range s.Headers {
+			if _, token, ok := strings.Cut(v, " "); ok {
+				v = token // behind Bearer
+			}
+			out = append(out, secret.Known{Name: name + " " + k, Value: v})
+		}
+	}
+	return out
+}
+
 // A serverSet is what the tool servers add to the resolving of a request.
 type serverSet struct {
 	in    agents.Input // with an agent that has its servers
@@ -130,24 +164,31 @@ func (rt *Runtime) withServers(ctx context.Context, in agents.Input, cat *agents
 		a = found
 	}
 	own := *a
-	if given := rt.o.ToolServers.For(a.Name); len(given) > 0 && a.Workflow == "" && (a.Grant == nil || a.Grant.Has(tools.Net)) {
+	takes := a.Workflow == "" && (a.Grant == nil || a.Grant.Has(tools.Net))
+	if given := rt.o.ToolServers.For(a.Name); len(given) > 0 && takes {
 		own.MCPServers = append(slices.Clip(a.MCPServers), given...)
 	}
-	if len(own.MCPServers) == 0 && !namesServerTools(a) {
+	if len(own.MCPServers) == 0 && len(scope.Client) == 0 && !namesServerTools(a) {
 		return out, nil
 	}
 	known, err := rt.o.ToolServers.List(scope)
 	if err != nil {
 		return out, err
 	}
-	var names []string
+	var names, came []string
 	for _, s := range known {
-		names = append(names, s.Name)
+		if names = append(names, s.Name); s.Source == toolserver.OfClient {
+			came = append(came, s.Name)
+		}
 	}
-	list, err := rt.o.ToolServers.Tools(ctx, scope, serversOf(&own, names))
+	named := serversOf(&own, names)
+	list, err := rt.o.ToolServers.Tools(ctx, scope, named)
 	if err != nil {
 		return out, err
 	}
+	came = slices.DeleteFunc(came, func(name string) bool { return slices.Contains(named, name) })
+	more, running := rt.clientTools(ctx, scope, a, takes, came)
+	list, own.MCPServers = append(list, more...), append(slices.Clip(own.MCPServers), running...)
 	out.tools = map[string]toolserver.Tool{}
 	for _, t := range list {
 		out.tools[t.Name] = t
@@ -165,6 +206,24 @@ func (rt *Runtime) withServers(ctx context.Context, in agents.Input, cat *agents
 	}
 	out.in.Spec = &own
 	return out, checkServerTools(a, out.set, hidden)
+}
+
+// clientTools are the tools of servers that came with a job, as far as its agent
+// may have them and the servers start: nobody wrote them for adroit.
+func (rt *Runtime) clientTools(ctx context.Context, scope toolserver.Scope, a *agents.DynamicAgent, takes bool, names []string) (list []toolserver.Tool, running []string) {
+	if len(names) > 0 && !takes {
+		rt.warn("the MCP servers %s are not offered: the agent %s is not granted net", strings.Join(names, ", "), a.Name)
+		return nil, nil
+	}
+	for _, name := range names {
+		found, err := rt.o.ToolServers.Tools(ctx, scope, []string{name})
+		if err != nil {
+			rt.warn("the tools of the MCP server %s are not offered: %v", name, err)
+			continue
+		}
+		list, running = append(list, found...), append(running, name)
+	}
+	return list, running
 }
 
 // serverTool is a tool of a server with its body.

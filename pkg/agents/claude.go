@@ -23,11 +23,13 @@ func counterpart(name string) (string, bool) {
 		return "list_files", true
 	case "Bash":
 		return "shell", true
+	case "TodoWrite":
+		return "todo", true
 	case "BashOutput":
 		return "shell_output", true
 	case "KillShell", "KillBash":
 		return "shell_kill", true
-	case "Agent", "Task", "TodoWrite", "WebFetch", "WebSearch", "NotebookEdit", "AskUserQuestion", "ExitPlanMode", "Skill", "SlashCommand":
+	case "Agent", "Task", "WebFetch", "WebSearch", "NotebookEdit", "AskUserQuestion", "ExitPlanMode", "Skill", "SlashCommand":
 		return "", true
 	}
 	return "", false

@@ -48,7 +48,11 @@ func (s *State) listArtifacts(t *Task) string {
 	b.WriteString("Artifacts of this run:")
 	for _, name := range s.Names() {
 		a := s.Artifacts[name]
-		fmt.Fprintf(&b, "\n- %s: %s", name, describeArtifact(a.Value))
+		held := describeArtifact(a.Value)
+		if name == "todo" {
+			held = string(a.Value) // the model goes on with its list
+		}
+		fmt.Fprintf(&b, "\n- %s: %s", name, held)
 		if a.Tool != "" {
 			fmt.Fprintf(&b, ", of %s", a.Tool)
 		}

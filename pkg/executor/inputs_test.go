@@ -39,3 +39,14 @@ func TestFeed(t *testing.T) {
 		t.Errorf("a check without its artifact is given %s, %v", got, ok)
 	}
 }
+
+// A conversation that begins anew has the model's list of tasks, whole.
+func TestTodoStays(t *testing.T) {
+	s := &State{}
+	s.bind("todo", map[string]json.RawMessage{"todo": []byte(`[{"content":"Find it","status":"in_progress"}]`)})
+	s.bind("search", map[string]json.RawMessage{"hits": []byte(`[1,2]`)})
+	want := "Artifacts of this run:\n- hits: list of 2, of search\n- todo: [{\"content\":\"Find it\",\"status\":\"in_progress\"}], of todo"
+	if got := s.listArtifacts(&Task{}); got != want {
+		t.Errorf("%s", got)
+	}
+}

@@ -26,6 +26,7 @@ const show = (update) => {
     case "user_message_chunk": return line("user", update.content.text);
     case "agent_message_chunk": return piece("message", update.content.text);
     case "agent_thought_chunk": return piece("thought", update.content.text);
+    case "plan": return line("plan", update.entries.map((e) => `${e.content} ${e.status} ${e.priority}`).join(", "));
     case "tool_call": return line("call", update.title, update.kind, update.status);
     case "tool_call_update":
       line("update", update.title ?? "", update.status);

@@ -24,6 +24,7 @@ import (
 	"github.com/adroit-run/adroit/internal/tools/skill"
 	"github.com/adroit-run/adroit/internal/tools/subagent"
 	"github.com/adroit-run/adroit/internal/tools/test"
+	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/internal/tools/web"
 	"github.com/adroit-run/adroit/pkg/tools"
 	"github.com/adroit-run/adroit/pkg/tools/file"
@@ -90,9 +91,9 @@ func Bundles() []tools.Bundle {
 		},
 		podcast.Bundle(),
 		{
-			Name: "control", Description: "Say that the task is done.",
+			Name: "control", Description: "Say what is to be done, and that it is.",
 			Required: []tools.Tool{finish.Tool},
-			Optional: []tools.Tool{skill.Read, result.Read, describe.Tool, subagent.Spawn, memory.Remember, memory.Recall},
+			Optional: []tools.Tool{skill.Read, result.Read, describe.Tool, subagent.Spawn, memory.Remember, memory.Recall, todo.Tool},
 		},
 	}
 }

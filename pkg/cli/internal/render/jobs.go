@@ -1,12 +1,14 @@
 package render
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/executor"
@@ -101,6 +103,10 @@ func Job(w io.Writer, d *adroit.JobDetail, home func(string) string) {
 	treeRows(d, home, put)
 	put("next", strings.Join(Next(d.Actions), "    "))
 	t.Write(w)
+	var list []todo.Item
+	if json.Unmarshal(d.Todo, &list) == nil && len(list) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(todoLines(list, len(list)), "\n"))
+	}
 	if text := Parts(d); text != "" {
 		fmt.Fprintf(w, "\n%s", text)
 	}

@@ -16,7 +16,7 @@ const maxProductLines = 60
 
 // workings are artifacts that are evidence or material, not what was asked for;
 // jobs diff shows the diff.
-var workings = []string{"diff", "test_result", "checks", "git_diff", "output", "page", "links", "search_results", "feed_items", "citations", "analysis", "outline", "link_report"}
+var workings = []string{"diff", "test_result", "checks", "git_diff", "output", "page", "links", "search_results", "feed_items", "citations", "analysis", "outline", "link_report", "todo"}
 
 // Product renders what a job produced: findings and a triage line by line, texts as
 // they are, all else by name and size. words are the model's last, which are on the

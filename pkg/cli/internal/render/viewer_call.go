@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
 	"github.com/adroit-run/adroit/pkg/event"
 )
@@ -17,6 +18,7 @@ const (
 	maxOutputLines = 4  // of a command that went well
 	maxFailedLines = 12 // of one that failed
 	maxCommand     = 6
+	maxTodo        = 8
 )
 
 // callData is what the event of a finished call carries.
@@ -80,6 +82,9 @@ func (v *Viewer) call(ev event.Event) {
 	}
 	if v.feed != nil {
 		v.feed.call, v.feed.data = ev.Name, d
+	}
+	if list, ok := todo.List(ev); ok {
+		v.lines(todoLines(list, maxTodo), term.Dim, "")
 	}
 	v.below(ev.Name, strings.TrimSpace(command), d)
 }

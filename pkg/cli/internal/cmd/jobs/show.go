@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"encoding/json"
+
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/pkg/adroit"
@@ -17,6 +19,7 @@ type detailView struct {
 	Pending *jobs.Question    `json:"pending,omitempty"`
 	Trees   []adroit.KeptTree `json:"worktrees,omitempty"`
 	Queue   int               `json:"queue,omitempty"`
+	Todo    json.RawMessage   `json:"todo,omitempty"`
 }
 
 func newShow(e *env.Env) *cobra.Command {
@@ -39,7 +42,7 @@ func newShow(e *env.Env) *cobra.Command {
 			case cmd.Flags().Changed("graph"):
 				return graph(cmd.Context(), e, c, d.Job, "--graph", how)
 			case asJSON:
-				v := detailView{Job: d.Job, Final: d.Final, Parts: d.Usage.Parts, Trees: d.Trees, Queue: d.Queue}
+				v := detailView{Job: d.Job, Final: d.Final, Parts: d.Usage.Parts, Trees: d.Trees, Queue: d.Queue, Todo: d.Todo}
 				if len(d.Questions) > 0 {
 					v.Pending = &d.Questions[0]
 				}
