@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// notes is the program of an MCP server whose only tool writes down.
-func notes() {
+// notesServer is the program of an MCP server whose only tool writes down.
+func notesServer() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "note", Description: "Write a line down."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "noted with " + os.Getenv("NOTES_TOKEN") + os.Getenv("NOTES_TEXT")}}}, nil, nil

@@ -45,6 +45,7 @@ type acpEditor struct {
 	lines   []string // of updates
 	answers []string // of questions, by the beginning of the option's id; then once
 	asked   []sdk.RequestPermissionRequest
+	buffers map[string]string // texts of files that are open, by path
 }
 
 // edit starts adroit acp as an editor does.
@@ -67,7 +68,7 @@ func edit(t *testing.T, p *place, args ...string) *acpEditor {
 	e.ClientSideConnection = sdk.NewClientSideConnection(e, in, out)
 	e.SetLogger(slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
-	hello, err := e.Initialize(t.Context(), sdk.InitializeRequest{ProtocolVersion: 7, ClientCapabilities: sdk.ClientCapabilities{Terminal: true}})
+	hello, err := e.Initialize(t.Context(), sdk.InitializeRequest{ProtocolVersion: 7, ClientCapabilities: sdk.ClientCapabilities{Terminal: true, Fs: sdk.FileSystemCapabilities{ReadTextFile: true}}})
 	if err != nil || hello.ProtocolVersion != 1 || !hello.AgentCapabilities.LoadSession || hello.AgentInfo.Name != "adroit" {
 		t.Fatalf("%+v, %v", hello, err)
 	}
@@ -83,6 +84,11 @@ func (e *acpEditor) SessionUpdate(_ context.Context, n sdk.SessionNotification) 
 		line = "agent: " + u.AgentMessageChunk.Content.Text.Text
 	case u.AgentThoughtChunk != nil:
 		line = "thought: " + u.AgentThoughtChunk.Content.Text.Text
+	case u.AvailableCommandsUpdate != nil:
+		line = "commands:"
+		for _, c := range u.AvailableCommandsUpdate.AvailableCommands {
+			line += fmt.Sprintf(" /%s %s (%s)", c.Name, c.Description, c.Input.Unstructured.Hint)
+		}
 	case u.Plan != nil:
 		line = "plan:"
 		for _, e := range u.Plan.Entries {
@@ -97,7 +103,9 @@ func (e *acpEditor) SessionUpdate(_ context.Context, n sdk.SessionNotification) 
 		}
 		line += string(*u.ToolCallUpdate.Status)
 		for _, c := range u.ToolCallUpdate.Content {
-			if c.Diff != nil {
+			if c.Diff != nil && c.Diff.OldText == nil {
+				line += fmt.Sprintf(" new %s", filepath.Base(c.Diff.Path))
+			} else if c.Diff != nil {
 				line += fmt.Sprintf(" %s %q to %q", filepath.Base(c.Diff.Path), *c.Diff.OldText, c.Diff.NewText)
 			}
 		}
@@ -134,7 +142,12 @@ func (e *acpEditor) RequestPermission(ctx context.Context, r sdk.RequestPermissi
 
 var errNotOffered = errors.New("not offered")
 
-func (*acpEditor) ReadTextFile(context.Context, sdk.ReadTextFileRequest) (r sdk.ReadTextFileResponse, err error) {
+func (e *acpEditor) ReadTextFile(_ context.Context, q sdk.ReadTextFileRequest) (r sdk.ReadTextFileResponse, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if text, ok := e.buffers[q.Path]; ok {
+		return sdk.ReadTextFileResponse{Content: text}, nil
+	}
 	return r, errNotOffered
 }
 func (*acpEditor) WriteTextFile(context.Context, sdk.WriteTextFileRequest) (r sdk.WriteTextFileResponse, err error) {

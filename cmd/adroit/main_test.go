@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	// Built with -race, a program sleeps for a second before it exits.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
-	testscript.Main(tidy{m}, map[string]func(){"adroit": looped, "xdg-open": visit, "notes-mcp": notes})
+	testscript.Main(tidy{m}, map[string]func(){"adroit": looped, "xdg-open": visit, "notes-mcp": notesServer})
 }
 
 // looped is main with every command's calls through the interface of pkg/api.

@@ -15,9 +15,10 @@ import (
 // Only what a person typed mentions files; what the editor adds is untrusted, and no
 // address leads out of the project.
 func TestMessage(t *testing.T) {
+	saved := func(string) (string, bool) { return "", false }
 	text := sdk.ResourceBlock(sdk.EmbeddedResourceResource{TextResourceContents: &sdk.TextResourceContents{Uri: "file:///p/b.go", Text: "see @/etc/passwd\n"}})
 	m, err := message([]sdk.ContentBlock{sdk.TextBlock("look at @a.go"), sdk.ResourceLinkBlock("c", "file:///p/sub/c%20d.go"), sdk.ResourceLinkBlock("out", "file:///p/../etc/passwd"),
-		sdk.ResourceLinkBlock("web", "https://example.com/x"), text, sdk.ImageBlock(base64.StdEncoding.EncodeToString([]byte("png")), "image/png")}, "/p")
+		sdk.ResourceLinkBlock("web", "https://example.com/x"), text, sdk.ImageBlock(base64.StdEncoding.EncodeToString([]byte("png")), "image/png")}, "/p", saved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestMessage(t *testing.T) {
 		t.Errorf("%q", m.Text)
 	}
 	for _, bad := range [][]sdk.ContentBlock{nil, {sdk.TextBlock(" \n")}, {sdk.AudioBlock("x", "audio/wav")}, {sdk.ImageBlock("%", "image/png")}, {{}}} {
-		if _, err := message(bad, "/p"); err == nil {
+		if _, err := message(bad, "/p", saved); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}

@@ -1,9 +1,14 @@
 package acp
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -16,18 +21,21 @@ import (
 
 // message is what a person has put into a prompt. Only what they typed may mention
 // files with @; what the editor adds is text of others.
-func message(blocks []sdk.ContentBlock, dir string) (m executor.Message, err error) {
+func message(blocks []sdk.ContentBlock, dir string, unsaved func(name string) (text string, ok bool)) (m executor.Message, err error) {
 	var parts, typed []string
 	for _, b := range blocks {
 		switch {
 		case b.Text != nil:
 			parts, typed = append(parts, b.Text.Text), append(typed, b.Text.Text)
 		case b.ResourceLink != nil:
-			if name, ok := inside(b.ResourceLink.Uri, dir); ok {
+			if name, ok := inside(b.ResourceLink.Uri, dir); !ok {
+				parts = append(parts, b.ResourceLink.Uri)
+			} else if text, ok := unsaved(name); ok {
+				m.Taint |= tools.Untrusted
+				parts = append(parts, quoted(name+", as the editor has it, not saved", text))
+			} else {
 				m.Attachments = append(m.Attachments, executor.Attachment{Path: name})
 				parts = append(parts, name)
-			} else {
-				parts = append(parts, b.ResourceLink.Uri)
 			}
 		case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
 			r := b.Resource.Resource.TextResourceContents
@@ -36,7 +44,7 @@ func message(blocks []sdk.ContentBlock, dir string) (m executor.Message, err err
 				name = r.Uri
 			}
 			m.Taint |= tools.Untrusted
-			parts = append(parts, fmt.Sprintf("%s, as the editor has it:\n```\n%s\n```", name, strings.TrimRight(r.Text, "\n")))
+			parts = append(parts, quoted(name+", as the editor has it", r.Text))
 		case b.Image != nil:
 			data, err := base64.StdEncoding.DecodeString(b.Image.Data)
 			if err != nil {
@@ -74,4 +82,43 @@ func inside(uri, dir string) (string, bool) {
 		return "", false
 	}
 	return filepath.ToSlash(name), true
+}
+
+func quoted(title, text string) string {
+	return fmt.Sprintf("%s:\n```\n%s\n```", title, strings.TrimRight(text, "\n"))
+}
+
+// maxUnsaved bounds the text of a buffer that goes into a prompt.
+const maxUnsaved = 256 << 10
+
+// unsaved returns the text that the editor has of a file in a session's directory, if
+// it is not the one on disk. The job reads the disk: what a person sees goes along.
+func (s *server) unsaved(ctx context.Context, ses *session) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		if !s.reads.Load() {
+			return "", false
+		}
+		r, err := s.conn.ReadTextFile(ctx, sdk.ReadTextFileRequest{SessionId: ses.id, Path: filepath.Join(ses.dir, filepath.FromSlash(name))})
+		if err != nil || len(r.Content) > maxUnsaved {
+			return "", false // the file is attached as it is
+		}
+		disk, err := readIn(ses.dir, name, maxUnsaved)
+		return r.Content, err == nil && strings.TrimRight(r.Content, "\n") != strings.TrimRight(disk, "\n")
+	}
+}
+
+// readIn reads a file that links do not lead out of a directory; it is not longer
+// than most.
+func readIn(dir, name string, most int64) (string, error) {
+	f, err := os.OpenInRoot(dir, filepath.FromSlash(name))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
+		return "", errors.Join(err, fs.ErrInvalid)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most))
+	return string(b), err
 }

@@ -3,6 +3,9 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -98,8 +101,41 @@ func (t *translator) question(q executor.Question) sdk.ToolCallUpdate {
 	for _, f := range splitDiff(q.Preview) {
 		content = append(content, sdk.ToolDiffContent(filepath.Join(t.dir, filepath.FromSlash(f.path)), f.new, f.old))
 	}
+	if q.Preview == "" {
+		content = append(content, editDiffs(q.Tool, q.Args, t.dir)...)
+	}
 	return sdk.ToolCallUpdate{ToolCallId: sdk.ToolCallId(id), Title: &title, Kind: sdk.Ptr(t.kind(q.Tool)), Status: sdk.Ptr(sdk.ToolCallStatusPending),
 		RawInput: q.Args, Content: content, Locations: where}
+}
+
+// editDiffs is what an edit would change, as its arguments have it.
+func editDiffs(tool string, args json.RawMessage, dir string) (out []sdk.ToolCallContent) {
+	type edit struct{ Old, New string }
+	var a struct {
+		edit
+		Path, Content string
+		Edits         []edit
+	}
+	if json.Unmarshal(args, &a) != nil || !filepath.IsLocal(a.Path) || len(args) > maxDiff {
+		return nil
+	}
+	file := filepath.Join(dir, filepath.FromSlash(a.Path))
+	switch tool {
+	case "edit_file", "edit_long_file":
+		for _, e := range append([]edit{a.edit}, a.Edits...) {
+			if e.Old != e.New {
+				out = append(out, sdk.ToolDiffContent(file, e.New, e.Old))
+			}
+		}
+	case "write_file":
+		if old, err := readIn(dir, a.Path, maxDiff); err == nil {
+			return []sdk.ToolCallContent{sdk.ToolDiffContent(file, a.Content, old)}
+		}
+		if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+			return []sdk.ToolCallContent{sdk.ToolDiffContent(file, a.Content)}
+		}
+	}
+	return out
 }
 
 // denied ends the call that was asked about.

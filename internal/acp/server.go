@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -32,6 +33,8 @@ type Options struct {
 	Out            io.Writer // nothing else may write to it
 	Log            io.Writer // what is wrong with the connection
 	Version        string    // of the program
+	// Commands are what a person sends by a name in a directory; may be nil.
+	Commands func(ctx context.Context, dir string) ([]Command, error)
 	// Attend has ask asked what models at work ask on their own, until leave is
 	// called. May be nil: then such questions are denied.
 	Attend func(ask func(ctx context.Context, about []byte) (no string, err error)) (leave func())
@@ -39,10 +42,12 @@ type Options struct {
 
 // A server is one connection.
 type server struct {
-	c    adroit.Client
-	o    Options
-	ctx  context.Context
-	conn *sdk.AgentSideConnection
+	c     adroit.Client
+	o     Options
+	ctx   context.Context
+	conn  *sdk.AgentSideConnection
+	out   *output
+	reads atomic.Bool // the editor has the texts of files, as they are in it
 
 	mu       sync.Mutex
 	sessions map[sdk.SessionId]*session
@@ -55,10 +60,10 @@ type server struct {
 func Serve(ctx context.Context, c adroit.Client, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	s := &server{c: c, o: o, ctx: ctx, sessions: map[sdk.SessionId]*session{}}
+	s := &server{c: c, o: o, ctx: ctx, out: &output{Writer: o.Out, then: map[string]func(){}}, sessions: map[sdk.SessionId]*session{}}
 	s.kinds = sync.OnceValue(func() map[string]sdk.ToolKind { return toolKinds(ctx, c) })
 	ready := make(chan struct{})
-	s.conn = sdk.NewAgentSideConnection(s, o.Out, gate{ready, o.In})
+	s.conn = sdk.NewAgentSideConnection(s, s.out, gate{ready, o.In})
 	s.conn.SetLogger(s.log())
 	if o.Attend != nil {
 		defer o.Attend(s.permit)()
@@ -94,7 +99,8 @@ func short(_ []string, a slog.Attr) slog.Attr {
 }
 
 // Initialize implements [sdk.Agent]. There is one version that both sides can have.
-func (s *server) Initialize(context.Context, sdk.InitializeRequest) (sdk.InitializeResponse, error) {
+func (s *server) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.InitializeResponse, error) {
+	s.reads.Store(p.ClientCapabilities.Fs.ReadTextFile)
 	return sdk.InitializeResponse{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
 		AgentInfo:       &sdk.Implementation{Name: "adroit", Version: s.o.Version},
@@ -125,6 +131,7 @@ func (s *server) NewSession(ctx context.Context, p sdk.NewSessionRequest) (out s
 	}
 	ses := &session{id: sdk.SessionId("acp-" + jobs.NewID(time.Now())), dir: p.Cwd, mode: plan.Task.Mode, window: plan.Task.Options.Window, servers: r.Servers}
 	s.add(ses)
+	s.out.after(string(ses.id), func() { s.announce(ses) })
 	return sdk.NewSessionResponse{SessionId: ses.id, Modes: ses.modes()}, nil
 }
 

@@ -66,7 +66,11 @@ func (s *server) Prompt(ctx context.Context, p sdk.PromptRequest) (out sdk.Promp
 	if err != nil {
 		return out, err
 	}
-	m, err := message(p.Prompt, ses.dir)
+	blocks, err := s.expand(ctx, ses.dir, p.Prompt)
+	if err != nil {
+		return out, err
+	}
+	m, err := message(blocks, ses.dir, s.unsaved(ctx, ses))
 	if err != nil {
 		return out, err
 	}
@@ -274,6 +278,7 @@ func (s *server) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (out
 		s.log().Warn("a session keeps the MCP servers that it began with")
 	}
 	s.add(ses)
+	s.announce(ses) // the editor knows the session
 	return sdk.LoadSessionResponse{Modes: ses.modes()}, nil
 }
 
@@ -287,5 +292,6 @@ func (s *server) ResumeSession(ctx context.Context, p sdk.ResumeSessionRequest) 
 		ses.last = d.End.Seq
 	}
 	s.add(ses)
+	s.announce(ses)
 	return sdk.ResumeSessionResponse{Modes: ses.modes()}, nil
 }

@@ -91,7 +91,15 @@ func (c *Config) LoginServer(ctx context.Context, p Program, in ServerLogin) (in
 	return len(r.Items), nil
 }
 
-// LogoutServer forgets a login at an MCP server, and reports whether there was one.
-func (c *Config) LogoutServer(name string) (bool, error) {
-	return mcp.New(mcp.Options{Keys: keysOf(c.getenv)}).Logout(name)
+// LogoutServer forgets a login at an MCP server, and has the server revoke it.
+func (c *Config) LogoutServer(ctx context.Context, p Program, name string) (mcp.Logout, error) {
+	data, err := c.Data()
+	if err != nil {
+		return mcp.Logout{}, err
+	}
+	pool, err := c.toolServers(p, data, process.SandboxOptions{}, nil)
+	if err != nil {
+		return mcp.Logout{}, err
+	}
+	return pool.Logout(ctx, name)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/adroit-run/adroit/pkg/netguard"
 )
 
 // maxStream bounds one body of an answer, however long it takes.
@@ -17,19 +19,25 @@ const maxStream = 64 << 20
 // has named the address, so that it may be one that is not public; where it leads
 // to may not.
 func (p *Pool) overHTTP(name string, s Server) (sdk.Transport, func(), error) {
-	g := p.o.Network
-	g.Allow = slices.Clone(g.Allow)
+	g := p.reach(s)
 	g.Timeout, g.MaxBody = 24*time.Hour, maxStream // calls have limits of their own
-	u, err := url.Parse(s.URL)
-	if err == nil && !s.project() {
-		g.Allow = append(g.Allow, hostPort(u))
-	}
 	client := g.Client()
+	u, err := url.Parse(s.URL)
 	if err == nil {
 		client.Transport = &withHeaders{client.Transport, hostPort(u), s.Headers}
 	}
 	by, err := p.authorization(name, s, client)
 	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxRetries: 1, OAuthHandler: by}, client.CloseIdleConnections, err
+}
+
+// reach is what guards the way to a server's address.
+func (p *Pool) reach(s Server) netguard.Guard {
+	g := p.o.Network
+	g.Allow = slices.Clone(g.Allow)
+	if u, err := url.Parse(s.URL); err == nil && !s.project() {
+		g.Allow = append(g.Allow, hostPort(u))
+	}
+	return g
 }
 
 // hostPort is the host of an address with its port.

@@ -75,10 +75,6 @@ func (p *Pool) keep(name string, g *grant) error {
 	return p.o.Keys.Set(grantKey(name), string(b))
 }
 
-// Logout forgets what a login at a server has given, and reports whether there was
-// something.
-func (p *Pool) Logout(name string) (bool, error) { return p.o.Keys.Remove(grantKey(name)) }
-
 // A kept is the tokens of a login: it renews them when they have expired, and keeps
 // what it was given. It is safe for concurrent use, also by several processes.
 type kept struct {

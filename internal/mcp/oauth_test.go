@@ -80,8 +80,8 @@ func TestMCPLogin(t *testing.T) {
 	if _, err := foreign.Tools(t.Context(), toolserver.Scope{}, []string{"docs"}); err == nil || !strings.Contains(err.Error(), "there was none") {
 		t.Errorf("at another address: %v", err)
 	}
-	if was, err := p.Logout("docs"); !was || err != nil {
-		t.Errorf("the logout: %v, %v", was, err)
+	if out, err := p.Logout(t.Context(), "docs"); !out.Was || !out.Revoked || out.Failed != nil || err != nil || s.Revoked != 1 {
+		t.Errorf("the logout: %+v, %v", out, err)
 	}
 	if r, err := poolOf(t, s, dir).Call(t.Context(), toolserver.Scope{}, who, nil, json.RawMessage("{}")); err != nil || !strings.Contains(r.Text, "adroit mcp login docs") {
 		t.Errorf("after the logout: %+v, %v", r, err)
@@ -173,5 +173,44 @@ func TestMCPLoginHostile(t *testing.T) {
 	}
 	if reached {
 		t.Error("an inside address was reached")
+	}
+}
+
+// TestMCPLogout: a login is forgotten whatever the server makes of it, and no token
+// goes to another place.
+func TestMCPLogout(t *testing.T) {
+	for _, how := range []string{"no revocation", "revokes nothing", "revokes elsewhere", "tokens elsewhere now", "gone"} {
+		t.Run(how, func(t *testing.T) {
+			s, dir := authserver.New(t, ""), t.TempDir()
+			elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.ParseForm() == nil && r.Form.Get("token") != "" {
+					t.Errorf("the token went to %s", r.Host)
+				}
+			}))
+			defer elsewhere.Close()
+			p := poolOf(t, s, dir)
+			if _, err := p.Login(t.Context(), toolserver.Scope{}, "docs", LoginForm{Open: browser}); err != nil {
+				t.Fatal(err)
+			}
+			s.Lock()
+			s.How, s.Redirect = how, elsewhere.URL
+			if how == "tokens elsewhere now" {
+				s.How = "tokens elsewhere"
+			}
+			s.Unlock()
+			if how == "gone" {
+				s.Close()
+			}
+			out, err := p.Logout(t.Context(), "docs")
+			if err != nil || !out.Was || out.Revoked || (out.Failed == nil) != (how == "no revocation") || s.Revoked != 0 {
+				t.Errorf("%+v, %v", out, err)
+			}
+			if out.Failed != nil {
+				s.Hides(t, out.Failed.Error())
+			}
+			if out, err := p.Logout(t.Context(), "docs"); err != nil || out.Was {
+				t.Errorf("again: %+v, %v", out, err)
+			}
+		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/adroit-run/adroit/internal/jobdir"
-	"github.com/adroit-run/adroit/internal/tools/todo"
 	"github.com/adroit-run/adroit/internal/workspace/ledger"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
@@ -156,12 +155,7 @@ func (rt *Runtime) Job(ctx context.Context, ref string) (*JobDetail, error) {
 	if err != nil {
 		return nil, AsError(err)
 	}
-	d.Final, d.End, d.Usage = log.final, log.end, rt.usage(j, log)
-	if len(log.todo) > 0 {
-		if d.Todo, err = json.Marshal(log.todo); err != nil {
-			return nil, AsError(err)
-		}
-	}
+	d.Final, d.End, d.Todo, d.Usage = log.final, log.end, log.todo, rt.usage(j, log)
 	if j.Status == jobs.Interrupted {
 		d.Position = log.position()
 	}
@@ -177,7 +171,7 @@ type jobLog struct {
 	usage jobs.UsageReport
 	calls map[string]bool // paths of tool calls that have ended
 	tool  string          // whose call has not ended
-	todo  []todo.Item     // of its agent, not of sub-agents
+	todo  json.RawMessage // of its agent, not of sub-agents
 	final *jobs.Final     // the last
 	end   *event.Event    // that final is of, if none came after it
 }
@@ -211,12 +205,17 @@ func (l *jobLog) add(ev event.Event) {
 		l.tool = ev.Name
 	case event.StepFinished:
 		l.tool = ""
-		var d struct{ Asks bool }
+		var d struct {
+			Asks, Failed bool
+			Args         struct{ Items json.RawMessage }
+		}
 		if json.Unmarshal(ev.Data, &d) != nil || !d.Asks { // else it only asked a person
 			l.calls[ev.Path] = true
 		}
-		if list, ok := todo.List(ev); ok && len(l.usage.Around(ev.Path)) == 0 {
-			l.todo = list
+		if ev.Name == "todo" && ev.Error == "" && !d.Asks && !d.Failed && len(l.usage.Around(ev.Path)) == 0 {
+			if l.todo = d.Args.Items; string(l.todo) == "[]" {
+				l.todo = nil
+			}
 		}
 	}
 }

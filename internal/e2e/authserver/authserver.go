@@ -34,6 +34,7 @@ type Server struct {
 	Access     string   // the token that is good now
 	Expires    int      // seconds that new tokens are good
 	Renewed    int      // how often tokens were renewed
+	Revoked    int      // how often a login was revoked
 	Faults     []string // of its clients
 
 	codes   map[string]url.Values // requests of authorization by code
@@ -72,6 +73,7 @@ func New(t testing.TB, how string) *Server {
 	})
 	mux.HandleFunc("GET /authorize", s.authorize)
 	mux.HandleFunc("POST /token", s.token)
+	mux.HandleFunc("POST /revoke", s.revoke)
 	s.Server = httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s
@@ -79,7 +81,7 @@ func New(t testing.TB, how string) *Server {
 
 func (s *Server) metadata() map[string]any {
 	m := map[string]any{
-		"issuer": s.URL, "authorization_endpoint": s.URL + "/authorize", "token_endpoint": s.URL + "/token", "registration_endpoint": s.URL + "/register",
+		"issuer": s.URL, "authorization_endpoint": s.URL + "/authorize", "token_endpoint": s.URL + "/token", "registration_endpoint": s.URL + "/register", "revocation_endpoint": s.URL + "/revoke",
 		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true,
 	}
 	switch s.How {
@@ -89,6 +91,8 @@ func (s *Server) metadata() map[string]any {
 		m["authorization_endpoint"] = "file:///etc/passwd"
 	case "tokens elsewhere":
 		m["token_endpoint"] = s.Redirect
+	case "no revocation":
+		delete(m, "revocation_endpoint")
 	case "no PKCE":
 		delete(m, "code_challenge_methods_supported")
 	}
@@ -169,6 +173,24 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 	s.Access, s.refresh = s.secret(), s.secret()
 	s.json(w, map[string]any{"access_token": s.Access, "token_type": "Bearer", "expires_in": s.Expires, "refresh_token": s.refresh})
+}
+
+// revoke takes a login back (RFC 7009).
+func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
+	s.Lock()
+	defer s.Unlock()
+	switch {
+	case s.How == "revokes nothing":
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	case s.How == "revokes elsewhere":
+		http.Redirect(w, r, s.Redirect, http.StatusTemporaryRedirect)
+		return
+	case r.FormValue("token") != s.refresh || r.FormValue("client_id") == "":
+		s.Faults = append(s.Faults, "a bad request of revocation")
+	}
+	s.Access, s.refresh = "", ""
+	s.Revoked++
 }
 
 // Hides fails if a text has one of the tokens.

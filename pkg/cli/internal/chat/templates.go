@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/trust"
 )
 
@@ -30,12 +31,28 @@ type template struct {
 // maxTemplate bounds the file of a template, in bytes.
 const maxTemplate = 1 << 20
 
+// A Command is a template as other surfaces than the chat show and send it.
+type Command struct {
+	Name, About string
+	Text        func(args string) string
+}
+
+// Commands are the templates for a directory. What is wrong with one keeps no other
+// from being read.
+func Commands(ctx context.Context, getenv func(string) string, c adroit.Client, dir string) (out []Command, err error) {
+	list, err := templates(ctx, getenv, c, dir)
+	for _, t := range list {
+		out = append(out, Command{t.name, t.about, t.expand})
+	}
+	return out, err
+}
+
 // withTemplates reads the templates elsewhere, since a project may be large, and
 // calls then on the owner's goroutine.
 func (s *Session) withTemplates(then func(list []template, err error)) {
 	dir := s.Dir
 	s.do(func(ctx context.Context) func() {
-		list, err := s.templates(ctx, dir)
+		list, err := templates(ctx, s.e.Getenv, s.c, dir)
 		return func() {
 			s.kept = append([]template{}, list...)
 			then(list, err)
@@ -45,7 +62,7 @@ func (s *Session) withTemplates(then func(list []template, err error)) {
 
 // templates reads those that there are, the user's before the project's of the same
 // name. What is wrong with one keeps no other from being read.
-func (s *Session) templates(ctx context.Context, dir string) (list []template, err error) {
+func templates(ctx context.Context, getenv func(string) string, c adroit.Client, dir string) (list []template, err error) {
 	var errs []error
 	add := func(file, sum string) {
 		t, err := readTemplate(file, sum)
@@ -56,13 +73,13 @@ func (s *Session) templates(ctx context.Context, dir string) (list []template, e
 			list = append(list, t)
 		}
 	}
-	if own := config.Dir(s.e.Getenv); own != "" {
+	if own := config.Dir(getenv); own != "" {
 		files, _ := filepath.Glob(filepath.Join(own, "commands", "*.md")) // the pattern is well formed
 		for _, f := range files {
 			add(f, "")
 		}
 	}
-	if st, err := s.c.Trust(ctx, dir); err == nil {
+	if st, err := c.Trust(ctx, dir); err == nil {
 		for _, f := range st.Files {
 			if f.Kind == trust.Command && string(f.State) == trust.Trusted && path.Ext(f.Path) == ".md" {
 				add(filepath.Join(st.Root, filepath.FromSlash(f.Path)), f.Hash)

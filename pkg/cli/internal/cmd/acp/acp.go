@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/acp"
+	"github.com/adroit-run/adroit/pkg/cli/internal/chat"
 	"github.com/adroit-run/adroit/pkg/cli/internal/cmd/version"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
@@ -55,6 +56,14 @@ func run(ctx context.Context, e *env.Env, q *request.Flags) error {
 		return err
 	}
 	err = acp.Serve(ctx, c, acp.Options{Request: q.Request, In: e.In, Out: e.Out, Log: e.Err, Version: version.Read().Version,
+		Commands: func(ctx context.Context, dir string) ([]acp.Command, error) {
+			list, err := chat.Commands(ctx, e.Getenv, c, dir)
+			var out []acp.Command
+			for _, t := range list {
+				out = append(out, acp.Command(t))
+			}
+			return out, err
+		},
 		Attend: func(ask func(context.Context, []byte) (string, error)) func() {
 			return e.Attendant.Attend(func(ctx context.Context, about json.RawMessage) (string, error) { return ask(ctx, about) })
 		}})

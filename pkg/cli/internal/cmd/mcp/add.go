@@ -141,7 +141,7 @@ func newRemove(e *env.Env) *cobra.Command {
 		Short:   "Remove an MCP server that adroit mcp add has added",
 		Example: "  adroit mcp remove files",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Config()
 			if err != nil {
 				return err
@@ -153,10 +153,10 @@ func newRemove(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := mcp.Remove(mcp.File(config.Dir(e.Getenv)), filepath.Join(data, "mcp"), args[0]); err != nil {
+			if _, err := logout(cmd.Context(), e, c, args[0]); err != nil { // while its address is known
 				return err
 			}
-			if _, err := c.LogoutServer(args[0]); err != nil {
+			if err := mcp.Remove(mcp.File(config.Dir(e.Getenv)), filepath.Join(data, "mcp"), args[0]); err != nil {
 				return err
 			}
 			fmt.Fprintf(e.Out, "removed %s\n", args[0])

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/mcp"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/exit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
@@ -72,24 +74,37 @@ func browse(address string) {
 func newLogout(e *env.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "logout NAME",
-		Short:   "Forget a login at an MCP server",
+		Short:   "Forget a login at an MCP server, and have it revoked",
 		Example: "  adroit mcp logout docs",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := e.Config()
 			if err != nil {
 				return err
 			}
-			was, err := c.LogoutServer(args[0])
+			l, err := logout(cmd.Context(), e, c, args[0])
 			if err != nil {
 				return err
 			}
-			if !was {
-				fmt.Fprintf(e.Out, "there is no login at %s\n", render.SanitizeLine(args[0]))
+			name, how := render.SanitizeLine(args[0]), ""
+			switch {
+			case !l.Was:
+				fmt.Fprintf(e.Out, "there is no login at %s\n", name)
 				return nil
+			case l.Revoked:
+				how = ", and the server has revoked it"
 			}
-			fmt.Fprintf(e.Out, "the login at %s is forgotten\n", render.SanitizeLine(args[0]))
+			fmt.Fprintf(e.Out, "the login at %s is forgotten%s\n", name, how)
 			return nil
 		},
 	}
+}
+
+// logout forgets a login and warns if it may still be good.
+func logout(ctx context.Context, e *env.Env, c *config.Config, name string) (mcp.Logout, error) {
+	l, err := c.LogoutServer(ctx, config.Program{Warn: func(text string) { e.Warn("%s", text) }}, name)
+	if l.Failed != nil {
+		e.Warn("the login may still be good at the server, which did not revoke it: %v", l.Failed)
+	}
+	return l, err
 }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sdk "github.com/coder/acp-go-sdk"
+)
+
+const acpEditorTurns = `turns:
+  - expect: {contains: "Review a.txt, please."}
+    calls: [{name: edit_file, args: {path: a.txt, old: one, new: two}}, {name: write_file, args: {path: b.txt, content: "all new\n"}}, {name: write_file, args: {path: c.txt, content: "c\n"}}]
+  - text: Reviewed.
+  - expect: {contains: "b.txt, as the editor has it, not saved:\n...\nwhat I type"}
+    text: I see what you type.
+  - expect: {contains: "/no such command"}
+    text: No command.
+`
+
+// TestACPEditor uses what an editor has beside the conversation: commands, diffs in
+// questions about edits, and texts that are not saved.
+func TestACPEditor(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"turns.yaml": strings.ReplaceAll(acpEditorTurns, "...", "```"), "repo/a.txt": "one\n", "repo/b.txt": "old\n", "home/.config/adroit/commands/review.md": "---\ndescription: Look at a file.\n---\nReview $1, please.\n",
+		"home/.config/adroit/agents/hand.md": "---\nname: hand\ndescription: Works.\ntools: [edit_file, write_file]\n---\nYou work.\n"})
+	e := edit(t, p, "hand", "--approve", "ask")
+	s := e.session(p.path("repo"))
+	commands := func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return strings.Contains(strings.Join(e.lines, "\n"), "commands: /review Look at a file. (")
+	}
+	await(t, "the commands", commands)
+	e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("/review a.txt"))
+	var diffs []string
+	for _, q := range e.asked {
+		for _, c := range q.ToolCall.Content {
+			if c.Diff != nil {
+				before := "nothing"
+				if c.Diff.OldText != nil {
+					before = *c.Diff.OldText
+				}
+				diffs = append(diffs, fmt.Sprintf("%s %q to %q", filepath.Base(c.Diff.Path), before, c.Diff.NewText))
+			}
+		}
+	}
+	if want := `a.txt "one" to "two"; b.txt "old\n" to "all new\n"; c.txt "nothing" to "c\n"`; strings.Join(diffs, "; ") != want {
+		t.Errorf("the questions show %s", strings.Join(diffs, "; "))
+	}
+	e.buffers = map[string]string{p.path("repo/b.txt"): "what I type\n", p.path("repo/a.txt"): "two\n"}
+	link := func(name string) sdk.ContentBlock { return sdk.ResourceLinkBlock(name, "file://"+p.path("repo/"+name)) }
+	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("and this?"), link("b.txt"), link("a.txt")), "agent: I see what you type.")
+	contains(t, e.prompt(s.SessionId, sdk.StopReasonEndTurn, sdk.TextBlock("/no such command")), "agent: No command.")
+	code, out := p.run("jobs", "transcript", "last")
+	if code != 0 || strings.Contains(out, "a.txt, as the editor has it") || !strings.Contains(out, "what I type") {
+		t.Errorf("%d\n%s", code, out)
+	}
+
+	e = edit(t, p, "hand")
+	if _, err := e.LoadSession(t.Context(), sdk.LoadSessionRequest{SessionId: s.SessionId, Cwd: p.path("repo"), McpServers: []sdk.McpServer{}}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the commands of the loaded session", commands)
+}

@@ -1,0 +1,124 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/adroit-run/adroit/pkg/adroit"
+)
+
+// A Command is a message that a person sends by a name.
+type Command struct {
+	Name, About string
+	Text        func(args string) string
+}
+
+// commands are those of a directory: templates, and prompts of MCP servers by
+// SERVER/PROMPT.
+func (s *server) commands(ctx context.Context, dir string) []sdk.AvailableCommand {
+	out := []sdk.AvailableCommand{}
+	add := func(name, about, hint string) {
+		c := sdk.AvailableCommand{Name: name, Description: oneLine(about), Input: &sdk.AvailableCommandInput{Unstructured: &sdk.UnstructuredCommandInput{Hint: hint}}}
+		out = append(out, c)
+	}
+	for _, c := range s.templates(ctx, dir) {
+		add(c.Name, c.About, "what goes into it")
+	}
+	if l, err := s.c.ToolServers(ctx, adroit.Scope{Dir: dir}); err == nil {
+		for _, server := range l.Items {
+			for _, p := range server.Prompts {
+				var words []string
+				for _, a := range p.Arguments {
+					words = append(words, a.Name+"=…")
+				}
+				add(server.Name+"/"+p.Name, p.Description, strings.Join(words, " "))
+			}
+		}
+	}
+	return out
+}
+
+func (s *server) templates(ctx context.Context, dir string) []Command {
+	if s.o.Commands == nil {
+		return nil
+	}
+	list, err := s.o.Commands(ctx, dir)
+	if err != nil {
+		s.log().Warn("a command cannot be read", "error", err)
+	}
+	return list
+}
+
+// expand puts the message of a command in the place of /NAME ARGS. What begins with
+// a slash and is no command goes to the model as it is.
+func (s *server) expand(ctx context.Context, dir string, blocks []sdk.ContentBlock) ([]sdk.ContentBlock, error) {
+	i := slices.IndexFunc(blocks, func(b sdk.ContentBlock) bool { return b.Text != nil })
+	if i < 0 || !strings.HasPrefix(blocks[i].Text.Text, "/") {
+		return blocks, nil
+	}
+	name, args, _ := strings.Cut(blocks[i].Text.Text[1:], " ")
+	args = strings.TrimSpace(args)
+	text := ""
+	list := s.templates(ctx, dir)
+	if k := slices.IndexFunc(list, func(c Command) bool { return c.Name == name }); k >= 0 {
+		text = list[k].Text(args)
+	} else if server, prompt, ok := strings.Cut(name, "/"); ok && slices.ContainsFunc(s.commands(ctx, dir), func(c sdk.AvailableCommand) bool { return c.Name == name }) {
+		given := map[string]string{}
+		for _, word := range strings.Fields(args) {
+			key, value, _ := strings.Cut(word, "=")
+			given[key] = value
+		}
+		p, err := s.c.ToolServerPrompt(ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: dir}, Name: server}, Prompt: prompt, Args: given})
+		if err != nil {
+			return nil, failure(err)
+		}
+		text = p.Text
+	}
+	if text == "" {
+		return blocks, nil
+	}
+	blocks = slices.Clone(blocks)
+	blocks[i] = sdk.TextBlock(text)
+	return blocks, nil
+}
+
+// announce sends the commands of a session.
+func (s *server) announce(ses *session) {
+	// An editor that is gone ends the turn by its context.
+	_ = s.conn.SessionUpdate(s.ctx, sdk.SessionNotification{SessionId: ses.id, Update: sdk.SessionUpdate{
+		AvailableCommandsUpdate: &sdk.SessionAvailableCommandsUpdate{SessionUpdate: "available_commands_update", AvailableCommands: s.commands(s.ctx, ses.dir)}}})
+}
+
+// An output does something once a text was written: an editor knows a session when
+// it has its id.
+type output struct {
+	io.Writer
+	mu   sync.Mutex
+	then map[string]func()
+}
+
+func (o *output) after(text string, do func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.then[text] = do
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for text, do := range o.then {
+		if bytes.Contains(b, []byte(text)) {
+			delete(o.then, text)
+			go do() // it writes, too
+		}
+	}
+	return n, err
+}
