@@ -21,8 +21,9 @@ import (
 // change the configuration or the data directory as they go, kill the process that
 // runs a job, or are about commands that no server does.
 var servedScripts = []string{
-	"approve", "attach", "cancel", "continue", "done", "failed", "files", "injection", "json", "memory", "parts", "pipelineawait", "pipelineparallel", "pipelines", "retryfrom", "skills",
-	"steps", "stuck", "transcript", "usage", "validate", "waiting", "workflow_until", "worktree",
+	"agents", "approve", "attach", "cancel", "commit", "continue", "done", "failed", "files", "hooks", "injection", "json", "memory", "parts", "permissions", "pipelineawait",
+	"pipelineparallel", "pipelines", "prune", "resume", "retryfrom", "skills", "steps", "stuck", "subtrees", "taint", "transcript", "usage", "validate", "waiting", "workflow_asks",
+	"workflow_supervisor", "workflow_until", "worktree",
 }
 
 // TestScriptsServed runs scripts through adroit serve: each command is a process that

@@ -197,11 +197,12 @@ func (rt *Runtime) toolSet() *tools.Set {
 // bounds the opening only.
 func Open(ctx context.Context, o Options) (*Runtime, error) {
 	set := sync.OnceValues(func() (*tools.Set, error) { return tools.NewSet(o.Tools...) })
-	all := sync.OnceValues(func() (*agents.Catalog, agents.Problems) {
-		o.registerTypes()
-		return agents.Load(o.Agents...)
+	types := sync.OnceFunc(o.registerTypes)
+	all := renewed(o.Agents, func(l agents.Layer) fs.FS { return l.FS }, func(l ...agents.Layer) (*agents.Catalog, agents.Problems) {
+		types()
+		return agents.Load(l...)
 	})
-	pipelines := sync.OnceValues(func() (*pipeline.Catalog, agents.Problems) { return pipeline.Load(o.Pipelines...) })
+	pipelines := renewed(o.Pipelines, func(l pipeline.Layer) fs.FS { return l.FS }, pipeline.Load)
 	var err error
 	if o.Source == nil {
 		_, problems := all()

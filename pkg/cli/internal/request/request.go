@@ -55,6 +55,11 @@ func (f *Flags) taint(e *env.Env, text string) {
 // Read completes the request with what its flags name.
 func (f *Flags) Read(e *env.Env) (err error) {
 	f.Model = Script(f.Model)
+	if f.Record != "" {
+		if f.Record, err = filepath.Abs(f.Record); err != nil { // a server is elsewhere
+			return err
+		}
+	}
 	f.ForAll, f.Test = f.Model != "", strings.TrimSpace(f.Test)
 	if f.Dir, err = env.Directory(f.Workspace); err != nil {
 		return err

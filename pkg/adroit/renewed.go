@@ -1,0 +1,49 @@
+package adroit
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/adroit-run/adroit/pkg/agents"
+)
+
+// renewed returns what load makes of layers of files, which it loads again when one of
+// the files has changed: a server lives longer than what its user writes.
+func renewed[L, T any](layers []L, files func(L) fs.FS, load func(...L) (T, agents.Problems)) func() (T, agents.Problems) {
+	var mu sync.Mutex
+	var value T
+	var problems agents.Problems
+	var loaded string
+	return func() (T, agents.Problems) {
+		mu.Lock()
+		defer mu.Unlock()
+		var now strings.Builder
+		for i, l := range layers {
+			fmt.Fprintf(&now, "layer %d\n", i)
+			if f := files(l); f != nil {
+				stamp(&now, f)
+			}
+		}
+		if now.String() != loaded {
+			value, problems = load(layers...)
+			loaded = now.String()
+		}
+		return value, problems
+	}
+}
+
+// stamp writes what shows that a file has changed. What cannot be read has none, and
+// loading reports it.
+func stamp(w *strings.Builder, files fs.FS) {
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		if info, err := d.Info(); err == nil && !d.IsDir() {
+			fmt.Fprintf(w, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+		return nil
+	})
+}
