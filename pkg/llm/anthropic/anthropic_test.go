@@ -96,6 +96,50 @@ data: {"type":"message_stop"}
 
 `
 
+// A tool that the server has run itself is no call of ours, though its arguments come
+// in the same pieces. Real servers pad their events with blanks.
+const serverTool = `event: message_start
+data: {"type":"message_start","message":{"model":"claude-sonnet-4-6","id":"msg_02","type":"message","role":"assistant","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":5,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":1,"service_tier":"standard"}}               }
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"srvtoolu_01","name":"web_search","input":{}}     }
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"query\": \"go\"}"}         }
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0               }
+
+event: content_block_start
+data: {"type":"content_block_start","index":1,"content_block":{"type":"web_search_tool_result","tool_use_id":"srvtoolu_01","content":[]}    }
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":1 }
+
+event: content_block_start
+data: {"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"Found."}  }
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":2}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null,"stop_details":null},"usage":{"input_tokens":7,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":9,"server_tool_use":{"web_search_requests":1}}        }
+
+event: message_stop
+data: {"type":"message_stop"         }
+
+`
+
+func TestServerTool(t *testing.T) {
+	r, _, err := ask(t, request(), llmtest.Raw("text/event-stream; charset=utf-8", serverTool))
+	if err != nil || len(r.Message.Calls) != 0 || r.Message.Text != "Found." || r.Stop != llm.StopEnd || r.Usage != (llm.Usage{In: 7, Out: 9}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestRecordedTurn(t *testing.T) {
 	r, _, err := ask(t, request(), llmtest.Raw("text/event-stream; charset=utf-8", recorded))
 	if err != nil {

@@ -33,6 +33,7 @@ type answer struct {
 	reply *transport.Reply
 
 	thoughts map[int64]*thought // by index of the block
+	calls    map[int64]bool     // blocks that are calls of our tools, not of the server's
 	order    []int64
 	stop     sdk.StopReason
 	ended    bool
@@ -138,6 +139,10 @@ func (a *answer) begin(index int64, b *sdk.ContentBlockStartEventContentBlockUni
 		if in, ok := b.Input.(map[string]any); ok && len(in) > 0 { // servers that do not stream arguments
 			args = b.JSON.Input.Raw()
 		}
+		if a.calls == nil {
+			a.calls = map[int64]bool{}
+		}
+		a.calls[index] = true
 		a.Calls.Add(&i, b.ID, b.Name, args)
 	}
 }
@@ -156,8 +161,9 @@ func (a *answer) extend(index int64, d *sdk.MessageStreamEventUnionDelta) {
 			t.Signature += d.Signature
 		}
 	case "input_json_delta":
-		i := int(index)
-		a.Calls.Add(&i, "", "", d.PartialJSON)
+		if i := int(index); a.calls[index] {
+			a.Calls.Add(&i, "", "", d.PartialJSON)
+		}
 	}
 }
 

@@ -75,6 +75,7 @@ type usage struct {
 	Completion transport.Count `json:"completion_tokens"`
 	Input      transport.Count `json:"input_tokens"`
 	Output     transport.Count `json:"output_tokens"`
+	Total      transport.Count `json:"total_tokens"`
 	Hit        transport.Count `json:"prompt_cache_hit_tokens"`
 	Details    struct {
 		Cached transport.Count `json:"cached_tokens"`
@@ -135,7 +136,7 @@ func (w *wide) chunk() goopenai.ChatCompletionStreamResponse {
 	c := goopenai.ChatCompletionStreamResponse{Model: w.Model}
 	for _, u := range []*usage{w.Usage, w.Groq.Usage} {
 		if u != nil {
-			c.Usage = &goopenai.Usage{PromptTokens: max(u.Prompt.N, u.Input.N), CompletionTokens: max(u.Completion.N, u.Output.N),
+			c.Usage = &goopenai.Usage{PromptTokens: max(u.Prompt.N, u.Input.N), CompletionTokens: max(u.Completion.N, u.Output.N), TotalTokens: u.Total.N,
 				PromptTokensDetails: &goopenai.PromptTokensDetails{CachedTokens: max(u.Hit.N, u.Details.Cached.N)}}
 		}
 	}

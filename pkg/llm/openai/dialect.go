@@ -25,6 +25,9 @@ type Dialect struct {
 	newModels []string
 	// usageByDefault: counts come without stream_options, which are refused.
 	usageByDefault bool
+	// thoughtsInTotal: the tokens of thoughts, which are paid for, are counted in the
+	// total only.
+	thoughtsInTotal bool
 	// idLength is the length that the id of a call must have, 0 for any.
 	idLength int
 	// bridge: a user message may not follow a tool result.
@@ -104,7 +107,7 @@ func dialects() []Dialect {
 			About: "tools and a schema exclude each other; a call it cannot parse is an error that holds the call"},
 		{Name: "deepseek", hosts: []string{"api.deepseek.com"}, Format: formatObject, state: "reasoning_content",
 			About: "wants its reasoning back with calls; any JSON object in place of a schema"},
-		{Name: "gemini", effortField: effortString, Must: "required", hosts: []string{"generativelanguage.googleapis.com", ".aiplatform.googleapis.com"}, Format: formatSchema, state: extraContent,
+		{Name: "gemini", effortField: effortString, Must: "required", hosts: []string{"generativelanguage.googleapis.com", ".aiplatform.googleapis.com"}, Format: formatSchema, state: extraContent, thoughtsInTotal: true,
 			About: "Gemini's own compatible endpoint; wants the signatures of its calls back"},
 		{Name: "ollama", effortField: effortString, port: "11434", Format: formatSchema, Alone: true, WithFormat: map[string]any{"reasoning_effort": "none"},
 			About: "the window cannot be set this way; models named ollama/NAME use its own protocol"},

@@ -443,3 +443,20 @@ func TestRefusalInAList(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestThoughtsInTotal: Gemini counts thoughts, which are paid for, in the total alone,
+// gives its calls no ids and names their end.
+func TestThoughtsInTotal(t *testing.T) {
+	const answer = `{"choices":[{"finish_reason":"tool_calls","index":0,"message":{"role":"assistant","extra_content":{"google":{"thought":true,"thought_signature":"c2ln"}},"tool_calls":[{"function":{"arguments":"{}","name":"f"},"id":"","type":"function"}]}}],"created":1748902365,"id":"x","model":"gemini-2.5-pro","object":"chat.completion","usage":{"completion_tokens":12,"prompt_tokens":35,"total_tokens":109}}`
+	for dialect, want := range map[string]int{"gemini": 74, "compatible": 12} {
+		srv := llmtest.New(t, llmtest.Raw("application/json", answer))
+		m, err := openai.New(openai.Config{BaseURL: srv.URL + "/v1", Dialect: dialect, NoStream: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := m.Generate(t.Context(), request(), nil)
+		if err != nil || len(r.Message.Calls) != 1 || r.Message.Calls[0].Name != "f" || r.Message.Calls[0].ID == "" || r.Usage.In != 35 || r.Usage.Out != want {
+			t.Errorf("%s: %+v, %v", dialect, r, err)
+		}
+	}
+}

@@ -60,6 +60,9 @@ func (a *answer) add(c *goopenai.ChatCompletionStreamResponse) {
 	if u := c.Usage; u != nil {
 		// Servers that report usage more than once mean the largest.
 		a.Usage.In, a.Usage.Out = max(a.Usage.In, u.PromptTokens), max(a.Usage.Out, u.CompletionTokens)
+		if a.m.dialect.thoughtsInTotal {
+			a.Usage.Out = max(a.Usage.Out, u.TotalTokens-u.PromptTokens)
+		}
 		if u.PromptTokensDetails != nil {
 			a.Usage.Cached = max(a.Usage.Cached, u.PromptTokensDetails.CachedTokens)
 		}
