@@ -3,14 +3,16 @@ package handler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"github.com/adroit-run/adroit/pkg/executor"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/adroit-run/adroit/internal/executor/compaction"
 	"github.com/adroit-run/adroit/internal/llm/route"
 	"github.com/adroit-run/adroit/pkg/event"
+	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
 )
 
@@ -37,13 +39,55 @@ type toolModel struct {
 func (k *toolModel) Generate(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
 	refs := k.think.Refs()
 	for i, ref := range refs {
-		resp, err := k.ask(ctx, i, ref, req, emit)
+		ask := k.ask
+		if i == len(refs)-1 { // nobody else can answer
+			ask = k.askPatiently
+		}
+		resp, err := ask(ctx, i, ref, req, emit)
 		if err == nil || i == len(refs)-1 || ctx.Err() != nil || !route.Passes(err) {
 			return resp, err
 		}
 		k.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s does not answer (%s); going on with %s", ref, compaction.FirstLine(err.Error()), refs[i+1])})
 	}
 	return nil, ctx.Err() // there is always one to ask
+}
+
+const (
+	thinkAttempts = 4 // of a request that fails and may succeed later
+	firstPause    = time.Second
+	longestPause  = 30 * time.Second
+)
+
+// askPatiently repeats a request that may succeed later: a few times, and as long as
+// the tool may take where the server is busy. It shows that it waits.
+func (k *toolModel) askPatiently(ctx context.Context, i int, ref string, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	pause := firstPause
+	for try := 1; ; try++ {
+		resp, err := k.ask(ctx, i, ref, req, emit)
+		var e *llm.Error
+		if err == nil || ctx.Err() != nil || !errors.As(err, &e) || !e.Retryable() || !e.Busy() && try == thinkAttempts {
+			return resp, err
+		}
+		wait := min(cmp.Or(e.RetryAfter, pause), longestPause)
+		if end, ok := ctx.Deadline(); ok && time.Until(end) < 2*wait {
+			return resp, err // the tool would be stopped for its time
+		}
+		k.emit(event.Event{Kind: event.Note, Text: fmt.Sprintf("%s; asked again in %s", compaction.FirstLine(err.Error()), wait.Round(time.Millisecond))})
+		k.forgive()
+		select {
+		case <-ctx.Done():
+			return resp, err
+		case <-time.After(wait):
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// forgive takes a request that has failed off the count of those a call may make.
+func (k *toolModel) forgive() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.asked--
 }
 
 func (k *toolModel) ask(ctx context.Context, i int, ref string, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
