@@ -19,6 +19,8 @@ type RetryOptions struct {
 	// From has the new job go on from the end of this turn of the old one's
 	// transcript, with the files as they are now. 0 begins anew.
 	From int `json:"from,omitempty"`
+	// Model does the task in place of the old one's; empty is the same.
+	Model string `json:"model,omitempty"`
 	// Message is what the person says there; it is for From.
 	Message string `json:"message,omitempty"`
 	executor.Attached
@@ -47,7 +49,7 @@ func (rt *Runtime) branch(ctx context.Context, old *jobs.Job, in *agents.Input, 
 	}
 	in.Taint |= taintOf(old)
 	if o.Mentions != "" || len(o.Attachments) > 0 {
-		m := executor.Message{Text: o.Message, Attached: o.Attached}
+		m := executor.Message{Text: o.Message, Model: o.Model, Attached: o.Attached}
 		if err := rt.checkMessage(ctx, old, &m); err != nil {
 			return err
 		}

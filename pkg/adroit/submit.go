@@ -158,11 +158,14 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 	}
 	s, id := &Submitted{}, jobs.NewID(time.Now())
 	again := &jobs.Job{ID: id, Workflow: old.Workflow, Agent: old.Agent, Title: old.Title, Dir: old.Dir, Model: old.Model, Input: old.Input}
-	if o.From > 0 || w != nil {
+	if again.Model, err = rt.retryModel(old, o.Model); err != nil {
+		return nil, err
+	}
+	if o.From > 0 || w != nil || o.Model != "" {
 		err = rt.again(ctx, old, again, w, s, o)
 	}
 	if err == nil {
-		err = errors.Join(jobdir.CopyImages(rt.data(), old.ID, id), rt.copyConfig(old, id))
+		err = errors.Join(jobdir.CopyImages(rt.data(), old.ID, id), rt.copyConfig(old, again))
 	}
 	if err == nil {
 		s.Job, err = m.Submit(ctx, again)
@@ -173,9 +176,26 @@ func (rt *Runtime) retry(ctx context.Context, ref string, o RetryOptions) (*Subm
 	return s, nil
 }
 
+// retryModel is the model of a job that is done again: of the old one, unless another
+// is named.
+func (rt *Runtime) retryModel(old *jobs.Job, ref string) (string, error) {
+	if ref == "" {
+		return old.Model, nil
+	}
+	models, err := rt.models.At("", ref)
+	if err != nil {
+		return "", err
+	}
+	if ref, err = models.Canonical(ref); err != nil {
+		return "", err
+	}
+	return ref, models.Check(ref)
+}
+
 // copyConfig gives a new job the configuration of an old one, without its recording,
-// which is of one job, and with the agent as it is now.
-func (rt *Runtime) copyConfig(old *jobs.Job, id string) error {
+// which is of one job, with the agent as it is now, and without the address of the
+// provider if the model is another's.
+func (rt *Runtime) copyConfig(old, again *jobs.Job) error {
 	c, err := rt.jobConfig(old.ID)
 	if err != nil {
 		return err
@@ -184,7 +204,11 @@ func (rt *Runtime) copyConfig(old *jobs.Job, id string) error {
 	if c.Record, c.AgentDigest = "", ""; json.Unmarshal(old.Input, &in) == nil {
 		c.AgentDigest = rt.agentNow(in, c.Trust)
 	}
-	return jobdir.SaveConfig(rt.data(), id, c)
+	before, _, _ := strings.Cut(old.Model, "/")
+	if now, _, _ := strings.Cut(again.Model, "/"); now != before {
+		c.BaseURL = ""
+	}
+	return jobdir.SaveConfig(rt.data(), again.ID, c)
 }
 
 // again changes the request of a job that is done again: where it works, and the
@@ -194,6 +218,9 @@ func (rt *Runtime) again(ctx context.Context, old, again *jobs.Job, w *worktree.
 	err := json.Unmarshal(old.Input, &in)
 	if err != nil {
 		return fmt.Errorf("%s: reading its request: %w", old.ID, err)
+	}
+	if o.Model != "" {
+		in.Model = again.Model
 	}
 	if o.From > 0 {
 		if err := rt.branch(ctx, old, &in, o, again.ID); err != nil {

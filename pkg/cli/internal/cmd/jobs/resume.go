@@ -84,7 +84,7 @@ func newRetry(e *env.Env) *cobra.Command {
 			"conversation as it was at the end of that turn, which adroit jobs transcript\n" +
 			"numbers, and MESSAGE behind it. The files are as they are now: adroit jobs undo\n" +
 			"takes back what the old job did. The old job stays as it is.",
-		Example: "  adroit jobs retry J4K2\n  adroit jobs retry J4K2 --from 3 \"use a map instead\"",
+		Example: "  adroit jobs retry J4K2\n  adroit jobs retry J4K2 --from 3 \"use a map instead\"\n  adroit jobs retry J4K2 -m ollama/qwen3:8b",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -95,6 +95,7 @@ func newRetry(e *env.Env) *cobra.Command {
 			if r.Message = strings.Join(args[1:], " "); r.Message != "" {
 				r.Attached = request.Attached(r.Message, "")
 			}
+			r.Model = request.Script(r.Model)
 			again, err := c.Retry(ctx, args[0], r)
 			if err != nil {
 				return err
@@ -112,6 +113,7 @@ func newRetry(e *env.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print events as JSON, one a line")
 	cmd.Flags().BoolVar(&deltas, "deltas", false, "--json, with the pieces of responses as they come (kind delta), which are not kept")
 	attach.AtOnce(cmd.Flags(), &o)
+	cmd.Flags().StringVarP(&r.Model, "model", "m", "", "do it with this model instead of the old job's")
 	cmd.Flags().IntVar(&r.From, "from", 0, "go on from the end of this turn")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run it in the background")
 	return cmd
