@@ -76,7 +76,7 @@ var may = map[string][]string{
 	"internal/flow/flowvet":       {},
 	"internal/lsp":                {"pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/rootfs"},
 	"internal/toolserver":         {"pkg/tools"},
-	"internal/mcp":                {"internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
+	"internal/mcp":                {"internal/attachment", "pkg/llm", "internal/keyfile", "internal/toolserver", "internal/secret", "pkg/adroit", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/workspace/textfile"},
 	// A surface: what it does is a call of adroit.Client.
 	"internal/acp":               {"internal/tools/todo", "internal/executor/stepio", "pkg/adroit", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools"},
 	"internal/backup":            {"pkg/jobs", "internal/sqlite"},
@@ -85,7 +85,7 @@ var may = map[string][]string{
 	"pkg/temporal":               {"pkg/event", "pkg/flow"},
 	"pkg/tools/schema":           {},
 	"pkg/tools/toolstest":        {"pkg/event", "pkg/llm", "pkg/netguard", "pkg/tools", "pkg/workspace", "internal/workspace/process"},
-	"pkg/tools/file":             {"pkg/tools", "internal/tools/edit", "pkg/workspace"},
+	"pkg/tools/file":             {"internal/attachment", "pkg/llm", "pkg/tools", "internal/tools/edit", "pkg/workspace"},
 	"pkg/tools/std":              {"internal/tools/", "pkg/tools", "pkg/tools/"},
 	"pkg/jobs/jobstest":          {"pkg/event", "pkg/flow", "pkg/jobs"},
 

@@ -8,7 +8,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/adroit-run/adroit/internal/attachment"
 	"github.com/adroit-run/adroit/internal/workspace/textfile"
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -27,6 +29,7 @@ type answer struct {
 	cut  bool
 	kept map[string]json.RawMessage
 	size int
+	seen []llm.Image
 }
 
 // result takes what a server returned for what the model reads; images, links and
@@ -56,7 +59,7 @@ func result(name string, r *sdk.CallToolResult) tools.Result {
 
 // result is the answer as the executor has it.
 func (a *answer) result(failed bool) tools.Result {
-	out := tools.Result{Text: a.text.String(), Failed: failed, Artifacts: a.kept}
+	out := tools.Result{Text: a.text.String(), Failed: failed, Artifacts: a.kept, Images: a.seen}
 	if out.Artifacts == nil {
 		out.Artifacts = map[string]json.RawMessage{}
 	}
@@ -72,7 +75,9 @@ func (a *answer) content(c sdk.Content, n int) {
 	case *sdk.TextContent:
 		a.say(textfile.Visible(c.Text))
 	case *sdk.ImageContent:
-		a.data("image", n, c.MIMEType, "", c.Data)
+		if !a.image(n, c.Data) {
+			a.data("image", n, c.MIMEType, "", c.Data)
+		}
 	case *sdk.AudioContent:
 		a.data("audio", n, c.MIMEType, "", c.Data)
 	case *sdk.ResourceLink:
@@ -85,6 +90,19 @@ func (a *answer) content(c sdk.Content, n int) {
 	default:
 		a.say(fmt.Sprintf("[%T, which is not shown]", c))
 	}
+}
+
+// image adds an image, and an artifact of it as data does. It reports false for what
+// models do not take.
+func (a *answer) image(n int, data []byte) bool {
+	image, err := attachment.Image(fmt.Sprintf("%s/image-%d", a.name, n), data)
+	if err != nil || len(a.seen) == attachment.MaxImages {
+		return false
+	}
+	a.seen = append(a.seen, *image)
+	a.data("image", n, image.Type, "", data)
+	a.say(image.String())
+	return true
 }
 
 // resource adds the content of a resource.

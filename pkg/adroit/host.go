@@ -47,8 +47,12 @@ func (rt *Runtime) mux(ctx context.Context, j *jobs.Job, blobs flow.Blobs) (flow
 	h := handler.Host{
 		Models:    func(_ context.Context, ref string) (llm.Model, string, error) { return models.Open(ref) },
 		CallModes: models.Driver(), Rate: rt.rate(), Patience: rt.o.ModelWait, Tools: set, Confinement: rt.fence(ctx, j, c, models), Blobs: blobs,
-		Results: &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
-		Images:  func(digest string) ([]byte, error) { return jobdir.ReadImage(rt.data(), j.ID, digest) },
+		Results:   &handler.ResultStore{Dir: filepath.Join(rt.home, j.ID, "results")},
+		Images:    func(digest string) ([]byte, error) { return jobdir.ReadImage(rt.data(), j.ID, digest) },
+		KeepImage: func(i *llm.Image) error { return jobdir.KeepImage(rt.data(), j.ID, i) },
+	}
+	if c, ok := models.(ModelCatalog); ok {
+		h.NoImages = c.NoImages
 	}
 	pinned := &pinnedTools{rt: rt, home: filepath.Join(rt.home, j.ID), scope: func() (toolserver.Scope, error) { return rt.jobServers(j.Dir, c) }}
 	if rt.o.ToolServers != nil {

@@ -158,7 +158,7 @@ func (s *State) addTurn(t *Task, answer llm.Message, calls []llm.Call, replies [
 		if i == 0 {
 			text += s.repairNote()
 		}
-		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: answer.Calls[i].Name, Text: text, Failed: reply.Failed})
+		s.New = append(s.New, llm.Message{Role: llm.Tool, CallID: c.ID, Name: answer.Calls[i].Name, Text: text, Images: reply.Images, Failed: reply.Failed})
 		s.bind(c.Name, reply.Artifacts)
 		s.Taint |= t.taint(c, reply)
 		s.Rules = append(s.Rules, reply.rules...)

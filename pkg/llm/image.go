@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// An Image is a picture in a message of the user. The message's text has its String,
+// An Image is a picture in a message of the user or in the result of a tool. The
+// message's text has its String,
 // so that a model which does not get the picture knows that there is one.
 type Image struct {
 	Name   string `json:"name"` // as whoever attached it calls it

@@ -40,7 +40,7 @@ type Message struct {
 	Role     Role    `json:"role"`
 	Text     string  `json:"text,omitempty"`
 	Thinking string  `json:"thinking,omitempty"`
-	Images   []Image `json:"images,omitempty"` // Role User
+	Images   []Image `json:"images,omitempty"` // Role User or Tool
 	Calls    []Call  `json:"calls,omitempty"`
 	CallID   string  `json:"call_id,omitempty"` // Role Tool: the call this answers
 	Name     string  `json:"name,omitempty"`    // Role Tool: the tool's name

@@ -152,7 +152,10 @@ type Result struct {
 	Failed    bool                       `json:"failed,omitempty"`
 	Summary   string                     `json:"summary,omitempty"` // one line for people; Text's first line if empty
 	Artifacts map[string]json.RawMessage `json:"artifacts,omitempty"`
-	Taint     Taint                      `json:"taint,omitempty"` // what the text carries beyond Metadata.Taints
+	// Images are shown to models that see. Text has the String of each, which is all
+	// that other models learn of it.
+	Images []llm.Image `json:"images,omitempty"`
+	Taint  Taint       `json:"taint,omitempty"` // what the text carries beyond Metadata.Taints
 	// Inconclusive is set by a tool that is a check if the call neither passed nor
 	// failed. Failed is set with it, and Summary reports why in a line.
 	Inconclusive Inconclusive `json:"inconclusive,omitempty"`

@@ -142,6 +142,14 @@ func overlap(a, b []string) bool {
 func (t *Trimmer) Drop() {
 	for i := range t.old() {
 		u := &t.uses[i]
+		if len(u.result.Images) > 0 {
+			t.Weight -= Weigh(*u.result)
+			u.result.Text += "\n[not shown any more; call it again to see it]"
+			u.result.Images = nil
+			t.Weight += Weigh(*u.result)
+			t.Dropped++
+			continue
+		}
 		text := u.result.Text
 		if len(text) < smallResult || isStub(text) {
 			continue

@@ -70,6 +70,12 @@ type Host struct {
 	Blobs flow.Blobs
 	// Images reads an image of the job's messages by its digest. May be nil.
 	Images func(digest string) ([]byte, error)
+	// KeepImage keeps an image that a tool has returned, durably. Nil: models learn of
+	// such images by their text only.
+	KeepImage func(i *llm.Image) error
+	// NoImages returns why a model is sure to take no images, "" if it takes them or
+	// nobody knows. May be nil.
+	NoImages func(ctx context.Context, model string) string
 	// Person asks whoever is there whether something may happen that a model is
 	// about to do on its own; no is the reason if not. Nil: nobody is there.
 	Person func(ctx context.Context, q executor.Question) (no string, err error)
@@ -116,7 +122,7 @@ func Serve(h Host) flow.Mux {
 	if attempts == 0 {
 		attempts = 5
 	}
-	m := &models{Host: h, convs: map[string]*conversation{}}
+	m := &models{Host: h, convs: map[string]*conversation{}, blind: map[string]string{}}
 	return flow.Mux{
 		stepio.ModelStep: {Handler: m.serve, Timeout: max(h.ModelTimeout, stepio.AgentTimeout), Attempts: attempts, Patience: h.Patience, Safe: repeatableModel, Describe: h.withCost(describeModel), Recount: recountCost(h.withCost(describeModel))},
 		stepio.ToolStep:  {Handler: h.tool, Timeout: 2 * time.Hour, Safe: h.repeatable, Settle: h.revertInterrupted, Describe: h.withCost(describeTool), Recount: recountCost(h.withCost(describeTool))},
@@ -177,10 +183,7 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 	if h.Results != nil {
 		call.Results = h.Results
 	}
-	if call.Files != nil {
-		call.Files = call.Files.At(s.Path) // so that a step can be undone
-		ctx = call.Files.Context(ctx)      // by its commands, too
-	}
+	ctx = atStep(ctx, &call, s.Path)
 	var think *toolModel
 	if call.Model = nil; use.Think != nil {
 		think = &toolModel{think: *use.Think, models: h.Models, record: h.Record, emit: emit}
@@ -230,9 +233,22 @@ func (h Host) tool(ctx context.Context, s flow.Step, emit event.Sink) (json.RawM
 			return nil, errors.Join(h.fault(s.Job, use.At), err)
 		}
 	}
+	if err := h.keepImages(&res); err != nil {
+		return nil, err
+	}
 	h.bound(ctx, s, use.MaxResultBytes, &res, emit)
 	reply := executor.ToolResult{Result: res, Took: time.Since(start), Sandbox: sandboxLevel(t, env), ModelCosts: spent, Repairs: repairs}
 	return json.Marshal(reply)
+}
+
+// atStep notes what a call changes under its step, so that it can be undone: what its
+// commands do, too.
+func atStep(ctx context.Context, env *tools.Env, path string) context.Context {
+	if env.Files == nil {
+		return ctx
+	}
+	env.Files = env.Files.At(path)
+	return env.Files.Context(ctx)
 }
 
 // fault returns the storage failure that calls at a worktree have met, as what

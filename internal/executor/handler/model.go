@@ -21,6 +21,7 @@ type models struct {
 	Host
 	mu    sync.Mutex
 	convs map[string]*conversation // that no request uses now, by digest of the last request
+	blind map[string]string        // models that refused images, with what they said
 }
 
 // A conversation is a transcript as it stood when an Ask was made.
@@ -44,6 +45,11 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		return nil, storageFailure(fmt.Errorf("model %s: reading the transcript: %w", s.Name, err))
 	}
 	defer m.keepConversation(s.Digest(), c)
+	if why := m.noImages(ctx, a.Model); why != "" && showsImages(c.msgs) {
+		seen := c
+		c = c.withoutImages(a.Model, why)
+		defer func() { seen.modeFailures, seen.cuts = c.modeFailures, c.cuts }()
+	}
 	model, name, err := m.Models(ctx, a.Model)
 	if err != nil {
 		return nil, modelFailure(err)
@@ -83,6 +89,13 @@ func (m *models) serve(ctx context.Context, s flow.Step, emit event.Sink) (json.
 		model = hedge
 	}
 	answer, err := m.generate(ctx, model, c, a, req, show)
+	if why := refusesImages(err, c.msgs); why != "" {
+		m.learnBlind(a.Model, why)
+		emit(event.Event{Kind: event.Note, Text: a.Model + " takes no images, and is asked without them: " + why})
+		c = c.withoutImages(a.Model, why)
+		req.Messages, req.History = c.msgs, c.wire
+		answer, err = m.generate(ctx, model, c, a, req, show)
+	}
 	if e := new(llm.Error); m.Record != nil && errors.As(err, &e) && e.Kind == llm.TooLong {
 		if err := m.Record(req, nil); err != nil {
 			return nil, err

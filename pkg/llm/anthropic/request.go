@@ -95,7 +95,14 @@ func (m *model) tools(req *llm.Request) ([]sdk.ToolUnionParam, error) {
 // message is one message, which is a part of a turn.
 func message(m *llm.Message) sdk.MessageParam {
 	if m.Role == llm.Tool {
-		return sdk.NewUserMessage(sdk.NewToolResultBlock(callID(m.CallID), cmp.Or(m.Text, "(no output)"), m.Failed))
+		block := sdk.NewToolResultBlock(callID(m.CallID), cmp.Or(m.Text, "(no output)"), m.Failed)
+		for _, i := range m.Images {
+			if len(i.Data) > 0 {
+				image := sdk.NewImageBlockBase64(i.Type, base64.StdEncoding.EncodeToString(i.Data)).OfImage
+				block.OfToolResult.Content = append(block.OfToolResult.Content, sdk.ToolResultBlockParamContentUnion{OfImage: image})
+			}
+		}
+		return sdk.NewUserMessage(block)
 	}
 	if m.Role == llm.User {
 		text := m.Text

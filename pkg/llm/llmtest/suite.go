@@ -47,6 +47,7 @@ func Suite(t *testing.T, newModel func(baseURL string, l Limits) llm.Model) {
 	t.Run("calls", s.calls)
 	t.Run("request", s.request)
 	t.Run("images", s.images)
+	t.Run("images of tools", s.toolImages)
 	t.Run("statuses", s.statuses)
 	t.Run("connections", s.connections)
 	t.Run("silence", s.silence)

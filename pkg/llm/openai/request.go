@@ -214,7 +214,7 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 		dst = append(dst, `{"role":"assistant","content":"(noted)"},`...)
 	}
 	out := goopenai.ChatCompletionMessage{Role: string(msg.Role), Content: text}
-	if parts := images(msg.Images); parts != nil {
+	if parts := images(msg.Images); parts != nil && msg.Role == llm.User {
 		out.Content = ""
 		out.MultiContent = append([]goopenai.ChatMessagePart{{Type: goopenai.ChatMessagePartTypeText, Text: cmp.Or(text, "(no text)")}}, parts...)
 	}
@@ -247,7 +247,37 @@ func (m *model) append(dst []byte, req *llm.Request, msg *llm.Message) ([]byte, 
 	if s != nil {
 		dst = append(append(append(dst[:len(dst)-1], `,"`+d.state+`":`...), s.Value...), '}')
 	}
-	return dst, nil
+	return m.appendShown(dst, req.Messages, msg)
+}
+
+// appendShown appends what the results of an answer's calls show behind the last of
+// them, as a message of the user: those of tools carry text only.
+func (m *model) appendShown(dst []byte, msgs []llm.Message, msg *llm.Message) ([]byte, error) {
+	at := 0
+	for at < len(msgs) && &msgs[at] != msg {
+		at++
+	}
+	if msg.Role != llm.Tool || at == len(msgs) || at+1 < len(msgs) && msgs[at+1].Role == llm.Tool {
+		return dst, nil
+	}
+	var parts []goopenai.ChatMessagePart
+	var names []string
+	for ; at > 0 && msgs[at].Role == llm.Tool; at-- {
+		parts = slices.Concat(images(msgs[at].Images), parts)
+		for _, i := range slices.Backward(msgs[at].Images) {
+			names = append(names, i.Name)
+		}
+	}
+	if parts == nil {
+		return dst, nil
+	}
+	slices.Reverse(names)
+	text := goopenai.ChatMessagePart{Type: goopenai.ChatMessagePartTypeText, Text: "[shown by the results above: " + strings.Join(names, ", ") + "]"}
+	b, err := json.Marshal(goopenai.ChatCompletionMessage{Role: goopenai.ChatMessageRoleUser, MultiContent: slices.Insert(parts, 0, text)})
+	if m.dialect.bridge {
+		dst = append(dst, `,{"role":"assistant","content":"(noted)"}`...)
+	}
+	return append(append(dst, ','), transport.Plain(b)...), err
 }
 
 // images are the parts of a message for its images.

@@ -85,6 +85,13 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
+	shot := "GIF89aa\x00a\x00 a picture"
+	if r := call(t, Read, open(t, map[string]string{"shot.gif": shot, "cut.gif": shot[:8] + "\x00"}), readInput{Path: "shot.gif"}); r.Failed || r.Text != "[image shot.gif 97x97 1 KB]" || len(r.Images) != 1 || string(r.Images[0].Data) != shot {
+		t.Errorf("an image: %+v", r)
+	}
+	if r := call(t, Read, open(t, map[string]string{"cut.gif": shot[:8] + "\x00"}), readInput{Path: "cut.gif"}); !r.Failed || r.Images != nil {
+		t.Errorf("what is none: %+v", r)
+	}
 	plain := *env
 	plain.PlainText = true
 	for _, c := range []struct {

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/adroit-run/adroit/internal/attachment"
+	"github.com/adroit-run/adroit/pkg/llm"
 	"github.com/adroit-run/adroit/pkg/tools"
 )
 
@@ -47,6 +49,11 @@ func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error)
 	p, err := env.Files.ReadLines(in.Path, max(in.From, 1), in.Lines)
 	if err != nil {
 		return tools.Result{}, err
+	}
+	if p.Binary || len(p.Lines) > 0 && attachment.ImageType([]byte(p.Lines[0])) != "" {
+		if r, ok := show(env, in.Path); ok {
+			return r, nil
+		}
 	}
 	switch {
 	case p.Binary:
@@ -84,6 +91,19 @@ func read(_ context.Context, env *tools.Env, in readInput) (tools.Result, error)
 		text = fmt.Sprintf("[lines %d-%d]\n", p.From, last) + text
 	}
 	return tools.Result{Text: text, Summary: fmt.Sprintf("%s %d-%d", in.Path, p.From, last)}, nil
+}
+
+// show is the result of reading an image; false if the file is none that models take.
+func show(env *tools.Env, name string) (tools.Result, bool) {
+	b, err := env.Files.Peek(name, nil, attachment.MaxImage+1)
+	if err != nil {
+		return tools.Result{}, false
+	}
+	image, err := attachment.Image(name, b)
+	if err != nil {
+		return tools.Result{}, false
+	}
+	return tools.Result{Text: image.String(), Summary: image.String(), Images: []llm.Image{*image}}, true
 }
 
 func total(lines, last int) string {
