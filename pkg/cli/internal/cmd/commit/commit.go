@@ -159,22 +159,32 @@ func answer(ctx context.Context, e *env.Env, c adroit.Client, r adroit.Request) 
 
 // confirm asks whether the message is right. The error ends the command.
 func confirm(ctx context.Context, e *env.Env) (edit bool, err error) {
+	switch choose(ctx, e, "commit with this message? [y]es, [e]dit it first, [n]o: ", "yes", "edit", "no") {
+	case "yes":
+		return false, nil
+	case "edit":
+		return true, nil
+	}
+	fmt.Fprintln(e.Err, "nothing is committed")
+	return false, exit.With(exit.Cancelled)
+}
+
+// choose asks a person until the answer is one of words, or its first letter. The end
+// of the input is the last of them.
+func choose(ctx context.Context, e *env.Env, question string, words ...string) string {
 	in := term.NewLineReader(ctx, e.In)
 	for {
-		fmt.Fprint(e.Err, "commit with this message? [y]es, [e]dit it first, [n]o: ")
-		word, err := in.ReadLine()
+		fmt.Fprint(e.Err, question)
+		answer, err := in.ReadLine()
 		if err != nil {
 			fmt.Fprintln(e.Err)
-			word = "n"
+			return words[len(words)-1]
 		}
-		switch strings.ToLower(strings.TrimSpace(word)) {
-		case "y", "yes":
-			return false, nil
-		case "e", "edit":
-			return true, nil
-		case "n", "no":
-			fmt.Fprintln(e.Err, "nothing is committed")
-			return false, exit.With(exit.Cancelled)
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		for _, word := range words {
+			if answer == word || answer == word[:1] {
+				return word
+			}
 		}
 	}
 }

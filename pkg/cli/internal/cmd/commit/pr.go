@@ -263,22 +263,11 @@ func callGitHub(ctx context.Context, c adroit.Client, dir, tool string, args map
 
 // confirmPush asks whether it may be pushed. The error ends the command.
 func confirmPush(ctx context.Context, e *env.Env) error {
-	in := term.NewLineReader(ctx, e.In)
-	for {
-		fmt.Fprint(e.Err, "push it and open the pull request? [y]es, [n]o: ")
-		word, err := in.ReadLine()
-		if err != nil {
-			fmt.Fprintln(e.Err)
-			word = "n"
-		}
-		switch strings.ToLower(strings.TrimSpace(word)) {
-		case "y", "yes":
-			return nil
-		case "n", "no":
-			fmt.Fprintln(e.Err, "nothing is committed or pushed")
-			return exit.With(exit.Cancelled)
-		}
+	if choose(ctx, e, "push it and open the pull request? [y]es, [n]o: ", "yes", "no") == "yes" {
+		return nil
 	}
+	fmt.Fprintln(e.Err, "nothing is committed or pushed")
+	return exit.With(exit.Cancelled)
 }
 
 // show prints what the person is asked about.
