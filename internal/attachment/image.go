@@ -6,10 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"image"
-	"image/gif"
-	"image/jpeg"
-	"image/png"
 	"io"
 
 	"github.com/adroit-run/adroit/pkg/llm"
@@ -63,14 +59,39 @@ func TooLarge(n int64) error {
 	return fmt.Errorf("the image has %.1f MB, and models take at most %d MB; make it smaller", float64(n)/(1<<20), MaxImage>>20)
 }
 
-// size reads the pixels of an image from its header.
+// size reads the pixels of an image from its header. The decoders of the standard
+// library would be a large part of small programs.
 func size(kind string, b []byte) (w, h int, err error) {
-	read := map[string]func(io.Reader) (image.Config, error){"image/png": png.DecodeConfig, "image/jpeg": jpeg.DecodeConfig, "image/gif": gif.DecodeConfig}[kind]
-	if read == nil {
+	switch {
+	case kind == "image/webp":
 		return webp(b)
+	case kind == "image/jpeg":
+		return jpegSize(b)
+	case kind == "image/gif" && len(b) >= 13:
+		return int(binary.LittleEndian.Uint16(b[6:])), int(binary.LittleEndian.Uint16(b[8:])), nil
+	case kind == "image/png" && len(b) >= 33 && string(b[12:16]) == "IHDR":
+		return int(binary.BigEndian.Uint32(b[16:])), int(binary.BigEndian.Uint32(b[20:])), nil
 	}
-	c, err := read(bytes.NewReader(b))
-	return c.Width, c.Height, err
+	return 0, 0, io.ErrUnexpectedEOF
+}
+
+// jpegSize reads the size of a JPEG image from the header of its frame.
+func jpegSize(b []byte) (w, h int, err error) {
+	for b = b[2:]; len(b) >= 4 && b[0] == 0xff; {
+		kind, n := b[1], int(binary.BigEndian.Uint16(b[2:]))
+		switch {
+		case kind == 0xff: // fill
+			b = b[1:]
+			continue
+		case kind == 1 || kind >= 0xd0 && kind <= 0xd7: // without a length
+			b = b[2:]
+			continue
+		case kind >= 0xc0 && kind <= 0xcf && kind != 0xc4 && kind != 0xc8 && kind != 0xcc && len(b) >= 9:
+			return int(binary.BigEndian.Uint16(b[7:])), int(binary.BigEndian.Uint16(b[5:])), nil
+		}
+		b = b[min(n+2, len(b)):]
+	}
+	return 0, 0, io.ErrUnexpectedEOF
 }
 
 // webp reads the size of a WebP image from its first chunk, by RFC 9649.
