@@ -107,7 +107,8 @@ func script(dir, name string) (bool, error) {
 	return p.Scripts[name] != "", nil
 }
 
-// pytest reports whether a project is set up for pytest.
+// pytest reports whether a project is set up for pytest, or has tests that unittest
+// does not see: it would pass without having run any.
 func pytest(dir string) bool {
 	for _, name := range []string{"pytest.ini", "conftest.py", "tests/conftest.py"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -115,7 +116,21 @@ func pytest(dir string) bool {
 		}
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "pyproject.toml"))
-	return err == nil && strings.Contains(string(b), "[tool.pytest")
+	if err == nil && strings.Contains(string(b), "[tool.pytest") {
+		return true
+	}
+	plain := false
+	for _, names := range []string{"test_*.py", "*_test.py", "tests/test_*.py", "tests/*_test.py"} {
+		files, _ := filepath.Glob(filepath.Join(dir, names)) // the pattern is a good one
+		for _, name := range files {
+			b, err := os.ReadFile(name)
+			if err != nil || strings.Contains(string(b), "unittest") {
+				return false
+			}
+			plain = true
+		}
+	}
+	return plain
 }
 
 // read reads a file of phases: names with commands, in order.

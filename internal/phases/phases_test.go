@@ -21,6 +21,8 @@ func TestFind(t *testing.T) {
 		{"node without a script", map[string]string{"package.json": `{}`}, "lint", "no script lint"},
 		{"node, broken", map[string]string{"package.json": `{`}, "lint", "package.json: "},
 		{"python", map[string]string{"pyproject.toml": ""}, "build,test", "python3 -m compileall -q .; python3 -m unittest"},
+		{"plain tests", map[string]string{"setup.py": "", "tests/test_a.py": "def test_a():\n    assert True\n"}, "test", "python3 -m pytest"},
+		{"unittest", map[string]string{"setup.py": "", "test_a.py": "import unittest\n"}, "test", "python3 -m unittest"},
 		{"pytest", map[string]string{"pyproject.toml": "[tool.pytest.ini_options]\n"}, "test", "python3 -m pytest"},
 		{"own command", nil, "build=make all,deploy=./d.sh", "make all; ./d.sh"},
 		{"nothing here", nil, "build", "no package of Go"},
@@ -32,6 +34,9 @@ func TestFind(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for name, text := range c.files {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -48,7 +48,9 @@ func inWords(q *jobs.Question, name, words string) (s adroit.Signal, err error) 
 	case asks(q, "continue"):
 		s.Name = "continue"
 		switch {
-		case name == "deny", words == "abort":
+		case words == "abort":
+			s.Name, words = "abort", ""
+		case name == "deny":
 			s.Name = "abort"
 		case words == "continue":
 			words = ""
