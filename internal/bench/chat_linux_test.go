@@ -43,7 +43,7 @@ func BenchmarkChat(b *testing.B) {
 		cat.end()
 
 		chat := onTerminal(b, exec.Command(adroit, "chat", "--resume"), repo, env)
-		chat.see("/help")
+		chat.see("\x1b[1m>") // the line to type in
 		first := chat.cpu()
 		chat.see("message 5001") // of the conversation, which is read behind the first frame
 		chat.see("/help")

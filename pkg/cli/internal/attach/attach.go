@@ -241,7 +241,7 @@ func (s *session) header(ctx context.Context, started *adroit.Started) {
 		fmt.Fprintln(w, w.Paint(term.Bold, row))
 	}
 	for _, id := range started.Others {
-		fmt.Fprintf(s.e.Err, "%s is also working here; --worktree keeps them apart\n", id)
+		fmt.Fprintf(s.e.Err, "%s is also working here; --worktree keeps them apart\n", render.SanitizeLine(id))
 	}
 }
 

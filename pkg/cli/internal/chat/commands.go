@@ -280,7 +280,7 @@ func (s *Session) diff(string) {
 			return nil, err
 		}
 		return func(w *term.Screen) {
-			render.Diff(w, d.Diff)
+			render.Diff(w, render.Sanitize(d.Diff)) // to be read, also where it goes into a file
 			if !render.Uncertain(w, d.Changes) && d.Diff == "" {
 				fmt.Fprintln(w, "nothing was changed")
 			}

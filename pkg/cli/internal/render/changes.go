@@ -109,5 +109,5 @@ func Merge(w, summary io.Writer, m *adroit.MergeReport, home func(string) string
 	for _, p := range m.Paths {
 		fmt.Fprintf(w, "%s\n", SanitizeLine(p))
 	}
-	fmt.Fprintf(summary, "%s merged into %s of %s as %.10s    adroit jobs rm %s\n", Plural(len(m.Paths), "file"), m.Into, home(m.Repo), m.Commit, m.Job)
+	fmt.Fprintf(summary, "%s merged into %s of %s as %.10s    adroit jobs rm %s\n", Plural(len(m.Paths), "file"), SanitizeLine(m.Into), SanitizeLine(home(m.Repo)), SanitizeLine(m.Commit), m.Job)
 }

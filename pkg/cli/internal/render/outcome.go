@@ -63,7 +63,7 @@ func Next(actions []adroit.Action) (commands []string) {
 // Answers are the commands that answer a question of a job that waits for a signal:
 // those for approvals and words also go on with it.
 func Answers(job, signal string) string {
-	switch signal = SignalName(signal); signal {
+	switch signal = SanitizeLine(SignalName(signal)); signal {
 	case "approve":
 		return "adroit approve " + job + "    adroit deny " + job + " WHY"
 	case "continue":

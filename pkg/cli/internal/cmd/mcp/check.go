@@ -57,7 +57,7 @@ func newCheck(e *env.Env) *cobra.Command {
 const mostShown = 200
 
 func printReport(w io.Writer, r *adroit.ToolServerReport) {
-	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", r.Name, render.SanitizeLine(r.Version), render.SanitizeLine(r.Protocol), render.Plural(len(r.Items), "tool"))
+	fmt.Fprintf(w, "%s: %s, MCP %s, %s\n", render.SanitizeLine(r.Name), render.SanitizeLine(r.Version), render.SanitizeLine(r.Protocol), render.Plural(len(r.Items), "tool"))
 	var t render.Table
 	for _, i := range r.Items[:min(len(r.Items), mostShown)] {
 		words := []string{i.Effect}
@@ -86,6 +86,6 @@ func printReport(w io.Writer, r *adroit.ToolServerReport) {
 		fmt.Fprintf(w, "and %d more, which are not offered: choose by tools: in its entry\n", r.More)
 	}
 	if r.Pending > 0 {
-		fmt.Fprintf(w, "%s changed or new, and not offered: adroit mcp check %s --accept accepts them as they are\n", render.Plural(r.Pending, "tool"), r.Name)
+		fmt.Fprintf(w, "%s changed or new, and not offered: adroit mcp check %s --accept accepts them as they are\n", render.Plural(r.Pending, "tool"), render.SanitizeLine(r.Name))
 	}
 }
