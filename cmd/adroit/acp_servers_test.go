@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,15 +15,29 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// notesServer is the program of an MCP server whose only tool writes down.
+// notesServer is the program of an MCP server whose tools write down.
 func notesServer() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "note", Description: "Write a line down."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "noted with " + os.Getenv("NOTES_TOKEN") + os.Getenv("NOTES_TEXT")}}}, nil, nil
 	})
+	server.AddTool(&mcp.Tool{Name: "sign", Description: "Sign for somebody.", InputSchema: map[string]any{"type": "object"}}, sign)
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		os.Exit(1)
 	}
+}
+
+// sign asks the user who signs.
+func sign(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if given, ok := r.Params.InputResponses["who"].(*mcp.ElicitResult); ok {
+		b, err := json.Marshal(given.Content)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: given.Action + " " + string(b)}}}, err
+	}
+	type m = map[string]any
+	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"who": &mcp.ElicitParams{Message: "Who signs?", RequestedSchema: m{
+		"type": "object", "required": []string{"name", "color"}, "properties": m{
+			"name": m{"type": "string"}, "color": m{"type": "string", "enum": []string{"red", "green"}}, "times": m{"type": "integer", "minimum": 1},
+		}}}}}, nil
 }
 
 const acpServerTurns = `turns:

@@ -354,6 +354,18 @@ func TestACPPeer(t *testing.T) {
 	}
 	t.Parallel()
 	p := editorPlace(t)
+	program, err := exec.LookPath("notes-mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"turns.yaml": strings.Replace(acpTurns, "{name: todo,", "{name: mcp__notes__note, args: {}}, {name: todo,", 1), "home/.config/adroit/commands/review.md": "Review it.\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p.path(name)), 0o755), os.WriteFile(p.path(name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.env = append(p.env, "ADROIT_SANDBOX=off", "NOTES_MCP="+program)
 	cmd := exec.Command("node", filepath.Join(peer, "client.mjs"), p.bin, "acp", "hand", "-m", "script:"+p.path("turns.yaml"), "--sandbox", "off")
 	cmd.Dir, cmd.Env = p.path("repo"), p.env
 	cmd.Stderr = os.Stderr
@@ -362,5 +374,5 @@ func TestACPPeer(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	contains(t, string(out), "version 1 load true", "modes plan,edits,auto current edits", "thought I look first.", "message I will look.", "call read_file read in_progress", "diff a.txt one to two",
-		"asked shell echo first: allow_once", "plan Echo in_progress medium, Rest pending medium", "message All done.", "stop end_turn", "message Done again.", "loaded user change it", "sessions 1", "closed")
+		"asked shell echo first: allow_once", "asked mcp__notes__note: allow_once", "update mcp__notes__note completed", "plan Echo in_progress medium, Rest pending medium", "commands /review Review it.", "message All done.", "stop end_turn", "message Done again.", "loaded user change it", "sessions 1", "closed")
 }

@@ -10,6 +10,7 @@ const [command, ...args] = process.argv.slice(2);
 const agent = spawn(command, args, { argv0: "adroit", stdio: ["pipe", "pipe", "inherit"] });
 let loading = "";
 let last = "";
+let commands = []; // they may come at any time
 const line = (...words) => {
   if (last) process.stdout.write("\n");
   last = "";
@@ -26,6 +27,7 @@ const show = (update) => {
     case "user_message_chunk": return line("user", update.content.text);
     case "agent_message_chunk": return piece("message", update.content.text);
     case "agent_thought_chunk": return piece("thought", update.content.text);
+    case "available_commands_update": commands = update.availableCommands; return;
     case "plan": return line("plan", update.entries.map((e) => `${e.content} ${e.status} ${e.priority}`).join(", "));
     case "tool_call": return line("call", update.title, update.kind, update.status);
     case "tool_call_update":
@@ -47,7 +49,7 @@ await app.connectWith(ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(a
   const hello = await ctx.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION, clientCapabilities: {} });
   line("version", hello.protocolVersion, "load", hello.agentCapabilities.loadSession);
   const cwd = process.cwd();
-  const s = await ctx.request(methods.agent.session.new, { cwd, mcpServers: [] });
+  const s = await ctx.request(methods.agent.session.new, { cwd, mcpServers: [{ name: "Notes", command: process.env.NOTES_MCP, args: [], env: [{ name: "NOTES_TEXT", value: "the editor" }] }] });
   line("modes", s.modes.availableModes.map((m) => m.id).join(","), "current", s.modes.currentModeId);
   for (const text of ["change it", "and again"]) {
     const r = await ctx.request(methods.agent.session.prompt, { sessionId: s.sessionId, prompt: [{ type: "text", text }] });
@@ -55,6 +57,7 @@ await app.connectWith(ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(a
   }
   const list = await ctx.request(methods.agent.session.list, { cwd });
   line("sessions", list.sessions.length);
+  line("commands", commands.map((c) => `/${c.name} ${c.description}`).join(", "));
   loading = "loaded ";
   await ctx.request(methods.agent.session.load, { sessionId: s.sessionId, cwd, mcpServers: [] });
   loading = "";
