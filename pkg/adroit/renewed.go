@@ -39,7 +39,7 @@ func renewed[L, T any](layers []L, files func(L) fs.FS, load func(...L) (T, agen
 func stamp(w *strings.Builder, files fs.FS) {
 	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // see above
+			return nil
 		}
 		if info, err := d.Info(); err == nil && !d.IsDir() {
 			fmt.Fprintf(w, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())

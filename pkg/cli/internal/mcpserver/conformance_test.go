@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the suite asks for what revision 2026-07-28 deprecates
+
 package mcpserver_test
 
 import (
@@ -60,7 +62,7 @@ func (w *world) suite(ctx context.Context) *mcpserver.Server {
 	o := mcpserver.Options{Log: w.Logf}
 	o.Request.Dir, o.Request.Approve = w.dir, executor.ApproveAsk
 	s, err := mcpserver.NewWith(ctx, w.c, o, func(so *sdk.ServerOptions) {
-		so.Capabilities = &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}} //nolint:staticcheck // the suite asks for it
+		so.Capabilities = &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}}
 		so.SubscribeHandler = func(context.Context, *sdk.SubscribeRequest) error { return nil }
 	}, everything)
 	w.must(err)

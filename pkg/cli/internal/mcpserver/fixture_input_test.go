@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the suite asks for what revision 2026-07-28 deprecates
+
 package mcpserver_test
 
 import (
@@ -38,8 +40,8 @@ func asks(message, field, kind string) *sdk.ElicitParams {
 	return &sdk.ElicitParams{Message: message, RequestedSchema: m{"type": "object", "properties": m{field: m{"type": kind}}, "required": []string{field}}}
 }
 
-func samplesFor(text string) *sdk.CreateMessageParams { //nolint:staticcheck // the suite asks for it
-	return &sdk.CreateMessageParams{MaxTokens: 100, Messages: []*sdk.SamplingMessage{{Role: "user", Content: say("%s", text)}}} //nolint:staticcheck
+func samplesFor(text string) *sdk.CreateMessageParams {
+	return &sdk.CreateMessageParams{MaxTokens: 100, Messages: []*sdk.SamplingMessage{{Role: "user", Content: say("%s", text)}}}
 }
 
 func came(format string, args ...any) (*sdk.CallToolResult, error) {
@@ -68,10 +70,10 @@ func inputTools(r mcpserver.Registry) error {
 			return wants("", sdk.InputRequestMap{"capital_question": samplesFor("What is the capital of France?")})
 		},
 		"list_roots": func(in sdk.InputResponseMap, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			if roots, ok := in["client_roots"].(*sdk.ListRootsResult); ok && roots != nil { //nolint:staticcheck // the suite asks for it
+			if roots, ok := in["client_roots"].(*sdk.ListRootsResult); ok && roots != nil {
 				return came("Client exposed %d root(s)", len(roots.Roots))
 			}
-			return wants("", sdk.InputRequestMap{"client_roots": &sdk.ListRootsParams{}}) //nolint:staticcheck
+			return wants("", sdk.InputRequestMap{"client_roots": &sdk.ListRootsParams{}})
 		},
 		"multiple_inputs": severalInputs,
 		"multi_round":     rounds,
@@ -90,11 +92,11 @@ func inputTools(r mcpserver.Registry) error {
 func severalInputs(in sdk.InputResponseMap, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	who, _ := accepted(in, "user_name")["name"].(string)
 	greeting, greeted := sampled(in, "greeting")
-	roots, rooted := in["client_roots"].(*sdk.ListRootsResult) //nolint:staticcheck // the suite asks for it
+	roots, rooted := in["client_roots"].(*sdk.ListRootsResult)
 	if who != "" && greeted && rooted {
 		return came("%s %s, %d root(s) visible", greeting, who, len(roots.Roots))
 	}
-	return wants("multiple_inputs", sdk.InputRequestMap{"user_name": name, "greeting": samplesFor("Generate a greeting"), "client_roots": &sdk.ListRootsParams{}}) //nolint:staticcheck
+	return wants("multiple_inputs", sdk.InputRequestMap{"user_name": name, "greeting": samplesFor("Generate a greeting"), "client_roots": &sdk.ListRootsParams{}})
 }
 
 func rounds(in sdk.InputResponseMap, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -124,7 +126,7 @@ func asksWhatIsThere(in sdk.InputResponseMap, req *sdk.CallToolRequest) (*sdk.Ca
 			requests["greeting"] = samplesFor("Generate a short greeting")
 		}
 		if c.RootsV2 != nil {
-			requests["client_roots"] = &sdk.ListRootsParams{} //nolint:staticcheck // the suite asks for it
+			requests["client_roots"] = &sdk.ListRootsParams{}
 		}
 	}
 	if len(requests) == 0 {

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the suite asks for what revision 2026-07-28 deprecates
+
 package mcpserver_test
 
 import (
@@ -49,7 +51,7 @@ func gives(content ...sdk.Content) toolRun {
 func logs(lines ...string) toolRun {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		for _, l := range lines {
-			if err := req.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: l}); err != nil { //nolint:staticcheck // the suite asks for it
+			if err := req.Session.Log(ctx, &sdk.LoggingMessageParams{Level: "info", Data: l}); err != nil {
 				return nil, err
 			}
 		}
@@ -62,7 +64,7 @@ func samples(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult
 	if err := json.Unmarshal(req.Params.Arguments, &in); err != nil {
 		return nil, err
 	}
-	r, err := req.Session.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 100, Messages: []*sdk.SamplingMessage{{Role: "user", Content: say("%s", in.Prompt)}}}) //nolint:staticcheck // the suite asks for it
+	r, err := req.Session.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 100, Messages: []*sdk.SamplingMessage{{Role: "user", Content: say("%s", in.Prompt)}}})
 	if err != nil {
 		return nil, err
 	}
