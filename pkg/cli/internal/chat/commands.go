@@ -110,8 +110,9 @@ func (s *Session) help(string) {
 		if err != nil {
 			s.fail(err)
 		}
+		dir := s.Dir
 		s.call(func(context.Context) (func(w *term.Screen), error) {
-			prompts := s.readServerPrompts()
+			prompts := s.readServerPrompts(dir)
 			return func(w *term.Screen) { s.list(w, list, prompts) }, nil
 		})
 	})
@@ -212,8 +213,9 @@ func (s *Session) setModel(name string) {
 
 func (s *Session) setAgent(name string) {
 	if name == "" {
+		in := adroit.Scope{Dir: s.Dir, Trust: s.Trust}
 		s.call(func(ctx context.Context) (func(w *term.Screen), error) {
-			list, err := s.c.Agents(ctx, adroit.Scope{Dir: s.Dir, Trust: s.Trust})
+			list, err := s.c.Agents(ctx, in)
 			if err != nil {
 				return nil, err
 			}
@@ -329,8 +331,9 @@ func (s *Session) cost(string) {
 }
 
 func (s *Session) jobs(string) {
+	o := adroit.ListOptions{Dir: s.Dir, Limit: 20}
 	s.call(func(ctx context.Context) (func(w *term.Screen), error) {
-		list, err := s.c.Jobs(ctx, adroit.ListOptions{Dir: s.Dir, Limit: 20})
+		list, err := s.c.Jobs(ctx, o)
 		if err != nil {
 			return nil, err
 		}

@@ -44,9 +44,10 @@ func (s *Session) Complete(before string, then func(Completion)) {
 		then(Completion{})
 		return
 	}
+	in := s.Dir
 	s.do(func(ctx context.Context) func() {
 		c := Completion{Start: start}
-		for _, name := range s.files(ctx, word) {
+		for _, name := range s.files(ctx, in, word) {
 			c.Choices = append(c.Choices, Choice{Text: "@" + name})
 		}
 		return func() { then(c) }
@@ -55,7 +56,7 @@ func (s *Session) Complete(before string, then func(Completion)) {
 
 // files are some of those whose path has word in it, those first whose name begins
 // with it, then directories whose name does. The tool that lists files bounds what it looks at and returns.
-func (s *Session) files(ctx context.Context, word string) (found []string) {
+func (s *Session) files(ctx context.Context, in, word string) (found []string) {
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
 	plain := strings.Map(func(r rune) rune {
@@ -72,7 +73,7 @@ func (s *Session) files(ctx context.Context, word string) (found []string) {
 	under := dir + name + "*/**"
 	for _, glob := range []string{dir + name + "*", under, dir + "**/" + name + "*", dir + "**/*" + name + "*"} {
 		args, _ := json.Marshal(map[string]string{"glob": glob}) // strings always can be
-		r, err := s.c.CallTool(ctx, adroit.ToolCall{Name: "list_files", Args: args, Dir: s.Dir})
+		r, err := s.c.CallTool(ctx, adroit.ToolCall{Name: "list_files", Args: args, Dir: in})
 		if err != nil || r.Failed {
 			return found
 		}

@@ -33,8 +33,9 @@ func (s *Session) withServerPrompts(then func()) {
 		return
 	}
 	p.reading = true
+	dir := s.Dir
 	s.do(func(context.Context) func() {
-		list := s.readServerPrompts()
+		list := s.readServerPrompts(dir)
 		return func() {
 			same := slices.EqualFunc(list, p.list, func(a, b serverPrompt) bool {
 				return a.name == b.name && a.about == b.about && slices.Equal(a.args, b.args)
@@ -48,11 +49,11 @@ func (s *Session) withServerPrompts(then func()) {
 }
 
 // readServerPrompts waits until completionTime at most, and not for a session that
-// has ended.
-func (s *Session) readServerPrompts() (out []serverPrompt) {
+// has ended. Any goroutine may call it.
+func (s *Session) readServerPrompts(dir string) (out []serverPrompt) {
 	ctx, cancel := context.WithTimeout(s.ctx, completionTime)
 	defer cancel()
-	l, err := s.c.ToolServers(ctx, adroit.Scope{Dir: s.Dir})
+	l, err := s.c.ToolServers(ctx, adroit.Scope{Dir: dir})
 	if err != nil {
 		return nil // the command says what is wrong
 	}
@@ -75,11 +76,12 @@ func (s *Session) readServerPrompts() (out []serverPrompt) {
 // serverPrompt sends a prompt of a server, with its arguments as key=value or in
 // their order.
 func (s *Session) serverPrompt(server, prompt, words string) {
+	dir := s.Dir
 	s.do(func(context.Context) func() {
-		args, err := arguments(s.readServerPrompts(), server+"/"+prompt, words)
+		args, err := arguments(s.readServerPrompts(dir), server+"/"+prompt, words)
 		var got *adroit.ToolServerPromptText
 		if err == nil { // a server may be silent: leaving does not wait for it
-			got, err = s.c.ToolServerPrompt(s.ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: s.Dir}, Name: server}, Prompt: prompt, Args: args})
+			got, err = s.c.ToolServerPrompt(s.ctx, adroit.ToolServerPrompt{Named: adroit.Named{Scope: adroit.Scope{Dir: dir}, Name: server}, Prompt: prompt, Args: args})
 		}
 		return func() {
 			if err != nil {
