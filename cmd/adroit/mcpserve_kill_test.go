@@ -121,8 +121,8 @@ func TestMCPServeKilled(t *testing.T) {
 
 const handAgent = "---\nname: hand\ndescription: Follows instructions.\ntools: [write_file, shell, finish]\ndone: {signal: DONE}\n---\nYou do.\n"
 
-// Over HTTP the command prints its address and a token, serves who sends it, and ends
-// by a signal.
+// Over HTTP the command prints its address, serves who sends the token of the data
+// directory, and ends by a signal.
 func TestMCPServeHTTP(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"home/.config/adroit/agents/hand.md": handAgent})
@@ -137,14 +137,12 @@ func TestMCPServeHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it may have ended
-	var token, address string
+	address := ""
 	lines := bufio.NewScanner(errs)
 	for address == "" && lines.Scan() {
-		if _, after, ok := strings.Cut(lines.Text(), "Bearer "); ok {
-			token = after
-		}
 		_, address, _ = strings.Cut(lines.Text(), "listening on ")
 	}
+	token := strings.TrimSpace(p.read("data/adroit.token"))
 	for given, want := range map[string]int{token: http.StatusOK, "": http.StatusUnauthorized} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
 		if err != nil {
