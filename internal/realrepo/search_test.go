@@ -62,7 +62,7 @@ func TestSearch(t *testing.T) {
 		qs []query
 	}{
 		{large, []query{
-			{search.Input{Pattern: "NewPackage("}, nil}, // not a valid regexp: both must say so
+			{search.Input{Pattern: "NewPackage(?=x)"}, nil}, // no regexp of either: both must say so
 			{search.Input{Pattern: "WalkDir(", Literal: true}, []string{"-F"}},
 			{search.Input{Pattern: `func \(\w+ \*Server\) [A-Z]\w+`, Glob: "*.go"}, []string{"-g", "*.go"}},
 			{search.Input{Pattern: "(?i)deprecated: USE"}, nil},
