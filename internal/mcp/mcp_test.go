@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -202,5 +203,36 @@ func TestMCPHTTP(t *testing.T) {
 	}
 	if _, err := p.Tools(t.Context(), f.scope, []string{"none"}); err == nil || !strings.Contains(err.Error(), "the variable ABSENT is not set") {
 		t.Errorf("the missing variable: %v", err)
+	}
+}
+
+// TestMCPEndlessHTTP: an answer over HTTP that does not end is left after a bound.
+func TestMCPEndlessHTTP(t *testing.T) {
+	for _, kind := range []string{"application/json", "text/event-stream"} {
+		sent := make(chan int, 64)
+		endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			text, n := []byte("data: "), 0
+			for block := bytes.Repeat([]byte("x"), 1<<20); n < 1<<30; {
+				m, err := w.Write(text)
+				if n += m; err != nil {
+					break
+				}
+				text = block
+			}
+			sent <- n
+		}))
+		p := New(Options{Dir: t.TempDir(), Network: netguard.Guard{}, Servers: map[string]Server{"flood": {URL: endless.URL}}})
+		if _, err := p.Tools(t.Context(), toolserver.Scope{}, []string{"flood"}); err == nil {
+			t.Errorf("%s: it has tools", kind)
+		}
+		_ = p.Close()
+		endless.Close() // the requests have ended
+		close(sent)
+		for n := range sent {
+			if n > 2*maxStream {
+				t.Errorf("%s: it took %d bytes of an answer", kind, n)
+			}
+		}
 	}
 }
