@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/adroit-run/adroit/internal/llm/cliagent"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/cliagent"
 	"github.com/adroit-run/adroit/pkg/llm/price"
 )
 

@@ -29,7 +29,7 @@ func (n networkSection) check(where string) error {
 	}
 	switch {
 	case n.Timeout < 0:
-		return fail(fmt.Errorf("%s: network.timeout is negative", where), "leave it out for "+netguard.DefaultTimeout.String())
+		return fail(fmt.Errorf("%s: network.timeout is negative", where), "leave it out for "+netguard.Guard{}.Limits().Timeout.String())
 	case n.MaxBody < 0 || n.MaxBody > 1<<10:
 		return fail(fmt.Errorf("%s: network.max_body is %d", where, n.MaxBody), "it is a number of MB, 1024 at most")
 	case n.Redirects < -1 || n.Redirects > 20:
@@ -39,15 +39,12 @@ func (n networkSection) check(where string) error {
 }
 
 func (n networkSection) entries() []entry {
-	span := netguard.DefaultTimeout
-	if n.Timeout > 0 {
-		span = n.Timeout
-	}
+	is := n.guard().Limits()
 	allow := strings.Join(n.Allow, ", ")
 	return []entry{
 		{"network.allow", cmp.Or(allow, "none"), allow != ""},
-		{"network.timeout", span.String(), n.Timeout > 0},
-		{"network.max_body", strconv.Itoa(cmp.Or(n.MaxBody, netguard.DefaultBody>>20)), n.MaxBody > 0},
-		{"network.redirects", strconv.Itoa(cmp.Or(n.Redirects, netguard.DefaultRedirects)), n.Redirects != 0},
+		{"network.timeout", is.Timeout.String(), n.Timeout > 0},
+		{"network.max_body", strconv.FormatInt(is.MaxBody>>20, 10), n.MaxBody > 0},
+		{"network.redirects", strconv.Itoa(is.Redirects), n.Redirects != 0},
 	}
 }

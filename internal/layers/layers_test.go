@@ -71,7 +71,7 @@ var may = map[string][]string{
 	"pkg/llm/anthropic":           {"pkg/llm", "internal/llm/schema", "pkg/llm/internal/transport"},
 	"pkg/llm/ollama":              {"pkg/llm", "internal/llm/schema", "internal/llm/textcall", "pkg/llm/internal/transport"},
 	"pkg/llm/script":              {"pkg/llm"},
-	"pkg/llm/cliagent":            {"pkg/llm", "pkg/workspace", "internal/workspace/process"},
+	"internal/llm/cliagent":       {"pkg/llm", "pkg/workspace", "internal/workspace/process"},
 	"pkg/flow/flowtest":           {"pkg/event", "pkg/flow"},
 	"internal/flow/flowvet":       {},
 	"internal/lsp":                {"pkg/tools", "pkg/workspace", "internal/workspace/process", "internal/rootfs"},
@@ -133,8 +133,8 @@ var may = map[string][]string{
 
 	"pkg/cli/internal/env":     {"pkg/adroit", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term", "internal/config", "pkg/llm", "pkg/tools"},
 	"pkg/cli/internal/attach":  {"pkg/adroit", "pkg/event", "pkg/jobs", "pkg/cli/internal/env", "pkg/cli/internal/exit", "pkg/cli/internal/render", "pkg/cli/internal/term"},
-	"pkg/cli/internal/request": append([]string{"internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "pkg/trust"}, command...),
-	"pkg/cli/internal/chat":    append([]string{"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/secret", "pkg/trust"}, command...),
+	"pkg/cli/internal/request": append([]string{"internal/attachment", "pkg/executor", "pkg/agents", "pkg/tools", "internal/trust"}, command...),
+	"pkg/cli/internal/chat":    append([]string{"internal/executor/stepio", "pkg/executor", "pkg/flow", "pkg/secret", "internal/trust"}, command...),
 	// A surface for other programs: over the client alone.
 	"pkg/cli/internal/mcpserver": {"internal/memory", "internal/executor/stepio", "pkg/adroit", "pkg/agents", "pkg/event", "pkg/executor", "pkg/flow", "pkg/jobs", "pkg/tools", "pkg/cli/internal/render"},
 	"pkg/cli/internal/listen":    {"pkg/adroit"},
@@ -144,7 +144,7 @@ var may = map[string][]string{
 	"pkg/cli/internal/sample":     {},
 	// Exceptions to what a command may import, which may only get fewer.
 	"pkg/cli/internal/cmd/bench":     append([]string{"configs", "pkg/cli/internal/contend", "pkg/cli/internal/sample"}, command...),
-	"pkg/cli/internal/draft":         {"pkg/adroit", "pkg/trust"},
+	"pkg/cli/internal/draft":         {"pkg/adroit", "internal/trust"},
 	"pkg/cli/internal/cmd/setup":     append([]string{"pkg/cli/internal/draft"}, command...),
 	"pkg/cli/internal/cmd/failures":  append([]string{"internal/proposal", "pkg/cli/internal/draft"}, command...),
 	"pkg/cli/internal/cmd/demo":      append([]string{"configs", "pkg/cli/internal/sample"}, command...),

@@ -219,13 +219,13 @@ type Action struct {
 
 // What an Action does.
 const (
-	ActionDiff   = "diff"
-	ActionUndo   = "undo"
-	ActionMerge  = "merge"
-	ActionLogs   = "logs"
-	ActionResume = "resume"
-	ActionRetry  = "retry"
-	ActionSignal = "signal"
+	actionDiff   = "diff"
+	actionUndo   = "undo"
+	actionMerge  = "merge"
+	actionLogs   = "logs"
+	actionResume = "resume"
+	actionRetry  = "retry"
+	actionSignal = "signal"
 
 	actionContinue = "continue" // with messages that the job has not read
 )
@@ -237,9 +237,9 @@ func next(d *JobDetail) []Action {
 	act := func(do string) Action { return Action{Do: do, Job: j.ID} }
 	var changes []Action
 	if d.Changes.Changed {
-		changes = []Action{act(ActionDiff), act(ActionUndo)}
+		changes = []Action{act(actionDiff), act(actionUndo)}
 	}
-	resume := act(ActionResume)
+	resume := act(actionResume)
 	if d.Unread > 0 && j.Status.Final() {
 		return append([]Action{act(actionContinue)}, changes...)
 	}
@@ -247,23 +247,23 @@ func next(d *JobDetail) []Action {
 	case jobs.Done:
 		switch {
 		case d.Worktree != nil && changes != nil:
-			return []Action{changes[0], act(ActionMerge)}
+			return []Action{changes[0], act(actionMerge)}
 		case changes == nil:
-			return []Action{act(ActionLogs)}
+			return []Action{act(actionLogs)}
 		}
 		return changes
 	case jobs.Limit:
 		resume.Limit = limitOf(j)
 		return append([]Action{resume}, changes...)
 	case jobs.Cancelled:
-		return append(changes, act(ActionRetry))
+		return append(changes, act(actionRetry))
 	case jobs.Failed, jobs.Stuck:
 		return append([]Action{resume}, changes[:min(1, len(changes))]...)
 	case jobs.Waiting:
 		if len(d.Questions) == 0 { // it has its answer and only has to go on
 			return []Action{resume}
 		}
-		signal := act(ActionSignal)
+		signal := act(actionSignal)
 		signal.Signal = "approve"
 		if q := d.Questions[0]; !isToolQuestion(q) && len(q.Signals) > 0 {
 			signal.Signal, _, _ = strings.Cut(q.Signals[0], "@")
@@ -275,7 +275,7 @@ func next(d *JobDetail) []Action {
 		}
 		fallthrough // it runs by itself
 	case jobs.Running:
-		logs := act(ActionLogs)
+		logs := act(actionLogs)
 		logs.Follow = true
 		return []Action{logs}
 	}

@@ -31,21 +31,21 @@ import (
 	"github.com/adroit-run/adroit/pkg/jobs"
 )
 
-// A Client speaks to a Handler. It is safe for concurrent use.
-type Client struct {
+// A client speaks to a Handler. It is safe for concurrent use.
+type client struct {
 	base string
 	http *http.Client
 }
 
-var _ adroit.Client = (*Client)(nil)
+var _ adroit.Client = (*client)(nil)
 
 // NewClient returns a client of the handler at base, such as http://127.0.0.1:8000.
-func NewClient(base string, h *http.Client) *Client {
-	return &Client{strings.TrimSuffix(base, "/"), h}
+func NewClient(base string, h *http.Client) adroit.Client {
+	return &client{strings.TrimSuffix(base, "/"), h}
 }
 
 // do calls a route.
-func (r route[In, Out]) do(ctx context.Context, c *Client, in In) (out Out, err error) {
+func (r route[In, Out]) do(ctx context.Context, c *client, in In) (out Out, err error) {
 	req, err := c.post(ctx, r.path(), in)
 	if err != nil {
 		return out, adroit.AsError(err)
@@ -65,11 +65,11 @@ func (r route[In, Out]) do(ctx context.Context, c *Client, in In) (out Out, err 
 }
 
 // do calls a route that streams.
-func (r streamRoute[In, Out]) do(ctx context.Context, c *Client, in In) iter.Seq2[Out, error] {
+func (r streamRoute[In, Out]) do(ctx context.Context, c *client, in In) iter.Seq2[Out, error] {
 	return values[Out](ctx, c, func(ctx context.Context) (*http.Request, error) { return c.post(ctx, r.path(), in) })
 }
 
-func (c *Client) post(ctx context.Context, path string, in any) (*http.Request, error) {
+func (c *client) post(ctx context.Context, path string, in any) (*http.Request, error) {
 	b, err := jsontext.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request to %s: %w", path, err)
@@ -83,7 +83,7 @@ func (c *Client) post(ctx context.Context, path string, in any) (*http.Request, 
 
 // lost is the error of a call whose answer did not come: the cause why ctx
 // ended, if it has.
-func (c *Client) lost(ctx context.Context, err error) error {
+func (c *client) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -103,7 +103,7 @@ func failure(res *http.Response) error {
 }
 
 // Events implements [adroit.JobReader].
-func (c *Client) Events(ctx context.Context, ref string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
+func (c *client) Events(ctx context.Context, ref string, o adroit.EventOptions) iter.Seq2[event.Event, error] {
 	q := url.Values{"job": {ref}, "after": {strconv.FormatInt(o.After, 10)}, "follow": {strconv.FormatBool(o.Follow)}, "live": {strconv.FormatBool(o.Live)}}
 	return values[event.Event](ctx, c, func(ctx context.Context) (*http.Request, error) {
 		return http.NewRequestWithContext(ctx, http.MethodGet, c.base+eventsPath+"?"+q.Encode(), nil)
@@ -111,7 +111,7 @@ func (c *Client) Events(ctx context.Context, ref string, o adroit.EventOptions) 
 }
 
 // values are what a request is answered with as server-sent events.
-func values[T any](ctx context.Context, c *Client, request func(context.Context) (*http.Request, error)) iter.Seq2[T, error] {
+func values[T any](ctx context.Context, c *client, request func(context.Context) (*http.Request, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := read(ctx, c, request, func(v T) bool { return yield(v, nil) }); err != nil {
 			var zero T
@@ -121,7 +121,7 @@ func values[T any](ctx context.Context, c *Client, request func(context.Context)
 }
 
 // read reads a stream until its end, or until yield returns false.
-func read[T any](ctx context.Context, c *Client, request func(context.Context) (*http.Request, error), yield func(T) bool) error {
+func read[T any](ctx context.Context, c *client, request func(context.Context) (*http.Request, error), yield func(T) bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	req, err := request(ctx)
@@ -171,182 +171,182 @@ func read[T any](ctx context.Context, c *Client, request func(context.Context) (
 }
 
 // Close implements [adroit.Client]. The runtime behind the handler goes on.
-func (c *Client) Close() error {
+func (c *client) Close() error {
 	c.http.CloseIdleConnections()
 	return nil
 }
 
 // The methods of [adroit.Client], each a route.
 
-func (c *Client) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
+func (c *client) Jobs(ctx context.Context, o adroit.ListOptions) ([]adroit.JobSummary, error) {
 	return jobsList.do(ctx, c, o)
 }
 
-func (c *Client) Job(ctx context.Context, ref string) (*adroit.JobDetail, error) {
+func (c *client) Job(ctx context.Context, ref string) (*adroit.JobDetail, error) {
 	return jobsShow.do(ctx, c, of[none]{Job: ref})
 }
 
-func (c *Client) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
+func (c *client) Wait(ctx context.Context, ref string) (*jobs.Job, error) {
 	return jobsWait.do(ctx, c, of[none]{Job: ref})
 }
 
-func (c *Client) Artifacts(ctx context.Context, ref string) (*adroit.ArtifactList, error) {
+func (c *client) Artifacts(ctx context.Context, ref string) (*adroit.ArtifactList, error) {
 	return jobsArtifacts.do(ctx, c, of[none]{Job: ref})
 }
 
-func (c *Client) Transcript(ctx context.Context, ref string) (*adroit.Transcript, error) {
+func (c *client) Transcript(ctx context.Context, ref string) (*adroit.Transcript, error) {
 	return jobsTranscript.do(ctx, c, of[none]{Job: ref})
 }
 
 // Failures implements [adroit.Client].
-func (c *Client) Failures(ctx context.Context, q adroit.FailureQuery) ([]adroit.Failure, error) {
+func (c *client) Failures(ctx context.Context, q adroit.FailureQuery) ([]adroit.Failure, error) {
 	return failuresList.do(ctx, c, q)
 }
 
 // ForgetFailures implements [adroit.Client].
-func (c *Client) ForgetFailures(ctx context.Context, q adroit.FailureQuery) (int, error) {
+func (c *client) ForgetFailures(ctx context.Context, q adroit.FailureQuery) (int, error) {
 	return failuresForget.do(ctx, c, q)
 }
 
-func (c *Client) Resolve(ctx context.Context, r adroit.Request) (*adroit.Plan, error) {
+func (c *client) Resolve(ctx context.Context, r adroit.Request) (*adroit.Plan, error) {
 	return jobsResolve.do(ctx, c, r)
 }
 
-func (c *Client) Submit(ctx context.Context, r adroit.Request) (*adroit.Submitted, error) {
+func (c *client) Submit(ctx context.Context, r adroit.Request) (*adroit.Submitted, error) {
 	return jobsSubmit.do(ctx, c, r)
 }
 
-func (c *Client) Start(ctx context.Context, ref string, o adroit.StartOptions) (*adroit.Started, error) {
+func (c *client) Start(ctx context.Context, ref string, o adroit.StartOptions) (*adroit.Started, error) {
 	return jobsStart.do(ctx, c, of[adroit.StartOptions]{ref, o})
 }
 
-func (c *Client) Stop(ctx context.Context, ref string, o adroit.StopOptions) (*jobs.Job, error) {
+func (c *client) Stop(ctx context.Context, ref string, o adroit.StopOptions) (*jobs.Job, error) {
 	return jobsStop.do(ctx, c, of[adroit.StopOptions]{ref, o})
 }
 
-func (c *Client) Signal(ctx context.Context, ref string, s adroit.Signal) (*adroit.SignalSent, error) {
+func (c *client) Signal(ctx context.Context, ref string, s adroit.Signal) (*adroit.SignalSent, error) {
 	return jobsSignal.do(ctx, c, of[adroit.Signal]{ref, s})
 }
 
-func (c *Client) Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error) {
+func (c *client) Send(ctx context.Context, ref string, m executor.Message) (*jobs.Job, error) {
 	return jobsSend.do(ctx, c, of[executor.Message]{ref, m})
 }
 
-func (c *Client) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
+func (c *client) Cancel(ctx context.Context, ref string) (*jobs.Job, error) {
 	return jobsCancel.do(ctx, c, of[none]{Job: ref})
 }
 
-func (c *Client) Retry(ctx context.Context, ref string, o adroit.RetryOptions) (*adroit.Submitted, error) {
+func (c *client) Retry(ctx context.Context, ref string, o adroit.RetryOptions) (*adroit.Submitted, error) {
 	return jobsRetry.do(ctx, c, of[adroit.RetryOptions]{ref, o})
 }
 
-func (c *Client) Remove(ctx context.Context, ref string, o adroit.RemoveOptions) (*jobs.Job, error) {
+func (c *client) Remove(ctx context.Context, ref string, o adroit.RemoveOptions) (*jobs.Job, error) {
 	return jobsRemove.do(ctx, c, of[adroit.RemoveOptions]{ref, o})
 }
 
-func (c *Client) Prune(ctx context.Context, o adroit.PruneOptions) (*adroit.PruneReport, error) {
+func (c *client) Prune(ctx context.Context, o adroit.PruneOptions) (*adroit.PruneReport, error) {
 	return jobsPrune.do(ctx, c, o)
 }
 
-func (c *Client) Steps(ctx context.Context, ref string) (*adroit.StepList, error) {
+func (c *client) Steps(ctx context.Context, ref string) (*adroit.StepList, error) {
 	return jobsSteps.do(ctx, c, of[none]{Job: ref})
 }
 
-func (c *Client) Diff(ctx context.Context, ref string, s adroit.Selection) (*adroit.Diff, error) {
+func (c *client) Diff(ctx context.Context, ref string, s adroit.Selection) (*adroit.Diff, error) {
 	return jobsDiff.do(ctx, c, of[adroit.Selection]{ref, s})
 }
 
-func (c *Client) Undo(ctx context.Context, ref string, s adroit.Selection) (*adroit.UndoReport, error) {
+func (c *client) Undo(ctx context.Context, ref string, s adroit.Selection) (*adroit.UndoReport, error) {
 	return jobsUndo.do(ctx, c, of[adroit.Selection]{ref, s})
 }
 
-func (c *Client) Merge(ctx context.Context, ref string, o adroit.MergeOptions) (*adroit.MergeReport, error) {
+func (c *client) Merge(ctx context.Context, ref string, o adroit.MergeOptions) (*adroit.MergeReport, error) {
 	return jobsMerge.do(ctx, c, of[adroit.MergeOptions]{ref, o})
 }
 
-func (c *Client) Agents(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.AgentInfo], error) {
+func (c *client) Agents(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.AgentInfo], error) {
 	return agentsList.do(ctx, c, in)
 }
 
-func (c *Client) Pipelines(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.PipelineInfo], error) {
+func (c *client) Pipelines(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.PipelineInfo], error) {
 	return pipelinesList.do(ctx, c, in)
 }
 
-func (c *Client) Skills(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.SkillInfo], error) {
+func (c *client) Skills(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.SkillInfo], error) {
 	return skillsList.do(ctx, c, in)
 }
 
-func (c *Client) ShowAgent(ctx context.Context, in adroit.Named) (*adroit.AgentDetail, error) {
+func (c *client) ShowAgent(ctx context.Context, in adroit.Named) (*adroit.AgentDetail, error) {
 	return agentsShow.do(ctx, c, in)
 }
 
-func (c *Client) ShowPipeline(ctx context.Context, in adroit.Named) (*adroit.PipelineDetail, error) {
+func (c *client) ShowPipeline(ctx context.Context, in adroit.Named) (*adroit.PipelineDetail, error) {
 	return pipelinesShow.do(ctx, c, in)
 }
 
-func (c *Client) ShowSkill(ctx context.Context, in adroit.Named) (*adroit.SkillDetail, error) {
+func (c *client) ShowSkill(ctx context.Context, in adroit.Named) (*adroit.SkillDetail, error) {
 	return skillsShow.do(ctx, c, in)
 }
 
-func (c *Client) Lint(ctx context.Context, in adroit.LintRequest) (*adroit.LintReport, error) {
+func (c *client) Lint(ctx context.Context, in adroit.LintRequest) (*adroit.LintReport, error) {
 	return lintFiles.do(ctx, c, in)
 }
 
-func (c *Client) Tools(ctx context.Context) (*adroit.Listing[adroit.ToolInfo], error) {
+func (c *client) Tools(ctx context.Context) (*adroit.Listing[adroit.ToolInfo], error) {
 	return toolsList.do(ctx, c, none{})
 }
 
-func (c *Client) CallTool(ctx context.Context, call adroit.ToolCall) (*executor.ToolResult, error) {
+func (c *client) CallTool(ctx context.Context, call adroit.ToolCall) (*executor.ToolResult, error) {
 	return toolsCall.do(ctx, c, call)
 }
 
 // ToolServers implements [adroit.Catalog].
-func (c *Client) ToolServers(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.ToolServerInfo], error) {
+func (c *client) ToolServers(ctx context.Context, in adroit.Scope) (*adroit.Listing[adroit.ToolServerInfo], error) {
 	return serversList.do(ctx, c, in)
 }
 
 // CheckToolServer implements [adroit.Catalog].
-func (c *Client) CheckToolServer(ctx context.Context, in adroit.ToolServerCheck) (*adroit.ToolServerReport, error) {
+func (c *client) CheckToolServer(ctx context.Context, in adroit.ToolServerCheck) (*adroit.ToolServerReport, error) {
 	return serversCheck.do(ctx, c, in)
 }
 
 // ToolServerPrompt implements [adroit.Catalog].
-func (c *Client) ToolServerPrompt(ctx context.Context, in adroit.ToolServerPrompt) (*adroit.ToolServerPromptText, error) {
+func (c *client) ToolServerPrompt(ctx context.Context, in adroit.ToolServerPrompt) (*adroit.ToolServerPromptText, error) {
 	return serversPrompt.do(ctx, c, in)
 }
 
-func (c *Client) Models(ctx context.Context) ([]adroit.ModelInfo, error) {
+func (c *client) Models(ctx context.Context) ([]adroit.ModelInfo, error) {
 	return modelsList.do(ctx, c, none{})
 }
 
-func (c *Client) CheckModel(ctx context.Context, q adroit.ModelQuery) (*adroit.ModelReport, error) {
+func (c *client) CheckModel(ctx context.Context, q adroit.ModelQuery) (*adroit.ModelReport, error) {
 	return modelsCheck.do(ctx, c, q)
 }
 
-func (c *Client) ModelState(ctx context.Context, q adroit.ModelQuery) (*adroit.ModelState, error) {
+func (c *client) ModelState(ctx context.Context, q adroit.ModelQuery) (*adroit.ModelState, error) {
 	return modelsState.do(ctx, c, q)
 }
 
-func (c *Client) PullModel(ctx context.Context, p adroit.ModelPull) iter.Seq2[adroit.PullProgress, error] {
+func (c *client) PullModel(ctx context.Context, p adroit.ModelPull) iter.Seq2[adroit.PullProgress, error] {
 	return modelsPull.do(ctx, c, p)
 }
 
-func (c *Client) ForgetModel(ctx context.Context, ref string) (int, error) {
+func (c *client) ForgetModel(ctx context.Context, ref string) (int, error) {
 	return modelsForget.do(ctx, c, ref)
 }
 
-func (c *Client) Doctor(ctx context.Context, q adroit.DoctorQuery) ([]adroit.Finding, error) {
+func (c *client) Doctor(ctx context.Context, q adroit.DoctorQuery) ([]adroit.Finding, error) {
 	return doctor.do(ctx, c, q)
 }
 
-func (c *Client) Trust(ctx context.Context, dir string) (*trust.Status, error) {
+func (c *client) Trust(ctx context.Context, dir string) (*trust.Status, error) {
 	return trustShow.do(ctx, c, dir)
 }
 
-func (c *Client) Trusts(ctx context.Context) ([]trust.Place, error) {
+func (c *client) Trusts(ctx context.Context) ([]trust.Place, error) {
 	return trustList.do(ctx, c, struct{}{})
 }
 
-func (c *Client) SetTrust(ctx context.Context, ch adroit.TrustChange) (*trust.Status, error) {
+func (c *client) SetTrust(ctx context.Context, ch adroit.TrustChange) (*trust.Status, error) {
 	return trustSet.do(ctx, c, ch)
 }

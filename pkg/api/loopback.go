@@ -12,15 +12,15 @@ import (
 // Loopback is a client of c over the interface, in memory. What cannot travel
 // as JSON fails with it before anything listens. Closing it closes c.
 func Loopback(c adroit.Client) adroit.Client {
-	return loopback{NewClient("http://loopback", &http.Client{Transport: inMemory{Handler(c)}}), c}
+	return loopback{&client{"http://loopback", &http.Client{Transport: inMemory{Handler(c)}}}, c}
 }
 
 type loopback struct {
-	*Client
+	*client
 	of adroit.Client
 }
 
-func (l loopback) Close() error { return errors.Join(l.Client.Close(), l.of.Close()) }
+func (l loopback) Close() error { return errors.Join(l.client.Close(), l.of.Close()) }
 
 // inMemory carries requests to a handler in this process. The goroutine of a
 // request ends with the handler, which ends when the request's context does or

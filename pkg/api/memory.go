@@ -8,17 +8,17 @@ import (
 )
 
 // Facts implements [adroit.Client].
-func (c *Client) Facts(ctx context.Context, q adroit.FactQuery) ([]memory.Fact, error) {
+func (c *client) Facts(ctx context.Context, q adroit.FactQuery) ([]memory.Fact, error) {
 	return memoryFacts.do(ctx, c, q)
 }
 
 // Remember implements [adroit.Client].
-func (c *Client) Remember(ctx context.Context, n adroit.FactNote) (*memory.Fact, error) {
+func (c *client) Remember(ctx context.Context, n adroit.FactNote) (*memory.Fact, error) {
 	return memoryRemember.do(ctx, c, n)
 }
 
 // Forget implements [adroit.Client].
-func (c *Client) Forget(ctx context.Context, q adroit.FactQuery) (int, error) {
+func (c *client) Forget(ctx context.Context, q adroit.FactQuery) (int, error) {
 	return memoryForget.do(ctx, c, q)
 }
 
@@ -35,7 +35,7 @@ type imported struct {
 }
 
 // ImportFacts implements [adroit.Client].
-func (c *Client) ImportFacts(ctx context.Context, dir string, facts []memory.Fact) (added int, refused []string, err error) {
+func (c *client) ImportFacts(ctx context.Context, dir string, facts []memory.Fact) (added int, refused []string, err error) {
 	out, err := memoryImport.do(ctx, c, factFile{dir, facts})
 	return out.Added, out.Refused, err
 }

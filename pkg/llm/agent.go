@@ -86,41 +86,37 @@ type PermissionRequest struct {
 	Paths   []string `json:"paths,omitempty"`   // the files concerned
 }
 
-// An ActivityKind classifies an [Activity]. Kinds are added, never renamed.
-type ActivityKind string
-
+// Kinds of an [Activity]. They are added, never renamed.
 const (
-	SessionOpened   ActivityKind = "session"       // ID resumes it, Text is the program's version and model
-	ToolStarted     ActivityKind = "tool.started"  // Name and Text: the tool and its arguments
-	ToolFinished    ActivityKind = "tool.finished" // with Status, and Code for a command
-	FileChanged     ActivityKind = "file.changed"  // Text is the path, Name add, update or delete
-	AgentWarning    ActivityKind = "warning"
-	AgentRetry      ActivityKind = "retry" // it repeats a request to its own model
-	UsageReported   ActivityKind = "usage" // so far
-	PermissionAsked ActivityKind = "permission"
+	SessionOpened   = "session"       // ID resumes it, Text is the program's version and model
+	ToolStarted     = "tool.started"  // Name and Text: the tool and its arguments
+	ToolFinished    = "tool.finished" // with Status, and Code for a command
+	FileChanged     = "file.changed"  // Text is the path, Name add, update or delete
+	AgentWarning    = "warning"
+	AgentRetry      = "retry" // it repeats a request to its own model
+	UsageReported   = "usage" // so far
+	PermissionAsked = "permission"
 )
 
-// A Status is how a tool of an [AgentModel] ended.
-type Status string
-
+// How a tool of an [AgentModel] ended: the Status of an [Activity].
 const (
-	StatusOK      Status = "ok"
-	StatusError   Status = "error"
-	StatusDenied  Status = "denied"
-	StatusUnknown Status = "unknown" // its stream does not report it
+	StatusOK      = "ok"
+	StatusError   = "error"
+	StatusDenied  = "denied"
+	StatusUnknown = "unknown" // its stream does not report it
 )
 
 // An Activity is one action of an [AgentModel], as reported by the agent and
 // not verified.
 type Activity struct {
-	Kind   ActivityKind `json:"activity"`
-	ID     string       `json:"id,omitempty"`   // of the call or the session
-	Name   string       `json:"name,omitempty"` // of the tool
-	Text   string       `json:"text,omitempty"`
-	Output string       `json:"said,omitempty"` // first line of a tool's output
-	Code   *int         `json:"code,omitempty"` // exit code of a command
-	Status Status       `json:"status,omitempty"`
-	Usage  *Usage       `json:"usage,omitempty"`
+	Kind   string `json:"activity"`
+	ID     string `json:"id,omitempty"`   // of the call or the session
+	Name   string `json:"name,omitempty"` // of the tool
+	Text   string `json:"text,omitempty"`
+	Output string `json:"said,omitempty"` // first line of a tool's output
+	Code   *int   `json:"code,omitempty"` // exit code of a command
+	Status string `json:"status,omitempty"`
+	Usage  *Usage `json:"usage,omitempty"`
 }
 
 // Work sums up what an [AgentModel] did for one answer, as reported by the
@@ -141,8 +137,8 @@ type Work struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// String returns a as one line for people.
-func (a Activity) String() string {
+// ActivityText returns a as one line for people.
+func ActivityText(a Activity) string {
 	var b strings.Builder
 	put := func(parts ...string) {
 		for _, w := range parts {
@@ -167,7 +163,7 @@ func (a Activity) String() string {
 			put(fmt.Sprintf("%d tokens in, %d out", a.Usage.In, a.Usage.Out))
 		}
 	case AgentWarning, AgentRetry:
-		put(string(a.Kind)+":", a.Text)
+		put(a.Kind+":", a.Text)
 	case PermissionAsked:
 		put("asked to", a.Name+":", a.Text+":")
 		if a.Status == StatusDenied {
@@ -181,7 +177,7 @@ func (a Activity) String() string {
 		case a.Code != nil && *a.Code != 0:
 			put(fmt.Sprintf("(exit code %d)", *a.Code))
 		case a.Status == StatusError || a.Status == StatusDenied:
-			put("(" + string(a.Status) + ")")
+			put("(" + a.Status + ")")
 		}
 	}
 	return b.String()

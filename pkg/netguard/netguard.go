@@ -21,13 +21,6 @@ import (
 	"time"
 )
 
-// What a Guard with zero fields allows.
-const (
-	DefaultTimeout   = time.Minute
-	DefaultBody      = 10 << 20
-	DefaultRedirects = 5
-)
-
 // A Guard limits how far tools reach. The zero value is strict and ready.
 type Guard struct {
 	// Allow opens addresses that are not public: a prefix (10.1.0.0/16), an
@@ -46,6 +39,20 @@ func (g Guard) Check() error {
 	return err
 }
 
+// Limits returns g with the limits that hold where a field is zero.
+func (g Guard) Limits() Guard {
+	if g.Timeout <= 0 {
+		g.Timeout = time.Minute
+	}
+	if g.MaxBody <= 0 {
+		g.MaxBody = 10 << 20
+	}
+	if g.Redirects == 0 {
+		g.Redirects = 5
+	}
+	return g
+}
+
 // Client returns a client that keeps to g. It is safe for concurrent use.
 // If g does not [Guard.Check], every request fails with that error.
 func (g Guard) Client() *http.Client {
@@ -53,16 +60,8 @@ func (g Guard) Client() *http.Client {
 	if err != nil {
 		return &http.Client{Transport: broken{err}}
 	}
-	if g.Timeout <= 0 {
-		g.Timeout = DefaultTimeout
-	}
-	if g.MaxBody <= 0 {
-		g.MaxBody = DefaultBody
-	}
-	hops := g.Redirects
-	if hops == 0 {
-		hops = DefaultRedirects
-	}
+	g = g.Limits()
+	hops := max(g.Redirects, 0)
 	t := &http.Transport{
 		Proxy:                  nil,
 		DialContext:            rules.dial,
@@ -76,8 +75,8 @@ func (g Guard) Client() *http.Client {
 		Transport: &trip{t, g.MaxBody},
 		Timeout:   g.Timeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > max(hops, 0) {
-				return fmt.Errorf("more than %d redirects; the last leads to %s", max(hops, 0), shown(req.URL))
+			if len(via) > hops {
+				return fmt.Errorf("more than %d redirects; the last leads to %s", hops, shown(req.URL))
 			}
 			if err := target(req.URL); err != nil {
 				return err

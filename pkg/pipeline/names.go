@@ -11,10 +11,6 @@ type (
 	Layer = pipeline.Layer
 	// A Pipeline is one file.
 	Pipeline = pipeline.Pipeline
-	// A Pinned is a pipeline with all that its steps will use, as a job keeps it.
-	Pinned = pipeline.Pinned
-	// A Catalog is the pipelines of some layers.
-	Catalog = pipeline.Catalog
 	// A Result is the output of a job that ran a pipeline.
 	Result = pipeline.Result
 	// A Row is how a step went, in a Result.

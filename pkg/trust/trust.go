@@ -18,13 +18,3 @@ type (
 
 // In is the store in a directory, usually adroit.Options.Data.
 func In(dir string) *Store { return trust.In(dir) }
-
-// Kinds of files that callers branch on.
-const (
-	// Configuration is never read: it belongs into the operator's own.
-	Configuration = trust.Config
-	// Command is the template of a message, which a command of its name sends.
-	Command = trust.Command
-	// Trusted is the State of a file that may be used, as a string.
-	Trusted = string(trust.Trusted)
-)

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/adroit-run/adroit/internal/e2e/clis"
+	"github.com/adroit-run/adroit/internal/llm/cliagent"
 	"github.com/adroit-run/adroit/pkg/event"
 	"github.com/adroit-run/adroit/pkg/jobs"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/cliagent"
 )
 
 var binary, programs string
@@ -208,8 +208,8 @@ func (w *world) run(args ...string) result {
 	return r
 }
 
-func (r result) has(kind llm.ActivityKind, in string) bool {
-	return slices.ContainsFunc(r.activities, func(a llm.Activity) bool { return a.Kind == kind && strings.Contains(a.String(), in) })
+func (r result) has(kind string, in string) bool {
+	return slices.ContainsFunc(r.activities, func(a llm.Activity) bool { return a.Kind == kind && strings.Contains(llm.ActivityText(a), in) })
 }
 
 var all = []string{"codex", "opencode", "claude", "gemini"}

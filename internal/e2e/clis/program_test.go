@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/adroit-run/adroit/internal/e2e/clis"
+	"github.com/adroit-run/adroit/internal/llm/cliagent"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/agents"
 	"github.com/adroit-run/adroit/pkg/executor"
 	"github.com/adroit-run/adroit/pkg/llm"
-	"github.com/adroit-run/adroit/pkg/llm/cliagent"
 	"github.com/adroit-run/adroit/pkg/tools/std"
 )
 

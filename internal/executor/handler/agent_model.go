@@ -134,7 +134,7 @@ func deltaEvent(d llm.Delta) event.Event {
 	if err != nil {
 		data = nil
 	}
-	return event.Event{Kind: event.Activity, Text: d.Activity.String(), Data: data}
+	return event.Event{Kind: event.Activity, Text: llm.ActivityText(*d.Activity), Data: data}
 }
 
 // approver answers what a model asks before it does it. The job cannot be parked

@@ -209,7 +209,7 @@ func testList(t *testing.T, f *fixture, j *jobs.Job) {
 	if len(list) != 1 || list[0].ID != j.ID || list[0].Output != nil {
 		t.Fatalf("%+v", list)
 	}
-	if a := list[0].Actions; len(a) != 2 || a[0].Do != adroit.ActionDiff || a[1].Do != adroit.ActionUndo {
+	if a := list[0].Actions; len(a) != 2 || a[0].Do != "diff" || a[1].Do != "undo" {
 		t.Errorf("of a job that changed files, %+v", a)
 	}
 	list, err = f.Jobs(t.Context(), adroit.ListOptions{Full: true, Limit: 1})
@@ -283,7 +283,7 @@ func testQuestion(t *testing.T, f *fixture) {
 	}
 	d, err := f.Job(t.Context(), j.ID)
 	must(t, err)
-	if len(d.Questions) != 1 || len(d.Actions) != 2 || d.Actions[0].Do != adroit.ActionSignal || d.Actions[0].Signal != "approve" || d.Actions[1].Do != adroit.ActionResume {
+	if len(d.Questions) != 1 || len(d.Actions) != 2 || d.Actions[0].Do != "signal" || d.Actions[0].Signal != "approve" || d.Actions[1].Do != "resume" {
 		t.Fatalf("%d questions, %+v", len(d.Questions), d.Actions)
 	}
 	_, err = f.Signal(t.Context(), j.ID, adroit.Signal{Name: "aprove"})

@@ -122,7 +122,7 @@ func testQueue(t *testing.T, f *fixture) {
 	start(second, 1) // it is older
 	d, err := f.Job(t.Context(), third)
 	must(t, err)
-	if d.Job.Status != jobs.Queued || d.Queue != 2 || len(d.Actions) == 0 || d.Actions[0].Do != adroit.ActionLogs {
+	if d.Job.Status != jobs.Queued || d.Queue != 2 || len(d.Actions) == 0 || d.Actions[0].Do != "logs" {
 		t.Errorf("%+v", d)
 	}
 	if list, err := f.Jobs(t.Context(), adroit.ListOptions{Status: []jobs.Status{jobs.Queued}}); err != nil || len(list) != 2 || list[0].Queue != 2 || list[1].Queue != 1 {

@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // A template is a message in a file, which a command of its name sends: those of
@@ -81,7 +81,7 @@ func templates(ctx context.Context, getenv func(string) string, c adroit.Client,
 	}
 	if st, err := c.Trust(ctx, dir); err == nil {
 		for _, f := range st.Files {
-			if f.Kind == trust.Command && string(f.State) == trust.Trusted && path.Ext(f.Path) == ".md" {
+			if f.Kind == trust.Command && f.State == trust.Trusted && path.Ext(f.Path) == ".md" {
 				add(filepath.Join(st.Root, filepath.FromSlash(f.Path)), f.Hash)
 			}
 		}

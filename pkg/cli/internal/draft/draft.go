@@ -16,8 +16,8 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // A File is a file to write, by its name below a root: no link leads out of that.

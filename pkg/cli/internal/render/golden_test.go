@@ -75,7 +75,7 @@ func ended() *adroit.JobDetail {
 			{Name: "one", Dir: "/home/ann/one", Branch: "adroit/J1/one", Base: "0123456789abcdef", Conflicts: []ledger.Skipped{{Path: "a.go", Reason: "both changed it"}}},
 			{Name: "two", Dir: "/home/ann/two"},
 		},
-		Actions: []adroit.Action{{Do: adroit.ActionDiff, Job: "J1"}, {Do: adroit.ActionUndo, Job: "J1"}},
+		Actions: []adroit.Action{{Do: "diff", Job: "J1"}, {Do: "undo", Job: "J1"}},
 	}
 }
 
@@ -89,7 +89,7 @@ func died() *adroit.JobDetail {
 		Changes:    adroit.ChangeSummary{Unreadable: "the journal is torn", Incomplete: []string{"the journal is torn"}},
 		Unreadable: "no such directory",
 		Questions:  []jobs.Question{{Path: "5", Signals: []string{"approve@5"}, About: json.RawMessage(`{"tool":"shell","args":{"command":"make"}}`)}},
-		Actions:    []adroit.Action{{Do: adroit.ActionResume, Job: "J1"}},
+		Actions:    []adroit.Action{{Do: "resume", Job: "J1"}},
 	}
 }
 
@@ -102,9 +102,9 @@ func TestGolden(t *testing.T) {
 	for name, do := range map[string]func(out, err *bytes.Buffer) error{
 		"jobs": func(out, _ *bytes.Buffer) error {
 			Jobs(plain(out), []adroit.JobSummary{
-				summary(jobs.Running, nil, adroit.Action{Do: adroit.ActionLogs, Job: "J1", Follow: true}),
+				summary(jobs.Running, nil, adroit.Action{Do: "logs", Job: "J1", Follow: true}),
 				summary(jobs.Interrupted, &adroit.Position{}),
-				summary(jobs.Interrupted, &adroit.Position{Turns: 2, Calls: 3}, adroit.Action{Do: adroit.ActionResume, Job: "J1"}),
+				summary(jobs.Interrupted, &adroit.Position{Turns: 2, Calls: 3}, adroit.Action{Do: "resume", Job: "J1"}),
 				summary(jobs.Interrupted, &adroit.Position{Turns: 2, Calls: 3, Tool: "shell"}),
 			}, noon, nil)
 			return nil

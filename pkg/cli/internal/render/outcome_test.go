@@ -9,13 +9,13 @@ import (
 
 func TestNext(t *testing.T) {
 	got := Next([]adroit.Action{
-		{Do: adroit.ActionSignal, Job: "J0", Signal: "approve"},
-		{Do: adroit.ActionResume, Job: "J0"},
-		{Do: adroit.ActionSignal, Job: "J0", Signal: "verdict@2"},
-		{Do: adroit.ActionResume, Job: "J1", Limit: "cost"},
-		{Do: adroit.ActionResume, Job: "J1", Limit: "a limit of a later version"},
-		{Do: adroit.ActionLogs, Job: "J1", Follow: true},
-		{Do: adroit.ActionDiff, Job: "J1"},
+		{Do: "signal", Job: "J0", Signal: "approve"},
+		{Do: "resume", Job: "J0"},
+		{Do: "signal", Job: "J0", Signal: "verdict@2"},
+		{Do: "resume", Job: "J1", Limit: "cost"},
+		{Do: "resume", Job: "J1", Limit: "a limit of a later version"},
+		{Do: "logs", Job: "J1", Follow: true},
+		{Do: "diff", Job: "J1"},
 	})
 	want := []string{
 		"adroit approve J0    adroit deny J0 WHY",

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/adroit-run/adroit/internal/config"
+	"github.com/adroit-run/adroit/internal/trust"
 	"github.com/adroit-run/adroit/pkg/adroit"
 	"github.com/adroit-run/adroit/pkg/cli/internal/env"
 	"github.com/adroit-run/adroit/pkg/cli/internal/render"
 	"github.com/adroit-run/adroit/pkg/cli/internal/term"
-	"github.com/adroit-run/adroit/pkg/trust"
 )
 
 // AskTrust settles before a run what of the workspace has a say. If it may ask,
@@ -61,7 +61,7 @@ func FindUntrusted(ctx context.Context, e *env.Env, c adroit.Client, f *Flags) (
 		return nil, err
 	}
 	for _, f := range st.Files {
-		if f.Kind == trust.Configuration {
+		if f.Kind == trust.Config {
 			e.Warn("%s is not read: %s", f.Path, f.Why)
 		}
 	}

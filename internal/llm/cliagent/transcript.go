@@ -157,7 +157,7 @@ func (s *run) start(id, name, args string) {
 }
 
 // finish notes how a call ended, also one whose start was not reported.
-func (s *run) finish(id, name string, status llm.Status, code *int, output string) {
+func (s *run) finish(id, name string, status string, code *int, output string) {
 	c, ok := s.open[id]
 	if !ok {
 		c = call{name: name}

@@ -162,7 +162,7 @@ func (l lines) read(s *run, line []byte) {
 		if json.Unmarshal(l.at(line, "code"), &n) == nil && l.at(line, "code") != nil {
 			code = &n
 		}
-		status := llm.Status(l.text(line, "status"))
+		status := l.text(line, "status")
 		switch {
 		case status == llm.StatusOK || status == llm.StatusError || status == llm.StatusDenied:
 		case status == "" && code != nil && *code == 0:

@@ -30,7 +30,7 @@ func TestDescribed(t *testing.T) {
 	req := &llm.Request{Model: "m1", Messages: hi.Messages}
 	resp, err := a.Open(llm.Session{Dir: t.TempDir(), Access: llm.Access{Write: true}}).Generate(t.Context(), req, func(d llm.Delta) {
 		if d.Activity != nil {
-			did = append(did, string(d.Activity.Kind)+" "+d.Activity.String())
+			did = append(did, d.Activity.Kind+" "+llm.ActivityText(*d.Activity))
 		}
 	})
 	if err != nil {

@@ -177,7 +177,7 @@ func (l *codexLine) changes(s *run) {
 	}
 }
 
-func codexStatus(status string, code *int) llm.Status {
+func codexStatus(status string, code *int) string {
 	switch {
 	case status == "declined":
 		return llm.StatusDenied

@@ -166,7 +166,7 @@ func TestACPPermissions(t *testing.T) {
 		return ""
 	}}).Generate(t.Context(), asking("write"), func(d llm.Delta) {
 		if d.Activity != nil {
-			did = append(did, string(d.Activity.Kind)+" "+d.Activity.String())
+			did = append(did, d.Activity.Kind+" "+llm.ActivityText(*d.Activity))
 		}
 	})
 	if err != nil {
